@@ -1,0 +1,171 @@
+#include "base/base.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void fail_with(struct og_err *err, int code, const char *hint, const char *fmt, va_list ap)
+{
+    if (!err || err->code)
+        return;
+    err->code = code;
+    vsnprintf(err->message, sizeof(err->message), fmt, ap);
+    snprintf(err->hint, sizeof(err->hint), "%s", hint ? hint : "");
+}
+
+int og__fail(struct og_err *err, int code, const char *hint, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fail_with(err, code, hint, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int og__fail_errno(struct og_err *err, int code, const char *hint, const char *fmt, ...)
+{
+    char what[sizeof(err->message) - 96];
+    char why[80];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof(what), fmt, ap);
+    va_end(ap);
+    return og__fail(err, code, hint, "%s: %s", what, strerror_r(-code, why, sizeof(why)));
+}
+
+void og__say(const struct og_log *log, enum og__level level, const char *fmt, ...)
+{
+    if (!log || !log->fn)
+        return;
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    log->fn(log->arg, level, text);
+}
+
+double og__now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+int og__cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return 1;
+    return OG_MAX(CPU_COUNT(&set), 1);
+}
+
+/* The number after `key` in a /proc-like file, times `unit`; 0 where there is none. */
+static size_t read_field(const char *path, const char *key, size_t unit)
+{
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    char line[256];
+    size_t value = 0;
+    size_t key_len = strlen(key);
+    while (fgets(line, sizeof(line), f)) {
+        if (strncmp(line, key, key_len) == 0) {
+            value = (size_t)strtoull(line + key_len, NULL, 10) * unit;
+            break;
+        }
+    }
+    fclose(f);
+    return value;
+}
+
+/* The folder of this process's cgroup for `controller` ("memory", or "" for version 2). */
+static bool cgroup_dir(const char *controller, char *dir, size_t size)
+{
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    if (!f)
+        return false;
+    char line[512];
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), f)) {
+        line[strcspn(line, "\n")] = 0;
+        char *names = strchr(line, ':');
+        char *path = names ? strchr(names + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path++ = 0;
+        if (strcmp(names + 1, controller) != 0)
+            continue;
+        found = true;
+        snprintf(dir, size, "/sys/fs/cgroup%s%s%s", *controller ? "/" : "", controller, path);
+    }
+    fclose(f);
+    return found;
+}
+
+static size_t cgroup_free(void)
+{
+    static const struct {
+        const char *controller, *limit, *usage, *inactive;
+    } versions[] = {
+        {"memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
+        {"", "memory.max", "memory.current", "inactive_file "},
+    };
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < OG_COUNT(versions); i++) {
+        char dir[600];
+        char path[700];
+        if (!cgroup_dir(versions[i].controller, dir, sizeof(dir)))
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", dir, versions[i].limit);
+        size_t limit = read_field(path, "", 1);
+        if (limit == 0 || limit > ((size_t)1 << 60))
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", dir, versions[i].usage);
+        size_t used = read_field(path, "", 1);
+        snprintf(path, sizeof(path), "%s/memory.stat", dir);
+        size_t reclaimable = read_field(path, versions[i].inactive, 1);
+        used -= OG_MIN(used, reclaimable);
+        least = OG_MIN(least, limit - OG_MIN(limit, used));
+    }
+    return least;
+}
+
+size_t og__memory_free(void)
+{
+    size_t machine = read_field("/proc/meminfo", "MemAvailable:", OG_KIB);
+    return OG_MIN(machine, cgroup_free());
+}
+
+size_t og__rss_peak(void)
+{
+    return read_field("/proc/self/status", "VmHWM:", OG_KIB);
+}
+
+size_t og__rss_file(void)
+{
+    return read_field("/proc/self/status", "RssFile:", OG_KIB);
+}
+
+void og__rss_reset_peak(void)
+{
+    FILE *f = fopen("/proc/self/clear_refs", "we");
+    if (!f)
+        return;
+    fputs("5", f);
+    fclose(f);
+}
+
+const char *og__human_bytes(char buf[32], double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t u = 0;
+    while (bytes >= 1024 && u + 1 < OG_COUNT(units)) {
+        bytes /= 1024;
+        u++;
+    }
+    snprintf(buf, 32, u ? "%.2f %s" : "%.0f %s", bytes, units[u]);
+    return buf;
+}

@@ -1,0 +1,85 @@
+/* Small things every room needs: failing, saying, counting bytes, time.
+ *
+ * Naming: og_ is exported, og__ crosses files inside the library, static stays in its file.
+ * A function that can fail returns 0 (or a count) or a negative errno and fills `err`. */
+#ifndef OG_BASE_H
+#define OG_BASE_H
+
+#include <outgrow/err.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OG_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define OG_COUNT(array)      (sizeof(array) / sizeof((array)[0]))
+#define OG_MIN(a, b)         ((a) < (b) ? (a) : (b))
+#define OG_MAX(a, b)         ((a) > (b) ? (a) : (b))
+#define OG_LIKELY(x)         __builtin_expect(!!(x), 1)
+#define OG_UNLIKELY(x)       __builtin_expect(!!(x), 0)
+
+#define OG_KIB ((size_t)1 << 10)
+#define OG_MIB ((size_t)1 << 20)
+#define OG_GIB ((size_t)1 << 30)
+
+/* Hot kernels are compiled for three generations of x86-64 and chosen at load time, so that one
+ * package runs everywhere. Sanitizers start after ifunc resolvers run and cannot bear them. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define OG_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define OG_CLONES
+#endif
+
+/* ---- failing ---- */
+
+/* Record a failure and return `code`. Keeps what is already in `err`, so the first message wins.
+ * hint may be NULL. */
+int og__fail(struct og_err *err, int code, const char *hint, const char *fmt, ...) OG_PRINTF(4, 5);
+
+/* As og__fail, with ": " and the text of errno value -code appended. */
+int og__fail_errno(struct og_err *err, int code, const char *hint, const char *fmt, ...)
+    OG_PRINTF(4, 5);
+
+/* For functions with one exit label `out` and an int `rc`. */
+#define OG_TRY(expr)             \
+    do {                         \
+        rc = (expr);             \
+        if (OG_UNLIKELY(rc < 0)) \
+            goto out;            \
+    } while (0)
+
+/* ---- saying ---- */
+
+enum og__level { OG__WARN, OG__INFO, OG__DEBUG };
+
+/* Where messages go. NULL or a NULL `fn` is silence. `fn` may be called from any thread. */
+struct og_log {
+    void (*fn)(void *arg, int level, const char *text);
+    void *arg;
+};
+void og__say(const struct og_log *log, enum og__level level, const char *fmt, ...) OG_PRINTF(3, 4);
+
+/* ---- time and machine ---- */
+
+double og__now(void);         /* seconds, monotonic */
+int og__cpu_count(void);      /* processors this process may use */
+size_t og__memory_free(void); /* bytes: what the machine, or the cgroup if smaller, has left */
+
+/* VmHWM and RssFile of this process in bytes; 0 where /proc says nothing. */
+size_t og__rss_peak(void);
+size_t og__rss_file(void);
+void og__rss_reset_peak(void); /* starts VmHWM anew; a refusal is ignored */
+
+/* "1.50 GiB" into buf[32]; returns buf. */
+const char *og__human_bytes(char buf[32], double bytes);
+
+/* Round up to a multiple of `to`, a power of two. */
+static inline uint64_t og__round_up(uint64_t x, uint64_t to)
+{
+    return (x + to - 1) & ~(to - 1);
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* Files that are either whole or not there. */
+#ifndef OG_FILE_H
+#define OG_FILE_H
+
+#include "base/base.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+
+/* A file written beside its final name and renamed into place once it is on disk. */
+struct og_newfile {
+    int fd; /* -1 when closed */
+    char *path, *temporary;
+};
+
+/* Opens <path>.tmp-<pid>. An existing <path> stays as it is until commit. */
+OG_MUST_CHECK int og__newfile_open(struct og_newfile *f, const char *path, struct og_err *err);
+/* fsync, rename, fsync of the folder. On failure the temporary is gone and <path> untouched. */
+OG_MUST_CHECK int og__newfile_commit(struct og_newfile *f, struct og_err *err);
+/* Forget it: removes the temporary. Safe after commit and on a zeroed struct with fd = -1. */
+void og__newfile_abandon(struct og_newfile *f);
+
+/* All bytes or an error that names `path`; interrupted and short writes go on. */
+OG_MUST_CHECK int og__write_all(int fd, const void *data, size_t bytes, off_t offset,
+                                const char *path, struct og_err *err);
+/* All bytes, or -EIO "ends early" when the file is shorter. */
+OG_MUST_CHECK int og__read_all(int fd, void *data, size_t bytes, off_t offset, const char *path,
+                               struct og_err *err);
+
+/* Whole small text file (at most `max` bytes) as a NUL-terminated malloc'ed string. */
+OG_MUST_CHECK int og__read_text(const char *path, size_t max, char **out, size_t *len,
+                                struct og_err *err);
+/* Text through og__newfile. */
+OG_MUST_CHECK int og__write_text(const char *path, const char *text, size_t len,
+                                 struct og_err *err);
+
+/* mkdir -p. */
+OG_MUST_CHECK int og__make_dirs(const char *path, struct og_err *err);
+
+/* An output folder: built as <path>.tmp-<pid>, renamed to <path> when complete. Refuses, with a
+ * hint, a <path> that exists. Both strings are malloc'ed by begin and freed by end. */
+struct og_newdir {
+    char *path, *temporary;
+};
+OG_MUST_CHECK int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err);
+OG_MUST_CHECK int og__newdir_commit(struct og_newdir *d, struct og_err *err);
+void og__newdir_abandon(struct og_newdir *d); /* removes the temporary and all in it */
+
+/* "a/b" malloc'ed; NULL on lack of memory. */
+char *og__path_join(const char *a, const char *b);
+
+#endif

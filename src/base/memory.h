@@ -1,0 +1,74 @@
+/* The one memory budget, and arenas carved from it.
+ *
+ * Everything larger than about a MiB is taken through a budget: topology, tables, traces, plans,
+ * caches, staging, model, activations. What would carry the process past the budget fails with
+ * -ENOMEM and a message that names the part; it is never granted and regretted. Small
+ * bookkeeping (paths, option strings, thread stacks) is covered by a fixed reserve that the
+ * memory plan in train/ sets aside.
+ *
+ * Allocations of 2 MiB and more are mapped on 2 MiB boundaries and offered to the kernel as huge
+ * pages: sampling walks them at random, and TLB misses would dominate. */
+#ifndef OG_MEMORY_H
+#define OG_MEMORY_H
+
+#include "base/base.h"
+
+struct og_budget;
+
+/* limit 0 = unlimited (still counted). NULL on lack of memory. */
+struct og_budget *og__budget_new(size_t limit);
+void og__budget_free(struct og_budget *b);
+
+size_t og__budget_limit(const struct og_budget *b); /* SIZE_MAX when unlimited */
+size_t og__budget_used(const struct og_budget *b);
+size_t og__budget_left(const struct og_budget *b);
+
+/* Bytes held per part name at this moment, for reports. Returns the number of parts written. */
+struct og_budget_part {
+    const char *name;
+    size_t bytes;
+};
+size_t og__budget_parts(struct og_budget *b, struct og_budget_part *parts, size_t max);
+
+/* Zeroed memory, aligned to 64 bytes (2 MiB when that large). `part` is a string literal such as
+ * "feature cache". b may be NULL: then nothing is counted. NULL on failure, with err filled.
+ * Any thread. */
+void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err);
+
+/* Give back what og__alloc returned, with the same bytes and part. p may be NULL. */
+void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
+
+/* ---- arena: one allocation, pointers carved in order, all given back at once ----
+ *
+ *   base                    used                      cap
+ *   |  array | array | ...  |        untouched        |
+ */
+struct og_arena {
+    char *base;
+    size_t used, cap;
+    struct og_budget *budget;
+    const char *part;
+};
+
+OG_MUST_CHECK int og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap,
+                                 const char *part, struct og_err *err);
+void og__arena_release(struct og_arena *a);
+
+/* 64-byte aligned, contents undefined. NULL when the arena is full: a caller sizes it first. */
+static inline void *og__arena_take(struct og_arena *a, size_t bytes)
+{
+    size_t size = og__round_up(bytes, 64);
+    if (size > a->cap - a->used)
+        return NULL;
+    void *p = a->base + a->used;
+    a->used += size;
+    return p;
+}
+
+/* Mark by reading a->used; go back to a mark. */
+static inline void og__arena_rewind(struct og_arena *a, size_t mark)
+{
+    a->used = mark;
+}
+
+#endif

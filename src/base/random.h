@@ -1,0 +1,110 @@
+/* Counter-based random numbers (Philox 4x32-10, Random123): a draw is a pure function of where
+ * it is used, never of which thread came first.
+ *
+ *   key      run seed                                       64 bits
+ *   counter  [0] item    node id, row, position, ...        32
+ *            [1] batch                                      32
+ *            [2] epoch                                      32
+ *            [3] stream:8 | hop or layer:8 | block:16       32   block counts calls, 4 words each
+ *
+ * Each user of randomness has a stream of its own, so adding a user changes no other's draws. */
+#ifndef OG_RANDOM_H
+#define OG_RANDOM_H
+
+#include "base/base.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#include <Random123/philox.h> /* philox4x32 */
+#pragma GCC diagnostic pop
+
+/* Values are part of what makes a run reproducible across versions: never renumber. */
+enum og__stream {
+    OG__STREAM_SAMPLE = 1,  /* neighbours of a training batch */
+    OG__STREAM_SHUFFLE = 2, /* order of the seeds in an epoch */
+    OG__STREAM_INIT = 3,    /* initial parameters */
+    OG__STREAM_DROPOUT = 4,
+    OG__STREAM_EVAL = 5,     /* neighbours of an evaluation batch */
+    OG__STREAM_POLICY = 6,   /* random placement */
+    OG__STREAM_GENERATE = 7, /* synthetic graphs */
+    OG__STREAM_BENCH = 8,
+};
+
+/* Four random words for (seed, stream, epoch, batch, layer, item, block). Any thread. */
+static inline void og__philox(uint64_t seed, enum og__stream stream, uint32_t epoch, uint32_t batch,
+                              uint32_t layer, uint32_t item, uint32_t block, uint32_t out[4])
+{
+    philox4x32_ctr_t ctr = {{item, batch, epoch, (uint32_t)stream << 24 | layer << 16 | block}};
+    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    philox4x32_ctr_t r = philox4x32(ctr, key);
+    for (int i = 0; i < 4; i++)
+        out[i] = r.v[i];
+}
+
+/* A run of words from one counter position; 2^16 blocks of four before it would repeat. */
+struct og_rng {
+    uint64_t seed;
+    uint32_t ctr[4];
+    uint32_t word[4];
+    unsigned next; /* word[next] comes next; 4 = refill */
+};
+
+static inline void og__rng_at(struct og_rng *r, uint64_t seed, enum og__stream stream,
+                              uint32_t epoch, uint32_t batch, uint32_t layer, uint32_t item)
+{
+    r->seed = seed;
+    r->ctr[0] = item;
+    r->ctr[1] = batch;
+    r->ctr[2] = epoch;
+    r->ctr[3] = (uint32_t)stream << 24 | layer << 16;
+    r->next = 4;
+}
+
+static inline uint32_t og__rng_u32(struct og_rng *r)
+{
+    if (r->next == 4) {
+        philox4x32_ctr_t ctr = {{r->ctr[0], r->ctr[1], r->ctr[2], r->ctr[3]}};
+        philox4x32_key_t key = {{(uint32_t)r->seed, (uint32_t)(r->seed >> 32)}};
+        philox4x32_ctr_t out = philox4x32(ctr, key);
+        for (int i = 0; i < 4; i++)
+            r->word[i] = out.v[i];
+        r->ctr[3]++;
+        r->next = 0;
+    }
+    return r->word[r->next++];
+}
+
+/* Uniform in [0, n), n >= 1, exactly: the words that would favour some values are drawn anew
+ * (Lemire, "Fast Random Integer Generation in an Interval", 2019). */
+static inline uint32_t og__rng_below(struct og_rng *r, uint32_t n)
+{
+    uint64_t m = (uint64_t)og__rng_u32(r) * n;
+    if (OG_UNLIKELY((uint32_t)m < n)) {
+        uint32_t reject = (0u - n) % n;
+        while ((uint32_t)m < reject)
+            m = (uint64_t)og__rng_u32(r) * n;
+    }
+    return (uint32_t)(m >> 32);
+}
+
+/* Uniform in [0, 1), 24 bits: exact in float. */
+static inline float og__rng_unit(struct og_rng *r)
+{
+    return (float)(og__rng_u32(r) >> 8) * 0x1p-24f;
+}
+
+/* Standard normal (Box-Muller, one of the pair). */
+float og__rng_normal(struct og_rng *r);
+
+/* A keyed bijection of [0, n): the place-th element of a random order, without a table of n
+ * entries and without a pass over it. Feistel network over the next even power of two, walked
+ * until it lands inside. */
+struct og_permutation {
+    uint64_t n, seed;
+    uint32_t epoch;
+    unsigned half_bits;
+};
+void og__permutation_init(struct og_permutation *p, uint64_t n, uint64_t seed, uint32_t epoch);
+uint64_t og__permutation_at(const struct og_permutation *p, uint64_t place);
+
+#endif

@@ -1,0 +1,48 @@
+/* Threads: a pool for data-parallel loops, and the bounded queue that joins stages. */
+#ifndef OG_THREAD_H
+#define OG_THREAD_H
+
+#include "base/base.h"
+
+/* ---- pool ---- */
+
+struct og_pool;
+
+/* n_threads includes the caller: a pool of 1 starts none. */
+OG_MUST_CHECK int og__pool_open(struct og_pool **out, int n_threads, struct og_err *err);
+void og__pool_close(struct og_pool *pool);
+int og__pool_threads(const struct og_pool *pool); /* 1 for NULL */
+
+/* Run fn(arg, task, thread) for every task in [0, n_tasks) and return when all are done; thread
+ * is in [0, og__pool_threads). Which thread gets which task is not determined, so a task's result
+ * must depend on `task` alone. The caller's thread works too. One run at a time; pool may be NULL
+ * (then the caller does everything). */
+void og__pool_run(struct og_pool *pool, size_t n_tasks,
+                  void (*fn)(void *arg, size_t task, int thread), void *arg);
+
+/* ---- queue ----
+ *
+ * Items carry sequence numbers 0, 1, 2, ... and leave in that order, whichever producer came
+ * first. At most `capacity` are inside. A producer must own what it needs to finish an item
+ * BEFORE it takes the item's number; else the holder of the lowest number could starve. */
+
+struct og_queue;
+
+OG_MUST_CHECK int og__queue_open(struct og_queue **out, size_t capacity, uint64_t first,
+                                 struct og_err *err);
+void og__queue_free(struct og_queue *q);
+
+/* Both block; both return false once the queue was shut (items inside are dropped). */
+bool og__queue_push(struct og_queue *q, uint64_t seq, void *item);
+bool og__queue_pop(struct og_queue *q, void **item);
+
+/* Wake everybody and refuse from now on: the end of a flow, or an error in some stage. */
+void og__queue_shut(struct og_queue *q);
+
+/* Seconds producers and the consumer spent waiting, and the mean number of items found by pop. */
+struct og_queue_stats {
+    double push_wait, pop_wait, mean_depth;
+};
+struct og_queue_stats og__queue_stats(struct og_queue *q);
+
+#endif

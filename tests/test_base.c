@@ -1,0 +1,215 @@
+/* base: budget, arena, random numbers, permutation, pool, queue, files. */
+#include "testing.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void budget_refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    struct og_err err = {0};
+    struct og_budget *b = og__budget_new(4 * OG_MIB);
+    void *p = og__alloc(b, 3 * OG_MIB, "cache", &err);
+    assert_non_null(p);
+    assert_null(og__alloc(b, 2 * OG_MIB, "staging", &err));
+    assert_int_equal(err.code, -ENOMEM);
+    assert_non_null(strstr(err.message, "staging"));
+    og__release(b, p, 3 * OG_MIB, "cache");
+    assert_int_equal(og__budget_used(b), 0);
+    og__budget_free(b);
+}
+
+static void first_message_wins(void **state)
+{
+    (void)state;
+    struct og_err err = {0};
+    assert_int_equal(og__fail(&err, -EIO, "h", "first"), -EIO);
+    assert_int_equal(og__fail(&err, -EINVAL, NULL, "second"), -EINVAL);
+    assert_string_equal(err.message, "first");
+    assert_int_equal(err.code, -EIO);
+}
+
+/* Known answers of Philox 4x32-10 from the Random123 distribution. */
+static void philox_matches_known_answers(void **state)
+{
+    (void)state;
+    philox4x32_ctr_t zero = {{0, 0, 0, 0}};
+    philox4x32_key_t key = {{0, 0}};
+    philox4x32_ctr_t r = philox4x32(zero, key);
+    const uint32_t expect[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    assert_memory_equal(r.v, expect, sizeof(expect));
+}
+
+static void below_is_uniform(void **state)
+{
+    (void)state;
+    enum { N = 7, DRAWS = 70000 };
+    uint32_t count[N] = {0};
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        struct og_rng r;
+        og__rng_at(&r, 42, OG__STREAM_BENCH, 0, 0, 0, i);
+        count[og__rng_below(&r, N)]++;
+    }
+    double chi2 = 0;
+    for (int i = 0; i < N; i++)
+        chi2 += (count[i] - 1e4) * (count[i] - 1e4) / 1e4;
+    assert_true(chi2 < 22.46); /* 6 degrees of freedom, p = 0.001 */
+}
+
+static void permutation_is_a_bijection(void **state)
+{
+    (void)state;
+    const uint64_t sizes[] = {1, 2, 3, 5, 140, 1000, 65537};
+    for (size_t s = 0; s < OG_COUNT(sizes); s++) {
+        uint64_t n = sizes[s];
+        char *seen = calloc(n, 1);
+        struct og_permutation p;
+        og__permutation_init(&p, n, 1, 3);
+        for (uint64_t i = 0; i < n; i++) {
+            uint64_t x = og__permutation_at(&p, i);
+            assert_true(x < n);
+            assert_int_equal(seen[x]++, 0);
+        }
+        free(seen);
+    }
+}
+
+/* Every element lands in every place about equally often over many epochs. */
+static void permutation_is_fair(void **state)
+{
+    (void)state;
+    enum { N = 10, EPOCHS = 20000 };
+    const double expected = (double)EPOCHS / N;
+    uint32_t count[N][N] = {{0}};
+    for (uint32_t e = 0; e < EPOCHS; e++) {
+        struct og_permutation p;
+        og__permutation_init(&p, N, 7, e);
+        for (uint32_t i = 0; i < N; i++)
+            count[i][og__permutation_at(&p, i)]++;
+    }
+    double chi2 = 0;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            chi2 += pow(count[i][j] - expected, 2) / expected;
+    /* Rows and columns both sum to 1, so the sum is N/(N-1) times chi-square of 81 degrees of
+     * freedom, whose p = 0.001 point is 126.1. */
+    assert_true(chi2 * (N - 1) / N < 126.1);
+}
+
+static void add_task(void *arg, size_t task, int thread)
+{
+    (void)thread;
+    atomic_fetch_add((atomic_size_t *)arg, task + 1);
+}
+
+static void pool_runs_every_task_once(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 4; threads++) {
+        struct og_pool *pool;
+        assert_int_equal(og__pool_open(&pool, threads, NULL), 0);
+        for (size_t n = 0; n < 200; n++) {
+            atomic_size_t sum = 0;
+            og__pool_run(pool, n, add_task, &sum);
+            assert_int_equal(sum, n * (n + 1) / 2);
+        }
+        og__pool_close(pool);
+    }
+}
+
+struct producer {
+    struct og_queue *q;
+    atomic_uint *next;
+};
+
+static void *produce(void *arg)
+{
+    struct producer *p = arg;
+    unsigned seq;
+    while ((seq = atomic_fetch_add(p->next, 1)) < 500)
+        if (!og__queue_push(p->q, seq, (void *)(uintptr_t)(seq + 1)))
+            break;
+    return NULL;
+}
+
+static void queue_keeps_the_order_of_numbers(void **state)
+{
+    (void)state;
+    struct og_queue *q;
+    assert_int_equal(og__queue_open(&q, 3, 0, NULL), 0);
+    atomic_uint next = 0;
+    struct producer p = {q, &next};
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], NULL, produce, &p);
+    for (uintptr_t i = 0; i < 500; i++) {
+        void *item = NULL;
+        assert_true(og__queue_pop(q, &item));
+        assert_int_equal((uintptr_t)item, i + 1);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    og__queue_shut(q);
+    void *item;
+    assert_false(og__queue_pop(q, &item));
+    og__queue_free(q);
+}
+
+static void files_appear_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/og-base-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *path = og__path_join(dir, "x");
+    assert_int_equal(og__write_text(path, "one", 3, NULL), 0);
+    struct og_newfile f;
+    assert_int_equal(og__newfile_open(&f, path, NULL), 0);
+    assert_int_equal(og__write_all(f.fd, "two", 3, 0, path, NULL), 0);
+    og__newfile_abandon(&f);
+    char *text;
+    size_t len;
+    assert_int_equal(og__read_text(path, 100, &text, &len, NULL), 0);
+    assert_string_equal(text, "one");
+    free(text);
+
+    struct og_err err = {0};
+    struct og_newdir d;
+    assert_int_equal(og__newdir_begin(&d, dir, &err), -EEXIST);
+    assert_true(err.hint[0]);
+    char *sub = og__path_join(dir, "out");
+    assert_int_equal(og__newdir_begin(&d, sub, NULL), 0);
+    char *inner = og__path_join(d.temporary, "y");
+    assert_int_equal(og__write_text(inner, "", 0, NULL), 0);
+    og__newdir_abandon(&d);
+    assert_int_equal(access(inner, F_OK), -1);
+    unlink(path);
+    assert_int_equal(rmdir(dir), 0); /* nothing else was left behind */
+    free(inner);
+    free(sub);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(budget_refuses_what_does_not_fit),
+        cmocka_unit_test(first_message_wins),
+        cmocka_unit_test(philox_matches_known_answers),
+        cmocka_unit_test(below_is_uniform),
+        cmocka_unit_test(permutation_is_a_bijection),
+        cmocka_unit_test(permutation_is_fair),
+        cmocka_unit_test(pool_runs_every_task_once),
+        cmocka_unit_test(queue_keeps_the_order_of_numbers),
+        cmocka_unit_test(files_appear_whole_or_not_at_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
