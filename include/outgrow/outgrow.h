@@ -1,0 +1,252 @@
+/* Outgrow: trains graph neural networks on graphs that outgrow memory.
+ *
+ * The short tour, which compiles (examples/train.c):
+ *
+ *     struct og_err err = {0};
+ *     struct og_options opt;
+ *     char *summary = NULL;
+ *     og_options_init(&opt);
+ *     if (og_options_set(&opt, "memory", "4G", &err) < 0 ||
+ *         og_options_set(&opt, "fanout", "10,10", &err) < 0 ||
+ *         og_train("papers100M", &opt, NULL, &summary, &err) < 0)
+ *         fprintf(stderr, "outgrow: %s\nhint: %s\n", err.message, err.hint);
+ *     puts(summary ? summary : "");
+ *     free(summary);
+ *     og_options_release(&opt);
+ *
+ * Sections: 1 options, 2 run (train, eval, plan, sample), 3 make and check datasets,
+ * 4 benchmarks.
+ *
+ * Conventions, stated once. Functions return 0, or a negative errno with `err` filled (err.h).
+ * Strings passed in are read during the call only. Results too rich for a struct are JSON text
+ * in the schema of docs/json.md, malloc'ed: free() it. All sizes are bytes, all times seconds.
+ * Calls on different objects may run in different threads; one call uses as many threads as its
+ * options say and returns when they have ended. The library keeps no global state. */
+#ifndef OUTGROW_H
+#define OUTGROW_H
+
+#include <outgrow/err.h>
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+OG_EXPORT const char *og_version(void); /* "0.1.0"; static storage */
+
+/* ==== 1. Options ==== */
+
+enum { OG_MAX_HOPS = 16 };
+
+/* A size as users write it: "512M" (2^20), "4G", "25%"; or not given. */
+struct og_amount {
+    enum { OG_UNSET, OG_BYTES, OG_PERCENT } unit;
+    double value;
+};
+
+/* Values of the choices, in the order og_option_table() lists them. */
+enum og_model_kind { OG_MODEL_GCN, OG_MODEL_SAGE };
+enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
+enum og_policy_kind { OG_POLICY_NONE, OG_POLICY_RANDOM, OG_POLICY_DEGREE, OG_POLICY_AUTO };
+enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
+enum og_preset_kind { OG_PRESET_NONE, OG_PRESET_PYG_PLUS, OG_PRESET_MEMORY, OG_PRESET_AUTO };
+
+/* Everything that training can be told. Names, defaults and help are in og_option_table(); set
+ * fields directly or by name. Strings are owned by the struct. */
+struct og_options {
+    /* model: these and the next group decide the numbers */
+    int model;  /* enum og_model_kind */
+    int layers; /* 0 = length of fanout */
+    int hidden;
+    double dropout;
+    int optimizer; /* enum og_optimizer_kind */
+    double lr, weight_decay;
+    char *init; /* safetensors file with initial parameters, or NULL */
+    /* batches */
+    int fanout[OG_MAX_HOPS]; /* hop 1 first; -1 = all neighbours */
+    int n_fanout;
+    int batch, epochs;
+    int64_t seed;
+    bool no_shuffle;
+    int eval_every; /* epochs; 0 = never */
+    /* resources: these move bytes, never values */
+    struct og_amount memory, cache;
+    int threads; /* 0 = all */
+    int policy;  /* enum og_policy_kind */
+    int io;      /* enum og_io_kind */
+    int preset;  /* enum og_preset_kind */
+    /* the run */
+    char *run; /* folder, or NULL = runs/<date>-<n> */
+    bool resume;
+    int checkpoint_every; /* seconds */
+    int log_every;        /* batches; 0 = never */
+    char *trace_timeline; /* file, or NULL */
+};
+
+enum og_option_type {
+    OG_OPTION_FLAG,   /* bool */
+    OG_OPTION_INT,    /* int */
+    OG_OPTION_INT64,  /* int64_t */
+    OG_OPTION_REAL,   /* double */
+    OG_OPTION_AMOUNT, /* struct og_amount */
+    OG_OPTION_CHOICE, /* int: position in `choices` */
+    OG_OPTION_LIST,   /* int[OG_MAX_HOPS], with n_fanout */
+    OG_OPTION_TEXT,   /* char *, malloc'ed */
+};
+
+/* One row an option; the command line, the config file, the help text, the man page and
+ * summary.json are all made from this table. */
+struct og_option {
+    const char *name;     /* "weight-decay" */
+    const char *arg;      /* what its argument is called in help, NULL for a flag */
+    const char *standard; /* default, as text; "" = unset */
+    const char *choices;  /* "gcn|sage" for OG_OPTION_CHOICE, else NULL */
+    const char *group;    /* heading in the help text */
+    const char *help;     /* one sentence */
+    enum og_option_type type;
+    size_t offset;   /* in struct og_options */
+    double min, max; /* numbers outside are refused */
+};
+OG_EXPORT const struct og_option *og_option_table(size_t *count); /* static storage */
+
+OG_EXPORT void og_options_init(struct og_options *opt); /* the defaults */
+OG_EXPORT void og_options_release(struct og_options *opt);
+
+/* Set one option by name from text, as the command line does. -EINVAL: no such option, or a
+ * value outside its range; err says what would be accepted. Flags take "true" or "false". */
+OG_EXPORT OG_MUST_CHECK int og_options_set(struct og_options *opt, const char *name,
+                                           const char *value, struct og_err *err);
+
+/* Set options from a YAML file of `name: value` lines (config.yaml of an earlier run is one). */
+OG_EXPORT OG_MUST_CHECK int og_options_load(struct og_options *opt, const char *path,
+                                            struct og_err *err);
+
+/* ==== 2. Run ==== */
+
+struct og_progress {
+    const char *stage; /* "train", "valid", "test", "import", ...; static storage */
+    int epoch, epochs;
+    uint64_t done, total; /* batches, or bytes for import and generate */
+    double loss;          /* running mean of this epoch, 0 outside training */
+};
+
+/* How a long call talks back. Any member may be NULL; functions may be called from any thread of
+ * the call, never two at a time. */
+struct og_observer {
+    void *arg;
+    void (*message)(void *arg, int level, const char *text); /* 0 warning, 1 info, 2 debug */
+    void (*progress)(void *arg, const struct og_progress *p);
+    void (*epoch)(void *arg, const char *epoch_json); /* after each epoch, as in summary.json */
+    const volatile sig_atomic_t *stop; /* non-zero = end at the next batch, resumable */
+};
+
+/* Train on the dataset in folder `dataset`. Writes the run folder (summary.json, checkpoints).
+ * summary  the text of summary.json; NULL to not want it
+ * Returns 0; OG_INTERRUPTED after a stop, with resume.safetensors written; -ENOMEM when the
+ * memory budget cannot do (the message names the smallest that would); -EINVAL, -EIO, ... */
+OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_options *opt,
+                                     const struct og_observer *seen, char **summary,
+                                     struct og_err *err);
+
+/* Metrics of a checkpoint on split "valid" or "test", with sampled neighbours as in training.
+ * The model's shape comes from the checkpoint; batch, fanout and resources from `opt`.
+ * out  {"split","loss","acc","rows",...} */
+OG_EXPORT OG_MUST_CHECK int og_eval(const char *dataset, const char *checkpoint, const char *split,
+                                    const struct og_options *opt, const struct og_observer *seen,
+                                    char **out, struct og_err *err);
+
+/* What training would keep where and read, without running it: the text of plan.json. */
+OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options *opt,
+                                    const struct og_observer *seen, char **out, struct og_err *err);
+
+/* Write the batches of opt->epochs epochs as a trace (docs/formats.md) into new folder `out_dir`.
+ */
+OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
+                                      const struct og_options *opt, const struct og_observer *seen,
+                                      struct og_err *err);
+
+/* ==== 3. Make and check datasets ==== */
+
+enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8 };
+enum og_generator { OG_PLANTED, OG_RMAT };
+
+struct og_generate {
+    int model;               /* enum og_generator [planted] */
+    int64_t nodes;           /* [100000] */
+    double degree;           /* mean in-degree [15] */
+    int dim, classes;        /* [128] [16] */
+    int dtype;               /* enum og_dtype [f32] */
+    double train_fraction;   /* of the nodes; valid and test are as large [0.1] */
+    double homophily;        /* planted: share of edges inside a class [0.8] */
+    int64_t seed;            /* [1] */
+    struct og_amount memory; /* bound on what generation holds [as for training] */
+    int threads;             /* 0 = all */
+};
+OG_EXPORT void og_generate_init(struct og_generate *g);
+
+/* Write a synthetic dataset into new folder `out`. rmat uses Graph500's parameters; planted is a
+ * degree-corrected block model whose features tell the class only noisily. */
+OG_EXPORT OG_MUST_CHECK int og_generate(const char *out, const struct og_generate *g,
+                                        const struct og_observer *seen, struct og_err *err);
+
+struct og_import {
+    bool symmetrize; /* add every edge's reverse; duplicates are dropped */
+    bool drop_self_loops;
+    bool row_normalize; /* scale each feature row to sum 1 (rows of zeros stay) */
+    bool reverse;       /* the source lists dst,src */
+    int feature_dtype;  /* enum og_dtype, or -1 = as stored (exact) */
+    struct og_amount memory;
+    int threads;
+};
+OG_EXPORT void og_import_init(struct og_import *i);
+
+/* Make dataset folder `out` from `src` in `format` ("npy"). In bounded memory: edges are sorted on
+ * disk. Nothing is left at `out` on failure. */
+OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const char *out,
+                                      const struct og_import *opt, const struct og_observer *seen,
+                                      struct og_err *err);
+
+/* Counts, dtypes, sizes, degree distribution, what fits in which memory. */
+OG_EXPORT OG_MUST_CHECK int og_info(const char *dataset, char **out, struct og_err *err);
+
+/* Check checksums, ranges, order and NaN; `finding` is called once each, with one line of text.
+ * Returns the number of findings, or a negative code when the check itself could not be made. */
+OG_EXPORT OG_MUST_CHECK int og_verify(const char *dataset,
+                                      void (*finding)(void *arg, const char *text), void *arg,
+                                      const struct og_observer *seen, struct og_err *err);
+
+/* ==== 4. Benchmarks ==== */
+
+/* Measure the disk under folder `path` with every engine this machine has and store the profile
+ * under the XDG cache folder. out: {"sequential":[...],"random":[...],...} */
+OG_EXPORT OG_MUST_CHECK int og_bench_io(const char *path, const struct og_observer *seen,
+                                        char **out, struct og_err *err);
+
+/* Sampled edges per second per thread. */
+OG_EXPORT OG_MUST_CHECK int og_bench_sample(const char *dataset, const struct og_options *opt,
+                                            char **out, struct og_err *err);
+
+/* The model's matrix products beside oneDNN's own best for the same shapes. dim and classes as in
+ * a dataset; the rest from `opt`. */
+OG_EXPORT OG_MUST_CHECK int og_bench_gemm(int dim, int classes, const struct og_options *opt,
+                                          char **out, struct og_err *err);
+
+/* One epoch with everything resident: the operators' floors beside train_seconds. */
+OG_EXPORT OG_MUST_CHECK int og_bench_train(const char *dataset, const struct og_options *opt,
+                                           const struct og_observer *seen, char **out,
+                                           struct og_err *err);
+
+/* The data path alone: sample, plan, gather, hand over; no model. */
+OG_EXPORT OG_MUST_CHECK int og_bench_epoch(const char *dataset, const struct og_options *opt,
+                                           const struct og_observer *seen, char **out,
+                                           struct og_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,159 @@
+/* The dataset: a folder of plain .npy files any NumPy user can open (CONTRACT in docs/formats.md).
+ *
+ *   meta.json      counts, dtypes, dims, classes, checksums
+ *   indptr.npy     int64 [N+1]        CSC: in-neighbours of v are indices[indptr[v]:indptr[v+1]]
+ *   indices.npy    int32|int64 [E]    sorted within each list
+ *   weights.npy    float32 [E]        optional
+ *   features.npy   f32|f16|u8 [N,F]   bf16 as uint16, named in meta.json
+ *   labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label
+ *   train.npy valid.npy test.npy      int64 node ids
+ *
+ * Opening reads headers and checks sizes; it never reads an array. Read only, so any number of
+ * threads may share an open dataset. */
+#ifndef OG_DATASET_H
+#define OG_DATASET_H
+
+#include <outgrow/outgrow.h>
+
+#include "base/base.h"
+#include "base/memory.h"
+
+/* ---- one array on disk ---- */
+
+enum og__npy_type {
+    OG__NPY_F16,
+    OG__NPY_F32,
+    OG__NPY_F64,
+    OG__NPY_I8,
+    OG__NPY_I16,
+    OG__NPY_I32,
+    OG__NPY_I64,
+    OG__NPY_U8,
+    OG__NPY_U16,
+    OG__NPY_U32,
+    OG__NPY_U64,
+    OG__NPY_BOOL,
+};
+size_t og__npy_size(enum og__npy_type type);      /* bytes an element */
+const char *og__npy_name(enum og__npy_type type); /* "float32" */
+
+/* An open .npy file, or a raw one declared in meta.json. Little endian, C order. */
+struct og_npy {
+    int fd; /* -1 = absent */
+    char *path;
+    enum og__npy_type type;
+    int ndim;
+    int64_t shape[2]; /* shape[1] = 1 when ndim is 1 */
+    int64_t offset;   /* byte of the first element */
+    int64_t bytes;    /* of the elements; the file is at least offset + bytes long */
+};
+
+/* -ENOENT, -EACCES, or -EINVAL for anything that is not such a file: wrong magic, a header that
+ * lies about the size, Fortran order, big endian, more than two dimensions. */
+OG_MUST_CHECK int og__npy_open(struct og_npy *a, const char *path, struct og_err *err);
+void og__npy_close(struct og_npy *a);
+
+/* The parser alone, for fuzzing and archives: `head` holds the first `len` bytes of a file of
+ * `file_size` bytes. Fills type, ndim, shape, offset, bytes. `name` is for messages. */
+OG_MUST_CHECK int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
+                                const char *name, struct og_err *err);
+
+/* Enough bytes to hold any header we accept. */
+enum { OG__NPY_HEAD_MAX = 64 * 1024 };
+
+/* A header for ndim, shape and type, padded with spaces to `pad` bytes (4096 for our own data
+ * files, a multiple of 64). Returns the number of bytes written into buf[4096]; NumPy reads it. */
+size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const int64_t shape[2],
+                      size_t pad);
+
+/* Rows [first, first + count) into out, as stored. */
+OG_MUST_CHECK int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out,
+                               struct og_err *err);
+
+/* A one-dimensional integer array of any integer type as int64, [first, first + count). */
+OG_MUST_CHECK int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count,
+                                     int64_t *out, struct og_err *err);
+
+/* ---- feature dtypes ---- */
+
+size_t og__dtype_size(enum og_dtype dtype);
+const char *og__dtype_name(enum og_dtype dtype); /* "f32" */
+
+/* ---- the dataset ---- */
+
+enum og__split { OG__TRAIN, OG__VALID, OG__TEST, OG__SPLITS };
+
+struct og_dataset {
+    char *path, *name;
+    int64_t n_nodes; /* N, < 2^32 - 1: node ids are u32 inside a batch */
+    int64_t n_edges; /* E */
+    int dim;         /* F */
+    int n_classes;   /* C */
+    bool multi_label;
+    enum og_dtype dtype; /* of features */
+    struct og_npy indptr, indices, weights, features, labels, split[OG__SPLITS];
+    uint64_t checksum; /* of meta.json's text: tells one dataset from another */
+};
+
+OG_MUST_CHECK int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err);
+void og__dataset_close(struct og_dataset *ds);
+
+static inline size_t og__row_bytes(const struct og_dataset *ds)
+{
+    return (size_t)ds->dim * og__dtype_size(ds->dtype);
+}
+
+/* Node ids of a split, [*count] u32 in file order, from the budget as "seeds". Ids out of range or
+ * doubled are refused. Release with og__release(b, ids, *count * 4, "seeds"). An absent split has
+ * count 0 and NULL. */
+OG_MUST_CHECK int og__dataset_split(const struct og_dataset *ds, enum og__split split,
+                                    struct og_budget *b, uint32_t **ids, int64_t *count,
+                                    struct og_err *err);
+
+/* Labels of `count` nodes in the order of ids, from the budget as "labels": int32 [count] class, -1
+ * = none; or float32 [count, C] when multi-label. Classes out of range are refused. Release with
+ * og__release(b, labels, og__labels_bytes(ds, count), "labels"). */
+OG_MUST_CHECK int og__dataset_labels(const struct og_dataset *ds, const uint32_t *ids,
+                                     int64_t count, struct og_budget *b, void **labels,
+                                     struct og_err *err);
+static inline size_t og__labels_bytes(const struct og_dataset *ds, int64_t count)
+{
+    return (size_t)count * (ds->multi_label ? (size_t)ds->n_classes * 4 : 4);
+}
+
+/* ---- topology in memory ---- */
+
+/* In-neighbours of v are indices[indptr[v] .. indptr[v+1]). One of the two is non-NULL. */
+struct og_topology {
+    int64_t n_nodes, n_edges;
+    const int64_t *indptr; /* [N+1] */
+    const int32_t *indices32;
+    const int64_t *indices64;
+    /* who gives the memory back */
+    struct og_budget *budget;
+    bool mapped; /* a read-only view of the files, for looking before the budget is settled */
+};
+
+/* Resident copies, counted in the budget as "topology", read with large sequential reads. The
+ * degrees are checked (monotone, ending at E) and every index (in range). */
+OG_MUST_CHECK int og__topology_load(const struct og_dataset *ds, struct og_budget *b,
+                                    struct og_topology *out, struct og_err *err);
+size_t og__topology_bytes(const struct og_dataset *ds);
+
+/* The files themselves, mapped: for estimates only, nothing is checked and nothing is copied.
+ * Works where the arrays start on an element boundary; else -ENOTSUP. */
+OG_MUST_CHECK int og__topology_map(const struct og_dataset *ds, struct og_topology *out,
+                                   struct og_err *err);
+void og__topology_release(struct og_topology *t);
+
+static inline int64_t og__degree(const struct og_topology *t, uint32_t v)
+{
+    return t->indptr[v + (int64_t)1] - t->indptr[v];
+}
+
+static inline uint32_t og__neighbor(const struct og_topology *t, int64_t e)
+{
+    return t->indices32 ? (uint32_t)t->indices32[e] : (uint32_t)t->indices64[e];
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* Writing a dataset: arrays streamed into a folder that appears when it is complete.
+ * Used by the generators and importers; the sorter is theirs too. */
+#ifndef OG_DATASET_WRITER_H
+#define OG_DATASET_WRITER_H
+
+#include "base/file.h"
+#include "base/thread.h"
+#include "dataset/dataset.h"
+
+/* ---- one .npy file, written front to back ----
+ *
+ * Large aligned writes from an internal buffer; the XXH3 of the whole file is kept as it goes by.
+ * The row count need not be known beforehand: the header is completed at the end. */
+struct og_npy_writer;
+OG_MUST_CHECK int og__npy_create(struct og_npy_writer **out, const char *path,
+                                 enum og__npy_type type, int ndim, int64_t row, struct og_err *err);
+/* row = elements a row (1 when ndim is 1); data = whole rows. */
+OG_MUST_CHECK int og__npy_append(struct og_npy_writer *w, const void *data, int64_t rows,
+                                 struct og_err *err);
+int64_t og__npy_rows(const struct og_npy_writer *w);
+/* Completes the header, flushes, closes and frees. checksum may be NULL. */
+OG_MUST_CHECK int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err);
+void og__npy_discard(
+    struct og_npy_writer *w); /* closes and frees; the file is the caller's to remove */
+
+/* ---- external sort: edges in any order -> CSC ----
+ *
+ * Pictured, and argued for, in sorter.c. Edges go to bucket files by range of dst, each bucket is
+ * then sorted in memory: one write and one read of the edges, whatever their number. */
+struct og_edge_sorter;
+struct og_edge_sorter_options {
+    int64_t n_nodes;
+    bool weighted;
+    bool drop_duplicates, drop_self_loops;
+    size_t memory;       /* bytes it may hold */
+    const char *scratch; /* existing folder for the bucket files, removed at the end */
+    struct og_pool *pool;
+};
+OG_MUST_CHECK int og__sorter_open(struct og_edge_sorter **out,
+                                  const struct og_edge_sorter_options *opt, struct og_budget *b,
+                                  struct og_err *err);
+/* weights NULL when unweighted. Ids are < n_nodes: the caller has checked. */
+OG_MUST_CHECK int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t *dst,
+                                 const float *weights, size_t count, struct og_err *err);
+/* Writes indptr.npy, indices.npy and, if weighted, weights.npy into `folder`. */
+struct og_edge_sorter_result {
+    int64_t n_edges;
+    uint64_t indptr_checksum, indices_checksum, weights_checksum;
+    uint64_t bytes_written;
+};
+OG_MUST_CHECK int og__sorter_finish(struct og_edge_sorter *s, const char *folder,
+                                    struct og_edge_sorter_result *result, struct og_err *err);
+void og__sorter_free(struct og_edge_sorter *s);
+
+#endif

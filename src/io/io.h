@@ -1,0 +1,100 @@
+/* io moves bytes. It knows files, offsets and engines; it knows nothing of graphs or policies.
+ *
+ *      rows wanted, sorted ──> merge near ones ──> requests ──> engine ──> bounce ──> out
+ *                              (profile: gap)      depth kept   uring      buffers
+ *                                                  topped up    pread
+ *                                                               mmap
+ *                                                               null
+ *
+ * Three layers: a file opened for direct reads (file.c), engines behind one table (engine.h,
+ * uring.c, pread.c, mmap.c, null.c), and the reader on top that merges and scatters (reader.c).
+ * What a disk is good at is measured once and kept as a profile (profile.c). */
+#ifndef OG_IO_H
+#define OG_IO_H
+
+#include <outgrow/outgrow.h>
+
+#include "base/base.h"
+#include "base/memory.h"
+
+/* ---- what the disk can do ---- */
+
+struct og_disk_point {
+    size_t bytes;      /* a request */
+    int depth;         /* requests in flight */
+    double per_second; /* requests */
+};
+
+/* Times follow  seconds = requests / iops + bytes / bandwidth  closely enough to plan with. */
+struct og_disk_profile {
+    double iops;       /* small random reads a second at the best depth */
+    double bandwidth;  /* bytes a second, large sequential reads at the best depth */
+    int depth;         /* the best for small reads */
+    int fault_threads; /* page faults: the number of threads that serves the disk best */
+    bool measured;     /* false: figures of a common NVMe disk, nothing was measured here */
+};
+
+/* Profile stored for the device that holds `path`; else the built-in one. Never fails. */
+void og__profile_load(const char *path, struct og_disk_profile *out);
+
+/* Bytes between two wanted ranges below which reading on is cheaper than asking twice. */
+static inline size_t og__profile_gap(const struct og_disk_profile *p)
+{
+    return (size_t)(p->bandwidth / p->iops);
+}
+
+/* ---- counters ---- */
+
+struct og_io_counts {
+    uint64_t reads; /* requests made of the kernel */
+    uint64_t bytes; /* asked for, alignment and merged gaps included */
+};
+
+/* ---- reader: rows of a file, many at once ---- */
+
+struct og_reader;
+
+struct og_reader_options {
+    int io;             /* enum og_io_kind; AUTO = uring, else pread */
+    int threads;        /* of pread and mmap; 0 = what suits the engine and the profile */
+    int depth;          /* requests in flight; 0 = profile's */
+    size_t max_request; /* merged requests stay below this; 0 = 256 KiB */
+    struct og_disk_profile profile;
+    const struct og_log *log; /* fallbacks are said here; may be NULL */
+};
+
+/* One run of equal rows of one file: row r lies at offset + r * row_bytes, any alignment.
+ * rows[n] ascending and distinct; row rows[i] arrives at out + i * row_bytes. All of it must stay
+ * until og__reader_wait returns. */
+struct og_read_job {
+    const uint32_t *rows;
+    size_t n;
+    char *out;
+    /* filled by the reader */
+    struct og_io_counts counts;
+    size_t next;      /* first row not yet submitted */
+    size_t in_flight; /* requests */
+    int failed;       /* first error */
+};
+
+/* Opens `path` (direct where the file system lets us, said in the log where not) for rows of
+ * row_bytes from byte `offset`, n_rows of them. Buffers come from the budget as "read buffers"; a
+ * refusal of RLIMIT_MEMLOCK or of io_uring falls back and is said, never an error. Owner thread
+ * only. */
+OG_MUST_CHECK int og__reader_open(struct og_reader **out, const char *path, uint64_t offset,
+                                  size_t row_bytes, uint64_t n_rows,
+                                  const struct og_reader_options *opt, struct og_budget *b,
+                                  struct og_err *err);
+void og__reader_close(struct og_reader *r);
+const char *og__reader_engine(const struct og_reader *r);     /* "uring"; what it fell back to */
+size_t og__reader_bytes(const struct og_reader_options *opt); /* what open takes of the budget */
+
+/* Queue a job and start as many of its requests as the depth allows. Jobs queued later keep the
+ * ring full while an earlier one drains. Does not wait. */
+OG_MUST_CHECK int og__reader_submit(struct og_reader *r, struct og_read_job *job,
+                                    struct og_err *err);
+/* Until this job is complete. -EIO with file and offset when a read failed or ended early. After a
+ * failure every queued job is drained before it returns, so buffers may be freed. */
+OG_MUST_CHECK int og__reader_wait(struct og_reader *r, struct og_read_job *job, struct og_err *err);
+
+#endif

@@ -1,0 +1,129 @@
+/* nn computes: models on sampled blocks, their gradients, the optimiser.
+ *
+ * Letters:  L layers, layer l = 0 reads features and uses block hop[L-1-l]
+ *           S = n_src, D = n_dst, E = n_edges of a block;  F_in, F_out widths of a layer
+ *           C classes, B seeds
+ *
+ * The same bits whatever the number of threads: products run in fixed blocks of rows, one
+ * single-threaded oneDNN call a block; partial weight gradients are summed in block order;
+ * aggregation walks each row's edges in order, forwards by destination, backwards by source;
+ * dropout is keyed by (seed, epoch, batch, layer, row). Block sizes and operator order depend on
+ * shapes alone. */
+#ifndef OG_NN_H
+#define OG_NN_H
+
+#include <outgrow/outgrow.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "gather/rows.h"
+#include "sample/batch.h"
+
+struct og_model_config {
+    int kind; /* enum og_model_kind */
+    int layers, in_dim, hidden, n_classes;
+    double dropout;
+    bool multi_label;
+};
+
+/* A parameter, its gradient and the optimiser's moments, all [shape[0], shape[1]] f32. */
+struct og_param {
+    char name[48]; /* PyTorch Geometric's: "convs.0.lin_l.weight" */
+    int ndim;
+    int64_t shape[2];            /* shape[1] = 1 when ndim is 1 */
+    float *value, *grad, *m, *v; /* m, v: Adam only */
+};
+static inline size_t og__param_count(const struct og_param *p)
+{
+    return (size_t)(p->shape[0] * p->shape[1]);
+}
+
+struct og_model;
+
+/* Parameters initialised as PyTorch Geometric initialises them, from the run's seed. Everything is
+ * taken from the budget ("model"). Owner thread only; the pool is used while a call runs. */
+OG_MUST_CHECK int og__model_create(struct og_model **out, const struct og_model_config *config,
+                                   int optimizer, uint64_t seed, struct og_pool *pool,
+                                   struct og_budget *b, struct og_err *err);
+void og__model_free(struct og_model *m);
+const struct og_model_config *og__model_config(const struct og_model *m);
+struct og_param *og__model_params(struct og_model *m, size_t *n);
+
+/* What create and reserve will take, for the memory plan. */
+size_t og__model_bytes(const struct og_model_config *config, int optimizer);
+size_t og__model_workspace_bytes(const struct og_model_config *config,
+                                 const struct og_batch_caps *caps, bool training, int threads);
+
+/* Take the workspace ("activations") for batches up to `caps`; again for larger ones. */
+OG_MUST_CHECK int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps,
+                                    bool training, struct og_err *err);
+
+/* Where randomness is keyed. */
+struct og_step {
+    uint64_t seed;
+    uint32_t epoch, batch;
+};
+
+/* Sums over the batch's labelled seeds; add them up and divide at the end. */
+struct og_metrics {
+    double loss_sum;  /* mean loss of the batch times its counted seeds */
+    uint64_t counted; /* seeds with a label */
+    uint64_t correct; /* arg-max right (single label) */
+    uint64_t true_positive, false_positive, false_negative; /* multi-label, at logit 0 */
+};
+void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
+double og__metrics_loss(const struct og_metrics *m);
+double og__metrics_acc(const struct og_metrics *m, bool multi_label); /* accuracy, or micro-F1 */
+
+/* Forward with dropout, loss, backward: gradients are left in params. x has batch->n_ids rows;
+ * labels are int32 [B] (-1 = none) or float32 [B, C]. */
+OG_MUST_CHECK int og__model_gradients(struct og_model *m, const struct og_batch *batch,
+                                      const struct og_rows *x, const void *labels,
+                                      const struct og_step *step, struct og_metrics *out,
+                                      struct og_err *err);
+/* Forward without dropout and loss; labels may be NULL. */
+OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *batch,
+                                    const struct og_rows *x, const void *labels,
+                                    struct og_metrics *out, struct og_err *err);
+/* Logits of the last forward, [B, C] f32, row stride C; valid until the next call on m. */
+const float *og__model_logits(const struct og_model *m);
+
+/* One step of the optimiser with the gradients at hand; step counts from 1 (Adam's bias
+ * correction). PyTorch's Adam (beta 0.9, 0.999, eps 1e-8; weight decay added to the gradient). */
+void og__model_update(struct og_model *m, double lr, double weight_decay, uint64_t step);
+
+/* ---- safetensors: how parameters are kept ----
+ *
+ *   0   u64 little endian: length H of the header
+ *   8   H bytes of JSON: {"name":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]},
+ *                         "__metadata__":{"key":"text"}}, padded with spaces to 8 bytes
+ *   8+H data, offsets relative to here, no holes */
+struct og_tensor {
+    char name[96];
+    enum { OG_TENSOR_F32, OG_TENSOR_F64, OG_TENSOR_I64 } dtype;
+    int ndim;
+    int64_t shape[4];
+    const void *data; /* when writing; when reading, points into og_tensors.data */
+    size_t bytes;
+};
+struct og_tensors {
+    struct og_tensor *tensor;
+    size_t n;
+    struct og_metadata {
+        char *key, *value;
+    } * metadata;
+    size_t n_metadata;
+    char *data;
+    size_t data_bytes;
+};
+/* Deterministic bytes for the same content. Atomic: beside, then renamed. */
+OG_MUST_CHECK int og__tensors_write(const char *path, const struct og_tensors *t,
+                                    struct og_err *err);
+/* Everything checked against the file's real size. Release with og__tensors_release. */
+OG_MUST_CHECK int og__tensors_read(const char *path, struct og_tensors *out, struct og_err *err);
+OG_MUST_CHECK int og__tensors_parse(const void *bytes, size_t len, const char *name,
+                                    struct og_tensors *out, struct og_err *err);
+void og__tensors_release(struct og_tensors *t);
+const struct og_tensor *og__tensors_find(const struct og_tensors *t, const char *name);
+
+#endif

@@ -1,0 +1,40 @@
+/* What a sampler makes: the blocks of one mini-batch and its input nodes.
+ *
+ *   ids   | seeds | found in hop 1 | found in hop 2 | ... |     distinct, in order of discovery
+ *         0      n[0]             n[1]             n[2]  n[H]
+ *
+ *   hop[h] (h = 0 is nearest the seeds): its destinations are ids[0 .. n[h]), its sources
+ *   ids[0 .. n[h+1]), so destinations are a prefix of the sources and layer L-h's output rows are
+ *   layer L-h+1's input rows. */
+#ifndef OG_SAMPLE_BATCH_H
+#define OG_SAMPLE_BATCH_H
+
+#include <outgrow/outgrow.h>
+
+#include <stdint.h>
+
+/* Message-flow graph in CSR: edges from sampled in-neighbours to the node they update. */
+struct og_block {
+    uint32_t n_dst, n_src;
+    uint64_t n_edges;
+    uint32_t *indptr; /* [n_dst + 1] */
+    uint32_t *src;    /* [n_edges] positions in ids, < n_src */
+};
+
+struct og_batch {
+    uint32_t n_hops;
+    struct og_block hop[OG_MAX_HOPS];
+    uint32_t n_ids;
+    uint32_t *ids;    /* [n_ids] node ids, seeds first */
+    uint32_t n_seeds; /* ids[0 .. n_seeds) */
+};
+
+/* The most one batch of a run needs, per hop; what memory is planned by. */
+struct og_batch_caps {
+    uint32_t n_hops;
+    struct {
+        uint64_t n_dst, n_src, n_edges;
+    } hop[OG_MAX_HOPS];
+};
+
+#endif
