@@ -1,0 +1,58 @@
+/* sample: neighbourhoods of mini-batches. It does not know what a feature is.
+ *
+ * A batch is a pure function of (seeds, fanout, seed, stream, epoch, batch): one sampler a thread,
+ * any number of threads, the same batches. */
+#ifndef OG_SAMPLE_H
+#define OG_SAMPLE_H
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "dataset/dataset.h"
+#include "sample/batch.h"
+
+/* ---- a batch and the memory it lies in ---- */
+
+/* Arrays grow when a batch is larger than any before and are kept, so that steady state allocates
+ * nothing. `batch` points into them. */
+struct og_batch_memory {
+    struct og_batch batch;
+    struct og_budget *budget;
+    struct og_array {
+        void *data;
+        size_t bytes;
+    } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS];
+};
+void og__batch_init(struct og_batch_memory *m, struct og_budget *b);
+OG_MUST_CHECK int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps,
+                                    struct og_err *err);
+void og__batch_release(struct og_batch_memory *m);
+size_t og__batch_bytes(const struct og_batch_caps *caps); /* what reserve takes */
+
+/* Widen caps to hold this batch too. */
+void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch);
+
+/* ---- the sampler ---- */
+
+struct og_sampler;
+
+/* topology stays the caller's and may be shared by many samplers. fanout[h]: hop h + 1, the one
+ * nearest the seeds first; -1 = all neighbours. Buffers come from the budget as "sampler". */
+OG_MUST_CHECK int og__sampler_open(struct og_sampler **out, const struct og_topology *topology,
+                                   const int *fanout, int n_hops, uint64_t seed,
+                                   struct og_budget *b, struct og_err *err);
+void og__sampler_close(struct og_sampler *s);
+/* What a sampler holds for batches up to caps. */
+size_t og__sampler_bytes(const struct og_batch_caps *caps);
+
+/* Sample one mini-batch: in every hop each node found so far draws up to fanout of its
+ * in-neighbours, afresh, uniformly without replacement.
+ *
+ * seeds   n_seeds distinct node ids, each < n_nodes; copied
+ * out     refilled; its arrays stay valid until the next call with it
+ *
+ * 0, -EINVAL (seed out of range or doubled), -ENOMEM. One sampler a thread. */
+OG_MUST_CHECK int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
+                             enum og__stream stream, uint32_t epoch, uint32_t batch,
+                             struct og_batch_memory *out, struct og_err *err);
+
+#endif
