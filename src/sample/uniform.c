@@ -6,7 +6,7 @@
  *   ids[i] ──> indptr[id] ──> draw positions ──> indices[e] ──> number in this batch
  *          prefetch        Philox, Floyd      prefetch       prefetch   hash table
  *
- * Without the three prefetches a sampled edge costs two to three times as much (bench sample).
+ * Without the three prefetches a sampled edge costs 1.4 times as much (4 M nodes, 64 M edges).
  *
  * The table from node id to position is open addressing with linear probing, at most 5/8 full,
  * cleared a batch. A direct table of N entries would be a cache miss an edge as well, and takes

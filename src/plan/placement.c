@@ -1,0 +1,165 @@
+/* Static placement: the hottest nodes that fit, as a bit set with ranks. */
+#include "plan/plan.h"
+
+#include "base/random.h"
+
+#include <string.h>
+
+enum { RADIX_BITS = 16, RADIX = 1 << RADIX_BITS, WORDS_A_RANK = 8 };
+
+static size_t words_of(uint64_t n_nodes)
+{
+    return (size_t)((n_nodes + 63) / 64);
+}
+
+static size_t ranks_of(uint64_t n_nodes)
+{
+    return (size_t)((n_nodes + 511) / 512);
+}
+
+size_t og__placement_bytes(uint64_t n_nodes)
+{
+    return words_of(n_nodes) * 8 + ranks_of(n_nodes) * 4;
+}
+
+/* The score below which nothing enters, and how many nodes of exactly that score do. */
+struct threshold {
+    uint32_t score;
+    uint64_t of_equal;
+};
+
+/* Count scores by their high half, or, within one high half, by their low half. */
+static void histogram(const uint32_t *hotness, uint64_t n, bool low, uint32_t high, uint64_t *count)
+{
+    memset(count, 0, RADIX * sizeof(*count));
+    for (uint64_t v = 0; v < n; v++) {
+        if (!low)
+            count[hotness[v] >> RADIX_BITS]++;
+        else if (hotness[v] >> RADIX_BITS == high)
+            count[hotness[v] & (RADIX - 1)]++;
+    }
+}
+
+/* The bin in which the `room`-th from the top falls; *room becomes what is left for it. */
+static uint32_t find_bin(const uint64_t *count, uint64_t *room)
+{
+    uint32_t bin = RADIX - 1;
+    while (bin > 0 && count[bin] < *room)
+        *room -= count[bin--];
+    return bin;
+}
+
+/* Two counting passes find the threshold without sorting and without a second array of N. */
+static struct threshold select_hottest(const uint32_t *hotness, uint64_t n, uint64_t capacity,
+                                       uint64_t *count)
+{
+    uint64_t room = capacity;
+    histogram(hotness, n, false, 0, count);
+    uint32_t high = find_bin(count, &room);
+    histogram(hotness, n, true, high, count);
+    uint32_t low = find_bin(count, &room);
+    return (struct threshold){high << RADIX_BITS | low, room};
+}
+
+static void mark(struct og_placement *p, const uint32_t *hotness, struct threshold t)
+{
+    for (uint64_t v = 0; v < p->n_nodes; v++) {
+        uint32_t score = hotness ? hotness[v] : 0;
+        bool in = score > t.score || (score == t.score && t.of_equal > 0);
+        if (!in)
+            continue;
+        t.of_equal -= score == t.score;
+        p->bits[v >> 6] |= (uint64_t)1 << (v & 63);
+    }
+}
+
+static void count_ranks(struct og_placement *p)
+{
+    uint32_t before = 0;
+    for (size_t w = 0; w < words_of(p->n_nodes); w++) {
+        if (w % WORDS_A_RANK == 0)
+            p->rank[w / WORDS_A_RANK] = before;
+        before += (uint32_t)__builtin_popcountll(p->bits[w]);
+    }
+    p->n_slots = before;
+}
+
+int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_t n_nodes,
+                        uint64_t capacity, struct og_budget *b, struct og_err *err)
+{
+    *p = (struct og_placement){.n_nodes = n_nodes, .budget = b};
+    capacity = OG_MIN(capacity, n_nodes);
+    p->bits = og__alloc(b, words_of(n_nodes) * 8, "placement", err);
+    p->rank = og__alloc(b, ranks_of(n_nodes) * 4, "placement", err);
+    uint64_t *count = og__alloc(b, RADIX * sizeof(*count), "placement", err);
+    int rc = p->bits && p->rank && count ? 0 : -ENOMEM;
+    if (rc == 0) {
+        struct threshold t = {0, capacity};
+        if (hotness && capacity > 0)
+            t = select_hottest(hotness, n_nodes, capacity, count);
+        if (capacity > 0)
+            mark(p, hotness, t);
+        count_ranks(p);
+    }
+    og__release(b, count, RADIX * sizeof(*count), "placement");
+    if (rc < 0)
+        og__placement_release(p);
+    return rc;
+}
+
+void og__placement_release(struct og_placement *p)
+{
+    og__release(p->budget, p->bits, words_of(p->n_nodes) * 8, "placement");
+    og__release(p->budget, p->rank, ranks_of(p->n_nodes) * 4, "placement");
+    *p = (struct og_placement){0};
+}
+
+uint32_t og__placement_slot(const struct og_placement *p, uint32_t node)
+{
+    size_t word = node >> 6;
+    uint64_t bit = (uint64_t)1 << (node & 63);
+    if (!(p->bits[word] & bit))
+        return OG_NO_SLOT;
+    uint32_t slot = p->rank[word / WORDS_A_RANK];
+    for (size_t w = word / WORDS_A_RANK * WORDS_A_RANK; w < word; w++)
+        slot += (uint32_t)__builtin_popcountll(p->bits[w]);
+    return slot + (uint32_t)__builtin_popcountll(p->bits[word] & (bit - 1));
+}
+
+void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_t *nodes,
+                         uint32_t n)
+{
+    uint64_t v = *cursor;
+    for (uint32_t i = 0; i < n; v++) {
+        uint64_t rest = p->bits[v >> 6] >> (v & 63);
+        if (rest == 0) {
+            v |= 63; /* the next round starts at the next word */
+            continue;
+        }
+        v += (uint64_t)__builtin_ctzll(rest);
+        nodes[i++] = (uint32_t)v;
+    }
+    *cursor = v;
+}
+
+/* ---- hotness ---- */
+
+void og__hotness_degree(const struct og_topology *t, uint32_t *hotness)
+{
+    enum { AHEAD = 32 };
+    memset(hotness, 0, (size_t)t->n_nodes * sizeof(*hotness));
+    for (int64_t e = 0; e < t->n_edges; e++) {
+        if (e + AHEAD < t->n_edges)
+            __builtin_prefetch(&hotness[og__neighbor(t, e + AHEAD)], 1);
+        hotness[og__neighbor(t, e)]++;
+    }
+}
+
+void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness)
+{
+    for (uint64_t v = 0; v < n_nodes; v++) {
+        uint32_t word[4];
+        og__philox(seed, OG__STREAM_POLICY, 0, 0, 0, (uint32_t)v, 0, word);
+        hotness[v] = word[0];
+    }
+}

@@ -1,0 +1,125 @@
+/* plan: decides where each row of each batch is read from. Pure functions, no I/O.
+ *
+ *      trace (ids of batches) ─┐
+ *      facts (degrees, N)      ├──> policy ──> plan ──> gather carries it out
+ *      capacities ─────────────┘                └────> verifier checks it
+ *
+ * Places are numbered through the tiers, fastest first, so that one number says all and the
+ * executor looks nothing up:
+ *
+ *      0                    n_slots                 n_slots + n_misses
+ *      | host cache slots   | this batch's misses, ascending by node id |
+ */
+#ifndef OG_PLAN_H
+#define OG_PLAN_H
+
+#include "base/memory.h"
+#include "dataset/dataset.h"
+#include "sample/batch.h"
+
+/* ---- static placement: which nodes the host cache holds ----
+ *
+ * One bit a node, and the number of set bits before every 512th: slots are numbered in the order
+ * of node ids, so the cache is filled by one pass over the file and the slot of a node is a rank.
+ * N/8 + N/128 bytes, where a table of slots would take 4 N. */
+struct og_placement {
+    uint64_t n_nodes;
+    uint32_t n_slots; /* nodes held */
+    uint64_t *bits;   /* [ceil(N / 64)] */
+    uint32_t *rank;   /* [ceil(N / 512)] */
+    struct og_budget *budget;
+};
+#define OG_NO_SLOT UINT32_MAX
+
+/* The `capacity` hottest nodes; of equally hot ones, those with the smaller id. hotness[N]; NULL
+ * means that all are equal. Memory "placement" from the budget. */
+OG_MUST_CHECK int og__placement_build(struct og_placement *p, const uint32_t *hotness,
+                                      uint64_t n_nodes, uint64_t capacity, struct og_budget *b,
+                                      struct og_err *err);
+void og__placement_release(struct og_placement *p);
+size_t og__placement_bytes(uint64_t n_nodes);
+
+static inline bool og__placement_has(const struct og_placement *p, uint32_t node)
+{
+    return p->bits[node >> 6] >> (node & 63) & 1;
+}
+
+/* Slot of a node, or OG_NO_SLOT. */
+uint32_t og__placement_slot(const struct og_placement *p, uint32_t node);
+
+/* The nodes of slots [first, first + n) in slot order, resuming from *cursor (0 at the start). */
+void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_t *nodes,
+                         uint32_t n);
+
+/* ---- hotness: one score a node, the hotter the sooner cached ---- */
+
+/* Out-degree: how often a node can be drawn (PaGraph; ginex.txt §2.3). hotness[N] is zeroed first.
+ */
+void og__hotness_degree(const struct og_topology *t, uint32_t *hotness);
+/* Noise, for comparison. */
+void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness);
+
+/* ---- the plan of one batch ---- */
+
+struct og_plan {
+    uint32_t n;        /* rows */
+    uint32_t *place;   /* [n] slot, or n_slots + index of the miss */
+    uint32_t n_misses; /* rows that are read from the feature file */
+    uint32_t *misses;  /* [n_misses] node ids, ascending: the order of the file */
+    /* changeset: after the batch, its row change_row[i] enters slot change_slot[i] */
+    uint32_t n_changes;
+    uint32_t *change_row, *change_slot;
+    /* memory */
+    uint32_t capacity;
+    struct og_budget *budget;
+};
+void og__plan_init(struct og_plan *p, struct og_budget *b);
+OG_MUST_CHECK int og__plan_reserve(struct og_plan *p, uint32_t rows, struct og_err *err);
+void og__plan_release(struct og_plan *p);
+size_t og__plan_bytes(uint64_t rows);
+
+/* Scratch of a planner, for rows up to the largest batch seen. */
+struct og_planner {
+    uint64_t *pairs, *spare; /* [capacity] node id << 32 | row */
+    uint32_t capacity;
+    struct og_budget *budget;
+};
+void og__planner_init(struct og_planner *p, struct og_budget *b);
+void og__planner_release(struct og_planner *p);
+size_t og__planner_bytes(uint64_t rows);
+OG_MUST_CHECK int og__planner_reserve(struct og_planner *p, uint32_t rows, struct og_err *err);
+
+/* Plan a batch under a static placement. O(rows). -ENOMEM when it is the largest so far and the
+ * budget has no room. */
+OG_MUST_CHECK int og__plan_static(struct og_planner *planner, const struct og_placement *placement,
+                                  const uint32_t *ids, uint32_t n, struct og_plan *out,
+                                  struct og_err *err);
+
+/* ---- what a plan will cost ---- */
+
+struct og_plan_cost {
+    uint64_t rows, hits, misses;
+    uint64_t reads; /* requests after merging */
+    uint64_t bytes; /* asked of the kernel */
+};
+void og__plan_cost_add(struct og_plan_cost *sum, const struct og_plan_cost *part);
+
+/* ---- the verifier ----
+ *
+ * Follows any policy's plans batch by batch and knows at each moment which node each slot holds.
+ * No row may be read from a slot that does not hold it, no miss read twice, no slot lie beyond the
+ * capacity, every row of every batch be served exactly once. */
+struct og_verifier {
+    uint32_t n_slots;
+    uint32_t *held; /* [n_slots] node in the slot, or OG_NO_SLOT */
+};
+OG_MUST_CHECK int og__verifier_open(struct og_verifier *v, uint32_t n_slots, struct og_err *err);
+void og__verifier_close(struct og_verifier *v);
+/* A row put into a slot outside any batch. */
+OG_MUST_CHECK int og__verifier_prefill(struct og_verifier *v, uint32_t slot, uint32_t node,
+                                       struct og_err *err);
+/* -EINVAL with the first thing that is wrong. */
+OG_MUST_CHECK int og__verifier_check(struct og_verifier *v, const uint32_t *ids, uint32_t n,
+                                     const struct og_plan *plan, struct og_err *err);
+
+#endif
