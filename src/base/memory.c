@@ -77,7 +77,7 @@ static void add_to_part(struct og_budget *b, const char *name, size_t delta)
         b->parts[b->n_parts++] = (struct og_budget_part){name, delta};
 }
 
-static int charge(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)
+int og__budget_charge(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)
 {
     if (!b)
         return 0;
@@ -97,7 +97,7 @@ static int charge(struct og_budget *b, size_t bytes, const char *part, struct og
                     og__human_bytes(need, (double)bytes), og__human_bytes(have, (double)left));
 }
 
-static void uncharge(struct og_budget *b, size_t bytes, const char *part)
+void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part)
 {
     if (!b)
         return;
@@ -108,10 +108,11 @@ static void uncharge(struct og_budget *b, size_t bytes, const char *part)
 }
 
 /* Map with a start on a huge-page boundary: over-map, then cut both ends off. */
-static void *map_huge(size_t bytes)
+static void *map_huge(size_t bytes, int flags)
 {
     size_t size = og__round_up(bytes, 4096);
-    char *p = mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *p =
+        mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     char *start = (char *)og__round_up((uintptr_t)p, HUGE);
@@ -124,16 +125,16 @@ static void *map_huge(size_t bytes)
 
 void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)
 {
-    if (charge(b, bytes, part, err) < 0)
+    if (og__budget_charge(b, bytes, part, err) < 0)
         return NULL;
     void *p = NULL;
     if (bytes >= HUGE)
-        p = map_huge(bytes);
+        p = map_huge(bytes, 0);
     else if ((p = aligned_alloc(64, og__round_up(OG_MAX(bytes, 1), 64))) != NULL)
         memset(p, 0, og__round_up(OG_MAX(bytes, 1), 64));
     if (p)
         return p;
-    uncharge(b, bytes, part);
+    og__budget_uncharge(b, bytes, part);
     char need[32];
     og__fail(err, -ENOMEM, "close other programs or lower --memory",
              "%s: the kernel refused %s of memory", part, og__human_bytes(need, (double)bytes));
@@ -148,7 +149,23 @@ void og__release(struct og_budget *b, void *p, size_t bytes, const char *part)
         munmap(p, og__round_up(bytes, 4096));
     else
         free(p);
-    uncharge(b, bytes, part);
+    og__budget_uncharge(b, bytes, part);
+}
+
+void *og__address_reserve(size_t bytes, struct og_err *err)
+{
+    void *p = map_huge(bytes, MAP_NORESERVE);
+    char size[32];
+    if (!p)
+        og__fail_errno(err, -errno, NULL, "cannot reserve %s of address space",
+                       og__human_bytes(size, (double)bytes));
+    return p;
+}
+
+void og__address_release(void *p, size_t bytes)
+{
+    if (p)
+        munmap(p, og__round_up(bytes, 4096));
 }
 
 int og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap, const char *part,

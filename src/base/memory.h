@@ -38,6 +38,14 @@ void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_e
 /* Give back what og__alloc returned, with the same bytes and part. p may be NULL. */
 void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
 
+/* Address space without memory, for an array that may have to grow in place: charge the budget
+ * before touching more of it. NULL when the kernel has no such range. */
+void *og__address_reserve(size_t bytes, struct og_err *err);
+void og__address_release(void *p, size_t bytes);
+OG_MUST_CHECK int og__budget_charge(struct og_budget *b, size_t bytes, const char *part,
+                                    struct og_err *err);
+void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part);
+
 /* ---- arena: one allocation, pointers carved in order, all given back at once ----
  *
  *   base                    used                      cap

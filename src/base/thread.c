@@ -224,6 +224,14 @@ bool og__queue_pop(struct og_queue *q, void **item)
     return open;
 }
 
+bool og__queue_ready(struct og_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    bool ready = q->shut || q->slot[q->head % q->capacity];
+    pthread_mutex_unlock(&q->lock);
+    return ready;
+}
+
 void og__queue_shut(struct og_queue *q)
 {
     pthread_mutex_lock(&q->lock);

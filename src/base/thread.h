@@ -36,6 +36,9 @@ void og__queue_free(struct og_queue *q);
 bool og__queue_push(struct og_queue *q, uint64_t seq, void *item);
 bool og__queue_pop(struct og_queue *q, void **item);
 
+/* Would pop return at once? */
+bool og__queue_ready(struct og_queue *q);
+
 /* Wake everybody and refuse from now on: the end of a flow, or an error in some stage. */
 void og__queue_shut(struct og_queue *q);
 

@@ -1,0 +1,54 @@
+/* What a run counts, in one table: the struct, the sums and the JSON keys are made from it.
+ * Definitions are in docs/json.md. */
+#ifndef OG_COUNTERS_H
+#define OG_COUNTERS_H
+
+#include "base/base.h"
+
+#include <jansson.h>
+
+/*  X(name, type)  in the order of an epoch's JSON object */
+#define OG_EPOCH_COUNTERS(X)                                                           \
+    X(seconds, double)        /* wall time of training */                              \
+    X(sample_seconds, double) /* busy time of the stages, summed over their threads */ \
+    X(plan_seconds, double)                                                            \
+    X(gather_seconds, double)                                                          \
+    X(train_seconds, double)                                                           \
+    X(stall_seconds, double) /* the trainer waited for data */                         \
+    X(eval_seconds, double)                                                            \
+    X(eval_bytes_read, uint64_t)                                                       \
+    X(rows, uint64_t)                                                                  \
+    X(hits, uint64_t)                                                                  \
+    X(misses, uint64_t)                                                                \
+    X(prefill, uint64_t)                                                               \
+    X(reads, uint64_t)                                                                 \
+    X(bytes_read, uint64_t)                                                            \
+    X(feature_bytes_read, uint64_t)                                                    \
+    X(topology_bytes_read, uint64_t)                                                   \
+    X(trace_bytes_read, uint64_t)                                                      \
+    X(bytes_written, uint64_t)                                                         \
+    X(prepare_reads, uint64_t) /* what working ahead asked meanwhile */                \
+    X(prepare_bytes_read, uint64_t)
+
+#define OG_PREPARE_COUNTERS(X) \
+    X(seconds, double)         \
+    X(reads, uint64_t)         \
+    X(bytes_read, uint64_t)    \
+    X(bytes_written, uint64_t) \
+    X(prefill, uint64_t)
+
+#define OG_COUNTER_FIELD(name, type) type name;
+struct og_epoch_counters {
+    OG_EPOCH_COUNTERS(OG_COUNTER_FIELD)
+};
+struct og_prepare_counters {
+    OG_PREPARE_COUNTERS(OG_COUNTER_FIELD)
+};
+
+/* Adds a key a counter to `object`. */
+void og__epoch_counters_json(const struct og_epoch_counters *c, json_t *object);
+void og__prepare_counters_json(const struct og_prepare_counters *c, json_t *object);
+/* Back from such an object; absent keys are 0. */
+void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object);
+
+#endif

@@ -1,0 +1,358 @@
+#include "train/flow.h"
+
+#include "base/thread.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* ---- a few things of which there are n: free works, free staging areas ---- */
+
+struct shelf {
+    pthread_mutex_t lock;
+    pthread_cond_t put;
+    int thing[64];
+    int n;
+    bool shut;
+};
+
+static void shelf_init(struct shelf *s, int n)
+{
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->put, NULL);
+    s->shut = false;
+    s->n = n;
+    for (int i = 0; i < n; i++)
+        s->thing[i] = n - 1 - i;
+}
+
+static void shelf_release(struct shelf *s)
+{
+    pthread_cond_destroy(&s->put);
+    pthread_mutex_destroy(&s->lock);
+}
+
+static void shelf_put(struct shelf *s, int thing)
+{
+    pthread_mutex_lock(&s->lock);
+    s->thing[s->n++] = thing;
+    pthread_cond_signal(&s->put);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* -1 when shut, or when there is none and wait is false. */
+static int shelf_take(struct shelf *s, bool wait)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->n == 0 && wait && !s->shut)
+        pthread_cond_wait(&s->put, &s->lock);
+    int thing = s->n > 0 && !s->shut ? s->thing[--s->n] : -1;
+    pthread_mutex_unlock(&s->lock);
+    return thing;
+}
+
+static void shelf_shut(struct shelf *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->shut = true;
+    pthread_cond_broadcast(&s->put);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- one run of the flow ---- */
+
+struct run {
+    struct og_flow *flow;
+    enum og__split pass;
+    uint64_t first, last;
+    atomic_uint_fast64_t next; /* the item the next free sampler takes */
+    struct shelf works, staging;
+    struct og_queue *sampled, *planned, *loaded;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    int rc;
+    struct og_err err;
+};
+
+static void shut_all(struct run *r)
+{
+    og__queue_shut(r->sampled);
+    og__queue_shut(r->planned);
+    og__queue_shut(r->loaded);
+    shelf_shut(&r->works);
+    shelf_shut(&r->staging);
+}
+
+/* The first failure is the flow's; later ones are its echoes. */
+static void fail_run(struct run *r, int rc, const struct og_err *err)
+{
+    pthread_mutex_lock(&r->lock);
+    if (r->rc == 0) {
+        r->rc = rc;
+        r->err = *err;
+    }
+    pthread_mutex_unlock(&r->lock);
+    shut_all(r);
+}
+
+static void span(struct run *r, const char *stage, const struct og_work *w, double start)
+{
+    og__timeline_add(r->flow->timeline, stage, w->turn.batch, start, og__now());
+}
+
+/* ---- stage 1: sample ---- */
+
+static int sample_work(struct run *r, struct og_sampler *sampler, uint64_t item, struct og_work *w,
+                       struct og_err *err)
+{
+    struct og_flow *f = r->flow;
+    double start = og__now();
+    w->staging = -1;
+    bool in_run = r->pass == OG__SPLITS;
+    w->turn =
+        in_run ? og__schedule_at(f->schedule, item) : og__schedule_pass(f->schedule, r->pass, item);
+    og__schedule_places(f->schedule, &w->turn, w->place);
+    for (uint32_t i = 0; i < w->turn.n_seeds; i++)
+        w->seeds[i] = f->split[w->turn.split][w->place[i]];
+    /* Evaluation draws the same neighbours every time: its figures differ by the model alone. */
+    bool trains = w->turn.split == OG__TRAIN;
+    enum og__stream stream = trains ? OG__STREAM_SAMPLE : OG__STREAM_EVAL;
+    uint32_t epoch = trains ? w->turn.epoch : (uint32_t)w->turn.split;
+    int rc = og__sample(sampler, w->seeds, w->turn.n_seeds, stream, epoch, w->turn.batch,
+                        &w->sampled, err);
+    w->sample_seconds = og__now() - start;
+    span(r, "sample", w, start);
+    return rc;
+}
+
+struct sampler_start {
+    struct run *run;
+    struct og_sampler *sampler;
+};
+
+static void *run_sampler(void *arg)
+{
+    struct sampler_start *start = arg;
+    struct run *r = start->run;
+    for (;;) {
+        /* the work first, the number second: see base/thread.h on queues */
+        int i = shelf_take(&r->works, true);
+        if (i < 0)
+            break;
+        uint64_t item = atomic_fetch_add(&r->next, 1);
+        if (item >= r->last) {
+            shelf_put(&r->works, i);
+            break;
+        }
+        struct og_err err = {0};
+        int rc = sample_work(r, start->sampler, item, &r->flow->works[i], &err);
+        if (rc < 0)
+            fail_run(r, rc, &err);
+        if (!og__queue_push(r->sampled, item, &r->flow->works[i]))
+            break;
+    }
+    return NULL;
+}
+
+/* ---- stage 2: plan ---- */
+
+static void *run_planner(void *arg)
+{
+    struct run *r = arg;
+    for (uint64_t item = r->first; item < r->last; item++) {
+        void *popped;
+        if (!og__queue_pop(r->sampled, &popped))
+            break;
+        struct og_work *w = popped;
+        struct og_err err = {0};
+        double start = og__now();
+        const struct og_batch *batch = &w->sampled.batch;
+        int rc = 0;
+        if (r->flow->gather)
+            rc = og__plan_static(r->flow->planner, r->flow->placement, batch->ids, batch->n_ids,
+                                 &w->plan, &err);
+        w->plan_seconds = og__now() - start;
+        span(r, "plan", w, start);
+        if (rc < 0)
+            fail_run(r, rc, &err);
+        if (!og__queue_push(r->planned, item, w))
+            break;
+    }
+    return NULL;
+}
+
+/* ---- stage 3: load ----
+ *
+ * Reads of the next batch are queued before those of this one have come, so that the disk is
+ * never idle at the border between two batches. */
+
+struct loading {
+    struct og_work *work; /* begun, not finished; NULL = none */
+    uint64_t item;
+    double start;
+};
+
+static int finish_loading(struct run *r, struct loading *l, struct og_err *err)
+{
+    struct og_work *w = l->work;
+    if (!w)
+        return 0;
+    l->work = NULL;
+    double start = og__now();
+    int rc = og__gather_finish(r->flow->gather, w->staging, &w->rows, &w->read, err);
+    w->gather_seconds += og__now() - start;
+    span(r, "gather", w, l->start);
+    if (rc == 0 && !og__queue_push(r->loaded, l->item, w))
+        rc = -ECANCELED;
+    return rc;
+}
+
+/* Take a staging area for w and start its reads. When there is none to be had at once, the batch
+ * before must be handed over first: it may hold the only one. */
+static int begin_loading(struct run *r, struct loading *l, uint64_t item, struct og_work *w,
+                         struct og_err *err)
+{
+    int rc = 0;
+    w->staging = shelf_take(&r->staging, false);
+    if (w->staging < 0) {
+        rc = finish_loading(r, l, err);
+        w->staging = rc == 0 ? shelf_take(&r->staging, true) : -1;
+        if (w->staging < 0)
+            return rc < 0 ? rc : -ECANCELED;
+    }
+    double start = og__now();
+    rc = og__gather_begin(r->flow->gather, w->staging, &w->plan, err);
+    w->gather_seconds = og__now() - start;
+    if (rc < 0)
+        return rc;
+    rc = finish_loading(r, l, err);
+    *l = (struct loading){w, item, start};
+    return rc;
+}
+
+static int load_all(struct run *r, struct loading *l, struct og_err *err)
+{
+    int rc = 0;
+    for (uint64_t item = r->first; rc == 0 && item < r->last; item++) {
+        void *popped;
+        if (!og__queue_ready(r->planned))
+            rc = finish_loading(r, l, err); /* nothing to begin: deliver what is under way */
+        if (rc < 0 || !og__queue_pop(r->planned, &popped))
+            return rc < 0 ? rc : -ECANCELED;
+        if (r->flow->gather)
+            rc = begin_loading(r, l, item, popped, err);
+        else if (!og__queue_push(r->loaded, item, popped))
+            rc = -ECANCELED;
+    }
+    return rc == 0 ? finish_loading(r, l, err) : rc;
+}
+
+static void *run_loader(void *arg)
+{
+    struct run *r = arg;
+    struct og_err err = {0};
+    struct loading l = {0};
+    int rc = load_all(r, &l, &err);
+    if (rc < 0 && rc != -ECANCELED)
+        fail_run(r, rc, &err);
+    if (l.work) { /* its reads must end before their buffers do */
+        struct og_io_counts counts;
+        struct og_err echo = {0};
+        rc = og__gather_finish(r->flow->gather, l.work->staging, &l.work->rows, &counts, &echo);
+        (void)rc;
+    }
+    return NULL;
+}
+
+/* ---- stage 4: the sink, in the caller's thread ---- */
+
+static int drain(struct run *r, og_sink *sink, void *arg)
+{
+    struct og_flow *f = r->flow;
+    for (uint64_t item = r->first; item < r->last; item++) {
+        void *popped;
+        double start = og__now();
+        if (!og__queue_pop(r->loaded, &popped))
+            return -ECANCELED;
+        struct og_work *w = popped;
+        w->stall_seconds = og__now() - start;
+        struct og_err err = {0};
+        start = og__now();
+        int rc = sink(arg, w, &err);
+        span(r, "train", w, start);
+        if (w->staging >= 0)
+            shelf_put(&r->staging, w->staging);
+        w->staging = -1;
+        shelf_put(&r->works, (int)(w - f->works));
+        if (rc == 0 && f->stop && *f->stop && item + 1 < r->last)
+            rc = og__fail(&err, OG_INTERRUPTED, "go on with --resume", "interrupted");
+        if (rc < 0) {
+            fail_run(r, rc, &err);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int open_run(struct run *r, struct og_err *err)
+{
+    struct og_flow *f = r->flow;
+    atomic_init(&r->next, r->first);
+    pthread_mutex_init(&r->lock, NULL);
+    shelf_init(&r->works, f->n_works);
+    shelf_init(&r->staging, f->n_staging);
+    int rc = og__queue_open(&r->sampled, (size_t)f->n_works, r->first, err);
+    if (rc == 0)
+        rc = og__queue_open(&r->planned, (size_t)f->n_works, r->first, err);
+    if (rc == 0)
+        rc = og__queue_open(&r->loaded, (size_t)f->n_works, r->first, err);
+    return rc;
+}
+
+static void close_run(struct run *r)
+{
+    og__queue_free(r->sampled);
+    og__queue_free(r->planned);
+    og__queue_free(r->loaded);
+    shelf_release(&r->works);
+    shelf_release(&r->staging);
+    pthread_mutex_destroy(&r->lock);
+}
+
+int og__flow_run(struct og_flow *flow, enum og__split pass, uint64_t first, uint64_t last,
+                 og_sink *sink, void *arg, struct og_err *err)
+{
+    enum { MAX_SAMPLERS = 32 };
+    struct run run = {.flow = flow, .pass = pass, .first = first, .last = last};
+    struct sampler_start start[MAX_SAMPLERS];
+    pthread_t thread[MAX_SAMPLERS + 2];
+    int n_threads = 0;
+    int failed = 0;
+    int rc = open_run(&run, err);
+    if (rc < 0 || first >= last)
+        goto out;
+    for (int i = 0; !failed && i < flow->n_samplers; i++) {
+        start[i] = (struct sampler_start){&run, flow->samplers[i]};
+        failed = pthread_create(&thread[n_threads], NULL, run_sampler, &start[i]);
+        n_threads += !failed;
+    }
+    void *(*const stages[])(void *) = {run_planner, run_loader};
+    for (size_t i = 0; !failed && i < OG_COUNT(stages); i++) {
+        failed = pthread_create(&thread[n_threads], NULL, stages[i], &run);
+        n_threads += !failed;
+    }
+    if (failed)
+        og__fail_errno(&run.err, run.rc = -failed, "lower --threads", "cannot start a thread");
+    else
+        (void)drain(&run, sink, arg);
+    shut_all(&run);
+    for (int i = 0; i < n_threads; i++)
+        pthread_join(thread[i], NULL);
+    rc = run.rc;
+    if (rc < 0)
+        og__fail(err, rc, run.err.hint, "%s", run.err.message);
+out:
+    close_run(&run);
+    return rc;
+}

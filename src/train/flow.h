@@ -1,0 +1,58 @@
+/* The flow: stages in threads, joined by bounded queues. Start reading the code here.
+ *
+ *   samplers ──> planner ──> loader ──> sink (the caller's thread: trains, evaluates, writes, ...)
+ *       ^                                  │
+ *       └────────── free works <───────────┘
+ *
+ * A `work` is one batch on its way; a fixed number of them circulates, so memory is bounded and
+ * steady state allocates nothing. Works leave every queue in the order of the schedule, whichever
+ * sampler was first. Any stage that fails shuts every queue; the flow returns the first error. */
+#ifndef OG_FLOW_H
+#define OG_FLOW_H
+
+#include "gather/gather.h"
+#include "report/timeline.h"
+#include "sample/sample.h"
+#include "train/schedule.h"
+
+struct og_work {
+    struct og_turn turn;
+    uint64_t *place; /* [batch size] of the seeds in their split */
+    uint32_t *seeds; /* [batch size] node ids */
+    struct og_batch_memory sampled;
+    struct og_plan plan;
+    int staging; /* area of the gather room that holds its misses; -1 = none */
+    struct og_rows rows;
+    struct og_io_counts read;
+    double sample_seconds, plan_seconds, gather_seconds;
+    double stall_seconds; /* the sink waited for this batch */
+};
+
+/* What the stages work with: all set before the flow starts, shared read-only but for what one
+ * stage alone uses. */
+struct og_flow {
+    const struct og_schedule *schedule;
+    const uint32_t *split[OG__SPLITS]; /* node ids */
+    struct og_sampler **samplers;      /* one a sampler thread */
+    int n_samplers;
+    const struct og_placement *placement;
+    struct og_planner *planner;
+    struct og_gather *gather; /* NULL: nothing is gathered */
+    int n_staging;
+    struct og_work *works;
+    int n_works; /* more than n_samplers */
+    uint64_t seed;
+    const volatile sig_atomic_t *stop;
+    struct og_timeline *timeline; /* may be NULL */
+};
+
+/* Called for every batch in order. Rows, blocks and seeds stay valid during the call. */
+typedef int og_sink(void *arg, struct og_work *work, struct og_err *err);
+
+/* Run items [first, last) of the run; pass < OG__SPLITS instead runs batches [first, last) of one
+ * pass over that split. 0, OG_INTERRUPTED after *stop (every batch begun by the sink is complete),
+ * or the first error of any stage. */
+OG_MUST_CHECK int og__flow_run(struct og_flow *flow, enum og__split pass, uint64_t first,
+                               uint64_t last, og_sink *sink, void *arg, struct og_err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* The order of all batches of a run, as a pure function of their number: stages may run ahead of
+ * each other by any distance and a resumed run starts anywhere.
+ *
+ *   item   0 ........... | ...... | .......... | ...... | ...
+ *          train, epoch 1  valid    train, 2      valid
+ */
+#ifndef OG_SCHEDULE_H
+#define OG_SCHEDULE_H
+
+#include "base/random.h"
+#include "dataset/dataset.h"
+
+struct og_schedule {
+    uint64_t n_seeds[OG__SPLITS];
+    uint32_t batch_size;
+    int epochs, eval_every;
+    uint64_t seed;
+    bool shuffle;
+};
+
+/* One batch: the seeds at places [first, first + n_seeds) of the split's order in this epoch. */
+struct og_turn {
+    enum og__split split;
+    uint32_t epoch; /* from 1 */
+    uint32_t batch; /* within the split and epoch, from 0 */
+    uint64_t first;
+    uint32_t n_seeds;
+    bool last_of_epoch; /* the last item, training or evaluation, of its epoch */
+};
+
+uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split);
+bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch);
+/* Items of the whole run, and the first item of an epoch. */
+uint64_t og__schedule_items(const struct og_schedule *s);
+uint64_t og__schedule_start(const struct og_schedule *s, uint32_t epoch);
+struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item);
+/* A single pass over one split in file order, outside the run: batch number `batch` of it. */
+struct og_turn og__schedule_pass(const struct og_schedule *s, enum og__split split, uint64_t batch);
+
+/* Places in the split's file of the turn's seeds, place[turn->n_seeds]. */
+void og__schedule_places(const struct og_schedule *s, const struct og_turn *turn, uint64_t *place);
+
+#endif
