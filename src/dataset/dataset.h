@@ -36,6 +36,8 @@ enum og__npy_type {
 };
 size_t og__npy_size(enum og__npy_type type);      /* bytes an element */
 const char *og__npy_name(enum og__npy_type type); /* "float32" */
+int og__npy_find_type(const char *name);          /* enum og__npy_type, or -1 */
+bool og__npy_is_integer(enum og__npy_type type);  /* bool is not */
 
 /* An open .npy file, or a raw one declared in meta.json. Little endian, C order. */
 struct og_npy {
@@ -52,6 +54,13 @@ struct og_npy {
  * lies about the size, Fortran order, big endian, more than two dimensions. */
 OG_MUST_CHECK int og__npy_open(struct og_npy *a, const char *path, struct og_err *err);
 void og__npy_close(struct og_npy *a);
+
+/* The two halves of opening a headerless file: open it and learn its size; then, with type, ndim,
+ * shape and offset filled by the caller, check that the elements fit and fill bytes. */
+OG_MUST_CHECK int og__npy_open_file(struct og_npy *a, const char *path, uint64_t *size,
+                                    struct og_err *err);
+OG_MUST_CHECK int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name,
+                              struct og_err *err);
 
 /* The parser alone, for fuzzing and archives: `head` holds the first `len` bytes of a file of
  * `file_size` bytes. Fills type, ndim, shape, offset, bytes. `name` is for messages. */
@@ -70,6 +79,9 @@ size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const in
 OG_MUST_CHECK int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out,
                                struct og_err *err);
 
+/* n integers (or bools) of `type` as int64; uint64 beyond int64 comes out negative. */
+void og__npy_widen(enum og__npy_type type, const void *in, size_t n, int64_t *out);
+
 /* A one-dimensional integer array of any integer type as int64, [first, first + count). */
 OG_MUST_CHECK int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count,
                                      int64_t *out, struct og_err *err);
@@ -77,7 +89,9 @@ OG_MUST_CHECK int og__npy_read_int64(const struct og_npy *a, int64_t first, int6
 /* ---- feature dtypes ---- */
 
 size_t og__dtype_size(enum og_dtype dtype);
-const char *og__dtype_name(enum og_dtype dtype); /* "f32" */
+const char *og__dtype_name(enum og_dtype dtype);         /* "f32" */
+int og__dtype_find(const char *name);                    /* enum og_dtype, or -1 */
+enum og__npy_type og__dtype_stored(enum og_dtype dtype); /* bf16 is stored as uint16 */
 
 /* ---- the dataset ---- */
 

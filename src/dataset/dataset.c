@@ -1,0 +1,405 @@
+/* Opening a dataset: meta.json is read, every array's header is read and held against the
+ * others. Split and label ids are checked when they are loaded, topology in topology.c. */
+#include "dataset/meta.h"
+
+#include "base/file.h"
+
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+enum { META_MAX = 16 * 1024 * 1024 };
+
+static const char again_hint[] = "the dataset is damaged or half copied: import it again";
+
+/* ---- opening ---- */
+
+static struct og_npy *array_of(struct og_dataset *ds, enum og__array a)
+{
+    struct og_npy *const of[] = {
+        [OG__INDPTR] = &ds->indptr,
+        [OG__INDICES] = &ds->indices,
+        [OG__WEIGHTS] = &ds->weights,
+        [OG__FEATURES] = &ds->features,
+        [OG__LABELS] = &ds->labels,
+        [OG__ARRAY_TRAIN] = &ds->split[OG__TRAIN],
+        [OG__ARRAY_VALID] = &ds->split[OG__VALID],
+        [OG__ARRAY_TEST] = &ds->split[OG__TEST],
+    };
+    return of[a];
+}
+
+/* The path of an array: declared ones are relative to the dataset unless absolute. */
+static char *array_path(const char *folder, const struct og_meta_file *f, enum og__array a)
+{
+    if (f->path && f->path[0] == '/')
+        return strdup(f->path);
+    if (f->path)
+        return og__path_join(folder, f->path);
+    char *path = NULL;
+    return asprintf(&path, "%s/%s.npy", folder, og__array_name(a)) < 0 ? NULL : path;
+}
+
+static int open_raw(struct og_npy *a, const char *path, const struct og_meta_file *f,
+                    struct og_err *err)
+{
+    uint64_t size = 0;
+    int rc = og__npy_open_file(a, path, &size, err);
+    if (rc < 0)
+        return rc;
+    a->type = f->type;
+    a->ndim = f->ndim;
+    a->shape[0] = f->shape[0];
+    a->shape[1] = f->shape[1];
+    a->offset = f->offset;
+    rc = og__npy_fit(a, size, path, err);
+    if (rc < 0)
+        og__npy_close(a);
+    return rc;
+}
+
+static int open_array(struct og_dataset *ds, const struct og_meta *m, enum og__array which,
+                      struct og_err *err)
+{
+    static const bool optional[OG__ARRAYS] = {
+        [OG__WEIGHTS] = true,     [OG__LABELS] = true,     [OG__ARRAY_TRAIN] = true,
+        [OG__ARRAY_VALID] = true, [OG__ARRAY_TEST] = true,
+    };
+    const struct og_meta_file *f = &m->file[which];
+    struct og_npy *a = array_of(ds, which);
+    struct og_err mine = {0};
+    char *path = array_path(ds->path, f, which);
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+    int rc = f->raw ? open_raw(a, path, f, &mine) : og__npy_open(a, path, &mine);
+    free(path);
+    if (rc == -ENOENT && optional[which] && !f->path)
+        return 0; /* left closed: absent */
+    if (rc < 0)
+        og__fail(err, rc, mine.hint[0] ? mine.hint : again_hint, "%s", mine.message);
+    return rc;
+}
+
+static int disagree(const struct og_dataset *ds, const char *what, int64_t said, int64_t found,
+                    struct og_err *err)
+{
+    return og__fail(err, -EINVAL, again_hint, "%s: %s: %lld expected, %lld found", ds->path, what,
+                    (long long)said, (long long)found);
+}
+
+static int check_topology(struct og_dataset *ds, const struct og_meta *m, struct og_err *err)
+{
+    const struct og_npy *p = &ds->indptr;
+    const struct og_npy *i = &ds->indices;
+    ds->n_nodes = p->shape[0] - 1;
+    ds->n_edges = i->shape[0];
+    if (p->type != OG__NPY_I64 || p->shape[1] != 1)
+        return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [N+1]", p->path);
+    if ((i->type != OG__NPY_I32 && i->type != OG__NPY_I64) || i->shape[1] != 1)
+        return og__fail(err, -EINVAL, again_hint, "%s: must be int32 or int64 [E]", i->path);
+    if (m->n_nodes >= 0 && m->n_nodes != ds->n_nodes)
+        return disagree(ds, "num_nodes and indptr.npy", m->n_nodes, ds->n_nodes, err);
+    if (m->n_edges >= 0 && m->n_edges != ds->n_edges)
+        return disagree(ds, "num_edges and indices.npy", m->n_edges, ds->n_edges, err);
+    if (ds->n_nodes < 1 || ds->n_edges < 1)
+        return og__fail(err, -EINVAL, "there is nothing to train on",
+                        "%s: an empty graph (%lld nodes, %lld edges)", ds->path,
+                        (long long)OG_MAX(ds->n_nodes, 0), (long long)ds->n_edges);
+    if (ds->n_nodes >= UINT32_MAX)
+        return og__fail(err, -EINVAL, "fewer than 2^32 - 1 nodes are supported", "%s: %lld nodes",
+                        ds->path, (long long)ds->n_nodes);
+    const struct og_npy *w = &ds->weights;
+    if (w->fd >= 0 && (w->type != OG__NPY_F32 || w->shape[0] != ds->n_edges || w->shape[1] != 1))
+        return og__fail(err, -EINVAL, again_hint, "%s: must be float32 [E]", w->path);
+    return 0;
+}
+
+/* The dtype of features: what meta.json says, if the file can hold it; else what the file says. */
+static int features_dtype(struct og_dataset *ds, int said, struct og_err *err)
+{
+    enum og__npy_type stored = ds->features.type;
+    for (enum og_dtype d = OG_F32; said < 0 && d <= OG_U8; d++)
+        if (d != OG_BF16 && og__dtype_stored(d) == stored)
+            said = (int)d;
+    if (said < 0)
+        return og__fail(err, -EINVAL, "import it with --feature-dtype f32",
+                        "%s: features of type %s", ds->features.path, og__npy_name(stored));
+    ds->dtype = (enum og_dtype)said;
+    if (og__dtype_stored(ds->dtype) != stored)
+        return og__fail(err, -EINVAL, again_hint, "%s: %s where meta.json says %s",
+                        ds->features.path, og__npy_name(stored), og__dtype_name(ds->dtype));
+    return 0;
+}
+
+static int check_features(struct og_dataset *ds, const struct og_meta *m, struct og_err *err)
+{
+    const struct og_npy *f = &ds->features;
+    int rc = features_dtype(ds, m->dtype, err);
+    if (rc < 0)
+        return rc;
+    if (f->shape[0] != ds->n_nodes)
+        return disagree(ds, "rows of features.npy", ds->n_nodes, f->shape[0], err);
+    if (m->dim >= 0 && m->dim != f->shape[1])
+        return disagree(ds, "feature_dim and columns of features.npy", m->dim, f->shape[1], err);
+    if (f->shape[1] < 1 || f->shape[1] > INT32_MAX / 8)
+        return og__fail(err, -EINVAL, NULL, "%s: %lld columns", f->path, (long long)f->shape[1]);
+    ds->dim = (int)f->shape[1];
+    return 0;
+}
+
+static int check_labels(struct og_dataset *ds, const struct og_meta *m, struct og_err *err)
+{
+    const struct og_npy *l = &ds->labels;
+    ds->n_classes = (int)m->n_classes;
+    if (l->fd < 0)
+        return 0;
+    ds->multi_label = l->type == OG__NPY_F32;
+    if (!ds->multi_label && (!og__npy_is_integer(l->type) || l->shape[1] != 1))
+        return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [N] or float32 [N,C]",
+                        l->path);
+    if (m->multi_label >= 0 && ds->multi_label != m->multi_label)
+        return og__fail(err, -EINVAL, again_hint, "%s: %s where meta.json says multi_label %s",
+                        l->path, og__npy_name(l->type), m->multi_label ? "true" : "false");
+    if (l->shape[0] != ds->n_nodes)
+        return disagree(ds, "rows of labels.npy", ds->n_nodes, l->shape[0], err);
+    if (ds->multi_label && l->shape[1] != m->n_classes)
+        return disagree(ds, "num_classes and columns of labels.npy", m->n_classes, l->shape[1],
+                        err);
+    if (ds->n_classes < 1)
+        return og__fail(err, -EINVAL, again_hint, "%s: labels, but num_classes is 0", ds->path);
+    return 0;
+}
+
+static int check_splits(const struct og_dataset *ds, struct og_err *err)
+{
+    for (int s = 0; s < OG__SPLITS; s++) {
+        const struct og_npy *a = &ds->split[s];
+        if (a->fd >= 0 && (!og__npy_is_integer(a->type) || a->shape[1] != 1))
+            return og__fail(err, -EINVAL, again_hint, "%s: must be int64 node ids", a->path);
+        if (a->fd >= 0 && a->shape[0] > ds->n_nodes)
+            return og__fail(err, -EINVAL, again_hint, "%s: %lld ids, the graph has %lld nodes",
+                            a->path, (long long)a->shape[0], (long long)ds->n_nodes);
+    }
+    return 0;
+}
+
+static char *name_from(const char *path)
+{
+    char *copy = strdup(path);
+    char *name = copy ? strdup(basename(copy)) : NULL;
+    free(copy);
+    return name;
+}
+
+/* meta.json's text; a folder that is none of ours gets a message about the folder. */
+static int read_meta(struct og_dataset *ds, struct og_meta *m, struct og_err *err)
+{
+    struct og_err mine = {0};
+    char *text = NULL;
+    size_t len = 0;
+    char *path = og__path_join(ds->path, "meta.json");
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+    int rc = og__read_text(path, META_MAX, &text, &len, &mine);
+    if (rc < 0)
+        og__fail(err, rc, "name a folder made by `outgrow import` or `outgrow generate`", "%s",
+                 mine.message);
+    else
+        rc = og__meta_parse(m, text, len, path, err);
+    if (rc == 0)
+        ds->checksum = XXH3_64bits(text, len);
+    free(text);
+    free(path);
+    return rc;
+}
+
+int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err)
+{
+    *out = NULL;
+    struct og_meta m = {0};
+    int rc = 0;
+    struct og_dataset *ds = calloc(1, sizeof(*ds));
+    if (!ds)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        array_of(ds, a)->fd = -1;
+    if (!(ds->path = strdup(path)))
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    OG_TRY(read_meta(ds, &m, err));
+    if (!(ds->name = m.name ? strdup(m.name) : name_from(path)))
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        OG_TRY(open_array(ds, &m, a, err));
+    OG_TRY(check_topology(ds, &m, err));
+    OG_TRY(check_features(ds, &m, err));
+    OG_TRY(check_labels(ds, &m, err));
+    OG_TRY(check_splits(ds, err));
+    *out = ds;
+out:
+    og__meta_release(&m);
+    if (rc < 0)
+        og__dataset_close(ds);
+    return rc;
+}
+
+void og__dataset_close(struct og_dataset *ds)
+{
+    if (!ds)
+        return;
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        og__npy_close(array_of(ds, a));
+    free(ds->path);
+    free(ds->name);
+    free(ds);
+}
+
+/* ---- splits ---- */
+
+/* Ids as u32, each below N and met for the first time; seen is a bitmap of N bits. */
+static int read_ids(const struct og_dataset *ds, const struct og_npy *a, uint32_t *ids,
+                    uint64_t *seen, struct og_err *err)
+{
+    enum { CHUNK = 4096 };
+    int64_t chunk[CHUNK];
+    for (int64_t first = 0; first < a->shape[0]; first += CHUNK) {
+        int64_t n = OG_MIN(a->shape[0] - first, (int64_t)CHUNK);
+        int rc = og__npy_read_int64(a, first, n, chunk, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t id = chunk[i];
+            if (id < 0 || id >= ds->n_nodes)
+                return og__fail(err, -EINVAL, again_hint,
+                                "%s: row %lld: node %lld, the graph has %lld nodes", a->path,
+                                (long long)(first + i), (long long)id, (long long)ds->n_nodes);
+            if (seen[id / 64] >> (id % 64) & 1)
+                return og__fail(err, -EINVAL, "remove the repeated ids (numpy.unique)",
+                                "%s: row %lld: node %lld is listed twice", a->path,
+                                (long long)(first + i), (long long)id);
+            seen[id / 64] |= (uint64_t)1 << (id % 64);
+            ids[first + i] = (uint32_t)id;
+        }
+    }
+    return 0;
+}
+
+int og__dataset_split(const struct og_dataset *ds, enum og__split split, struct og_budget *b,
+                      uint32_t **ids, int64_t *count, struct og_err *err)
+{
+    const struct og_npy *a = &ds->split[split];
+    size_t seen_bytes = ((size_t)ds->n_nodes / 64 + 1) * 8;
+    *ids = NULL;
+    *count = 0;
+    if (a->fd < 0 || a->shape[0] == 0)
+        return 0;
+    int rc = 0;
+    uint64_t *seen = NULL;
+    uint32_t *found = og__alloc(b, (size_t)a->shape[0] * 4, "seeds", err);
+    if (!found || !(seen = og__alloc(b, seen_bytes, "seeds", err)))
+        OG_TRY(-ENOMEM);
+    OG_TRY(read_ids(ds, a, found, seen, err));
+    *ids = found;
+    *count = a->shape[0];
+out:
+    og__release(b, seen, seen_bytes, "seeds");
+    if (rc < 0)
+        og__release(b, found, (size_t)a->shape[0] * 4, "seeds");
+    return rc;
+}
+
+/* ---- labels ---- */
+
+/* Walks the file once, front to back: ids are visited in ascending order through `order`, whose
+ * entries are id << 32 | place, and rows near each other are read together. */
+struct label_walk {
+    const struct og_dataset *ds;
+    const uint64_t *order;
+    int64_t count;
+    char *buffer; /* WINDOW bytes, or one row if that is more */
+    size_t buffer_bytes;
+    void *out;
+};
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int put_class(const struct label_walk *w, const char *row, uint64_t entry,
+                     struct og_err *err)
+{
+    int64_t label = 0;
+    og__npy_widen(w->ds->labels.type, row, 1, &label);
+    if (label < -1 || label >= w->ds->n_classes)
+        return og__fail(err, -EINVAL, again_hint, "%s: node %llu: class %lld, there are %d",
+                        w->ds->labels.path, (unsigned long long)(entry >> 32), (long long)label,
+                        w->ds->n_classes);
+    ((int32_t *)w->out)[(uint32_t)entry] = (int32_t)label;
+    return 0;
+}
+
+/* Reads one window from the next id on and serves all ids inside; returns how many. */
+static int64_t serve_window(const struct label_walk *w, int64_t from, struct og_err *err)
+{
+    const struct og_npy *a = &w->ds->labels;
+    size_t row = og__npy_size(a->type) * (size_t)a->shape[1];
+    int64_t rows = (int64_t)(w->buffer_bytes / row);
+    int64_t first = (int64_t)(w->order[from] >> 32);
+    int64_t end = from;
+    while (end < w->count && (int64_t)(w->order[end] >> 32) < first + rows)
+        end++;
+    int rc = og__npy_read(a, first, (int64_t)(w->order[end - 1] >> 32) - first + 1, w->buffer, err);
+    if (rc < 0)
+        return rc;
+    for (int64_t i = from; i < end; i++) {
+        const char *p = w->buffer + (size_t)((int64_t)(w->order[i] >> 32) - first) * row;
+        if (w->ds->multi_label)
+            memcpy((char *)w->out + (size_t)(uint32_t)w->order[i] * row, p, row);
+        else if ((rc = put_class(w, p, w->order[i], err)) < 0)
+            return rc;
+    }
+    return end - from;
+}
+
+int og__dataset_labels(const struct og_dataset *ds, const uint32_t *ids, int64_t count,
+                       struct og_budget *b, void **labels, struct og_err *err)
+{
+    enum { WINDOW = 256 * 1024 };
+    size_t bytes = og__labels_bytes(ds, count);
+    size_t order_bytes = (size_t)count * 8;
+    int rc = 0;
+    uint64_t *order = NULL;
+    struct label_walk w = {ds, NULL, count, NULL, 0, NULL};
+    *labels = NULL;
+    if (ds->labels.fd < 0)
+        return og__fail(err, -EINVAL, "import the graph with a label.npy", "%s: has no labels",
+                        ds->path);
+    w.buffer_bytes = OG_MAX((size_t)ds->labels.shape[1] * 8, (size_t)WINDOW);
+    if (!(w.out = og__alloc(b, bytes, "labels", err)) ||
+        !(order = og__alloc(b, order_bytes, "labels", err)) ||
+        !(w.buffer = og__alloc(b, w.buffer_bytes, "labels", err)))
+        OG_TRY(-ENOMEM);
+    bool ascending = true;
+    for (int64_t i = 0; i < count; i++) {
+        order[i] = (uint64_t)ids[i] << 32 | (uint64_t)i;
+        ascending = ascending && (i == 0 || order[i - 1] < order[i]);
+    }
+    if (!ascending)
+        qsort(order, (size_t)count, sizeof(*order), compare_u64);
+    w.order = order;
+    for (int64_t done = 0, n; done < count; done += n) {
+        n = serve_window(&w, done, err);
+        OG_TRY((int)OG_MIN(n, (int64_t)0));
+    }
+    *labels = w.out;
+out:
+    og__release(b, w.buffer, w.buffer_bytes, "labels");
+    og__release(b, order, order_bytes, "labels");
+    if (rc < 0)
+        og__release(b, w.out, bytes, "labels");
+    return rc;
+}

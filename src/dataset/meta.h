@@ -1,0 +1,63 @@
+/* meta.json, read and written.
+ *
+ *   {"format": 1, "name": ..., "num_nodes": N, "num_edges": E,
+ *    "feature_dim": F, "feature_dtype": "f32", "num_classes": C, "multi_label": false,
+ *    "task": "node classification",
+ *    "checksums": {"indptr.npy": "16 hex digits: XXH3-64 of the file", ...},
+ *    "files": {"features": {"path": "/big/paper.npy"},              any .npy, or headerless:
+ *              "labels":   {"path": "labels.bin", "dtype": "int64", "shape": [N], "offset": 0}},
+ *    "provenance": {...}}
+ *
+ * Only "format" and "num_classes" must be there: counts are taken from the arrays, and what is
+ * said must agree with them. Arrays not named in "files" are NAME.npy in the dataset's folder. */
+#ifndef OG_DATASET_META_H
+#define OG_DATASET_META_H
+
+#include "dataset/dataset.h"
+
+#include <jansson.h>
+
+enum og__array {
+    OG__INDPTR,
+    OG__INDICES,
+    OG__WEIGHTS,
+    OG__FEATURES,
+    OG__LABELS,
+    OG__ARRAY_TRAIN,
+    OG__ARRAY_VALID,
+    OG__ARRAY_TEST,
+    OG__ARRAYS
+};
+const char *og__array_name(enum og__array array); /* "indptr" */
+
+/* Where an array lies when not in NAME.npy. */
+struct og_meta_file {
+    const char *path; /* NULL = not declared; relative to the dataset; lives as long as the meta */
+    bool raw;         /* headerless: the rest is filled */
+    enum og__npy_type type;
+    int ndim;
+    int64_t shape[2], offset;
+};
+
+struct og_meta {
+    json_t *root;                             /* owns every string below */
+    const char *name;                         /* NULL = not said */
+    int64_t n_nodes, n_edges, dim, n_classes; /* -1 = not said */
+    int dtype;                                /* enum og_dtype, or -1 */
+    int multi_label;                          /* -1 = not said */
+    struct og_meta_file file[OG__ARRAYS];
+};
+
+/* -EINVAL with the key that is wrong. Release after success only. */
+OG_MUST_CHECK int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *name,
+                                 struct og_err *err);
+void og__meta_release(struct og_meta *m);
+
+/* Write `root` as `folder`/meta.json; takes over the reference, also on failure. root may be NULL
+ * (out of memory while it was built). */
+OG_MUST_CHECK int og__meta_write(const char *folder, json_t *root, struct og_err *err);
+
+/* object[file] = "16 hex digits". */
+void og__meta_set_checksum(json_t *object, const char *file, uint64_t checksum);
+
+#endif

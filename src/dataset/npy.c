@@ -1,0 +1,447 @@
+/* One array on disk: the .npy format, version 1 to 3.
+ *
+ *   offset  size  what
+ *   0       6     "\x93NUMPY"
+ *   6       2     version, major then minor
+ *   8       2|4   length of the dictionary, u16 in version 1, u32 after; little endian
+ *   10|12   ...   "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", spaces, newline
+ *   then          the elements
+ *
+ * The dictionary is Python, but numpy writes only these three keys, so a reader of literals is
+ * enough. It comes from outside: everything is measured against the bytes at hand and the size
+ * of the file before it is believed. Nothing here allocates by what a file says. */
+#include "dataset/dataset.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- element types ---- */
+
+static const struct {
+    const char *code, *name; /* as in 'descr' without byte order; as NumPy prints it */
+    size_t size;
+} types[] = {
+    [OG__NPY_F16] = {"f2", "float16", 2}, [OG__NPY_F32] = {"f4", "float32", 4},
+    [OG__NPY_F64] = {"f8", "float64", 8}, [OG__NPY_I8] = {"i1", "int8", 1},
+    [OG__NPY_I16] = {"i2", "int16", 2},   [OG__NPY_I32] = {"i4", "int32", 4},
+    [OG__NPY_I64] = {"i8", "int64", 8},   [OG__NPY_U8] = {"u1", "uint8", 1},
+    [OG__NPY_U16] = {"u2", "uint16", 2},  [OG__NPY_U32] = {"u4", "uint32", 4},
+    [OG__NPY_U64] = {"u8", "uint64", 8},  [OG__NPY_BOOL] = {"b1", "bool", 1},
+};
+
+size_t og__npy_size(enum og__npy_type type)
+{
+    return types[type].size;
+}
+
+const char *og__npy_name(enum og__npy_type type)
+{
+    return types[type].name;
+}
+
+int og__npy_find_type(const char *name)
+{
+    for (size_t t = 0; t < OG_COUNT(types); t++)
+        if (strcmp(types[t].name, name) == 0)
+            return (int)t;
+    return -1;
+}
+
+/* ---- reading the dictionary ---- */
+
+static const char save_hint[] = "save it with numpy.save(path, numpy.ascontiguousarray(array))";
+
+struct cursor {
+    const char *p, *end;
+};
+
+static void skip_space(struct cursor *c)
+{
+    while (c->p < c->end && (*c->p == ' ' || *c->p == '\t' || *c->p == '\n' || *c->p == '\r'))
+        c->p++;
+}
+
+static bool accept(struct cursor *c, char want)
+{
+    skip_space(c);
+    if (c->p == c->end || *c->p != want)
+        return false;
+    c->p++;
+    return true;
+}
+
+static bool accept_word(struct cursor *c, const char *word)
+{
+    size_t len = strlen(word);
+    skip_space(c);
+    if ((size_t)(c->end - c->p) < len || memcmp(c->p, word, len) != 0)
+        return false;
+    c->p += len;
+    return true;
+}
+
+/* A quoted string without escapes, at most size - 1 characters. */
+static bool accept_text(struct cursor *c, char *text, size_t size)
+{
+    skip_space(c);
+    if (c->p == c->end || (*c->p != '\'' && *c->p != '"'))
+        return false;
+    char quote = *c->p++;
+    size_t n = 0;
+    for (; c->p < c->end && *c->p != quote; c->p++) {
+        if (n + 1 == size)
+            return false;
+        text[n++] = *c->p;
+    }
+    text[n] = 0;
+    return accept(c, quote);
+}
+
+static bool accept_number(struct cursor *c, int64_t *value)
+{
+    skip_space(c);
+    const char *start = c->p;
+    int64_t v = 0;
+    for (; c->p < c->end && *c->p >= '0' && *c->p <= '9'; c->p++)
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *c->p - '0', &v))
+            return false;
+    *value = v;
+    bool any = c->p > start;
+    if (any && c->p < c->end && *c->p == 'L') /* Python 2 */
+        c->p++;
+    return any;
+}
+
+enum { MAX_DIMS = 2 };
+
+/* (3, 4), (3,), (): counts every dimension, keeps the first two. */
+static bool accept_shape(struct cursor *c, int *ndim, int64_t shape[2])
+{
+    if (!accept(c, '('))
+        return false;
+    for (*ndim = 0; !accept(c, ')'); ++*ndim) {
+        int64_t n;
+        if (*ndim > 32 || !accept_number(c, &n))
+            return false;
+        if (*ndim < MAX_DIMS)
+            shape[*ndim] = n;
+        if (!accept(c, ',')) {
+            ++*ndim;
+            return accept(c, ')');
+        }
+    }
+    return true;
+}
+
+struct dictionary {
+    char descr[16];
+    bool has_descr, has_order, has_shape, fortran;
+    int ndim;
+    int64_t shape[2];
+};
+
+static bool read_entry(struct cursor *c, struct dictionary *d)
+{
+    char key[32];
+    if (!accept_text(c, key, sizeof(key)) || !accept(c, ':'))
+        return false;
+    if (strcmp(key, "descr") == 0 && !d->has_descr)
+        return d->has_descr = accept_text(c, d->descr, sizeof(d->descr));
+    if (strcmp(key, "shape") == 0 && !d->has_shape)
+        return d->has_shape = accept_shape(c, &d->ndim, d->shape);
+    if (strcmp(key, "fortran_order") == 0 && !d->has_order) {
+        d->fortran = accept_word(c, "True");
+        return d->has_order = d->fortran || accept_word(c, "False");
+    }
+    return false;
+}
+
+static bool read_dictionary(struct cursor c, struct dictionary *d)
+{
+    *d = (struct dictionary){.shape = {1, 1}};
+    if (!accept(&c, '{'))
+        return false;
+    while (!accept(&c, '}')) {
+        if (!read_entry(&c, d))
+            return false;
+        if (!accept(&c, ',')) {
+            if (!accept(&c, '}'))
+                return false;
+            break;
+        }
+    }
+    skip_space(&c);
+    return c.p == c.end && d->has_descr && d->has_order && d->has_shape;
+}
+
+/* ---- from dictionary to array ---- */
+
+static int find_type(const char *descr, const char *name, enum og__npy_type *type,
+                     struct og_err *err)
+{
+    if (descr[0] == '>')
+        return og__fail(err, -EINVAL, "convert it: array.astype(array.dtype.newbyteorder('<'))",
+                        "%s: big-endian elements ('%s')", name, descr);
+    for (size_t t = 0; strchr("<|=", descr[0]) && t < OG_COUNT(types); t++) {
+        if (strcmp(descr + 1, types[t].code) == 0) {
+            *type = (enum og__npy_type)t;
+            return 0;
+        }
+    }
+    return og__fail(err, -EINVAL, "integers, bool, float16, float32 and float64 are read",
+                    "%s: elements of unknown type '%s'", name, descr);
+}
+
+int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name, struct og_err *err)
+{
+    int64_t bytes = (int64_t)types[a->type].size;
+    int64_t end;
+    if (__builtin_mul_overflow(bytes, a->shape[0], &bytes) ||
+        __builtin_mul_overflow(bytes, a->shape[1], &bytes) ||
+        __builtin_add_overflow(bytes, a->offset, &end))
+        return og__fail(err, -EINVAL, save_hint, "%s: its shape overflows", name);
+    if ((uint64_t)end > file_size)
+        return og__fail(err, -EINVAL, "the file was cut short, or its header lies: make it anew",
+                        "%s: its header promises %lld bytes, the file has %llu", name,
+                        (long long)end, (unsigned long long)file_size);
+    a->bytes = bytes;
+    return 0;
+}
+
+/* Where the dictionary lies; -EINVAL when the first bytes are not a .npy file's. */
+static int find_dictionary(const unsigned char *head, size_t len, const char *name, size_t *start,
+                           size_t *size, struct og_err *err)
+{
+    if (len < 10 || memcmp(head, "\x93NUMPY", 6) != 0)
+        return og__fail(err, -EINVAL, save_hint, "%s: not a .npy file", name);
+    int version = head[6];
+    if (version < 1 || version > 3)
+        return og__fail(err, -EINVAL, save_hint, "%s: .npy version %d is not known", name, version);
+    *start = version == 1 ? 10 : 12;
+    *size = (size_t)head[8] | (size_t)head[9] << 8;
+    if (version > 1 && len >= 12)
+        *size |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
+    if (len >= *start && *size <= len - *start)
+        return 0;
+    if (*size > OG__NPY_HEAD_MAX - *start)
+        return og__fail(err, -EINVAL, save_hint, "%s: a header of %zu bytes, at most %d are read",
+                        name, *size, OG__NPY_HEAD_MAX);
+    return og__fail(err, -EINVAL, "the file was cut short: make it anew",
+                    "%s: ends inside its header", name);
+}
+
+int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
+                  const char *name, struct og_err *err)
+{
+    size_t start;
+    size_t size;
+    struct dictionary d;
+    int rc = find_dictionary(head, len, name, &start, &size, err);
+    if (rc < 0)
+        return rc;
+    const char *text = (const char *)head + start;
+    if (!read_dictionary((struct cursor){text, text + size}, &d))
+        return og__fail(err, -EINVAL, save_hint, "%s: its header is not NumPy's", name);
+    if ((rc = find_type(d.descr, name, &a->type, err)) < 0)
+        return rc;
+    if (d.fortran && d.ndim > 1)
+        return og__fail(err, -EINVAL, save_hint, "%s: stored in Fortran order, C order is needed",
+                        name);
+    if (d.ndim < 1 || d.ndim > MAX_DIMS)
+        return og__fail(err, -EINVAL, "reshape it to one or two dimensions", "%s: %d dimensions",
+                        name, d.ndim);
+    a->ndim = d.ndim;
+    a->shape[0] = d.shape[0];
+    a->shape[1] = d.shape[1];
+    a->offset = (int64_t)(start + size);
+    return og__npy_fit(a, file_size, name, err);
+}
+
+size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const int64_t shape[2],
+                      size_t pad)
+{
+    char text[128];
+    const char *order = types[type].size == 1 ? "|" : "<";
+    int n = ndim == 1
+                ? snprintf(text, sizeof(text),
+                           "{'descr': '%s%s', 'fortran_order': False, 'shape': (%lld,), }", order,
+                           types[type].code, (long long)shape[0])
+                : snprintf(text, sizeof(text),
+                           "{'descr': '%s%s', 'fortran_order': False, 'shape': (%lld, %lld), }",
+                           order, types[type].code, (long long)shape[0], (long long)shape[1]);
+    size_t total = OG_MAX(pad, (size_t)128 + 64); /* 64 divides it, and the longest text fits */
+    size_t dict = total - 10;
+    memset(buf, ' ', total);
+    memcpy(buf, "\x93NUMPY\x01\x00", 8);
+    buf[8] = (char)(dict & 0xff);
+    buf[9] = (char)(dict >> 8);
+    memcpy(buf + 10, text, (size_t)n);
+    buf[total - 1] = '\n';
+    return total;
+}
+
+/* ---- files ---- */
+
+int og__npy_open_file(struct og_npy *a, const char *path, uint64_t *size, struct og_err *err)
+{
+    struct stat st;
+    *a = (struct og_npy){.fd = -1, .path = strdup(path), .shape = {0, 1}};
+    if (!a->path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    a->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
+    int rc = 0;
+    if (a->fd < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot open", path);
+    else if (fstat(a->fd, &st) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s", path);
+    else if (!S_ISREG(st.st_mode))
+        rc = og__fail(err, -EINVAL, NULL, "%s: not a plain file", path);
+    if (rc < 0)
+        og__npy_close(a);
+    else
+        *size = (uint64_t)st.st_size;
+    return rc;
+}
+
+int og__npy_open(struct og_npy *a, const char *path, struct og_err *err)
+{
+    uint64_t size = 0;
+    char *head = NULL;
+    int rc = og__npy_open_file(a, path, &size, err);
+    if (rc < 0)
+        return rc;
+    size_t len = (size_t)OG_MIN(size, (uint64_t)OG__NPY_HEAD_MAX);
+    if (!(head = malloc(len + 1)))
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    OG_TRY(og__read_all(a->fd, head, len, 0, path, err));
+    OG_TRY(og__npy_parse(a, head, len, size, path, err));
+out:
+    free(head);
+    if (rc < 0)
+        og__npy_close(a);
+    return rc;
+}
+
+void og__npy_close(struct og_npy *a)
+{
+    if (!a)
+        return;
+    if (a->fd >= 0)
+        close(a->fd);
+    free(a->path);
+    *a = (struct og_npy){.fd = -1};
+}
+
+int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out,
+                 struct og_err *err)
+{
+    if (first < 0 || count < 0 || first > a->shape[0] || count > a->shape[0] - first)
+        return og__fail(err, -EINVAL, NULL, "%s: rows %lld to %lld of %lld", a->path,
+                        (long long)first, (long long)(first + count), (long long)a->shape[0]);
+    size_t row = types[a->type].size * (size_t)a->shape[1];
+    return og__read_all(a->fd, out, (size_t)count * row, a->offset + first * (int64_t)row, a->path,
+                        err);
+}
+
+/* ---- integers of any width ---- */
+
+bool og__npy_is_integer(enum og__npy_type type)
+{
+    return type >= OG__NPY_I8 && type <= OG__NPY_U64;
+}
+
+#define WIDEN(c_type)                  \
+    do {                               \
+        const c_type *p = in;          \
+        for (size_t i = 0; i < n; i++) \
+            out[i] = (int64_t)p[i];    \
+    } while (0)
+
+void og__npy_widen(enum og__npy_type type, const void *in, size_t n, int64_t *out)
+{
+    switch (type) {
+    case OG__NPY_I8:
+        WIDEN(int8_t);
+        break;
+    case OG__NPY_I16:
+        WIDEN(int16_t);
+        break;
+    case OG__NPY_I32:
+        WIDEN(int32_t);
+        break;
+    case OG__NPY_U8:
+    case OG__NPY_BOOL:
+        WIDEN(uint8_t);
+        break;
+    case OG__NPY_U16:
+        WIDEN(uint16_t);
+        break;
+    case OG__NPY_U32:
+        WIDEN(uint32_t);
+        break;
+    default: /* uint64 beyond int64 turns negative: out of range for every caller */
+        WIDEN(int64_t);
+    }
+}
+
+int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count, int64_t *out,
+                       struct og_err *err)
+{
+    enum { CHUNK = 4096 };
+    _Alignas(8) char chunk[CHUNK * 8];
+    if (!og__npy_is_integer(a->type))
+        return og__fail(err, -EINVAL, "convert it: array.astype('int64')",
+                        "%s: %s where integers are expected", a->path, types[a->type].name);
+    if (a->shape[1] != 1)
+        return og__fail(err, -EINVAL, NULL, "%s: two dimensions where one is expected", a->path);
+    for (int64_t done = 0; done < count; done += CHUNK) {
+        int64_t n = OG_MIN(count - done, (int64_t)CHUNK);
+        int rc = og__npy_read(a, first + done, n, chunk, err);
+        if (rc < 0)
+            return rc;
+        og__npy_widen(a->type, chunk, (size_t)n, out + done);
+    }
+    return 0;
+}
+
+/* ---- feature dtypes ---- */
+
+static const struct {
+    const char *name;
+    size_t size;
+    enum og__npy_type stored;
+} dtypes[] = {
+    [OG_F32] = {"f32", 4, OG__NPY_F32},
+    [OG_F16] = {"f16", 2, OG__NPY_F16},
+    [OG_BF16] = {"bf16", 2, OG__NPY_U16},
+    [OG_U8] = {"u8", 1, OG__NPY_U8},
+};
+
+size_t og__dtype_size(enum og_dtype dtype)
+{
+    return dtypes[dtype].size;
+}
+
+const char *og__dtype_name(enum og_dtype dtype)
+{
+    return dtypes[dtype].name;
+}
+
+enum og__npy_type og__dtype_stored(enum og_dtype dtype)
+{
+    return dtypes[dtype].stored;
+}
+
+int og__dtype_find(const char *name)
+{
+    for (size_t t = 0; t < OG_COUNT(dtypes); t++)
+        if (strcmp(dtypes[t].name, name) == 0)
+            return (int)t;
+    return -1;
+}
