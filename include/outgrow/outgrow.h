@@ -56,7 +56,8 @@ enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
 enum og_preset_kind { OG_PRESET_NONE, OG_PRESET_PYG_PLUS, OG_PRESET_MEMORY, OG_PRESET_AUTO };
 
 /* Everything that training can be told. Names, defaults and help are in og_option_table(); set
- * fields directly or by name. Strings are owned by the struct. */
+ * fields directly or by name. Strings are owned by the struct. A preset fills in what was not
+ * `given`: og_options_set and og_options_load record that, a field set directly does not. */
 struct og_options {
     /* model: these and the next group decide the numbers */
     int model;  /* enum og_model_kind */
@@ -85,6 +86,8 @@ struct og_options {
     int checkpoint_every; /* seconds */
     int log_every;        /* batches; 0 = never */
     char *trace_timeline; /* file, or NULL */
+
+    uint64_t given; /* bit i: row i of og_option_table() was set by name */
 };
 
 enum og_option_type {
@@ -93,7 +96,7 @@ enum og_option_type {
     OG_OPTION_INT64,  /* int64_t */
     OG_OPTION_REAL,   /* double */
     OG_OPTION_AMOUNT, /* struct og_amount */
-    OG_OPTION_CHOICE, /* int: position in `choices` */
+    OG_OPTION_CHOICE, /* int: position in choices */
     OG_OPTION_LIST,   /* int[OG_MAX_HOPS], with n_fanout */
     OG_OPTION_TEXT,   /* char *, malloc'ed */
 };
@@ -104,9 +107,11 @@ struct og_option {
     const char *name;     /* "weight-decay" */
     const char *arg;      /* what its argument is called in help, NULL for a flag */
     const char *standard; /* default, as text; "" = unset */
-    const char *choices;  /* "gcn|sage" for OG_OPTION_CHOICE, else NULL */
     const char *group;    /* heading in the help text */
     const char *help;     /* one sentence */
+    /* Ends with NULL. OG_OPTION_CHOICE: the names, by value; OG_OPTION_INT: a word for 0; else
+     * NULL. */
+    const char *const *choices;
     enum og_option_type type;
     size_t offset;   /* in struct og_options */
     double min, max; /* numbers outside are refused */

@@ -1,0 +1,33 @@
+/* Options inside the library: the table of options.c and what is made of it. */
+#ifndef OG_OPTIONS_H
+#define OG_OPTIONS_H
+
+#include <outgrow/outgrow.h>
+
+#include "base/base.h"
+
+#include <jansson.h>
+
+/* A copy that owns its strings. *to need not be initialised. */
+OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_options *from,
+                                   struct og_err *err);
+
+/* Was the option set by name, on the command line or in a config file? */
+bool og__options_given(const struct og_options *opt, const char *name);
+
+/* One key an option, named as on the command line: "config" of summary.json. Sizes are bytes or
+ * "25%", the fanout is a list, what is unset is null. NULL on lack of memory. */
+json_t *og__options_json(const struct og_options *opt);
+
+/* Write config.yaml, which og_options_load takes: all but `run` and `resume`, which name one run.
+ */
+OG_MUST_CHECK int og__options_write_yaml(const struct og_options *opt, const char *path,
+                                         struct og_err *err);
+/* Its text, malloc'ed; NULL on lack of memory. */
+char *og__options_yaml(const struct og_options *opt);
+
+/* og_options_load on text; `name` is for messages. */
+OG_MUST_CHECK int og__options_parse(struct og_options *opt, const char *text, size_t len,
+                                    const char *name, struct og_err *err);
+
+#endif

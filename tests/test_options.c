@@ -1,0 +1,420 @@
+/* options: the table, values from text, YAML and JSON. */
+#include "testing.h"
+
+#include "base/base.h"
+#include "train/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct og_options fresh(void)
+{
+    struct og_options opt;
+    og_options_init(&opt);
+    return opt;
+}
+
+static bool takes(struct og_options *opt, const char *name, const char *value)
+{
+    return og_options_set(opt, name, value, NULL) == 0;
+}
+
+/* The defaults users were promised, written out once more. */
+static void defaults_are_as_documented(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    assert_int_equal(o.model, OG_MODEL_SAGE);
+    assert_int_equal(o.layers, 0);
+    assert_int_equal(o.hidden, 256);
+    assert_true(o.dropout == 0.5);
+    assert_int_equal(o.optimizer, OG_OPTIMIZER_ADAM);
+    assert_true(o.lr == 0.003);
+    assert_true(o.weight_decay == 0);
+    assert_null(o.init);
+    assert_int_equal(o.n_fanout, 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(o.fanout[i], 10);
+    assert_int_equal(o.batch, 1000);
+    assert_int_equal(o.epochs, 10);
+    assert_int_equal(o.seed, 1);
+    assert_false(o.no_shuffle);
+    assert_int_equal(o.eval_every, 1);
+    assert_int_equal(o.memory.unit, OG_UNSET);
+    assert_int_equal(o.cache.unit, OG_UNSET);
+    assert_int_equal(o.threads, 0);
+    assert_int_equal(o.policy, OG_POLICY_AUTO);
+    assert_int_equal(o.io, OG_IO_AUTO);
+    assert_int_equal(o.preset, OG_PRESET_NONE);
+    assert_null(o.run);
+    assert_false(o.resume);
+    assert_int_equal(o.checkpoint_every, 300);
+    assert_int_equal(o.log_every, 0);
+    assert_null(o.trace_timeline);
+    assert_int_equal(o.given, 0);
+}
+
+/* Each row: complete, unique, and its default is a value it accepts. */
+static void the_table_is_sound(void **state)
+{
+    (void)state;
+    size_t n;
+    const struct og_option *t = og_option_table(&n);
+    struct og_options o = fresh();
+    for (size_t i = 0; i < n; i++) {
+        assert_true(t[i].name && t[i].standard && t[i].group && t[i].help);
+        assert_int_equal(t[i].arg == NULL, t[i].type == OG_OPTION_FLAG);
+        if (t[i].type == OG_OPTION_CHOICE)
+            assert_non_null(t[i].choices);
+        if (*t[i].standard)
+            assert_int_equal(og_options_set(&o, t[i].name, t[i].standard, NULL), 0);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(t[i].name, t[j].name);
+    }
+    og_options_release(&o);
+}
+
+static void choices_follow_the_enums(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value;
+        size_t offset;
+        int expect;
+    } cases[] = {
+        {"model", "gcn", offsetof(struct og_options, model), OG_MODEL_GCN},
+        {"model", "sage", offsetof(struct og_options, model), OG_MODEL_SAGE},
+        {"optimizer", "adam", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAM},
+        {"optimizer", "sgd", offsetof(struct og_options, optimizer), OG_OPTIMIZER_SGD},
+        {"policy", "none", offsetof(struct og_options, policy), OG_POLICY_NONE},
+        {"policy", "random", offsetof(struct og_options, policy), OG_POLICY_RANDOM},
+        {"policy", "degree", offsetof(struct og_options, policy), OG_POLICY_DEGREE},
+        {"policy", "auto", offsetof(struct og_options, policy), OG_POLICY_AUTO},
+        {"io", "uring", offsetof(struct og_options, io), OG_IO_URING},
+        {"io", "pread", offsetof(struct og_options, io), OG_IO_PREAD},
+        {"io", "mmap", offsetof(struct og_options, io), OG_IO_MMAP},
+        {"io", "auto", offsetof(struct og_options, io), OG_IO_AUTO},
+        {"preset", "none", offsetof(struct og_options, preset), OG_PRESET_NONE},
+        {"preset", "pyg+", offsetof(struct og_options, preset), OG_PRESET_PYG_PLUS},
+        {"preset", "memory", offsetof(struct og_options, preset), OG_PRESET_MEMORY},
+        {"preset", "auto", offsetof(struct og_options, preset), OG_PRESET_AUTO},
+    };
+    struct og_options o = fresh();
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        assert_true(takes(&o, cases[i].name, cases[i].value));
+        assert_int_equal(*(int *)((char *)&o + cases[i].offset), cases[i].expect);
+    }
+}
+
+static void sizes_are_powers_of_two(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int unit;
+        double value;
+    } cases[] = {
+        {"512M", OG_BYTES, 512.0 * 1024 * 1024},
+        {"4G", OG_BYTES, 4294967296.0},
+        {"1.5k", OG_BYTES, 1536},
+        {"2TiB", OG_BYTES, 2199023255552.0},
+        {"1000", OG_BYTES, 1000},
+        {"0", OG_BYTES, 0},
+        {"25%", OG_PERCENT, 25},
+        {"0.5%", OG_PERCENT, 0.5},
+        {"100%", OG_PERCENT, 100},
+    };
+    struct og_options o = fresh();
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        assert_true(takes(&o, "memory", cases[i].text));
+        assert_int_equal(o.memory.unit, cases[i].unit);
+        assert_true(o.memory.value == cases[i].value);
+    }
+}
+
+/* A refused value is named with what would do, and changes nothing. */
+static void bad_values_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value, *expected;
+    } cases[] = {
+        {"hidden", "0", "from 1 to"},
+        {"hidden", "x", "whole number"},
+        {"hidden", "1.5", "whole number"},
+        {"hidden", "", "whole number"},
+        {"hidden", " 5", "whole number"},
+        {"hidden", "99999999999999999999", "whole number"},
+        {"threads", "-1", "or all"},
+        {"threads", "every", "or all"},
+        {"seed", "-1", "2^63"},
+        {"seed", "9223372036854775808", "2^63"},
+        {"dropout", "1", "0.99"},
+        {"dropout", "-0.1", "from 0"},
+        {"dropout", "nan", "number"},
+        {"dropout", "0x0.1p0", "number"},
+        {"lr", "inf", "number"},
+        {"lr", "1e999", "number"},
+        {"lr", "1e-3x", "number"},
+        {"memory", "4GB", "512M"},
+        {"memory", "5 ", "512M"},
+        {"memory", "G", "512M"},
+        {"memory", "-4G", "512M"},
+        {"memory", "101%", "25%"},
+        {"memory", "1e30T", "512M"},
+        {"memory", "", "512M"},
+        {"policy", "belady", "none, random, degree, auto"},
+        {"policy", "", "none, random"},
+        {"model", "gat", "gcn, sage"},
+        {"fanout", "", "10,10,10"},
+        {"fanout", "10,", "10,10,10"},
+        {"fanout", "10,,10", "10,10,10"},
+        {"fanout", "10,0", "at least 1"},
+        {"fanout", "10,-2", "-1 for all"},
+        {"fanout", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "1 to 16"},
+        {"no-shuffle", "yes", "true or false"},
+        {"run", "", "some text"},
+        {"run", "\xff\xfe", "UTF-8"},
+    };
+    struct og_options o = fresh();
+    struct og_options before = o;
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        struct og_err err = {0};
+        assert_int_equal(og_options_set(&o, cases[i].name, cases[i].value, &err), -EINVAL);
+        assert_int_equal(err.code, -EINVAL);
+        assert_ptr_equal(strstr(err.message, cases[i].name), err.message);
+        if (!strstr(err.message, cases[i].expected))
+            fail_msg("%s does not say %s", err.message, cases[i].expected);
+        assert_memory_equal(&o, &before, sizeof(o));
+    }
+}
+
+static void unknown_names_are_refused(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    struct og_err err = {0};
+    assert_int_equal(og_options_set(&o, "hiden", "1", &err), -EINVAL);
+    assert_string_equal(err.hint, "did you mean 'hidden'?");
+    err = (struct og_err){0};
+    assert_int_equal(og_options_set(&o, "weight_decay", "1", &err), -EINVAL);
+    assert_string_equal(err.hint, "did you mean 'weight-decay'?");
+    err = (struct og_err){0};
+    assert_int_equal(og_options_set(&o, "superbatch", "1", &err), -EINVAL);
+    assert_non_null(strstr(err.hint, "trace-timeline")); /* the list is complete */
+}
+
+static void what_was_given_is_known(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    assert_false(og__options_given(&o, "policy"));
+    assert_true(takes(&o, "policy", "auto")); /* even when it is the default */
+    assert_false(takes(&o, "io", "nothing"));
+    assert_true(og__options_given(&o, "policy"));
+    assert_false(og__options_given(&o, "io"));
+}
+
+/* ---- copies, JSON, YAML ---- */
+
+/* Every option away from its default. */
+static struct og_options unusual(void)
+{
+    static const char *const values[][2] = {
+        {"model", "gcn"},
+        {"layers", "2"},
+        {"hidden", "17"},
+        {"dropout", "0.1"},
+        {"optimizer", "sgd"},
+        {"lr", "0.30000000000000004"},
+        {"weight-decay", "5e-4"},
+        {"init", "it's: a \"file\" # {x}"},
+        {"fanout", "-1,25"},
+        {"batch", "3"},
+        {"epochs", "0"},
+        {"seed", "9223372036854775807"},
+        {"no-shuffle", "true"},
+        {"eval-every", "7"},
+        {"memory", "33.3%"},
+        {"cache", "123457"},
+        {"threads", "3"},
+        {"policy", "none"},
+        {"io", "mmap"},
+        {"preset", "pyg+"},
+        {"checkpoint-every", "1"},
+        {"log-every", "2"},
+        {"trace-timeline", "~"},
+        {"run", "r"},
+        {"resume", "true"},
+    };
+    struct og_options o = fresh();
+    size_t n;
+    og_option_table(&n);
+    assert_int_equal(n, OG_COUNT(values));
+    for (size_t i = 0; i < n; i++)
+        assert_true(takes(&o, values[i][0], values[i][1]));
+    return o;
+}
+
+/* json_equal on both, which covers each option since og__options_json has them all. */
+static void assert_same(const struct og_options *a, const struct og_options *b)
+{
+    json_t *x = og__options_json(a);
+    json_t *y = og__options_json(b);
+    assert_true(json_equal(x, y));
+    json_decref(x);
+    json_decref(y);
+}
+
+static void a_copy_owns_its_strings(void **state)
+{
+    (void)state;
+    struct og_options a = unusual();
+    struct og_options b;
+    assert_int_equal(og__options_copy(&b, &a, NULL), 0);
+    assert_same(&a, &b);
+    assert_ptr_not_equal(a.init, b.init);
+    assert_true(takes(&b, "run", "elsewhere"));
+    assert_string_equal(a.run, "r");
+    og_options_release(&a);
+    og_options_release(&b);
+}
+
+static void json_has_every_option(void **state)
+{
+    (void)state;
+    struct og_options o = unusual();
+    json_t *j = og__options_json(&o);
+    size_t n;
+    const struct og_option *t = og_option_table(&n);
+    assert_int_equal(json_object_size(j), n);
+    for (size_t i = 0; i < n; i++)
+        assert_non_null(json_object_get(j, t[i].name));
+    assert_string_equal(json_string_value(json_object_get(j, "model")), "gcn");
+    assert_true(json_real_value(json_object_get(j, "weight-decay")) == 5e-4);
+    assert_true(json_integer_value(json_object_get(j, "seed")) == INT64_MAX);
+    assert_true(json_integer_value(json_object_get(j, "cache")) == 123457);
+    assert_string_equal(json_string_value(json_object_get(j, "memory")), "33.3%");
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(j, "fanout"), 1)), 25);
+    assert_true(json_is_true(json_object_get(j, "no-shuffle")));
+    json_decref(j);
+    og_options_release(&o);
+    o = fresh();
+    j = og__options_json(&o);
+    assert_true(json_is_null(json_object_get(j, "memory")));
+    assert_true(json_is_null(json_object_get(j, "run")));
+    json_decref(j);
+}
+
+static void yaml_reads_back(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/og-options-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char path[64];
+    snprintf(path, sizeof(path), "%s/config.yaml", dir);
+    struct og_options a = unusual();
+    struct og_options b = fresh();
+    assert_int_equal(og__options_write_yaml(&a, path, NULL), 0);
+    assert_int_equal(og_options_load(&b, path, NULL), 0);
+    assert_null(b.run); /* names one run, so it is not in the file */
+    assert_false(b.resume);
+    assert_true(takes(&b, "run", "r"));
+    assert_true(takes(&b, "resume", "true"));
+    assert_same(&a, &b);
+    assert_int_equal(a.given, b.given);
+    unlink(path);
+    struct og_err err = {0};
+    assert_int_equal(og_options_load(&b, path, &err), -ENOENT);
+    assert_ptr_equal(strstr(err.message, path), err.message);
+    rmdir(dir);
+    og_options_release(&a);
+    og_options_release(&b);
+}
+
+static int parse(struct og_options *o, const char *text, struct og_err *err)
+{
+    return og__options_parse(o, text, strlen(text), "x.yaml", err);
+}
+
+static void yaml_is_what_people_write(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    assert_int_equal(parse(&o, "", NULL), 0);
+    assert_int_equal(parse(&o, "# nothing\n", NULL), 0);
+    assert_int_equal(o.given, 0);
+    assert_int_equal(parse(&o,
+                           "# a comment\nmodel: gcn\nfanout: [5, -1]\nmemory: 25%\n"
+                           "run: \"a b\"\nno-shuffle: true\n",
+                           NULL),
+                     0);
+    assert_int_equal(o.model, OG_MODEL_GCN);
+    assert_int_equal(o.n_fanout, 2);
+    assert_int_equal(o.fanout[1], -1);
+    assert_int_equal(o.memory.unit, OG_PERCENT);
+    assert_string_equal(o.run, "a b");
+    assert_int_equal(parse(&o, "fanout:\n  - 3\n  - 4\n  - 5\n", NULL), 0);
+    assert_int_equal(o.n_fanout, 3);
+    assert_int_equal(parse(&o, "fanout: 7,8\n", NULL), 0);
+    assert_int_equal(o.fanout[1], 8);
+    og_options_release(&o);
+}
+
+static void bad_yaml_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int line;
+    } cases[] = {
+        {"hidden: 5\nhiden: 5\n", 2},
+        {"hidden: 5\n\nhidden: 6\n", 3},
+        {"hidden: none\n", 1},
+        {"hidden:\n", 1},
+        {"- hidden\n", 1},
+        {"just words\n", 1},
+        {"model:\n  kind: gcn\n", 2},
+        {"fanout: [1, [2]]\n", 1},
+        {"fanout: [1, , 2\n", 1},
+        {"lr: &a 0.1\nweight-decay: *a\n", 2},
+        {"hidden: 5\n--- \nhidden: 6\n", 2},
+        {"hidden: [5\n", 2},
+        {"run: \"a\\0b\"\n", 1},
+        {"\"run\\0\": a\n", 1},
+        {"[a]: 5\n", 1},
+    };
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        struct og_options o = fresh();
+        struct og_err err = {0};
+        char at[32];
+        int rc = parse(&o, cases[i].text, &err);
+        if (rc != -EINVAL)
+            fail_msg("accepted: %s", cases[i].text);
+        snprintf(at, sizeof(at), "x.yaml:%d: ", cases[i].line);
+        if (strncmp(err.message, at, strlen(at)) != 0)
+            fail_msg("%s for %s", err.message, cases[i].text);
+        og_options_release(&o);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_as_documented),
+        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(choices_follow_the_enums),
+        cmocka_unit_test(sizes_are_powers_of_two),
+        cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(unknown_names_are_refused),
+        cmocka_unit_test(what_was_given_is_known),
+        cmocka_unit_test(a_copy_owns_its_strings),
+        cmocka_unit_test(json_has_every_option),
+        cmocka_unit_test(yaml_reads_back),
+        cmocka_unit_test(yaml_is_what_people_write),
+        cmocka_unit_test(bad_yaml_is_refused_with_its_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
