@@ -5,6 +5,8 @@
 
 #include "io/io.h"
 
+/* ---- file ---- */
+
 /* A file opened for reading, with the alignment that direct reads need (1, 1 when buffered). */
 struct og_io_file {
     int fd;
@@ -14,30 +16,48 @@ struct og_io_file {
     bool direct;
 };
 /* want_direct: O_DIRECT with the alignment statx reports; where refused (tmpfs, overlay) the file
- * is buffered, readahead off, and pages are dropped behind the reads. */
+ * is buffered, readahead off, and pages are dropped behind the reads (og__io_file_drop). */
 OG_MUST_CHECK int og__io_file_open(struct og_io_file *f, const char *path, bool want_direct,
                                    const struct og_log *log, struct og_err *err);
 void og__io_file_close(struct og_io_file *f);
+/* Tell the kernel that the pages of a buffered file under this range will not be read again. */
+void og__io_file_drop(const struct og_io_file *f, uint64_t offset, size_t length);
+
+/* ---- engines ---- */
 
 /* One read. The engine fills result: bytes read, or a negative errno. Short reads are resubmitted
- * by the engine until done or at end of file. */
+ * by the engine until done or at end of file; so are those the kernel puts off (EAGAIN, EINTR). */
 struct og_io_request {
     uint64_t offset;
     uint32_t length;
-    uint32_t buffer; /* index of the bounce buffer, for registered ones */
-    void *data;      /* where to */
     int32_t result;
-    uint32_t done; /* engine's own: bytes so far */
-    void *user;
+    void *data;     /* where to; inside the engine's buffers, or any memory as well aligned */
+    uint32_t done;  /* bytes so far; the engine's own, 0 at submit */
+    uint32_t tries; /* times put off; the engine's own, 0 at submit */
+    struct og_io_request *next; /* engine's own */
 };
+
+/* n > 0 bytes more have come, or 0 at the end of the file. True when that finishes the request:
+ * complete, at the end of the file, or stuck there because a file shrank after it was opened.
+ * A direct read that stopped between two blocks goes on from the last whole one. */
+static inline bool og__io_advance(const struct og_io_file *f, struct og_io_request *q, uint32_t n)
+{
+    uint32_t have = q->done + n;
+    uint32_t whole = have & ~(uint32_t)(f->align_offset - 1);
+    bool more = n > 0 && have < q->length && q->offset + have < f->size && whole > q->done;
+    q->result = (int32_t)have;
+    if (more)
+        q->done = whole;
+    return !more;
+}
 
 struct og_io_engine; /* each engine's own */
 
 struct og_io_setup {
     const struct og_io_file *file;
-    int depth;
-    int threads;
-    void *buffers; /* depth buffers, one after another */
+    int depth;     /* most requests in flight */
+    int threads;   /* of engines that have them; >= 1 */
+    void *buffers; /* memory most reads go to; registered with the kernel where it lets us */
     size_t buffer_bytes;
     const struct og_log *log;
 };
@@ -47,17 +67,52 @@ struct og_io_ops {
     /* false with a reason: this machine or container has it not. Cheap; called before open. */
     bool (*available)(const char **reason);
     bool wants_direct;
+    /* Reads of nothing but wanted bytes: a gap read along would distort what is measured. */
+    bool never_merges_gaps;
     OG_MUST_CHECK int (*open)(struct og_io_engine **out, const struct og_io_setup *s,
                               struct og_err *err);
-    void (*close)(struct og_io_engine *e);
-    /* Takes ownership of the requests until reap returns them. At most `depth` are in flight. */
+    void (*close)(struct og_io_engine *e); /* accepts NULL; nothing may be in flight */
+    /* Takes ownership of the requests until reap returns them. They start now or, with engines
+     * that gather system calls, at the next reap; reap with min = 0 starts without waiting.
+     * At most `depth` are in flight. On failure it has taken none. */
     OG_MUST_CHECK int (*submit)(struct og_io_engine *e, struct og_io_request **reqs, size_t n,
                                 struct og_err *err);
     /* At least min (<= in flight) and at most max finished requests; their number is returned. */
     OG_MUST_CHECK int (*reap)(struct og_io_engine *e, struct og_io_request **reqs, size_t min,
                               size_t max, struct og_err *err);
+    /* What the kernel says this engine has read so far, for engines that do not ask it for exact
+     * ranges (mmap); NULL: the requests are the truth. false: the kernel does not say. */
+    bool (*kernel_counts)(struct og_io_engine *e, struct og_io_counts *out);
 };
 
 extern const struct og_io_ops og__io_uring, og__io_pread, og__io_mmap, og__io_null;
+
+/* The engine of this kind (enum og_io_kind) that this machine has. A fallback is said. */
+const struct og_io_ops *og__io_pick(int kind, const struct og_log *log);
+
+/* As og__reader_open, on a given engine; no fallback to another. For tests and measurements. */
+OG_MUST_CHECK int og__reader_open_on(struct og_reader **out, const struct og_io_ops *ops,
+                                     const char *path, uint64_t offset, size_t row_bytes,
+                                     uint64_t n_rows, const struct og_reader_options *opt,
+                                     struct og_budget *b, struct og_err *err);
+
+/* ---- measuring ---- */
+
+/* A steady load of equal reads on one file; at random the places are all different, so that no
+ * cache can answer twice. Ends after `seconds`, or when a random load has been everywhere. */
+struct og_io_load {
+    size_t bytes; /* a request; rounded up to the file's alignment */
+    int depth, threads;
+    bool sequential;
+    double seconds;
+    uint32_t seed;                     /* of the places */
+    const volatile sig_atomic_t *stop; /* may be NULL */
+};
+struct og_io_rate {
+    double iops, bytes_per_second;
+};
+OG_MUST_CHECK int og__io_measure(const struct og_io_ops *ops, const struct og_io_file *file,
+                                 const struct og_io_load *load, struct og_io_rate *out,
+                                 struct og_err *err);
 
 #endif

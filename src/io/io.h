@@ -36,6 +36,10 @@ struct og_disk_profile {
 
 /* Profile stored for the device that holds `path`; else the built-in one. Never fails. */
 void og__profile_load(const char *path, struct og_disk_profile *out);
+/* Store it for the device that holds `path`, as JSON under $XDG_CACHE_HOME/outgrow (or
+ * ~/.cache/outgrow). The file's name is returned in *file (malloc'ed), which may be NULL. */
+OG_MUST_CHECK int og__profile_save(const char *path, const struct og_disk_profile *p, char **file,
+                                   struct og_err *err);
 
 /* Bytes between two wanted ranges below which reading on is cheaper than asking twice. */
 static inline size_t og__profile_gap(const struct og_disk_profile *p)
@@ -46,8 +50,8 @@ static inline size_t og__profile_gap(const struct og_disk_profile *p)
 /* ---- counters ---- */
 
 struct og_io_counts {
-    uint64_t reads; /* requests made of the kernel */
-    uint64_t bytes; /* asked for, alignment and merged gaps included */
+    uint64_t reads; /* requests made of the kernel; under mmap, pages it read */
+    uint64_t bytes; /* asked for, alignment and merged gaps included; under mmap, read by it */
 };
 
 /* ---- reader: rows of a file, many at once ---- */
@@ -58,7 +62,7 @@ struct og_reader_options {
     int io;             /* enum og_io_kind; AUTO = uring, else pread */
     int threads;        /* of pread and mmap; 0 = what suits the engine and the profile */
     int depth;          /* requests in flight; 0 = profile's */
-    size_t max_request; /* merged requests stay below this; 0 = 256 KiB */
+    size_t max_request; /* none is larger; longer rows are read in pieces; 0 = 256 KiB */
     struct og_disk_profile profile;
     const struct og_log *log; /* fallbacks are said here; may be NULL */
 };
@@ -75,6 +79,8 @@ struct og_read_job {
     size_t next;      /* first row not yet submitted */
     size_t in_flight; /* requests */
     int failed;       /* first error */
+    size_t skip;      /* bytes of row `next` that have been asked for: long rows go in pieces */
+    struct og_read_job *later; /* queue of jobs with rows to submit */
 };
 
 /* Opens `path` (direct where the file system lets us, said in the log where not) for rows of

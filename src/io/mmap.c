@@ -1,0 +1,176 @@
+/* The baseline: features mapped and faulted in, as PyG+ does (and every loader that hands
+ * numpy.memmap to its workers). Made as good as it can be made: readahead is off, so a fault reads
+ * one page, and as many threads fault as serve the disk best, so that many reads are in flight.
+ *
+ *     thread ──> memcpy from the mapping ──page absent──> fault ──> disk (one page)
+ *
+ * A mapping turns a failed read into SIGBUS, which would kill the program. The pages are therefore
+ * asked for with MADV_POPULATE_READ first, which faults in the same way but returns an error.
+ *
+ * The kernel reads pages, not rows, and keeps them as long as it likes: what was read is what it
+ * says was read for these threads. */
+#include "io/workers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ 22
+#endif
+
+enum { MOST_THREADS = 1024 };
+
+struct og_io_engine {
+    const struct og_io_file *file;
+    char *map;
+    size_t bytes, page;
+    bool can_populate;
+    struct og_workers *workers;
+};
+
+/* Why the kernel could not give us pages: the file is shorter by now, or the disk failed. */
+static int32_t failure(const struct og_io_engine *e, const struct og_io_request *q)
+{
+    struct stat st;
+    if (fstat(e->file->fd, &st) < 0 || (uint64_t)st.st_size >= q->offset + q->length)
+        return -EIO;
+    return (int32_t)((uint64_t)st.st_size - OG_MIN((uint64_t)st.st_size, q->offset));
+}
+
+static bool fault_in(const struct og_io_engine *e, uint64_t from, size_t length)
+{
+    uint64_t first = from & ~(uint64_t)(e->page - 1);
+    while (madvise(e->map + first, from + length - first, MADV_POPULATE_READ) < 0)
+        if (errno != EINTR && errno != EAGAIN)
+            return false;
+    return true;
+}
+
+static void serve(void *arg, struct og_io_request *q)
+{
+    const struct og_io_engine *e = arg;
+    uint64_t left = e->bytes - OG_MIN(e->bytes, q->offset);
+    size_t length = OG_MIN((uint64_t)q->length, left);
+    if (length > 0 && e->can_populate && !fault_in(e, q->offset, length)) {
+        q->result = failure(e, q);
+        return;
+    }
+    if (length > 0)
+        memcpy(q->data, e->map + q->offset, length);
+    q->result = (int32_t)length;
+}
+
+static bool mmap_available(const char **reason)
+{
+    (void)reason;
+    return true;
+}
+
+static void mmap_close(struct og_io_engine *e)
+{
+    if (!e)
+        return;
+    og__workers_close(e->workers);
+    if (e->map)
+        munmap(e->map, e->bytes);
+    free(e);
+}
+
+static int map_file(struct og_io_engine *e, struct og_err *err)
+{
+    e->bytes = e->file->size;
+    if (e->bytes == 0)
+        return 0;
+    void *map = mmap(NULL, e->bytes, PROT_READ, MAP_SHARED, e->file->fd, 0);
+    if (map == MAP_FAILED)
+        return og__fail_errno(err, -errno, "use --io uring or pread", "%s: cannot map",
+                              e->file->path);
+    e->map = map;
+    if (madvise(map, e->bytes, MADV_RANDOM) < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot switch readahead off", e->file->path);
+    /* Length 0 does nothing, on kernels that know the advice. */
+    e->can_populate = madvise(map, 0, MADV_POPULATE_READ) == 0;
+    return 0;
+}
+
+static int mmap_open(struct og_io_engine **out, const struct og_io_setup *s, struct og_err *err)
+{
+    *out = NULL;
+    int rc = 0;
+    struct og_io_engine *e = calloc(1, sizeof(*e));
+    if (!e)
+        return og__fail_errno(err, -ENOMEM, NULL, "mmap engine");
+    e->file = s->file;
+    e->page = (size_t)sysconf(_SC_PAGESIZE);
+    OG_TRY(map_file(e, err));
+    OG_TRY(og__workers_open(&e->workers, OG_MIN(s->threads, MOST_THREADS), serve, e, err));
+    *out = e;
+    return 0;
+out:
+    mmap_close(e);
+    return rc;
+}
+
+static int mmap_submit(struct og_io_engine *e, struct og_io_request **reqs, size_t n,
+                       struct og_err *err)
+{
+    (void)err;
+    og__workers_submit(e->workers, reqs, n);
+    return 0;
+}
+
+static int mmap_reap(struct og_io_engine *e, struct og_io_request **reqs, size_t min, size_t max,
+                     struct og_err *err)
+{
+    (void)err;
+    return (int)og__workers_reap(e->workers, reqs, min, max);
+}
+
+/* read_bytes of /proc/self/task/<id>/io: what this thread caused the disk to read. */
+static bool thread_read_bytes(pid_t id, uint64_t *bytes)
+{
+    char path[64];
+    char line[128];
+    bool found = false;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/io", (int)id);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof(line), f)) {
+        found = strncmp(line, "read_bytes:", 11) == 0;
+        if (found)
+            *bytes = strtoull(line + 11, NULL, 10);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static bool mmap_kernel_counts(struct og_io_engine *e, struct og_io_counts *out)
+{
+    pid_t ids[MOST_THREADS];
+    size_t n = og__workers_ids(e->workers, ids, OG_COUNT(ids));
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bytes = 0;
+        if (!thread_read_bytes(ids[i], &bytes))
+            return false;
+        total += bytes;
+    }
+    *out = (struct og_io_counts){.reads = total / e->page, .bytes = total};
+    return true;
+}
+
+const struct og_io_ops og__io_mmap = {
+    .name = "mmap",
+    .available = mmap_available,
+    .wants_direct = false,
+    .never_merges_gaps = true,
+    .open = mmap_open,
+    .close = mmap_close,
+    .submit = mmap_submit,
+    .reap = mmap_reap,
+    .kernel_counts = mmap_kernel_counts,
+};

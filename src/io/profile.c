@@ -1,0 +1,127 @@
+/* The disk profile: measured once a device by `outgrow bench io`, kept as JSON.
+ *
+ *     $XDG_CACHE_HOME/outgrow/disk-<major>-<minor>-<file system id>.json
+ *     {"format": 1, "iops": .., "bandwidth": .., "depth": .., "fault_threads": .., "device": ..}
+ *
+ * The file system's id is part of the name because device numbers are handed out anew at boot. A
+ * file that is missing, damaged or absurd is as good as none: figures of a common NVMe disk then
+ * stand in, and say that they were not measured. */
+#include "base/file.h"
+#include "io/io.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+static const struct og_disk_profile common_disk = {
+    .iops = 140e3,
+    .bandwidth = 1.6e9,
+    .depth = 128,
+    .fault_threads = 16,
+    .measured = false,
+};
+
+/* Relative names are to be ignored, says the XDG specification. */
+static char *cache_dir(void)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (xdg && xdg[0] == '/')
+        return og__path_join(xdg, "outgrow");
+    return home && home[0] == '/' ? og__path_join(home, ".cache/outgrow") : NULL;
+}
+
+/* Name of the profile of the device that holds `path`, malloc'ed; NULL where that is unknown. */
+static char *profile_file(const char *path)
+{
+    struct stat st;
+    struct statvfs fs;
+    char *file = NULL;
+    char *dir = cache_dir();
+    if (dir && stat(path, &st) == 0 && statvfs(path, &fs) == 0 &&
+        asprintf(&file, "%s/disk-%u-%u-%lx.json", dir, major(st.st_dev), minor(st.st_dev),
+                 (unsigned long)fs.f_fsid) < 0)
+        file = NULL;
+    free(dir);
+    return file;
+}
+
+static bool number_within(const json_t *root, const char *key, double low, double high, double *out)
+{
+    const json_t *v = json_object_get(root, key);
+    *out = json_number_value(v);
+    return json_is_number(v) && *out >= low && *out <= high;
+}
+
+static bool parse(const json_t *root, struct og_disk_profile *p)
+{
+    double depth;
+    double threads;
+    if (json_integer_value(json_object_get(root, "format")) != 1 ||
+        !number_within(root, "iops", 1, 1e9, &p->iops) ||
+        !number_within(root, "bandwidth", 1e3, 1e13, &p->bandwidth) ||
+        !number_within(root, "depth", 1, 4096, &depth) ||
+        !number_within(root, "fault_threads", 1, 1024, &threads))
+        return false;
+    p->depth = (int)depth;
+    p->fault_threads = (int)threads;
+    p->measured = true;
+    return true;
+}
+
+void og__profile_load(const char *path, struct og_disk_profile *out)
+{
+    struct og_disk_profile p;
+    char *text = NULL;
+    size_t len = 0;
+    *out = common_disk;
+    char *file = profile_file(path);
+    if (file && og__read_text(file, 64 * OG_KIB, &text, &len, NULL) == 0) {
+        json_t *root = json_loadb(text, len, 0, NULL);
+        if (root && parse(root, &p))
+            *out = p;
+        json_decref(root);
+    }
+    free(text);
+    free(file);
+}
+
+static char *dump(const struct og_disk_profile *p, const char *path)
+{
+    json_t *root = json_pack("{s:i, s:f, s:f, s:i, s:i, s:s}", "format", 1, "iops", p->iops,
+                             "bandwidth", p->bandwidth, "depth", p->depth, "fault_threads",
+                             p->fault_threads, "measured_under", path);
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : NULL;
+    json_decref(root);
+    return text;
+}
+
+int og__profile_save(const char *path, const struct og_disk_profile *p, char **file,
+                     struct og_err *err)
+{
+    int rc = 0;
+    char *dir = cache_dir();
+    char *name = profile_file(path);
+    char *text = dump(p, path);
+    if (!dir || !name)
+        rc = og__fail(err, -ENOENT, "set HOME or XDG_CACHE_HOME",
+                      "disk profile: there is no folder to keep it in");
+    else if (!text)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "disk profile");
+    if (rc == 0)
+        rc = og__make_dirs(dir, err);
+    if (rc == 0)
+        rc = og__write_text(name, text, strlen(text), err);
+    if (rc == 0 && file) {
+        *file = name;
+        name = NULL;
+    }
+    free(dir);
+    free(name);
+    free(text);
+    return rc;
+}

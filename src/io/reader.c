@@ -1,0 +1,560 @@
+/* The reader: rows of a file, many at once.
+ *
+ *   rows wanted   3  5    40 41 42 43            900
+ *                 │  │     └──┴──┴──┘             │
+ *   requests     [====]   [==========]          [==]      near ones merged, blocks rounded out
+ *                   │          │                  │
+ *   slab         |##|#########|__________|##|___________|  slab.h
+ *                   │          │                  │
+ *   out          row by row, at the caller's
+ *
+ * Requests of all sizes share one slab: many small ones, or a few large ones. (A class of small
+ * buffers beside a class of large ones is simpler, but merged requests of 10 to 50 KiB, the usual
+ * ones, then take large buffers and the depth falls to their number.)
+ *
+ * A request whose rows lie in the file just as they will lie in `out` is read straight there when
+ * it is large and alignment allows: no copy at all.
+ *
+ * Memory: the slab from the budget as "read buffers"; one allocation of `depth` requests at open;
+ * nothing afterwards. */
+#include "io/engine.h"
+#include "io/slab.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_DEPTH = 4096,
+    STANDARD_REQUEST = 256 * 1024,
+    LEAST_REQUEST = 64 * 1024,
+    LARGE_IN_SLAB = 16,    /* largest requests that fit the slab at the same time */
+    SMALL_IN_SLAB = 8192,  /* bytes a request of the full depth has at least */
+    DIRECT_AT = 16 * 1024, /* below, a registered buffer and a copy cost less */
+    WAKE_SHARE = 8,        /* an eighth of what is in flight completes per system call */
+    PREAD_THREADS = 32,
+};
+
+/* One request and what it is for. rows[first..last] are covered; of the first and the last
+ * perhaps only a piece: bytes [start, end) of the file are wanted. */
+struct slot {
+    struct og_io_request request; /* first member: the engine hands back its address */
+    struct og_read_job *job;
+    size_t first, last;
+    uint64_t start, end;
+    bool dense;   /* nothing unwanted lies between */
+    bool bounces; /* through the slab; else straight to out */
+    struct slot *next_free;
+};
+
+struct og_reader {
+    /* set at open, then constant */
+    struct og_io_file file;
+    const struct og_io_ops *ops;
+    struct og_io_engine *engine;
+    uint64_t offset, n_rows;
+    size_t row_bytes, gap, max_request;
+    int depth;
+    /* owner thread only */
+    struct og_slab slab;
+    struct slot *slots;                    // [depth]
+    struct slot *free_slot;                // list
+    struct slot *planned;                  // waits for slab units
+    struct og_io_request **batch;          // [depth]
+    struct og_read_job *queue, *queue_end; // jobs with rows to submit
+    size_t in_flight;
+    struct og_io_counts counted; // kernel's counts already given to jobs
+    struct og_err failure;       // the first since the reader last stood idle
+};
+
+/* ---- sizes ---- */
+
+static size_t request_limit(const struct og_reader_options *opt)
+{
+    size_t wish = opt->max_request ? opt->max_request : STANDARD_REQUEST;
+    return og__round_up(OG_MIN(OG_MAX(wish, (size_t)LEAST_REQUEST), 64 * OG_MIB), 64 * OG_KIB);
+}
+
+static int depth_of(const struct og_reader_options *opt)
+{
+    int wish = opt->depth > 0 ? opt->depth : opt->profile.depth;
+    return OG_MAX(OG_MIN(wish, MOST_DEPTH), 1);
+}
+
+static size_t slab_bytes(const struct og_reader_options *opt)
+{
+    size_t depth = (size_t)depth_of(opt);
+    size_t large = request_limit(opt) * OG_MIN(depth, (size_t)LARGE_IN_SLAB);
+    return OG_MAX(large, depth * SMALL_IN_SLAB);
+}
+
+size_t og__reader_bytes(const struct og_reader_options *opt)
+{
+    return og__slab_bytes(slab_bytes(opt));
+}
+
+static int threads_of(const struct og_io_ops *ops, const struct og_reader_options *opt, int depth)
+{
+    if (opt->threads > 0)
+        return opt->threads;
+    int suits = ops == &og__io_mmap ? opt->profile.fault_threads : OG_MIN(depth, PREAD_THREADS);
+    return OG_MAX(suits, 1);
+}
+
+/* ---- from rows to requests ---- */
+
+static uint64_t row_start(const struct og_reader *r, const struct og_read_job *job, size_t i)
+{
+    return r->offset + (uint64_t)job->rows[i] * r->row_bytes;
+}
+
+static uint64_t block_start(const struct og_reader *r, uint64_t at)
+{
+    return at & ~(uint64_t)(r->file.align_offset - 1);
+}
+
+static uint64_t block_end(const struct og_reader *r, uint64_t at)
+{
+    return og__round_up(at, r->file.align_offset);
+}
+
+/* Take rows after s->last into the request while they are near and fit below `limit`. */
+static void merge_near(const struct og_reader *r, struct slot *s, uint64_t limit)
+{
+    const struct og_read_job *job = s->job;
+    for (size_t i = s->last + 1; i < job->n; i++) {
+        uint64_t start = row_start(r, job, i);
+        uint64_t end = start + r->row_bytes;
+        bool adjacent = start == s->end;
+        assert(start >= s->end); /* ascending and distinct, as io.h asks */
+        bool near = adjacent || block_start(r, start) <= block_end(r, s->end) + r->gap;
+        if (!near || end > limit || (!adjacent && r->ops->never_merges_gaps))
+            return;
+        s->dense = s->dense && adjacent;
+        s->last = i;
+        s->end = end;
+    }
+}
+
+/* The next request of the job, from where its cursor stands; the cursor moves on. */
+static void plan_request(const struct og_reader *r, struct og_read_job *job, struct slot *s)
+{
+    uint64_t row = row_start(r, job, job->next);
+    s->job = job;
+    s->first = s->last = job->next;
+    s->start = row + job->skip;
+    s->end = row + r->row_bytes;
+    s->dense = true;
+    uint64_t from = block_start(r, s->start);
+    uint64_t limit = from + r->max_request;
+    if (s->end > limit) {
+        s->end = limit;
+        job->skip = limit - row;
+    } else {
+        merge_near(r, s, limit);
+        job->skip = 0;
+        job->next = s->last + 1;
+    }
+    s->request.offset = from;
+    s->request.length = (uint32_t)(block_end(r, s->end) - from);
+}
+
+static char *place_in_out(const struct og_reader *r, const struct slot *s)
+{
+    uint64_t into_row = s->start - row_start(r, s->job, s->first);
+    return s->job->out + s->first * r->row_bytes + into_row;
+}
+
+/* Where the request reads to: straight to out, or units of the slab. False while there are none. */
+static bool find_room(struct og_reader *r, struct slot *s)
+{
+    char *out = place_in_out(r, s);
+    bool exact = s->request.offset == s->start && s->request.length == s->end - s->start;
+    bool aligned = (uintptr_t)out % r->file.align_memory == 0;
+    bool worth = s->request.length >= DIRECT_AT || !r->file.direct;
+    s->bounces = !(s->dense && exact && aligned && worth);
+    s->request.data = s->bounces ? og__slab_take(&r->slab, s->request.length) : out;
+    return s->request.data != NULL;
+}
+
+/* The next request that can start now, or NULL: nothing left, depth reached, or slab full. */
+static struct slot *next_request(struct og_reader *r)
+{
+    struct og_read_job *job = r->queue;
+    if (!r->planned) {
+        if (!job || !r->free_slot)
+            return NULL;
+        r->planned = r->free_slot;
+        r->free_slot = r->planned->next_free;
+        plan_request(r, job, r->planned);
+        job->in_flight++;
+        if (job->next == job->n)
+            r->queue = job->later;
+    }
+    if (!find_room(r, r->planned))
+        return NULL;
+    struct slot *s = r->planned;
+    r->planned = NULL;
+    s->request.done = s->request.tries = 0;
+    return s;
+}
+
+/* The slot, its units and its place in the job's count are free again. */
+static void give_back(struct og_reader *r, struct slot *s)
+{
+    if (s->bounces && s->request.data)
+        og__slab_give(&r->slab, s->request.data, s->request.length);
+    s->job->in_flight--;
+    s->next_free = r->free_slot;
+    r->free_slot = s;
+}
+
+static int top_up(struct og_reader *r, struct og_err *err)
+{
+    size_t n = 0;
+    for (struct slot *s; (s = next_request(r)) != NULL; n++)
+        r->batch[n] = &s->request;
+    if (n == 0)
+        return 0;
+    int rc = r->ops->submit(r->engine, r->batch, n, err);
+    for (size_t i = 0; i < n; i++) {
+        struct slot *s = (struct slot *)r->batch[i];
+        if (rc < 0) {
+            s->job->failed = rc;
+            give_back(r, s);
+        } else {
+            s->job->counts.reads++;
+            s->job->counts.bytes += s->request.length;
+            r->in_flight++;
+        }
+    }
+    return rc;
+}
+
+/* ---- from requests to rows ---- */
+
+/* Copy the wanted bytes to their rows; runs of adjacent rows in one piece. */
+static void scatter(const struct og_reader *r, const struct slot *s)
+{
+    const struct og_read_job *job = s->job;
+    const char *data = s->request.data;
+    char *out = place_in_out(r, s);
+    uint64_t from = s->start;
+    if (s->dense) {
+        memcpy(out, data + (from - s->request.offset), s->end - from);
+        return;
+    }
+    for (size_t i = s->first; i <= s->last;) {
+        size_t next = i + 1;
+        while (next <= s->last && job->rows[next] == job->rows[next - 1] + 1)
+            next++;
+        uint64_t to = next > s->last ? s->end : row_start(r, job, next - 1) + r->row_bytes;
+        memcpy(out, data + (from - s->request.offset), to - from);
+        out += to - from;
+        if (next <= s->last)
+            from = row_start(r, job, next);
+        i = next;
+    }
+}
+
+static int fail_job(struct og_reader *r, struct og_read_job *job, int code, const char *why,
+                    uint64_t at)
+{
+    og__fail(&r->failure, code,
+             why ? "the file was cut short: make it anew"
+                 : "the disk may be failing: see the kernel's log (dmesg)",
+             "%s: %s at byte %llu", r->file.path, why ? why : strerrordesc_np(-code),
+             (unsigned long long)at);
+    if (job->failed == 0)
+        job->failed = code;
+    return code;
+}
+
+/* Takes a finished request apart. Returns its failure, if it has one. */
+static int finish(struct og_reader *r, struct slot *s)
+{
+    struct og_read_job *job = s->job;
+    const struct og_io_request *q = &s->request;
+    int rc = 0;
+    if (q->result < 0)
+        rc = fail_job(r, job, q->result, NULL, q->offset + q->done);
+    else if (q->offset + (uint32_t)q->result < s->end)
+        rc = fail_job(r, job, -EIO, "the file ends early", q->offset + (uint32_t)q->result);
+    else if (s->bounces)
+        scatter(r, s);
+    if (r->ops->wants_direct && !r->file.direct)
+        og__io_file_drop(&r->file, q->offset, q->length);
+    r->in_flight--;
+    give_back(r, s);
+    return rc;
+}
+
+/* Wait for at least `min` requests and take apart all that have finished. */
+static int collect(struct og_reader *r, size_t min, struct og_err *err)
+{
+    int n = r->ops->reap(r->engine, r->batch, min, (size_t)r->depth, err);
+    int rc = OG_MIN(n, 0);
+    for (int i = 0; i < n; i++) {
+        int failed = finish(r, (struct slot *)r->batch[i]);
+        rc = rc < 0 ? rc : failed;
+    }
+    return rc;
+}
+
+/* ---- failing ---- */
+
+static void cancel(struct og_read_job *job, int code)
+{
+    job->failed = job->failed ? job->failed : code;
+    job->next = job->n;
+}
+
+/* After a failure: nothing more is submitted, and what is in flight is awaited, because it writes
+ * to memory that the caller is about to free. An engine that cannot even wait is closed. */
+static void drain_all(struct og_reader *r, int code)
+{
+    for (struct og_read_job *job = r->queue; job; job = job->later)
+        cancel(job, code);
+    r->queue = NULL;
+    if (r->planned) {
+        cancel(r->planned->job, code);
+        give_back(r, r->planned);
+        r->planned = NULL;
+    }
+    while (r->in_flight > 0 && r->engine) {
+        size_t before = r->in_flight;
+        int rc = collect(r, 1, NULL);
+        if (rc < 0 && r->in_flight == before) {
+            r->ops->close(r->engine);
+            r->engine = NULL;
+        }
+    }
+}
+
+/* A read failed, or the engine itself (`why`): every job that is waited for tells of it. */
+static void break_off(struct og_reader *r, int code, const struct og_err *why)
+{
+    if (why->code && !r->failure.code)
+        r->failure = *why;
+    drain_all(r, code);
+}
+
+static int tell_failure(const struct og_reader *r, int code, struct og_err *err)
+{
+    const struct og_err *why = &r->failure;
+    return og__fail(err, code, why->hint, "%s",
+                    why->code ? why->message : "reading was broken off");
+}
+
+/* ---- jobs ---- */
+
+int og__reader_submit(struct og_reader *r, struct og_read_job *job, struct og_err *err)
+{
+    struct og_err why = {0};
+    job->counts = (struct og_io_counts){0};
+    job->next = job->in_flight = job->skip = 0;
+    job->failed = 0;
+    job->later = NULL;
+    if (!r->engine)
+        return tell_failure(r, -EIO, err);
+    if (job->n > 0 && job->rows[job->n - 1] >= r->n_rows)
+        return og__fail(err, -EINVAL, NULL, "%s: row %u of %llu", r->file.path,
+                        job->rows[job->n - 1], (unsigned long long)r->n_rows);
+    if (job->n == 0)
+        return 0;
+    if (r->in_flight == 0)
+        r->failure = (struct og_err){0};
+    if (r->queue)
+        r->queue_end->later = job;
+    else
+        r->queue = job;
+    r->queue_end = job;
+    int rc = top_up(r, &why);
+    if (rc == 0)
+        rc = collect(r, 0, &why);
+    if (rc < 0) {
+        break_off(r, rc, &why);
+        return tell_failure(r, rc, err);
+    }
+    return 0;
+}
+
+static bool complete(const struct og_read_job *job)
+{
+    return job->next == job->n && job->in_flight == 0;
+}
+
+/* Under mmap the kernel alone knows what was read; what came since the last job ended is this
+ * one's. Jobs that overlap share a little, their sum is exact. */
+static void take_kernel_counts(struct og_reader *r, struct og_read_job *job)
+{
+    struct og_io_counts now;
+    if (!r->ops->kernel_counts || job->n == 0 || !r->ops->kernel_counts(r->engine, &now))
+        return;
+    job->counts.reads = now.reads - r->counted.reads;
+    job->counts.bytes = now.bytes - r->counted.bytes;
+    r->counted = now;
+}
+
+/* While much is in flight, wait for a share of it: one system call for many reads. The rest stays
+ * in flight meanwhile, and is topped up before the next wait. */
+static int pump(struct og_reader *r, const struct og_read_job *job, struct og_err *err)
+{
+    size_t share = OG_MIN(r->in_flight, OG_MAX(r->in_flight / WAKE_SHARE, 1));
+    size_t own = OG_MAX(job->in_flight, 1);
+    int rc = collect(r, OG_MIN(share, own), err);
+    return rc < 0 ? rc : top_up(r, err);
+}
+
+int og__reader_wait(struct og_reader *r, struct og_read_job *job, struct og_err *err)
+{
+    struct og_err why = {0};
+    while (job->failed == 0 && !complete(job)) {
+        int rc = r->engine ? pump(r, job, &why) : -EIO;
+        if (rc < 0)
+            break_off(r, rc, &why);
+        if (!r->engine)
+            cancel(job, rc);
+    }
+    if (job->failed)
+        return tell_failure(r, job->failed, err);
+    take_kernel_counts(r, job);
+    return 0;
+}
+
+/* ---- open and close ---- */
+
+static int check_rows(const struct og_reader *r, struct og_err *err)
+{
+    uint64_t bytes;
+    if (r->row_bytes == 0 || __builtin_mul_overflow(r->n_rows, r->row_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, r->offset, &bytes))
+        return og__fail(err, -EINVAL, NULL, "%s: %llu rows of %zu bytes", r->file.path,
+                        (unsigned long long)r->n_rows, r->row_bytes);
+    if (bytes > r->file.size)
+        return og__fail(err, -EIO, "the file was cut short: make it anew",
+                        "%s: the file ends early: %llu bytes, %llu rows of %zu from byte %llu "
+                        "need %llu",
+                        r->file.path, (unsigned long long)r->file.size,
+                        (unsigned long long)r->n_rows, r->row_bytes, (unsigned long long)r->offset,
+                        (unsigned long long)bytes);
+    return 0;
+}
+
+static int take_memory(struct og_reader *r, size_t slab, struct og_budget *b, struct og_err *err)
+{
+    int rc = og__slab_init(&r->slab, slab, b, err);
+    if (rc < 0)
+        return rc;
+    r->slots = calloc((size_t)r->depth, sizeof(*r->slots));
+    r->batch = calloc((size_t)r->depth, sizeof(*r->batch));
+    if (!r->slots || !r->batch)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s: read requests", r->file.path);
+    for (int i = 0; i < r->depth; i++) {
+        r->slots[i].next_free = r->free_slot;
+        r->free_slot = &r->slots[i];
+    }
+    return 0;
+}
+
+/* Opens ops' engine; when that fails and `fallback` is given, says so and opens that one. */
+static int open_engine(struct og_reader *r, const struct og_io_ops *fallback,
+                       const struct og_reader_options *opt, struct og_err *err)
+{
+    struct og_err why = {0};
+    struct og_io_setup setup = {
+        .file = &r->file,
+        .depth = r->depth,
+        .threads = threads_of(r->ops, opt, r->depth),
+        .buffers = r->slab.base,
+        .buffer_bytes = r->slab.n_units * OG_SLAB_UNIT,
+        .log = opt->log,
+    };
+    int rc = r->ops->open(&r->engine, &setup, &why);
+    if (rc >= 0)
+        return rc;
+    if (!fallback || fallback == r->ops)
+        return og__fail(err, rc, why.hint, "%s", why.message);
+    og__say(opt->log, OG__WARN, "%s; reading with %s", why.message, fallback->name);
+    r->ops = fallback;
+    setup.threads = threads_of(fallback, opt, r->depth);
+    return fallback->open(&r->engine, &setup, err);
+}
+
+static int open_on(struct og_reader **out, const struct og_io_ops *ops,
+                   const struct og_io_ops *fallback, const char *path, uint64_t offset,
+                   size_t row_bytes, uint64_t n_rows, const struct og_reader_options *opt,
+                   struct og_budget *b, struct og_err *err)
+{
+    int rc = 0;
+    *out = NULL;
+    struct og_reader *r = calloc(1, sizeof(*r));
+    if (!r)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    r->file.fd = -1;
+    r->ops = ops;
+    r->offset = offset;
+    r->n_rows = n_rows;
+    r->row_bytes = row_bytes;
+    r->depth = depth_of(opt);
+    r->max_request = request_limit(opt);
+    r->gap = opt->profile.iops > 0 ? og__profile_gap(&opt->profile) : 0;
+    OG_TRY(og__io_file_open(&r->file, path, ops->wants_direct, opt->log, err));
+    OG_TRY(check_rows(r, err));
+    OG_TRY(take_memory(r, slab_bytes(opt), b, err));
+    OG_TRY(open_engine(r, fallback, opt, err));
+    *out = r;
+    return 0;
+out:
+    og__reader_close(r);
+    return rc;
+}
+
+const struct og_io_ops *og__io_pick(int kind, const struct og_log *log)
+{
+    const char *reason = "";
+    if (kind == OG_IO_PREAD)
+        return &og__io_pread;
+    if (kind == OG_IO_MMAP)
+        return &og__io_mmap;
+    if (og__io_uring.available(&reason))
+        return &og__io_uring;
+    og__say(log, OG__WARN, "io_uring: %s; reading with pread", reason);
+    return &og__io_pread;
+}
+
+int og__reader_open(struct og_reader **out, const char *path, uint64_t offset, size_t row_bytes,
+                    uint64_t n_rows, const struct og_reader_options *opt, struct og_budget *b,
+                    struct og_err *err)
+{
+    const struct og_io_ops *ops = og__io_pick(opt->io, opt->log);
+    const struct og_io_ops *fallback = ops == &og__io_uring ? &og__io_pread : NULL;
+    return open_on(out, ops, fallback, path, offset, row_bytes, n_rows, opt, b, err);
+}
+
+int og__reader_open_on(struct og_reader **out, const struct og_io_ops *ops, const char *path,
+                       uint64_t offset, size_t row_bytes, uint64_t n_rows,
+                       const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
+{
+    return open_on(out, ops, NULL, path, offset, row_bytes, n_rows, opt, b, err);
+}
+
+void og__reader_close(struct og_reader *r)
+{
+    if (!r)
+        return;
+    if (r->engine)
+        drain_all(r, -ECANCELED);
+    if (r->engine)
+        r->ops->close(r->engine);
+    og__slab_release(&r->slab);
+    free(r->slots);
+    free(r->batch);
+    og__io_file_close(&r->file);
+    free(r);
+}
+
+const char *og__reader_engine(const struct og_reader *r)
+{
+    return r->ops->name;
+}
