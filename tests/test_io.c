@@ -297,6 +297,9 @@ static void counts_are_what_the_kernel_counts(void **state)
             assert_true(disk_bytes(&before));
             must_read(r, &job);
             assert_true(disk_bytes(&after));
+            struct og_io_counts predicted = og__reader_predict(r, rows, job.n);
+            assert_int_equal(predicted.reads, job.counts.reads);
+            assert_int_equal(predicted.bytes, job.counts.bytes);
             og__reader_close(r);
             double ratio = (double)job.counts.bytes / (double)(after - before);
             if (ratio < 0.9 || ratio > 1.1)

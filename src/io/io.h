@@ -103,4 +103,8 @@ OG_MUST_CHECK int og__reader_submit(struct og_reader *r, struct og_read_job *job
  * failure every queued job is drained before it returns, so buffers may be freed. */
 OG_MUST_CHECK int og__reader_wait(struct og_reader *r, struct og_read_job *job, struct og_err *err);
 
+/* What such a job would ask of the kernel, without asking: the same merging, no I/O. Under mmap the
+ * kernel's own cache decides; what is said then is what a cold one would read. */
+struct og_io_counts og__reader_predict(const struct og_reader *r, const uint32_t *rows, size_t n);
+
 #endif

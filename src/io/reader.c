@@ -558,3 +558,34 @@ const char *og__reader_engine(const struct og_reader *r)
 {
     return r->ops->name;
 }
+
+/* ---- predicting ---- */
+
+static struct og_io_counts cold_pages(const struct og_reader *r, const struct og_read_job *job)
+{
+    const uint64_t page = 4096;
+    uint64_t counted = 0; /* pages below this one */
+    uint64_t pages = 0;
+    for (size_t i = 0; i < job->n; i++) {
+        uint64_t start = row_start(r, job, i);
+        uint64_t first = OG_MAX(start / page, counted);
+        counted = (start + r->row_bytes - 1) / page + 1;
+        pages += counted - OG_MIN(first, counted);
+    }
+    return (struct og_io_counts){.reads = pages, .bytes = pages * page};
+}
+
+struct og_io_counts og__reader_predict(const struct og_reader *r, const uint32_t *rows, size_t n)
+{
+    struct og_io_counts counts = {0};
+    struct og_read_job job = {.rows = rows, .n = n};
+    if (r->ops->kernel_counts)
+        return cold_pages(r, &job);
+    while (job.next < n) {
+        struct slot s = {0};
+        plan_request(r, &job, &s);
+        counts.reads++;
+        counts.bytes += s.request.length;
+    }
+    return counts;
+}
