@@ -34,7 +34,7 @@ static void amount_text(const struct og_amount *a, char out[32])
     else
         real_text(a->value, out);
     if (a->unit == OG_PERCENT)
-        strncat(out, "%", 31 - strlen(out));
+        snprintf(out + strlen(out), 32 - strlen(out), "%%");
 }
 
 /* ---- JSON ---- */

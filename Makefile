@@ -1,0 +1,46 @@
+# The front door; CMake does the work (CMakePresets.json). `./run` does the same on a system without
+# the packages.
+PREFIX ?= /usr/local
+PRESET ?= release
+JOBS ?= $(shell nproc)
+BUILD = build/$(PRESET)
+
+.PHONY: all build test demo bench install format lint fuzz clean help
+
+all: build ## the command and the library: build/release/outgrow
+
+build:
+	@mkdir -p build
+	@cmake --preset $(PRESET) $(CMAKE_ARGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS)
+
+test: build ## every test
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+demo: CMAKE_ARGS = -DOUTGROW_TESTS=OFF
+demo: build ## train on a graph whose features do not fit in memory
+	@tools/demo $(BUILD)/outgrow
+
+bench: build ## measure, write docs/benchmarks/<date>.json, print the ratios
+	@tools/bench $(BUILD)/outgrow
+
+install: build ## into PREFIX (and DESTDIR)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+format: ## rewrite the sources as .clang-format says
+	@tools/format
+
+lint: ## format, clang-tidy
+	@tools/format --check
+	@cmake --preset dev >/dev/null
+	@tools/lint build/dev
+
+fuzz: ## build the fuzzers into build/fuzz
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build/fuzz -j $(JOBS)
+
+clean:
+	rm -rf build
+
+help:
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | sort
