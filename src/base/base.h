@@ -43,6 +43,19 @@ int og__fail(struct og_err *err, int code, const char *hint, const char *fmt, ..
 int og__fail_errno(struct og_err *err, int code, const char *hint, const char *fmt, ...)
     OG_PRINTF(4, 5);
 
+/* The analyzer reads one file at a time; without this it follows failures into the code behind
+ * `if (rc < 0) return rc;`. */
+#ifdef __clang_analyzer__
+static inline int og__negative(int code)
+{
+    if (code >= 0)
+        __builtin_unreachable();
+    return code;
+}
+#define og__fail(...)       og__negative(og__fail(__VA_ARGS__))
+#define og__fail_errno(...) og__negative(og__fail_errno(__VA_ARGS__))
+#endif
+
 /* For functions with one exit label `out` and an int `rc`. */
 #define OG_TRY(expr)             \
     do {                         \
@@ -68,10 +81,10 @@ double og__now(void);         /* seconds, monotonic */
 int og__cpu_count(void);      /* processors this process may use */
 size_t og__memory_free(void); /* bytes: what the machine, or the cgroup if smaller, has left */
 
-/* VmHWM and RssFile of this process in bytes; 0 where /proc says nothing. */
+/* VmHWM, VmRSS and RssFile of this process in bytes; 0 where /proc says nothing. */
 size_t og__rss_peak(void);
+size_t og__rss_now(void);
 size_t og__rss_file(void);
-void og__rss_reset_peak(void); /* starts VmHWM anew; a refusal is ignored */
 
 /* "1.50 GiB" into buf[32]; returns buf. */
 const char *og__human_bytes(char buf[32], double bytes);

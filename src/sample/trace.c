@@ -1,0 +1,181 @@
+#include "sample/trace.h"
+
+#include "dataset/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 4096 }; /* elements converted at a time */
+
+/* An array and the offsets of its batches. */
+struct column {
+    struct og_npy_writer *data, *ptr;
+};
+
+struct og_trace_writer {
+    struct column seeds, ids;
+    struct hop_columns {
+        struct og_npy_writer *src, *dst, *ptr;
+    } hop[OG_MAX_HOPS];
+    struct og_npy_writer *labels;
+    int n_hops;
+    bool multi_label;
+};
+
+static int create(struct og_npy_writer **out, const char *dir, const char *name, int hop,
+                  const char *suffix, enum og__npy_type type, int ndim, int row, struct og_err *err)
+{
+    char file[64];
+    if (hop)
+        snprintf(file, sizeof(file), "hop%d%s.npy", hop, suffix);
+    else
+        snprintf(file, sizeof(file), "%s%s.npy", name, suffix);
+    char *path = og__path_join(dir, file);
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    int rc = og__npy_create(out, path, type, ndim, row, err);
+    free(path);
+    return rc;
+}
+
+static int append_int64(struct og_npy_writer *w, int64_t value, struct og_err *err)
+{
+    return og__npy_append(w, &value, 1, err);
+}
+
+static int create_column(struct column *c, const char *dir, const char *name, struct og_err *err)
+{
+    int rc = create(&c->data, dir, name, 0, "", OG__NPY_I64, 1, 1, err);
+    if (rc == 0)
+        rc = create(&c->ptr, dir, name, 0, "_ptr", OG__NPY_I64, 1, 1, err);
+    return rc < 0 ? rc : append_int64(c->ptr, 0, err);
+}
+
+int og__trace_create(struct og_trace_writer **out, const char *dir, int n_hops, bool multi_label,
+                     int label_width, struct og_err *err)
+{
+    *out = NULL;
+    struct og_trace_writer *w = calloc(1, sizeof(*w));
+    if (!w)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    w->n_hops = n_hops;
+    w->multi_label = multi_label;
+    int rc;
+    OG_TRY(create_column(&w->seeds, dir, "seeds", err));
+    OG_TRY(create_column(&w->ids, dir, "ids", err));
+    for (int h = 0; h < n_hops; h++) {
+        OG_TRY(create(&w->hop[h].src, dir, NULL, h + 1, "_src", OG__NPY_I32, 1, 1, err));
+        OG_TRY(create(&w->hop[h].dst, dir, NULL, h + 1, "_dst", OG__NPY_I32, 1, 1, err));
+        OG_TRY(create(&w->hop[h].ptr, dir, NULL, h + 1, "_ptr", OG__NPY_I64, 1, 1, err));
+        OG_TRY(append_int64(w->hop[h].ptr, 0, err));
+    }
+    OG_TRY(create(&w->labels, dir, "labels", 0, "", multi_label ? OG__NPY_F32 : OG__NPY_I64,
+                  multi_label ? 2 : 1, label_width, err));
+    *out = w;
+    return 0;
+out:
+    og__trace_discard(w);
+    return rc;
+}
+
+static int append_ids(struct column *c, const uint32_t *ids, uint32_t n, struct og_err *err)
+{
+    int64_t wide[CHUNK];
+    for (uint32_t i = 0; i < n;) {
+        uint32_t k = OG_MIN(n - i, (uint32_t)CHUNK);
+        for (uint32_t j = 0; j < k; j++)
+            wide[j] = ids[i + j];
+        int rc = og__npy_append(c->data, wide, k, err);
+        if (rc < 0)
+            return rc;
+        i += k;
+    }
+    return append_int64(c->ptr, og__npy_rows(c->data), err);
+}
+
+static int append_block(struct hop_columns *c, const struct og_block *block, struct og_err *err)
+{
+    int32_t dst[CHUNK];
+    uint32_t filled = 0;
+    int rc = og__npy_append(c->src, block->src, (int64_t)block->n_edges, err);
+    for (uint32_t d = 0; rc == 0 && d < block->n_dst; d++) {
+        for (uint32_t e = block->indptr[d]; rc == 0 && e < block->indptr[d + 1]; e++) {
+            dst[filled++] = (int32_t)d;
+            if (filled == CHUNK) {
+                rc = og__npy_append(c->dst, dst, CHUNK, err);
+                filled = 0;
+            }
+        }
+    }
+    if (rc == 0)
+        rc = og__npy_append(c->dst, dst, filled, err);
+    return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->src), err);
+}
+
+static int append_labels(struct og_trace_writer *w, const void *labels, uint32_t n,
+                         struct og_err *err)
+{
+    if (w->multi_label)
+        return og__npy_append(w->labels, labels, n, err);
+    const int32_t *classes = labels;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        rc = append_int64(w->labels, classes[i], err);
+    return rc;
+}
+
+int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, const void *labels,
+                     struct og_err *err)
+{
+    int rc = append_ids(&w->seeds, batch->ids, batch->n_seeds, err);
+    if (rc == 0)
+        rc = append_ids(&w->ids, batch->ids, batch->n_ids, err);
+    for (uint32_t h = 0; rc == 0 && h < batch->n_hops; h++)
+        rc = append_block(&w->hop[h], &batch->hop[h], err);
+    return rc < 0 ? rc : append_labels(w, labels, batch->n_seeds, err);
+}
+
+/* Every writer there is, for the two ways to end. */
+static size_t all_writers(struct og_trace_writer *w, struct og_npy_writer **list)
+{
+    size_t n = 0;
+    list[n++] = w->seeds.data;
+    list[n++] = w->seeds.ptr;
+    list[n++] = w->ids.data;
+    list[n++] = w->ids.ptr;
+    list[n++] = w->labels;
+    for (int h = 0; h < w->n_hops; h++) {
+        list[n++] = w->hop[h].src;
+        list[n++] = w->hop[h].dst;
+        list[n++] = w->hop[h].ptr;
+    }
+    return n;
+}
+
+enum { MAX_WRITERS = 5 + 3 * OG_MAX_HOPS };
+
+int og__trace_finish(struct og_trace_writer *w, struct og_err *err)
+{
+    struct og_npy_writer *list[MAX_WRITERS];
+    size_t n = all_writers(w, list);
+    int rc = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rc == 0)
+            rc = og__npy_finish(list[i], NULL, err);
+        else
+            og__npy_discard(list[i]);
+    }
+    free(w);
+    return rc;
+}
+
+void og__trace_discard(struct og_trace_writer *w)
+{
+    if (!w)
+        return;
+    struct og_npy_writer *list[MAX_WRITERS];
+    size_t n = all_writers(w, list);
+    for (size_t i = 0; i < n; i++)
+        og__npy_discard(list[i]);
+    free(w);
+}

@@ -1,0 +1,88 @@
+/* og_bench_sample: sampled edges a second, each thread on batches of its own. */
+#include "train/json.h"
+#include "train/options.h"
+
+#include <stdlib.h>
+
+#define BENCH_SECONDS 3.0
+
+struct sampling {
+    struct og_session *s;
+    struct sampling_share {
+        uint64_t batches, rows, edges;
+        double seconds;
+        int rc;
+        struct og_err err;
+    } * share; /* [threads] */
+};
+
+static int sample_one(struct og_session *s, struct og_sampler *sampler, struct og_work *w,
+                      uint64_t item, struct sampling_share *share)
+{
+    w->turn = og__schedule_at(&s->schedule, item);
+    og__schedule_places(&s->schedule, &w->turn, w->place);
+    for (uint32_t i = 0; i < w->turn.n_seeds; i++)
+        w->seeds[i] = s->split[OG__TRAIN].ids[w->place[i]];
+    double start = og__now();
+    int rc = og__sample(sampler, w->seeds, w->turn.n_seeds, OG__STREAM_SAMPLE, w->turn.epoch,
+                        w->turn.batch, &w->sampled, &share->err);
+    share->seconds += og__now() - start;
+    for (uint32_t h = 0; h < w->sampled.batch.n_hops; h++)
+        share->edges += w->sampled.batch.hop[h].n_edges;
+    share->rows += w->sampled.batch.n_ids;
+    share->batches++;
+    return rc;
+}
+
+static void sample_for_a_while(void *arg, size_t task, int thread)
+{
+    struct sampling *b = arg;
+    struct sampling_share *share = &b->share[task];
+    uint64_t items = og__schedule_items(&b->s->schedule);
+    double end = og__now() + BENCH_SECONDS;
+    (void)thread;
+    for (uint64_t i = task; share->rc == 0 && og__now() < end; i += (uint64_t)b->s->n_samplers)
+        share->rc = sample_one(b->s, b->s->samplers[task], &b->s->works[task], i % items, share);
+}
+
+static json_t *sum_up(const struct sampling *b)
+{
+    struct sampling_share sum = {0};
+    for (int i = 0; i < b->s->n_samplers; i++) {
+        sum.batches += b->share[i].batches;
+        sum.rows += b->share[i].rows;
+        sum.edges += b->share[i].edges;
+        sum.seconds += b->share[i].seconds;
+    }
+    double busy = OG_MAX(sum.seconds, 1e-9);
+    return json_pack("{s:i s:I s:I s:I s:f s:f s:f}", "threads", b->s->n_samplers, "batches",
+                     (json_int_t)sum.batches, "rows", (json_int_t)sum.rows, "edges",
+                     (json_int_t)sum.edges, "thread_seconds", sum.seconds,
+                     "edges_per_second_per_thread", (double)sum.edges / busy, "edges_per_second",
+                     (double)sum.edges / busy * b->s->n_samplers);
+}
+
+int og_bench_sample(const char *dataset, const struct og_options *opt, char **out,
+                    struct og_err *err)
+{
+    *out = NULL;
+    struct sampling b = {0};
+    int rc = og__session_open(&b.s, dataset, opt, 0, NULL, NULL, err);
+    if (rc < 0)
+        return rc;
+    b.s->schedule.eval_every = 0;
+    b.s->schedule.epochs = OG_MAX(b.s->schedule.epochs, 1);
+    b.share = calloc((size_t)b.s->n_samplers, sizeof(*b.share));
+    if (b.share)
+        og__pool_run(b.s->pool, (size_t)b.s->n_samplers, sample_for_a_while, &b);
+    else
+        rc = og__fail_errno(err, -ENOMEM, NULL, "bench");
+    for (int i = 0; rc == 0 && i < b.s->n_samplers; i++)
+        if (b.share[i].rc < 0)
+            rc = og__fail(err, b.share[i].rc, b.share[i].err.hint, "%s", b.share[i].err.message);
+    if (rc == 0)
+        rc = og__json_deliver(sum_up(&b), NULL, out, err);
+    free(b.share);
+    og__session_close(b.s);
+    return rc;
+}

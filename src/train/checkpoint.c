@@ -1,0 +1,311 @@
+#include "train/checkpoint.h"
+
+#include "train/options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char adam_m[] = "adam.m.";
+static const char adam_v[] = "adam.v.";
+static const char best_prefix[] = "best.";
+
+/* ---- building a file ---- */
+
+static void add_tensor(struct og_tensors *t, const char *prefix, const struct og_param *p,
+                       const float *data)
+{
+    struct og_tensor *tensor = &t->tensor[t->n++];
+    *tensor = (struct og_tensor){.dtype = OG_TENSOR_F32,
+                                 .ndim = p->ndim,
+                                 .shape = {p->shape[0], p->shape[1]},
+                                 .data = data,
+                                 .bytes = og__param_count(p) * sizeof(float)};
+    snprintf(tensor->name, sizeof(tensor->name), "%s%s", prefix, p->name);
+}
+
+/* values: all parameters one after another; NULL = those in params */
+static void add_params(struct og_tensors *t, const char *prefix, const struct og_param *params,
+                       size_t n, const float *values)
+{
+    for (size_t i = 0; i < n; i++) {
+        add_tensor(t, prefix, &params[i], values ? values : params[i].value);
+        if (values)
+            values += og__param_count(&params[i]);
+    }
+}
+
+static const char *const model_names[] = {"gcn", "sage"};
+
+int og__checkpoint_write(const char *path, const struct og_model_config *config,
+                         const struct og_param *params, size_t n, const float *values,
+                         struct og_err *err)
+{
+    char number[4][16];
+    const int numbers[4] = {config->layers, config->in_dim, config->hidden, config->n_classes};
+    for (int i = 0; i < 4; i++)
+        snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
+    struct og_metadata metadata[] = {
+        {"format", "pt"},      {"model", (char *)model_names[config->kind]},
+        {"layers", number[0]}, {"in_dim", number[1]},
+        {"hidden", number[2]}, {"n_classes", number[3]},
+    };
+    struct og_tensors t = {.tensor = calloc(n, sizeof(*t.tensor)),
+                           .metadata = metadata,
+                           .n_metadata = OG_COUNT(metadata)};
+    if (!t.tensor)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    add_params(&t, "", params, n, values);
+    int rc = og__tensors_write(path, &t, err);
+    free(t.tensor);
+    return rc;
+}
+
+/* ---- reading parameters ---- */
+
+static int take_tensor(const struct og_tensors *t, const char *prefix, const struct og_param *p,
+                       float *out, const char *path, struct og_err *err)
+{
+    char name[sizeof(t->tensor->name)];
+    snprintf(name, sizeof(name), "%s%s", prefix, p->name);
+    const struct og_tensor *tensor = og__tensors_find(t, name);
+    if (!tensor)
+        return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
+                        "%s: no tensor %s", path, name);
+    bool same = tensor->dtype == OG_TENSOR_F32 && tensor->ndim == p->ndim;
+    for (int d = 0; same && d < p->ndim; d++)
+        same = tensor->shape[d] == p->shape[d];
+    if (!same)
+        return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
+                        "%s: tensor %s has another shape or dtype: expected float32 [%lld, %lld]",
+                        path, name, (long long)p->shape[0], (long long)p->shape[1]);
+    if (out)
+        memcpy(out, tensor->data, tensor->bytes);
+    return 0;
+}
+
+static int take_params(const struct og_tensors *t, struct og_param *params, size_t n,
+                       const char *path, struct og_err *err)
+{
+    for (int copy = 0; copy <= 1; copy++) /* look first: nothing changes unless all is there */
+        for (size_t i = 0; i < n; i++) {
+            int rc = take_tensor(t, "", &params[i], copy ? params[i].value : NULL, path, err);
+            if (rc < 0)
+                return rc;
+        }
+    return 0;
+}
+
+int og__checkpoint_load(const char *path, struct og_param *params, size_t n, struct og_err *err)
+{
+    struct og_tensors t;
+    int rc = og__tensors_read(path, &t, err);
+    if (rc < 0)
+        return rc;
+    rc = take_params(&t, params, n, path, err);
+    og__tensors_release(&t);
+    return rc;
+}
+
+/* [out, in] of layer l's first weight, and which model has it under that name. */
+static const struct og_tensor *layer_weight(const struct og_tensors *t, int layer, int *kind)
+{
+    static const struct {
+        int kind;
+        const char *suffix;
+    } names[] = {{OG_MODEL_SAGE, "lin_l.weight"}, {OG_MODEL_GCN, "lin.weight"}};
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "convs.%d.%s", layer, names[i].suffix);
+        const struct og_tensor *weight = og__tensors_find(t, name);
+        if (weight && weight->ndim == 2) {
+            *kind = names[i].kind;
+            return weight;
+        }
+    }
+    return NULL;
+}
+
+int og__checkpoint_shape(const char *path, struct og_model_config *config, struct og_err *err)
+{
+    struct og_tensors t;
+    int rc = og__tensors_read(path, &t, err);
+    if (rc < 0)
+        return rc;
+    *config = (struct og_model_config){0};
+    const struct og_tensor *weight;
+    while (config->layers < OG_MAX_HOPS &&
+           (weight = layer_weight(&t, config->layers, &config->kind))) {
+        if (config->layers == 0)
+            config->in_dim = (int)weight->shape[1];
+        else if (config->layers == 1)
+            config->hidden = (int)weight->shape[1];
+        config->n_classes = (int)weight->shape[0];
+        config->layers++;
+    }
+    if (config->layers == 1)
+        config->hidden = config->n_classes;
+    og__tensors_release(&t);
+    if (config->layers > 0)
+        return 0;
+    return og__fail(err, -EINVAL,
+                    "expected convs.0.lin_l.weight (SAGE) or convs.0.lin.weight (GCN)",
+                    "%s: not a checkpoint of a model known here", path);
+}
+
+/* ---- resuming ---- */
+
+/* What must be the same for the numbers to be. */
+static char *numbers_text(const struct og_session *s)
+{
+    static const char *const names[] = {"model",        "layers", "hidden",     "dropout",
+                                        "fanout",       "batch",  "optimizer",  "lr",
+                                        "weight-decay", "seed",   "no-shuffle", "eval-every"};
+    json_t *all = og__options_json(&s->opt);
+    json_t *numbers = json_object();
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        json_object_set(numbers, names[i], json_object_get(all, names[i]));
+    char dataset[32];
+    snprintf(dataset, sizeof(dataset), "%016" PRIx64, s->ds->checksum);
+    json_object_set_new(numbers, "dataset", json_string(dataset));
+    char *text = json_dumps(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    json_decref(numbers);
+    json_decref(all);
+    return text;
+}
+
+static json_t *metrics_json(const struct og_metrics *m)
+{
+    return json_pack("[f, I, I, I, I, I]", m->loss_sum, (json_int_t)m->counted,
+                     (json_int_t)m->correct, (json_int_t)m->true_positive,
+                     (json_int_t)m->false_positive, (json_int_t)m->false_negative);
+}
+
+static void metrics_parse(struct og_metrics *m, const json_t *list)
+{
+    uint64_t *const fields[] = {&m->counted, &m->correct, &m->true_positive, &m->false_positive,
+                                &m->false_negative};
+    m->loss_sum = json_number_value(json_array_get(list, 0));
+    for (size_t i = 0; i < OG_COUNT(fields); i++)
+        *fields[i] = (uint64_t)json_integer_value(json_array_get(list, i + 1));
+}
+
+static char *state_text(const struct og_train_state *s)
+{
+    json_t *counters = json_object();
+    og__epoch_counters_json(&s->counters, counters);
+    json_t *state = json_pack("{s:I s:I s:o s:o s:o s:f s:i s:f s:O}", "next_item",
+                              (json_int_t)s->next_item, "steps", (json_int_t)s->steps, "counters",
+                              counters, "train", metrics_json(&s->train), "valid",
+                              metrics_json(&s->valid), "best_valid", s->best_valid, "best_epoch",
+                              (int)s->best_epoch, "seconds", s->seconds, "epochs", s->epochs);
+    char *text = json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(state);
+    return text;
+}
+
+static int state_parse(struct og_train_state *s, const char *text, const char *path,
+                       struct og_err *err)
+{
+    json_error_t why;
+    json_t *state = text ? json_loads(text, 0, &why) : NULL;
+    json_t *epochs = json_object_get(state, "epochs");
+    if (!json_is_array(epochs)) {
+        json_decref(state);
+        return og__fail(err, -EINVAL, "remove it to start anew", "%s: not a resume file", path);
+    }
+    s->next_item = (uint64_t)json_integer_value(json_object_get(state, "next_item"));
+    s->steps = (uint64_t)json_integer_value(json_object_get(state, "steps"));
+    og__epoch_counters_parse(&s->counters, json_object_get(state, "counters"));
+    metrics_parse(&s->train, json_object_get(state, "train"));
+    metrics_parse(&s->valid, json_object_get(state, "valid"));
+    s->best_valid = json_number_value(json_object_get(state, "best_valid"));
+    s->best_epoch = (uint32_t)json_integer_value(json_object_get(state, "best_epoch"));
+    s->seconds = json_number_value(json_object_get(state, "seconds"));
+    json_decref(s->epochs);
+    s->epochs = json_incref(epochs);
+    json_decref(state);
+    return 0;
+}
+
+int og__resume_write(const char *path, const struct og_session *s,
+                     const struct og_train_state *state, const float *best, struct og_err *err)
+{
+    size_t n;
+    const struct og_param *params = og__model_params(s->model, &n);
+    struct og_metadata metadata[] = {{"state", state_text(state)}, {"numbers", numbers_text(s)}};
+    struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
+                           .metadata = metadata,
+                           .n_metadata = OG_COUNT(metadata)};
+    int rc = t.tensor && metadata[0].value && metadata[1].value
+                 ? 0
+                 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (rc == 0) {
+        add_params(&t, "", params, n, NULL);
+        for (size_t i = 0; i < n && params[i].m; i++) {
+            add_tensor(&t, adam_m, &params[i], params[i].m);
+            add_tensor(&t, adam_v, &params[i], params[i].v);
+        }
+        if (state->best_epoch)
+            add_params(&t, best_prefix, params, n, best);
+        rc = og__tensors_write(path, &t, err);
+    }
+    free(t.tensor);
+    free(metadata[0].value);
+    free(metadata[1].value);
+    return rc;
+}
+
+static const char *find_metadata(const struct og_tensors *t, const char *key)
+{
+    for (size_t i = 0; i < t->n_metadata; i++)
+        if (strcmp(t->metadata[i].key, key) == 0)
+            return t->metadata[i].value;
+    return NULL;
+}
+
+static int take_resume(const struct og_tensors *t, struct og_session *s,
+                       struct og_train_state *state, float *best, const char *path,
+                       struct og_err *err)
+{
+    char *numbers = numbers_text(s);
+    const char *theirs = find_metadata(t, "numbers");
+    bool same = numbers && theirs && strcmp(numbers, theirs) == 0;
+    free(numbers);
+    if (!same)
+        return og__fail(err, -EINVAL,
+                        "give the options of config.yaml in that folder, or start another run",
+                        "%s: the run was started on other data or with other options (%.300s)",
+                        path, theirs ? theirs : "none recorded");
+    int rc = state_parse(state, find_metadata(t, "state"), path, err);
+    size_t n;
+    struct og_param *params = og__model_params(s->model, &n);
+    if (rc == 0)
+        rc = take_params(t, params, n, path, err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (params[i].m) {
+            rc = take_tensor(t, adam_m, &params[i], params[i].m, path, err);
+            if (rc == 0)
+                rc = take_tensor(t, adam_v, &params[i], params[i].v, path, err);
+        }
+        if (rc == 0 && state->best_epoch)
+            rc = take_tensor(t, best_prefix, &params[i], best, path, err);
+        best += og__param_count(&params[i]);
+    }
+    return rc;
+}
+
+int og__resume_read(const char *path, struct og_session *s, struct og_train_state *state,
+                    float *best, struct og_err *err)
+{
+    if (access(path, F_OK) != 0)
+        return -ENOENT;
+    struct og_tensors t;
+    int rc = og__tensors_read(path, &t, err);
+    if (rc < 0)
+        return rc;
+    rc = take_resume(&t, s, state, best, path, err);
+    og__tensors_release(&t);
+    return rc;
+}

@@ -1,0 +1,44 @@
+/* Checkpoints: safetensors with PyTorch Geometric's names and shapes.
+ *
+ *   checkpoint.safetensors, best.safetensors   parameters; metadata: the model's shape, no times
+ *   resume.safetensors                         the same, and
+ *       adam.m.<name>, adam.v.<name>           the optimiser's moments
+ *       best.<name>                            the parameters of the best epoch so far
+ *       metadata "state"                       position and sums, as JSON with 17 digits
+ *       metadata "numbers"                     options that decide the numbers: must match */
+#ifndef OG_CHECKPOINT_H
+#define OG_CHECKPOINT_H
+
+#include "train/session.h"
+
+/* Where a run stands between two batches. */
+struct og_train_state {
+    uint64_t next_item;                /* of the schedule */
+    uint64_t steps;                    /* updates made */
+    struct og_epoch_counters counters; /* of the epoch under way */
+    struct og_metrics train, valid;
+    double best_valid; /* < 0: none yet */
+    uint32_t best_epoch;
+    double seconds; /* of the whole run so far */
+    json_t *epochs; /* rows of summary.json, owned */
+};
+
+/* best: the parameters of the best epoch, one after another in the order of params; may be NULL. */
+OG_MUST_CHECK int og__checkpoint_write(const char *path, const struct og_model_config *config,
+                                       const struct og_param *params, size_t n, const float *values,
+                                       struct og_err *err);
+/* Shape of the model a checkpoint holds, from names and shapes: metadata is not needed. */
+OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,
+                                       struct og_err *err);
+/* Every parameter must be there with its shape; nothing is changed otherwise. */
+OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_param *params, size_t n,
+                                      struct og_err *err);
+
+OG_MUST_CHECK int og__resume_write(const char *path, const struct og_session *s,
+                                   const struct og_train_state *state, const float *best,
+                                   struct og_err *err);
+/* -ENOENT without a message when there is no such file. */
+OG_MUST_CHECK int og__resume_read(const char *path, struct og_session *s,
+                                  struct og_train_state *state, float *best, struct og_err *err);
+
+#endif

@@ -1,0 +1,194 @@
+/* The smaller commands on a session: plan, eval, and the data path alone. */
+#include "train/checkpoint.h"
+#include "train/json.h"
+#include "train/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int og_plan(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
+            char **out, struct og_err *err)
+{
+    *out = NULL;
+    struct og_session *s;
+    unsigned want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING | OG__WANT_PLAN_ONLY;
+    int rc = og__session_open(&s, dataset, opt, want, NULL, seen, err);
+    if (rc < 0)
+        return rc;
+    rc = og__json_deliver(og__session_plan_json(s), NULL, out, err);
+    og__session_close(s);
+    return rc;
+}
+
+/* ---- eval ---- */
+
+struct evaluation {
+    struct og_session *s;
+    void *labels;
+    struct og_metrics metrics;
+    struct og_epoch_counters counters;
+};
+
+static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct evaluation *e = arg;
+    struct og_metrics part = {0};
+    og__session_labels(e->s, w, e->labels);
+    int rc = og__model_forward(e->s->model, &w->sampled.batch, &w->rows, e->labels, &part, err);
+    og__metrics_add(&e->metrics, &part);
+    og__count_work(&e->counters, w);
+    struct og_progress p = {.stage = "eval",
+                            .done = w->turn.batch + 1,
+                            .total = og__schedule_batches(&e->s->schedule, w->turn.split)};
+    og__observe(e->s->seen, &p);
+    return rc;
+}
+
+static int evaluate(struct evaluation *e, const char *checkpoint, enum og__split split,
+                    const char *name, char **out, struct og_err *err)
+{
+    struct og_session *s = e->s;
+    size_t n;
+    struct og_param *params = og__model_params(s->model, &n);
+    int rc = og__checkpoint_load(checkpoint, params, n, err);
+    if (rc < 0)
+        return rc;
+    struct og_flow flow = og__session_flow(s);
+    double start = og__now();
+    rc =
+        og__flow_run(&flow, split, 0, og__schedule_batches(&s->schedule, split), eval_sink, e, err);
+    if (rc < 0)
+        return rc;
+    const struct og_epoch_counters *c = &e->counters;
+    json_t *root = json_pack(
+        "{s:s s:s s:I s:f s:f s:f s:I s:I s:I s:I s:I}", "split", name, "checkpoint", checkpoint,
+        "nodes", (json_int_t)e->metrics.counted, "loss", og__metrics_loss(&e->metrics), "acc",
+        og__metrics_acc(&e->metrics, s->config.multi_label), "seconds", og__now() - start, "rows",
+        (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses, "reads",
+        (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read);
+    return og__json_deliver(root, NULL, out, err);
+}
+
+static int find_split(const char *name, enum og__split *split, struct og_err *err)
+{
+    static const char *const names[OG__SPLITS] = {"train", "valid", "test"};
+    for (int i = OG__VALID; i < OG__SPLITS; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *split = (enum og__split)i;
+            return 0;
+        }
+    }
+    return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", name);
+}
+
+/* The checkpoint says how many layers there are: a --fanout left at its default follows. */
+static int fit_options(struct og_options *opt, const struct og_model_config *config,
+                       const char *checkpoint, struct og_err *err)
+{
+    if (!og__options_given(opt, "fanout")) {
+        for (int i = opt->n_fanout; i < config->layers; i++)
+            opt->fanout[i] = opt->fanout[i - 1];
+        opt->n_fanout = config->layers;
+    }
+    opt->layers = config->layers;
+    if (config->layers == opt->n_fanout)
+        return 0;
+    return og__fail(err, -EINVAL, "give --fanout as many numbers as it has layers",
+                    "%s: %d layers, --fanout has %d numbers", checkpoint, config->layers,
+                    opt->n_fanout);
+}
+
+int og_eval(const char *dataset, const char *checkpoint, const char *split,
+            const struct og_options *opt, const struct og_observer *seen, char **out,
+            struct og_err *err)
+{
+    *out = NULL;
+    enum og__split which;
+    struct og_model_config config;
+    struct og_options own;
+    struct evaluation e = {0};
+    int rc = find_split(split, &which, err);
+    if (rc == 0)
+        rc = og__checkpoint_shape(checkpoint, &config, err);
+    if (rc == 0)
+        rc = og__options_copy(&own, opt, err);
+    if (rc < 0)
+        return rc;
+    rc = fit_options(&own, &config, checkpoint, err);
+    if (rc == 0)
+        rc = og__session_open(&e.s, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config,
+                              seen, err);
+    og_options_release(&own);
+    if (rc < 0)
+        return rc;
+    struct og_session *s = e.s;
+    size_t bytes = og__labels_bytes(s->ds, s->schedule.batch_size);
+    e.labels = og__alloc(s->budget, bytes, "batches", err);
+    rc = e.labels ? evaluate(&e, checkpoint, which, split, out, err) : -ENOMEM;
+    og__release(s->budget, e.labels, bytes, "batches");
+    og__session_close(s);
+    return rc;
+}
+
+/* ---- bench epoch: the data path alone ---- */
+
+struct delivery {
+    struct og_session *s;
+    struct og_epoch_counters counters;
+    json_t *epochs;
+    double lap;
+};
+
+static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct delivery *d = arg;
+    (void)err;
+    og__count_work(&d->counters, w);
+    double now = og__now();
+    d->counters.seconds += now - d->lap;
+    d->lap = now;
+    struct og_progress p = {.stage = "bench",
+                            .epoch = (int)w->turn.epoch,
+                            .epochs = d->s->opt.epochs,
+                            .done = w->turn.batch + 1,
+                            .total = og__schedule_batches(&d->s->schedule, OG__TRAIN)};
+    og__observe(d->s->seen, &p);
+    if (!w->turn.last_of_epoch)
+        return 0;
+    json_t *row = json_pack("{s:i}", "epoch", (int)w->turn.epoch);
+    og__epoch_counters_json(&d->counters, row);
+    json_array_append_new(d->epochs, row);
+    d->counters = (struct og_epoch_counters){0};
+    return 0;
+}
+
+int og_bench_epoch(const char *dataset, const struct og_options *opt,
+                   const struct og_observer *seen, char **out, struct og_err *err)
+{
+    *out = NULL;
+    struct delivery d = {0};
+    int rc = og__session_open(&d.s, dataset, opt, OG__WANT_FEATURES, NULL, seen, err);
+    if (rc < 0)
+        return rc;
+    struct og_session *s = d.s;
+    s->schedule.eval_every = 0;
+    d.epochs = json_array();
+    d.lap = og__now();
+    struct og_flow flow = og__session_flow(s);
+    rc =
+        og__flow_run(&flow, OG__SPLITS, 0, og__schedule_items(&s->schedule), deliver_sink, &d, err);
+    json_t *prepare = json_object();
+    og__prepare_counters_json(&s->prepare, prepare);
+    json_t *root = json_pack(
+        "{s:o s:o s:o s:s s:I s:I}", "plan", og__session_plan_json(s), "prepare", prepare, "epochs",
+        d.epochs, "io", og__gather_engine(s->gather), "peak_rss_bytes",
+        (json_int_t)og__session_peak_rss(s), "memory_budget_bytes", (json_int_t)s->memory.limit);
+    if (rc == 0)
+        rc = og__json_deliver(root, NULL, out, err);
+    else
+        json_decref(root);
+    int closed = og__timeline_close(s->timeline, rc == 0 ? err : NULL);
+    rc = rc == 0 ? closed : rc;
+    og__session_close(s);
+    return rc;
+}

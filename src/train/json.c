@@ -1,0 +1,34 @@
+#include "train/json.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int og__json_deliver(json_t *root, const char *path, char **text, struct og_err *err)
+{
+    char *dump = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(root);
+    if (!dump)
+        return og__fail_errno(err, -ENOMEM, NULL, "result");
+    int rc = path ? og__write_text(path, dump, strlen(dump), err) : 0;
+    if (text && rc == 0)
+        *text = dump;
+    else
+        free(dump);
+    return rc;
+}
+
+void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
+{
+    c->sample_seconds += w->sample_seconds;
+    c->plan_seconds += w->plan_seconds;
+    c->gather_seconds += w->gather_seconds;
+    c->stall_seconds += w->stall_seconds;
+    c->rows += w->plan.n;
+    c->misses += w->plan.n_misses;
+    c->hits += w->plan.n - w->plan.n_misses;
+    c->reads += w->read.reads;
+    c->bytes_read += w->read.bytes;
+    c->feature_bytes_read += w->read.bytes;
+}

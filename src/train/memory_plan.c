@@ -1,0 +1,291 @@
+#include "train/memory_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PILOT_BATCHES = 8,
+    MARGIN_PERCENT = 12, /* batches of a run spread by a few percent around the pilot's */
+    MARGIN_ROWS = 256,   /* and by more when they are tiny */
+    MAX_STAGING = 2,     /* one batch is read while one is trained */
+};
+
+/* ---- pilot ---- */
+
+static int keep_ids(struct og_pilot *p, const struct og_batch *batch, struct og_budget *b,
+                    struct og_err *err)
+{
+    size_t need = (p->rows + batch->n_ids) * sizeof(*p->ids);
+    if (need > p->bytes) {
+        size_t bytes = OG_MAX(need, (size_t)PILOT_BATCHES * batch->n_ids * sizeof(*p->ids) * 9 / 8);
+        uint32_t *ids = og__alloc(b, bytes, "pilot", err);
+        if (!ids)
+            return -ENOMEM;
+        if (p->ids)
+            memcpy(ids, p->ids, p->rows * sizeof(*ids));
+        og__release(b, p->ids, p->bytes, "pilot");
+        p->ids = ids;
+        p->bytes = bytes;
+    }
+    memcpy(p->ids + p->rows, batch->ids, batch->n_ids * sizeof(*p->ids));
+    p->rows += batch->n_ids;
+    p->end[p->n++] = p->rows;
+    return 0;
+}
+
+static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
+                       const struct og_turn *turn, struct og_batch_memory *m, struct og_budget *b,
+                       struct og_err *err)
+{
+    uint64_t *place = malloc(turn->n_seeds * sizeof(*place));
+    uint32_t *seeds = malloc(turn->n_seeds * sizeof(*seeds));
+    int rc = place && seeds ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot");
+    if (rc == 0) {
+        og__schedule_places(&s->schedule, turn, place);
+        for (uint32_t i = 0; i < turn->n_seeds; i++)
+            seeds[i] = s->split[turn->split].ids[place[i]];
+        rc = og__sample(sampler, seeds, turn->n_seeds, OG__STREAM_SAMPLE, turn->epoch, turn->batch,
+                        m, err);
+    }
+    if (rc == 0) {
+        og__caps_include(&p->caps, &m->batch);
+        if (turn->split == OG__TRAIN)
+            rc = keep_ids(p, &m->batch, b, err);
+    }
+    free(place);
+    free(seeds);
+    return rc;
+}
+
+int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b, struct og_err *err)
+{
+    *p = (struct og_pilot){.end = calloc(PILOT_BATCHES, sizeof(*p->end))};
+    if (!p->end)
+        return og__fail_errno(err, -ENOMEM, NULL, "pilot");
+    struct og_sampler *sampler = NULL;
+    struct og_batch_memory m;
+    og__batch_init(&m, b);
+    double start = og__now();
+    int rc = og__sampler_open(&sampler, &s->topology, s->opt.fanout, s->opt.n_fanout,
+                              (uint64_t)s->opt.seed, b, err);
+    uint64_t n = og__schedule_batches(&s->schedule, OG__TRAIN);
+    for (uint64_t i = 0; rc == 0 && i < OG_MIN(n, (uint64_t)PILOT_BATCHES); i++) {
+        struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, i);
+        turn.epoch = 1;
+        rc = pilot_batch(p, s, sampler, &turn, &m, b, err);
+    }
+    p->seconds = og__now() - start;
+    for (int split = OG__VALID; rc == 0 && split < OG__SPLITS; split++) {
+        if (s->split[split].n == 0)
+            continue;
+        struct og_turn turn = og__schedule_pass(&s->schedule, (enum og__split)split, 0);
+        rc = pilot_batch(p, s, sampler, &turn, &m, b, err);
+    }
+    og__sampler_close(sampler);
+    og__batch_release(&m);
+    if (rc < 0)
+        og__pilot_release(p, b);
+    return rc;
+}
+
+void og__pilot_release(struct og_pilot *p, struct og_budget *b)
+{
+    og__release(b, p->ids, p->bytes, "pilot");
+    free(p->end);
+    *p = (struct og_pilot){0};
+}
+
+static uint64_t with_margin(uint64_t seen, uint64_t bound)
+{
+    return OG_MIN(seen + seen * MARGIN_PERCENT / 100 + MARGIN_ROWS, bound);
+}
+
+struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
+                                          const struct og_session *s)
+{
+    struct og_batch_caps caps = {.n_hops = seen->n_hops};
+    uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
+    uint64_t n_dst = s->schedule.batch_size;
+    for (uint32_t h = 0; h < seen->n_hops; h++) {
+        int fanout = s->opt.fanout[h];
+        uint64_t most_edges = (uint64_t)s->ds->n_edges;
+        if (fanout >= 0)
+            most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
+        caps.hop[h].n_dst = n_dst;
+        caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
+        n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));
+        caps.hop[h].n_src = n_dst;
+    }
+    return caps;
+}
+
+/* ---- the fixed part ---- */
+
+static uint64_t input_rows(const struct og_session *s)
+{
+    return s->caps.hop[s->caps.n_hops - 1].n_src;
+}
+
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
+{
+    uint64_t rows = input_rows(s);
+    size_t batch = s->schedule.batch_size;
+    bool features = want & OG__WANT_FEATURES;
+    m->process = OG__PROCESS_BYTES;
+    m->topology = og__topology_bytes(s->ds);
+    for (int i = 0; i < OG__SPLITS; i++) {
+        m->seeds += (size_t)s->split[i].n * 4;
+        if (s->split[i].labels)
+            m->labels += og__labels_bytes(s->ds, s->split[i].n);
+    }
+    m->sampler = (size_t)s->n_samplers * og__sampler_bytes(&s->caps);
+    m->batches = (size_t)s->n_works * (og__batch_bytes(&s->caps) + batch * 12);
+    if (features) {
+        m->plans = (size_t)s->n_works * og__plan_bytes(rows) + og__planner_bytes(rows);
+        m->placement = og__placement_bytes((uint64_t)s->ds->n_nodes);
+        struct og_reader_options reader = {.io = s->opt.io, .profile = s->profile, .threads = 0};
+        m->reader = og__reader_bytes(&reader);
+        if (s->opt.policy == OG_POLICY_DEGREE || s->opt.policy == OG_POLICY_RANDOM)
+            m->hotness = (size_t)s->ds->n_nodes * 4;
+    }
+    if (want & OG__WANT_MODEL) {
+        bool training = want & OG__WANT_TRAINING;
+        m->model = og__model_bytes(&s->config, s->opt.optimizer);
+        if (training)
+            m->model += m->model / 2; /* the best parameters so far, and those being written */
+        m->activations = og__model_workspace_bytes(&s->config, &s->caps, training, s->opt.threads);
+        m->activations += batch * (s->ds->multi_label ? (size_t)s->ds->n_classes * 4 : 4);
+    }
+    size_t fixed = og__memory_plan_sum(m);
+    m->smallest = fixed + (features ? rows * og__row_bytes(s->ds) : 0);
+    /* hotness lives only while the cache is decided, when little else does */
+    size_t deciding = m->process + m->topology + m->seeds + m->labels + m->placement + m->hotness;
+    m->smallest = OG_MAX(m->smallest, deciding);
+    m->smallest = og__round_up(m->smallest, OG_MIB);
+}
+
+size_t og__memory_plan_sum(const struct og_memory_plan *m)
+{
+    return m->process + m->topology + m->seeds + m->labels + m->placement + m->sampler +
+           m->batches + m->plans + m->reader + m->model + m->activations + m->staging + m->cache;
+}
+
+int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
+{
+    if (m->limit >= m->smallest)
+        return 0;
+    const struct {
+        const char *name;
+        size_t bytes;
+    } parts[] = {{"topology", m->topology},
+                 {"activations", m->activations},
+                 {"batches", m->batches + m->plans + m->sampler},
+                 {"model", m->model},
+                 {"seeds and labels", m->seeds + m->labels},
+                 {"read buffers", m->reader},
+                 {"process", m->process}};
+    char text[400] = "";
+    char size[32];
+    for (size_t i = 0; i < OG_COUNT(parts); i++) {
+        size_t used = strlen(text);
+        if (parts[i].bytes >= OG_MIB)
+            snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "", parts[i].name,
+                     og__human_bytes(size, (double)parts[i].bytes));
+    }
+    char hint[128];
+    snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM%s",
+             m->smallest / OG_MIB, "; smaller --batch or --fanout need less");
+    return og__fail(err, -ENOMEM, hint, "--memory %s: too little (%s)",
+                    og__human_bytes(size, (double)m->limit), text);
+}
+
+/* ---- staging and cache ---- */
+
+/* Misses of the pilot's worst batch under a cache of n_slots rows, with margin. */
+static int pilot_misses(const struct og_session *s, const struct og_pilot *pilot,
+                        const uint32_t *hotness, uint64_t n_slots, uint64_t *worst,
+                        struct og_err *err)
+{
+    struct og_placement p;
+    int rc = og__placement_build(&p, hotness, (uint64_t)s->ds->n_nodes, n_slots, s->budget, err);
+    if (rc < 0)
+        return rc;
+    *worst = 0;
+    uint64_t i = 0;
+    for (uint32_t b = 0; b < pilot->n; b++) {
+        uint64_t misses = 0;
+        for (; i < pilot->end[b]; i++)
+            misses += !og__placement_has(&p, pilot->ids[i]);
+        *worst = OG_MAX(*worst, misses);
+    }
+    og__placement_release(&p);
+    *worst = with_margin(*worst, OG_MIN(input_rows(s), (uint64_t)s->ds->n_nodes - n_slots));
+    return 0;
+}
+
+/* Rows the user's --cache allows; N when it says nothing. */
+static uint64_t cache_limit(const struct og_session *s)
+{
+    uint64_t n = (uint64_t)s->ds->n_nodes;
+    if (s->opt.policy == OG_POLICY_NONE)
+        return 0;
+    if (s->opt.cache.unit == OG_PERCENT)
+        return (uint64_t)OG_MIN(floor((double)n * s->opt.cache.value / 100), (double)n);
+    if (s->opt.cache.unit == OG_BYTES)
+        return OG_MIN((uint64_t)s->opt.cache.value / og__row_bytes(s->ds), n);
+    return n;
+}
+
+static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, size_t row)
+{
+    uint64_t rows = room / row;
+    uint64_t staged = staging_rows * (uint64_t)n_staging;
+    return rows > staged ? rows - staged : 0;
+}
+
+static int refuse_cache(const struct og_memory_plan *m, const struct og_session *s, uint64_t want,
+                        uint64_t have, struct og_err *err)
+{
+    size_t short_of = (size_t)(want - have) * og__row_bytes(s->ds);
+    char hint[128];
+    snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
+             (m->limit + short_of) / OG_MIB + 1);
+    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
+                    (unsigned long long)want, (unsigned long long)have);
+}
+
+int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
+                          const struct og_pilot *pilot, const uint32_t *hotness, struct og_err *err)
+{
+    const size_t row = og__row_bytes(s->ds);
+    const size_t room = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
+    const uint64_t limit = cache_limit(s);
+    uint64_t staging = input_rows(s);
+    uint64_t slots = 0;
+    int n_staging = 1;
+    /* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second
+     * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
+     * round's staging suffices for the next round's larger cache. */
+    for (int round = 0; round < 6; round++) {
+        uint64_t two = OG_MIN(limit, rows_left(room, staging, MAX_STAGING, row));
+        uint64_t one = OG_MIN(limit, rows_left(room, staging, 1, row));
+        bool fits_two = staging * MAX_STAGING <= room / row && two >= slots;
+        uint64_t next = fits_two ? two : one;
+        if (round > 0 && next <= slots && fits_two == (n_staging == MAX_STAGING))
+            break;
+        n_staging = fits_two ? MAX_STAGING : 1;
+        slots = OG_MAX(slots, next);
+        int rc = pilot_misses(s, pilot, hotness, slots, &staging, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (s->opt.cache.unit != OG_UNSET && slots < limit)
+        return refuse_cache(m, s, limit, slots, err);
+    m->n_slots = (uint32_t)slots;
+    m->staging_rows = (uint32_t)staging;
+    m->n_staging = n_staging;
+    m->staging = staging * (size_t)n_staging * row;
+    m->cache = slots * row;
+    return 0;
+}

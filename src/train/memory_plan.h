@@ -1,0 +1,49 @@
+/* How the budget is shared out, before anything large is taken.
+ *
+ *   fixed: process, topology, seeds, labels, samplers, batches, plans, read buffers, model,
+ * activations rest:  staging areas for the misses of batches in flight | feature cache
+ *
+ * The more rows the cache holds the fewer miss, so staging and cache are settled together, from
+ * the misses of the pilot batches. */
+#ifndef OG_MEMORY_PLAN_H
+#define OG_MEMORY_PLAN_H
+
+#include "train/session.h"
+
+/* Thread stacks, the heap, stdio, what JIT kernels take while running. */
+#define OG__PROCESS_BYTES (12 * OG_MIB)
+
+/* Batches sampled before the run to learn its sizes: input node ids, one batch after another. */
+struct og_pilot {
+    uint32_t *ids;
+    uint64_t *end; /* [n] ids of batch i end here */
+    uint32_t n;
+    size_t bytes;
+    uint64_t rows; /* of all of them */
+    double seconds;
+    struct og_batch_caps caps; /* of these and of an evaluation batch; no margin */
+};
+
+/* With the session's topology (resident, or mapped for a first look). b as in the session. */
+OG_MUST_CHECK int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b,
+                                struct og_err *err);
+void og__pilot_release(struct og_pilot *p, struct og_budget *b);
+
+/* Caps with a margin for batches larger than the pilot's, bounded by what the graph allows. */
+struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
+                                          const struct og_session *s);
+
+/* Fill everything but staging and cache, and `smallest`. */
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want);
+size_t og__memory_plan_sum(const struct og_memory_plan *m);
+
+/* Refuse when the limit is below the smallest that would do. */
+OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
+
+/* Settle staging and cache. hotness: NULL when all nodes are equal; misses_of counts the pilot's
+ * largest batch under a cache of n_slots rows. */
+OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
+                                        const struct og_pilot *pilot, const uint32_t *hotness,
+                                        struct og_err *err);
+
+#endif

@@ -1,0 +1,127 @@
+/* og_sample: the batches a run would train on, written as a trace. */
+#include "base/file.h"
+#include "dataset/writer.h"
+#include "sample/trace.h"
+#include "train/json.h"
+#include "train/options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct recorder {
+    struct og_session *s;
+    struct og_newdir dir;
+    struct og_trace_writer *trace;
+    struct og_npy_writer *features; /* NULL unless asked for */
+    void *labels;
+    uint64_t batches, rows;
+};
+
+static enum og__npy_type stored_type(enum og_dtype dtype)
+{
+    switch (dtype) {
+    case OG_F16:
+        return OG__NPY_F16;
+    case OG_BF16:
+        return OG__NPY_U16; /* NumPy has no bfloat16: trace.json names it */
+    case OG_U8:
+        return OG__NPY_U8;
+    default:
+        return OG__NPY_F32;
+    }
+}
+
+static int record_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct recorder *r = arg;
+    const struct og_batch *batch = &w->sampled.batch;
+    og__session_labels(r->s, w, r->labels);
+    int rc = og__trace_append(r->trace, batch, r->labels, err);
+    for (uint32_t i = 0; rc == 0 && r->features && i < batch->n_ids; i++)
+        rc = og__npy_append(r->features, og__row(&w->rows, i), 1, err);
+    r->batches++;
+    r->rows += batch->n_ids;
+    struct og_progress p = {.stage = "sample",
+                            .epoch = (int)w->turn.epoch,
+                            .epochs = r->s->opt.epochs,
+                            .done = w->turn.batch + 1,
+                            .total = og__schedule_batches(&r->s->schedule, OG__TRAIN)};
+    og__observe(r->s->seen, &p);
+    return rc;
+}
+
+static int open_recorder(struct recorder *r, const char *out_dir, bool with_features,
+                         struct og_err *err)
+{
+    struct og_session *s = r->s;
+    int rc = og__newdir_begin(&r->dir, out_dir, err);
+    if (rc == 0)
+        rc = og__trace_create(&r->trace, r->dir.temporary, s->opt.n_fanout, s->ds->multi_label,
+                              s->ds->multi_label ? s->ds->n_classes : 1, err);
+    if (rc < 0 || !with_features)
+        return rc;
+    char *path = og__path_join(r->dir.temporary, "features.npy");
+    rc = path ? og__npy_create(&r->features, path, stored_type(s->ds->dtype), 2, s->ds->dim, err)
+              : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
+    free(path);
+    return rc;
+}
+
+static int write_description(const struct recorder *r, struct og_err *err)
+{
+    const struct og_session *s = r->s;
+    char checksum[32];
+    snprintf(checksum, sizeof(checksum), "%016" PRIx64, s->ds->checksum);
+    json_t *root = json_pack("{s:i s:s s:s s:I s:i s:I s:I s:I s:s s:o}", "format", 1, "dataset",
+                             s->ds->name, "dataset_checksum", checksum, "seed",
+                             (json_int_t)s->opt.seed, "epochs", s->opt.epochs, "batches_per_epoch",
+                             (json_int_t)og__schedule_batches(&s->schedule, OG__TRAIN), "batches",
+                             (json_int_t)r->batches, "rows", (json_int_t)r->rows, "feature_dtype",
+                             og__dtype_name(s->ds->dtype), "options", og__options_json(&s->opt));
+    char *path = og__path_join(r->dir.temporary, "trace.json");
+    int rc = path ? og__json_deliver(root, path, NULL, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
+    free(path);
+    return rc;
+}
+
+static int finish_recorder(struct recorder *r, struct og_err *err)
+{
+    int rc = og__trace_finish(r->trace, err);
+    r->trace = NULL;
+    if (rc == 0 && r->features) {
+        rc = og__npy_finish(r->features, NULL, err);
+        r->features = NULL;
+    }
+    if (rc == 0)
+        rc = write_description(r, err);
+    return rc < 0 ? rc : og__newdir_commit(&r->dir, err);
+}
+
+int og_sample(const char *dataset, const char *out_dir, bool with_features,
+              const struct og_options *opt, const struct og_observer *seen, struct og_err *err)
+{
+    struct recorder r = {0};
+    unsigned want = OG__WANT_LABELS | (with_features ? OG__WANT_FEATURES : 0u);
+    int rc = og__session_open(&r.s, dataset, opt, want, NULL, seen, err);
+    if (rc < 0)
+        return rc;
+    struct og_session *s = r.s;
+    s->schedule.eval_every = 0;
+    size_t bytes = og__labels_bytes(s->ds, s->schedule.batch_size);
+    r.labels = og__alloc(s->budget, bytes, "batches", err);
+    rc = r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM;
+    if (rc == 0) {
+        struct og_flow flow = og__session_flow(s);
+        rc = og__flow_run(&flow, OG__SPLITS, 0, og__schedule_items(&s->schedule), record_sink, &r,
+                          err);
+    }
+    if (rc == 0)
+        rc = finish_recorder(&r, err);
+    og__trace_discard(r.trace);
+    og__npy_discard(r.features);
+    og__newdir_abandon(&r.dir);
+    og__release(s->budget, r.labels, bytes, "batches");
+    og__session_close(s);
+    return rc;
+}

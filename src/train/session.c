@@ -1,0 +1,439 @@
+#include "train/session.h"
+
+#include "train/memory_plan.h"
+#include "train/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void og__observe(const struct og_observer *seen, const struct og_progress *p)
+{
+    if (seen && seen->progress)
+        seen->progress(seen->arg, p);
+}
+
+size_t og__session_peak_rss(const struct og_session *s)
+{
+    size_t peak = og__rss_peak();
+    size_t mapped = s->opt.io == OG_IO_MMAP ? og__rss_file() : 0; /* clean: the kernel's to drop */
+    return peak - OG_MIN(peak, s->baseline_rss + mapped);
+}
+
+/* ---- opening, step by step ---- */
+
+static struct og_reader_options reader_options(const struct og_session *s)
+{
+    return (struct og_reader_options){.io = s->opt.io, .profile = s->profile, .log = &s->log};
+}
+
+static int load_seeds(struct og_session *s, unsigned want, struct og_err *err)
+{
+    for (int i = 0; i < OG__SPLITS; i++) {
+        struct og_split *split = &s->split[i];
+        int rc =
+            og__dataset_split(s->ds, (enum og__split)i, s->budget, &split->ids, &split->n, err);
+        if (rc == 0 && split->n && (want & (OG__WANT_MODEL | OG__WANT_LABELS)))
+            rc = og__dataset_labels(s->ds, split->ids, split->n, s->budget, &split->labels, err);
+        if (rc < 0)
+            return rc;
+        s->schedule.n_seeds[i] = (uint64_t)split->n;
+    }
+    if (s->split[OG__TRAIN].n == 0)
+        return og__fail(err, -EINVAL, "add train.npy: node ids, int64", "%s: no training nodes",
+                        s->ds->path);
+    return 0;
+}
+
+static void make_schedule(struct og_session *s)
+{
+    s->schedule.epochs = s->opt.epochs;
+    s->schedule.eval_every = s->opt.eval_every;
+    s->schedule.seed = (uint64_t)s->opt.seed;
+    s->schedule.shuffle = !s->opt.no_shuffle;
+    uint64_t most = 1;
+    for (int i = 0; i < OG__SPLITS; i++)
+        most = OG_MAX(most, s->schedule.n_seeds[i]);
+    s->schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->opt.batch, most);
+}
+
+/* Sizes by sampling with the topology mapped, for a budget that cannot hold it: only to name the
+ * one that would do. Nothing of it stays. */
+static int refuse_topology(struct og_session *s, unsigned want, struct og_err *err)
+{
+    struct og_pilot pilot;
+    int rc = og__topology_map(s->ds, &s->topology, err);
+    if (rc < 0)
+        return rc;
+    rc = og__pilot_run(&pilot, s, NULL, err);
+    if (rc < 0)
+        return rc;
+    s->caps = og__caps_with_margin(&pilot.caps, s);
+    og__memory_plan_fixed(&s->memory, s, want);
+    og__pilot_release(&pilot, NULL);
+    rc = og__memory_plan_check(&s->memory, err);
+    return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "topology does not fit");
+}
+
+static int decide_placement(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    uint64_t n = (uint64_t)s->ds->n_nodes;
+    uint32_t *hotness = NULL;
+    if (s->memory.hotness) {
+        hotness = og__alloc(s->budget, s->memory.hotness, "hotness", err);
+        if (!hotness)
+            return -ENOMEM;
+        if (s->opt.policy == OG_POLICY_DEGREE)
+            og__hotness_degree(&s->topology, hotness);
+        else
+            og__hotness_random((uint64_t)s->opt.seed, n, hotness);
+    }
+    int rc = og__memory_plan_cache(&s->memory, s, pilot, hotness, err);
+    if (rc == 0)
+        rc = og__placement_build(&s->placement, hotness, n, s->memory.n_slots, s->budget, err);
+    og__release(s->budget, hotness, s->memory.hotness, "hotness");
+    return rc;
+}
+
+/* What the pilot's batches would read, with a reader opened for the question. */
+static int count_pilot(struct og_session *s, const struct og_pilot *pilot, struct og_plan_cost *sum,
+                       struct og_err *err)
+{
+    struct og_plan plan;
+    struct og_reader *reader = NULL;
+    struct og_reader_options opt = reader_options(s);
+    og__plan_init(&plan, s->budget);
+    int rc = og__reader_open(&reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
+                             og__row_bytes(s->ds), (uint64_t)s->ds->n_nodes, &opt, s->budget, err);
+    uint64_t first = 0;
+    for (uint32_t b = 0; rc == 0 && b < pilot->n; b++) {
+        uint32_t n = (uint32_t)(pilot->end[b] - first);
+        rc = og__plan_static(&s->planner, &s->placement, pilot->ids + first, n, &plan, err);
+        if (rc < 0)
+            break;
+        struct og_io_counts io = og__reader_predict(reader, plan.misses, plan.n_misses);
+        const struct og_plan_cost cost = {n, n - plan.n_misses, plan.n_misses, io.reads, io.bytes};
+        og__plan_cost_add(sum, &cost);
+        first = pilot->end[b];
+    }
+    og__plan_release(&plan);
+    og__reader_close(reader);
+    return rc;
+}
+
+/* One epoch, in proportion to the pilot's share of its seeds. */
+static int predict(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    struct og_plan_cost sum = {0};
+    int rc = count_pilot(s, pilot, &sum, err);
+    uint64_t all = s->schedule.n_seeds[OG__TRAIN];
+    uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->schedule.batch_size);
+    double scale = (double)all / (double)OG_MAX(seen, (uint64_t)1);
+    struct og_plan_cost *p = &s->predicted;
+    p->rows = (uint64_t)llround((double)sum.rows * scale);
+    p->misses = (uint64_t)llround((double)sum.misses * scale);
+    p->hits = p->rows - p->misses;
+    p->reads = (uint64_t)llround((double)sum.reads * scale);
+    p->bytes = (uint64_t)llround((double)sum.bytes * scale);
+    s->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
+    return rc;
+}
+
+/* Topology in, sizes learnt, budget checked, cache decided. */
+static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
+{
+    struct og_pilot pilot = {0};
+    size_t first_needs = OG__PROCESS_BYTES + og__topology_bytes(s->ds) + og__budget_used(s->budget);
+    if (first_needs > s->memory.limit)
+        return refuse_topology(s, want, err);
+    int rc = og__topology_load(s->ds, s->budget, &s->topology, err);
+    if (rc == 0)
+        rc = og__pilot_run(&pilot, s, s->budget, err);
+    if (rc == -ENOMEM) { /* not even the pilot fits: measure it unbudgeted, then refuse */
+        *err = (struct og_err){0};
+        rc = og__pilot_run(&pilot, s, NULL, err);
+        if (rc == 0) {
+            s->caps = og__caps_with_margin(&pilot.caps, s);
+            og__memory_plan_fixed(&s->memory, s, want);
+            og__pilot_release(&pilot, NULL);
+            rc = og__memory_plan_check(&s->memory, err);
+        }
+        return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "pilot does not fit");
+    }
+    if (rc < 0)
+        return rc;
+    s->caps = og__caps_with_margin(&pilot.caps, s);
+    og__memory_plan_fixed(&s->memory, s, want);
+    rc = og__memory_plan_check(&s->memory, err);
+    if (rc == 0 && (want & OG__WANT_FEATURES)) {
+        rc = decide_placement(s, &pilot, err);
+        if (rc == 0)
+            rc = predict(s, &pilot, err);
+    }
+    og__pilot_release(&pilot, s->budget);
+    return rc;
+}
+
+static int open_samplers(struct og_session *s, struct og_err *err)
+{
+    s->samplers = calloc((size_t)s->n_samplers, sizeof(struct og_sampler *));
+    if (!s->samplers)
+        return og__fail_errno(err, -ENOMEM, NULL, "samplers");
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < s->n_samplers; i++)
+        rc = og__sampler_open(&s->samplers[i], &s->topology, s->opt.fanout, s->opt.n_fanout,
+                              (uint64_t)s->opt.seed, s->budget, err);
+    return rc;
+}
+
+static int open_works(struct og_session *s, unsigned want, struct og_err *err)
+{
+    uint32_t batch = s->schedule.batch_size;
+    uint32_t rows = (uint32_t)s->caps.hop[s->caps.n_hops - 1].n_src;
+    s->works = calloc((size_t)s->n_works, sizeof(*s->works));
+    if (!s->works)
+        return og__fail_errno(err, -ENOMEM, NULL, "batches");
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < s->n_works; i++) {
+        struct og_work *w = &s->works[i];
+        og__batch_init(&w->sampled, s->budget);
+        og__plan_init(&w->plan, s->budget);
+        w->place = og__alloc(s->budget, batch * sizeof(*w->place), "batches", err);
+        w->seeds = og__alloc(s->budget, batch * sizeof(*w->seeds), "batches", err);
+        rc = w->place && w->seeds ? og__batch_reserve(&w->sampled, &s->caps, err) : -ENOMEM;
+        if (rc == 0 && (want & OG__WANT_FEATURES))
+            rc = og__plan_reserve(&w->plan, rows, err);
+    }
+    return rc;
+}
+
+static int open_model(struct og_session *s, unsigned want, struct og_err *err)
+{
+    int rc = og__model_create(&s->model, &s->config, s->opt.optimizer, (uint64_t)s->opt.seed,
+                              s->pool, s->budget, err);
+    if (rc == 0)
+        rc = og__model_reserve(s->model, &s->caps, want & OG__WANT_TRAINING, err);
+    return rc;
+}
+
+static int open_features(struct og_session *s, struct og_err *err)
+{
+    struct og_gather_options opt = {
+        .n_slots = s->memory.n_slots,
+        .staging_rows = s->memory.staging_rows,
+        .n_staging = s->memory.n_staging,
+        .reader = reader_options(s),
+    };
+    struct og_io_counts counts = {0};
+    int rc = og__gather_open(&s->gather, s->ds, &opt, s->budget, err);
+    if (rc == 0)
+        rc = og__gather_prefill(s->gather, &s->placement, s->seen ? s->seen->stop : NULL, &counts,
+                                err);
+    s->prepare.reads += counts.reads;
+    s->prepare.bytes_read += counts.bytes;
+    s->prepare.prefill = s->memory.n_slots;
+    return rc;
+}
+
+static int build_session(struct og_session *s, unsigned want, struct og_err *err)
+{
+    int rc = open_samplers(s, err);
+    if (rc == 0)
+        rc = open_works(s, want, err);
+    if (rc == 0 && (want & OG__WANT_MODEL))
+        rc = open_model(s, want, err);
+    if (rc == 0 && (want & OG__WANT_FEATURES))
+        rc = open_features(s, err);
+    if (rc == 0 && s->opt.trace_timeline)
+        rc = og__timeline_open(&s->timeline, s->opt.trace_timeline, err);
+    s->prepare.seconds = og__now() - s->opened;
+    return rc;
+}
+
+static void choose_threads(struct og_session *s, unsigned want)
+{
+    /* Sampling is a small part of a training step: half the threads keep ahead of the model. With
+     * no model there is nothing to leave the other half to. */
+    s->n_samplers = want & OG__WANT_MODEL ? (s->opt.threads + 1) / 2 : s->opt.threads;
+    s->n_samplers = OG_MIN(OG_MAX(s->n_samplers, 1), 32);
+    /* one in each sampler, one planned, one read, one trained */
+    s->n_works = s->n_samplers + 3;
+}
+
+/* A model from a checkpoint must fit the dataset; else the options and the dataset give its shape.
+ */
+static int shape_model(struct og_session *s, const struct og_model_config *given,
+                       struct og_err *err)
+{
+    if (given) {
+        s->config = *given;
+        s->config.multi_label = s->ds->multi_label;
+        if (given->in_dim != s->ds->dim || given->n_classes != s->ds->n_classes)
+            return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
+                            "the checkpoint has %d features and %d classes, %s has %d and %d",
+                            given->in_dim, given->n_classes, s->ds->path, s->ds->dim,
+                            s->ds->n_classes);
+    } else {
+        s->config = (struct og_model_config){.kind = s->opt.model,
+                                             .layers = s->opt.layers,
+                                             .in_dim = s->ds->dim,
+                                             .hidden = s->opt.hidden,
+                                             .n_classes = s->ds->n_classes,
+                                             .dropout = s->opt.dropout,
+                                             .multi_label = s->ds->multi_label};
+    }
+    return 0;
+}
+
+static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
+                         struct og_err *err)
+{
+    s->opened = og__now();
+    if (s->seen)
+        s->log = (struct og_log){s->seen->message, s->seen->arg};
+    int rc = og__options_copy(&s->opt, opt, err);
+    if (rc == 0)
+        rc = og__options_resolve(&s->opt, &s->log, err);
+    if (rc == 0)
+        rc = og__dataset_open(dataset, &s->ds, err);
+    if (rc == 0)
+        rc = og__pool_open(&s->pool, s->opt.threads, err);
+    if (rc < 0)
+        return rc;
+    s->memory.limit = (size_t)s->opt.memory.value;
+    s->budget = og__budget_new(s->memory.limit);
+    return s->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget");
+}
+
+int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
+                     unsigned want, const struct og_model_config *model,
+                     const struct og_observer *seen, struct og_err *err)
+{
+    *out = NULL;
+    struct og_err own = {0};
+    if (!err)
+        err = &own; /* refusals below are rewritten, which needs the first message */
+    struct og_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "session");
+    s->seen = seen;
+    int rc;
+    OG_TRY(start_session(s, dataset, opt, err));
+    og__planner_init(&s->planner, s->budget);
+    og__profile_load(s->ds->features.path, &s->profile);
+    choose_threads(s, want);
+    OG_TRY(shape_model(s, model, err));
+    if (want & OG__WANT_MODEL)
+        OG_TRY(og__nn_warm_up(s->pool, err));
+    s->baseline_rss = og__rss_now();
+    OG_TRY(load_seeds(s, want, err));
+    make_schedule(s);
+    OG_TRY(plan_session(s, want, err));
+    if (!(want & OG__WANT_PLAN_ONLY))
+        OG_TRY(build_session(s, want, err));
+    *out = s;
+    return 0;
+out:
+    og__session_close(s);
+    return rc;
+}
+
+void og__session_close(struct og_session *s)
+{
+    if (!s)
+        return;
+    og__model_free(s->model);
+    og__gather_close(s->gather);
+    for (int i = 0; s->works && i < s->n_works; i++) {
+        struct og_work *w = &s->works[i];
+        uint32_t batch = s->schedule.batch_size;
+        og__batch_release(&w->sampled);
+        og__plan_release(&w->plan);
+        og__release(s->budget, w->place, batch * sizeof(*w->place), "batches");
+        og__release(s->budget, w->seeds, batch * sizeof(*w->seeds), "batches");
+    }
+    free(s->works);
+    for (int i = 0; s->samplers && i < s->n_samplers; i++)
+        og__sampler_close(s->samplers[i]);
+    free(s->samplers);
+    og__planner_release(&s->planner);
+    og__placement_release(&s->placement);
+    for (int i = 0; i < OG__SPLITS; i++) {
+        struct og_split *split = &s->split[i];
+        og__release(s->budget, split->ids, (size_t)split->n * 4, "seeds");
+        if (split->labels)
+            og__release(s->budget, split->labels, og__labels_bytes(s->ds, split->n), "labels");
+    }
+    og__topology_release(&s->topology);
+    og__pool_close(s->pool);
+    og__dataset_close(s->ds);
+    og__budget_free(s->budget);
+    og_options_release(&s->opt);
+    free(s);
+}
+
+struct og_flow og__session_flow(struct og_session *s)
+{
+    return (struct og_flow){
+        .schedule = &s->schedule,
+        .split = {s->split[0].ids, s->split[1].ids, s->split[2].ids},
+        .samplers = s->samplers,
+        .n_samplers = s->n_samplers,
+        .placement = &s->placement,
+        .planner = &s->planner,
+        .gather = s->gather,
+        .n_staging = s->memory.n_staging,
+        .works = s->works,
+        .n_works = s->n_works,
+        .stop = s->seen ? s->seen->stop : NULL,
+        .timeline = s->timeline,
+    };
+}
+
+void og__session_labels(const struct og_session *s, const struct og_work *w, void *out)
+{
+    size_t width = og__labels_bytes(s->ds, 1);
+    const char *labels = s->split[w->turn.split].labels;
+    for (uint32_t i = 0; i < w->turn.n_seeds; i++)
+        memcpy((char *)out + i * width, labels + w->place[i] * width, width);
+}
+
+/* ---- the plan, told ---- */
+
+static double predicted_seconds(const struct og_session *s)
+{
+    double batches = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
+    double sampling = batches * s->pilot_seconds / s->n_samplers;
+    double reading = (double)s->predicted.reads / s->profile.iops;
+    double moving = (double)s->predicted.bytes / s->profile.bandwidth;
+    return OG_MAX(sampling, OG_MAX(reading, moving));
+}
+
+static json_t *memory_json(const struct og_memory_plan *m)
+{
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "limit",
+                     (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
+                     (json_int_t)m->process, "topology", (json_int_t)m->topology, "seeds",
+                     (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "placement",
+                     (json_int_t)m->placement, "samplers", (json_int_t)m->sampler, "batches",
+                     (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
+                     (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
+                     (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",
+                     (json_int_t)m->cache);
+}
+
+json_t *og__session_plan_json(const struct og_session *s)
+{
+    const struct og_plan_cost *p = &s->predicted;
+    json_t *options = og__options_json(&s->opt);
+    json_t *plan = json_pack(
+        "{s:O s:s s:s s:I s:I s:b s:o s:{s:I s:I s:I s:I s:I s:I s:f}}", "policy",
+        json_object_get(options, "policy"), "layout", "raw", "topology", "memory", "cache_rows",
+        (json_int_t)s->memory.n_slots, "staging_batches", (json_int_t)s->memory.n_staging,
+        "disk_measured", s->profile.measured, "memory", memory_json(&s->memory), "predicted",
+        "rows", (json_int_t)p->rows, "hits", (json_int_t)p->hits, "misses", (json_int_t)p->misses,
+        "reads", (json_int_t)p->reads, "bytes_read", (json_int_t)p->bytes, "feature_bytes_read",
+        (json_int_t)p->bytes, "seconds", predicted_seconds(s));
+    json_decref(options);
+    return plan;
+}

@@ -1,0 +1,97 @@
+/* A session: everything a command on a dataset holds while it runs, and the memory plan that sized
+ * it.
+ *
+ * Opening it resolves the options, settles the budget (or refuses, naming the smallest that would
+ * do), loads topology and seeds, samples a few pilot batches to learn how large batches are,
+ * decides what the cache holds and fills it. */
+#ifndef OG_SESSION_H
+#define OG_SESSION_H
+
+#include "nn/nn.h"
+#include "report/counters.h"
+#include "train/flow.h"
+
+/* What a command needs of it. */
+enum {
+    OG__WANT_FEATURES = 1,  /* gathered rows; else ids and blocks only */
+    OG__WANT_MODEL = 2,     /* forward passes */
+    OG__WANT_TRAINING = 4,  /* gradients as well */
+    OG__WANT_PLAN_ONLY = 8, /* decide, but neither open nor read the features */
+    OG__WANT_LABELS = 16,
+};
+
+struct og_split {
+    uint32_t *ids;
+    int64_t n;
+    void *labels; /* in the order of ids */
+};
+
+/* Where the budget goes, in bytes. */
+struct og_memory_plan {
+    size_t limit;
+    size_t process; /* thread stacks, heap, what the libraries take while running */
+    size_t topology, seeds, labels, hotness, placement, sampler, batches, plans, reader;
+    size_t model, activations;
+    uint32_t staging_rows; /* misses of one batch */
+    int n_staging;         /* batches being read or trained */
+    uint32_t n_slots;      /* rows in the host cache */
+    size_t staging, cache;
+    size_t smallest; /* the least --memory that would do */
+};
+
+struct og_session {
+    struct og_options opt; /* as resolved; strings are the session's own */
+    const struct og_observer *seen;
+    struct og_log log;
+    struct og_budget *budget;
+    struct og_dataset *ds;
+    struct og_topology topology;
+    struct og_split split[OG__SPLITS];
+    struct og_schedule schedule;
+    struct og_disk_profile profile;
+    struct og_batch_caps caps;
+    struct og_memory_plan memory;
+    struct og_plan_cost predicted; /* one epoch */
+    double pilot_seconds;          /* sampling one batch */
+    struct og_prepare_counters prepare;
+    struct og_placement placement;
+    struct og_planner planner;
+    struct og_gather *gather;
+    struct og_pool *pool;
+    struct og_model_config config;
+    struct og_model *model;
+    struct og_sampler **samplers;
+    int n_samplers;
+    struct og_work *works;
+    int n_works;
+    struct og_timeline *timeline;
+    size_t baseline_rss;
+    double opened; /* og__now() at the start */
+};
+
+/* model: the network's shape when it comes from a checkpoint; NULL = from the options and dataset.
+ */
+OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
+                                   const struct og_options *opt, unsigned want,
+                                   const struct og_model_config *model,
+                                   const struct og_observer *seen, struct og_err *err);
+void og__session_close(struct og_session *s);
+
+/* The flow over this session. */
+struct og_flow og__session_flow(struct og_session *s);
+
+/* Labels of a work's seeds, gathered into `out` (og__labels_bytes of the batch size). */
+void og__session_labels(const struct og_session *s, const struct og_work *w, void *out);
+
+/* Plan as JSON: policy, layout, topology, memory, predicted. New reference. */
+json_t *og__session_plan_json(const struct og_session *s);
+
+size_t og__session_peak_rss(const struct og_session *s); /* less the baseline */
+
+/* Resolve what is left to the program: preset, auto, percentages, the number of threads. */
+OG_MUST_CHECK int og__options_resolve(struct og_options *opt, const struct og_log *log,
+                                      struct og_err *err);
+
+void og__observe(const struct og_observer *seen, const struct og_progress *p);
+
+#endif

@@ -1,0 +1,345 @@
+/* og_train: the sink that trains, epochs, the best model, the files of a run. */
+#include "base/file.h"
+#include "train/checkpoint.h"
+#include "train/json.h"
+#include "train/options.h"
+#include "train/rundir.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct trainer {
+    struct og_session *s;
+    struct og_rundir dir;
+    struct og_train_state state;
+    FILE *log;    /* metrics.jsonl, or NULL */
+    void *labels; /* of one batch */
+    float *best;  /* parameters of the best epoch, one after another */
+    size_t n_values;
+    double lap; /* when the last batch ended */
+    double started, saved;
+};
+
+/* ---- parameters as one vector ---- */
+
+static size_t count_values(const struct og_session *s)
+{
+    size_t n;
+    size_t values = 0;
+    const struct og_param *params = og__model_params(s->model, &n);
+    for (size_t i = 0; i < n; i++)
+        values += og__param_count(&params[i]);
+    return values;
+}
+
+static void copy_params(struct og_session *s, float *values, bool into_model)
+{
+    size_t n;
+    struct og_param *params = og__model_params(s->model, &n);
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = og__param_count(&params[i]) * sizeof(float);
+        memcpy(into_model ? params[i].value : values, into_model ? values : params[i].value, bytes);
+        values += og__param_count(&params[i]);
+    }
+}
+
+static int write_params(struct trainer *t, const char *path, struct og_err *err)
+{
+    size_t n;
+    const struct og_param *params = og__model_params(t->s->model, &n);
+    return og__checkpoint_write(path, og__model_config(t->s->model), params, n, NULL, err);
+}
+
+/* ---- saving ---- */
+
+static double seconds_so_far(const struct trainer *t)
+{
+    return t->state.seconds + og__now() - t->started;
+}
+
+/* Self-contained first, then the parameters alone: a kill between the two loses nothing. */
+static int save(struct trainer *t, struct og_err *err)
+{
+    struct og_train_state state = t->state;
+    state.seconds = seconds_so_far(t);
+    int rc = og__resume_write(t->dir.resume, t->s, &state, t->best, err);
+    if (rc == 0)
+        rc = write_params(t, t->dir.checkpoint, err);
+    t->saved = og__now();
+    return rc;
+}
+
+/* ---- one batch ---- */
+
+static int log_batch(struct trainer *t, const struct og_work *w, const struct og_metrics *part,
+                     struct og_err *err)
+{
+    int every = t->s->opt.log_every;
+    if (!t->log || every == 0 || (w->turn.batch + 1) % (uint32_t)every)
+        return 0;
+    json_t *line = json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)w->turn.epoch, "batch",
+                             (int)w->turn.batch + 1, "loss", og__metrics_loss(part), "rows",
+                             (json_int_t)w->plan.n, "misses", (json_int_t)w->plan.n_misses,
+                             "bytes_read", (json_int_t)w->read.bytes, "seconds", seconds_so_far(t));
+    char *text = json_dumps(line, JSON_REAL_PRECISION(17));
+    bool written = text && fprintf(t->log, "%s\n", text) > 0;
+    free(text);
+    json_decref(line);
+    return written ? 0 : og__fail_errno(err, -EIO, NULL, "%s: cannot write", t->dir.metrics);
+}
+
+static int train_batch(struct trainer *t, const struct og_work *w, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    struct og_step step = {(uint64_t)s->opt.seed, w->turn.epoch, w->turn.batch};
+    struct og_metrics part = {0};
+    double start = og__now();
+    int rc =
+        og__model_gradients(s->model, &w->sampled.batch, &w->rows, t->labels, &step, &part, err);
+    if (rc < 0)
+        return rc;
+    if (!isfinite(part.loss_sum))
+        return og__fail(err, -EDOM, "lower --lr, or look for extreme values with `outgrow verify`",
+                        "epoch %u, batch %u: the loss is not a finite number", w->turn.epoch,
+                        w->turn.batch + 1);
+    og__model_update(s->model, s->opt.lr, s->opt.weight_decay, ++t->state.steps);
+    og__metrics_add(&t->state.train, &part);
+    t->state.counters.train_seconds += og__now() - start;
+    og__count_work(&t->state.counters, w);
+    return log_batch(t, w, &part, err);
+}
+
+static int evaluate_batch(struct trainer *t, const struct og_work *w, struct og_err *err)
+{
+    struct og_metrics part = {0};
+    int rc = og__model_forward(t->s->model, &w->sampled.batch, &w->rows, t->labels, &part, err);
+    og__metrics_add(&t->state.valid, &part);
+    t->state.counters.eval_bytes_read += w->read.bytes;
+    return rc;
+}
+
+/* ---- the end of an epoch ---- */
+
+static json_t *epoch_json(const struct trainer *t, uint32_t epoch)
+{
+    bool multi = t->s->config.multi_label;
+    const struct og_train_state *state = &t->state;
+    bool evaluated = og__schedule_evaluates(&t->s->schedule, epoch);
+    json_t *row =
+        json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
+                  "train_acc", og__metrics_acc(&state->train, multi));
+    json_object_set_new(row, "valid_acc",
+                        evaluated ? json_real(og__metrics_acc(&state->valid, multi)) : json_null());
+    og__epoch_counters_json(&state->counters, row);
+    return row;
+}
+
+static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    struct og_train_state *state = &t->state;
+    double acc = og__metrics_acc(&state->valid, s->config.multi_label);
+    int rc = 0;
+    if (og__schedule_evaluates(&s->schedule, epoch) && acc > state->best_valid) {
+        state->best_valid = acc;
+        state->best_epoch = epoch;
+        copy_params(s, t->best, false);
+        rc = write_params(t, t->dir.best, err);
+    }
+    json_t *row = epoch_json(t, epoch);
+    char *text = json_dumps(row, JSON_REAL_PRECISION(17));
+    if (text && s->seen && s->seen->epoch)
+        s->seen->epoch(s->seen->arg, text);
+    free(text);
+    json_array_append_new(state->epochs, row);
+    state->counters = (struct og_epoch_counters){0};
+    state->train = state->valid = (struct og_metrics){0};
+    return rc;
+}
+
+static void tell(const struct trainer *t, const struct og_work *w)
+{
+    static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
+    struct og_progress p = {
+        .stage = stages[w->turn.split],
+        .epoch = (int)w->turn.epoch,
+        .epochs = t->s->opt.epochs,
+        .done = w->turn.batch + 1,
+        .total = og__schedule_batches(&t->s->schedule, w->turn.split),
+        .loss = w->turn.split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
+    };
+    og__observe(t->s->seen, &p);
+}
+
+/* Wall time goes to training or to evaluation, whichever the batch was. */
+static void count_time(struct trainer *t, enum og__split split)
+{
+    double now = og__now();
+    *(split == OG__TRAIN ? &t->state.counters.seconds : &t->state.counters.eval_seconds) +=
+        now - t->lap;
+    t->lap = now;
+}
+
+static int train_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct trainer *t = arg;
+    og__session_labels(t->s, w, t->labels);
+    int rc = w->turn.split == OG__TRAIN ? train_batch(t, w, err) : evaluate_batch(t, w, err);
+    if (rc < 0)
+        return rc;
+    t->state.next_item++;
+    tell(t, w);
+    count_time(t, w->turn.split);
+    if (w->turn.last_of_epoch)
+        rc = end_epoch(t, w->turn.epoch, err);
+    if (rc == 0 && og__now() - t->saved >= t->s->opt.checkpoint_every)
+        rc = save(t, err);
+    return rc;
+}
+
+/* ---- the best model on the test nodes ---- */
+
+static int test_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct trainer *t = arg;
+    og__session_labels(t->s, w, t->labels);
+    int rc = evaluate_batch(t, w, err);
+    tell(t, w);
+    return rc;
+}
+
+static int test_best(struct trainer *t, json_t **acc, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    *acc = json_null();
+    if (s->split[OG__TEST].n == 0)
+        return 0;
+    if (t->state.best_epoch)
+        copy_params(s, t->best, true);
+    t->state.valid = (struct og_metrics){0};
+    struct og_flow flow = og__session_flow(s);
+    int rc = og__flow_run(&flow, OG__TEST, 0, og__schedule_batches(&s->schedule, OG__TEST),
+                          test_sink, t, err);
+    if (rc == 0)
+        *acc = json_real(og__metrics_acc(&t->state.valid, s->config.multi_label));
+    return rc;
+}
+
+/* ---- summary ---- */
+
+static int write_summary(struct trainer *t, json_t *test_acc, char **summary, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    const struct og_train_state *state = &t->state;
+    json_t *prepare = json_object();
+    og__prepare_counters_json(&s->prepare, prepare);
+    bool evaluated = state->best_epoch > 0;
+    json_t *root = json_pack(
+        "{s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:I s:I s:I s:s s:f}", "version", og_version(),
+        "dataset", s->ds->name, "config", og__options_json(&s->opt), "seed",
+        (json_int_t)s->opt.seed, "plan", og__session_plan_json(s), "prepare", prepare, "epochs",
+        state->epochs, "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
+        "valid_acc", evaluated ? json_real(state->best_valid) : json_null(), "test_acc", test_acc,
+        "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
+        (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
+        og__gather_engine(s->gather), "seconds", seconds_so_far(t));
+    return og__json_deliver(root, t->dir.summary, summary, err);
+}
+
+/* ---- the run ---- */
+
+static int write_settings(struct trainer *t, struct og_err *err)
+{
+    char *yaml = og__options_yaml(&t->s->opt);
+    if (!yaml)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.config);
+    int rc = og__write_text(t->dir.config, yaml, strlen(yaml), err);
+    free(yaml);
+    return rc < 0 ? rc : og__json_deliver(og__session_plan_json(t->s), t->dir.plan, NULL, err);
+}
+
+static int start_run(struct trainer *t, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    t->started = t->saved = og__now();
+    t->state.best_valid = -1;
+    t->state.epochs = json_array();
+    t->n_values = count_values(s);
+    t->labels =
+        og__alloc(s->budget, og__labels_bytes(s->ds, s->schedule.batch_size), "batches", err);
+    t->best = og__alloc(s->budget, t->n_values * sizeof(float), "model", err);
+    if (!t->labels || !t->best)
+        return -ENOMEM;
+    size_t n;
+    struct og_param *params = og__model_params(s->model, &n);
+    int rc = s->opt.init ? og__checkpoint_load(s->opt.init, params, n, err) : 0;
+    if (rc == 0 && s->opt.resume) {
+        rc = og__resume_read(t->dir.resume, s, &t->state, t->best, err);
+        if (rc == -ENOENT) {
+            og__say(&s->log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
+            rc = 0;
+        }
+    }
+    if (rc == 0)
+        rc = write_settings(t, err);
+    if (rc == 0 && s->opt.log_every &&
+        !(t->log = fopen(t->dir.metrics, s->opt.resume ? "ae" : "we")))
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot create", t->dir.metrics);
+    return rc;
+}
+
+static void end_run(struct trainer *t)
+{
+    struct og_session *s = t->s;
+    if (t->log)
+        fclose(t->log);
+    og__release(s->budget, t->labels, og__labels_bytes(s->ds, s->schedule.batch_size), "batches");
+    og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
+    json_decref(t->state.epochs);
+}
+
+static int run_training(struct trainer *t, char **summary, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    struct og_flow flow = og__session_flow(s);
+    t->lap = og__now();
+    int rc = og__flow_run(&flow, OG__SPLITS, t->state.next_item, og__schedule_items(&s->schedule),
+                          train_sink, t, err);
+    if (rc == OG_INTERRUPTED || rc == 0) {
+        int saved = save(t, rc == 0 ? err : NULL);
+        rc = rc == 0 ? saved : rc;
+    }
+    json_t *test_acc = NULL;
+    if (rc == 0)
+        rc = test_best(t, &test_acc, err);
+    if (rc == 0)
+        rc = write_summary(t, test_acc, summary, err);
+    return rc;
+}
+
+int og_train(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
+             char **summary, struct og_err *err)
+{
+    struct trainer t = {0};
+    if (summary)
+        *summary = NULL;
+    int rc =
+        og__session_open(&t.s, dataset, opt, OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
+                         NULL, seen, err);
+    if (rc < 0)
+        return rc;
+    /* after the session: a refusal leaves no folder behind */
+    rc = og__rundir_open(&t.dir, opt->run, opt->resume, err);
+    if (rc == 0) {
+        rc = start_run(&t, err);
+        if (rc == 0)
+            rc = run_training(&t, summary, err);
+        int closed = og__timeline_close(t.s->timeline, rc == 0 ? err : NULL);
+        rc = rc == 0 ? closed : rc;
+        end_run(&t);
+    }
+    og__rundir_close(&t.dir);
+    og__session_close(t.s);
+    return rc;
+}
