@@ -38,6 +38,10 @@ static inline size_t og__param_count(const struct og_param *p)
     return (size_t)(p->shape[0] * p->shape[1]);
 }
 
+/* Bring the libraries up (engine, JIT, one small product on every thread of the pool), so that
+ * their memory can be told from ours: og_train takes its baseline after this. */
+OG_MUST_CHECK int og__nn_warm_up(struct og_pool *pool, struct og_err *err);
+
 struct og_model;
 
 /* Parameters initialised as PyTorch Geometric initialises them, from the run's seed. Everything is
