@@ -1,0 +1,193 @@
+/* gather: every row of every batch, from whichever tier, against the file itself. */
+#include "testing.h"
+
+#include "base/random.h"
+#include "gather/gather.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N = 3000, DIM = 33 }; /* rows of 132 bytes: no alignment helps */
+
+struct fixture {
+    char path[64];
+    struct og_dataset ds;
+    float *features;
+};
+
+/* A headerless file, as a foreign memory map would be, starting at an odd place. */
+static int make_features(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    strcpy(f->path, "/tmp/og-gather-XXXXXX");
+    int fd = mkstemp(f->path);
+    assert_true(fd >= 0);
+    f->features = calloc((size_t)N * DIM, sizeof(float));
+    for (int i = 0; i < N * DIM; i++)
+        f->features[i] = (float)i;
+    assert_int_equal(pwrite(fd, f->features, sizeof(float) * N * DIM, 77), sizeof(float) * N * DIM);
+    f->ds = (struct og_dataset){.n_nodes = N, .dim = DIM, .dtype = OG_F32};
+    f->ds.features = (struct og_npy){.fd = fd,
+                                     .path = f->path,
+                                     .type = OG__NPY_F32,
+                                     .ndim = 2,
+                                     .shape = {N, DIM},
+                                     .offset = 77,
+                                     .bytes = (int64_t)sizeof(float) * N * DIM};
+    *state = f;
+    return 0;
+}
+
+static int drop_features(void **state)
+{
+    struct fixture *f = *state;
+    close(f->ds.features.fd);
+    unlink(f->path);
+    free(f->features);
+    free(f);
+    return 0;
+}
+
+static void check_rows(const struct fixture *f, const struct og_rows *rows, const uint32_t *ids)
+{
+    for (uint32_t i = 0; i < rows->n; i++)
+        assert_memory_equal(og__row(rows, i), f->features + (size_t)ids[i] * DIM,
+                            DIM * sizeof(float));
+}
+
+struct batch {
+    uint32_t ids[N];
+    uint32_t n;
+    struct og_plan plan;
+};
+
+static void draw(struct batch *b, uint64_t seed, uint32_t n)
+{
+    struct og_permutation p;
+    og__permutation_init(&p, N, seed, 0);
+    b->n = n;
+    for (uint32_t i = 0; i < n; i++)
+        b->ids[i] = (uint32_t)og__permutation_at(&p, i);
+}
+
+/* Two batches in flight at a time, as the loader does it. */
+static void run_batches(struct fixture *f, struct og_gather *g,
+                        const struct og_placement *placement, uint64_t *misses,
+                        struct og_io_counts *total)
+{
+    struct og_planner planner;
+    struct batch *b = calloc(2, sizeof(*b));
+    og__planner_init(&planner, NULL);
+    for (int i = 0; i < 2; i++)
+        og__plan_init(&b[i].plan, NULL);
+    for (uint32_t turn = 0; turn <= 12; turn++) {
+        struct batch *now = &b[turn % 2];
+        struct batch *before = &b[(turn + 1) % 2];
+        if (turn < 12) {
+            draw(now, turn, turn == 7 ? 0 : 1 + turn * 120);
+            assert_int_equal(
+                og__plan_static(&planner, placement, now->ids, now->n, &now->plan, NULL), 0);
+            *misses += now->plan.n_misses;
+            assert_int_equal(og__gather_begin(g, (int)(turn % 2), &now->plan, NULL), 0);
+        }
+        if (turn > 0) {
+            struct og_rows rows;
+            struct og_io_counts counts;
+            assert_int_equal(og__gather_finish(g, (int)((turn + 1) % 2), &rows, &counts, NULL), 0);
+            assert_int_equal(rows.n, before->n);
+            check_rows(f, &rows, before->ids);
+            total->reads += counts.reads;
+            total->bytes += counts.bytes;
+        }
+    }
+    for (int i = 0; i < 2; i++)
+        og__plan_release(&b[i].plan);
+    og__planner_release(&planner);
+    free(b);
+}
+
+static void rows_are_the_files_rows(void **state)
+{
+    struct fixture *f = *state;
+    static const int engines[] = {OG_IO_AUTO, OG_IO_PREAD, OG_IO_MMAP};
+    static const uint32_t capacities[] = {0, 1, 700, N};
+    uint32_t hotness[N];
+    og__hotness_random(5, N, hotness);
+    for (size_t e = 0; e < OG_COUNT(engines); e++) {
+        for (size_t c = 0; c < OG_COUNT(capacities); c++) {
+            struct og_budget *budget = og__budget_new(0);
+            struct og_placement placement;
+            struct og_gather *g;
+            assert_int_equal(
+                og__placement_build(&placement, hotness, N, capacities[c], budget, NULL), 0);
+            struct og_gather_options opt = {.n_slots = placement.n_slots,
+                                            .staging_rows = 10, /* less than any batch needs */
+                                            .n_staging = 2,
+                                            .reader = {.io = engines[e]}};
+            og__profile_load(f->path, &opt.reader.profile);
+            assert_int_equal(og__gather_open(&g, &f->ds, &opt, budget, NULL), 0);
+            struct og_io_counts prefill = {0};
+            struct og_io_counts total = {0};
+            assert_int_equal(og__gather_prefill(g, &placement, NULL, &prefill, NULL), 0);
+            uint64_t misses = 0;
+            run_batches(f, g, &placement, &misses, &total);
+            if (engines[e] != OG_IO_MMAP) {
+                assert_true(total.bytes >= misses * DIM * sizeof(float));
+                assert_int_equal(total.reads == 0, misses == 0);
+                assert_int_equal(prefill.reads == 0, placement.n_slots == 0);
+            }
+            og__gather_close(g);
+            og__placement_release(&placement);
+            assert_int_equal(og__budget_used(budget), 0);
+            og__budget_free(budget);
+        }
+    }
+}
+
+/* Staging grows within the budget and is refused beyond it, with nothing lost. */
+static void a_batch_that_does_not_fit_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct og_gather_options opt = {.staging_rows = 10, .n_staging = 1};
+    og__profile_load(f->path, &opt.reader.profile);
+    struct og_budget *budget = og__budget_new(og__reader_bytes(&opt.reader) + 2 * OG_MIB);
+    struct og_placement placement;
+    struct og_planner planner;
+    struct og_gather *g;
+    struct batch *b = calloc(1, sizeof(*b));
+    assert_int_equal(og__placement_build(&placement, NULL, N, 0, NULL, NULL), 0);
+    assert_int_equal(og__gather_open(&g, &f->ds, &opt, budget, NULL), 0);
+    size_t room = og__budget_left(budget);
+    assert_int_equal(og__budget_charge(budget, room - 100 * DIM * sizeof(float), "other", NULL), 0);
+    og__planner_init(&planner, NULL);
+    og__plan_init(&b->plan, NULL);
+    draw(b, 1, 200);
+    assert_int_equal(og__plan_static(&planner, &placement, b->ids, b->n, &b->plan, NULL), 0);
+    struct og_err err = {0};
+    assert_int_equal(og__gather_begin(g, 0, &b->plan, &err), -ENOMEM);
+    assert_non_null(strstr(err.message, "staging"));
+    draw(b, 1, 90);
+    assert_int_equal(og__plan_static(&planner, &placement, b->ids, b->n, &b->plan, NULL), 0);
+    struct og_rows rows;
+    struct og_io_counts counts;
+    assert_int_equal(og__gather_begin(g, 0, &b->plan, NULL), 0);
+    assert_int_equal(og__gather_finish(g, 0, &rows, &counts, NULL), 0);
+    check_rows(f, &rows, b->ids);
+    og__gather_close(g);
+    og__plan_release(&b->plan);
+    og__planner_release(&planner);
+    og__placement_release(&placement);
+    og__budget_free(budget);
+    free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rows_are_the_files_rows, make_features, drop_features),
+        cmocka_unit_test_setup_teardown(a_batch_that_does_not_fit_is_refused, make_features,
+                                        drop_features),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
