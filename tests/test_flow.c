@@ -1,0 +1,194 @@
+/* The flow without features: order, the same batches from any number of samplers, and how it ends.
+ */
+#include "testing.h"
+
+#include "train/flow.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+enum { N = 2000, DEGREE = 9, BATCH = 32, WORKS = 8, MOST_SAMPLERS = 5 };
+
+struct fixture {
+    int64_t indptr[N + 1];
+    int32_t indices[N * DEGREE];
+    uint32_t split[OG__SPLITS][700];
+    struct og_topology topology;
+    struct og_schedule schedule;
+    struct og_planner planner;
+    struct og_sampler *samplers[MOST_SAMPLERS];
+    struct og_work works[WORKS];
+    struct og_flow flow;
+};
+
+static int open_fixture(void **state)
+{
+    static const int fanout[2] = {4, 3};
+    struct fixture *f = calloc(1, sizeof(*f));
+    for (int v = 0; v < N; v++) {
+        f->indptr[v + 1] = f->indptr[v] + DEGREE;
+        for (int i = 0; i < DEGREE; i++)
+            f->indices[v * DEGREE + i] = (v * 17 + i * 131) % N;
+    }
+    f->topology = (struct og_topology){
+        .n_nodes = N, .n_edges = N * DEGREE, .indptr = f->indptr, .indices32 = f->indices};
+    for (uint32_t s = 0; s < OG__SPLITS; s++)
+        for (uint32_t i = 0; i < 700; i++)
+            f->split[s][i] = (i * 2 + s) % N;
+    f->schedule = (struct og_schedule){.n_seeds = {700, 90, 33},
+                                       .batch_size = BATCH,
+                                       .epochs = 3,
+                                       .eval_every = 1,
+                                       .seed = 4,
+                                       .shuffle = true};
+    for (int i = 0; i < MOST_SAMPLERS; i++)
+        assert_int_equal(og__sampler_open(&f->samplers[i], &f->topology, fanout, 2, 4, NULL, NULL),
+                         0);
+    for (int i = 0; i < WORKS; i++) {
+        og__batch_init(&f->works[i].sampled, NULL);
+        og__plan_init(&f->works[i].plan, NULL);
+        f->works[i].place = calloc(BATCH, sizeof(uint64_t));
+        f->works[i].seeds = calloc(BATCH, sizeof(uint32_t));
+    }
+    f->flow = (struct og_flow){.schedule = &f->schedule,
+                               .split = {f->split[0], f->split[1], f->split[2]},
+                               .samplers = f->samplers,
+                               .n_samplers = 1,
+                               .planner = &f->planner,
+                               .works = f->works,
+                               .n_works = WORKS};
+    *state = f;
+    return 0;
+}
+
+static int close_fixture(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < MOST_SAMPLERS; i++)
+        og__sampler_close(f->samplers[i]);
+    for (int i = 0; i < WORKS; i++) {
+        og__batch_release(&f->works[i].sampled);
+        free(f->works[i].place);
+        free(f->works[i].seeds);
+    }
+    free(f);
+    return 0;
+}
+
+struct seen {
+    const struct og_schedule *schedule;
+    bool pass;
+    uint64_t next, fail_at;
+    XXH64_hash_t hash;
+    volatile sig_atomic_t *stop;
+    uint64_t stop_at;
+};
+
+static int look(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct seen *s = arg;
+    struct og_turn t = s->pass ? og__schedule_pass(s->schedule, w->turn.split, s->next)
+                               : og__schedule_at(s->schedule, s->next);
+    assert_int_equal(w->turn.split, t.split);
+    assert_int_equal(w->turn.epoch, t.epoch);
+    assert_int_equal(w->turn.batch, t.batch);
+    const struct og_batch *b = &w->sampled.batch;
+    assert_int_equal(b->n_seeds, t.n_seeds);
+    s->hash = XXH64(b->ids, b->n_ids * sizeof(*b->ids), s->hash);
+    s->hash = XXH64(b->hop[1].src, b->hop[1].n_edges * sizeof(*b->hop[1].src), s->hash);
+    if (s->next == s->fail_at)
+        return og__fail(err, -EDOM, "a hint", "the sink fails");
+    if (s->stop && s->next == s->stop_at)
+        *s->stop = 1;
+    s->next++;
+    return 0;
+}
+
+static void batches_come_in_order_and_the_same_from_any_sampler(void **state)
+{
+    struct fixture *f = *state;
+    XXH64_hash_t first = 0;
+    uint64_t items = og__schedule_items(&f->schedule);
+    for (int samplers = 1; samplers <= MOST_SAMPLERS; samplers++) {
+        struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX};
+        f->flow.n_samplers = samplers;
+        assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, items, look, &seen, NULL), 0);
+        assert_int_equal(seen.next, items);
+        if (samplers == 1)
+            first = seen.hash;
+        assert_int_equal(seen.hash, first);
+    }
+}
+
+static void a_run_may_start_anywhere(void **state)
+{
+    struct fixture *f = *state;
+    struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX, .next = 17};
+    f->flow.n_samplers = 2;
+    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 17, 40, look, &seen, NULL), 0);
+    assert_int_equal(seen.next, 40);
+    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 40, 40, look, &seen, NULL), 0);
+    assert_int_equal(seen.next, 40);
+}
+
+static void a_pass_visits_one_split(void **state)
+{
+    struct fixture *f = *state;
+    struct seen seen = {.schedule = &f->schedule, .pass = true, .fail_at = UINT64_MAX};
+    f->flow.n_samplers = 3;
+    uint64_t batches = og__schedule_batches(&f->schedule, OG__TEST);
+    assert_int_equal(og__flow_run(&f->flow, OG__TEST, 0, batches, look, &seen, NULL), 0);
+    assert_int_equal(seen.next, 2);
+}
+
+static void the_first_error_ends_it(void **state)
+{
+    struct fixture *f = *state;
+    for (uint64_t at = 0; at < 30; at += 3) {
+        struct seen seen = {.schedule = &f->schedule, .fail_at = at};
+        struct og_err err = {0};
+        f->flow.n_samplers = 1 + (int)(at % MOST_SAMPLERS);
+        assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, 60, look, &seen, &err), -EDOM);
+        assert_string_equal(err.message, "the sink fails");
+        assert_string_equal(err.hint, "a hint");
+        assert_int_equal(seen.next, at);
+    }
+}
+
+/* An error inside a stage: the last training seed is no node of the graph. */
+static void a_stage_that_fails_ends_it(void **state)
+{
+    struct fixture *f = *state;
+    f->split[OG__TRAIN][699] = N + 1;
+    struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX};
+    struct og_err err = {0};
+    f->flow.n_samplers = 3;
+    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, 60, look, &seen, &err), -EINVAL);
+    assert_non_null(strstr(err.message, "node 2001"));
+}
+
+static void a_stop_ends_at_the_next_batch(void **state)
+{
+    struct fixture *f = *state;
+    volatile sig_atomic_t stop = 0;
+    struct seen seen = {
+        .schedule = &f->schedule, .fail_at = UINT64_MAX, .stop = &stop, .stop_at = 11};
+    f->flow.n_samplers = 2;
+    f->flow.stop = &stop;
+    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, 60, look, &seen, NULL), OG_INTERRUPTED);
+    assert_int_equal(seen.next, 12);
+}
+
+int main(void)
+{
+#define FLOW_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
+    const struct CMUnitTest tests[] = {
+        FLOW_TEST(batches_come_in_order_and_the_same_from_any_sampler),
+        FLOW_TEST(a_run_may_start_anywhere),
+        FLOW_TEST(a_pass_visits_one_split),
+        FLOW_TEST(the_first_error_ends_it),
+        FLOW_TEST(a_stage_that_fails_ends_it),
+        FLOW_TEST(a_stop_ends_at_the_next_batch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
