@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,10 +68,11 @@ static int bench_engine(const struct args *a, bool sequential, struct og_err *er
     int rc = og__io_file_open(&file, a->file, a->ops->wants_direct, &log_to_stderr, err);
     if (rc < 0)
         return rc;
+    (void)posix_fadvise(file.fd, 0, 0, POSIX_FADV_DONTNEED); /* under mmap, misses are measured */
     const struct og_io_load load = {
         .bytes = a->bytes,
         .depth = a->depth,
-        .threads = OG_MIN(a->depth, 64),
+        .threads = a->depth,
         .sequential = sequential,
         .seconds = a->seconds,
         .seed = (uint32_t)(1e6 * og__now()),

@@ -1,0 +1,420 @@
+/* `outgrow bench io`: what this disk can do, measured, and kept as its profile.
+ *
+ *     write 2 GiB ──> points: (engine, size, depth, order) ──> rates ──> profile ──> cache folder
+ *     (no name)   └─> the same on an old file, if there is one
+ *
+ * The file that was just written may still sit in the cache of whatever host or controller is
+ * behind the disk, so its figures can flatter. Files the folder has held for an hour or more do
+ * not, or less: the largest is read as well (two levels down, never written to), and where there
+ * is one, it decides the profile. Only an existing file can be old: none is made up. */
+#include "base/file.h"
+#include "base/random.h"
+#include "io/engine.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FILE_BYTES  (2 * OG_GIB)
+#define BLOCK_BYTES (4 * OG_MIB)
+enum {
+    OLD_SECONDS = 3600,
+    LEAST_OLD_BYTES = 256 * 1024 * 1024,
+    MOST_ENTRIES = 10000, /* looked at, in search of an old file */
+};
+static const double point_seconds = 3;
+static const double nearly_best = 0.97; /* a smaller depth that reaches this much is better */
+
+struct shape {
+    size_t bytes;
+    int depth; /* of page faults: threads */
+    bool sequential;
+};
+struct point {
+    struct shape shape;
+    struct og_io_rate rate;
+};
+
+static const struct shape fresh_shapes[] = {
+    {64 * 1024, 32, true}, {256 * 1024, 4, true}, {256 * 1024, 16, true},  {1024 * 1024, 8, true},
+    {512, 128, false},     {4096, 1, false},      {4096, 16, false},       {4096, 64, false},
+    {4096, 128, false},    {4096, 256, false},    {16 * 1024, 128, false}, {64 * 1024, 64, false},
+};
+static const struct shape pread_shapes[] = {{256 * 1024, 16, true}, {4096, 32, false}};
+static const int fault_threads[] = {4, 8, 16, 32, 64};
+enum { N_FRESH = OG_COUNT(fresh_shapes), N_PREAD = OG_COUNT(pread_shapes) };
+enum { N_FAULTS = OG_COUNT(fault_threads), N_OLD = 2 };
+
+struct bench {
+    const char *folder;
+    const struct og_observer *seen;
+    struct og_log log;
+    const struct og_io_ops *ops; /* uring, or what it falls back to */
+    struct og_io_file file;
+    char *old_path; /* NULL = there is none */
+    time_t old_age;
+    double write_rate;
+    int done, total; /* points */
+    struct point fresh[N_FRESH], pread[N_PREAD], old[N_OLD];
+    struct point faults[N_FAULTS];
+    struct og_disk_profile profile;
+};
+
+static bool stopped(const struct bench *b)
+{
+    return b->seen && b->seen->stop && *b->seen->stop;
+}
+
+static int interrupted(struct og_err *err)
+{
+    return og__fail(err, OG_INTERRUPTED, NULL, "bench io: interrupted");
+}
+
+static void show_progress(const struct bench *b, const char *stage, uint64_t done, uint64_t total)
+{
+    const struct og_progress p = {.stage = stage, .done = done, .total = total};
+    if (b->seen && b->seen->progress)
+        b->seen->progress(b->seen->arg, &p);
+}
+
+/* ---- the file ---- */
+
+static int check_space(const struct bench *b, struct og_err *err)
+{
+    struct statvfs fs;
+    char need[32];
+    if (statvfs(b->folder, &fs) < 0)
+        return og__fail_errno(err, -errno, NULL, "%s", b->folder);
+    if ((double)fs.f_bavail * (double)fs.f_frsize >= 1.05 * (double)FILE_BYTES)
+        return 0;
+    return og__fail(err, -ENOSPC, "give another folder with --path", "%s: less than %s free",
+                    b->folder, og__human_bytes(need, 1.05 * (double)FILE_BYTES));
+}
+
+/* A file without a name, so that whatever ends this process also removes it. *fd is for writing;
+ * b->file reads, directly where possible. */
+static int create_file(struct bench *b, int *fd, struct og_err *err)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s/outgrow-bench-XXXXXX", b->folder) < 0)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", b->folder);
+    *fd = mkostemp(name, O_CLOEXEC);
+    int rc = *fd < 0 ? og__fail_errno(err, -errno, "give another folder with --path",
+                                      "%s: cannot create a file", b->folder)
+                     : og__io_file_open(&b->file, name, true, &b->log, err);
+    if (*fd >= 0)
+        unlink(name);
+    free(name);
+    b->file.size = FILE_BYTES;
+    return rc;
+}
+
+/* Blocks that no storage can compress or share: random words, changed anew for each block. */
+static int write_blocks(struct bench *b, int fd, uint32_t *words, struct og_err *err)
+{
+    const uint32_t n = BLOCK_BYTES / sizeof(*words);
+    for (uint32_t i = 0; i < n; i += 4)
+        og__philox(1, OG__STREAM_BENCH, 0, 0, 0, i, 0, words + i);
+    for (uint32_t block = 0; block < FILE_BYTES / BLOCK_BYTES; block++) {
+        uint32_t key[4];
+        uint64_t at = block * (uint64_t)BLOCK_BYTES;
+        og__philox(1, OG__STREAM_BENCH, 0, 1, 0, block, 0, key);
+        for (uint32_t i = 0; i < n; i++)
+            words[i] ^= key[i % 4];
+        if (stopped(b))
+            return interrupted(err);
+        int rc = og__write_all(fd, words, BLOCK_BYTES, (off_t)at, b->file.path, err);
+        if (rc < 0)
+            return rc;
+        show_progress(b, "write", at + BLOCK_BYTES, FILE_BYTES);
+    }
+    return 0;
+}
+
+static int write_file(struct bench *b, struct og_err *err)
+{
+    int fd = -1;
+    uint32_t *words = NULL;
+    int rc = 0;
+    OG_TRY(check_space(b, err));
+    OG_TRY(create_file(b, &fd, err));
+    words = og__alloc(NULL, BLOCK_BYTES, "benchmark", err);
+    OG_TRY(words ? 0 : -ENOMEM);
+    double begin = og__now();
+    OG_TRY(write_blocks(b, fd, words, err));
+    if (fdatasync(fd) < 0)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot flush", b->file.path));
+    b->write_rate = (double)FILE_BYTES / (og__now() - begin);
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+out:
+    og__release(NULL, words, BLOCK_BYTES, "benchmark");
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* ---- an old file ---- */
+
+struct search {
+    dev_t device;
+    time_t now;
+    int entries_left;
+    off_t best_bytes;
+    time_t best_age;
+    char *best;
+};
+
+/* Sparse files are memory, not disk; files on other devices are other disks. */
+static bool is_old_file(const struct search *s, const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_dev == s->device && st->st_size >= LEAST_OLD_BYTES &&
+           st->st_blocks >= st->st_size / 512 / 10 * 9 && s->now - st->st_mtime >= OLD_SECONDS;
+}
+
+static void look_at(struct search *s, const char *path, const struct stat *st)
+{
+    if (is_old_file(s, st) && st->st_size > s->best_bytes && access(path, R_OK) == 0) {
+        free(s->best);
+        s->best = strdup(path);
+        s->best_bytes = st->st_size;
+        s->best_age = s->now - st->st_mtime;
+    }
+}
+
+static void search_folder(struct search *s, const char *folder, int levels)
+{
+    struct dirent *entry;
+    DIR *dir = opendir(folder);
+    while (dir && (entry = readdir(dir)) && s->entries_left-- > 0) {
+        struct stat st;
+        char *path = entry->d_name[0] == '.' ? NULL : og__path_join(folder, entry->d_name);
+        if (path && lstat(path, &st) == 0) {
+            look_at(s, path, &st);
+            if (S_ISDIR(st.st_mode) && levels > 1)
+                search_folder(s, path, levels - 1);
+        }
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static void find_old_file(struct bench *b)
+{
+    struct stat st;
+    struct search s = {.now = time(NULL), .entries_left = MOST_ENTRIES};
+    if (stat(b->folder, &st) < 0)
+        return;
+    s.device = st.st_dev;
+    search_folder(&s, b->folder, 2);
+    b->old_path = s.best;
+    b->old_age = s.best_age;
+}
+
+/* ---- measuring ---- */
+
+static int measure(struct bench *b, const struct og_io_ops *ops, const struct og_io_file *file,
+                   struct point *p, struct og_err *err)
+{
+    const struct og_io_load load = {
+        .bytes = p->shape.bytes,
+        .depth = p->shape.depth,
+        .threads = p->shape.depth,
+        .sequential = p->shape.sequential,
+        .seconds = point_seconds,
+        .seed = (uint32_t)b->done + 1,
+        .stop = b->seen ? b->seen->stop : NULL,
+    };
+    int rc = og__io_measure(ops, file, &load, &p->rate, err);
+    if (rc == 0 && stopped(b))
+        rc = interrupted(err);
+    if (rc < 0)
+        return rc;
+    show_progress(b, "measure", (uint64_t)++b->done, (uint64_t)b->total);
+    og__say(&b->log, OG__DEBUG, "%s, %s, %zu bytes, depth %d: %.0f reads/s, %.3f GB/s", ops->name,
+            p->shape.sequential ? "sequential" : "random", p->shape.bytes, p->shape.depth,
+            p->rate.iops, p->rate.bytes_per_second * 1e-9);
+    return 0;
+}
+
+/* Page faults of more and more threads, each scan on a file that no page is cached of. */
+static int measure_faults(struct bench *b, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < N_FAULTS && rc == 0; i++) {
+        b->faults[i].shape = (struct shape){4096, fault_threads[i], false};
+        (void)posix_fadvise(b->file.fd, 0, 0, POSIX_FADV_DONTNEED);
+        rc = measure(b, &og__io_mmap, &b->file, &b->faults[i], err);
+    }
+    return rc;
+}
+
+/* The least depth (or number of threads) that is nearly as good as the best. */
+static const struct point *best(const struct point *points, size_t n, bool sequential, size_t bytes)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (points[i].shape.sequential == sequential &&
+            (bytes == 0 || points[i].shape.bytes == bytes))
+            most = OG_MAX(most, points[i].rate.bytes_per_second);
+    const struct point *found = &points[0];
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        const struct point *p = &points[i];
+        bool asked = p->shape.sequential == sequential && (bytes == 0 || p->shape.bytes == bytes);
+        if (asked && p->rate.bytes_per_second >= nearly_best * most &&
+            (!any || p->shape.depth < found->shape.depth)) {
+            found = p;
+            any = true;
+        }
+    }
+    return found;
+}
+
+static int measure_old(struct bench *b, struct og_err *err)
+{
+    struct og_io_file file;
+    int rc = og__io_file_open(&file, b->old_path, true, &b->log, err);
+    if (rc < 0)
+        return rc;
+    b->old[0] = *best(b->fresh, N_FRESH, true, 0);
+    b->old[1] = *best(b->fresh, N_FRESH, false, 4096);
+    for (size_t i = 0; i < N_OLD && rc == 0; i++)
+        rc = measure(b, b->ops, &file, &b->old[i], err);
+    og__io_file_close(&file);
+    return rc;
+}
+
+static int measure_all(struct bench *b, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < N_FRESH; i++) {
+        b->fresh[i].shape = fresh_shapes[i];
+        OG_TRY(measure(b, b->ops, &b->file, &b->fresh[i], err));
+    }
+    for (size_t i = 0; i < N_PREAD; i++) {
+        b->pread[i].shape = pread_shapes[i];
+        OG_TRY(measure(b, &og__io_pread, &b->file, &b->pread[i], err));
+    }
+    OG_TRY(measure_faults(b, err));
+    if (b->old_path)
+        OG_TRY(measure_old(b, err));
+out:
+    return rc;
+}
+
+static void make_profile(struct bench *b)
+{
+    const struct point *sequential = best(b->fresh, N_FRESH, true, 0);
+    const struct point *random = best(b->fresh, N_FRESH, false, 4096);
+    b->profile = (struct og_disk_profile){
+        .iops = b->old_path ? b->old[1].rate.iops : random->rate.iops,
+        .bandwidth =
+            b->old_path ? b->old[0].rate.bytes_per_second : sequential->rate.bytes_per_second,
+        .depth = random->shape.depth,
+        .fault_threads = best(b->faults, N_FAULTS, false, 0)->shape.depth,
+        .measured = true,
+    };
+}
+
+/* ---- telling ---- */
+
+static json_t *rows(const struct point *points, size_t n, bool sequential)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const struct point *p = &points[i];
+        if (p->shape.sequential != sequential)
+            continue;
+        json_t *row = json_pack("{s:I, s:i, s:f, s:f}", "bytes", (json_int_t)p->shape.bytes,
+                                "depth", p->shape.depth, "iops", p->rate.iops, "bytes_per_second",
+                                p->rate.bytes_per_second);
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+static json_t *fault_rows(const struct bench *b)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < N_FAULTS; i++)
+        json_array_append_new(list,
+                              json_pack("{s:i, s:f, s:f}", "threads", b->faults[i].shape.depth,
+                                        "iops", b->faults[i].rate.iops, "bytes_per_second",
+                                        b->faults[i].rate.bytes_per_second));
+    return list;
+}
+
+static json_t *old_file(const struct bench *b)
+{
+    if (!b->old_path)
+        return json_null();
+    return json_pack("{s:s, s:f, s:o, s:o}", "file", b->old_path, "age_seconds", (double)b->old_age,
+                     "sequential", rows(b->old, N_OLD, true), "random", rows(b->old, N_OLD, false));
+}
+
+static json_t *profile_json(const struct og_disk_profile *p, const char *file)
+{
+    return json_pack("{s:f, s:f, s:i, s:i, s:I, s:s?}", "iops", p->iops, "bandwidth", p->bandwidth,
+                     "depth", p->depth, "fault_threads", p->fault_threads, "merge_gap_bytes",
+                     (json_int_t)og__profile_gap(p), "file", file);
+}
+
+static char *to_json(const struct bench *b, const char *profile_file)
+{
+    json_t *root =
+        json_pack("{s:s, s:s, s:b, s:I, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "path", b->folder,
+                  "engine", b->ops->name, "direct", b->file.direct, "file_bytes",
+                  (json_int_t)FILE_BYTES, "write_bytes_per_second", b->write_rate, "sequential",
+                  rows(b->fresh, N_FRESH, true), "random", rows(b->fresh, N_FRESH, false), "pread",
+                  json_pack("{s:o, s:o}", "sequential", rows(b->pread, N_PREAD, true), "random",
+                            rows(b->pread, N_PREAD, false)),
+                  "mmap_faults", fault_rows(b), "old", old_file(b), "profile",
+                  profile_json(&b->profile, profile_file));
+    if (root && !b->old_path)
+        json_object_set_new(root, "old_reason",
+                            json_string("no file of 256 MiB or more that was last written an hour "
+                                        "or longer ago lies in this folder"));
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : NULL;
+    json_decref(root);
+    return text;
+}
+
+/* A profile that cannot be stored is no reason to withhold the figures. */
+static int report(struct bench *b, char **out, struct og_err *err)
+{
+    struct og_err why = {0};
+    char *file = NULL;
+    make_profile(b);
+    if (og__profile_save(b->folder, &b->profile, &file, &why) < 0)
+        og__say(&b->log, OG__WARN, "the profile is not stored: %s", why.message);
+    *out = to_json(b, file);
+    free(file);
+    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "bench io");
+}
+
+int og_bench_io(const char *path, const struct og_observer *seen, char **out, struct og_err *err)
+{
+    struct bench b = {.folder = path ? path : ".", .seen = seen, .file = {.fd = -1}};
+    int rc = 0;
+    *out = NULL;
+    if (seen)
+        b.log = (struct og_log){.fn = seen->message, .arg = seen->arg};
+    b.ops = og__io_pick(OG_IO_AUTO, &b.log);
+    find_old_file(&b);
+    b.total = N_FRESH + N_PREAD + N_FAULTS + (b.old_path ? N_OLD : 0);
+    OG_TRY(write_file(&b, err));
+    OG_TRY(measure_all(&b, err));
+    OG_TRY(report(&b, out, err));
+out:
+    og__io_file_close(&b.file);
+    free(b.old_path);
+    return rc;
+}

@@ -1,0 +1,136 @@
+/* io: the disk profile is found again, and only if it makes sense; the disk benchmark leaves
+ * nothing behind when it is stopped. */
+#include "io_fixture.h"
+
+#include <dirent.h>
+
+struct home {
+    struct scratch s;
+    char cache[300];
+};
+
+static void home_open(struct home *h)
+{
+    scratch_open(&h->s, 1);
+    snprintf(h->cache, sizeof(h->cache), "%s/cache", h->s.dir);
+    setenv("XDG_CACHE_HOME", h->cache, 1);
+}
+
+static void home_close(struct home *h)
+{
+    char dir[400];
+    snprintf(dir, sizeof(dir), "%s/outgrow", h->cache);
+    rmdir(dir);
+    rmdir(h->cache);
+    unsetenv("XDG_CACHE_HOME");
+    scratch_close(&h->s);
+}
+
+static void a_profile_is_found_again(void **state)
+{
+    (void)state;
+    struct home h;
+    struct og_err err = {0};
+    struct og_disk_profile got;
+    char *file = NULL;
+    home_open(&h);
+    og__profile_load(h.s.path, &got);
+    assert_false(got.measured);
+    assert_int_equal(og__profile_gap(&got), 11428); /* 1.6 GB/s over 140 k/s */
+    const struct og_disk_profile p = {
+        .iops = 12345.5, .bandwidth = 2.5e9, .depth = 64, .fault_threads = 24};
+    assert_int_equal(og__profile_save(h.s.dir, &p, &file, &err), 0);
+    assert_int_equal(strncmp(file, h.cache, strlen(h.cache)), 0);
+    og__profile_load(h.s.path, &got); /* another path of the same device */
+    assert_true(got.measured);
+    assert_true(got.iops == p.iops && got.bandwidth == p.bandwidth);
+    assert_int_equal(got.depth, 64);
+    assert_int_equal(got.fault_threads, 24);
+    og__profile_load("/nowhere/at/all", &got);
+    assert_false(got.measured);
+    unlink(file);
+    free(file);
+    home_close(&h);
+}
+
+static void a_damaged_profile_is_as_good_as_none(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        "",
+        "{",
+        "[1]",
+        "{\"format\":2,\"iops\":1e5,\"bandwidth\":1e9,\"depth\":9,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":0,\"bandwidth\":1e9,\"depth\":9,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":-1,\"depth\":9,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"depth\":1e99,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":\"1e5\",\"bandwidth\":1e9,\"depth\":9,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"depth\":9}",
+    };
+    struct home h;
+    struct og_err err = {0};
+    struct og_disk_profile got = {0};
+    const struct og_disk_profile p = {
+        .iops = 1e5, .bandwidth = 1e9, .depth = 9, .fault_threads = 9};
+    char *file = NULL;
+    home_open(&h);
+    assert_int_equal(og__profile_save(h.s.dir, &p, &file, &err), 0);
+    for (size_t i = 0; i < OG_COUNT(texts); i++) {
+        FILE *f = fopen(file, "w");
+        fputs(texts[i], f);
+        fclose(f);
+        og__profile_load(h.s.path, &got);
+        assert_false(got.measured);
+        assert_true(got.iops == 140e3);
+    }
+    unlink(file);
+    free(file);
+    home_close(&h);
+}
+
+static size_t entries(const char *dir)
+{
+    size_t n = 0;
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static void a_stopped_benchmark_leaves_nothing(void **state)
+{
+    (void)state;
+    struct home h;
+    struct og_err err = {0};
+    char *out = NULL;
+    volatile sig_atomic_t stop = 1;
+    const struct og_observer seen = {.stop = &stop};
+    home_open(&h);
+    assert_int_equal(og_bench_io(h.s.dir, &seen, &out, &err), OG_INTERRUPTED);
+    assert_null(out);
+    assert_int_equal(entries(h.s.dir), 3); /* ".", ".." and the fixture's file */
+    home_close(&h);
+}
+
+static void a_folder_that_is_none_is_named(void **state)
+{
+    (void)state;
+    struct og_err err = {0};
+    char *out = NULL;
+    assert_int_equal(og_bench_io("/nowhere/at/all", NULL, &out, &err), -ENOENT);
+    assert_non_null(strstr(err.message, "/nowhere/at/all"));
+    assert_null(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_profile_is_found_again),
+        cmocka_unit_test(a_damaged_profile_is_as_good_as_none),
+        cmocka_unit_test(a_stopped_benchmark_leaves_nothing),
+        cmocka_unit_test(a_folder_that_is_none_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
