@@ -155,6 +155,12 @@ size_t og__rss_file(void)
     return read_field("/proc/self/status", "RssFile:", OG_KIB);
 }
 
+void og__reads_made(uint64_t *reads, uint64_t *bytes)
+{
+    *reads = read_field("/proc/self/io", "syscr:", 1);
+    *bytes = read_field("/proc/self/io", "rchar:", 1);
+}
+
 const char *og__human_bytes(char buf[32], double bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

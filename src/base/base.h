@@ -86,6 +86,10 @@ size_t og__rss_peak(void);
 size_t og__rss_now(void);
 size_t og__rss_file(void);
 
+/* Reads this process made with read(2) and its kin so far, and their bytes; 0 where /proc says
+ * nothing. What io_uring and page faults read is not in it. */
+void og__reads_made(uint64_t *reads, uint64_t *bytes);
+
 /* "1.50 GiB" into buf[32]; returns buf. */
 const char *og__human_bytes(char buf[32], double bytes);
 

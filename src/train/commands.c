@@ -3,6 +3,7 @@
 #include "train/json.h"
 #include "train/options.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,8 +104,8 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
             struct og_err *err)
 {
     *out = NULL;
-    enum og__split which;
-    struct og_model_config config;
+    enum og__split which = OG__TEST;
+    struct og_model_config config = {0};
     struct og_options own;
     struct evaluation e = {0};
     int rc = find_split(split, &which, err);
@@ -122,6 +123,7 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     if (rc < 0)
         return rc;
     struct og_session *s = e.s;
+    assert(s);
     size_t bytes = og__labels_bytes(s->ds, s->schedule.batch_size);
     e.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = e.labels ? evaluate(&e, checkpoint, which, split, out, err) : -ENOMEM;

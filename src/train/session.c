@@ -326,9 +326,15 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     if (want & OG__WANT_MODEL)
         OG_TRY(og__nn_warm_up(s->pool, err));
     s->baseline_rss = og__rss_now();
+    uint64_t reads;
+    uint64_t bytes;
+    og__reads_made(&reads, &bytes);
     OG_TRY(load_seeds(s, want, err));
     make_schedule(s);
     OG_TRY(plan_session(s, want, err));
+    og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
+    s->prepare.reads -= reads;
+    s->prepare.bytes_read -= bytes;
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     *out = s;
