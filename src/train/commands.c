@@ -106,7 +106,7 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     *out = NULL;
     enum og__split which = OG__TEST;
     struct og_model_config config = {0};
-    struct og_options own;
+    struct og_options own = {0};
     struct evaluation e = {0};
     int rc = find_split(split, &which, err);
     if (rc == 0)
