@@ -1,0 +1,320 @@
+#include "nn/kernels.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* ==== features as stored -> f32 ====
+ *
+ * Rows may lie at any byte in a mapped file, hence types without alignment. */
+
+typedef float loose_f32 __attribute__((aligned(1), may_alias));
+typedef uint16_t loose_u16 __attribute__((aligned(1), may_alias));
+
+INLINE float float_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+/* Shifted into place, a half is a float 2^112 too small, subnormals included; the multiplication
+ * is exact. All-ones exponents (inf, NaN) need theirs completed. Integer steps only, so that it
+ * vectorises on every x86-64. */
+INLINE float float_of_half(uint16_t h)
+{
+    uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13;
+    float scaled = float_of_bits(magnitude) * 0x1p112f;
+    uint32_t bits;
+    memcpy(&bits, &scaled, sizeof(bits));
+    bits |= (h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
+    return float_of_bits(bits | (uint32_t)(h & 0x8000) << 16);
+}
+
+INLINE float element(const void *row, size_t j, enum og_dtype dtype)
+{
+    switch (dtype) {
+    case OG_F32:
+        return ((const loose_f32 *)row)[j];
+    case OG_F16:
+        return float_of_half(((const loose_u16 *)row)[j]);
+    case OG_BF16:
+        return float_of_bits((uint32_t)((const loose_u16 *)row)[j] << 16);
+    case OG_U8:
+        return (float)((const uint8_t *)row)[j];
+    }
+    return 0;
+}
+
+/* A kernel for each dtype, chosen once a row. */
+#define FOR_EACH_DTYPE(X) X(f32, OG_F32) X(f16, OG_F16) X(bf16, OG_BF16) X(u8, OG_U8)
+
+#define WIDEN(name, dtype)                                                                        \
+    OG_CLONES static void widen_##name(float *restrict y, const void *restrict row, size_t first, \
+                                       size_t n)                                                  \
+    {                                                                                             \
+        for (size_t j = 0; j < n; j++)                                                            \
+            y[j] = element(row, first + j, dtype);                                                \
+    }
+WIDEN(f16, OG_F16)
+WIDEN(bf16, OG_BF16)
+WIDEN(u8, OG_U8)
+
+void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, size_t n)
+{
+    switch (dtype) {
+    case OG_F32:
+        memcpy(y, (const char *)row + first * sizeof(float), n * sizeof(float));
+        break;
+    case OG_F16:
+        widen_f16(y, row, first, n);
+        break;
+    case OG_BF16:
+        widen_bf16(y, row, first, n);
+        break;
+    case OG_U8:
+        widen_u8(y, row, first, n);
+        break;
+    }
+}
+
+/* ==== aggregation ====
+ *
+ * Rows of half a KiB to several KiB come from anywhere in memory, so their arrival is what takes
+ * time: rows some edges ahead are fetched early, and four rows are added a pass so that the sum
+ * is loaded and stored once for them. */
+
+enum { AHEAD = 6, BUNCH = 4, FETCH_BYTES = 2048 };
+
+struct bunch {
+    const void *row[BUNCH];
+    float weight[BUNCH];
+    int n;
+};
+
+INLINE void add_rows(float *restrict y, const struct bunch *b, size_t n, enum og_dtype dtype)
+{
+    const void *r0 = b->row[0], *r1 = b->row[1], *r2 = b->row[2], *r3 = b->row[3];
+    float w0 = b->weight[0], w1 = b->weight[1], w2 = b->weight[2], w3 = b->weight[3];
+    if (b->n == 4)
+        for (size_t j = 0; j < n; j++)
+            y[j] = y[j] + w0 * element(r0, j, dtype) + w1 * element(r1, j, dtype) +
+                   w2 * element(r2, j, dtype) + w3 * element(r3, j, dtype);
+    else if (b->n == 3)
+        for (size_t j = 0; j < n; j++)
+            y[j] = y[j] + w0 * element(r0, j, dtype) + w1 * element(r1, j, dtype) +
+                   w2 * element(r2, j, dtype);
+    else if (b->n == 2)
+        for (size_t j = 0; j < n; j++)
+            y[j] = y[j] + w0 * element(r0, j, dtype) + w1 * element(r1, j, dtype);
+    else if (b->n == 1)
+        for (size_t j = 0; j < n; j++)
+            y[j] = y[j] + w0 * element(r0, j, dtype);
+}
+
+#define ADD_ROWS(name, dtype)                                                        \
+    OG_CLONES static void add_rows_##name(float *y, const struct bunch *b, size_t n) \
+    {                                                                                \
+        add_rows(y, b, n, dtype);                                                    \
+    }
+FOR_EACH_DTYPE(ADD_ROWS)
+
+static void flush(float *y, struct bunch *b, const struct og_rows *x)
+{
+    size_t n = (size_t)x->dim;
+    switch (x->dtype) {
+    case OG_F32:
+        add_rows_f32(y, b, n);
+        break;
+    case OG_F16:
+        add_rows_f16(y, b, n);
+        break;
+    case OG_BF16:
+        add_rows_bf16(y, b, n);
+        break;
+    case OG_U8:
+        add_rows_u8(y, b, n);
+        break;
+    }
+    b->n = 0;
+}
+
+INLINE void fetch(const char *row, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(row + i);
+}
+
+INLINE float right_of(const struct og_sparse *s, uint32_t u)
+{
+    return u < s->n_right ? s->right[u] : 1.0f;
+}
+
+INLINE void push(float *y, struct bunch *b, const struct og_rows *x, uint32_t u, float weight)
+{
+    b->row[b->n] = og__row(x, u);
+    b->weight[b->n] = weight;
+    if (++b->n == BUNCH)
+        flush(y, b, x);
+}
+
+OG_CLONES static void scale_row(float *y, float a, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] *= a;
+}
+
+void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint32_t r, float *y)
+{
+    struct bunch b = {0};
+    bool loop = r < s->n_loops;
+    size_t ahead_bytes = OG_MIN(x->stride, (size_t)FETCH_BYTES);
+    uint32_t last = s->indptr[s->n_rows];
+    memset(y, 0, (size_t)x->dim * sizeof(*y));
+    if (loop)
+        push(y, &b, x, r, right_of(s, r));
+    for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
+        uint32_t u = s->col[e];
+        if (last - e > AHEAD)
+            fetch(og__row(x, s->col[e + AHEAD]), ahead_bytes);
+        if (!loop || u != r)
+            push(y, &b, x, u, right_of(s, u));
+    }
+    if (b.n)
+        flush(y, &b, x);
+    if (r < s->n_left && s->left[r] != 1.0f)
+        scale_row(y, s->left[r], (size_t)x->dim);
+}
+
+/* ==== epilogues ==== */
+
+OG_CLONES void og__add(float *restrict y, const float *restrict x, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] += x[j];
+}
+
+OG_CLONES static void add_bias_relu(float *restrict y, const float *restrict bias, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        float z = y[j] + bias[j];
+        y[j] = z > 0 ? z : 0;
+    }
+}
+
+OG_CLONES static void relu_only(float *y, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] = y[j] > 0 ? y[j] : 0;
+}
+
+void og__bias_relu(float *restrict y, const float *restrict bias, bool relu, size_t n)
+{
+    if (bias && relu)
+        add_bias_relu(y, bias, n);
+    else if (bias)
+        og__add(y, bias, n);
+    else if (relu)
+        relu_only(y, n);
+}
+
+OG_CLONES void og__gate(float *restrict y, const float *restrict g, float scale, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] = y[j] > 0 ? scale * g[j] : 0;
+}
+
+/* ==== dropout ==== */
+
+enum { CALLS = 16 }; /* Philox calls side by side: independent, so the processor overlaps them */
+
+struct words {
+    uint32_t word[4 * CALLS];
+};
+
+static void draw(const struct og_dropout *d, uint32_t row, uint32_t first, size_t calls,
+                 struct words *out)
+{
+    for (size_t i = 0; i < calls; i++)
+        og__philox(d->step.seed, OG__STREAM_DROPOUT, d->step.epoch, d->step.batch, d->layer, row,
+                   first + (uint32_t)i, out->word + 4 * i);
+}
+
+/* Bit j % 32 of word j / 32 says whether element j stays. */
+OG_CLONES static void keep_by_bit(float *y, const uint32_t *word, size_t n)
+{
+    for (size_t j = 0; j < n; j += 32) {
+        uint32_t w = word[j / 32];
+        float *restrict part = y + j;
+        size_t end = OG_MIN(n - j, (size_t)32);
+        for (size_t k = 0; k < end; k++)
+            part[k] = w >> k & 1 ? 2.0f * part[k] : 0.0f;
+    }
+}
+
+OG_CLONES static void keep_by_half(float *y, const uint32_t *word, uint32_t threshold, float scale,
+                                   size_t n)
+{
+    uint16_t half[8 * CALLS];
+    memcpy(half, word, sizeof(half));
+    for (size_t j = 0; j < n; j++)
+        y[j] = half[j] >= threshold ? scale * y[j] : 0.0f;
+}
+
+void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t n)
+{
+    bool by_bit = d->p == 0.5;
+    size_t per_call = by_bit ? 128 : 8;
+    uint32_t threshold = (uint32_t)lrint(d->p * 65536);
+    float scale = (float)(1 / (1 - d->p));
+    for (size_t j = 0; j < n; j += CALLS * per_call) {
+        struct words w;
+        size_t part = OG_MIN(n - j, CALLS * per_call);
+        size_t calls = (part + per_call - 1) / per_call;
+        if (calls < CALLS)
+            memset(&w, 0, sizeof(w));
+        draw(d, row, (uint32_t)(j / per_call), calls, &w);
+        if (by_bit)
+            keep_by_bit(y + j, w.word, part);
+        else
+            keep_by_half(y + j, w.word, threshold, scale, part);
+    }
+}
+
+/* ==== optimisers ==== */
+
+/* PyTorch's Adam: weight decay joins the gradient; eps is added to the corrected root. */
+OG_CLONES static void adam_range(float *restrict value, float *restrict m, float *restrict v,
+                                 const float *restrict grad, float rate, float root, float decay,
+                                 size_t n)
+{
+    /* 1 - beta apart: the difference of floats would be wrong in the fifth digit */
+    const float beta1 = 0.9f, beta2 = 0.999f, rest1 = 0.1f, rest2 = 0.001f, eps = 1e-8f;
+    for (size_t i = 0; i < n; i++) {
+        float g = grad[i] + decay * value[i];
+        m[i] = beta1 * m[i] + rest1 * g;
+        v[i] = beta2 * v[i] + rest2 * g * g;
+        value[i] -= rate * m[i] / (sqrtf(v[i]) / root + eps);
+    }
+}
+
+void og__adam(const struct og_update *op, size_t first, size_t n)
+{
+    adam_range(op->value + first, op->m + first, op->v + first, op->grad + first, (float)op->rate,
+               (float)op->root, (float)op->weight_decay, n);
+}
+
+OG_CLONES static void sgd_range(float *restrict value, const float *restrict grad, float rate,
+                                float decay, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        value[i] -= rate * (grad[i] + decay * value[i]);
+}
+
+void og__sgd(const struct og_update *op, size_t first, size_t n)
+{
+    sgd_range(op->value + first, op->grad + first, (float)op->rate, (float)op->weight_decay, n);
+}

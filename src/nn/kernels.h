@@ -1,0 +1,27 @@
+/* Vector kernels on single rows and flat arrays: plain loops, compiled for several generations of
+ * x86-64. Every element's additions have one order, whatever the vector width. */
+#ifndef OG_NN_KERNELS_H
+#define OG_NN_KERNELS_H
+
+#include "nn/ops.h"
+
+/* y[0 .. n) = x as f32, elements [first, first + n) of a row. */
+void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, size_t n);
+
+/* y[dim] = row r of s * x. */
+void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint32_t r, float *y);
+
+void og__add(float *restrict y, const float *restrict x, size_t n);
+/* y = relu(y + bias); bias may be NULL. */
+void og__bias_relu(float *restrict y, const float *restrict bias, bool relu, size_t n);
+/* y = y > 0 ? scale * g : 0 */
+void og__gate(float *restrict y, const float *restrict g, float scale, size_t n);
+
+/* Dropout of one row in place. The mask is a pure function of (step, layer, row): element j is
+ * decided by one bit for p = 1/2, by 16 bits else, taken in order from the row's Philox words. */
+void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t n);
+
+void og__adam(const struct og_update *op, size_t first, size_t n);
+void og__sgd(const struct og_update *op, size_t first, size_t n);
+
+#endif

@@ -1,0 +1,171 @@
+/* The operators a model is made of, as one table per backend.
+ *
+ *   ops_reference.c   plain loops in double: the oracle, written to be read
+ *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels
+ *
+ * A layer is one pass over its output rows, block by block, so that what one operator makes is
+ * still in cache when the next one takes it:
+ *
+ *     rows of x ──aggregate──> tile ──┐
+ *     rows of x ──────────────────────┴─> product ──> + bias ──> ReLU ──> dropout ──> y
+ *
+ * Letters as in nn.h. All matrices are row-major f32 without gaps between rows, except inputs,
+ * which are seen through og_rows and widened tile by tile. */
+#ifndef OG_NN_OPS_H
+#define OG_NN_OPS_H
+
+#include "nn/nn.h"
+
+/* Rows a task works on. One oneDNN call each; it decides the order of additions, so it is part of
+ * what makes a run reproducible. 64 rows by 256 columns is a tile of 64 KiB: two fit in L2. */
+enum { OG__BLOCK_ROWS = 64 };
+
+static inline size_t og__n_blocks(uint64_t rows)
+{
+    return (size_t)((rows + OG__BLOCK_ROWS - 1) / OG__BLOCK_ROWS);
+}
+
+/* A dense matrix as og_rows. */
+static inline struct og_rows og__dense(const float *x, uint32_t n, int dim)
+{
+    return (struct og_rows){(const char *)x, NULL, (size_t)dim * sizeof(float), n, dim, OG_F32};
+}
+
+/* ---- operands ---- */
+
+/* A sparse matrix with scaled rows and columns and, for GCN, ones on its diagonal:
+ *
+ *   (S x)[r] = left[r] * (loop(r) + sum over edges e of row r: right[col[e]] * x[col[e]])
+ *   loop(r)  = right[r] * x[r] for r < n_loops, else 0
+ *
+ * Scales beyond n_left, n_right are 1. With n_loops > 0 edges on the diagonal are passed over:
+ * the loop stands for them, as in PyTorch Geometric's add_remaining_self_loops. A block and its
+ * transpose are both such matrices, so gradients flow back through the same operator. */
+struct og_sparse {
+    uint32_t n_rows, n_left, n_right, n_loops;
+    const uint32_t *indptr, *col; /* [n_rows + 1], [n_edges] */
+    const float *left, *right;    /* [n_left], [n_right] */
+};
+
+/* A parameter in a product: x W^T on the way forward, x W on the way back. */
+enum og__direction { OG__FORWARD, OG__BACKWARD };
+struct og_weight {
+    const float *value; /* [n_out, n_in] */
+    int n_out, n_in;
+    void *packed[2]; /* by direction, in the backend's layout; og__packed_bytes each */
+};
+
+struct og_input {
+    struct og_rows x;
+    const struct og_sparse *through; /* the operand is through * x; NULL: x itself */
+    float *keep;                     /* leave through * x here, [n, dim]; NULL: do not */
+    uint32_t n;                      /* rows; beyond them the operand is zero */
+    const struct og_weight *weight;
+    enum og__direction direction;
+};
+
+struct og_dropout {
+    double p; /* 0 = none; kept elements are scaled by 1 / (1 - p) */
+    struct og_step step;
+    uint32_t layer;
+};
+
+/* ---- operators ---- */
+
+/* y = act(sum_k input[k] * weight[k] + plus_through * plus + bias)
+ *
+ * With `gated`, y holds a layer's activations and becomes the gradient before them:
+ * y = y > 0 ? gate_scale * result : 0, the derivative of ReLU and dropout together.
+ *
+ * Tolerance: 1e-5 of the largest magnitude in y. */
+#define OG__TOLERANCE_AFFINE 1e-5
+struct og_affine {
+    uint32_t rows;
+    int cols;
+    float *y;     /* [rows, cols] */
+    int n_inputs; /* 0, 1, 2; input[1].n <= input[0].n */
+    struct og_input input[2];
+    const struct og_sparse *plus_through; /* or NULL */
+    struct og_rows plus;
+    const float *bias; /* [cols] or NULL */
+    bool relu;
+    const struct og_dropout *dropout; /* or NULL */
+    bool gated;
+    float gate_scale;
+};
+
+/* grad[k] = dy^T * input[k] and bias_grad = column sums of dy, over `rows` rows.
+ * Tolerance: 1e-5 of the largest magnitude in the gradient. */
+#define OG__TOLERANCE_WEIGHT_GRAD 1e-5
+struct og_weight_grad {
+    uint32_t rows;
+    int n_out;
+    const float *dy; /* [rows, n_out] */
+    int n_inputs;    /* 0, 1, 2 */
+    struct og_rows input[2];
+    float *grad[2];   /* [n_out, input.dim] */
+    float *bias_grad; /* [n_out] or NULL */
+};
+
+/* Mean loss over counted rows, its gradient, and what the metrics count. Softmax cross-entropy:
+ * labels int32 [rows], outside [0, cols) = not counted. Sigmoid: labels f32 [rows, cols], the mean
+ * goes over all elements.
+ * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / counted for the gradient. */
+#define OG__TOLERANCE_LOSS 1e-6
+struct og_loss {
+    uint32_t rows;
+    int cols;
+    const float *logits; /* [rows, cols] */
+    const void *labels;
+    float *grad;               /* [rows, cols] or NULL */
+    struct og_metrics *blocks; /* scratch, [og__n_blocks(rows)] */
+};
+
+/* One step on n parameters at once. Adam: rate = lr / (1 - beta1^t), root = sqrt(1 - beta2^t).
+ * Tolerance: 1e-6 relative. */
+#define OG__TOLERANCE_UPDATE 1e-6
+struct og_update {
+    size_t n;
+    float *value, *m, *v; /* m, v: Adam only */
+    const float *grad;
+    double rate, root, weight_decay;
+};
+
+struct og_nn_backend;
+
+struct og_nn_ops {
+    const char *name;
+    /* Bring the weights into the backend's layout; after every change of value. */
+    int (*pack)(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err);
+    int (*affine)(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err);
+    int (*weight_grad)(struct og_nn_backend *be, const struct og_weight_grad *op,
+                       struct og_err *err);
+    void (*softmax_loss)(struct og_nn_backend *be, const struct og_loss *op,
+                         struct og_metrics *out);
+    void (*sigmoid_loss)(struct og_nn_backend *be, const struct og_loss *op,
+                         struct og_metrics *out);
+    void (*adam)(struct og_nn_backend *be, const struct og_update *op);
+    void (*sgd)(struct og_nn_backend *be, const struct og_update *op);
+};
+extern const struct og_nn_ops og__ops_reference, og__ops_cpu;
+
+/* ---- what a backend works with ---- */
+
+/* Scratch and partial sums lie in the caller's workspace. */
+struct og_nn_backend {
+    struct og_pool *pool;
+    struct og_products *products; /* oneDNN primitives; NULL for the reference */
+    char *scratch;                /* og__scratch_bytes a thread */
+    size_t scratch_stride;
+    float *partial; /* og__partial_bytes of the largest weight_grad */
+};
+int og__backend_init(struct og_nn_backend *be, struct og_pool *pool, struct og_budget *b,
+                     struct og_err *err);
+void og__backend_release(struct og_nn_backend *be);
+
+/* `width`: the widest matrix that any operator sees. */
+size_t og__scratch_bytes(int width);
+size_t og__partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total);
+size_t og__packed_bytes(int n_out, int n_in);
+
+#endif

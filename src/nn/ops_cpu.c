@@ -1,0 +1,567 @@
+/* The operators on processors: blocks of 64 rows are tasks of the pool.
+ *
+ *   a thread's scratch   | input tile | output tile | row |      in the caller's workspace
+ *                         64 x width    64 x width   width
+ *
+ * A tile of an input is where it lies when it lies there densely; else it is made in scratch:
+ * gathered and widened, or aggregated. The last, partial block is always made in scratch, filled
+ * up with zeros, so that every product has the same height and matrices need no padding. */
+#include "nn/kernels.h"
+#include "nn/product.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    STRIP = 256,             /* columns of a weight gradient summed at a time: fits L2 */
+    MAX_PARTS = 16,          /* partial sums of a weight gradient */
+    PART_BLOCKS = 4,         /* blocks that make a partial sum worth while */
+    UPDATE_CHUNK = 16 * 1024 /* parameters a task */
+};
+#define PARTIAL_BYTES (4 * OG_MIB) /* of all partial sums */
+
+/* ==== workspace ==== */
+
+static size_t tile_floats(int width)
+{
+    return (size_t)OG__BLOCK_ROWS * og__round_up((uint64_t)width, 16);
+}
+
+size_t og__scratch_bytes(int width)
+{
+    return (2 * tile_floats(width) + og__round_up((uint64_t)width, 16)) * sizeof(float);
+}
+
+struct scratch {
+    float *in, *out, *row;
+};
+
+static struct scratch scratch_of(const struct og_nn_backend *be, int thread)
+{
+    struct scratch s;
+    size_t floats = be->scratch_stride / sizeof(float);
+    size_t width = floats / (2 * OG__BLOCK_ROWS + 1);
+    s.in = (float *)(void *)(be->scratch + (size_t)thread * be->scratch_stride);
+    s.out = s.in + OG__BLOCK_ROWS * width;
+    s.row = s.out + OG__BLOCK_ROWS * width;
+    return s;
+}
+
+size_t og__packed_bytes(int n_out, int n_in)
+{
+    return OG_MAX(og__product_packed_bytes(n_in, n_out), og__product_packed_bytes(n_out, n_in));
+}
+
+int og__backend_init(struct og_nn_backend *be, struct og_pool *pool, struct og_budget *b,
+                     struct og_err *err)
+{
+    *be = (struct og_nn_backend){.pool = pool};
+    return og__products_open(&be->products, og__pool_threads(pool), b, err);
+}
+
+void og__backend_release(struct og_nn_backend *be)
+{
+    og__products_close(be->products);
+    be->products = NULL;
+}
+
+static uint32_t rows_in_block(uint32_t rows, size_t block)
+{
+    uint32_t first = (uint32_t)block * OG__BLOCK_ROWS;
+    return OG_MIN(rows - first, (uint32_t)OG__BLOCK_ROWS);
+}
+
+/* ==== pack ==== */
+
+static int cpu_pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct og_weight *p = w[i];
+        OG_TRY(og__product_pack(be->products, p->value, p->n_in, p->n_out, 1, p->n_in,
+                                p->packed[OG__FORWARD], err));
+        if (p->packed[OG__BACKWARD])
+            OG_TRY(og__product_pack(be->products, p->value, p->n_out, p->n_in, p->n_in, 1,
+                                    p->packed[OG__BACKWARD], err));
+    }
+out:
+    return rc;
+}
+
+/* ==== tiles ==== */
+
+static bool lies_densely(const struct og_rows *x)
+{
+    return x->dtype == OG_F32 && !x->index && x->stride == (size_t)x->dim * sizeof(float) &&
+           (uintptr_t)x->base % sizeof(float) == 0;
+}
+
+/* Columns [first, first + width) of rows [r0, r0 + n): the tile and its row length. */
+static const float *tile_of(const struct og_rows *x, uint32_t r0, uint32_t n, int first, int width,
+                            float *scratch, int *ld)
+{
+    if (n == OG__BLOCK_ROWS && lies_densely(x)) {
+        *ld = x->dim;
+        return (const float *)(const void *)x->base + (size_t)r0 * (size_t)x->dim + first;
+    }
+    size_t w = (size_t)width;
+    *ld = width;
+    for (uint32_t i = 0; i < n; i++)
+        og__widen(scratch + i * w, og__row(x, r0 + i), x->dtype, (size_t)first, w);
+    memset(scratch + n * w, 0, (OG__BLOCK_ROWS - n) * w * sizeof(float));
+    return scratch;
+}
+
+/* The aggregated tile, left in in->keep as well when that is asked for. */
+static const float *aggregated_tile(const struct og_input *in, uint32_t r0, uint32_t n,
+                                    float *scratch)
+{
+    size_t w = (size_t)in->x.dim;
+    bool whole = n == OG__BLOCK_ROWS;
+    float *tile = whole && in->keep ? in->keep + r0 * w : scratch;
+    for (uint32_t i = 0; i < n; i++)
+        og__aggregate_row(in->through, &in->x, r0 + i, tile + i * w);
+    if (!whole) {
+        memset(tile + n * w, 0, (OG__BLOCK_ROWS - n) * w * sizeof(float));
+        if (in->keep)
+            memcpy(in->keep + r0 * w, tile, n * w * sizeof(float));
+    }
+    return tile;
+}
+
+/* ==== affine ==== */
+
+struct affine_run {
+    const struct og_nn_backend *be;
+    const struct og_affine *op;
+    struct og_product *product[2];
+    bool fused; /* bias and ReLU happen inside the last product */
+};
+
+/* Products into tile y; false when no input reaches this block. */
+static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
+                            const struct scratch *s, int thread)
+{
+    const struct og_affine *op = run->op;
+    bool any = false;
+    for (int k = 0; k < op->n_inputs; k++) {
+        const struct og_input *in = &op->input[k];
+        int ld;
+        if (r0 >= in->n)
+            continue;
+        uint32_t n = OG_MIN(in->n - r0, (uint32_t)OG__BLOCK_ROWS);
+        const float *tile = in->through ? aggregated_tile(in, r0, n, s->in)
+                                        : tile_of(&in->x, r0, n, 0, in->x.dim, s->in, &ld);
+        og__product_run(run->product[k], thread, tile, in->weight->packed[in->direction], y,
+                        op->bias);
+        any = true;
+    }
+    return any;
+}
+
+static void add_aggregate(const struct og_affine *op, uint32_t r, float *y, bool empty, float *row)
+{
+    size_t cols = (size_t)op->cols;
+    if (empty) {
+        og__aggregate_row(op->plus_through, &op->plus, r, y);
+        return;
+    }
+    og__aggregate_row(op->plus_through, &op->plus, r, row);
+    og__add(y, row, cols);
+}
+
+static void affine_block(void *arg, size_t block, int thread)
+{
+    const struct affine_run *run = arg;
+    const struct og_affine *op = run->op;
+    struct scratch s = scratch_of(run->be, thread);
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t n = rows_in_block(op->rows, block);
+    size_t cols = (size_t)op->cols;
+    float *y = op->y + r0 * cols;
+    bool in_place = n == OG__BLOCK_ROWS && !op->gated;
+    float *tile = in_place ? y : s.out;
+    bool empty = !multiply_inputs(run, r0, tile, &s, thread);
+    if (empty && !op->plus_through)
+        memset(tile, 0, n * cols * sizeof(float));
+    for (uint32_t i = 0; i < n; i++) {
+        float *row = tile + i * cols;
+        if (op->plus_through)
+            add_aggregate(op, r0 + i, row, empty, s.row);
+        if (!run->fused)
+            og__bias_relu(row, op->bias, op->relu, cols);
+        if (op->dropout)
+            og__dropout_row(op->dropout, r0 + i, row, cols);
+        if (op->gated)
+            og__gate(y + i * cols, row, op->gate_scale, cols);
+        else if (!in_place)
+            memcpy(y + i * cols, row, cols * sizeof(float));
+    }
+}
+
+static int affine_product(struct affine_run *run, int k, struct og_err *err)
+{
+    const struct og_affine *op = run->op;
+    bool last = k == op->n_inputs - 1;
+    int width = op->input[k].x.dim;
+    struct og_product_shape shape = {.m = OG__BLOCK_ROWS,
+                                     .n = op->cols,
+                                     .k = width,
+                                     .lda = width,
+                                     .ldc = op->cols,
+                                     .accumulate = k > 0,
+                                     .bias = run->fused && last && op->bias,
+                                     .relu = run->fused && last && op->relu};
+    return og__product_get(run->be->products, &shape, &run->product[k], err);
+}
+
+static int cpu_affine(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err)
+{
+    struct affine_run run = {.be = be, .op = op};
+    run.fused = op->n_inputs > 0 && !op->plus_through;
+    for (int k = 0; k < op->n_inputs; k++)
+        run.fused = run.fused && op->input[k].n >= op->rows;
+    for (int k = 0; k < op->n_inputs; k++) {
+        int rc = affine_product(&run, k, err);
+        if (rc < 0)
+            return rc;
+    }
+    int before = og__products_enter();
+    og__pool_run(be->pool, og__n_blocks(op->rows), affine_block, &run);
+    og__products_leave(before);
+    return 0;
+}
+
+/* ==== weight gradient ====
+ *
+ *   rows     | block | block | ... || block | ... || ...      parts: fixed runs of blocks,
+ *              `---- partial 0 ---'   `- partial 1 -'         each summed in order
+ *   columns  | strip | strip | strip | ...                    of both inputs, one after another
+ *
+ * A task is a part of the rows and two strips, so that their sums stay in L2. The number of parts
+ * follows from the shape: many enough to share out, few enough that their sums stay small. */
+
+struct gradient_strip {
+    int input, first, width;
+};
+
+struct gradient_run {
+    const struct og_nn_backend *be;
+    const struct og_weight_grad *op;
+    size_t n_parts, n_strips, n_groups;
+    size_t elements;                     /* of one partial sum: grad[0], grad[1], bias_grad */
+    struct og_product *product[2][2][2]; /* input, narrow last strip, tile made in scratch */
+};
+
+static size_t count_parts(uint64_t rows, size_t elements)
+{
+    size_t fit = PARTIAL_BYTES / (elements * sizeof(float));
+    size_t worth = og__n_blocks(rows) / PART_BLOCKS;
+    return OG_MAX(OG_MIN(OG_MIN(fit, worth), (size_t)MAX_PARTS), (size_t)1);
+}
+
+size_t og__partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total)
+{
+    size_t elements = (size_t)n_out * (n_in_total + 1);
+    size_t parts = count_parts(rows, elements);
+    return parts > 1 ? parts * elements * sizeof(float) : 0;
+}
+
+static size_t strips_of(int dim)
+{
+    return ((size_t)dim + STRIP - 1) / STRIP;
+}
+
+/* Strips of one input are of equal width, a multiple of 16, but for the last. */
+static int strip_width(int dim)
+{
+    size_t n = strips_of(dim);
+    return OG_MIN(dim, (int)og__round_up(((size_t)dim + n - 1) / n, 16));
+}
+
+static struct gradient_strip strip_at(const struct og_weight_grad *op, size_t strip)
+{
+    struct gradient_strip s = {0};
+    if (strip >= strips_of(op->input[0].dim)) {
+        strip -= strips_of(op->input[0].dim);
+        s.input = 1;
+    }
+    int dim = op->input[s.input].dim;
+    s.first = (int)strip * strip_width(dim);
+    s.width = OG_MIN(strip_width(dim), dim - s.first);
+    return s;
+}
+
+/* Where part `part` sums gradient k (2: of the bias). A single part sums in place. */
+static float *sum_of(const struct gradient_run *run, size_t part, int k)
+{
+    const struct og_weight_grad *op = run->op;
+    if (run->n_parts == 1)
+        return k == 2 ? op->bias_grad : op->grad[k];
+    float *p = run->be->partial + part * run->elements;
+    for (int i = 0; i < OG_MIN(k, op->n_inputs); i++)
+        p += (size_t)op->n_out * (size_t)op->input[i].dim;
+    return p;
+}
+
+static void clear_strip(float *grad, int n_out, int dim, const struct gradient_strip *s)
+{
+    for (int i = 0; i < n_out; i++)
+        memset(grad + (size_t)i * (size_t)dim + s->first, 0, (size_t)s->width * sizeof(float));
+}
+
+static void gradient_strip_block(const struct gradient_run *run, const struct gradient_strip *s,
+                                 uint32_t r0, uint32_t n, const float *dy, float *grad,
+                                 float *scratch, int thread)
+{
+    const struct og_rows *x = &run->op->input[s->input];
+    int ld;
+    const float *tile = tile_of(x, r0, n, s->first, s->width, scratch, &ld);
+    bool narrow = s->width != strip_width(x->dim);
+    bool made = tile == scratch;
+    og__product_run(run->product[s->input][narrow][made], thread, dy, tile, grad + s->first, NULL);
+}
+
+static void gradient_task(void *arg, size_t task, int thread)
+{
+    const struct gradient_run *run = arg;
+    const struct og_weight_grad *op = run->op;
+    struct scratch scratch = scratch_of(run->be, thread);
+    size_t part = task / run->n_groups, group = task % run->n_groups;
+    size_t n_blocks = og__n_blocks(op->rows), n_out = (size_t)op->n_out;
+    size_t last_strip = OG_MIN(run->n_strips, 2 * group + 2);
+    struct og_rows dy = og__dense(op->dy, op->rows, op->n_out);
+    float *bias = group == 0 && op->bias_grad ? sum_of(run, part, 2) : NULL;
+    for (size_t i = 2 * group; i < last_strip; i++) {
+        struct gradient_strip s = strip_at(op, i);
+        clear_strip(sum_of(run, part, s.input), op->n_out, op->input[s.input].dim, &s);
+    }
+    if (bias)
+        memset(bias, 0, n_out * sizeof(float));
+    for (size_t b = part * n_blocks / run->n_parts; b < (part + 1) * n_blocks / run->n_parts; b++) {
+        uint32_t r0 = (uint32_t)b * OG__BLOCK_ROWS, n = rows_in_block(op->rows, b);
+        int ld;
+        const float *dy_tile = tile_of(&dy, r0, n, 0, op->n_out, scratch.out, &ld);
+        for (size_t i = 2 * group; i < last_strip; i++) {
+            struct gradient_strip s = strip_at(op, i);
+            gradient_strip_block(run, &s, r0, n, dy_tile, sum_of(run, part, s.input), scratch.in,
+                                 thread);
+        }
+        for (uint32_t i = 0; bias && i < n; i++)
+            og__add(bias, dy_tile + i * n_out, n_out);
+    }
+}
+
+/* Sum the parts, in their order, over a range of elements. */
+static void gradient_sum_task(void *arg, size_t task, int thread)
+{
+    (void)thread;
+    const struct gradient_run *run = arg;
+    const struct og_weight_grad *op = run->op;
+    for (int k = 0; k < 3; k++) {
+        float *out = k == 2 ? op->bias_grad : k < op->n_inputs ? op->grad[k] : NULL;
+        size_t all = (size_t)op->n_out * (k == 2 ? 1 : (size_t)op->input[k].dim);
+        size_t first = task * UPDATE_CHUNK;
+        if (!out || first >= all)
+            continue;
+        size_t n = OG_MIN(all - first, (size_t)UPDATE_CHUNK);
+        memcpy(out + first, sum_of(run, 0, k) + first, n * sizeof(float));
+        for (size_t p = 1; p < run->n_parts; p++)
+            og__add(out + first, sum_of(run, p, k) + first, n);
+    }
+}
+
+static int gradient_products(struct gradient_run *run, int k, struct og_err *err)
+{
+    int dim = run->op->input[k].dim, n_out = run->op->n_out;
+    int wide = strip_width(dim), rest = dim % wide;
+    for (int narrow = 0; narrow < (rest ? 2 : 1); narrow++) {
+        for (int made = 0; made < 2; made++) {
+            int width = narrow ? rest : wide;
+            struct og_product_shape shape = {.m = n_out,
+                                             .n = width,
+                                             .k = OG__BLOCK_ROWS,
+                                             .lda = n_out,
+                                             .ldb = made ? width : dim,
+                                             .ldc = dim,
+                                             .a_transposed = true,
+                                             .accumulate = true};
+            int rc =
+                og__product_get(run->be->products, &shape, &run->product[k][narrow][made], err);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad *op,
+                           struct og_err *err)
+{
+    struct gradient_run run = {.be = be, .op = op};
+    size_t widest = 1;
+    run.elements = (size_t)op->n_out;
+    for (int k = 0; k < op->n_inputs; k++) {
+        int rc = gradient_products(&run, k, err);
+        if (rc < 0)
+            return rc;
+        size_t dim = (size_t)op->input[k].dim;
+        run.elements += (size_t)op->n_out * dim;
+        run.n_strips += strips_of(op->input[k].dim);
+        widest = OG_MAX(widest, dim);
+    }
+    run.n_groups = OG_MAX((run.n_strips + 1) / 2, (size_t)1);
+    run.n_parts = count_parts(op->rows, run.elements);
+    int before = og__products_enter();
+    og__pool_run(be->pool, run.n_parts * run.n_groups, gradient_task, &run);
+    if (run.n_parts > 1) {
+        size_t chunks = (widest * (size_t)op->n_out + UPDATE_CHUNK - 1) / UPDATE_CHUNK;
+        og__pool_run(be->pool, chunks, gradient_sum_task, &run);
+    }
+    og__products_leave(before);
+    return 0;
+}
+
+/* ==== losses ==== */
+
+struct loss_run {
+    const struct og_loss *op;
+    uint64_t counted;
+};
+
+static bool is_class(const struct og_loss *op, uint32_t r)
+{
+    int32_t label = ((const int32_t *)op->labels)[r];
+    return label >= 0 && label < op->cols;
+}
+
+static void softmax_row(const struct loss_run *run, uint32_t r, struct og_metrics *m)
+{
+    const struct og_loss *op = run->op;
+    size_t cols = (size_t)op->cols, label = (size_t)((const int32_t *)op->labels)[r], best = 0;
+    const float *x = op->logits + r * cols;
+    for (size_t j = 1; j < cols; j++)
+        best = x[j] > x[best] ? j : best;
+    float sum = 0, share = 1.0f / (float)run->counted;
+    float *grad = op->grad ? op->grad + r * cols : NULL;
+    for (size_t j = 0; j < cols; j++) {
+        float e = expf(x[j] - x[best]);
+        sum += e;
+        if (grad)
+            grad[j] = e;
+    }
+    m->counted++;
+    m->correct += best == label;
+    m->loss_sum += (double)logf(sum) + (double)x[best] - (double)x[label];
+    if (!grad)
+        return;
+    for (size_t j = 0; j < cols; j++)
+        grad[j] *= share / sum;
+    grad[label] -= share;
+}
+
+static void softmax_block(void *arg, size_t block, int thread)
+{
+    (void)thread;
+    const struct loss_run *run = arg;
+    const struct og_loss *op = run->op;
+    struct og_metrics *m = &op->blocks[block];
+    *m = (struct og_metrics){0};
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    for (uint32_t r = r0; r < r0 + rows_in_block(op->rows, block); r++) {
+        if (is_class(op, r))
+            softmax_row(run, r, m);
+        else if (op->grad)
+            memset(op->grad + (size_t)r * (size_t)op->cols, 0, (size_t)op->cols * sizeof(float));
+    }
+}
+
+static void sum_blocks(const struct og_loss *op, struct og_metrics *out)
+{
+    *out = (struct og_metrics){0};
+    for (size_t i = 0; i < og__n_blocks(op->rows); i++)
+        og__metrics_add(out, &op->blocks[i]);
+}
+
+static void cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op,
+                             struct og_metrics *out)
+{
+    struct loss_run run = {.op = op};
+    for (uint32_t r = 0; r < op->rows; r++)
+        run.counted += is_class(op, r);
+    og__pool_run(be->pool, og__n_blocks(op->rows), softmax_block, &run);
+    sum_blocks(op, out);
+}
+
+/* log(1 + exp(-|x|)) + max(x, 0) - x y: never overflows. */
+static void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_metrics *m)
+{
+    size_t cols = (size_t)op->cols;
+    const float *x = op->logits + r * cols, *label = (const float *)op->labels + r * cols;
+    float *grad = op->grad ? op->grad + r * cols : NULL;
+    float share = 1.0f / ((float)op->rows * (float)cols);
+    double sum = 0;
+    for (size_t j = 0; j < cols; j++) {
+        float e = expf(-fabsf(x[j]));
+        bool on = label[j] > 0.5f, said = x[j] > 0;
+        sum += (double)(log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j]);
+        m->true_positive += on && said;
+        m->false_positive += !on && said;
+        m->false_negative += on && !said;
+        if (grad)
+            grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]);
+    }
+    m->counted++;
+    m->loss_sum += sum / (double)cols;
+}
+
+static void sigmoid_block(void *arg, size_t block, int thread)
+{
+    (void)thread;
+    const struct loss_run *run = arg;
+    struct og_metrics *m = &run->op->blocks[block];
+    *m = (struct og_metrics){0};
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    for (uint32_t r = r0; r < r0 + rows_in_block(run->op->rows, block); r++)
+        sigmoid_row(run->op, r, m);
+}
+
+static void cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op,
+                             struct og_metrics *out)
+{
+    struct loss_run run = {.op = op};
+    og__pool_run(be->pool, og__n_blocks(op->rows), sigmoid_block, &run);
+    sum_blocks(op, out);
+}
+
+/* ==== optimisers ==== */
+
+static void adam_task(void *arg, size_t task, int thread)
+{
+    (void)thread;
+    const struct og_update *op = arg;
+    size_t first = task * UPDATE_CHUNK;
+    og__adam(op, first, OG_MIN(op->n - first, (size_t)UPDATE_CHUNK));
+}
+
+static void sgd_task(void *arg, size_t task, int thread)
+{
+    (void)thread;
+    const struct og_update *op = arg;
+    size_t first = task * UPDATE_CHUNK;
+    og__sgd(op, first, OG_MIN(op->n - first, (size_t)UPDATE_CHUNK));
+}
+
+static void cpu_adam(struct og_nn_backend *be, const struct og_update *op)
+{
+    og__pool_run(be->pool, (op->n + UPDATE_CHUNK - 1) / UPDATE_CHUNK, adam_task, (void *)op);
+}
+
+static void cpu_sgd(struct og_nn_backend *be, const struct og_update *op)
+{
+    og__pool_run(be->pool, (op->n + UPDATE_CHUNK - 1) / UPDATE_CHUNK, sgd_task, (void *)op);
+}
+
+const struct og_nn_ops og__ops_cpu = {"cpu",           cpu_pack,         cpu_affine,
+                                      cpu_weight_grad, cpu_softmax_loss, cpu_sigmoid_loss,
+                                      cpu_adam,        cpu_sgd};

@@ -1,0 +1,366 @@
+/* safetensors: the layout is drawn in nn.h.
+ *
+ * A header is believed only after it was held against the file's real size: every range inside,
+ * as long as dtype and shape say, ranges back to back from the first byte of data to the last. */
+#include "base/file.h"
+#include "nn/nn.h"
+
+#include <endian.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const dtype_name[] = {"F32", "F64", "I64"};
+static const size_t dtype_bytes[] = {4, 8, 8};
+static const char *const hint = "is it a safetensors file, and complete?";
+
+/* ==== writing ==== */
+
+static json_t *entry_json(const struct og_tensor *t, size_t begin)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < t->ndim; i++)
+        json_array_append_new(shape, json_integer(t->shape[i]));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_name[t->dtype], "shape", shape,
+                     "data_offsets", (json_int_t)begin, (json_int_t)(begin + t->bytes));
+}
+
+static json_t *metadata_json(const struct og_tensors *t)
+{
+    json_t *all = json_object();
+    for (size_t i = 0; i < t->n_metadata; i++)
+        json_object_set_new(all, t->metadata[i].key, json_string(t->metadata[i].value));
+    return all;
+}
+
+/* Tensors of 8-byte elements go first, so that everything is aligned without holes. */
+static bool in_turn(const struct og_tensor *t, size_t size)
+{
+    return dtype_bytes[t->dtype] == size;
+}
+
+/* Header text, padded with spaces to a multiple of 8 bytes. NULL on lack of memory. */
+static char *header_text(const struct og_tensors *t, size_t *len)
+{
+    json_t *root = json_object();
+    size_t begin = 0;
+    if (t->n_metadata)
+        json_object_set_new(root, "__metadata__", metadata_json(t));
+    for (size_t size = 8; size >= 4; size -= 4) {
+        for (size_t i = 0; i < t->n; i++) {
+            if (!in_turn(&t->tensor[i], size))
+                continue;
+            json_object_set_new(root, t->tensor[i].name, entry_json(&t->tensor[i], begin));
+            begin += t->tensor[i].bytes;
+        }
+    }
+    char *text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    if (!text)
+        return NULL;
+    size_t n = strlen(text);
+    *len = og__round_up(n, 8);
+    char *padded = realloc(text, *len + 1);
+    if (!padded)
+        free(text);
+    else
+        memset(padded + n, ' ', *len - n);
+    return padded;
+}
+
+static int write_data(int fd, const struct og_tensors *t, off_t at, const char *path,
+                      struct og_err *err)
+{
+    for (size_t size = 8; size >= 4; size -= 4) {
+        for (size_t i = 0; i < t->n; i++) {
+            const struct og_tensor *one = &t->tensor[i];
+            if (!in_turn(one, size))
+                continue;
+            int rc = og__write_all(fd, one->data, one->bytes, at, path, err);
+            if (rc < 0)
+                return rc;
+            at += (off_t)one->bytes;
+        }
+    }
+    return 0;
+}
+
+int og__tensors_write(const char *path, const struct og_tensors *t, struct og_err *err)
+{
+    int rc = 0;
+    size_t len = 0;
+    struct og_newfile f = {.fd = -1};
+    char *header = header_text(t, &len);
+    if (!header)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    uint64_t length = htole64(len);
+    OG_TRY(og__newfile_open(&f, path, err));
+    OG_TRY(og__write_all(f.fd, &length, sizeof(length), 0, path, err));
+    OG_TRY(og__write_all(f.fd, header, len, sizeof(length), path, err));
+    OG_TRY(write_data(f.fd, t, (off_t)(sizeof(length) + len), path, err));
+    OG_TRY(og__newfile_commit(&f, err));
+out:
+    og__newfile_abandon(&f);
+    free(header);
+    return rc;
+}
+
+/* ==== parsing ==== */
+
+/* Where a tensor's data lies in the file. */
+struct range {
+    uint64_t begin, end;
+};
+
+struct parse {
+    const char *name; /* of the file, for messages */
+    const char *data; /* of the file, after the header */
+    uint64_t data_bytes;
+    struct range *range; /* [out->n] */
+    struct og_tensors *out;
+    struct og_err *err;
+};
+
+static int refuse_tensor(const struct parse *p, const char *tensor, const char *why)
+{
+    return og__fail(p->err, -EINVAL, hint, "%s: tensor '%.60s': %s", p->name, tensor, why);
+}
+
+static bool read_natural(const json_t *v, uint64_t *out)
+{
+    if (!json_is_integer(v) || json_integer_value(v) < 0)
+        return false;
+    *out = (uint64_t)json_integer_value(v);
+    return true;
+}
+
+static bool read_dtype(const json_t *v, struct og_tensor *t)
+{
+    const char *text = json_string_value(v);
+    for (size_t i = 0; text && i < OG_COUNT(dtype_name); i++) {
+        if (strcmp(text, dtype_name[i]) == 0) {
+            t->dtype = (int)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sets ndim, shape and bytes. */
+static bool read_shape(const json_t *v, struct og_tensor *t)
+{
+    size_t ndim = json_array_size(v);
+    if (!json_is_array(v) || ndim > OG_COUNT(t->shape))
+        return false;
+    t->ndim = (int)ndim;
+    t->bytes = dtype_bytes[t->dtype];
+    for (size_t i = 0; i < ndim; i++) {
+        uint64_t n;
+        if (!read_natural(json_array_get(v, i), &n) ||
+            __builtin_mul_overflow(t->bytes, n, &t->bytes))
+            return false;
+        t->shape[i] = (int64_t)n;
+    }
+    return true;
+}
+
+static int read_entry(struct parse *p, const char *key, const json_t *v, struct og_tensor *t,
+                      struct range *r)
+{
+    const json_t *offsets = json_object_get(v, "data_offsets");
+    if (strlen(key) >= sizeof(t->name))
+        return refuse_tensor(p, key, "name is too long");
+    memcpy(t->name, key, strlen(key) + 1);
+    if (!read_dtype(json_object_get(v, "dtype"), t))
+        return refuse_tensor(p, key, "dtype is none of F32, F64, I64");
+    if (!read_shape(json_object_get(v, "shape"), t))
+        return refuse_tensor(p, key, "shape is not a list of at most 4 sizes");
+    if (json_array_size(offsets) != 2 || !read_natural(json_array_get(offsets, 0), &r->begin) ||
+        !read_natural(json_array_get(offsets, 1), &r->end))
+        return refuse_tensor(p, key, "data_offsets is not a pair of positions");
+    if (r->begin > r->end || r->end > p->data_bytes)
+        return refuse_tensor(p, key, "data_offsets reach beyond the end of the file");
+    if (r->end - r->begin != t->bytes)
+        return refuse_tensor(p, key, "data_offsets do not fit dtype and shape");
+    return 0;
+}
+
+static int read_metadata(struct parse *p, json_t *all)
+{
+    struct og_tensors *out = p->out;
+    const char *key;
+    json_t *v;
+    if (!json_is_object(all))
+        return og__fail(p->err, -EINVAL, hint, "%s: __metadata__ is not an object", p->name);
+    out->metadata = calloc(json_object_size(all) + 1, sizeof(*out->metadata));
+    if (!out->metadata)
+        return og__fail_errno(p->err, -ENOMEM, NULL, "%s", p->name);
+    json_object_foreach(all, key, v)
+    {
+        if (!json_is_string(v))
+            return og__fail(p->err, -EINVAL, hint, "%s: __metadata__ '%.60s' is not text", p->name,
+                            key);
+        struct og_metadata *m = &out->metadata[out->n_metadata++];
+        m->key = strdup(key);
+        m->value = strdup(json_string_value(v));
+        if (!m->key || !m->value)
+            return og__fail_errno(p->err, -ENOMEM, NULL, "%s", p->name);
+    }
+    return 0;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+static int check_no_holes(const struct parse *p)
+{
+    size_t n = p->out->n;
+    uint64_t at = 0;
+    struct range *sorted = malloc((n + 1) * sizeof(*sorted));
+    if (!sorted)
+        return og__fail_errno(p->err, -ENOMEM, NULL, "%s", p->name);
+    memcpy(sorted, p->range, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), by_begin);
+    for (size_t i = 0; i < n && sorted[i].begin == at; i++)
+        at = sorted[i].end;
+    bool whole = at == p->data_bytes;
+    free(sorted);
+    if (whole)
+        return 0;
+    return og__fail(p->err, -EINVAL, hint, "%s: data has a hole or an overlap at byte %llu of %llu",
+                    p->name, (unsigned long long)at, (unsigned long long)p->data_bytes);
+}
+
+/* Every tensor on a boundary of its own, wherever the file has it. */
+static int copy_data(struct parse *p)
+{
+    struct og_tensors *out = p->out;
+    size_t sum = 0;
+    for (size_t i = 0; i < out->n; i++)
+        sum += og__round_up(out->tensor[i].bytes, 64);
+    out->data = aligned_alloc(64, OG_MAX(sum, (size_t)64));
+    if (!out->data)
+        return og__fail_errno(p->err, -ENOMEM, NULL, "%s", p->name);
+    out->data_bytes = sum;
+    for (size_t i = 0, at = 0; i < out->n; i++) {
+        struct og_tensor *t = &out->tensor[i];
+        memcpy(out->data + at, p->data + p->range[i].begin, t->bytes);
+        t->data = out->data + at;
+        at += og__round_up(t->bytes, 64);
+    }
+    return 0;
+}
+
+static int read_header(struct parse *p, json_t *root)
+{
+    int rc = 0;
+    const char *key;
+    json_t *v;
+    struct og_tensors *out = p->out;
+    if (!json_is_object(root))
+        return og__fail(p->err, -EINVAL, hint, "%s: header is not a JSON object", p->name);
+    out->tensor = calloc(json_object_size(root) + 1, sizeof(*out->tensor));
+    p->range = calloc(json_object_size(root) + 1, sizeof(*p->range));
+    if (!out->tensor || !p->range)
+        OG_TRY(og__fail_errno(p->err, -ENOMEM, NULL, "%s", p->name));
+    json_object_foreach(root, key, v)
+    {
+        if (strcmp(key, "__metadata__") == 0) {
+            OG_TRY(read_metadata(p, v));
+            continue;
+        }
+        OG_TRY(read_entry(p, key, v, &out->tensor[out->n], &p->range[out->n]));
+        out->n++;
+    }
+    OG_TRY(check_no_holes(p));
+    OG_TRY(copy_data(p));
+out:
+    return rc;
+}
+
+int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og_tensors *out,
+                      struct og_err *err)
+{
+    int rc = 0;
+    uint64_t header;
+    json_error_t why;
+    json_t *root = NULL;
+    struct parse p = {.name = name, .out = out, .err = err};
+    *out = (struct og_tensors){0};
+    if (len < sizeof(header))
+        return og__fail(err, -EINVAL, hint, "%s: ends within the first 8 bytes", name);
+    memcpy(&header, bytes, sizeof(header));
+    header = le64toh(header);
+    if (header > len - sizeof(header))
+        return og__fail(err, -EINVAL, hint, "%s: header of %llu bytes in a file of %zu", name,
+                        (unsigned long long)header, len);
+    p.data = (const char *)bytes + sizeof(header) + header;
+    p.data_bytes = len - sizeof(header) - header;
+    root = json_loadb((const char *)bytes + sizeof(header), header, JSON_REJECT_DUPLICATES, &why);
+    if (!root)
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: header, byte %d: %s", name, why.position + 8,
+                        why.text));
+    OG_TRY(read_header(&p, root));
+out:
+    json_decref(root);
+    free(p.range);
+    if (rc < 0)
+        og__tensors_release(out);
+    return rc;
+}
+
+int og__tensors_read(const char *path, struct og_tensors *out, struct og_err *err)
+{
+    int rc = 0;
+    struct stat st;
+    char *bytes = NULL;
+    *out = (struct og_tensors){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", path));
+    if (!S_ISREG(st.st_mode))
+        OG_TRY(og__fail(err, -EINVAL, NULL, "%s: not a file", path));
+    bytes = malloc((size_t)st.st_size + 1);
+    if (!bytes)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    OG_TRY(og__read_all(fd, bytes, (size_t)st.st_size, 0, path, err));
+    OG_TRY(og__tensors_parse(bytes, (size_t)st.st_size, path, out, err));
+out:
+    free(bytes);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* ==== use ==== */
+
+void og__tensors_release(struct og_tensors *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n_metadata; i++) {
+        free(t->metadata[i].key);
+        free(t->metadata[i].value);
+    }
+    free(t->metadata);
+    free(t->tensor);
+    free(t->data);
+    *t = (struct og_tensors){0};
+}
+
+const struct og_tensor *og__tensors_find(const struct og_tensors *t, const char *name)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->tensor[i].name, name) == 0)
+            return &t->tensor[i];
+    return NULL;
+}

@@ -1,0 +1,183 @@
+/* Runs of tests/golden/nn_make.py as batches and rows. */
+#ifndef OG_NN_FIXTURE_H
+#define OG_NN_FIXTURE_H
+
+#include "testing.h"
+
+#include "nn/nn.h"
+
+#include <stdlib.h>
+
+enum { FIXTURE_BATCHES = 8 };
+
+struct fixture {
+    struct og_tensors t;
+    struct og_model_config config;
+    double lr, weight_decay;
+    uint32_t n_batches;
+    struct og_batch batch[FIXTURE_BATCHES];
+    void *labels[FIXTURE_BATCHES]; /* of the seeds */
+    void *features;                /* in the dtype of the case */
+    enum og_dtype dtype;
+};
+
+static inline const struct og_tensor *fixture_tensor(const struct fixture *f, const char *name)
+{
+    const struct og_tensor *t = og__tensors_find(&f->t, name);
+    if (!t)
+        fail_msg("no tensor %s", name);
+    return t;
+}
+
+static inline const char *fixture_text(const struct fixture *f, const char *key)
+{
+    for (size_t i = 0; i < f->t.n_metadata; i++)
+        if (strcmp(f->t.metadata[i].key, key) == 0)
+            return f->t.metadata[i].value;
+    fail_msg("no metadata %s", key);
+    return "";
+}
+
+static inline uint32_t *fixture_u32(const struct og_tensor *t)
+{
+    int64_t n = t->shape[0];
+    uint32_t *out = malloc(((size_t)n + 1) * sizeof(*out));
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (uint32_t)((const int64_t *)t->data)[i];
+    return out;
+}
+
+static inline void fixture_batch(const struct fixture *f, uint32_t number, struct og_batch *out)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%u.ids", number);
+    const struct og_tensor *ids = fixture_tensor(f, name);
+    *out = (struct og_batch){.n_hops = (uint32_t)f->config.layers,
+                             .ids = fixture_u32(ids),
+                             .n_ids = (uint32_t)ids->shape[0]};
+    for (uint32_t h = 0; h < out->n_hops; h++) {
+        struct og_block *b = &out->hop[h];
+        snprintf(name, sizeof(name), "%u.%u.indptr", number, h);
+        b->indptr = fixture_u32(fixture_tensor(f, name));
+        b->n_dst = (uint32_t)fixture_tensor(f, name)->shape[0] - 1;
+        snprintf(name, sizeof(name), "%u.%u.src", number, h);
+        b->src = fixture_u32(fixture_tensor(f, name));
+        b->n_edges = (uint64_t)fixture_tensor(f, name)->shape[0];
+    }
+    for (uint32_t h = 0; h < out->n_hops; h++)
+        out->hop[h].n_src = h + 1 < out->n_hops ? out->hop[h + 1].n_dst : out->n_ids;
+    out->n_seeds = out->hop[0].n_dst;
+}
+
+static inline void *fixture_labels(const struct fixture *f, const struct og_batch *b)
+{
+    const struct og_tensor *all = fixture_tensor(f, "labels");
+    size_t c = f->config.multi_label ? (size_t)f->config.n_classes : 1;
+    char *out = malloc(b->n_seeds * c * 4);
+    for (uint32_t i = 0; i < b->n_seeds; i++) {
+        if (f->config.multi_label)
+            memcpy(out + i * c * 4, (const float *)all->data + b->ids[i] * c, c * 4);
+        else
+            ((int32_t *)(void *)out)[i] = (int32_t)((const int64_t *)all->data)[b->ids[i]];
+    }
+    return out;
+}
+
+/* Exact for the values the fixtures hold: small normal numbers with at most 11 bits. */
+static inline uint16_t half_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    int exponent = (int)(bits >> 23 & 0xff) - 127;
+    uint32_t sign = bits >> 16 & 0x8000, mantissa = bits & 0x7fffff;
+    if (x == 0)
+        return (uint16_t)sign;
+    if (exponent >= -14)
+        return (uint16_t)(sign | (uint32_t)(exponent + 15) << 10 | mantissa >> 13);
+    return (uint16_t)(sign | (mantissa | 0x800000) >> (13 - 14 - exponent));
+}
+
+static inline void fixture_features(struct fixture *f)
+{
+    const struct og_tensor *x = fixture_tensor(f, "features");
+    const char *dtype = fixture_text(f, "dtype");
+    const float *value = x->data;
+    size_t n = (size_t)(x->shape[0] * x->shape[1]);
+    f->dtype = strcmp(dtype, "u8") == 0 ? OG_U8 : strcmp(dtype, "f16") == 0 ? OG_F16 : OG_F32;
+    f->features = malloc(n * sizeof(float));
+    for (size_t i = 0; i < n; i++) {
+        if (f->dtype == OG_F32)
+            ((float *)f->features)[i] = value[i];
+        else if (f->dtype == OG_F16)
+            ((uint16_t *)f->features)[i] = half_of_float(value[i]);
+        else
+            ((uint8_t *)f->features)[i] = (uint8_t)value[i];
+    }
+}
+
+static inline struct og_rows fixture_rows(const struct fixture *f, const struct og_batch *b)
+{
+    const size_t bytes[] = {4, 2, 2, 1};
+    return (struct og_rows){.base = f->features,
+                            .index = b->ids,
+                            .stride = (size_t)f->config.in_dim * bytes[f->dtype],
+                            .n = b->n_ids,
+                            .dim = f->config.in_dim,
+                            .dtype = f->dtype};
+}
+
+static inline void fixture_open(struct fixture *f, const char *name)
+{
+    char path[512];
+    struct og_err err = {0};
+    memset(f, 0, sizeof(*f));
+    snprintf(path, sizeof(path), "%s/nn_%s.safetensors", TEST_GOLDEN, name);
+    if (og__tensors_read(path, &f->t, &err) < 0)
+        fail_msg("%s", err.message);
+    f->config = (struct og_model_config){
+        .kind = strcmp(fixture_text(f, "kind"), "gcn") == 0 ? OG_MODEL_GCN : OG_MODEL_SAGE,
+        .layers = (int)strtol(fixture_text(f, "layers"), NULL, 10),
+        .in_dim = (int)strtol(fixture_text(f, "dim"), NULL, 10),
+        .hidden = (int)strtol(fixture_text(f, "hidden"), NULL, 10),
+        .n_classes = (int)strtol(fixture_text(f, "classes"), NULL, 10),
+        .multi_label = (int)strtol(fixture_text(f, "multi_label"), NULL, 10) != 0};
+    f->lr = strtod(fixture_text(f, "lr"), NULL);
+    f->weight_decay = strtod(fixture_text(f, "weight_decay"), NULL);
+    f->n_batches = (uint32_t)(int)strtol(fixture_text(f, "batches"), NULL, 10);
+    fixture_features(f);
+    for (uint32_t i = 0; i < f->n_batches; i++) {
+        fixture_batch(f, i, &f->batch[i]);
+        f->labels[i] = fixture_labels(f, &f->batch[i]);
+    }
+}
+
+static inline void fixture_close(struct fixture *f)
+{
+    for (uint32_t i = 0; i < f->n_batches; i++) {
+        for (uint32_t h = 0; h < f->batch[i].n_hops; h++) {
+            free(f->batch[i].hop[h].indptr);
+            free(f->batch[i].hop[h].src);
+        }
+        free(f->batch[i].ids);
+        free(f->labels[i]);
+    }
+    free(f->features);
+    og__tensors_release(&f->t);
+}
+
+/* Copy the tensors "<prefix><parameter name>" into a model. */
+static inline void fixture_load(const struct fixture *f, struct og_model *m, const char *prefix)
+{
+    size_t n;
+    struct og_param *p = og__model_params(m, &n);
+    for (size_t i = 0; i < n; i++) {
+        char name[96];
+        snprintf(name, sizeof(name), "%s%s", prefix, p[i].name);
+        const struct og_tensor *t = fixture_tensor(f, name);
+        assert_int_equal(t->ndim, p[i].ndim);
+        assert_int_equal(t->bytes, og__param_count(&p[i]) * sizeof(float));
+        memcpy(p[i].value, t->data, t->bytes);
+    }
+}
+
+#endif
