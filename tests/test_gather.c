@@ -5,6 +5,7 @@
 #include "gather/gather.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ struct fixture {
 static int make_features(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    strcpy(f->path, "/tmp/og-gather-XXXXXX");
+    snprintf(f->path, sizeof(f->path), "/tmp/og-gather-XXXXXX");
     int fd = mkstemp(f->path);
     assert_true(fd >= 0);
     f->features = calloc((size_t)N * DIM, sizeof(float));
