@@ -162,7 +162,7 @@ static const char *nearest_name(const char *name)
     size_t least = 3; /* further off, it is another word */
     for (size_t i = 0; i < OG_COUNT(table); i++) {
         size_t distance = edit_distance(name, table[i].name);
-        if (distance < least) {
+        if (distance < least && distance < strlen(name)) {
             least = distance;
             nearest = table[i].name;
         }

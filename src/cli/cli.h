@@ -1,0 +1,125 @@
+/* The command. It stands on the public API alone: whatever it can do, a program can.
+ *
+ *   main.c      finds the command, runs it, says what went wrong
+ *   parse.c     command line -> struct invocation, by glibc's argp and the table of options
+ *   screen.c    progress, messages, signals
+ *   show.c      results: JSON as it came, or as aligned text
+ *   manual.c    man page and shell completion, from the same tables as --help
+ *   cmd_*.c     one subcommand each */
+#ifndef OG_CLI_H
+#define OG_CLI_H
+
+#include <outgrow/outgrow.h>
+
+#include <jansson.h>
+
+enum { MAX_OWN = 16, MAX_ARGS = 3 };
+
+/* What a command returns beside 0 and the library's negative codes. */
+enum {
+    CLI_FOUND = 1,     /* it ran, and what it found means exit status 1 */
+    CLI_USAGE = -5000, /* wrong usage; err says which */
+};
+
+/* ---- commands ---- */
+
+/* An option that only this command has. A flag has no argument. */
+struct own_option {
+    const char *name, *arg, *help;
+};
+
+struct invocation;
+
+struct command {
+    const char *name;
+    const char *args; /* "FORMAT SRC OUT" */
+    int min_args, max_args;
+    const char *summary;          /* one line */
+    const char *text;             /* what more there is to say, in help and manual */
+    const struct own_option *own; /* ends with a NULL name; may be NULL */
+    bool training;                /* takes the training options */
+    int (*run)(struct invocation *in, struct og_err *err);
+};
+
+extern const struct command cmd_generate, cmd_import, cmd_info, cmd_verify, cmd_sample, cmd_plan,
+    cmd_train, cmd_eval, cmd_bench;
+extern const struct command *const commands[]; /* ends with NULL; main.c */
+
+/* ---- one command line (parse.c) ---- */
+
+struct screen;
+
+struct invocation {
+    const struct command *command;
+    struct og_options options;  /* released by main */
+    const char *value[MAX_OWN]; /* of command->own, "" for a flag; NULL = not given */
+    const char *arg[MAX_ARGS];
+    int n_args;
+    bool json, quiet, help;
+    struct screen *screen;
+};
+
+/* argv[0] is the command's name. CLI_USAGE when it makes no sense. */
+int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err);
+void print_help(const struct command *command);
+
+/* Own options by name: text or NULL; given or not; numbers within [min, max], left alone when not
+ * given; the place in `names` (ends with NULL). */
+const char *own_text(const struct invocation *in, const char *name);
+bool own_flag(const struct invocation *in, const char *name);
+int own_integer(const struct invocation *in, const char *name, int64_t min, int64_t max,
+                int64_t *out, struct og_err *err);
+int own_int(const struct invocation *in, const char *name, int min, int max, int *out,
+            struct og_err *err);
+int own_real(const struct invocation *in, const char *name, double min, double max, double *out,
+             struct og_err *err);
+int own_choice(const struct invocation *in, const char *name, const char *const *names, int *out,
+               struct og_err *err);
+/* As the training option `name` would take it, for commands that do not take those. */
+int own_amount(const struct invocation *in, const char *name, struct og_amount *out,
+               struct og_err *err);
+
+int usage_error(struct og_err *err, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Every option of a command, in the order of help and manual. Free() the list. `help` ends with
+ * the choices and, in square brackets, the default. */
+struct shown_option {
+    const char *name, *arg, *group;
+    char help[320];
+};
+struct shown_option *list_options(const struct command *command, size_t *count);
+
+extern const char *const dtype_names[]; /* in the order of enum og_dtype */
+
+/* ---- talking (screen.c) ---- */
+
+struct screen *screen_open(bool quiet, bool is_train);
+void screen_close(struct screen *s);
+/* What to hand to the library. From here on SIGINT and SIGTERM ask it to stop; the second kills. */
+const struct og_observer *screen_observer(struct screen *s, int epochs);
+void say_error(const struct og_err *err);
+
+/* ---- results (show.c) ---- */
+
+/* Text of a result, freed here: printed as it is with --json, else handed to `human`. */
+int deliver(const struct invocation *in, char *text, void (*human)(const json_t *root),
+            struct og_err *err);
+
+void show_any(const json_t *root); /* whatever keys there are */
+void show_dataset(const json_t *root);
+void show_training(const json_t *root);
+
+/* "12.3 MiB", "81.23 %", "1,234,567", by what the key is called. Returns buf. */
+enum { SHOWN_MAX = 128 };
+const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value);
+/* The line of an epoch's JSON object. */
+void epoch_line(char *out, size_t size, const json_t *epoch, int epochs);
+
+/* ---- manual.c ---- */
+
+void print_manual(void);
+void print_completion_bash(void);
+void print_completion_zsh(void);
+
+#endif

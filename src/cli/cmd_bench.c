@@ -1,0 +1,93 @@
+#include "cli.h"
+
+#include <string.h>
+
+static const struct own_option own[] = {
+    {"path", "DIR", "io: folder on the disk to measure [.]"},
+    {"dim", "F", "gemm: features of a node [128]"},
+    {"classes", "C", "gemm: classes of nodes [16]"},
+    {0},
+};
+
+/* One benchmark. */
+typedef int measure(struct invocation *in, char **out, struct og_err *err);
+
+static int bench_io(struct invocation *in, char **out, struct og_err *err)
+{
+    const char *path = own_text(in, "path");
+    return og_bench_io(path ? path : ".", screen_observer(in->screen, 0), out, err);
+}
+
+static int bench_gemm(struct invocation *in, char **out, struct og_err *err)
+{
+    int dim = 128;
+    int classes = 16;
+    int rc = own_int(in, "dim", 1, 1 << 20, &dim, err);
+    if (rc == 0)
+        rc = own_int(in, "classes", 1, 1 << 20, &classes, err);
+    return rc == 0 ? og_bench_gemm(dim, classes, &in->options, out, err) : rc;
+}
+
+static int bench_sample(struct invocation *in, char **out, struct og_err *err)
+{
+    return og_bench_sample(in->arg[1], &in->options, out, err);
+}
+
+static int bench_train(struct invocation *in, char **out, struct og_err *err)
+{
+    return og_bench_train(in->arg[1], &in->options, screen_observer(in->screen, 1), out, err);
+}
+
+static int bench_epoch(struct invocation *in, char **out, struct og_err *err)
+{
+    return og_bench_epoch(in->arg[1], &in->options, screen_observer(in->screen, in->options.epochs),
+                          out, err);
+}
+
+static const struct bench {
+    const char *name;
+    bool dataset;
+    measure *measure;
+} benches[] = {
+    {"io", false, bench_io},      {"gemm", false, bench_gemm},  {"sample", true, bench_sample},
+    {"train", true, bench_train}, {"epoch", true, bench_epoch},
+};
+
+static const struct bench *find_bench(const char *name)
+{
+    for (size_t i = 0; i < sizeof(benches) / sizeof(*benches); i++)
+        if (strcmp(benches[i].name, name) == 0)
+            return &benches[i];
+    return NULL;
+}
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    char *text = NULL;
+    const struct bench *b = find_bench(in->arg[0]);
+    if (!b)
+        return usage_error(err, NULL, "bench %s: io, gemm, sample, train or epoch expected",
+                           in->arg[0]);
+    if (b->dataset != (in->n_args == 2))
+        return usage_error(err, NULL, "bench %s: %s", b->name,
+                           b->dataset ? "DATASET expected" : "takes no dataset");
+    int rc = b->measure(in, &text, err);
+    return rc == 0 ? deliver(in, text, show_any, err) : rc;
+}
+
+const struct command cmd_bench = {
+    .name = "bench",
+    .args = "io|gemm|sample|train|epoch [DATASET]",
+    .min_args = 1,
+    .max_args = 2,
+    .summary = "measure the disk, the sampler, the products, the data path",
+    .text =
+        "io measures the disk under --path and stores its profile, which plans are made with. "
+        "gemm holds the model's matrix products against the fastest the library has for their "
+        "shapes. sample counts sampled edges a second. train holds the operators' floors against "
+        "the time that training takes with everything in memory. epoch runs the data path alone: "
+        "sample, plan, gather and hand over, without a model.",
+    .own = own,
+    .training = true,
+    .run = run,
+};

@@ -1,0 +1,36 @@
+#include "cli.h"
+
+static const struct own_option own[] = {
+    {"checkpoint", "FILE", "safetensors file to evaluate"},
+    {"split", "NAME", "valid or test [test]"},
+    {0},
+};
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    static const char *const splits[] = {"valid", "test", NULL};
+    const char *checkpoint = own_text(in, "checkpoint");
+    char *text = NULL;
+    int split = 1;
+    int rc = own_choice(in, "split", splits, &split, err);
+    if (rc == 0 && !checkpoint)
+        rc = usage_error(err, NULL, "eval: --checkpoint FILE expected");
+    if (rc == 0)
+        rc = og_eval(in->arg[0], checkpoint, splits[split], &in->options,
+                     screen_observer(in->screen, 0), &text, err);
+    return rc == 0 ? deliver(in, text, show_any, err) : rc;
+}
+
+const struct command cmd_eval = {
+    .name = "eval",
+    .args = "DATASET",
+    .min_args = 1,
+    .max_args = 1,
+    .summary = "measure a trained model",
+    .text =
+        "Loss and accuracy of a checkpoint, with neighbours sampled as in training. The model's "
+        "shape comes from the checkpoint; --batch, --fanout and the resources are yours.",
+    .own = own,
+    .training = true,
+    .run = run,
+};

@@ -1,0 +1,53 @@
+#include "cli.h"
+
+#include <stdlib.h>
+
+static const struct own_option own[] = {
+    {"symmetrize", NULL, "add the reverse of every edge; duplicates are dropped"},
+    {"drop-self-loops", NULL, "leave out edges from a node to itself"},
+    {"row-normalize", NULL, "scale the features of each node to sum 1"},
+    {"reverse", NULL, "the source lists edges as dst,src"},
+    {"feature-dtype", "TYPE",
+     "how to store features: f32, f16, bf16, u8; unless given, floats as they are, integers as u8 "
+     "where that is exact, else f32"},
+    {"memory", "SIZE", "bound on what the import holds; unless given, 90% of what is free"},
+    {"threads", "N", "processor threads; 0 = all [0]"},
+    {0},
+};
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    struct og_import opt;
+    char *text = NULL;
+    og_import_init(&opt);
+    opt.symmetrize = own_flag(in, "symmetrize");
+    opt.drop_self_loops = own_flag(in, "drop-self-loops");
+    opt.row_normalize = own_flag(in, "row-normalize");
+    opt.reverse = own_flag(in, "reverse");
+    int rc = own_choice(in, "feature-dtype", dtype_names, &opt.feature_dtype, err);
+    if (rc == 0)
+        rc = own_amount(in, "memory", &opt.memory, err);
+    if (rc == 0)
+        rc = own_int(in, "threads", 0, 1024, &opt.threads, err);
+    if (rc == 0)
+        rc = og_import(in->arg[0], in->arg[1], in->arg[2], &opt, screen_observer(in->screen, 0),
+                       err);
+    if (rc == 0)
+        rc = og_info(in->arg[2], &text, err);
+    return rc == 0 ? deliver(in, text, show_dataset, err) : rc;
+}
+
+const struct command cmd_import = {
+    .name = "import",
+    .args = "FORMAT SRC OUT",
+    .min_args = 3,
+    .max_args = 3,
+    .summary = "make a dataset from files in another format",
+    .text =
+        "FORMAT is npy: SRC holds edges.npy (integers [E,2], src,dst), feat.npy ([N,F]) or "
+        "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), label.npy, train.npy, "
+        "valid.npy and test.npy, and optionally edge_weight.npy and meta.json. Edges are sorted "
+        "on disk, so the graph may be larger than memory. OUT appears when it is complete.",
+    .own = own,
+    .run = run,
+};

@@ -1,0 +1,18 @@
+#include "cli.h"
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_info(in->arg[0], &text, err);
+    return rc == 0 ? deliver(in, text, show_any, err) : rc;
+}
+
+const struct command cmd_info = {
+    .name = "info",
+    .args = "DATASET",
+    .min_args = 1,
+    .max_args = 1,
+    .summary = "show what a dataset holds",
+    .text = "Counts, dtypes, sizes, the degree distribution, and what fits in which memory.",
+    .run = run,
+};

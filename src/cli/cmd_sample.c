@@ -1,0 +1,41 @@
+#include "cli.h"
+
+#include <stdio.h>
+
+static const struct own_option own[] = {
+    {"out", "DIR", "new folder for the trace"},
+    {"with-features", NULL, "write the feature rows of the input nodes too"},
+    {0},
+};
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    const char *out = own_text(in, "out");
+    if (!out)
+        return usage_error(err, NULL, "sample: --out DIR expected");
+    int rc = og_sample(in->arg[0], out, own_flag(in, "with-features"), &in->options,
+                       screen_observer(in->screen, in->options.epochs), err);
+    if (rc < 0)
+        return rc;
+    json_t *root = json_pack("{s:s}", "trace", out);
+    if (in->json)
+        json_dumpf(root, stdout, JSON_INDENT(2));
+    else
+        printf("%s", out);
+    putchar('\n');
+    json_decref(root);
+    return 0;
+}
+
+const struct command cmd_sample = {
+    .name = "sample",
+    .args = "DATASET",
+    .min_args = 1,
+    .max_args = 1,
+    .summary = "write the mini-batches of training as a trace",
+    .text = "Samples the batches that training with the same options would see and writes them as "
+            ".npy files, all batches one after another.",
+    .own = own,
+    .training = true,
+    .run = run,
+};

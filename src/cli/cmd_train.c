@@ -1,0 +1,23 @@
+#include "cli.h"
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_train(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs),
+                      &text, err);
+    return rc == 0 ? deliver(in, text, show_training, err) : rc;
+}
+
+const struct command cmd_train = {
+    .name = "train",
+    .args = "DATASET",
+    .min_args = 1,
+    .max_args = 1,
+    .summary = "train a model",
+    .text =
+        "Reads features from disk as --memory demands and writes summary.json, checkpoints and, "
+        "with --log-every, metrics.jsonl into the folder of the run. Ctrl-C ends it after the "
+        "batch under way; --resume goes on from there to the same numbers.",
+    .training = true,
+    .run = run,
+};

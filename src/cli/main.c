@@ -1,0 +1,119 @@
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct command *const commands[] = {
+    &cmd_generate, &cmd_import, &cmd_info, &cmd_verify, &cmd_sample,
+    &cmd_plan,     &cmd_train,  &cmd_eval, &cmd_bench,  NULL,
+};
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static void print_commands(FILE *out)
+{
+    fprintf(out, "usage: outgrow <command> [options]\n\n"
+                 "Trains graph neural networks on graphs that outgrow memory.\n\n");
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(out, "\n`outgrow help COMMAND` or `man outgrow` has the options.\n");
+}
+
+static int unknown_command(const char *name)
+{
+    fprintf(stderr, "outgrow: %s: no such command\n", name);
+    print_commands(stderr);
+    return 2;
+}
+
+/* help [COMMAND], and what the build makes of the tables. */
+static int run_help(int argc, char **argv)
+{
+    const char *topic = argc > 1 ? argv[1] : "";
+    if (strcmp(topic, "--man") == 0) {
+        print_manual();
+    } else if (strcmp(topic, "--completion=bash") == 0) {
+        print_completion_bash();
+    } else if (strcmp(topic, "--completion=zsh") == 0) {
+        print_completion_zsh();
+    } else if (!*topic) {
+        print_commands(stdout);
+    } else {
+        const struct command *command = find_command(topic);
+        if (!command)
+            return unknown_command(topic);
+        print_help(command);
+    }
+    return 0;
+}
+
+static int exit_status(int rc)
+{
+    switch (rc) {
+    case 0:
+        return 0;
+    case CLI_USAGE:
+        return 2;
+    case OG_INTERRUPTED:
+        return 130;
+    default:
+        return 1;
+    }
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    struct invocation in = {.command = command};
+    struct og_err err = {0};
+    og_options_init(&in.options);
+    int rc = parse_command_line(&in, argc, argv, &err);
+    if (rc == 0 && in.help) {
+        print_help(command);
+    } else if (rc == 0) {
+        in.screen = screen_open(in.quiet, command == &cmd_train);
+        rc = command->run(&in, &err);
+        screen_close(in.screen);
+    }
+    og_options_release(&in.options);
+    if (rc < 0)
+        say_error(&err);
+    if (rc == CLI_USAGE)
+        fprintf(stderr, "usage: outgrow %s %s [options]; `outgrow help %s` has them\n",
+                command->name, command->args, command->name);
+    return exit_status(rc);
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_commands(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("outgrow %s\n", og_version());
+        return 0;
+    }
+    if (strcmp(argv[1], "help") == 0)
+        return run_help(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return run_help(1, argv);
+    const struct command *command = find_command(argv[1]);
+    return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    if (fflush(stdout) != 0 && status == 0) {
+        perror("outgrow: standard output");
+        return 1;
+    }
+    return status;
+}

@@ -1,0 +1,222 @@
+/* Man page and shell completion, from the tables that --help shows: they cannot disagree with it.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- man page ---- */
+
+/* roff reads lines that begin with a dot or quote, backslashes and minus signs its own way. */
+static void roff(const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", stdout);
+    for (; *text; text++) {
+        if (*text == '-')
+            fputs("\\-", stdout);
+        else if (*text == '\\')
+            fputs("\\e", stdout);
+        else
+            putchar(*text);
+    }
+}
+
+static void roff_line(const char *macro, const char *text)
+{
+    printf("%s", macro);
+    roff(text);
+    putchar('\n');
+}
+
+static void roff_option(const struct shown_option *o)
+{
+    fputs(".TP\n.B \\-\\-", stdout);
+    roff(o->name);
+    if (o->arg) {
+        fputs("\\fR=\\fI", stdout);
+        roff(o->arg);
+        fputs("\\fR", stdout);
+    }
+    putchar('\n');
+    roff_line("", o->help);
+}
+
+/* Training options are told once, under train. */
+static void roff_command(const struct command *c)
+{
+    size_t n;
+    struct shown_option *list = list_options(c, &n);
+    size_t n_rows;
+    const struct og_option *rows = og_option_table(&n_rows);
+    bool tells = strcmp(c->name, "train") == 0;
+    printf(".SS outgrow %s ", c->name);
+    roff(c->args);
+    printf("\n");
+    roff_line("", c->summary);
+    fputs(".PP\n", stdout);
+    roff_line("", c->text);
+    const char *group = NULL;
+    for (size_t i = 0; i < n; i++) {
+        bool shared = list[i].group != list[0].group || !c->own;
+        bool training = false;
+        for (size_t r = 0; r < n_rows; r++)
+            training |= list[i].group == rows[r].group;
+        if (shared && !(training && tells))
+            continue;
+        if (tells && list[i].group != group) {
+            group = list[i].group;
+            printf(".PP\n.I %s\n", group);
+        }
+        roff_option(&list[i]);
+    }
+    if (c->training && !tells)
+        fputs(".PP\nTakes the options of train too; those without bearing on it are ignored.\n",
+              stdout);
+    free(list);
+}
+
+static const char manual_head[] =
+    ".SH NAME\noutgrow \\- train graph neural networks on graphs that outgrow memory\n"
+    ".SH SYNOPSIS\n.B outgrow\n.I command\n[\\fIoptions\\fR]\n"
+    ".SH DESCRIPTION\n"
+    "A dataset is a folder of plain .npy files. Training samples mini\\-batches of neighbourhoods, "
+    "plans which feature rows stay in memory and which are read from disk for which batch, and "
+    "reads them while the model computes. One bound,\n.BR \\-\\-memory ,\n"
+    "covers all of it. With the same seed the losses and the model are the same, bit for bit, "
+    "whatever the memory, cache, engine or number of threads.\n"
+    ".PP\nEvery command takes\n.B \\-\\-json\n(print the result as JSON and nothing else),\n"
+    ".B \\-\\-quiet\n(no progress) and\n.BR \\-\\-help .\n"
+    "Sizes are written 512M (512 * 2^20), 4G or 25%.\n"
+    ".SH COMMANDS\n";
+
+static const char manual_tail[] =
+    ".SH EXIT STATUS\n.TP\n.B 0\ndone\n.TP\n.B 1\nit failed; the message says what, why and what "
+    "to "
+    "do, and nothing half\\-written is left\n.TP\n.B 2\nwrong usage\n.TP\n.B 130\ninterrupted; "
+    "train goes on with\n.B \\-\\-resume\n"
+    ".SH FILES\nof a run, in the folder\n.BR \\-\\-run :\n"
+    ".TP\n.I summary.json\nwhat was run and measured, epoch by epoch\n"
+    ".TP\n.I metrics.jsonl\na line a logged batch\n"
+    ".TP\n.I plan.json\nwhat was decided before the first batch\n"
+    ".TP\n.I config.yaml\nevery option as resolved; goes back in with\n.B \\-\\-config\n"
+    ".TP\n.I checkpoint.safetensors\nthe latest parameters, named as PyTorch Geometric names them\n"
+    ".TP\n.I best.safetensors\nthose of the best epoch\n"
+    ".TP\n.I resume.safetensors\nwhat\n.B \\-\\-resume\nneeds\n"
+    ".PP\n.I $XDG_CACHE_HOME/outgrow\nholds the profiles of disks that\n.B bench io\nmeasured.\n"
+    ".SH EXAMPLES\n.nf\n"
+    "outgrow generate graph \\-\\-nodes=1000000 \\-\\-dim=256\n"
+    "outgrow plan graph \\-\\-memory=512M\n"
+    "outgrow train graph \\-\\-memory=512M \\-\\-run=first\n"
+    "outgrow eval graph \\-\\-checkpoint=first/best.safetensors\n"
+    ".fi\n";
+
+void print_manual(void)
+{
+    printf(".TH OUTGROW 1 \"\" \"outgrow %s\" \"User Commands\"\n", og_version());
+    fputs(manual_head, stdout);
+    for (size_t i = 0; commands[i]; i++)
+        roff_command(commands[i]);
+    fputs(manual_tail, stdout);
+}
+
+/* ---- completion ---- */
+
+/* "--layers= --resume ...", as the shells want words. */
+static void print_words(const struct command *c)
+{
+    size_t n;
+    struct shown_option *list = list_options(c, &n);
+    for (size_t i = 0; i < n; i++)
+        printf("%s--%s%s", i ? " " : "", list[i].name, list[i].arg ? "=" : "");
+    free(list);
+}
+
+static void print_command_names(void)
+{
+    for (size_t i = 0; commands[i]; i++)
+        printf("%s ", commands[i]->name);
+    fputs("help", stdout);
+}
+
+/* "--policy) words='none random';;" for every training option with choices. */
+static void print_choices(void)
+{
+    size_t n;
+    const struct og_option *rows = og_option_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].type != OG_OPTION_CHOICE)
+            continue;
+        printf("        --%s) words='", rows[i].name);
+        for (size_t k = 0; rows[i].choices[k]; k++)
+            printf("%s%s", k ? " " : "", rows[i].choices[k]);
+        fputs("' ;;\n", stdout);
+    }
+}
+
+void print_completion_bash(void)
+{
+    fputs("# bash completion of outgrow, generated from its option table\n"
+          "_outgrow() {\n"
+          "    local words='' current=${COMP_WORDS[COMP_CWORD]}\n"
+          "    local before=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    [[ $current == = ]] && current=\n"
+          "    [[ $before == = ]] && before=${COMP_WORDS[COMP_CWORD-2]}\n"
+          "    if ((COMP_CWORD == 1)); then\n"
+          "        words='",
+          stdout);
+    print_command_names();
+    fputs("'\n    elif [[ $before == --* ]]; then\n        case $before in\n", stdout);
+    print_choices();
+    fputs("        esac\n    fi\n"
+          "    if [[ -z $words && $current == -* ]]; then\n        case ${COMP_WORDS[1]} in\n",
+          stdout);
+    for (size_t i = 0; commands[i]; i++) {
+        printf("        %s) words='", commands[i]->name);
+        print_words(commands[i]);
+        fputs("' ;;\n", stdout);
+    }
+    fputs("        esac\n    fi\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+          "    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace\n"
+          "    [[ -z $words ]] && compopt -o default\n"
+          "    return 0\n}\n"
+          "complete -F _outgrow outgrow\n",
+          stdout);
+}
+
+/* zsh's _arguments wants '--name=[help]:arg:', with brackets and colons of the help escaped. */
+static void print_zsh_option(const struct shown_option *o)
+{
+    printf(" \\\n            '--%s%s[", o->name, o->arg ? "=" : "");
+    for (const char *p = o->help; *p; p++) {
+        if (strchr("[]:\\", *p))
+            putchar('\\');
+        if (*p == '\'')
+            fputs("'\\'", stdout);
+        putchar(*p);
+    }
+    printf("]%s%s%s'", o->arg ? ":" : "", o->arg ? o->arg : "", o->arg ? ":_files" : "");
+}
+
+void print_completion_zsh(void)
+{
+    fputs("#compdef outgrow\n# generated from the option table of outgrow\n_outgrow() {\n"
+          "    if ((CURRENT == 2)); then\n        compadd ",
+          stdout);
+    print_command_names();
+    fputs("\n        return\n    fi\n    local command=${words[2]}\n    shift words\n"
+          "    ((CURRENT--))\n    case $command in\n",
+          stdout);
+    for (size_t i = 0; commands[i]; i++) {
+        size_t n;
+        struct shown_option *list = list_options(commands[i], &n);
+        printf("    %s)\n        _arguments", commands[i]->name);
+        for (size_t o = 0; o < n; o++)
+            print_zsh_option(&list[o]);
+        fputs(" \\\n            '*:file:_files'\n        ;;\n", stdout);
+        free(list);
+    }
+    fputs("    esac\n}\n_outgrow \"$@\"\n", stdout);
+}

@@ -1,0 +1,337 @@
+/* The command line. argp does the walking; every option it knows comes from the command's own list
+ * or from og_option_table(). Training options are collected first and set last, so that they win
+ * over --config wherever it stands. */
+#include "cli.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const dtype_names[] = {"f32", "f16", "bf16", "u8", NULL};
+
+int usage_error(struct og_err *err, const char *hint, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    *err = (struct og_err){.code = CLI_USAGE};
+    vsnprintf(err->message, sizeof(err->message), fmt, ap);
+    va_end(ap);
+    snprintf(err->hint, sizeof(err->hint), "%s", hint ? hint : "");
+    return CLI_USAGE;
+}
+
+/* ---- the list of a command's options ---- */
+
+static const char output_group[] = "Output";
+
+static const struct own_option config_option = {
+    "config", "FILE", "YAML file of options, such as config.yaml of an earlier run; flags win"};
+static const struct own_option json_option = {"json", NULL,
+                                              "print the result as JSON, and nothing else"};
+static const struct own_option quiet_option = {"quiet", NULL, "no progress"};
+static const struct own_option help_option = {"help", NULL, "show this and exit"};
+
+static void add_own(struct shown_option *o, const struct own_option *own, const char *group)
+{
+    *o = (struct shown_option){own->name, own->arg, group, ""};
+    snprintf(o->help, sizeof(o->help), "%s", own->help);
+}
+
+static void add_row(struct shown_option *o, const struct og_option *row)
+{
+    *o = (struct shown_option){row->name, row->arg, row->group, ""};
+    int used = snprintf(o->help, sizeof(o->help), "%s", row->help);
+    bool choice = row->type == OG_OPTION_CHOICE;
+    for (int i = 0; choice && row->choices[i] && used < (int)sizeof(o->help); i++)
+        used += snprintf(o->help + used, sizeof(o->help) - (size_t)used, "%s %s", i ? "," : ":",
+                         row->choices[i]);
+    if (*row->standard && row->arg && used < (int)sizeof(o->help))
+        snprintf(o->help + used, sizeof(o->help) - (size_t)used, " [%s]", row->standard);
+}
+
+/* The keys that argp hands back: the place in this list. */
+struct shown_option *list_options(const struct command *command, size_t *count)
+{
+    size_t n_rows;
+    const struct og_option *rows = og_option_table(&n_rows);
+    struct shown_option *list = calloc(n_rows + MAX_OWN + 4, sizeof(*list));
+    size_t n = 0;
+    if (!list)
+        abort();
+    for (size_t i = 0; command->own && command->own[i].name; i++)
+        add_own(&list[n++], &command->own[i], "Options");
+    for (size_t i = 0; command->training && i < n_rows; i++)
+        add_row(&list[n++], &rows[i]);
+    if (command->training)
+        add_own(&list[n++], &config_option, output_group);
+    add_own(&list[n++], &json_option, output_group);
+    add_own(&list[n++], &quiet_option, output_group);
+    add_own(&list[n++], &help_option, output_group);
+    if (command->training)
+        for (size_t i = 0; i < n; i++) /* config is read, not written: stand with the run */
+            if (strcmp(list[i].name, "config") == 0)
+                list[i].group = rows[n_rows - 1].group;
+    *count = n;
+    return list;
+}
+
+/* ---- argp ---- */
+
+enum { KEY_FIRST = 0x1000, MAX_GIVEN = 256 };
+
+struct parsing {
+    struct invocation *in;
+    struct og_err *err;
+    const struct shown_option *list;
+    size_t n;
+    const char *config;
+    struct {
+        const char *name, *value;
+    } given[MAX_GIVEN]; /* training options in the order given */
+    int n_given;
+    int rc;
+};
+
+/* argp's table, with a heading before each group. Free it. */
+static struct argp_option *argp_table(const struct shown_option *list, size_t n)
+{
+    struct argp_option *table = calloc(2 * n + 1, sizeof(*table));
+    const char *group = NULL;
+    int number = 0;
+    size_t t = 0;
+    if (!table)
+        abort();
+    for (size_t i = 0; i < n; i++) {
+        if (!group || strcmp(group, list[i].group) != 0) {
+            group = list[i].group;
+            table[t++] = (struct argp_option){.doc = group, .group = ++number};
+        }
+        table[t++] = (struct argp_option){
+            .name = list[i].name,
+            .key = strcmp(list[i].name, "help") == 0 ? 'h' : KEY_FIRST + (int)i,
+            .arg = list[i].arg,
+            .doc = list[i].help,
+            .group = number};
+    }
+    return table;
+}
+
+/* Why getopt would not have `word`, which it does not say itself. */
+static int refuse_word(struct parsing *p, const char *word)
+{
+    const struct shown_option *exact = NULL;
+    char name[64];
+    size_t similar = 0;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+    const char *bare = name + strspn(name, "-");
+    for (size_t i = 0; i < p->n; i++) {
+        if (strcmp(p->list[i].name, bare) == 0)
+            exact = &p->list[i];
+        similar += strncmp(p->list[i].name, bare, strlen(bare)) == 0;
+    }
+    if (exact && exact->arg)
+        return usage_error(p->err, NULL, "%s: needs a value, %s", name, exact->arg);
+    if (exact)
+        return usage_error(p->err, NULL, "%s: takes no value", name);
+    if (similar > 1)
+        return usage_error(p->err, "give its whole name", "%s: several options begin so", name);
+    struct og_err why = {0};
+    struct og_options scratch;
+    og_options_init(&scratch);
+    int rc = og_options_set(&scratch, bare, "", &why); /* for its "did you mean" */
+    og_options_release(&scratch);
+    bool helps = rc < 0 && p->in->command->training && strncmp(why.hint, "did", 3) == 0;
+    return usage_error(p->err, helps ? why.hint : NULL, "%s: no such option", name);
+}
+
+static int take_option(struct parsing *p, const struct shown_option *o, const char *value)
+{
+    struct invocation *in = p->in;
+    const struct own_option *own = in->command->own;
+    for (size_t i = 0; own && own[i].name; i++) {
+        if (own[i].name == o->name) {
+            in->value[i] = value ? value : "";
+            return 0;
+        }
+    }
+    if (o->name == json_option.name) {
+        in->json = true;
+    } else if (o->name == quiet_option.name) {
+        in->quiet = true;
+    } else if (o->name == config_option.name) {
+        p->config = value;
+    } else if (p->n_given < MAX_GIVEN) {
+        p->given[p->n_given].name = o->name;
+        p->given[p->n_given++].value = value ? value : "true";
+    } else {
+        return usage_error(p->err, NULL, "more than %d options", MAX_GIVEN);
+    }
+    return 0;
+}
+
+static int take_argument(struct parsing *p, const char *word)
+{
+    struct invocation *in = p->in;
+    if (in->n_args >= in->command->max_args)
+        return usage_error(p->err, NULL, "%s: one argument too many", word);
+    in->arg[in->n_args++] = word;
+    return 0;
+}
+
+static error_t on_key(int key, char *value, struct argp_state *state)
+{
+    struct parsing *p = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        p->rc = take_argument(p, value);
+        return p->rc ? EINVAL : 0;
+    case ARGP_KEY_ERROR: /* either of ours, or getopt's: then the word is the one before next */
+        if (p->rc == 0)
+            p->rc = refuse_word(p, state->argv[state->next - 1]);
+        return 0;
+    case 'h':
+        p->in->help = true;
+        return 0;
+    default:
+        if (key < KEY_FIRST || key >= KEY_FIRST + (int)p->n)
+            return ARGP_ERR_UNKNOWN;
+        p->rc = take_option(p, &p->list[key - KEY_FIRST], value);
+        return p->rc ? EINVAL : 0;
+    }
+}
+
+/* Config file first, flags over it. A wrong flag is wrong usage, a wrong file is not. */
+static int set_training_options(struct parsing *p)
+{
+    struct og_options *opt = &p->in->options;
+    int rc = p->config ? og_options_load(opt, p->config, p->err) : 0;
+    for (int i = 0; rc == 0 && i < p->n_given; i++) {
+        struct og_err why = {0};
+        if (og_options_set(opt, p->given[i].name, p->given[i].value, &why) < 0)
+            rc = usage_error(p->err, why.hint, "--%s", why.message);
+    }
+    return rc;
+}
+
+int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err)
+{
+    struct parsing p = {.in = in, .err = err};
+    struct shown_option *list = list_options(in->command, &p.n);
+    struct argp_option *table = argp_table(list, p.n);
+    struct argp argp = {.options = table, .parser = on_key};
+    p.list = list;
+    argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &p);
+    if (p.rc == 0 && !in->help && in->n_args < in->command->min_args)
+        p.rc = usage_error(err, NULL, "%s: %s expected", in->command->name, in->command->args);
+    if (p.rc == 0 && !in->help)
+        p.rc = set_training_options(&p);
+    free(table);
+    free(list);
+    return p.rc;
+}
+
+void print_help(const struct command *command)
+{
+    size_t n;
+    char doc[2048];
+    char name[64];
+    struct shown_option *list = list_options(command, &n);
+    struct argp_option *table = argp_table(list, n);
+    snprintf(doc, sizeof(doc), "%s\n\n%s", command->summary, command->text);
+    snprintf(name, sizeof(name), "outgrow %s", command->name);
+    struct argp argp = {.options = table, .args_doc = command->args, .doc = doc};
+    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
+    free(table);
+    free(list);
+}
+
+/* ---- a command's own options ---- */
+
+const char *own_text(const struct invocation *in, const char *name)
+{
+    for (size_t i = 0; in->command->own[i].name; i++)
+        if (strcmp(in->command->own[i].name, name) == 0)
+            return in->value[i];
+    return NULL;
+}
+
+bool own_flag(const struct invocation *in, const char *name)
+{
+    return own_text(in, name) != NULL;
+}
+
+int own_integer(const struct invocation *in, const char *name, int64_t min, int64_t max,
+                int64_t *out, struct og_err *err)
+{
+    const char *text = own_text(in, name);
+    char *end;
+    if (!text)
+        return 0;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || value < min || value > max)
+        return usage_error(err, NULL, "--%s: '%s' given, a whole number from %lld to %lld expected",
+                           name, text, (long long)min, (long long)max);
+    *out = value;
+    return 0;
+}
+
+int own_int(const struct invocation *in, const char *name, int min, int max, int *out,
+            struct og_err *err)
+{
+    int64_t value = *out;
+    int rc = own_integer(in, name, min, max, &value, err);
+    *out = (int)value;
+    return rc;
+}
+
+int own_real(const struct invocation *in, const char *name, double min, double max, double *out,
+             struct og_err *err)
+{
+    const char *text = own_text(in, name);
+    char *end;
+    if (!text)
+        return 0;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= min && value <= max))
+        return usage_error(err, NULL, "--%s: '%s' given, a number from %g to %g expected", name,
+                           text, min, max);
+    *out = value;
+    return 0;
+}
+
+int own_choice(const struct invocation *in, const char *name, const char *const *names, int *out,
+               struct og_err *err)
+{
+    const char *text = own_text(in, name);
+    char expected[128] = "";
+    for (int i = 0; text && names[i]; i++) {
+        size_t used = strlen(expected);
+        snprintf(expected + used, sizeof(expected) - used, "%s%s", i ? ", " : "", names[i]);
+        if (strcmp(text, names[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+    }
+    return text ? usage_error(err, NULL, "--%s: '%s' given, one of %s expected", name, text,
+                              expected)
+                : 0;
+}
+
+int own_amount(const struct invocation *in, const char *name, struct og_amount *out,
+               struct og_err *err)
+{
+    const char *text = own_text(in, name);
+    struct og_options scratch;
+    struct og_err why = {0};
+    if (!text)
+        return 0;
+    og_options_init(&scratch);
+    int rc = og_options_set(&scratch, "memory", text, &why);
+    *out = scratch.memory;
+    og_options_release(&scratch);
+    return rc < 0 ? usage_error(err, why.hint, "--%s", why.message) : 0;
+}

@@ -1,0 +1,143 @@
+/* What a person sees while a command runs: on a terminal one line that is drawn over, elsewhere a
+ * line an epoch, with --quiet nothing but warnings. All of it goes to standard error. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR_WIDTH = 30 };
+
+struct screen {
+    bool quiet, terminal;
+    bool is_train; /* what an epoch's line shows is known */
+    int epochs;
+    bool drawn;   /* a bar stands on the current line */
+    bool warned;  /* of the signal */
+    double shown; /* when the bar was last drawn */
+    struct og_observer observer;
+};
+
+/* Signal handlers have nowhere else to leave a note. */
+static volatile sig_atomic_t stop_asked;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop_asked = 1;
+}
+
+static double now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static void clear_bar(struct screen *s)
+{
+    if (s->drawn)
+        fputs("\r\033[K", stderr);
+    s->drawn = false;
+}
+
+static void draw_bar(struct screen *s, const struct og_progress *p)
+{
+    char bar[BAR_WIDTH + 1];
+    char epoch[32] = "";
+    char loss[32] = "";
+    double share = p->total ? (double)p->done / (double)p->total : 0;
+    int full = (int)(share * BAR_WIDTH);
+    for (int i = 0; i < BAR_WIDTH; i++)
+        bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+    bar[BAR_WIDTH] = 0;
+    if (p->epochs > 0)
+        snprintf(epoch, sizeof(epoch), " %d/%d", p->epoch, p->epochs);
+    if (p->loss != 0)
+        snprintf(loss, sizeof(loss), "  loss %.4f", p->loss);
+    fprintf(stderr, "\r\033[K%s%s [%s] %3.0f%%%s", p->stage, epoch, bar, 100 * share, loss);
+    fflush(stderr);
+    s->drawn = true;
+}
+
+static void on_progress(void *arg, const struct og_progress *p)
+{
+    struct screen *s = arg;
+    if (stop_asked && !s->warned) {
+        s->warned = true;
+        clear_bar(s);
+        fputs("outgrow: stopping after this batch; the same signal again kills\n", stderr);
+    }
+    if (s->quiet || !s->terminal || (now() - s->shown < 0.1 && p->done < p->total))
+        return;
+    s->shown = now();
+    draw_bar(s, p);
+}
+
+static void on_message(void *arg, int level, const char *text)
+{
+    struct screen *s = arg;
+    if (level > 1 || (s->quiet && level > 0))
+        return;
+    clear_bar(s);
+    fprintf(stderr, "outgrow: %s\n", text);
+}
+
+static void on_epoch(void *arg, const char *epoch_json)
+{
+    struct screen *s = arg;
+    json_error_t why;
+    char line[256];
+    if (s->quiet || !s->is_train)
+        return;
+    json_t *epoch = json_loads(epoch_json, 0, &why);
+    if (epoch) {
+        clear_bar(s);
+        epoch_line(line, sizeof(line), epoch, s->epochs);
+        fprintf(stderr, "%s\n", line);
+    }
+    json_decref(epoch);
+}
+
+struct screen *screen_open(bool quiet, bool is_train)
+{
+    struct screen *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    s->quiet = quiet;
+    s->is_train = is_train;
+    s->terminal = isatty(STDERR_FILENO) == 1;
+    s->observer = (struct og_observer){.arg = s,
+                                       .message = on_message,
+                                       .progress = on_progress,
+                                       .epoch = on_epoch,
+                                       .stop = &stop_asked};
+    return s;
+}
+
+void screen_close(struct screen *s)
+{
+    clear_bar(s);
+    free(s);
+}
+
+const struct og_observer *screen_observer(struct screen *s, int epochs)
+{
+    /* back to the default after the first: the second signal kills */
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    s->epochs = epochs;
+    return &s->observer;
+}
+
+void say_error(const struct og_err *err)
+{
+    fprintf(stderr, "outgrow: %s\n",
+            err->message[0] ? err->message : "failed: no reason was given");
+    if (err->hint[0])
+        fprintf(stderr, "hint: %s\n", err->hint);
+}

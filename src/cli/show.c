@@ -1,0 +1,320 @@
+/* Results for people, made from the JSON that programs get. What a number counts is read off the
+ * name of its key (docs/json.md keeps to that), so a key that is added shows up with its unit. */
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one value ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text);
+    size_t m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static void bytes_text(char *out, size_t size, double x, const char *per)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t u = 0;
+    for (; x >= 1024 && u < 5; u++)
+        x /= 1024;
+    snprintf(out, size, u ? "%.2f %s%s" : "%.0f %s%s", x, units[u], per);
+}
+
+/* 1234567 -> "1,234,567" */
+static void count_text(char *out, size_t size, long long x)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof(digits), "%lld", x < 0 ? -x : x);
+    size_t used = 0;
+    if (x < 0)
+        out[used++] = '-';
+    for (int i = 0; i < n && used + 2 < size; i++) {
+        out[used++] = digits[i];
+        if ((n - i - 1) % 3 == 0 && i + 1 < n)
+            out[used++] = ',';
+    }
+    out[used] = 0;
+}
+
+static void rate_text(char *out, size_t size, double x)
+{
+    static const char *const units[] = {"", " k", " M", " G"};
+    size_t u = 0;
+    for (; x >= 1000 && u < 3; u++)
+        x /= 1000;
+    snprintf(out, size, "%.4g%s/s", x, units[u]);
+}
+
+static bool is_share(const char *key)
+{
+    return ends_with(key, "acc") || strstr(key, "hit_rate") || ends_with(key, "share") ||
+           ends_with(key, "fraction");
+}
+
+static void number_text(char *out, size_t size, const char *key, const json_t *value)
+{
+    double x = json_number_value(value);
+    if (strstr(key, "bytes_per_second"))
+        bytes_text(out, size, x, "/s");
+    else if (strstr(key, "per_second") || ends_with(key, "iops"))
+        rate_text(out, size, x);
+    else if (strstr(key, "bytes"))
+        bytes_text(out, size, x, "");
+    else if (ends_with(key, "seconds"))
+        snprintf(out, size, "%.2f s", x);
+    else if (is_share(key))
+        snprintf(out, size, "%.2f %%", 100 * x);
+    else if (json_is_integer(value) && strcmp(key, "seed") != 0)
+        count_text(out, size, json_integer_value(value));
+    else
+        snprintf(out, size, "%.6g", x);
+}
+
+static void list_text(char *out, size_t size, const char *key, const json_t *list)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < json_array_size(list) && used < size; i++) {
+        char item[SHOWN_MAX];
+        show_value(item, key, json_array_get(list, i));
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", item);
+    }
+}
+
+const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value)
+{
+    if (json_is_string(value))
+        snprintf(buf, SHOWN_MAX, "%s", json_string_value(value));
+    else if (json_is_boolean(value))
+        snprintf(buf, SHOWN_MAX, "%s", json_is_true(value) ? "yes" : "no");
+    else if (json_is_number(value))
+        number_text(buf, SHOWN_MAX, key, value);
+    else if (json_is_array(value))
+        list_text(buf, SHOWN_MAX, key, value);
+    else
+        snprintf(buf, SHOWN_MAX, "-");
+    return buf;
+}
+
+/* ---- any object ---- */
+
+/* "bytes_read" -> "bytes read" */
+static void label_text(char *out, size_t size, const char *key)
+{
+    snprintf(out, size, "%s", key);
+    for (char *p = out; *p; p++)
+        if (*p == '_')
+            *p = ' ';
+}
+
+/* Under "memory" everything is bytes, whatever it is called. */
+static const char *unit_key(const char *parent, const char *key)
+{
+    return strcmp(parent, "memory") == 0 ? "bytes" : key;
+}
+
+static bool is_table(const json_t *value)
+{
+    return json_is_object(json_array_get(value, 0));
+}
+
+/* An array of objects, a row each; the first one's keys are the columns. */
+static void show_table(const json_t *rows, int indent)
+{
+    const char *key;
+    json_t *value;
+    size_t r;
+    json_t *row;
+    for (int line = -1; line < (int)json_array_size(rows); line++) {
+        printf("%*s", indent, "");
+        json_object_foreach(json_array_get(rows, 0), key, value)
+        {
+            char text[SHOWN_MAX];
+            if (json_is_object(value))
+                continue;
+            label_text(text, sizeof(text), key);
+            int width = (int)strlen(text);
+            json_array_foreach(rows, r, row)
+            {
+                char cell[SHOWN_MAX];
+                show_value(cell, key, json_object_get(row, key));
+                width = (int)strlen(cell) > width ? (int)strlen(cell) : width;
+            }
+            if (line >= 0)
+                show_value(text, key, json_object_get(json_array_get(rows, (size_t)line), key));
+            printf("%*s  ", width, text);
+        }
+        putchar('\n');
+    }
+}
+
+static void show_object(const json_t *object, const char *name, int indent)
+{
+    const char *key;
+    json_t *value;
+    int width = 0;
+    json_object_foreach((json_t *)object, key,
+                        value) if (!json_is_object(value) && !is_table(value) &&
+                                   (int)strlen(key) > width) width = (int)strlen(key);
+    json_object_foreach((json_t *)object, key, value)
+    {
+        char label[SHOWN_MAX];
+        char text[SHOWN_MAX];
+        label_text(label, sizeof(label), key);
+        if (json_is_object(value)) {
+            printf("%*s%s\n", indent, "", label);
+            show_object(value, key, indent + 2);
+        } else if (is_table(value)) {
+            printf("%*s%s\n", indent, "", label);
+            show_table(value, indent + 2);
+        } else {
+            printf("%*s%-*s  %s\n", indent, "", width, label,
+                   show_value(text, unit_key(name, key), value));
+        }
+    }
+}
+
+void show_any(const json_t *root)
+{
+    show_object(root, "", 0);
+}
+
+/* ---- a dataset, in one line ---- */
+
+void show_dataset(const json_t *root)
+{
+    static const char *const keys[] = {"num_nodes", "num_edges", "feature_dim", "num_classes"};
+    static const char *const labels[] = {"nodes", "edges", "features", "classes"};
+    const char *name = json_string_value(json_object_get(root, "name"));
+    printf("%s:", name ? name : "dataset");
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        char text[SHOWN_MAX];
+        show_value(text, keys[i], json_object_get(root, keys[i]));
+        printf("%s %s %s", i ? "," : "", text, labels[i]);
+    }
+    putchar('\n');
+}
+
+/* ---- training ---- */
+
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* "  valid 80.12%", or nothing where it was not measured. */
+static void acc_text(char out[32], const char *label, const json_t *epoch, const char *key)
+{
+    out[0] = 0;
+    if (json_is_number(json_object_get(epoch, key)))
+        snprintf(out, 32, "  %s %.2f%%", label, 100 * number(epoch, key));
+}
+
+void epoch_line(char *out, size_t size, const json_t *epoch, int epochs)
+{
+    char train[32];
+    char valid[32];
+    char bytes[32];
+    double rows = number(epoch, "rows");
+    acc_text(train, "train", epoch, "train_acc");
+    acc_text(valid, "valid", epoch, "valid_acc");
+    bytes_text(bytes, sizeof(bytes), number(epoch, "bytes_read"), "");
+    snprintf(out, size, "epoch %d/%d  loss %.6f%s%s  %.2f s  hits %.2f%%  read %s",
+             (int)number(epoch, "epoch"), epochs, number(epoch, "loss"), train, valid,
+             number(epoch, "seconds"), rows > 0 ? 100 * number(epoch, "hits") / rows : 0, bytes);
+}
+
+static double sum_over(const json_t *epochs, const char *key)
+{
+    double sum = 0;
+    size_t i;
+    json_t *epoch;
+    json_array_foreach((json_t *)epochs, i, epoch) sum += number(epoch, key);
+    return sum;
+}
+
+static void tier_line(const char *tier, double rows, double of, const char *reads,
+                      const char *bytes)
+{
+    char count[32];
+    count_text(count, sizeof(count), (long long)rows);
+    printf("  %-12s %15s %8.2f %% %15s %14s\n", tier, count, of > 0 ? 100 * rows / of : 0, reads,
+           bytes);
+}
+
+/* Where the rows of all epochs came from. row_bytes 0: not told. */
+static void show_tiers(const json_t *epochs, double row_bytes)
+{
+    char reads[32];
+    char from_disk[32];
+    char from_host[32] = "-";
+    double rows = sum_over(epochs, "rows");
+    count_text(reads, sizeof(reads), (long long)sum_over(epochs, "reads"));
+    bytes_text(from_disk, sizeof(from_disk), sum_over(epochs, "feature_bytes_read"), "");
+    if (row_bytes > 0)
+        bytes_text(from_host, sizeof(from_host), sum_over(epochs, "hits") * row_bytes, "");
+    printf("  %-12s %15s %10s %15s %14s\n", "rows from", "rows", "share", "reads", "bytes");
+    tier_line("host cache", sum_over(epochs, "hits"), rows, "0", from_host);
+    tier_line("disk", sum_over(epochs, "misses"), rows, reads, from_disk);
+}
+
+static void show_accuracy(const json_t *root)
+{
+    char text[SHOWN_MAX];
+    const json_t *test = json_object_get(root, "test_acc");
+    if (json_is_number(test))
+        printf("test accuracy   %s\n", show_value(text, "test_acc", test));
+    const json_t *valid = json_object_get(root, "valid_acc");
+    if (json_is_number(valid))
+        printf("validation      %s, best at epoch %d\n", show_value(text, "valid_acc", valid),
+               (int)number(root, "best_epoch"));
+}
+
+void show_training(const json_t *root)
+{
+    char a[SHOWN_MAX];
+    char b[SHOWN_MAX];
+    char text[SHOWN_MAX];
+    const json_t *epochs = json_object_get(root, "epochs");
+    const json_t *prepare = json_object_get(root, "prepare");
+    show_accuracy(root);
+    printf("peak memory     %s of %s\n",
+           show_value(a, "bytes", json_object_get(root, "peak_rss_bytes")),
+           show_value(b, "bytes", json_object_get(root, "memory_budget_bytes")));
+    printf("time            %.2f s, %.2f s of it before the first batch\n", number(root, "seconds"),
+           number(prepare, "seconds"));
+    show_tiers(epochs, number(json_object_get(root, "plan"), "row_bytes"));
+    bytes_text(text, sizeof(text), sum_over(epochs, "eval_bytes_read"), "");
+    printf("beside it: %s rows (%s) to fill the cache, %s to evaluate\n",
+           show_value(a, "prefill", json_object_get(prepare, "prefill")),
+           show_value(b, "bytes_read", json_object_get(prepare, "bytes_read")), text);
+}
+
+/* ---- delivery ---- */
+
+int deliver(const struct invocation *in, char *text, void (*human)(const json_t *root),
+            struct og_err *err)
+{
+    json_error_t why;
+    int rc = 0;
+    if (in->json) {
+        puts(text);
+    } else {
+        json_t *root = json_loads(text, 0, &why);
+        if (root) {
+            human(root);
+        } else {
+            rc = -EINVAL;
+            snprintf(err->message, sizeof(err->message), "result: %s", why.text);
+        }
+        json_decref(root);
+    }
+    free(text);
+    return rc;
+}
