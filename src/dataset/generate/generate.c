@@ -1,0 +1,515 @@
+#include "dataset/generate/generate.h"
+
+#include "base/file.h"
+#include "dataset/meta.h"
+#include "dataset/writer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Distance of the class means from the origin, in standard deviations of the noise: features alone
+ * tell 16 classes about every second time. On rmat, whose edges know no classes, less. */
+#define PLANTED_SIGNAL 1.6f
+#define RMAT_SIGNAL    0.8f
+
+enum {
+    TASKS_A_ROUND = 64,            /* edges drawn in parallel before they go to the sorter */
+    CHUNK_BYTES = 8 * 1024 * 1024, /* of features and labels written at a time */
+    QUANTILES = 1 << 16,
+};
+
+void og_generate_init(struct og_generate *g)
+{
+    *g = (struct og_generate){.model = OG_PLANTED,
+                              .nodes = 100000,
+                              .degree = 15,
+                              .dim = 128,
+                              .classes = 16,
+                              .dtype = OG_F32,
+                              .train_fraction = 0.1,
+                              .homophily = 0.8,
+                              .seed = 1};
+}
+
+static int check(const struct og_generate *g, struct og_err *err)
+{
+    if (g->nodes < 2 || g->nodes >= UINT32_MAX - 1)
+        return og__fail(err, -EINVAL, "from 2 to 4294967293", "--nodes %lld", (long long)g->nodes);
+    if (g->dim < 1 || g->classes < 1 || g->classes > g->nodes)
+        return og__fail(err, -EINVAL, "at least 1, and no more classes than nodes",
+                        "--dim %d --classes %d", g->dim, g->classes);
+    if (!(g->degree > 0) || g->degree * (double)g->nodes > 0x1p46)
+        return og__fail(err, -EINVAL, "above 0, and fewer than 2^46 edges", "--degree %g",
+                        g->degree);
+    if (!(g->train_fraction > 0) || g->train_fraction > 1.0 / 3)
+        return og__fail(err, -EINVAL, "valid and test are as large: at most 1/3",
+                        "--train-fraction %g", g->train_fraction);
+    if (!(g->homophily >= 0 && g->homophily <= 1))
+        return og__fail(err, -EINVAL, "a share from 0 to 1", "--homophily %g", g->homophily);
+    return 0;
+}
+
+/* ---- numbering ---- */
+
+void og__graph_model_init(struct og_graph_model *m, const struct og_generate *g)
+{
+    uint32_t word[4];
+    *m = (struct og_graph_model){
+        .g = g, .n_nodes = (uint64_t)g->nodes, .n_classes = (uint32_t)g->classes, .bits = 1};
+    while ((uint64_t)1 << m->bits < m->n_nodes)
+        m->bits++;
+    og__philox((uint64_t)g->seed, OG__STREAM_GENERATE, 0, 0, 2, 0, 0, word);
+    m->odd[0] = word[0] | 1;
+    m->odd[1] = word[1] | 1;
+}
+
+/* Inverse of an odd number modulo 2^32: each step doubles the bits that are right. */
+static uint32_t inverse(uint32_t odd)
+{
+    uint32_t x = odd;
+    for (int i = 0; i < 4; i++)
+        x *= 2 - odd * x;
+    return x;
+}
+
+/* Both steps are bijections of `bits` bits, and the fold is its own inverse where it folds the
+ * upper half onto the lower. Values beyond N walk on until they fall inside. */
+uint32_t og__node_id(const struct og_graph_model *m, uint64_t internal)
+{
+    const uint32_t mask = (uint32_t)(((uint64_t)1 << m->bits) - 1);
+    const unsigned half = (m->bits + 1) / 2;
+    uint32_t x = (uint32_t)internal;
+    do {
+        x = (x * m->odd[0]) & mask;
+        x ^= x >> half;
+        x = (x * m->odd[1]) & mask;
+        x ^= x >> half;
+    } while (x >= m->n_nodes);
+    return x;
+}
+
+uint64_t og__node_internal(const struct og_graph_model *m, uint32_t id)
+{
+    const uint32_t mask = (uint32_t)(((uint64_t)1 << m->bits) - 1);
+    const unsigned half = (m->bits + 1) / 2;
+    uint32_t x = id;
+    do {
+        x ^= x >> half;
+        x = (x * inverse(m->odd[1])) & mask;
+        x ^= x >> half;
+        x = (x * inverse(m->odd[0])) & mask;
+    } while (x >= m->n_nodes);
+    return x;
+}
+
+/* ---- writing ---- */
+
+struct maker {
+    const struct og_generate *g;
+    struct og_graph_model model;
+    const struct og_observer *seen;
+    struct og_budget *budget;
+    struct og_pool *pool;
+    struct og_newdir dir;
+    json_t *checksums;
+    int64_t n_edges;
+    float *quantile; /* [QUANTILES] of the standard normal */
+    float *mean;     /* [classes, dim] */
+    /* one chunk on its way to disk */
+    char *chunk;
+    uint64_t first, count;
+};
+
+static void tell(const struct maker *k, const char *stage, uint64_t done, uint64_t total)
+{
+    struct og_progress p = {.stage = stage, .done = done, .total = total};
+    if (k->seen && k->seen->progress)
+        k->seen->progress(k->seen->arg, &p);
+}
+
+static int stopped(const struct maker *k, struct og_err *err)
+{
+    if (k->seen && k->seen->stop && *k->seen->stop)
+        return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
+    return 0;
+}
+
+static char *file_in(const struct maker *k, const char *name)
+{
+    return og__path_join(k->dir.temporary, name);
+}
+
+/* ---- edges ---- */
+
+struct edge_round {
+    struct maker *k;
+    uint64_t first_task, n_edges; /* of the whole graph */
+    uint32_t *src, *dst;          /* [TASKS_A_ROUND * OG__EDGES_A_TASK] */
+};
+
+static uint32_t edges_of_task(const struct edge_round *r, uint64_t task)
+{
+    uint64_t before = task * OG__EDGES_A_TASK;
+    return (uint32_t)OG_MIN(r->n_edges - before, (uint64_t)OG__EDGES_A_TASK);
+}
+
+static void draw_task(void *arg, size_t i, int thread)
+{
+    struct edge_round *r = arg;
+    uint64_t task = r->first_task + i;
+    size_t at = i * OG__EDGES_A_TASK;
+    (void)thread;
+    if (r->k->g->model == OG_RMAT)
+        og__rmat_edges(&r->k->model, (uint32_t)task, edges_of_task(r, task), r->src + at,
+                       r->dst + at);
+    else
+        og__planted_edges(&r->k->model, (uint32_t)task, edges_of_task(r, task), r->src + at,
+                          r->dst + at);
+}
+
+static int add_edges(struct maker *k, struct og_edge_sorter *sorter, struct edge_round *r,
+                     struct og_err *err)
+{
+    uint64_t n_tasks = (r->n_edges + OG__EDGES_A_TASK - 1) / OG__EDGES_A_TASK;
+    int rc = 0;
+    for (uint64_t task = 0; rc == 0 && task < n_tasks; task += TASKS_A_ROUND) {
+        uint64_t n = OG_MIN(n_tasks - task, (uint64_t)TASKS_A_ROUND);
+        r->first_task = task;
+        og__pool_run(k->pool, n, draw_task, r);
+        uint64_t edges = OG_MIN(r->n_edges - task * OG__EDGES_A_TASK, n * OG__EDGES_A_TASK);
+        rc = og__sorter_add(sorter, r->src, r->dst, NULL, edges, err);
+        tell(k, "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
+        if (rc == 0)
+            rc = stopped(k, err);
+    }
+    return rc;
+}
+
+static int write_edges(struct maker *k, struct og_err *err)
+{
+    size_t bytes = (size_t)TASKS_A_ROUND * OG__EDGES_A_TASK * sizeof(uint32_t);
+    bool planted = k->g->model == OG_PLANTED;
+    uint64_t n_edges = (uint64_t)llround(k->g->degree * (double)k->g->nodes);
+    struct edge_round r = {.k = k, .n_edges = planted ? n_edges & ~(uint64_t)1 : n_edges};
+    struct og_edge_sorter *sorter = NULL;
+    struct og_edge_sorter_result result;
+    int rc = 0;
+    r.src = og__alloc(k->budget, bytes, "edges", err);
+    r.dst = og__alloc(k->budget, bytes, "edges", err);
+    if (!r.src || !r.dst)
+        OG_TRY(-ENOMEM);
+    struct og_edge_sorter_options opt = {.n_nodes = k->g->nodes,
+                                         .drop_duplicates = planted,
+                                         .drop_self_loops = planted,
+                                         .memory = og__budget_left(k->budget),
+                                         .scratch = k->dir.temporary,
+                                         .pool = k->pool};
+    OG_TRY(og__sorter_open(&sorter, &opt, k->budget, err));
+    OG_TRY(add_edges(k, sorter, &r, err));
+    OG_TRY(og__sorter_finish(sorter, k->dir.temporary, &result, err));
+    k->n_edges = result.n_edges;
+    og__meta_set_checksum(k->checksums, "indptr.npy", result.indptr_checksum);
+    og__meta_set_checksum(k->checksums, "indices.npy", result.indices_checksum);
+out:
+    og__sorter_free(sorter);
+    og__release(k->budget, r.src, bytes, "edges");
+    og__release(k->budget, r.dst, bytes, "edges");
+    return rc;
+}
+
+/* ---- features ---- */
+
+/* The value below which a standard normal falls with probability p, by bisection of erfc. */
+static double normal_quantile(double p)
+{
+    double low = -8;
+    double high = 8;
+    for (int i = 0; i < 50; i++) {
+        double middle = (low + high) / 2;
+        if (0.5 * erfc(-middle / sqrt(2)) < p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int make_tables(struct maker *k, struct og_err *err)
+{
+    size_t means = (size_t)k->g->classes * (size_t)k->g->dim;
+    k->quantile = og__alloc(k->budget, QUANTILES * sizeof(float), "features", err);
+    k->mean = og__alloc(k->budget, means * sizeof(float), "features", err);
+    k->chunk = og__alloc(k->budget, CHUNK_BYTES, "features", err);
+    if (!k->quantile || !k->mean || !k->chunk)
+        return -ENOMEM;
+    for (int i = 0; i < QUANTILES; i++)
+        k->quantile[i] = (float)normal_quantile((i + 0.5) / QUANTILES);
+    float signal = k->g->model == OG_PLANTED ? PLANTED_SIGNAL : RMAT_SIGNAL;
+    for (int c = 0; c < k->g->classes; c++) {
+        struct og_rng rng;
+        og__rng_at(&rng, (uint64_t)k->g->seed, OG__STREAM_GENERATE, 0, 0, 3, (uint32_t)c);
+        for (int j = 0; j < k->g->dim; j++)
+            k->mean[(size_t)c * (size_t)k->g->dim + (size_t)j] =
+                signal / sqrtf((float)k->g->dim) * k->quantile[og__rng_u32(&rng) >> 16];
+    }
+    return 0;
+}
+
+static void free_tables(struct maker *k)
+{
+    size_t means = (size_t)k->g->classes * (size_t)k->g->dim;
+    og__release(k->budget, k->quantile, QUANTILES * sizeof(float), "features");
+    og__release(k->budget, k->mean, means * sizeof(float), "features");
+    og__release(k->budget, k->chunk, CHUNK_BYTES, "features");
+}
+
+/* IEEE half, round to nearest, ties to even. Small numbers are rounded by an addition that pushes
+ * their last bits out of the mantissa. There are no NaNs here. */
+static uint16_t half_of(float x)
+{
+    const uint32_t push_bits = 126u << 23; /* 0.5f: its last bit is worth 2^-24 */
+    float push;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    memcpy(&push, &push_bits, sizeof(push));
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    bits &= 0x7fffffff;
+    if (bits >= 143u << 23)
+        return sign | 0x7c00;
+    if (bits < 113u << 23) {
+        float pushed = fabsf(x) + push;
+        memcpy(&bits, &pushed, sizeof(bits));
+        return sign | (uint16_t)(bits - push_bits);
+    }
+    bits += 0xfff + (bits >> 13 & 1) - (112u << 23);
+    return sign | (uint16_t)(bits >> 13);
+}
+
+/* Round to nearest, ties to even; there are no NaNs here. */
+static uint16_t bfloat_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* u8 holds x from -4 to 4 in steps of 1/32. */
+static uint8_t byte_of(float x)
+{
+    return (uint8_t)OG_MIN(OG_MAX(lrintf(x * 32) + 128, 0), 255);
+}
+
+static void store(const struct maker *k, void *row, int j, float x)
+{
+    switch ((enum og_dtype)k->g->dtype) {
+    case OG_F32:
+        ((float *)row)[j] = x;
+        break;
+    case OG_F16:
+        ((uint16_t *)row)[j] = half_of(x);
+        break;
+    case OG_BF16:
+        ((uint16_t *)row)[j] = bfloat_of(x);
+        break;
+    case OG_U8:
+        ((uint8_t *)row)[j] = byte_of(x);
+        break;
+    }
+}
+
+/* Eight elements a Philox call; the block counter has 16 bits, so long rows move on in `epoch`. */
+static void make_row(const struct maker *k, uint32_t node, void *row)
+{
+    const float *mean = k->mean + (size_t)og__node_class(&k->model, node) * (size_t)k->g->dim;
+    for (int j = 0; j < k->g->dim; j += 8) {
+        uint32_t word[4];
+        uint32_t block = (uint32_t)j / 8;
+        og__philox((uint64_t)k->g->seed, OG__STREAM_GENERATE, block >> 16, 0, 4, node,
+                   block & 0xffff, word);
+        for (int i = 0; i < 8 && j + i < k->g->dim; i++)
+            store(k, row, j + i,
+                  mean[j + i] + k->quantile[word[i / 2] >> (i % 2 * 16) & (QUANTILES - 1)]);
+    }
+}
+
+enum { ROWS_A_TASK = 256 };
+
+static void make_rows(void *arg, size_t task, int thread)
+{
+    struct maker *k = arg;
+    size_t row_bytes = (size_t)k->g->dim * og__dtype_size((enum og_dtype)k->g->dtype);
+    (void)thread;
+    for (uint64_t i = task * ROWS_A_TASK; i < OG_MIN((task + 1) * ROWS_A_TASK, k->count); i++)
+        make_row(k, (uint32_t)(k->first + i), k->chunk + i * row_bytes);
+}
+
+static void make_labels(void *arg, size_t task, int thread)
+{
+    struct maker *k = arg;
+    int64_t *labels = (int64_t *)k->chunk;
+    (void)thread;
+    for (uint64_t i = task * ROWS_A_TASK; i < OG_MIN((task + 1) * ROWS_A_TASK, k->count); i++)
+        labels[i] = og__node_class(&k->model, (uint32_t)(k->first + i));
+}
+
+/* An array with a row a node, made chunk by chunk in parallel. */
+static int write_nodes(struct maker *k, const char *name, enum og__npy_type type, int ndim,
+                       int64_t width, void (*make)(void *arg, size_t task, int thread),
+                       struct og_err *err)
+{
+    size_t row_bytes = (size_t)width * og__npy_size(type);
+    uint64_t rows = CHUNK_BYTES / row_bytes;
+    uint64_t checksum;
+    struct og_npy_writer *w = NULL;
+    char *path = file_in(k, name);
+    int rc = 0;
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (rows == 0)
+        OG_TRY(og__fail(err, -EINVAL, NULL, "--dim %d: rows of more than %d bytes", k->g->dim,
+                        CHUNK_BYTES));
+    OG_TRY(og__npy_create(&w, path, type, ndim, width, err));
+    for (k->first = 0; k->first < k->model.n_nodes; k->first += k->count) {
+        k->count = OG_MIN(rows, k->model.n_nodes - k->first);
+        og__pool_run(k->pool, (k->count + ROWS_A_TASK - 1) / ROWS_A_TASK, make, k);
+        OG_TRY(og__npy_append(w, k->chunk, (int64_t)k->count, err));
+        tell(k, "features", k->first + k->count, k->model.n_nodes);
+        OG_TRY(stopped(k, err));
+    }
+    OG_TRY(og__npy_finish(w, &checksum, err));
+    w = NULL;
+    og__meta_set_checksum(k->checksums, name, checksum);
+out:
+    og__npy_discard(w);
+    free(path);
+    return rc;
+}
+
+/* ---- splits ---- */
+
+/* A random order of all nodes; the first run of it trains, the next validates, the next tests. */
+static int write_split(struct maker *k, const char *name, uint64_t first, uint64_t count,
+                       struct og_err *err)
+{
+    struct og_permutation order;
+    struct og_npy_writer *w = NULL;
+    int64_t *ids = (int64_t *)k->chunk;
+    uint64_t checksum;
+    char *path = file_in(k, name);
+    int rc = 0;
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    og__permutation_init(&order, k->model.n_nodes, (uint64_t)k->g->seed, 0);
+    OG_TRY(og__npy_create(&w, path, OG__NPY_I64, 1, 1, err));
+    for (uint64_t done = 0; done < count;) {
+        uint64_t n = OG_MIN(count - done, (uint64_t)CHUNK_BYTES / 8);
+        for (uint64_t i = 0; i < n; i++)
+            ids[i] = (int64_t)og__permutation_at(&order, first + done + i);
+        OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
+        done += n;
+    }
+    OG_TRY(og__npy_finish(w, &checksum, err));
+    w = NULL;
+    og__meta_set_checksum(k->checksums, name, checksum);
+out:
+    og__npy_discard(w);
+    free(path);
+    return rc;
+}
+
+static int write_splits(struct maker *k, struct og_err *err)
+{
+    static const char *const names[] = {"train.npy", "valid.npy", "test.npy"};
+    uint64_t n = (uint64_t)(k->g->train_fraction * (double)k->g->nodes);
+    n = OG_MAX(n, (uint64_t)1);
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+        uint64_t first = i * n;
+        uint64_t count = first < k->model.n_nodes ? OG_MIN(n, k->model.n_nodes - first) : 0;
+        rc = write_split(k, names[i], first, count, err);
+    }
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int write_meta(struct maker *k, struct og_err *err)
+{
+    const struct og_generate *g = k->g;
+    bool planted = g->model == OG_PLANTED;
+    json_t *provenance = json_pack("{s:s s:s s:f s:f s:f s:I}", "generator", og_version(), "model",
+                                   planted ? "planted" : "rmat", "degree", g->degree, "homophily",
+                                   planted ? g->homophily : 0.0, "train_fraction",
+                                   g->train_fraction, "seed", (json_int_t)g->seed);
+    json_t *root = json_pack("{s:i s:s s:I s:I s:i s:s s:i s:b s:s s:O s:o}", "format", 1, "name",
+                             base_name(k->dir.path), "num_nodes", (json_int_t)g->nodes, "num_edges",
+                             (json_int_t)k->n_edges, "feature_dim", g->dim, "feature_dtype",
+                             og__dtype_name((enum og_dtype)g->dtype), "num_classes", g->classes,
+                             "multi_label", 0, "task", "node classification", "checksums",
+                             k->checksums, "provenance", provenance);
+    return og__meta_write(k->dir.temporary, root, err);
+}
+
+static enum og__npy_type stored_type(enum og_dtype dtype)
+{
+    static const enum og__npy_type types[] = {OG__NPY_F32, OG__NPY_F16, OG__NPY_U16, OG__NPY_U8};
+    return types[dtype];
+}
+
+static int make_all(struct maker *k, struct og_err *err)
+{
+    const struct og_generate *g = k->g;
+    int rc = write_edges(k, err);
+    if (rc == 0)
+        rc = make_tables(k, err);
+    if (rc == 0)
+        rc = write_nodes(k, "features.npy", stored_type((enum og_dtype)g->dtype), 2, g->dim,
+                         make_rows, err);
+    if (rc == 0)
+        rc = write_nodes(k, "labels.npy", OG__NPY_I64, 1, 1, make_labels, err);
+    if (rc == 0)
+        rc = write_splits(k, err);
+    free_tables(k);
+    return rc < 0 ? rc : write_meta(k, err);
+}
+
+static size_t memory_of(const struct og_amount *a)
+{
+    double available = (double)og__memory_free();
+    if (a->unit == OG_UNSET)
+        return (size_t)(0.9 * available);
+    return (size_t)(a->unit == OG_PERCENT ? available * a->value / 100 : a->value);
+}
+
+int og_generate(const char *out, const struct og_generate *g, const struct og_observer *seen,
+                struct og_err *err)
+{
+    struct maker k = {.g = g, .seen = seen};
+    int rc = check(g, err);
+    if (rc < 0)
+        return rc;
+    og__graph_model_init(&k.model, g);
+    k.checksums = json_object();
+    k.budget = og__budget_new(memory_of(&g->memory));
+    rc = k.checksums && k.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "generate");
+    if (rc == 0)
+        rc = og__pool_open(&k.pool, g->threads ? g->threads : og__cpu_count(), err);
+    if (rc == 0)
+        rc = og__newdir_begin(&k.dir, out, err);
+    if (rc == 0)
+        rc = make_all(&k, err);
+    if (rc == 0)
+        rc = og__newdir_commit(&k.dir, err);
+    og__newdir_abandon(&k.dir);
+    og__pool_close(k.pool);
+    og__budget_free(k.budget);
+    json_decref(k.checksums);
+    return rc;
+}

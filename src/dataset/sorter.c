@@ -1,0 +1,515 @@
+/* External sort: edges in any order -> CSC.
+ *
+ *   add ──> a ──(full)──> partition into b by key range ──> scratch file, one extent a range
+ *           a ──(finish, never full)─────────────┐
+ *   scratch file, range by range ──> a ──────────┴──> partition into b ──> sort each part
+ *                                                     in cache, in parallel ──> indptr, indices
+ *
+ * An edge is one number, dst above src, so "sorted by destination, then source" is the order of
+ * numbers, and a range of numbers may cut through the list of a hub. A range that does not fit
+ * memory is partitioned again. Every step is stable: equal edges stay in the order they came, and
+ * of duplicates the first is kept, whatever the memory.
+ *
+ * One write and one read of the edges in the usual case; a merge of sorted runs would move as
+ * much and compare more. The scratch file has no name, so nothing of it can be left behind.
+ *
+ * Memory: a and b, 16 bytes an edge, 24 with weights, from the budget as "edge sorter". */
+#include "dataset/writer.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    RANGE_BITS = 8,
+    RANGES = 1 << RANGE_BITS,
+    OUT_ROWS = 64 * 1024, /* indices converted at a time */
+    LEAST_EDGES = 64 * 1024,
+};
+#define MOST_EDGES ((size_t)1 << 28)
+static const char part[] = "edge sorter";
+
+/* Edges side by side: keys, and weights where there are any. */
+struct edges {
+    uint64_t *key;
+    float *weight;
+};
+
+/* Keys from `first` on, cut into RANGES ranges of 2^shift keys each. */
+struct cut {
+    uint64_t first;
+    unsigned shift;
+};
+
+/* Pieces of the scratch file that hold one range, in the order they were written. */
+struct extents {
+    struct extent {
+        uint64_t offset, n; /* bytes; edges */
+    } * list;
+    size_t n, room;
+    uint64_t edges;
+};
+
+struct og_edge_sorter {
+    struct og_edge_sorter_options opt;
+    struct og_budget *budget;
+    struct edges a, b;
+    size_t capacity, filled;
+    unsigned node_bits; /* of a node id in a key */
+    int scratch;        /* -1 until something is spilled */
+    uint64_t scratch_end;
+    struct cut top;
+    struct extents range[RANGES]; /* of the top cut */
+    /* output */
+    struct og_npy_writer *indptr, *indices, *weights;
+    int64_t n_out;
+    uint32_t next_node; /* indptr is complete up to here */
+    uint64_t last_key;
+    int64_t *wide; /* [OUT_ROWS] */
+    uint64_t bytes_written;
+};
+
+static size_t edge_bytes(const struct og_edge_sorter *s)
+{
+    return s->opt.weighted ? sizeof(uint64_t) + sizeof(float) : sizeof(uint64_t);
+}
+
+/* Ranges that together hold [first, first + 2^bits). */
+static struct cut cut_keys(uint64_t first, unsigned bits)
+{
+    return (struct cut){first, bits > RANGE_BITS ? bits - RANGE_BITS : 0};
+}
+
+static size_t range_of(struct cut c, uint64_t key)
+{
+    return (size_t)((key - c.first) >> c.shift);
+}
+
+static uint64_t key_of(const struct og_edge_sorter *s, uint32_t src, uint32_t dst)
+{
+    return (uint64_t)dst << s->node_bits | src;
+}
+
+/* ---- opening ---- */
+
+static int take_edges(struct og_edge_sorter *s, struct edges *e, struct og_err *err)
+{
+    e->key = og__alloc(s->budget, s->capacity * sizeof(*e->key), part, err);
+    if (s->opt.weighted)
+        e->weight = og__alloc(s->budget, s->capacity * sizeof(*e->weight), part, err);
+    return e->key && (e->weight || !s->opt.weighted) ? 0 : -ENOMEM;
+}
+
+static void give_edges(struct og_edge_sorter *s, struct edges *e)
+{
+    og__release(s->budget, e->key, s->capacity * sizeof(*e->key), part);
+    og__release(s->budget, e->weight, s->capacity * sizeof(*e->weight), part);
+    *e = (struct edges){0};
+}
+
+int og__sorter_open(struct og_edge_sorter **out, const struct og_edge_sorter_options *opt,
+                    struct og_budget *b, struct og_err *err)
+{
+    *out = NULL;
+    struct og_edge_sorter *s = calloc(1, sizeof(*s));
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
+    s->opt = *opt;
+    s->budget = b;
+    s->scratch = -1;
+    while ((uint64_t)1 << s->node_bits < (uint64_t)opt->n_nodes)
+        s->node_bits++;
+    s->top = cut_keys(0, 2 * s->node_bits);
+    size_t room = opt->memory - OG_MIN(opt->memory, OUT_ROWS * sizeof(*s->wide) + 4 * OG_MIB);
+    s->capacity = OG_MIN(room / (2 * edge_bytes(s)), MOST_EDGES);
+    int rc = 0;
+    if (s->capacity < LEAST_EDGES)
+        rc = og__fail(err, -ENOMEM, "give it at least 16M with --memory",
+                      "sorting edges: %zu bytes of memory", opt->memory);
+    if (rc == 0)
+        rc = take_edges(s, &s->a, err);
+    if (rc == 0)
+        rc = take_edges(s, &s->b, err);
+    if (rc == 0 && !(s->wide = og__alloc(b, OUT_ROWS * sizeof(*s->wide), part, err)))
+        rc = -ENOMEM;
+    if (rc == 0)
+        *out = s;
+    else
+        og__sorter_free(s);
+    return rc;
+}
+
+void og__sorter_free(struct og_edge_sorter *s)
+{
+    if (!s)
+        return;
+    give_edges(s, &s->a);
+    give_edges(s, &s->b);
+    og__release(s->budget, s->wide, OUT_ROWS * sizeof(*s->wide), part);
+    og__npy_discard(s->indptr);
+    og__npy_discard(s->indices);
+    og__npy_discard(s->weights);
+    for (size_t r = 0; r < RANGES; r++)
+        free(s->range[r].list);
+    if (s->scratch >= 0)
+        close(s->scratch);
+    free(s);
+}
+
+/* ---- partition ---- */
+
+/* from[0 .. n) into `to`, range after range; end[r] is where range r ends. */
+static void partition(struct cut c, const struct edges *from, const struct edges *to, size_t n,
+                      size_t end[RANGES])
+{
+    size_t start[RANGES] = {0};
+    for (size_t i = 0; i < n; i++)
+        start[range_of(c, from->key[i])]++;
+    size_t before = 0;
+    for (size_t r = 0; r < RANGES; r++) {
+        size_t count = start[r];
+        start[r] = before;
+        before += count;
+        end[r] = before;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t at = start[range_of(c, from->key[i])]++;
+        to->key[at] = from->key[i];
+        if (from->weight)
+            to->weight[at] = from->weight[i];
+    }
+}
+
+/* ---- scratch file ---- */
+
+static int open_scratch(struct og_edge_sorter *s, struct og_err *err)
+{
+    if (s->scratch >= 0)
+        return 0;
+    s->scratch = open(s->opt.scratch, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (s->scratch >= 0)
+        return 0;
+    /* no unnamed files there: a named one, unnamed at once */
+    char *path = og__path_join(s->opt.scratch, "edges.tmp");
+    if (path)
+        s->scratch = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int rc = s->scratch >= 0 ? 0 : og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
+    if (rc == 0)
+        unlink(path);
+    free(path);
+    return rc;
+}
+
+static int add_extent(struct extents *e, struct extent x, struct og_err *err)
+{
+    if (e->n == e->room) {
+        size_t room = OG_MAX(2 * e->room, (size_t)8);
+        struct extent *list = realloc(e->list, room * sizeof(*list));
+        if (!list)
+            return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
+        e->list = list;
+        e->room = room;
+    }
+    e->list[e->n++] = x;
+    e->edges += x.n;
+    return 0;
+}
+
+static int write_scratch(struct og_edge_sorter *s, const void *data, size_t bytes,
+                         struct og_err *err)
+{
+    int rc =
+        og__write_all(s->scratch, data, bytes, (off_t)s->scratch_end, "edges being sorted", err);
+    s->scratch_end += bytes;
+    s->bytes_written += bytes;
+    return rc;
+}
+
+/* Part [first, end) of e: its keys, then its weights. */
+static int write_extent(struct og_edge_sorter *s, const struct edges *e, size_t first, size_t end,
+                        struct extents *to, struct og_err *err)
+{
+    struct extent x = {s->scratch_end, end - first};
+    if (x.n == 0)
+        return 0;
+    int rc = write_scratch(s, e->key + first, x.n * sizeof(*e->key), err);
+    if (rc == 0 && e->weight)
+        rc = write_scratch(s, e->weight + first, x.n * sizeof(*e->weight), err);
+    return rc < 0 ? rc : add_extent(to, x, err);
+}
+
+static int read_extent(const struct og_edge_sorter *s, struct extent x, uint64_t skip, uint64_t n,
+                       const struct edges *out, size_t at, struct og_err *err)
+{
+    off_t keys = (off_t)(x.offset + skip * sizeof(*out->key));
+    int rc = og__read_all(s->scratch, out->key + at, n * sizeof(*out->key), keys,
+                          "edges being sorted", err);
+    if (rc == 0 && out->weight)
+        rc = og__read_all(s->scratch, out->weight + at, n * sizeof(*out->weight),
+                          (off_t)(x.offset + x.n * sizeof(*out->key) + skip * sizeof(*out->weight)),
+                          "edges being sorted", err);
+    return rc;
+}
+
+/* What is in a goes to the scratch file, range by range. Dirty pages are pushed out at once: they
+ * would count against a memory limit until the kernel thinks of them. */
+static int spill(struct og_edge_sorter *s, struct cut c, size_t n, struct extents *to,
+                 struct og_err *err)
+{
+    size_t end[RANGES];
+    int rc = open_scratch(s, err);
+    uint64_t from = s->scratch_end;
+    if (rc == 0)
+        partition(c, &s->a, &s->b, n, end);
+    for (size_t r = 0; rc == 0 && r < RANGES; r++)
+        rc = write_extent(s, &s->b, r ? end[r - 1] : 0, end[r], &to[r], err);
+    if (rc == 0) {
+        sync_file_range(s->scratch, (off_t)from, (off_t)(s->scratch_end - from),
+                        SYNC_FILE_RANGE_WRITE);
+        posix_fadvise(s->scratch, 0, (off_t)from, POSIX_FADV_DONTNEED);
+    }
+    return rc;
+}
+
+int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t *dst,
+                   const float *weights, size_t count, struct og_err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (s->opt.drop_self_loops && src[i] == dst[i])
+            continue;
+        if (s->filled == s->capacity) {
+            int rc = spill(s, s->top, s->filled, s->range, err);
+            if (rc < 0)
+                return rc;
+            s->filled = 0;
+        }
+        s->a.key[s->filled] = key_of(s, src[i], dst[i]);
+        if (s->a.weight)
+            s->a.weight[s->filled] = weights[i];
+        s->filled++;
+    }
+    return 0;
+}
+
+/* ---- sorting what fits ---- */
+
+struct sort_parts {
+    struct edges from, spare; /* parts lie in from; sorted, they lie there again */
+    const size_t *end;
+    struct cut cut;
+};
+
+/* Least significant digit first, 11 bits at a time, over the bits in which keys of a part may
+ * differ. Two buffers in turn; an even number of passes ends where it began. */
+static void sort_part(void *arg, size_t r, int thread)
+{
+    enum { BITS = 11, BINS = 1 << BITS };
+    const struct sort_parts *p = arg;
+    size_t first = r ? p->end[r - 1] : 0;
+    size_t n = p->end[r] - first;
+    (void)thread;
+    if (n < 2)
+        return;
+    struct edges from = {p->from.key + first, p->from.weight ? p->from.weight + first : NULL};
+    struct edges to = {p->spare.key + first, p->spare.weight ? p->spare.weight + first : NULL};
+    unsigned passes = (p->cut.shift + BITS - 1) / BITS; /* ranges are aligned to their size */
+    passes += passes % 2;
+    for (unsigned pass = 0; pass < passes; pass++) {
+        uint32_t at[BINS] = {0};
+        unsigned shift = OG_MIN(pass * BITS, 63u);
+        for (size_t i = 0; i < n; i++)
+            at[from.key[i] >> shift & (BINS - 1)]++;
+        uint32_t before = 0;
+        for (size_t bin = 0; bin < BINS; bin++) {
+            uint32_t count = at[bin];
+            at[bin] = before;
+            before += count;
+        }
+        for (size_t i = 0; i < n; i++) {
+            uint32_t place = at[from.key[i] >> shift & (BINS - 1)]++;
+            to.key[place] = from.key[i];
+            if (from.weight)
+                to.weight[place] = from.weight[i];
+        }
+        struct edges swap = from;
+        from = to;
+        to = swap;
+    }
+}
+
+/* ---- output ---- */
+
+/* indptr up to and with `node`: all those lists start at the edge that comes next. */
+static int open_lists(struct og_edge_sorter *s, uint64_t node, struct og_err *err)
+{
+    int rc = 0;
+    for (; rc == 0 && s->next_node <= node; s->next_node++)
+        rc = og__npy_append(s->indptr, &s->n_out, 1, err);
+    return rc;
+}
+
+static int append_indices(struct og_edge_sorter *s, const uint64_t *key, size_t n,
+                          struct og_err *err)
+{
+    const bool narrow = s->opt.n_nodes <= INT32_MAX;
+    const uint64_t mask = ((uint64_t)1 << s->node_bits) - 1;
+    int32_t *narrow_out = (int32_t *)s->wide;
+    for (size_t i = 0; i < n; i++) {
+        if (narrow)
+            narrow_out[i] = (int32_t)(key[i] & mask);
+        else
+            s->wide[i] = (int64_t)(key[i] & mask);
+    }
+    return og__npy_append(s->indices, s->wide, (int64_t)n, err);
+}
+
+/* Sorted edges to the files, the same edge once if so wanted. */
+static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_err *err)
+{
+    size_t kept = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        uint64_t key = e->key[i];
+        if (s->opt.drop_duplicates && s->n_out > 0 && key == s->last_key)
+            continue;
+        s->last_key = key;
+        if (key >> s->node_bits >= s->next_node)
+            rc = open_lists(s, key >> s->node_bits, err);
+        e->key[kept] = key;
+        if (e->weight)
+            e->weight[kept] = e->weight[i];
+        kept++;
+        s->n_out++;
+    }
+    for (size_t i = 0; rc == 0 && i < kept; i += OUT_ROWS)
+        rc = append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err);
+    if (rc == 0 && e->weight)
+        rc = og__npy_append(s->weights, e->weight, (int64_t)kept, err);
+    return rc;
+}
+
+/* The n edges in a, all within the cut. */
+static int sort_and_emit(struct og_edge_sorter *s, struct cut c, size_t n, struct og_err *err)
+{
+    size_t end[RANGES];
+    partition(c, &s->a, &s->b, n, end);
+    struct sort_parts p = {.from = s->b, .spare = s->a, .end = end, .cut = c};
+    og__pool_run(s->opt.pool, RANGES, sort_part, &p);
+    return emit(s, &s->b, n, err);
+}
+
+/* ---- ranges of the scratch file ---- */
+
+static int sort_extents(struct og_edge_sorter *s, const struct extents *e, uint64_t first,
+                        unsigned bits, struct og_err *err);
+
+/* One key more often than memory holds: nothing to sort, so it streams through. */
+static int stream_extents(struct og_edge_sorter *s, const struct extents *e, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < e->n; i++) {
+        for (uint64_t done = 0, n; rc == 0 && done < e->list[i].n; done += n) {
+            n = OG_MIN(e->list[i].n - done, (uint64_t)s->capacity);
+            rc = read_extent(s, e->list[i], done, n, &s->a, 0, err);
+            if (rc == 0)
+                rc = emit(s, &s->a, n, err);
+        }
+    }
+    return rc;
+}
+
+/* More than fits: cut it finer and take the pieces in turn. */
+static int split_extents(struct og_edge_sorter *s, const struct extents *e, struct cut c,
+                         struct og_err *err)
+{
+    struct extents *finer = calloc(RANGES, sizeof(*finer));
+    int rc = finer ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part);
+    size_t filled = 0;
+    for (size_t i = 0; rc == 0 && i < e->n; i++) {
+        for (uint64_t done = 0, n; rc == 0 && done < e->list[i].n; done += n) {
+            n = OG_MIN(e->list[i].n - done, (uint64_t)(s->capacity - filled));
+            rc = read_extent(s, e->list[i], done, n, &s->a, filled, err);
+            filled += n;
+            if (rc == 0 && filled == s->capacity) {
+                rc = spill(s, c, filled, finer, err);
+                filled = 0;
+            }
+        }
+    }
+    if (rc == 0 && filled > 0)
+        rc = spill(s, c, filled, finer, err);
+    for (size_t r = 0; rc == 0 && r < RANGES; r++)
+        rc = sort_extents(s, &finer[r], c.first + (r << c.shift), c.shift, err);
+    for (size_t r = 0; finer && r < RANGES; r++)
+        free(finer[r].list);
+    free(finer);
+    return rc;
+}
+
+static int sort_extents(struct og_edge_sorter *s, const struct extents *e, uint64_t first,
+                        unsigned bits, struct og_err *err)
+{
+    if (e->edges == 0)
+        return 0;
+    struct cut c = cut_keys(first, bits);
+    if (e->edges > s->capacity)
+        return bits == 0 ? stream_extents(s, e, err) : split_extents(s, e, c, err);
+    size_t at = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < e->n; i++) {
+        rc = read_extent(s, e->list[i], 0, e->list[i].n, &s->a, at, err);
+        at += e->list[i].n;
+    }
+    return rc < 0 ? rc : sort_and_emit(s, c, at, err);
+}
+
+/* ---- the end ---- */
+
+static int create_in(struct og_npy_writer **w, const char *folder, const char *name,
+                     enum og__npy_type type, struct og_err *err)
+{
+    char *path = og__path_join(folder, name);
+    int rc = path ? og__npy_create(w, path, type, 1, 1, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
+    free(path);
+    return rc;
+}
+
+static int finish_array(struct og_edge_sorter *s, struct og_npy_writer **w, size_t element,
+                        uint64_t *checksum, struct og_err *err)
+{
+    struct og_npy_writer *done = *w;
+    *w = NULL;
+    if (!done)
+        return 0;
+    s->bytes_written += (uint64_t)og__npy_rows(done) * element;
+    return og__npy_finish(done, checksum, err);
+}
+
+int og__sorter_finish(struct og_edge_sorter *s, const char *folder,
+                      struct og_edge_sorter_result *result, struct og_err *err)
+{
+    bool narrow = s->opt.n_nodes <= INT32_MAX;
+    int rc;
+    *result = (struct og_edge_sorter_result){0};
+    OG_TRY(create_in(&s->indptr, folder, "indptr.npy", OG__NPY_I64, err));
+    OG_TRY(create_in(&s->indices, folder, "indices.npy", narrow ? OG__NPY_I32 : OG__NPY_I64, err));
+    if (s->opt.weighted)
+        OG_TRY(create_in(&s->weights, folder, "weights.npy", OG__NPY_F32, err));
+    if (s->scratch < 0) {
+        OG_TRY(sort_and_emit(s, s->top, s->filled, err));
+    } else {
+        OG_TRY(spill(s, s->top, s->filled, s->range, err));
+        for (size_t r = 0; r < RANGES; r++)
+            OG_TRY(sort_extents(s, &s->range[r], (uint64_t)r << s->top.shift, s->top.shift, err));
+    }
+    OG_TRY(open_lists(s, (uint64_t)s->opt.n_nodes, err));
+    OG_TRY(finish_array(s, &s->indptr, 8, &result->indptr_checksum, err));
+    OG_TRY(finish_array(s, &s->indices, narrow ? 4 : 8, &result->indices_checksum, err));
+    OG_TRY(finish_array(s, &s->weights, 4, &result->weights_checksum, err));
+    result->n_edges = s->n_out;
+    result->bytes_written = s->bytes_written;
+out:
+    return rc;
+}

@@ -1,0 +1,153 @@
+/* One .npy file, written front to back.
+ *
+ *   | header 4096 | data ........ | window being written | window flushed before it |
+ *
+ * Data goes through one buffer to the page cache; a window behind, pages are pushed to disk and
+ * dropped, so that a large file neither fills memory with dirty pages nor evicts what others
+ * need. The header is completed at the end, and the checksum is taken from what is on disk. */
+#include "dataset/writer.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { HEADER = 4096, BUFFER = 1024 * 1024, WINDOW = 8 * 1024 * 1024 };
+
+struct og_npy_writer {
+    int fd;
+    char *path;
+    enum og__npy_type type;
+    int ndim;
+    int64_t row; /* elements a row */
+    int64_t rows;
+    size_t row_bytes;
+    off_t written, flushed; /* of the file */
+    size_t filled;
+    char buffer[];
+};
+
+int og__npy_create(struct og_npy_writer **out, const char *path, enum og__npy_type type, int ndim,
+                   int64_t row, struct og_err *err)
+{
+    *out = NULL;
+    struct og_npy_writer *w = malloc(sizeof(*w) + BUFFER);
+    if (!w)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    *w = (struct og_npy_writer){.fd = -1,
+                                .path = strdup(path),
+                                .type = type,
+                                .ndim = ndim,
+                                .row = ndim == 1 ? 1 : row,
+                                .written = HEADER,
+                                .flushed = HEADER};
+    w->row_bytes = (size_t)w->row * og__npy_size(type);
+    int rc = 0;
+    if (!w->path)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    else if ((w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
+    if (rc < 0)
+        og__npy_discard(w);
+    else
+        *out = w;
+    return rc;
+}
+
+/* Start writing back what was just written; wait for the window before it and let it go. */
+static void push_behind(struct og_npy_writer *w)
+{
+    while (w->written - w->flushed >= 2 * WINDOW) {
+        sync_file_range(w->fd, w->flushed + WINDOW, WINDOW, SYNC_FILE_RANGE_WRITE);
+        sync_file_range(w->fd, w->flushed, WINDOW,
+                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                            SYNC_FILE_RANGE_WAIT_AFTER);
+        posix_fadvise(w->fd, w->flushed, WINDOW, POSIX_FADV_DONTNEED);
+        w->flushed += WINDOW;
+    }
+}
+
+static int put(struct og_npy_writer *w, const void *data, size_t bytes, struct og_err *err)
+{
+    int rc = og__write_all(w->fd, data, bytes, w->written, w->path, err);
+    w->written += (off_t)bytes;
+    push_behind(w);
+    return rc;
+}
+
+static int flush_buffer(struct og_npy_writer *w, struct og_err *err)
+{
+    int rc = put(w, w->buffer, w->filled, err);
+    w->filled = 0;
+    return rc;
+}
+
+int og__npy_append(struct og_npy_writer *w, const void *data, int64_t rows, struct og_err *err)
+{
+    size_t bytes = (size_t)rows * w->row_bytes;
+    int rc = 0;
+    w->rows += rows;
+    if (w->filled + bytes > BUFFER)
+        rc = flush_buffer(w, err);
+    if (rc < 0 || bytes == 0)
+        return rc;
+    if (bytes >= BUFFER)
+        return put(w, data, bytes, err);
+    memcpy(w->buffer + w->filled, data, bytes);
+    w->filled += bytes;
+    return 0;
+}
+
+int64_t og__npy_rows(const struct og_npy_writer *w)
+{
+    return w->rows;
+}
+
+static int checksum_of(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err)
+{
+    XXH3_state_t *state = XXH3_createState();
+    int rc = state ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", w->path);
+    if (rc == 0)
+        XXH3_64bits_reset(state);
+    posix_fadvise(w->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    for (off_t at = 0; rc == 0 && at < w->written; at += BUFFER) {
+        size_t bytes = (size_t)OG_MIN(w->written - at, (off_t)BUFFER);
+        rc = og__read_all(w->fd, w->buffer, bytes, at, w->path, err);
+        if (rc == 0)
+            XXH3_64bits_update(state, w->buffer, bytes);
+        posix_fadvise(w->fd, at, (off_t)bytes, POSIX_FADV_DONTNEED);
+    }
+    if (rc == 0)
+        *checksum = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return rc;
+}
+
+int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err)
+{
+    static const char hint[] = "free space on that disk, or write to another one";
+    char header[HEADER] = {0};
+    const int64_t shape[2] = {w->rows, w->row};
+    int rc = flush_buffer(w, err);
+    if (rc == 0) {
+        size_t bytes = og__npy_header(header, w->type, w->ndim, shape, HEADER);
+        rc = og__write_all(w->fd, header, bytes, 0, w->path, err);
+    }
+    if (rc == 0 && fsync(w->fd) < 0)
+        rc = og__fail_errno(err, -errno, hint, "%s: cannot flush", w->path);
+    if (rc == 0 && checksum)
+        rc = checksum_of(w, checksum, err);
+    og__npy_discard(w);
+    return rc;
+}
+
+void og__npy_discard(struct og_npy_writer *w)
+{
+    if (!w)
+        return;
+    if (w->fd >= 0)
+        close(w->fd);
+    free(w->path);
+    free(w);
+}

@@ -1,0 +1,37 @@
+/* The libraries' own memory, taken before ours is counted: a training step of a toy model makes
+ * oneDNN generate its kernels and every thread of the pool take its share. */
+#include "nn/nn.h"
+
+enum { ROWS = 256, WIDTH = 64, CLASSES = 16 };
+
+int og__nn_warm_up(struct og_pool *pool, struct og_err *err)
+{
+    static uint32_t indptr[ROWS + 1]; /* no edges; read only */
+    static const float features[ROWS * WIDTH];
+    static const int32_t labels[ROWS];
+    const struct og_model_config config = {
+        .kind = OG_MODEL_SAGE, .layers = 1, .in_dim = WIDTH, .hidden = WIDTH, .n_classes = CLASSES};
+    const struct og_batch batch = {
+        .n_hops = 1,
+        .hop = {{.n_dst = ROWS, .n_src = ROWS, .indptr = indptr, .src = indptr}},
+        .n_ids = ROWS,
+        .n_seeds = ROWS};
+    const struct og_batch_caps caps = {.n_hops = 1, .hop = {{.n_dst = ROWS, .n_src = ROWS}}};
+    const struct og_rows x = {.base = (const char *)features,
+                              .stride = WIDTH * sizeof(float),
+                              .n = ROWS,
+                              .dim = WIDTH,
+                              .dtype = OG_F32};
+    const struct og_step step = {1, 1, 0};
+    struct og_metrics metrics;
+    struct og_model *m = NULL;
+    int rc = og__model_create(&m, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err);
+    if (rc == 0)
+        rc = og__model_reserve(m, &caps, true, err);
+    if (rc == 0)
+        rc = og__model_gradients(m, &batch, &x, labels, &step, &metrics, err);
+    if (rc == 0)
+        og__model_update(m, 0, 0, 1);
+    og__model_free(m);
+    return rc;
+}

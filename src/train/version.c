@@ -1,0 +1,6 @@
+#include <outgrow/outgrow.h>
+
+const char *og_version(void)
+{
+    return OG_VERSION;
+}
