@@ -84,10 +84,25 @@ void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, siz
 /* ==== aggregation ====
  *
  * Rows of half a KiB to several KiB come from anywhere in memory, so their arrival is what takes
- * time: rows some edges ahead are fetched early, and four rows are added a pass so that the sum
- * is loaded and stored once for them. */
+ * time. They are asked for well ahead, into L2: it keeps several times more requests open than L1
+ * does (measured on Zen 4, 512-byte rows out of 1 GB, two threads: 11 GB/s asking into L1, 22
+ * into L2). Four rows are added a pass, so that the sum is loaded and stored once for them. */
 
-enum { AHEAD = 6, BUNCH = 4, FETCH_BYTES = 2048 };
+enum { BUNCH = 4, FETCH_BYTES = 2048, FETCH_AHEAD = 12 * 1024 };
+
+INLINE void fetch(const struct og_rows *x, uint32_t i)
+{
+    const char *row = og__row(x, i);
+    size_t bytes = OG_MIN(x->stride, (size_t)FETCH_BYTES);
+    for (size_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch(row + at, 0, 2);
+}
+
+INLINE uint32_t rows_ahead(const struct og_rows *x)
+{
+    size_t n = FETCH_AHEAD / OG_MAX(x->stride, (size_t)1);
+    return (uint32_t)OG_MAX(OG_MIN(n, (size_t)32), (size_t)4);
+}
 
 struct bunch {
     const void *row[BUNCH];
@@ -142,12 +157,6 @@ static void flush(float *y, struct bunch *b, const struct og_rows *x)
     b->n = 0;
 }
 
-INLINE void fetch(const char *row, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch(row + i);
-}
-
 INLINE float right_of(const struct og_sparse *s, uint32_t u)
 {
     return u < s->n_right ? s->right[u] : 1.0f;
@@ -171,15 +180,16 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
 {
     struct bunch b = {0};
     bool loop = r < s->n_loops;
-    size_t ahead_bytes = OG_MIN(x->stride, (size_t)FETCH_BYTES);
-    uint32_t last = s->indptr[s->n_rows];
+    uint32_t last = s->indptr[s->n_rows], ahead = rows_ahead(x);
     memset(y, 0, (size_t)x->dim * sizeof(*y));
     if (loop)
         push(y, &b, x, r, right_of(s, r));
     for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
         uint32_t u = s->col[e];
-        if (last - e > AHEAD)
-            fetch(og__row(x, s->col[e + AHEAD]), ahead_bytes);
+        if (last - e > ahead)
+            fetch(x, s->col[e + ahead]);
+        if (x->index && last - e > 2 * ahead)
+            __builtin_prefetch(&x->index[s->col[e + 2 * ahead]]);
         if (!loop || u != r)
             push(y, &b, x, u, right_of(s, u));
     }
@@ -187,6 +197,19 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
         flush(y, &b, x);
     if (r < s->n_left && s->left[r] != 1.0f)
         scale_row(y, s->left[r], (size_t)x->dim);
+}
+
+void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
+                size_t width)
+{
+    uint32_t ahead = OG_MIN(rows_ahead(x), n);
+    for (uint32_t i = 0; x->index && i < ahead; i++)
+        fetch(x, r0 + i);
+    for (uint32_t i = 0; i < n; i++) {
+        if (x->index && i + ahead < n)
+            fetch(x, r0 + i + ahead);
+        og__widen(y + i * width, og__row(x, r0 + i), x->dtype, first, width);
+    }
 }
 
 /* ==== epilogues ==== */

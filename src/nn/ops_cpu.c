@@ -106,8 +106,7 @@ static const float *tile_of(const struct og_rows *x, uint32_t r0, uint32_t n, in
     }
     size_t w = (size_t)width;
     *ld = width;
-    for (uint32_t i = 0; i < n; i++)
-        og__widen(scratch + i * w, og__row(x, r0 + i), x->dtype, (size_t)first, w);
+    og__gather(scratch, x, r0, n, (size_t)first, w);
     memset(scratch + n * w, 0, (OG__BLOCK_ROWS - n) * w * sizeof(float));
     return scratch;
 }

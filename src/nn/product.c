@@ -404,7 +404,7 @@ int og__product_pack(struct og_products *ps, const float *b, int k, int n, int64
 {
     int rc = 0;
     int before = og__products_enter();
-    struct pack *p;
+    struct pack *p = NULL;
     struct pack want = {.k = k, .n = n, .row = row, .column = column};
     OG_TRY(find_pack(ps, &want, &p, err));
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, p->from}, {DNNL_ARG_TO, p->to}};
