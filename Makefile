@@ -12,17 +12,19 @@ all: build ## the command and the library: build/release/outgrow
 build:
 	@mkdir -p build
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
-	@cmake --build $(BUILD) -j $(JOBS)
+	@cmake --build $(BUILD) -j $(JOBS) $(BUILD_ARGS)
 
+test: CMAKE_ARGS = -DOUTGROW_TESTS=ON
 test: build ## every test
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-demo: CMAKE_ARGS = -DOUTGROW_TESTS=OFF
+demo: BUILD_ARGS = --target outgrow
 demo: build ## train on a graph whose features do not fit in memory
 	@tools/demo $(BUILD)/outgrow
 
+bench: CMAKE_ARGS = -DOUTGROW_BENCH=ON
 bench: build ## measure, write docs/benchmarks/<date>.json, print the ratios
-	@tools/bench $(BUILD)/outgrow
+	@python3 bench/suite.py --outgrow $(BUILD)/outgrow $(BENCH_ARGS)
 
 install: build ## into PREFIX (and DESTDIR)
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -1,0 +1,27 @@
+# What `make install` puts where: command, libraries, headers, pkg-config file, manual, completion.
+# Manual and completion are written by the command itself, from the table its --help comes from.
+
+install(TARGETS outgrow outgrow_static outgrow_shared
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/outgrow DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# The prefix is where the file is found, so that a tree may be moved.
+file(RELATIVE_PATH OUTGROW_PC_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" OUTGROW_PC_UP "${OUTGROW_PC_UP}")
+configure_file(cmake/outgrow.pc.in outgrow.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/outgrow.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(told ${CMAKE_CURRENT_BINARY_DIR}/told)
+file(MAKE_DIRECTORY ${told})
+add_custom_command(OUTPUT ${told}/outgrow.1 ${told}/outgrow ${told}/_outgrow
+  COMMAND outgrow help --man >${told}/outgrow.1
+  COMMAND outgrow help --completion=bash >${told}/outgrow
+  COMMAND outgrow help --completion=zsh >${told}/_outgrow
+  DEPENDS outgrow
+  COMMENT "Writing manual and completion")
+add_custom_target(outgrow_told ALL DEPENDS ${told}/outgrow.1)
+install(FILES ${told}/outgrow.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${told}/outgrow DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${told}/_outgrow DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
