@@ -124,6 +124,20 @@ static bool is_table(const json_t *value)
     return json_is_object(json_array_get(value, 0));
 }
 
+/* A column of zeros says nothing. */
+static bool is_idle(const json_t *rows, const char *key)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach((json_t *)rows, i, row)
+    {
+        const json_t *value = json_object_get(row, key);
+        if (!json_is_number(value) || json_number_value(value) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* An array of objects, a row each; the first one's keys are the columns. */
 static void show_table(const json_t *rows, int indent)
 {
@@ -136,7 +150,7 @@ static void show_table(const json_t *rows, int indent)
         json_object_foreach(json_array_get(rows, 0), key, value)
         {
             char text[SHOWN_MAX];
-            if (json_is_object(value))
+            if (json_is_object(value) || is_idle(rows, key))
                 continue;
             label_text(text, sizeof(text), key);
             int width = (int)strlen(text);
@@ -248,20 +262,26 @@ static void tier_line(const char *tier, double rows, double of, const char *read
            bytes);
 }
 
-/* Where the rows of all epochs came from. row_bytes 0: not told. */
+/* Where the rows of all epochs came from. */
 static void show_tiers(const json_t *epochs, double row_bytes)
 {
     char reads[32];
     char from_disk[32];
-    char from_host[32] = "-";
+    char from_host[32];
     double rows = sum_over(epochs, "rows");
     count_text(reads, sizeof(reads), (long long)sum_over(epochs, "reads"));
     bytes_text(from_disk, sizeof(from_disk), sum_over(epochs, "feature_bytes_read"), "");
-    if (row_bytes > 0)
-        bytes_text(from_host, sizeof(from_host), sum_over(epochs, "hits") * row_bytes, "");
+    bytes_text(from_host, sizeof(from_host), sum_over(epochs, "hits") * row_bytes, "");
     printf("  %-12s %15s %10s %15s %14s\n", "rows from", "rows", "share", "reads", "bytes");
     tier_line("host cache", sum_over(epochs, "hits"), rows, "0", from_host);
     tier_line("disk", sum_over(epochs, "misses"), rows, reads, from_disk);
+}
+
+/* The cache holds whole rows; without one nothing was a hit. */
+static double row_bytes(const json_t *plan)
+{
+    double slots = number(plan, "cache_rows");
+    return slots > 0 ? number(json_object_get(plan, "memory"), "feature cache") / slots : 0;
 }
 
 static void show_accuracy(const json_t *root)
@@ -289,11 +309,13 @@ void show_training(const json_t *root)
            show_value(b, "bytes", json_object_get(root, "memory_budget_bytes")));
     printf("time            %.2f s, %.2f s of it before the first batch\n", number(root, "seconds"),
            number(prepare, "seconds"));
-    show_tiers(epochs, number(json_object_get(root, "plan"), "row_bytes"));
+    show_tiers(epochs, row_bytes(json_object_get(root, "plan")));
     bytes_text(text, sizeof(text), sum_over(epochs, "eval_bytes_read"), "");
     printf("beside it: %s rows (%s) to fill the cache, %s to evaluate\n",
            show_value(a, "prefill", json_object_get(prepare, "prefill")),
            show_value(b, "bytes_read", json_object_get(prepare, "bytes_read")), text);
+    if (json_object_get(root, "run"))
+        printf("results in      %s\n", json_string_value(json_object_get(root, "run")));
 }
 
 /* ---- delivery ---- */
