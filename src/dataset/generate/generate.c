@@ -1,6 +1,7 @@
 #include "dataset/generate/generate.h"
 
 #include "base/file.h"
+#include "dataset/convert.h"
 #include "dataset/meta.h"
 #include "dataset/writer.h"
 
@@ -264,36 +265,6 @@ static void free_tables(struct maker *k)
     og__release(k->budget, k->chunk, CHUNK_BYTES, "features");
 }
 
-/* IEEE half, round to nearest, ties to even. Small numbers are rounded by an addition that pushes
- * their last bits out of the mantissa. There are no NaNs here. */
-static uint16_t half_of(float x)
-{
-    const uint32_t push_bits = 126u << 23; /* 0.5f: its last bit is worth 2^-24 */
-    float push;
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    memcpy(&push, &push_bits, sizeof(push));
-    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
-    bits &= 0x7fffffff;
-    if (bits >= 143u << 23)
-        return sign | 0x7c00;
-    if (bits < 113u << 23) {
-        float pushed = fabsf(x) + push;
-        memcpy(&bits, &pushed, sizeof(bits));
-        return sign | (uint16_t)(bits - push_bits);
-    }
-    bits += 0xfff + (bits >> 13 & 1) - (112u << 23);
-    return sign | (uint16_t)(bits >> 13);
-}
-
-/* Round to nearest, ties to even; there are no NaNs here. */
-static uint16_t bfloat_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /* u8 holds x from -4 to 4 in steps of 1/32. */
 static uint8_t byte_of(float x)
 {
@@ -307,10 +278,10 @@ static void store(const struct maker *k, void *row, int j, float x)
         ((float *)row)[j] = x;
         break;
     case OG_F16:
-        ((uint16_t *)row)[j] = half_of(x);
+        ((uint16_t *)row)[j] = og__half_of(x);
         break;
     case OG_BF16:
-        ((uint16_t *)row)[j] = bfloat_of(x);
+        ((uint16_t *)row)[j] = og__bfloat_of(x);
         break;
     case OG_U8:
         ((uint8_t *)row)[j] = byte_of(x);

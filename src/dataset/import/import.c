@@ -1,0 +1,101 @@
+#include "dataset/import/import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void og_import_init(struct og_import *i)
+{
+    *i = (struct og_import){.feature_dtype = -1};
+}
+
+char *og__import_source(const struct og_importer *imp, const char *name)
+{
+    return og__path_join(imp->src, name);
+}
+
+char *og__import_target(const struct og_importer *imp, const char *name)
+{
+    return og__path_join(imp->dir.temporary, name);
+}
+
+int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done, int64_t total,
+                    struct og_err *err)
+{
+    const struct og_observer *seen = imp->seen;
+    struct og_progress p = {.stage = stage, .done = (uint64_t)done, .total = (uint64_t)total};
+    if (seen && seen->progress)
+        seen->progress(seen->arg, &p);
+    if (seen && seen->stop && *seen->stop)
+        return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
+    return 0;
+}
+
+static const struct format {
+    const char *name;
+    int (*read)(struct og_importer *imp, struct og_err *err);
+} formats[] = {{"npy", og__import_npy}};
+
+static const struct format *find_format(const char *name, struct og_err *err)
+{
+    for (size_t i = 0; i < OG_COUNT(formats); i++)
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    og__fail(err, -EINVAL, "npy is what this release reads", "import %s: no such format", name);
+    return NULL;
+}
+
+static size_t memory_of(const struct og_amount *a)
+{
+    double available = (double)og__memory_free();
+    if (a->unit == OG_UNSET)
+        return (size_t)(0.9 * available);
+    return (size_t)(a->unit == OG_PERCENT ? available * a->value / 100 : a->value);
+}
+
+/* What does not come from the arrays. */
+static int start_meta(struct og_importer *imp, const char *format, struct og_err *err)
+{
+    const struct og_import *o = imp->opt;
+    const char *slash = strrchr(imp->dir.path, '/');
+    imp->checksums = json_object();
+    imp->meta =
+        json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s s:b s:b s:b s:b}}", "format", 1, "name",
+                  slash ? slash + 1 : imp->dir.path, "task", "node classification", "checksums",
+                  imp->checksums, "provenance", "importer", og_version(), "format", format,
+                  "source", imp->src, "symmetrize", o->symmetrize, "drop_self_loops",
+                  o->drop_self_loops, "row_normalize", o->row_normalize, "reverse", o->reverse);
+    return imp->meta ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import");
+}
+
+static int import_into(struct og_importer *imp, const struct format *format, struct og_err *err)
+{
+    int rc = start_meta(imp, format->name, err);
+    if (rc == 0)
+        rc = format->read(imp, err);
+    if (rc == 0)
+        rc = og__meta_write(imp->dir.temporary, json_incref(imp->meta), err);
+    return rc < 0 ? rc : og__newdir_commit(&imp->dir, err);
+}
+
+int og_import(const char *format, const char *src, const char *out, const struct og_import *opt,
+              const struct og_observer *seen, struct og_err *err)
+{
+    struct og_importer imp = {.opt = opt, .seen = seen, .src = src};
+    const struct format *reader = find_format(format, err);
+    if (!reader)
+        return -EINVAL;
+    imp.budget = og__budget_new(memory_of(&opt->memory));
+    int rc = imp.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import");
+    if (rc == 0)
+        rc = og__pool_open(&imp.pool, opt->threads ? opt->threads : og__cpu_count(), err);
+    if (rc == 0)
+        rc = og__newdir_begin(&imp.dir, out, err);
+    if (rc == 0)
+        rc = import_into(&imp, reader, err);
+    og__newdir_abandon(&imp.dir);
+    og__pool_close(imp.pool);
+    og__budget_free(imp.budget);
+    json_decref(imp.meta);
+    json_decref(imp.checksums);
+    return rc;
+}
