@@ -1,0 +1,323 @@
+/* og_verify: reads every array once, in pieces, and tells all that is wrong with it. */
+#include "base/file.h"
+#include "dataset/convert.h"
+#include "dataset/meta.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { PIECE_BYTES = 1024 * 1024, TOLD_A_FILE = 3 };
+
+struct verifier {
+    struct og_dataset *ds;
+    void (*finding)(void *arg, const char *text);
+    void *arg;
+    const struct og_observer *seen;
+    int n_findings;
+    const char *file;        /* being read */
+    uint64_t wrong;          /* in it; only the first few are told one by one */
+    int64_t *piece;          /* [PIECE_BYTES] bytes */
+    unsigned char *split_of; /* [N] bit s: the node is in split s */
+};
+
+static void tell(struct verifier *v, const char *fmt, ...) OG_PRINTF(2, 3);
+
+static void tell(struct verifier *v, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    if (v->wrong++ >= TOLD_A_FILE)
+        return;
+    va_start(ap, fmt);
+    int n = snprintf(text, sizeof(text), "%s: ", v->file);
+    vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+    va_end(ap);
+    v->finding(v->arg, text);
+    v->n_findings++;
+}
+
+static void begin(struct verifier *v, const char *file)
+{
+    v->file = file;
+    v->wrong = 0;
+}
+
+static void end(struct verifier *v)
+{
+    char text[256];
+    if (v->wrong <= TOLD_A_FILE)
+        return;
+    snprintf(text, sizeof(text), "%s: and %" PRIu64 " more like it", v->file,
+             v->wrong - TOLD_A_FILE);
+    v->finding(v->arg, text);
+    v->n_findings++;
+}
+
+static int64_t piece_rows(const struct og_npy *a)
+{
+    size_t row = (size_t)a->shape[1] * og__npy_size(a->type);
+    return OG_MAX((int64_t)(PIECE_BYTES / OG_MAX(row, (size_t)1)), (int64_t)1);
+}
+
+/* ---- topology ---- */
+
+static int verify_indptr(struct verifier *v, struct og_err *err)
+{
+    const struct og_dataset *ds = v->ds;
+    int64_t before = 0;
+    begin(v, "indptr.npy");
+    for (int64_t first = 0, n; first <= ds->n_nodes; first += n) {
+        n = OG_MIN(ds->n_nodes + 1 - first, (int64_t)PIECE_BYTES / 8);
+        int rc = og__npy_read_int64(&ds->indptr, first, n, v->piece, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++) {
+            if (v->piece[i] < before)
+                tell(v, "entry %lld: %lld after %lld", (long long)(first + i),
+                     (long long)v->piece[i], (long long)before);
+            before = v->piece[i];
+        }
+        if (first == 0 && v->piece[0] != 0)
+            tell(v, "starts at %lld, not 0", (long long)v->piece[0]);
+    }
+    if (before != ds->n_edges)
+        tell(v, "ends at %lld, there are %lld edges", (long long)before, (long long)ds->n_edges);
+    end(v);
+    return 0;
+}
+
+/* Indices list by list, with indptr read along. */
+static int verify_indices(struct verifier *v, struct og_err *err)
+{
+    enum { NODES = 4096 };
+    const struct og_dataset *ds = v->ds;
+    int64_t ptr[NODES + 1];
+    int rc = 0;
+    begin(v, "indices.npy");
+    for (int64_t node = 0, n; node < ds->n_nodes; node += n) {
+        n = OG_MIN(ds->n_nodes - node, (int64_t)NODES);
+        OG_TRY(og__npy_read_int64(&ds->indptr, node, n + 1, ptr, err));
+        int64_t list = 0; /* of this run of nodes */
+        int64_t before = -1;
+        for (int64_t at = ptr[0], m; at < ptr[n]; at += m) {
+            m = OG_MIN(ptr[n] - at, (int64_t)PIECE_BYTES / 8);
+            OG_TRY(og__npy_read_int64(&ds->indices, at, m, v->piece, err));
+            for (int64_t i = 0; i < m; i++) {
+                while (at + i >= ptr[list + 1]) {
+                    list++;
+                    before = -1;
+                }
+                int64_t u = v->piece[i];
+                if (u < 0 || u >= ds->n_nodes)
+                    tell(v, "entry %lld: node %lld of %lld", (long long)(at + i), (long long)u,
+                         (long long)ds->n_nodes);
+                else if (u < before)
+                    tell(v, "entry %lld: the list of node %lld is not sorted", (long long)(at + i),
+                         (long long)(node + list));
+                before = u;
+            }
+        }
+    }
+    end(v);
+out:
+    return rc;
+}
+
+/* ---- numbers ---- */
+
+static bool is_finite(const struct og_dataset *ds, enum og__npy_type type, const void *data,
+                      size_t i)
+{
+    if (ds && ds->dtype == OG_BF16)
+        return (((const uint16_t *)data)[i] & 0x7f80) != 0x7f80;
+    return isfinite(og__number_at(type, data, i));
+}
+
+/* features: knows bf16, which is stored as uint16. */
+static int verify_finite(struct verifier *v, const char *file, const struct og_npy *a,
+                         bool features, struct og_err *err)
+{
+    if (a->fd < 0)
+        return 0;
+    int64_t rows = piece_rows(a);
+    size_t bytes = (size_t)(rows * a->shape[1]) * og__npy_size(a->type);
+    char *piece = bytes > PIECE_BYTES ? malloc(bytes) : (char *)v->piece;
+    int rc = piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path);
+    begin(v, file);
+    for (int64_t first = 0, n; rc == 0 && first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, rows);
+        rc = og__npy_read(a, first, n, piece, err);
+        for (size_t i = 0; rc == 0 && i < (size_t)(n * a->shape[1]); i++)
+            if (!is_finite(features ? v->ds : NULL, a->type, piece, i))
+                tell(v, "row %lld, column %lld: NaN or infinite",
+                     (long long)(first + (int64_t)i / a->shape[1]),
+                     (long long)((int64_t)i % a->shape[1]));
+        struct og_progress p = {
+            .stage = "verify", .done = (uint64_t)(first + n), .total = (uint64_t)a->shape[0]};
+        if (v->seen && v->seen->progress)
+            v->seen->progress(v->seen->arg, &p);
+    }
+    end(v);
+    if (piece != (char *)v->piece)
+        free(piece);
+    return rc;
+}
+
+static int verify_labels(struct verifier *v, struct og_err *err)
+{
+    const struct og_dataset *ds = v->ds;
+    const struct og_npy *a = &ds->labels;
+    if (ds->multi_label || a->fd < 0)
+        return verify_finite(v, "labels.npy", a, false, err);
+    begin(v, "labels.npy");
+    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
+        int rc = og__npy_read_int64(a, first, n, v->piece, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++)
+            if (v->piece[i] < -1 || v->piece[i] >= ds->n_classes)
+                tell(v, "row %lld: class %lld of %d", (long long)(first + i),
+                     (long long)v->piece[i], ds->n_classes);
+    }
+    end(v);
+    return 0;
+}
+
+/* ---- splits ---- */
+
+static int verify_split(struct verifier *v, int split, const char *file, struct og_err *err)
+{
+    const struct og_npy *a = &v->ds->split[split];
+    if (a->fd < 0)
+        return 0;
+    begin(v, file);
+    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
+        int rc = og__npy_read_int64(a, first, n, v->piece, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t node = v->piece[i];
+            if (node < 0 || node >= v->ds->n_nodes) {
+                tell(v, "row %lld: node %lld of %lld", (long long)(first + i), (long long)node,
+                     (long long)v->ds->n_nodes);
+                continue;
+            }
+            if (v->split_of[node] >> split & 1)
+                tell(v, "row %lld: node %lld stands there twice", (long long)(first + i),
+                     (long long)node);
+            else if (v->split_of[node])
+                tell(v, "row %lld: node %lld is in another split too", (long long)(first + i),
+                     (long long)node);
+            v->split_of[node] |= (unsigned char)(1 << split);
+        }
+    }
+    end(v);
+    return 0;
+}
+
+/* ---- checksums ---- */
+
+static int hash_file(const char *path, void *buffer, uint64_t *hash, struct og_err *err)
+{
+    FILE *f = fopen(path, "re");
+    XXH3_state_t *state = XXH3_createState();
+    int rc = f && state ? 0 : og__fail_errno(err, f ? -ENOMEM : -errno, NULL, "%s", path);
+    if (rc == 0)
+        XXH3_64bits_reset(state);
+    for (size_t n; rc == 0 && (n = fread(buffer, 1, PIECE_BYTES, f)) > 0;)
+        XXH3_64bits_update(state, buffer, n);
+    if (rc == 0 && ferror(f))
+        rc = og__fail_errno(err, -EIO, NULL, "%s: cannot read", path);
+    if (rc == 0)
+        *hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    if (f)
+        fclose(f);
+    return rc;
+}
+
+static int verify_checksum(struct verifier *v, const char *file, const char *expected,
+                           struct og_err *err)
+{
+    char hex[17];
+    uint64_t hash = 0;
+    char *path = og__path_join(v->ds->path, file);
+    int rc = path ? hash_file(path, v->piece, &hash, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", file);
+    free(path);
+    snprintf(hex, sizeof(hex), "%016" PRIx64, hash);
+    begin(v, file);
+    if (rc == 0 && strcmp(hex, expected) != 0)
+        tell(v, "checksum %s, meta.json says %s", hex, expected);
+    return rc;
+}
+
+static int verify_checksums(struct verifier *v, struct og_err *err)
+{
+    char *path = og__path_join(v->ds->path, "meta.json");
+    char *text = NULL;
+    size_t len = 0;
+    int rc = path ? og__read_text(path, 16 * OG_MIB, &text, &len, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
+    json_t *root = rc == 0 ? json_loadb(text, len, 0, NULL) : NULL;
+    const char *file;
+    json_t *value;
+    json_object_foreach(json_object_get(root, "checksums"), file, value)
+    {
+        /* names come from a file: none of them leads out of the folder */
+        if (rc == 0 && json_is_string(value) && !strchr(file, '/'))
+            rc = verify_checksum(v, file, json_string_value(value), err);
+    }
+    json_decref(root);
+    free(text);
+    free(path);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static int verify_all(struct verifier *v, struct og_err *err)
+{
+    static const char *const splits[] = {"train.npy", "valid.npy", "test.npy"};
+    int rc = verify_checksums(v, err);
+    if (rc == 0)
+        rc = verify_indptr(v, err);
+    if (rc == 0 && v->wrong == 0) /* lists that go astray say nothing about what is in them */
+        rc = verify_indices(v, err);
+    if (rc == 0)
+        rc = verify_finite(v, "weights.npy", &v->ds->weights, false, err);
+    if (rc == 0)
+        rc = verify_finite(v, "features.npy", &v->ds->features, true, err);
+    if (rc == 0)
+        rc = verify_labels(v, err);
+    for (int i = 0; rc == 0 && i < OG__SPLITS; i++)
+        rc = verify_split(v, i, splits[i], err);
+    return rc;
+}
+
+int og_verify(const char *dataset, void (*finding)(void *arg, const char *text), void *arg,
+              const struct og_observer *seen, struct og_err *err)
+{
+    struct verifier v = {.finding = finding, .arg = arg, .seen = seen};
+    struct og_err why = {0};
+    int rc = og__dataset_open(dataset, &v.ds, &why);
+    if (rc == -EINVAL) { /* it is there, but no dataset can be made of it: that is a finding */
+        finding(arg, why.message);
+        return 1;
+    }
+    if (rc < 0)
+        return og__fail(err, rc, why.hint, "%s", why.message);
+    v.piece = malloc(PIECE_BYTES);
+    v.split_of = calloc((size_t)v.ds->n_nodes, 1);
+    rc = v.piece && v.split_of ? verify_all(&v, err)
+                               : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
+    free(v.piece);
+    free(v.split_of);
+    og__dataset_close(v.ds);
+    return rc < 0 ? rc : v.n_findings;
+}
