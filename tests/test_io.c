@@ -383,22 +383,37 @@ static void merging_keeps_the_gap_rule(void **state)
     }
 }
 
-/* Everything wanted: requests are as large as they may be. */
+/* Everything wanted: requests are as large as they may be, and no block is read twice. Outputs that
+ * are aligned like the file are read to directly; the third place is not. */
 static void sequential_rows_merge_fully(void **state)
 {
     (void)state;
-    enum { ROWS = 4096, BYTES = 512 };
+    const size_t sizes[] = {400, 512, 700, 4096};
+    const size_t offsets[] = {0, 4096, 100};
+    const size_t total = (size_t)3 << 20;
     struct scratch s;
+    struct og_io_file file;
     const struct og_reader_options opt = {.profile = test_profile};
-    scratch_open(&s, (size_t)ROWS * BYTES);
-    uint32_t *rows = calloc(ROWS, sizeof(*rows));
-    char *out = malloc((size_t)ROWS * BYTES);
-    struct og_reader *r = must_open(&og__io_pread, &s, 0, BYTES, ROWS, &opt);
-    struct og_read_job job = {.rows = rows, .n = pick(SET_ALL, ROWS, rows), .out = out};
-    must_read(r, &job);
-    assert_int_equal(job.counts.reads, ROWS * BYTES / (256 * 1024));
-    assert_int_equal(job.counts.bytes, ROWS * BYTES);
-    og__reader_close(r);
+    scratch_open(&s, 4096 + total);
+    assert_int_equal(og__io_file_open(&file, s.path, true, NULL, NULL), 0);
+    size_t block = file.align_offset;
+    og__io_file_close(&file);
+    uint32_t *rows = calloc(total / 400, sizeof(*rows));
+    char *out = aligned_alloc(4096, total);
+    for (size_t b = 0; b < OG_COUNT(sizes); b++) {
+        for (size_t o = 0; o < OG_COUNT(offsets); o++) {
+            uint32_t n_rows = (uint32_t)(total / sizes[b]);
+            struct og_reader *r = must_open(&og__io_pread, &s, offsets[o], sizes[b], n_rows, &opt);
+            struct og_read_job job = {.rows = rows, .n = pick(SET_ALL, n_rows, rows), .out = out};
+            memset(out, 0, total);
+            must_read(r, &job);
+            check_rows(&s, offsets[o], sizes[b], &job);
+            size_t bytes = n_rows * sizes[b];
+            assert_true(job.counts.bytes >= bytes && job.counts.bytes <= bytes + 2 * block);
+            assert_true(job.counts.reads <= bytes / (256 * 1024) + 1);
+            og__reader_close(r);
+        }
+    }
     free(rows);
     free(out);
     scratch_close(&s);

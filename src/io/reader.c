@@ -118,25 +118,29 @@ static uint64_t block_end(const struct og_reader *r, uint64_t at)
     return og__round_up(at, r->file.align_offset);
 }
 
-/* Take rows after s->last into the request while they are near and fit below `limit`. */
+/* Take rows after s->last into the request while they are near and fit below `limit`. Of an
+ * adjacent row a piece is enough. */
 static void merge_near(const struct og_reader *r, struct slot *s, uint64_t limit)
 {
     const struct og_read_job *job = s->job;
-    for (size_t i = s->last + 1; i < job->n; i++) {
+    for (size_t i = s->last + 1; i < job->n && s->end < limit; i++) {
         uint64_t start = row_start(r, job, i);
         uint64_t end = start + r->row_bytes;
-        bool adjacent = start == s->end;
         assert(start >= s->end); /* ascending and distinct, as io.h asks */
-        bool near = adjacent || block_start(r, start) <= block_end(r, s->end) + r->gap;
-        if (!near || end > limit || (!adjacent && r->ops->never_merges_gaps))
-            return;
-        s->dense = s->dense && adjacent;
+        if (start > s->end) {
+            bool near = block_start(r, start) <= block_end(r, s->end) + r->gap;
+            if (!near || end > limit || r->ops->never_merges_gaps)
+                return;
+            s->dense = false;
+        }
         s->last = i;
         s->end = end;
     }
 }
 
-/* The next request of the job, from where its cursor stands; the cursor moves on. */
+/* The next request of the job, from where its cursor stands; the cursor moves on. A row that does
+ * not fit is cut where a block ends, so that no block is read twice and, in a long run, every
+ * request but the first and the last may go straight to `out`. */
 static void plan_request(const struct og_reader *r, struct og_read_job *job, struct slot *s)
 {
     uint64_t row = row_start(r, job, job->next);
@@ -147,14 +151,11 @@ static void plan_request(const struct og_reader *r, struct og_read_job *job, str
     s->dense = true;
     uint64_t from = block_start(r, s->start);
     uint64_t limit = from + r->max_request;
-    if (s->end > limit) {
-        s->end = limit;
-        job->skip = limit - row;
-    } else {
-        merge_near(r, s, limit);
-        job->skip = 0;
-        job->next = s->last + 1;
-    }
+    merge_near(r, s, limit);
+    bool cut = s->end > limit;
+    s->end = cut ? limit : s->end;
+    job->next = cut ? s->last : s->last + 1;
+    job->skip = cut ? limit - row_start(r, job, s->last) : 0;
     s->request.offset = from;
     s->request.length = (uint32_t)(block_end(r, s->end) - from);
 }
