@@ -54,7 +54,7 @@ static void rate_text(char *out, size_t size, double x)
 static bool is_share(const char *key)
 {
     return ends_with(key, "acc") || strstr(key, "hit_rate") || ends_with(key, "share") ||
-           ends_with(key, "fraction");
+           strstr(key, "share_") == key || ends_with(key, "fraction");
 }
 
 static void number_text(char *out, size_t size, const char *key, const json_t *value)
@@ -113,10 +113,11 @@ static void label_text(char *out, size_t size, const char *key)
             *p = ' ';
 }
 
-/* Under "memory" everything is bytes, whatever it is called. */
+/* Under "memory" and "bytes" everything is bytes, whatever it is called. */
 static const char *unit_key(const char *parent, const char *key)
 {
-    return strcmp(parent, "memory") == 0 ? "bytes" : key;
+    bool bytes = strcmp(parent, "memory") == 0 || strcmp(parent, "bytes") == 0;
+    return bytes ? "bytes" : key;
 }
 
 static bool is_table(const json_t *value)
@@ -196,7 +197,10 @@ static void show_object(const json_t *object, const char *name, int indent)
 
 void show_any(const json_t *root)
 {
-    show_object(root, "", 0);
+    if (is_table(root))
+        show_table(root, 0);
+    else
+        show_object(root, "", 0);
 }
 
 /* ---- a dataset, in one line ---- */
