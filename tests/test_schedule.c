@@ -41,7 +41,7 @@ static void every_epoch_visits_every_seed_once_in_another_order(void **state)
     (void)state;
     struct og_schedule s = {
         .n_seeds = {103, 0, 0}, .batch_size = 10, .epochs = 3, .seed = 3, .shuffle = true};
-    uint64_t order[3][103];
+    uint64_t order[3][103] = {{0}};
     for (uint64_t item = 0; item < og__schedule_items(&s); item++) {
         struct og_turn t = og__schedule_at(&s, item);
         og__schedule_places(&s, &t, &order[t.epoch - 1][t.first]);

@@ -4,6 +4,7 @@
 
 #include "dataset/convert.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,10 +295,11 @@ static int open_reader(struct feature_reader *r, const struct source *s, struct 
 static int read_sparse_row(struct feature_reader *r, int64_t v, struct og_err *err)
 {
     const struct source *s = r->s;
+    assert(r->ptr); /* open_reader: not dense */
     int64_t begin = r->ptr[v - r->first];
     int64_t n = r->ptr[v - r->first + 1] - begin;
     char *values = r->raw + (size_t)s->dim * og__npy_size(s->indices.type);
-    if (begin < 0 || n < 0 || n > s->dim || begin + n > s->indices.shape[0])
+    if (begin < 0 || n < 0 || n > s->dim || begin > s->indices.shape[0] - n)
         return og__fail(err, -EINVAL, NULL, "%s: row %lld: %lld values from %lld on, of %lld",
                         s->indptr.path, (long long)v, (long long)n, (long long)begin,
                         (long long)s->indices.shape[0]);
