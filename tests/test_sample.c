@@ -240,7 +240,7 @@ static void steady_state_allocates_nothing(void **state)
         }
         if (pass == 1)
             assert_int_equal(og__budget_used(budget), before);
-        assert_int_equal(og__batch_reserve(&m, &caps, NULL), 0);
+        assert_int_equal(og__batch_reserve(&m, &caps, true, NULL), 0);
     }
     og__sampler_close(s);
     og__batch_release(&m);

@@ -247,8 +247,9 @@ static size_t layer_work_bytes(const struct og_model_config *c, const struct og_
 {
     int n_in = og__layer_in(c, l), n_out = og__layer_out(c, l);
     uint64_t n_dst = caps->hop[c->layers - 1 - l].n_dst;
-    return padded(n_dst) + padded(aggregate_floats(n_in, n_out, n_dst, training)) +
-           padded(n_dst * (size_t)n_out);
+    uint64_t n_src = caps->hop[c->layers - 1 - l].n_src;
+    return padded(c->kind == OG_MODEL_GCN ? n_src : n_dst) +
+           padded(aggregate_floats(n_in, n_out, n_dst, training)) + padded(n_dst * (size_t)n_out);
 }
 
 /* Largest of what the layers need one after another on the way back. */
@@ -310,7 +311,7 @@ static void carve_layer(struct og_model *m, int l, const struct og_block *b)
     const struct og_layer *layer = &m->layer[l];
     w->block = b;
     w->transform_first = og__transform_first(b, layer->n_in, layer->n_out);
-    w->scale = take_floats(arena, b->n_dst);
+    w->scale = take_floats(arena, og__n_scales(b, m->config.kind));
     w->a = take_floats(arena, aggregate_floats(layer->n_in, layer->n_out, b->n_dst, m->training));
     w->h = take_floats(arena, (size_t)b->n_dst * (size_t)layer->n_out);
 }

@@ -19,6 +19,13 @@ void og__gcn_scale(const struct og_block *b, float *scale)
             degree += b->src[e] != v;
         scale[v] = 1.0f / sqrtf((float)degree);
     }
+    for (uint32_t v = b->n_dst; b->degree && v < b->n_src; v++)
+        scale[v] = 1.0f / sqrtf((float)b->degree[v - b->n_dst] + 1);
+}
+
+uint32_t og__n_scales(const struct og_block *b, int kind)
+{
+    return kind == OG_MODEL_GCN && b->degree ? b->n_src : b->n_dst;
 }
 
 struct og_sparse og__aggregation(const struct og_block *b, int kind, const float *scale)
@@ -26,7 +33,8 @@ struct og_sparse og__aggregation(const struct og_block *b, int kind, const float
     struct og_sparse s = {
         .n_rows = b->n_dst, .n_left = b->n_dst, .left = scale, .indptr = b->indptr, .col = b->src};
     if (kind == OG_MODEL_GCN) {
-        s.n_right = s.n_loops = b->n_dst;
+        s.n_right = og__n_scales(b, kind);
+        s.n_loops = b->n_dst;
         s.right = scale;
     }
     return s;
@@ -38,7 +46,8 @@ struct og_sparse og__aggregation_back(const struct og_block *b, int kind, const 
     struct og_sparse s = {
         .n_rows = b->n_src, .n_right = b->n_dst, .right = scale, .indptr = indptr, .col = col};
     if (kind == OG_MODEL_GCN) {
-        s.n_left = s.n_loops = b->n_dst;
+        s.n_left = og__n_scales(b, kind);
+        s.n_loops = b->n_dst;
         s.left = scale;
     }
     return s;

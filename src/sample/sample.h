@@ -20,13 +20,13 @@ struct og_batch_memory {
     struct og_array {
         void *data;
         size_t bytes;
-    } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS];
+    } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS];
 };
 void og__batch_init(struct og_batch_memory *m, struct og_budget *b);
 OG_MUST_CHECK int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps,
-                                    struct og_err *err);
+                                    bool degrees, struct og_err *err);
 void og__batch_release(struct og_batch_memory *m);
-size_t og__batch_bytes(const struct og_batch_caps *caps); /* what reserve takes */
+size_t og__batch_bytes(const struct og_batch_caps *caps, bool degrees); /* what reserve takes */
 
 /* Widen caps to hold this batch too. */
 void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch);
@@ -41,6 +41,8 @@ OG_MUST_CHECK int og__sampler_open(struct og_sampler **out, const struct og_topo
                                    const int *fanout, int n_hops, uint64_t seed,
                                    struct og_budget *b, struct og_err *err);
 void og__sampler_close(struct og_sampler *s);
+/* Fill og_block.degree from now on. */
+void og__sampler_keep_degrees(struct og_sampler *s);
 /* What a sampler holds for batches up to caps. */
 size_t og__sampler_bytes(const struct og_batch_caps *caps);
 

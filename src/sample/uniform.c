@@ -32,6 +32,7 @@ struct og_sampler {
     struct og_budget *budget;
     int fanout[OG_MAX_HOPS];
     int n_hops;
+    bool keep_degrees;
     uint64_t seed;
     /* the table; size is a power of two */
     struct entry *table;
@@ -257,6 +258,23 @@ static int sample_hop(struct hop *h, int fanout, const struct key *key, struct o
     return rc;
 }
 
+void og__sampler_keep_degrees(struct og_sampler *s)
+{
+    s->keep_degrees = true;
+}
+
+/* What `fanout` leaves of the in-degrees of the nodes this hop found. */
+static void look_up_degrees(const struct og_sampler *s, const uint32_t *ids, int fanout,
+                            struct og_block *block)
+{
+    for (uint32_t i = block->n_dst; i < block->n_src; i++) {
+        if (i + LOOKAHEAD < block->n_src)
+            __builtin_prefetch(&s->topology->indptr[ids[i + LOOKAHEAD]]);
+        int64_t degree = og__degree(s->topology, ids[i]);
+        block->degree[i - block->n_dst] = (uint32_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
+    }
+}
+
 /* ---- memory of a batch ---- */
 
 void og__batch_init(struct og_batch_memory *m, struct og_budget *b)
@@ -289,7 +307,7 @@ static size_t ids_bytes(const struct og_batch_caps *caps)
     return (caps->hop[last].n_dst + caps->hop[last].n_edges + WINDOW) * 4;
 }
 
-int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps,
+int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps, bool degrees,
                       struct og_err *err)
 {
     int rc = 0;
@@ -297,15 +315,19 @@ int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *cap
         rc = grow(m, &m->indptr[h], (caps->hop[h].n_dst + 1) * 4, 0, err);
         if (rc == 0)
             rc = grow(m, &m->src[h], caps->hop[h].n_edges * 4, 0, err);
+        if (rc == 0 && degrees)
+            rc = grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err);
     }
     return rc == 0 ? grow(m, &m->ids, ids_bytes(caps), 0, err) : rc;
 }
 
-size_t og__batch_bytes(const struct og_batch_caps *caps)
+size_t og__batch_bytes(const struct og_batch_caps *caps, bool degrees)
 {
     size_t bytes = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
-        bytes += (caps->hop[h].n_dst + 1) * 4 + caps->hop[h].n_edges * 4;
+        bytes +=
+            (caps->hop[h].n_dst + 1 + caps->hop[h].n_edges + (degrees ? caps->hop[h].n_src : 0)) *
+            4;
     return bytes + ids_bytes(caps);
 }
 
@@ -314,6 +336,7 @@ void og__batch_release(struct og_batch_memory *m)
     for (int h = 0; h < OG_MAX_HOPS; h++) {
         og__release(m->budget, m->indptr[h].data, m->indptr[h].bytes, "batches");
         og__release(m->budget, m->src[h].data, m->src[h].bytes, "batches");
+        og__release(m->budget, m->degree[h].data, m->degree[h].bytes, "batches");
     }
     og__release(m->budget, m->ids.data, m->ids.bytes, "batches");
     og__batch_init(m, m->budget);
@@ -438,6 +461,11 @@ int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
         struct key key = {stream, epoch, batch, (uint32_t)i};
         b->n_hops = (uint32_t)i + 1;
         OG_TRY(sample_hop(&hop, s->fanout[i], &key, err));
+        if (!s->keep_degrees)
+            continue;
+        OG_TRY(grow(out, &out->degree[i], (size_t)b->hop[i].n_src * 4, 0, err));
+        b->hop[i].degree = out->degree[i].data;
+        look_up_degrees(s, b->ids, s->fanout[i], &b->hop[i]);
     }
 out:
     return rc;

@@ -67,8 +67,7 @@ int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b,
     struct og_batch_memory m;
     og__batch_init(&m, b);
     double start = og__now();
-    int rc = og__sampler_open(&sampler, &s->topology, s->opt.fanout, s->opt.n_fanout,
-                              (uint64_t)s->opt.seed, b, err);
+    int rc = og__session_sampler(s, &sampler, b, err);
     uint64_t n = og__schedule_batches(&s->schedule, OG__TRAIN);
     for (uint64_t i = 0; rc == 0 && i < OG_MIN(n, (uint64_t)PILOT_BATCHES); i++) {
         struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, i);
@@ -140,7 +139,8 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
             m->labels += og__labels_bytes(s->ds, s->split[i].n);
     }
     m->sampler = (size_t)s->n_samplers * og__sampler_bytes(&s->caps);
-    m->batches = (size_t)s->n_works * (og__batch_bytes(&s->caps) + batch * 12);
+    m->batches =
+        (size_t)s->n_works * (og__batch_bytes(&s->caps, og__wants_degrees(s)) + batch * 12);
     if (features) {
         m->plans = (size_t)s->n_works * og__plan_bytes(rows) + og__planner_bytes(rows);
         m->placement = og__placement_bytes((uint64_t)s->ds->n_nodes);

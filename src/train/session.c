@@ -174,6 +174,21 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
     return rc;
 }
 
+bool og__wants_degrees(const struct og_session *s)
+{
+    return s->config.kind == OG_MODEL_GCN;
+}
+
+int og__session_sampler(const struct og_session *s, struct og_sampler **out, struct og_budget *b,
+                        struct og_err *err)
+{
+    int rc = og__sampler_open(out, &s->topology, s->opt.fanout, s->opt.n_fanout,
+                              (uint64_t)s->opt.seed, b, err);
+    if (rc == 0 && og__wants_degrees(s))
+        og__sampler_keep_degrees(*out);
+    return rc;
+}
+
 static int open_samplers(struct og_session *s, struct og_err *err)
 {
     s->samplers = calloc((size_t)s->n_samplers, sizeof(struct og_sampler *));
@@ -181,8 +196,7 @@ static int open_samplers(struct og_session *s, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "samplers");
     int rc = 0;
     for (int i = 0; rc == 0 && i < s->n_samplers; i++)
-        rc = og__sampler_open(&s->samplers[i], &s->topology, s->opt.fanout, s->opt.n_fanout,
-                              (uint64_t)s->opt.seed, s->budget, err);
+        rc = og__session_sampler(s, &s->samplers[i], s->budget, err);
     return rc;
 }
 
@@ -200,7 +214,9 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
         og__plan_init(&w->plan, s->budget);
         w->place = og__alloc(s->budget, batch * sizeof(*w->place), "batches", err);
         w->seeds = og__alloc(s->budget, batch * sizeof(*w->seeds), "batches", err);
-        rc = w->place && w->seeds ? og__batch_reserve(&w->sampled, &s->caps, err) : -ENOMEM;
+        rc = w->place && w->seeds
+                 ? og__batch_reserve(&w->sampled, &s->caps, og__wants_degrees(s), err)
+                 : -ENOMEM;
         if (rc == 0 && (want & OG__WANT_FEATURES))
             rc = og__plan_reserve(&w->plan, rows, err);
     }

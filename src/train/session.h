@@ -80,6 +80,11 @@ void og__session_close(struct og_session *s);
 /* The flow over this session. */
 struct og_flow og__session_flow(struct og_session *s);
 
+/* A sampler for this session's batches; GCN's blocks carry degrees. */
+OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_sampler **out,
+                                      struct og_budget *b, struct og_err *err);
+bool og__wants_degrees(const struct og_session *s);
+
 /* Labels of a work's seeds, gathered into `out` (og__labels_bytes of the batch size). */
 void og__session_labels(const struct og_session *s, const struct og_work *w, void *out);
 
