@@ -88,15 +88,16 @@ static int check_edges(const struct og_npy *a, struct og_err *err)
                         "%s: shape [%lld, %lld], expected [E, 2]", a->path, (long long)a->shape[0],
                         (long long)a->shape[1]);
     if (a->shape[0] == 0)
-        return og__fail(err, -EINVAL, NULL, "%s: an empty graph: no edges", a->path);
+        return og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
+                        "%s: an empty graph: no edges", a->path);
     return 0;
 }
 
 static int check_sparse(const struct source *s, struct og_err *err)
 {
     if (!og__npy_is_integer(s->indptr.type) || !og__npy_is_integer(s->indices.type))
-        return og__fail(err, -EINVAL, NULL, "%s: indptr and indices are whole numbers",
-                        s->indptr.path);
+        return og__fail(err, -EINVAL, "store them as int32 or int64",
+                        "%s: indptr and indices are whole numbers", s->indptr.path);
     if (s->indptr.shape[0] < 1 || s->indices.shape[0] != s->data.shape[0])
         return og__fail(err, -EINVAL, "the three arrays of one CSR matrix belong together",
                         "%s: %lld indices, %lld values", s->data.path,
@@ -300,8 +301,9 @@ static int read_sparse_row(struct feature_reader *r, int64_t v, struct og_err *e
     int64_t n = r->ptr[v - r->first + 1] - begin;
     char *values = r->raw + (size_t)s->dim * og__npy_size(s->indices.type);
     if (begin < 0 || n < 0 || n > s->dim || begin > s->indices.shape[0] - n)
-        return og__fail(err, -EINVAL, NULL, "%s: row %lld: %lld values from %lld on, of %lld",
-                        s->indptr.path, (long long)v, (long long)n, (long long)begin,
+        return og__fail(err, -EINVAL, "indptr, indices and data of one CSR matrix belong together",
+                        "%s: row %lld: %lld values from %lld on, of %lld", s->indptr.path,
+                        (long long)v, (long long)n, (long long)begin,
                         (long long)s->indices.shape[0]);
     int rc = og__npy_read(&s->indices, begin, n, r->raw, err);
     if (rc == 0)
@@ -312,9 +314,9 @@ static int read_sparse_row(struct feature_reader *r, int64_t v, struct og_err *e
     for (int64_t i = 0; i < n; i++) {
         int64_t column = og__integer_at(s->indices.type, r->raw, (size_t)i);
         if (column < 0 || column >= s->dim)
-            return og__fail(err, -EINVAL, NULL, "%s: entry %lld: column %lld of %lld",
-                            s->indices.path, (long long)(begin + i), (long long)column,
-                            (long long)s->dim);
+            return og__fail(err, -EINVAL, "columns count from 0",
+                            "%s: entry %lld: column %lld of %lld", s->indices.path,
+                            (long long)(begin + i), (long long)column, (long long)s->dim);
         r->row[column] += (float)og__number_at(s->data.type, values, (size_t)i);
     }
     return 0;
@@ -476,8 +478,8 @@ static int import_features(struct og_importer *imp, struct source *s, struct og_
     int rc;
     OG_TRY(find_dim(imp, s, err));
     if (s->dim < 1 || s->dim > INT32_MAX / 8)
-        OG_TRY(
-            og__fail(err, -EINVAL, NULL, "%s: %lld features a node", imp->src, (long long)s->dim));
+        OG_TRY(og__fail(err, -EINVAL, "at least one column", "%s: %lld features a node", imp->src,
+                        (long long)s->dim));
     OG_TRY(choose_dtype(imp, s, &dtype, err));
     row_bytes = (size_t)s->dim * og__dtype_size(dtype);
     if (!(out = og__alloc(imp->budget, row_bytes, part, err)))

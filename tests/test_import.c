@@ -1,0 +1,402 @@
+/* import npy: small sources, what comes of them, and every way they can be wrong: one error that
+ * names the file, a hint, and nothing left behind. */
+#include "testing.h"
+
+#include "base/file.h"
+#include "dataset/dataset.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- a folder with arrays ---- */
+
+struct place {
+    char root[64], src[80], out[80];
+};
+
+static void path_in(char out[160], const char *folder, const char *name)
+{
+    snprintf(out, 160, "%s/%s", folder, name);
+}
+
+static void write_bytes(const struct place *p, const char *name, const void *data, size_t bytes)
+{
+    char path[160];
+    path_in(path, p->src, name);
+    unlink(path);
+    assert_int_equal(og__write_text(path, data, bytes, NULL), 0);
+}
+
+static void write_npy(const struct place *p, const char *name, enum og__npy_type type, int ndim,
+                      int64_t rows, int64_t columns, const void *data)
+{
+    const int64_t shape[2] = {rows, columns};
+    char head[4096];
+    size_t len = og__npy_header(head, type, ndim, shape, 64);
+    size_t bytes = (size_t)(rows * (ndim == 2 ? columns : 1)) * og__npy_size(type);
+    char *all = malloc(len + bytes);
+    memcpy(all, head, len);
+    memcpy(all + len, data, bytes);
+    write_bytes(p, name, all, len + bytes);
+    free(all);
+}
+
+static const int64_t edges[6][2] = {{0, 1}, {1, 2}, {3, 1}, {0, 1}, {2, 2}, {4, 0}};
+static const float feat[5][2] = {{1, 3}, {0, 0}, {2, 2}, {255, 1}, {7, 0}};
+static const int64_t label[5] = {0, 2, 1, -1, 2};
+static const int64_t train[2] = {0, 4};
+
+static void make_source(struct place *p)
+{
+    snprintf(p->root, sizeof(p->root), "/tmp/og-import-XXXXXX");
+    assert_non_null(mkdtemp(p->root));
+    snprintf(p->src, sizeof(p->src), "%s/src", p->root);
+    snprintf(p->out, sizeof(p->out), "%s/out", p->root);
+    assert_int_equal(og__make_dirs(p->src, NULL), 0);
+    write_npy(p, "edges.npy", OG__NPY_I64, 2, 6, 2, edges);
+    write_npy(p, "feat.npy", OG__NPY_F32, 2, 5, 2, feat);
+    write_npy(p, "label.npy", OG__NPY_I64, 1, 5, 1, label);
+    write_npy(p, "train.npy", OG__NPY_I64, 1, 2, 1, train);
+}
+
+static void remove_folder(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *e;
+    while (dir && (e = readdir(dir))) {
+        char path[512];
+        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+        if (e->d_name[0] != '.')
+            unlink(path);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+/* Also the proof that nothing else lies there. */
+static void remove_place(const struct place *p)
+{
+    remove_folder(p->src);
+    remove_folder(p->out);
+    assert_int_equal(rmdir(p->root), 0);
+}
+
+static struct og_import settings(void)
+{
+    struct og_import opt;
+    og_import_init(&opt);
+    opt.memory = (struct og_amount){OG_BYTES, 64.0 * (1 << 20)};
+    opt.threads = 1;
+    return opt;
+}
+
+static struct og_dataset *import_and_open(const struct place *p, const struct og_import *opt)
+{
+    struct og_err err = {0};
+    struct og_dataset *ds = NULL;
+    if (og_import("npy", p->src, p->out, opt, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(og__dataset_open(p->out, &ds, NULL), 0);
+    return ds;
+}
+
+static void check_list(const struct og_dataset *ds, int64_t v, int64_t n, const int64_t *expect)
+{
+    int64_t ptr[2];
+    int64_t list[16];
+    assert_int_equal(og__npy_read_int64(&ds->indptr, v, 2, ptr, NULL), 0);
+    assert_int_equal(ptr[1] - ptr[0], n);
+    assert_int_equal(og__npy_read_int64(&ds->indices, ptr[0], n, list, NULL), 0);
+    for (int64_t i = 0; i < n; i++)
+        assert_int_equal(list[i], expect[i]);
+}
+
+/* ---- what comes of it ---- */
+
+static void edges_become_lists_of_in_neighbours(void **state)
+{
+    (void)state;
+    struct place p;
+    make_source(&p);
+    struct og_import opt = settings();
+    struct og_dataset *ds = import_and_open(&p, &opt);
+    assert_int_equal(ds->n_nodes, 5);
+    assert_int_equal(ds->n_edges, 6);
+    assert_int_equal(ds->n_classes, 3);
+    check_list(ds, 0, 1, (const int64_t[]){4});
+    check_list(ds, 1, 3, (const int64_t[]){0, 0, 3}); /* a doubled edge stays doubled */
+    check_list(ds, 2, 2, (const int64_t[]){1, 2});
+    check_list(ds, 3, 0, NULL);
+    og__dataset_close(ds);
+    remove_folder(p.out);
+    opt.reverse = opt.drop_self_loops = true;
+    ds = import_and_open(&p, &opt);
+    check_list(ds, 0, 2, (const int64_t[]){1, 1});
+    check_list(ds, 2, 0, NULL);
+    og__dataset_close(ds);
+    remove_folder(p.out);
+    opt = settings();
+    opt.symmetrize = true;
+    ds = import_and_open(&p, &opt);
+    check_list(ds, 0, 2, (const int64_t[]){1, 4});
+    check_list(ds, 1, 3, (const int64_t[]){0, 2, 3});
+    check_list(ds, 2, 2, (const int64_t[]){1, 2});
+    og__dataset_close(ds);
+    remove_place(&p);
+}
+
+static void check_features(const struct place *p, const struct og_import *opt, int dtype,
+                           const void *expect, size_t bytes)
+{
+    struct og_dataset *ds = import_and_open(p, opt);
+    char got[64];
+    assert_int_equal(ds->dtype, dtype);
+    assert_int_equal(ds->dim, 2);
+    assert_int_equal(og__npy_read(&ds->features, 0, 5, got, NULL), 0);
+    assert_memory_equal(got, expect, bytes);
+    og__dataset_close(ds);
+    remove_folder(p->out);
+}
+
+static void features_keep_or_take_a_dtype(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[10] = {1, 3, 0, 0, 2, 2, 255, 1, 7, 0};
+    static const int32_t wide[10] = {1, 3, 0, 0, 2, 2, 255, 1, 7, 0};
+    static const float shares[10] = {0.25f, 0.75f,        0,          0, 0.5f,
+                                     0.5f,  255.0f / 256, 1.0f / 256, 1, 0};
+    static const uint16_t half[10] = {0x3c00, 0x4200, 0,      0,      0x4000,
+                                      0x4000, 0x5bf8, 0x3c00, 0x4700, 0};
+    static const int64_t indptr[6] = {0, 2, 2, 4, 6, 7};
+    static const int32_t indices[7] = {1, 0, 0, 1, 0, 1, 0};
+    static const uint8_t values[7] = {3, 1, 2, 2, 255, 1, 7};
+    char path[160];
+    struct place p;
+    make_source(&p);
+    struct og_import opt = settings();
+    check_features(&p, &opt, OG_F32, feat, sizeof(feat));
+    opt.feature_dtype = OG_U8;
+    check_features(&p, &opt, OG_U8, bytes, sizeof(bytes));
+    opt.feature_dtype = OG_F16;
+    check_features(&p, &opt, OG_F16, half, sizeof(half));
+    opt = settings();
+    opt.row_normalize = true;
+    check_features(&p, &opt, OG_F32, shares, sizeof(shares));
+    opt = settings();
+    write_npy(&p, "feat.npy", OG__NPY_I32, 2, 5, 2, wide); /* integers that fit a byte */
+    check_features(&p, &opt, OG_U8, bytes, sizeof(bytes));
+    path_in(path, p.src, "feat.npy");
+    unlink(path);
+    write_npy(&p, "feat_indptr.npy", OG__NPY_I64, 1, 6, 1, indptr);
+    write_npy(&p, "feat_indices.npy", OG__NPY_I32, 1, 7, 1, indices);
+    write_npy(&p, "feat_data.npy", OG__NPY_U8, 1, 7, 1, values);
+    check_features(&p, &opt, OG_U8, bytes, sizeof(bytes));
+    remove_place(&p);
+}
+
+static void labels_may_be_many_missing_or_floats(void **state)
+{
+    (void)state;
+    static const uint8_t many[5][3] = {{1, 0, 1}, {0, 0, 0}, {1, 1, 1}, {0, 1, 0}, {0, 0, 1}};
+    const float some[5] = {1, NAN, 0, -1, 3};
+    struct place p;
+    make_source(&p);
+    struct og_import opt = settings();
+    write_npy(&p, "label.npy", OG__NPY_U8, 2, 5, 3, many);
+    struct og_dataset *ds = import_and_open(&p, &opt);
+    float got[15];
+    assert_true(ds->multi_label);
+    assert_int_equal(ds->n_classes, 3);
+    assert_int_equal(og__npy_read(&ds->labels, 0, 5, got, NULL), 0);
+    for (int i = 0; i < 15; i++)
+        assert_true(got[i] == many[i / 3][i % 3]);
+    og__dataset_close(ds);
+    remove_folder(p.out);
+    write_npy(&p, "label.npy", OG__NPY_F32, 1, 5, 1, some);
+    ds = import_and_open(&p, &opt);
+    int64_t classes[5];
+    assert_int_equal(og__npy_read_int64(&ds->labels, 0, 5, classes, NULL), 0);
+    assert_memory_equal(classes, ((const int64_t[]){1, -1, 0, -1, 3}), sizeof(classes));
+    assert_int_equal(ds->n_classes, 4);
+    og__dataset_close(ds);
+    remove_place(&p);
+}
+
+/* ---- what is refused ---- */
+
+static void expect_refusal(const struct place *p, const struct og_import *opt, const char *word)
+{
+    struct og_err err = {0};
+    assert_true(og_import("npy", p->src, p->out, opt, NULL, &err) < 0);
+    if (!strstr(err.message, word))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, word);
+    if (!err.hint[0])
+        fail_msg("no hint for \"%s\"", err.message);
+    assert_int_not_equal(access(p->out, F_OK), 0);
+}
+
+/* Each breaks one thing of a good source. */
+static void three_columns(const struct place *p)
+{
+    static const int64_t e[2][3] = {{0, 1, 5}, {1, 2, 5}};
+    write_npy(p, "edges.npy", OG__NPY_I64, 2, 2, 3, e);
+}
+static void float_edges(const struct place *p)
+{
+    static const float e[2][2] = {{0, 1}, {1, 2}};
+    write_npy(p, "edges.npy", OG__NPY_F32, 2, 2, 2, e);
+}
+static void id_out_of_range(const struct place *p)
+{
+    static const int32_t e[2][2] = {{0, 1}, {1, 5}};
+    write_npy(p, "edges.npy", OG__NPY_I32, 2, 2, 2, e);
+}
+static void negative_id(const struct place *p)
+{
+    static const int32_t e[2][2] = {{0, 1}, {-1, 2}};
+    write_npy(p, "edges.npy", OG__NPY_I32, 2, 2, 2, e);
+}
+static void no_edges(const struct place *p)
+{
+    write_npy(p, "edges.npy", OG__NPY_I64, 2, 0, 2, edges);
+}
+static void truncated_edges(const struct place *p)
+{
+    char path[160];
+    path_in(path, p->src, "edges.npy");
+    assert_int_equal(truncate(path, 150), 0);
+}
+static void lying_header(const struct place *p)
+{
+    char head[4096];
+    const int64_t shape[2] = {(int64_t)1 << 60, 2};
+    size_t len = og__npy_header(head, OG__NPY_I64, 2, shape, 64);
+    write_bytes(p, "edges.npy", head, len);
+}
+static void fortran_order(const struct place *p)
+{
+    char all[256];
+    char path[160];
+    memset(all, ' ', sizeof(all));
+    memcpy(all, "\x93NUMPY\x01\x00\x76\x00", 10);
+    static const char dict[] = "{'descr': '<i8', 'fortran_order': True, 'shape': (2, 2), }";
+    memcpy(all + 10, dict, sizeof(dict) - 1);
+    all[127] = '\n';
+    path_in(path, p->src, "edges.npy");
+    write_bytes(p, "edges.npy", all, 160);
+}
+static void not_npy(const struct place *p)
+{
+    write_bytes(p, "edges.npy", "0 1\n1 2\n", 8);
+}
+static void nan_feature(const struct place *p)
+{
+    float x[5][2];
+    memcpy(x, feat, sizeof(x));
+    x[3][1] = NAN;
+    write_npy(p, "feat.npy", OG__NPY_F32, 2, 5, 2, x);
+}
+static void short_labels(const struct place *p)
+{
+    write_npy(p, "label.npy", OG__NPY_I64, 1, 4, 1, label);
+}
+static void negative_label(const struct place *p)
+{
+    static const int64_t l[5] = {0, 1, -2, 0, 0};
+    write_npy(p, "label.npy", OG__NPY_I64, 1, 5, 1, l);
+}
+static void wrong_split_dtype(const struct place *p)
+{
+    static const float ids[2] = {0, 1};
+    write_npy(p, "train.npy", OG__NPY_F32, 1, 2, 1, ids);
+}
+static void split_out_of_range(const struct place *p)
+{
+    static const int64_t ids[2] = {0, 5};
+    write_npy(p, "train.npy", OG__NPY_I64, 1, 2, 1, ids);
+}
+static void missing_edges(const struct place *p)
+{
+    char path[160];
+    path_in(path, p->src, "edges.npy");
+    unlink(path);
+}
+static void missing_features(const struct place *p)
+{
+    char path[160];
+    path_in(path, p->src, "feat.npy");
+    unlink(path);
+}
+static void broken_meta(const struct place *p)
+{
+    write_bytes(p, "meta.json", "{\"num_nodes\": ", 14);
+}
+static void nodes_do_not_agree(const struct place *p)
+{
+    write_bytes(p, "meta.json", "{\"num_nodes\": 7}", 16);
+}
+
+static void bad_sources_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(const struct place *p);
+        const char *word;
+    } cases[] = {
+        {three_columns, "[2, 3]"},        {float_edges, "float32"},
+        {id_out_of_range, "row 1"},       {negative_id, "node -1"},
+        {no_edges, "empty graph"},        {truncated_edges, "edges.npy"},
+        {lying_header, "edges.npy"},      {fortran_order, "edges.npy"},
+        {not_npy, "edges.npy"},           {nan_feature, "row 3, column 1"},
+        {short_labels, "4 labels"},       {negative_label, "row 2"},
+        {wrong_split_dtype, "train.npy"}, {split_out_of_range, "node 5"},
+        {missing_edges, "edges.npy"},     {missing_features, "no features"},
+        {broken_meta, "meta.json"},       {nodes_do_not_agree, "7 nodes"},
+    };
+    struct og_import opt = settings();
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        struct place p;
+        make_source(&p);
+        cases[i].spoil(&p);
+        expect_refusal(&p, &opt, cases[i].word);
+        remove_place(&p);
+    }
+}
+
+static void what_exists_is_not_overwritten(void **state)
+{
+    (void)state;
+    struct place p;
+    struct og_err err = {0};
+    make_source(&p);
+    assert_int_equal(og__make_dirs(p.out, NULL), 0);
+    struct og_import opt = settings();
+    assert_int_equal(og_import("npy", p.src, p.out, &opt, NULL, &err), -EEXIST);
+    assert_true(err.hint[0]);
+    err = (struct og_err){0};
+    rmdir(p.out);
+    assert_int_equal(og_import("parquet", p.src, p.out, &opt, NULL, &err), -EINVAL);
+    opt.feature_dtype = OG_U8;
+    static const float too_large[5][2] = {{0, 0}, {1, 256}};
+    write_npy(&p, "feat.npy", OG__NPY_F32, 2, 5, 2, too_large);
+    expect_refusal(&p, &opt, "256");
+    opt = settings();
+    opt.memory.value = 1 << 20;
+    expect_refusal(&p, &opt, "budget");
+    remove_place(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges_become_lists_of_in_neighbours),
+        cmocka_unit_test(features_keep_or_take_a_dtype),
+        cmocka_unit_test(labels_may_be_many_missing_or_floats),
+        cmocka_unit_test(bad_sources_are_refused),
+        cmocka_unit_test(what_exists_is_not_overwritten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
