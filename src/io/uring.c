@@ -20,6 +20,8 @@
 
 /* Times a read is put off, and milliseconds the ring takes nothing, before that is an error. */
 enum { MOST_TRIES = 1000, MOST_REFUSALS = 10000 };
+/* For lockable memory to come free. */
+enum { MOST_WAITS = 10, WAIT_US = 5000 };
 
 struct og_io_engine {
     struct og_io_setup setup; /* set at open, then constant */
@@ -49,10 +51,22 @@ static const char *refusal(int rc)
     }
 }
 
+/* Lockable memory is counted per user, and what a ring held comes free a moment after it was
+ * closed: a refusal right after a close may be none. */
+static int init_patiently(unsigned entries, struct io_uring *ring, unsigned flags)
+{
+    int rc = io_uring_queue_init(entries, ring, flags);
+    for (int i = 0; i < MOST_WAITS && rc == -ENOMEM; i++) {
+        usleep(WAIT_US);
+        rc = io_uring_queue_init(entries, ring, flags);
+    }
+    return rc;
+}
+
 static bool uring_available(const char **reason)
 {
     struct io_uring ring;
-    int rc = io_uring_queue_init(2, &ring, 0);
+    int rc = init_patiently(2, &ring, 0);
     if (rc < 0) {
         *reason = refusal(rc);
         return false;
@@ -75,7 +89,7 @@ static int init_ring(struct og_io_engine *e)
     };
     int rc = -EINVAL;
     for (size_t i = 0; i < OG_COUNT(tries) && rc == -EINVAL; i++) {
-        rc = io_uring_queue_init((unsigned)e->setup.depth, &e->ring, tries[i]);
+        rc = init_patiently((unsigned)e->setup.depth, &e->ring, tries[i]);
         e->open = rc >= 0;
         e->owner = tries[i] & IORING_SETUP_SINGLE_ISSUER ? gettid() : 0;
     }
@@ -94,12 +108,21 @@ static void register_file_and_buffers(struct og_io_engine *e)
                 e->setup.file->path, slab.iov_len / OG_KIB);
 }
 
+/* The kernel takes a closed ring apart later; the buffers are to be free for the next one now. */
+static void close_ring(struct og_io_engine *e)
+{
+    if (e->fixed_buffers)
+        io_uring_unregister_buffers(&e->ring);
+    io_uring_queue_exit(&e->ring);
+    e->open = e->fixed_buffers = false;
+}
+
 static void uring_close(struct og_io_engine *e)
 {
     if (!e)
         return;
     if (e->open)
-        io_uring_queue_exit(&e->ring);
+        close_ring(e);
     free(e);
 }
 
@@ -128,7 +151,7 @@ static int bind_to_thread(struct og_io_engine *e, struct og_err *err)
         return 0;
     if (e->in_flight > 0)
         return og__fail(err, -EBUSY, NULL, "io_uring: two threads use one reader at the same time");
-    io_uring_queue_exit(&e->ring);
+    close_ring(e);
     int rc = init_ring(e);
     if (rc < 0)
         return og__fail(err, rc, "use --io pread", "io_uring: %s", refusal(rc));
