@@ -23,8 +23,13 @@ static int open_array(const struct og_importer *imp, const char *name, bool opti
     *a = (struct og_npy){.fd = -1};
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    bool absent = optional && access(path, F_OK) != 0 && errno == ENOENT;
-    int rc = absent ? 0 : og__npy_open(a, path, err);
+    bool absent = access(path, F_OK) != 0 && errno == ENOENT;
+    int rc = 0;
+    if (!absent)
+        rc = og__npy_open(a, path, err);
+    else if (!optional)
+        rc = og__fail(err, -ENOENT, "a source has edges.npy, feat.npy, label.npy and train.npy",
+                      "%s: not there", path);
     free(path);
     return rc;
 }

@@ -1,0 +1,341 @@
+/* Whole runs on a small generated graph: the same bits however bytes move, resuming, refusing. */
+#include "testing.h"
+
+#include "base/file.h"
+#include "nn/nn.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/og-train-XXXXXX";
+static char dataset[64];
+
+static void in_root(char out[128], const char *name)
+{
+    snprintf(out, 128, "%s/%s", root, name);
+}
+
+static void remove_folder(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *e;
+    while (dir && (e = readdir(dir))) {
+        char path[512];
+        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && unlink(path) < 0)
+            remove_folder(path);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+static int make_dataset(void **state)
+{
+    (void)state;
+    struct og_generate g;
+    struct og_err err = {0};
+    assert_non_null(mkdtemp(root));
+    snprintf(dataset, sizeof(dataset), "%s/graph", root);
+    og_generate_init(&g);
+    g.nodes = 3000;
+    g.degree = 10;
+    g.dim = 24;
+    g.classes = 5;
+    g.train_fraction = 0.2;
+    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    g.threads = 2;
+    if (og_generate(dataset, &g, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    return 0;
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    remove_folder(root);
+    return 0;
+}
+
+/* Options given as "name", "value", ..., NULL over a small default. */
+static void set_options(struct og_options *opt, const char *run, const char *const *pairs)
+{
+    static const char *const base[] = {"fanout", "5,4",    "batch",   "128", "hidden",
+                                       "16",     "epochs", "3",       "lr",  "0.01",
+                                       "memory", "96M",    "threads", "2",   NULL};
+    const char *const *const lists[] = {base, pairs};
+    char path[128];
+    og_options_init(opt);
+    for (size_t l = 0; l < OG_COUNT(lists); l++)
+        for (const char *const *p = lists[l]; *p; p += 2) {
+            struct og_err err = {0};
+            if (og_options_set(opt, p[0], p[1], &err) < 0)
+                fail_msg("%s: %s", err.message, err.hint);
+        }
+    in_root(path, run);
+    assert_int_equal(og_options_set(opt, "run", path, NULL), 0);
+}
+
+struct outcome {
+    json_t *summary;
+    char *checkpoint;
+    size_t bytes;
+};
+
+static void read_checkpoint(const char *run, struct outcome *o)
+{
+    char path[160];
+    snprintf(path, sizeof(path), "%s/%s/checkpoint.safetensors", root, run);
+    assert_int_equal(og__read_text(path, 1 << 24, &o->checkpoint, &o->bytes, NULL), 0);
+}
+
+static struct outcome train(const char *run, const char *const *pairs)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    struct outcome o;
+    char *text = NULL;
+    char path[128];
+    set_options(&opt, run, pairs);
+    if (og_train(dataset, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    o.summary = json_loads(text, 0, NULL);
+    assert_non_null(o.summary);
+    read_checkpoint(run, &o);
+    free(text);
+    og_options_release(&opt);
+    in_root(path, run);
+    remove_folder(path);
+    return o;
+}
+
+static void drop(struct outcome *o)
+{
+    json_decref(o->summary);
+    free(o->checkpoint);
+}
+
+static double loss_of(const struct outcome *o, size_t epoch)
+{
+    return json_real_value(
+        json_object_get(json_array_get(json_object_get(o->summary, "epochs"), epoch), "loss"));
+}
+
+static void assert_same(const struct outcome *a, const struct outcome *b)
+{
+    const json_t *epochs = json_object_get(a->summary, "epochs");
+    assert_int_equal(json_array_size(epochs),
+                     json_array_size(json_object_get(b->summary, "epochs")));
+    for (size_t e = 0; e < json_array_size(epochs); e++)
+        assert_true(loss_of(a, e) == loss_of(b, e));
+    assert_int_equal(a->bytes, b->bytes);
+    assert_memory_equal(a->checkpoint, b->checkpoint, a->bytes);
+    assert_true(json_real_value(json_object_get(a->summary, "test_acc")) ==
+                json_real_value(json_object_get(b->summary, "test_acc")));
+}
+
+static void check_counts(const struct outcome *o)
+{
+    const json_t *epochs = json_object_get(o->summary, "epochs");
+    size_t i;
+    json_t *e;
+    json_array_foreach(epochs, i, e)
+        assert_int_equal(json_integer_value(json_object_get(e, "rows")),
+                         json_integer_value(json_object_get(e, "hits")) +
+                             json_integer_value(json_object_get(e, "misses")));
+}
+
+static void bytes_move_values_do_not(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"sage", "gcn"};
+    static const char *const moves[][9] = {
+        {"cache", "5%"},
+        {"policy", "none"},
+        {"policy", "random", "cache", "10%"},
+        {"io", "pread", "cache", "5%"},
+        {"io", "mmap", "policy", "none"},
+        {"preset", "pyg+"},
+        {"preset", "memory"},
+        {"threads", "1", "cache", "30%"},
+        {"threads", "3", "cache", "30%"},
+        {"memory", "48M"},
+    };
+    for (size_t m = 0; m < OG_COUNT(models); m++) {
+        const char *plain[] = {"model", models[m], NULL};
+        struct outcome first = train("first", plain);
+        assert_true(loss_of(&first, 2) < loss_of(&first, 0));
+        for (size_t i = 0; i < OG_COUNT(moves); i++) {
+            const char *pairs[12] = {"model", models[m]};
+            memcpy(pairs + 2, moves[i], sizeof(moves[i]));
+            struct outcome other = train("other", pairs);
+            assert_same(&first, &other);
+            check_counts(&other);
+            drop(&other);
+        }
+        const char *another[] = {"model", models[m], "seed", "2", NULL};
+        struct outcome other = train("other", another);
+        assert_true(loss_of(&first, 0) != loss_of(&other, 0));
+        drop(&other);
+        drop(&first);
+    }
+}
+
+/* ---- stopping and going on ---- */
+
+struct stopper {
+    volatile sig_atomic_t stop;
+    int batches, at;
+};
+
+static void count_batch(void *arg, const struct og_progress *p)
+{
+    struct stopper *s = arg;
+    (void)p;
+    if (++s->batches == s->at)
+        s->stop = 1;
+}
+
+static void an_interrupted_run_ends_with_the_same_bytes(void **state)
+{
+    (void)state;
+    static const char *const none[] = {NULL};
+    static const int moments[] = {1, 4, 5, 6, 11, 17};
+    struct outcome whole = train("whole", none);
+    for (size_t i = 0; i < OG_COUNT(moments); i++) {
+        struct stopper s = {.at = moments[i]};
+        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+        struct og_options opt;
+        set_options(&opt, "cut", none);
+        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+        og_options_release(&opt);
+        /* goes on elsewhere: other memory, policy and threads */
+        static const char *const on[] = {"resume", "true",    "cache", "20%", "policy",
+                                         "random", "threads", "1",     NULL};
+        struct outcome resumed = train("cut", on);
+        assert_same(&whole, &resumed);
+        drop(&resumed);
+    }
+    drop(&whole);
+}
+
+static void a_run_is_not_overwritten_nor_resumed_as_another(void **state)
+{
+    (void)state;
+    static const char *const none[] = {NULL};
+    static const char *const other[] = {"resume", "true", "lr", "0.02", NULL};
+    static const char *const same[] = {"resume", "true", NULL};
+    char path[128];
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, "kept", none);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), 0);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EEXIST);
+    assert_true(err.hint[0]);
+    og_options_release(&opt);
+    err = (struct og_err){0};
+    set_options(&opt, "kept", other);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EINVAL);
+    assert_non_null(strstr(err.message, "other options"));
+    og_options_release(&opt);
+    set_options(&opt, "kept", same); /* nothing is left to do: the same summary again */
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    og_options_release(&opt);
+    in_root(path, "kept");
+    remove_folder(path);
+}
+
+/* ---- memory ---- */
+
+static void a_budget_that_cannot_do_is_refused_and_the_named_one_does(void **state)
+{
+    (void)state;
+    static const char *const little[] = {"memory", "4M", NULL};
+    struct og_options opt;
+    struct og_err err = {0};
+    char path[128];
+    set_options(&opt, "small", little);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOMEM);
+    og_options_release(&opt);
+    in_root(path, "small");
+    assert_int_not_equal(access(path, F_OK), 0); /* nothing was begun */
+    const char *number = strstr(err.hint, "--memory ");
+    assert_non_null(number);
+    char named[16];
+    snprintf(named, sizeof(named), "%.*s", (int)strcspn(number + 9, ";"), number + 9);
+    const char *enough[] = {"memory", named, NULL};
+    struct outcome o = train("small", enough);
+    drop(&o);
+    snprintf(named, sizeof(named), "%ldM", strtol(number + 9, NULL, 10) - 1);
+    set_options(&opt, "small", enough);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), -ENOMEM);
+    og_options_release(&opt);
+}
+
+/* ---- eval, plan, sample ---- */
+
+static void eval_finds_what_training_found(void **state)
+{
+    (void)state;
+    static const char *const none[] = {NULL};
+    struct og_options opt;
+    char *summary = NULL;
+    char *found = NULL;
+    char path[160];
+    set_options(&opt, "run", none);
+    assert_int_equal(og_train(dataset, &opt, NULL, &summary, NULL), 0);
+    snprintf(path, sizeof(path), "%s/run/best.safetensors", root);
+    assert_int_equal(og_eval(dataset, path, "test", &opt, NULL, &found, NULL), 0);
+    json_t *a = json_loads(summary, 0, NULL);
+    json_t *b = json_loads(found, 0, NULL);
+    assert_true(json_real_value(json_object_get(a, "test_acc")) ==
+                json_real_value(json_object_get(b, "acc")));
+    assert_true(json_real_value(json_object_get(b, "acc")) > 0.4); /* chance is 0.2 */
+    json_decref(a);
+    json_decref(b);
+    free(summary);
+    free(found);
+    og_options_release(&opt);
+    in_root(path, "run");
+    remove_folder(path);
+}
+
+static void predictions_come_true(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"cache", "10%", "epochs", "1", "eval-every", "0", NULL};
+    struct og_options opt;
+    char *plan = NULL;
+    set_options(&opt, "unused", some);
+    assert_int_equal(og_plan(dataset, &opt, NULL, &plan, NULL), 0);
+    og_options_release(&opt);
+    json_t *predicted = json_loads(plan, 0, NULL);
+    struct outcome o = train("run", some);
+    const json_t *said = json_object_get(predicted, "predicted");
+    const json_t *was = json_array_get(json_object_get(o.summary, "epochs"), 0);
+    static const char *const keys[] = {"rows", "hits", "misses", "reads", "bytes_read"};
+    for (size_t i = 0; i < OG_COUNT(keys); i++) /* five batches, all of them in the pilot */
+        assert_int_equal(json_integer_value(json_object_get(said, keys[i])),
+                         json_integer_value(json_object_get(was, keys[i])));
+    json_decref(predicted);
+    free(plan);
+    drop(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_move_values_do_not),
+        cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
+        cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
+        cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),
+        cmocka_unit_test(eval_finds_what_training_found),
+        cmocka_unit_test(predictions_come_true),
+    };
+    return cmocka_run_group_tests(tests, make_dataset, remove_all);
+}
