@@ -96,6 +96,21 @@ const float *og__model_logits(const struct og_model *m);
  * correction). PyTorch's Adam (beta 0.9, 0.999, eps 1e-8; weight decay added to the gradient). */
 void og__model_update(struct og_model *m, double lr, double weight_decay, uint64_t step);
 
+/* ---- the floor: what one training step takes at the least ----
+ *
+ * Products at the best rate oneDNN itself reaches for their shapes; aggregation, gathering,
+ * gradients of ReLU and the optimiser as bytes at the bandwidth memory reads with. Both are
+ * measured when called: a few seconds. */
+struct og_floor {
+    double flops, bytes;
+    double bytes_per_second;
+    double product_seconds, memory_seconds; /* the floor is their sum */
+};
+/* shape: the blocks of a typical batch. */
+OG_MUST_CHECK int og__model_floor(const struct og_model_config *config,
+                                  const struct og_batch_caps *shape, enum og_dtype dtype,
+                                  struct og_pool *pool, struct og_floor *out, struct og_err *err);
+
 /* ---- safetensors: how parameters are kept ----
  *
  *   0   u64 little endian: length H of the header

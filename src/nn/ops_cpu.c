@@ -415,7 +415,8 @@ static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
     og__pool_run(be->pool, run.n_parts * run.n_groups, gradient_task, &run);
     if (run.n_parts > 1) {
         size_t chunks = (widest * (size_t)op->n_out + UPDATE_CHUNK - 1) / UPDATE_CHUNK;
-        og__pool_run(be->pool, chunks, gradient_sum_task, &run);
+        bool small = run.n_parts * run.elements < 16 * UPDATE_CHUNK; /* waking threads costs more */
+        og__pool_run(small ? NULL : be->pool, chunks, gradient_sum_task, &run);
     }
     og__products_leave(before);
     return 0;

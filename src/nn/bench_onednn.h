@@ -1,0 +1,25 @@
+/* What oneDNN reaches by itself, with its own threads and the whole matrix at once: the mark that
+ * `bench gemm` and the floors of `bench train` are held against. */
+#ifndef OG_NN_BENCH_ONEDNN_H
+#define OG_NN_BENCH_ONEDNN_H
+
+#include "base/base.h"
+
+/* x[rows, k] w[k, n], or the sum over rows dy[rows, k]^T x[rows, n]. */
+struct og_bench_product {
+    bool over_rows;
+    uint32_t rows;
+    int k, n;
+};
+
+static inline double og__bench_flops(const struct og_bench_product *p)
+{
+    return 2.0 * (double)p->rows * (double)p->k * (double)p->n;
+}
+
+/* Operations a second: the best of its matmul with plain and with packed weights, its sgemm and,
+ * over rows, its inner product's weight gradient. Takes about a fifth of a second. */
+OG_MUST_CHECK int og__bench_onednn(const struct og_bench_product *p, int threads, double *rate,
+                                   struct og_err *err);
+
+#endif

@@ -1,0 +1,264 @@
+/* Models as wholes: gradients under dropout, memory, names, initial values, refusals. */
+#include "nn_fixture.h"
+
+#include "nn/model.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double loss_at(struct og_model *m, const struct fixture *f, uint32_t b)
+{
+    struct og_rows x = fixture_rows(f, &f->batch[b]);
+    struct og_step key = {.seed = 3, .epoch = 2, .batch = b};
+    struct og_metrics got;
+    assert_int_equal(og__model_gradients(m, &f->batch[b], &x, f->labels[b], &key, &got, NULL), 0);
+    return og__metrics_loss(&got);
+}
+
+/* The same key drops the same elements, so the loss under dropout is a function with slopes. */
+static void slopes_under_dropout(const char *name, double dropout)
+{
+    struct fixture f;
+    struct og_model *m;
+    fixture_open(&f, name);
+    f.config.dropout = dropout;
+    assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL), 0);
+    size_t n, bent = 0, tried = 0;
+    struct og_param *p = og__model_params(m, &n);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < og__param_count(&p[i]); j += 13) {
+            const float step = 1e-3f, before = p[i].value[j];
+            p[i].value[j] = before + step;
+            double up = loss_at(m, &f, 0);
+            p[i].value[j] = before - step;
+            double down = loss_at(m, &f, 0);
+            p[i].value[j] = before;
+            double here = loss_at(m, &f, 0), grad = (double)p[i].grad[j];
+            double right = (up - here) / (double)step, left = (here - down) / (double)step;
+            double noise = 5e-4 * (1 + fabs(grad));
+            /* a ReLU that turns on or off within the step: the slopes of both sides differ */
+            tried++;
+            if (fabs(right - left) > 2 * noise)
+                bent++;
+            else if (!(fabs((right + left) / 2 - grad) <= noise))
+                fail_msg("%s: slope of %s[%zu] is %g, not %g", name, p[i].name, j,
+                         (right + left) / 2, grad);
+        }
+    }
+    if (bent * 4 > tried)
+        fail_msg("%s: %zu of %zu slopes cannot be judged", name, bent, tried);
+    og__model_free(m);
+    fixture_close(&f);
+}
+
+static void gradients_are_slopes_of_the_loss(void **state)
+{
+    (void)state;
+    slopes_under_dropout("sage3", 0.5);
+    slopes_under_dropout("gcn3", 0.3);
+    slopes_under_dropout("sage2_wide", 0.5);
+    slopes_under_dropout("gcn2_wide", 0);
+    slopes_under_dropout("sage2_multi", 0.25);
+}
+
+static void widen(struct og_batch_caps *caps, const struct og_batch *b)
+{
+    caps->n_hops = b->n_hops;
+    for (uint32_t h = 0; h < b->n_hops; h++) {
+        caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, b->hop[h].n_dst);
+        caps->hop[h].n_src = OG_MAX(caps->hop[h].n_src, b->hop[h].n_src);
+        caps->hop[h].n_edges = OG_MAX(caps->hop[h].n_edges, b->hop[h].n_edges);
+    }
+}
+
+/* What was planned is enough and is taken at the start: steps take nothing more. */
+static void steps_stay_within_the_plan(void **state)
+{
+    (void)state;
+    const char *const names[] = {"sage3", "gcn2_wide", "sage2_wide", "gcn1"};
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        struct fixture f;
+        struct og_model *m;
+        struct og_pool *pool;
+        struct og_batch_caps caps = {0};
+        struct og_err err = {0};
+        fixture_open(&f, names[i]);
+        for (uint32_t b = 0; b < f.n_batches; b++)
+            widen(&caps, &f.batch[b]);
+        size_t planned = og__model_bytes(&f.config, OG_OPTIMIZER_ADAM) +
+                         og__model_workspace_bytes(&f.config, &caps, true, 2);
+        struct og_budget *budget = og__budget_new(planned);
+        assert_int_equal(og__pool_open(&pool, 2, NULL), 0);
+        if (og__model_create(&m, &f.config, OG_OPTIMIZER_ADAM, 1, pool, budget, &err) < 0 ||
+            og__model_reserve(m, &caps, true, &err) < 0)
+            fail_msg("%s", err.message);
+        loss_at(m, &f, 0);
+        size_t used = og__budget_used(budget);
+        assert_true(used > planned * 9 / 10); /* and it is not a wild overestimate */
+        for (uint32_t step = 1; step < 8; step++) {
+            loss_at(m, &f, step % f.n_batches);
+            og__model_update(m, 0.01, 0, step);
+            assert_int_equal(og__budget_used(budget), used);
+        }
+        og__model_free(m);
+        assert_int_equal(og__budget_used(budget), 0);
+        og__pool_close(pool);
+        og__budget_free(budget);
+        fixture_close(&f);
+    }
+}
+
+static void a_larger_batch_takes_more_or_is_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct og_model *m;
+    struct og_batch_caps small = {.n_hops = 2, .hop = {{1, 1, 1}, {1, 1, 1}}};
+    struct og_err err = {0};
+    fixture_open(&f, "sage2");
+    struct og_rows x = fixture_rows(&f, &f.batch[0]);
+    struct og_step key = {0};
+    struct og_metrics got;
+    assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+    assert_int_equal(og__model_reserve(m, &small, true, NULL), 0);
+    assert_true(loss_at(m, &f, 0) > 0);
+    og__model_free(m);
+
+    size_t plan = og__model_bytes(&f.config, OG_OPTIMIZER_SGD) +
+                  og__model_workspace_bytes(&f.config, &small, true, 1);
+    struct og_budget *budget = og__budget_new(plan);
+    assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 1, NULL, budget, NULL), 0);
+    assert_int_equal(og__model_reserve(m, &small, true, NULL), 0);
+    assert_int_equal(og__model_gradients(m, &f.batch[0], &x, f.labels[0], &key, &got, &err),
+                     -ENOMEM);
+    assert_non_null(strstr(err.message, "activations"));
+    og__model_free(m);
+    og__budget_free(budget);
+    fixture_close(&f);
+}
+
+static void forward_alone_gives_the_same_logits(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct og_model *m;
+    fixture_open(&f, "sage2_wide");
+    const struct og_batch *b = &f.batch[1];
+    struct og_rows x = fixture_rows(&f, b);
+    struct og_metrics trained, seen;
+    struct og_step key = {0};
+    size_t bytes = b->n_seeds * (size_t)f.config.n_classes * sizeof(float);
+    float *logits = malloc(bytes);
+    assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+    assert_int_equal(og__model_forward(m, b, &x, f.labels[1], &seen, NULL), 0);
+    memcpy(logits, og__model_logits(m), bytes);
+    assert_int_equal(og__model_gradients(m, b, &x, f.labels[1], &key, &trained, NULL), 0);
+    assert_memory_equal(logits, og__model_logits(m), bytes);
+    assert_memory_equal(&trained, &seen, sizeof(seen));
+    assert_true(seen.counted > 0 && seen.correct <= seen.counted);
+    free(logits);
+    og__model_free(m);
+    fixture_close(&f);
+}
+
+static void parameters_are_pytorch_geometrics(void **state)
+{
+    (void)state;
+    const char *const sage[] = {"convs.0.lin_l.weight", "convs.0.lin_l.bias",
+                                "convs.0.lin_r.weight", "convs.1.lin_l.weight",
+                                "convs.1.lin_l.bias",   "convs.1.lin_r.weight"};
+    const char *const gcn[] = {"convs.0.bias", "convs.0.lin.weight", "convs.1.bias",
+                               "convs.1.lin.weight"};
+    for (int kind = OG_MODEL_GCN; kind <= OG_MODEL_SAGE; kind++) {
+        struct og_model_config c = {kind, 2, 100, 50, 7, 0.5, false};
+        struct og_model *m, *same;
+        size_t n;
+        assert_int_equal(og__model_create(&m, &c, OG_OPTIMIZER_ADAM, 1, NULL, NULL, NULL), 0);
+        assert_int_equal(og__model_create(&same, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+        struct og_param *p = og__model_params(m, &n), *q = og__model_params(same, &n);
+        assert_int_equal(n, kind == OG_MODEL_SAGE ? OG_COUNT(sage) : OG_COUNT(gcn));
+        for (size_t i = 0; i < n; i++) {
+            assert_string_equal(p[i].name, kind == OG_MODEL_SAGE ? sage[i] : gcn[i]);
+            int l = p[i].name[6] - '0';
+            double in = l ? 50 : 100, out = l ? 7 : 50, sum = 0, largest = 0;
+            assert_int_equal(p[i].shape[0], (int)out);
+            assert_int_equal(p[i].shape[1], p[i].ndim == 2 ? (int)in : 1);
+            for (size_t j = 0; j < og__param_count(&p[i]); j++) {
+                sum += (double)p[i].value[j];
+                largest = fmax(largest, fabs((double)p[i].value[j]));
+            }
+            double bound = kind == OG_MODEL_SAGE ? 1 / sqrt(in) : sqrt(6 / (in + out));
+            if (kind == OG_MODEL_GCN && p[i].ndim == 1)
+                bound = 0;
+            assert_true(largest <= bound * (1 + 1e-6) && largest >= 0.7 * bound);
+            assert_true(fabs(sum) <= 4 * bound * sqrt((double)og__param_count(&p[i]) / 3));
+            assert_memory_equal(p[i].value, q[i].value, og__param_count(&p[i]) * sizeof(float));
+        }
+        og__model_free(m);
+        og__model_free(same);
+    }
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct og_model *m;
+    struct og_err err = {0};
+    fixture_open(&f, "sage2");
+    struct og_model_config c = f.config;
+    c.in_dim++;
+    assert_int_equal(og__model_create(&m, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+    struct og_rows x = fixture_rows(&f, &f.batch[0]);
+    assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, &err), -EINVAL);
+    assert_non_null(strstr(err.message, "width"));
+    og__model_free(m);
+    c = f.config;
+    c.layers = 3;
+    err = (struct og_err){0};
+    assert_int_equal(og__model_create(&m, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+    assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, &err), -EINVAL);
+    assert_non_null(strstr(err.message, "hops"));
+    og__model_free(m);
+    const struct og_model_config bad[] = {{OG_MODEL_SAGE, 0, 1, 1, 1, 0, false},
+                                          {OG_MODEL_SAGE, 99, 1, 1, 1, 0, false},
+                                          {OG_MODEL_SAGE, 1, 0, 1, 1, 0, false},
+                                          {OG_MODEL_SAGE, 1, 1, 1, 1, 1, false},
+                                          {7, 1, 1, 1, 1, 0, false}};
+    for (size_t i = 0; i < OG_COUNT(bad); i++)
+        assert_int_equal(og__model_create(&m, &bad[i], OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
+                         -EINVAL);
+    fixture_close(&f);
+}
+
+/* Operations counted by hand: a GCN layer multiplies twice, a SAGE layer twice as often. */
+static void the_floor_counts_products(void **state)
+{
+    (void)state;
+    struct og_batch_caps shape = {.n_hops = 1, .hop = {{100, 400, 300}}};
+    for (int kind = OG_MODEL_GCN; kind <= OG_MODEL_SAGE; kind++) {
+        struct og_model_config c = {kind, 1, 20, 1, 30, 0, false};
+        struct og_floor floor;
+        assert_int_equal(og__model_floor(&c, &shape, OG_F16, NULL, &floor, NULL), 0);
+        double products = kind == OG_MODEL_SAGE ? 4 : 2;
+        assert_true(floor.flops == products * 2 * 100 * 20 * 30);
+        double params = kind == OG_MODEL_SAGE ? 30 * 41 : 30 * 21;
+        double self = kind == OG_MODEL_SAGE ? 2 * 100 * 20 * 2 : 0;
+        assert_true(floor.bytes == 300 * 20 * 2 + 100 * 20 * 4 + self + 7 * 4 * params);
+        assert_true(floor.product_seconds > 0 && floor.memory_seconds > 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_are_slopes_of_the_loss),
+        cmocka_unit_test(steps_stay_within_the_plan),
+        cmocka_unit_test(a_larger_batch_takes_more_or_is_refused),
+        cmocka_unit_test(forward_alone_gives_the_same_logits),
+        cmocka_unit_test(parameters_are_pytorch_geometrics),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(the_floor_counts_products),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
