@@ -259,7 +259,11 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
                           const struct og_pilot *pilot, const uint32_t *hotness, struct og_err *err)
 {
     const size_t row = og__row_bytes(s->ds);
-    const size_t room = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
+    const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
+    const size_t need = input_rows(s) * row;
+    /* what batches larger than the pilot's may grow into, where there is that much */
+    m->slack = OG_MIN(m->limit / 32, free - OG_MIN(free, need));
+    const size_t room = free - m->slack;
     const uint64_t limit = cache_limit(s);
     uint64_t staging = input_rows(s);
     uint64_t slots = 0;

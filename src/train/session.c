@@ -433,7 +433,7 @@ static double predicted_seconds(const struct og_session *s)
 
 static json_t *memory_json(const struct og_memory_plan *m)
 {
-    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "limit",
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "limit",
                      (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
                      (json_int_t)m->process, "topology", (json_int_t)m->topology, "seeds",
                      (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "placement",
@@ -441,7 +441,7 @@ static json_t *memory_json(const struct og_memory_plan *m)
                      (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
                      (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
                      (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",
-                     (json_int_t)m->cache);
+                     (json_int_t)m->cache, "slack", (json_int_t)m->slack);
 }
 
 json_t *og__session_plan_json(const struct og_session *s)

@@ -36,6 +36,7 @@ struct og_memory_plan {
     int n_staging;         /* batches being read or trained */
     uint32_t n_slots;      /* rows in the host cache */
     size_t staging, cache;
+    size_t slack;    /* left for batches larger than planned */
     size_t smallest; /* the least --memory that would do */
 };
 
