@@ -1,0 +1,36 @@
+/* .npy headers: any bytes either are refused or describe an array that lies within the file, and a
+ * header we write for it is read back as the same. */
+#include "fuzz.h"
+
+#include "dataset/dataset.h"
+
+#include <stdlib.h>
+
+static void check_round_trip(const struct og_npy *a)
+{
+    char head[4096];
+    struct og_npy b = {.fd = -1};
+    size_t len = og__npy_header(head, a->type, a->ndim, a->shape, 64);
+    if (og__npy_parse(&b, head, len, len + (uint64_t)a->bytes, "again", NULL) < 0)
+        abort();
+    if (b.type != a->type || b.ndim != a->ndim || b.shape[0] != a->shape[0] ||
+        b.shape[1] != a->shape[1] || b.bytes != a->bytes)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct og_npy a = {.fd = -1};
+    struct og_err err = {0};
+    if (og__npy_parse(&a, data, OG_MIN(size, (size_t)OG__NPY_HEAD_MAX), size, "input", &err) < 0) {
+        if (!err.message[0])
+            abort();
+        return 0;
+    }
+    if (a.offset < 0 || a.bytes < 0 || (uint64_t)a.offset + (uint64_t)a.bytes > size)
+        abort();
+    if ((uint64_t)a.bytes != (uint64_t)a.shape[0] * (uint64_t)a.shape[1] * og__npy_size(a.type))
+        abort();
+    check_round_trip(&a);
+    return 0;
+}

@@ -1,0 +1,113 @@
+/* og_bench_train: one epoch with everything resident, and beside it the least time its operators
+ * could take on this machine. */
+#include "train/json.h"
+#include "train/options.h"
+
+#include <assert.h>
+
+struct training {
+    struct og_session *s;
+    void *labels;
+    uint64_t batches;
+    struct og_batch_caps sum; /* of all batches: their mean is the typical one */
+    double gradient_seconds, update_seconds, seconds;
+    struct og_epoch_counters counters;
+};
+
+static void add_shape(struct og_batch_caps *sum, const struct og_batch *batch)
+{
+    sum->n_hops = batch->n_hops;
+    for (uint32_t h = 0; h < batch->n_hops; h++) {
+        sum->hop[h].n_dst += batch->hop[h].n_dst;
+        sum->hop[h].n_src += batch->hop[h].n_src;
+        sum->hop[h].n_edges += batch->hop[h].n_edges;
+    }
+}
+
+static int train_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct training *t = arg;
+    const struct og_options *opt = &t->s->opt;
+    const struct og_step step = {(uint64_t)opt->seed, w->turn.epoch, w->turn.batch};
+    struct og_metrics metrics = {0};
+    og__session_labels(t->s, w, t->labels);
+    double start = og__now();
+    int rc = og__model_gradients(t->s->model, &w->sampled.batch, &w->rows, t->labels, &step,
+                                 &metrics, err);
+    double middle = og__now();
+    og__model_update(t->s->model, opt->lr, opt->weight_decay, ++t->batches);
+    t->gradient_seconds += middle - start;
+    t->update_seconds += og__now() - middle;
+    og__count_work(&t->counters, w);
+    add_shape(&t->sum, &w->sampled.batch);
+    return rc;
+}
+
+/* The floor of the mean batch; every batch is taken for one like it. */
+static int find_floor(const struct training *t, struct og_floor *floor, struct og_err *err)
+{
+    struct og_batch_caps mean = t->sum;
+    for (uint32_t h = 0; h < mean.n_hops; h++) {
+        mean.hop[h].n_dst /= t->batches;
+        mean.hop[h].n_src /= t->batches;
+        mean.hop[h].n_edges /= t->batches;
+    }
+    return og__model_floor(&t->s->config, &mean, t->s->ds->dtype, t->s->pool, floor, err);
+}
+
+static json_t *training_json(const struct training *t, const struct og_floor *floor)
+{
+    double n = (double)t->batches;
+    double train = t->gradient_seconds + t->update_seconds;
+    double products = floor->product_seconds * n;
+    double memory = floor->memory_seconds * n;
+    return json_pack("{s:I s:I s:f s:f s:f s:f s:f s:f s:f s:f s:f s:f s:f}", "batches",
+                     (json_int_t)t->batches, "rows", (json_int_t)t->counters.rows, "seconds",
+                     t->seconds, "train_seconds", train, "gradient_seconds", t->gradient_seconds,
+                     "update_seconds", t->update_seconds, "sample_seconds",
+                     t->counters.sample_seconds, "stall_seconds", t->counters.stall_seconds,
+                     "floor_seconds", products + memory, "product_floor_seconds", products,
+                     "memory_floor_seconds", memory, "memory_bytes_per_second",
+                     floor->bytes_per_second, "ratio", (products + memory) / train);
+}
+
+static int run_bench(struct training *t, char **out, struct og_err *err)
+{
+    struct og_flow flow = og__session_flow(t->s);
+    struct og_floor floor = {0};
+    uint64_t items = og__schedule_start(&t->s->schedule, 2);
+    double start = og__now();
+    int rc = og__flow_run(&flow, OG__SPLITS, 0, items, train_sink, t, err);
+    t->seconds = og__now() - start;
+    if (rc == 0)
+        rc = find_floor(t, &floor, err);
+    return rc < 0 ? rc : og__json_deliver(training_json(t, &floor), NULL, out, err);
+}
+
+int og_bench_train(const char *dataset, const struct og_options *opt,
+                   const struct og_observer *seen, char **out, struct og_err *err)
+{
+    struct training t = {0};
+    struct og_options own = {0};
+    *out = NULL;
+    int rc = og__options_copy(&own, opt, err);
+    if (rc == 0 && !og__options_given(&own, "preset"))
+        rc = og_options_set(&own, "preset", "memory", err);
+    own.epochs = 1;
+    own.eval_every = 0;
+    if (rc == 0)
+        rc = og__session_open(&t.s, dataset, &own,
+                              OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen,
+                              err);
+    og_options_release(&own);
+    if (rc < 0)
+        return rc;
+    struct og_session *s = t.s;
+    assert(s);
+    size_t bytes = og__labels_bytes(s->ds, s->schedule.batch_size);
+    t.labels = og__alloc(s->budget, bytes, "batches", err);
+    rc = t.labels ? run_bench(&t, out, err) : -ENOMEM;
+    og__release(s->budget, t.labels, bytes, "batches");
+    og__session_close(s);
+    return rc;
+}
