@@ -1,0 +1,366 @@
+/* The command as a user meets it: exit status, what goes to which stream, and the promise that
+ * results on standard output are JSON and nothing else with --json. */
+#include "testing.h"
+
+#include <outgrow/outgrow.h>
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct outcome {
+    int status; /* exit status, or 128 + signal */
+    char out[1 << 16], err[1 << 14];
+};
+
+static char folder[] = "/tmp/og-cli-XXXXXX";
+
+static void slurp(const char *name, char *text, size_t size)
+{
+    FILE *f = fopen(name, "re");
+    size_t n = f ? fread(text, 1, size - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    unlink(name);
+}
+
+/* Runs `outgrow <arguments>` in the scratch folder, through the shell. */
+static struct outcome *outgrow(const char *arguments)
+{
+    static struct outcome o;
+    char line[1024];
+    snprintf(line, sizeof(line), "'%s' %s >out.txt 2>err.txt </dev/null", TEST_COMMAND, arguments);
+    int status = system(line);
+    o.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    slurp("out.txt", o.out, sizeof(o.out));
+    slurp("err.txt", o.err, sizeof(o.err));
+    return &o;
+}
+
+static void assert_says(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void wrong_usage_ends_with_2(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", "usage: outgrow <command>"},
+        {"tarin x", "outgrow: tarin: no such command"},
+        {"help tarin", "outgrow: tarin: no such command"},
+        {"train", "outgrow: train: DATASET expected"},
+        {"train a b", "outgrow: b: one argument too many"},
+        {"train a --hiden 3", "hint: did you mean 'hidden'?"},
+        {"train a --superbatch 3", "outgrow: --superbatch: no such option"},
+        {"train a --hidden", "outgrow: --hidden: needs a value"},
+        {"train a --resume=3", "outgrow: --resume: takes no value"},
+        {"train a --e 3", "outgrow: --e: several options begin so"},
+        {"train a -z", "outgrow: -z: no such option"},
+        {"train a --hidden x", "outgrow: --hidden: 'x' given, a whole number"},
+        {"train a --policy belady", "one of none, random, degree, auto expected"},
+        {"info a --hidden 3", "outgrow: --hidden: no such option"},
+        {"generate a --nodes many", "outgrow: --nodes: 'many' given"},
+        {"generate a --dim 1.5", "outgrow: --dim: '1.5' given"},
+        {"generate a --homophily 2", "a number from 0 to 1 expected"},
+        {"generate a --dtype f64", "one of f32, f16, bf16, u8 expected"},
+        {"generate a --memory 5Q", "outgrow: --memory: '5Q' given"},
+        {"import npy a", "outgrow: import: FORMAT SRC OUT expected"},
+        {"sample a", "outgrow: sample: --out DIR expected"},
+        {"eval a", "outgrow: eval: --checkpoint FILE expected"},
+        {"eval a --checkpoint b --split train", "one of valid, test expected"},
+        {"bench", "outgrow: bench: io|"},
+        {"bench cpu", "outgrow: bench cpu: "},
+        {"bench sample", "outgrow: bench sample: DATASET expected"},
+        {"bench io a", "outgrow: bench io: takes no dataset"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct outcome *o = outgrow(cases[i][0]);
+        assert_int_equal(o->status, 2);
+        assert_string_equal(o->out, "");
+        assert_says(o->err, cases[i][1]);
+    }
+}
+
+static void failures_end_with_1_and_leave_nothing(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "info nowhere",
+        "verify nowhere",
+        "train nowhere --run r",
+        "plan nowhere",
+        "eval nowhere --checkpoint nothing",
+        "sample nowhere --out s",
+        "import npy nowhere d",
+        "import parquet nowhere d",
+        "train nowhere --config nothing.yaml",
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct outcome *o = outgrow(cases[i]);
+        assert_int_equal(o->status, 1);
+        assert_string_equal(o->out, "");
+        assert_int_equal(strncmp(o->err, "outgrow: ", 9), 0);
+    }
+    assert_int_equal(system("test -z \"$(ls -A)\""), 0);
+}
+
+static void help_and_version_succeed(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"generate", "import", "info", "verify", "sample",
+                                           "plan",     "train",  "eval", "bench"};
+    struct outcome *o = outgrow("--version");
+    assert_int_equal(o->status, 0);
+    assert_says(o->out, og_version());
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "help %s", commands[i]);
+        o = outgrow(line);
+        assert_int_equal(o->status, 0);
+        assert_says(o->out, "Usage: outgrow ");
+        char *help = strdup(o->out);
+        snprintf(line, sizeof(line), "%s --help", commands[i]);
+        assert_string_equal(outgrow(line)->out, help);
+        free(help);
+        assert_says(outgrow("--help")->out, commands[i]);
+    }
+}
+
+/* Help, manual and completion know every option. */
+static void every_option_is_told(void **state)
+{
+    (void)state;
+    static const char *const where[] = {"train --help", "help --man", "help --completion=bash",
+                                        "help --completion=zsh"};
+    size_t n;
+    const struct og_option *rows = og_option_table(&n);
+    for (size_t w = 0; w < sizeof(where) / sizeof(*where); w++) {
+        const struct outcome *o = outgrow(where[w]);
+        assert_int_equal(o->status, 0);
+        for (size_t i = 0; i < n; i++) {
+            char name[64] = "--";
+            char roff[64] = "\\-\\-";
+            for (const char *p = rows[i].name; *p; p++) {
+                snprintf(name + strlen(name), sizeof(name) - strlen(name), "%c", *p);
+                snprintf(roff + strlen(roff), sizeof(roff) - strlen(roff), *p == '-' ? "\\-" : "%c",
+                         *p);
+            }
+            assert_says(o->out, strcmp(where[w], "help --man") == 0 ? roff : name);
+        }
+    }
+}
+
+/* ---- a whole life: generate, train, evaluate ---- */
+
+static json_t *json_of(const char *arguments)
+{
+    json_error_t why;
+    const struct outcome *o = outgrow(arguments);
+    if (o->status != 0)
+        fail_msg("%s: %d: %s", arguments, o->status, o->err);
+    json_t *root = json_loads(o->out, 0, &why);
+    if (!root)
+        fail_msg("%s: %s in %s", arguments, why.text, o->out);
+    return root;
+}
+
+static void assert_keys(const json_t *object, const char *const *keys)
+{
+    for (size_t i = 0; keys[i]; i++)
+        if (!json_object_get(object, keys[i]))
+            fail_msg("no key %s", keys[i]);
+}
+
+static void a_dataset_is_made_and_checked(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"name",          "num_nodes",   "num_edges", "feature_dim",
+                                       "feature_dtype", "num_classes", NULL};
+    json_t *info =
+        json_of("generate d --nodes 2000 --degree 8 --dim 16 --classes 4 --seed 3 --json");
+    assert_keys(info, keys);
+    assert_int_equal(json_integer_value(json_object_get(info, "num_nodes")), 2000);
+    json_decref(info);
+    struct outcome *o = outgrow("generate d");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "d: exists already");
+    o = outgrow("verify d");
+    assert_int_equal(o->status, 0);
+    assert_says(o->out, "nothing wrong");
+    o = outgrow("info d");
+    assert_int_equal(o->status, 0);
+    assert_says(o->out, "2,000");
+
+    /* one bit of the features */
+    assert_int_equal(system("cp -r d e"), 0);
+    int fd = open("e/features.npy", O_RDWR | O_CLOEXEC);
+    char byte;
+    assert_int_equal(pread(fd, &byte, 1, 5000), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, 5000), 1);
+    close(fd);
+    o = outgrow("verify e");
+    assert_int_equal(o->status, 1);
+    assert_says(o->out, "features.npy");
+    json_error_t why;
+    json_t *root = json_loads(outgrow("verify e --json")->out, 0, &why);
+    assert_int_equal(json_array_size(json_object_get(root, "findings")), 1);
+    json_decref(root);
+}
+
+static void a_run_is_summed_up(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"version",
+                                       "dataset",
+                                       "config",
+                                       "seed",
+                                       "plan",
+                                       "prepare",
+                                       "epochs",
+                                       "best_epoch",
+                                       "valid_acc",
+                                       "test_acc",
+                                       "peak_rss_bytes",
+                                       "baseline_rss_bytes",
+                                       "seconds",
+                                       "memory_budget_bytes",
+                                       NULL};
+    static const char *const epoch_keys[] = {"epoch",
+                                             "loss",
+                                             "train_acc",
+                                             "valid_acc",
+                                             "seconds",
+                                             "sample_seconds",
+                                             "plan_seconds",
+                                             "gather_seconds",
+                                             "train_seconds",
+                                             "stall_seconds",
+                                             "eval_seconds",
+                                             "eval_bytes_read",
+                                             "rows",
+                                             "hits",
+                                             "misses",
+                                             "prefill",
+                                             "reads",
+                                             "bytes_read",
+                                             "feature_bytes_read",
+                                             "topology_bytes_read",
+                                             "trace_bytes_read",
+                                             "bytes_written",
+                                             "prepare_reads",
+                                             "prepare_bytes_read",
+                                             NULL};
+    static const char *const plan_keys[] = {"policy", "layout",    "topology",
+                                            "memory", "predicted", NULL};
+    json_t *s = json_of("train d --json --run r --epochs 3 --batch 50 --hidden 16 --fanout 5,5 "
+                        "--cache 5% --log-every 1");
+    assert_keys(s, keys);
+    assert_keys(json_object_get(s, "plan"), plan_keys);
+    json_t *epochs = json_object_get(s, "epochs");
+    assert_int_equal(json_array_size(epochs), 3);
+    size_t i;
+    json_t *e;
+    json_array_foreach(epochs, i, e)
+    {
+        assert_keys(e, epoch_keys);
+        assert_int_equal(json_integer_value(json_object_get(e, "epoch")), i + 1);
+        assert_int_equal(json_integer_value(json_object_get(e, "rows")),
+                         json_integer_value(json_object_get(e, "hits")) +
+                             json_integer_value(json_object_get(e, "misses")));
+    }
+    assert_string_equal(json_string_value(json_object_get(json_object_get(s, "config"), "cache")),
+                        "5%");
+    json_t *file = json_load_file("r/summary.json", 0, NULL);
+    assert_true(json_equal(s, file));
+    json_decref(file);
+    json_decref(s);
+    json_t *v = json_of("eval d --checkpoint r/best.safetensors --split valid --json");
+    assert_true(json_is_real(json_object_get(v, "acc")));
+    json_decref(v);
+    const struct outcome *o = outgrow("train d --run r");
+    assert_int_equal(o->status, 1); /* a finished run is not overwritten */
+}
+
+static void people_get_text(void **state)
+{
+    (void)state;
+    struct outcome *o =
+        outgrow("train d --config r/config.yaml --epochs 2 --run q --memory 200M --preset memory");
+    assert_int_equal(o->status, 0);
+    assert_says(o->out, "test accuracy");
+    assert_says(o->out, "peak memory");
+    assert_says(o->out, "host cache");
+    assert_says(o->out, "disk");
+    assert_says(o->err, "epoch 2/2");
+    o = outgrow("train d --config r/config.yaml --epochs 1 --run p --quiet");
+    assert_int_equal(o->status, 0);
+    assert_string_equal(o->err, "");
+    o = outgrow("plan d --fanout 5,5");
+    assert_int_equal(o->status, 0);
+    assert_says(o->out, "feature cache");
+    o = outgrow("sample d --out t --epochs 1 --fanout 5,5");
+    assert_int_equal(o->status, 0);
+    assert_int_equal(access("t/trace.json", F_OK), 0);
+}
+
+static void too_little_memory_is_refused(void **state)
+{
+    (void)state;
+    const struct outcome *o = outgrow("train d --run m --memory 1M");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "hint: ");
+    assert_int_equal(access("m", F_OK), -1);
+}
+
+static void an_interrupted_run_goes_on(void **state)
+{
+    (void)state;
+    char line[1024];
+    snprintf(line, sizeof(line),
+             "'%s' train d --run i --epochs 100000 --fanout 5,5 --hidden 16 --quiet 2>err.txt & "
+             "p=$!; n=0; while ! [ -e i ] && [ $n -lt 200 ]; do n=$((n + 1)); sleep 0.05; done; "
+             "sleep 0.3; kill -INT $p; wait $p",
+             TEST_COMMAND);
+    int status = system(line);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 130);
+    assert_int_equal(access("i/resume.safetensors", F_OK), 0);
+}
+
+static int enter(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    char line[64];
+    snprintf(line, sizeof(line), "rm -rf '%s'", folder);
+    return chdir("/") == 0 && system(line) == 0 ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_usage_ends_with_2),
+        cmocka_unit_test(failures_end_with_1_and_leave_nothing),
+        cmocka_unit_test(help_and_version_succeed),
+        cmocka_unit_test(every_option_is_told),
+        cmocka_unit_test(a_dataset_is_made_and_checked),
+        cmocka_unit_test(a_run_is_summed_up),
+        cmocka_unit_test(people_get_text),
+        cmocka_unit_test(too_little_memory_is_refused),
+        cmocka_unit_test(an_interrupted_run_goes_on),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}
