@@ -212,7 +212,7 @@ static void labels_may_be_many_missing_or_floats(void **state)
     assert_int_equal(ds->n_classes, 3);
     assert_int_equal(og__npy_read(&ds->labels, 0, 5, got, NULL), 0);
     for (int i = 0; i < 15; i++)
-        assert_true(got[i] == many[i / 3][i % 3]);
+        assert_true(got[i] == (float)(&many[0][0])[i]);
     og__dataset_close(ds);
     remove_folder(p.out);
     write_npy(&p, "label.npy", OG__NPY_F32, 1, 5, 1, some);

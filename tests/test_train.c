@@ -27,7 +27,8 @@ static void remove_folder(const char *folder)
     while (dir && (e = readdir(dir))) {
         char path[512];
         snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && unlink(path) < 0)
+        bool dots = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+        if (!dots && unlink(path) < 0)
             remove_folder(path);
     }
     if (dir)
@@ -266,7 +267,7 @@ static void a_budget_that_cannot_do_is_refused_and_the_named_one_does(void **sta
     assert_int_not_equal(access(path, F_OK), 0); /* nothing was begun */
     const char *number = strstr(err.hint, "--memory ");
     assert_non_null(number);
-    char named[16];
+    char named[32];
     snprintf(named, sizeof(named), "%.*s", (int)strcspn(number + 9, ";"), number + 9);
     const char *enough[] = {"memory", named, NULL};
     struct outcome o = train("small", enough);
