@@ -1,7 +1,7 @@
 /* The operators on processors: blocks of 64 rows are tasks of the pool.
  *
  *   a thread's scratch   | input tile | output tile | row |      in the caller's workspace
- *                         64 x width    64 x width   width
+ *                         64 x width    64 x width   width       width: of the widest matrix
  *
  * A tile of an input is where it lies when it lies there densely; else it is made in scratch:
  * gathered and widened, or aggregated. The last, partial block is always made in scratch, filled
@@ -13,7 +13,9 @@
 #include <string.h>
 
 enum {
-    STRIP = 256,             /* columns of a weight gradient summed at a time: fits L2 */
+    STRIP = 256, /* columns of a weight gradient summed at a time: fits L2 */
+    NARROW = 64, /* up to so many outputs its blocks are tall: a call costs as much */
+    TALL_ROWS = 2 * OG__BLOCK_ROWS,
     MAX_PARTS = 16,          /* partial sums of a weight gradient */
     PART_BLOCKS = 4,         /* blocks that make a partial sum worth while */
     UPDATE_CHUNK = 16 * 1024 /* parameters a task */
@@ -22,14 +24,11 @@ enum {
 
 /* ==== workspace ==== */
 
-static size_t tile_floats(int width)
-{
-    return (size_t)OG__BLOCK_ROWS * og__round_up((uint64_t)width, 16);
-}
-
+/* A tile holds a block of full width, or a tall block of a strip. */
 size_t og__scratch_bytes(int width)
 {
-    return (2 * tile_floats(width) + og__round_up((uint64_t)width, 16)) * sizeof(float);
+    size_t columns = OG_MAX((size_t)width, 2 * (size_t)OG_MIN(width, (int)STRIP));
+    return (2 * OG__BLOCK_ROWS + 1) * og__round_up(columns, 16) * sizeof(float);
 }
 
 struct scratch {
@@ -65,10 +64,14 @@ void og__backend_release(struct og_nn_backend *be)
     be->products = NULL;
 }
 
+static uint32_t rows_left(uint32_t rows, uint32_t first, uint32_t most)
+{
+    return OG_MIN(rows - first, most);
+}
+
 static uint32_t rows_in_block(uint32_t rows, size_t block)
 {
-    uint32_t first = (uint32_t)block * OG__BLOCK_ROWS;
-    return OG_MIN(rows - first, (uint32_t)OG__BLOCK_ROWS);
+    return rows_left(rows, (uint32_t)block * OG__BLOCK_ROWS, OG__BLOCK_ROWS);
 }
 
 /* ==== pack ==== */
@@ -96,18 +99,19 @@ static bool lies_densely(const struct og_rows *x)
            (uintptr_t)x->base % sizeof(float) == 0;
 }
 
-/* Columns [first, first + width) of rows [r0, r0 + n): the tile and its row length. */
-static const float *tile_of(const struct og_rows *x, uint32_t r0, uint32_t n, int first, int width,
-                            float *scratch, int *ld)
+/* Columns [first, first + width) of the `height` rows from r0, of which n are there: the tile and
+ * its row length. */
+static const float *tile_of(const struct og_rows *x, uint32_t r0, uint32_t n, uint32_t height,
+                            int first, int width, float *scratch, int *ld)
 {
-    if (n == OG__BLOCK_ROWS && lies_densely(x)) {
+    if (n == height && lies_densely(x)) {
         *ld = x->dim;
         return (const float *)(const void *)x->base + (size_t)r0 * (size_t)x->dim + first;
     }
     size_t w = (size_t)width;
     *ld = width;
     og__gather(scratch, x, r0, n, (size_t)first, w);
-    memset(scratch + n * w, 0, (OG__BLOCK_ROWS - n) * w * sizeof(float));
+    memset(scratch + n * w, 0, (height - n) * w * sizeof(float));
     return scratch;
 }
 
@@ -149,8 +153,9 @@ static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
         if (r0 >= in->n)
             continue;
         uint32_t n = OG_MIN(in->n - r0, (uint32_t)OG__BLOCK_ROWS);
-        const float *tile = in->through ? aggregated_tile(in, r0, n, s->in)
-                                        : tile_of(&in->x, r0, n, 0, in->x.dim, s->in, &ld);
+        const float *tile = in->through
+                                ? aggregated_tile(in, r0, n, s->in)
+                                : tile_of(&in->x, r0, n, OG__BLOCK_ROWS, 0, in->x.dim, s->in, &ld);
         og__product_run(run->product[k], thread, tile, in->weight->packed[in->direction], y,
                         op->bias);
         any = true;
@@ -248,6 +253,7 @@ struct gradient_run {
     const struct og_nn_backend *be;
     const struct og_weight_grad *op;
     size_t n_parts, n_strips, n_groups;
+    uint32_t height;                     /* rows of a block */
     size_t elements;                     /* of one partial sum: grad[0], grad[1], bias_grad */
     struct og_product *product[2][2][2]; /* input, narrow last strip, tile made in scratch */
 };
@@ -315,7 +321,7 @@ static void gradient_strip_block(const struct gradient_run *run, const struct gr
 {
     const struct og_rows *x = &run->op->input[s->input];
     int ld;
-    const float *tile = tile_of(x, r0, n, s->first, s->width, scratch, &ld);
+    const float *tile = tile_of(x, r0, n, run->height, s->first, s->width, scratch, &ld);
     bool narrow = s->width != strip_width(x->dim);
     bool made = tile == scratch;
     og__product_run(run->product[s->input][narrow][made], thread, dy, tile, grad + s->first, NULL);
@@ -327,7 +333,7 @@ static void gradient_task(void *arg, size_t task, int thread)
     const struct og_weight_grad *op = run->op;
     struct scratch scratch = scratch_of(run->be, thread);
     size_t part = task / run->n_groups, group = task % run->n_groups;
-    size_t n_blocks = og__n_blocks(op->rows), n_out = (size_t)op->n_out;
+    size_t n_blocks = (op->rows + run->height - 1) / run->height, n_out = (size_t)op->n_out;
     size_t last_strip = OG_MIN(run->n_strips, 2 * group + 2);
     struct og_rows dy = og__dense(op->dy, op->rows, op->n_out);
     float *bias = group == 0 && op->bias_grad ? sum_of(run, part, 2) : NULL;
@@ -338,9 +344,9 @@ static void gradient_task(void *arg, size_t task, int thread)
     if (bias)
         memset(bias, 0, n_out * sizeof(float));
     for (size_t b = part * n_blocks / run->n_parts; b < (part + 1) * n_blocks / run->n_parts; b++) {
-        uint32_t r0 = (uint32_t)b * OG__BLOCK_ROWS, n = rows_in_block(op->rows, b);
+        uint32_t r0 = (uint32_t)b * run->height, n = rows_left(op->rows, r0, run->height);
         int ld;
-        const float *dy_tile = tile_of(&dy, r0, n, 0, op->n_out, scratch.out, &ld);
+        const float *dy_tile = tile_of(&dy, r0, n, run->height, 0, op->n_out, scratch.out, &ld);
         for (size_t i = 2 * group; i < last_strip; i++) {
             struct gradient_strip s = strip_at(op, i);
             gradient_strip_block(run, &s, r0, n, dy_tile, sum_of(run, part, s.input), scratch.in,
@@ -379,7 +385,7 @@ static int gradient_products(struct gradient_run *run, int k, struct og_err *err
             int width = narrow ? rest : wide;
             struct og_product_shape shape = {.m = n_out,
                                              .n = width,
-                                             .k = OG__BLOCK_ROWS,
+                                             .k = (int)run->height,
                                              .lda = n_out,
                                              .ldb = made ? width : dim,
                                              .ldc = dim,
@@ -400,6 +406,7 @@ static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
     struct gradient_run run = {.be = be, .op = op};
     size_t widest = 1;
     run.elements = (size_t)op->n_out;
+    run.height = op->n_out <= NARROW ? TALL_ROWS : OG__BLOCK_ROWS;
     for (int k = 0; k < op->n_inputs; k++) {
         int rc = gradient_products(&run, k, err);
         if (rc < 0)
