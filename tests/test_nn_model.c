@@ -83,6 +83,7 @@ static void steps_stay_within_the_plan(void **state)
         struct og_batch_caps caps = {0};
         struct og_err err = {0};
         fixture_open(&f, names[i]);
+        assert_true(f.n_batches > 0);
         for (uint32_t b = 0; b < f.n_batches; b++)
             widen(&caps, &f.batch[b]);
         size_t planned = og__model_bytes(&f.config, OG_OPTIMIZER_ADAM) +

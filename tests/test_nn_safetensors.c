@@ -33,7 +33,7 @@ static char *slurp(const char *path, size_t *len)
     int fd = open(path, O_RDONLY);
     assert_true(fd >= 0 && fstat(fd, &st) == 0);
     *len = (size_t)st.st_size;
-    char *bytes = malloc(*len + 1);
+    char *bytes = calloc(1, *len + 1);
     assert_int_equal(read(fd, bytes, *len), st.st_size);
     bytes[*len] = 0;
     close(fd);
