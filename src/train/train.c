@@ -209,6 +209,21 @@ static int test_sink(void *arg, struct og_work *w, struct og_err *err)
     return rc;
 }
 
+/* The test is evaluation too: its reads and time are told with the last epoch's, so that the rows
+ * of a summary add up to all that was read. */
+static void count_test(struct trainer *t)
+{
+    json_t *epochs = t->state.epochs;
+    json_t *last = json_array_get(epochs, json_array_size(epochs) - 1);
+    const struct og_epoch_counters *c = &t->state.counters;
+    json_t *bytes = json_object_get(last, "eval_bytes_read");
+    json_t *seconds = json_object_get(last, "eval_seconds");
+    if (!last)
+        return;
+    json_integer_set(bytes, json_integer_value(bytes) + (json_int_t)c->eval_bytes_read);
+    json_real_set(seconds, json_real_value(seconds) + c->eval_seconds);
+}
+
 static int test_best(struct trainer *t, json_t **acc, struct og_err *err)
 {
     struct og_session *s = t->s;
@@ -218,12 +233,17 @@ static int test_best(struct trainer *t, json_t **acc, struct og_err *err)
     if (t->state.best_epoch)
         copy_params(s, t->best, true);
     t->state.valid = (struct og_metrics){0};
+    t->state.counters = (struct og_epoch_counters){0};
+    double start = og__now();
     struct og_flow flow = og__session_flow(s);
     int rc = og__flow_run(&flow, OG__TEST, 0, og__schedule_batches(&s->schedule, OG__TEST),
                           test_sink, t, err);
-    if (rc == 0)
-        *acc = json_real(og__metrics_acc(&t->state.valid, s->config.multi_label));
-    return rc;
+    if (rc < 0)
+        return rc;
+    *acc = json_real(og__metrics_acc(&t->state.valid, s->config.multi_label));
+    t->state.counters.eval_seconds = og__now() - start;
+    count_test(t);
+    return 0;
 }
 
 /* ---- summary ---- */
