@@ -256,11 +256,12 @@ static int write_summary(struct trainer *t, json_t *test_acc, char **summary, st
     og__prepare_counters_json(&s->prepare, prepare);
     bool evaluated = state->best_epoch > 0;
     json_t *root = json_pack(
-        "{s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:I s:I s:I s:s s:f}", "version", og_version(),
-        "dataset", s->ds->name, "config", og__options_json(&s->opt), "seed",
-        (json_int_t)s->opt.seed, "plan", og__session_plan_json(s), "prepare", prepare, "epochs",
-        state->epochs, "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
-        "valid_acc", evaluated ? json_real(state->best_valid) : json_null(), "test_acc", test_acc,
+        "{s:s s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:I s:I s:I s:s s:f}", "version",
+        og_version(), "dataset", s->ds->name, "run", t->dir.path, "config",
+        og__options_json(&s->opt), "seed", (json_int_t)s->opt.seed, "plan",
+        og__session_plan_json(s), "prepare", prepare, "epochs", state->epochs, "best_epoch",
+        evaluated ? json_integer(state->best_epoch) : json_null(), "valid_acc",
+        evaluated ? json_real(state->best_valid) : json_null(), "test_acc", test_acc,
         "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
         (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
         og__gather_engine(s->gather), "seconds", seconds_so_far(t));
