@@ -25,6 +25,29 @@ int(og__fail)(struct og_err *err, int code, const char *hint, const char *fmt, .
     return code;
 }
 
+/* What to do about a refusal of the system, for callers that know nothing better. */
+static const char *usual_hint(int code)
+{
+    switch (-code) {
+    case EACCES:
+    case EPERM:
+        return "look at the permissions of the file and of its folder";
+    case ENOENT:
+    case ENOTDIR:
+        return "look at the name";
+    case ENOSPC:
+    case EDQUOT:
+        return "free space on that disk, or write to another one";
+    case ENOMEM:
+        return "close other programs, or give it less to do at once";
+    case EMFILE:
+    case ENFILE:
+        return "raise the limit of open files: ulimit -n";
+    default:
+        return NULL;
+    }
+}
+
 int(og__fail_errno)(struct og_err *err, int code, const char *hint, const char *fmt, ...)
 {
     char what[sizeof(err->message) - 96];
@@ -33,7 +56,8 @@ int(og__fail_errno)(struct og_err *err, int code, const char *hint, const char *
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
-    return og__fail(err, code, hint, "%s: %s", what, strerror_r(-code, why, sizeof(why)));
+    return og__fail(err, code, hint ? hint : usual_hint(code), "%s: %s", what,
+                    strerror_r(-code, why, sizeof(why)));
 }
 
 void og__say(const struct og_log *log, enum og__level level, const char *fmt, ...)

@@ -39,7 +39,8 @@
  * hint may be NULL. */
 int og__fail(struct og_err *err, int code, const char *hint, const char *fmt, ...) OG_PRINTF(4, 5);
 
-/* As og__fail, with ": " and the text of errno value -code appended. */
+/* As og__fail, with ": " and the text of errno value -code appended, and for the usual ones a hint
+ * where none is given. */
 int og__fail_errno(struct og_err *err, int code, const char *hint, const char *fmt, ...)
     OG_PRINTF(4, 5);
 
