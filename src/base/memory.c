@@ -1,5 +1,7 @@
 #include "base/memory.h"
 
+#include <outgrow/outgrow.h>
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +168,14 @@ void og__address_release(void *p, size_t bytes)
 {
     if (p)
         munmap(p, og__round_up(bytes, 4096));
+}
+
+size_t og__memory_amount(const struct og_amount *a)
+{
+    double available = (double)og__memory_free();
+    if (a->unit == OG_UNSET)
+        return (size_t)(0.9 * available);
+    return (size_t)(a->unit == OG_PERCENT ? available * a->value / 100 : a->value);
 }
 
 int og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap, const char *part,

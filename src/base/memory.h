@@ -46,6 +46,10 @@ OG_MUST_CHECK int og__budget_charge(struct og_budget *b, size_t bytes, const cha
                                     struct og_err *err);
 void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part);
 
+/* Bytes of a --memory setting: the size given, or a share of what is free now; 90 % when unset. */
+struct og_amount;
+size_t og__memory_amount(const struct og_amount *a);
+
 /* ---- arena: one allocation, pointers carved in order, all given back at once ----
  *
  *   base                    used                      cap

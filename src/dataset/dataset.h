@@ -1,4 +1,4 @@
-/* The dataset: a folder of plain .npy files any NumPy user can open (CONTRACT in docs/formats.md).
+/* The dataset: a folder of plain .npy files any NumPy user can open (docs/formats.md).
  *
  *   meta.json      counts, dtypes, dims, classes, checksums
  *   indptr.npy     int64 [N+1]        CSC: in-neighbours of v are indices[indptr[v]:indptr[v+1]]

@@ -239,8 +239,8 @@ static int find_dictionary(const unsigned char *head, size_t len, const char *na
 int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
                   const char *name, struct og_err *err)
 {
-    size_t start;
-    size_t size;
+    size_t start = 0;
+    size_t size = 0;
     struct dictionary d;
     int rc = find_dictionary(head, len, name, &start, &size, err);
     if (rc < 0)

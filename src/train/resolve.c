@@ -2,7 +2,6 @@
 #include "train/options.h"
 #include "train/session.h"
 
-#include <math.h>
 #include <string.h>
 
 /* A preset is a list of options and values, put where the user gave none. None of them sets what
@@ -45,13 +44,8 @@ static int settle_layers(struct og_options *opt, struct og_err *err)
 /* 90 % of what is free, or the share or size asked for. */
 static int settle_memory(struct og_options *opt, struct og_err *err)
 {
-    double available = (double)og__memory_free();
-    double bytes = opt->memory.value;
-    if (opt->memory.unit == OG_UNSET)
-        bytes = 0.9 * available;
-    else if (opt->memory.unit == OG_PERCENT)
-        bytes = available * opt->memory.value / 100;
-    opt->memory = (struct og_amount){OG_BYTES, floor(bytes)};
+    size_t bytes = og__memory_amount(&opt->memory);
+    opt->memory = (struct og_amount){OG_BYTES, (double)bytes};
     if (bytes >= 1)
         return 0;
     return og__fail(err, -EINVAL, "give a size, such as --memory 4G",

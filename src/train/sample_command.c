@@ -17,20 +17,6 @@ struct recorder {
     uint64_t batches, rows;
 };
 
-static enum og__npy_type stored_type(enum og_dtype dtype)
-{
-    switch (dtype) {
-    case OG_F16:
-        return OG__NPY_F16;
-    case OG_BF16:
-        return OG__NPY_U16; /* NumPy has no bfloat16: trace.json names it */
-    case OG_U8:
-        return OG__NPY_U8;
-    default:
-        return OG__NPY_F32;
-    }
-}
-
 static int record_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct recorder *r = arg;
@@ -61,7 +47,8 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     if (rc < 0 || !with_features)
         return rc;
     char *path = og__path_join(r->dir.temporary, "features.npy");
-    rc = path ? og__npy_create(&r->features, path, stored_type(s->ds->dtype), 2, s->ds->dim, err)
+    rc = path ? og__npy_create(&r->features, path, og__dtype_stored(s->ds->dtype), 2, s->ds->dim,
+                               err)
               : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
     free(path);
     return rc;

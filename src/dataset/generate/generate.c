@@ -428,12 +428,6 @@ static int write_meta(struct maker *k, struct og_err *err)
     return og__meta_write(k->dir.temporary, root, err);
 }
 
-static enum og__npy_type stored_type(enum og_dtype dtype)
-{
-    static const enum og__npy_type types[] = {OG__NPY_F32, OG__NPY_F16, OG__NPY_U16, OG__NPY_U8};
-    return types[dtype];
-}
-
 static int make_all(struct maker *k, struct og_err *err)
 {
     const struct og_generate *g = k->g;
@@ -441,7 +435,7 @@ static int make_all(struct maker *k, struct og_err *err)
     if (rc == 0)
         rc = make_tables(k, err);
     if (rc == 0)
-        rc = write_nodes(k, "features.npy", stored_type((enum og_dtype)g->dtype), 2, g->dim,
+        rc = write_nodes(k, "features.npy", og__dtype_stored((enum og_dtype)g->dtype), 2, g->dim,
                          make_rows, err);
     if (rc == 0)
         rc = write_nodes(k, "labels.npy", OG__NPY_I64, 1, 1, make_labels, err);
@@ -449,14 +443,6 @@ static int make_all(struct maker *k, struct og_err *err)
         rc = write_splits(k, err);
     free_tables(k);
     return rc < 0 ? rc : write_meta(k, err);
-}
-
-static size_t memory_of(const struct og_amount *a)
-{
-    double available = (double)og__memory_free();
-    if (a->unit == OG_UNSET)
-        return (size_t)(0.9 * available);
-    return (size_t)(a->unit == OG_PERCENT ? available * a->value / 100 : a->value);
 }
 
 int og_generate(const char *out, const struct og_generate *g, const struct og_observer *seen,
@@ -468,7 +454,7 @@ int og_generate(const char *out, const struct og_generate *g, const struct og_ob
         return rc;
     og__graph_model_init(&k.model, g);
     k.checksums = json_object();
-    k.budget = og__budget_new(memory_of(&g->memory));
+    k.budget = og__budget_new(og__memory_amount(&g->memory));
     rc = k.checksums && k.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "generate");
     if (rc == 0)
         rc = og__pool_open(&k.pool, g->threads ? g->threads : og__cpu_count(), err);

@@ -44,14 +44,6 @@ static const struct format *find_format(const char *name, struct og_err *err)
     return NULL;
 }
 
-static size_t memory_of(const struct og_amount *a)
-{
-    double available = (double)og__memory_free();
-    if (a->unit == OG_UNSET)
-        return (size_t)(0.9 * available);
-    return (size_t)(a->unit == OG_PERCENT ? available * a->value / 100 : a->value);
-}
-
 /* What does not come from the arrays. */
 static int start_meta(struct og_importer *imp, const char *format, struct og_err *err)
 {
@@ -84,7 +76,7 @@ int og_import(const char *format, const char *src, const char *out, const struct
     const struct format *reader = find_format(format, err);
     if (!reader)
         return -EINVAL;
-    imp.budget = og__budget_new(memory_of(&opt->memory));
+    imp.budget = og__budget_new(og__memory_amount(&opt->memory));
     int rc = imp.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import");
     if (rc == 0)
         rc = og__pool_open(&imp.pool, opt->threads ? opt->threads : og__cpu_count(), err);

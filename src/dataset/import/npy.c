@@ -474,7 +474,6 @@ static int create_array(struct og_importer *imp, struct og_npy_writer **w, const
 
 static int import_features(struct og_importer *imp, struct source *s, struct og_err *err)
 {
-    static const enum og__npy_type types[] = {OG__NPY_F32, OG__NPY_F16, OG__NPY_U16, OG__NPY_U8};
     struct feature_reader reader = {0};
     struct og_npy_writer *w = NULL;
     enum og_dtype dtype = OG_F32;
@@ -490,7 +489,7 @@ static int import_features(struct og_importer *imp, struct source *s, struct og_
     if (!(out = og__alloc(imp->budget, row_bytes, part, err)))
         OG_TRY(-ENOMEM);
     OG_TRY(open_reader(&reader, s, imp->budget, err));
-    OG_TRY(create_array(imp, &w, "features.npy", types[dtype], 2, s->dim, err));
+    OG_TRY(create_array(imp, &w, "features.npy", og__dtype_stored(dtype), 2, s->dim, err));
     OG_TRY(copy_rows(imp, s, dtype, &reader, w, out, err));
     rc = finish_array(imp, w, "features.npy", err);
     w = NULL;
