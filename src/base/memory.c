@@ -2,6 +2,7 @@
 
 #include <outgrow/outgrow.h>
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,10 @@ struct og_budget {
     pthread_mutex_t lock;
     /* guarded by lock */
     size_t used;
-    struct og_budget_part parts[MAX_PARTS];
+    struct {
+        const char *name;
+        size_t bytes;
+    } parts[MAX_PARTS];
     size_t n_parts;
 };
 
@@ -57,26 +61,16 @@ size_t og__budget_left(const struct og_budget *b)
     return og__budget_limit(b) - og__budget_used(b);
 }
 
-size_t og__budget_parts(struct og_budget *b, struct og_budget_part *parts, size_t max)
+/* What a part holds; NULL where more names are in use than are followed. Caller holds the lock. */
+static size_t *held_by(struct og_budget *b, const char *part)
 {
-    pthread_mutex_lock(&b->lock);
-    size_t n = OG_MIN(b->n_parts, max);
-    memcpy(parts, b->parts, n * sizeof(*parts));
-    pthread_mutex_unlock(&b->lock);
-    return n;
-}
-
-/* Caller holds the lock. More names than fit are counted in the total only. */
-static void add_to_part(struct og_budget *b, const char *name, size_t delta)
-{
-    for (size_t i = 0; i < b->n_parts; i++) {
-        if (strcmp(b->parts[i].name, name) == 0) {
-            b->parts[i].bytes += delta;
-            return;
-        }
-    }
-    if (b->n_parts < MAX_PARTS)
-        b->parts[b->n_parts++] = (struct og_budget_part){name, delta};
+    for (size_t i = 0; i < b->n_parts; i++)
+        if (strcmp(b->parts[i].name, part) == 0)
+            return &b->parts[i].bytes;
+    if (b->n_parts == MAX_PARTS)
+        return NULL;
+    b->parts[b->n_parts].name = part;
+    return &b->parts[b->n_parts++].bytes;
 }
 
 int og__budget_charge(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)
@@ -87,7 +81,9 @@ int og__budget_charge(struct og_budget *b, size_t bytes, const char *part, struc
     size_t left = b->limit - b->used;
     if (bytes <= left) {
         b->used += bytes;
-        add_to_part(b, part, bytes);
+        size_t *held = held_by(b, part);
+        if (held)
+            *held += bytes;
     }
     pthread_mutex_unlock(&b->lock);
     if (bytes <= left)
@@ -104,8 +100,11 @@ void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part)
     if (!b)
         return;
     pthread_mutex_lock(&b->lock);
+    size_t *held = held_by(b, part);
+    assert(b->used >= bytes && (!held || *held >= bytes));
     b->used -= bytes;
-    add_to_part(b, part, (size_t)0 - bytes);
+    if (held)
+        *held -= bytes;
     pthread_mutex_unlock(&b->lock);
 }
 

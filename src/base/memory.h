@@ -23,19 +23,13 @@ size_t og__budget_limit(const struct og_budget *b); /* SIZE_MAX when unlimited *
 size_t og__budget_used(const struct og_budget *b);
 size_t og__budget_left(const struct og_budget *b);
 
-/* Bytes held per part name at this moment, for reports. Returns the number of parts written. */
-struct og_budget_part {
-    const char *name;
-    size_t bytes;
-};
-size_t og__budget_parts(struct og_budget *b, struct og_budget_part *parts, size_t max);
-
 /* Zeroed memory, aligned to 64 bytes (2 MiB when that large). `part` is a string literal such as
  * "feature cache". b may be NULL: then nothing is counted. NULL on failure, with err filled.
  * Any thread. */
 void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err);
 
-/* Give back what og__alloc returned, with the same bytes and part. p may be NULL. */
+/* Give back what og__alloc returned, with the same bytes and part: a part that gives back more than
+ * it took is a bug and stops the program. p may be NULL. */
 void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
 
 /* Address space without memory, for an array that may have to grow in place: charge the budget

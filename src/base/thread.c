@@ -145,10 +145,7 @@ struct og_queue {
     /* guarded by lock */
     void **slot; /* slot[seq % capacity]; NULL = empty */
     uint64_t head;
-    size_t inside;
     bool shut;
-    uint64_t pops, depth_sum;
-    double push_wait, pop_wait;
 };
 
 int og__queue_open(struct og_queue **out, size_t capacity, uint64_t first, struct og_err *err)
@@ -182,22 +179,14 @@ void og__queue_free(struct og_queue *q)
     free(q);
 }
 
-static void timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, double *waited)
-{
-    double start = og__now();
-    pthread_cond_wait(cond, lock);
-    *waited += og__now() - start;
-}
-
 bool og__queue_push(struct og_queue *q, uint64_t seq, void *item)
 {
     pthread_mutex_lock(&q->lock);
     while (!q->shut && seq >= q->head + q->capacity)
-        timed_wait(&q->room, &q->lock, &q->push_wait);
+        pthread_cond_wait(&q->room, &q->lock);
     bool open = !q->shut;
     if (open) {
         q->slot[seq % q->capacity] = item;
-        q->inside++;
         if (seq == q->head)
             pthread_cond_broadcast(&q->filled);
     }
@@ -209,14 +198,12 @@ bool og__queue_pop(struct og_queue *q, void **item)
 {
     pthread_mutex_lock(&q->lock);
     while (!q->shut && !q->slot[q->head % q->capacity])
-        timed_wait(&q->filled, &q->lock, &q->pop_wait);
+        pthread_cond_wait(&q->filled, &q->lock);
     bool open = !q->shut;
     if (open) {
         void **slot = &q->slot[q->head % q->capacity];
         *item = *slot;
         *slot = NULL;
-        q->pops++;
-        q->depth_sum += q->inside--;
         q->head++;
         pthread_cond_broadcast(&q->room);
     }
@@ -239,13 +226,4 @@ void og__queue_shut(struct og_queue *q)
     pthread_cond_broadcast(&q->room);
     pthread_cond_broadcast(&q->filled);
     pthread_mutex_unlock(&q->lock);
-}
-
-struct og_queue_stats og__queue_stats(struct og_queue *q)
-{
-    pthread_mutex_lock(&q->lock);
-    struct og_queue_stats s = {q->push_wait, q->pop_wait,
-                               q->pops ? (double)q->depth_sum / (double)q->pops : 0};
-    pthread_mutex_unlock(&q->lock);
-    return s;
 }

@@ -42,10 +42,4 @@ bool og__queue_ready(struct og_queue *q);
 /* Wake everybody and refuse from now on: the end of a flow, or an error in some stage. */
 void og__queue_shut(struct og_queue *q);
 
-/* Seconds producers and the consumer spent waiting, and the mean number of items found by pop. */
-struct og_queue_stats {
-    double push_wait, pop_wait, mean_depth;
-};
-struct og_queue_stats og__queue_stats(struct og_queue *q);
-
 #endif

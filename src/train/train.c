@@ -272,11 +272,7 @@ static int write_summary(struct trainer *t, json_t *test_acc, char **summary, st
 
 static int write_settings(struct trainer *t, struct og_err *err)
 {
-    char *yaml = og__options_yaml(&t->s->opt);
-    if (!yaml)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.config);
-    int rc = og__write_text(t->dir.config, yaml, strlen(yaml), err);
-    free(yaml);
+    int rc = og__options_write_yaml(&t->s->opt, t->dir.config, err);
     return rc < 0 ? rc : og__json_deliver(og__session_plan_json(t->s), t->dir.plan, NULL, err);
 }
 
