@@ -51,9 +51,34 @@ struct og_amount {
 /* Values of the choices, in the order og_option_table() lists them. */
 enum og_model_kind { OG_MODEL_GCN, OG_MODEL_SAGE };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
-enum og_policy_kind { OG_POLICY_NONE, OG_POLICY_RANDOM, OG_POLICY_DEGREE, OG_POLICY_AUTO };
+enum og_policy_kind {
+    OG_POLICY_NONE,
+    OG_POLICY_RANDOM,
+    OG_POLICY_DEGREE,
+    OG_POLICY_PRESC,
+    OG_POLICY_PAGERANK,
+    OG_POLICY_FREQUENCY,
+    OG_POLICY_LRU,
+    OG_POLICY_RR,
+    OG_POLICY_BELADY,
+    OG_POLICY_HYBRID,
+    OG_POLICY_AUTO,
+};
+enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
+enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
+enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
 enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
-enum og_preset_kind { OG_PRESET_NONE, OG_PRESET_PYG_PLUS, OG_PRESET_MEMORY, OG_PRESET_AUTO };
+enum og_preset_kind {
+    OG_PRESET_NONE,
+    OG_PRESET_PYG_PLUS,
+    OG_PRESET_ALI_PG,
+    OG_PRESET_GINEX,
+    OG_PRESET_FGNN,
+    OG_PRESET_LSM_GNN,
+    OG_PRESET_HELIOS,
+    OG_PRESET_MEMORY,
+    OG_PRESET_AUTO,
+};
 
 /* Everything that training can be told. Names, defaults and help are in og_option_table(); set
  * fields directly or by name. Strings are owned by the struct. A preset fills in what was not
@@ -76,10 +101,19 @@ struct og_options {
     int eval_every; /* epochs; 0 = never */
     /* resources: these move bytes, never values */
     struct og_amount memory, cache;
-    int threads; /* 0 = all */
-    int policy;  /* enum og_policy_kind */
-    int io;      /* enum og_io_kind */
-    int preset;  /* enum og_preset_kind */
+    int threads;           /* 0 = all */
+    int topology;          /* enum og_topology_kind */
+    int policy;            /* enum og_policy_kind */
+    int presc_epochs;      /* pre-sampled by presc */
+    int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */
+    int ways;              /* slots a set of rr and hybrid */
+    int window, update;    /* batches; of hybrid */
+    int threshold;         /* batches; 0 = an eighth of the window */
+    int evict;             /* enum og_evict_kind */
+    struct og_amount disk; /* bound on what is written to scratch */
+    char *scratch;         /* folder, or NULL = the run's */
+    int io;                /* enum og_io_kind */
+    int preset;            /* enum og_preset_kind */
     /* the run */
     char *run; /* folder, or NULL = runs/<date>-<n> */
     bool resume;
@@ -109,8 +143,8 @@ struct og_option {
     const char *standard; /* default, as text; "" = unset */
     const char *group;    /* heading in the help text */
     const char *help;     /* one sentence */
-    /* Ends with NULL. OG_OPTION_CHOICE: the names, by value; OG_OPTION_INT: a word for 0; else
-     * NULL. */
+    /* Ends with NULL. OG_OPTION_CHOICE: the names, by value; OG_OPTION_INT: words for 0, -1, ...;
+     * else NULL. */
     const char *const *choices;
     enum og_option_type type;
     size_t offset;   /* in struct og_options */

@@ -32,6 +32,14 @@ struct og_batch {
     uint32_t n_seeds; /* ids[0 .. n_seeds) */
 };
 
+/* The input nodes of coming batches, in the order in which they will be trained: all a policy needs
+ * to know of the future. */
+struct og_trace {
+    uint32_t n_batches;
+    const uint64_t *ptr; /* [n_batches + 1] */
+    const uint32_t *ids; /* [ptr[n_batches]]; batch i has ids[ptr[i] .. ptr[i + 1]), distinct */
+};
+
 /* The most one batch of a run needs, per hop; what memory is planned by. */
 struct og_batch_caps {
     uint32_t n_hops;

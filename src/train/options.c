@@ -82,16 +82,51 @@ static const struct og_option table[] = {
     {"threads", "N", "all", resources,
      "processor threads",
      NAMES("all"), OG_OPTION_INT, FIELD(threads), 0, 1024},
+    {"topology", "PLACE", "auto", resources,
+     "where the graph's structure is: memory, or the disk with the neighbours of important nodes "
+     "in memory",
+     NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0},
     {"policy", "KIND", "auto", resources,
-     "which feature rows the cache keeps",
-     NAMES("none", "random", "degree", "auto"), OG_OPTION_CHOICE, FIELD(policy), 0, 0},
+     "which feature rows the cache keeps; presc:K samples K epochs first",
+     NAMES("none", "random", "degree", "presc", "pagerank", "frequency", "lru", "rr", "belady",
+           "hybrid", "auto"), OG_OPTION_CHOICE, FIELD(policy), 0, 0},
+    {"presc-epochs", "K", "1", resources,
+     "epochs that the policy presc samples before it ranks the nodes",
+     NULL, OG_OPTION_INT, FIELD(presc_epochs), 1, 1000},
+    {"superbatch", "S", "auto", resources,
+     "batches sampled ahead and planned together; all = one epoch; auto = what memory and disk "
+     "allow, an epoch at most",
+     NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30},
+    {"ways", "N", "32", resources,
+     "slots in a set of the policies rr and hybrid",
+     NULL, OG_OPTION_INT, FIELD(ways), 1, 1 << 16},
+    {"window", "BATCHES", "256", resources,
+     "how far the policy hybrid looks ahead",
+     NULL, OG_OPTION_INT, FIELD(window), 1, 1 << 16},
+    {"update", "BATCHES", "4", resources,
+     "batches between two looks of the policy hybrid",
+     NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 16},
+    {"threshold", "BATCHES", "0", resources,
+     "a row that the policy hybrid sees reused within so many batches is kept first; 0 = an eighth "
+     "of --window",
+     NULL, OG_OPTION_INT, FIELD(threshold), 0, 1 << 16},
+    {"evict", "BY", "hybrid", resources,
+     "what the policy hybrid looks at: both, the static score alone or the next use alone",
+     NAMES("hybrid", "static", "dynamic"), OG_OPTION_CHOICE, FIELD(evict), 0, 0},
+    {"disk", "SIZE", "90%", resources,
+     "bound on what is written to --scratch; 25% means that share of what is free there",
+     NULL, OG_OPTION_AMOUNT, FIELD(disk), 0, MAX_BYTES},
+    {"scratch", "DIR", "", resources,
+     "folder for what is sampled ahead; unless given, the run's, or the cache folder of the user",
+     NULL, OG_OPTION_TEXT, FIELD(scratch), 0, 0},
     {"io", "ENGINE", "auto", resources,
      "how files are read",
      NAMES("uring", "pread", "mmap", "auto"), OG_OPTION_CHOICE, FIELD(io), 0, 0},
     {"preset", "NAME", "none", resources,
-     "sets those of these options that are not given: pyg+ leaves caching to the kernel, memory "
-     "keeps every row",
-     NAMES("none", "pyg+", "memory", "auto"), OG_OPTION_CHOICE, FIELD(preset), 0, 0},
+     "sets those of these options that are not given as a published system would (docs/presets.md); "
+     "memory keeps every row",
+     NAMES("none", "pyg+", "ali+pg", "ginex", "fgnn", "lsm-gnn", "helios", "memory", "auto"),
+     OG_OPTION_CHOICE, FIELD(preset), 0, 0},
 
     {"run", "DIR", "", running,
      "folder of the results; unless given, runs/<date>-<n>",
@@ -172,12 +207,10 @@ static const char *nearest_name(const char *name)
 
 static int refuse_name(const char *name, struct og_err *err)
 {
-    char hint[sizeof(err->hint)];
+    char hint[64] = "`outgrow help train` lists them";
     const char *nearest = nearest_name(name);
-    size_t used =
-        (size_t)snprintf(hint, sizeof(hint), nearest ? "did you mean '%s'?" : "there are", nearest);
-    for (size_t i = 0; !nearest && i < OG_COUNT(table) && used < sizeof(hint); i++)
-        used += (size_t)snprintf(hint + used, sizeof(hint) - used, " %s", table[i].name);
+    if (nearest)
+        snprintf(hint, sizeof(hint), "did you mean '%s'?", nearest);
     return og__fail(err, -EINVAL, hint, "%.100s: no such option", name);
 }
 
@@ -197,8 +230,10 @@ static int refuse_value(const struct og_option *row, const char *value, struct o
         snprintf(expected, size, "true or false");
         break;
     case OG_OPTION_INT:
-        snprintf(expected, size, "a whole number from %.0f to %.0f%s%s", row->min, row->max,
-                 row->choices ? " or " : "", row->choices ? row->choices[0] : "");
+        snprintf(expected, size, "a whole number from %.0f to %.0f%s%s%s%s", row->min, row->max,
+                 row->choices ? " or " : "", row->choices ? row->choices[0] : "",
+                 row->choices && row->choices[1] ? " or " : "",
+                 row->choices && row->choices[1] ? row->choices[1] : "");
         break;
     case OG_OPTION_INT64:
         snprintf(expected, size, "a whole number from %.0f to 2^63 - 1", row->min);
@@ -243,9 +278,14 @@ static bool read_whole(const char *text, double min, double max, long long *out)
 
 static bool read_int(const struct og_option *row, const char *text, int *out)
 {
+    for (int i = 0; row->choices && row->choices[i]; i++) {
+        if (strcmp(text, row->choices[i]) == 0) {
+            *out = -i;
+            return true;
+        }
+    }
     long long value = 0;
-    bool word = row->choices && strcmp(text, row->choices[0]) == 0;
-    if (!word && !read_whole(text, row->min, row->max, &value))
+    if (!read_whole(text, row->min, row->max, &value))
         return false;
     *out = (int)value;
     return true;
@@ -384,11 +424,28 @@ static bool read_value(const struct og_option *row, struct og_options *opt, cons
 
 /* ---- the struct ---- */
 
+/* "presc:2" is a choice and the value of the option named after it, here presc-epochs. */
+static int set_both(struct og_options *opt, const struct og_option *row, const char *value,
+                    const char *colon, struct og_err *err)
+{
+    char word[32];
+    char detail[48];
+    snprintf(word, sizeof(word), "%.*s", (int)OG_MIN(colon - value, 31), value);
+    snprintf(detail, sizeof(detail), "%s-epochs", word);
+    if (!find_row(detail))
+        return refuse_value(row, value, err);
+    int rc = og_options_set(opt, detail, colon + 1, err);
+    return rc < 0 ? rc : og_options_set(opt, row->name, word, err);
+}
+
 int og_options_set(struct og_options *opt, const char *name, const char *value, struct og_err *err)
 {
     const struct og_option *row = find_row(name);
     if (!row)
         return refuse_name(name, err);
+    const char *colon = row->type == OG_OPTION_CHOICE ? strchr(value, ':') : NULL;
+    if (colon)
+        return set_both(opt, row, value, colon, err);
     struct og_options before = *opt;
     if (read_value(row, opt, value)) {
         opt->given |= (uint64_t)1 << (row - table);

@@ -65,6 +65,8 @@ static json_t *value_json(const struct og_options *opt, const struct og_option *
     case OG_OPTION_FLAG:
         return json_boolean(*(const bool *)field);
     case OG_OPTION_INT:
+        if (row->choices && *(const int *)field <= 0)
+            return json_string(row->choices[-*(const int *)field]);
         return json_integer(*(const int *)field);
     case OG_OPTION_INT64:
         return json_integer(*(const int64_t *)field);
@@ -133,6 +135,8 @@ static const char *value_text(const struct og_options *opt, const struct og_opti
     case OG_OPTION_FLAG:
         return *(const bool *)field ? "true" : "false";
     case OG_OPTION_INT:
+        if (row->choices && *(const int *)field <= 0)
+            return row->choices[-*(const int *)field];
         snprintf(buf, 32, "%d", *(const int *)field);
         return buf;
     case OG_OPTION_INT64:

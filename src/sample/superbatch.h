@@ -1,0 +1,50 @@
+/* A superbatch: a run of batches sampled ahead and kept until they are trained (ginex.txt §3.1).
+ *
+ *   append, append, ... ──> seal ──> replay 0, 1, 2, ... ──> clear ──> append, ...
+ *
+ * The ids of all its batches stay in memory, where policies read them. Blocks stay in memory up to
+ * a share of the budget; batches beyond it are spilled to a folder in the form of a trace
+ * (docs/formats.md) and read back once, front to back. */
+#ifndef OG_SUPERBATCH_H
+#define OG_SUPERBATCH_H
+
+#include "io/io.h"
+#include "sample/sample.h"
+
+struct og_superbatch;
+
+struct og_superbatch_options {
+    const char *scratch; /* folder for what is spilled; made when it is first needed */
+    size_t memory;       /* bytes of blocks kept in memory; what is beyond is spilled */
+    int n_hops;
+    uint64_t n_nodes;
+    bool degrees; /* keep og_block.degree too */
+};
+
+/* ids and blocks come from the budget as "trace". */
+OG_MUST_CHECK int og__superbatch_open(struct og_superbatch **out,
+                                      const struct og_superbatch_options *opt, struct og_budget *b,
+                                      struct og_err *err);
+void og__superbatch_close(struct og_superbatch *s); /* removes what was spilled */
+
+/* Copies the batch. -ENOSPC when the disk is full, -ENOMEM beyond the budget: what was appended
+ * before stays. One thread. */
+OG_MUST_CHECK int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
+                                        struct og_err *err);
+/* After the last append, before the first replay. */
+OG_MUST_CHECK int og__superbatch_seal(struct og_superbatch *s, struct og_err *err);
+
+/* The ids of what was appended; valid until clear. May be called while another thread replays. */
+struct og_trace og__superbatch_trace(const struct og_superbatch *s);
+
+/* Batch number i, the batches in order from 0, into `out`, which afterwards is just what the
+ * sampler had made. *read: what was asked of the kernel for it. One thread. */
+OG_MUST_CHECK int og__superbatch_replay(struct og_superbatch *s, uint32_t i,
+                                        struct og_batch_memory *out, struct og_io_counts *read,
+                                        struct og_err *err);
+uint64_t og__superbatch_written(const struct og_superbatch *s); /* bytes spilled since open */
+
+/* Empty again, memory kept. */
+void og__superbatch_clear(struct og_superbatch *s);
+
+#endif
