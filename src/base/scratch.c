@@ -1,0 +1,229 @@
+/* Who may remove what: a folder of our name is alive while its lock file is locked, and the kernel
+ * drops the lock when the process ends, however it ends. Removing takes the lock, so two never
+ * remove one folder at once, and a folder in the making is told apart like this:
+ *
+ *   the maker:    mkdir ──> create lock ──> flock ──> is the file still there? ──> ours
+ *   the remover:  open lock ──> flock ──> empty the folder, lock last ──> rmdir
+ *
+ * Where the remover was quicker at any arrow, the maker finds its folder gone, or its file locked
+ * or unlinked, and takes another number. */
+#include "base/scratch.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char lock_name[] = "lock";
+enum { MAX_DEPTH = 8, MAX_TRIES = 1000 };
+
+struct og_scratch {
+    char *under, *path;
+    char name[64];
+    int under_fd, fd, lock_fd; /* -1 when closed */
+    bool made_under;
+};
+
+static int open_folder(int at, const char *name)
+{
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* ---- removing ---- */
+
+/* Unlinks all in folder fd except `keep`. */
+static void empty_folder(int fd, const char *keep, int depth)
+{
+    int copy = open_folder(fd, ".");
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(dir))) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || (keep && strcmp(name, keep) == 0))
+            continue;
+        if (unlinkat(fd, name, 0) == 0 || (errno != EISDIR && errno != EPERM) || depth == 0)
+            continue;
+        int child = open_folder(fd, name);
+        if (child < 0)
+            continue;
+        empty_folder(child, NULL, depth - 1);
+        close(child);
+        unlinkat(fd, name, AT_REMOVEDIR);
+    }
+    closedir(dir);
+}
+
+/* The folder `name` and all in it; its lock is held by the caller. */
+static void remove_folder(int under_fd, const char *name, int fd)
+{
+    empty_folder(fd, lock_name, MAX_DEPTH);
+    unlinkat(fd, lock_name, 0);
+    unlinkat(under_fd, name, AT_REMOVEDIR);
+}
+
+/* outgrow-scratch-<digits>-<digits> */
+static bool is_our_name(const char *name)
+{
+    static const char digits[] = "0123456789";
+    static const char prefix[] = "outgrow-scratch-";
+    if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+        return false;
+    name += sizeof(prefix) - 1;
+    size_t pid = strspn(name, digits);
+    if (pid == 0 || name[pid] != '-')
+        return false;
+    size_t n = strspn(name + pid + 1, digits);
+    return n > 0 && name[pid + 1 + n] == 0;
+}
+
+static bool is_our_file(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
+static void remove_if_stale(int under_fd, const char *name)
+{
+    int fd = open_folder(under_fd, name);
+    if (fd < 0)
+        return;
+    int lock = openat(fd, lock_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (lock < 0 && errno == ENOENT)
+        unlinkat(under_fd, name, AT_REMOVEDIR); /* its process ended right after mkdir, or it has
+                                                 * other things in it and stays */
+    if (lock >= 0 && is_our_file(lock) && flock(lock, LOCK_EX | LOCK_NB) == 0)
+        remove_folder(under_fd, name, fd);
+    if (lock >= 0)
+        close(lock);
+    close(fd);
+}
+
+static void remove_stale(int under_fd)
+{
+    int copy = open_folder(under_fd, ".");
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        if (is_our_name(entry->d_name))
+            remove_if_stale(under_fd, entry->d_name);
+    if (dir)
+        closedir(dir);
+    else if (copy >= 0)
+        close(copy);
+}
+
+/* ---- making ---- */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* 0, or -EAGAIN when a remover took it for a stale one, or another error. */
+static int make_named(struct og_scratch *s)
+{
+    struct stat st;
+    if (mkdirat(s->under_fd, s->name, 0700) < 0)
+        return errno == EEXIST ? -EAGAIN : -errno;
+    s->fd = open_folder(s->under_fd, s->name);
+    if (s->fd < 0)
+        return errno == ENOENT ? -EAGAIN : -errno;
+    s->lock_fd = openat(s->fd, lock_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int rc = 0;
+    if (s->lock_fd < 0)
+        rc = errno == ENOENT ? -EAGAIN : -errno;
+    else if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        rc = errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    else if (fstat(s->lock_fd, &st) < 0 || st.st_nlink == 0)
+        rc = -EAGAIN;
+    if (rc == 0)
+        return 0;
+    if (rc != -EAGAIN) {
+        unlinkat(s->fd, lock_name, 0);
+        unlinkat(s->under_fd, s->name, AT_REMOVEDIR);
+    }
+    close_fd(&s->lock_fd);
+    close_fd(&s->fd);
+    return rc;
+}
+
+static int make_under(struct og_scratch *s, struct og_err *err)
+{
+    struct stat st;
+    s->made_under = stat(s->under, &st) < 0 && errno == ENOENT;
+    int rc = og__make_dirs(s->under, err);
+    if (rc < 0)
+        return rc;
+    s->under_fd = open(s->under, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return s->under_fd < 0 ? og__fail_errno(err, -errno, NULL, "%s: cannot open", s->under) : 0;
+}
+
+static int make_folder(struct og_scratch *s, struct og_err *err)
+{
+    int rc = -EAGAIN;
+    for (int n = 0; rc == -EAGAIN && n < MAX_TRIES; n++) {
+        snprintf(s->name, sizeof(s->name), "outgrow-scratch-%d-%d", (int)getpid(), n);
+        rc = make_named(s);
+    }
+    if (rc < 0)
+        return og__fail_errno(err, rc, NULL, "%s/%s: cannot create folder", s->under, s->name);
+    s->path = og__path_join(s->under, s->name);
+    return s->path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->under);
+}
+
+int og__scratch_open(struct og_scratch **out, const char *under, struct og_err *err)
+{
+    *out = NULL;
+    struct og_scratch *s = calloc(1, sizeof(*s));
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", under);
+    *s = (struct og_scratch){.under = strdup(under), .under_fd = -1, .fd = -1, .lock_fd = -1};
+    int rc = s->under ? make_under(s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", under);
+    if (rc == 0) {
+        remove_stale(s->under_fd);
+        rc = make_folder(s, err);
+    }
+    if (rc < 0)
+        og__scratch_close(s);
+    else
+        *out = s;
+    return rc;
+}
+
+const char *og__scratch_path(const struct og_scratch *s)
+{
+    return s->path;
+}
+
+void og__scratch_clear(struct og_scratch *s)
+{
+    empty_folder(s->fd, lock_name, MAX_DEPTH);
+}
+
+void og__scratch_close(struct og_scratch *s)
+{
+    if (!s)
+        return;
+    if (s->fd >= 0)
+        remove_folder(s->under_fd, s->name, s->fd);
+    close_fd(&s->lock_fd);
+    close_fd(&s->fd);
+    close_fd(&s->under_fd);
+    if (s->made_under)
+        rmdir(s->under);
+    free(s->under);
+    free(s->path);
+    free(s);
+}
