@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { HEADER = 4096, BUFFER = 1024 * 1024, WINDOW = 8 * 1024 * 1024 };
+enum { HEADER = 4096, BUFFER = OG__NPY_BUFFER, WINDOW = 8 * 1024 * 1024 };
 
 struct og_npy_writer {
     int fd;
@@ -102,6 +102,11 @@ int og__npy_append(struct og_npy_writer *w, const void *data, int64_t rows, stru
 int64_t og__npy_rows(const struct og_npy_writer *w)
 {
     return w->rows;
+}
+
+uint64_t og__npy_bytes(const struct og_npy_writer *w)
+{
+    return HEADER + (uint64_t)w->rows * w->row_bytes;
 }
 
 static int checksum_of(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err)

@@ -15,12 +15,17 @@ struct column {
 struct og_trace_writer {
     struct column seeds, ids;
     struct hop_columns {
-        struct og_npy_writer *src, *dst, *ptr;
+        struct og_npy_writer *src, *dst, *ptr, *degree; /* degree NULL unless kept */
     } hop[OG_MAX_HOPS];
-    struct og_npy_writer *labels;
-    int n_hops;
-    bool multi_label;
+    struct og_npy_writer *labels; /* NULL unless kept */
+    struct og_trace_options opt;
 };
+
+/* Ids as in a dataset's indices. */
+static enum og__npy_type id_type(uint64_t n_nodes)
+{
+    return n_nodes <= INT32_MAX ? OG__NPY_I32 : OG__NPY_I64;
+}
 
 static int create(struct og_npy_writer **out, const char *dir, const char *name, int hop,
                   const char *suffix, enum og__npy_type type, int ndim, int row, struct og_err *err)
@@ -43,34 +48,46 @@ static int append_int64(struct og_npy_writer *w, int64_t value, struct og_err *e
     return og__npy_append(w, &value, 1, err);
 }
 
-static int create_column(struct column *c, const char *dir, const char *name, struct og_err *err)
+static int create_column(struct column *c, const char *dir, const char *name,
+                         enum og__npy_type type, struct og_err *err)
 {
-    int rc = create(&c->data, dir, name, 0, "", OG__NPY_I64, 1, 1, err);
+    int rc = create(&c->data, dir, name, 0, "", type, 1, 1, err);
     if (rc == 0)
         rc = create(&c->ptr, dir, name, 0, "_ptr", OG__NPY_I64, 1, 1, err);
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
-int og__trace_create(struct og_trace_writer **out, const char *dir, int n_hops, bool multi_label,
-                     int label_width, struct og_err *err)
+static int create_hop(struct hop_columns *c, const char *dir, int hop, bool degrees,
+                      struct og_err *err)
+{
+    int rc = create(&c->src, dir, NULL, hop, "_src", OG__NPY_I32, 1, 1, err);
+    if (rc == 0)
+        rc = create(&c->dst, dir, NULL, hop, "_dst", OG__NPY_I32, 1, 1, err);
+    if (rc == 0)
+        rc = create(&c->ptr, dir, NULL, hop, "_ptr", OG__NPY_I64, 1, 1, err);
+    if (rc == 0 && degrees)
+        rc = create(&c->degree, dir, NULL, hop, "_degree", OG__NPY_I32, 1, 1, err);
+    return rc < 0 ? rc : append_int64(c->ptr, 0, err);
+}
+
+int og__trace_create(struct og_trace_writer **out, const char *dir,
+                     const struct og_trace_options *opt, struct og_err *err)
 {
     *out = NULL;
     struct og_trace_writer *w = calloc(1, sizeof(*w));
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    w->n_hops = n_hops;
-    w->multi_label = multi_label;
+    w->opt = *opt;
+    enum og__npy_type type = id_type(opt->n_nodes);
+    bool multi = opt->multi_label;
     int rc;
-    OG_TRY(create_column(&w->seeds, dir, "seeds", err));
-    OG_TRY(create_column(&w->ids, dir, "ids", err));
-    for (int h = 0; h < n_hops; h++) {
-        OG_TRY(create(&w->hop[h].src, dir, NULL, h + 1, "_src", OG__NPY_I32, 1, 1, err));
-        OG_TRY(create(&w->hop[h].dst, dir, NULL, h + 1, "_dst", OG__NPY_I32, 1, 1, err));
-        OG_TRY(create(&w->hop[h].ptr, dir, NULL, h + 1, "_ptr", OG__NPY_I64, 1, 1, err));
-        OG_TRY(append_int64(w->hop[h].ptr, 0, err));
-    }
-    OG_TRY(create(&w->labels, dir, "labels", 0, "", multi_label ? OG__NPY_F32 : OG__NPY_I64,
-                  multi_label ? 2 : 1, label_width, err));
+    OG_TRY(create_column(&w->seeds, dir, "seeds", type, err));
+    OG_TRY(create_column(&w->ids, dir, "ids", type, err));
+    for (int h = 0; h < opt->n_hops; h++)
+        OG_TRY(create_hop(&w->hop[h], dir, h + 1, opt->degrees, err));
+    if (opt->label_width)
+        OG_TRY(create(&w->labels, dir, "labels", 0, "", multi ? OG__NPY_F32 : OG__NPY_I64,
+                      multi ? 2 : 1, opt->label_width, err));
     *out = w;
     return 0;
 out:
@@ -78,19 +95,27 @@ out:
     return rc;
 }
 
-static int append_ids(struct column *c, const uint32_t *ids, uint32_t n, struct og_err *err)
+static int append_wide(struct og_npy_writer *w, const uint32_t *ids, uint32_t n, struct og_err *err)
 {
     int64_t wide[CHUNK];
     for (uint32_t i = 0; i < n;) {
         uint32_t k = OG_MIN(n - i, (uint32_t)CHUNK);
         for (uint32_t j = 0; j < k; j++)
             wide[j] = ids[i + j];
-        int rc = og__npy_append(c->data, wide, k, err);
+        int rc = og__npy_append(w, wide, k, err);
         if (rc < 0)
             return rc;
         i += k;
     }
-    return append_int64(c->ptr, og__npy_rows(c->data), err);
+    return 0;
+}
+
+static int append_ids(struct og_trace_writer *w, struct column *c, const uint32_t *ids, uint32_t n,
+                      struct og_err *err)
+{
+    bool compact = id_type(w->opt.n_nodes) == OG__NPY_I32; /* then all are what they are as u32 */
+    int rc = compact ? og__npy_append(c->data, ids, n, err) : append_wide(c->data, ids, n, err);
+    return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->data), err);
 }
 
 static int append_block(struct hop_columns *c, const struct og_block *block, struct og_err *err)
@@ -109,13 +134,15 @@ static int append_block(struct hop_columns *c, const struct og_block *block, str
     }
     if (rc == 0)
         rc = og__npy_append(c->dst, dst, filled, err);
+    if (rc == 0 && c->degree)
+        rc = og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err);
     return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->src), err);
 }
 
 static int append_labels(struct og_trace_writer *w, const void *labels, uint32_t n,
                          struct og_err *err)
 {
-    if (w->multi_label)
+    if (w->opt.multi_label)
         return og__npy_append(w->labels, labels, n, err);
     const int32_t *classes = labels;
     int rc = 0;
@@ -127,32 +154,51 @@ static int append_labels(struct og_trace_writer *w, const void *labels, uint32_t
 int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, const void *labels,
                      struct og_err *err)
 {
-    int rc = append_ids(&w->seeds, batch->ids, batch->n_seeds, err);
+    int rc = append_ids(w, &w->seeds, batch->ids, batch->n_seeds, err);
     if (rc == 0)
-        rc = append_ids(&w->ids, batch->ids, batch->n_ids, err);
+        rc = append_ids(w, &w->ids, batch->ids, batch->n_ids, err);
     for (uint32_t h = 0; rc == 0 && h < batch->n_hops; h++)
         rc = append_block(&w->hop[h], &batch->hop[h], err);
-    return rc < 0 ? rc : append_labels(w, labels, batch->n_seeds, err);
+    return rc < 0 || !w->labels ? rc : append_labels(w, labels, batch->n_seeds, err);
 }
 
-/* Every writer there is, for the two ways to end. */
-static size_t all_writers(struct og_trace_writer *w, struct og_npy_writer **list)
+/* Every writer there is. */
+static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer **list)
 {
     size_t n = 0;
     list[n++] = w->seeds.data;
     list[n++] = w->seeds.ptr;
     list[n++] = w->ids.data;
     list[n++] = w->ids.ptr;
-    list[n++] = w->labels;
-    for (int h = 0; h < w->n_hops; h++) {
+    if (w->labels)
+        list[n++] = w->labels;
+    for (int h = 0; h < w->opt.n_hops; h++) {
         list[n++] = w->hop[h].src;
         list[n++] = w->hop[h].dst;
         list[n++] = w->hop[h].ptr;
+        if (w->hop[h].degree)
+            list[n++] = w->hop[h].degree;
     }
     return n;
 }
 
-enum { MAX_WRITERS = 5 + 3 * OG_MAX_HOPS };
+enum { MAX_WRITERS = 5 + 4 * OG_MAX_HOPS };
+
+size_t og__trace_writer_bytes(const struct og_trace_options *opt)
+{
+    int columns = 2 + (opt->label_width > 0) + opt->n_hops * (opt->degrees ? 3 : 2);
+    return (size_t)columns * OG__NPY_BUFFER; /* offsets are few: their buffers stay untouched */
+}
+
+uint64_t og__trace_written(const struct og_trace_writer *w)
+{
+    struct og_npy_writer *list[MAX_WRITERS];
+    size_t n = all_writers(w, list);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += og__npy_bytes(list[i]);
+    return bytes;
+}
 
 int og__trace_finish(struct og_trace_writer *w, struct og_err *err)
 {

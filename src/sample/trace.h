@@ -1,11 +1,15 @@
 /* A trace: the batches of one or more epochs, kept. A folder of .npy files, batches concatenated,
  * `*_ptr` int64 offsets by batch, appended to while sampling:
  *
- *   seeds, seeds_ptr                int64   the seed nodes, in batch order
- *   ids, ids_ptr                    int64   the distinct input nodes; seeds first, then as
- * discovered hop<h>_src, hop<h>_dst          int32   sampled edges of hop h = 1, 2, ... as
- * positions in ids hop<h>_ptr                      int64 labels                          as the
- * dataset's, a row per seed */
+ *   seeds, seeds_ptr          the seed nodes, in batch order
+ *   ids, ids_ptr              the distinct input nodes; seeds first, then as discovered
+ *   hop<h>_src, hop<h>_dst    int32, sampled edges of hop h = 1, 2, ... as positions in ids
+ *   hop<h>_ptr
+ *   hop<h>_degree             int32, og_block.degree where kept; batch by batch as many as ids were
+ *                             found in that hop
+ *   labels                    as the dataset's, a row per seed; where kept
+ *
+ * seeds and ids are int32 while N < 2^31, else int64. */
 #ifndef OG_TRACE_H
 #define OG_TRACE_H
 
@@ -14,12 +18,22 @@
 
 struct og_trace_writer;
 
-/* Into existing folder `dir`. label_width: classes when multi-label, 1 for class numbers. */
-OG_MUST_CHECK int og__trace_create(struct og_trace_writer **out, const char *dir, int n_hops,
-                                   bool multi_label, int label_width, struct og_err *err);
-/* labels: int32 [n_seeds], or float32 [n_seeds, label_width]. */
+struct og_trace_options {
+    int n_hops;
+    uint64_t n_nodes; /* ids are int32 while they fit */
+    bool degrees;     /* og_block.degree too */
+    int label_width;  /* 0 = no labels, 1 for class numbers, classes when multi-label */
+    bool multi_label;
+};
+/* Into existing folder `dir`. */
+OG_MUST_CHECK int og__trace_create(struct og_trace_writer **out, const char *dir,
+                                   const struct og_trace_options *opt, struct og_err *err);
+/* What a writer holds, in buffers: large, so that a disk sees large writes. Not counted here. */
+size_t og__trace_writer_bytes(const struct og_trace_options *opt);
+/* labels: int32 [n_seeds], or float32 [n_seeds, label_width]; NULL without labels. */
 OG_MUST_CHECK int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch,
                                    const void *labels, struct og_err *err);
+uint64_t og__trace_written(const struct og_trace_writer *w); /* bytes of its files so far */
 /* Completes every header and frees. After an error elsewhere call discard instead. */
 OG_MUST_CHECK int og__trace_finish(struct og_trace_writer *w, struct og_err *err);
 void og__trace_discard(struct og_trace_writer *w);

@@ -40,10 +40,13 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
                          struct og_err *err)
 {
     struct og_session *s = r->s;
+    const struct og_trace_options opt = {.n_hops = s->opt.n_fanout,
+                                         .n_nodes = (uint64_t)s->ds->n_nodes,
+                                         .multi_label = s->ds->multi_label,
+                                         .label_width = s->ds->multi_label ? s->ds->n_classes : 1};
     int rc = og__newdir_begin(&r->dir, out_dir, err);
     if (rc == 0)
-        rc = og__trace_create(&r->trace, r->dir.temporary, s->opt.n_fanout, s->ds->multi_label,
-                              s->ds->multi_label ? s->ds->n_classes : 1, err);
+        rc = og__trace_create(&r->trace, r->dir.temporary, &opt, err);
     if (rc < 0 || !with_features)
         return rc;
     char *path = og__path_join(r->dir.temporary, "features.npy");
@@ -59,8 +62,9 @@ static int write_description(const struct recorder *r, struct og_err *err)
     const struct og_session *s = r->s;
     char checksum[32];
     snprintf(checksum, sizeof(checksum), "%016" PRIx64, s->ds->checksum);
-    json_t *root = json_pack("{s:i s:s s:s s:I s:i s:I s:I s:I s:s s:o}", "format", 1, "dataset",
-                             s->ds->name, "dataset_checksum", checksum, "seed",
+    json_t *root = json_pack("{s:i s:s s:s s:I s:i s:I s:i s:I s:I s:I s:s s:o}", "format", 1,
+                             "dataset", s->ds->name, "dataset_checksum", checksum, "num_nodes",
+                             (json_int_t)s->ds->n_nodes, "feature_dim", s->ds->dim, "seed",
                              (json_int_t)s->opt.seed, "epochs", s->opt.epochs, "batches_per_epoch",
                              (json_int_t)og__schedule_batches(&s->schedule, OG__TRAIN), "batches",
                              (json_int_t)r->batches, "rows", (json_int_t)r->rows, "feature_dtype",
