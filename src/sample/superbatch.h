@@ -27,8 +27,9 @@ OG_MUST_CHECK int og__superbatch_open(struct og_superbatch **out,
                                       struct og_err *err);
 void og__superbatch_close(struct og_superbatch *s); /* removes what was spilled */
 
-/* Copies the batch. -ENOSPC when the disk is full, -ENOMEM beyond the budget: what was appended
- * before stays. One thread. */
+/* Copies the batch. -ENOMEM beyond the budget: what was appended before stays. Where a spill fails
+ * (-ENOSPC when the disk is full) its folder is removed with what was spilled before: all that may
+ * follow is clear or close. One thread. */
 OG_MUST_CHECK int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
                                         struct og_err *err);
 /* After the last append, before the first replay. */
@@ -37,8 +38,9 @@ OG_MUST_CHECK int og__superbatch_seal(struct og_superbatch *s, struct og_err *er
 /* The ids of what was appended; valid until clear. May be called while another thread replays. */
 struct og_trace og__superbatch_trace(const struct og_superbatch *s);
 
-/* Batch number i, the batches in order from 0, into `out`, which afterwards is just what the
- * sampler had made. *read: what was asked of the kernel for it. One thread. */
+/* Batch number i into `out`, which afterwards is just what the sampler had made and stays so after
+ * clear. In order from 0 the disk is read front to back; any other order works as well. *read: what
+ * was asked of the kernel for it. One thread. */
 OG_MUST_CHECK int og__superbatch_replay(struct og_superbatch *s, uint32_t i,
                                         struct og_batch_memory *out, struct og_io_counts *read,
                                         struct og_err *err);
