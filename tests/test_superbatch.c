@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "sample/superbatch.h"
+#include "sample/trace.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -199,10 +200,153 @@ static void replay_gives_back_what_was_sampled(void **state)
     }
 }
 
+/* ---- reading it as a trace ---- */
+
+/* The only folder in `scratch`. */
+static char *only_child(const char *scratch)
+{
+    DIR *dir = opendir(scratch);
+    assert_non_null(dir);
+    struct dirent *entry;
+    char *child = NULL;
+    while ((entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            child = og__path_join(scratch, entry->d_name);
+    closedir(dir);
+    return child;
+}
+
+static void write_in(const char *dir, const char *name, const char *text)
+{
+    char *path = og__path_join(dir, name);
+    assert_int_equal(og__write_text(path, text, strlen(text), NULL), 0);
+    free(path);
+}
+
+static void *read_in(const char *dir, const char *name, enum og__npy_type type, int64_t count)
+{
+    struct og_npy a;
+    char *path = og__path_join(dir, name);
+    assert_int_equal(og__npy_open(&a, path, NULL), 0);
+    assert_int_equal(a.type, type);
+    assert_int_equal(a.shape[0], count);
+    void *data = calloc(1, (size_t)a.bytes + 1);
+    assert_int_equal(og__npy_read(&a, 0, count, data, NULL), 0);
+    og__npy_close(&a);
+    free(path);
+    return data;
+}
+
+static const char description[] =
+    "{\"format\": 1, \"dataset\": \"g\", \"num_nodes\": 3000, \"feature_dim\": 7,"
+    " \"feature_dtype\": \"f16\", \"batches_per_epoch\": 10}";
+
+static void check_spilled_hop(const char *dir, struct source *k, int h)
+{
+    char name[64];
+    int64_t edges = 0;
+    for (uint32_t i = 0; i < BATCHES; i++)
+        edges += (int64_t)batch_of(k, 0, i)->hop[h].n_edges;
+    snprintf(name, sizeof(name), "hop%d_src.npy", h + 1);
+    uint32_t *src = read_in(dir, name, OG__NPY_I32, edges);
+    snprintf(name, sizeof(name), "hop%d_dst.npy", h + 1);
+    uint32_t *dst = read_in(dir, name, OG__NPY_I32, edges);
+    snprintf(name, sizeof(name), "hop%d_ptr.npy", h + 1);
+    int64_t *ptr = read_in(dir, name, OG__NPY_I64, BATCHES + 1);
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        const struct og_block *block = &batch_of(k, 0, i)->hop[h];
+        assert_int_equal(ptr[i + 1] - ptr[i], block->n_edges);
+        for (uint32_t d = 0; d < block->n_dst; d++) {
+            for (uint32_t e = block->indptr[d]; e < block->indptr[d + 1]; e++) {
+                assert_int_equal(dst[ptr[i] + e], d);
+                assert_int_equal(src[ptr[i] + e], block->src[e]);
+            }
+        }
+    }
+    free(src);
+    free(dst);
+    free(ptr);
+}
+
+static void a_spill_is_a_trace(void **state)
+{
+    (void)state;
+    char *scratch = fresh_folder();
+    struct source k;
+    open_source(&k, 5, false);
+    struct og_budget *b = og__budget_new(64 * OG_MIB);
+    const struct og_superbatch_options opt = {.scratch = scratch, .n_hops = HOPS, .n_nodes = N};
+    struct og_superbatch *s;
+    assert_int_equal(og__superbatch_open(&s, &opt, b, NULL), 0);
+    append_epoch(s, &k, 0);
+    char *dir = only_child(scratch);
+    write_in(dir, "trace.json", description);
+    struct og_trace_folder t;
+    assert_int_equal(og__trace_open_dir(&t, dir, b, NULL), 0);
+    assert_string_equal(t.dataset, "g");
+    assert_int_equal(t.n_nodes, N);
+    assert_int_equal(t.row_bytes, 14);
+    assert_int_equal(t.batches_per_epoch, 10);
+    struct og_trace expect = og__superbatch_trace(s);
+    assert_int_equal(t.trace.n_batches, expect.n_batches);
+    assert_memory_equal(t.trace.ptr, expect.ptr, (BATCHES + 1) * 8);
+    assert_memory_equal(t.trace.ids, expect.ids, expect.ptr[BATCHES] * 4);
+    og__trace_release(&t);
+    for (int h = 0; h < HOPS; h++)
+        check_spilled_hop(dir, &k, h);
+    free(dir);
+    og__superbatch_close(s);
+    assert_int_equal(og__budget_used(b), 0);
+    og__budget_free(b);
+    close_source(&k);
+    remove_empty(scratch);
+}
+
+/* One batch of one seed on a graph of `n_nodes`, written and read back. */
+static void check_id_type(uint64_t n_nodes, enum og__npy_type type)
+{
+    char *dir = fresh_folder();
+    uint32_t indptr[2] = {0, 1};
+    uint32_t src[1] = {1};
+    uint32_t ids[2] = {(uint32_t)(n_nodes - 1), 2};
+    const struct og_batch batch = {
+        .n_hops = 1, .n_ids = 2, .ids = ids, .n_seeds = 1, .hop[0] = {1, 2, 1, indptr, src, NULL}};
+    const struct og_trace_options opt = {.n_hops = 1, .n_nodes = n_nodes};
+    struct og_trace_writer *w;
+    assert_int_equal(og__trace_create(&w, dir, &opt, NULL), 0);
+    assert_int_equal(og__trace_append(w, &batch, NULL, NULL), 0);
+    assert_int_equal(og__trace_finish(w, NULL), 0);
+    free(read_in(dir, "ids.npy", type, 2));
+    free(read_in(dir, "seeds.npy", type, 1));
+    char text[256];
+    snprintf(text, sizeof(text),
+             "{\"format\": 1, \"dataset\": \"g\", \"num_nodes\": %llu, \"feature_dim\": 7,"
+             " \"feature_dtype\": \"u8\", \"batches_per_epoch\": 3}",
+             (unsigned long long)n_nodes);
+    write_in(dir, "trace.json", text);
+    struct og_trace_folder t;
+    assert_int_equal(og__trace_open_dir(&t, dir, NULL, NULL), 0);
+    assert_int_equal(t.batches_per_epoch, 1);
+    assert_memory_equal(t.trace.ids, ids, sizeof(ids));
+    og__trace_release(&t);
+    struct og_newdir done = {.temporary = dir};
+    og__newdir_abandon(&done);
+}
+
+static void ids_are_as_wide_as_they_must_be(void **state)
+{
+    (void)state;
+    check_id_type((uint64_t)INT32_MAX, OG__NPY_I32);
+    check_id_type((uint64_t)INT32_MAX + 1, OG__NPY_I64);
+    check_id_type((uint64_t)UINT32_MAX - 1, OG__NPY_I64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replay_gives_back_what_was_sampled),
+        cmocka_unit_test(a_spill_is_a_trace),
+        cmocka_unit_test(ids_are_as_wide_as_they_must_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

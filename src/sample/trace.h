@@ -16,6 +16,8 @@
 #include "dataset/dataset.h"
 #include "sample/batch.h"
 
+/* ---- writing ---- */
+
 struct og_trace_writer;
 
 struct og_trace_options {
@@ -37,5 +39,31 @@ uint64_t og__trace_written(const struct og_trace_writer *w); /* bytes of its fil
 /* Completes every header and frees. After an error elsewhere call discard instead. */
 OG_MUST_CHECK int og__trace_finish(struct og_trace_writer *w, struct og_err *err);
 void og__trace_discard(struct og_trace_writer *w);
+
+/* ---- reading: what a policy needs of a trace that `outgrow sample` wrote ---- */
+
+struct og_trace_folder {
+    struct og_trace trace; /* of every batch in it */
+    char *dataset;         /* its name; malloc'ed */
+    uint64_t n_nodes;      /* of the dataset; < 2^32 - 1 */
+    int dim;
+    enum og_dtype dtype;
+    size_t row_bytes;           /* of a feature row */
+    uint32_t batches_per_epoch; /* at least 1, at most trace.n_batches unless that is 0 */
+    struct og_budget *budget;
+};
+
+/* The arrays are counted as "trace". Nothing in the folder is believed: -EINVAL for a trace.json
+ * that lacks something, offsets that do not ascend, a node out of range or twice in a batch. */
+OG_MUST_CHECK int og__trace_open_dir(struct og_trace_folder *t, const char *dir,
+                                     struct og_budget *b, struct og_err *err);
+void og__trace_release(struct og_trace_folder *t);
+
+/* The two parts that judge what comes from outside, for fuzzing. parse: text of a trace.json into
+ * everything but the trace; check: the trace of n_ids ids. `name` is for messages. */
+OG_MUST_CHECK int og__trace_parse(struct og_trace_folder *t, const char *text, size_t len,
+                                  const char *name, struct og_err *err);
+OG_MUST_CHECK int og__trace_check(const struct og_trace *t, uint64_t n_ids, uint64_t n_nodes,
+                                  struct og_budget *b, const char *name, struct og_err *err);
 
 #endif
