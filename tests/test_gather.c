@@ -73,9 +73,8 @@ static void draw(struct batch *b, uint64_t seed, uint32_t n)
 }
 
 /* Two batches in flight at a time, as the loader does it. */
-static void run_batches(struct fixture *f, struct og_gather *g,
-                        const struct og_placement *placement, uint64_t *misses,
-                        struct og_io_counts *total)
+static void run_batches(struct fixture *f, struct og_gather *g, struct og_policy *policy,
+                        uint64_t *misses, struct og_io_counts *total)
 {
     struct og_planner planner;
     struct batch *b = calloc(2, sizeof(*b));
@@ -87,8 +86,8 @@ static void run_batches(struct fixture *f, struct og_gather *g,
         struct batch *before = &b[(turn + 1) % 2];
         if (turn < 12) {
             draw(now, turn, turn == 7 ? 0 : 1 + turn * 120);
-            assert_int_equal(
-                og__plan_static(&planner, placement, now->ids, now->n, &now->plan, NULL), 0);
+            assert_int_equal(og__policy_plan(policy, &planner, now->ids, now->n, &now->plan, NULL),
+                             0);
             *misses += now->plan.n_misses;
             assert_int_equal(og__gather_begin(g, (int)(turn % 2), &now->plan, NULL), 0);
         }
@@ -118,11 +117,17 @@ static void rows_are_the_files_rows(void **state)
     for (size_t e = 0; e < OG_COUNT(engines); e++) {
         for (size_t c = 0; c < OG_COUNT(capacities); c++) {
             struct og_budget *budget = og__budget_new(0);
-            struct og_placement placement;
+            struct og_policy *policy;
             struct og_gather *g;
-            assert_int_equal(
-                og__placement_build(&placement, hotness, N, capacities[c], budget, NULL), 0);
-            struct og_gather_options opt = {.n_slots = placement.n_slots,
+            struct og_policy_setup setup = {.kind = OG_POLICY_RANDOM,
+                                            .n_nodes = N,
+                                            .n_slots = capacities[c],
+                                            .hotness = hotness};
+            uint32_t n_prefill;
+            assert_int_equal(og__policy_open(&policy, &setup, budget, NULL), 0);
+            assert_int_equal(og__policy_foresee(policy, NULL, &n_prefill, NULL), 0);
+            assert_int_equal(n_prefill, capacities[c]);
+            struct og_gather_options opt = {.n_slots = capacities[c],
                                             .staging_rows = 10, /* less than any batch needs */
                                             .n_staging = 2,
                                             .reader = {.io = engines[e]}};
@@ -130,20 +135,74 @@ static void rows_are_the_files_rows(void **state)
             assert_int_equal(og__gather_open(&g, &f->ds, &opt, budget, NULL), 0);
             struct og_io_counts prefill = {0};
             struct og_io_counts total = {0};
-            assert_int_equal(og__gather_prefill(g, &placement, NULL, &prefill, NULL), 0);
+            assert_int_equal(og__gather_prefill(g, policy, NULL, &prefill, NULL), 0);
             uint64_t misses = 0;
-            run_batches(f, g, &placement, &misses, &total);
+            run_batches(f, g, policy, &misses, &total);
             if (engines[e] != OG_IO_MMAP) {
                 assert_true(total.bytes >= misses * DIM * sizeof(float));
                 assert_int_equal(total.reads == 0, misses == 0);
-                assert_int_equal(prefill.reads == 0, placement.n_slots == 0);
+                assert_int_equal(prefill.reads == 0, capacities[c] == 0);
             }
             og__gather_close(g);
-            og__placement_release(&placement);
+            og__policy_close(policy);
             assert_int_equal(og__budget_used(budget), 0);
             og__budget_free(budget);
         }
     }
+}
+
+/* Under a policy that moves rows in and out of the cache each batch still sees the file's rows, by
+ * every way into a slot: prefill at once, prefill by way of staging, changes. */
+static void rows_that_move_are_the_files_rows(void **state)
+{
+    struct fixture *f = *state;
+    static const int kinds[] = {OG_POLICY_LRU, OG_POLICY_RR, OG_POLICY_BELADY, OG_POLICY_FREQUENCY,
+                                OG_POLICY_HYBRID};
+    enum { BATCHES = 12, ROWS = 400 };
+    struct batch *b = calloc(1, sizeof(*b));
+    uint32_t *ids = calloc((size_t)BATCHES * ROWS, sizeof(*ids));
+    uint64_t ptr[BATCHES + 1];
+    for (uint32_t i = 0; i <= BATCHES; i++)
+        ptr[i] = (uint64_t)i * ROWS;
+    for (size_t k = 0; k < OG_COUNT(kinds); k++) {
+        struct og_policy_setup setup = {
+            .kind = kinds[k], .n_nodes = N, .n_slots = 300, .ways = 8, .window = 4, .update = 2};
+        struct og_gather_options opt = {.n_slots = 300, .staging_rows = 10, .n_staging = 1 + k % 2};
+        struct og_policy *policy;
+        struct og_planner planner;
+        struct og_gather *g;
+        og__profile_load(f->path, &opt.reader.profile);
+        assert_int_equal(og__policy_open(&policy, &setup, NULL, NULL), 0);
+        assert_int_equal(og__gather_open(&g, &f->ds, &opt, NULL, NULL), 0);
+        og__planner_init(&planner, NULL);
+        og__plan_init(&b->plan, NULL);
+        for (uint32_t super = 0; super < 3; super++) {
+            struct og_trace trace = {BATCHES, ptr, ids};
+            struct og_io_counts counts = {0};
+            uint32_t n_prefill;
+            for (uint32_t i = 0; i < BATCHES; i++) {
+                draw(b, super * 100 + i / 2 + i % 2, ROWS); /* neighbours share rows */
+                memcpy(ids + ptr[i], b->ids, ROWS * sizeof(*ids));
+            }
+            assert_int_equal(og__policy_foresee(policy, &trace, &n_prefill, NULL), 0);
+            assert_int_equal(og__gather_prefill(g, policy, NULL, &counts, NULL), 0);
+            for (uint32_t i = 0; i < BATCHES; i++) {
+                struct og_rows rows;
+                assert_int_equal(
+                    og__policy_plan(policy, &planner, ids + ptr[i], ROWS, &b->plan, NULL), 0);
+                assert_int_equal(og__gather_begin(g, 0, &b->plan, NULL), 0);
+                assert_int_equal(og__gather_finish(g, 0, &rows, &counts, NULL), 0);
+                check_rows(f, &rows, ids + ptr[i]);
+                og__gather_change(g, &b->plan);
+            }
+        }
+        og__plan_release(&b->plan);
+        og__planner_release(&planner);
+        og__gather_close(g);
+        og__policy_close(policy);
+    }
+    free(ids);
+    free(b);
 }
 
 /* Staging grows within the budget and is refused beyond it, with nothing lost. */
@@ -153,23 +212,24 @@ static void a_batch_that_does_not_fit_is_refused(void **state)
     struct og_gather_options opt = {.staging_rows = 10, .n_staging = 1};
     og__profile_load(f->path, &opt.reader.profile);
     struct og_budget *budget = og__budget_new(og__reader_bytes(&opt.reader) + 2 * OG_MIB);
-    struct og_placement placement;
+    struct og_policy_setup setup = {.kind = OG_POLICY_NONE, .n_nodes = N};
+    struct og_policy *policy;
     struct og_planner planner;
     struct og_gather *g;
     struct batch *b = calloc(1, sizeof(*b));
-    assert_int_equal(og__placement_build(&placement, NULL, N, 0, NULL, NULL), 0);
+    assert_int_equal(og__policy_open(&policy, &setup, NULL, NULL), 0);
     assert_int_equal(og__gather_open(&g, &f->ds, &opt, budget, NULL), 0);
     size_t room = og__budget_left(budget);
     assert_int_equal(og__budget_charge(budget, room - 100 * DIM * sizeof(float), "other", NULL), 0);
     og__planner_init(&planner, NULL);
     og__plan_init(&b->plan, NULL);
     draw(b, 1, 200);
-    assert_int_equal(og__plan_static(&planner, &placement, b->ids, b->n, &b->plan, NULL), 0);
+    assert_int_equal(og__policy_plan(policy, &planner, b->ids, b->n, &b->plan, NULL), 0);
     struct og_err err = {0};
     assert_int_equal(og__gather_begin(g, 0, &b->plan, &err), -ENOMEM);
     assert_non_null(strstr(err.message, "staging"));
     draw(b, 1, 90);
-    assert_int_equal(og__plan_static(&planner, &placement, b->ids, b->n, &b->plan, NULL), 0);
+    assert_int_equal(og__policy_plan(policy, &planner, b->ids, b->n, &b->plan, NULL), 0);
     struct og_rows rows;
     struct og_io_counts counts;
     assert_int_equal(og__gather_begin(g, 0, &b->plan, NULL), 0);
@@ -178,7 +238,7 @@ static void a_batch_that_does_not_fit_is_refused(void **state)
     og__gather_close(g);
     og__plan_release(&b->plan);
     og__planner_release(&planner);
-    og__placement_release(&placement);
+    og__policy_close(policy);
     og__budget_free(budget);
     free(b);
 }
@@ -187,6 +247,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_are_the_files_rows, make_features, drop_features),
+        cmocka_unit_test_setup_teardown(rows_that_move_are_the_files_rows, make_features,
+                                        drop_features),
         cmocka_unit_test_setup_teardown(a_batch_that_does_not_fit_is_refused, make_features,
                                         drop_features),
     };

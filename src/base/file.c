@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static const char disk_hint[] = "free space on that disk, or write to another one";
@@ -252,4 +253,31 @@ void og__newdir_abandon(struct og_newdir *d)
     free(d->temporary);
     free(d->path);
     *d = (struct og_newdir){0};
+}
+
+/* Relative names are to be ignored, says the XDG specification. */
+char *og__cache_dir(void)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (xdg && xdg[0] == '/')
+        return og__path_join(xdg, "outgrow");
+    return home && home[0] == '/' ? og__path_join(home, ".cache/outgrow") : NULL;
+}
+
+uint64_t og__disk_free(const char *path)
+{
+    struct statvfs fs;
+    char *at = strdup(path);
+    int rc = -1;
+    while (at && (rc = statvfs(*at ? at : "/", &fs)) < 0 && errno == ENOENT) {
+        char *slash = strrchr(at, '/');
+        if (!slash) {
+            rc = statvfs(".", &fs);
+            break;
+        }
+        *slash = 0;
+    }
+    free(at);
+    return rc == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0;
 }

@@ -49,4 +49,12 @@ void og__newdir_abandon(struct og_newdir *d); /* removes the temporary and all i
 /* "a/b" malloc'ed; NULL on lack of memory. */
 char *og__path_join(const char *a, const char *b);
 
+/* $XDG_CACHE_HOME/outgrow or ~/.cache/outgrow, malloc'ed; NULL where there is neither. It may not
+ * exist yet. */
+char *og__cache_dir(void);
+
+/* Bytes that an ordinary user may still write at `path`, or at the nearest folder above it that
+ * exists; 0 when that is unknown. */
+uint64_t og__disk_free(const char *path);
+
 #endif

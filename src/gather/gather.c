@@ -111,59 +111,88 @@ const char *og__gather_engine(const struct og_gather *g)
 
 enum { PREFILL_ROWS = 16384 };
 
-struct prefill {
+/* Rows on their way to their slots: read straight there where the slots are neighbours, else by way
+ * of a staging area. */
+struct piece {
     struct og_read_job job;
-    uint32_t nodes[PREFILL_ROWS];
+    struct staging *via; /* NULL = straight */
+    uint32_t n;
+    uint32_t nodes[PREFILL_ROWS], slots[PREFILL_ROWS];
 };
 
-static int start_prefill(struct og_gather *g, const struct og_placement *placement,
-                         uint64_t *cursor, uint32_t first, struct prefill *p, struct og_err *err)
+static bool neighbours(const uint32_t *slots, uint32_t n)
 {
-    uint32_t n = OG_MIN((uint32_t)PREFILL_ROWS, placement->n_slots - first);
-    og__placement_nodes(placement, cursor, p->nodes, n);
-    p->job = (struct og_read_job){
-        .rows = p->nodes, .n = n, .out = g->base + (size_t)first * g->row_bytes};
-    return og__reader_submit(g->reader, &p->job, err);
+    for (uint32_t i = 1; i < n; i++)
+        if (slots[i] != slots[0] + i)
+            return false;
+    return true;
 }
 
-/* Two pieces in turn, so that the disk never waits for the next list of nodes. */
-static int prefill_pieces(struct og_gather *g, const struct og_placement *placement,
-                          const volatile sig_atomic_t *stop, struct prefill *p,
-                          struct og_io_counts *counts, struct og_err *err)
+static char *row_at(const struct og_gather *g, uint32_t row)
 {
-    uint64_t cursor = 0;
-    uint32_t started = 0;
-    uint32_t n_pieces = (placement->n_slots + PREFILL_ROWS - 1) / PREFILL_ROWS;
-    int rc = 0;
-    for (uint32_t piece = 0; rc == 0 && piece < n_pieces; piece++) {
-        while (rc == 0 && started < n_pieces && started < piece + 2) {
-            rc = start_prefill(g, placement, &cursor, started * PREFILL_ROWS, &p[started % 2], err);
-            started += rc == 0;
-        }
-        if (rc == 0)
-            rc = og__reader_wait(g->reader, &p[piece % 2].job, err);
-        counts->reads += p[piece % 2].job.counts.reads;
-        counts->bytes += p[piece % 2].job.counts.bytes;
-        if (rc == 0 && stop && *stop && piece + 1 < n_pieces) {
-            if (started > piece + 1)
-                rc = og__reader_wait(g->reader, &p[(piece + 1) % 2].job, err);
-            return rc < 0 ? rc
-                          : og__fail(err, OG_INTERRUPTED, NULL, "stopped while filling caches");
-        }
-    }
+    return g->base + (size_t)row * g->row_bytes;
+}
+
+static int start_piece(struct og_gather *g, struct piece *p, struct staging *via,
+                       struct og_err *err)
+{
+    p->via = neighbours(p->slots, p->n) ? NULL : via;
+    int rc = p->via ? grow_staging(g, p->via, p->n, err) : 0;
+    p->job = (struct og_read_job){
+        .rows = p->nodes, .n = p->n, .out = row_at(g, p->via ? p->via->first : p->slots[0])};
+    return rc < 0 ? rc : og__reader_submit(g->reader, &p->job, err);
+}
+
+static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_counts *counts,
+                        struct og_err *err)
+{
+    int rc = og__reader_wait(g->reader, &p->job, err);
+    for (uint32_t i = 0; rc == 0 && p->via && i < p->n; i++)
+        memcpy(row_at(g, p->slots[i]), row_at(g, p->via->first + i), g->row_bytes);
+    counts->reads += p->job.counts.reads;
+    counts->bytes += p->job.counts.bytes;
+    p->n = 0;
     return rc;
 }
 
-int og__gather_prefill(struct og_gather *g, const struct og_placement *placement,
+/* Two pieces in turn, so that the disk never waits for the next list of nodes; one after the other
+ * where there is one staging area only. Staging areas that are smaller than a piece bound it. */
+static int prefill_pieces(struct og_gather *g, struct og_policy *policy,
+                          const volatile sig_atomic_t *stop, struct piece *pieces,
+                          struct og_io_counts *counts, struct og_err *err)
+{
+    enum { LEAST_ROWS = 256 };
+    uint32_t most =
+        OG_MIN(OG_MAX(g->staging[0].capacity, (uint32_t)LEAST_ROWS), (uint32_t)PREFILL_ROWS);
+    bool overlap = g->n_staging > 1;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0; i++) {
+        struct piece *now = &pieces[i % 2];
+        struct piece *before = &pieces[(i + 1) % 2];
+        now->n = stop && *stop ? 0 : og__policy_prefill(policy, now->nodes, now->slots, most);
+        if (now->n > 0 && !overlap && before->n > 0)
+            rc = finish_piece(g, before, counts, err);
+        if (rc == 0 && now->n > 0)
+            rc = start_piece(g, now, &g->staging[i % (uint32_t)g->n_staging], err);
+        if (rc == 0 && before->n > 0)
+            rc = finish_piece(g, before, counts, err);
+        if (now->n == 0)
+            break;
+    }
+    return rc == 0 && stop && *stop
+               ? og__fail(err, OG_INTERRUPTED, NULL, "stopped while filling caches")
+               : rc;
+}
+
+int og__gather_prefill(struct og_gather *g, struct og_policy *policy,
                        const volatile sig_atomic_t *stop, struct og_io_counts *counts,
                        struct og_err *err)
 {
-    struct og_io_counts ignored = {0};
-    struct prefill *p = calloc(2, sizeof(*p));
-    if (!p)
+    struct piece *pieces = calloc(2, sizeof(*pieces));
+    if (!pieces)
         return og__fail_errno(err, -ENOMEM, NULL, "prefill");
-    int rc = prefill_pieces(g, placement, stop, p, counts ? counts : &ignored, err);
-    free(p);
+    int rc = prefill_pieces(g, policy, stop, pieces, counts, err);
+    free(pieces);
     return rc;
 }
 
@@ -206,4 +235,15 @@ int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
                              .dim = g->dim,
                              .dtype = g->dtype};
     return 0;
+}
+
+void og__gather_change(struct og_gather *g, const struct og_plan *plan)
+{
+    enum { AHEAD = 8 };
+    for (uint32_t c = 0; c < plan->n_changes; c++) {
+        if (c + AHEAD < plan->n_changes)
+            __builtin_prefetch(row_at(g, plan->place[plan->change_row[c + AHEAD]]));
+        memcpy(row_at(g, plan->change_slot[c]), row_at(g, plan->place[plan->change_row[c]]),
+               g->row_bytes);
+    }
 }

@@ -1,17 +1,18 @@
 /* gather: carries plans out and decides nothing.
  *
  *   one allocation:   | host cache, n_slots rows | staging 0 | staging 1 | ... |
- *                       filled once, in node       misses of the batches in flight
- *                       order
+ *                        ^                          misses of the batches in flight
+ *                        └── changes of a batch ────────┘
  *
  * A batch's features are a view: a row index into that allocation. Rows in the cache are never
- * copied; misses are read straight into the staging area of their batch. */
+ * copied; misses are read straight into the staging area of their batch, and those that are to stay
+ * are copied to their slots once the batch is done with. */
 #ifndef OG_GATHER_H
 #define OG_GATHER_H
 
 #include "gather/rows.h"
 #include "io/io.h"
-#include "plan/plan.h"
+#include "plan/policy.h"
 
 struct og_gather;
 
@@ -29,9 +30,10 @@ OG_MUST_CHECK int og__gather_open(struct og_gather **out, const struct og_datase
 void og__gather_close(struct og_gather *g);
 const char *og__gather_engine(const struct og_gather *g);
 
-/* Fill the cache as the placement says, reading the file front to back. counts may be NULL. Stops
- * with OG_INTERRUPTED once *stop is set. */
-OG_MUST_CHECK int og__gather_prefill(struct og_gather *g, const struct og_placement *placement,
+/* Put the rows that the policy names (og__policy_prefill) into their slots, reading the file front
+ * to back. No batch is in flight. counts are added to. Stops with OG_INTERRUPTED once *stop is set.
+ */
+OG_MUST_CHECK int og__gather_prefill(struct og_gather *g, struct og_policy *policy,
                                      const volatile sig_atomic_t *stop, struct og_io_counts *counts,
                                      struct og_err *err);
 
@@ -43,5 +45,9 @@ OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, struct og_p
  * again. The plan's `place` becomes the row index of the view. Loader thread only. */
 OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
                                     struct og_io_counts *counts, struct og_err *err);
+
+/* The plan's changes, once nobody uses the batch's rows any more and before the next batch's are
+ * used: rows that it read go to their slots. */
+void og__gather_change(struct og_gather *g, const struct og_plan *plan);
 
 #endif

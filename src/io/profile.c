@@ -25,23 +25,13 @@ static const struct og_disk_profile common_disk = {
     .measured = false,
 };
 
-/* Relative names are to be ignored, says the XDG specification. */
-static char *cache_dir(void)
-{
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    if (xdg && xdg[0] == '/')
-        return og__path_join(xdg, "outgrow");
-    return home && home[0] == '/' ? og__path_join(home, ".cache/outgrow") : NULL;
-}
-
 /* Name of the profile of the device that holds `path`, malloc'ed; NULL where that is unknown. */
 static char *profile_file(const char *path)
 {
     struct stat st;
     struct statvfs fs;
     char *file = NULL;
-    char *dir = cache_dir();
+    char *dir = og__cache_dir();
     if (dir && stat(path, &st) == 0 && statvfs(path, &fs) == 0 &&
         asprintf(&file, "%s/disk-%u-%u-%lx.json", dir, major(st.st_dev), minor(st.st_dev),
                  (unsigned long)fs.f_fsid) < 0)
@@ -104,7 +94,7 @@ int og__profile_save(const char *path, const struct og_disk_profile *p, char **f
                      struct og_err *err)
 {
     int rc = 0;
-    char *dir = cache_dir();
+    char *dir = og__cache_dir();
     char *name = profile_file(path);
     char *text = dump(p, path);
     if (!dir || !name)

@@ -1,5 +1,5 @@
 /* Static placement: the hottest nodes that fit, as a bit set with ranks. */
-#include "plan/plan.h"
+#include "plan/policy_ops.h"
 
 #include "base/random.h"
 
@@ -73,7 +73,13 @@ static void mark(struct og_placement *p, const uint32_t *hotness, struct thresho
     }
 }
 
-static void count_ranks(struct og_placement *p)
+void og__placement_clear(struct og_placement *p)
+{
+    memset(p->bits, 0, words_of(p->n_nodes) * 8);
+    p->n_slots = 0;
+}
+
+OG_CLONES void og__placement_count(struct og_placement *p)
 {
     uint32_t before = 0;
     for (size_t w = 0; w < words_of(p->n_nodes); w++) {
@@ -99,7 +105,7 @@ int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_
             t = select_hottest(hotness, n_nodes, capacity, count);
         if (capacity > 0)
             mark(p, hotness, t);
-        count_ranks(p);
+        og__placement_count(p);
     }
     og__release(b, count, RADIX * sizeof(*count), "placement");
     if (rc < 0)
@@ -116,14 +122,7 @@ void og__placement_release(struct og_placement *p)
 
 uint32_t og__placement_slot(const struct og_placement *p, uint32_t node)
 {
-    size_t word = node >> 6;
-    uint64_t bit = (uint64_t)1 << (node & 63);
-    if (!(p->bits[word] & bit))
-        return OG_NO_SLOT;
-    uint32_t slot = p->rank[word / WORDS_A_RANK];
-    for (size_t w = word / WORDS_A_RANK * WORDS_A_RANK; w < word; w++)
-        slot += (uint32_t)__builtin_popcountll(p->bits[w]);
-    return slot + (uint32_t)__builtin_popcountll(p->bits[word] & (bit - 1));
+    return og__placement_has(p, node) ? og__placement_rank(p, node) : OG_NO_SLOT;
 }
 
 void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_t *nodes,
@@ -152,6 +151,19 @@ void og__hotness_degree(const struct og_topology *t, uint32_t *hotness)
         if (e + AHEAD < t->n_edges)
             __builtin_prefetch(&hotness[og__neighbor(t, e + AHEAD)], 1);
         hotness[og__neighbor(t, e)]++;
+    }
+}
+
+/* Runs of 16 edges, a cache line, of every 256. */
+void og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness)
+{
+    enum { RUN = 16, STRIDE = 256 };
+    for (int64_t first = 0; first + RUN <= t->n_edges; first += STRIDE) {
+        if (first + 2 * STRIDE + RUN <= t->n_edges)
+            __builtin_prefetch(t->indices32 ? (const void *)&t->indices32[first + 2 * STRIDE]
+                                            : (const void *)&t->indices64[first + 2 * STRIDE]);
+        for (int64_t e = first; e < first + RUN; e++)
+            hotness[og__neighbor(t, e)]++;
     }
 }
 

@@ -56,6 +56,15 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 /* Out-degree: how often a node can be drawn (PaGraph; ginex.txt §2.3). hotness[N] is zeroed first.
  */
 void og__hotness_degree(const struct og_topology *t, uint32_t *hotness);
+/* A guess at it, from a sixteenth of the edges; added to hotness. */
+void og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness);
+/* Weighted reverse PageRank: what a surfer reads who starts at a training node, and at each step
+ * either starts anew or goes on to one of the node's in-neighbours (lsm-gnn.txt §4.2).
+ * seeds[n_seeds] are the training nodes. Scores are positive floats as bits, which keep their
+ * order. Scratch of 8 N bytes from the budget as "hotness". */
+OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds,
+                                       int64_t n_seeds, struct og_budget *b, uint32_t *hotness,
+                                       struct og_err *err);
 /* Noise, for comparison. */
 void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness);
 
@@ -70,13 +79,15 @@ struct og_plan {
     uint32_t n_changes;
     uint32_t *change_row, *change_slot;
     /* memory */
-    uint32_t capacity;
+    uint32_t capacity, change_capacity;
     struct og_budget *budget;
 };
 void og__plan_init(struct og_plan *p, struct og_budget *b);
-OG_MUST_CHECK int og__plan_reserve(struct og_plan *p, uint32_t rows, struct og_err *err);
+/* Room for batches of so many rows, of which so many may enter the cache. */
+OG_MUST_CHECK int og__plan_reserve(struct og_plan *p, uint32_t rows, uint32_t changes,
+                                   struct og_err *err);
 void og__plan_release(struct og_plan *p);
-size_t og__plan_bytes(uint64_t rows);
+size_t og__plan_bytes(uint64_t rows, uint64_t changes);
 
 /* Scratch of a planner, for rows up to the largest batch seen. */
 struct og_planner {
@@ -89,11 +100,10 @@ void og__planner_release(struct og_planner *p);
 size_t og__planner_bytes(uint64_t rows);
 OG_MUST_CHECK int og__planner_reserve(struct og_planner *p, uint32_t rows, struct og_err *err);
 
-/* Plan a batch under a static placement. O(rows). -ENOMEM when it is the largest so far and the
- * budget has no room. */
-OG_MUST_CHECK int og__plan_static(struct og_planner *planner, const struct og_placement *placement,
-                                  const uint32_t *ids, uint32_t n, struct og_plan *out,
-                                  struct og_err *err);
+/* Rows whose place is OG_NO_SLOT are misses: number them behind the slots in the order of the file.
+ * O(rows). */
+OG_MUST_CHECK int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
+                                  struct og_plan *out, struct og_err *err);
 
 /* ---- what a plan will cost ---- */
 

@@ -15,9 +15,9 @@
 struct og_policy_setup {
     int kind; /* enum og_policy_kind; not AUTO */
     uint64_t n_nodes;
-    uint32_t n_slots;
-    /* one score a node, borrowed: static policies rank by it, hybrid breaks ties by it; NULL = all
-     * equal, the smaller id first */
+    uint32_t n_slots; /* < 2^31 */
+    /* one score a node: static policies rank by it while they open, hybrid breaks ties by it as
+     * long as it is open; NULL = all equal, the smaller id first. Borrowed. */
     const uint32_t *hotness;
     /* set-associative policies (rr, hybrid) */
     uint32_t ways; /* slots a set */
@@ -28,39 +28,41 @@ struct og_policy_setup {
     int evict;          /* enum og_evict_kind */
 };
 
-/* Rows put into slots outside any batch. */
-struct og_prefill {
-    uint32_t n;
-    uint32_t *nodes; /* [n] ascending; the policy's until its next call */
-    uint32_t *slots; /* [n] */
-};
-
 struct og_policy;
 
+/* Tables come from the budget as "policy". */
 OG_MUST_CHECK int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
                                   struct og_budget *b, struct og_err *err);
 void og__policy_close(struct og_policy *p);
 
-/* Does it need to foresee (frequency, belady, hybrid), and does its cache change with the batches?
- */
+/* Must the coming batches be known before it can plan them (frequency, belady, hybrid)? */
 bool og__policy_looks_ahead(int kind);
+/* Does its cache stay as it was filled? */
 bool og__policy_is_static(int kind);
-/* Does it rank nodes by a hotness that is known before the batches are? */
+/* Is its hotness known before any batch is (random, degree, presc, pagerank, hybrid)? */
 bool og__policy_wants_hotness(int kind);
 
-/* The coming batches, which og__policy_plan will then be called for in this order. `trace` stays
- * the caller's and valid until the last of them is planned. For policies that do not look ahead
- * the first call tells their prefill and later ones tell none. O(rows of the trace). */
+/* Most batches that can be foreseen at once. */
+#define OG__MOST_FORESEEN 60000
+
+/* The coming batches; og__policy_plan is then called for them, in this order. `trace` stays the
+ * caller's and valid until the last of them is planned. Policies that do not look ahead ignore it,
+ * and it may be NULL for them; they too are told once before the first batch. *n_prefill: rows to
+ * be put into slots now. O(rows of the trace). */
 OG_MUST_CHECK int og__policy_foresee(struct og_policy *p, const struct og_trace *trace,
-                                     struct og_prefill *prefill, struct og_err *err);
+                                     uint32_t *n_prefill, struct og_err *err);
+
+/* The next rows to be put into slots, nodes ascending, at most `most`; 0 = that was all of them. */
+uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
 
 /* The next batch. O(n), amortised over a superbatch. */
 OG_MUST_CHECK int og__policy_plan(struct og_policy *p, struct og_planner *planner,
                                   const uint32_t *ids, uint32_t n, struct og_plan *out,
                                   struct og_err *err);
 
-/* What a policy takes of the budget as "policy": slots cached, `rows` and `distinct` nodes in the
- * longest superbatch. */
-size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t distinct);
+/* What a policy takes of the budget for superbatches of up to `rows` rows, `batches` batches and
+ * `distinct` nodes. */
+size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                        uint64_t distinct);
 
 #endif

@@ -1,142 +1,91 @@
-/* Plans under a static placement, and the memory of plans. */
-#include "plan/plan.h"
+/* Policies whose cache stays as it was filled: the hottest nodes, in the order of their ids. */
+#include "plan/policy_ops.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-/* ---- memory ---- */
+enum { AHEAD = 16 };
 
-static void *regrow(struct og_budget *b, void *old, size_t old_bytes, size_t bytes,
-                    const char *part, struct og_err *err)
+struct still {
+    struct og_placement placement;
+    uint64_t node; /* prefill: the next one to look at */
+    uint32_t slot;
+    bool told;
+};
+
+static int open_static(struct og_policy *p, struct og_err *err)
 {
-    og__release(b, old, old_bytes, part);
-    return og__alloc(b, bytes, part, err);
+    struct still *s = calloc(1, sizeof(*s));
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "policy");
+    return og__placement_build(&s->placement, p->setup.hotness, p->setup.n_nodes, p->setup.n_slots,
+                               p->budget, err);
 }
 
-void og__plan_init(struct og_plan *p, struct og_budget *b)
+static void close_static(struct og_policy *p)
 {
-    *p = (struct og_plan){.budget = b};
+    struct still *s = p->state;
+    if (s)
+        og__placement_release(&s->placement);
+    free(s);
 }
 
-size_t og__plan_bytes(uint64_t rows)
+static size_t bytes_static(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                           uint64_t distinct)
 {
-    return (size_t)rows * 2 * sizeof(uint32_t);
+    (void)rows;
+    (void)batches;
+    (void)distinct;
+    return og__placement_bytes(setup->n_nodes);
 }
 
-int og__plan_reserve(struct og_plan *p, uint32_t rows, struct og_err *err)
+static int foresee_static(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                          struct og_err *err)
 {
-    if (rows <= p->capacity)
-        return 0;
-    size_t old = (size_t)p->capacity * sizeof(uint32_t);
-    size_t bytes = (size_t)rows * sizeof(uint32_t);
-    p->capacity = rows;
-    p->place = regrow(p->budget, p->place, old, bytes, "plans", err);
-    p->misses = regrow(p->budget, p->misses, old, bytes, "plans", err);
-    if (p->place && p->misses)
-        return 0;
-    og__plan_release(p);
-    return -ENOMEM;
-}
-
-void og__plan_release(struct og_plan *p)
-{
-    size_t bytes = (size_t)p->capacity * sizeof(uint32_t);
-    og__release(p->budget, p->place, bytes, "plans");
-    og__release(p->budget, p->misses, bytes, "plans");
-    og__plan_init(p, p->budget);
-}
-
-void og__planner_init(struct og_planner *p, struct og_budget *b)
-{
-    *p = (struct og_planner){.budget = b};
-}
-
-size_t og__planner_bytes(uint64_t rows)
-{
-    return (size_t)rows * 2 * sizeof(uint64_t);
-}
-
-int og__planner_reserve(struct og_planner *p, uint32_t rows, struct og_err *err)
-{
-    if (rows <= p->capacity)
-        return 0;
-    size_t old = (size_t)p->capacity * sizeof(uint64_t);
-    size_t bytes = (size_t)rows * sizeof(uint64_t);
-    p->capacity = rows;
-    p->pairs = regrow(p->budget, p->pairs, old, bytes, "planner", err);
-    p->spare = regrow(p->budget, p->spare, old, bytes, "planner", err);
-    if (p->pairs && p->spare)
-        return 0;
-    og__planner_release(p);
-    return -ENOMEM;
-}
-
-void og__planner_release(struct og_planner *p)
-{
-    size_t bytes = (size_t)p->capacity * sizeof(uint64_t);
-    og__release(p->budget, p->pairs, bytes, "planner");
-    og__release(p->budget, p->spare, bytes, "planner");
-    og__planner_init(p, p->budget);
-}
-
-/* ---- planning ---- */
-
-/* Sort by the high 32 bits: three counting passes of 11 bits; ends in *a or *b, which is returned.
- */
-static uint64_t *sort_pairs(uint64_t *a, uint64_t *b, uint32_t n)
-{
-    enum { BITS = 11, BINS = 1 << BITS };
-    for (unsigned shift = 32; shift < 64; shift += BITS) {
-        uint32_t start[BINS] = {0};
-        for (uint32_t i = 0; i < n; i++)
-            start[a[i] >> shift & (BINS - 1)]++;
-        uint32_t before = 0;
-        for (uint32_t bin = 0; bin < BINS; bin++) {
-            uint32_t count = start[bin];
-            start[bin] = before;
-            before += count;
-        }
-        for (uint32_t i = 0; i < n; i++)
-            b[start[a[i] >> shift & (BINS - 1)]++] = a[i];
-        uint64_t *swap = a;
-        a = b;
-        b = swap;
-    }
-    return a;
-}
-
-int og__plan_static(struct og_planner *planner, const struct og_placement *placement,
-                    const uint32_t *ids, uint32_t n, struct og_plan *out, struct og_err *err)
-{
-    enum { AHEAD = 16 };
-    int rc = og__planner_reserve(planner, n, err);
-    if (rc == 0)
-        rc = og__plan_reserve(out, n, err);
-    if (rc < 0)
-        return rc;
-    out->n = n;
-    out->n_changes = 0;
-    uint32_t n_misses = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (i + AHEAD < n)
-            __builtin_prefetch(&placement->bits[ids[i + AHEAD] >> 6]);
-        out->place[i] = og__placement_slot(placement, ids[i]);
-        planner->pairs[n_misses] = (uint64_t)ids[i] << 32 | i;
-        n_misses += out->place[i] == OG_NO_SLOT;
-    }
-    const uint64_t *sorted = sort_pairs(planner->pairs, planner->spare, n_misses);
-    for (uint32_t m = 0; m < n_misses; m++) {
-        out->misses[m] = (uint32_t)(sorted[m] >> 32);
-        out->place[(uint32_t)sorted[m]] = placement->n_slots + m;
-    }
-    out->n_misses = n_misses;
+    struct still *s = p->state;
+    (void)trace;
+    (void)err;
+    *n_prefill = s->told ? 0 : s->placement.n_slots;
+    s->told = true;
     return 0;
 }
 
-void og__plan_cost_add(struct og_plan_cost *sum, const struct og_plan_cost *part)
+static uint32_t prefill_static(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
 {
-    sum->rows += part->rows;
-    sum->hits += part->hits;
-    sum->misses += part->misses;
-    sum->reads += part->reads;
-    sum->bytes += part->bytes;
+    struct still *s = p->state;
+    uint32_t n = OG_MIN(most, s->placement.n_slots - s->slot);
+    og__placement_nodes(&s->placement, &s->node, nodes, n);
+    for (uint32_t i = 0; i < n; i++)
+        slots[i] = s->slot++;
+    return n;
 }
+
+OG_CLONES static void look_up(const struct og_placement *placement, const uint32_t *ids,
+                              struct og_plan *out)
+{
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (i + AHEAD < out->n)
+            __builtin_prefetch(&placement->bits[ids[i + AHEAD] >> 6]);
+        bool cached = og__placement_has(placement, ids[i]);
+        out->place[i] = cached ? og__placement_rank(placement, ids[i]) : OG_NO_SLOT;
+    }
+}
+
+static int step_static(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                       struct og_err *err)
+{
+    const struct still *s = p->state;
+    (void)err;
+    look_up(&s->placement, ids, out);
+    return 0;
+}
+
+const struct og_policy_ops og__policy_static = {
+    .is_static = true,
+    .open = open_static,
+    .close = close_static,
+    .foresee = foresee_static,
+    .prefill = prefill_static,
+    .step = step_static,
+    .bytes = bytes_static,
+};

@@ -64,6 +64,23 @@ static int check_misses(const struct og_verifier *v, const struct og_plan *plan,
     return 0;
 }
 
+/* What enters has been read for this batch, and no slot is filled twice. */
+static int apply_change(struct og_verifier *v, const uint32_t *ids, const struct og_plan *plan,
+                        uint32_t c, struct og_err *err)
+{
+    uint32_t row = plan->change_row[c];
+    if (row >= plan->n)
+        return og__fail(err, -EINVAL, NULL, "change %u: row %u of %u", c, row, plan->n);
+    if (plan->place[row] < v->n_slots)
+        return og__fail(err, -EINVAL, NULL, "change %u: row %u is in slot %u already", c, row,
+                        plan->place[row]);
+    for (uint32_t before = 0; before < c; before++)
+        if (plan->change_slot[before] == plan->change_slot[c])
+            return og__fail(err, -EINVAL, NULL, "change %u: slot %u is filled twice", c,
+                            plan->change_slot[c]);
+    return og__verifier_prefill(v, plan->change_slot[c], ids[row], err);
+}
+
 int og__verifier_check(struct og_verifier *v, const uint32_t *ids, uint32_t n,
                        const struct og_plan *plan, struct og_err *err)
 {
@@ -72,11 +89,7 @@ int og__verifier_check(struct og_verifier *v, const uint32_t *ids, uint32_t n,
     int rc = check_misses(v, plan, err);
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         rc = check_row(v, ids[i], i, plan, err);
-    for (uint32_t c = 0; rc == 0 && c < plan->n_changes; c++) {
-        if (plan->change_row[c] >= n)
-            return og__fail(err, -EINVAL, NULL, "change %u: row %u of %u", c, plan->change_row[c],
-                            n);
-        rc = og__verifier_prefill(v, plan->change_slot[c], ids[plan->change_row[c]], err);
-    }
+    for (uint32_t c = 0; rc == 0 && c < plan->n_changes; c++)
+        rc = apply_change(v, ids, plan, c, err);
     return rc;
 }

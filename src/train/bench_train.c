@@ -1,5 +1,6 @@
 /* og_bench_train: one epoch with everything resident, and beside it the least time its operators
  * could take on this machine. */
+#include "train/ahead.h"
 #include "train/json.h"
 #include "train/options.h"
 
@@ -73,11 +74,10 @@ static json_t *training_json(const struct training *t, const struct og_floor *fl
 
 static int run_bench(struct training *t, char **out, struct og_err *err)
 {
-    struct og_flow flow = og__session_flow(t->s);
     struct og_floor floor = {0};
     uint64_t items = og__schedule_start(&t->s->schedule, 2);
     double start = og__now();
-    int rc = og__flow_run(&flow, OG__SPLITS, 0, items, train_sink, t, err);
+    int rc = og__session_run(t->s, OG__SPLITS, 0, items, train_sink, t, err);
     t->seconds = og__now() - start;
     if (rc == 0)
         rc = find_floor(t, &floor, err);

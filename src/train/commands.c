@@ -1,4 +1,5 @@
 /* The smaller commands on a session: plan, eval, and the data path alone. */
+#include "train/ahead.h"
 #include "train/checkpoint.h"
 #include "train/json.h"
 #include "train/options.h"
@@ -54,10 +55,8 @@ static int evaluate(struct evaluation *e, const char *checkpoint, enum og__split
     int rc = og__checkpoint_load(checkpoint, params, n, err);
     if (rc < 0)
         return rc;
-    struct og_flow flow = og__session_flow(s);
     double start = og__now();
-    rc =
-        og__flow_run(&flow, split, 0, og__schedule_batches(&s->schedule, split), eval_sink, e, err);
+    rc = og__session_run(s, split, 0, og__schedule_batches(&s->schedule, split), eval_sink, e, err);
     if (rc < 0)
         return rc;
     const struct og_epoch_counters *c = &e->counters;
@@ -176,9 +175,7 @@ int og_bench_epoch(const char *dataset, const struct og_options *opt,
     s->schedule.eval_every = 0;
     d.epochs = json_array();
     d.lap = og__now();
-    struct og_flow flow = og__session_flow(s);
-    rc =
-        og__flow_run(&flow, OG__SPLITS, 0, og__schedule_items(&s->schedule), deliver_sink, &d, err);
+    rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->schedule), deliver_sink, &d, err);
     json_t *prepare = json_object();
     og__prepare_counters_json(&s->prepare, prepare);
     json_t *root = json_pack(

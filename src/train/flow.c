@@ -99,28 +99,52 @@ static void span(struct run *r, const char *stage, const struct og_work *w, doub
     og__timeline_add(r->flow->timeline, stage, w->turn.batch, start, og__now());
 }
 
-/* ---- stage 1: sample ---- */
+/* ---- stage 1: sample, or replay what was sampled ahead ---- */
 
-static int sample_work(struct run *r, struct og_sampler *sampler, uint64_t item, struct og_work *w,
+/* Which seeds the item has; everything else about it follows. */
+static void take_turn(struct run *r, uint64_t item, struct og_work *w)
+{
+    const struct og_schedule *schedule = r->flow->schedule;
+    bool in_run = r->pass == OG__SPLITS;
+    w->turn = in_run ? og__schedule_at(schedule, item) : og__schedule_pass(schedule, r->pass, item);
+    og__schedule_places(schedule, &w->turn, w->place);
+    w->staging = -1;
+    w->ahead = item == r->first ? r->flow->ahead : (struct og_ahead_counts){0};
+    w->topology_read = w->trace_read = (struct og_io_counts){0};
+}
+
+static int sample_work(struct run *r, struct og_sampler *sampler, struct og_work *w,
                        struct og_err *err)
 {
     struct og_flow *f = r->flow;
-    double start = og__now();
-    w->staging = -1;
-    bool in_run = r->pass == OG__SPLITS;
-    w->turn =
-        in_run ? og__schedule_at(f->schedule, item) : og__schedule_pass(f->schedule, r->pass, item);
-    og__schedule_places(f->schedule, &w->turn, w->place);
     for (uint32_t i = 0; i < w->turn.n_seeds; i++)
         w->seeds[i] = f->split[w->turn.split][w->place[i]];
     /* Evaluation draws the same neighbours every time: its figures differ by the model alone. */
     bool trains = w->turn.split == OG__TRAIN;
     enum og__stream stream = trains ? OG__STREAM_SAMPLE : OG__STREAM_EVAL;
     uint32_t epoch = trains ? w->turn.epoch : (uint32_t)w->turn.split;
-    int rc = og__sample(sampler, w->seeds, w->turn.n_seeds, stream, epoch, w->turn.batch,
-                        &w->sampled, err);
+    return og__sample(sampler, w->seeds, w->turn.n_seeds, stream, epoch, w->turn.batch, &w->sampled,
+                      err);
+}
+
+static int replay_work(struct run *r, uint64_t item, struct og_work *w, struct og_err *err)
+{
+    uint32_t i = (uint32_t)(item - r->first);
+    w->topology_read = r->flow->sampled_ahead[i].topology_read;
+    return og__superbatch_replay(r->flow->replay, i, &w->sampled, &w->trace_read, err);
+}
+
+static int make_work(struct run *r, struct og_sampler *sampler, uint64_t item, struct og_work *w,
+                     struct og_err *err)
+{
+    struct og_flow *f = r->flow;
+    double start = og__now();
+    take_turn(r, item, w);
+    int rc = f->replay ? replay_work(r, item, w, err) : sample_work(r, sampler, w, err);
     w->sample_seconds = og__now() - start;
-    span(r, "sample", w, start);
+    span(r, f->replay ? "replay" : "sample", w, start);
+    if (f->replay)
+        w->sample_seconds += f->sampled_ahead[item - r->first].seconds;
     return rc;
 }
 
@@ -144,7 +168,7 @@ static void *run_sampler(void *arg)
             break;
         }
         struct og_err err = {0};
-        int rc = sample_work(r, start->sampler, item, &r->flow->works[i], &err);
+        int rc = make_work(r, start->sampler, item, &r->flow->works[i], &err);
         if (rc < 0)
             fail_run(r, rc, &err);
         if (!og__queue_push(r->sampled, item, &r->flow->works[i]))
@@ -168,7 +192,7 @@ static void *run_planner(void *arg)
         const struct og_batch *batch = &w->sampled.batch;
         int rc = 0;
         if (r->flow->gather)
-            rc = og__plan_static(r->flow->planner, r->flow->placement, batch->ids, batch->n_ids,
+            rc = og__policy_plan(r->flow->policy, r->flow->planner, batch->ids, batch->n_ids,
                                  &w->plan, &err);
         w->plan_seconds = og__now() - start;
         span(r, "plan", w, start);
@@ -279,6 +303,8 @@ static int drain(struct run *r, og_sink *sink, void *arg)
         start = og__now();
         int rc = sink(arg, w, &err);
         span(r, "train", w, start);
+        if (f->gather)
+            og__gather_change(f->gather, &w->plan);
         if (w->staging >= 0)
             shelf_put(&r->staging, w->staging);
         w->staging = -1;
@@ -329,10 +355,11 @@ int og__flow_run(struct og_flow *flow, enum og__split pass, uint64_t first, uint
     pthread_t thread[MAX_SAMPLERS + 2];
     int n_threads = 0;
     int failed = 0;
+    int n_samplers = flow->replay ? 1 : flow->n_samplers;
     int rc = open_run(&run, err);
     if (rc < 0 || first >= last)
         goto out;
-    for (int i = 0; !failed && i < flow->n_samplers; i++) {
+    for (int i = 0; !failed && i < n_samplers; i++) {
         start[i] = (struct sampler_start){&run, flow->samplers[i]};
         failed = pthread_create(&thread[n_threads], NULL, run_sampler, &start[i]);
         n_threads += !failed;

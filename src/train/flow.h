@@ -4,6 +4,9 @@
  *       ^                                  │
  *       └────────── free works <───────────┘
  *
+ * Policies that must know the future have their batches sampled ahead by a first flow, without
+ * features, and replayed by a second one in the samplers' place (ahead.h).
+ *
  * A `work` is one batch on its way; a fixed number of them circulates, so memory is bounded and
  * steady state allocates nothing. Works leave every queue in the order of the schedule, whichever
  * sampler was first. Any stage that fails shuts every queue; the flow returns the first error. */
@@ -12,8 +15,22 @@
 
 #include "gather/gather.h"
 #include "report/timeline.h"
-#include "sample/sample.h"
+#include "sample/superbatch.h"
 #include "train/schedule.h"
+
+/* What was done before a superbatch could begin; its first work tells it. */
+struct og_ahead_counts {
+    double plan_seconds;
+    uint64_t prefill; /* rows */
+    uint64_t bytes_written;
+    struct og_io_counts read; /* of prefill */
+};
+
+/* What sampling one batch took, kept until it is replayed. */
+struct og_sampled_ahead {
+    double seconds;
+    struct og_io_counts topology_read;
+};
 
 struct og_work {
     struct og_turn turn;
@@ -23,7 +40,8 @@ struct og_work {
     struct og_plan plan;
     int staging; /* area of the gather room that holds its misses; -1 = none */
     struct og_rows rows;
-    struct og_io_counts read;
+    struct og_io_counts read, topology_read, trace_read; /* features; of sampling; of replaying */
+    struct og_ahead_counts ahead;
     double sample_seconds, plan_seconds, gather_seconds;
     double stall_seconds; /* the sink waited for this batch */
 };
@@ -35,7 +53,11 @@ struct og_flow {
     const uint32_t *split[OG__SPLITS]; /* node ids */
     struct og_sampler **samplers;      /* one a sampler thread */
     int n_samplers;
-    const struct og_placement *placement;
+    struct og_superbatch
+        *replay; /* NULL: batches are sampled; else they were, from item `first` on */
+    const struct og_sampled_ahead *sampled_ahead; /* [last - first], with replay */
+    struct og_ahead_counts ahead;                 /* goes to the first work */
+    struct og_policy *policy;
     struct og_planner *planner;
     struct og_gather *gather; /* NULL: nothing is gathered */
     int n_staging;

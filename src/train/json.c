@@ -28,7 +28,14 @@ void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
     c->rows += w->plan.n;
     c->misses += w->plan.n_misses;
     c->hits += w->plan.n - w->plan.n_misses;
-    c->reads += w->read.reads;
-    c->bytes_read += w->read.bytes;
+    c->reads += w->read.reads + w->topology_read.reads + w->trace_read.reads;
+    c->bytes_read += w->read.bytes + w->topology_read.bytes + w->trace_read.bytes;
     c->feature_bytes_read += w->read.bytes;
+    c->topology_bytes_read += w->topology_read.bytes;
+    c->trace_bytes_read += w->trace_read.bytes;
+    c->plan_seconds += w->ahead.plan_seconds;
+    c->prefill += w->ahead.prefill;
+    c->prepare_reads += w->ahead.read.reads;
+    c->prepare_bytes_read += w->ahead.read.bytes;
+    c->bytes_written += w->ahead.bytes_written;
 }

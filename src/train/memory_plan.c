@@ -126,6 +126,21 @@ static uint64_t input_rows(const struct og_session *s)
     return s->caps.hop[s->caps.n_hops - 1].n_src;
 }
 
+/* Tables of the policy for an empty superbatch, and what a slot adds. */
+static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
+{
+    enum { MANY = 1 << 20 };
+    struct og_policy_setup setup = og__session_policy(s, 0);
+    m->policy = og__policy_bytes(&setup, 0, 0, 0);
+    setup.n_slots = MANY;
+    m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
+    size_t ranks = (size_t)s->ds->n_nodes * 4;
+    if (og__policy_wants_hotness(s->opt.policy) || og__policy_looks_ahead(s->opt.policy))
+        m->hotness = ranks;
+    if (s->opt.policy == OG_POLICY_HYBRID) /* as long as the run */
+        m->policy += ranks;
+}
+
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
 {
     uint64_t rows = input_rows(s);
@@ -142,12 +157,11 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     m->batches =
         (size_t)s->n_works * (og__batch_bytes(&s->caps, og__wants_degrees(s)) + batch * 12);
     if (features) {
-        m->plans = (size_t)s->n_works * og__plan_bytes(rows) + og__planner_bytes(rows);
-        m->placement = og__placement_bytes((uint64_t)s->ds->n_nodes);
+        uint64_t changes = og__policy_is_static(s->opt.policy) ? 0 : rows;
+        m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
         struct og_reader_options reader = {.io = s->opt.io, .profile = s->profile, .threads = 0};
         m->reader = og__reader_bytes(&reader);
-        if (s->opt.policy == OG_POLICY_DEGREE || s->opt.policy == OG_POLICY_RANDOM)
-            m->hotness = (size_t)s->ds->n_nodes * 4;
+        plan_policy(m, s);
     }
     if (want & OG__WANT_MODEL) {
         bool training = want & OG__WANT_TRAINING;
@@ -159,16 +173,22 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     }
     size_t fixed = og__memory_plan_sum(m);
     m->smallest = fixed + (features ? rows * og__row_bytes(s->ds) : 0);
-    /* hotness lives only while the cache is decided, when little else does */
-    size_t deciding = m->process + m->topology + m->seeds + m->labels + m->placement + m->hotness;
+    if (og__policy_looks_ahead(s->opt.policy)) /* a superbatch of one batch */
+        m->smallest += rows * 8;
+    /* hotness lives only while the cache is decided, when little else does; PageRank takes two more
+     * arrays of its size */
+    bool ranks = s->opt.policy == OG_POLICY_PAGERANK || s->opt.policy == OG_POLICY_HYBRID;
+    size_t deciding =
+        m->process + m->topology + m->seeds + m->labels + m->policy + m->hotness * (ranks ? 3 : 1);
     m->smallest = OG_MAX(m->smallest, deciding);
     m->smallest = og__round_up(m->smallest, OG_MIB);
 }
 
 size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
-    return m->process + m->topology + m->seeds + m->labels + m->placement + m->sampler +
-           m->batches + m->plans + m->reader + m->model + m->activations + m->staging + m->cache;
+    return m->process + m->topology + m->seeds + m->labels + m->policy + m->trace + m->sampler +
+           m->batches + m->plans + m->reader + m->model + m->activations + m->staging + m->cache +
+           m->n_slots * m->policy_slot;
 }
 
 int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
@@ -200,20 +220,124 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                     og__human_bytes(size, (double)m->limit), text);
 }
 
+/* ---- sampling ahead ---- */
+
+/* Distinct nodes among the first `batches` of the pilot. */
+static int count_distinct(const struct og_session *s, const struct og_pilot *pilot,
+                          uint32_t batches, uint64_t *distinct, struct og_err *err)
+{
+    size_t bytes = ((size_t)s->ds->n_nodes / 64 + 1) * 8;
+    uint64_t *seen = og__alloc(s->budget, bytes, "pilot", err);
+    *distinct = 0;
+    if (!seen)
+        return -ENOMEM;
+    for (uint64_t i = 0; batches > 0 && i < pilot->end[batches - 1]; i++) {
+        uint64_t bit = (uint64_t)1 << (pilot->ids[i] & 63);
+        *distinct += !(seen[pilot->ids[i] >> 6] & bit);
+        seen[pilot->ids[i] >> 6] |= bit;
+    }
+    og__release(s->budget, seen, bytes, "pilot");
+    return 0;
+}
+
+/* Distinct nodes of a superbatch: they grow as a power of its batches, a little slower the more
+ * there are (Heaps' law), so that the pilot's growth carries too far rather than too short. */
+static int guess_distinct(const struct og_session *s, const struct og_pilot *pilot,
+                          uint64_t batches, uint64_t *distinct, struct og_err *err)
+{
+    uint64_t half;
+    uint64_t all;
+    int rc = count_distinct(s, pilot, pilot->n / 2, &half, err);
+    if (rc == 0)
+        rc = count_distinct(s, pilot, pilot->n, &all, err);
+    if (rc < 0)
+        return rc;
+    double power = half > 0 ? log2((double)all / (double)half) : 1;
+    double guess = (double)all * pow((double)batches / OG_MAX(pilot->n, 1u), OG_MIN(power, 1.0));
+    *distinct = OG_MIN((uint64_t)(guess * 1.05) + 1, (uint64_t)s->ds->n_nodes);
+    return 0;
+}
+
+static size_t block_bytes(const struct og_session *s)
+{
+    size_t bytes = 0;
+    for (uint32_t h = 0; h < s->caps.n_hops; h++)
+        bytes += (s->caps.hop[h].n_dst + 1 + s->caps.hop[h].n_edges +
+                  (og__wants_degrees(s) ? s->caps.hop[h].n_src : 0)) *
+                 4;
+    return bytes;
+}
+
+static uint64_t longest_epoch(const struct og_session *s)
+{
+    uint64_t train = og__schedule_batches(&s->schedule, OG__TRAIN);
+    uint64_t valid = s->opt.eval_every ? og__schedule_batches(&s->schedule, OG__VALID) : 0;
+    return OG_MAX(train + valid, og__schedule_batches(&s->schedule, OG__TEST));
+}
+
+/* An epoch, or as much of it as a quarter of the free memory holds the ids of and --disk the rest
+ * (ginex.txt §3.5); the user's number as it is. */
+static uint64_t choose_superbatch(const struct og_session *s, uint64_t rows, size_t free)
+{
+    uint64_t epoch = OG_MIN(longest_epoch(s), (uint64_t)OG__MOST_FORESEEN);
+    if (s->opt.superbatch != OG_SUPERBATCH_AUTO)
+        return s->opt.superbatch == OG_SUPERBATCH_ALL ? epoch : (uint64_t)s->opt.superbatch;
+    enum { A_ROW = 4 + 2 + 8 }; /* id, next use, tables of its node if it comes but once */
+    uint64_t by_memory = free / 4 / (OG_MAX(rows, (uint64_t)1) * A_ROW);
+    /* ids, edges and their ends once more on disk */
+    uint64_t by_disk = (uint64_t)s->opt.disk.value / (rows * 4 + 2 * block_bytes(s) + 1);
+    return OG_MAX(OG_MIN(epoch, OG_MIN(by_memory, by_disk)), (uint64_t)1);
+}
+
+int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
+                          const struct og_pilot *pilot, struct og_err *err)
+{
+    if (!og__policy_looks_ahead(s->opt.policy))
+        return 0;
+    const size_t need = input_rows(s) * og__row_bytes(s->ds);
+    const size_t used = og__memory_plan_sum(m) + need;
+    const size_t free = m->limit - OG_MIN(m->limit, used);
+    uint64_t mean = pilot->rows / OG_MAX(pilot->n, 1u);
+    uint64_t rows = OG_MIN(mean + mean / 32 + MARGIN_ROWS, input_rows(s));
+    m->superbatch = choose_superbatch(s, rows, free);
+    uint64_t distinct;
+    int rc = guess_distinct(s, pilot, m->superbatch, &distinct, err);
+    if (rc < 0)
+        return rc;
+    struct og_policy_setup setup = og__session_policy(s, 0);
+    size_t held = s->opt.policy == OG_POLICY_HYBRID ? (size_t)s->ds->n_nodes * 4 : 0;
+    m->policy = held + og__policy_bytes(&setup, m->superbatch * rows, m->superbatch, distinct);
+    /* all in memory where that is cheap; else the memory does more for the cache */
+    m->trace_blocks = m->superbatch * block_bytes(s);
+    if (m->trace_blocks > free / 32)
+        m->trace_blocks = 0;
+    m->trace = m->superbatch * (rows * 4 + 8) + m->trace_blocks;
+    if (og__memory_plan_sum(m) + need <= m->limit)
+        return 0;
+    char hint[96];
+    snprintf(hint, sizeof(hint), "give a smaller --superbatch, or --memory %zuM",
+             (og__memory_plan_sum(m) + need) / OG_MIB + 1);
+    return og__fail(err, -ENOMEM, hint, "--superbatch: %llu batches do not fit in --memory",
+                    (unsigned long long)m->superbatch);
+}
+
 /* ---- staging and cache ---- */
 
 /* Misses of the pilot's worst batch under a cache of n_slots rows, with margin. */
 static int pilot_misses(const struct og_session *s, const struct og_pilot *pilot,
-                        const uint32_t *hotness, uint64_t n_slots, uint64_t *worst,
+                        const uint32_t *hotness, uint32_t from, uint64_t n_slots, uint64_t *worst,
                         struct og_err *err)
 {
     struct og_placement p;
+    *worst = input_rows(s);
+    if (!hotness && !og__policy_is_static(s->opt.policy))
+        return 0;
     int rc = og__placement_build(&p, hotness, (uint64_t)s->ds->n_nodes, n_slots, s->budget, err);
     if (rc < 0)
         return rc;
     *worst = 0;
-    uint64_t i = 0;
-    for (uint32_t b = 0; b < pilot->n; b++) {
+    uint64_t i = from ? pilot->end[from - 1] : 0;
+    for (uint32_t b = from; b < pilot->n; b++) {
         uint64_t misses = 0;
         for (; i < pilot->end[b]; i++)
             misses += !og__placement_has(&p, pilot->ids[i]);
@@ -237,11 +361,12 @@ static uint64_t cache_limit(const struct og_session *s)
     return n;
 }
 
-static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, size_t row)
+/* A cached row takes its slot and what the policy notes of it. */
+static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, size_t row,
+                          size_t slot)
 {
-    uint64_t rows = room / row;
-    uint64_t staged = staging_rows * (uint64_t)n_staging;
-    return rows > staged ? rows - staged : 0;
+    size_t staged = staging_rows * (size_t)n_staging * row;
+    return room > staged ? (room - staged) / (row + slot) : 0;
 }
 
 static int refuse_cache(const struct og_memory_plan *m, const struct og_session *s, uint64_t want,
@@ -256,7 +381,8 @@ static int refuse_cache(const struct og_memory_plan *m, const struct og_session 
 }
 
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
-                          const struct og_pilot *pilot, const uint32_t *hotness, struct og_err *err)
+                          const struct og_pilot *pilot, const uint32_t *hotness, uint32_t from,
+                          struct og_err *err)
 {
     const size_t row = og__row_bytes(s->ds);
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
@@ -272,15 +398,15 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
      * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
      * round's staging suffices for the next round's larger cache. */
     for (int round = 0; round < 6; round++) {
-        uint64_t two = OG_MIN(limit, rows_left(room, staging, MAX_STAGING, row));
-        uint64_t one = OG_MIN(limit, rows_left(room, staging, 1, row));
+        uint64_t two = OG_MIN(limit, rows_left(room, staging, MAX_STAGING, row, m->policy_slot));
+        uint64_t one = OG_MIN(limit, rows_left(room, staging, 1, row, m->policy_slot));
         bool fits_two = staging * MAX_STAGING <= room / row && two >= slots;
         uint64_t next = fits_two ? two : one;
         if (round > 0 && next <= slots && fits_two == (n_staging == MAX_STAGING))
             break;
         n_staging = fits_two ? MAX_STAGING : 1;
         slots = OG_MAX(slots, next);
-        int rc = pilot_misses(s, pilot, hotness, slots, &staging, err);
+        int rc = pilot_misses(s, pilot, hotness, from, slots, &staging, err);
         if (rc < 0)
             return rc;
     }

@@ -1,7 +1,9 @@
 /* How the budget is shared out, before anything large is taken.
  *
  *   fixed: process, topology, seeds, labels, samplers, batches, plans, read buffers, model,
- * activations rest:  staging areas for the misses of batches in flight | feature cache
+ *          activations
+ *   ahead: trace of a superbatch, tables of the policy
+ *   rest:  staging areas for the misses of batches in flight | feature cache
  *
  * The more rows the cache holds the fewer miss, so staging and cache are settled together, from
  * the misses of the pilot batches. */
@@ -40,10 +42,15 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m);
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
 
-/* Settle staging and cache. hotness: NULL when all nodes are equal; misses_of counts the pilot's
- * largest batch under a cache of n_slots rows. */
+/* How many batches are sampled ahead together, and what that takes. */
+OG_MUST_CHECK int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
+                                        const struct og_pilot *pilot, struct og_err *err);
+
+/* Settle staging and cache. hotness stands for what the policy will keep: NULL when that is not to
+ * be known before the run, then every row may miss. `from`: the pilot's first batch that hotness
+ * was not made of. */
 OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
                                         const struct og_pilot *pilot, const uint32_t *hotness,
-                                        struct og_err *err);
+                                        uint32_t from, struct og_err *err);
 
 #endif

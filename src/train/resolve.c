@@ -1,7 +1,10 @@
 /* What the user left open: presets, auto, percentages. Flags and config files win over a preset. */
+#include "base/file.h"
 #include "train/options.h"
 #include "train/session.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A preset is a list of options and values, put where the user gave none. None of them sets what
@@ -13,7 +16,23 @@ static const struct preset_value {
     /* features mapped, nothing cached but by the kernel (ginex.txt §5.1) */
     {OG_PRESET_PYG_PLUS, "io", "mmap"},
     {OG_PRESET_PYG_PLUS, "policy", "none"},
+    /* neighbour cache and PaGraph's feature cache (ginex.txt §5.1) */
+    {OG_PRESET_ALI_PG, "topology", "disk"},
+    {OG_PRESET_ALI_PG, "policy", "degree"},
+    /* (ginex.txt §3) */
+    {OG_PRESET_GINEX, "topology", "disk"},
+    {OG_PRESET_GINEX, "policy", "belady"},
+    /* (fgnn.txt §6) */
+    {OG_PRESET_FGNN, "topology", "memory"},
+    {OG_PRESET_FGNN, "policy", "presc:1"},
+    /* (lsm-gnn.txt §4.2) */
+    {OG_PRESET_LSM_GNN, "topology", "memory"},
+    {OG_PRESET_LSM_GNN, "policy", "hybrid"},
+    /* (helios.txt §3) */
+    {OG_PRESET_HELIOS, "topology", "memory"},
+    {OG_PRESET_HELIOS, "policy", "presc:1"},
     /* everything resident */
+    {OG_PRESET_MEMORY, "topology", "memory"},
     {OG_PRESET_MEMORY, "policy", "degree"},
     {OG_PRESET_MEMORY, "cache", "100%"},
 };
@@ -52,6 +71,19 @@ static int settle_memory(struct og_options *opt, struct og_err *err)
                     "--memory: cannot tell how much is free");
 }
 
+/* What may be written to scratch: a share of what is free there. */
+static void settle_disk(struct og_options *opt)
+{
+    if (opt->disk.unit == OG_BYTES)
+        return;
+    char *cache = opt->scratch || opt->run ? NULL : og__cache_dir();
+    const char *where = opt->scratch ? opt->scratch : opt->run ? opt->run : cache;
+    double share = opt->disk.unit == OG_PERCENT ? opt->disk.value / 100 : 0.9;
+    uint64_t free_bytes = og__disk_free(where ? where : ".");
+    free(cache);
+    opt->disk = (struct og_amount){OG_BYTES, floor(share * (double)free_bytes)};
+}
+
 int og__options_resolve(struct og_options *opt, const struct og_log *log, struct og_err *err)
 {
     (void)log;
@@ -62,6 +94,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
         rc = settle_memory(opt, err);
     if (rc < 0)
         return rc;
+    settle_disk(opt);
     if (opt->threads == 0)
         opt->threads = og__cpu_count();
     if (opt->policy == OG_POLICY_AUTO)

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "dataset/writer.h"
 #include "sample/trace.h"
+#include "train/ahead.h"
 #include "train/json.h"
 #include "train/options.h"
 
@@ -103,9 +104,8 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM;
     if (rc == 0) {
-        struct og_flow flow = og__session_flow(s);
-        rc = og__flow_run(&flow, OG__SPLITS, 0, og__schedule_items(&s->schedule), record_sink, &r,
-                          err);
+        rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->schedule), record_sink, &r,
+                             err);
     }
     if (rc == 0)
         rc = finish_recorder(&r, err);

@@ -1,5 +1,6 @@
 #include "train/session.h"
 
+#include "train/hotness.h"
 #include "train/memory_plan.h"
 #include "train/options.h"
 
@@ -75,27 +76,75 @@ static int refuse_topology(struct og_session *s, unsigned want, struct og_err *e
     return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "topology does not fit");
 }
 
-static int decide_placement(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n_slots)
 {
-    uint64_t n = (uint64_t)s->ds->n_nodes;
-    uint32_t *hotness = NULL;
-    if (s->memory.hotness) {
-        hotness = og__alloc(s->budget, s->memory.hotness, "hotness", err);
-        if (!hotness)
-            return -ENOMEM;
-        if (s->opt.policy == OG_POLICY_DEGREE)
-            og__hotness_degree(&s->topology, hotness);
-        else
-            og__hotness_random((uint64_t)s->opt.seed, n, hotness);
+    return (struct og_policy_setup){.kind = s->opt.policy,
+                                    .n_nodes = (uint64_t)s->ds->n_nodes,
+                                    .n_slots = n_slots,
+                                    .hotness = s->hotness,
+                                    .ways = (uint32_t)s->opt.ways,
+                                    .window = (uint32_t)s->opt.window,
+                                    .update = (uint32_t)s->opt.update,
+                                    .threshold = (uint32_t)s->opt.threshold,
+                                    .evict = s->opt.evict};
+}
+
+/* Scores by which the policy ranks nodes; or, for one that learns what is hot from the superbatch,
+ * a sample of the degrees and visits in the first half of the pilot, to guess its misses in the
+ * other. *from: the first of those. */
+static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32_t *from,
+                      struct og_err *err)
+{
+    *from = 0;
+    s->hotness = og__alloc(s->budget, s->memory.hotness, "hotness", err);
+    if (!s->hotness)
+        return -ENOMEM;
+    switch (s->opt.policy) {
+    case OG_POLICY_DEGREE:
+        og__hotness_degree(&s->topology, s->hotness);
+        return 0;
+    case OG_POLICY_RANDOM:
+        og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, s->hotness);
+        return 0;
+    case OG_POLICY_PRESC:
+        return og__hotness_presc(s, s->hotness, err);
+    case OG_POLICY_PAGERANK:
+    case OG_POLICY_HYBRID:
+        return og__hotness_pagerank(&s->topology, s->split[OG__TRAIN].ids, s->split[OG__TRAIN].n,
+                                    s->budget, s->hotness, err);
+    default:
+        *from = pilot->n / 2;
+        og__hotness_degree_guess(&s->topology, s->hotness);
+        for (uint64_t i = 0; *from > 0 && i < pilot->end[*from - 1]; i++)
+            s->hotness[pilot->ids[i]]++;
+        return 0;
     }
-    int rc = og__memory_plan_cache(&s->memory, s, pilot, hotness, err);
+}
+
+static void drop_hotness(struct og_session *s)
+{
+    og__release(s->budget, s->hotness, s->memory.hotness, "hotness");
+    s->hotness = NULL;
+}
+
+static int decide_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    uint32_t from = 0;
+    int rc = s->memory.hotness ? rank_nodes(s, pilot, &from, err) : 0;
+    bool foresees = s->opt.policy != OG_POLICY_HYBRID; /* it knows, but starts empty */
     if (rc == 0)
-        rc = og__placement_build(&s->placement, hotness, n, s->memory.n_slots, s->budget, err);
-    og__release(s->budget, hotness, s->memory.hotness, "hotness");
+        rc = og__memory_plan_cache(&s->memory, s, pilot, foresees ? s->hotness : NULL, from, err);
+    if (rc == 0) {
+        struct og_policy_setup setup = og__session_policy(s, s->memory.n_slots);
+        rc = og__policy_open(&s->policy, &setup, s->budget, err);
+    }
+    if (rc < 0 || s->opt.policy != OG_POLICY_HYBRID)
+        drop_hotness(s);
     return rc;
 }
 
-/* What the pilot's batches would read, with a reader opened for the question. */
+/* What the pilot's batches would read, with a reader opened for the question, and a policy that
+ * knows just these. */
 static int count_pilot(struct og_session *s, const struct og_pilot *pilot, struct og_plan_cost *sum,
                        struct og_err *err)
 {
@@ -108,7 +157,7 @@ static int count_pilot(struct og_session *s, const struct og_pilot *pilot, struc
     uint64_t first = 0;
     for (uint32_t b = 0; rc == 0 && b < pilot->n; b++) {
         uint32_t n = (uint32_t)(pilot->end[b] - first);
-        rc = og__plan_static(&s->planner, &s->placement, pilot->ids + first, n, &plan, err);
+        rc = og__policy_plan(s->policy, &s->planner, pilot->ids + first, n, &plan, err);
         if (rc < 0)
             break;
         struct og_io_counts io = og__reader_predict(reader, plan.misses, plan.n_misses);
@@ -125,7 +174,7 @@ static int count_pilot(struct og_session *s, const struct og_pilot *pilot, struc
 static int predict(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_plan_cost sum = {0};
-    int rc = count_pilot(s, pilot, &sum, err);
+    int rc = og__policy_is_static(s->opt.policy) ? count_pilot(s, pilot, &sum, err) : 0;
     uint64_t all = s->schedule.n_seeds[OG__TRAIN];
     uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->schedule.batch_size);
     double scale = (double)all / (double)OG_MAX(seen, (uint64_t)1);
@@ -166,7 +215,9 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
     og__memory_plan_fixed(&s->memory, s, want);
     rc = og__memory_plan_check(&s->memory, err);
     if (rc == 0 && (want & OG__WANT_FEATURES)) {
-        rc = decide_placement(s, &pilot, err);
+        rc = og__memory_plan_ahead(&s->memory, s, &pilot, err);
+        if (rc == 0)
+            rc = decide_cache(s, &pilot, err);
         if (rc == 0)
             rc = predict(s, &pilot, err);
     }
@@ -204,6 +255,7 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
 {
     uint32_t batch = s->schedule.batch_size;
     uint32_t rows = (uint32_t)s->caps.hop[s->caps.n_hops - 1].n_src;
+    uint32_t changes = og__policy_is_static(s->opt.policy) ? 0 : OG_MIN(rows, s->memory.n_slots);
     s->works = calloc((size_t)s->n_works, sizeof(*s->works));
     if (!s->works)
         return og__fail_errno(err, -ENOMEM, NULL, "batches");
@@ -218,7 +270,7 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
                  ? og__batch_reserve(&w->sampled, &s->caps, og__wants_degrees(s), err)
                  : -ENOMEM;
         if (rc == 0 && (want & OG__WANT_FEATURES))
-            rc = og__plan_reserve(&w->plan, rows, err);
+            rc = og__plan_reserve(&w->plan, rows, changes, err);
     }
     return rc;
 }
@@ -241,13 +293,17 @@ static int open_features(struct og_session *s, struct og_err *err)
         .reader = reader_options(s),
     };
     struct og_io_counts counts = {0};
+    uint32_t n_prefill = 0;
     int rc = og__gather_open(&s->gather, s->ds, &opt, s->budget, err);
-    if (rc == 0)
-        rc = og__gather_prefill(s->gather, &s->placement, s->seen ? s->seen->stop : NULL, &counts,
-                                err);
+    if (rc == 0 && !og__policy_looks_ahead(s->opt.policy)) {
+        rc = og__policy_foresee(s->policy, NULL, &n_prefill, err);
+        if (rc == 0)
+            rc = og__gather_prefill(s->gather, s->policy, s->seen ? s->seen->stop : NULL, &counts,
+                                    err);
+    }
     s->prepare.reads += counts.reads;
     s->prepare.bytes_read += counts.bytes;
-    s->prepare.prefill = s->memory.n_slots;
+    s->prepare.prefill = n_prefill;
     return rc;
 }
 
@@ -379,7 +435,9 @@ void og__session_close(struct og_session *s)
         og__sampler_close(s->samplers[i]);
     free(s->samplers);
     og__planner_release(&s->planner);
-    og__placement_release(&s->placement);
+    og__superbatch_close(s->superbatch);
+    og__policy_close(s->policy);
+    drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
         struct og_split *split = &s->split[i];
         og__release(s->budget, split->ids, (size_t)split->n * 4, "seeds");
@@ -401,7 +459,7 @@ struct og_flow og__session_flow(struct og_session *s)
         .split = {s->split[0].ids, s->split[1].ids, s->split[2].ids},
         .samplers = s->samplers,
         .n_samplers = s->n_samplers,
-        .placement = &s->placement,
+        .policy = s->policy,
         .planner = &s->planner,
         .gather = s->gather,
         .n_staging = s->memory.n_staging,
@@ -433,11 +491,12 @@ static double predicted_seconds(const struct og_session *s)
 
 static json_t *memory_json(const struct og_memory_plan *m)
 {
-    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "limit",
-                     (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+                     "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
                      (json_int_t)m->process, "topology", (json_int_t)m->topology, "seeds",
-                     (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "placement",
-                     (json_int_t)m->placement, "samplers", (json_int_t)m->sampler, "batches",
+                     (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "policy",
+                     (json_int_t)(m->policy + m->n_slots * m->policy_slot), "trace",
+                     (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
                      (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
                      (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
                      (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",
@@ -449,13 +508,14 @@ json_t *og__session_plan_json(const struct og_session *s)
     const struct og_plan_cost *p = &s->predicted;
     json_t *options = og__options_json(&s->opt);
     json_t *plan = json_pack(
-        "{s:O s:s s:s s:I s:I s:b s:o s:{s:I s:I s:I s:I s:I s:I s:f}}", "policy",
+        "{s:O s:s s:s s:I s:I s:I s:b s:o s:{s:I s:I s:I s:I s:I s:I s:f}}", "policy",
         json_object_get(options, "policy"), "layout", "raw", "topology", "memory", "cache_rows",
-        (json_int_t)s->memory.n_slots, "staging_batches", (json_int_t)s->memory.n_staging,
-        "disk_measured", s->profile.measured, "memory", memory_json(&s->memory), "predicted",
-        "rows", (json_int_t)p->rows, "hits", (json_int_t)p->hits, "misses", (json_int_t)p->misses,
-        "reads", (json_int_t)p->reads, "bytes_read", (json_int_t)p->bytes, "feature_bytes_read",
-        (json_int_t)p->bytes, "seconds", predicted_seconds(s));
+        (json_int_t)s->memory.n_slots, "superbatch", (json_int_t)s->memory.superbatch,
+        "staging_batches", (json_int_t)s->memory.n_staging, "disk_measured", s->profile.measured,
+        "memory", memory_json(&s->memory), "predicted", "rows", (json_int_t)p->rows, "hits",
+        (json_int_t)p->hits, "misses", (json_int_t)p->misses, "reads", (json_int_t)p->reads,
+        "bytes_read", (json_int_t)p->bytes, "feature_bytes_read", (json_int_t)p->bytes, "seconds",
+        predicted_seconds(s));
     json_decref(options);
     return plan;
 }

@@ -30,8 +30,13 @@ struct og_split {
 struct og_memory_plan {
     size_t limit;
     size_t process; /* thread stacks, heap, what the libraries take while running */
-    size_t topology, seeds, labels, hotness, placement, sampler, batches, plans, reader;
+    size_t topology, seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
+    uint64_t superbatch;   /* batches sampled ahead together, for policies that look ahead */
+    size_t trace;          /* of a superbatch: ids, and blocks as far as they stay in memory */
+    size_t trace_blocks;   /* the latter */
+    size_t policy;         /* its tables, but for those that grow with the cache */
+    size_t policy_slot;    /* and those, a slot */
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */
     uint32_t n_slots;      /* rows in the host cache */
@@ -55,7 +60,9 @@ struct og_session {
     struct og_plan_cost predicted; /* one epoch */
     double pilot_seconds;          /* sampling one batch */
     struct og_prepare_counters prepare;
-    struct og_placement placement;
+    struct og_policy *policy;
+    uint32_t *hotness;                /* [N] while the policy needs it; else NULL */
+    struct og_superbatch *superbatch; /* of policies that look ahead, once a run began */
     struct og_planner planner;
     struct og_gather *gather;
     struct og_pool *pool;
@@ -80,6 +87,9 @@ void og__session_close(struct og_session *s);
 
 /* The flow over this session. */
 struct og_flow og__session_flow(struct og_session *s);
+
+/* How its policy is to behave with a cache of n_slots rows. */
+struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n_slots);
 
 /* A sampler for this session's batches; GCN's blocks carry degrees. */
 OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_sampler **out,

@@ -1,5 +1,6 @@
 /* og_train: the sink that trains, epochs, the best model, the files of a run. */
 #include "base/file.h"
+#include "train/ahead.h"
 #include "train/checkpoint.h"
 #include "train/json.h"
 #include "train/options.h"
@@ -235,9 +236,8 @@ static int test_best(struct trainer *t, json_t **acc, struct og_err *err)
     t->state.valid = (struct og_metrics){0};
     t->state.counters = (struct og_epoch_counters){0};
     double start = og__now();
-    struct og_flow flow = og__session_flow(s);
-    int rc = og__flow_run(&flow, OG__TEST, 0, og__schedule_batches(&s->schedule, OG__TEST),
-                          test_sink, t, err);
+    int rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->schedule, OG__TEST),
+                             test_sink, t, err);
     if (rc < 0)
         return rc;
     *acc = json_real(og__metrics_acc(&t->state.valid, s->config.multi_label));
@@ -319,10 +319,9 @@ static void end_run(struct trainer *t)
 static int run_training(struct trainer *t, char **summary, struct og_err *err)
 {
     struct og_session *s = t->s;
-    struct og_flow flow = og__session_flow(s);
     t->lap = og__now();
-    int rc = og__flow_run(&flow, OG__SPLITS, t->state.next_item, og__schedule_items(&s->schedule),
-                          train_sink, t, err);
+    int rc = og__session_run(s, OG__SPLITS, t->state.next_item, og__schedule_items(&s->schedule),
+                             train_sink, t, err);
     if (rc == OG_INTERRUPTED || rc == 0) {
         int saved = save(t, rc == 0 ? err : NULL);
         rc = rc == 0 ? saved : rc;

@@ -1,0 +1,322 @@
+/* Belady's cache with a known future (ginex.txt §3.3): after each batch the cache holds, of what it
+ * held and what the batch brought, the rows wanted soonest.
+ *
+ * Slots hang in one list per batch of their next use:
+ *
+ *   key:   batch 0   1   2  ...  S-1 | last use over: 256 lists by visits | not in the superbatch
+ *           [5,9]  [2]  [] ...  [7]  |  often wanted ............ once    |  [1, 3]
+ *                    soonest  ──────────────────────────────────────────────>  leaves first
+ *
+ * At batch i every slot of list i is hit and moves to the list of its next use, so lists are never
+ * searched, and a batch costs O(its rows): a superbatch O(rows), where rescanning the cache for
+ * each batch costs O(batches * capacity). Among rows not wanted any more those visited most stay:
+ * ties are free, and the next superbatch resembles this one. */
+#include "plan/policy_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "policy";
+enum { DONE_LISTS = 256, AHEAD = 16 };
+#define NONE   OG_NO_SLOT
+#define CHOSEN (OG_NO_SLOT - 1) /* to be prefilled, its slot is not known yet */
+
+struct belady {
+    struct og_next_uses uses;
+    uint32_t *slot_of;   /* [distinct] by rank: slot, or NONE */
+    uint64_t n_distinct; /* capacity of slot_of */
+    uint32_t *held;      /* [n_slots] node, or NONE */
+    uint32_t *link;      /* [n_slots] next slot of its list */
+    uint32_t *list;      /* [n_keys] first slot, or NONE */
+    uint32_t *arrival;   /* [n_keys] the batch's misses by key: first of a list, or NONE */
+    uint64_t n_keys;     /* capacity of the two */
+    uint32_t *miss_row, *miss_link;
+    uint64_t n_misses;         /* capacity of the two */
+    uint64_t row;              /* of the superbatch: the first of the next batch */
+    uint32_t n_batches, batch; /* of the superbatch; the next one */
+    uint32_t farthest;         /* no list beyond is filled */
+    uint64_t prefill_node;
+    uint32_t prefill_rank, prefill_left;
+};
+
+/* ---- keys ---- */
+
+static uint32_t key_absent(const struct belady *s)
+{
+    return s->n_batches + DONE_LISTS;
+}
+
+static uint32_t key_of(const struct belady *s, uint16_t next, uint16_t visits)
+{
+    if (next != OG__NEVER)
+        return next;
+    return s->n_batches + DONE_LISTS - 1 - OG_MIN(visits, (uint16_t)(DONE_LISTS - 1));
+}
+
+static void hang(struct belady *s, uint32_t slot, uint32_t key)
+{
+    s->link[slot] = s->list[key];
+    s->list[key] = slot;
+    s->farthest = OG_MAX(s->farthest, key);
+}
+
+/* The slot that leaves first, if it leaves before `key`; else NONE. */
+static uint32_t take_beyond(struct belady *s, uint32_t key)
+{
+    while (s->farthest > key && s->list[s->farthest] == NONE)
+        s->farthest--;
+    if (s->farthest <= key)
+        return NONE;
+    uint32_t slot = s->list[s->farthest];
+    s->list[s->farthest] = s->link[slot];
+    return slot;
+}
+
+/* ---- memory ---- */
+
+static int open_belady(struct og_policy *p, struct og_err *err)
+{
+    struct belady *s = calloc(1, sizeof(*s));
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "belady");
+    size_t bytes = p->setup.n_slots * sizeof(uint32_t);
+    s->held = og__alloc(p->budget, bytes, part, err);
+    s->link = og__alloc(p->budget, bytes, part, err);
+    if (!s->held || !s->link)
+        return -ENOMEM;
+    memset(s->held, 0xff, bytes);
+    return og__next_uses_open(&s->uses, p->setup.n_nodes, p->budget, err);
+}
+
+static void release_pair(struct og_policy *p, uint32_t **a, uint32_t **b, uint64_t *n)
+{
+    og__release(p->budget, *a, *n * sizeof(**a), part);
+    og__release(p->budget, *b, *n * sizeof(**b), part);
+    *a = *b = NULL;
+    *n = 0;
+}
+
+/* Two arrays of at least n, emptied when they grow. */
+static int reserve_pair(struct og_policy *p, uint32_t **a, uint32_t **b, uint64_t *capacity,
+                        uint64_t n, struct og_err *err)
+{
+    if (n <= *capacity)
+        return 0;
+    release_pair(p, a, b, capacity);
+    *a = og__alloc(p->budget, n * sizeof(**a), part, err);
+    *b = *a ? og__alloc(p->budget, n * sizeof(**b), part, err) : NULL;
+    if (*b) {
+        *capacity = n;
+        return 0;
+    }
+    og__release(p->budget, *a, n * sizeof(**a), part);
+    *a = NULL;
+    return -ENOMEM;
+}
+
+static void close_belady(struct og_policy *p)
+{
+    struct belady *s = p->state;
+    if (!s)
+        return;
+    release_pair(p, &s->list, &s->arrival, &s->n_keys);
+    release_pair(p, &s->miss_row, &s->miss_link, &s->n_misses);
+    og__release(p->budget, s->slot_of, s->n_distinct * sizeof(*s->slot_of), part);
+    og__release(p->budget, s->held, p->setup.n_slots * sizeof(*s->held), part);
+    og__release(p->budget, s->link, p->setup.n_slots * sizeof(*s->link), part);
+    og__next_uses_close(&s->uses);
+    free(s);
+}
+
+static size_t bytes_belady(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                           uint64_t distinct)
+{
+    uint64_t a_batch = batches ? 2 * rows / batches : 0;
+    return og__next_uses_bytes(setup->n_nodes, rows, distinct) + distinct * 4 +
+           (size_t)setup->n_slots * 8 + (batches + DONE_LISTS + 1) * 8 + a_batch * 8;
+}
+
+static int reserve(struct og_policy *p, const struct og_trace *trace, struct og_err *err)
+{
+    struct belady *s = p->state;
+    uint64_t distinct = s->uses.nodes.n_slots;
+    uint64_t longest = 0;
+    for (uint32_t b = 0; b < trace->n_batches; b++)
+        longest = OG_MAX(longest, trace->ptr[b + 1] - trace->ptr[b]);
+    if (distinct > s->n_distinct) {
+        og__release(p->budget, s->slot_of, s->n_distinct * sizeof(*s->slot_of), part);
+        s->n_distinct = 0;
+        s->slot_of = og__alloc(p->budget, distinct * sizeof(*s->slot_of), part, err);
+        if (!s->slot_of)
+            return -ENOMEM;
+        s->n_distinct = distinct;
+    }
+    int rc = reserve_pair(p, &s->list, &s->arrival, &s->n_keys, key_absent(s) + 1, err);
+    return rc < 0 ? rc : reserve_pair(p, &s->miss_row, &s->miss_link, &s->n_misses, longest, err);
+}
+
+/* ---- a superbatch ---- */
+
+/* What the cache holds, in the order of the coming uses. Returns the slots that hold nothing of the
+ * superbatch. */
+static uint32_t hang_all(struct og_policy *p)
+{
+    struct belady *s = p->state;
+    const struct og_next_uses *u = &s->uses;
+    memset(s->list, 0xff, (key_absent(s) + 1) * sizeof(*s->list));
+    memset(s->arrival, 0xff, (key_absent(s) + 1) * sizeof(*s->arrival));
+    memset(s->slot_of, 0xff, u->nodes.n_slots * sizeof(*s->slot_of));
+    s->farthest = 0;
+    uint32_t idle = 0;
+    for (uint32_t slot = p->setup.n_slots; slot-- > 0;) { /* from the back: low slots go first */
+        uint32_t node = s->held[slot];
+        if (node == NONE || !og__placement_has(&u->nodes, node)) {
+            hang(s, slot, key_absent(s));
+            idle++;
+            continue;
+        }
+        uint32_t rank = og__placement_rank(&u->nodes, node);
+        s->slot_of[rank] = slot;
+        hang(s, slot, key_of(s, u->first[rank], u->visits[rank]));
+    }
+    return idle;
+}
+
+/* Idle slots are for the first distinct nodes that the cache has not. A slot whose row the
+ * superbatch wants is never given up for one: that row would have to be read again. */
+static uint32_t choose_prefill(struct belady *s, const struct og_trace *trace, uint32_t idle)
+{
+    uint32_t chosen = 0;
+    uint64_t rows = trace->ptr[trace->n_batches];
+    for (uint64_t i = 0; i < rows && chosen < idle; i++) {
+        uint32_t *slot = &s->slot_of[og__placement_rank(&s->uses.nodes, trace->ids[i])];
+        chosen += *slot == NONE;
+        *slot = *slot == NONE ? CHOSEN : *slot;
+    }
+    return chosen;
+}
+
+static int foresee_belady(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                          struct og_err *err)
+{
+    struct belady *s = p->state;
+    int rc = og__next_uses_find(&s->uses, trace, err);
+    s->n_batches = trace->n_batches;
+    s->row = s->batch = 0;
+    if (rc == 0)
+        rc = reserve(p, trace, err);
+    if (rc < 0)
+        return rc;
+    s->prefill_left = *n_prefill = choose_prefill(s, trace, hang_all(p));
+    s->prefill_node = s->prefill_rank = 0;
+    return 0;
+}
+
+/* Into the idle slots, in the order of the file. */
+static uint32_t prefill_belady(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
+{
+    struct belady *s = p->state;
+    uint32_t n = 0;
+    while (n < most && s->prefill_left > 0) {
+        uint32_t node;
+        og__placement_nodes(&s->uses.nodes, &s->prefill_node, &node, 1);
+        uint32_t rank = s->prefill_rank++;
+        if (s->slot_of[rank] != CHOSEN)
+            continue;
+        uint32_t slot = s->list[key_absent(s)];
+        s->list[key_absent(s)] = s->link[slot];
+        s->slot_of[rank] = slot;
+        s->held[slot] = node;
+        hang(s, slot, key_of(s, s->uses.first[rank], s->uses.visits[rank]));
+        nodes[n] = node;
+        slots[n++] = slot;
+        s->prefill_left--;
+    }
+    return n;
+}
+
+/* ---- a batch ---- */
+
+/* A row of the batch: hit, its slot moves to the list of its next use; missed, it is noted by its
+ * key. */
+static void look_up(struct belady *s, struct og_plan *out, uint32_t row, uint32_t rank,
+                    uint32_t *n_misses)
+{
+    uint32_t slot = s->slot_of[rank];
+    uint32_t key = key_of(s, s->uses.next[s->row + row], s->uses.visits[rank]);
+    out->place[row] = slot;
+    if (slot != NONE) {
+        hang(s, slot, key);
+        return;
+    }
+    uint32_t m = (*n_misses)++;
+    s->miss_row[m] = row;
+    s->miss_link[m] = s->arrival[key];
+    s->arrival[key] = m;
+}
+
+OG_CLONES static void look_up_all(struct belady *s, const uint32_t *ids, struct og_plan *out)
+{
+    uint32_t rank[AHEAD];
+    uint32_t n_misses = 0;
+    for (uint32_t i = 0; i < out->n + AHEAD; i++) {
+        if (i >= AHEAD)
+            look_up(s, out, i - AHEAD, rank[i % AHEAD], &n_misses);
+        if (i >= out->n)
+            continue;
+        rank[i % AHEAD] = og__placement_rank(&s->uses.nodes, ids[i]);
+        __builtin_prefetch(&s->slot_of[rank[i % AHEAD]]);
+        __builtin_prefetch(&s->uses.visits[rank[i % AHEAD]]);
+    }
+}
+
+static void enter(struct belady *s, uint32_t slot, uint32_t node, uint32_t key)
+{
+    const struct og_placement *nodes = &s->uses.nodes;
+    uint32_t leaves = s->held[slot];
+    if (leaves != NONE && og__placement_has(nodes, leaves))
+        s->slot_of[og__placement_rank(nodes, leaves)] = NONE;
+    s->slot_of[og__placement_rank(nodes, node)] = slot;
+    s->held[slot] = node;
+    hang(s, slot, key);
+}
+
+/* Misses enter in the order of their next use while something later leaves for them, so that none
+ * that has entered leaves again. */
+static void let_in(struct belady *s, const uint32_t *ids, struct og_plan *out)
+{
+    uint32_t slot = 0;
+    for (uint32_t key = 0; key < s->farthest && slot != NONE; key++) {
+        for (uint32_t m = s->arrival[key]; m != NONE && slot != NONE; m = s->miss_link[m]) {
+            slot = take_beyond(s, key);
+            if (slot == NONE)
+                break;
+            enter(s, slot, ids[s->miss_row[m]], key);
+            og__plan_change(out, s->miss_row[m], slot);
+        }
+    }
+    memset(s->arrival, 0xff, (key_absent(s) + 1) * sizeof(*s->arrival));
+}
+
+static int step_belady(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                       struct og_err *err)
+{
+    struct belady *s = p->state;
+    (void)err;
+    s->list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
+    look_up_all(s, ids, out);
+    let_in(s, ids, out);
+    s->row += out->n;
+    return 0;
+}
+
+const struct og_policy_ops og__policy_belady = {
+    .looks_ahead = true,
+    .open = open_belady,
+    .close = close_belady,
+    .foresee = foresee_belady,
+    .prefill = prefill_belady,
+    .step = step_belady,
+    .bytes = bytes_belady,
+};

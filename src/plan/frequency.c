@@ -1,0 +1,192 @@
+/* The rows that the superbatch itself visits most: no static placement can hit more (diskgnn.txt
+ * §4). From one superbatch to the next rows that stay keep their slots; only the difference is
+ * prefilled. */
+#include "plan/policy_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "policy";
+enum { AHEAD = 16 };
+
+struct frequency {
+    struct og_placement nodes; /* those cached */
+    uint32_t *slot;            /* [n_slots] by rank in nodes */
+    uint32_t *before;          /* [n_slots] the same, of the superbatch before */
+    uint32_t n_cached;
+    /* prefill */
+    uint64_t node;
+    uint32_t rank, prefill_left;
+    uint32_t *fresh; /* bit set over ranks: to be filled */
+};
+
+static size_t bytes_frequency(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                              uint64_t distinct)
+{
+    (void)rows;
+    (void)batches;
+    (void)distinct;
+    /* two placements and the visits live side by side while a superbatch is foreseen */
+    return 2 * og__placement_bytes(setup->n_nodes) + (size_t)setup->n_nodes * 4 +
+           (size_t)setup->n_slots * 9 + (size_t)(setup->n_slots / 32 + 1) * 4;
+}
+
+static size_t fresh_bytes(const struct og_policy *p)
+{
+    return (size_t)(p->setup.n_slots / 32 + 1) * 4;
+}
+
+static int open_frequency(struct og_policy *p, struct og_err *err)
+{
+    size_t bytes = p->setup.n_slots * sizeof(uint32_t);
+    struct frequency *s = calloc(1, sizeof(*s));
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "frequency");
+    s->slot = og__alloc(p->budget, bytes, part, err);
+    s->before = og__alloc(p->budget, bytes, part, err);
+    s->fresh = og__alloc(p->budget, fresh_bytes(p), part, err);
+    if (!s->slot || !s->before || !s->fresh)
+        return -ENOMEM;
+    return og__placement_build(&s->nodes, NULL, p->setup.n_nodes, 0, p->budget, err);
+}
+
+static void close_frequency(struct og_policy *p)
+{
+    struct frequency *s = p->state;
+    if (!s)
+        return;
+    size_t bytes = p->setup.n_slots * sizeof(uint32_t);
+    og__release(p->budget, s->slot, bytes, part);
+    og__release(p->budget, s->before, bytes, part);
+    og__release(p->budget, s->fresh, fresh_bytes(p), part);
+    og__placement_release(&s->nodes);
+    free(s);
+}
+
+/* ---- a superbatch ---- */
+
+OG_CLONES static void count_visits(const struct og_trace *trace, uint32_t *visits)
+{
+    uint64_t rows = trace->ptr[trace->n_batches];
+    for (uint64_t i = 0; i < rows; i++) {
+        if (i + AHEAD < rows)
+            __builtin_prefetch(&visits[trace->ids[i + AHEAD]], 1);
+        visits[trace->ids[i]]++;
+    }
+}
+
+static int rank_nodes(struct og_policy *p, const struct og_trace *trace, struct og_placement *out,
+                      struct og_err *err)
+{
+    size_t bytes = p->setup.n_nodes * sizeof(uint32_t);
+    uint32_t *visits = og__alloc(p->budget, bytes, part, err);
+    if (!visits)
+        return -ENOMEM;
+    count_visits(trace, visits);
+    uint64_t visited = 0;
+    for (uint64_t v = 0; v < p->setup.n_nodes; v++)
+        visited += visits[v] > 0;
+    uint64_t capacity = OG_MIN(visited, (uint64_t)p->setup.n_slots);
+    int rc = og__placement_build(out, visits, p->setup.n_nodes, capacity, p->budget, err);
+    og__release(p->budget, visits, bytes, part);
+    return rc;
+}
+
+/* Slots of nodes that stay, then the free ones for those that come. taken[n_slots] is all false. */
+static uint32_t assign_slots(struct og_policy *p, const struct og_placement *before, bool *taken)
+{
+    struct frequency *s = p->state;
+    uint32_t n = s->nodes.n_slots;
+    uint64_t node = 0;
+    uint32_t fresh = 0;
+    memset(s->fresh, 0, fresh_bytes(p));
+    for (uint32_t rank = 0; rank < n; rank++) {
+        uint32_t v;
+        og__placement_nodes(&s->nodes, &node, &v, 1);
+        bool stays = og__placement_has(before, v);
+        s->slot[rank] = stays ? s->before[og__placement_rank(before, v)] : OG_NO_SLOT;
+        if (stays)
+            taken[s->slot[rank]] = true;
+        else
+            s->fresh[rank / 32] |= 1u << rank % 32;
+        fresh += !stays;
+    }
+    uint32_t slot = 0;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        if (s->slot[rank] != OG_NO_SLOT)
+            continue;
+        while (taken[slot])
+            slot++;
+        s->slot[rank] = slot++;
+    }
+    return fresh;
+}
+
+static int foresee_frequency(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                             struct og_err *err)
+{
+    struct frequency *s = p->state;
+    struct og_placement after;
+    int rc = rank_nodes(p, trace, &after, err);
+    if (rc < 0)
+        return rc;
+    bool *taken = og__alloc(p->budget, p->setup.n_slots, part, err);
+    struct og_placement before = s->nodes;
+    uint32_t *slots = s->before;
+    s->nodes = after;
+    s->before = s->slot;
+    s->slot = slots;
+    s->node = s->rank = 0;
+    if (taken)
+        *n_prefill = s->prefill_left = assign_slots(p, &before, taken);
+    og__release(p->budget, taken, p->setup.n_slots, part);
+    og__placement_release(&before);
+    return taken ? 0 : -ENOMEM;
+}
+
+static uint32_t prefill_frequency(struct og_policy *p, uint32_t *nodes, uint32_t *slots,
+                                  uint32_t most)
+{
+    struct frequency *s = p->state;
+    uint32_t n = 0;
+    while (n < most && s->prefill_left > 0) {
+        uint32_t node;
+        og__placement_nodes(&s->nodes, &s->node, &node, 1);
+        uint32_t rank = s->rank++;
+        if (!(s->fresh[rank / 32] >> rank % 32 & 1))
+            continue;
+        nodes[n] = node;
+        slots[n++] = s->slot[rank];
+        s->prefill_left--;
+    }
+    return n;
+}
+
+OG_CLONES static void look_up(const struct frequency *s, const uint32_t *ids, struct og_plan *out)
+{
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (i + AHEAD < out->n)
+            __builtin_prefetch(&s->nodes.bits[ids[i + AHEAD] >> 6]);
+        bool cached = og__placement_has(&s->nodes, ids[i]);
+        out->place[i] = cached ? s->slot[og__placement_rank(&s->nodes, ids[i])] : OG_NO_SLOT;
+    }
+}
+
+static int step_frequency(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                          struct og_err *err)
+{
+    (void)err;
+    look_up(p->state, ids, out);
+    return 0;
+}
+
+const struct og_policy_ops og__policy_frequency = {
+    .looks_ahead = true,
+    .open = open_frequency,
+    .close = close_frequency,
+    .foresee = foresee_frequency,
+    .prefill = prefill_frequency,
+    .step = step_frequency,
+    .bytes = bytes_frequency,
+};

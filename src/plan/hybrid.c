@@ -1,0 +1,220 @@
+/* LSM-GNN's cache (lsm-gnn.txt §4.2): set-associative; every miss enters, and of its set leaves, by
+ * what is known of the coming batches, first
+ *
+ *   class 0   what is not wanted within the window
+ *         1   what is wanted in it, but not soon
+ *         2   what came or was used since the last look: nothing is known yet
+ *         3   what is wanted soon, within the threshold
+ *
+ * and inside a class what has the lowest static score. The paper looks at the window every few
+ * batches by scanning the cache; here each slot remembers the exact next use of its row and when it
+ * was noted, so that what a look would have found is worked out when it is asked for.
+ *
+ * The window ends with the superbatch. */
+#include "plan/policy_ops.h"
+
+#include <outgrow/outgrow.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "policy";
+enum { AHEAD = 16 };
+
+struct way {
+    uint32_t score; /* static; the hotter the higher */
+    uint16_t next;  /* batch of the next use, or OG__NEVER */
+    uint16_t noted; /* batch that brought or used it last, plus 1; 0 = before the superbatch */
+};
+
+struct hybrid {
+    struct og_sets sets;
+    struct og_next_uses uses;
+    uint32_t *held;    /* [n_slots] node, or OG_NO_SLOT */
+    struct way *way;   /* [n_slots] */
+    uint16_t *changed; /* [n_slots] batch that filled the slot, plus 1 */
+    uint64_t row;
+    uint32_t batch;
+};
+
+/* ---- memory ---- */
+
+static size_t bytes_hybrid(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                           uint64_t distinct)
+{
+    (void)batches;
+    return og__next_uses_bytes(setup->n_nodes, rows, distinct) +
+           (size_t)setup->n_slots * (4 + sizeof(struct way) + 2);
+}
+
+static int open_hybrid(struct og_policy *p, struct og_err *err)
+{
+    size_t n = p->setup.n_slots;
+    struct hybrid *s = calloc(1, sizeof(*s));
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "hybrid");
+    if (p->setup.threshold == 0)
+        p->setup.threshold = OG_MAX(p->setup.window / 8, 1u);
+    p->setup.update = OG_MAX(p->setup.update, 1u);
+    s->sets = og__sets(p->setup.n_slots, p->setup.ways);
+    s->held = og__alloc(p->budget, n * sizeof(*s->held), part, err);
+    s->way = og__alloc(p->budget, n * sizeof(*s->way), part, err);
+    s->changed = og__alloc(p->budget, n * sizeof(*s->changed), part, err);
+    if (!s->held || !s->way || !s->changed)
+        return -ENOMEM;
+    memset(s->held, 0xff, n * sizeof(*s->held));
+    return og__next_uses_open(&s->uses, p->setup.n_nodes, p->budget, err);
+}
+
+static void close_hybrid(struct og_policy *p)
+{
+    struct hybrid *s = p->state;
+    size_t n = p->setup.n_slots;
+    if (!s)
+        return;
+    og__release(p->budget, s->held, n * sizeof(*s->held), part);
+    og__release(p->budget, s->way, n * sizeof(*s->way), part);
+    og__release(p->budget, s->changed, n * sizeof(*s->changed), part);
+    og__next_uses_close(&s->uses);
+    free(s);
+}
+
+/* ---- a superbatch ---- */
+
+static int foresee_hybrid(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                          struct og_err *err)
+{
+    struct hybrid *s = p->state;
+    const struct og_placement *nodes = &s->uses.nodes;
+    int rc = og__next_uses_find(&s->uses, trace, err);
+    if (rc < 0)
+        return rc;
+    *n_prefill = 0;
+    s->row = s->batch = 0;
+    memset(s->changed, 0, p->setup.n_slots * sizeof(*s->changed));
+    for (uint32_t slot = 0; slot < p->setup.n_slots; slot++) {
+        uint32_t node = s->held[slot];
+        bool wanted = node != OG_NO_SLOT && og__placement_has(nodes, node);
+        s->way[slot].next = wanted ? s->uses.first[og__placement_rank(nodes, node)] : OG__NEVER;
+        s->way[slot].noted = 0;
+    }
+    return 0;
+}
+
+static uint32_t prefill_hybrid(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
+{
+    (void)p;
+    (void)nodes;
+    (void)slots;
+    (void)most;
+    return 0;
+}
+
+/* ---- who leaves ---- */
+
+/* The batch of the last look, which knows what had been noted before it. */
+static uint32_t last_look(const struct og_policy *p, uint32_t batch)
+{
+    return batch - batch % p->setup.update;
+}
+
+enum { CLASSES = 4, UNKNOWN = 2 };
+
+static uint32_t class_of(const struct og_policy *p, const struct way *w, uint32_t batch)
+{
+    uint32_t look = last_look(p, batch);
+    if (w->noted > look)
+        return UNKNOWN;
+    if (w->next == OG__NEVER || w->next > look + p->setup.window)
+        return 0;
+    return w->next > batch + p->setup.threshold ? 1 : 3;
+}
+
+/* The lower the earlier it leaves. */
+static uint64_t rank_of(const struct og_policy *p, const struct way *w, uint32_t batch)
+{
+    if (p->setup.evict == OG_EVICT_STATIC)
+        return w->score;
+    uint32_t class = class_of(p, w, batch);
+    bool known = class != 0 && class != UNKNOWN;
+    uint32_t within =
+        p->setup.evict == OG_EVICT_HYBRID ? w->score : (known ? UINT16_MAX - (uint32_t)w->next : 0);
+    return (uint64_t) class << 32 | within;
+}
+
+/* Of the set's slots that this batch has not filled the one that leaves first, or OG_NO_SLOT. */
+static uint32_t choose(const struct og_policy *p, uint32_t start, uint32_t end)
+{
+    const struct hybrid *s = p->state;
+    uint32_t best = OG_NO_SLOT;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t slot = start; slot < end; slot++) {
+        if (s->held[slot] == OG_NO_SLOT)
+            return slot;
+        if (s->changed[slot] == s->batch + 1)
+            continue;
+        uint64_t rank = rank_of(p, &s->way[slot], s->batch);
+        if (rank < least) {
+            least = rank;
+            best = slot;
+        }
+    }
+    return best;
+}
+
+/* ---- a batch ---- */
+
+OG_CLONES static void look_up(struct hybrid *s, const uint32_t *ids, struct og_plan *out)
+{
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (i + AHEAD < out->n)
+            __builtin_prefetch(
+                &s->held[og__set_start(&s->sets, og__set_of(&s->sets, ids[i + AHEAD]))]);
+        uint32_t set = og__set_of(&s->sets, ids[i]);
+        uint32_t slot = og__set_find(s->held, og__set_start(&s->sets, set),
+                                     og__set_start(&s->sets, set + 1), ids[i]);
+        out->place[i] = slot;
+        if (slot == OG_NO_SLOT)
+            continue;
+        s->way[slot].next = s->uses.next[s->row + i];
+        s->way[slot].noted = (uint16_t)(s->batch + 1);
+    }
+}
+
+static int step_hybrid(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                       struct og_err *err)
+{
+    struct hybrid *s = p->state;
+    (void)err;
+    look_up(s, ids, out);
+    for (uint32_t i = 0; i < out->n && p->setup.n_slots > 0; i++) {
+        if (out->place[i] != OG_NO_SLOT)
+            continue;
+        uint32_t set = og__set_of(&s->sets, ids[i]);
+        uint32_t slot = choose(p, og__set_start(&s->sets, set), og__set_start(&s->sets, set + 1));
+        if (slot == OG_NO_SLOT)
+            continue;
+        uint16_t now = (uint16_t)(s->batch + 1);
+        s->held[slot] = ids[i];
+        s->changed[slot] = now;
+        s->way[slot] = (struct way){.score = p->setup.hotness ? p->setup.hotness[ids[i]] : 0,
+                                    .next = s->uses.next[s->row + i],
+                                    .noted = now};
+        og__plan_change(out, i, slot);
+    }
+    s->row += out->n;
+    s->batch++;
+    return 0;
+}
+
+const struct og_policy_ops og__policy_hybrid = {
+    .looks_ahead = true,
+    .wants_hotness = true,
+    .open = open_hybrid,
+    .close = close_hybrid,
+    .foresee = foresee_hybrid,
+    .prefill = prefill_hybrid,
+    .step = step_hybrid,
+    .bytes = bytes_hybrid,
+};

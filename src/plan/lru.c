@@ -1,0 +1,209 @@
+/* The rows used last stay. Where a row is read from is decided by the cache before its batch; after
+ * it the rows of the batch are the most recent ones, later rows more so.
+ *
+ *   newest <─> slot <─> slot <─> ... <─> oldest        a ring through slot n_slots
+ *   table: node -> slot, open addressing */
+#include "plan/policy_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "policy";
+enum { AHEAD = 16 };
+#define NONE OG_NO_SLOT
+
+struct lru {
+    uint32_t *held; /* [n_slots] node, or NONE */
+    struct {
+        uint32_t newer, older;
+    } * ring; /* [n_slots + 1] the last one is the ring's head: its older is the newest slot */
+    uint32_t *table; /* [table_size] slot, or NONE; a node stands at or after its own place */
+    uint32_t table_size, shift;
+    uint32_t n_filled;
+    uint32_t *spare; /* [n_slots] slots that have left in this batch */
+    uint32_t n_spare;
+};
+
+/* ---- node -> slot ---- */
+
+static uint32_t own_place(const struct lru *s, uint32_t node)
+{
+    return (uint32_t)((node * 0x9E3779B97F4A7C15ull) >> s->shift);
+}
+
+static uint32_t find(const struct lru *s, uint32_t node)
+{
+    uint32_t i = own_place(s, node);
+    while (s->table[i] != NONE && s->held[s->table[i]] != node)
+        i = (i + 1) & (s->table_size - 1);
+    return i;
+}
+
+/* Empties a place and closes the gap: what follows and would be missed moves up. */
+static void forget(struct lru *s, uint32_t node)
+{
+    uint32_t gap = find(s, node);
+    uint32_t mask = s->table_size - 1;
+    for (uint32_t i = (gap + 1) & mask; s->table[i] != NONE; i = (i + 1) & mask) {
+        uint32_t own = own_place(s, s->held[s->table[i]]);
+        if (((i - own) & mask) < ((i - gap) & mask))
+            continue;
+        s->table[gap] = s->table[i];
+        gap = i;
+    }
+    s->table[gap] = NONE;
+}
+
+/* ---- the ring ---- */
+
+static void unlink_slot(struct lru *s, uint32_t slot)
+{
+    s->ring[s->ring[slot].newer].older = s->ring[slot].older;
+    s->ring[s->ring[slot].older].newer = s->ring[slot].newer;
+}
+
+static void link_newest(struct lru *s, uint32_t head, uint32_t slot)
+{
+    s->ring[slot].newer = head;
+    s->ring[slot].older = s->ring[head].older;
+    s->ring[s->ring[head].older].newer = slot;
+    s->ring[head].older = slot;
+}
+
+/* ---- the policy ---- */
+
+static uint32_t table_size_for(uint32_t n_slots)
+{
+    uint32_t size = 64;
+    while (size / 2 < n_slots)
+        size *= 2;
+    return size;
+}
+
+static size_t bytes_lru(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                        uint64_t distinct)
+{
+    (void)rows;
+    (void)batches;
+    (void)distinct;
+    return (size_t)setup->n_slots * 16 + 8 + (size_t)table_size_for(setup->n_slots) * 4;
+}
+
+static int open_lru(struct og_policy *p, struct og_err *err)
+{
+    uint32_t n = p->setup.n_slots;
+    struct lru *s = calloc(1, sizeof(*s));
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "lru");
+    s->table_size = table_size_for(n);
+    s->shift = 64 - (unsigned)__builtin_ctz(s->table_size);
+    s->held = og__alloc(p->budget, n * sizeof(*s->held), part, err);
+    s->spare = og__alloc(p->budget, n * sizeof(*s->spare), part, err);
+    s->ring = og__alloc(p->budget, ((size_t)n + 1) * sizeof(*s->ring), part, err);
+    s->table = og__alloc(p->budget, s->table_size * sizeof(*s->table), part, err);
+    if (!s->held || !s->spare || !s->ring || !s->table)
+        return -ENOMEM;
+    memset(s->table, 0xff, s->table_size * sizeof(*s->table));
+    s->ring[n].newer = s->ring[n].older = n;
+    return 0;
+}
+
+static void close_lru(struct og_policy *p)
+{
+    struct lru *s = p->state;
+    if (!s)
+        return;
+    size_t n = p->setup.n_slots;
+    og__release(p->budget, s->held, n * sizeof(*s->held), part);
+    og__release(p->budget, s->spare, n * sizeof(*s->spare), part);
+    og__release(p->budget, s->ring, (n + 1) * sizeof(*s->ring), part);
+    og__release(p->budget, s->table, s->table_size * sizeof(*s->table), part);
+    free(s);
+}
+
+static int foresee_lru(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                       struct og_err *err)
+{
+    (void)p;
+    (void)trace;
+    (void)err;
+    *n_prefill = 0;
+    return 0;
+}
+
+static uint32_t prefill_lru(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
+{
+    (void)p;
+    (void)nodes;
+    (void)slots;
+    (void)most;
+    return 0;
+}
+
+/* Hits leave the ring, to come back as the newest. */
+static uint32_t take_hits(struct lru *s, const uint32_t *ids, struct og_plan *out)
+{
+    uint32_t hits = 0;
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (i + AHEAD < out->n)
+            __builtin_prefetch(&s->table[own_place(s, ids[i + AHEAD])]);
+        uint32_t slot = s->table[find(s, ids[i])];
+        out->place[i] = slot;
+        if (slot == NONE)
+            continue;
+        unlink_slot(s, slot);
+        hits++;
+    }
+    return hits;
+}
+
+static void evict(struct lru *s, uint32_t slot)
+{
+    forget(s, s->held[slot]);
+    s->held[slot] = NONE;
+    s->spare[s->n_spare++] = slot;
+}
+
+static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                    struct og_err *err)
+{
+    struct lru *s = p->state;
+    uint32_t n_slots = p->setup.n_slots;
+    (void)err;
+    uint32_t hits = take_hits(s, ids, out);
+    if (n_slots == 0)
+        return 0;
+    /* Of a batch larger than the cache the last rows stay; hits before them go. */
+    uint32_t first = out->n > n_slots ? out->n - n_slots : 0;
+    s->n_spare = 0;
+    for (uint32_t i = 0; i < first; i++)
+        if (out->place[i] != NONE)
+            evict(s, out->place[i]);
+    uint32_t stays = out->n - first;
+    for (uint32_t others = s->n_filled - hits; others + stays > n_slots; others--) {
+        uint32_t oldest = s->ring[n_slots].newer;
+        unlink_slot(s, oldest);
+        evict(s, oldest);
+    }
+    for (uint32_t i = first; i < out->n; i++) {
+        uint32_t slot = out->place[i];
+        if (slot == NONE) {
+            slot = s->n_filled < n_slots ? s->n_filled++ : s->spare[--s->n_spare];
+            s->held[slot] = ids[i];
+            s->table[find(s, ids[i])] = slot;
+            og__plan_change(out, i, slot);
+        }
+        link_newest(s, n_slots, slot);
+    }
+    return 0;
+}
+
+const struct og_policy_ops og__policy_lru = {
+    .open = open_lru,
+    .close = close_lru,
+    .foresee = foresee_lru,
+    .prefill = prefill_lru,
+    .step = step_lru,
+    .bytes = bytes_lru,
+};

@@ -1,0 +1,114 @@
+/* When is each row's node wanted next? Found by one pass over the superbatch from its last batch to
+ * its first, with one number a distinct node (ginex.txt §3.4 needs the same and finds it with two
+ * passes and a list of uses a node). */
+#include "plan/policy_ops.h"
+
+#include <string.h>
+
+static const char part[] = "policy";
+enum { AHEAD = 16 };
+
+/* ---- which nodes ---- */
+
+void og__placement_mark(struct og_placement *p, const struct og_trace *trace)
+{
+    uint64_t rows = trace->ptr[trace->n_batches];
+    for (uint64_t i = 0; i < rows; i++)
+        p->bits[trace->ids[i] >> 6] |= (uint64_t)1 << (trace->ids[i] & 63);
+}
+
+/* ---- next uses ---- */
+
+int og__next_uses_open(struct og_next_uses *u, uint64_t n_nodes, struct og_budget *b,
+                       struct og_err *err)
+{
+    *u = (struct og_next_uses){.budget = b};
+    return og__placement_build(&u->nodes, NULL, n_nodes, 0, b, err);
+}
+
+static void release_rows(struct og_next_uses *u)
+{
+    og__release(u->budget, u->next, u->n_rows * sizeof(*u->next), part);
+    u->next = NULL;
+    u->n_rows = 0;
+}
+
+static void release_nodes(struct og_next_uses *u)
+{
+    og__release(u->budget, u->first, u->n_distinct * sizeof(*u->first), part);
+    og__release(u->budget, u->visits, u->n_distinct * sizeof(*u->visits), part);
+    u->first = u->visits = NULL;
+    u->n_distinct = 0;
+}
+
+void og__next_uses_close(struct og_next_uses *u)
+{
+    release_rows(u);
+    release_nodes(u);
+    og__placement_release(&u->nodes);
+}
+
+size_t og__next_uses_bytes(uint64_t n_nodes, uint64_t rows, uint64_t distinct)
+{
+    return og__placement_bytes(n_nodes) + rows * sizeof(uint16_t) + 2 * distinct * sizeof(uint16_t);
+}
+
+static int reserve(struct og_next_uses *u, uint64_t rows, uint64_t distinct, struct og_err *err)
+{
+    if (rows > u->n_rows) {
+        release_rows(u);
+        u->next = og__alloc(u->budget, rows * sizeof(*u->next), part, err);
+        if (!u->next)
+            return -ENOMEM;
+        u->n_rows = rows;
+    }
+    if (distinct <= u->n_distinct)
+        return 0;
+    release_nodes(u);
+    u->first = og__alloc(u->budget, distinct * sizeof(*u->first), part, err);
+    u->visits = og__alloc(u->budget, distinct * sizeof(*u->visits), part, err);
+    u->n_distinct = distinct; /* what close releases, also after a failure */
+    return u->first && u->visits ? 0 : -ENOMEM;
+}
+
+/* One batch, from the back. Ranks are computed some rows ahead, and what they point at is asked
+ * for. */
+OG_CLONES static void pass_batch(struct og_next_uses *u, const uint32_t *ids, uint64_t n,
+                                 uint16_t *next, uint16_t batch)
+{
+    uint32_t rank[AHEAD];
+    for (uint64_t i = 0; i < n + AHEAD; i++) {
+        if (i >= AHEAD) {
+            uint32_t r = rank[i % AHEAD];
+            next[i - AHEAD] = u->first[r];
+            u->first[r] = batch;
+            u->visits[r] = (uint16_t)(u->visits[r] + (u->visits[r] < UINT16_MAX));
+        }
+        if (i < n) {
+            uint32_t r = og__placement_rank(&u->nodes, ids[i]);
+            rank[i % AHEAD] = r;
+            __builtin_prefetch(&u->first[r], 1);
+            __builtin_prefetch(&u->visits[r], 1);
+        }
+    }
+}
+
+int og__next_uses_find(struct og_next_uses *u, const struct og_trace *trace, struct og_err *err)
+{
+    if (trace->n_batches > OG__MOST_FORESEEN)
+        return og__fail(err, -EINVAL, "give a smaller --superbatch",
+                        "%u batches at once, at most %d", trace->n_batches, OG__MOST_FORESEEN);
+    og__placement_clear(&u->nodes);
+    og__placement_mark(&u->nodes, trace);
+    og__placement_count(&u->nodes);
+    int rc = reserve(u, trace->ptr[trace->n_batches], u->nodes.n_slots, err);
+    if (rc < 0)
+        return rc;
+    memset(u->first, 0xff, u->nodes.n_slots * sizeof(*u->first));
+    memset(u->visits, 0, u->nodes.n_slots * sizeof(*u->visits));
+    for (uint32_t b = trace->n_batches; b-- > 0;) {
+        uint64_t start = trace->ptr[b];
+        pass_batch(u, trace->ids + start, trace->ptr[b + 1] - start, u->next + start, (uint16_t)b);
+    }
+    return 0;
+}

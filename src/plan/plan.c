@@ -1,0 +1,147 @@
+/* The memory of plans, and what all policies share: misses in the order of the file. */
+#include "plan/plan.h"
+
+#include <string.h>
+
+/* ---- memory ---- */
+
+static void *regrow(struct og_budget *b, void *old, size_t old_bytes, size_t bytes,
+                    const char *part, struct og_err *err)
+{
+    og__release(b, old, old_bytes, part);
+    return og__alloc(b, bytes, part, err);
+}
+
+void og__plan_init(struct og_plan *p, struct og_budget *b)
+{
+    *p = (struct og_plan){.budget = b};
+}
+
+size_t og__plan_bytes(uint64_t rows, uint64_t changes)
+{
+    return (size_t)(rows + changes) * 2 * sizeof(uint32_t);
+}
+
+/* Two arrays that hold at least n, emptied when they grow. */
+static int reserve_two(struct og_budget *b, uint32_t **one, uint32_t **two, uint32_t *capacity,
+                       uint32_t n, struct og_err *err)
+{
+    if (n <= *capacity)
+        return 0;
+    size_t old = (size_t)*capacity * sizeof(**one);
+    size_t bytes = (size_t)n * sizeof(**one);
+    *capacity = n;
+    *one = regrow(b, *one, old, bytes, "plans", err);
+    *two = regrow(b, *two, old, bytes, "plans", err);
+    return *one && *two ? 0 : -ENOMEM;
+}
+
+int og__plan_reserve(struct og_plan *p, uint32_t rows, uint32_t changes, struct og_err *err)
+{
+    int rc = reserve_two(p->budget, &p->place, &p->misses, &p->capacity, rows, err);
+    if (rc == 0)
+        rc = reserve_two(p->budget, &p->change_row, &p->change_slot, &p->change_capacity, changes,
+                         err);
+    if (rc < 0)
+        og__plan_release(p);
+    return rc;
+}
+
+void og__plan_release(struct og_plan *p)
+{
+    size_t bytes = (size_t)p->capacity * sizeof(uint32_t);
+    size_t changes = (size_t)p->change_capacity * sizeof(uint32_t);
+    og__release(p->budget, p->place, bytes, "plans");
+    og__release(p->budget, p->misses, bytes, "plans");
+    og__release(p->budget, p->change_row, changes, "plans");
+    og__release(p->budget, p->change_slot, changes, "plans");
+    og__plan_init(p, p->budget);
+}
+
+void og__planner_init(struct og_planner *p, struct og_budget *b)
+{
+    *p = (struct og_planner){.budget = b};
+}
+
+size_t og__planner_bytes(uint64_t rows)
+{
+    return (size_t)rows * 2 * sizeof(uint64_t);
+}
+
+int og__planner_reserve(struct og_planner *p, uint32_t rows, struct og_err *err)
+{
+    if (rows <= p->capacity)
+        return 0;
+    size_t old = (size_t)p->capacity * sizeof(uint64_t);
+    size_t bytes = (size_t)rows * sizeof(uint64_t);
+    p->capacity = rows;
+    p->pairs = regrow(p->budget, p->pairs, old, bytes, "planner", err);
+    p->spare = regrow(p->budget, p->spare, old, bytes, "planner", err);
+    if (p->pairs && p->spare)
+        return 0;
+    og__planner_release(p);
+    return -ENOMEM;
+}
+
+void og__planner_release(struct og_planner *p)
+{
+    size_t bytes = (size_t)p->capacity * sizeof(uint64_t);
+    og__release(p->budget, p->pairs, bytes, "planner");
+    og__release(p->budget, p->spare, bytes, "planner");
+    og__planner_init(p, p->budget);
+}
+
+/* ---- planning ---- */
+
+/* Sort by the high 32 bits: three counting passes of 11 bits; ends in *a or *b, which is returned.
+ */
+static uint64_t *sort_pairs(uint64_t *a, uint64_t *b, uint32_t n)
+{
+    enum { BITS = 11, BINS = 1 << BITS };
+    for (unsigned shift = 32; shift < 64; shift += BITS) {
+        uint32_t start[BINS] = {0};
+        for (uint32_t i = 0; i < n; i++)
+            start[a[i] >> shift & (BINS - 1)]++;
+        uint32_t before = 0;
+        for (uint32_t bin = 0; bin < BINS; bin++) {
+            uint32_t count = start[bin];
+            start[bin] = before;
+            before += count;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            b[start[a[i] >> shift & (BINS - 1)]++] = a[i];
+        uint64_t *swap = a;
+        a = b;
+        b = swap;
+    }
+    return a;
+}
+
+int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
+                    struct og_plan *out, struct og_err *err)
+{
+    int rc = og__planner_reserve(planner, out->n, err);
+    if (rc < 0)
+        return rc;
+    uint32_t n_misses = 0;
+    for (uint32_t i = 0; i < out->n; i++) {
+        planner->pairs[n_misses] = (uint64_t)ids[i] << 32 | i;
+        n_misses += out->place[i] == OG_NO_SLOT;
+    }
+    const uint64_t *sorted = sort_pairs(planner->pairs, planner->spare, n_misses);
+    for (uint32_t m = 0; m < n_misses; m++) {
+        out->misses[m] = (uint32_t)(sorted[m] >> 32);
+        out->place[(uint32_t)sorted[m]] = n_slots + m;
+    }
+    out->n_misses = n_misses;
+    return 0;
+}
+
+void og__plan_cost_add(struct og_plan_cost *sum, const struct og_plan_cost *part)
+{
+    sum->rows += part->rows;
+    sum->hits += part->hits;
+    sum->misses += part->misses;
+    sum->reads += part->reads;
+    sum->bytes += part->bytes;
+}

@@ -1,0 +1,107 @@
+/* What a policy is made of: the table of its functions, and what several of them share. */
+#ifndef OG_POLICY_OPS_H
+#define OG_POLICY_OPS_H
+
+#include "plan/policy.h"
+
+struct og_policy {
+    const struct og_policy_ops *ops;
+    struct og_policy_setup setup;
+    struct og_budget *budget;
+    void *state; /* the policy's own */
+};
+
+struct og_policy_ops {
+    bool looks_ahead, is_static, wants_hotness;
+    OG_MUST_CHECK int (*open)(struct og_policy *p, struct og_err *err);
+    void (*close)(struct og_policy *p); /* accepts what open left when it failed */
+    OG_MUST_CHECK int (*foresee)(struct og_policy *p, const struct og_trace *trace,
+                                 uint32_t *n_prefill, struct og_err *err);
+    uint32_t (*prefill)(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
+    /* Fills place[] with the slot of each row that is cached, else OG_NO_SLOT, and moves on: what
+     * enters the cache after the batch goes to change_row and change_slot. out->n is set. */
+    OG_MUST_CHECK int (*step)(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                              struct og_err *err);
+    size_t (*bytes)(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                    uint64_t distinct);
+};
+extern const struct og_policy_ops og__policy_static, og__policy_frequency, og__policy_lru,
+    og__policy_rr, og__policy_belady, og__policy_hybrid;
+
+static inline void og__plan_change(struct og_plan *plan, uint32_t row, uint32_t slot)
+{
+    plan->change_row[plan->n_changes] = row;
+    plan->change_slot[plan->n_changes++] = slot;
+}
+
+/* ---- sets of a set-associative cache: a node may lie in the slots of its set only ---- */
+
+struct og_sets {
+    uint32_t n_sets, n_slots;
+};
+static inline struct og_sets og__sets(uint32_t n_slots, uint32_t ways)
+{
+    return (struct og_sets){OG_MAX(n_slots / OG_MAX(ways, 1u), 1u), n_slots};
+}
+
+/* First slot of set number `set`; sets differ by one slot where ways do not divide the cache. */
+static inline uint32_t og__set_start(const struct og_sets *s, uint32_t set)
+{
+    return (uint32_t)((uint64_t)set * s->n_slots / s->n_sets);
+}
+
+static inline uint32_t og__set_of(const struct og_sets *s, uint32_t node)
+{
+    uint32_t mixed = (uint32_t)((node * 0x9E3779B97F4A7C15ull) >> 32);
+    return (uint32_t)((uint64_t)mixed * s->n_sets >> 32);
+}
+
+/* The slot of [start, end) that holds the node, or OG_NO_SLOT. */
+static inline uint32_t og__set_find(const uint32_t *held, uint32_t start, uint32_t end,
+                                    uint32_t node)
+{
+    for (uint32_t slot = start; slot < end; slot++)
+        if (held[slot] == node)
+            return slot;
+    return OG_NO_SLOT;
+}
+
+/* ---- numbering the distinct nodes of a superbatch: a bit a node, ranks as in a placement ---- */
+
+/* Marks every id of the trace. p was made by og__placement_build with capacity 0. */
+void og__placement_mark(struct og_placement *p, const struct og_trace *trace);
+/* n_slots = number of marks. After it og__placement_rank numbers the marked nodes. */
+void og__placement_count(struct og_placement *p);
+void og__placement_clear(struct og_placement *p);
+
+/* Number of marked nodes before `node`, which is marked. */
+static inline uint32_t og__placement_rank(const struct og_placement *p, uint32_t node)
+{
+    size_t word = node >> 6;
+    uint32_t rank = p->rank[word / 8];
+    for (size_t w = word & ~(size_t)7; w < word; w++)
+        rank += (uint32_t)__builtin_popcountll(p->bits[w]);
+    return rank +
+           (uint32_t)__builtin_popcountll(p->bits[word] & (((uint64_t)1 << (node & 63)) - 1));
+}
+
+/* Next uses: for each row of the trace the next batch that has its node, for each node its first.
+ * One pass from the back, O(rows). */
+#define OG__NEVER UINT16_MAX
+struct og_next_uses {
+    uint16_t *next;      /* [rows] */
+    uint64_t n_rows;     /* capacity, in rows */
+    uint16_t *first;     /* [distinct] by rank */
+    uint16_t *visits;    /* [distinct] batches that have the node, at most UINT16_MAX */
+    uint64_t n_distinct; /* capacity */
+    struct og_placement nodes;
+    struct og_budget *budget;
+};
+OG_MUST_CHECK int og__next_uses_open(struct og_next_uses *u, uint64_t n_nodes, struct og_budget *b,
+                                     struct og_err *err);
+void og__next_uses_close(struct og_next_uses *u);
+OG_MUST_CHECK int og__next_uses_find(struct og_next_uses *u, const struct og_trace *trace,
+                                     struct og_err *err);
+size_t og__next_uses_bytes(uint64_t n_nodes, uint64_t rows, uint64_t distinct);
+
+#endif

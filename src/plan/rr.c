@@ -1,0 +1,116 @@
+/* Round robin in a set-associative cache, the baseline of lsm-gnn.txt §5: every miss enters, and of
+ * its set the slot leaves whose turn it is. A slot filled for this batch is passed over; when a
+ * whole set has been, the miss does not enter. */
+#include "plan/policy_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "policy";
+enum { AHEAD = 16 };
+
+struct round_robin {
+    struct og_sets sets;
+    uint32_t *held;   /* [n_slots] node, or OG_NO_SLOT */
+    uint32_t *turn;   /* [n_sets] the slot that leaves next, counted from the set's first */
+    uint32_t *filled; /* [n_sets] slots filled by this batch; one turn round is all */
+};
+
+static size_t bytes_rr(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                       uint64_t distinct)
+{
+    struct og_sets sets = og__sets(setup->n_slots, setup->ways);
+    (void)rows;
+    (void)batches;
+    (void)distinct;
+    return ((size_t)setup->n_slots + 2 * (size_t)sets.n_sets) * 4;
+}
+
+static int open_rr(struct og_policy *p, struct og_err *err)
+{
+    struct round_robin *s = calloc(1, sizeof(*s));
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "rr");
+    s->sets = og__sets(p->setup.n_slots, p->setup.ways);
+    s->held = og__alloc(p->budget, p->setup.n_slots * sizeof(*s->held), part, err);
+    s->turn = og__alloc(p->budget, s->sets.n_sets * sizeof(*s->turn), part, err);
+    s->filled = og__alloc(p->budget, s->sets.n_sets * sizeof(*s->filled), part, err);
+    if (!s->held || !s->turn || !s->filled)
+        return -ENOMEM;
+    memset(s->held, 0xff, p->setup.n_slots * sizeof(*s->held));
+    return 0;
+}
+
+static void close_rr(struct og_policy *p)
+{
+    struct round_robin *s = p->state;
+    if (!s)
+        return;
+    og__release(p->budget, s->held, p->setup.n_slots * sizeof(*s->held), part);
+    og__release(p->budget, s->turn, s->sets.n_sets * sizeof(*s->turn), part);
+    og__release(p->budget, s->filled, s->sets.n_sets * sizeof(*s->filled), part);
+    free(s);
+}
+
+static int foresee_rr(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                      struct og_err *err)
+{
+    (void)p;
+    (void)trace;
+    (void)err;
+    *n_prefill = 0;
+    return 0;
+}
+
+static uint32_t prefill_rr(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
+{
+    (void)p;
+    (void)nodes;
+    (void)slots;
+    (void)most;
+    return 0;
+}
+
+OG_CLONES static void look_up(const struct round_robin *s, const uint32_t *ids, struct og_plan *out)
+{
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (i + AHEAD < out->n)
+            __builtin_prefetch(
+                &s->held[og__set_start(&s->sets, og__set_of(&s->sets, ids[i + AHEAD]))]);
+        uint32_t set = og__set_of(&s->sets, ids[i]);
+        out->place[i] = og__set_find(s->held, og__set_start(&s->sets, set),
+                                     og__set_start(&s->sets, set + 1), ids[i]);
+    }
+}
+
+static int step_rr(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                   struct og_err *err)
+{
+    struct round_robin *s = p->state;
+    (void)err;
+    look_up(s, ids, out);
+    memset(s->filled, 0, s->sets.n_sets * sizeof(*s->filled));
+    for (uint32_t i = 0; i < out->n && p->setup.n_slots > 0; i++) {
+        uint32_t set = og__set_of(&s->sets, ids[i]);
+        uint32_t start = og__set_start(&s->sets, set);
+        uint32_t size = og__set_start(&s->sets, set + 1) - start;
+        if (out->place[i] != OG_NO_SLOT || s->filled[set] == size)
+            continue;
+        uint32_t slot = start + s->turn[set];
+        s->turn[set] = (s->turn[set] + 1) % size;
+        s->filled[set]++;
+        s->held[slot] = ids[i];
+        og__plan_change(out, i, slot);
+    }
+    return 0;
+}
+
+const struct og_policy_ops og__policy_rr = {
+    .open = open_rr,
+    .close = close_rr,
+    .foresee = foresee_rr,
+    .prefill = prefill_rr,
+    .step = step_rr,
+    .bytes = bytes_rr,
+};

@@ -1,0 +1,20 @@
+/* ahead: a run in superbatches, for policies that must know the coming batches (ginex.txt §3.1).
+ *
+ *   superbatch k:  sample all its batches ──> foresee ──> prefill ──> replay them to the sink
+ *                  (a flow without features)              (a flow that reads, plans, loads)
+ *
+ * Under any other policy there is one flow from beginning to end. */
+#ifndef OG_AHEAD_H
+#define OG_AHEAD_H
+
+#include "train/session.h"
+
+/* As og__flow_run, over the session: every command runs its batches through this. */
+OG_MUST_CHECK int og__session_run(struct og_session *s, enum og__split pass, uint64_t first,
+                                  uint64_t last, og_sink *sink, void *arg, struct og_err *err);
+
+/* The first superbatch of a run from `first` ends before this item. */
+uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uint64_t first,
+                            uint64_t last);
+
+#endif

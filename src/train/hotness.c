@@ -1,0 +1,56 @@
+#include "train/hotness.h"
+
+#include <stdlib.h>
+
+struct presc {
+    struct og_session *s;
+    struct og_sampler *sampler;
+    struct og_batch_memory sampled;
+    uint64_t *place;
+    uint32_t *seeds;
+};
+
+static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t *hotness,
+                       struct og_err *err)
+{
+    enum { AHEAD = 16 };
+    struct og_turn turn = og__schedule_pass(&p->s->schedule, OG__TRAIN, batch);
+    turn.epoch = epoch;
+    og__schedule_places(&p->s->schedule, &turn, p->place);
+    for (uint32_t i = 0; i < turn.n_seeds; i++)
+        p->seeds[i] = p->s->split[OG__TRAIN].ids[p->place[i]];
+    int rc = og__sample(p->sampler, p->seeds, turn.n_seeds, OG__STREAM_PRESC, epoch, turn.batch,
+                        &p->sampled, err);
+    const struct og_batch *b = &p->sampled.batch;
+    for (uint32_t i = 0; rc == 0 && i < b->n_ids; i++) {
+        if (i + AHEAD < b->n_ids)
+            __builtin_prefetch(&hotness[b->ids[i + AHEAD]], 1);
+        hotness[b->ids[i]]++;
+    }
+    return rc;
+}
+
+int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err)
+{
+    struct presc p = {.s = s};
+    uint64_t batches = og__schedule_batches(&s->schedule, OG__TRAIN);
+    const volatile sig_atomic_t *stop = s->seen ? s->seen->stop : NULL;
+    og__batch_init(&p.sampled, s->budget);
+    p.place = calloc(s->schedule.batch_size, sizeof(*p.place));
+    p.seeds = calloc(s->schedule.batch_size, sizeof(*p.seeds));
+    int rc = p.place && p.seeds ? 0 : og__fail_errno(err, -ENOMEM, NULL, "presc");
+    if (rc == 0)
+        rc = og__session_sampler(s, &p.sampler, s->budget, err);
+    for (uint32_t epoch = 1; epoch <= (uint32_t)s->opt.presc_epochs; epoch++) {
+        for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
+            rc = visit_batch(&p, epoch, batch, hotness, err);
+            if (rc == 0 && stop && *stop)
+                rc = og__fail(err, OG_INTERRUPTED, NULL, "stopped while sampling ahead");
+        }
+    }
+    og__sampler_close(p.sampler);
+    og__batch_release(&p.sampled);
+    free(p.place);
+    free(p.seeds);
+    return rc;
+}

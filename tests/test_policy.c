@@ -1,0 +1,446 @@
+/* Policies against the verifier, against exhaustive search and against slow implementations that
+ * share no code with them. */
+#include "testing.h"
+
+#include "base/random.h"
+#include "plan/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int kinds[] = {
+    OG_POLICY_NONE,      OG_POLICY_RANDOM, OG_POLICY_DEGREE, OG_POLICY_PRESC,  OG_POLICY_PAGERANK,
+    OG_POLICY_FREQUENCY, OG_POLICY_LRU,    OG_POLICY_RR,     OG_POLICY_BELADY, OG_POLICY_HYBRID};
+
+/* ---- random traces ---- */
+
+struct trace {
+    struct og_trace view;
+    uint64_t *ptr;
+    uint32_t *ids;
+};
+
+/* Batches of up to `most` distinct nodes, low ids more often than high ones. */
+static struct trace draw_trace(struct og_rng *rng, uint32_t n_nodes, uint32_t n_batches,
+                               uint32_t most)
+{
+    struct trace t = {.ptr = calloc(n_batches + 1, sizeof(*t.ptr)),
+                      .ids = calloc((size_t)n_batches * most + 1, sizeof(*t.ids))};
+    bool *in = calloc(n_nodes, sizeof(*in));
+    for (uint32_t b = 0; b < n_batches; b++) {
+        uint64_t end = t.ptr[b];
+        uint32_t tries = og__rng_below(rng, most + 1);
+        memset(in, 0, n_nodes);
+        for (uint32_t i = 0; i < tries; i++) {
+            uint32_t v = og__rng_below(rng, 1 + og__rng_below(rng, n_nodes));
+            if (in[v])
+                continue;
+            in[v] = true;
+            t.ids[end++] = v;
+        }
+        t.ptr[b + 1] = end;
+    }
+    free(in);
+    t.view = (struct og_trace){n_batches, t.ptr, t.ids};
+    return t;
+}
+
+static void drop_trace(struct trace *t)
+{
+    free(t->ptr);
+    free(t->ids);
+}
+
+/* ---- a run of a policy: every plan is verified ---- */
+
+struct tally {
+    uint64_t rows, misses, prefill;
+};
+
+static void prefill_slots(struct og_policy *p, struct og_verifier *v, uint32_t expected,
+                          struct tally *sum)
+{
+    uint32_t nodes[7];
+    uint32_t slots[7];
+    uint32_t last = 0;
+    uint32_t total = 0;
+    for (uint32_t n; (n = og__policy_prefill(p, nodes, slots, OG_COUNT(nodes))) > 0; total += n) {
+        for (uint32_t i = 0; i < n; i++) {
+            assert_true(total + i == 0 || nodes[i] > last);
+            last = nodes[i];
+            assert_int_equal(og__verifier_prefill(v, slots[i], nodes[i], NULL), 0);
+        }
+    }
+    assert_int_equal(total, expected);
+    sum->prefill += total;
+}
+
+/* In superbatches of `s` batches. */
+static struct tally run_policy(const struct og_policy_setup *setup, const struct og_trace *trace,
+                               uint32_t s)
+{
+    struct tally sum = {0};
+    struct og_policy *p;
+    struct og_planner planner;
+    struct og_plan plan;
+    struct og_verifier v;
+    struct og_budget *budget = og__budget_new(0);
+    og__planner_init(&planner, budget);
+    og__plan_init(&plan, budget);
+    assert_int_equal(og__policy_open(&p, setup, budget, NULL), 0);
+    uint32_t n_slots = (uint32_t)OG_MIN((uint64_t)setup->n_slots, setup->n_nodes);
+    assert_int_equal(og__verifier_open(&v, setup->kind == OG_POLICY_NONE ? 0 : n_slots, NULL), 0);
+    for (uint32_t first = 0; first < trace->n_batches; first += s) {
+        uint32_t n_batches = OG_MIN(s, trace->n_batches - first);
+        /* its own ids, as a superbatch has them: ptr starts at 0 */
+        uint64_t start = trace->ptr[first];
+        uint64_t *ptr = calloc(n_batches + 1, sizeof(*ptr));
+        for (uint32_t b = 0; b <= n_batches; b++)
+            ptr[b] = trace->ptr[first + b] - start;
+        struct og_trace part = {n_batches, ptr, trace->ids + start};
+        uint32_t n_prefill = 0;
+        assert_int_equal(og__policy_foresee(p, &part, &n_prefill, NULL), 0);
+        prefill_slots(p, &v, n_prefill, &sum);
+        for (uint32_t b = 0; b < n_batches; b++) {
+            const uint32_t *ids = part.ids + ptr[b];
+            uint32_t n = (uint32_t)(ptr[b + 1] - ptr[b]);
+            struct og_err err = {0};
+            assert_int_equal(og__policy_plan(p, &planner, ids, n, &plan, &err), 0);
+            if (og__verifier_check(&v, ids, n, &plan, &err) < 0)
+                fail_msg("policy %d, batch %u: %s", setup->kind, first + b, err.message);
+            sum.rows += n;
+            sum.misses += plan.n_misses;
+        }
+        free(ptr);
+    }
+    og__verifier_close(&v);
+    og__plan_release(&plan);
+    og__planner_release(&planner);
+    og__policy_close(p);
+    assert_int_equal(og__budget_used(budget), 0);
+    og__budget_free(budget);
+    return sum;
+}
+
+static struct og_policy_setup draw_setup(struct og_rng *rng, int kind, uint32_t n_nodes,
+                                         uint32_t n_slots, const uint32_t *hotness)
+{
+    return (struct og_policy_setup){.kind = kind,
+                                    .n_nodes = n_nodes,
+                                    .n_slots = n_slots,
+                                    .hotness = hotness,
+                                    .ways = 1 + og__rng_below(rng, 40),
+                                    .window = 1 + og__rng_below(rng, 20),
+                                    .update = 1 + og__rng_below(rng, 5),
+                                    .threshold = og__rng_below(rng, 6),
+                                    .evict = (int)og__rng_below(rng, 3)};
+}
+
+static void every_plan_passes_the_verifier(void **state)
+{
+    (void)state;
+    struct og_rng rng;
+    og__rng_at(&rng, 1, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (int draw = 0; draw < 200; draw++) {
+        uint32_t n_nodes = 1 + og__rng_below(&rng, draw % 2 ? 3000 : 60);
+        uint32_t *hotness = calloc(n_nodes, sizeof(*hotness));
+        og__hotness_random(og__rng_u32(&rng), n_nodes, hotness);
+        struct trace t = draw_trace(&rng, n_nodes, 1 + og__rng_below(&rng, 12),
+                                    1 + og__rng_below(&rng, 2 * n_nodes));
+        uint32_t n_slots = og__rng_below(&rng, n_nodes + 3);
+        for (size_t k = 0; k < OG_COUNT(kinds); k++) {
+            struct og_policy_setup setup = draw_setup(&rng, kinds[k], n_nodes, n_slots, hotness);
+            run_policy(&setup, &t.view, 1 + og__rng_below(&rng, 8));
+        }
+        drop_trace(&t);
+        free(hotness);
+    }
+}
+
+/* ---- belady ---- */
+
+/* The fewest misses any cache of `capacity` rows can have, whatever it held at the start: every set
+ * of nodes, batch after batch. */
+static uint32_t fewest_misses(const struct og_trace *t, uint32_t n_nodes, uint32_t capacity)
+{
+    enum { MOST = 1 << 8 };
+    uint32_t cost[MOST];
+    uint32_t after[MOST];
+    uint32_t sets = 1u << n_nodes;
+    for (uint32_t set = 0; set < sets; set++)
+        cost[set] = (uint32_t)__builtin_popcount(set) <= capacity ? 0 : UINT32_MAX;
+    for (uint32_t b = 0; b < t->n_batches; b++) {
+        uint32_t batch = 0;
+        for (uint64_t i = t->ptr[b]; i < t->ptr[b + 1]; i++)
+            batch |= 1u << t->ids[i];
+        memset(after, 0xff, sizeof(after));
+        for (uint32_t set = 0; set < sets; set++) {
+            if (cost[set] == UINT32_MAX)
+                continue;
+            uint32_t misses = cost[set] + (uint32_t)__builtin_popcount(batch & ~set);
+            for (uint32_t next = 0; next < sets; next++)
+                if ((next & ~(set | batch)) == 0 && (uint32_t)__builtin_popcount(next) <= capacity)
+                    after[next] = OG_MIN(after[next], misses);
+        }
+        memcpy(cost, after, sizeof(cost));
+    }
+    uint32_t best = UINT32_MAX;
+    for (uint32_t set = 0; set < sets; set++)
+        best = OG_MIN(best, cost[set]);
+    return best;
+}
+
+static void belady_is_optimal(void **state)
+{
+    (void)state;
+    struct og_rng rng;
+    og__rng_at(&rng, 2, OG__STREAM_BENCH, 0, 0, 0, 0);
+    uint64_t some = 0;
+    for (int draw = 0; draw < 400; draw++) {
+        uint32_t n_nodes = 2 + og__rng_below(&rng, 6);
+        struct trace t = draw_trace(&rng, n_nodes, 1 + og__rng_below(&rng, 9), n_nodes);
+        struct og_policy_setup setup = {
+            .kind = OG_POLICY_BELADY, .n_nodes = n_nodes, .n_slots = og__rng_below(&rng, n_nodes)};
+        struct tally sum = run_policy(&setup, &t.view, t.view.n_batches);
+        assert_int_equal(sum.misses, fewest_misses(&t.view, n_nodes, setup.n_slots));
+        some += sum.misses;
+        drop_trace(&t);
+    }
+    assert_true(some > 400);
+}
+
+/* By the letter: after every batch the whole cache is looked at anew, O(batches * nodes). */
+static uint64_t slow_belady(const struct og_trace *t, uint32_t n_nodes, uint32_t capacity)
+{
+    uint32_t *use = malloc(n_nodes * sizeof(*use));
+    bool *cached = calloc(n_nodes, sizeof(*cached));
+    bool *candidate = calloc(n_nodes, sizeof(*candidate));
+    uint64_t misses = 0;
+    for (uint32_t b = 0; b <= t->n_batches; b++) {
+        for (uint64_t i = b ? t->ptr[b - 1] : 0; i < (b ? t->ptr[b] : 0); i++)
+            misses += !cached[t->ids[i]];
+        for (uint32_t v = 0; v < n_nodes; v++) {
+            candidate[v] = b == 0 || cached[v]; /* at the start everything may be prefilled */
+            use[v] = UINT32_MAX;
+        }
+        for (uint64_t i = b ? t->ptr[b - 1] : 0; i < (b ? t->ptr[b] : 0); i++)
+            candidate[t->ids[i]] = true;
+        for (uint32_t later = t->n_batches; later-- > b;)
+            for (uint64_t i = t->ptr[later]; i < t->ptr[later + 1]; i++)
+                use[t->ids[i]] = later;
+        memset(cached, 0, n_nodes);
+        uint32_t room = capacity;
+        for (uint32_t soon = b; soon < t->n_batches && room > 0; soon++) {
+            for (uint64_t i = t->ptr[soon]; i < t->ptr[soon + 1] && room > 0; i++) {
+                uint32_t v = t->ids[i];
+                if (candidate[v] && use[v] == soon) {
+                    cached[v] = true;
+                    room--;
+                }
+            }
+        }
+    }
+    free(use);
+    free(cached);
+    free(candidate);
+    return misses;
+}
+
+static void belady_equals_a_slow_one(void **state)
+{
+    (void)state;
+    static const uint32_t percent[] = {1, 3, 10, 30};
+    struct og_rng rng;
+    og__rng_at(&rng, 3, OG__STREAM_BENCH, 0, 0, 0, 0);
+    struct trace t = draw_trace(&rng, 20000, 60, 6000);
+    for (size_t i = 0; i < OG_COUNT(percent); i++) {
+        struct og_policy_setup setup = {
+            .kind = OG_POLICY_BELADY, .n_nodes = 20000, .n_slots = 200 * percent[i]};
+        struct tally sum = run_policy(&setup, &t.view, t.view.n_batches);
+        assert_int_equal(sum.misses, slow_belady(&t.view, 20000, setup.n_slots));
+    }
+    drop_trace(&t);
+}
+
+/* A superbatch never reads a row it holds and wants, and the second run of the same batches needs
+ * less prefill than the first. */
+static void what_is_cached_carries_over(void **state)
+{
+    (void)state;
+    static const int carriers[] = {OG_POLICY_BELADY, OG_POLICY_FREQUENCY};
+    struct og_rng rng;
+    og__rng_at(&rng, 4, OG__STREAM_BENCH, 0, 0, 0, 0);
+    struct trace once = draw_trace(&rng, 2000, 10, 800);
+    struct trace twice = {.ptr = calloc(21, sizeof(uint64_t)),
+                          .ids = malloc(2 * once.ptr[10] * sizeof(uint32_t) + 1)};
+    for (uint32_t b = 0; b <= 20; b++)
+        twice.ptr[b] = b <= 10 ? once.ptr[b] : once.ptr[10] + once.ptr[b - 10];
+    memcpy(twice.ids, once.ids, once.ptr[10] * sizeof(uint32_t));
+    memcpy(twice.ids + once.ptr[10], once.ids, once.ptr[10] * sizeof(uint32_t));
+    twice.view = (struct og_trace){20, twice.ptr, twice.ids};
+    for (size_t i = 0; i < OG_COUNT(carriers); i++) {
+        struct og_policy_setup setup = {.kind = carriers[i], .n_nodes = 2000, .n_slots = 300};
+        struct tally one = run_policy(&setup, &once.view, 10);
+        struct tally two = run_policy(&setup, &twice.view, 10);
+        assert_int_equal(one.prefill, 300);
+        assert_true(two.prefill < one.prefill + 200);
+        if (carriers[i] == OG_POLICY_FREQUENCY)
+            assert_int_equal(two.prefill, one.prefill);
+    }
+    drop_trace(&once);
+    drop_trace(&twice);
+}
+
+/* ---- the others ---- */
+
+/* Recency as a list that is searched from its front. */
+static uint64_t slow_lru(const struct og_trace *t, uint32_t capacity)
+{
+    uint64_t rows = t->ptr[t->n_batches];
+    uint32_t *list = malloc((rows + 1) * sizeof(*list));
+    uint32_t n = 0;
+    uint64_t misses = 0;
+    for (uint32_t b = 0; b < t->n_batches; b++) {
+        for (uint64_t i = t->ptr[b]; i < t->ptr[b + 1]; i++) {
+            uint32_t at = 0;
+            while (at < n && list[at] != t->ids[i])
+                at++;
+            misses += at >= OG_MIN(n, capacity);
+        }
+        for (uint64_t i = t->ptr[b]; i < t->ptr[b + 1]; i++) {
+            uint32_t at = 0;
+            while (at < n && list[at] != t->ids[i])
+                at++;
+            n += at == n;
+            memmove(list + 1, list, at * sizeof(*list));
+            list[0] = t->ids[i];
+        }
+        n = OG_MIN(n, capacity);
+    }
+    free(list);
+    return misses;
+}
+
+static void lru_equals_a_slow_one(void **state)
+{
+    (void)state;
+    struct og_rng rng;
+    og__rng_at(&rng, 5, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (int draw = 0; draw < 100; draw++) {
+        uint32_t n_nodes = 2 + og__rng_below(&rng, 300);
+        struct trace t = draw_trace(&rng, n_nodes, 12, n_nodes);
+        struct og_policy_setup setup = {
+            .kind = OG_POLICY_LRU, .n_nodes = n_nodes, .n_slots = og__rng_below(&rng, n_nodes)};
+        struct tally sum = run_policy(&setup, &t.view, 3);
+        assert_int_equal(sum.misses, slow_lru(&t.view, setup.n_slots));
+        drop_trace(&t);
+    }
+}
+
+/* With one set as large as the cache round robin is first in, first out. */
+static void rr_with_one_set_is_fifo(void **state)
+{
+    (void)state;
+    struct og_rng rng;
+    og__rng_at(&rng, 6, OG__STREAM_BENCH, 0, 0, 0, 0);
+    struct trace t = draw_trace(&rng, 200, 30, 40);
+    uint32_t n_slots = 50;
+    struct og_policy_setup setup = {
+        .kind = OG_POLICY_RR, .n_nodes = 200, .n_slots = n_slots, .ways = n_slots};
+    struct tally sum = run_policy(&setup, &t.view, 30);
+    uint32_t queue[50];
+    uint32_t turn = 0;
+    uint64_t misses = 0;
+    memset(queue, 0xff, sizeof(queue));
+    for (uint32_t b = 0; b < 30; b++) {
+        bool missed[200] = {false};
+        for (uint64_t i = t.ptr[b]; i < t.ptr[b + 1]; i++) {
+            bool found = false;
+            for (uint32_t s = 0; s < n_slots; s++)
+                found |= queue[s] == t.ids[i];
+            missed[t.ids[i]] = !found;
+            misses += !found;
+        }
+        for (uint64_t i = t.ptr[b]; i < t.ptr[b + 1]; i++)
+            if (missed[t.ids[i]])
+                queue[turn++ % n_slots] = t.ids[i];
+    }
+    assert_int_equal(sum.misses, misses);
+    drop_trace(&t);
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+    return (x < y) - (x > y);
+}
+
+static void frequency_keeps_what_is_visited_most(void **state)
+{
+    (void)state;
+    struct og_rng rng;
+    og__rng_at(&rng, 7, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (int draw = 0; draw < 50; draw++) {
+        uint32_t visits[300] = {0};
+        struct trace t = draw_trace(&rng, 300, 20, 200);
+        struct og_policy_setup setup = {
+            .kind = OG_POLICY_FREQUENCY, .n_nodes = 300, .n_slots = og__rng_below(&rng, 301)};
+        for (uint64_t i = 0; i < t.ptr[20]; i++)
+            visits[t.ids[i]]++;
+        qsort(visits, 300, sizeof(*visits), compare_counts);
+        uint64_t hits = 0;
+        uint32_t held = 0;
+        for (uint32_t v = 0; v < setup.n_slots; v++) {
+            hits += visits[v];
+            held += visits[v] > 0;
+        }
+        struct tally sum = run_policy(&setup, &t.view, 20);
+        assert_int_equal(sum.rows - sum.misses, hits);
+        assert_int_equal(sum.prefill, held);
+        drop_trace(&t);
+    }
+}
+
+/* Knowing the window, hybrid with everything in one set and nothing but next uses to go by misses
+ * no more than round robin does. */
+static void hybrid_beats_round_robin(void **state)
+{
+    (void)state;
+    struct og_rng rng;
+    og__rng_at(&rng, 8, OG__STREAM_BENCH, 0, 0, 0, 0);
+    struct trace t = draw_trace(&rng, 5000, 80, 1000);
+    uint64_t misses[3];
+    static const int evict[] = {OG_EVICT_HYBRID, OG_EVICT_DYNAMIC};
+    struct og_policy_setup setup = {.kind = OG_POLICY_RR,
+                                    .n_nodes = 5000,
+                                    .n_slots = 1000,
+                                    .ways = 32,
+                                    .window = 256,
+                                    .update = 4};
+    misses[0] = run_policy(&setup, &t.view, 80).misses;
+    setup.kind = OG_POLICY_HYBRID;
+    for (int i = 0; i < 2; i++) {
+        setup.evict = evict[i];
+        misses[i + 1] = run_policy(&setup, &t.view, 80).misses;
+        assert_true(misses[i + 1] < misses[0]);
+    }
+    setup.kind = OG_POLICY_BELADY;
+    assert_true(run_policy(&setup, &t.view, 80).misses < misses[1]);
+    drop_trace(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_plan_passes_the_verifier),
+        cmocka_unit_test(belady_is_optimal),
+        cmocka_unit_test(belady_equals_a_slow_one),
+        cmocka_unit_test(what_is_cached_carries_over),
+        cmocka_unit_test(lru_equals_a_slow_one),
+        cmocka_unit_test(rr_with_one_set_is_fifo),
+        cmocka_unit_test(frequency_keeps_what_is_visited_most),
+        cmocka_unit_test(hybrid_beats_round_robin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
