@@ -4,14 +4,16 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
+#include "dataset/writer.h"
 #include "sample/superbatch.h"
 #include "sample/trace.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -341,12 +343,338 @@ static void ids_are_as_wide_as_they_must_be(void **state)
     check_id_type((uint64_t)UINT32_MAX - 1, OG__NPY_I64);
 }
 
+/* ---- when things go wrong ---- */
+
+static void beyond_the_budget_keeps_what_was_there(void **state)
+{
+    (void)state;
+    char *scratch = fresh_folder();
+    struct source k;
+    open_source(&k, 3, true);
+    struct og_budget *b = og__budget_new(256 * OG_KIB);
+    const struct og_superbatch_options opt = {
+        .scratch = scratch, .memory = SIZE_MAX, .n_hops = HOPS, .n_nodes = N, .degrees = true};
+    struct og_superbatch *s;
+    struct og_batch_memory out;
+    struct og_io_counts read;
+    struct og_err err = {0};
+    og__batch_init(&out, NULL);
+    assert_int_equal(og__superbatch_open(&s, &opt, b, NULL), 0);
+    uint32_t n = 0;
+    int rc;
+    while ((rc = og__superbatch_append(s, batch_of(&k, 0, n), &err)) == 0)
+        n++;
+    assert_int_equal(rc, -ENOMEM);
+    assert_non_null(strstr(err.message, "trace"));
+    assert_true(n > 2);
+    assert_int_equal(og__superbatch_trace(s).n_batches, n);
+    assert_int_equal(og__superbatch_seal(s, NULL), 0);
+    for (uint32_t i = n; i-- > 0;) { /* in another order than usual */
+        assert_int_equal(og__superbatch_replay(s, i, &out, &read, NULL), 0);
+        assert_same_batch(&out.batch, batch_of(&k, 0, i));
+    }
+    og__superbatch_close(s);
+    og__batch_release(&out);
+    assert_int_equal(og__budget_used(b), 0);
+    og__budget_free(b);
+    close_source(&k);
+    remove_empty(scratch);
+}
+
+static void a_spill_is_read_in_any_order(void **state)
+{
+    (void)state;
+    char *scratch = fresh_folder();
+    struct source k;
+    open_source(&k, 4, true);
+    const struct og_superbatch_options opt = {
+        .scratch = scratch, .memory = 40000, .n_hops = HOPS, .n_nodes = N, .degrees = true};
+    struct og_superbatch *s;
+    struct og_batch_memory out;
+    struct og_io_counts read;
+    og__batch_init(&out, NULL);
+    assert_int_equal(og__superbatch_open(&s, &opt, NULL, NULL), 0);
+    append_epoch(s, &k, 0);
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        uint32_t j = i * 7 % BATCHES;
+        assert_int_equal(og__superbatch_replay(s, j, &out, &read, NULL), 0);
+        assert_same_batch(&out.batch, batch_of(&k, 0, j));
+    }
+    og__superbatch_close(s);
+    og__batch_release(&out);
+    close_source(&k);
+    remove_empty(scratch);
+}
+
+/* What was changed under our hands must not be followed out of an array. */
+static void a_changed_spill_is_refused(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"hop2_dst.npy", "hop3_src.npy"};
+    for (size_t f = 0; f < OG_COUNT(files); f++) {
+        char *scratch = fresh_folder();
+        struct source k;
+        open_source(&k, 4, false);
+        const struct og_superbatch_options opt = {.scratch = scratch, .n_hops = HOPS, .n_nodes = N};
+        struct og_superbatch *s;
+        struct og_batch_memory out;
+        struct og_io_counts read;
+        struct og_err err = {0};
+        og__batch_init(&out, NULL);
+        assert_int_equal(og__superbatch_open(&s, &opt, NULL, NULL), 0);
+        append_epoch(s, &k, 0);
+        char *dir = only_child(scratch);
+        char *path = og__path_join(dir, files[f]);
+        FILE *file = fopen(path, "r+");
+        assert_non_null(file);
+        const uint32_t wild = 0x7fffffff;
+        assert_int_equal(fseek(file, 4096 + 100 * 4, SEEK_SET), 0);
+        assert_int_equal(fwrite(&wild, 4, 1, file), 1);
+        fclose(file);
+        int rc = 0;
+        for (uint32_t i = 0; rc == 0 && i < BATCHES; i++)
+            rc = og__superbatch_replay(s, i, &out, &read, &err);
+        assert_int_equal(rc, -EIO);
+        assert_non_null(strstr(err.message, files[f]));
+        og__superbatch_close(s);
+        og__batch_release(&out);
+        close_source(&k);
+        free(path);
+        free(dir);
+        remove_empty(scratch);
+    }
+}
+
+/* In a child, where assertions cannot be said. */
+#define EXPECT(x)                                                   \
+    do {                                                            \
+        if (!(x)) {                                                 \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
+            _exit(1);                                               \
+        }                                                           \
+    } while (0)
+
+static int child_status(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* Appends until a spill fails with `code`, which must leave no file, then works in memory. */
+static void fill_up(const char *scratch, int code, uint32_t most)
+{
+    struct source k;
+    open_source(&k, 6, true);
+    struct og_budget *b = og__budget_new(64 * OG_MIB);
+    const struct og_superbatch_options opt = {
+        .scratch = scratch, .memory = 40000, .n_hops = HOPS, .n_nodes = N, .degrees = true};
+    struct og_superbatch *s;
+    struct og_err err = {0};
+    struct og_batch_memory out;
+    struct og_io_counts read;
+    og__batch_init(&out, b);
+    EXPECT(og__superbatch_open(&s, &opt, b, NULL) == 0);
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < most; i++)
+        rc = og__superbatch_append(s, batch_of(&k, 0, i), &err);
+    if (rc == 0)
+        rc = og__superbatch_seal(s, &err);
+    EXPECT(rc == code);
+    EXPECT(strstr(err.message, scratch));
+    EXPECT(entries(scratch) == 0);
+    EXPECT(og__superbatch_written(s) > 0);
+    EXPECT(og__superbatch_seal(s, NULL) == code);
+    og__superbatch_clear(s);
+    EXPECT(og__superbatch_append(s, batch_of(&k, 0, 0), NULL) == 0);
+    EXPECT(og__superbatch_seal(s, NULL) == 0);
+    EXPECT(og__superbatch_replay(s, 0, &out, &read, NULL) == 0);
+    og__superbatch_close(s);
+    og__batch_release(&out);
+    EXPECT(og__budget_used(b) == 0);
+    og__budget_free(b);
+    close_source(&k);
+    EXPECT(entries(scratch) == 0);
+}
+
+static void too_large_a_file_fails_cleanly(void **state)
+{
+    (void)state;
+    static const uint32_t most[] = {BATCHES, 5000}; /* fails when sealed, when appended to */
+    for (size_t i = 0; i < OG_COUNT(most); i++) {
+        char *scratch = fresh_folder();
+        pid_t pid = fork();
+        if (pid == 0) {
+            const struct rlimit limit = {8192, 8192};
+            signal(SIGXFSZ, SIG_IGN);
+            EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+            fill_up(scratch, -EFBIG, most[i]);
+            _exit(0);
+        }
+        assert_int_equal(child_status(pid), 0);
+        remove_empty(scratch);
+    }
+}
+
+static void a_full_disk_fails_cleanly(void **state)
+{
+    (void)state;
+    enum { NO_MOUNT = 77 };
+    char *scratch = fresh_folder();
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+            _exit(NO_MOUNT);
+        if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", scratch, "tmpfs", 0, "size=2m") < 0)
+            _exit(NO_MOUNT);
+        fill_up(scratch, -ENOSPC, 5000);
+        _exit(0);
+    }
+    int status = child_status(pid);
+    remove_empty(scratch);
+    if (status == NO_MOUNT)
+        skip();
+    assert_int_equal(status, 0);
+}
+
+static void what_a_killed_process_spilled_goes(void **state)
+{
+    (void)state;
+    char *scratch = fresh_folder();
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct source k;
+        struct og_superbatch *s;
+        open_source(&k, 8, false);
+        const struct og_superbatch_options opt = {.scratch = scratch, .n_hops = HOPS, .n_nodes = N};
+        EXPECT(og__superbatch_open(&s, &opt, NULL, NULL) == 0);
+        for (uint32_t i = 0;; i++) {
+            EXPECT(og__superbatch_append(s, batch_of(&k, 0, i), NULL) == 0);
+            EXPECT(i != 10 || write(ready[1], "r", 1) == 1);
+        }
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(child_status(pid), -SIGKILL);
+    close(ready[0]);
+    close(ready[1]);
+    assert_int_equal(entries(scratch), 1);
+    struct og_scratch *next;
+    assert_int_equal(og__scratch_open(&next, scratch, NULL), 0);
+    og__scratch_close(next);
+    remove_empty(scratch);
+}
+
+/* ---- traces from outside ---- */
+
+/* One JSON, offsets and ids as a folder; the code og__trace_open_dir gives. */
+static int open_made_up(const char *json, const int64_t *ptr, int64_t n_ptr, const int64_t *ids,
+                        int64_t n_ids)
+{
+    char *dir = fresh_folder();
+    const struct {
+        const char *name;
+        const int64_t *data;
+        int64_t n;
+    } arrays[] = {{"ids_ptr.npy", ptr, n_ptr}, {"ids.npy", ids, n_ids}};
+    write_in(dir, "trace.json", json);
+    for (size_t i = 0; i < OG_COUNT(arrays); i++) {
+        struct og_npy_writer *w;
+        char *path = og__path_join(dir, arrays[i].name);
+        assert_int_equal(og__npy_create(&w, path, OG__NPY_I64, 1, 1, NULL), 0);
+        assert_int_equal(og__npy_append(w, arrays[i].data, arrays[i].n, NULL), 0);
+        assert_int_equal(og__npy_finish(w, NULL, NULL), 0);
+        free(path);
+    }
+    struct og_trace_folder t;
+    struct og_err err = {0};
+    struct og_budget *b = og__budget_new(OG_MIB);
+    int rc = og__trace_open_dir(&t, dir, b, &err);
+    assert_int_equal(rc < 0, err.message[0] != 0);
+    if (rc == 0)
+        og__trace_release(&t);
+    assert_int_equal(og__budget_used(b), 0);
+    og__budget_free(b);
+    struct og_newdir done = {.temporary = dir};
+    og__newdir_abandon(&done);
+    return rc;
+}
+
+static void a_made_up_trace_is_refused(void **state)
+{
+    (void)state;
+    static const int64_t ptr[] = {0, 2, 4};
+    static const int64_t ids[] = {1, 2, 2999, 1};
+    assert_int_equal(open_made_up(description, ptr, 3, ids, 4), 0);
+    assert_int_equal(open_made_up(description, ptr, 1, ids, 0), 0); /* no batch at all */
+    assert_int_equal(open_made_up(description, ptr, 0, ids, 0), -EINVAL);
+    assert_int_equal(open_made_up(description, ptr, 3, ids, 3), -EINVAL);
+    assert_int_equal(open_made_up("{}", ptr, 3, ids, 4), -EINVAL);
+    static const int64_t bad_ptr[][3] = {{1, 2, 4}, {0, 5, 4}, {0, -1, 4}, {0, 2, 3}};
+    for (size_t i = 0; i < OG_COUNT(bad_ptr); i++)
+        assert_int_equal(open_made_up(description, bad_ptr[i], 3, ids, 4), -EINVAL);
+    static const int64_t bad_ids[][4] = {
+        {1, 1, 2, 3}, {1, 2, 3, 3000}, {1, 2, 3, -1}, {1, 2, 3, ((int64_t)1 << 32) + 1}};
+    for (size_t i = 0; i < OG_COUNT(bad_ids); i++)
+        assert_int_equal(open_made_up(description, ptr, 3, bad_ids[i], 4), -EINVAL);
+}
+
+/* What the command writes is read: each batch begins with its seeds. */
+static void a_sampled_trace_is_read(void **state)
+{
+    (void)state;
+    char *root = fresh_folder();
+    char *dataset = og__path_join(root, "graph");
+    char *dir = og__path_join(root, "trace");
+    struct og_generate g;
+    struct og_options opt;
+    og_generate_init(&g);
+    g.nodes = 2000;
+    g.dim = 12;
+    g.threads = 1;
+    assert_int_equal(og_generate(dataset, &g, NULL, NULL), 0);
+    og_options_init(&opt);
+    opt.epochs = 2;
+    opt.batch = 64;
+    assert_int_equal(og_sample(dataset, dir, false, &opt, NULL, NULL), 0);
+    struct og_trace_folder t;
+    assert_int_equal(og__trace_open_dir(&t, dir, NULL, NULL), 0);
+    assert_string_equal(t.dataset, "graph");
+    assert_int_equal(t.n_nodes, 2000);
+    assert_int_equal(t.row_bytes, 48);
+    assert_int_equal(t.trace.n_batches, 2 * t.batches_per_epoch);
+    int64_t *ptr = read_in(dir, "seeds_ptr.npy", OG__NPY_I64, t.trace.n_batches + (int64_t)1);
+    uint32_t *seeds = read_in(dir, "seeds.npy", OG__NPY_I32, ptr[t.trace.n_batches]);
+    for (uint32_t i = 0; i < t.trace.n_batches; i++)
+        assert_memory_equal(seeds + ptr[i], t.trace.ids + t.trace.ptr[i],
+                            (size_t)(ptr[i + 1] - ptr[i]) * 4);
+    free(ptr);
+    free(seeds);
+    og__trace_release(&t);
+    free(dataset);
+    free(dir);
+    struct og_newdir done = {.temporary = root};
+    og__newdir_abandon(&done);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replay_gives_back_what_was_sampled),
         cmocka_unit_test(a_spill_is_a_trace),
         cmocka_unit_test(ids_are_as_wide_as_they_must_be),
+        cmocka_unit_test(a_spill_is_read_in_any_order),
+        cmocka_unit_test(beyond_the_budget_keeps_what_was_there),
+        cmocka_unit_test(a_changed_spill_is_refused),
+        cmocka_unit_test(too_large_a_file_fails_cleanly),
+        cmocka_unit_test(a_full_disk_fails_cleanly),
+        cmocka_unit_test(what_a_killed_process_spilled_goes),
+        cmocka_unit_test(a_made_up_trace_is_refused),
+        cmocka_unit_test(a_sampled_trace_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

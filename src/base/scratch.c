@@ -159,28 +159,36 @@ static int make_named(struct og_scratch *s)
     return rc;
 }
 
-static int make_under(struct og_scratch *s, struct og_err *err)
-{
-    struct stat st;
-    s->made_under = stat(s->under, &st) < 0 && errno == ENOENT;
-    int rc = og__make_dirs(s->under, err);
-    if (rc < 0)
-        return rc;
-    s->under_fd = open(s->under, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return s->under_fd < 0 ? og__fail_errno(err, -errno, NULL, "%s: cannot open", s->under) : 0;
-}
-
-static int make_folder(struct og_scratch *s, struct og_err *err)
+/* 0, -ENOENT when `under` went away meanwhile, or another error. */
+static int make_folder(struct og_scratch *s)
 {
     int rc = -EAGAIN;
+    s->under_fd = open(s->under, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->under_fd < 0)
+        return -errno;
+    remove_stale(s->under_fd);
     for (int n = 0; rc == -EAGAIN && n < MAX_TRIES; n++) {
         snprintf(s->name, sizeof(s->name), "outgrow-scratch-%d-%d", (int)getpid(), n);
         rc = make_named(s);
     }
     if (rc < 0)
-        return og__fail_errno(err, rc, NULL, "%s/%s: cannot create folder", s->under, s->name);
-    s->path = og__path_join(s->under, s->name);
-    return s->path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->under);
+        close_fd(&s->under_fd);
+    return rc;
+}
+
+/* Another process may have made `under` and remove it just now: then make it again. */
+static int make_both(struct og_scratch *s, struct og_err *err)
+{
+    struct stat st;
+    int rc = -ENOENT;
+    for (int i = 0; rc == -ENOENT && i < MAX_TRIES; i++) {
+        if (stat(s->under, &st) < 0 && errno == ENOENT)
+            s->made_under = true;
+        if ((rc = og__make_dirs(s->under, err)) < 0)
+            return rc;
+        rc = make_folder(s);
+    }
+    return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make a scratch folder", s->under) : 0;
 }
 
 int og__scratch_open(struct og_scratch **out, const char *under, struct og_err *err)
@@ -190,11 +198,9 @@ int og__scratch_open(struct og_scratch **out, const char *under, struct og_err *
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", under);
     *s = (struct og_scratch){.under = strdup(under), .under_fd = -1, .fd = -1, .lock_fd = -1};
-    int rc = s->under ? make_under(s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", under);
-    if (rc == 0) {
-        remove_stale(s->under_fd);
-        rc = make_folder(s, err);
-    }
+    int rc = s->under ? make_both(s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", under);
+    if (rc == 0 && !(s->path = og__path_join(s->under, s->name)))
+        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", under);
     if (rc < 0)
         og__scratch_close(s);
     else

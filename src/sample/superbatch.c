@@ -21,7 +21,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, CHUNK = 64 * 1024 /* destinations read at a time */ };
+enum {
+    PAGE = 4096,
+    HUGE_PAGE = 2 * 1024 * 1024,
+    CHUNK = 64 * 1024 /* destinations read at a time */
+};
 static const char part[] = "trace";
 
 /* Memory that grows without moving: address space at first, charged as it is used. */
@@ -68,7 +72,9 @@ static int grown_open(struct grown *a, size_t most, struct og_err *err)
     a->base = og__address_reserve(a->reserved, err);
     if (!a->base)
         return -ENOMEM;
-    madvise(a->base, a->reserved, MADV_NOHUGEPAGE); /* no memory beyond what is charged */
+    /* Huge pages would be memory beyond what is charged, and save little in memory that is written
+     * and read front to back. */
+    madvise(a->base, a->reserved, MADV_NOHUGEPAGE);
     return 0;
 }
 
@@ -399,6 +405,8 @@ static int read_next(struct stream *t, uint64_t n, void *out, struct og_io_count
         posix_fadvise(t->file.fd, t->kept_from, done - t->kept_from, POSIX_FADV_DONTNEED);
         t->kept_from = done;
     }
+    /* The next batch is about as large: let it come while this one is trained. */
+    posix_fadvise(t->file.fd, done, (off_t)n * 4, POSIX_FADV_WILLNEED);
     return 0;
 }
 
