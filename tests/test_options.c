@@ -283,6 +283,7 @@ static struct og_options unusual(void)
         {"run", "r"},
         {"resume", "true"},
         {"topology", "disk"},
+        {"alternate", "true"},
         {"presc-epochs", "2"},
         {"superbatch", "all"},
         {"ways", "16"},

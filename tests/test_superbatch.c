@@ -182,11 +182,15 @@ static void replay_gives_back_what_was_sampled(void **state)
         for (uint32_t epoch = 0; epoch < 3; epoch++) {
             append_epoch(s, &k, epoch);
             check_trace(s, &k, epoch);
-            for (int again = 0; again < 2; again++) {
+            for (int again = 0; again < 3; again++) {
                 struct og_io_counts read = replay_epoch(s, &k, epoch, &out);
                 assert_int_equal(read.bytes == 0, run / 2 == 2);
                 assert_int_equal(read.reads == 0, run / 2 == 2);
                 assert_true(read.bytes <= og__superbatch_written(s) - written);
+                /* with the ids in memory, and without where all of it is spilled */
+                size_t used = og__budget_used(b);
+                assert_int_equal(og__superbatch_release_ids(s, NULL), 0);
+                assert_int_equal(og__budget_used(b) < used, run / 2 == 0 && again == 0);
             }
             assert_int_equal(og__superbatch_written(s) > written, run / 2 != 2);
             written = og__superbatch_written(s);

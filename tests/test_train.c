@@ -166,6 +166,18 @@ static void bytes_move_values_do_not(void **state)
         {"threads", "1", "cache", "30%"},
         {"threads", "3", "cache", "30%"},
         {"memory", "48M"},
+        {"policy", "presc:2", "cache", "10%"},
+        {"policy", "pagerank", "cache", "10%"},
+        {"policy", "frequency", "cache", "10%"},
+        {"policy", "lru", "cache", "10%"},
+        {"policy", "rr", "cache", "10%"},
+        {"policy", "hybrid", "cache", "10%"},
+        {"policy", "belady", "cache", "5%"},
+        {"policy", "belady", "cache", "10%", "superbatch", "3"},
+        {"policy", "belady", "cache", "10%", "superbatch", "all"},
+        {"policy", "belady", "cache", "10%", "alternate", "true"},
+        {"policy", "belady", "memory", "48M", "alternate", "true"},
+        {"policy", "frequency", "cache", "7%", "superbatch", "5", "io", "mmap"},
     };
     for (size_t m = 0; m < OG_COUNT(models); m++) {
         const char *plain[] = {"model", models[m], NULL};
@@ -216,8 +228,9 @@ static void an_interrupted_run_ends_with_the_same_bytes(void **state)
         assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
         og_options_release(&opt);
         /* goes on elsewhere: other memory, policy and threads */
-        static const char *const on[] = {"resume", "true",    "cache", "20%", "policy",
-                                         "random", "threads", "1",     NULL};
+        static const char *const policies[] = {"random", "belady", "hybrid"};
+        const char *on[] = {"resume",        "true",    "cache", "20%", "policy",
+                            policies[i % 3], "threads", "1",     NULL};
         struct outcome resumed = train("cut", on);
         assert_same(&whole, &resumed);
         drop(&resumed);

@@ -208,6 +208,15 @@ int og__scratch_open(struct og_scratch **out, const char *under, struct og_err *
     return rc;
 }
 
+void og__scratch_sweep(const char *under)
+{
+    int fd = open(under, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    remove_stale(fd);
+    close(fd);
+}
+
 const char *og__scratch_path(const struct og_scratch *s)
 {
     return s->path;

@@ -12,6 +12,8 @@ struct og_scratch;
  * processes are gone; nothing else is touched and no symbolic link in it is followed. Any number of
  * processes may share `under`. */
 OG_MUST_CHECK int og__scratch_open(struct og_scratch **out, const char *under, struct og_err *err);
+/* Only removes what the gone left in `under`. Never fails: what cannot be removed stays. */
+void og__scratch_sweep(const char *under);
 const char *og__scratch_path(const struct og_scratch *s);
 /* Removes all that was put into it, folders included. */
 void og__scratch_clear(struct og_scratch *s);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define STAGING "staging"
 #define CACHE   "feature cache"
@@ -13,6 +14,8 @@ struct staging {
     struct og_read_job job;
 };
 
+struct piece;
+
 struct og_gather {
     struct og_budget *budget;
     struct og_reader *reader;
@@ -20,11 +23,14 @@ struct og_gather {
     int dim;
     enum og_dtype dtype;
     uint32_t n_slots;
+    uint32_t n_lent; /* the last so many slots have no memory now */
     int n_staging;
     /* cache and staging areas. Only address space is taken for a staging area of the largest batch
      * there can be; memory follows the batches there are. */
     char *base;
     size_t reserved;
+    struct piece *pieces; /* [2] while the cache is filled, else NULL */
+    uint32_t turn;
     struct staging staging[];
 };
 
@@ -44,17 +50,22 @@ static int grow_staging(struct og_gather *g, struct staging *s, uint32_t rows, s
     return rc;
 }
 
+static size_t present_bytes(const struct og_gather *g)
+{
+    return (size_t)(g->n_slots - g->n_lent) * g->row_bytes;
+}
+
 static int open_rows(struct og_gather *g, const struct og_dataset *ds,
                      const struct og_gather_options *opt, struct og_err *err)
 {
     uint32_t most = most_staging_rows(ds, opt);
-    int rc = og__budget_charge(g->budget, g->n_slots * g->row_bytes, CACHE, err);
+    int rc = og__budget_charge(g->budget, present_bytes(g), CACHE, err);
     if (rc < 0)
         return rc;
     g->reserved = (g->n_slots + (size_t)g->n_staging * most) * g->row_bytes;
     g->base = og__address_reserve(g->reserved, err);
     if (!g->base) {
-        og__budget_uncharge(g->budget, g->n_slots * g->row_bytes, CACHE);
+        og__budget_uncharge(g->budget, present_bytes(g), CACHE);
         return -ENOMEM;
     }
     for (int i = 0; rc == 0 && i < g->n_staging; i++) {
@@ -76,6 +87,7 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->dim = ds->dim;
     g->dtype = ds->dtype;
     g->n_slots = opt->n_slots;
+    g->n_lent = opt->n_lent;
     g->n_staging = opt->n_staging;
     int rc = open_rows(g, ds, opt, err);
     if (rc == 0)
@@ -93,8 +105,9 @@ void og__gather_close(struct og_gather *g)
     if (!g)
         return;
     og__reader_close(g->reader);
+    free(g->pieces);
     if (g->base) {
-        og__budget_uncharge(g->budget, g->n_slots * g->row_bytes, CACHE);
+        og__budget_uncharge(g->budget, present_bytes(g), CACHE);
         for (int i = 0; i < g->n_staging; i++)
             og__budget_uncharge(g->budget, g->staging[i].capacity * g->row_bytes, STAGING);
         og__address_release(g->base, g->reserved);
@@ -107,17 +120,38 @@ const char *og__gather_engine(const struct og_gather *g)
     return og__reader_engine(g->reader);
 }
 
-/* ---- filling the cache ---- */
+/* ---- lending the cache's memory ---- */
 
-enum { PREFILL_ROWS = 16384 };
+void og__gather_lend(struct og_gather *g, uint32_t n)
+{
+    size_t before = present_bytes(g);
+    g->n_lent = OG_MAX(g->n_lent, OG_MIN(n, g->n_slots));
+    size_t page = 4096;
+    size_t kept = og__round_up(present_bytes(g), page);
+    size_t end =
+        (size_t)g->n_slots * g->row_bytes / page * page; /* staging begins in the last page */
+    if (end > kept)
+        madvise(g->base + kept, end - kept, MADV_DONTNEED);
+    og__budget_uncharge(g->budget, before - present_bytes(g), CACHE);
+}
+
+int og__gather_reclaim(struct og_gather *g, struct og_err *err)
+{
+    int rc = og__budget_charge(g->budget, g->n_lent * g->row_bytes, CACHE, err);
+    if (rc == 0)
+        g->n_lent = 0;
+    return rc;
+}
+
+/* ---- filling the cache ---- */
 
 /* Rows on their way to their slots: read straight there where the slots are neighbours, else by way
  * of a staging area. */
 struct piece {
     struct og_read_job job;
     struct staging *via; /* NULL = straight */
-    uint32_t n;
-    uint32_t nodes[PREFILL_ROWS], slots[PREFILL_ROWS];
+    uint32_t n;          /* 0 = not under way */
+    uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
 };
 
 static bool neighbours(const uint32_t *slots, uint32_t n)
@@ -140,12 +174,18 @@ static int start_piece(struct og_gather *g, struct piece *p, struct staging *via
     int rc = p->via ? grow_staging(g, p->via, p->n, err) : 0;
     p->job = (struct og_read_job){
         .rows = p->nodes, .n = p->n, .out = row_at(g, p->via ? p->via->first : p->slots[0])};
-    return rc < 0 ? rc : og__reader_submit(g->reader, &p->job, err);
+    if (rc == 0)
+        rc = og__reader_submit(g->reader, &p->job, err);
+    if (rc < 0)
+        p->n = 0;
+    return rc;
 }
 
 static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_counts *counts,
                         struct og_err *err)
 {
+    if (p->n == 0)
+        return 0;
     int rc = og__reader_wait(g->reader, &p->job, err);
     for (uint32_t i = 0; rc == 0 && p->via && i < p->n; i++)
         memcpy(row_at(g, p->slots[i]), row_at(g, p->via->first + i), g->row_bytes);
@@ -156,43 +196,47 @@ static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_count
 }
 
 /* Two pieces in turn, so that the disk never waits for the next list of nodes; one after the other
- * where there is one staging area only. Staging areas that are smaller than a piece bound it. */
-static int prefill_pieces(struct og_gather *g, struct og_policy *policy,
-                          const volatile sig_atomic_t *stop, struct piece *pieces,
-                          struct og_io_counts *counts, struct og_err *err)
+ * where there is one staging area only. */
+static int fill_piece(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
+                      struct og_io_counts *counts, struct og_err *err)
 {
-    enum { LEAST_ROWS = 256 };
-    uint32_t most =
-        OG_MIN(OG_MAX(g->staging[0].capacity, (uint32_t)LEAST_ROWS), (uint32_t)PREFILL_ROWS);
-    bool overlap = g->n_staging > 1;
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0; i++) {
-        struct piece *now = &pieces[i % 2];
-        struct piece *before = &pieces[(i + 1) % 2];
-        now->n = stop && *stop ? 0 : og__policy_prefill(policy, now->nodes, now->slots, most);
-        if (now->n > 0 && !overlap && before->n > 0)
-            rc = finish_piece(g, before, counts, err);
-        if (rc == 0 && now->n > 0)
-            rc = start_piece(g, now, &g->staging[i % (uint32_t)g->n_staging], err);
-        if (rc == 0 && before->n > 0)
-            rc = finish_piece(g, before, counts, err);
-        if (now->n == 0)
-            break;
-    }
-    return rc == 0 && stop && *stop
-               ? og__fail(err, OG_INTERRUPTED, NULL, "stopped while filling caches")
-               : rc;
+    struct piece *before = &g->pieces[g->turn % 2];
+    struct piece *now = &g->pieces[++g->turn % 2];
+    now->n = n;
+    memcpy(now->nodes, nodes, n * sizeof(*nodes));
+    memcpy(now->slots, slots, n * sizeof(*slots));
+    int rc = g->n_staging > 1 ? 0 : finish_piece(g, before, counts, err);
+    if (rc == 0)
+        rc = start_piece(g, now, &g->staging[g->turn % (uint32_t)g->n_staging], err);
+    return rc < 0 ? rc : finish_piece(g, before, counts, err);
 }
 
-int og__gather_prefill(struct og_gather *g, struct og_policy *policy,
-                       const volatile sig_atomic_t *stop, struct og_io_counts *counts,
-                       struct og_err *err)
+int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
+                    struct og_io_counts *counts, struct og_err *err)
 {
-    struct piece *pieces = calloc(2, sizeof(*pieces));
-    if (!pieces)
-        return og__fail_errno(err, -ENOMEM, NULL, "prefill");
-    int rc = prefill_pieces(g, policy, stop, pieces, counts, err);
-    free(pieces);
+    enum { LEAST_ROWS = 256 };
+    if (!g->pieces && !(g->pieces = calloc(2, sizeof(*g->pieces))))
+        return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
+    /* a piece that goes by way of staging is no larger than that */
+    uint32_t most = OG_MAX(g->staging[0].capacity, (uint32_t)LEAST_ROWS);
+    for (uint32_t first = 0; first < n; first += most) {
+        uint32_t k = OG_MIN(n - first, most);
+        int rc = fill_piece(g, nodes + first, slots + first, k, counts, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; g->pieces && i < 2; i++) {
+        int failed = finish_piece(g, &g->pieces[i], counts, rc == 0 ? err : NULL);
+        rc = rc < 0 ? rc : failed;
+    }
+    free(g->pieces);
+    g->pieces = NULL;
     return rc;
 }
 

@@ -12,12 +12,13 @@
 
 #include "gather/rows.h"
 #include "io/io.h"
-#include "plan/policy.h"
+#include "plan/plan.h"
 
 struct og_gather;
 
 struct og_gather_options {
     uint32_t n_slots;      /* rows the host cache holds */
+    uint32_t n_lent;       /* of which so many are lent to begin with, see og__gather_lend */
     uint32_t staging_rows; /* misses of one batch; grows when a batch has more */
     int n_staging;         /* batches in flight between loader and trainer, >= 1 */
     struct og_reader_options reader;
@@ -30,12 +31,19 @@ OG_MUST_CHECK int og__gather_open(struct og_gather **out, const struct og_datase
 void og__gather_close(struct og_gather *g);
 const char *og__gather_engine(const struct og_gather *g);
 
-/* Put the rows that the policy names (og__policy_prefill) into their slots, reading the file front
- * to back. No batch is in flight. counts are added to. Stops with OG_INTERRUPTED once *stop is set.
- */
-OG_MUST_CHECK int og__gather_prefill(struct og_gather *g, struct og_policy *policy,
-                                     const volatile sig_atomic_t *stop, struct og_io_counts *counts,
-                                     struct og_err *err);
+/* Start putting rows into slots, n <= OG__FILL_ROWS, nodes ascending; both arrays are copied. Reads
+ * of the call before are finished meanwhile. counts are added to. No batch is in flight. After the
+ * last call, or a failed one, comes og__gather_fill_end. */
+enum { OG__FILL_ROWS = 16384 };
+OG_MUST_CHECK int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots,
+                                  uint32_t n, struct og_io_counts *counts, struct og_err *err);
+OG_MUST_CHECK int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts,
+                                      struct og_err *err);
+
+/* Give the memory of the last n slots back to the budget, and take it again: what they held is
+ * lost. No batch is in flight. */
+void og__gather_lend(struct og_gather *g, uint32_t n);
+OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, struct og_err *err);
 
 /* Start reading a batch's misses into staging area `staging` (free: no batch uses it). `plan` is
  * borrowed until finish. Loader thread only. */

@@ -46,10 +46,11 @@ static uint32_t key_absent(const struct belady *s)
     return s->n_batches + DONE_LISTS;
 }
 
-static uint32_t key_of(const struct belady *s, uint16_t next, uint16_t visits)
+static inline uint32_t key_of(const struct belady *s, uint16_t next, uint32_t rank)
 {
     if (next != OG__NEVER)
         return next;
+    uint16_t visits = s->uses.node[rank].visits;
     return s->n_batches + DONE_LISTS - 1 - OG_MIN(visits, (uint16_t)(DONE_LISTS - 1));
 }
 
@@ -69,6 +70,8 @@ static uint32_t take_beyond(struct belady *s, uint32_t key)
         return NONE;
     uint32_t slot = s->list[s->farthest];
     s->list[s->farthest] = s->link[slot];
+    if (s->link[slot] != NONE)
+        __builtin_prefetch(&s->link[s->link[slot]]);
     return slot;
 }
 
@@ -82,8 +85,7 @@ static int open_belady(struct og_policy *p, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "belady");
     size_t bytes = p->setup.n_slots * sizeof(uint32_t);
     s->held = og__alloc(p->budget, bytes, part, err);
-    s->link = og__alloc(p->budget, bytes, part, err);
-    if (!s->held || !s->link)
+    if (!s->held)
         return -ENOMEM;
     memset(s->held, 0xff, bytes);
     return og__next_uses_open(&s->uses, p->setup.n_nodes, p->budget, err);
@@ -115,18 +117,40 @@ static int reserve_pair(struct og_policy *p, uint32_t **a, uint32_t **b, uint64_
     return -ENOMEM;
 }
 
+/* Only what is held stays. */
+static void rest_belady(struct og_policy *p)
+{
+    struct belady *s = p->state;
+    release_pair(p, &s->list, &s->arrival, &s->n_keys);
+    release_pair(p, &s->miss_row, &s->miss_link, &s->n_misses);
+    og__release(p->budget, s->slot_of, s->n_distinct * sizeof(*s->slot_of), part);
+    og__release(p->budget, s->link, p->setup.n_slots * sizeof(*s->link), part);
+    s->slot_of = s->link = NULL;
+    s->n_distinct = 0;
+    og__next_uses_rest(&s->uses);
+}
+
 static void close_belady(struct og_policy *p)
 {
     struct belady *s = p->state;
     if (!s)
         return;
-    release_pair(p, &s->list, &s->arrival, &s->n_keys);
-    release_pair(p, &s->miss_row, &s->miss_link, &s->n_misses);
-    og__release(p->budget, s->slot_of, s->n_distinct * sizeof(*s->slot_of), part);
+    rest_belady(p);
     og__release(p->budget, s->held, p->setup.n_slots * sizeof(*s->held), part);
-    og__release(p->budget, s->link, p->setup.n_slots * sizeof(*s->link), part);
     og__next_uses_close(&s->uses);
     free(s);
+}
+
+static void forget_belady(struct og_policy *p, uint32_t first)
+{
+    struct belady *s = p->state;
+    for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
+        s->held[slot] = NONE;
+}
+
+static size_t rest_bytes_belady(const struct og_policy_setup *setup)
+{
+    return og__placement_bytes(setup->n_nodes) + (size_t)setup->n_slots * 4;
 }
 
 static size_t bytes_belady(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
@@ -152,6 +176,10 @@ static int reserve(struct og_policy *p, const struct og_trace *trace, struct og_
             return -ENOMEM;
         s->n_distinct = distinct;
     }
+    if (!s->link)
+        s->link = og__alloc(p->budget, p->setup.n_slots * sizeof(*s->link), part, err);
+    if (!s->link)
+        return -ENOMEM;
     int rc = reserve_pair(p, &s->list, &s->arrival, &s->n_keys, key_absent(s) + 1, err);
     return rc < 0 ? rc : reserve_pair(p, &s->miss_row, &s->miss_link, &s->n_misses, longest, err);
 }
@@ -160,7 +188,7 @@ static int reserve(struct og_policy *p, const struct og_trace *trace, struct og_
 
 /* What the cache holds, in the order of the coming uses. Returns the slots that hold nothing of the
  * superbatch. */
-static uint32_t hang_all(struct og_policy *p)
+OG_CLONES static uint32_t hang_all(struct og_policy *p)
 {
     struct belady *s = p->state;
     const struct og_next_uses *u = &s->uses;
@@ -178,14 +206,15 @@ static uint32_t hang_all(struct og_policy *p)
         }
         uint32_t rank = og__placement_rank(&u->nodes, node);
         s->slot_of[rank] = slot;
-        hang(s, slot, key_of(s, u->first[rank], u->visits[rank]));
+        hang(s, slot, key_of(s, u->node[rank].first, rank));
     }
     return idle;
 }
 
 /* Idle slots are for the first distinct nodes that the cache has not. A slot whose row the
  * superbatch wants is never given up for one: that row would have to be read again. */
-static uint32_t choose_prefill(struct belady *s, const struct og_trace *trace, uint32_t idle)
+OG_CLONES static uint32_t choose_prefill(struct belady *s, const struct og_trace *trace,
+                                         uint32_t idle)
 {
     uint32_t chosen = 0;
     uint64_t rows = trace->ptr[trace->n_batches];
@@ -228,7 +257,7 @@ static uint32_t prefill_belady(struct og_policy *p, uint32_t *nodes, uint32_t *s
         s->list[key_absent(s)] = s->link[slot];
         s->slot_of[rank] = slot;
         s->held[slot] = node;
-        hang(s, slot, key_of(s, s->uses.first[rank], s->uses.visits[rank]));
+        hang(s, slot, key_of(s, s->uses.node[rank].first, rank));
         nodes[n] = node;
         slots[n++] = slot;
         s->prefill_left--;
@@ -240,11 +269,11 @@ static uint32_t prefill_belady(struct og_policy *p, uint32_t *nodes, uint32_t *s
 
 /* A row of the batch: hit, its slot moves to the list of its next use; missed, it is noted by its
  * key. */
-static void look_up(struct belady *s, struct og_plan *out, uint32_t row, uint32_t rank,
-                    uint32_t *n_misses)
+static inline void look_up(struct belady *s, struct og_plan *out, uint32_t row, uint32_t rank,
+                           uint32_t *n_misses)
 {
     uint32_t slot = s->slot_of[rank];
-    uint32_t key = key_of(s, s->uses.next[s->row + row], s->uses.visits[rank]);
+    uint32_t key = key_of(s, s->uses.next[s->row + row], rank);
     out->place[row] = slot;
     if (slot != NONE) {
         hang(s, slot, key);
@@ -265,38 +294,62 @@ OG_CLONES static void look_up_all(struct belady *s, const uint32_t *ids, struct 
             look_up(s, out, i - AHEAD, rank[i % AHEAD], &n_misses);
         if (i >= out->n)
             continue;
-        rank[i % AHEAD] = og__placement_rank(&s->uses.nodes, ids[i]);
-        __builtin_prefetch(&s->slot_of[rank[i % AHEAD]]);
-        __builtin_prefetch(&s->uses.visits[rank[i % AHEAD]]);
+        uint32_t r = og__placement_rank(&s->uses.nodes, ids[i]);
+        rank[i % AHEAD] = r;
+        __builtin_prefetch(&s->slot_of[r]);
+        if (s->uses.next[s->row + i] == OG__NEVER)
+            __builtin_prefetch(&s->uses.node[r]);
     }
-}
-
-static void enter(struct belady *s, uint32_t slot, uint32_t node, uint32_t key)
-{
-    const struct og_placement *nodes = &s->uses.nodes;
-    uint32_t leaves = s->held[slot];
-    if (leaves != NONE && og__placement_has(nodes, leaves))
-        s->slot_of[og__placement_rank(nodes, leaves)] = NONE;
-    s->slot_of[og__placement_rank(nodes, node)] = slot;
-    s->held[slot] = node;
-    hang(s, slot, key);
 }
 
 /* Misses enter in the order of their next use while something later leaves for them, so that none
  * that has entered leaves again. */
-static void let_in(struct belady *s, const uint32_t *ids, struct og_plan *out)
+static void choose_slots(struct belady *s, struct og_plan *out)
 {
     uint32_t slot = 0;
     for (uint32_t key = 0; key < s->farthest && slot != NONE; key++) {
-        for (uint32_t m = s->arrival[key]; m != NONE && slot != NONE; m = s->miss_link[m]) {
+        for (uint32_t m = s->arrival[key]; m != NONE; m = s->miss_link[m]) {
             slot = take_beyond(s, key);
             if (slot == NONE)
                 break;
-            enter(s, slot, ids[s->miss_row[m]], key);
+            __builtin_prefetch(&s->held[slot], 1);
             og__plan_change(out, s->miss_row[m], slot);
         }
     }
     memset(s->arrival, 0xff, (key_absent(s) + 1) * sizeof(*s->arrival));
+}
+
+/* What leaves a slot, as a rank; NONE if that is nothing of this superbatch. */
+static inline uint32_t rank_leaving(const struct belady *s, uint32_t slot)
+{
+    uint32_t node = s->held[slot];
+    bool known = node != NONE && og__placement_has(&s->uses.nodes, node);
+    return known ? og__placement_rank(&s->uses.nodes, node) : NONE;
+}
+
+OG_CLONES static void let_in(struct belady *s, const uint32_t *ids, struct og_plan *out)
+{
+    uint32_t leaves[AHEAD];
+    uint32_t comes[AHEAD];
+    for (uint32_t c = 0; c < out->n_changes + AHEAD; c++) {
+        if (c >= AHEAD) {
+            uint32_t slot = out->change_slot[c - AHEAD];
+            if (leaves[c % AHEAD] != NONE)
+                s->slot_of[leaves[c % AHEAD]] = NONE;
+            s->slot_of[comes[c % AHEAD]] = slot;
+            s->held[slot] = ids[out->change_row[c - AHEAD]];
+            uint16_t next = s->uses.next[s->row + out->change_row[c - AHEAD]];
+            hang(s, slot, key_of(s, next, comes[c % AHEAD]));
+        }
+        if (c >= out->n_changes)
+            continue;
+        uint32_t k = c % AHEAD;
+        leaves[k] = rank_leaving(s, out->change_slot[c]);
+        comes[k] = og__placement_rank(&s->uses.nodes, ids[out->change_row[c]]);
+        if (leaves[k] != NONE)
+            __builtin_prefetch(&s->slot_of[leaves[k]], 1);
+        __builtin_prefetch(&s->slot_of[comes[k]], 1);
+    }
 }
 
 static int step_belady(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
@@ -306,6 +359,7 @@ static int step_belady(struct og_policy *p, const uint32_t *ids, struct og_plan 
     (void)err;
     s->list[s->batch++] = NONE; /* all of it is hit now, and hung elsewhere */
     look_up_all(s, ids, out);
+    choose_slots(s, out);
     let_in(s, ids, out);
     s->row += out->n;
     return 0;
@@ -319,4 +373,7 @@ const struct og_policy_ops og__policy_belady = {
     .prefill = prefill_belady,
     .step = step_belady,
     .bytes = bytes_belady,
+    .rest = rest_belady,
+    .forget = forget_belady,
+    .rest_bytes = rest_bytes_belady,
 };

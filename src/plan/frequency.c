@@ -13,7 +13,7 @@ struct frequency {
     struct og_placement nodes; /* those cached */
     uint32_t *slot;            /* [n_slots] by rank in nodes */
     uint32_t *before;          /* [n_slots] the same, of the superbatch before */
-    uint32_t n_cached;
+    uint32_t kept_slots;       /* slots below hold their rows */
     /* prefill */
     uint64_t node;
     uint32_t rank, prefill_left;
@@ -93,6 +93,13 @@ static int rank_nodes(struct og_policy *p, const struct og_trace *trace, struct 
     return rc;
 }
 
+/* Rows in slots from `first` on are read again: they count as not held. */
+static void forget_frequency(struct og_policy *p, uint32_t first)
+{
+    struct frequency *s = p->state;
+    s->kept_slots = first;
+}
+
 /* Slots of nodes that stay, then the free ones for those that come. taken[n_slots] is all false. */
 static uint32_t assign_slots(struct og_policy *p, const struct og_placement *before, bool *taken)
 {
@@ -104,21 +111,23 @@ static uint32_t assign_slots(struct og_policy *p, const struct og_placement *bef
     for (uint32_t rank = 0; rank < n; rank++) {
         uint32_t v;
         og__placement_nodes(&s->nodes, &node, &v, 1);
-        bool stays = og__placement_has(before, v);
-        s->slot[rank] = stays ? s->before[og__placement_rank(before, v)] : OG_NO_SLOT;
+        uint32_t slot =
+            og__placement_has(before, v) ? s->before[og__placement_rank(before, v)] : OG_NO_SLOT;
+        bool stays = slot < s->kept_slots;
+        s->slot[rank] = stays ? slot : OG_NO_SLOT;
         if (stays)
             taken[s->slot[rank]] = true;
         else
             s->fresh[rank / 32] |= 1u << rank % 32;
         fresh += !stays;
     }
-    uint32_t slot = 0;
+    uint32_t next = 0;
     for (uint32_t rank = 0; rank < n; rank++) {
         if (s->slot[rank] != OG_NO_SLOT)
             continue;
-        while (taken[slot])
-            slot++;
-        s->slot[rank] = slot++;
+        while (taken[next])
+            next++;
+        s->slot[rank] = next++;
     }
     return fresh;
 }
@@ -142,6 +151,7 @@ static int foresee_frequency(struct og_policy *p, const struct og_trace *trace, 
         *n_prefill = s->prefill_left = assign_slots(p, &before, taken);
     og__release(p->budget, taken, p->setup.n_slots, part);
     og__placement_release(&before);
+    s->kept_slots = p->setup.n_slots;
     return taken ? 0 : -ENOMEM;
 }
 
@@ -189,4 +199,5 @@ const struct og_policy_ops og__policy_frequency = {
     .prefill = prefill_frequency,
     .step = step_frequency,
     .bytes = bytes_frequency,
+    .forget = forget_frequency,
 };

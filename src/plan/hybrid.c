@@ -80,6 +80,24 @@ static void close_hybrid(struct og_policy *p)
     free(s);
 }
 
+static void rest_hybrid(struct og_policy *p)
+{
+    struct hybrid *s = p->state;
+    og__next_uses_rest(&s->uses);
+}
+
+static void forget_hybrid(struct og_policy *p, uint32_t first)
+{
+    struct hybrid *s = p->state;
+    for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
+        s->held[slot] = OG_NO_SLOT;
+}
+
+static size_t rest_bytes_hybrid(const struct og_policy_setup *setup)
+{
+    return bytes_hybrid(setup, 0, 0, 0);
+}
+
 /* ---- a superbatch ---- */
 
 static int foresee_hybrid(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
@@ -96,7 +114,8 @@ static int foresee_hybrid(struct og_policy *p, const struct og_trace *trace, uin
     for (uint32_t slot = 0; slot < p->setup.n_slots; slot++) {
         uint32_t node = s->held[slot];
         bool wanted = node != OG_NO_SLOT && og__placement_has(nodes, node);
-        s->way[slot].next = wanted ? s->uses.first[og__placement_rank(nodes, node)] : OG__NEVER;
+        s->way[slot].next =
+            wanted ? s->uses.node[og__placement_rank(nodes, node)].first : OG__NEVER;
         s->way[slot].noted = 0;
     }
     return 0;
@@ -217,4 +236,7 @@ const struct og_policy_ops og__policy_hybrid = {
     .prefill = prefill_hybrid,
     .step = step_hybrid,
     .bytes = bytes_hybrid,
+    .rest = rest_hybrid,
+    .forget = forget_hybrid,
+    .rest_bytes = rest_bytes_hybrid,
 };

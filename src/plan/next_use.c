@@ -35,22 +35,27 @@ static void release_rows(struct og_next_uses *u)
 
 static void release_nodes(struct og_next_uses *u)
 {
-    og__release(u->budget, u->first, u->n_distinct * sizeof(*u->first), part);
-    og__release(u->budget, u->visits, u->n_distinct * sizeof(*u->visits), part);
-    u->first = u->visits = NULL;
+    og__release(u->budget, u->node, u->n_distinct * sizeof(*u->node), part);
+    u->node = NULL;
     u->n_distinct = 0;
+}
+
+void og__next_uses_rest(struct og_next_uses *u)
+{
+    release_rows(u);
+    release_nodes(u);
 }
 
 void og__next_uses_close(struct og_next_uses *u)
 {
-    release_rows(u);
-    release_nodes(u);
+    og__next_uses_rest(u);
     og__placement_release(&u->nodes);
 }
 
 size_t og__next_uses_bytes(uint64_t n_nodes, uint64_t rows, uint64_t distinct)
 {
-    return og__placement_bytes(n_nodes) + rows * sizeof(uint16_t) + 2 * distinct * sizeof(uint16_t);
+    return og__placement_bytes(n_nodes) + rows * sizeof(uint16_t) +
+           distinct * sizeof(struct og_node_use);
 }
 
 static int reserve(struct og_next_uses *u, uint64_t rows, uint64_t distinct, struct og_err *err)
@@ -65,10 +70,11 @@ static int reserve(struct og_next_uses *u, uint64_t rows, uint64_t distinct, str
     if (distinct <= u->n_distinct)
         return 0;
     release_nodes(u);
-    u->first = og__alloc(u->budget, distinct * sizeof(*u->first), part, err);
-    u->visits = og__alloc(u->budget, distinct * sizeof(*u->visits), part, err);
-    u->n_distinct = distinct; /* what close releases, also after a failure */
-    return u->first && u->visits ? 0 : -ENOMEM;
+    u->node = og__alloc(u->budget, distinct * sizeof(*u->node), part, err);
+    if (!u->node)
+        return -ENOMEM;
+    u->n_distinct = distinct;
+    return 0;
 }
 
 /* One batch, from the back. Ranks are computed some rows ahead, and what they point at is asked
@@ -79,16 +85,14 @@ OG_CLONES static void pass_batch(struct og_next_uses *u, const uint32_t *ids, ui
     uint32_t rank[AHEAD];
     for (uint64_t i = 0; i < n + AHEAD; i++) {
         if (i >= AHEAD) {
-            uint32_t r = rank[i % AHEAD];
-            next[i - AHEAD] = u->first[r];
-            u->first[r] = batch;
-            u->visits[r] = (uint16_t)(u->visits[r] + (u->visits[r] < UINT16_MAX));
+            struct og_node_use *node = &u->node[rank[i % AHEAD]];
+            next[i - AHEAD] = node->first;
+            node->first = batch;
+            node->visits = (uint16_t)(node->visits + (node->visits < UINT16_MAX));
         }
         if (i < n) {
-            uint32_t r = og__placement_rank(&u->nodes, ids[i]);
-            rank[i % AHEAD] = r;
-            __builtin_prefetch(&u->first[r], 1);
-            __builtin_prefetch(&u->visits[r], 1);
+            rank[i % AHEAD] = og__placement_rank(&u->nodes, ids[i]);
+            __builtin_prefetch(&u->node[rank[i % AHEAD]], 1);
         }
     }
 }
@@ -104,8 +108,8 @@ int og__next_uses_find(struct og_next_uses *u, const struct og_trace *trace, str
     int rc = reserve(u, trace->ptr[trace->n_batches], u->nodes.n_slots, err);
     if (rc < 0)
         return rc;
-    memset(u->first, 0xff, u->nodes.n_slots * sizeof(*u->first));
-    memset(u->visits, 0, u->nodes.n_slots * sizeof(*u->visits));
+    for (uint32_t r = 0; r < u->nodes.n_slots; r++)
+        u->node[r] = (struct og_node_use){.first = OG__NEVER};
     for (uint32_t b = trace->n_batches; b-- > 0;) {
         uint64_t start = trace->ptr[b];
         pass_batch(u, trace->ids + start, trace->ptr[b + 1] - start, u->next + start, (uint16_t)b);

@@ -137,6 +137,44 @@ int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_
     return 0;
 }
 
+/* ---- codes ---- */
+
+void og__plan_encode(const struct og_plan *plan, uint32_t *codes)
+{
+    for (uint32_t i = 0; i < plan->n; i++)
+        codes[i] = plan->place[i] == OG_NO_SLOT ? OG__CODE_STAYS_OUT : plan->place[i];
+    for (uint32_t c = 0; c < plan->n_changes; c++)
+        codes[plan->change_row[c]] = (uint32_t)OG__CODE_MISS | plan->change_slot[c];
+}
+
+int og__plan_decode(struct og_planner *planner, const uint32_t *codes, const uint32_t *ids,
+                    uint32_t n, uint32_t n_slots, struct og_plan *out, struct og_err *err)
+{
+    int rc = og__plan_reserve(out, n, OG_MIN(n, n_slots), err);
+    if (rc < 0)
+        return rc;
+    out->n = n;
+    out->n_changes = 0;
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t slot = codes[i] & ~(uint32_t)OG__CODE_MISS;
+        bool miss = codes[i] & (uint32_t)OG__CODE_MISS;
+        bool enters = miss && codes[i] != OG__CODE_STAYS_OUT;
+        out->place[i] = miss ? OG_NO_SLOT : slot;
+        if (!miss || enters)
+            largest = OG_MAX(largest, slot + 1);
+        if (enters && out->n_changes < out->change_capacity) {
+            out->change_row[out->n_changes] = i;
+            out->change_slot[out->n_changes++] = slot;
+        }
+    }
+    if (largest > n_slots)
+        return og__fail(err, -EIO, "give this run a --scratch folder of its own",
+                        "a plan names slot %u of %u: not what was written there", largest - 1,
+                        n_slots);
+    return og__plan_misses(planner, ids, n_slots, out, err);
+}
+
 void og__plan_cost_add(struct og_plan_cost *sum, const struct og_plan_cost *part)
 {
     sum->rows += part->rows;

@@ -26,7 +26,7 @@ struct og_placement {
     uint64_t n_nodes;
     uint32_t n_slots; /* nodes held */
     uint64_t *bits;   /* [ceil(N / 64)] */
-    uint32_t *rank;   /* [ceil(N / 512)] */
+    uint32_t *rank;   /* [ceil(N / 64)] */
     struct og_budget *budget;
 };
 #define OG_NO_SLOT UINT32_MAX
@@ -103,6 +103,18 @@ OG_MUST_CHECK int og__planner_reserve(struct og_planner *p, uint32_t rows, struc
 /* Rows whose place is OG_NO_SLOT are misses: number them behind the slots in the order of the file.
  * O(rows). */
 OG_MUST_CHECK int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
+                                  struct og_plan *out, struct og_err *err);
+
+/* A plan in four bytes a row, to be put away until its batch comes: the slot it is in, or, of a
+ * miss, the slot it enters afterwards, if any. */
+enum { OG__CODE_MISS = (int)0x80000000 };
+#define OG__CODE_STAYS_OUT UINT32_MAX
+/* codes[plan->n] of a plan whose misses are not numbered yet (place = OG_NO_SLOT). */
+void og__plan_encode(const struct og_plan *plan, uint32_t *codes);
+/* Back, misses numbered; codes may be out->place, if that is large enough. -EIO for a slot beyond
+ * n_slots. */
+OG_MUST_CHECK int og__plan_decode(struct og_planner *planner, const uint32_t *codes,
+                                  const uint32_t *ids, uint32_t n, uint32_t n_slots,
                                   struct og_plan *out, struct og_err *err);
 
 /* ---- what a plan will cost ---- */

@@ -78,16 +78,49 @@ uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slot
     return p->ops->prefill(p, nodes, slots, most);
 }
 
-int og__policy_plan(struct og_policy *p, struct og_planner *planner, const uint32_t *ids,
-                    uint32_t n, struct og_plan *out, struct og_err *err)
+static int step(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *out,
+                struct og_err *err)
 {
     int rc = og__plan_reserve(out, n, p->ops->is_static ? 0 : OG_MIN(n, p->setup.n_slots), err);
     if (rc < 0)
         return rc;
     out->n = n;
     out->n_changes = 0;
-    rc = p->ops->step(p, ids, out, err);
+    return p->ops->step(p, ids, out, err);
+}
+
+int og__policy_plan(struct og_policy *p, struct og_planner *planner, const uint32_t *ids,
+                    uint32_t n, struct og_plan *out, struct og_err *err)
+{
+    int rc = step(p, ids, n, out, err);
     return rc < 0 ? rc : og__plan_misses(planner, ids, p->setup.n_slots, out, err);
+}
+
+int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *scratch,
+                    uint32_t *codes, struct og_err *err)
+{
+    int rc = step(p, ids, n, scratch, err);
+    if (rc == 0)
+        og__plan_encode(scratch, codes);
+    return rc;
+}
+
+void og__policy_rest(struct og_policy *p)
+{
+    if (p->ops->rest)
+        p->ops->rest(p);
+}
+
+void og__policy_forget(struct og_policy *p, uint32_t first)
+{
+    if (p->ops->forget)
+        p->ops->forget(p, first);
+}
+
+size_t og__policy_rest_bytes(const struct og_policy_setup *setup)
+{
+    const struct og_policy_ops *ops = ops_of(setup->kind);
+    return ops->rest_bytes ? ops->rest_bytes(setup) : ops->bytes(setup, 0, 0, 0);
 }
 
 size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,

@@ -60,9 +60,21 @@ OG_MUST_CHECK int og__policy_plan(struct og_policy *p, struct og_planner *planne
                                   const uint32_t *ids, uint32_t n, struct og_plan *out,
                                   struct og_err *err);
 
+/* The same for a plan that is put away: og__plan_decode makes the plan of `codes` [n] when its
+ * batch comes. `scratch` is refilled. */
+OG_MUST_CHECK int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n,
+                                  struct og_plan *scratch, uint32_t *codes, struct og_err *err);
+
+/* Once all that was foreseen is planned: give tables back that only planning needs. */
+void og__policy_rest(struct og_policy *p);
+/* Slots from `first` on have lost their rows. Between superbatches. */
+void og__policy_forget(struct og_policy *p, uint32_t first);
+
 /* What a policy takes of the budget for superbatches of up to `rows` rows, `batches` batches and
  * `distinct` nodes. */
 size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                         uint64_t distinct);
+/* What is left of it after og__policy_rest. */
+size_t og__policy_rest_bytes(const struct og_policy_setup *setup);
 
 #endif

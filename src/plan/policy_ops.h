@@ -24,6 +24,10 @@ struct og_policy_ops {
                               struct og_err *err);
     size_t (*bytes)(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                     uint64_t distinct);
+    /* of policies that look ahead */
+    void (*rest)(struct og_policy *p);
+    void (*forget)(struct og_policy *p, uint32_t first);
+    size_t (*rest_bytes)(const struct og_policy_setup *setup);
 };
 extern const struct og_policy_ops og__policy_static, og__policy_frequency, og__policy_lru,
     og__policy_rr, og__policy_belady, og__policy_hybrid;
@@ -78,11 +82,8 @@ void og__placement_clear(struct og_placement *p);
 static inline uint32_t og__placement_rank(const struct og_placement *p, uint32_t node)
 {
     size_t word = node >> 6;
-    uint32_t rank = p->rank[word / 8];
-    for (size_t w = word & ~(size_t)7; w < word; w++)
-        rank += (uint32_t)__builtin_popcountll(p->bits[w]);
-    return rank +
-           (uint32_t)__builtin_popcountll(p->bits[word] & (((uint64_t)1 << (node & 63)) - 1));
+    uint64_t before = p->bits[word] & (((uint64_t)1 << (node & 63)) - 1);
+    return p->rank[word] + (uint32_t)__builtin_popcountll(before);
 }
 
 /* Next uses: for each row of the trace the next batch that has its node, for each node its first.
@@ -91,8 +92,10 @@ static inline uint32_t og__placement_rank(const struct og_placement *p, uint32_t
 struct og_next_uses {
     uint16_t *next;      /* [rows] */
     uint64_t n_rows;     /* capacity, in rows */
-    uint16_t *first;     /* [distinct] by rank */
-    uint16_t *visits;    /* [distinct] batches that have the node, at most UINT16_MAX */
+    struct og_node_use { /* [distinct] by rank */
+        uint16_t first;  /* batch of the first use */
+        uint16_t visits; /* batches that have the node, at most UINT16_MAX */
+    } * node;
     uint64_t n_distinct; /* capacity */
     struct og_placement nodes;
     struct og_budget *budget;
@@ -100,6 +103,7 @@ struct og_next_uses {
 OG_MUST_CHECK int og__next_uses_open(struct og_next_uses *u, uint64_t n_nodes, struct og_budget *b,
                                      struct og_err *err);
 void og__next_uses_close(struct og_next_uses *u);
+void og__next_uses_rest(struct og_next_uses *u); /* all that grows with the superbatch */
 OG_MUST_CHECK int og__next_uses_find(struct og_next_uses *u, const struct og_trace *trace,
                                      struct og_err *err);
 size_t og__next_uses_bytes(uint64_t n_nodes, uint64_t rows, uint64_t distinct);

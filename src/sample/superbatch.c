@@ -58,6 +58,8 @@ struct og_superbatch {
     /* replay of what was spilled */
     bool reading;
     uint32_t next; /* the batch the streams stand at */
+    bool ids_on_disk;
+    struct stream ids_stream;
     struct {
         struct stream src, dst, degree;
     } hop[OG_MAX_HOPS];
@@ -191,12 +193,20 @@ static void drop_writer(struct og_superbatch *s)
 
 static void close_streams(struct og_superbatch *s)
 {
+    if (s->reading)
+        og__npy_close(&s->ids_stream.file);
     for (int h = 0; s->reading && h < s->opt.n_hops; h++) {
         og__npy_close(&s->hop[h].src.file);
         og__npy_close(&s->hop[h].dst.file);
         og__npy_close(&s->hop[h].degree.file);
     }
     s->reading = false;
+}
+
+static int refuse_failed(const struct og_superbatch *s, struct og_err *err)
+{
+    return s->failed < 0 ? og__fail(err, s->failed, NULL, "what was spilled of the trace is lost")
+                         : 0;
 }
 
 void og__superbatch_clear(struct og_superbatch *s)
@@ -208,8 +218,21 @@ void og__superbatch_clear(struct og_superbatch *s)
     s->ids.used = s->ptr.used = s->sizes.used = s->blocks.used = 0;
     put(&s->ptr, &(uint64_t){0}, sizeof(uint64_t));
     s->n = s->in_memory = 0;
-    s->sealed = false;
+    s->sealed = s->ids_on_disk = false;
     s->failed = 0;
+}
+
+int og__superbatch_release_ids(struct og_superbatch *s, struct og_err *err)
+{
+    int rc = refuse_failed(s, err);
+    bool narrow = s->reading && s->ids_stream.file.type == OG__NPY_I32;
+    if (rc < 0 || s->in_memory > 0 || !narrow)
+        return rc;
+    s->ids_on_disk = true;
+    madvise(s->ids.base, s->ids.charged, MADV_DONTNEED);
+    og__budget_uncharge(s->budget, s->ids.charged, part);
+    s->ids.charged = 0;
+    return 0;
 }
 
 void og__superbatch_close(struct og_superbatch *s)
@@ -241,12 +264,6 @@ uint64_t og__superbatch_written(const struct og_superbatch *s)
 }
 
 /* ---- append ---- */
-
-static int refuse_failed(const struct og_superbatch *s, struct og_err *err)
-{
-    return s->failed < 0 ? og__fail(err, s->failed, NULL, "what was spilled of the trace is lost")
-                         : 0;
-}
 
 /* A spill that failed leaves no file behind. */
 static int lose_spill(struct og_superbatch *s, int rc)
@@ -336,9 +353,12 @@ out:
 static int open_stream(struct stream *t, const char *dir, int hop, const char *name,
                        struct og_err *err)
 {
+    char file[32] = "ids.npy";
     char path[4096];
     *t = (struct stream){.file = {.fd = -1}};
-    if ((size_t)snprintf(path, sizeof(path), "%s/hop%d_%s.npy", dir, hop, name) >= sizeof(path))
+    if (hop > 0)
+        snprintf(file, sizeof(file), "hop%d_%s.npy", hop, name);
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, file) >= sizeof(path))
         return og__fail_errno(err, -ENAMETOOLONG, NULL, "%s", dir);
     int rc = og__npy_open(&t->file, path, err);
     if (rc < 0)
@@ -354,6 +374,7 @@ static int open_streams(struct og_superbatch *s, struct og_err *err)
     for (int h = 0; h < s->opt.n_hops; h++)
         s->hop[h].src.file.fd = s->hop[h].dst.file.fd = s->hop[h].degree.file.fd = -1;
     s->reading = true;
+    rc = open_stream(&s->ids_stream, dir, 0, "ids", err);
     for (int h = 0; rc == 0 && h < s->opt.n_hops; h++) {
         rc = open_stream(&s->hop[h].src, dir, h + 1, "src", err);
         if (rc == 0)
@@ -454,6 +475,9 @@ static int read_src(struct stream *t, struct og_block *k, struct og_io_counts *r
 /* Where batch i begins in the files. */
 static void go_to(struct og_superbatch *s, uint32_t i)
 {
+    const uint64_t *ptr = (const void *)s->ptr.base;
+    s->ids_stream.kept_from = 0;
+    s->ids_stream.next = (int64_t)(ptr[i] - ptr[s->in_memory]);
     for (int h = 0; h < s->opt.n_hops; h++) {
         struct stream *const list[] = {&s->hop[h].src, &s->hop[h].dst, &s->hop[h].degree};
         for (size_t k = 0; k < OG_COUNT(list); k++)
@@ -470,12 +494,27 @@ static void go_to(struct og_superbatch *s, uint32_t i)
     s->next = i;
 }
 
+static int read_ids(struct og_superbatch *s, struct og_batch *batch, struct og_io_counts *read,
+                    struct og_err *err)
+{
+    int rc = read_next(&s->ids_stream, batch->n_ids, batch->ids, read, err);
+    uint32_t largest = 0;
+    for (uint32_t i = 0; rc == 0 && i < batch->n_ids; i++)
+        largest = OG_MAX(largest, batch->ids[i]);
+    return rc == 0 && batch->n_ids && largest >= s->opt.n_nodes ? changed(&s->ids_stream, err) : rc;
+}
+
 static int read_blocks(struct og_superbatch *s, uint32_t i, struct og_batch *batch,
                        struct og_io_counts *read, struct og_err *err)
 {
     if (s->next != i)
         go_to(s, i);
     s->next = UINT32_MAX; /* nowhere, if it fails half-way */
+    if (s->ids_on_disk) {
+        int rc = read_ids(s, batch, read, err);
+        if (rc < 0)
+            return rc;
+    }
     for (int h = 0; h < s->opt.n_hops; h++) {
         struct og_block *k = &batch->hop[h];
         int rc = read_indptr(s, &s->hop[h].dst, k, read, err);
@@ -552,7 +591,8 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, struct og_batch_m
     if (rc < 0)
         return rc;
     const uint64_t *ptr = (const void *)s->ptr.base;
-    memcpy(out->batch.ids, s->ids.base + ptr[i] * 4, (size_t)out->batch.n_ids * 4);
+    if (!s->ids_on_disk)
+        memcpy(out->batch.ids, s->ids.base + ptr[i] * 4, (size_t)out->batch.n_ids * 4);
     if (i >= s->in_memory)
         return read_blocks(s, i, &out->batch, read, err);
     copy_blocks(s, sizes_of(s, i)->at, &out->batch);

@@ -46,6 +46,10 @@ OG_MUST_CHECK int og__superbatch_replay(struct og_superbatch *s, uint32_t i,
                                         struct og_err *err);
 uint64_t og__superbatch_written(const struct og_superbatch *s); /* bytes spilled since open */
 
+/* After seal: give the memory of the ids back, where every batch is spilled; replay then reads them
+ * from there. og__superbatch_trace has none any more. */
+OG_MUST_CHECK int og__superbatch_release_ids(struct og_superbatch *s, struct og_err *err);
+
 /* Empty again, memory kept. */
 void og__superbatch_clear(struct og_superbatch *s);
 

@@ -1,7 +1,5 @@
 #include "train/ahead.h"
 
-#include "base/file.h"
-
 #include <stdlib.h>
 
 /* ---- how far ahead ---- */
@@ -13,16 +11,26 @@ static uint64_t epoch_end(const struct og_session *s, uint64_t item)
     return og__schedule_start(&s->schedule, turn.epoch + 1);
 }
 
+/* The last end of an epoch in (first, end]; 0 = none. */
+static uint64_t last_epoch_end(const struct og_session *s, uint64_t first, uint64_t end)
+{
+    uint64_t found = 0;
+    for (uint64_t at = first; at < end && (at = epoch_end(s, at)) <= end;)
+        found = at;
+    return found;
+}
+
 uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uint64_t first,
                             uint64_t last)
 {
-    uint64_t end = first + s->memory.superbatch;
+    uint64_t end = OG_MIN(first + s->memory.superbatch, last);
     if (s->opt.superbatch > 0 || pass != OG__SPLITS)
-        return OG_MIN(end, last);
-    /* Parts of an epoch are about equal, and none goes beyond it: its end is where the user's
-     * figures are told. */
-    uint64_t stop = OG_MIN(epoch_end(s, first), last);
-    uint64_t left = stop - first;
+        return end;
+    uint64_t whole = last_epoch_end(s, first, end);
+    if (whole)
+        return whole;
+    /* parts of an epoch are about equal */
+    uint64_t left = OG_MIN(epoch_end(s, first), last) - first;
     uint64_t parts = (left + s->memory.superbatch - 1) / s->memory.superbatch;
     return first + (left + parts - 1) / OG_MAX(parts, (uint64_t)1);
 }
@@ -53,38 +61,153 @@ static int sample_ahead(struct ahead *a, enum og__split pass, uint64_t first, ui
     return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
 }
 
-/* What the policy makes of it, and the rows it wants in the cache beforehand. */
-static int foresee(struct og_session *s, struct og_ahead_counts *done, struct og_err *err)
+/* What is put away of a superbatch's plan:  | prefill: n, nodes, slots | ... | 0 | codes | codes |
+ * ... | Making it needs the policy's tables; carrying it out needs the cache; either may have the
+ * memory of the other. */
+static int put_prefill(struct og_session *s, uint32_t *list, struct og_err *err)
+{
+    uint32_t n;
+    int rc;
+    do {
+        n = og__policy_prefill(s->policy, list, list + OG__FILL_ROWS, OG__FILL_ROWS);
+        rc = og__spill_append(s->codes, &n, sizeof(n), err);
+        if (rc == 0)
+            rc = og__spill_append(s->codes, list, n * sizeof(*list), err);
+        if (rc == 0)
+            rc = og__spill_append(s->codes, list + OG__FILL_ROWS, n * sizeof(*list), err);
+    } while (rc == 0 && n > 0);
+    return rc;
+}
+
+static int put_plans(struct og_session *s, const struct og_trace *trace, uint32_t *codes,
+                     struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+        uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
+        rc = og__policy_code(s->policy, trace->ids + trace->ptr[b], n, &s->works[0].plan, codes,
+                             err);
+        if (rc == 0)
+            rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
+    }
+    return rc;
+}
+
+static uint64_t longest_batch(const struct og_trace *trace)
+{
+    uint64_t longest = 0;
+    for (uint32_t b = 0; b < trace->n_batches; b++)
+        longest = OG_MAX(longest, trace->ptr[b + 1] - trace->ptr[b]);
+    return longest;
+}
+
+static int plan_ahead(struct og_session *s, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_trace trace = og__superbatch_trace(s->superbatch);
-    double start = og__now();
+    size_t bytes = OG_MAX(longest_batch(&trace), (uint64_t)(2 * OG__FILL_ROWS)) * sizeof(uint32_t);
     uint32_t n_prefill = 0;
-    int rc = og__policy_foresee(s->policy, &trace, &n_prefill, err);
-    og__timeline_add(s->timeline, "foresee", 0, start, og__now());
+    double start = og__now();
+    uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
+    int rc = buffer ? og__policy_foresee(s->policy, &trace, &n_prefill, err) : -ENOMEM;
+    og__spill_clear(s->codes);
+    if (rc == 0)
+        rc = put_prefill(s, buffer, err);
+    if (rc == 0)
+        rc = put_plans(s, &trace, buffer, err);
+    og__release(s->budget, buffer, bytes, "trace");
+    og__policy_rest(s->policy);
     done->plan_seconds = og__now() - start;
     done->prefill = n_prefill;
-    if (rc < 0 || n_prefill == 0)
-        return rc;
-    start = og__now();
-    rc = og__gather_prefill(s->gather, s->policy, s->seen ? s->seen->stop : NULL, &done->read, err);
-    og__timeline_add(s->timeline, "prefill", 0, start, og__now());
+    og__timeline_add(s->timeline, "plan ahead", 0, start, og__now());
+    return rc;
+}
+
+/* The rows that were put away, into the cache. */
+static int fill_cache(struct og_session *s, struct og_ahead_counts *done, struct og_err *err)
+{
+    double start = og__now();
+    uint32_t *list = malloc(2 * OG__FILL_ROWS * sizeof(*list));
+    uint64_t read = 0;
+    int rc = list ? 0 : og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
+    for (uint32_t n = 1; rc == 0 && n > 0;) {
+        uint32_t *slots = list + OG__FILL_ROWS;
+        rc = og__spill_read(s->codes, &n, sizeof(n), &read, err);
+        if (rc == 0 && n > OG__FILL_ROWS)
+            rc = og__fail(err, -EIO, NULL, "a plan that was put away is damaged");
+        if (rc == 0)
+            rc = og__spill_read(s->codes, list, n * sizeof(*list), &read, err);
+        if (rc == 0)
+            rc = og__spill_read(s->codes, slots, n * sizeof(*slots), &read, err);
+        if (rc == 0)
+            rc = og__gather_fill(s->gather, list, slots, n, &done->read, err);
+        if (rc == 0)
+            rc = og__session_stopped(s, "stopped while filling caches", err);
+    }
+    int ended = og__gather_fill_end(s->gather, &done->read, rc == 0 ? err : NULL);
+    done->read.bytes += read;
+    free(list);
+    og__timeline_add(s->timeline, "fill cache", 0, start, og__now());
+    return rc < 0 ? rc : ended;
+}
+
+/* ---- taking turns ---- */
+
+/* The cache's last rows give way to the graph's structure and to what planning needs. */
+static int begin_sampling(struct og_session *s, struct og_ahead_counts *done, struct og_err *err)
+{
+    if (!s->memory.alternates)
+        return 0;
+    og__gather_lend(s->gather, s->memory.n_lent);
+    og__policy_forget(s->policy, s->memory.n_slots - s->memory.n_lent);
+    if (s->topology.indptr)
+        return 0;
+    done->read.bytes += og__topology_bytes(s->ds);
+    return og__topology_load(s->ds, s->budget, &s->topology, err);
+}
+
+static int end_sampling(struct og_session *s, struct og_err *err)
+{
+    if (!s->memory.alternates)
+        return 0;
+    og__topology_release(&s->topology);
+    return og__superbatch_release_ids(s->superbatch, err);
+}
+
+static uint64_t put_away(const struct og_session *s)
+{
+    return og__superbatch_written(s->superbatch) + og__spill_written(s->codes);
+}
+
+static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t first, uint64_t last,
+                              struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    uint64_t before = put_away(s);
+    int rc = begin_sampling(s, done, err);
+    if (rc == 0)
+        rc = sample_ahead(a, pass, first, last, err);
+    if (rc == 0)
+        rc = plan_ahead(s, done, err);
+    if (rc == 0)
+        rc = end_sampling(s, err);
+    if (rc == 0)
+        rc = og__gather_reclaim(s->gather, err);
+    if (rc == 0)
+        rc = fill_cache(s, done, err);
+    done->bytes_written = put_away(s) - before;
     return rc;
 }
 
 static int run_superbatch(struct ahead *a, enum og__split pass, uint64_t first, uint64_t last,
                           og_sink *sink, void *arg, struct og_err *err)
 {
-    struct og_session *s = a->s;
     struct og_ahead_counts done = {0};
-    uint64_t written = og__superbatch_written(s->superbatch);
-    int rc = sample_ahead(a, pass, first, last, err);
-    if (rc == 0)
-        rc = foresee(s, &done, err);
+    int rc = prepare_superbatch(a, pass, first, last, &done, err);
     if (rc < 0)
         return rc;
-    done.bytes_written = og__superbatch_written(s->superbatch) - written;
-    struct og_flow flow = og__session_flow(s);
-    flow.replay = s->superbatch;
+    struct og_flow flow = og__session_flow(a->s);
+    flow.replay = a->s->superbatch;
+    flow.codes = a->s->codes;
     flow.sampled_ahead = a->sampled;
     flow.ahead = done;
     return og__flow_run(&flow, pass, first, last, sink, arg, err);
@@ -92,20 +215,22 @@ static int run_superbatch(struct ahead *a, enum og__split pass, uint64_t first, 
 
 /* ---- all of them ---- */
 
-static int open_superbatch(struct og_session *s, struct og_err *err)
+static int open_stores(struct og_session *s, struct og_err *err)
 {
-    char *own = NULL;
     if (s->superbatch)
         return 0;
-    if (!s->opt.scratch && !(own = og__cache_dir()))
+    if (!s->scratch)
         return og__fail(err, -ENOENT, "give --scratch DIR", "no folder to sample ahead in");
-    struct og_superbatch_options opt = {.scratch = s->opt.scratch ? s->opt.scratch : own,
+    struct og_superbatch_options opt = {.scratch = s->scratch,
                                         .memory = s->memory.trace_blocks,
                                         .n_hops = s->opt.n_fanout,
                                         .n_nodes = (uint64_t)s->ds->n_nodes,
                                         .degrees = og__wants_degrees(s)};
+    struct og_spill_options codes = {
+        .scratch = s->scratch, .memory = s->memory.code_bytes, .part = "trace"};
     int rc = og__superbatch_open(&s->superbatch, &opt, s->budget, err);
-    free(own);
+    if (rc == 0)
+        rc = og__spill_open(&s->codes, &codes, s->budget, err);
     return rc;
 }
 
@@ -120,7 +245,7 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
     a.sampled = calloc(a.n, sizeof(*a.sampled));
     if (!a.sampled)
         return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
-    int rc = open_superbatch(s, err);
+    int rc = open_stores(s, err);
     for (uint64_t end; rc == 0 && first < last; first = end) {
         end = og__superbatch_end(s, pass, first, last);
         rc = run_superbatch(&a, pass, first, end, sink, arg, err);

@@ -177,7 +177,32 @@ static void *run_sampler(void *arg)
     return NULL;
 }
 
-/* ---- stage 2: plan ---- */
+/* ---- stage 2: plan, or fetch the plan that was made ahead ---- */
+
+static int fetch_plan(struct og_flow *f, const struct og_batch *batch, struct og_work *w,
+                      struct og_err *err)
+{
+    struct og_plan *plan = &w->plan;
+    uint32_t n = batch->n_ids;
+    uint64_t bytes = 0;
+    int rc = og__plan_reserve(plan, n, OG_MIN(n, f->n_slots), err);
+    if (rc == 0)
+        rc = og__spill_read(f->codes, plan->place, n * sizeof(*plan->place), &bytes, err);
+    w->trace_read.reads += bytes > 0;
+    w->trace_read.bytes += bytes;
+    return rc < 0 ? rc
+                  : og__plan_decode(f->planner, plan->place, batch->ids, n, f->n_slots, plan, err);
+}
+
+static int make_plan(struct og_flow *f, struct og_work *w, struct og_err *err)
+{
+    const struct og_batch *batch = &w->sampled.batch;
+    if (!f->gather)
+        return 0;
+    if (f->replay)
+        return fetch_plan(f, batch, w, err);
+    return og__policy_plan(f->policy, f->planner, batch->ids, batch->n_ids, &w->plan, err);
+}
 
 static void *run_planner(void *arg)
 {
@@ -189,11 +214,7 @@ static void *run_planner(void *arg)
         struct og_work *w = popped;
         struct og_err err = {0};
         double start = og__now();
-        const struct og_batch *batch = &w->sampled.batch;
-        int rc = 0;
-        if (r->flow->gather)
-            rc = og__policy_plan(r->flow->policy, r->flow->planner, batch->ids, batch->n_ids,
-                                 &w->plan, &err);
+        int rc = make_plan(r->flow, w, &err);
         w->plan_seconds = og__now() - start;
         span(r, "plan", w, start);
         if (rc < 0)

@@ -13,7 +13,9 @@
 #ifndef OG_FLOW_H
 #define OG_FLOW_H
 
+#include "base/spill.h"
 #include "gather/gather.h"
+#include "plan/policy.h"
 #include "report/timeline.h"
 #include "sample/superbatch.h"
 #include "train/schedule.h"
@@ -56,7 +58,9 @@ struct og_flow {
     struct og_superbatch
         *replay; /* NULL: batches are sampled; else they were, from item `first` on */
     const struct og_sampled_ahead *sampled_ahead; /* [last - first], with replay */
-    struct og_ahead_counts ahead;                 /* goes to the first work */
+    struct og_spill *codes;       /* with replay: the plans of its batches, one after another */
+    uint32_t n_slots;             /* which they are for */
+    struct og_ahead_counts ahead; /* goes to the first work */
     struct og_policy *policy;
     struct og_planner *planner;
     struct og_gather *gather; /* NULL: nothing is gathered */

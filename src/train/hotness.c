@@ -34,7 +34,6 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
 {
     struct presc p = {.s = s};
     uint64_t batches = og__schedule_batches(&s->schedule, OG__TRAIN);
-    const volatile sig_atomic_t *stop = s->seen ? s->seen->stop : NULL;
     og__batch_init(&p.sampled, s->budget);
     p.place = calloc(s->schedule.batch_size, sizeof(*p.place));
     p.seeds = calloc(s->schedule.batch_size, sizeof(*p.seeds));
@@ -44,8 +43,8 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     for (uint32_t epoch = 1; epoch <= (uint32_t)s->opt.presc_epochs; epoch++) {
         for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
             rc = visit_batch(&p, epoch, batch, hotness, err);
-            if (rc == 0 && stop && *stop)
-                rc = og__fail(err, OG_INTERRUPTED, NULL, "stopped while sampling ahead");
+            if (rc == 0)
+                rc = og__session_stopped(s, "stopped while sampling ahead", err);
         }
     }
     og__sampler_close(p.sampler);

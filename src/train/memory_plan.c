@@ -126,19 +126,37 @@ static uint64_t input_rows(const struct og_session *s)
     return s->caps.hop[s->caps.n_hops - 1].n_src;
 }
 
+/* What is there in either phase. */
+static size_t always(const struct og_memory_plan *m)
+{
+    return m->process + m->seeds + m->labels + m->sampler + m->batches + m->plans + m->reader +
+           m->model + m->activations + m->staging;
+}
+
+/* What sampling ahead takes beside it, with no row cached. */
+static size_t while_sampling(const struct og_memory_plan *m)
+{
+    return always(m) + m->topology + m->trace + m->policy + m->n_slots * m->policy_slot;
+}
+
 /* Tables of the policy for an empty superbatch, and what a slot adds. */
 static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
 {
     enum { MANY = 1 << 20 };
     struct og_policy_setup setup = og__session_policy(s, 0);
     m->policy = og__policy_bytes(&setup, 0, 0, 0);
+    m->rest = og__policy_rest_bytes(&setup);
     setup.n_slots = MANY;
     m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
+    m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
+    m->alternates = s->opt.alternate && og__policy_looks_ahead(s->opt.policy);
     size_t ranks = (size_t)s->ds->n_nodes * 4;
     if (og__policy_wants_hotness(s->opt.policy) || og__policy_looks_ahead(s->opt.policy))
         m->hotness = ranks;
-    if (s->opt.policy == OG_POLICY_HYBRID) /* as long as the run */
+    if (s->opt.policy == OG_POLICY_HYBRID) { /* as long as the run */
         m->policy += ranks;
+        m->rest += ranks;
+    }
 }
 
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
@@ -171,7 +189,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
         m->activations = og__model_workspace_bytes(&s->config, &s->caps, training, s->opt.threads);
         m->activations += batch * (s->ds->multi_label ? (size_t)s->ds->n_classes * 4 : 4);
     }
-    size_t fixed = og__memory_plan_sum(m);
+    size_t fixed = OG_MAX(og__memory_plan_sum(m), while_sampling(m));
     m->smallest = fixed + (features ? rows * og__row_bytes(s->ds) : 0);
     if (og__policy_looks_ahead(s->opt.policy)) /* a superbatch of one batch */
         m->smallest += rows * 8;
@@ -186,9 +204,9 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
 
 size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
-    return m->process + m->topology + m->seeds + m->labels + m->policy + m->trace + m->sampler +
-           m->batches + m->plans + m->reader + m->model + m->activations + m->staging + m->cache +
-           m->n_slots * m->policy_slot;
+    if (m->alternates)
+        return always(m) + m->rest + m->cache + m->n_slots * m->rest_slot;
+    return while_sampling(m) + m->cache;
 }
 
 int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
@@ -240,10 +258,16 @@ static int count_distinct(const struct og_session *s, const struct og_pilot *pil
     return 0;
 }
 
-/* Distinct nodes of a superbatch: they grow as a power of its batches, a little slower the more
- * there are (Heaps' law), so that the pilot's growth carries too far rather than too short. */
-static int guess_distinct(const struct og_session *s, const struct og_pilot *pilot,
-                          uint64_t batches, uint64_t *distinct, struct og_err *err)
+/* Distinct nodes grow as a power of the batches, a little slower the more there are (Heaps' law),
+ * so that the pilot's growth carries too far rather than too short. */
+struct growth {
+    double pilot, power; /* distinct nodes of the pilot's batches */
+    uint32_t batches;
+    uint64_t most;
+};
+
+static int measure_growth(const struct og_session *s, const struct og_pilot *pilot,
+                          struct growth *g, struct og_err *err)
 {
     uint64_t half;
     uint64_t all;
@@ -253,9 +277,15 @@ static int guess_distinct(const struct og_session *s, const struct og_pilot *pil
     if (rc < 0)
         return rc;
     double power = half > 0 ? log2((double)all / (double)half) : 1;
-    double guess = (double)all * pow((double)batches / OG_MAX(pilot->n, 1u), OG_MIN(power, 1.0));
-    *distinct = OG_MIN((uint64_t)(guess * 1.05) + 1, (uint64_t)s->ds->n_nodes);
+    *g = (struct growth){(double)all, OG_MIN(power, 1.0), OG_MAX(pilot->n, 1u),
+                         (uint64_t)s->ds->n_nodes};
     return 0;
+}
+
+static uint64_t distinct_nodes(const struct growth *g, uint64_t batches)
+{
+    double guess = g->pilot * pow((double)batches / g->batches, g->power);
+    return OG_MIN((uint64_t)(guess * 1.05) + 1, g->most);
 }
 
 static size_t block_bytes(const struct og_session *s)
@@ -275,50 +305,85 @@ static uint64_t longest_epoch(const struct og_session *s)
     return OG_MAX(train + valid, og__schedule_batches(&s->schedule, OG__TEST));
 }
 
-/* An epoch, or as much of it as a quarter of the free memory holds the ids of and --disk the rest
- * (ginex.txt §3.5); the user's number as it is. */
-static uint64_t choose_superbatch(const struct og_session *s, uint64_t rows, size_t free)
+/* Ids of a superbatch and the policy's tables for it. */
+static void size_ahead(struct og_memory_plan *m, const struct og_session *s, const struct growth *g,
+                       uint64_t rows, uint64_t batches)
 {
-    uint64_t epoch = OG_MIN(longest_epoch(s), (uint64_t)OG__MOST_FORESEEN);
-    if (s->opt.superbatch != OG_SUPERBATCH_AUTO)
-        return s->opt.superbatch == OG_SUPERBATCH_ALL ? epoch : (uint64_t)s->opt.superbatch;
-    enum { A_ROW = 4 + 2 + 8 }; /* id, next use, tables of its node if it comes but once */
-    uint64_t by_memory = free / 4 / (OG_MAX(rows, (uint64_t)1) * A_ROW);
-    /* ids, edges and their ends once more on disk */
-    uint64_t by_disk = (uint64_t)s->opt.disk.value / (rows * 4 + 2 * block_bytes(s) + 1);
-    return OG_MAX(OG_MIN(epoch, OG_MIN(by_memory, by_disk)), (uint64_t)1);
+    struct og_policy_setup setup = og__session_policy(s, 0);
+    size_t held = s->opt.policy == OG_POLICY_HYBRID ? (size_t)s->ds->n_nodes * 4 : 0;
+    m->superbatch = batches;
+    m->policy =
+        held + og__policy_bytes(&setup, batches * rows, batches, distinct_nodes(g, batches));
+    m->trace = batches * (rows * 4 + 64) + rows * 4;
+}
+
+/* As many batches as fit (ginex.txt §3.5): where sampling has the memory to itself half of what is
+ * left of it, up to the whole run; else an eighth, and an epoch at most, since what the trace takes
+ * the cache has not. On disk: ids, edges and their ends, plans. */
+static void choose_superbatch(struct og_memory_plan *m, const struct og_session *s,
+                              const struct growth *g, uint64_t rows, size_t free)
+{
+    uint64_t epoch = longest_epoch(s);
+    uint64_t most = m->alternates ? OG_MAX(og__schedule_items(&s->schedule), epoch) : epoch;
+    uint64_t by_disk = (uint64_t)s->opt.disk.value / (rows * 8 + 2 * block_bytes(s) + 1);
+    uint64_t high = OG_MIN(OG_MIN(most, by_disk), (uint64_t)OG__MOST_FORESEEN);
+    uint64_t low = 1;
+    while (low < high) { /* the largest that fits */
+        uint64_t middle = low + (high - low + 1) / 2;
+        size_ahead(m, s, g, rows, middle);
+        if (m->trace + m->policy <= free / (m->alternates ? 2 : 8))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    size_ahead(m, s, g, rows, low);
+}
+
+/* Blocks stay in memory where that is cheap; else the memory does more for the cache. */
+static void keep_blocks(struct og_memory_plan *m, const struct og_session *s, size_t free)
+{
+    m->trace_blocks = m->superbatch * block_bytes(s);
+    m->code_bytes = m->superbatch * input_rows(s) * 4;
+    if (m->alternates || m->trace_blocks + m->code_bytes > free / 32)
+        m->trace_blocks = m->code_bytes = 0;
+    m->trace += m->trace_blocks + m->code_bytes;
+}
+
+static int refuse_superbatch(const struct og_memory_plan *m, size_t need, struct og_err *err)
+{
+    char hint[96];
+    snprintf(hint, sizeof(hint), "give a smaller --superbatch, or --memory %zuM",
+             need / OG_MIB + 1);
+    return og__fail(err, -ENOMEM, hint, "--superbatch: %llu batches do not fit in --memory",
+                    (unsigned long long)m->superbatch);
 }
 
 int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
                           const struct og_pilot *pilot, struct og_err *err)
 {
+    struct growth g;
     if (!og__policy_looks_ahead(s->opt.policy))
         return 0;
-    const size_t need = input_rows(s) * og__row_bytes(s->ds);
-    const size_t used = og__memory_plan_sum(m) + need;
+    int rc = measure_growth(s, pilot, &g, err);
+    if (rc < 0)
+        return rc;
+    /* hybrid starts with nothing cached: all of the first batches may have to be read */
+    const size_t areas = s->opt.policy == OG_POLICY_HYBRID ? MAX_STAGING : 1;
+    const size_t staging = input_rows(s) * og__row_bytes(s->ds) * areas;
+    const size_t slots = m->alternates ? m->limit / og__row_bytes(s->ds) * m->policy_slot : 0;
+    const size_t used = while_sampling(m) + staging + slots;
     const size_t free = m->limit - OG_MIN(m->limit, used);
     uint64_t mean = pilot->rows / OG_MAX(pilot->n, 1u);
     uint64_t rows = OG_MIN(mean + mean / 32 + MARGIN_ROWS, input_rows(s));
-    m->superbatch = choose_superbatch(s, rows, free);
-    uint64_t distinct;
-    int rc = guess_distinct(s, pilot, m->superbatch, &distinct, err);
-    if (rc < 0)
-        return rc;
-    struct og_policy_setup setup = og__session_policy(s, 0);
-    size_t held = s->opt.policy == OG_POLICY_HYBRID ? (size_t)s->ds->n_nodes * 4 : 0;
-    m->policy = held + og__policy_bytes(&setup, m->superbatch * rows, m->superbatch, distinct);
-    /* all in memory where that is cheap; else the memory does more for the cache */
-    m->trace_blocks = m->superbatch * block_bytes(s);
-    if (m->trace_blocks > free / 32)
-        m->trace_blocks = 0;
-    m->trace = m->superbatch * (rows * 4 + 8) + m->trace_blocks;
-    if (og__memory_plan_sum(m) + need <= m->limit)
-        return 0;
-    char hint[96];
-    snprintf(hint, sizeof(hint), "give a smaller --superbatch, or --memory %zuM",
-             (og__memory_plan_sum(m) + need) / OG_MIB + 1);
-    return og__fail(err, -ENOMEM, hint, "--superbatch: %llu batches do not fit in --memory",
-                    (unsigned long long)m->superbatch);
+    if (s->opt.superbatch == OG_SUPERBATCH_AUTO)
+        choose_superbatch(m, s, &g, rows, free);
+    else
+        size_ahead(m, s, &g, rows,
+                   s->opt.superbatch == OG_SUPERBATCH_ALL ? longest_epoch(s)
+                                                          : (uint64_t)s->opt.superbatch);
+    keep_blocks(m, s, free);
+    size_t need = while_sampling(m) + staging;
+    return need <= m->limit ? 0 : refuse_superbatch(m, need, err);
 }
 
 /* ---- staging and cache ---- */
@@ -380,11 +445,23 @@ static int refuse_cache(const struct og_memory_plan *m, const struct og_session 
                     (unsigned long long)want, (unsigned long long)have);
 }
 
+/* Rows that give way to topology, trace and tables while batches are sampled ahead. */
+static int settle_lent(struct og_memory_plan *m, size_t row, struct og_err *err)
+{
+    size_t sampling = while_sampling(m) + m->slack;
+    if (sampling > m->limit)
+        return refuse_superbatch(m, sampling, err);
+    uint64_t kept = (m->limit - sampling) / row;
+    m->n_lent = kept < m->n_slots ? m->n_slots - (uint32_t)kept : 0;
+    return 0;
+}
+
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
                           const struct og_pilot *pilot, const uint32_t *hotness, uint32_t from,
                           struct og_err *err)
 {
     const size_t row = og__row_bytes(s->ds);
+    const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t need = input_rows(s) * row;
     /* what batches larger than the pilot's may grow into, where there is that much */
@@ -398,8 +475,8 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
      * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
      * round's staging suffices for the next round's larger cache. */
     for (int round = 0; round < 6; round++) {
-        uint64_t two = OG_MIN(limit, rows_left(room, staging, MAX_STAGING, row, m->policy_slot));
-        uint64_t one = OG_MIN(limit, rows_left(room, staging, 1, row, m->policy_slot));
+        uint64_t two = OG_MIN(limit, rows_left(room, staging, MAX_STAGING, row, slot));
+        uint64_t one = OG_MIN(limit, rows_left(room, staging, 1, row, slot));
         bool fits_two = staging * MAX_STAGING <= room / row && two >= slots;
         uint64_t next = fits_two ? two : one;
         if (round > 0 && next <= slots && fits_two == (n_staging == MAX_STAGING))
@@ -417,5 +494,5 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
     m->n_staging = n_staging;
     m->staging = staging * (size_t)n_staging * row;
     m->cache = slots * row;
-    return 0;
+    return m->alternates ? settle_lent(m, row, err) : 0;
 }

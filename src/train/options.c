@@ -97,6 +97,10 @@ static const struct og_option table[] = {
      "batches sampled ahead and planned together; all = one epoch; auto = what memory and disk "
      "allow, an epoch at most",
      NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30},
+    {"alternate", NULL, "false", resources,
+     "sample ahead and train in turns, each with all the memory: the graph's structure first, then the "
+     "feature cache",
+     NULL, OG_OPTION_FLAG, FIELD(alternate), 0, 0},
     {"ways", "N", "32", resources,
      "slots in a set of the policies rr and hybrid",
      NULL, OG_OPTION_INT, FIELD(ways), 1, 1 << 16},

@@ -22,6 +22,7 @@ static const struct preset_value {
     /* (ginex.txt §3) */
     {OG_PRESET_GINEX, "topology", "disk"},
     {OG_PRESET_GINEX, "policy", "belady"},
+    {OG_PRESET_GINEX, "alternate", "true"},
     /* (fgnn.txt §6) */
     {OG_PRESET_FGNN, "topology", "memory"},
     {OG_PRESET_FGNN, "policy", "presc:1"},

@@ -1,5 +1,7 @@
 #include "train/session.h"
 
+#include "base/file.h"
+#include "base/scratch.h"
 #include "train/hotness.h"
 #include "train/memory_plan.h"
 #include "train/options.h"
@@ -284,26 +286,62 @@ static int open_model(struct og_session *s, unsigned want, struct og_err *err)
     return rc;
 }
 
+/* Static and learning policies are told that it begins; what they want in the cache is read now. */
+static int fill_cache(struct og_session *s, struct og_io_counts *counts, struct og_err *err)
+{
+    uint32_t n_prefill = 0;
+    int rc = og__policy_foresee(s->policy, NULL, &n_prefill, err);
+    uint32_t *nodes = malloc(2 * OG__FILL_ROWS * sizeof(*nodes));
+    if (rc == 0 && !nodes)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
+    while (rc == 0 && nodes) {
+        uint32_t *slots = nodes + OG__FILL_ROWS;
+        uint32_t n = og__policy_prefill(s->policy, nodes, slots, OG__FILL_ROWS);
+        if (n == 0)
+            break;
+        rc = og__gather_fill(s->gather, nodes, slots, n, counts, err);
+        if (rc == 0)
+            rc = og__session_stopped(s, "stopped while filling caches", err);
+    }
+    int ended = og__gather_fill_end(s->gather, counts, rc == 0 ? err : NULL);
+    free(nodes);
+    s->prepare.prefill = n_prefill;
+    return rc < 0 ? rc : ended;
+}
+
+int og__session_scratch(struct og_session *s, const char *run, struct og_err *err)
+{
+    const char *named = s->opt.scratch ? s->opt.scratch : run;
+    free(s->scratch);
+    s->scratch = named ? strdup(named) : og__cache_dir();
+    if (named && !s->scratch)
+        return og__fail_errno(err, -ENOMEM, NULL, "scratch");
+    if (s->scratch)
+        og__scratch_sweep(s->scratch);
+    return 0;
+}
+
+int og__session_stopped(const struct og_session *s, const char *what, struct og_err *err)
+{
+    const volatile sig_atomic_t *stop = s->seen ? s->seen->stop : NULL;
+    return stop && *stop ? og__fail(err, OG_INTERRUPTED, NULL, "%s", what) : 0;
+}
+
 static int open_features(struct og_session *s, struct og_err *err)
 {
     struct og_gather_options opt = {
         .n_slots = s->memory.n_slots,
+        .n_lent = s->memory.n_lent,
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
         .reader = reader_options(s),
     };
     struct og_io_counts counts = {0};
-    uint32_t n_prefill = 0;
     int rc = og__gather_open(&s->gather, s->ds, &opt, s->budget, err);
-    if (rc == 0 && !og__policy_looks_ahead(s->opt.policy)) {
-        rc = og__policy_foresee(s->policy, NULL, &n_prefill, err);
-        if (rc == 0)
-            rc = og__gather_prefill(s->gather, s->policy, s->seen ? s->seen->stop : NULL, &counts,
-                                    err);
-    }
+    if (rc == 0 && !og__policy_looks_ahead(s->opt.policy))
+        rc = fill_cache(s, &counts, err);
     s->prepare.reads += counts.reads;
     s->prepare.bytes_read += counts.bytes;
-    s->prepare.prefill = n_prefill;
     return rc;
 }
 
@@ -366,6 +404,8 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     int rc = og__options_copy(&s->opt, opt, err);
     if (rc == 0)
         rc = og__options_resolve(&s->opt, &s->log, err);
+    if (rc == 0)
+        rc = og__session_scratch(s, NULL, err);
     if (rc == 0)
         rc = og__dataset_open(dataset, &s->ds, err);
     if (rc == 0)
@@ -436,6 +476,8 @@ void og__session_close(struct og_session *s)
     free(s->samplers);
     og__planner_release(&s->planner);
     og__superbatch_close(s->superbatch);
+    og__spill_close(s->codes);
+    free(s->scratch);
     og__policy_close(s->policy);
     drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
@@ -460,6 +502,7 @@ struct og_flow og__session_flow(struct og_session *s)
         .samplers = s->samplers,
         .n_samplers = s->n_samplers,
         .policy = s->policy,
+        .n_slots = s->memory.n_slots,
         .planner = &s->planner,
         .gather = s->gather,
         .n_staging = s->memory.n_staging,
@@ -495,8 +538,9 @@ static json_t *memory_json(const struct og_memory_plan *m)
                      "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
                      (json_int_t)m->process, "topology", (json_int_t)m->topology, "seeds",
                      (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "policy",
-                     (json_int_t)(m->policy + m->n_slots * m->policy_slot), "trace",
-                     (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
+                     (json_int_t)(m->alternates ? m->rest + m->n_slots * m->rest_slot
+                                                : m->policy + m->n_slots * m->policy_slot),
+                     "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
                      (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
                      (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
                      (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",

@@ -32,14 +32,16 @@ struct og_memory_plan {
     size_t process; /* thread stacks, heap, what the libraries take while running */
     size_t topology, seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
-    uint64_t superbatch;   /* batches sampled ahead together, for policies that look ahead */
-    size_t trace;          /* of a superbatch: ids, and blocks as far as they stay in memory */
-    size_t trace_blocks;   /* the latter */
-    size_t policy;         /* its tables, but for those that grow with the cache */
-    size_t policy_slot;    /* and those, a slot */
+    uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
+    size_t trace;        /* of a superbatch: ids; blocks and plans as far as they stay in memory */
+    size_t trace_blocks, code_bytes; /* the latter two */
+    size_t policy, policy_slot;      /* its tables while it plans, and what a slot adds to them */
+    size_t rest, rest_slot;          /* the same once it has planned */
+    bool alternates;       /* topology, trace and tables have gone when the cache is there */
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */
     uint32_t n_slots;      /* rows in the host cache */
+    uint32_t n_lent;       /* of which so many give way while batches are sampled ahead */
     size_t staging, cache;
     size_t slack;    /* left for batches larger than planned */
     size_t smallest; /* the least --memory that would do */
@@ -61,8 +63,11 @@ struct og_session {
     double pilot_seconds;          /* sampling one batch */
     struct og_prepare_counters prepare;
     struct og_policy *policy;
-    uint32_t *hotness;                /* [N] while the policy needs it; else NULL */
-    struct og_superbatch *superbatch; /* of policies that look ahead, once a run began */
+    uint32_t *hotness; /* [N] while the policy needs it; else NULL */
+    /* of policies that look ahead, once a run began */
+    struct og_superbatch *superbatch;
+    struct og_spill *codes; /* its plans */
+    char *scratch;          /* folder for what does not stay in memory of them; NULL = nowhere */
     struct og_planner planner;
     struct og_gather *gather;
     struct og_pool *pool;
@@ -95,6 +100,13 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_sampler **out,
                                       struct og_budget *b, struct og_err *err);
 bool og__wants_degrees(const struct og_session *s);
+
+/* What is sampled ahead goes to --scratch, else to `run`, else to the user's cache folder (run =
+ * NULL). What a killed process left there goes. */
+OG_MUST_CHECK int og__session_scratch(struct og_session *s, const char *run, struct og_err *err);
+
+/* OG_INTERRUPTED, saying `what`, once the user has asked to stop. */
+int og__session_stopped(const struct og_session *s, const char *what, struct og_err *err);
 
 /* Labels of a work's seeds, gathered into `out` (og__labels_bytes of the batch size). */
 void og__session_labels(const struct og_session *s, const struct og_work *w, void *out);

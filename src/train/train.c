@@ -347,6 +347,8 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         return rc;
     /* after the session: a refusal leaves no folder behind */
     rc = og__rundir_open(&t.dir, opt->run, opt->resume, err);
+    if (rc == 0)
+        rc = og__session_scratch(t.s, t.dir.path, err);
     if (rc == 0) {
         rc = start_run(&t, err);
         if (rc == 0)
