@@ -143,28 +143,31 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness ---- */
 
-void og__hotness_degree(const struct og_topology *t, uint32_t *hotness)
+int og__hotness_degree(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
 {
-    enum { AHEAD = 32 };
-    memset(hotness, 0, (size_t)t->n_nodes * sizeof(*hotness));
-    for (int64_t e = 0; e < t->n_edges; e++) {
-        if (e + AHEAD < t->n_edges)
-            __builtin_prefetch(&hotness[og__neighbor(t, e + AHEAD)], 1);
-        hotness[og__neighbor(t, e)]++;
-    }
+    return og__topology_out_degrees(t, hotness, err);
 }
 
-/* Runs of 16 edges, a cache line, of every 256. */
-void og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness)
+/* Edges [first, first + 16), a cache line, of every 256. */
+static int count_some(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err)
 {
-    enum { RUN = 16, STRIDE = 256 };
-    for (int64_t first = 0; first + RUN <= t->n_edges; first += STRIDE) {
-        if (first + 2 * STRIDE + RUN <= t->n_edges)
-            __builtin_prefetch(t->indices32 ? (const void *)&t->indices32[first + 2 * STRIDE]
-                                            : (const void *)&t->indices64[first + 2 * STRIDE]);
-        for (int64_t e = first; e < first + RUN; e++)
-            hotness[og__neighbor(t, e)]++;
+    enum { TAKEN = 16, STRIDE = 256 };
+    uint32_t *hotness = arg;
+    size_t skip =
+        (size_t)((STRIDE - first % STRIDE) % STRIDE); /* runs start on a multiple, mostly */
+    (void)err;
+    for (size_t i = skip; i + TAKEN <= n; i += STRIDE) {
+        if (i + 2 * STRIDE < n)
+            __builtin_prefetch(&ids[i + 2 * STRIDE]);
+        for (size_t k = i; k < i + TAKEN; k++)
+            hotness[ids[k]]++;
     }
+    return 0;
+}
+
+int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
+{
+    return og__topology_scan(t, count_some, hotness, err);
 }
 
 void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness)
