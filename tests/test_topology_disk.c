@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "dataset/on_disk.h"
 #include "io/engine.h"
+#include "plan/plan.h"
 #include "sample/sample.h"
 
 #include <fcntl.h>
@@ -668,6 +669,72 @@ static void scans_every_edge_in_order(void **state)
     free_graph(&g);
 }
 
+/* The sums in the order of edges, as the definition has them. */
+static void pagerank_by_definition(const struct graph *g, const uint32_t *seeds, int64_t n_seeds,
+                                   float *rank)
+{
+    float *next = malloc((size_t)g->n * sizeof(*next));
+    float start = 0.15f * (float)g->n / (float)n_seeds;
+    for (int round = 0; round <= 10; round++) {
+        for (int64_t v = 0; v < g->n; v++)
+            next[v] = 0;
+        for (int64_t i = 0; i < n_seeds; i++)
+            next[seeds[i]] = start;
+        for (int64_t v = 0; round > 0 && v < g->n; v++)
+            for (int64_t e = g->indptr[v]; e < g->indptr[v + 1]; e++)
+                next[g->indices[e]] += 0.85f * rank[v] / (float)(g->indptr[v + 1] - g->indptr[v]);
+        memcpy(rank, next, (size_t)g->n * sizeof(*rank));
+    }
+    free(next);
+}
+
+/* Whatever walks all edges finds the same in every layout and in memory. */
+static void hotness_is_the_same_on_disk(void **state)
+{
+    (void)state;
+    struct graph g = make_graph(150000, 100000); /* a list longer than some runs */
+    size_t bytes = (size_t)g.n * 4;
+    uint32_t *degree = calloc(1, bytes);
+    uint32_t *guess = calloc(1, bytes);
+    uint32_t *got = malloc(bytes);
+    float *rank = malloc(bytes);
+    const uint32_t seeds[3] = {1, 110, 149999};
+    for (int64_t e = 0; e < g.indptr[g.n]; e++) {
+        degree[g.indices[e]]++;
+        guess[g.indices[e]] += e % 256 < 16 && e / 256 * 256 + 16 <= g.indptr[g.n];
+    }
+    pagerank_by_definition(&g, seeds, 3, rank);
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        write_graph("hot", &g, (enum layout)layout);
+        struct og_dataset *ds = open_dataset("hot");
+        for (int i = 0; i < 2; i++) {
+            struct og_topology t;
+            if (i == 0)
+                assert_int_equal(og__topology_load(ds, NULL, &t, NULL), 0);
+            else
+                t = open_disk(ds, NULL, 0, NULL, NULL);
+            assert_int_equal(og__hotness_degree(&t, got, NULL), 0);
+            assert_memory_equal(got, degree, bytes);
+            memset(got, 0, bytes);
+            assert_int_equal(og__hotness_degree_guess(&t, got, NULL), 0);
+            assert_memory_equal(got, guess, bytes);
+            assert_int_equal(og__hotness_pagerank(&t, seeds, 3, NULL, got, NULL), 0);
+            for (int64_t v = 0; v < g.n; v++) {
+                float x;
+                memcpy(&x, &got[v], sizeof(x));
+                assert_true(x >= rank[v] * 0.9999f && x <= rank[v] * 1.0001f);
+            }
+            og__topology_release(&t);
+        }
+        og__dataset_close(ds);
+    }
+    free(degree);
+    free(guess);
+    free(got);
+    free(rank);
+    free_graph(&g);
+}
+
 /* ---- what was saved ---- */
 
 static struct stat stat_of(const char *dir, const char *file)
@@ -1018,6 +1085,7 @@ int main(void)
         cmocka_unit_test(reads_are_those_needed),
         cmocka_unit_test(sizes_are_told_beforehand),
         cmocka_unit_test(scans_every_edge_in_order),
+        cmocka_unit_test(hotness_is_the_same_on_disk),
         cmocka_unit_test(a_saved_cache_is_used),
         cmocka_unit_test(a_damaged_cache_is_built_anew),
         cmocka_unit_test(a_failed_read_is_one_error),

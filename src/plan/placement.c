@@ -5,21 +5,11 @@
 
 #include <string.h>
 
-enum { RADIX_BITS = 16, RADIX = 1 << RADIX_BITS, WORDS_A_RANK = 8 };
-
-static size_t words_of(uint64_t n_nodes)
-{
-    return (size_t)((n_nodes + 63) / 64);
-}
-
-static size_t ranks_of(uint64_t n_nodes)
-{
-    return (size_t)((n_nodes + 511) / 512);
-}
+enum { RADIX_BITS = 16, RADIX = 1 << RADIX_BITS };
 
 size_t og__placement_bytes(uint64_t n_nodes)
 {
-    return words_of(n_nodes) * 8 + ranks_of(n_nodes) * 4;
+    return og__bits_words(n_nodes) * 8 + og__bits_ranks(n_nodes) * 4;
 }
 
 /* The score below which nothing enters, and how many nodes of exactly that score do. */
@@ -69,25 +59,19 @@ static void mark(struct og_placement *p, const uint32_t *hotness, struct thresho
         if (!in)
             continue;
         t.of_equal -= score == t.score;
-        p->bits[v >> 6] |= (uint64_t)1 << (v & 63);
+        og__bits_add(p->bits, v);
     }
 }
 
 void og__placement_clear(struct og_placement *p)
 {
-    memset(p->bits, 0, words_of(p->n_nodes) * 8);
+    memset(p->bits, 0, og__bits_words(p->n_nodes) * 8);
     p->n_slots = 0;
 }
 
 OG_CLONES void og__placement_count(struct og_placement *p)
 {
-    uint32_t before = 0;
-    for (size_t w = 0; w < words_of(p->n_nodes); w++) {
-        if (w % WORDS_A_RANK == 0)
-            p->rank[w / WORDS_A_RANK] = before;
-        before += (uint32_t)__builtin_popcountll(p->bits[w]);
-    }
-    p->n_slots = before;
+    p->n_slots = og__bits_count(p->bits, p->n_nodes, p->rank);
 }
 
 int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_t n_nodes,
@@ -95,8 +79,8 @@ int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_
 {
     *p = (struct og_placement){.n_nodes = n_nodes, .budget = b};
     capacity = OG_MIN(capacity, n_nodes);
-    p->bits = og__alloc(b, words_of(n_nodes) * 8, "placement", err);
-    p->rank = og__alloc(b, ranks_of(n_nodes) * 4, "placement", err);
+    p->bits = og__alloc(b, og__bits_words(n_nodes) * 8, "placement", err);
+    p->rank = og__alloc(b, og__bits_ranks(n_nodes) * 4, "placement", err);
     uint64_t *count = og__alloc(b, RADIX * sizeof(*count), "placement", err);
     int rc = p->bits && p->rank && count ? 0 : -ENOMEM;
     if (rc == 0) {
@@ -115,8 +99,8 @@ int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_
 
 void og__placement_release(struct og_placement *p)
 {
-    og__release(p->budget, p->bits, words_of(p->n_nodes) * 8, "placement");
-    og__release(p->budget, p->rank, ranks_of(p->n_nodes) * 4, "placement");
+    og__release(p->budget, p->bits, og__bits_words(p->n_nodes) * 8, "placement");
+    og__release(p->budget, p->rank, og__bits_ranks(p->n_nodes) * 4, "placement");
     *p = (struct og_placement){0};
 }
 

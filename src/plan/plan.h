@@ -13,6 +13,7 @@
 #ifndef OG_PLAN_H
 #define OG_PLAN_H
 
+#include "base/bits.h"
 #include "base/memory.h"
 #include "dataset/dataset.h"
 #include "sample/batch.h"
@@ -41,7 +42,7 @@ size_t og__placement_bytes(uint64_t n_nodes);
 
 static inline bool og__placement_has(const struct og_placement *p, uint32_t node)
 {
-    return p->bits[node >> 6] >> (node & 63) & 1;
+    return og__bits_has(p->bits, node);
 }
 
 /* Slot of a node, or OG_NO_SLOT. */

@@ -77,12 +77,7 @@ void og__placement_clear(struct og_placement *p);
 /* Number of marked nodes before `node`, which is marked. */
 static inline uint32_t og__placement_rank(const struct og_placement *p, uint32_t node)
 {
-    size_t word = node >> 6;
-    uint32_t rank = p->rank[word / 8];
-    for (size_t w = word & ~(size_t)7; w < word; w++)
-        rank += (uint32_t)__builtin_popcountll(p->bits[w]);
-    return rank +
-           (uint32_t)__builtin_popcountll(p->bits[word] & (((uint64_t)1 << (node & 63)) - 1));
+    return og__bits_rank(p->bits, p->rank, node);
 }
 
 /* Next uses: for each row of the trace the next batch that has its node, for each node its first.
