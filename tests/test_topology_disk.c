@@ -3,15 +3,18 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "base/thread.h"
 #include "dataset/on_disk.h"
 #include "io/engine.h"
 #include "plan/plan.h"
 #include "sample/sample.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -357,6 +360,75 @@ static void one_edge_alone(void **state)
     write_graph("tiny", &g, OURS);
     struct og_dataset *ds = open_dataset("tiny");
     compare_all(ds);
+    og__dataset_close(ds);
+    free_graph(&g);
+}
+
+static void every_engine_and_all_at_once(void **state)
+{
+    (void)state;
+    static const int kinds[] = {OG_IO_AUTO, OG_IO_PREAD, OG_IO_MMAP};
+    struct graph g = make_graph(60000, 900);
+    write_graph("engines", &g, OURS);
+    struct og_dataset *ds = open_dataset("engines");
+    struct og_topology memory;
+    const int fanout[3] = {10, 10, 10};
+    assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
+    for (size_t k = 0; k < OG_COUNT(kinds); k++) {
+        struct og_topology t = open_disk(ds, NULL, 0, NULL, NULL);
+        t.disk->opt.reader = (struct og_reader_options){.io = kinds[k], .threads = 2};
+        og__profile_load(folder, &t.disk->opt.reader.profile);
+        for (size_t staging = 0; staging <= 1; staging++) { /* 8 MiB, then the least */
+            t.disk->opt.staging_bytes = staging;
+            compare(ds, &memory, &t, fanout, 3, 3);
+        }
+        og__topology_release(&t);
+    }
+    og__topology_release(&memory);
+    og__dataset_close(ds);
+    free_graph(&g);
+}
+
+struct crowd {
+    const struct og_topology *t;
+    int64_t n;
+    uint64_t sum[8]; /* of each batch */
+};
+
+static void sample_alone(void *arg, size_t task, int thread)
+{
+    struct crowd *c = arg;
+    struct og_sampler *s;
+    struct og_batch_memory m;
+    const int fanout[2] = {10, 10};
+    uint32_t seeds[SEEDS];
+    (void)thread;
+    pick_seeds(c->n, (uint32_t)task, seeds);
+    og__batch_init(&m, NULL);
+    if (og__sampler_open(&s, c->t, fanout, 2, 1, NULL, NULL) == 0 &&
+        og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 1, (uint32_t)task, &m, NULL) == 0)
+        c->sum[task] = XXH3_64bits(m.batch.ids, m.batch.n_ids * 4);
+    og__sampler_close(s);
+    og__batch_release(&m);
+}
+
+static void samplers_share_a_topology(void **state)
+{
+    (void)state;
+    struct graph g = make_graph(60000, 900);
+    write_graph("crowd", &g, OURS);
+    struct og_dataset *ds = open_dataset("crowd");
+    struct og_topology t = open_disk(ds, NULL, og__neighbors_whole_bytes(ds) / 2, NULL, NULL);
+    struct og_pool *pool;
+    struct crowd crowd = {.t = &t, .n = g.n};
+    struct crowd alone = crowd;
+    assert_int_equal(og__pool_open(&pool, 4, NULL), 0);
+    og__pool_run(pool, OG_COUNT(crowd.sum), sample_alone, &crowd);
+    og__pool_run(NULL, OG_COUNT(alone.sum), sample_alone, &alone);
+    assert_memory_equal(crowd.sum, alone.sum, sizeof(crowd.sum));
+    assert_true(crowd.sum[0] != 0 && crowd.sum[0] != crowd.sum[1]);
+    og__pool_close(pool);
+    og__topology_release(&t);
     og__dataset_close(ds);
     free_graph(&g);
 }
@@ -986,6 +1058,38 @@ static void a_damaged_cache_is_built_anew(void **state)
     free_graph(&g);
 }
 
+/* Killed at any moment of building and saving: what is there afterwards is right or built anew. */
+static void a_killed_build_leaves_no_lie(void **state)
+{
+    (void)state;
+    struct graph g = make_graph(2600, 900);
+    write_graph("killed", &g, OURS);
+    struct og_dataset *ds = open_dataset("killed");
+    const char *dir = path_in("killed-cache");
+    size_t capacity = og__neighbors_whole_bytes(ds) / 3;
+    struct og_topology right = open_disk(ds, NULL, capacity, NULL, NULL);
+    for (int i = 0; i < 12; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) { /* other capacities in turn, so that files of several lie about */
+            for (size_t k = 1;; k++) {
+                struct og_topology t = open_disk(ds, NULL, capacity / (1 + k % 3), dir, NULL);
+                og__topology_release(&t);
+            }
+        }
+        usleep(3000 + (useconds_t)scramble((uint32_t)i) % 20000);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        struct og_topology t = open_disk(ds, NULL, capacity, dir, NULL);
+        assert_int_equal(t.disk->cache.n_ids, right.disk->cache.n_ids);
+        assert_memory_equal(t.disk->cache.ids, right.disk->cache.ids, right.disk->cache.n_ids * 4);
+        og__topology_release(&t);
+    }
+    og__topology_release(&right);
+    og__dataset_close(ds);
+    free_graph(&g);
+}
+
 /* ---- failing ---- */
 
 static void a_failed_read_is_one_error(void **state)
@@ -1081,6 +1185,8 @@ int main(void)
         cmocka_unit_test(a_hub_of_many),
         cmocka_unit_test(generated_graphs),
         cmocka_unit_test(one_edge_alone),
+        cmocka_unit_test(every_engine_and_all_at_once),
+        cmocka_unit_test(samplers_share_a_topology),
         cmocka_unit_test(the_best_lists_are_cached),
         cmocka_unit_test(reads_are_those_needed),
         cmocka_unit_test(sizes_are_told_beforehand),
@@ -1088,6 +1194,7 @@ int main(void)
         cmocka_unit_test(hotness_is_the_same_on_disk),
         cmocka_unit_test(a_saved_cache_is_used),
         cmocka_unit_test(a_damaged_cache_is_built_anew),
+        cmocka_unit_test(a_killed_build_leaves_no_lie),
         cmocka_unit_test(a_failed_read_is_one_error),
         cmocka_unit_test(what_cannot_be_held_is_refused),
     };

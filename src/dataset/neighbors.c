@@ -45,8 +45,7 @@ size_t og__neighbors_bytes(const struct og_dataset *ds, size_t capacity)
 
 size_t og__neighbors_build_bytes(const struct og_dataset *ds)
 {
-    return OG_MAX((size_t)ds->n_nodes * 4 + RADIX * sizeof(uint64_t) + OG__CHUNK,
-                  (size_t)OG__CHUNK);
+    return (size_t)ds->n_nodes * 4 + RADIX * sizeof(uint64_t) + OG__CHUNK;
 }
 
 /* ---- choosing ---- */

@@ -46,7 +46,8 @@ void og__topology_close_disk(struct og_topology *t); /* og__topology_release cal
 void og__neighbors_unload(struct og_topology *t);
 OG_MUST_CHECK int og__neighbors_load(struct og_topology *t, struct og_err *err);
 
-/* What stays in memory, the neighbour cache apart; og__neighbors_bytes tells of that. */
+/* What stays in memory, the neighbour cache apart; og__neighbors_bytes tells of that. Opening and
+ * scanning take 4 MiB more, for a while; building the cache og__neighbors_build_bytes. */
 size_t og__topology_disk_bytes(const struct og_dataset *ds);
 
 /* Where an edge's source is: byte `within` of `block`; block n_blocks is the tail. */
