@@ -125,7 +125,7 @@ static void write_foreign(const char *path, enum layout layout, int64_t n, const
 
 static void write_graph(const char *name, const struct graph *g, enum layout layout)
 {
-    char path[600];
+    char path[800];
     char meta[400];
     int64_t n_edges = g->indptr[g->n];
     snprintf(path, sizeof(path), "%s/%s", folder, name);
@@ -582,63 +582,76 @@ static struct og_io_counts requests_for(const uint64_t *blocks, size_t n, uint64
     return c;
 }
 
+/* All that a batch asks of the kernel, told from the batch alone. */
+static struct og_sample_reads reads_for(const struct graph *g, const struct og_topology *t,
+                                        const struct og_batch *b, uint64_t align)
+{
+    struct og_sample_reads all = {0};
+    size_t round = OG_MAX(t->disk->opt.staging_bytes / 1024, (size_t)128);
+    uint64_t *blocks = malloc(1000000 * sizeof(*blocks));
+    for (uint32_t h = 0; h < b->n_hops; h++) {
+        size_t n = needed_blocks(g, t, b, h, blocks);
+        for (size_t at = 0; at < n; at += round) {
+            struct og_io_counts c =
+                requests_for(blocks + at, OG_MIN(n - at, round), t->disk->base, align);
+            all.io.reads += c.reads;
+            all.io.bytes += c.bytes;
+        }
+        for (uint32_t d = 0; d < b->hop[h].n_dst; d++) {
+            uint32_t v = b->ids[d];
+            bool cached = og__neighbors_has(&t->disk->cache, v);
+            bool has_list = g->indptr[v + 1] > g->indptr[v];
+            all.lists_cached += has_list && cached;
+            all.lists_read += has_list && !cached;
+        }
+    }
+    free(blocks);
+    return all;
+}
+
+static void check_reads(const struct graph *g, const struct og_topology *t, uint64_t align)
+{
+    const int fanout[3] = {10, 5, 5};
+    struct og_sampler *s;
+    struct og_batch_memory m;
+    og__batch_init(&m, NULL);
+    assert_int_equal(og__sampler_open(&s, t, fanout, 3, 3, NULL, NULL), 0);
+    for (uint32_t batch = 0; batch < 3; batch++) {
+        uint32_t seeds[SEEDS];
+        pick_seeds(g->n, batch, seeds);
+        assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, batch, &m, NULL), 0);
+        struct og_sample_reads want = reads_for(g, t, &m.batch, align);
+        struct og_sample_reads got = og__sampler_reads(s);
+        assert_int_equal(got.io.reads, want.io.reads);
+        assert_int_equal(got.io.bytes, want.io.bytes);
+        assert_int_equal(got.lists_read, want.lists_read);
+        assert_int_equal(got.lists_cached, want.lists_cached);
+        assert_true((got.io.reads > 0) == (want.lists_read > 0));
+    }
+    og__sampler_close(s);
+    og__batch_release(&m);
+}
+
 static void reads_are_those_needed(void **state)
 {
     (void)state;
     struct graph g = make_graph(60000, 900);
-    struct og_err err = {0};
-    uint64_t *blocks = malloc(1000000 * sizeof(*blocks));
     for (int foreign = 0; foreign < 2; foreign++) {
-        write_graph(foreign ? "reads-1" : "reads-0", &g, foreign ? FOREIGN : OURS);
-        struct og_dataset *ds = open_dataset(foreign ? "reads-1" : "reads-0");
+        const char *name = foreign ? "reads-1" : "reads-0";
+        write_graph(name, &g, foreign ? FOREIGN : OURS);
+        struct og_dataset *ds = open_dataset(name);
         struct og_io_file file;
-        assert_int_equal(og__io_file_open(&file, ds->indices.path, true, NULL, &err), 0);
+        assert_int_equal(og__io_file_open(&file, ds->indices.path, true, NULL, NULL), 0);
         for (size_t share = 0; share <= 2; share++) {
             size_t capacity = share * og__neighbors_whole_bytes(ds) / 2;
             struct og_topology t = open_disk(ds, NULL, capacity, NULL, NULL);
             t.disk->opt.staging_bytes = (size_t)1 << (16 + 3 * share);
-            size_t round = OG_MAX(t.disk->opt.staging_bytes / 1024, (size_t)128);
-            struct og_sampler *s;
-            struct og_batch_memory m;
-            og__batch_init(&m, NULL);
-            const int fanout[3] = {10, 5, 5};
-            assert_int_equal(og__sampler_open(&s, &t, fanout, 3, 3, NULL, &err), 0);
-            for (uint32_t batch = 0; batch < 3; batch++) {
-                uint32_t seeds[SEEDS];
-                pick_seeds(g.n, batch, seeds);
-                assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, batch, &m, &err),
-                                 0);
-                struct og_io_counts want = {0};
-                uint64_t lists[2] = {0};
-                for (uint32_t h = 0; h < 3; h++) {
-                    size_t n = needed_blocks(&g, &t, &m.batch, h, blocks);
-                    for (size_t at = 0; at < n; at += round) {
-                        struct og_io_counts c = requests_for(blocks + at, OG_MIN(n - at, round),
-                                                             t.disk->base, file.align_offset);
-                        want.reads += c.reads;
-                        want.bytes += c.bytes;
-                    }
-                    for (uint32_t d = 0; d < m.batch.hop[h].n_dst; d++) {
-                        uint32_t v = m.batch.ids[d];
-                        if (g.indptr[v + 1] > g.indptr[v])
-                            lists[og__neighbors_has(&t.disk->cache, v)]++;
-                    }
-                }
-                struct og_sample_reads got = og__sampler_reads(s);
-                assert_int_equal(got.io.reads, want.reads);
-                assert_int_equal(got.io.bytes, want.bytes);
-                assert_int_equal(got.lists_read, lists[0]);
-                assert_int_equal(got.lists_cached, lists[1]);
-                assert_true(share < 2 ? got.io.reads > 0 : got.io.reads == 0);
-            }
-            og__sampler_close(s);
-            og__batch_release(&m);
+            check_reads(&g, &t, file.align_offset);
             og__topology_release(&t);
         }
         og__io_file_close(&file);
         og__dataset_close(ds);
     }
-    free(blocks);
     free_graph(&g);
 }
 
@@ -811,7 +824,7 @@ static void hotness_is_the_same_on_disk(void **state)
 
 static struct stat stat_of(const char *dir, const char *file)
 {
-    char path[600];
+    char path[800];
     struct stat st;
     snprintf(path, sizeof(path), "%s/%s", dir, file);
     if (stat(path, &st) < 0)
@@ -870,7 +883,7 @@ static void a_saved_cache_is_used(void **state)
 /* Replace `from` in the note by `to` of the same length or other. */
 static void edit_note(const char *dir, const char *key, const char *value)
 {
-    char path[600];
+    char path[800];
     char *text;
     char out[2000];
     size_t len;
@@ -887,7 +900,7 @@ static void edit_note(const char *dir, const char *key, const char *value)
 
 static void poke(const char *dir, const char *file, int64_t at, const void *data, size_t bytes)
 {
-    char path[600];
+    char path[800];
     snprintf(path, sizeof(path), "%s/%s", dir, file);
     int fd = open(path, O_WRONLY);
     assert_true(fd >= 0);
@@ -899,7 +912,7 @@ static void poke(const char *dir, const char *file, int64_t at, const void *data
 
 static void cut(const char *dir, const char *file, int64_t by)
 {
-    char path[600];
+    char path[800];
     snprintf(path, sizeof(path), "%s/%s", dir, file);
     struct stat st = stat_of(dir, file);
     assert_int_equal(truncate(path, by < 0 ? 0 : st.st_size - by), 0);
@@ -908,7 +921,7 @@ static void cut(const char *dir, const char *file, int64_t by)
 /* A checksum in the note that matches what now lies in the file. */
 static void forge(const char *dir, const char *file, const char *key)
 {
-    char path[600];
+    char path[800];
     char hex[32];
     char *data;
     size_t len;
@@ -920,96 +933,65 @@ static void forge(const char *dir, const char *file, const char *key)
     edit_note(dir, key, hex);
 }
 
-enum { DAMAGES = 26 };
-static void damage(const char *dir, const char *other, int way)
+static const uint32_t beyond = 2600; /* no node of the graph */
+static const uint64_t all_bits = UINT64_MAX;
+static const char note_file[] = "neighbors.json";
+static const char nodes_file[] = "nodes.npy";
+static const char ids_file[] = "ids.npy";
+
+/* What is done to what was saved, in this order; `forge` makes the checksums right again. */
+static const struct damage {
+    const char *key, *value; /* in the note */
+    const char *file;
+    int64_t cut; /* bytes off its end; -1: all of it */
+    const void *bytes;
+    size_t n;
+    int64_t at; /* from the end when negative */
+    const char *forge, *copy;
+} damages[] = {
+    {.file = note_file, .cut = -1},
+    {.file = note_file, .cut = 5},
+    {.file = note_file, .bytes = "\xff\xfe", .n = 2, .at = 20},
+    {.key = "format", .value = "2"},
+    {.key = "dataset", .value = "\"0123456789abcdef\""},
+    {.key = "dataset", .value = "\"0123\""},
+    {.key = "capacity", .value = "77"},
+    {.key = "num_nodes", .value = "2599"},
+    {.key = "num_edges", .value = "1"},
+    {.key = "lists", .value = "-3"},
+    {.key = "lists", .value = "9223372036854775807"},
+    {.key = "ids", .value = "12"},
+    {.key = "ids_checksum", .value = "\"0123456789abcdef\""},
+    {.key = "nodes_checksum", .value = "7"},
+    {.file = nodes_file, .cut = 1},
+    {.file = nodes_file, .cut = -1},
+    {.file = ids_file, .cut = 4},
+    {.file = ids_file, .bytes = "\x01", .n = 1, .at = 4096 + 40},
+    {.file = nodes_file, .bytes = &all_bits, .n = 8, .at = 4096 + 8},
+    {.file = nodes_file, .bytes = &all_bits, .n = 8, .at = -8, .forge = "nodes_checksum"},
+    {.file = ids_file, .bytes = &beyond, .n = 4, .at = -4, .forge = "ids_checksum"},
+    {.file = ids_file, .bytes = "\x92", .n = 1, .at = 0}, /* no .npy */
+    {.file = ids_file, .bytes = "<i4", .n = 3, .at = 21}, /* the type */
+    {.copy = ids_file},                                   /* of another capacity */
+    {.copy = nodes_file},
+    {.copy = note_file},
+};
+
+static void damage(const char *dir, const char *other, const struct damage *d)
 {
     char command[1400];
-    const uint32_t beyond = 2600;
-    const uint64_t bits = UINT64_MAX;
-    switch (way) {
-    case 0:
-        cut(dir, "neighbors.json", -1);
-        break;
-    case 1:
-        cut(dir, "neighbors.json", 5);
-        break;
-    case 2:
-        poke(dir, "neighbors.json", 20, "\xff\xfe", 2);
-        break;
-    case 3:
-        edit_note(dir, "format", "2");
-        break;
-    case 4:
-        edit_note(dir, "dataset", "\"0123456789abcdef\"");
-        break;
-    case 5:
-        edit_note(dir, "dataset", "\"0123\"");
-        break;
-    case 6:
-        edit_note(dir, "capacity", "77");
-        break;
-    case 7:
-        edit_note(dir, "num_nodes", "2599");
-        break;
-    case 8:
-        edit_note(dir, "num_edges", "1");
-        break;
-    case 9:
-        edit_note(dir, "lists", "-3");
-        break;
-    case 10:
-        edit_note(dir, "lists", "9223372036854775807");
-        break;
-    case 11:
-        edit_note(dir, "ids", "12");
-        break;
-    case 12:
-        edit_note(dir, "ids_checksum", "\"0123456789abcdef\"");
-        break;
-    case 13:
-        edit_note(dir, "nodes_checksum", "7");
-        break;
-    case 14:
-        cut(dir, "nodes.npy", 1);
-        break;
-    case 15:
-        cut(dir, "nodes.npy", -1);
-        break;
-    case 16:
-        cut(dir, "ids.npy", 4);
-        break;
-    case 17:
-        poke(dir, "ids.npy", 4096 + 40, "\x01", 1);
-        break;
-    case 18:
-        poke(dir, "nodes.npy", 4096 + 8, &bits, 8);
-        break;
-    case 19: /* beyond the last node */
-        poke(dir, "nodes.npy", -8, &bits, 8);
-        forge(dir, "nodes.npy", "nodes_checksum");
-        break;
-    case 20: /* all checks but the range pass */
-        poke(dir, "ids.npy", -4, &beyond, 4);
-        forge(dir, "ids.npy", "ids_checksum");
-        break;
-    case 21:
-        poke(dir, "ids.npy", 0, "\x92", 1);
-        break;
-    case 22:
-        poke(dir, "ids.npy", 21, "<i4", 3);
-        break; /* the type */
-    case 23:
-        snprintf(command, sizeof(command), "rm '%s/nodes.npy'", dir);
-        break;
-    case 24:
-        snprintf(command, sizeof(command), "cp '%s/ids.npy' '%s/'", other, dir);
-        break;
-    case 25:
-        snprintf(command, sizeof(command), "cp '%s/nodes.npy' '%s/'", other, dir);
-        break;
-    }
-    if (way >= 23)
+    if (d->key)
+        edit_note(dir, d->key, d->value);
+    if (d->cut)
+        cut(dir, d->file, d->cut);
+    if (d->n)
+        poke(dir, d->file, d->at, d->bytes, d->n);
+    if (d->forge)
+        forge(dir, d->file, d->forge);
+    if (d->copy) {
+        snprintf(command, sizeof(command), "cp '%s/%s' '%s/'", other, d->copy, dir);
         assert_int_equal(system(command), 0);
+    }
 }
 
 static void a_damaged_cache_is_built_anew(void **state)
@@ -1021,7 +1003,7 @@ static void a_damaged_cache_is_built_anew(void **state)
     struct og_topology memory;
     const int fanout[2] = {10, 10};
     const char dir[] = "hurt-cache";
-    char path[600];
+    char path[800];
     char other[600];
     struct heard heard = {0};
     snprintf(path, sizeof(path), "%s/%s", folder, dir);
@@ -1035,9 +1017,9 @@ static void a_damaged_cache_is_built_anew(void **state)
     uint32_t *ids = malloc(n_ids * 4);
     memcpy(ids, t.disk->cache.ids, n_ids * 4);
     og__topology_release(&t);
-    for (int way = 0; way < DAMAGES; way++) {
+    for (int way = 0; way < (int)OG_COUNT(damages); way++) {
         struct og_budget *b = og__budget_new(0);
-        damage(path, other, way);
+        damage(path, other, &damages[way]);
         heard = (struct heard){0};
         t = open_disk(ds, b, capacity, path, &heard);
         if (heard.lines != 1 || !strstr(heard.last, "building"))

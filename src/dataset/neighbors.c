@@ -409,7 +409,7 @@ static int not_ours(const char *dir, const char *why, struct og_err *err)
 static int load(struct og_neighbors *c, const struct og_topology *t, size_t capacity,
                 const char *dir, struct og_err *err)
 {
-    struct og_neighbors_note note;
+    struct og_neighbors_note note = {0};
     int rc = read_note(&note, dir, err);
     if (rc < 0)
         return rc;
