@@ -135,14 +135,37 @@ static inline size_t og__labels_bytes(const struct og_dataset *ds, int64_t count
     return (size_t)count * (ds->multi_label ? (size_t)ds->n_classes * 4 : 4);
 }
 
-/* ---- topology in memory ---- */
+/* ---- topology ---- */
 
-/* In-neighbours of v are indices[indptr[v] .. indptr[v+1]). One of the two is non-NULL. */
+/* n + 1 ascending numbers at 4 bytes each: a 32-bit distance from a whole number that stands for
+ * 1024 of them. */
+struct og_offsets {
+    uint64_t n;
+    int64_t *base; /* [n / 1024 + 1] */
+    uint32_t *low; /* [n + 1] */
+};
+enum { OG__OFFSETS_A_BASE = 1024 };
+static inline int64_t og__offset(const struct og_offsets *o, uint64_t i)
+{
+    return o->base[i / OG__OFFSETS_A_BASE] + o->low[i];
+}
+OG_MUST_CHECK int og__offsets_init(struct og_offsets *o, uint64_t n, struct og_budget *b,
+                                   const char *part, struct og_err *err);
+/* In order of i. False when it is too far from its base. */
+bool og__offsets_put(struct og_offsets *o, uint64_t i, int64_t value);
+void og__offsets_release(struct og_offsets *o, struct og_budget *b, const char *part);
+size_t og__offsets_bytes(uint64_t n);
+
+/* Two forms. In memory (or mapped): indptr and one of the two indices. On disk: `first` in the
+ * place of indptr, and `disk` (dataset/on_disk.h), which knows how to read the indices.
+ * In-neighbours of v are edges [og__first_edge(v), og__first_edge(v) + og__degree(v)) of both. */
 struct og_topology {
     int64_t n_nodes, n_edges;
     const int64_t *indptr; /* [N+1] */
     const int32_t *indices32;
     const int64_t *indices64;
+    struct og_offsets first;
+    struct og_topology_disk *disk;
     /* who gives the memory back */
     struct og_budget *budget;
     bool mapped; /* a read-only view of the files, for looking before the budget is settled */
@@ -158,16 +181,42 @@ size_t og__topology_bytes(const struct og_dataset *ds);
  * Works where the arrays start on an element boundary; else -ENOTSUP. */
 OG_MUST_CHECK int og__topology_map(const struct og_dataset *ds, struct og_topology *out,
                                    struct og_err *err);
-void og__topology_release(struct og_topology *t);
+void og__topology_release(struct og_topology *t); /* any form */
+
+static inline int64_t og__first_edge(const struct og_topology *t, uint64_t v)
+{
+    return OG_LIKELY(t->indptr) ? t->indptr[v] : og__offset(&t->first, v);
+}
 
 static inline int64_t og__degree(const struct og_topology *t, uint32_t v)
 {
-    return t->indptr[v + (int64_t)1] - t->indptr[v];
+    return og__first_edge(t, v + (uint64_t)1) - og__first_edge(t, v);
 }
 
+static inline void og__prefetch_degree(const struct og_topology *t, uint32_t v)
+{
+    if (OG_LIKELY(t->indptr))
+        __builtin_prefetch(&t->indptr[v]);
+    else
+        __builtin_prefetch(&t->first.low[v]);
+}
+
+/* Source of an edge; in memory only. */
 static inline uint32_t og__neighbor(const struct og_topology *t, int64_t e)
 {
     return t->indices32 ? (uint32_t)t->indices32[e] : (uint32_t)t->indices64[e];
 }
+
+/* Both forms, in bounded memory: fn is called with the sources of edges [first, first + n), run
+ * after run in the order of edges. On disk they are read sequentially past the page cache, through
+ * a buffer from the topology's budget, and an id out of range is refused before fn sees it. What fn
+ * returns below 0 ends the scan and is returned. */
+typedef int og_scan_fn(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err);
+OG_MUST_CHECK int og__topology_scan(const struct og_topology *t, og_scan_fn *fn, void *arg,
+                                    struct og_err *err);
+
+/* How many lists each node is in: count[N], zeroed first. One scan. */
+OG_MUST_CHECK int og__topology_out_degrees(const struct og_topology *t, uint32_t *count,
+                                           struct og_err *err);
 
 #endif

@@ -14,7 +14,7 @@ void og__placement_mark(struct og_placement *p, const struct og_trace *trace)
 {
     uint64_t rows = trace->ptr[trace->n_batches];
     for (uint64_t i = 0; i < rows; i++)
-        p->bits[trace->ids[i] >> 6] |= (uint64_t)1 << (trace->ids[i] & 63);
+        og__bits_add(p->bits, trace->ids[i]);
 }
 
 /* ---- next uses ---- */

@@ -11,20 +11,40 @@
 enum { ROUNDS = 10 };
 static const float damping = 0.85f;
 
-static void send(const struct og_topology *t, const float *rank, float *next)
+struct round {
+    const struct og_topology *t;
+    const float *rank;
+    float *next;
+    uint64_t node; /* whose list is passing */
+};
+
+/* One list, or as much of it as is in the run: edges [from, to) of it. */
+static void send_share(const struct round *r, const uint32_t *ids, size_t from, size_t to, size_t n)
 {
     enum { AHEAD = 32 };
-    for (uint32_t v = 0; v < (uint64_t)t->n_nodes; v++) {
-        int64_t degree = og__degree(t, v);
-        if (rank[v] == 0)
-            continue;
-        float share = damping * rank[v] / (float)degree;
-        for (int64_t e = t->indptr[v]; e < t->indptr[v] + degree; e++) {
-            if (e + AHEAD < t->n_edges)
-                __builtin_prefetch(&next[og__neighbor(t, e + AHEAD)], 1);
-            next[og__neighbor(t, e)] += share;
-        }
+    int64_t degree = og__degree(r->t, (uint32_t)r->node);
+    float share = damping * r->rank[r->node] / (float)degree;
+    for (size_t i = from; i < to; i++) {
+        if (i + AHEAD < n)
+            __builtin_prefetch(&r->next[ids[i + AHEAD]], 1);
+        r->next[ids[i]] += share;
     }
+}
+
+static int send(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err)
+{
+    struct round *r = arg;
+    int64_t end = first + (int64_t)n;
+    (void)err;
+    for (int64_t at = first; at < end;) {
+        int64_t list_end = og__first_edge(r->t, r->node + 1);
+        int64_t to = OG_MIN(list_end, end);
+        if (r->rank[r->node] != 0)
+            send_share(r, ids, (size_t)(at - first), (size_t)(to - first), n);
+        at = to;
+        r->node += list_end <= end;
+    }
+    return 0;
 }
 
 int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int64_t n_seeds,
@@ -41,7 +61,8 @@ int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int
         memset(next, 0, bytes);
         for (int64_t i = 0; i < n_seeds; i++)
             next[seeds[i]] = start;
-        send(t, rank, next);
+        struct round r = {t, rank, next, 0};
+        rc = og__topology_scan(t, send, &r, err);
         float *swap = rank;
         rank = next;
         next = swap;

@@ -7,14 +7,9 @@
 
 enum { RADIX_BITS = 16, RADIX = 1 << RADIX_BITS };
 
-static size_t words_of(uint64_t n_nodes)
-{
-    return (size_t)((n_nodes + 63) / 64);
-}
-
 size_t og__placement_bytes(uint64_t n_nodes)
 {
-    return words_of(n_nodes) * (sizeof(uint64_t) + sizeof(uint32_t));
+    return og__bits_words(n_nodes) * 8 + og__bits_words(n_nodes) * 4;
 }
 
 /* The score below which nothing enters, and how many nodes of exactly that score do. */
@@ -64,24 +59,19 @@ static void mark(struct og_placement *p, const uint32_t *hotness, struct thresho
         if (!in)
             continue;
         t.of_equal -= score == t.score;
-        p->bits[v >> 6] |= (uint64_t)1 << (v & 63);
+        og__bits_add(p->bits, v);
     }
 }
 
 void og__placement_clear(struct og_placement *p)
 {
-    memset(p->bits, 0, words_of(p->n_nodes) * 8);
+    memset(p->bits, 0, og__bits_words(p->n_nodes) * 8);
     p->n_slots = 0;
 }
 
 OG_CLONES void og__placement_count(struct og_placement *p)
 {
-    uint32_t before = 0;
-    for (size_t w = 0; w < words_of(p->n_nodes); w++) {
-        p->rank[w] = before;
-        before += (uint32_t)__builtin_popcountll(p->bits[w]);
-    }
-    p->n_slots = before;
+    p->n_slots = og__bits_count(p->bits, p->n_nodes, p->rank);
 }
 
 int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_t n_nodes,
@@ -89,8 +79,8 @@ int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_
 {
     *p = (struct og_placement){.n_nodes = n_nodes, .budget = b};
     capacity = OG_MIN(capacity, n_nodes);
-    p->bits = og__alloc(b, words_of(n_nodes) * 8, "placement", err);
-    p->rank = og__alloc(b, words_of(n_nodes) * 4, "placement", err);
+    p->bits = og__alloc(b, og__bits_words(n_nodes) * 8, "placement", err);
+    p->rank = og__alloc(b, og__bits_words(n_nodes) * 4, "placement", err);
     uint64_t *count = og__alloc(b, RADIX * sizeof(*count), "placement", err);
     int rc = p->bits && p->rank && count ? 0 : -ENOMEM;
     if (rc == 0) {
@@ -109,8 +99,8 @@ int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_
 
 void og__placement_release(struct og_placement *p)
 {
-    og__release(p->budget, p->bits, words_of(p->n_nodes) * 8, "placement");
-    og__release(p->budget, p->rank, words_of(p->n_nodes) * 4, "placement");
+    og__release(p->budget, p->bits, og__bits_words(p->n_nodes) * 8, "placement");
+    og__release(p->budget, p->rank, og__bits_words(p->n_nodes) * 4, "placement");
     *p = (struct og_placement){0};
 }
 
@@ -137,28 +127,31 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness ---- */
 
-void og__hotness_degree(const struct og_topology *t, uint32_t *hotness)
+int og__hotness_degree(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
 {
-    enum { AHEAD = 32 };
-    memset(hotness, 0, (size_t)t->n_nodes * sizeof(*hotness));
-    for (int64_t e = 0; e < t->n_edges; e++) {
-        if (e + AHEAD < t->n_edges)
-            __builtin_prefetch(&hotness[og__neighbor(t, e + AHEAD)], 1);
-        hotness[og__neighbor(t, e)]++;
-    }
+    return og__topology_out_degrees(t, hotness, err);
 }
 
-/* Runs of 16 edges, a cache line, of every 256. */
-void og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness)
+/* Edges [first, first + 16), a cache line, of every 256. */
+static int count_some(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err)
 {
-    enum { RUN = 16, STRIDE = 256 };
-    for (int64_t first = 0; first + RUN <= t->n_edges; first += STRIDE) {
-        if (first + 2 * STRIDE + RUN <= t->n_edges)
-            __builtin_prefetch(t->indices32 ? (const void *)&t->indices32[first + 2 * STRIDE]
-                                            : (const void *)&t->indices64[first + 2 * STRIDE]);
-        for (int64_t e = first; e < first + RUN; e++)
-            hotness[og__neighbor(t, e)]++;
+    enum { TAKEN = 16, STRIDE = 256 };
+    uint32_t *hotness = arg;
+    size_t skip =
+        (size_t)((STRIDE - first % STRIDE) % STRIDE); /* runs start on a multiple, mostly */
+    (void)err;
+    for (size_t i = skip; i + TAKEN <= n; i += STRIDE) {
+        if (i + 2 * STRIDE < n)
+            __builtin_prefetch(&ids[i + 2 * STRIDE]);
+        for (size_t k = i; k < i + TAKEN; k++)
+            hotness[ids[k]]++;
     }
+    return 0;
+}
+
+int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
+{
+    return og__topology_scan(t, count_some, hotness, err);
 }
 
 void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness)

@@ -13,6 +13,7 @@
 #ifndef OG_PLAN_H
 #define OG_PLAN_H
 
+#include "base/bits.h"
 #include "base/memory.h"
 #include "dataset/dataset.h"
 #include "sample/batch.h"
@@ -41,7 +42,7 @@ size_t og__placement_bytes(uint64_t n_nodes);
 
 static inline bool og__placement_has(const struct og_placement *p, uint32_t node)
 {
-    return p->bits[node >> 6] >> (node & 63) & 1;
+    return og__bits_has(p->bits, node);
 }
 
 /* Slot of a node, or OG_NO_SLOT. */
@@ -53,15 +54,16 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness: one score a node, the hotter the sooner cached ---- */
 
-/* Out-degree: how often a node can be drawn (PaGraph; ginex.txt §2.3). hotness[N] is zeroed first.
- */
-void og__hotness_degree(const struct og_topology *t, uint32_t *hotness);
+/* Out-degree: how often a node can be drawn (PaGraph; ginex.txt §2.3). One scan of the edges. */
+OG_MUST_CHECK int og__hotness_degree(const struct og_topology *t, uint32_t *hotness,
+                                     struct og_err *err);
 /* A guess at it, from a sixteenth of the edges; added to hotness. */
-void og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness);
+OG_MUST_CHECK int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness,
+                                           struct og_err *err);
 /* Weighted reverse PageRank: what a surfer reads who starts at a training node, and at each step
  * either starts anew or goes on to one of the node's in-neighbours (lsm-gnn.txt §4.2).
  * seeds[n_seeds] are the training nodes. Scores are positive floats as bits, which keep their
- * order. Scratch of 8 N bytes from the budget as "hotness". */
+ * order. Scratch of 8 N bytes from the budget as "hotness". A scan of the edges a round. */
 OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds,
                                        int64_t n_seeds, struct og_budget *b, uint32_t *hotness,
                                        struct og_err *err);

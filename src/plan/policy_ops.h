@@ -81,9 +81,7 @@ void og__placement_clear(struct og_placement *p);
 /* Number of marked nodes before `node`, which is marked. */
 static inline uint32_t og__placement_rank(const struct og_placement *p, uint32_t node)
 {
-    size_t word = node >> 6;
-    uint64_t before = p->bits[word] & (((uint64_t)1 << (node & 63)) - 1);
-    return p->rank[word] + (uint32_t)__builtin_popcountll(before);
+    return og__bits_rank(p->bits, p->rank, node);
 }
 
 /* Next uses: for each row of the trace the next batch that has its node, for each node its first.

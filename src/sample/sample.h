@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "dataset/dataset.h"
+#include "io/io.h"
 #include "sample/batch.h"
 
 /* ---- a batch and the memory it lies in ---- */
@@ -36,15 +37,29 @@ void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch);
 struct og_sampler;
 
 /* topology stays the caller's and may be shared by many samplers. fanout[h]: hop h + 1, the one
- * nearest the seeds first; -1 = all neighbours. Buffers come from the budget as "sampler". */
+ * nearest the seeds first; -1 = all neighbours. Buffers come from the budget as "sampler". On a
+ * topology on disk it opens a reader of its own; the batches are the same, bit for bit. */
 OG_MUST_CHECK int og__sampler_open(struct og_sampler **out, const struct og_topology *topology,
                                    const int *fanout, int n_hops, uint64_t seed,
                                    struct og_budget *b, struct og_err *err);
 void og__sampler_close(struct og_sampler *s);
 /* Fill og_block.degree from now on. */
 void og__sampler_keep_degrees(struct og_sampler *s);
-/* What a sampler holds for batches up to caps. */
+/* What a sampler holds for batches up to caps; and what it holds besides when the topology is on
+ * disk, its reader included. */
 size_t og__sampler_bytes(const struct og_batch_caps *caps);
+struct og_topology_disk_options;
+size_t og__sampler_disk_bytes(const struct og_dataset *ds,
+                              const struct og_topology_disk_options *opt,
+                              const struct og_batch_caps *caps);
+
+/* What the last og__sample read, and from where it had the lists it drew from (those of nodes
+ * without in-neighbours are neither). All 0 in memory. */
+struct og_sample_reads {
+    struct og_io_counts io;
+    uint64_t lists_cached, lists_read;
+};
+struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
 
 /* Sample one mini-batch: in every hop each node found so far draws up to fanout of its
  * in-neighbours, afresh, uniformly without replacement.
@@ -52,7 +67,8 @@ size_t og__sampler_bytes(const struct og_batch_caps *caps);
  * seeds   n_seeds distinct node ids, each < n_nodes; copied
  * out     refilled; its arrays stay valid until the next call with it
  *
- * 0, -EINVAL (seed out of range or doubled), -ENOMEM. One sampler a thread. */
+ * 0, -EINVAL (seed out of range or doubled), -ENOMEM; of a topology on disk -EIO, and -EINVAL for
+ * an id that is none. One sampler a thread. */
 OG_MUST_CHECK int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
                              enum og__stream stream, uint32_t epoch, uint32_t batch,
                              struct og_batch_memory *out, struct og_err *err);

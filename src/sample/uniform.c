@@ -11,41 +11,10 @@
  * The table from node id to position is open addressing with linear probing, at most 5/8 full,
  * cleared a batch. A direct table of N entries would be a cache miss an edge as well, and takes
  * memory by the graph instead of by the batch. */
-#include "sample/sample.h"
+#include "sample/sampler.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    WINDOW = 256,      /* edges in the pipeline at once: fits L1 several times over */
-    LOOKAHEAD = 24,    /* destinations whose indptr is asked for ahead */
-    LINEAR_FLOYD = 48, /* up to here a scan of what was drawn beats a set */
-};
-#define EMPTY UINT32_MAX /* no node has this id: dataset.h bounds N */
-
-struct entry {
-    uint32_t id, position;
-};
-
-struct og_sampler {
-    const struct og_topology *topology; /* set at open, then constant */
-    struct og_budget *budget;
-    int fanout[OG_MAX_HOPS];
-    int n_hops;
-    bool keep_degrees;
-    uint64_t seed;
-    /* the table; size is a power of two */
-    struct entry *table;
-    size_t table_size;
-    unsigned shift; /* 64 - log2(table_size) */
-    /* Floyd's picks, and the set that tells them apart when there are many */
-    uint32_t *pick, *set;
-    size_t max_pick, set_size;
-    /* the window */
-    int64_t edge[WINDOW];
-    uint32_t node[WINDOW];
-    size_t filled;
-};
 
 /* ---- node id -> position in the batch ---- */
 
@@ -57,9 +26,9 @@ static size_t slot_of(const struct og_sampler *s, uint32_t id)
 static void put(struct og_sampler *s, uint32_t id, uint32_t position)
 {
     size_t i = slot_of(s, id);
-    while (s->table[i].id != EMPTY)
+    while (s->table[i].id != OG__NO_NODE)
         i = (i + 1) & (s->table_size - 1);
-    s->table[i] = (struct entry){id, position};
+    s->table[i] = (struct og_table_entry){id, position};
 }
 
 /* Position of id, which becomes `fresh` when it was not there. */
@@ -67,11 +36,11 @@ static inline uint32_t find_or_put(struct og_sampler *s, uint32_t id, uint32_t f
 {
     size_t i = slot_of(s, id);
     for (;;) {
-        struct entry *e = &s->table[i];
+        struct og_table_entry *e = &s->table[i];
         if (e->id == id)
             return e->position;
-        if (e->id == EMPTY) {
-            *e = (struct entry){id, fresh};
+        if (e->id == OG__NO_NODE) {
+            *e = (struct og_table_entry){id, fresh};
             return fresh;
         }
         i = (i + 1) & (s->table_size - 1);
@@ -111,76 +80,22 @@ static int fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known, 
     return 0;
 }
 
-/* ---- draws ---- */
-
-static bool picked_before(const uint32_t *pick, uint32_t n, uint32_t x)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < n; i++)
-        found |= pick[i] == x;
-    return found;
-}
-
-/* k of [0, degree) into s->pick, k < degree: Floyd's algorithm, k draws, every subset equally
- * likely. */
-static void draw_few(struct og_sampler *s, struct og_rng *rng, uint32_t degree, uint32_t k)
-{
-    for (uint32_t n = 0; n < k; n++) {
-        uint32_t last = degree - k + n;
-        uint32_t x = og__rng_below(rng, last + 1);
-        s->pick[n] = picked_before(s->pick, n, x) ? last : x;
-    }
-}
-
-static bool set_add(struct og_sampler *s, uint32_t x)
-{
-    size_t i = (size_t)(x * 0x9E3779B1u) & (s->set_size - 1);
-    while (s->set[i] != EMPTY) {
-        if (s->set[i] == x)
-            return false;
-        i = (i + 1) & (s->set_size - 1);
-    }
-    s->set[i] = x;
-    return true;
-}
-
-static void draw_many(struct og_sampler *s, struct og_rng *rng, uint32_t degree, uint32_t k)
-{
-    memset(s->set, 0xff, s->set_size * sizeof(*s->set));
-    for (uint32_t n = 0; n < k; n++) {
-        uint32_t last = degree - k + n;
-        uint32_t x = og__rng_below(rng, last + 1);
-        if (!set_add(s, x)) {
-            x = last;
-            set_add(s, x);
-        }
-        s->pick[n] = x;
-    }
-}
-
 /* ---- the pipeline ---- */
 
-struct hop {
-    struct og_sampler *s;
-    struct og_batch_memory *out;
-    struct og_block *block;
-    uint32_t *ids;
-};
+/* Room in the table for all that the window might find. */
+static inline int make_room(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    uint64_t ids = h->out->batch.n_ids + s->filled;
+    if (ids <= s->table_size * 5 / 8)
+        return 0;
+    return fit_table(s, 2 * ids, h->ids, h->out->batch.n_ids, err);
+}
 
-/* Edges in the window become neighbours, neighbours become positions. */
-static int flush(struct hop *h, struct og_err *err)
+static inline void number(struct og_hop *h)
 {
     struct og_sampler *s = h->s;
     struct og_batch *batch = &h->out->batch;
-    if ((batch->n_ids + s->filled) > s->table_size * 5 / 8) {
-        int rc = fit_table(s, 2 * (uint64_t)(batch->n_ids + s->filled), h->ids, batch->n_ids, err);
-        if (rc < 0)
-            return rc;
-    }
-    for (size_t i = 0; i < s->filled; i++) {
-        s->node[i] = og__neighbor(s->topology, s->edge[i]);
-        __builtin_prefetch(&s->table[slot_of(s, s->node[i])]);
-    }
     uint32_t *src = h->block->src + h->block->n_edges;
     uint32_t n_ids = batch->n_ids;
     for (size_t i = 0; i < s->filled; i++) {
@@ -191,6 +106,32 @@ static int flush(struct hop *h, struct og_err *err)
     batch->n_ids = n_ids;
     h->block->n_edges += s->filled;
     s->filled = 0;
+}
+
+int og__number_window(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    int rc = make_room(h, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < s->filled; i++)
+        __builtin_prefetch(&s->table[slot_of(s, s->node[i])]);
+    number(h);
+    return 0;
+}
+
+/* Edges in the window become neighbours, neighbours become positions. */
+static int flush(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    int rc = make_room(h, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < s->filled; i++) {
+        s->node[i] = og__neighbor(s->topology, s->edge[i]);
+        __builtin_prefetch(&s->table[slot_of(s, s->node[i])]);
+    }
+    number(h);
     return 0;
 }
 
@@ -202,60 +143,48 @@ static inline void prefetch_edge(const struct og_topology *t, int64_t e)
         __builtin_prefetch(&t->indices64[e]);
 }
 
-static inline int push(struct hop *h, int64_t e, struct og_err *err)
+static inline int push(struct og_hop *h, int64_t e, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     prefetch_edge(s->topology, e);
     s->edge[s->filled++] = e;
-    return s->filled == WINDOW ? flush(h, err) : 0;
+    return s->filled == OG__WINDOW ? flush(h, err) : 0;
 }
 
 /* All of a node's neighbours, or `fanout` of them. */
-static int sample_node(struct hop *h, int64_t begin, int64_t degree, int fanout, struct og_rng *rng,
+static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, struct og_rng *rng,
                        struct og_err *err)
 {
     int rc = 0;
-    if (fanout < 0 || degree <= fanout) {
+    if (h->fanout < 0 || degree <= h->fanout) {
         for (int64_t e = begin; rc == 0 && e < begin + degree; e++)
             rc = push(h, e, err);
         return rc;
     }
-    uint32_t k = (uint32_t)fanout;
-    if (k <= LINEAR_FLOYD)
-        draw_few(h->s, rng, (uint32_t)degree, k);
-    else
-        draw_many(h->s, rng, (uint32_t)degree, k);
+    uint32_t k = (uint32_t)h->fanout;
+    og__draw(h->s, rng, (uint32_t)degree, k);
     for (uint32_t i = 0; rc == 0 && i < k; i++)
         rc = push(h, begin + h->s->pick[i], err);
     return rc;
 }
 
-/* Where a hop draws from. */
-struct key {
-    enum og__stream stream;
-    uint32_t epoch, batch, hop;
-};
-
-static int sample_hop(struct hop *h, int fanout, const struct key *key, struct og_err *err)
+static int sample_hop(struct og_hop *h, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
     struct og_block *block = h->block;
     for (uint32_t i = 0; i < block->n_dst; i++) {
-        if (i + LOOKAHEAD < block->n_dst)
-            __builtin_prefetch(&t->indptr[h->ids[i + LOOKAHEAD]]);
+        if (i + OG__LOOKAHEAD < block->n_dst)
+            og__prefetch_degree(t, h->ids[i + OG__LOOKAHEAD]);
         uint32_t v = h->ids[i];
         struct og_rng rng;
-        og__rng_at(&rng, h->s->seed, key->stream, key->epoch, key->batch, key->hop, v);
+        og__hop_rng(h, v, &rng);
         /* Edges still in the window count: n_edges moves only when it is flushed. */
         block->indptr[i] = (uint32_t)(block->n_edges + h->s->filled);
-        int rc = sample_node(h, t->indptr[v], og__degree(t, v), fanout, &rng, err);
+        int rc = sample_node(h, og__first_edge(t, v), og__degree(t, v), &rng, err);
         if (rc < 0)
             return rc;
     }
-    int rc = flush(h, err);
-    block->indptr[block->n_dst] = (uint32_t)block->n_edges;
-    block->n_src = h->out->batch.n_ids;
-    return rc;
+    return flush(h, err);
 }
 
 void og__sampler_keep_degrees(struct og_sampler *s)
@@ -268,8 +197,8 @@ static void look_up_degrees(const struct og_sampler *s, const uint32_t *ids, int
                             struct og_block *block)
 {
     for (uint32_t i = block->n_dst; i < block->n_src; i++) {
-        if (i + LOOKAHEAD < block->n_src)
-            __builtin_prefetch(&s->topology->indptr[ids[i + LOOKAHEAD]]);
+        if (i + OG__LOOKAHEAD < block->n_src)
+            og__prefetch_degree(s->topology, ids[i + OG__LOOKAHEAD]);
         int64_t degree = og__degree(s->topology, ids[i]);
         block->degree[i - block->n_dst] = (uint32_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
     }
@@ -304,7 +233,7 @@ static size_t ids_bytes(const struct og_batch_caps *caps)
     if (caps->n_hops == 0)
         return 0;
     uint32_t last = caps->n_hops - 1;
-    return (caps->hop[last].n_dst + caps->hop[last].n_edges + WINDOW) * 4;
+    return (caps->hop[last].n_dst + caps->hop[last].n_edges + OG__WINDOW) * 4;
 }
 
 int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps, bool degrees,
@@ -360,8 +289,8 @@ static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, ui
 {
     uint64_t edges = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (i + LOOKAHEAD < n)
-            __builtin_prefetch(&t->indptr[ids[i + LOOKAHEAD]]);
+        if (i + OG__LOOKAHEAD < n)
+            og__prefetch_degree(t, ids[i + OG__LOOKAHEAD]);
         int64_t degree = og__degree(t, ids[i]);
         edges += (uint64_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
     }
@@ -391,18 +320,21 @@ int og__sampler_open(struct og_sampler **out, const struct og_topology *topology
         s->set_size *= 2;
     s->pick = og__alloc(b, s->max_pick * 4, "sampler", err);
     s->set = og__alloc(b, s->set_size * 4, "sampler", err);
-    if (s->pick && s->set && fit_table(s, 1, NULL, 0, err) == 0) {
+    int rc = s->pick && s->set ? fit_table(s, 1, NULL, 0, err) : -ENOMEM;
+    if (rc == 0 && topology->disk)
+        rc = og__disk_sampler_open(s, err);
+    if (rc == 0)
         *out = s;
-        return 0;
-    }
-    og__sampler_close(s);
-    return -ENOMEM;
+    else
+        og__sampler_close(s);
+    return rc;
 }
 
 void og__sampler_close(struct og_sampler *s)
 {
     if (!s)
         return;
+    og__disk_sampler_close(s);
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
     og__release(s->budget, s->table, s->table_size * sizeof(*s->table), "sampler");
@@ -412,13 +344,18 @@ void og__sampler_close(struct og_sampler *s)
 size_t og__sampler_bytes(const struct og_batch_caps *caps)
 {
     uint64_t ids = caps->n_hops ? caps->hop[caps->n_hops - 1].n_src : 1;
-    return table_size_for(2 * (ids + WINDOW)) * sizeof(struct entry) + OG_MIB / 2;
+    return table_size_for(2 * (ids + OG__WINDOW)) * sizeof(struct og_table_entry) + OG_MIB / 2;
+}
+
+struct og_sample_reads og__sampler_reads(const struct og_sampler *s)
+{
+    return s->reads;
 }
 
 static int take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                       struct og_batch_memory *out, struct og_err *err)
 {
-    int rc = grow(out, &out->ids, ((size_t)n + WINDOW) * 4, 0, err);
+    int rc = grow(out, &out->ids, ((size_t)n + OG__WINDOW) * 4, 0, err);
     if (rc == 0 && n > s->table_size * 5 / 8)
         rc = fit_table(s, 2 * (uint64_t)n, NULL, 0, err);
     if (rc < 0)
@@ -444,28 +381,40 @@ int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
 {
     int rc = take_seeds(s, seeds, n_seeds, out, err);
     s->filled = 0;
+    s->reads = (struct og_sample_reads){0};
     for (int i = 0; rc == 0 && i < s->n_hops; i++) {
         struct og_batch *b = &out->batch;
+        struct og_block *block = &b->hop[i];
         uint64_t edges = count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
         uint64_t ids = b->n_ids + OG_MIN(edges, (uint64_t)s->topology->n_nodes - b->n_ids);
         if (edges > UINT32_MAX)
             return og__fail(err, -EOVERFLOW, "use a smaller --batch or --fanout",
                             "a batch with %llu edges in hop %d", (unsigned long long)edges, i + 1);
-        OG_TRY(grow(out, &out->ids, (ids + WINDOW) * 4, (size_t)b->n_ids * 4, err));
+        OG_TRY(grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
         OG_TRY(grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err));
         OG_TRY(grow(out, &out->src[i], edges * 4, 0, err));
         b->ids = out->ids.data;
-        b->hop[i] = (struct og_block){
+        *block = (struct og_block){
             .n_dst = b->n_ids, .indptr = out->indptr[i].data, .src = out->src[i].data};
-        struct hop hop = {s, out, &b->hop[i], b->ids};
-        struct key key = {stream, epoch, batch, (uint32_t)i};
+        struct og_hop hop = {.s = s,
+                             .out = out,
+                             .block = block,
+                             .ids = b->ids,
+                             .n_edges = edges,
+                             .fanout = s->fanout[i],
+                             .stream = stream,
+                             .epoch = epoch,
+                             .batch = batch,
+                             .number = (uint32_t)i};
         b->n_hops = (uint32_t)i + 1;
-        OG_TRY(sample_hop(&hop, s->fanout[i], &key, err));
+        OG_TRY(s->disk ? og__sample_hop_from_disk(&hop, err) : sample_hop(&hop, err));
+        block->indptr[block->n_dst] = (uint32_t)block->n_edges;
+        block->n_src = b->n_ids;
         if (!s->keep_degrees)
             continue;
-        OG_TRY(grow(out, &out->degree[i], (size_t)b->hop[i].n_src * 4, 0, err));
-        b->hop[i].degree = out->degree[i].data;
-        look_up_degrees(s, b->ids, s->fanout[i], &b->hop[i]);
+        OG_TRY(grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err));
+        block->degree = out->degree[i].data;
+        look_up_degrees(s, b->ids, s->fanout[i], block);
     }
 out:
     return rc;

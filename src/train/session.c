@@ -97,14 +97,14 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32_t *from,
                       struct og_err *err)
 {
+    int rc = 0;
     *from = 0;
     s->hotness = og__alloc(s->budget, s->memory.hotness, "hotness", err);
     if (!s->hotness)
         return -ENOMEM;
     switch (s->opt.policy) {
     case OG_POLICY_DEGREE:
-        og__hotness_degree(&s->topology, s->hotness);
-        return 0;
+        return og__hotness_degree(&s->topology, s->hotness, err);
     case OG_POLICY_RANDOM:
         og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, s->hotness);
         return 0;
@@ -116,7 +116,8 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
                                     s->budget, s->hotness, err);
     default:
         *from = pilot->n / 2;
-        og__hotness_degree_guess(&s->topology, s->hotness);
+        if ((rc = og__hotness_degree_guess(&s->topology, s->hotness, err)) < 0)
+            return rc;
         for (uint64_t i = 0; *from > 0 && i < pilot->end[*from - 1]; i++)
             s->hotness[pilot->ids[i]]++;
         return 0;

@@ -1,0 +1,159 @@
+#include "dataset/on_disk.h"
+
+#include "base/file.h"
+#include "dataset/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "topology";
+
+/* ---- offsets in 32 bits ---- */
+
+static size_t base_bytes(uint64_t n)
+{
+    return (size_t)(n / OG__OFFSETS_A_BASE + 1) * sizeof(int64_t);
+}
+
+static size_t low_bytes(uint64_t n)
+{
+    return (size_t)(n + 1) * sizeof(uint32_t);
+}
+
+size_t og__offsets_bytes(uint64_t n)
+{
+    return base_bytes(n) + low_bytes(n);
+}
+
+int og__offsets_init(struct og_offsets *o, uint64_t n, struct og_budget *b, const char *name,
+                     struct og_err *err)
+{
+    *o = (struct og_offsets){.n = n};
+    o->base = og__alloc(b, base_bytes(n), name, err);
+    o->low = o->base ? og__alloc(b, low_bytes(n), name, err) : NULL;
+    if (o->low)
+        return 0;
+    og__offsets_release(o, b, name);
+    return -ENOMEM;
+}
+
+bool og__offsets_put(struct og_offsets *o, uint64_t i, int64_t value)
+{
+    int64_t *base = &o->base[i / OG__OFFSETS_A_BASE];
+    if (i % OG__OFFSETS_A_BASE == 0)
+        *base = value;
+    o->low[i] = (uint32_t)(value - *base);
+    return value - *base <= UINT32_MAX;
+}
+
+void og__offsets_release(struct og_offsets *o, struct og_budget *b, const char *name)
+{
+    og__release(b, o->base, base_bytes(o->n), name);
+    og__release(b, o->low, low_bytes(o->n), name);
+    *o = (struct og_offsets){0};
+}
+
+/* ---- opening ---- */
+
+size_t og__topology_disk_bytes(const struct og_dataset *ds)
+{
+    return og__offsets_bytes((uint64_t)ds->n_nodes);
+}
+
+struct loading {
+    struct og_indptr_check check;
+    struct og_offsets *first;
+};
+
+static int take_chunk(void *arg, const void *data, int64_t first_byte, size_t bytes,
+                      struct og_err *err)
+{
+    struct loading *l = arg;
+    const int64_t *p = data;
+    size_t n = bytes / sizeof(*p);
+    uint64_t at = (uint64_t)first_byte / sizeof(*p);
+    int rc = og__check_indptr(&l->check, p, (int64_t)at, n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (!og__offsets_put(l->first, at + i, p[i]))
+            rc = og__fail(err, -EOVERFLOW, "such a graph must be held in memory",
+                          "%s: the nodes before %llu have more in-neighbours than topology on disk "
+                          "can count",
+                          l->check.ds->indptr.path, (unsigned long long)(at + i));
+    return rc;
+}
+
+static int load_first(struct og_topology *t, const struct og_dataset *ds, struct og_err *err)
+{
+    struct loading l = {{ds, 0}, &t->first};
+    int rc = og__offsets_init(&t->first, (uint64_t)ds->n_nodes, t->budget, part, err);
+    if (rc < 0)
+        return rc;
+    void *buffer = og__alloc(t->budget, OG__CHUNK, part, err);
+    rc = buffer ? og__npy_stream(&ds->indptr, buffer, take_chunk, &l, err) : -ENOMEM;
+    og__release(t->budget, buffer, OG__CHUNK, part);
+    return rc < 0 ? rc : og__check_indptr_end(&l.check, err);
+}
+
+static int lay_blocks(struct og_topology_disk *d, struct og_err *err)
+{
+    const struct og_npy *a = &d->ds->indices;
+    uint64_t start = (uint64_t)a->offset;
+    uint64_t end = start + (uint64_t)a->bytes;
+    bool on_boundary = start % og__npy_size(a->type) == 0;
+    d->base = on_boundary ? start / OG__LIST_BLOCK * OG__LIST_BLOCK : start;
+    d->skew = start - d->base;
+    d->n_blocks = (end - d->base) / OG__LIST_BLOCK;
+    if (d->n_blocks >= UINT32_MAX)
+        return og__fail(err, -EOVERFLOW, "such a graph must be held in memory",
+                        "%s: topology on disk is limited to 2 TiB", a->path);
+    uint64_t at = OG_MAX(d->base + d->n_blocks * OG__LIST_BLOCK, start);
+    return og__read_all(a->fd, d->tail + (at - d->base) % OG__LIST_BLOCK, end - at, (off_t)at,
+                        a->path, err);
+}
+
+int og__topology_open_disk(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
+                           struct og_budget *b, struct og_topology *out, struct og_err *err)
+{
+    int rc = 0;
+    *out = (struct og_topology){.n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .budget = b};
+    struct og_topology_disk *d = calloc(1, sizeof(*d));
+    if (!d)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+    out->disk = d;
+    d->ds = ds;
+    d->opt = *opt;
+    if (opt->cache_dir && !(d->opt.cache_dir = strdup(opt->cache_dir)))
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path));
+    OG_TRY(lay_blocks(d, err));
+    OG_TRY(load_first(out, ds, err));
+    OG_TRY(og__neighbors_load(out, err));
+out:
+    if (rc < 0)
+        og__topology_release(out);
+    return rc;
+}
+
+void og__topology_close_disk(struct og_topology *t)
+{
+    if (!t->disk)
+        return;
+    og__neighbors_unload(t);
+    og__offsets_release(&t->first, t->budget, part);
+    free((char *)t->disk->opt.cache_dir);
+    free(t->disk);
+    t->disk = NULL;
+}
+
+/* ---- the neighbour cache ---- */
+
+void og__neighbors_unload(struct og_topology *t)
+{
+    og__neighbors_release(&t->disk->cache);
+}
+
+int og__neighbors_load(struct og_topology *t, struct og_err *err)
+{
+    const struct og_topology_disk_options *opt = &t->disk->opt;
+    og__neighbors_unload(t);
+    return og__neighbors_open(&t->disk->cache, t, opt->cache_bytes, opt->cache_dir, opt->log, err);
+}

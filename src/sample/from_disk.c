@@ -1,0 +1,335 @@
+/* Sampling a topology on disk, a hop at a time.
+ *
+ *   all nodes of the hop draw positions, as in memory
+ *       list in the neighbour cache ──> neighbour at once
+ *       else ──> the block of indices.npy that holds the position is wanted
+ *                     │
+ *   wanted blocks, each once, in file order ──> reader ──> rounds ──> neighbours
+ *                                                                         │
+ *   all neighbours, in the order of the edges ──> numbered, as in memory <┘
+ *
+ * Edges wait for their neighbours in the batch's own src array, which first holds where in its
+ * block an edge's source is, then the source, and in the end its position.
+ *
+ * Wanted blocks are bits, one a block: E/1024 bytes for int32 indices (1.6 MB for 1.6 G edges), a
+ * few instructions an edge, and reading them out is the sort. The rank of a bit is the block's
+ * place among what was read, so nothing has to be searched either. (A radix sort of the blocks
+ * of a million edges takes as long as all the rest of the hop but reading.)
+ *
+ * What a hop reads may be more than is to be held at a time: it comes in rounds, two of them in
+ * flight, so that the disk has work while one is taken apart. */
+#include "dataset/on_disk.h"
+#include "sample/sampler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 2, LEAST_BLOCKS = 128 };
+#define NO_BLOCK UINT32_MAX /* on_disk.c bounds their number */
+
+static const char part[] = "sampler";
+
+/* Some of the hop's wanted blocks, in file order. */
+struct round {
+    struct og_read_job job;
+    uint32_t *blocks; /* [round_blocks] */
+    char *data;       /* [round_blocks] of OG__LIST_BLOCK bytes */
+    uint32_t before;  /* wanted blocks in earlier rounds */
+};
+
+struct og_disk_sampler {
+    struct og_reader *reader;
+    uint64_t n_blocks;
+    uint32_t round_blocks;
+    struct round round[ROUNDS];
+    /* the hop */
+    uint64_t *wanted; /* over blocks */
+    uint32_t *rank;   /* of wanted */
+    uint32_t *block;  /* [edge_capacity] that holds the edge's source, or NO_BLOCK */
+    size_t edge_capacity;
+    uint64_t n_wanted;
+    /* the window: cached sources that have been asked for, and for which edge */
+    uint32_t edge[OG__WINDOW];
+};
+
+/* ---- sizes, open and close ---- */
+
+static uint32_t blocks_a_round(const struct og_topology_disk_options *opt)
+{
+    size_t staging = opt->staging_bytes ? opt->staging_bytes : 8 * OG_MIB;
+    size_t blocks = OG_MIN(staging, OG_GIB) / OG__LIST_BLOCK / ROUNDS;
+    return (uint32_t)OG_MAX(blocks, (size_t)LEAST_BLOCKS);
+}
+
+size_t og__sampler_disk_bytes(const struct og_dataset *ds,
+                              const struct og_topology_disk_options *opt,
+                              const struct og_batch_caps *caps)
+{
+    uint64_t n_blocks = (uint64_t)ds->indices.bytes / OG__LIST_BLOCK + 1;
+    uint64_t edges = 0;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        edges = OG_MAX(edges, caps->hop[h].n_edges);
+    return og__bits_words(n_blocks) * 8 + og__bits_words(n_blocks) * 4 + (size_t)edges * 4 +
+           (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
+           og__reader_bytes(&opt->reader);
+}
+
+static int take_round(struct og_sampler *s, struct round *r, struct og_err *err)
+{
+    size_t n = s->disk->round_blocks;
+    r->blocks = og__alloc(s->budget, n * sizeof(*r->blocks), part, err);
+    r->data = og__alloc(s->budget, n * OG__LIST_BLOCK, part, err);
+    return r->blocks && r->data ? 0 : -ENOMEM;
+}
+
+int og__disk_sampler_open(struct og_sampler *s, struct og_err *err)
+{
+    const struct og_topology_disk *on_disk = s->topology->disk;
+    const struct og_npy *a = &on_disk->ds->indices;
+    int rc = 0;
+    struct og_disk_sampler *d = calloc(1, sizeof(*d));
+    if (!d)
+        return og__fail_errno(err, -ENOMEM, NULL, "sampler");
+    s->disk = d;
+    d->n_blocks = on_disk->n_blocks;
+    d->round_blocks = blocks_a_round(&on_disk->opt);
+    for (int i = 0; i < ROUNDS; i++)
+        OG_TRY(take_round(s, &d->round[i], err));
+    d->wanted = og__alloc(s->budget, og__bits_words(d->n_blocks) * 8, part, err);
+    d->rank = og__alloc(s->budget, og__bits_words(d->n_blocks) * 4, part, err);
+    if (!d->wanted || !d->rank)
+        OG_TRY(-ENOMEM);
+    OG_TRY(og__reader_open(&d->reader, a->path, on_disk->base, OG__LIST_BLOCK, d->n_blocks,
+                           &on_disk->opt.reader, s->budget, err));
+out:
+    return rc; /* the sampler is closed by who opens it */
+}
+
+void og__disk_sampler_close(struct og_sampler *s)
+{
+    struct og_disk_sampler *d = s->disk;
+    if (!d)
+        return;
+    og__reader_close(d->reader);
+    for (int i = 0; i < ROUNDS; i++) {
+        size_t n = d->round_blocks;
+        og__release(s->budget, d->round[i].blocks, n * sizeof(*d->round[i].blocks), part);
+        og__release(s->budget, d->round[i].data, n * OG__LIST_BLOCK, part);
+    }
+    og__release(s->budget, d->wanted, og__bits_words(d->n_blocks) * 8, part);
+    og__release(s->budget, d->rank, og__bits_words(d->n_blocks) * 4, part);
+    og__release(s->budget, d->block, d->edge_capacity * sizeof(*d->block), part);
+    free(d);
+    s->disk = NULL;
+}
+
+static int reserve_edges(struct og_sampler *s, size_t n, struct og_err *err)
+{
+    struct og_disk_sampler *d = s->disk;
+    if (n <= d->edge_capacity)
+        return 0;
+    og__release(s->budget, d->block, d->edge_capacity * sizeof(*d->block), part);
+    d->edge_capacity = 0;
+    d->block = og__alloc(s->budget, n * sizeof(*d->block), part, err);
+    d->edge_capacity = d->block ? n : 0;
+    return d->block ? 0 : -ENOMEM;
+}
+
+/* ---- drawing ---- */
+
+/* Cached sources in the window are fetched: their memory has arrived meanwhile. */
+static void fetch_window(struct og_hop *h)
+{
+    struct og_sampler *s = h->s;
+    const uint32_t *ids = s->topology->disk->cache.ids;
+    for (size_t i = 0; i < s->filled; i++)
+        h->block->src[s->disk->edge[i]] = ids[s->edge[i]];
+    s->filled = 0;
+}
+
+static void want_cached(struct og_hop *h, uint32_t edge, int64_t place)
+{
+    struct og_sampler *s = h->s;
+    __builtin_prefetch(&s->topology->disk->cache.ids[place]);
+    s->disk->block[edge] = NO_BLOCK;
+    s->disk->edge[s->filled] = edge;
+    s->edge[s->filled++] = place;
+    if (s->filled == OG__WINDOW)
+        fetch_window(h);
+}
+
+static void want_block(struct og_hop *h, uint32_t edge, uint64_t first_byte)
+{
+    struct og_disk_sampler *d = h->s->disk;
+    struct og_list_place p = og__list_place(h->s->topology->disk, first_byte);
+    h->block->src[edge] = p.within;
+    d->block[edge] = p.block;
+    if (p.block < d->n_blocks)
+        og__bits_add(d->wanted, p.block);
+}
+
+/* Edges from `edge` on: all of a node's list, or those that were drawn of it. */
+static void want_list(struct og_hop *h, uint32_t edge, uint32_t v, uint32_t k, bool drawn)
+{
+    struct og_sampler *s = h->s;
+    const struct og_neighbors *cache = &s->topology->disk->cache;
+    if (og__neighbors_has(cache, v)) {
+        int64_t first = og__neighbors_first(cache, v);
+        for (uint32_t i = 0; i < k; i++)
+            want_cached(h, edge + i, first + (drawn ? s->pick[i] : i));
+        s->reads.lists_cached++;
+    } else {
+        uint64_t first = (uint64_t)og__first_edge(s->topology, v);
+        size_t size = og__npy_size(s->topology->disk->ds->indices.type);
+        for (uint32_t i = 0; i < k; i++)
+            want_block(h, edge + i, (first + (drawn ? s->pick[i] : i)) * size);
+        s->reads.lists_read++;
+    }
+}
+
+static void prefetch_node(const struct og_topology *t, uint32_t v)
+{
+    og__prefetch_degree(t, v);
+    if (t->disk->cache.bits)
+        __builtin_prefetch(&t->disk->cache.bits[v >> 6]);
+}
+
+static void draw_hop(struct og_hop *h)
+{
+    struct og_sampler *s = h->s;
+    uint32_t edge = 0;
+    memset(s->disk->wanted, 0, og__bits_words(s->disk->n_blocks) * 8);
+    for (uint32_t i = 0; i < h->block->n_dst; i++) {
+        if (i + OG__LOOKAHEAD < h->block->n_dst)
+            prefetch_node(s->topology, h->ids[i + OG__LOOKAHEAD]);
+        uint32_t v = h->ids[i];
+        int64_t degree = og__degree(s->topology, v);
+        bool drawn = h->fanout >= 0 && degree > h->fanout;
+        uint32_t k = drawn ? (uint32_t)h->fanout : (uint32_t)degree;
+        if (drawn) {
+            struct og_rng rng;
+            og__hop_rng(h, v, &rng);
+            og__draw(s, &rng, (uint32_t)degree, k);
+        }
+        h->block->indptr[i] = edge;
+        if (k > 0)
+            want_list(h, edge, v, k, drawn);
+        edge += k;
+    }
+    fetch_window(h);
+}
+
+/* ---- reading ---- */
+
+/* Sources of the edges whose blocks are [low, high], where they now lie in memory: block b at
+ * data + (its rank - before) * 512. The first edge whose source is no node, or n_edges. */
+OG_CLONES static uint64_t take_sources(const struct og_hop *h, uint32_t low, uint32_t high,
+                                       uint32_t before, const char *data)
+{
+    const struct og_disk_sampler *d = h->s->disk;
+    uint32_t *src = h->block->src;
+    uint64_t n_nodes = (uint64_t)h->s->topology->n_nodes;
+    bool wide = h->s->topology->disk->ds->indices.type == OG__NPY_I64;
+    for (uint64_t e = 0; e < h->n_edges; e++) {
+        uint32_t b = d->block[e];
+        if (b < low || b > high)
+            continue;
+        uint32_t place = b < d->n_blocks ? og__bits_rank(d->wanted, d->rank, b) - before : 0;
+        const char *at = data + (size_t)place * OG__LIST_BLOCK + src[e];
+        uint64_t id = 0;
+        memcpy(&id, at, wide ? 8 : 4); /* little endian */
+        if (id >= n_nodes)
+            return e;
+        src[e] = (uint32_t)id;
+    }
+    return h->n_edges;
+}
+
+static int take_blocks(const struct og_hop *h, uint32_t low, uint32_t high, uint32_t before,
+                       const char *data, struct og_err *err)
+{
+    uint64_t bad = take_sources(h, low, high, before, data);
+    if (bad == h->n_edges)
+        return 0;
+    const struct og_npy *a = &h->s->topology->disk->ds->indices;
+    return og__fail(err, -EINVAL,
+                    "the dataset is damaged: see `outgrow verify`, or import it again",
+                    "%s: a node out of range near byte %llu", a->path,
+                    (unsigned long long)(h->s->topology->disk->base +
+                                         (uint64_t)h->s->disk->block[bad] * OG__LIST_BLOCK +
+                                         h->block->src[bad]));
+}
+
+/* Wanted blocks from *next on, as many as a round holds, are asked for. */
+static int start_round(struct og_disk_sampler *d, struct round *r, uint64_t *next, uint32_t *before,
+                       struct og_err *err)
+{
+    uint32_t n = 0;
+    for (uint64_t b = *next; n < d->round_blocks; b++) {
+        b = og__bits_next(d->wanted, d->n_blocks, b);
+        *next = b + 1;
+        if (b >= d->n_blocks)
+            break;
+        r->blocks[n++] = (uint32_t)b;
+    }
+    r->before = *before;
+    *before += n;
+    r->job = (struct og_read_job){.rows = r->blocks, .n = n, .out = r->data};
+    return og__reader_submit(d->reader, &r->job, err);
+}
+
+static int finish_round(struct og_hop *h, struct round *r, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    int rc = og__reader_wait(s->disk->reader, &r->job, err);
+    if (rc < 0)
+        return rc;
+    s->reads.io.reads += r->job.counts.reads;
+    s->reads.io.bytes += r->job.counts.bytes;
+    return take_blocks(h, r->blocks[0], r->blocks[r->job.n - 1], r->before, r->data, err);
+}
+
+static int read_hop(struct og_hop *h, struct og_err *err)
+{
+    struct og_disk_sampler *d = h->s->disk;
+    uint64_t next = 0;
+    uint32_t before = 0;
+    og__bits_count(d->wanted, d->n_blocks, d->rank);
+    int rc = start_round(d, &d->round[0], &next, &before, err);
+    for (int i = 0; rc == 0 && d->round[i].job.n > 0; i = !i) {
+        rc = start_round(d, &d->round[!i], &next, &before, err);
+        if (rc == 0)
+            rc = finish_round(h, &d->round[i], err);
+        if (rc < 0 && og__reader_wait(d->reader, &d->round[!i].job, NULL) < 0)
+            return rc; /* nothing is in flight any more, and the first failure is the one to tell */
+    }
+    return rc;
+}
+
+/* ---- numbering ---- */
+
+static int number_hop(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    int rc = 0;
+    for (uint64_t e = 0; rc == 0 && e < h->n_edges; e += OG__WINDOW) {
+        s->filled = OG_MIN((size_t)(h->n_edges - e), (size_t)OG__WINDOW);
+        memcpy(s->node, h->block->src + e, s->filled * sizeof(*s->node));
+        rc = og__number_window(h, err);
+    }
+    return rc;
+}
+
+int og__sample_hop_from_disk(struct og_hop *h, struct og_err *err)
+{
+    const struct og_topology_disk *on_disk = h->s->topology->disk;
+    uint32_t tail = (uint32_t)on_disk->n_blocks;
+    int rc = reserve_edges(h->s, h->n_edges, err);
+    if (rc < 0)
+        return rc;
+    draw_hop(h);
+    rc = take_blocks(h, tail, tail, 0, on_disk->tail, err);
+    if (rc == 0)
+        rc = read_hop(h, err);
+    return rc < 0 ? rc : number_hop(h, err);
+}

@@ -1,0 +1,130 @@
+/* Inside the sampler: what sampling in memory (uniform.c) and from disk (from_disk.c) share. */
+#ifndef OG_SAMPLE_SAMPLER_H
+#define OG_SAMPLE_SAMPLER_H
+
+#include "sample/sample.h"
+
+#include <string.h>
+
+enum {
+    OG__WINDOW = 256,      /* edges in a pipeline at once: fits L1 several times over */
+    OG__LOOKAHEAD = 24,    /* nodes whose degree is asked for ahead */
+    OG__LINEAR_FLOYD = 48, /* up to here a scan of what was drawn beats a set */
+};
+#define OG__NO_NODE UINT32_MAX /* dataset.h bounds N */
+
+struct og_disk_sampler;
+
+struct og_sampler {
+    const struct og_topology *topology; /* set at open, then constant */
+    struct og_budget *budget;
+    int fanout[OG_MAX_HOPS];
+    int n_hops;
+    bool keep_degrees;
+    uint64_t seed;
+    /* node id -> position in the batch; size is a power of two */
+    struct og_table_entry {
+        uint32_t id, position;
+    } * table;
+    size_t table_size;
+    unsigned shift; /* 64 - log2(table_size) */
+    /* Floyd's picks, and the set that tells them apart when there are many */
+    uint32_t *pick, *set;
+    size_t max_pick, set_size;
+    /* the window */
+    int64_t edge[OG__WINDOW];
+    uint32_t node[OG__WINDOW];
+    size_t filled;
+    /* topology on disk */
+    struct og_disk_sampler *disk;
+    struct og_sample_reads reads; /* of the batch */
+};
+
+/* The hop that is being sampled. */
+struct og_hop {
+    struct og_sampler *s;
+    struct og_batch_memory *out;
+    struct og_block *block;
+    uint32_t *ids;
+    uint64_t n_edges; /* that it will have */
+    int fanout;
+    /* where it draws from */
+    enum og__stream stream;
+    uint32_t epoch, batch, number;
+};
+
+static inline void og__hop_rng(const struct og_hop *h, uint32_t node, struct og_rng *rng)
+{
+    og__rng_at(rng, h->s->seed, h->stream, h->epoch, h->batch, h->number, node);
+}
+
+/* ---- draws ----
+ *
+ * Here and not in a file of their own, because each hop's loop has to take them in. */
+
+static inline bool og__picked_before(const uint32_t *pick, uint32_t n, uint32_t x)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < n; i++)
+        found |= pick[i] == x;
+    return found;
+}
+
+/* Floyd's algorithm: k draws. */
+static inline void og__draw_few(struct og_sampler *s, struct og_rng *rng, uint32_t degree,
+                                uint32_t k)
+{
+    for (uint32_t n = 0; n < k; n++) {
+        uint32_t last = degree - k + n;
+        uint32_t x = og__rng_below(rng, last + 1);
+        s->pick[n] = og__picked_before(s->pick, n, x) ? last : x;
+    }
+}
+
+static inline bool og__set_add(struct og_sampler *s, uint32_t x)
+{
+    size_t i = (size_t)(x * 0x9E3779B1u) & (s->set_size - 1);
+    while (s->set[i] != OG__NO_NODE) {
+        if (s->set[i] == x)
+            return false;
+        i = (i + 1) & (s->set_size - 1);
+    }
+    s->set[i] = x;
+    return true;
+}
+
+static inline void og__draw_many(struct og_sampler *s, struct og_rng *rng, uint32_t degree,
+                                 uint32_t k)
+{
+    memset(s->set, 0xff, s->set_size * sizeof(*s->set));
+    for (uint32_t n = 0; n < k; n++) {
+        uint32_t last = degree - k + n;
+        uint32_t x = og__rng_below(rng, last + 1);
+        if (!og__set_add(s, x)) {
+            x = last;
+            og__set_add(s, x);
+        }
+        s->pick[n] = x;
+    }
+}
+
+/* k of [0, degree) into s->pick, k < degree, every subset equally likely. */
+static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t degree, uint32_t k)
+{
+    if (k <= OG__LINEAR_FLOYD)
+        og__draw_few(s, rng, degree, k);
+    else
+        og__draw_many(s, rng, degree, k);
+}
+
+/* The window's nodes get positions, the known ones theirs and new ones the next: the edges from
+ * block->n_edges on. */
+OG_MUST_CHECK int og__number_window(struct og_hop *h, struct og_err *err);
+
+/* ---- from_disk.c ---- */
+
+OG_MUST_CHECK int og__disk_sampler_open(struct og_sampler *s, struct og_err *err);
+void og__disk_sampler_close(struct og_sampler *s);
+OG_MUST_CHECK int og__sample_hop_from_disk(struct og_hop *h, struct og_err *err);
+
+#endif
