@@ -178,6 +178,14 @@ static void bytes_move_values_do_not(void **state)
         {"policy", "belady", "cache", "10%", "alternate", "true"},
         {"policy", "belady", "memory", "48M", "alternate", "true"},
         {"policy", "frequency", "cache", "7%", "superbatch", "5", "io", "mmap"},
+        {"topology", "disk", "cache", "10%"},
+        {"topology", "disk", "neighbor-cache", "0", "io", "pread"},
+        {"preset", "ali+pg", "cache", "10%"},
+        {"preset", "ginex", "cache", "10%"},
+        {"preset", "ginex", "superbatch", "4", "memory", "52M"},
+        {"preset", "fgnn", "cache", "10%"},
+        {"preset", "lsm-gnn", "cache", "10%"},
+        {"preset", "helios", "cache", "10%"},
     };
     for (size_t m = 0; m < OG_COUNT(models); m++) {
         const char *plain[] = {"model", models[m], NULL};

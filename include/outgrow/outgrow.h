@@ -101,8 +101,9 @@ struct og_options {
     int eval_every; /* epochs; 0 = never */
     /* resources: these move bytes, never values */
     struct og_amount memory, cache;
-    int threads;           /* 0 = all */
-    int topology;          /* enum og_topology_kind */
+    int threads;  /* 0 = all */
+    int topology; /* enum og_topology_kind */
+    struct og_amount neighbor_cache;
     int policy;            /* enum og_policy_kind */
     int presc_epochs;      /* pre-sampled by presc */
     int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */

@@ -26,6 +26,8 @@
     X(feature_bytes_read, uint64_t)                                                    \
     X(topology_bytes_read, uint64_t)                                                   \
     X(trace_bytes_read, uint64_t)                                                      \
+    X(lists_cached, uint64_t) /* of topology on disk: neighbour lists drawn from */    \
+    X(lists_read, uint64_t)                                                            \
     X(bytes_written, uint64_t)                                                         \
     X(prepare_reads, uint64_t) /* what working ahead asked meanwhile */                \
     X(prepare_bytes_read, uint64_t)

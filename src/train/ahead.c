@@ -46,7 +46,7 @@ struct ahead {
 static int record(void *arg, struct og_work *w, struct og_err *err)
 {
     struct ahead *a = arg;
-    a->sampled[a->next++] = (struct og_sampled_ahead){w->sample_seconds, w->topology_read};
+    a->sampled[a->next++] = (struct og_sampled_ahead){w->sample_seconds, w->sampled_from};
     return og__superbatch_append(a->s->superbatch, &w->sampled.batch, err);
 }
 
@@ -159,17 +159,14 @@ static int begin_sampling(struct og_session *s, struct og_ahead_counts *done, st
         return 0;
     og__gather_lend(s->gather, s->memory.n_lent);
     og__policy_forget(s->policy, s->memory.n_slots - s->memory.n_lent);
-    if (s->topology.indptr)
-        return 0;
-    done->read.bytes += og__topology_bytes(s->ds);
-    return og__topology_load(s->ds, s->budget, &s->topology, err);
+    return og__session_fetch_topology(s, &done->read, err);
 }
 
 static int end_sampling(struct og_session *s, struct og_err *err)
 {
     if (!s->memory.alternates)
         return 0;
-    og__topology_release(&s->topology);
+    og__session_drop_topology(s);
     return og__superbatch_release_ids(s->superbatch, err);
 }
 

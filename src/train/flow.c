@@ -110,7 +110,8 @@ static void take_turn(struct run *r, uint64_t item, struct og_work *w)
     og__schedule_places(schedule, &w->turn, w->place);
     w->staging = -1;
     w->ahead = item == r->first ? r->flow->ahead : (struct og_ahead_counts){0};
-    w->topology_read = w->trace_read = (struct og_io_counts){0};
+    w->sampled_from = (struct og_sample_reads){0};
+    w->trace_read = (struct og_io_counts){0};
 }
 
 static int sample_work(struct run *r, struct og_sampler *sampler, struct og_work *w,
@@ -123,14 +124,16 @@ static int sample_work(struct run *r, struct og_sampler *sampler, struct og_work
     bool trains = w->turn.split == OG__TRAIN;
     enum og__stream stream = trains ? OG__STREAM_SAMPLE : OG__STREAM_EVAL;
     uint32_t epoch = trains ? w->turn.epoch : (uint32_t)w->turn.split;
-    return og__sample(sampler, w->seeds, w->turn.n_seeds, stream, epoch, w->turn.batch, &w->sampled,
-                      err);
+    int rc = og__sample(sampler, w->seeds, w->turn.n_seeds, stream, epoch, w->turn.batch,
+                        &w->sampled, err);
+    w->sampled_from = og__sampler_reads(sampler);
+    return rc;
 }
 
 static int replay_work(struct run *r, uint64_t item, struct og_work *w, struct og_err *err)
 {
     uint32_t i = (uint32_t)(item - r->first);
-    w->topology_read = r->flow->sampled_ahead[i].topology_read;
+    w->sampled_from = r->flow->sampled_ahead[i].from;
     return og__superbatch_replay(r->flow->replay, i, &w->sampled, &w->trace_read, err);
 }
 

@@ -31,7 +31,7 @@ struct og_ahead_counts {
 /* What sampling one batch took, kept until it is replayed. */
 struct og_sampled_ahead {
     double seconds;
-    struct og_io_counts topology_read;
+    struct og_sample_reads from;
 };
 
 struct og_work {
@@ -42,7 +42,8 @@ struct og_work {
     struct og_plan plan;
     int staging; /* area of the gather room that holds its misses; -1 = none */
     struct og_rows rows;
-    struct og_io_counts read, topology_read, trace_read; /* features; of sampling; of replaying */
+    struct og_io_counts read, trace_read; /* features; what was put away */
+    struct og_sample_reads sampled_from;
     struct og_ahead_counts ahead;
     double sample_seconds, plan_seconds, gather_seconds;
     double stall_seconds; /* the sink waited for this batch */

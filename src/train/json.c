@@ -28,11 +28,13 @@ void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
     c->rows += w->plan.n;
     c->misses += w->plan.n_misses;
     c->hits += w->plan.n - w->plan.n_misses;
-    c->reads += w->read.reads + w->topology_read.reads + w->trace_read.reads;
-    c->bytes_read += w->read.bytes + w->topology_read.bytes + w->trace_read.bytes;
+    c->reads += w->read.reads + w->sampled_from.io.reads + w->trace_read.reads;
+    c->bytes_read += w->read.bytes + w->sampled_from.io.bytes + w->trace_read.bytes;
     c->feature_bytes_read += w->read.bytes;
-    c->topology_bytes_read += w->topology_read.bytes;
+    c->topology_bytes_read += w->sampled_from.io.bytes;
     c->trace_bytes_read += w->trace_read.bytes;
+    c->lists_cached += w->sampled_from.lists_cached;
+    c->lists_read += w->sampled_from.lists_read;
     c->plan_seconds += w->ahead.plan_seconds;
     c->prefill += w->ahead.prefill;
     c->prepare_reads += w->ahead.read.reads;

@@ -136,7 +136,8 @@ static size_t always(const struct og_memory_plan *m)
 /* What sampling ahead takes beside it, with no row cached. */
 static size_t while_sampling(const struct og_memory_plan *m)
 {
-    return always(m) + m->topology + m->trace + m->policy + m->n_slots * m->policy_slot;
+    return always(m) + m->topology + m->neighbors + m->trace + m->policy +
+           m->n_slots * m->policy_slot;
 }
 
 /* Tables of the policy for an empty superbatch, and what a slot adds. */
@@ -165,13 +166,18 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     size_t batch = s->schedule.batch_size;
     bool features = want & OG__WANT_FEATURES;
     m->process = OG__PROCESS_BYTES;
-    m->topology = og__topology_bytes(s->ds);
+    bool on_disk = s->opt.topology == OG_TOPOLOGY_DISK;
+    m->topology = on_disk ? og__topology_disk_bytes(s->ds) : og__topology_bytes(s->ds);
+    m->topology_rest = on_disk ? m->topology : 0;
     for (int i = 0; i < OG__SPLITS; i++) {
         m->seeds += (size_t)s->split[i].n * 4;
         if (s->split[i].labels)
             m->labels += og__labels_bytes(s->ds, s->split[i].n);
     }
-    m->sampler = (size_t)s->n_samplers * og__sampler_bytes(&s->caps);
+    struct og_topology_disk_options disk = og__session_topology(s);
+    m->sampler =
+        (size_t)s->n_samplers * (og__sampler_bytes(&s->caps) +
+                                 (on_disk ? og__sampler_disk_bytes(s->ds, &disk, &s->caps) : 0));
     m->batches =
         (size_t)s->n_works * (og__batch_bytes(&s->caps, og__wants_degrees(s)) + batch * 12);
     if (features) {
@@ -205,7 +211,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
 size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
     if (m->alternates)
-        return always(m) + m->rest + m->cache + m->n_slots * m->rest_slot;
+        return always(m) + m->topology_rest + m->rest + m->cache + m->n_slots * m->rest_slot;
     return while_sampling(m) + m->cache;
 }
 
@@ -384,6 +390,30 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     keep_blocks(m, s, free);
     size_t need = while_sampling(m) + staging;
     return need <= m->limit ? 0 : refuse_superbatch(m, need, err);
+}
+
+/* ---- topology on disk ---- */
+
+int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session *s,
+                              struct og_err *err)
+{
+    if (s->opt.topology != OG_TOPOLOGY_DISK)
+        return 0;
+    const size_t used = while_sampling(m) + input_rows(s) * og__row_bytes(s->ds) + m->limit / 32;
+    const size_t free = m->limit - OG_MIN(m->limit, used);
+    const struct og_amount *asked = &s->opt.neighbor_cache;
+    size_t capacity = m->alternates ? free : free / 2;
+    if (asked->unit == OG_BYTES)
+        capacity = (size_t)asked->value;
+    else if (asked->unit == OG_PERCENT)
+        capacity = (size_t)((double)free * asked->value / 100);
+    capacity = OG_MIN(capacity, og__neighbors_whole_bytes(s->ds));
+    m->neighbors = capacity ? og__neighbors_bytes(s->ds, capacity) : 0;
+    if (m->neighbors <= free)
+        return 0;
+    return og__fail(err, -ENOMEM, "give a smaller --neighbor-cache or more --memory",
+                    "--neighbor-cache: %zu MiB asked for, --memory has room for %zu",
+                    m->neighbors / OG_MIB, free / OG_MIB);
 }
 
 /* ---- staging and cache ---- */

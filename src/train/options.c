@@ -86,6 +86,10 @@ static const struct og_option table[] = {
      "where the graph's structure is: memory, or the disk with the neighbours of important nodes "
      "in memory",
      NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0},
+    {"neighbor-cache", "SIZE", "", resources,
+     "memory for in-neighbours of important nodes with --topology disk; unless given, up to half of "
+     "what is free; 0 = none",
+     NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, MAX_BYTES},
     {"policy", "KIND", "auto", resources,
      "which feature rows the cache keeps; presc:K samples K epochs first",
      NAMES("none", "random", "degree", "presc", "pagerank", "frequency", "lru", "rr", "belady",

@@ -191,40 +191,143 @@ static int predict(struct og_session *s, const struct og_pilot *pilot, struct og
     return rc;
 }
 
-/* Topology in, sizes learnt, budget checked, cache decided. */
-static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
+/* ---- the graph's structure ---- */
+
+struct og_topology_disk_options og__session_topology(const struct og_session *s)
+{
+    return (struct og_topology_disk_options){.cache_dir = s->neighbors_dir,
+                                             .cache_bytes = s->memory.neighbors,
+                                             .reader = {.io = s->opt.io, .profile = s->profile},
+                                             .log = &s->log};
+}
+
+/* --scratch or the user's cache folder, by the dataset's name and checksum. */
+static void name_neighbors(struct og_session *s)
+{
+    char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
+    char *path = NULL;
+    if (own && asprintf(&path, "%s/neighbors-%s-%016llx", own, s->ds->name,
+                        (unsigned long long)s->ds->checksum) < 0)
+        path = NULL;
+    free(own);
+    s->neighbors_dir = path;
+}
+
+static int open_topology(struct og_session *s, struct og_err *err)
+{
+    if (s->opt.topology == OG_TOPOLOGY_MEMORY)
+        return og__topology_load(s->ds, s->budget, &s->topology, err);
+    struct og_topology_disk_options opt = og__session_topology(s);
+    opt.cache_bytes = 0; /* its size is not known yet */
+    return og__topology_open_disk(s->ds, &opt, s->budget, &s->topology, err);
+}
+
+static int open_neighbors(struct og_session *s, struct og_err *err)
+{
+    if (!s->topology.disk || s->memory.neighbors == 0)
+        return 0;
+    s->topology.disk->opt.cache_bytes = s->memory.neighbors;
+    return og__neighbors_load(&s->topology, err);
+}
+
+void og__session_drop_topology(struct og_session *s)
+{
+    if (s->topology.disk)
+        og__neighbors_unload(&s->topology);
+    else
+        og__topology_release(&s->topology);
+}
+
+int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read, struct og_err *err)
+{
+    struct og_io_counts before;
+    struct og_io_counts after;
+    bool there = s->topology.disk ? s->topology.disk->cache.bits || s->memory.neighbors == 0
+                                  : s->topology.indptr != NULL;
+    if (there)
+        return 0;
+    og__reads_made(&before.reads, &before.bytes);
+    int rc = s->topology.disk ? og__neighbors_load(&s->topology, err)
+                              : og__topology_load(s->ds, s->budget, &s->topology, err);
+    og__reads_made(&after.reads, &after.bytes);
+    read->reads += after.reads - before.reads;
+    read->bytes += after.bytes - before.bytes;
+    return rc;
+}
+
+/* ---- sizes ---- */
+
+/* With a pilot's caps everything but the cache is known: does it fit? */
+static int plan_fixed(struct og_session *s, const struct og_pilot *pilot, unsigned want,
+                      struct og_err *err)
+{
+    s->caps = og__caps_with_margin(&pilot->caps, s);
+    og__memory_plan_fixed(&s->memory, s, want);
+    return og__memory_plan_check(&s->memory, err);
+}
+
+static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    int rc = og__memory_plan_ahead(&s->memory, s, pilot, err);
+    if (rc == 0)
+        rc = og__memory_plan_neighbors(&s->memory, s, err);
+    if (rc == 0)
+        rc = open_neighbors(s, err);
+    if (rc == 0)
+        rc = decide_cache(s, pilot, err);
+    return rc < 0 ? rc : predict(s, pilot, err);
+}
+
+/* Topology in, sizes learnt, budget checked, cache decided; topology in memory or on disk, as
+ * resolved. */
+static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err)
 {
     struct og_pilot pilot = {0};
-    size_t first_needs = OG__PROCESS_BYTES + og__topology_bytes(s->ds) + og__budget_used(s->budget);
-    if (first_needs > s->memory.limit)
+    s->memory = (struct og_memory_plan){.limit = s->memory.limit};
+    size_t structure = s->opt.topology == OG_TOPOLOGY_DISK ? og__topology_disk_bytes(s->ds)
+                                                           : og__topology_bytes(s->ds);
+    if (OG__PROCESS_BYTES + structure + og__budget_used(s->budget) > s->memory.limit)
         return refuse_topology(s, want, err);
-    int rc = og__topology_load(s->ds, s->budget, &s->topology, err);
+    int rc = open_topology(s, err);
     if (rc == 0)
         rc = og__pilot_run(&pilot, s, s->budget, err);
     if (rc == -ENOMEM) { /* not even the pilot fits: measure it unbudgeted, then refuse */
         *err = (struct og_err){0};
         rc = og__pilot_run(&pilot, s, NULL, err);
         if (rc == 0) {
-            s->caps = og__caps_with_margin(&pilot.caps, s);
-            og__memory_plan_fixed(&s->memory, s, want);
+            rc = plan_fixed(s, &pilot, want, err);
             og__pilot_release(&pilot, NULL);
-            rc = og__memory_plan_check(&s->memory, err);
         }
         return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "pilot does not fit");
     }
     if (rc < 0)
         return rc;
-    s->caps = og__caps_with_margin(&pilot.caps, s);
-    og__memory_plan_fixed(&s->memory, s, want);
-    rc = og__memory_plan_check(&s->memory, err);
-    if (rc == 0 && (want & OG__WANT_FEATURES)) {
-        rc = og__memory_plan_ahead(&s->memory, s, &pilot, err);
-        if (rc == 0)
-            rc = decide_cache(s, &pilot, err);
-        if (rc == 0)
-            rc = predict(s, &pilot, err);
-    }
+    rc = plan_fixed(s, &pilot, want, err);
+    if (rc == 0 && (want & OG__WANT_FEATURES))
+        rc = plan_features(s, &pilot, err);
     og__pilot_release(&pilot, s->budget);
+    return rc;
+}
+
+/* Left to the program, the structure is on disk when it does not fit in memory. */
+static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
+{
+    bool open = s->opt.topology == OG_TOPOLOGY_AUTO;
+    if (open)
+        s->opt.topology = OG_TOPOLOGY_MEMORY;
+    int rc = plan_resolved(s, want, err);
+    if (rc != -ENOMEM || !open)
+        return rc;
+    struct og_err first = *err;
+    size_t smallest = s->memory.smallest;
+    *err = (struct og_err){0};
+    og__topology_release(&s->topology);
+    s->opt.topology = OG_TOPOLOGY_DISK;
+    rc = plan_resolved(s, want, err);
+    if (rc == 0)
+        og__say(&s->log, OG__INFO, "the graph's structure stays on disk (%s)", first.message);
+    if (rc == -ENOMEM && smallest < s->memory.smallest) /* the refusal that names less */
+        *err = first;
     return rc;
 }
 
@@ -442,6 +545,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     uint64_t reads;
     uint64_t bytes;
     og__reads_made(&reads, &bytes);
+    name_neighbors(s);
     OG_TRY(load_seeds(s, want, err));
     make_schedule(s);
     OG_TRY(plan_session(s, want, err));
@@ -479,6 +583,7 @@ void og__session_close(struct og_session *s)
     og__superbatch_close(s->superbatch);
     og__spill_close(s->codes);
     free(s->scratch);
+    free(s->neighbors_dir);
     og__policy_close(s->policy);
     drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
@@ -535,10 +640,11 @@ static double predicted_seconds(const struct og_session *s)
 
 static json_t *memory_json(const struct og_memory_plan *m)
 {
-    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
                      "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
-                     (json_int_t)m->process, "topology", (json_int_t)m->topology, "seeds",
-                     (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "policy",
+                     (json_int_t)m->process, "topology", (json_int_t)m->topology, "neighbour cache",
+                     (json_int_t)m->neighbors, "seeds", (json_int_t)m->seeds, "labels",
+                     (json_int_t)m->labels, "policy",
                      (json_int_t)(m->alternates ? m->rest + m->n_slots * m->rest_slot
                                                 : m->policy + m->n_slots * m->policy_slot),
                      "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
@@ -552,15 +658,16 @@ json_t *og__session_plan_json(const struct og_session *s)
 {
     const struct og_plan_cost *p = &s->predicted;
     json_t *options = og__options_json(&s->opt);
-    json_t *plan = json_pack(
-        "{s:O s:s s:s s:I s:I s:I s:b s:o s:{s:I s:I s:I s:I s:I s:I s:f}}", "policy",
-        json_object_get(options, "policy"), "layout", "raw", "topology", "memory", "cache_rows",
-        (json_int_t)s->memory.n_slots, "superbatch", (json_int_t)s->memory.superbatch,
-        "staging_batches", (json_int_t)s->memory.n_staging, "disk_measured", s->profile.measured,
-        "memory", memory_json(&s->memory), "predicted", "rows", (json_int_t)p->rows, "hits",
-        (json_int_t)p->hits, "misses", (json_int_t)p->misses, "reads", (json_int_t)p->reads,
-        "bytes_read", (json_int_t)p->bytes, "feature_bytes_read", (json_int_t)p->bytes, "seconds",
-        predicted_seconds(s));
+    json_t *plan =
+        json_pack("{s:O s:s s:s s:I s:I s:I s:b s:o s:{s:I s:I s:I s:I s:I s:I s:f}}", "policy",
+                  json_object_get(options, "policy"), "layout", "raw", "topology",
+                  json_string_value(json_object_get(options, "topology")), "cache_rows",
+                  (json_int_t)s->memory.n_slots, "superbatch", (json_int_t)s->memory.superbatch,
+                  "staging_batches", (json_int_t)s->memory.n_staging, "disk_measured",
+                  s->profile.measured, "memory", memory_json(&s->memory), "predicted", "rows",
+                  (json_int_t)p->rows, "hits", (json_int_t)p->hits, "misses", (json_int_t)p->misses,
+                  "reads", (json_int_t)p->reads, "bytes_read", (json_int_t)p->bytes,
+                  "feature_bytes_read", (json_int_t)p->bytes, "seconds", predicted_seconds(s));
     json_decref(options);
     return plan;
 }

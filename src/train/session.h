@@ -7,6 +7,7 @@
 #ifndef OG_SESSION_H
 #define OG_SESSION_H
 
+#include "dataset/on_disk.h"
 #include "nn/nn.h"
 #include "report/counters.h"
 #include "train/flow.h"
@@ -29,8 +30,10 @@ struct og_split {
 /* Where the budget goes, in bytes. */
 struct og_memory_plan {
     size_t limit;
-    size_t process; /* thread stacks, heap, what the libraries take while running */
-    size_t topology, seeds, labels, hotness, sampler, batches, plans, reader;
+    size_t process;                 /* thread stacks, heap, what the libraries take while running */
+    size_t topology, topology_rest; /* while sampling; while training, when the two alternate */
+    size_t neighbors;               /* cache of topology on disk, while sampling */
+    size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
     size_t trace;        /* of a superbatch: ids; blocks and plans as far as they stay in memory */
@@ -67,6 +70,7 @@ struct og_session {
     /* of policies that look ahead, once a run began */
     struct og_superbatch *superbatch;
     struct og_spill *codes; /* its plans */
+    char *neighbors_dir;    /* where the neighbour cache is kept; NULL = nowhere */
     char *scratch;          /* folder for what does not stay in memory of them; NULL = nowhere */
     struct og_planner planner;
     struct og_gather *gather;
@@ -100,6 +104,14 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_sampler **out,
                                       struct og_budget *b, struct og_err *err);
 bool og__wants_degrees(const struct og_session *s);
+
+/* How topology on disk is to be opened, but for the size of its neighbour cache. */
+struct og_topology_disk_options og__session_topology(const struct og_session *s);
+/* Give the graph's structure back as far as training does without it, and fetch it again. *read is
+ * added to. */
+void og__session_drop_topology(struct og_session *s);
+OG_MUST_CHECK int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read,
+                                             struct og_err *err);
 
 /* What is sampled ahead goes to --scratch, else to `run`, else to the user's cache folder (run =
  * NULL). What a killed process left there goes. */
