@@ -1003,8 +1003,8 @@ static void a_damaged_cache_is_built_anew(void **state)
     struct og_topology memory;
     const int fanout[2] = {10, 10};
     const char dir[] = "hurt-cache";
-    char path[800];
-    char other[600];
+    char path[400];
+    char other[400];
     struct heard heard = {0};
     snprintf(path, sizeof(path), "%s/%s", folder, dir);
     snprintf(other, sizeof(other), "%s/%s-other", folder, dir);
