@@ -194,7 +194,8 @@ OG_CLONES static uint32_t hang_all(struct og_policy *p)
     const struct og_next_uses *u = &s->uses;
     memset(s->list, 0xff, (key_absent(s) + 1) * sizeof(*s->list));
     memset(s->arrival, 0xff, (key_absent(s) + 1) * sizeof(*s->arrival));
-    memset(s->slot_of, 0xff, u->nodes.n_slots * sizeof(*s->slot_of));
+    for (uint32_t rank = 0; rank < u->nodes.n_slots; rank++)
+        s->slot_of[rank] = NONE;
     s->farthest = 0;
     uint32_t idle = 0;
     for (uint32_t slot = p->setup.n_slots; slot-- > 0;) { /* from the back: low slots go first */
