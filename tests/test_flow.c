@@ -54,6 +54,7 @@ static int open_fixture(void **state)
                                .split = {f->split[0], f->split[1], f->split[2]},
                                .samplers = f->samplers,
                                .n_samplers = 1,
+                               .n_hops = 2,
                                .planner = &f->planner,
                                .works = f->works,
                                .n_works = WORKS};

@@ -186,6 +186,8 @@ static void bytes_move_values_do_not(void **state)
         {"preset", "fgnn", "cache", "10%"},
         {"preset", "lsm-gnn", "cache", "10%"},
         {"preset", "helios", "cache", "10%"},
+        {"early-reads", "true", "policy", "none", "threads", "3"},
+        {"early-reads", "true", "cache", "10%", "io", "mmap"},
     };
     for (size_t m = 0; m < OG_COUNT(models); m++) {
         const char *plain[] = {"model", models[m], NULL};

@@ -108,6 +108,7 @@ struct og_options {
     int presc_epochs;      /* pre-sampled by presc */
     int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */
     bool alternate;        /* sample ahead and train in turns, each with all the memory */
+    bool early_reads;      /* ask for rows hop by hop */
     int ways;              /* slots a set of rr and hybrid */
     int window, update;    /* batches; of hybrid */
     int threshold;         /* batches; 0 = an eighth of the window */

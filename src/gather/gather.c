@@ -7,18 +7,23 @@
 #define STAGING "staging"
 #define CACHE   "feature cache"
 
+enum { MAX_PARTS = OG_MAX_HOPS + 1 }; /* seeds and hops */
+
 struct staging {
     uint32_t first;    /* its first row, counted from base */
     uint32_t capacity; /* rows charged to the budget; touched up to here */
     struct og_plan *plan;
-    struct og_read_job job;
+    struct og_reader *reader; /* that reads its jobs */
+    struct og_read_job jobs[MAX_PARTS];
+    int n_jobs;
 };
 
 struct piece;
 
 struct og_gather {
     struct og_budget *budget;
-    struct og_reader *reader;
+    struct og_reader *reader, **lanes;
+    int n_lanes;
     size_t row_bytes;
     int dim;
     enum og_dtype dtype;
@@ -33,6 +38,11 @@ struct og_gather {
     uint32_t turn;
     struct staging staging[];
 };
+
+static char *row_at(const struct og_gather *g, uint32_t row)
+{
+    return g->base + (size_t)row * g->row_bytes;
+}
 
 static uint32_t most_staging_rows(const struct og_dataset *ds, const struct og_gather_options *opt)
 {
@@ -75,6 +85,25 @@ static int open_rows(struct og_gather *g, const struct og_dataset *ds,
     return rc;
 }
 
+static int open_reader(struct og_gather *g, const struct og_dataset *ds,
+                       const struct og_gather_options *opt, struct og_reader **out,
+                       struct og_err *err)
+{
+    return og__reader_open(out, ds->features.path, (uint64_t)ds->features.offset, g->row_bytes,
+                           (uint64_t)ds->n_nodes, &opt->reader, g->budget, err);
+}
+
+static int open_lanes(struct og_gather *g, const struct og_dataset *ds,
+                      const struct og_gather_options *opt, struct og_err *err)
+{
+    int rc = 0;
+    if (opt->n_lanes > 0 && !(g->lanes = calloc((size_t)opt->n_lanes, sizeof(struct og_reader *))))
+        return og__fail_errno(err, -ENOMEM, NULL, "gather");
+    for (; rc == 0 && g->n_lanes < opt->n_lanes; g->n_lanes += rc == 0)
+        rc = open_reader(g, ds, opt, &g->lanes[g->n_lanes], err);
+    return rc;
+}
+
 int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
                     const struct og_gather_options *opt, struct og_budget *b, struct og_err *err)
 {
@@ -91,8 +120,9 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->n_staging = opt->n_staging;
     int rc = open_rows(g, ds, opt, err);
     if (rc == 0)
-        rc = og__reader_open(&g->reader, ds->features.path, (uint64_t)ds->features.offset,
-                             g->row_bytes, (uint64_t)ds->n_nodes, &opt->reader, b, err);
+        rc = open_reader(g, ds, opt, &g->reader, err);
+    if (rc == 0)
+        rc = open_lanes(g, ds, opt, err);
     if (rc == 0)
         *out = g;
     else
@@ -105,6 +135,9 @@ void og__gather_close(struct og_gather *g)
     if (!g)
         return;
     og__reader_close(g->reader);
+    for (int i = 0; i < g->n_lanes; i++)
+        og__reader_close(g->lanes[i]);
+    free(g->lanes);
     free(g->pieces);
     if (g->base) {
         og__budget_uncharge(g->budget, present_bytes(g), CACHE);
@@ -160,11 +193,6 @@ static bool neighbours(const uint32_t *slots, uint32_t n)
         if (slots[i] != slots[0] + i)
             return false;
     return true;
-}
-
-static char *row_at(const struct og_gather *g, uint32_t row)
-{
-    return g->base + (size_t)row * g->row_bytes;
 }
 
 static int start_piece(struct og_gather *g, struct piece *p, struct staging *via,
@@ -242,17 +270,37 @@ int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct
 
 /* ---- one batch ---- */
 
-int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan, struct og_err *err)
+static int read_misses(struct og_gather *g, struct staging *s, uint32_t first, struct og_err *err)
 {
-    struct staging *s = &g->staging[staging];
+    struct og_plan *plan = s->plan;
     int rc = grow_staging(g, s, plan->n_misses, err);
     if (rc < 0)
         return rc;
+    struct og_read_job *job = &s->jobs[s->n_jobs++];
+    *job = (struct og_read_job){.rows = plan->misses + first,
+                                .n = plan->n_misses - first,
+                                .out = row_at(g, s->first + first)};
+    return og__reader_submit(s->reader, job, err);
+}
+
+int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan, struct og_err *err)
+{
+    struct staging *s = &g->staging[staging];
     s->plan = plan;
-    s->job = (struct og_read_job){.rows = plan->misses,
-                                  .n = plan->n_misses,
-                                  .out = g->base + (size_t)s->first * g->row_bytes};
-    return og__reader_submit(g->reader, &s->job, err);
+    s->reader = g->reader;
+    s->n_jobs = 0;
+    return read_misses(g, s, 0, err);
+}
+
+int og__gather_part(struct og_gather *g, int lane, int staging, struct og_plan *plan,
+                    uint32_t first, struct og_err *err)
+{
+    struct staging *s = &g->staging[staging];
+    if (first == 0)
+        s->n_jobs = 0;
+    s->plan = plan;
+    s->reader = g->lanes[lane];
+    return plan->n_misses > first || first == 0 ? read_misses(g, s, first, err) : 0;
 }
 
 /* Misses are numbered behind the slots; here they move to where their staging area lies. */
@@ -267,10 +315,14 @@ int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
                       struct og_io_counts *counts, struct og_err *err)
 {
     struct staging *s = &g->staging[staging];
-    int rc = og__reader_wait(g->reader, &s->job, err);
-    if (rc < 0)
-        return rc;
-    *counts = s->job.counts;
+    *counts = (struct og_io_counts){0};
+    for (int i = 0; i < s->n_jobs; i++) {
+        int rc = og__reader_wait(s->reader, &s->jobs[i], err);
+        if (rc < 0)
+            return rc;
+        counts->reads += s->jobs[i].counts.reads;
+        counts->bytes += s->jobs[i].counts.bytes;
+    }
     point_misses(s->plan->place, s->plan->n, g->n_slots, s->first);
     *rows = (struct og_rows){.base = g->base,
                              .index = s->plan->place,

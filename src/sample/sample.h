@@ -73,4 +73,15 @@ OG_MUST_CHECK int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32
                              enum og__stream stream, uint32_t epoch, uint32_t batch,
                              struct og_batch_memory *out, struct og_err *err);
 
+/* The same in steps, for those who use the nodes of a hop while the next is sampled: begin takes
+ * the seeds; each hop adds its block and the nodes it found to out->batch.ids[before .. n_ids). */
+struct og_sample_key {
+    enum og__stream stream;
+    uint32_t epoch, batch;
+};
+OG_MUST_CHECK int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
+                                   struct og_batch_memory *out, struct og_err *err);
+OG_MUST_CHECK int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int hop,
+                                 struct og_batch_memory *out, struct og_err *err);
+
 #endif

@@ -375,47 +375,76 @@ static int take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
     return 0;
 }
 
+int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
+                     struct og_batch_memory *out, struct og_err *err)
+{
+    s->filled = 0;
+    s->reads = (struct og_sample_reads){0};
+    return take_seeds(s, seeds, n_seeds, out, err);
+}
+
+/* Room for all that hop i can make. */
+static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out, uint64_t *edges,
+                       struct og_err *err)
+{
+    struct og_batch *b = &out->batch;
+    *edges = count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
+    uint64_t ids = b->n_ids + OG_MIN(*edges, (uint64_t)s->topology->n_nodes - b->n_ids);
+    if (*edges > UINT32_MAX)
+        return og__fail(err, -EOVERFLOW, "use a smaller --batch or --fanout",
+                        "a batch with %llu edges in hop %d", (unsigned long long)*edges, i + 1);
+    int rc = grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
+    if (rc == 0)
+        rc = grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err);
+    if (rc == 0)
+        rc = grow(out, &out->src[i], *edges * 4, 0, err);
+    b->ids = out->ids.data;
+    return rc;
+}
+
+int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
+                   struct og_batch_memory *out, struct og_err *err)
+{
+    uint64_t edges;
+    int rc = reserve_hop(s, i, out, &edges, err);
+    if (rc < 0)
+        return rc;
+    struct og_batch *b = &out->batch;
+    struct og_block *block = &b->hop[i];
+    *block = (struct og_block){
+        .n_dst = b->n_ids, .indptr = out->indptr[i].data, .src = out->src[i].data};
+    struct og_hop hop = {.s = s,
+                         .out = out,
+                         .block = block,
+                         .ids = b->ids,
+                         .n_edges = edges,
+                         .fanout = s->fanout[i],
+                         .stream = key->stream,
+                         .epoch = key->epoch,
+                         .batch = key->batch,
+                         .number = (uint32_t)i};
+    b->n_hops = (uint32_t)i + 1;
+    rc = s->disk ? og__sample_hop_from_disk(&hop, err) : sample_hop(&hop, err);
+    if (rc < 0)
+        return rc;
+    block->indptr[block->n_dst] = (uint32_t)block->n_edges;
+    block->n_src = b->n_ids;
+    if (!s->keep_degrees)
+        return 0;
+    rc = grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err);
+    block->degree = out->degree[i].data;
+    if (rc == 0)
+        look_up_degrees(s, b->ids, s->fanout[i], block);
+    return rc;
+}
+
 int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
                enum og__stream stream, uint32_t epoch, uint32_t batch, struct og_batch_memory *out,
                struct og_err *err)
 {
-    int rc = take_seeds(s, seeds, n_seeds, out, err);
-    s->filled = 0;
-    s->reads = (struct og_sample_reads){0};
-    for (int i = 0; rc == 0 && i < s->n_hops; i++) {
-        struct og_batch *b = &out->batch;
-        struct og_block *block = &b->hop[i];
-        uint64_t edges = count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
-        uint64_t ids = b->n_ids + OG_MIN(edges, (uint64_t)s->topology->n_nodes - b->n_ids);
-        if (edges > UINT32_MAX)
-            return og__fail(err, -EOVERFLOW, "use a smaller --batch or --fanout",
-                            "a batch with %llu edges in hop %d", (unsigned long long)edges, i + 1);
-        OG_TRY(grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
-        OG_TRY(grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err));
-        OG_TRY(grow(out, &out->src[i], edges * 4, 0, err));
-        b->ids = out->ids.data;
-        *block = (struct og_block){
-            .n_dst = b->n_ids, .indptr = out->indptr[i].data, .src = out->src[i].data};
-        struct og_hop hop = {.s = s,
-                             .out = out,
-                             .block = block,
-                             .ids = b->ids,
-                             .n_edges = edges,
-                             .fanout = s->fanout[i],
-                             .stream = stream,
-                             .epoch = epoch,
-                             .batch = batch,
-                             .number = (uint32_t)i};
-        b->n_hops = (uint32_t)i + 1;
-        OG_TRY(s->disk ? og__sample_hop_from_disk(&hop, err) : sample_hop(&hop, err));
-        block->indptr[block->n_dst] = (uint32_t)block->n_edges;
-        block->n_src = b->n_ids;
-        if (!s->keep_degrees)
-            continue;
-        OG_TRY(grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err));
-        block->degree = out->degree[i].data;
-        look_up_degrees(s, b->ids, s->fanout[i], block);
-    }
-out:
+    const struct og_sample_key key = {stream, epoch, batch};
+    int rc = og__sample_begin(s, seeds, n_seeds, out, err);
+    for (int hop = 0; rc == 0 && hop < s->n_hops; hop++)
+        rc = og__sample_hop(s, &key, hop, out, err);
     return rc;
 }

@@ -111,22 +111,72 @@ static void take_turn(struct run *r, uint64_t item, struct og_work *w)
     w->staging = -1;
     w->ahead = item == r->first ? r->flow->ahead : (struct og_ahead_counts){0};
     w->sampled_from = (struct og_sample_reads){0};
-    w->trace_read = (struct og_io_counts){0};
+    w->read = w->trace_read = (struct og_io_counts){0};
+    w->plan_seconds = 0;
+    w->plan.n = w->plan.n_misses = w->plan.n_changes = 0;
+    if (r->flow->early) /* each has its own */
+        w->staging = (int)(w - r->flow->works);
 }
 
-static int sample_work(struct run *r, struct og_sampler *sampler, struct og_work *w,
-                       struct og_err *err)
+struct sampler_start {
+    struct run *run;
+    struct og_sampler *sampler;
+    int number;
+    struct og_work *late; /* sampled early, still being read; NULL = none */
+    uint64_t late_item;
+};
+
+static struct og_sample_key key_of(const struct og_turn *turn)
 {
-    struct og_flow *f = r->flow;
+    /* Evaluation draws the same neighbours every time: its figures differ by the model alone. */
+    if (turn->split != OG__TRAIN)
+        return (struct og_sample_key){OG__STREAM_EVAL, (uint32_t)turn->split, turn->batch};
+    return (struct og_sample_key){OG__STREAM_SAMPLE, turn->epoch, turn->batch};
+}
+
+/* A batch larger than its plan has room for: what has been asked for is awaited and given up, since
+ * it is written where the plan says. */
+static int start_over(struct og_flow *f, struct og_work *w, uint32_t rows, struct og_err *err)
+{
+    struct og_io_counts lost = {0};
+    int rc = w->plan.n > 0 ? og__gather_finish(f->gather, w->staging, &w->rows, &lost, err) : 0;
+    w->read.reads += lost.reads;
+    w->read.bytes += lost.bytes;
+    w->plan.n = w->plan.n_misses = 0;
+    return rc < 0 ? rc : og__plan_reserve(&w->plan, rows, 0, err);
+}
+
+/* What has been found since the last time is planned, and asked for. */
+static int read_early(struct sampler_start *own, struct og_work *w, struct og_err *err)
+{
+    struct og_flow *f = own->run->flow;
+    const struct og_batch *b = &w->sampled.batch;
+    double start = og__now();
+    int rc = b->n_ids > w->plan.capacity ? start_over(f, w, b->n_ids, err) : 0;
+    uint32_t misses = w->plan.n_misses;
+    if (rc == 0)
+        rc = og__policy_extend(f->policy, &f->early[own->number], b->ids, w->plan.n, b->n_ids,
+                               &w->plan, err);
+    w->plan_seconds += og__now() - start;
+    return rc < 0 ? rc : og__gather_part(f->gather, own->number, w->staging, &w->plan, misses, err);
+}
+
+static int sample_work(struct sampler_start *own, struct og_work *w, struct og_err *err)
+{
+    struct og_flow *f = own->run->flow;
+    struct og_sample_key key = key_of(&w->turn);
     for (uint32_t i = 0; i < w->turn.n_seeds; i++)
         w->seeds[i] = f->split[w->turn.split][w->place[i]];
-    /* Evaluation draws the same neighbours every time: its figures differ by the model alone. */
-    bool trains = w->turn.split == OG__TRAIN;
-    enum og__stream stream = trains ? OG__STREAM_SAMPLE : OG__STREAM_EVAL;
-    uint32_t epoch = trains ? w->turn.epoch : (uint32_t)w->turn.split;
-    int rc = og__sample(sampler, w->seeds, w->turn.n_seeds, stream, epoch, w->turn.batch,
-                        &w->sampled, err);
-    w->sampled_from = og__sampler_reads(sampler);
+    int rc = og__sample_begin(own->sampler, w->seeds, w->turn.n_seeds, &w->sampled, err);
+    for (int hop = 0; rc == 0 && hop < f->n_hops; hop++) {
+        if (f->early)
+            rc = read_early(own, w, err);
+        if (rc == 0)
+            rc = og__sample_hop(own->sampler, &key, hop, &w->sampled, err);
+    }
+    if (rc == 0 && f->early)
+        rc = read_early(own, w, err);
+    w->sampled_from = og__sampler_reads(own->sampler);
     return rc;
 }
 
@@ -137,32 +187,72 @@ static int replay_work(struct run *r, uint64_t item, struct og_work *w, struct o
     return og__superbatch_replay(r->flow->replay, i, &w->sampled, &w->trace_read, err);
 }
 
-static int make_work(struct run *r, struct og_sampler *sampler, uint64_t item, struct og_work *w,
+static int make_work(struct sampler_start *own, uint64_t item, struct og_work *w,
                      struct og_err *err)
 {
+    struct run *r = own->run;
     struct og_flow *f = r->flow;
     double start = og__now();
     take_turn(r, item, w);
-    int rc = f->replay ? replay_work(r, item, w, err) : sample_work(r, sampler, w, err);
-    w->sample_seconds = og__now() - start;
+    int rc = f->replay ? replay_work(r, item, w, err) : sample_work(own, w, err);
+    w->sample_seconds = og__now() - start - w->plan_seconds;
     span(r, f->replay ? "replay" : "sample", w, start);
     if (f->replay)
         w->sample_seconds += f->sampled_ahead[item - r->first].seconds;
     return rc;
 }
 
-struct sampler_start {
-    struct run *run;
-    struct og_sampler *sampler;
-};
+/* The batch before, whose reads had the time in which this one was sampled. */
+static bool deliver_late(struct sampler_start *own)
+{
+    struct run *r = own->run;
+    struct og_work *w = own->late;
+    struct og_io_counts lost;
+    struct og_err err = {0};
+    if (!w)
+        return true;
+    own->late = NULL;
+    lost = w->read;
+    double start = og__now();
+    int rc = og__gather_finish(r->flow->gather, w->staging, &w->rows, &w->read, &err);
+    w->read.reads += lost.reads;
+    w->read.bytes += lost.bytes;
+    w->gather_seconds = og__now() - start;
+    span(r, "gather", w, start);
+    if (rc < 0)
+        fail_run(r, rc, &err);
+    return og__queue_push(r->sampled, own->late_item, w);
+}
+
+/* A free work. While there is none at once, the batch that is kept back may be what all wait for.
+ */
+static int take_work(struct sampler_start *own)
+{
+    struct run *r = own->run;
+    int i = own->late ? shelf_take(&r->works, false) : -1;
+    if (i >= 0 || !deliver_late(own))
+        return i;
+    return shelf_take(&r->works, true);
+}
+
+static bool hand_on(struct sampler_start *own, uint64_t item, struct og_work *w)
+{
+    if (!own->run->flow->early)
+        return og__queue_push(own->run->sampled, item, w);
+    bool going = deliver_late(own);
+    own->late = w;
+    own->late_item = item;
+    return going;
+}
 
 static void *run_sampler(void *arg)
 {
-    struct sampler_start *start = arg;
-    struct run *r = start->run;
-    for (;;) {
+    struct sampler_start *own = arg;
+    struct run *r = own->run;
+    bool going = true;
+    while (going) {
         /* the work first, the number second: see base/thread.h on queues */
-        int i = shelf_take(&r->works, true);
+        int i = take_work(own);
         if (i < 0)
             break;
         uint64_t item = atomic_fetch_add(&r->next, 1);
@@ -171,12 +261,13 @@ static void *run_sampler(void *arg)
             break;
         }
         struct og_err err = {0};
-        int rc = make_work(r, start->sampler, item, &r->flow->works[i], &err);
+        struct og_work *w = &r->flow->works[i];
+        int rc = make_work(own, item, w, &err);
         if (rc < 0)
             fail_run(r, rc, &err);
-        if (!og__queue_push(r->sampled, item, &r->flow->works[i]))
-            break;
+        going = hand_on(own, item, w);
     }
+    deliver_late(own);
     return NULL;
 }
 
@@ -200,7 +291,7 @@ static int fetch_plan(struct og_flow *f, const struct og_batch *batch, struct og
 static int make_plan(struct og_flow *f, struct og_work *w, struct og_err *err)
 {
     const struct og_batch *batch = &w->sampled.batch;
-    if (!f->gather)
+    if (!f->gather || f->early)
         return 0;
     if (f->replay)
         return fetch_plan(f, batch, w, err);
@@ -218,7 +309,7 @@ static void *run_planner(void *arg)
         struct og_err err = {0};
         double start = og__now();
         int rc = make_plan(r->flow, w, &err);
-        w->plan_seconds = og__now() - start;
+        w->plan_seconds += og__now() - start;
         span(r, "plan", w, start);
         if (rc < 0)
             fail_run(r, rc, &err);
@@ -286,7 +377,7 @@ static int load_all(struct run *r, struct loading *l, struct og_err *err)
             rc = finish_loading(r, l, err); /* nothing to begin: deliver what is under way */
         if (rc < 0 || !og__queue_pop(r->planned, &popped))
             return rc < 0 ? rc : -ECANCELED;
-        if (r->flow->gather)
+        if (r->flow->gather && !r->flow->early)
             rc = begin_loading(r, l, item, popped, err);
         else if (!og__queue_push(r->loaded, item, popped))
             rc = -ECANCELED;
@@ -329,7 +420,7 @@ static int drain(struct run *r, og_sink *sink, void *arg)
         span(r, "train", w, start);
         if (f->gather)
             og__gather_change(f->gather, &w->plan);
-        if (w->staging >= 0)
+        if (w->staging >= 0 && !f->early)
             shelf_put(&r->staging, w->staging);
         w->staging = -1;
         shelf_put(&r->works, (int)(w - f->works));
@@ -384,7 +475,8 @@ int og__flow_run(struct og_flow *flow, enum og__split pass, uint64_t first, uint
     if (rc < 0 || first >= last)
         goto out;
     for (int i = 0; !failed && i < n_samplers; i++) {
-        start[i] = (struct sampler_start){&run, flow->samplers[i]};
+        start[i] = (struct sampler_start){
+            .run = &run, .sampler = flow->replay ? NULL : flow->samplers[i], .number = i};
         failed = pthread_create(&thread[n_threads], NULL, run_sampler, &start[i]);
         n_threads += !failed;
     }

@@ -56,6 +56,7 @@ struct og_flow {
     const uint32_t *split[OG__SPLITS]; /* node ids */
     struct og_sampler **samplers;      /* one a sampler thread */
     int n_samplers;
+    int n_hops;
     struct og_superbatch
         *replay; /* NULL: batches are sampled; else they were, from item `first` on */
     const struct og_sampled_ahead *sampled_ahead; /* [last - first], with replay */
@@ -65,6 +66,10 @@ struct og_flow {
     struct og_policy *policy;
     struct og_planner *planner;
     struct og_gather *gather; /* NULL: nothing is gathered */
+    /* [n_samplers], or NULL. Then samplers plan, under a static policy, and ask for the rows of a
+     * hop while they sample the next (helios.txt §3); there are n_samplers lanes, n_works staging
+     * areas and at least 2 n_samplers + 1 works. */
+    struct og_planner *early;
     int n_staging;
     struct og_work *works;
     int n_works; /* more than n_samplers */

@@ -8,7 +8,7 @@ enum {
     PILOT_BATCHES = 8,
     MARGIN_PERCENT = 12, /* batches of a run spread by a few percent around the pilot's */
     MARGIN_ROWS = 256,   /* and by more when they are tiny */
-    MAX_STAGING = 2,     /* one batch is read while one is trained */
+    MOST_STAGING = 2,    /* one batch is read while one is trained */
 };
 
 /* ---- pilot ---- */
@@ -160,6 +160,12 @@ static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
     }
 }
 
+/* Staging areas there must be: one a batch in flight when samplers read early. */
+static int least_staging(const struct og_session *s)
+{
+    return s->opt.early_reads ? s->n_works : 1;
+}
+
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
 {
     uint64_t rows = input_rows(s);
@@ -182,9 +188,12 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
         (size_t)s->n_works * (og__batch_bytes(&s->caps, og__wants_degrees(s)) + batch * 12);
     if (features) {
         uint64_t changes = og__policy_is_static(s->opt.policy) ? 0 : rows;
-        m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+        size_t planners = s->opt.early_reads ? (size_t)s->n_samplers : 1;
+        m->plans =
+            (size_t)s->n_works * og__plan_bytes(rows, changes) + planners * og__planner_bytes(rows);
         struct og_reader_options reader = {.io = s->opt.io, .profile = s->profile, .threads = 0};
-        m->reader = og__reader_bytes(&reader);
+        m->reader =
+            og__reader_bytes(&reader) * (s->opt.early_reads ? (size_t)s->n_samplers + 1 : 1);
         plan_policy(m, s);
     }
     if (want & OG__WANT_MODEL) {
@@ -196,7 +205,8 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
         m->activations += batch * (s->ds->multi_label ? (size_t)s->ds->n_classes * 4 : 4);
     }
     size_t fixed = OG_MAX(og__memory_plan_sum(m), while_sampling(m));
-    m->smallest = fixed + (features ? rows * og__row_bytes(s->ds) : 0);
+    size_t staged = rows * og__row_bytes(s->ds) * (size_t)least_staging(s);
+    m->smallest = fixed + (features ? staged : 0);
     if (og__policy_looks_ahead(s->opt.policy)) /* a superbatch of one batch */
         m->smallest += rows * 8;
     /* hotness lives only while the cache is decided, when little else does; PageRank takes two more
@@ -374,7 +384,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     if (rc < 0)
         return rc;
     /* hybrid starts with nothing cached: all of the first batches may have to be read */
-    const size_t areas = s->opt.policy == OG_POLICY_HYBRID ? MAX_STAGING : 1;
+    const size_t areas = s->opt.policy == OG_POLICY_HYBRID ? MOST_STAGING : 1;
     const size_t staging = input_rows(s) * og__row_bytes(s->ds) * areas;
     const size_t slots = m->alternates ? m->limit / og__row_bytes(s->ds) * m->policy_slot : 0;
     const size_t used = while_sampling(m) + staging + slots;
@@ -493,25 +503,27 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
     const size_t row = og__row_bytes(s->ds);
     const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
-    const size_t need = input_rows(s) * row;
+    const size_t need = input_rows(s) * row * (size_t)least_staging(s);
     /* what batches larger than the pilot's may grow into, where there is that much */
     m->slack = OG_MIN(m->limit / 32, free - OG_MIN(free, need));
     const size_t room = free - m->slack;
     const uint64_t limit = cache_limit(s);
+    const int least = least_staging(s);
+    const int most = OG_MAX(least, (int)MOST_STAGING);
     uint64_t staging = input_rows(s);
     uint64_t slots = 0;
-    int n_staging = 1;
+    int n_staging = least;
     /* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second
      * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
      * round's staging suffices for the next round's larger cache. */
     for (int round = 0; round < 6; round++) {
-        uint64_t two = OG_MIN(limit, rows_left(room, staging, MAX_STAGING, row, slot));
-        uint64_t one = OG_MIN(limit, rows_left(room, staging, 1, row, slot));
-        bool fits_two = staging * MAX_STAGING <= room / row && two >= slots;
+        uint64_t two = OG_MIN(limit, rows_left(room, staging, most, row, slot));
+        uint64_t one = OG_MIN(limit, rows_left(room, staging, least, row, slot));
+        bool fits_two = staging * (uint64_t)most <= room / row && two >= slots;
         uint64_t next = fits_two ? two : one;
-        if (round > 0 && next <= slots && fits_two == (n_staging == MAX_STAGING))
+        if (round > 0 && next <= slots && fits_two == (n_staging == most))
             break;
-        n_staging = fits_two ? MAX_STAGING : 1;
+        n_staging = fits_two ? most : least;
         slots = OG_MAX(slots, next);
         int rc = pilot_misses(s, pilot, hotness, from, slots, &staging, err);
         if (rc < 0)

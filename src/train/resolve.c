@@ -32,6 +32,7 @@ static const struct preset_value {
     /* (helios.txt §3) */
     {OG_PRESET_HELIOS, "topology", "memory"},
     {OG_PRESET_HELIOS, "policy", "presc:1"},
+    {OG_PRESET_HELIOS, "early-reads", "true"},
     /* everything resident */
     {OG_PRESET_MEMORY, "topology", "memory"},
     {OG_PRESET_MEMORY, "policy", "degree"},

@@ -346,6 +346,16 @@ int og__session_sampler(const struct og_session *s, struct og_sampler **out, str
     return rc;
 }
 
+static int open_early(struct og_session *s, struct og_err *err)
+{
+    if (!s->opt.early_reads)
+        return 0;
+    s->early = calloc((size_t)s->n_samplers, sizeof(*s->early));
+    for (int i = 0; s->early && i < s->n_samplers; i++)
+        og__planner_init(&s->early[i], s->budget);
+    return s->early ? 0 : og__fail_errno(err, -ENOMEM, NULL, "planners");
+}
+
 static int open_samplers(struct og_session *s, struct og_err *err)
 {
     s->samplers = calloc((size_t)s->n_samplers, sizeof(struct og_sampler *));
@@ -436,12 +446,15 @@ static int open_features(struct og_session *s, struct og_err *err)
     struct og_gather_options opt = {
         .n_slots = s->memory.n_slots,
         .n_lent = s->memory.n_lent,
+        .n_lanes = s->opt.early_reads ? s->n_samplers : 0,
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
         .reader = reader_options(s),
     };
     struct og_io_counts counts = {0};
-    int rc = og__gather_open(&s->gather, s->ds, &opt, s->budget, err);
+    int rc = open_early(s, err);
+    if (rc == 0)
+        rc = og__gather_open(&s->gather, s->ds, &opt, s->budget, err);
     if (rc == 0 && !og__policy_looks_ahead(s->opt.policy))
         rc = fill_cache(s, &counts, err);
     s->prepare.reads += counts.reads;
@@ -470,8 +483,9 @@ static void choose_threads(struct og_session *s, unsigned want)
      * no model there is nothing to leave the other half to. */
     s->n_samplers = want & OG__WANT_MODEL ? (s->opt.threads + 1) / 2 : s->opt.threads;
     s->n_samplers = OG_MIN(OG_MAX(s->n_samplers, 1), 32);
-    /* one in each sampler, one planned, one read, one trained */
-    s->n_works = s->n_samplers + 3;
+    /* one in each sampler, one planned, one read, one trained; a sampler that reads early has two
+     */
+    s->n_works = (s->opt.early_reads ? 2 * s->n_samplers : s->n_samplers) + 3;
 }
 
 /* A model from a checkpoint must fit the dataset; else the options and the dataset give its shape.
@@ -537,6 +551,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(start_session(s, dataset, opt, err));
     og__planner_init(&s->planner, s->budget);
     og__profile_load(s->ds->features.path, &s->profile);
+    if (!og__policy_is_static(s->opt.policy) || !(want & OG__WANT_FEATURES))
+        s->opt.early_reads = false;
     choose_threads(s, want);
     OG_TRY(shape_model(s, model, err));
     if (want & OG__WANT_MODEL)
@@ -580,6 +596,9 @@ void og__session_close(struct og_session *s)
         og__sampler_close(s->samplers[i]);
     free(s->samplers);
     og__planner_release(&s->planner);
+    for (int i = 0; s->early && i < s->n_samplers; i++)
+        og__planner_release(&s->early[i]);
+    free(s->early);
     og__superbatch_close(s->superbatch);
     og__spill_close(s->codes);
     free(s->scratch);
@@ -607,6 +626,8 @@ struct og_flow og__session_flow(struct og_session *s)
         .split = {s->split[0].ids, s->split[1].ids, s->split[2].ids},
         .samplers = s->samplers,
         .n_samplers = s->n_samplers,
+        .n_hops = s->opt.n_fanout,
+        .early = s->early,
         .policy = s->policy,
         .n_slots = s->memory.n_slots,
         .planner = &s->planner,

@@ -73,6 +73,7 @@ struct og_session {
     char *neighbors_dir;    /* where the neighbour cache is kept; NULL = nowhere */
     char *scratch;          /* folder for what does not stay in memory of them; NULL = nowhere */
     struct og_planner planner;
+    struct og_planner *early; /* [n_samplers] when samplers ask for rows, else NULL */
     struct og_gather *gather;
     struct og_pool *pool;
     struct og_model_config config;
