@@ -348,12 +348,12 @@ static void a_simulation_tells_what_a_run_counts(void **state)
         set(&opt, "superbatch", superbatches[s]);
         assert_int_equal(og_simulate(made->dataset,
                                      "none,random,degree,presc,presc:2,pagerank,frequency,lru,rr,"
-                                     "hybrid,belady",
+                                     "hybrid,hybrid:static,hybrid:dynamic,belady",
                                      "10%,2%,100K", &opt, NULL, &text, NULL),
                          0);
         json_t *root = json_loads(text, 0, NULL);
         const json_t *results = json_object_get(root, "results");
-        assert_int_equal(json_array_size(results), 11 * 3);
+        assert_int_equal(json_array_size(results), 13 * 3);
         size_t i;
         json_t *r;
         json_array_foreach((json_t *)results, i, r) assert_as_measured(made->dataset, &opt, r);

@@ -21,7 +21,7 @@ enum { MOST_POLICIES = 64, WORD = 48, MAX_DESCRIPTION = 1 << 20 };
 struct asked_policy {
     char name[WORD];
     int kind; /* enum og_policy_kind */
-    int presc_epochs;
+    int presc_epochs, evict;
 };
 
 struct asked_cache {
@@ -84,6 +84,7 @@ static int read_policies(struct simulator *m, const char *list, struct og_err *e
         snprintf(p->name, WORD, "%s", word);
         p->kind = own.policy;
         p->presc_epochs = own.presc_epochs;
+        p->evict = own.evict;
     }
     return m->n_policies ? 0 : og__fail(err, -EINVAL, NULL, "policy: none given");
 }
@@ -146,6 +147,7 @@ static struct og_policy_setup choose_policy(struct simulator *m, const struct as
     struct og_options *opt = m->s ? &m->s->opt : &m->opt;
     opt->policy = p->kind;
     opt->presc_epochs = p->presc_epochs;
+    opt->evict = p->evict;
     return og__policy_setup(opt, m->sim.n_nodes);
 }
 
