@@ -108,6 +108,7 @@ static const char manual_tail[] =
     ".SH EXAMPLES\n.nf\n"
     "outgrow generate graph \\-\\-nodes=1000000 \\-\\-dim=256\n"
     "outgrow plan graph \\-\\-memory=512M\n"
+    "outgrow simulate graph \\-\\-policy=degree,belady \\-\\-cache=5%,20% \\-\\-plot=rates.svg\n"
     "outgrow train graph \\-\\-memory=512M \\-\\-run=first\n"
     "outgrow eval graph \\-\\-checkpoint=first/best.safetensors\n"
     ".fi\n";
