@@ -352,8 +352,9 @@ static void hit_rates_are_drawn(void **state)
 {
     (void)state;
     struct stat there;
-    const char *arguments = "simulate d --policy degree,lru --cache 1%,10% --epochs 1 --fanout 5,5 "
-                            "--plot \"it's; \\`touch got\\` 'drawn'.svg\"";
+    const char *arguments =
+        "simulate d --policy degree,lru,lru --cache 1%,10% --epochs 1 --fanout 5,5 "
+        "--plot \"it's; \\`touch got\\` 'drawn'.svg\"";
     if (system("command -v gnuplot >/dev/null") != 0)
         skip();
     assert_int_equal(outgrow(arguments)->status, 0);
@@ -372,7 +373,8 @@ static void hit_rates_are_drawn(void **state)
 static void no_gnuplot_is_told_at_once(void **state)
 {
     (void)state;
-    char *path = strdup(getenv("PATH"));
+    const char *before = getenv("PATH");
+    char *path = strdup(before ? before : "");
     assert_int_equal(setenv("PATH", "/nowhere", 1), 0);
     const struct outcome *o = outgrow("simulate d --policy lru --cache 1% --plot p.svg");
     assert_int_equal(setenv("PATH", path, 1), 0);

@@ -15,29 +15,21 @@ static const struct own_option own[] = {
 
 /* ---- the table ---- */
 
-/* The caches in the order given: the results of the first policy name them all. */
-static size_t count_caches(const json_t *results)
+/* A row a policy, a column a cache: the order in which the results stand. */
+static void show_rates(const json_t *root, const char *key, const char *title)
 {
-    const char *first = json_string_value(json_object_get(json_array_get(results, 0), "policy"));
-    size_t n = 0;
-    while (n < json_array_size(results) &&
-           strcmp(json_string_value(json_object_get(json_array_get(results, n), "policy")),
-                  first) == 0)
-        n++;
-    return n;
-}
-
-static void show_rates(const json_t *results, const char *key, const char *title)
-{
-    const size_t n_caches = count_caches(results);
+    const json_t *policies = json_object_get(root, "policies");
+    const json_t *caches = json_object_get(root, "caches");
+    size_t next = 0;
     printf("\n%-24s", title);
-    for (size_t k = 0; k < n_caches; k++)
-        printf(" %9s", json_string_value(json_object_get(json_array_get(results, k), "cache")));
-    for (size_t i = 0; i < json_array_size(results); i++) {
-        const json_t *r = json_array_get(results, i);
-        if (i % n_caches == 0)
-            printf("\n  %-22s", json_string_value(json_object_get(r, "policy")));
-        printf(" %7.2f %%", 100 * json_real_value(json_object_get(r, key)));
+    for (size_t k = 0; k < json_array_size(caches); k++)
+        printf(" %9s", json_string_value(json_array_get(caches, k)));
+    for (size_t i = 0; i < json_array_size(policies); i++) {
+        printf("\n  %-22s", json_string_value(json_array_get(policies, i)));
+        for (size_t k = 0; k < json_array_size(caches); k++) {
+            const json_t *r = json_array_get(json_object_get(root, "results"), next++);
+            printf(" %7.2f %%", 100 * json_real_value(json_object_get(r, key)));
+        }
     }
     putchar('\n');
 }
@@ -46,14 +38,13 @@ static void show_simulation(const json_t *root)
 {
     char rows[SHOWN_MAX];
     char bytes[SHOWN_MAX];
-    const json_t *results = json_object_get(root, "results");
     printf("%s: %s rows of %s in %lld batches\n",
            json_string_value(json_object_get(root, "dataset")),
            show_value(rows, "rows", json_object_get(root, "rows")),
            show_value(bytes, "row_bytes", json_object_get(root, "row_bytes")),
            (long long)json_integer_value(json_object_get(root, "batches")));
-    show_rates(results, "hit_rate", "hit rate");
-    show_rates(results, "hit_rate_with_prefill", "prefilled rows as misses");
+    show_rates(root, "hit_rate", "hit rate");
+    show_rates(root, "hit_rate_with_prefill", "prefilled rows as misses");
 }
 
 /* ---- running ---- */

@@ -125,26 +125,22 @@ static int by_last(const void *a, const void *b)
 /* One line a policy, in the order of the results. */
 static size_t collect_lines(const json_t *root, struct line *line)
 {
-    const json_t *results = json_object_get(root, "results");
+    const json_t *policies = json_object_get(root, "policies");
+    const json_t *caches = json_object_get(root, "caches");
     double n_nodes = json_number_value(json_object_get(root, "num_nodes"));
     size_t n = 0;
-    size_t i;
-    json_t *r;
-    json_array_foreach((json_t *)results, i, r)
-    {
-        const char *policy = json_string_value(json_object_get(r, "policy"));
-        bool follows =
-            n > 0 && strcmp(line[n - 1].policy, policy) == 0 && line[n - 1].n < MOST_POINTS;
-        if (!follows && n == MOST_LINES)
-            break;
-        if (!follows)
-            line[n++].policy = policy;
-        double *point = line[n - 1].point[line[n - 1].n++];
-        point[0] = 100 * json_number_value(json_object_get(r, "cache_rows")) / n_nodes;
-        point[1] = 100 * json_number_value(json_object_get(r, "hit_rate"));
+    size_t next = 0;
+    for (; n < json_array_size(policies) && n < MOST_LINES; n++) {
+        struct line *l = &line[n];
+        l->policy = json_string_value(json_array_get(policies, n));
+        for (; l->n < json_array_size(caches) && l->n < MOST_POINTS; l->n++) {
+            const json_t *r = json_array_get(json_object_get(root, "results"), next++);
+            double rows = json_number_value(json_object_get(r, "cache_rows"));
+            l->point[l->n][0] = 100 * rows / n_nodes;
+            l->point[l->n][1] = 100 * json_number_value(json_object_get(r, "hit_rate"));
+        }
+        qsort(l->point, l->n, sizeof(l->point[0]), by_cache);
     }
-    for (size_t k = 0; k < n; k++)
-        qsort(line[k].point, line[k].n, sizeof(line[k].point[0]), by_cache);
     return n;
 }
 

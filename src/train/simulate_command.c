@@ -487,16 +487,25 @@ static int simulate_all(struct simulator *m, json_t *results, struct og_err *err
     return rc;
 }
 
+static json_t *names_json(const struct simulator *m, bool policies)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < (policies ? m->n_policies : m->n_caches); i++)
+        json_array_append_new(names, json_string(policies ? m->policy[i].name : m->cache[i].name));
+    return names;
+}
+
 static json_t *result_root(const struct simulator *m, json_t *results, double opening,
                            double simulating)
 {
     uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
-    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:O}", "dataset",
+    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
                      m->s ? m->s->ds->name : m->folder.dataset, "num_nodes",
                      (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
                      "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
                      "superbatch", (json_int_t)m->sim.superbatch, "rows", (json_int_t)m->rows,
-                     "sample_seconds", opening, "simulate_seconds", simulating, "results", results);
+                     "sample_seconds", opening, "simulate_seconds", simulating, "policies",
+                     names_json(m, true), "caches", names_json(m, false), "results", results);
 }
 
 int og_simulate(const char *source, const char *policies, const char *caches,
