@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Hit rates of every policy on four graphs, as Markdown tables.
+"""Hit rates of every policy on several graphs, as Markdown tables.
 
-    bench/hit_rates.py [--outgrow PATH] [--scratch DIR] [--scale X] [--only GRAPH,...]
+    bench/hit_rates.py [--outgrow PATH] [--scratch DIR] [--scale X] [--only GRAPH,...] [-- OPTION...]
 
-Graphs: rmat (skewed), planted, clustered (no skew, all training nodes in a few communities), and packages, a real one
-imported from $OUTGROW_DATA/debian-packages where that is set. Four epochs of each are simulated with `outgrow simulate`;
-nothing is trained. --scale 0.1 makes the generated graphs ten times smaller. Scratch files, up to 1 GiB, lie
-under --scratch and are removed at the end.
+Graphs: rmat (skewed), planted, small (planted with batches smaller than the caches: where every batch brings more rows than a cache
+holds, a policy that lets all of them in keeps none long), clustered (no skew, all training nodes in a few
+communities), and packages, a real one imported from $OUTGROW_DATA/debian-packages where that is set. Four epochs of each are simulated with `outgrow simulate`;
+nothing is trained. --scale 0.1 makes the generated graphs ten times smaller; options behind -- go to simulate, such as
+--batch 100. Scratch files, up to 1 GiB, lie under --scratch and are removed at the end.
 """
 import argparse
 import array
@@ -28,6 +29,7 @@ GROUPS = [["random", "degree", "pagerank", "presc:1", "presc:2", "frequency", "l
 POLICIES = [p for group in GROUPS for p in group]
 CACHES = ["1%", "3%", "5%", "10%", "20%"]
 RUN = ["--epochs", "4", "--fanout", "10,10,10", "--batch", "1000"]
+SMALL = ["--fanout", "10,5", "--batch", "100"]
 
 # ---- graphs ----
 
@@ -88,7 +90,7 @@ class Graphs:
         path = self.scratch / name
         if name == "rmat":
             self.generate(path, 1_000_000, "--model", "rmat", "--degree", 16)
-        elif name == "planted":
+        elif name in ("planted", "small"):
             self.generate(path, 500_000, "--model", "planted", "--degree", 15)
         elif name == "clustered":
             clustered(path, int(500_000 * self.scale))
@@ -132,19 +134,20 @@ def ratio_table(title, rates):
     ])
 
 
-def simulate(args, path, policies):
+def simulate(args, path, policies, options):
     """What `outgrow simulate` tells of these policies, with the seconds it took."""
     result = args.scratch_dir / "result.json"
     start = time.monotonic()
     r = subprocess.run([args.outgrow, "simulate", path, "--policy", ",".join(policies), "--cache", ",".join(CACHES), "--json",
-                        result, "--quiet", *RUN], capture_output=True, text=True)
+                        result, "--quiet", *RUN, *options], capture_output=True, text=True)
     if r.returncode:
         sys.exit(f"{path}: {r.stderr}")
     return {**json.loads(result.read_text()), "seconds": time.monotonic() - start}
 
 
 def measure(args, name, path):
-    told = [simulate(args, path, group) for group in GROUPS]
+    options = (SMALL if name == "small" else []) + args.options
+    told = [simulate(args, path, group, options) for group in GROUPS]
     seconds = ", ".join(f"{t['seconds']:.1f}" for t in told)
     print(f"\n## {name}: {told[0]['num_nodes']:,} nodes, {told[0]['rows']:,} rows in {told[0]['batches']} batches; "
           f"simulated in {seconds} s")
@@ -160,7 +163,8 @@ def main():
     ap.add_argument("--outgrow", default=ROOT / "build/release/outgrow")
     ap.add_argument("--scratch", default=None)
     ap.add_argument("--scale", type=float, default=1)
-    ap.add_argument("--only", default="rmat,planted,packages,clustered")
+    ap.add_argument("--only", default="rmat,planted,small,packages,clustered")
+    ap.add_argument("options", nargs="*")
     args = ap.parse_args()
     args.scratch_dir = pathlib.Path(tempfile.mkdtemp(prefix="outgrow-hits-", dir=args.scratch))
     try:
