@@ -211,8 +211,8 @@ OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, 
                                       struct og_err *err);
 
 /* What policies would keep and read with caches of several sizes, without training: the batches of
- * opt->epochs epochs, or those of a trace, go by once a policy. The figures are those that a run
- * would have.
+ * opt->epochs epochs, or those of a trace, go by once a policy. The figures are those that
+ * og_bench_epoch has.
  *
  * source    a dataset, or a trace made by og_sample
  * policies  "presc:2,lru,belady": a list of values of the option policy
