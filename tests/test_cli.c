@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,6 +74,15 @@ static void wrong_usage_ends_with_2(void **state)
         {"generate a --memory 5Q", "outgrow: --memory: '5Q' given"},
         {"import npy a", "outgrow: import: FORMAT SRC OUT expected"},
         {"sample a", "outgrow: sample: --out DIR expected"},
+        {"simulate", "outgrow: simulate: DATASET|TRACE expected"},
+        {"simulate a --cache 1%", "outgrow: simulate: --policy expected"},
+        {"simulate a --policy lru", "outgrow: simulate: --cache expected"},
+        {"simulate a --policy lru,best --cache 1%", "outgrow: --policy: 'best' given"},
+        {"simulate a --policy lru,auto --cache 1%", "outgrow: --policy: auto cannot"},
+        {"simulate a --policy lru,presc:0 --cache 1%", "outgrow: --presc-epochs: '0' given"},
+        {"simulate a --policy lru --cache 1%,,2%", "outgrow: --cache: '' given"},
+        {"simulate a --policy lru --cache 101%", "outgrow: --cache: '101%' given"},
+        {"simulate a --policy lru --cache 1% --json", "outgrow: --json: needs a value, FILE"},
         {"eval a", "outgrow: eval: --checkpoint FILE expected"},
         {"eval a --checkpoint b --split train", "one of valid, test expected"},
         {"bench", "outgrow: bench: io|"},
@@ -98,6 +108,8 @@ static void failures_end_with_1_and_leave_nothing(void **state)
         "plan nowhere",
         "eval nowhere --checkpoint nothing",
         "sample nowhere --out s",
+        "simulate nowhere --policy lru --cache 1% --json j",
+        "simulate nowhere --policy lru --cache 1% --json no/folder/j",
         "import npy nowhere d",
         "import parquet nowhere d",
         "train nowhere --config nothing.yaml",
@@ -114,8 +126,8 @@ static void failures_end_with_1_and_leave_nothing(void **state)
 static void help_and_version_succeed(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"generate", "import", "info", "verify", "sample",
-                                           "plan",     "train",  "eval", "bench"};
+    static const char *const commands[] = {"generate", "import", "info",  "verify", "sample",
+                                           "simulate", "plan",   "train", "eval",   "bench"};
     struct outcome *o = outgrow("--version");
     assert_int_equal(o->status, 0);
     assert_says(o->out, og_version());
@@ -311,6 +323,68 @@ static void people_get_text(void **state)
     assert_int_equal(access("t/trace.json", F_OK), 0);
 }
 
+static void policies_are_compared(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"policy", "cache",      "hit_rate", "hit_rate_with_prefill",
+                                       "rows",   "hits",       "misses",   "prefill",
+                                       "reads",  "bytes_read", NULL};
+    struct outcome *o = outgrow("simulate d --policy degree,presc:2,lru --cache 1%,20K --epochs 2 "
+                                "--fanout 5,5 --batch 50 --json j.json");
+    assert_int_equal(o->status, 0);
+    assert_says(o->out, "hit rate");
+    assert_says(o->out, "presc:2");
+    assert_says(o->out, "20K");
+    json_t *file = json_load_file("j.json", 0, NULL);
+    const json_t *results = json_object_get(file, "results");
+    assert_int_equal(json_array_size(results), 6);
+    for (size_t i = 0; i < 6; i++)
+        assert_keys(json_array_get(results, i), keys);
+    json_t *printed = json_of("simulate d --policy degree,presc:2,lru --cache 1%,20K --epochs 2 "
+                              "--fanout 5,5 --batch 50 --json -");
+    assert_true(json_equal(results, json_object_get(printed, "results")));
+    json_decref(printed);
+    json_decref(file);
+}
+
+/* With a name that a shell or gnuplot could take for more than a name. */
+static void hit_rates_are_drawn(void **state)
+{
+    (void)state;
+    struct stat there;
+    const char *arguments =
+        "simulate d --policy degree,lru,lru --cache 1%,10% --epochs 1 --fanout 5,5 "
+        "--plot \"it's; \\`touch got\\` 'drawn'.svg\"";
+    if (system("command -v gnuplot >/dev/null") != 0)
+        skip();
+    assert_int_equal(outgrow(arguments)->status, 0);
+    FILE *f = fopen("it's; `touch got` 'drawn'.svg", "re");
+    char text[1 << 16];
+    assert_non_null(f);
+    text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+    fclose(f);
+    assert_says(text, "<svg");
+    assert_says(text, "degree");
+    assert_says(text, "</svg>");
+    assert_int_equal(stat("got", &there), -1);
+}
+
+/* Said before anything is done, not after. */
+static void no_gnuplot_is_told_at_once(void **state)
+{
+    (void)state;
+    const char *before = getenv("PATH");
+    char *path = strdup(before ? before : "");
+    assert_int_equal(setenv("PATH", "/nowhere", 1), 0);
+    const struct outcome *o = outgrow("simulate d --policy lru --cache 1% --plot p.svg");
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    free(path);
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "gnuplot is not there");
+    assert_says(o->err, "hint: install gnuplot-nox");
+    assert_int_equal(access("p.svg", F_OK), -1);
+}
+
 static void too_little_memory_is_refused(void **state)
 {
     (void)state;
@@ -359,6 +433,9 @@ int main(void)
         cmocka_unit_test(a_dataset_is_made_and_checked),
         cmocka_unit_test(a_run_is_summed_up),
         cmocka_unit_test(people_get_text),
+        cmocka_unit_test(policies_are_compared),
+        cmocka_unit_test(hit_rates_are_drawn),
+        cmocka_unit_test(no_gnuplot_is_told_at_once),
         cmocka_unit_test(too_little_memory_is_refused),
         cmocka_unit_test(an_interrupted_run_goes_on),
     };

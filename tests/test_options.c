@@ -132,6 +132,11 @@ static void a_choice_may_carry_a_number(void **state)
     assert_true(takes(&o, "policy", "presc:3"));
     assert_int_equal(o.policy, OG_POLICY_PRESC);
     assert_int_equal(o.presc_epochs, 3);
+    assert_true(takes(&o, "policy", "hybrid:dynamic"));
+    assert_int_equal(o.policy, OG_POLICY_HYBRID);
+    assert_int_equal(o.evict, OG_EVICT_DYNAMIC);
+    assert_false(takes(&o, "policy", "hybrid:2"));
+    assert_true(takes(&o, "policy", "presc:3"));
     assert_false(takes(&o, "policy", "presc:"));
     assert_false(takes(&o, "policy", "presc:0"));
     assert_false(takes(&o, "policy", "degree:2"));

@@ -14,7 +14,7 @@
  *     free(summary);
  *     og_options_release(&opt);
  *
- * Sections: 1 options, 2 run (train, eval, plan, sample), 3 make and check datasets,
+ * Sections: 1 options, 2 run (train, eval, plan, sample, simulate), 3 make and check datasets,
  * 4 benchmarks.
  *
  * Conventions, stated once. Functions return 0, or a negative errno with `err` filled (err.h).
@@ -210,6 +210,19 @@ OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
                                       const struct og_options *opt, const struct og_observer *seen,
                                       struct og_err *err);
+
+/* What policies would keep and read with caches of several sizes, without training: the batches of
+ * opt->epochs epochs, or those of a trace, go by once a policy. The figures are those that
+ * og_bench_epoch has.
+ *
+ * source    a dataset, or a trace made by og_sample
+ * policies  "presc:2,lru,belady": a list of values of the option policy
+ * caches    "1%,5%,64M": a list of values of the option cache
+ * out       {"results":[{"policy","cache","hit_rate",...}],...} */
+OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies,
+                                        const char *caches, const struct og_options *opt,
+                                        const struct og_observer *seen, char **out,
+                                        struct og_err *err);
 
 /* ==== 3. Make and check datasets ==== */
 

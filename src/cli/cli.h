@@ -5,6 +5,7 @@
  *   screen.c    progress, messages, signals
  *   show.c      results: JSON as it came, or as aligned text
  *   manual.c    man page and shell completion, from the same tables as --help
+ *   plot.c      pictures, drawn by gnuplot
  *   cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H
 #define OG_CLI_H
@@ -12,6 +13,7 @@
 #include <outgrow/outgrow.h>
 
 #include <jansson.h>
+#include <stdio.h>
 
 enum { MAX_OWN = 16, MAX_ARGS = 3 };
 
@@ -23,7 +25,8 @@ enum {
 
 /* ---- commands ---- */
 
-/* An option that only this command has. A flag has no argument. */
+/* An option that only this command has, or that it understands in its own way. A flag has no
+ * argument. */
 struct own_option {
     const char *name, *arg, *help;
 };
@@ -41,8 +44,8 @@ struct command {
     int (*run)(struct invocation *in, struct og_err *err);
 };
 
-extern const struct command cmd_generate, cmd_import, cmd_info, cmd_verify, cmd_sample, cmd_plan,
-    cmd_train, cmd_eval, cmd_bench;
+extern const struct command cmd_generate, cmd_import, cmd_info, cmd_verify, cmd_sample,
+    cmd_simulate, cmd_plan, cmd_train, cmd_eval, cmd_bench;
 extern const struct command *const commands[]; /* ends with NULL; main.c */
 
 /* ---- one command line (parse.c) ---- */
@@ -115,6 +118,24 @@ enum { SHOWN_MAX = 128 };
 const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value);
 /* The line of an epoch's JSON object. */
 void epoch_line(char *out, size_t size, const json_t *epoch, int epochs);
+
+/* ---- files beside the result ---- */
+
+/* A file that appears under its name when it is complete. */
+struct output {
+    char *path, *temporary;
+    FILE *file; /* NULL = none */
+};
+int output_open(struct output *o, const char *path, struct og_err *err);
+int output_commit(struct output *o, struct og_err *err);
+void output_abandon(struct output *o); /* also after commit */
+
+/* ---- plot.c ---- */
+
+/* Is gnuplot there? Asked before the work whose result it is to draw. */
+int plot_possible(struct og_err *err);
+/* Hit rate against cache size, a line a policy, as SVG. root: what og_simulate gives. */
+int plot_hit_rates(const json_t *root, FILE *svg, struct og_err *err);
 
 /* ---- manual.c ---- */
 

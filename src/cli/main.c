@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &cmd_generate, &cmd_import, &cmd_info, &cmd_verify, &cmd_sample,
+    &cmd_generate, &cmd_import, &cmd_info, &cmd_verify, &cmd_sample, &cmd_simulate,
     &cmd_plan,     &cmd_train,  &cmd_eval, &cmd_bench,  NULL,
 };
 

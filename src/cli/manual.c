@@ -86,7 +86,8 @@ static const char manual_head[] =
     "reads them while the model computes. One bound,\n.BR \\-\\-memory ,\n"
     "covers all of it. With the same seed the losses and the model are the same, bit for bit, "
     "whatever the memory, cache, engine or number of threads.\n"
-    ".PP\nEvery command takes\n.B \\-\\-json\n(print the result as JSON and nothing else),\n"
+    ".PP\nEvery command takes\n.B \\-\\-json\n(print the result as JSON and nothing else; simulate "
+    "has a file written),\n"
     ".B \\-\\-quiet\n(no progress) and\n.BR \\-\\-help .\n"
     "Sizes are written 512M (512 * 2^20), 4G or 25%.\n"
     ".SH COMMANDS\n";
@@ -108,6 +109,7 @@ static const char manual_tail[] =
     ".SH EXAMPLES\n.nf\n"
     "outgrow generate graph \\-\\-nodes=1000000 \\-\\-dim=256\n"
     "outgrow plan graph \\-\\-memory=512M\n"
+    "outgrow simulate graph \\-\\-policy=degree,belady \\-\\-cache=5%,20% \\-\\-plot=rates.svg\n"
     "outgrow train graph \\-\\-memory=512M \\-\\-run=first\n"
     "outgrow eval graph \\-\\-checkpoint=first/best.safetensors\n"
     ".fi\n";

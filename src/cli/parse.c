@@ -52,6 +52,15 @@ static void add_row(struct shown_option *o, const struct og_option *row)
         snprintf(o->help + used, sizeof(o->help) - (size_t)used, " [%s]", row->standard);
 }
 
+/* Does the command have an option of this name that stands for the one all have? */
+static bool has_own(const struct command *command, const char *name)
+{
+    for (size_t i = 0; command->own && command->own[i].name; i++)
+        if (strcmp(command->own[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* The keys that argp hands back: the place in this list. */
 struct shown_option *list_options(const struct command *command, size_t *count)
 {
@@ -64,10 +73,12 @@ struct shown_option *list_options(const struct command *command, size_t *count)
     for (size_t i = 0; command->own && command->own[i].name; i++)
         add_own(&list[n++], &command->own[i], "Options");
     for (size_t i = 0; command->training && i < n_rows; i++)
-        add_row(&list[n++], &rows[i]);
+        if (!has_own(command, rows[i].name))
+            add_row(&list[n++], &rows[i]);
     if (command->training)
         add_own(&list[n++], &config_option, output_group);
-    add_own(&list[n++], &json_option, output_group);
+    if (!has_own(command, json_option.name))
+        add_own(&list[n++], &json_option, output_group);
     add_own(&list[n++], &quiet_option, output_group);
     add_own(&list[n++], &help_option, output_group);
     if (command->training)

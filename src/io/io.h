@@ -107,4 +107,24 @@ OG_MUST_CHECK int og__reader_wait(struct og_reader *r, struct og_read_job *job, 
  * kernel's own cache decides; what is said then is what a cold one would read. */
 struct og_io_counts og__reader_predict(const struct og_reader *r, const uint32_t *rows, size_t n);
 
+/* ---- how rows become requests ---- */
+
+/* All that the merging of a reader depends on: enough to predict without a file. */
+struct og_read_rule {
+    uint64_t offset; /* byte of row 0 */
+    size_t row_bytes;
+    size_t align;           /* requests begin and end on such blocks, a power of two */
+    size_t gap;             /* bytes between two rows below which they are one request */
+    size_t max_request;     /* bytes */
+    bool never_merges_gaps; /* only what touches is one request */
+    bool by_page;           /* the kernel pages: each page of a row is a read */
+};
+
+/* Of a reader with these options on a file of such blocks, for engines that read what is asked. */
+struct og_read_rule og__read_rule_standard(uint64_t offset, size_t row_bytes, size_t align,
+                                           const struct og_reader_options *opt);
+struct og_read_rule og__reader_rule(const struct og_reader *r);
+struct og_io_counts og__read_rule_predict(const struct og_read_rule *r, const uint32_t *rows,
+                                          size_t n);
+
 #endif

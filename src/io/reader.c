@@ -52,8 +52,8 @@ struct og_reader {
     struct og_io_file file;
     const struct og_io_ops *ops;
     struct og_io_engine *engine;
-    uint64_t offset, n_rows;
-    size_t row_bytes, gap, max_request;
+    struct og_read_rule rule;
+    uint64_t n_rows;
     int depth;
     /* owner thread only */
     struct og_slab slab;
@@ -103,24 +103,24 @@ static int threads_of(const struct og_io_ops *ops, const struct og_reader_option
 
 /* ---- from rows to requests ---- */
 
-static uint64_t row_start(const struct og_reader *r, const struct og_read_job *job, size_t i)
+static uint64_t row_start(const struct og_read_rule *r, const struct og_read_job *job, size_t i)
 {
     return r->offset + (uint64_t)job->rows[i] * r->row_bytes;
 }
 
-static uint64_t block_start(const struct og_reader *r, uint64_t at)
+static uint64_t block_start(const struct og_read_rule *r, uint64_t at)
 {
-    return at & ~(uint64_t)(r->file.align_offset - 1);
+    return at & ~(uint64_t)(r->align - 1);
 }
 
-static uint64_t block_end(const struct og_reader *r, uint64_t at)
+static uint64_t block_end(const struct og_read_rule *r, uint64_t at)
 {
-    return og__round_up(at, r->file.align_offset);
+    return og__round_up(at, r->align);
 }
 
 /* Take rows after s->last into the request while they are near and fit below `limit`. Of an
  * adjacent row a piece is enough. */
-static void merge_near(const struct og_reader *r, struct slot *s, uint64_t limit)
+static void merge_near(const struct og_read_rule *r, struct slot *s, uint64_t limit)
 {
     const struct og_read_job *job = s->job;
     for (size_t i = s->last + 1; i < job->n && s->end < limit; i++) {
@@ -129,7 +129,7 @@ static void merge_near(const struct og_reader *r, struct slot *s, uint64_t limit
         assert(start >= s->end); /* ascending and distinct, as io.h asks */
         if (start > s->end) {
             bool near = block_start(r, start) <= block_end(r, s->end) + r->gap;
-            if (!near || end > limit || r->ops->never_merges_gaps)
+            if (!near || end > limit || r->never_merges_gaps)
                 return;
             s->dense = false;
         }
@@ -141,7 +141,7 @@ static void merge_near(const struct og_reader *r, struct slot *s, uint64_t limit
 /* The next request of the job, from where its cursor stands; the cursor moves on. A row that does
  * not fit is cut where a block ends, so that no block is read twice and, in a long run, every
  * request but the first and the last may go straight to `out`. */
-static void plan_request(const struct og_reader *r, struct og_read_job *job, struct slot *s)
+static void plan_request(const struct og_read_rule *r, struct og_read_job *job, struct slot *s)
 {
     uint64_t row = row_start(r, job, job->next);
     s->job = job;
@@ -162,8 +162,8 @@ static void plan_request(const struct og_reader *r, struct og_read_job *job, str
 
 static char *place_in_out(const struct og_reader *r, const struct slot *s)
 {
-    uint64_t into_row = s->start - row_start(r, s->job, s->first);
-    return s->job->out + s->first * r->row_bytes + into_row;
+    uint64_t into_row = s->start - row_start(&r->rule, s->job, s->first);
+    return s->job->out + s->first * r->rule.row_bytes + into_row;
 }
 
 /* Where the request reads to: straight to out, or units of the slab. False while there are none. */
@@ -187,7 +187,7 @@ static struct slot *next_request(struct og_reader *r)
             return NULL;
         r->planned = r->free_slot;
         r->free_slot = r->planned->next_free;
-        plan_request(r, job, r->planned);
+        plan_request(&r->rule, job, r->planned);
         job->in_flight++;
         if (job->next == job->n)
             r->queue = job->later;
@@ -249,11 +249,12 @@ static void scatter(const struct og_reader *r, const struct slot *s)
         size_t next = i + 1;
         while (next <= s->last && job->rows[next] == job->rows[next - 1] + 1)
             next++;
-        uint64_t to = next > s->last ? s->end : row_start(r, job, next - 1) + r->row_bytes;
+        uint64_t to =
+            next > s->last ? s->end : row_start(&r->rule, job, next - 1) + r->rule.row_bytes;
         memcpy(out, data + (from - s->request.offset), to - from);
         out += to - from;
         if (next <= s->last)
-            from = row_start(r, job, next);
+            from = row_start(&r->rule, job, next);
         i = next;
     }
 }
@@ -428,17 +429,17 @@ int og__reader_wait(struct og_reader *r, struct og_read_job *job, struct og_err 
 static int check_rows(const struct og_reader *r, struct og_err *err)
 {
     uint64_t bytes;
-    if (r->row_bytes == 0 || __builtin_mul_overflow(r->n_rows, r->row_bytes, &bytes) ||
-        __builtin_add_overflow(bytes, r->offset, &bytes))
+    if (r->rule.row_bytes == 0 || __builtin_mul_overflow(r->n_rows, r->rule.row_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, r->rule.offset, &bytes))
         return og__fail(err, -EINVAL, NULL, "%s: %llu rows of %zu bytes", r->file.path,
-                        (unsigned long long)r->n_rows, r->row_bytes);
+                        (unsigned long long)r->n_rows, r->rule.row_bytes);
     if (bytes > r->file.size)
         return og__fail(err, -EIO, "the file was cut short: make it anew",
                         "%s: the file ends early: %llu bytes, %llu rows of %zu from byte %llu "
                         "need %llu",
                         r->file.path, (unsigned long long)r->file.size,
-                        (unsigned long long)r->n_rows, r->row_bytes, (unsigned long long)r->offset,
-                        (unsigned long long)bytes);
+                        (unsigned long long)r->n_rows, r->rule.row_bytes,
+                        (unsigned long long)r->rule.offset, (unsigned long long)bytes);
     return 0;
 }
 
@@ -494,16 +495,15 @@ static int open_on(struct og_reader **out, const struct og_io_ops *ops,
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     r->file.fd = -1;
     r->ops = ops;
-    r->offset = offset;
     r->n_rows = n_rows;
-    r->row_bytes = row_bytes;
     r->depth = depth_of(opt);
-    r->max_request = request_limit(opt);
-    r->gap = opt->profile.iops > 0 ? og__profile_gap(&opt->profile) : 0;
     OG_TRY(og__io_file_open(&r->file, path, ops->wants_direct, opt->log, err));
+    r->rule = og__read_rule_standard(offset, row_bytes, r->file.align_offset, opt);
     OG_TRY(check_rows(r, err));
     OG_TRY(take_memory(r, slab_bytes(opt), b, err));
     OG_TRY(open_engine(r, fallback, opt, err));
+    r->rule.never_merges_gaps = r->ops->never_merges_gaps;
+    r->rule.by_page = r->ops->kernel_counts != NULL;
     *out = r;
     return 0;
 out:
@@ -562,7 +562,19 @@ const char *og__reader_engine(const struct og_reader *r)
 
 /* ---- predicting ---- */
 
-static struct og_io_counts cold_pages(const struct og_reader *r, const struct og_read_job *job)
+struct og_read_rule og__read_rule_standard(uint64_t offset, size_t row_bytes, size_t align,
+                                           const struct og_reader_options *opt)
+{
+    return (struct og_read_rule){
+        .offset = offset,
+        .row_bytes = row_bytes,
+        .align = align,
+        .gap = opt->profile.iops > 0 ? og__profile_gap(&opt->profile) : 0,
+        .max_request = request_limit(opt),
+    };
+}
+
+static struct og_io_counts cold_pages(const struct og_read_rule *r, const struct og_read_job *job)
 {
     const uint64_t page = 4096;
     uint64_t counted = 0; /* pages below this one */
@@ -576,11 +588,12 @@ static struct og_io_counts cold_pages(const struct og_reader *r, const struct og
     return (struct og_io_counts){.reads = pages, .bytes = pages * page};
 }
 
-struct og_io_counts og__reader_predict(const struct og_reader *r, const uint32_t *rows, size_t n)
+struct og_io_counts og__read_rule_predict(const struct og_read_rule *r, const uint32_t *rows,
+                                          size_t n)
 {
     struct og_io_counts counts = {0};
     struct og_read_job job = {.rows = rows, .n = n};
-    if (r->ops->kernel_counts)
+    if (r->by_page)
         return cold_pages(r, &job);
     while (job.next < n) {
         struct slot s = {0};
@@ -589,4 +602,14 @@ struct og_io_counts og__reader_predict(const struct og_reader *r, const uint32_t
         counts.bytes += s.request.length;
     }
     return counts;
+}
+
+struct og_io_counts og__reader_predict(const struct og_reader *r, const uint32_t *rows, size_t n)
+{
+    return og__read_rule_predict(&r->rule, rows, n);
+}
+
+struct og_read_rule og__reader_rule(const struct og_reader *r)
+{
+    return r->rule;
 }

@@ -26,7 +26,8 @@ uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uin
     uint64_t end = OG_MIN(first + s->memory.superbatch, last);
     if (s->opt.superbatch > 0 || pass != OG__SPLITS)
         return end;
-    uint64_t whole = last_epoch_end(s, first, end);
+    bool one = s->opt.superbatch == OG_SUPERBATCH_ALL;
+    uint64_t whole = last_epoch_end(s, first, one ? OG_MIN(end, epoch_end(s, first)) : end);
     if (whole)
         return whole;
     /* parts of an epoch are about equal */

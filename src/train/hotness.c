@@ -53,3 +53,35 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     free(p.seeds);
     return rc;
 }
+
+/* ---- of any policy ---- */
+
+int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
+{
+    const struct og_split *train = &s->split[OG__TRAIN];
+    switch (s->opt.policy) {
+    case OG_POLICY_DEGREE:
+        return og__hotness_degree(&s->topology, hotness, err);
+    case OG_POLICY_PRESC:
+        return og__hotness_presc(s, hotness, err);
+    case OG_POLICY_PAGERANK:
+    case OG_POLICY_HYBRID:
+        return og__hotness_pagerank(&s->topology, train->ids, train->n, s->budget, hotness, err);
+    default:
+        og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, hotness);
+        return 0;
+    }
+}
+
+size_t og__hotness_bytes(const struct og_session *s)
+{
+    switch (s->opt.policy) {
+    case OG_POLICY_PRESC:
+        return og__sampler_bytes(&s->caps) + og__batch_bytes(&s->caps, og__wants_degrees(s));
+    case OG_POLICY_PAGERANK:
+    case OG_POLICY_HYBRID:
+        return 2 * (size_t)s->ds->n_nodes * sizeof(float);
+    default:
+        return 0;
+    }
+}

@@ -1,4 +1,4 @@
-/* Hotness that takes sampling to find. */
+/* Hotness for a session's policy. */
 #ifndef OG_TRAIN_HOTNESS_H
 #define OG_TRAIN_HOTNESS_H
 
@@ -7,5 +7,11 @@
 /* Visits of each node in --presc-epochs epochs sampled for nothing else, from a random stream of
  * their own (fgnn.txt §6.3). hotness[N] is zeroed on entry. */
 OG_MUST_CHECK int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err);
+
+/* Scores by which the session's policy (random, degree, presc, pagerank, hybrid) ranks nodes.
+ * hotness[N] is zeroed on entry. */
+OG_MUST_CHECK int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err);
+/* What finding it takes of the budget meanwhile. */
+size_t og__hotness_bytes(const struct og_session *s);
 
 #endif

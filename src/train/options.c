@@ -91,7 +91,7 @@ static const struct og_option table[] = {
      "what is free; 0 = none",
      NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, MAX_BYTES},
     {"policy", "KIND", "auto", resources,
-     "which feature rows the cache keeps; presc:K samples K epochs first",
+     "which feature rows the cache keeps; presc:K samples K epochs first, hybrid:BY evicts BY",
      NAMES("none", "random", "degree", "presc", "pagerank", "frequency", "lru", "rr", "belady",
            "hybrid", "auto"), OG_OPTION_CHOICE, FIELD(policy), 0, 0},
     {"presc-epochs", "K", "1", resources,
@@ -436,15 +436,21 @@ static bool read_value(const struct og_option *row, struct og_options *opt, cons
 
 /* ---- the struct ---- */
 
-/* "presc:2" is a choice and the value of the option named after it, here presc-epochs. */
+/* What stands behind a policy's colon: "presc:2" sets presc-epochs too, "hybrid:static" evict. */
+static const char *detail_of(const char *policy)
+{
+    if (strcmp(policy, "presc") == 0)
+        return "presc-epochs";
+    return strcmp(policy, "hybrid") == 0 ? "evict" : NULL;
+}
+
 static int set_both(struct og_options *opt, const struct og_option *row, const char *value,
                     const char *colon, struct og_err *err)
 {
     char word[32];
-    char detail[48];
     snprintf(word, sizeof(word), "%.*s", (int)OG_MIN(colon - value, 31), value);
-    snprintf(detail, sizeof(detail), "%s-epochs", word);
-    if (!find_row(detail))
+    const char *detail = strcmp(row->name, "policy") == 0 ? detail_of(word) : NULL;
+    if (!detail)
         return refuse_value(row, value, err);
     int rc = og_options_set(opt, detail, colon + 1, err);
     return rc < 0 ? rc : og_options_set(opt, row->name, word, err);

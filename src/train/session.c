@@ -78,17 +78,23 @@ static int refuse_topology(struct og_session *s, unsigned want, struct og_err *e
     return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "topology does not fit");
 }
 
+struct og_policy_setup og__policy_setup(const struct og_options *opt, uint64_t n_nodes)
+{
+    return (struct og_policy_setup){.kind = opt->policy,
+                                    .n_nodes = n_nodes,
+                                    .ways = (uint32_t)opt->ways,
+                                    .window = (uint32_t)opt->window,
+                                    .update = (uint32_t)opt->update,
+                                    .threshold = (uint32_t)opt->threshold,
+                                    .evict = opt->evict};
+}
+
 struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n_slots)
 {
-    return (struct og_policy_setup){.kind = s->opt.policy,
-                                    .n_nodes = (uint64_t)s->ds->n_nodes,
-                                    .n_slots = n_slots,
-                                    .hotness = s->hotness,
-                                    .ways = (uint32_t)s->opt.ways,
-                                    .window = (uint32_t)s->opt.window,
-                                    .update = (uint32_t)s->opt.update,
-                                    .threshold = (uint32_t)s->opt.threshold,
-                                    .evict = s->opt.evict};
+    struct og_policy_setup setup = og__policy_setup(&s->opt, (uint64_t)s->ds->n_nodes);
+    setup.n_slots = n_slots;
+    setup.hotness = s->hotness;
+    return setup;
 }
 
 /* Scores by which the policy ranks nodes; or, for one that learns what is hot from the superbatch,
@@ -97,31 +103,17 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32_t *from,
                       struct og_err *err)
 {
-    int rc = 0;
     *from = 0;
     s->hotness = og__alloc(s->budget, s->memory.hotness, "hotness", err);
     if (!s->hotness)
         return -ENOMEM;
-    switch (s->opt.policy) {
-    case OG_POLICY_DEGREE:
-        return og__hotness_degree(&s->topology, s->hotness, err);
-    case OG_POLICY_RANDOM:
-        og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, s->hotness);
-        return 0;
-    case OG_POLICY_PRESC:
-        return og__hotness_presc(s, s->hotness, err);
-    case OG_POLICY_PAGERANK:
-    case OG_POLICY_HYBRID:
-        return og__hotness_pagerank(&s->topology, s->split[OG__TRAIN].ids, s->split[OG__TRAIN].n,
-                                    s->budget, s->hotness, err);
-    default:
-        *from = pilot->n / 2;
-        if ((rc = og__hotness_degree_guess(&s->topology, s->hotness, err)) < 0)
-            return rc;
-        for (uint64_t i = 0; *from > 0 && i < pilot->end[*from - 1]; i++)
-            s->hotness[pilot->ids[i]]++;
-        return 0;
-    }
+    if (og__policy_wants_hotness(s->opt.policy))
+        return og__hotness_of(s, s->hotness, err);
+    *from = pilot->n / 2;
+    int rc = og__hotness_degree_guess(&s->topology, s->hotness, err);
+    for (uint64_t i = 0; rc == 0 && *from > 0 && i < pilot->end[*from - 1]; i++)
+        s->hotness[pilot->ids[i]]++;
+    return rc;
 }
 
 static void drop_hotness(struct og_session *s)

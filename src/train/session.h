@@ -98,6 +98,8 @@ void og__session_close(struct og_session *s);
 /* The flow over this session. */
 struct og_flow og__session_flow(struct og_session *s);
 
+/* How the policy of these options is to behave; without a cache and hotness yet. */
+struct og_policy_setup og__policy_setup(const struct og_options *opt, uint64_t n_nodes);
 /* How its policy is to behave with a cache of n_slots rows. */
 struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n_slots);
 

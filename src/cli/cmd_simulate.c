@@ -1,0 +1,134 @@
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct own_option own[] = {
+    {"policy", "P,P,...",
+     "policies to compare: none, random, degree, presc, presc:K, pagerank, frequency, lru, rr, "
+     "belady, hybrid, hybrid:static, hybrid:dynamic"},
+    {"cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"},
+    {"json", "FILE", "write the result as JSON; - = print it, and nothing else"},
+    {"plot", "FILE", "draw hit rates against cache sizes, as SVG"},
+    {0},
+};
+
+/* ---- the table ---- */
+
+/* A row a policy, a column a cache: the order in which the results stand. */
+static void show_rates(const json_t *root, const char *key, const char *title)
+{
+    const json_t *policies = json_object_get(root, "policies");
+    const json_t *caches = json_object_get(root, "caches");
+    size_t next = 0;
+    printf("\n%-24s", title);
+    for (size_t k = 0; k < json_array_size(caches); k++)
+        printf(" %9s", json_string_value(json_array_get(caches, k)));
+    for (size_t i = 0; i < json_array_size(policies); i++) {
+        printf("\n  %-22s", json_string_value(json_array_get(policies, i)));
+        for (size_t k = 0; k < json_array_size(caches); k++) {
+            const json_t *r = json_array_get(json_object_get(root, "results"), next++);
+            printf(" %7.2f %%", 100 * json_real_value(json_object_get(r, key)));
+        }
+    }
+    putchar('\n');
+}
+
+static void show_simulation(const json_t *root)
+{
+    char rows[SHOWN_MAX];
+    char bytes[SHOWN_MAX];
+    printf("%s: %s rows of %s in %lld batches\n",
+           json_string_value(json_object_get(root, "dataset")),
+           show_value(rows, "rows", json_object_get(root, "rows")),
+           show_value(bytes, "row_bytes", json_object_get(root, "row_bytes")),
+           (long long)json_integer_value(json_object_get(root, "batches")));
+    show_rates(root, "hit_rate", "hit rate");
+    show_rates(root, "hit_rate_with_prefill", "prefilled rows as misses");
+}
+
+/* ---- running ---- */
+
+/* A list must be there, and each of its words what the training option of that name takes. */
+static int check_list(const struct invocation *in, const char *name, struct og_err *err)
+{
+    const char *list = own_text(in, name);
+    int rc = 0;
+    if (!list || !*list)
+        return usage_error(err, NULL, "simulate: --%s expected", name);
+    for (; rc == 0 && *list; list += strcspn(list, ","), list += *list == ',') {
+        struct og_options scratch;
+        struct og_err why = {0};
+        char word[64];
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(list, ","), list);
+        og_options_init(&scratch);
+        if (og_options_set(&scratch, name, word, &why) < 0)
+            rc = usage_error(err, why.hint, "--%s", why.message);
+        else if (strcmp(word, "auto") == 0)
+            rc = usage_error(err, "name the policies that it should choose from",
+                             "--%s: auto cannot be simulated", name);
+        og_options_release(&scratch);
+    }
+    return rc;
+}
+
+static int write_results(const char *text, struct output *json, struct output *plot,
+                         struct og_err *err)
+{
+    json_error_t why;
+    int rc = 0;
+    if (json->file) {
+        fprintf(json->file, "%s\n", text);
+        rc = output_commit(json, err);
+    }
+    if (rc == 0 && plot->file) {
+        json_t *root = json_loads(text, 0, &why);
+        rc = plot_hit_rates(root, plot->file, err);
+        json_decref(root);
+    }
+    return rc == 0 && plot->file ? output_commit(plot, err) : rc;
+}
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    const char *json_path = own_text(in, "json");
+    const char *plot_path = own_text(in, "plot");
+    struct output json = {0};
+    struct output plot = {0};
+    char *text = NULL;
+    in->json = json_path && strcmp(json_path, "-") == 0;
+    int rc = check_list(in, "policy", err);
+    if (rc == 0)
+        rc = check_list(in, "cache", err);
+    if (rc == 0 && plot_path)
+        rc = plot_possible(err);
+    if (rc == 0 && plot_path)
+        rc = output_open(&plot, plot_path, err);
+    if (rc == 0 && json_path && !in->json)
+        rc = output_open(&json, json_path, err);
+    if (rc == 0)
+        rc = og_simulate(in->arg[0], own_text(in, "policy"), own_text(in, "cache"), &in->options,
+                         screen_observer(in->screen, in->options.epochs), &text, err);
+    if (rc == 0)
+        rc = write_results(text, &json, &plot, err);
+    output_abandon(&json);
+    output_abandon(&plot);
+    if (rc == 0)
+        return deliver(in, text, show_simulation, err);
+    free(text);
+    return rc;
+}
+
+const struct command cmd_simulate = {
+    .name = "simulate",
+    .args = "DATASET|TRACE",
+    .min_args = 1,
+    .max_args = 1,
+    .summary = "compare policies and cache sizes without training",
+    .text = "Samples the batches that training with the same options would see, or takes those of "
+            "a trace, and counts for every policy and cache size the rows found in the cache, the "
+            "reads and the bytes. Rows put into a cache ahead of their batch are told apart.",
+    .own = own,
+    .training = true,
+    .run = run,
+};

@@ -1,0 +1,50 @@
+/* simulate: what a policy would do with caches of several sizes, counted over a trace. Nothing is
+ * read and nothing is trained.
+ *
+ *   trace ──> for each row, how many of the sizes miss it ──> rows of a batch by id ──> hits,
+ * misses, static policies: from the rank of its node      merged as a reader would   reads, bytes
+ *             lru: from its stack distance                    (all sizes in one walk)
+ *
+ * Static policies and lru hold in a larger cache all that they hold in a smaller one, so that one
+ * number a row tells its fate at every size. Other policies are run as they are, once a size. */
+#ifndef OG_SIMULATE_H
+#define OG_SIMULATE_H
+
+#include "base/thread.h"
+#include "io/io.h"
+#include "plan/policy.h"
+
+#include <signal.h>
+
+enum { OG__MOST_SIZES = 255 };
+
+/* What is simulated over. */
+struct og_simulation {
+    struct og_trace trace;
+    uint64_t n_nodes;
+    uint32_t superbatch;  /* batches foreseen at once by policies that look ahead */
+    const uint32_t *size; /* [n_sizes] rows of the caches, ascending, none above n_nodes */
+    uint32_t n_sizes;     /* at most OG__MOST_SIZES */
+    struct og_read_rule rule;
+    struct og_pool *pool; /* may be NULL */
+    struct og_budget *budget;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+};
+
+struct og_simulated {
+    struct og_plan_cost cost; /* of the misses */
+    uint64_t prefill;         /* rows put into the cache outside a batch */
+};
+
+/* Count one policy at every size into out[n_sizes]. setup->n_slots is ignored. The same figures as
+ * a run with this policy, this cache and these batches has. 0, OG_INTERRUPTED after *stop, -ENOMEM.
+ */
+OG_MUST_CHECK int og__simulate(const struct og_simulation *sim, const struct og_policy_setup *setup,
+                               struct og_simulated *out, struct og_err *err);
+
+/* What og__simulate takes of the budget at least, for traces of up to `rows` rows, `longest` of
+ * them in one batch. */
+size_t og__simulate_bytes(const struct og_simulation *sim, const struct og_policy_setup *setup,
+                          uint64_t rows, uint64_t longest);
+
+#endif
