@@ -763,7 +763,7 @@ static void pagerank_by_definition(const struct graph *g, const uint32_t *seeds,
     for (int round = 0; round <= 10; round++) {
         for (int64_t v = 0; v < g->n; v++)
             next[v] = 0;
-        for (int64_t i = 0; i < n_seeds; i++)
+        for (int64_t i = 0; i < n_seeds && round < 10; i++)
             next[seeds[i]] = start;
         for (int64_t v = 0; round > 0 && v < g->n; v++)
             for (int64_t e = g->indptr[v]; e < g->indptr[v + 1]; e++)

@@ -3,7 +3,8 @@
  *
  *     next[u] = (1 - D) start[u] + D * sum over v with u in N(v) of  rank[v] / |N(v)|
  *
- * A few rounds are enough: a batch is as many hops deep. */
+ * A few rounds are enough: a batch is as many hops deep. The last one leaves the start out: where
+ * walks begin is no sign of how often they come by, a training node is a seed once an epoch. */
 #include "plan/plan.h"
 
 #include <string.h>
@@ -59,7 +60,8 @@ int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int
         rank[seeds[i]] = start;
     for (int round = 0; rc == 0 && round < ROUNDS; round++) {
         memset(next, 0, bytes);
-        for (int64_t i = 0; i < n_seeds; i++)
+        bool last = round == ROUNDS - 1;
+        for (int64_t i = 0; !last && i < n_seeds; i++)
             next[seeds[i]] = start;
         struct round r = {t, rank, next, 0};
         rc = og__topology_scan(t, send, &r, err);
