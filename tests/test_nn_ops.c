@@ -1,99 +1,9 @@
 /* Operators: the cpu backend beside the reference, gradients beside finite differences. */
-#include "testing.h"
+#include "nn_ops.h"
 
-#include "base/random.h"
 #include "nn/kernels.h"
-#include "nn/sparse.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static struct og_rng rng;
-
-static float draw(void)
-{
-    return 2 * og__rng_unit(&rng) - 1;
-}
-
-static float *random_floats(size_t n)
-{
-    float *x = aligned_alloc(64, og__round_up(n * sizeof(float) + 64, 64));
-    for (size_t i = 0; i < n; i++)
-        x[i] = draw();
-    return x;
-}
-
-static float *copy_floats(const float *x, size_t n)
-{
-    float *y = aligned_alloc(64, og__round_up(n * sizeof(float) + 64, 64));
-    memcpy(y, x, n * sizeof(float));
-    return y;
-}
-
-static void assert_close(const char *what, const float *got, const float *want, size_t n,
-                         double tolerance)
-{
-    double largest = 1e-30;
-    for (size_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs((double)want[i]));
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs((double)got[i] - (double)want[i]) <= tolerance * largest))
-            fail_msg("%s[%zu]: %.9g, not %.9g", what, i, (double)got[i], (double)want[i]);
-}
-
-/* ==== what the operators work on ==== */
-
-struct bench {
-    struct og_pool *pool;
-    struct og_nn_backend be;
-    char *scratch;
-    float *partial;
-};
-
-static void bench_open(struct bench *b, int threads, int width)
-{
-    assert_int_equal(og__pool_open(&b->pool, threads, NULL), 0);
-    assert_int_equal(og__backend_init(&b->be, b->pool, NULL, NULL), 0);
-    b->be.scratch_stride = og__scratch_bytes(width);
-    b->scratch = aligned_alloc(64, (size_t)threads * b->be.scratch_stride);
-    b->partial = aligned_alloc(64, 8 * OG_MIB);
-    b->be.scratch = b->scratch;
-    b->be.partial = b->partial;
-}
-
-static void bench_close(struct bench *b)
-{
-    og__backend_release(&b->be);
-    og__pool_close(b->pool);
-    free(b->scratch);
-    free(b->partial);
-}
-
-static struct og_block random_block(uint32_t n_dst, uint32_t n_src, uint32_t degree)
-{
-    struct og_block b = {.n_dst = n_dst, .n_src = n_src};
-    b.indptr = calloc(n_dst + 1, sizeof(*b.indptr));
-    b.src = calloc((size_t)n_dst * degree + 1, sizeof(*b.src));
-    for (uint32_t v = 0; v < n_dst; v++) {
-        uint32_t n = og__rng_below(&rng, degree + 1);
-        for (uint32_t i = 0; i < n; i++) /* some edges are loops */
-            b.src[b.n_edges++] = i == 3 ? v : og__rng_below(&rng, n_src);
-        b.indptr[v + 1] = (uint32_t)b.n_edges;
-    }
-    return b;
-}
-
-static void free_block(struct og_block *b)
-{
-    free(b->indptr);
-    free(b->src);
-}
-
-static void start(void)
-{
-    og__rng_at(&rng, 5, OG__STREAM_BENCH, 0, 0, 0, 0);
-}
 
 /* ==== features as stored ==== */
 
@@ -200,8 +110,9 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
     struct og_block block = random_block(c->n_dst, c->n_src, 9);
     float *scale = random_floats(c->n_dst), *features = random_floats((size_t)c->n_src * 600);
     float *bias = random_floats((size_t)c->n_out), *keep[2];
-    (c->gcn ? og__gcn_scale : og__mean_scale)(&block, scale);
-    struct og_sparse s = og__aggregation(&block, c->gcn ? OG_MODEL_GCN : OG_MODEL_SAGE, scale);
+    enum og__aggregate kind = c->gcn ? OG__SYMMETRIC : OG__MEAN;
+    og__aggregate_scale(&block, kind, scale);
+    struct og_sparse s = og__aggregation(&block, kind, scale);
     bool back = c->direction == OG__BACKWARD;
     int w_out = back ? c->n_in : c->n_out, w_in = back ? c->n_out : c->n_in;
     struct og_weight w[2];
@@ -334,8 +245,8 @@ static void transposing_twice_is_the_block_again(void **state)
     t.indptr = calloc(901, 4);
     t.src = calloc(b.n_edges, 4);
     uint32_t *indptr = calloc(301, 4), *col = calloc(b.n_edges, 4);
-    og__block_transpose(&b, t.indptr, t.src);
-    og__block_transpose(&t, indptr, col);
+    og__block_transpose(&b, t.indptr, t.src, NULL);
+    og__block_transpose(&t, indptr, col, NULL);
     assert_memory_equal(indptr, b.indptr, 301 * 4);
     /* a stable sort: neighbours come back in ascending order */
     for (uint32_t v = 0; v < 300; v++) {
@@ -355,39 +266,36 @@ static void transposing_twice_is_the_block_again(void **state)
 
 /* ==== gradients against finite differences ==== */
 
-/* sum of c * y: its gradient with respect to y is c. */
-static double weighted_sum(const float *c, const float *y, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += (double)c[i] * (double)y[i];
-    return sum;
-}
-
 enum { FD_DST = 70, FD_SRC = 90, FD_IN = 6, FD_OUT = 5 };
 
 struct chain {
     struct bench b;
     struct og_block block;
     struct og_sparse forward, back;
-    float *scale, *x, *c, *y;
-    uint32_t *indptr, *col;
+    float *scale, *x, *c, *y, *weight;
+    uint32_t *indptr, *col, *edge;
     struct og_weight w;
     float *value;
 };
 
-static void chain_open(struct chain *f, int kind)
+static void chain_open(struct chain *f, enum og__aggregate kind)
 {
     start();
     bench_open(&f->b, 2, 64);
     f->block = random_block(FD_DST, FD_SRC, 5);
+    f->weight = random_floats(f->block.n_edges);
+    for (size_t e = 0; e < f->block.n_edges; e++)
+        f->weight[e] = fabsf(f->weight[e]);
+    f->block.weight = f->weight;
     f->scale = random_floats(FD_DST);
-    (kind == OG_MODEL_GCN ? og__gcn_scale : og__mean_scale)(&f->block, f->scale);
+    og__aggregate_scale(&f->block, kind, f->scale);
     f->indptr = calloc(FD_SRC + 1, 4);
     f->col = calloc(f->block.n_edges + 1, 4);
-    og__block_transpose(&f->block, f->indptr, f->col);
+    f->edge = calloc(f->block.n_edges + 1, 4);
+    og__block_transpose(&f->block, f->indptr, f->col, f->edge);
     f->forward = og__aggregation(&f->block, kind, f->scale);
-    f->back = og__aggregation_back(&f->block, kind, f->scale, f->indptr, f->col);
+    f->back = og__aggregation_back(&f->block, kind, f->scale, f->indptr, f->col, f->edge);
+    f->forward.loop_weight = f->back.loop_weight = kind == OG__SUM_AND_SELF ? 1.25f : 1;
     f->x = random_floats((size_t)FD_SRC * FD_IN);
     f->c = random_floats((size_t)FD_DST * FD_OUT);
     f->y = random_floats((size_t)FD_SRC * FD_IN);
@@ -401,12 +309,14 @@ static void chain_close(struct chain *f)
 {
     bench_close(&f->b);
     free_block(&f->block);
+    free(f->weight);
     free(f->scale);
     free(f->x);
     free(f->c);
     free(f->y);
     free(f->indptr);
     free(f->col);
+    free(f->edge);
     free(f->value);
     free(f->w.packed[0]);
     free(f->w.packed[1]);
@@ -443,9 +353,9 @@ static void assert_slopes(struct chain *f, float *at, const float *grad, size_t 
 static void slopes_of_aggregation_and_product(void **state)
 {
     (void)state;
-    for (int kind = OG_MODEL_GCN; kind <= OG_MODEL_SAGE; kind++) {
+    for (int kind = OG__SYMMETRIC; kind <= OG__WEIGHTED_MEAN; kind++) {
         struct chain f;
-        chain_open(&f, kind);
+        chain_open(&f, (enum og__aggregate)kind);
         chain_value(&f);
         float *aggregate = random_floats((size_t)FD_DST * FD_IN), dw[FD_OUT * FD_IN];
         float *dx = random_floats((size_t)FD_SRC * FD_IN);

@@ -1,0 +1,370 @@
+/* Attention on processors.
+ *
+ *   forward    rows of z ──────> score_src, score_dst
+ *              destinations ───> scores of their edges, softmax ──> alpha ──> sum of alpha z
+ *   back       destinations ───> slopes of their scores (z of every source times dy), their sum
+ *              sources ────────> sum of alpha dy over the transposed block, and the scores' share
+ *
+ * Both walks over edges take whole rows from anywhere in memory, so rows are asked for well ahead,
+ * and four are added a pass. Coefficients of a destination lie side by side: softmax runs over them
+ * as over one array. */
+#include "nn/kernels.h"
+#include "nn/ops_cpu.h"
+#include "nn/vector.h"
+
+#include <math.h>
+
+static size_t features(const struct og_attend *op)
+{
+    return (size_t)op->heads * (size_t)op->width;
+}
+
+/* Coefficients of destination v: its edges', then its loop's. */
+static size_t first_coefficient(const struct og_attend *op, uint32_t v)
+{
+    return ((size_t)op->block->indptr[v] + v) * (size_t)op->heads;
+}
+
+/* Source of the i-th coefficient of v; false for an edge that the loop stands for. */
+OG_INLINE bool source_of(const struct og_block *b, uint32_t v, uint32_t i, uint32_t *u)
+{
+    bool loop = i == b->indptr[v + 1] - b->indptr[v];
+    *u = loop ? v : b->src[b->indptr[v] + i];
+    return loop || *u != v;
+}
+
+/* ==== scores ==== */
+
+OG_CLONES static void head_dots(const float *x, const float *y, size_t heads, size_t width,
+                                float *out)
+{
+    for (size_t h = 0; h < heads; h++)
+        out[h] = og__dot_product(x + h * width, y + h * width, width);
+}
+
+static void score_block(void *arg, size_t block, int thread)
+{
+    (void)thread;
+    const struct og_attend *op = *(const struct og_attend **)arg;
+    size_t heads = (size_t)op->heads, width = (size_t)op->width;
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = r0 + og__rows_in_block(op->block->n_src, block);
+    for (uint32_t u = r0; u < end; u++) {
+        const float *z = op->z + u * heads * width;
+        head_dots(z, op->att_src, heads, width, op->score_src + u * heads);
+        if (u < op->block->n_dst)
+            head_dots(z, op->att_dst, heads, width, op->score_dst + u * heads);
+    }
+}
+
+/* ==== softmax ==== */
+
+/* In place, over n coefficients of each head. Scores of -inf become zeros. */
+OG_CLONES static void softmax(float *p, size_t n, size_t heads)
+{
+    float top[OG__MAX_HEADS], sum[OG__MAX_HEADS];
+    for (size_t h = 0; h < heads; h++) {
+        top[h] = -INFINITY;
+        sum[h] = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            top[h] = p[i * heads + h] > top[h] ? p[i * heads + h] : top[h];
+    for (size_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            p[i * heads + h] -= top[h];
+    for (size_t i = 0; i < n * heads; i++)
+        p[i] = og__exp(p[i]);
+    for (size_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            sum[h] += p[i * heads + h];
+    for (size_t h = 0; h < heads; h++)
+        sum[h] = 1 / sum[h];
+    for (size_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            p[i * heads + h] *= sum[h];
+}
+
+static void coefficients(const struct og_attend *op, uint32_t v, float *p)
+{
+    const struct og_block *b = op->block;
+    size_t heads = (size_t)op->heads;
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+    const float *to = op->score_dst + v * heads;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        bool counts = source_of(b, v, i, &u);
+        const float *from = op->score_src + u * heads;
+        for (size_t h = 0; h < heads; h++) {
+            float score = from[h] + to[h];
+            p[i * heads + h] = !counts ? -INFINITY : score > 0 ? score : OG__LEAK * score;
+        }
+    }
+    softmax(p, n, heads);
+}
+
+/* ==== weighted sums of rows ==== */
+
+enum { BUNCH = 4 };
+
+struct bunch {
+    const float *row[BUNCH], *weight[BUNCH]; /* a weight a head */
+    int n;
+};
+
+struct sum {
+    float *y; /* [heads * width] */
+    size_t heads, width;
+    size_t step; /* from a head's elements in a row to the next one's: width, or 0 = all the same */
+    struct bunch bunch;
+};
+
+OG_CLONES static void flush(struct sum *s)
+{
+    const struct bunch *b = &s->bunch;
+    size_t width = s->width;
+    for (size_t h = 0; h < s->heads; h++) {
+        float *restrict y = s->y + h * width;
+        if (b->n == BUNCH) {
+            const float *r0 = b->row[0] + h * s->step, *r1 = b->row[1] + h * s->step;
+            const float *r2 = b->row[2] + h * s->step, *r3 = b->row[3] + h * s->step;
+            float w0 = b->weight[0][h], w1 = b->weight[1][h];
+            float w2 = b->weight[2][h], w3 = b->weight[3][h];
+            for (size_t j = 0; j < width; j++)
+                y[j] = y[j] + w0 * r0[j] + w1 * r1[j] + w2 * r2[j] + w3 * r3[j];
+            continue;
+        }
+        for (int i = 0; i < b->n; i++) {
+            const float *r = b->row[i] + h * s->step;
+            float w = b->weight[i][h];
+            for (size_t j = 0; j < width; j++)
+                y[j] += w * r[j];
+        }
+    }
+    s->bunch.n = 0;
+}
+
+OG_INLINE void push(struct sum *s, const float *row, const float *weight)
+{
+    s->bunch.row[s->bunch.n] = row;
+    s->bunch.weight[s->bunch.n] = weight;
+    if (++s->bunch.n == BUNCH)
+        flush(s);
+}
+
+/* Ask for the row of the edge `ahead` places on. */
+OG_INLINE void look_ahead(const struct og_rows *x, const uint32_t *col, uint32_t e, uint32_t ahead,
+                          uint32_t last)
+{
+    if (last - e > ahead)
+        og__fetch_row(x, col[e + ahead]);
+}
+
+/* ==== forward ==== */
+
+struct attend_run {
+    const struct og_attend *op;
+    const struct og_nn_backend *be;
+};
+
+OG_CLONES static void finish_row(const struct og_attend *op, const float *sum, float *y)
+{
+    size_t width = (size_t)op->width, n = op->average ? width : features(op);
+    float share = 1.0f / (float)op->heads;
+    for (size_t j = 0; j < n; j++) {
+        float x = sum[j];
+        for (size_t h = 1; op->average && h < (size_t)op->heads; h++)
+            x += sum[h * width + j];
+        x = (op->average ? share * x : x) + op->bias[j];
+        y[j] = op->add ? y[j] + x : x;
+    }
+}
+
+static void attend_block(void *arg, size_t block, int thread)
+{
+    const struct attend_run *run = arg;
+    const struct og_attend *op = run->op;
+    const struct og_block *b = op->block;
+    size_t heads = (size_t)op->heads, f = features(op);
+    size_t cols = op->average ? (size_t)op->width : f;
+    struct og_rows z = og__dense(op->z, b->n_src, (int)f);
+    struct sum s = {og__scratch_of(run->be, thread).row,
+                    heads,
+                    (size_t)op->width,
+                    (size_t)op->width,
+                    {{NULL}, {NULL}, 0}};
+    uint32_t ahead = og__rows_ahead(&z), last = b->indptr[b->n_dst];
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = r0 + og__rows_in_block(b->n_dst, block);
+    for (uint32_t v = r0; v < end; v++) {
+        float *p = op->alpha + first_coefficient(op, v);
+        uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+        coefficients(op, v, p);
+        memset(s.y, 0, f * sizeof(float));
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t u;
+            if (i + 1 < n)
+                look_ahead(&z, b->src, b->indptr[v] + i, ahead, last);
+            if (source_of(b, v, i, &u))
+                push(&s, op->z + u * f, p + i * heads);
+        }
+        flush(&s);
+        finish_row(op, s.y, op->y + v * cols);
+    }
+}
+
+void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op)
+{
+    struct attend_run run = {op, be};
+    og__pool_run(be->pool, og__n_blocks(op->block->n_src), score_block, &op);
+    og__pool_run(be->pool, og__n_blocks(op->block->n_dst), attend_block, &run);
+}
+
+/* ==== back, by destination ==== */
+
+struct back_run {
+    const struct og_attend_back *op;
+    const struct og_nn_backend *be;
+};
+
+/* d: in, slopes of the coefficients; out, of the scores before the leaky ReLU. Their sum takes the
+ * place of the destination's score. */
+OG_CLONES static void score_slopes(const struct og_attend *op, uint32_t v, float *d)
+{
+    const struct og_block *b = op->block;
+    size_t heads = (size_t)op->heads;
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+    const float *p = op->alpha + first_coefficient(op, v);
+    float mean[OG__MAX_HEADS] = {0}, sum[OG__MAX_HEADS] = {0}, *to = op->score_dst + v * heads;
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            mean[h] += p[i * heads + h] * d[i * heads + h];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        source_of(b, v, i, &u);
+        const float *from = op->score_src + u * heads;
+        for (size_t h = 0; h < heads; h++) {
+            float leak = from[h] + to[h] > 0 ? 1 : OG__LEAK;
+            d[i * heads + h] = leak * p[i * heads + h] * (d[i * heads + h] - mean[h]);
+            sum[h] += d[i * heads + h];
+        }
+    }
+    for (size_t h = 0; h < heads; h++)
+        to[h] = sum[h];
+}
+
+OG_CLONES static void spread_heads(const float *dy, float *out, size_t heads, size_t width)
+{
+    float share = 1.0f / (float)heads;
+    for (size_t h = 0; h < heads; h++)
+        for (size_t j = 0; j < width; j++)
+            out[h * width + j] = share * dy[j];
+}
+
+static void destination_block(void *arg, size_t block, int thread)
+{
+    const struct back_run *run = arg;
+    const struct og_attend *op = run->op->forward;
+    const struct og_block *b = op->block;
+    size_t heads = (size_t)op->heads, width = (size_t)op->width, f = heads * width;
+    struct og_rows z = og__dense(run->op->z, b->n_src, (int)f);
+    uint32_t ahead = og__rows_ahead(&z), last = b->indptr[b->n_dst];
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = r0 + og__rows_in_block(b->n_dst, block);
+    float *row = og__scratch_of(run->be, thread).row;
+    for (uint32_t v = r0; v < end; v++) {
+        float *d = run->op->dscore + first_coefficient(op, v);
+        const float *dy = run->op->dy + v * (op->average ? width : f);
+        uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+        if (op->average) {
+            spread_heads(dy, row, heads, width);
+            dy = row;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t u;
+            if (i + 1 < n)
+                look_ahead(&z, b->src, b->indptr[v] + i, ahead, last);
+            if (source_of(b, v, i, &u))
+                head_dots(dy, run->op->z + u * f, heads, width, d + i * heads);
+            else
+                memset(d + i * heads, 0, heads * sizeof(float));
+        }
+        score_slopes(op, v, d);
+    }
+}
+
+/* ==== back, by source ==== */
+
+/* What the scores of source u hand on: to the attention vectors, and to its own row, of which
+ * `spread` came through the coefficients. share: of a head's gradient in each. */
+OG_CLONES static void source_row(const struct og_attend *op, const float *from, const float *to,
+                                 float share, const float *spread, float *z, float *datt)
+{
+    size_t width = (size_t)op->width, f = features(op);
+    for (size_t h = 0; h < (size_t)op->heads; h++) {
+        float a = from[h], c = to ? to[h] : 0;
+        for (size_t j = h * width; j < (h + 1) * width; j++) {
+            datt[j] += a * z[j];
+            datt[f + j] += c * z[j];
+            z[j] = share * spread[j] + a * op->att_src[j] + c * op->att_dst[j];
+        }
+    }
+}
+
+/* Sum of the scores' slopes and of alpha dy over the destinations of source u. */
+static void gather_source(const struct og_attend_back *op, uint32_t u, const struct og_rows *dy,
+                          struct sum *s, float *dscore)
+{
+    const struct og_attend *fwd = op->forward;
+    size_t heads = s->heads, cols = (size_t)dy->dim;
+    uint32_t ahead = og__rows_ahead(dy), last = op->indptr[fwd->block->n_src];
+    memset(s->y, 0, heads * s->width * sizeof(float));
+    memset(dscore, 0, heads * sizeof(float));
+    for (uint32_t e = op->indptr[u]; e < op->indptr[u + 1]; e++) {
+        uint32_t v = op->col[e];
+        size_t at = ((size_t)op->edge[e] + v) * heads;
+        look_ahead(dy, op->col, e, ahead, last);
+        for (size_t h = 0; h < heads; h++)
+            dscore[h] += op->dscore[at + h];
+        push(s, op->dy + v * cols, fwd->alpha + at);
+    }
+    if (u < fwd->block->n_dst) {
+        size_t at = ((size_t)fwd->block->indptr[u + 1] + u) * heads;
+        for (size_t h = 0; h < heads; h++)
+            dscore[h] += op->dscore[at + h];
+        push(s, op->dy + u * cols, fwd->alpha + at);
+    }
+    flush(s);
+}
+
+static void source_part(void *arg, size_t number, int thread)
+{
+    const struct back_run *run = arg;
+    const struct og_attend *op = run->op->forward;
+    const struct og_block *b = op->block;
+    size_t heads = (size_t)op->heads, width = (size_t)op->width, f = heads * width;
+    struct og__part part = og__part_of(run->be, b->n_src, 2 * f, number);
+    struct og_rows dy = og__dense(run->op->dy, b->n_dst, (int)(op->average ? width : f));
+    struct sum s = {og__scratch_of(run->be, thread).row,
+                    heads,
+                    width,
+                    op->average ? 0 : width,
+                    {{NULL}, {NULL}, 0}};
+    float dscore[OG__MAX_HEADS], share = op->average ? 1.0f / (float)op->heads : 1;
+    for (uint32_t u = part.first; u < part.last; u++) {
+        gather_source(run->op, u, &dy, &s, dscore);
+        source_row(op, dscore, u < b->n_dst ? op->score_dst + u * heads : NULL, share, s.y,
+                   run->op->z + u * f, part.sum);
+    }
+}
+
+void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *op)
+{
+    struct back_run run = {op, be};
+    const struct og_block *b = op->forward->block;
+    size_t f = features(op->forward);
+    og__pool_run(be->pool, og__n_blocks(b->n_dst), destination_block, &run);
+    og__pool_run(be->pool, og__n_parts(b->n_src), source_part, &run);
+    og__add_parts(be, b->n_src, 2 * f, 0, f, op->datt_src);
+    og__add_parts(be, b->n_src, 2 * f, f, f, op->datt_dst);
+}
