@@ -6,17 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const cases[] = {"sage2",       "sage3",
-                                    "gcn2",        "gcn3",
-                                    "sage2_wide",  "gcn2_wide",
-                                    "sage2_multi", "gcn1",
-                                    "gat2",        "gat3",
-                                    "sage_max2",   "sage_max3",
-                                    "sage_gcn2",   "gin2",
-                                    "gin2_wide",   "gin3_batch",
-                                    "pinsage2",    "pinsage3",
-                                    "sage2_batch", "sage3_layer",
-                                    "gcn3_batch",  "sage_wide_residual"};
+static const char *const cases[] = {
+    "sage2",       "sage3",       "gcn2",        "gcn3",       "sage2_wide",        "gcn2_wide",
+    "sage2_multi", "gcn1",        "gat2",        "gat3",       "gat2_narrow",       "gat3_single",
+    "sage_max2",   "sage_max3",   "sage_gcn2",   "gin2_wide",  "gin3_batch",        "pinsage2",
+    "pinsage3",    "sage2_batch", "sage3_layer", "gcn3_batch", "sage_wide_residual"};
 
 struct run {
     struct fixture f;
@@ -132,23 +126,31 @@ static void losses_equal_pytorch_over_28_adam_steps(void **state)
     }
 }
 
+static bool transforms_first(const struct og_model_config *c, int l, const struct og_block *b)
+{
+    if (c->kind == OG_MODEL_GAT)
+        return !og__attend_first(c, l, b);
+    return og__transform_first(b, og__layer_in(c, l), og__layer_mid(c, l));
+}
+
+/* Each model that has a choice, in its first layer and later. */
 static void both_orders_are_covered(void **state)
 {
     (void)state;
-    int seen[2][2][2] = {{{0}}}; /* GIN, first layer or later, transform first */
+    static const int kinds[] = {OG_MODEL_GCN, OG_MODEL_SAGE, OG_MODEL_GAT, OG_MODEL_GIN};
+    int seen[5][2][2] = {{{0}}}; /* kind, later layer, transform first */
     for (size_t c = 0; c < OG_COUNT(cases); c++) {
         struct run r;
         run_open(&r, cases[c], 1);
         for (int l = 0; l < r.f.config.layers; l++) {
             const struct og_block *b = &r.f.batch[0].hop[r.f.config.layers - 1 - l];
-            bool t =
-                og__transform_first(b, og__layer_in(&r.f.config, l), og__layer_mid(&r.f.config, l));
-            seen[r.f.config.kind == OG_MODEL_GIN][l > 0][t]++;
+            seen[r.f.config.kind][l > 0][transforms_first(&r.f.config, l, b)]++;
         }
         run_close(&r);
     }
-    for (int i = 0; i < 8; i++) /* GIN's layers become no narrower after the first */
-        assert_true(seen[i / 4][i / 2 % 2][i % 2] > 0 || i == 7);
+    for (size_t k = 0; k < OG_COUNT(kinds); k++)
+        for (int i = 0; i < 4; i++) /* GIN's later layers grow no narrower */
+            assert_true(seen[kinds[k]][i / 2][i % 2] > 0 || (kinds[k] == OG_MODEL_GIN && i == 3));
 }
 
 static uint64_t hash(uint64_t h, const void *data, size_t bytes)

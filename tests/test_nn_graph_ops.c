@@ -49,16 +49,25 @@ static void assert_mostly_judged(const struct slopes *s)
 struct attention {
     struct bench b;
     struct og_block block;
-    uint32_t *indptr, *col, *edge;
+    uint32_t *indptr, *col, *edge, *index;
     struct og_attend op;
     size_t f, cols, n_z, n_y, n_alpha;
     float *z, *att[2], *bias, *before, *y, *c, *dscore, *datt[2];
 };
 
-static void attention_open(struct attention *a, uint32_t n_dst, uint32_t n_src, int heads,
-                           int width, bool average, bool add, int threads)
+struct attention_case {
+    uint32_t n_dst, n_src;
+    int heads, width;
+    bool average, add, shared, scattered; /* scattered: rows of z in halves, through an index */
+};
+
+static void attention_open(struct attention *a, const struct attention_case *c, int threads)
 {
+    uint32_t n_dst = c->n_dst, n_src = c->n_src;
+    int heads = c->heads, width = c->width, z_dim = c->shared ? width : heads * width;
+    bool average = c->average;
     start();
+    a->index = NULL;
     bench_open(&a->b, threads, heads * width);
     a->block = random_block(n_dst, n_src, 9);
     a->indptr = calloc(n_src + 1, 4);
@@ -67,7 +76,7 @@ static void attention_open(struct attention *a, uint32_t n_dst, uint32_t n_src, 
     og__block_transpose(&a->block, a->indptr, a->col, a->edge);
     a->f = (size_t)heads * (size_t)width;
     a->cols = average ? (size_t)width : a->f;
-    a->n_z = n_src * a->f;
+    a->n_z = n_src * (size_t)z_dim;
     a->n_y = n_dst * a->cols;
     a->n_alpha = (a->block.n_edges + n_dst) * (size_t)heads;
     a->z = random_floats(a->n_z);
@@ -84,8 +93,9 @@ static void attention_open(struct attention *a, uint32_t n_dst, uint32_t n_src, 
                                .heads = heads,
                                .width = width,
                                .average = average,
-                               .add = add,
-                               .z = a->z,
+                               .add = c->add,
+                               .shared = c->shared,
+                               .z = og__dense(a->z, n_src, z_dim),
                                .att_src = a->att[0],
                                .att_dst = a->att[1],
                                .bias = a->bias,
@@ -93,6 +103,17 @@ static void attention_open(struct attention *a, uint32_t n_dst, uint32_t n_src, 
                                .score_dst = random_floats((size_t)n_dst * (size_t)heads),
                                .alpha = random_floats(a->n_alpha),
                                .y = a->y};
+    if (c->scattered) { /* the upper halves of floats are numbers in bf16 */
+        a->index = malloc(n_src * sizeof(*a->index));
+        for (uint32_t i = 0; i < n_src; i++)
+            a->index[i] = n_src - 1 - i;
+        uint16_t *half = (uint16_t *)(void *)a->z;
+        for (size_t i = 0; i < a->n_z; i++)
+            half[i] = half[2 * i + 1];
+        a->op.z.dtype = OG_BF16;
+        a->op.z.stride = (size_t)z_dim * sizeof(*half);
+        a->op.z.index = a->index;
+    }
 }
 
 static void attention_close(struct attention *a)
@@ -108,6 +129,7 @@ static void attention_close(struct attention *a)
     free(a->indptr);
     free(a->col);
     free(a->edge);
+    free(a->index);
 }
 
 static void attend_with(struct attention *a, const struct og_nn_ops *ops)
@@ -116,7 +138,7 @@ static void attend_with(struct attention *a, const struct og_nn_ops *ops)
     ops->attend(&a->b.be, &a->op);
 }
 
-/* Returns dz; c is the gradient of y. */
+/* Returns dz, which lies beside z; c is the gradient of y. */
 static float *attend_back_with(struct attention *a, const struct og_nn_ops *ops)
 {
     float *dz = copy_floats(a->z, a->n_z);
@@ -125,7 +147,7 @@ static float *attend_back_with(struct attention *a, const struct og_nn_ops *ops)
                                   .indptr = a->indptr,
                                   .col = a->col,
                                   .edge = a->edge,
-                                  .z = dz,
+                                  .dz = dz,
                                   .dscore = a->dscore,
                                   .datt_src = a->datt[0],
                                   .datt_dst = a->datt[1]};
@@ -133,13 +155,17 @@ static float *attend_back_with(struct attention *a, const struct og_nn_ops *ops)
     return dz;
 }
 
-static const struct {
-    uint32_t n_dst, n_src;
-    int heads, width;
-    bool average, add;
-} attentions[] = {{200, 700, 4, 16, false, false}, {130, 300, 3, 7, true, false},
-                  {1, 1, 1, 1, false, false},      {64, 64, 1, 40, false, true},
-                  {100, 5000, 8, 5, true, true},   {65, 80, 2, 33, false, true}};
+static const struct attention_case attentions[] = {
+    {200, 700, 4, 16, .average = false},
+    {130, 300, 3, 7, .average = true},
+    {1, 1, 1, 1, .average = false},
+    {64, 64, 1, 40, .add = true},
+    {100, 5000, 8, 5, .average = true, .add = true},
+    {65, 80, 2, 33, .add = true},
+    {150, 600, 3, 20, .shared = true},
+    {90, 300, 4, 17, .shared = true, .scattered = true},
+    {90, 300, 2, 16, .scattered = true},
+};
 
 static void attention_equals_reference(void **state)
 {
@@ -148,8 +174,7 @@ static void attention_equals_reference(void **state)
         struct attention a[BACKENDS];
         float *dz[BACKENDS];
         for (int k = 0; k < BACKENDS; k++) {
-            attention_open(&a[k], attentions[i].n_dst, attentions[i].n_src, attentions[i].heads,
-                           attentions[i].width, attentions[i].average, attentions[i].add, 2);
+            attention_open(&a[k], &attentions[i], 2);
             attend_with(&a[k], backends[k]);
             dz[k] = attend_back_with(&a[k], backends[k]);
         }
@@ -170,7 +195,7 @@ static void attention_is_a_mean(void **state)
 {
     (void)state;
     struct attention a;
-    attention_open(&a, 90, 200, 3, 4, false, false, 2);
+    attention_open(&a, &(struct attention_case){90, 200, 3, 4, .average = false}, 2);
     for (size_t j = 0; j < a.f; j++)
         a.att[0][j] *= 200; /* scores of hundreds: no overflow */
     attend_with(&a, &og__ops_cpu);
@@ -199,9 +224,11 @@ static double attention_value(void *arg)
 static void slopes_of_attention(void **state)
 {
     (void)state;
-    for (int average = 0; average < 2; average++) {
+    for (int kind = 0; kind < 3; kind++) {
         struct attention a;
-        attention_open(&a, 40, 70, 3, 5, average, true, 2);
+        struct attention_case c = {
+            40, 70, 3, 5, .average = kind == 1, .add = true, .shared = kind == 2};
+        attention_open(&a, &c, 2);
         attend_with(&a, &og__ops_cpu);
         float *dz = attend_back_with(&a, &og__ops_cpu);
         struct slopes s = {attention_value, &a, 1e-3f, 5e-3, 0, 0};
@@ -212,6 +239,57 @@ static void slopes_of_attention(void **state)
         attention_close(&a);
         free(dz);
     }
+}
+
+/* ==== vectors through a matrix ==== */
+
+enum { FOLD_HEADS = 3, FOLD_WIDTH = 5, FOLD_IN = 37 };
+
+struct folding {
+    struct og_fold op;
+    float *att, *weight, *out, *c, *dweight, *datt;
+};
+
+static double fold_value(void *arg)
+{
+    struct folding *f = arg;
+    og__ops_reference.fold(NULL, &f->op);
+    return weighted_sum(f->c, f->out, (size_t)FOLD_HEADS * FOLD_IN);
+}
+
+static void folding_equals_reference_and_slopes(void **state)
+{
+    (void)state;
+    enum { ROWS = FOLD_HEADS * FOLD_WIDTH, N = ROWS * FOLD_IN, OUT = FOLD_HEADS * FOLD_IN };
+    start();
+    struct og_nn_backend be = {0};
+    struct folding f = {.att = random_floats(ROWS),
+                        .weight = random_floats(N),
+                        .out = random_floats(OUT),
+                        .c = random_floats(OUT),
+                        .dweight = random_floats(N),
+                        .datt = random_floats(ROWS)};
+    float *before = copy_floats(f.dweight, N), *want = random_floats(OUT);
+    float *dweight = copy_floats(f.dweight, N), *datt = random_floats(ROWS);
+    f.op = (struct og_fold){FOLD_HEADS, FOLD_WIDTH, FOLD_IN, f.att, f.weight, want};
+    og__ops_reference.fold(&be, &f.op);
+    f.op.out = f.out;
+    og__ops_cpu.fold(&be, &f.op);
+    assert_close("out", f.out, want, OUT, OG__TOLERANCE_FOLD);
+    og__ops_cpu.fold_back(&be, &(struct og_fold_back){&f.op, f.c, f.dweight, f.datt});
+    og__ops_reference.fold_back(&be, &(struct og_fold_back){&f.op, f.c, dweight, datt});
+    assert_close("dweight", f.dweight, dweight, N, OG__TOLERANCE_FOLD);
+    assert_close("datt", f.datt, datt, ROWS, OG__TOLERANCE_FOLD);
+    for (size_t i = 0; i < N; i++) /* it was added */
+        f.dweight[i] -= before[i];
+    struct slopes s = {fold_value, &f, 0.25f, 1e-4, 0, 0};
+    check_slopes(&s, "weight", f.weight, f.dweight, N, 7);
+    check_slopes(&s, "att", f.att, f.datt, ROWS, 1);
+    assert_mostly_judged(&s);
+    float *const floats[] = {f.att,  f.weight, f.out, f.c,     f.dweight,
+                             f.datt, before,   want,  dweight, datt};
+    for (size_t i = 0; i < OG_COUNT(floats); i++)
+        free(floats[i]);
 }
 
 /* ==== the largest of the neighbours ==== */
@@ -503,7 +581,7 @@ static void same_bits_for_any_number_of_threads(void **state)
     float *back[2][3];
     for (int k = 0; k < 2; k++) {
         int threads = k ? 3 : 1;
-        attention_open(&a[k], 900, 2500, 4, 16, false, false, threads);
+        attention_open(&a[k], &(struct attention_case){900, 2500, 4, 16, .shared = true}, threads);
         attend_with(&a[k], &og__ops_cpu);
         back[k][0] = attend_back_with(&a[k], &og__ops_cpu);
         pooling_open(&p[k], 900, 2500, 20, threads);
@@ -537,6 +615,7 @@ int main(void)
         cmocka_unit_test(attention_equals_reference),
         cmocka_unit_test(attention_is_a_mean),
         cmocka_unit_test(slopes_of_attention),
+        cmocka_unit_test(folding_equals_reference_and_slopes),
         cmocka_unit_test(pooling_equals_reference),
         cmocka_unit_test(slopes_of_pooling),
         cmocka_unit_test(ends_equal_reference),

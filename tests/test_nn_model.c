@@ -61,6 +61,8 @@ static void gradients_are_slopes_of_the_loss(void **state)
     slopes_under_dropout("sage2_multi", 0.25);
     slopes_under_dropout("gat2", 0.5);
     slopes_under_dropout("gat3", 0.25);
+    slopes_under_dropout("gat2_narrow", 0.5);
+    slopes_under_dropout("gat3_single", 0.5);
     slopes_under_dropout("sage_max3", 0.5);
     slopes_under_dropout("sage_gcn2", 0.5);
     slopes_under_dropout("gin2_wide", 0.5);
@@ -85,9 +87,10 @@ static void widen(struct og_batch_caps *caps, const struct og_batch *b)
 static void steps_stay_within_the_plan(void **state)
 {
     (void)state;
-    const char *const names[] = {"sage3",     "gcn2_wide", "sage2_wide", "gcn1",
-                                 "gat3",      "sage_max2", "sage_gcn2",  "gin3_batch",
-                                 "gin2_wide", "pinsage3",  "gcn3_batch", "sage_wide_residual"};
+    const char *const names[] = {"sage3",      "gcn2_wide",         "sage2_wide",  "gcn1",
+                                 "gat3",       "gat2_narrow",       "gat3_single", "sage_max2",
+                                 "sage_gcn2",  "gin3_batch",        "gin2_wide",   "pinsage3",
+                                 "gcn3_batch", "sage_wide_residual"};
     for (size_t i = 0; i < OG_COUNT(names); i++) {
         struct fixture f;
         struct og_model *m;

@@ -60,7 +60,8 @@ static void rows_may_lie_at_any_byte(void **state)
 struct affine_case {
     uint32_t n_dst, n_src;
     int n_in, n_out;
-    bool gcn, through, plus, self, bias, relu, gated, drop;
+    bool gcn, through, plus, self, identity, bias, relu, gated, drop, add;
+    int gap; /* elements between rows of y */
     enum og__direction direction;
 };
 
@@ -102,6 +103,11 @@ static const struct affine_case affine_cases[] = {
      .gated = 1,
      .direction = OG__BACKWARD},
     {.n_dst = 64, .n_src = 64, .n_in = 5, .n_out = 260, .self = 1, .relu = 1},
+    {.n_dst = 150, .n_src = 200, .n_in = 30, .n_out = 30, .through = 1, .self = 1, .identity = 1},
+    {.n_dst = 130, .n_src = 200, .n_in = 9, .n_out = 9, .identity = 1, .plus = 1, .relu = 1},
+    {.n_dst = 140, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .bias = 1, .gap = 7},
+    {.n_dst = 140, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .add = 1, .gap = 3},
+    {.n_dst = 128, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .bias = 1, .add = 1},
 };
 
 /* One op of the case on both backends; y starts from the same content. */
@@ -124,7 +130,8 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
     struct og_weight *both[] = {&w[0], &w[1]};
     assert_int_equal(og__ops_cpu.pack(&b->be, both, 2, NULL), 0);
     struct og_dropout drop = {.p = 0.25, .step = {1, 2, 3}, .layer = 1};
-    size_t n = (size_t)c->n_dst * (size_t)c->n_out, n_keep = (size_t)c->n_dst * (size_t)c->n_in;
+    size_t n = (size_t)c->n_dst * (size_t)(c->n_out + c->gap),
+           n_keep = (size_t)c->n_dst * (size_t)c->n_in;
     float *y[2] = {random_floats(n), NULL};
     y[1] = copy_floats(y[0], n);
     keep[0] = random_floats(n_keep);
@@ -137,7 +144,9 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
                                .bias = c->bias ? bias : NULL,
                                .dropout = c->drop ? &drop : NULL,
                                .gated = c->gated,
-                               .gate_scale = 1.25f};
+                               .gate_scale = 1.25f,
+                               .ld = c->gap ? c->n_out + c->gap : 0,
+                               .add = c->add};
         struct og_rows x = og__dense(features, c->n_src, c->n_in);
         if (c->through)
             op.input[op.n_inputs++] =
@@ -145,6 +154,8 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
         if (c->self) /* gated: reaches only some rows, as on the way back */
             op.input[op.n_inputs++] = (struct og_input){
                 x, NULL, NULL, c->gated ? c->n_dst / 2 : c->n_dst, &w[1], c->direction};
+        if (c->identity)
+            op.input[op.n_inputs++] = (struct og_input){.x = x, .n = c->n_dst / 2};
         if (c->plus) {
             op.plus_through = &s;
             op.plus = og__dense(features, c->n_src, c->n_out);
@@ -180,10 +191,11 @@ static void affine_equals_reference(void **state)
 
 /* ==== weight gradient ==== */
 
-static void compare_weight_grad(struct bench *b, uint32_t rows, int n_out, int n_in0, int n_in1)
+static void compare_weight_grad(struct bench *b, uint32_t rows, int n_out, int n_in0, int n_in1,
+                                int gap)
 {
     size_t n[2] = {(size_t)n_out * (size_t)n_in0, (size_t)n_out * (size_t)n_in1};
-    float *dy = random_floats((size_t)rows * (size_t)n_out);
+    float *dy = random_floats((size_t)rows * (size_t)(n_out + gap));
     float *x[2] = {random_floats((size_t)rows * (size_t)n_in0),
                    random_floats((size_t)rows * (size_t)OG_MAX(n_in1, 1))};
     uint32_t *index = malloc(rows * sizeof(*index)); /* the second is seen through an index */
@@ -198,6 +210,7 @@ static void compare_weight_grad(struct bench *b, uint32_t rows, int n_out, int n
             .rows = rows,
             .n_out = n_out,
             .dy = dy,
+            .ld = gap ? n_out + gap : 0,
             .n_inputs = n_in1 ? 2 : 1,
             .input = {og__dense(x[0], rows, n_in0), og__dense(x[1], rows, OG_MAX(n_in1, 1))},
             .grad = {grad[side][0], grad[side][1]},
@@ -226,11 +239,12 @@ static void weight_gradient_equals_reference(void **state)
     start();
     struct bench b;
     bench_open(&b, 2, 700);
-    compare_weight_grad(&b, 1, 1, 1, 1);
-    compare_weight_grad(&b, 50, 7, 20, 20);
-    compare_weight_grad(&b, 1500, 16, 24, 0);
-    compare_weight_grad(&b, 1111, 33, 300, 300);
-    compare_weight_grad(&b, 200, 5, 700, 0);
+    compare_weight_grad(&b, 1, 1, 1, 1, 0);
+    compare_weight_grad(&b, 50, 7, 20, 20, 0);
+    compare_weight_grad(&b, 1500, 16, 24, 0, 0);
+    compare_weight_grad(&b, 1111, 33, 300, 300, 0);
+    compare_weight_grad(&b, 200, 5, 700, 0, 0);
+    compare_weight_grad(&b, 1000, 12, 40, 0, 36);
     bench_close(&b);
 }
 

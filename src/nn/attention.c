@@ -19,6 +19,22 @@ static size_t features(const struct og_attend *op)
     return (size_t)op->heads * (size_t)op->width;
 }
 
+/* From a head's elements in a row of z to the next head's. */
+static size_t head_step(const struct og_attend *op)
+{
+    return op->shared ? 0 : (size_t)op->width;
+}
+
+/* Row u of z where it lies, or widened into `room`. */
+OG_INLINE const float *row_of(const struct og_rows *z, uint32_t u, float *room)
+{
+    const void *row = og__row(z, u);
+    if (z->dtype == OG_F32 && (uintptr_t)row % sizeof(float) == 0)
+        return row;
+    og__widen(room, row, z->dtype, 0, (size_t)z->dim);
+    return room;
+}
+
 /* Coefficients of destination v: its edges', then its loop's. */
 static size_t first_coefficient(const struct og_attend *op, uint32_t v)
 {
@@ -35,25 +51,35 @@ OG_INLINE bool source_of(const struct og_block *b, uint32_t v, uint32_t i, uint3
 
 /* ==== scores ==== */
 
-OG_CLONES static void head_dots(const float *x, const float *y, size_t heads, size_t width,
-                                float *out)
+/* out[h] = z[h] . y[h] */
+OG_CLONES static void head_dots(const float *z, size_t step, const float *y, size_t heads,
+                                size_t width, float *out)
 {
     for (size_t h = 0; h < heads; h++)
-        out[h] = og__dot_product(x + h * width, y + h * width, width);
+        out[h] = og__dot_product(z + h * step, y + h * width, width);
 }
+
+struct attend_run {
+    const struct og_attend *op;
+    const struct og_nn_backend *be;
+};
 
 static void score_block(void *arg, size_t block, int thread)
 {
-    (void)thread;
-    const struct og_attend *op = *(const struct og_attend **)arg;
-    size_t heads = (size_t)op->heads, width = (size_t)op->width;
+    const struct attend_run *run = arg;
+    const struct og_attend *op = run->op;
+    float *room = og__scratch_of(run->be, thread).in;
+    size_t heads = (size_t)op->heads, width = (size_t)op->width, step = head_step(op);
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = r0 + og__rows_in_block(op->block->n_src, block);
+    uint32_t ahead = og__rows_ahead(&op->z);
     for (uint32_t u = r0; u < end; u++) {
-        const float *z = op->z + u * heads * width;
-        head_dots(z, op->att_src, heads, width, op->score_src + u * heads);
+        if (op->z.index && u + ahead < end)
+            og__fetch_row(&op->z, u + ahead);
+        const float *z = row_of(&op->z, u, room);
+        head_dots(z, step, op->att_src, heads, width, op->score_src + u * heads);
         if (u < op->block->n_dst)
-            head_dots(z, op->att_dst, heads, width, op->score_dst + u * heads);
+            head_dots(z, step, op->att_dst, heads, width, op->score_dst + u * heads);
     }
 }
 
@@ -162,53 +188,55 @@ OG_INLINE void look_ahead(const struct og_rows *x, const uint32_t *col, uint32_t
 
 /* ==== forward ==== */
 
-struct attend_run {
-    const struct og_attend *op;
-    const struct og_nn_backend *be;
-};
-
-OG_CLONES static void finish_row(const struct og_attend *op, const float *sum, float *y)
+OG_CLONES static void finish_row(const struct og_attend *op, const float *restrict sum,
+                                 float *restrict y)
 {
     size_t width = (size_t)op->width, n = op->average ? width : features(op);
-    float share = 1.0f / (float)op->heads;
-    for (size_t j = 0; j < n; j++) {
-        float x = sum[j];
-        for (size_t h = 1; op->average && h < (size_t)op->heads; h++)
-            x += sum[h * width + j];
-        x = (op->average ? share * x : x) + op->bias[j];
-        y[j] = op->add ? y[j] + x : x;
+    const float *bias = op->bias;
+    float share = op->average ? 1.0f / (float)op->heads : 1;
+    bool add = op->add;
+    for (size_t j = 0; j < n; j++)
+        y[j] = (add ? y[j] : 0) + (bias ? bias[j] : 0) + share * sum[j];
+    for (size_t h = 1; op->average && h < (size_t)op->heads; h++)
+        for (size_t j = 0; j < n; j++)
+            y[j] += share * sum[h * width + j];
+}
+
+/* Rows of a bunch are widened side by side. */
+static void attend_row(const struct og_attend *op, uint32_t v, struct sum *s, float *room,
+                       uint32_t ahead)
+{
+    const struct og_block *b = op->block;
+    float *p = op->alpha + first_coefficient(op, v);
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, last = b->indptr[b->n_dst];
+    coefficients(op, v, p);
+    memset(s->y, 0, features(op) * sizeof(float));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        if (i + 1 < n)
+            look_ahead(&op->z, b->src, b->indptr[v] + i, ahead, last);
+        if (source_of(b, v, i, &u))
+            push(s, row_of(&op->z, u, room + (size_t)s->bunch.n * (size_t)op->z.dim),
+                 p + i * s->heads);
     }
+    flush(s);
 }
 
 static void attend_block(void *arg, size_t block, int thread)
 {
     const struct attend_run *run = arg;
     const struct og_attend *op = run->op;
-    const struct og_block *b = op->block;
-    size_t heads = (size_t)op->heads, f = features(op);
-    size_t cols = op->average ? (size_t)op->width : f;
-    struct og_rows z = og__dense(op->z, b->n_src, (int)f);
-    struct sum s = {og__scratch_of(run->be, thread).row,
-                    heads,
-                    (size_t)op->width,
-                    (size_t)op->width,
-                    {{NULL}, {NULL}, 0}};
-    uint32_t ahead = og__rows_ahead(&z), last = b->indptr[b->n_dst];
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
+    size_t cols = op->average ? (size_t)op->width : features(op);
+    struct sum s = {.y = scratch.row,
+                    .heads = (size_t)op->heads,
+                    .width = (size_t)op->width,
+                    .step = head_step(op)};
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
-    uint32_t end = r0 + og__rows_in_block(b->n_dst, block);
+    uint32_t end = r0 + og__rows_in_block(op->block->n_dst, block);
+    uint32_t ahead = og__rows_ahead(&op->z);
     for (uint32_t v = r0; v < end; v++) {
-        float *p = op->alpha + first_coefficient(op, v);
-        uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
-        coefficients(op, v, p);
-        memset(s.y, 0, f * sizeof(float));
-        for (uint32_t i = 0; i < n; i++) {
-            uint32_t u;
-            if (i + 1 < n)
-                look_ahead(&z, b->src, b->indptr[v] + i, ahead, last);
-            if (source_of(b, v, i, &u))
-                push(&s, op->z + u * f, p + i * heads);
-        }
-        flush(&s);
+        attend_row(op, v, &s, scratch.in, ahead);
         finish_row(op, s.y, op->y + v * cols);
     }
 }
@@ -216,7 +244,7 @@ static void attend_block(void *arg, size_t block, int thread)
 void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op)
 {
     struct attend_run run = {op, be};
-    og__pool_run(be->pool, og__n_blocks(op->block->n_src), score_block, &op);
+    og__pool_run(be->pool, og__n_blocks(op->block->n_src), score_block, &run);
     og__pool_run(be->pool, og__n_blocks(op->block->n_dst), attend_block, &run);
 }
 
@@ -266,26 +294,26 @@ static void destination_block(void *arg, size_t block, int thread)
     const struct back_run *run = arg;
     const struct og_attend *op = run->op->forward;
     const struct og_block *b = op->block;
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
     size_t heads = (size_t)op->heads, width = (size_t)op->width, f = heads * width;
-    struct og_rows z = og__dense(run->op->z, b->n_src, (int)f);
-    uint32_t ahead = og__rows_ahead(&z), last = b->indptr[b->n_dst];
+    uint32_t ahead = og__rows_ahead(&op->z), last = b->indptr[b->n_dst];
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = r0 + og__rows_in_block(b->n_dst, block);
-    float *row = og__scratch_of(run->be, thread).row;
     for (uint32_t v = r0; v < end; v++) {
         float *d = run->op->dscore + first_coefficient(op, v);
         const float *dy = run->op->dy + v * (op->average ? width : f);
         uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
         if (op->average) {
-            spread_heads(dy, row, heads, width);
-            dy = row;
+            spread_heads(dy, scratch.row, heads, width);
+            dy = scratch.row;
         }
         for (uint32_t i = 0; i < n; i++) {
             uint32_t u;
             if (i + 1 < n)
-                look_ahead(&z, b->src, b->indptr[v] + i, ahead, last);
+                look_ahead(&op->z, b->src, b->indptr[v] + i, ahead, last);
             if (source_of(b, v, i, &u))
-                head_dots(dy, run->op->z + u * f, heads, width, d + i * heads);
+                head_dots(row_of(&op->z, u, scratch.in), head_step(op), dy, heads, width,
+                          d + i * heads);
             else
                 memset(d + i * heads, 0, heads * sizeof(float));
         }
@@ -295,44 +323,66 @@ static void destination_block(void *arg, size_t block, int thread)
 
 /* ==== back, by source ==== */
 
-/* What the scores of source u hand on: to the attention vectors, and to its own row, of which
- * `spread` came through the coefficients. share: of a head's gradient in each. */
-OG_CLONES static void source_row(const struct og_attend *op, const float *from, const float *to,
-                                 float share, const float *spread, float *z, float *datt)
+OG_INLINE void add_scaled(float *restrict y, float a, const float *restrict x, size_t n)
 {
-    size_t width = (size_t)op->width, f = features(op);
+    for (size_t j = 0; j < n; j++)
+        y[j] += a * x[j];
+}
+
+/* What the scores of source u hand on to the attention vectors. from, to: slopes of its scores as
+ * a source and, unless NULL, as a destination. */
+OG_CLONES static void attention_slopes(const struct og_attend *op, const float *from,
+                                       const float *to, const float *z, float *datt)
+{
+    size_t width = (size_t)op->width, step = head_step(op), f = features(op);
     for (size_t h = 0; h < (size_t)op->heads; h++) {
-        float a = from[h], c = to ? to[h] : 0;
-        for (size_t j = h * width; j < (h + 1) * width; j++) {
-            datt[j] += a * z[j];
-            datt[f + j] += c * z[j];
-            z[j] = share * spread[j] + a * op->att_src[j] + c * op->att_dst[j];
-        }
+        add_scaled(datt + h * width, from[h], z + h * step, width);
+        if (to)
+            add_scaled(datt + f + h * width, to[h], z + h * step, width);
     }
 }
 
-/* Sum of the scores' slopes and of alpha dy over the destinations of source u. */
+/* dz = share * spread, which came through the coefficients, and what came through the scores; the
+ * heads' sum where they share a row. */
+OG_CLONES static void source_slopes(const struct og_attend *op, const float *from, const float *to,
+                                    float share, const float *restrict spread, float *restrict dz)
+{
+    size_t width = (size_t)op->width, step = head_step(op);
+    memset(dz, 0, (size_t)op->z.dim * sizeof(float));
+    for (size_t h = 0; h < (size_t)op->heads; h++) {
+        float *restrict row = dz + h * step;
+        const float *restrict s = spread + h * width;
+        const float *restrict src = op->att_src + h * width;
+        for (size_t j = 0; j < width; j++)
+            row[j] += share * s[j] + from[h] * src[j];
+        if (to)
+            add_scaled(row, to[h], op->att_dst + h * width, width);
+    }
+}
+
+/* Sum of the scores' slopes and, where dz is wanted, of alpha dy over the destinations of u. */
 static void gather_source(const struct og_attend_back *op, uint32_t u, const struct og_rows *dy,
                           struct sum *s, float *dscore)
 {
     const struct og_attend *fwd = op->forward;
     size_t heads = s->heads, cols = (size_t)dy->dim;
-    uint32_t ahead = og__rows_ahead(dy), last = op->indptr[fwd->block->n_src];
+    uint32_t ahead = og__rows_ahead(dy), end = op->indptr[u + 1];
+    uint32_t last = op->indptr[fwd->block->n_src];
     memset(s->y, 0, heads * s->width * sizeof(float));
     memset(dscore, 0, heads * sizeof(float));
-    for (uint32_t e = op->indptr[u]; e < op->indptr[u + 1]; e++) {
-        uint32_t v = op->col[e];
-        size_t at = ((size_t)op->edge[e] + v) * heads;
-        look_ahead(dy, op->col, e, ahead, last);
+    for (uint32_t e = op->indptr[u]; e <= end; e++) {
+        bool loop = e == end;
+        uint32_t v = loop ? u : op->col[e];
+        if (loop && u >= fwd->block->n_dst)
+            break;
+        size_t at = ((size_t)(loop ? fwd->block->indptr[u + 1] : op->edge[e]) + v) * heads;
         for (size_t h = 0; h < heads; h++)
             dscore[h] += op->dscore[at + h];
+        if (!op->dz)
+            continue;
+        if (!loop)
+            look_ahead(dy, op->col, e, ahead, last);
         push(s, op->dy + v * cols, fwd->alpha + at);
-    }
-    if (u < fwd->block->n_dst) {
-        size_t at = ((size_t)fwd->block->indptr[u + 1] + u) * heads;
-        for (size_t h = 0; h < heads; h++)
-            dscore[h] += op->dscore[at + h];
-        push(s, op->dy + u * cols, fwd->alpha + at);
     }
     flush(s);
 }
@@ -342,19 +392,19 @@ static void source_part(void *arg, size_t number, int thread)
     const struct back_run *run = arg;
     const struct og_attend *op = run->op->forward;
     const struct og_block *b = op->block;
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
     size_t heads = (size_t)op->heads, width = (size_t)op->width, f = heads * width;
     struct og__part part = og__part_of(run->be, b->n_src, 2 * f, number);
     struct og_rows dy = og__dense(run->op->dy, b->n_dst, (int)(op->average ? width : f));
-    struct sum s = {og__scratch_of(run->be, thread).row,
-                    heads,
-                    width,
-                    op->average ? 0 : width,
-                    {{NULL}, {NULL}, 0}};
-    float dscore[OG__MAX_HEADS], share = op->average ? 1.0f / (float)op->heads : 1;
+    struct sum s = {
+        .y = scratch.row, .heads = heads, .width = width, .step = op->average ? 0 : width};
+    float from[OG__MAX_HEADS], share = op->average ? 1.0f / (float)op->heads : 1;
     for (uint32_t u = part.first; u < part.last; u++) {
-        gather_source(run->op, u, &dy, &s, dscore);
-        source_row(op, dscore, u < b->n_dst ? op->score_dst + u * heads : NULL, share, s.y,
-                   run->op->z + u * f, part.sum);
+        const float *to = u < b->n_dst ? op->score_dst + u * heads : NULL;
+        gather_source(run->op, u, &dy, &s, from);
+        attention_slopes(op, from, to, row_of(&op->z, u, scratch.in), part.sum);
+        if (run->op->dz)
+            source_slopes(op, from, to, share, s.y, run->op->dz + u * (size_t)op->z.dim);
     }
 }
 
@@ -367,4 +417,38 @@ void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *
     og__pool_run(be->pool, og__n_parts(b->n_src), source_part, &run);
     og__add_parts(be, b->n_src, 2 * f, 0, f, op->datt_src);
     og__add_parts(be, b->n_src, 2 * f, f, f, op->datt_dst);
+}
+
+/* ==== vectors through a matrix ==== */
+
+static void fold_head(void *arg, size_t h, int thread)
+{
+    (void)thread;
+    const struct og_fold *op = *(const struct og_fold **)arg;
+    size_t n = (size_t)op->n_in, width = (size_t)op->width;
+    memset(op->out + h * n, 0, n * sizeof(float));
+    for (size_t c = h * width; c < (h + 1) * width; c++)
+        og__add_scaled(op->out + h * n, op->att[c], op->weight + c * n, n);
+}
+
+void og__cpu_fold(struct og_nn_backend *be, const struct og_fold *op)
+{
+    og__pool_run(be->pool, (size_t)op->heads, fold_head, &op);
+}
+
+static void fold_back_head(void *arg, size_t h, int thread)
+{
+    (void)thread;
+    const struct og_fold_back *op = *(const struct og_fold_back **)arg;
+    const struct og_fold *fwd = op->forward;
+    size_t n = (size_t)fwd->n_in, width = (size_t)fwd->width;
+    for (size_t c = h * width; c < (h + 1) * width; c++) {
+        head_dots(fwd->weight + c * n, 0, op->dout + h * n, 1, n, &op->datt[c]);
+        og__add_scaled(op->dweight + c * n, fwd->att[c], op->dout + h * n, n);
+    }
+}
+
+void og__cpu_fold_back(struct og_nn_backend *be, const struct og_fold_back *op)
+{
+    og__pool_run(be->pool, (size_t)op->forward->heads, fold_back_head, &op);
 }

@@ -126,8 +126,9 @@ out:
 /* Whether rows are multiplied before they move along the edges. */
 static bool multiplies_sources(const struct og_model_config *c, int l, const struct og_block *b)
 {
-    return c->kind == OG_MODEL_GAT || og__pools(c) ||
-           og__transform_first(b, og__layer_in(c, l), og__layer_mid(c, l));
+    if (c->kind == OG_MODEL_GAT)
+        return !og__attend_first(c, l, b);
+    return og__pools(c) || og__transform_first(b, og__layer_in(c, l), og__layer_mid(c, l));
 }
 
 static int layer_products(struct floor *f, const struct og_model_config *c, int l,
@@ -162,7 +163,7 @@ static double layer_bytes(const struct og_model_config *c, int l, const struct o
     else
         bytes = e * in_row + d * in * 4 + (l > 0 ? e * in * 4 : 0);
     if (c->kind == OG_MODEL_GAT)
-        bytes += e * mid * 4; /* once more for the slopes of the scores */
+        bytes += multiplies_sources(c, l, b) ? e * mid * 4 : e * in_row; /* slopes of the scores */
     if (l == 0 && og__has_self(c))
         bytes += 2 * d * in_row; /* self features, gathered for the product and its gradient */
     if (l > 0)

@@ -225,6 +225,12 @@ OG_CLONES void og__add(float *restrict y, const float *restrict x, size_t n)
         y[j] += x[j];
 }
 
+OG_CLONES void og__add_scaled(float *restrict y, float a, const float *restrict x, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] += a * x[j];
+}
+
 OG_CLONES void og__add_product(float *restrict y, const float *restrict a, const float *restrict x,
                                size_t n)
 {

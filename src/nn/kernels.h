@@ -20,6 +20,7 @@ uint32_t og__rows_ahead(const struct og_rows *x);
 void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint32_t r, float *y);
 
 void og__add(float *restrict y, const float *restrict x, size_t n);
+void og__add_scaled(float *restrict y, float a, const float *restrict x, size_t n); /* y += a x */
 /* y += a * x, element by element */
 void og__add_product(float *restrict y, const float *restrict a, const float *restrict x, size_t n);
 /* y = relu(y + bias); bias may be NULL. */

@@ -284,11 +284,24 @@ static size_t n_arrays(const struct spec *s, int optimizer)
     return optimizer == OG_OPTIMIZER_ADAM ? 4 : 2;
 }
 
+static size_t packed_bytes(int n_out, int n_in)
+{
+    return og__round_up(og__packed_bytes(n_out, n_in), 64);
+}
+
 static size_t spec_bytes(const struct spec *s, int optimizer)
 {
     size_t bytes = n_arrays(s, optimizer) * og__round_up(spec_count(s) * sizeof(float), 64);
-    size_t packed = og__round_up(og__packed_bytes((int)s->shape[0], (int)s->shape[1]), 64);
+    size_t packed = packed_bytes((int)s->shape[0], (int)s->shape[1]);
     return bytes + (s->weight ? packed * (s->multiplies_back ? 2 : 1) : 0);
+}
+
+/* Of the heads' matrices, packed apart. */
+static size_t head_bytes(const struct og_model_config *c, int l)
+{
+    if (!og__may_attend_first(c, l))
+        return 0;
+    return 2 * (size_t)c->heads * packed_bytes(og__head_width(c, l), og__layer_in(c, l));
 }
 
 size_t og__model_bytes(const struct og_model_config *config, int optimizer)
@@ -298,6 +311,7 @@ size_t og__model_bytes(const struct og_model_config *config, int optimizer)
         struct specs s = layer_specs(config, l);
         for (size_t i = 0; i < s.n; i++)
             sum += spec_bytes(&s.spec[i], optimizer);
+        sum += head_bytes(config, l);
     }
     return sum;
 }
@@ -340,12 +354,12 @@ static struct og_param *add_param(struct og_model *m, int layer, const struct sp
     return p;
 }
 
-static void bind_weight(struct og_model *m, struct og_weight *w, const struct og_param *p,
-                        bool backward)
+static void bind_weight(struct og_model *m, struct og_weight *w, const float *value, int n_out,
+                        int n_in, bool backward)
 {
-    w->value = p->value;
-    w->n_out = (int)p->shape[0];
-    w->n_in = (int)p->shape[1];
+    w->value = value;
+    w->n_out = n_out;
+    w->n_in = n_in;
     size_t bytes = og__packed_bytes(w->n_out, w->n_in);
     w->packed[OG__FORWARD] = og__arena_take(&m->memory, bytes);
     w->packed[OG__BACKWARD] = backward ? og__arena_take(&m->memory, bytes) : NULL;
@@ -364,8 +378,15 @@ static void add_layer(struct og_model *m, int l, uint64_t seed)
         layer->param[s->role] = p;
         draw(m, p, s, l, seed);
         if (s->weight)
-            bind_weight(m, &layer->weight[s->role], p, s->multiplies_back);
+            bind_weight(m, &layer->weight[s->role], p->value, (int)p->shape[0], (int)p->shape[1],
+                        s->multiplies_back);
     }
+    int width = og__may_attend_first(&m->config, l) ? og__head_width(&m->config, l) : 0;
+    for (int h = 0; width && h < m->config.heads; h++)
+        bind_weight(m, &layer->head[h],
+                    layer->param[OG__NEIGHBOUR]->value +
+                        (size_t)h * (size_t)width * (size_t)layer->n_in,
+                    width, layer->n_in, true);
 }
 
 int og__model_create(struct og_model **out, const struct og_model_config *config, int optimizer,

@@ -16,8 +16,9 @@
  *   h  the layer's output; on the way back its gradient takes the same place
  *   a  what was aggregated, before the product (D x F_in) or after it (S x F_out); on the way
  *      back the gradient of the same
- *   t  what stands between two products: pooled sources (S), attended sources (S), the hidden
- *      layer of GIN's perceptron (D), F_mid wide; on the way back its gradient */
+ *   t  what stands between two products: pooled sources (S), sources to attend to (S), the hidden
+ *      layer of GIN's perceptron (D), F_mid wide, or attended rows (D x heads F_in); on the way
+ * back its gradient */
 #ifndef OG_NN_MODEL_H
 #define OG_NN_MODEL_H
 
@@ -48,6 +49,7 @@ struct og_layer {
     int n_in, n_mid, n_out;
     struct og_param *param[OG__ROLES]; /* NULL: has none */
     struct og_weight weight[OG__ROLES];
+    struct og_weight head[OG__MAX_HEADS]; /* GAT: each head's rows of OG__NEIGHBOUR */
 };
 
 /* A layer's share of the batch at hand. */
@@ -58,7 +60,8 @@ struct og_layer_work {
     float *scale, *a, *t, *y, *h;
     uint32_t *from;                                /* SAGE max: [D, F_mid] */
     float *score_src, *score_dst, *alpha, *dscore; /* GAT, see og_attend */
-    float *mean, *rstd;                            /* batch norm: [F_out] */
+    float *fold[2], *dfold[2]; /* GAT: att_src and att_dst folded, and their gradients */
+    float *mean, *rstd;        /* batch norm: [F_out] */
 };
 
 struct og_workspace {
@@ -105,6 +108,12 @@ uint64_t og__model_trained(const struct og_model_config *c); /* numbers that tra
  * edges, but multiplies all S sources instead of D destinations. Whichever moves fewer bytes; and
  * only where its matrix fits the place of the other's, so that memory can be planned. */
 bool og__transform_first(const struct og_block *b, int n_in, int n_out);
+
+/* The same choice for attention, which would move rows heads times F_in wide: attending to inputs
+ * spares products where sources are many times the destinations. Hidden layers only. */
+bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b);
+/* Whether there are blocks for which it may be so. */
+bool og__may_attend_first(const struct og_model_config *c, int layer);
 
 /* Carve the workspace for a batch, after taking a larger one if needed. */
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,

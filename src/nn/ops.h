@@ -98,6 +98,8 @@ struct og_affine {
     const struct og_dropout *dropout; /* or NULL */
     bool gated;
     float gate_scale;
+    int ld;   /* elements from a row of y to the next; 0: cols */
+    bool add; /* to what y holds; neither relu nor dropout then */
 };
 
 /* grad[k] = dy^T * input[k] and bias_grad = column sums of dy, over `rows` rows.
@@ -107,6 +109,7 @@ struct og_weight_grad {
     uint32_t rows;
     int n_out;
     const float *dy; /* [rows, n_out] */
+    int ld;          /* elements from a row of dy to the next; 0: n_out */
     int n_inputs;    /* 0, 1, 2 */
     struct og_rows input[2];
     float *grad[2];   /* [n_out, input.dim] */
@@ -129,10 +132,11 @@ struct og_dot {
  *   alpha(v, ., h) = softmax of the scores over the sources u of v
  *   y[v, h]        = sum over u of alpha(v, u, h) z[u, h]
  *
- * h counts heads. What heads make lies side by side, or is averaged; then come bias and, with
- * `add`, what y held. Every destination is a source of its own by a loop that stands for its edges
- * on the diagonal. Coefficients lie by destination, each one's edges and then its loop:
- * those of edge e of v at (e + v) * heads, those of the loop at (indptr[v + 1] + v) * heads.
+ * h counts heads. A row of z has a part for each head, or, with `shared`, is the same for all. What
+ * heads make lies side by side, or is averaged; then come bias and, with `add`, what y held. Every
+ * destination is a source of its own by a loop that stands for its edges on the diagonal.
+ * Coefficients lie by destination, each one's edges and then its loop: those of edge e of v at
+ * (e + v) * heads, those of the loop at (indptr[v + 1] + v) * heads.
  * Tolerance: 1e-5 of the largest magnitude in y. */
 #define OG__TOLERANCE_ATTEND 1e-5
 #define OG__LEAK             0.2f
@@ -140,25 +144,45 @@ enum { OG__MAX_HEADS = 64 };
 struct og_attend {
     const struct og_block *block;
     int heads, width; /* F = heads * width */
-    bool average, add;
-    const float *z;                 /* [n_src, F] */
+    bool shared, average, add;
+    struct og_rows z;               /* [n_src, shared ? width : F] */
     const float *att_src, *att_dst; /* [F] */
-    const float *bias;              /* of a row of y */
+    const float *bias;              /* of a row of y, or NULL */
     float *score_src, *score_dst;   /* out [n_src, heads], [n_dst, heads] */
     float *alpha;                   /* out [n_edges + n_dst, heads] */
     float *y;                       /* out [n_dst, average ? width : F] */
 };
 
-/* The way back: dz takes the place of z. Overwrites score_dst and alpha's like.
+/* The way back. dz may be where z is. Overwrites score_dst.
  * Tolerance: 1e-5 of the largest magnitude in each gradient. */
 #define OG__TOLERANCE_ATTEND_BACK 1e-5
 struct og_attend_back {
     const struct og_attend *forward;
     const float *dy;
     const uint32_t *indptr, *col, *edge; /* the transposed block */
-    float *z;                            /* in z, out dz */
     float *dscore;                       /* scratch, as alpha */
+    float *dz;                           /* out, as z; NULL: not wanted */
     float *datt_src, *datt_dst;          /* out [F] */
+};
+
+/* Vectors through the rows of a matrix that belong to their heads:
+ *
+ *   out[h] = sum over c of att[h, c] weight[h, c]
+ *
+ * so that x . out[h] = (x weight[h]^T) . att[h]: scores without the product.
+ * Tolerance: 1e-5 of the largest magnitude in out. */
+#define OG__TOLERANCE_FOLD 1e-5
+struct og_fold {
+    int heads, width, n_in;
+    const float *att;    /* [heads, width] */
+    const float *weight; /* [heads * width, n_in] */
+    float *out;          /* [heads, n_in] */
+};
+struct og_fold_back {
+    const struct og_fold *forward;
+    const float *dout; /* [heads, n_in] */
+    float *dweight;    /* added to */
+    float *datt;       /* out */
 };
 
 /* ---- the largest of the neighbours, element by element ----
@@ -260,6 +284,8 @@ struct og_nn_ops {
     void (*dot)(struct og_nn_backend *be, const struct og_dot *op);
     void (*attend)(struct og_nn_backend *be, const struct og_attend *op);
     void (*attend_back)(struct og_nn_backend *be, const struct og_attend_back *op);
+    void (*fold)(struct og_nn_backend *be, const struct og_fold *op);
+    void (*fold_back)(struct og_nn_backend *be, const struct og_fold_back *op);
     void (*pool_max)(struct og_nn_backend *be, const struct og_pool_max *op);
     void (*pool_max_back)(struct og_nn_backend *be, const struct og_pool_max_back *op);
     void (*moments)(struct og_nn_backend *be, const struct og_moments *op);

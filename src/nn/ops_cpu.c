@@ -190,8 +190,9 @@ static void affine_block(void *arg, size_t block, int thread)
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t n = og__rows_in_block(op->rows, block);
     size_t cols = (size_t)op->cols;
-    float *y = op->y + r0 * cols;
-    bool in_place = n == OG__BLOCK_ROWS && !op->gated;
+    size_t ld = op->ld ? (size_t)op->ld : cols;
+    float *y = op->y + r0 * ld;
+    bool in_place = n == OG__BLOCK_ROWS && !op->gated && !op->add && ld == cols;
     float *tile = in_place ? y : s.out;
     bool empty = !multiply_inputs(run, r0, tile, &s, thread);
     const struct og_input *identity = identity_of(op);
@@ -208,9 +209,11 @@ static void affine_block(void *arg, size_t block, int thread)
         if (op->dropout)
             og__dropout_row(op->dropout, r0 + i, row, cols);
         if (op->gated)
-            og__gate(y + i * cols, row, op->gate_scale, cols);
+            og__gate(y + i * ld, row, op->gate_scale, cols);
+        else if (op->add)
+            og__add(y + i * ld, row, cols);
         else if (!in_place)
-            memcpy(y + i * cols, row, cols * sizeof(float));
+            memcpy(y + i * ld, row, cols * sizeof(float));
     }
 }
 
@@ -347,6 +350,8 @@ static void gradient_task(void *arg, size_t task, int thread)
     size_t n_blocks = (op->rows + run->height - 1) / run->height, n_out = (size_t)op->n_out;
     size_t last_strip = OG_MIN(run->n_strips, 2 * group + 2);
     struct og_rows dy = og__dense(op->dy, op->rows, op->n_out);
+    if (op->ld)
+        dy.stride = (size_t)op->ld * sizeof(float);
     float *bias = group == 0 && op->bias_grad ? sum_of(run, part, 2) : NULL;
     for (size_t i = 2 * group; i < last_strip; i++) {
         struct gradient_strip s = strip_at(op, i);
@@ -656,6 +661,8 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .dot = cpu_dot,
                                       .attend = og__cpu_attend,
                                       .attend_back = og__cpu_attend_back,
+                                      .fold = og__cpu_fold,
+                                      .fold_back = og__cpu_fold_back,
                                       .pool_max = og__cpu_pool_max,
                                       .pool_max_back = og__cpu_pool_max_back,
                                       .moments = og__cpu_moments,

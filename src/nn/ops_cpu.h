@@ -33,6 +33,8 @@ void og__add_parts(const struct og_nn_backend *be, uint32_t rows, size_t columns
 
 void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op);
 void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *op);
+void og__cpu_fold(struct og_nn_backend *be, const struct og_fold *op);
+void og__cpu_fold_back(struct og_nn_backend *be, const struct og_fold_back *op);
 void og__cpu_pool_max(struct og_nn_backend *be, const struct og_pool_max *op);
 void og__cpu_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op);
 void og__cpu_moments(struct og_nn_backend *be, const struct og_moments *op);

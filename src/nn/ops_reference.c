@@ -77,9 +77,9 @@ static int ref_affine(struct og_nn_backend *be, const struct og_affine *op, stru
 {
     (void)be, (void)err;
     for (uint32_t r = 0; r < op->rows; r++) {
-        float *y = op->y + (size_t)r * (size_t)op->cols;
+        float *y = op->y + (size_t)r * (size_t)(op->ld ? op->ld : op->cols);
         for (int i = 0; i < op->cols; i++) {
-            double sum = affine_at(op, r, i);
+            double sum = affine_at(op, r, i) + (op->add ? (double)y[i] : 0);
             if (op->gated)
                 sum = y[i] > 0 ? (double)op->gate_scale * sum : 0;
             y[i] = (float)sum;
@@ -98,7 +98,7 @@ static int ref_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
     (void)be, (void)err;
     for (int i = 0; i < op->n_out; i++) {
         const float *dy = op->dy + i; /* column i */
-        size_t step = (size_t)op->n_out;
+        size_t step = (size_t)(op->ld ? op->ld : op->n_out);
         for (int k = 0; k < op->n_inputs; k++)
             for (int j = 0; j < op->input[k].dim; j++) {
                 double sum = 0;
@@ -127,13 +127,19 @@ static void ref_dot(struct og_nn_backend *be, const struct og_dot *op)
 
 /* ==== attention ==== */
 
+/* z[u, h, j] */
+static double source_at_head(const struct og_attend *op, uint32_t u, int h, size_t j)
+{
+    return element(&op->z, u, (op->shared ? 0 : h * op->width) + (int)j);
+}
+
 /* z[u, h] . att[h] */
 static double score_part(const struct og_attend *op, const float *att, uint32_t u, int h)
 {
     double sum = 0;
-    size_t width = (size_t)op->width, f = (size_t)op->heads * width, first = (size_t)h * width;
-    for (size_t j = first; j < first + width; j++)
-        sum += (double)op->z[u * f + j] * (double)att[j];
+    size_t width = (size_t)op->width;
+    for (size_t j = 0; j < width; j++)
+        sum += source_at_head(op, u, h, j) * (double)att[(size_t)h * width + j];
     return sum;
 }
 
@@ -173,12 +179,11 @@ static double attended(const struct og_attend *op, uint32_t v, int h, int j)
 {
     const struct og_block *b = op->block;
     uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
-    size_t f = (size_t)op->heads * (size_t)op->width;
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
         if (source_at(b, v, i, &u))
             sum += (double)op->alpha[coefficient_at(op, v, i, h)] *
-                   (double)op->z[u * f + (size_t)h * (size_t)op->width + (size_t)j];
+                   source_at_head(op, u, h, (size_t)j);
     return sum;
 }
 
@@ -199,7 +204,7 @@ static void ref_attend(struct og_nn_backend *be, const struct og_attend *op)
             ref_softmax(op, v, h);
         for (int j = 0; j < cols; j++) {
             float *y = &op->y[(size_t)v * (size_t)cols + (size_t)j];
-            double sum = (double)op->bias[j] + (op->add ? (double)*y : 0);
+            double sum = (op->bias ? (double)op->bias[j] : 0) + (op->add ? (double)*y : 0);
             for (int h = 0; op->average && h < op->heads; h++)
                 sum += attended(op, v, h, j) / op->heads;
             if (!op->average)
@@ -215,10 +220,10 @@ static double alpha_slope(const struct og_attend_back *op, uint32_t v, uint32_t 
     const struct og_attend *fwd = op->forward;
     size_t width = (size_t)fwd->width, heads = (size_t)fwd->heads;
     const float *dy = op->dy + v * (fwd->average ? width : heads * width);
-    const float *z = op->z + (u * heads + (size_t)h) * width;
     double sum = 0;
     for (size_t j = 0; j < width; j++)
-        sum += (double)dy[(fwd->average ? 0 : (size_t)h * width) + j] * (double)z[j];
+        sum +=
+            (double)dy[(fwd->average ? 0 : (size_t)h * width) + j] * source_at_head(fwd, u, h, j);
     return fwd->average ? sum / fwd->heads : sum;
 }
 
@@ -258,6 +263,7 @@ static void add_flow(const struct og_attend_back *op, uint32_t v, size_t at, int
     *dscore += (double)op->dscore[at];
 }
 
+/* dz of one head, and its share of datt. */
 static void ref_source(const struct og_attend_back *op, uint32_t u, int h, double *dz, double *datt)
 {
     const struct og_attend *fwd = op->forward;
@@ -275,31 +281,68 @@ static void ref_source(const struct og_attend_back *op, uint32_t u, int h, doubl
     }
     for (size_t j = 0; j < width; j++) {
         size_t k = (size_t)h * width + j;
-        float *z = &op->z[u * heads * width + k];
-        datt[k] += from * (double)*z;
-        datt[heads * width + k] += to * (double)*z;
-        *z = (float)(dz[j] + from * (double)fwd->att_src[k] + to * (double)fwd->att_dst[k]);
+        double z = source_at_head(fwd, u, h, j);
+        datt[k] += from * z;
+        datt[heads * width + k] += to * z;
+        dz[j] += from * (double)fwd->att_src[k] + to * (double)fwd->att_dst[k];
     }
 }
 
+/* dz has a part for each head, or their sum where they share. */
 static void ref_attend_back(struct og_nn_backend *be, const struct og_attend_back *op)
 {
     (void)be;
-    const struct og_block *b = op->forward->block;
-    int heads = op->forward->heads;
-    size_t width = (size_t)op->forward->width, f = (size_t)heads * width;
-    double *datt = calloc(2 * f + width, sizeof(*datt)), *dz = datt + 2 * f;
+    const struct og_attend *fwd = op->forward;
+    const struct og_block *b = fwd->block;
+    size_t heads = (size_t)fwd->heads, width = (size_t)fwd->width, f = heads * width;
+    double *datt = calloc(4 * f, sizeof(*datt)), *dz = datt + 2 * f;
     for (uint32_t v = 0; v < b->n_dst; v++)
-        for (int h = 0; h < heads; h++)
+        for (int h = 0; h < fwd->heads; h++)
             ref_score_slopes(op, v, h);
-    for (uint32_t u = 0; u < b->n_src; u++)
-        for (int h = 0; h < heads; h++)
-            ref_source(op, u, h, dz, datt);
+    for (uint32_t u = 0; u < b->n_src; u++) {
+        for (int h = 0; h < fwd->heads; h++)
+            ref_source(op, u, h, dz + (size_t)h * width, datt);
+        for (size_t h = 1; fwd->shared && h < heads; h++)
+            for (size_t j = 0; j < width; j++)
+                dz[j] += dz[h * width + j];
+        size_t cols = fwd->shared ? width : f;
+        for (size_t j = 0; op->dz && j < cols; j++)
+            op->dz[u * cols + j] = (float)dz[j];
+    }
     for (size_t k = 0; k < f; k++) {
         op->datt_src[k] = (float)datt[k];
         op->datt_dst[k] = (float)datt[f + k];
     }
     free(datt);
+}
+
+static void ref_fold(struct og_nn_backend *be, const struct og_fold *op)
+{
+    (void)be;
+    size_t n = (size_t)op->n_in, width = (size_t)op->width;
+    for (size_t h = 0; h < (size_t)op->heads; h++)
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (size_t c = h * width; c < (h + 1) * width; c++)
+                sum += (double)op->att[c] * (double)op->weight[c * n + j];
+            op->out[h * n + j] = (float)sum;
+        }
+}
+
+static void ref_fold_back(struct og_nn_backend *be, const struct og_fold_back *op)
+{
+    (void)be;
+    const struct og_fold *fwd = op->forward;
+    size_t n = (size_t)fwd->n_in, width = (size_t)fwd->width;
+    for (size_t c = 0; c < (size_t)fwd->heads * width; c++) {
+        const float *dout = op->dout + c / width * n;
+        double sum = 0;
+        for (size_t j = 0; j < n; j++) {
+            sum += (double)fwd->weight[c * n + j] * (double)dout[j];
+            op->dweight[c * n + j] += (float)((double)fwd->att[c] * (double)dout[j]);
+        }
+        op->datt[c] = (float)sum;
+    }
 }
 
 /* ==== the largest of the neighbours ==== */
@@ -552,6 +595,8 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .dot = ref_dot,
                                             .attend = ref_attend,
                                             .attend_back = ref_attend_back,
+                                            .fold = ref_fold,
+                                            .fold_back = ref_fold_back,
                                             .pool_max = ref_pool_max,
                                             .pool_max_back = ref_pool_max_back,
                                             .moments = ref_moments,

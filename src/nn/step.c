@@ -197,13 +197,19 @@ static int check_batch(const struct og_model *m, const struct og_batch *batch,
 
 static int pack_weights(struct og_model *m, struct og_err *err)
 {
-    struct og_weight *w[OG__ROLES * OG_MAX_HOPS];
-    size_t n = 0;
-    for (int l = 0; l < m->config.layers; l++)
+    int rc = 0;
+    struct og_weight *w[OG__ROLES + OG__MAX_HEADS];
+    for (int l = 0; rc == 0 && l < m->config.layers; l++) {
+        struct og_layer *layer = &m->layer[l];
+        size_t n = 0;
         for (int role = 0; role < OG__ROLES; role++)
-            if (m->layer[l].weight[role].value)
-                w[n++] = &m->layer[l].weight[role];
-    return m->ops->pack(&m->backend, w, n, err);
+            if (layer->weight[role].value)
+                w[n++] = &layer->weight[role];
+        for (int h = 0; h < OG__MAX_HEADS && layer->head[h].value; h++)
+            w[n++] = &layer->head[h];
+        rc = m->ops->pack(&m->backend, w, n, err);
+    }
+    return rc;
 }
 
 /* step NULL: no dropout, running statistics, and nothing is kept for the way back. */

@@ -13,6 +13,28 @@ bool og__transform_first(const struct og_block *b, int n_in, int n_out)
     return transform_first < aggregate_first && s * out <= d * in;
 }
 
+/* A row of all heads must stay in cache, and scratch has room for such rows. */
+enum { WIDEST_ATTENDED = 4096 };
+
+bool og__may_attend_first(const struct og_model_config *c, int layer)
+{
+    return c->kind == OG_MODEL_GAT && !og__is_last(c, layer) &&
+           (int64_t)c->heads * og__layer_in(c, layer) <= WIDEST_ATTENDED;
+}
+
+/* By multiplications: products of three passes, two of which concern the way back (the last not for
+ * features), and three walks along the edges, whose multiplications take eight times as long. */
+bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b)
+{
+    double e = (double)b->n_edges, s = b->n_src, d = b->n_dst;
+    double in = og__layer_in(c, layer), out = og__layer_mid(c, layer), wide = in * c->heads;
+    if (!og__may_attend_first(c, layer) || d * wide > s * out)
+        return false;
+    double transform_first = (layer > 0 ? 3 : 2) * s * in * out + 3 * 8 * e * out;
+    double attend_first = 3 * d * in * out + 3 * 8 * e * wide;
+    return attend_first < transform_first;
+}
+
 /* ==== carving ==== */
 
 /* An arena without a base only counts. */
@@ -32,17 +54,24 @@ static float *take_floats(struct og_arena *arena, size_t rows, int cols)
 static int widest(const struct og_model_config *c)
 {
     int most = 1;
-    for (int l = 0; l < c->layers; l++)
+    for (int l = 0; l < c->layers; l++) {
         most = OG_MAX(OG_MAX(most, og__layer_in(c, l)),
                       OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
+        if (og__may_attend_first(c, l))
+            most = OG_MAX(most, c->heads * og__layer_in(c, l));
+    }
     return most;
 }
 
-/* GAT keeps nothing between edges and products but coefficients. */
 static void carve_attention(const struct og_model_config *c, int l, const struct og_block *b,
                             bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     size_t coefficients = b->n_edges + b->n_dst;
+    w->transform_first = !og__attend_first(c, l, b);
+    for (int i = 0; og__may_attend_first(c, l) && i < 2; i++) {
+        w->fold[i] = take_floats(arena, (size_t)c->heads, og__layer_in(c, l));
+        w->dfold[i] = take_floats(arena, (size_t)c->heads, og__layer_in(c, l));
+    }
     w->t = take_floats(arena, b->n_src, og__layer_mid(c, l));
     w->score_src = take_floats(arena, b->n_src, c->heads);
     w->score_dst = take_floats(arena, b->n_dst, c->heads);
@@ -116,6 +145,10 @@ static size_t partial_bytes(const struct og_model_config *c, int l, const struct
         most = OG_MAX(most, og__column_bytes(d, (size_t)OG_MAX(in, mid)));
     if (c->kind == OG_MODEL_GAT)
         most = OG_MAX(most, og__column_bytes(s, 2 * n_mid));
+    if (og__may_attend_first(c, l)) {
+        most = OG_MAX(most, og__partial_bytes(d, og__head_width(c, l), n_in));
+        most = OG_MAX(most, og__column_bytes(s, 2 * (size_t)c->heads * n_in));
+    }
     if (og__finishes(c, l))
         most = OG_MAX(most, og__column_bytes(d, 2 * (size_t)out));
     return most;
