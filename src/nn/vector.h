@@ -12,15 +12,14 @@
 enum { OG__LANES = 16 };
 typedef float og__lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* The lanes pairwise, then what is left of n, in order. */
-OG_INLINE float og__sum_lanes(const og__lanes *acc)
+/* Halves are added until one lane is left. */
+OG_INLINE float og__sum_lanes(const og__lanes *x)
 {
-    float x[OG__LANES];
-    memcpy(x, acc, sizeof(x));
-    for (int half = OG__LANES / 2; half > 0; half /= 2)
-        for (int k = 0; k < half; k++)
-            x[k] += x[k + half];
-    return x[0];
+    og__lanes a = *x;
+    a += __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    a += __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0);
+    a += __builtin_shufflevector(a, a, 2, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return a[0] + a[1];
 }
 
 OG_INLINE float og__dot_product(const float *a, const float *b, size_t n)
