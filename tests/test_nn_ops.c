@@ -110,6 +110,19 @@ static const struct affine_case affine_cases[] = {
     {.n_dst = 128, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .bias = 1, .add = 1},
 };
 
+static void add_inputs(struct og_affine *op, const struct affine_case *c, struct og_rows x,
+                       const struct og_sparse *s, const struct og_weight *w)
+{
+    if (c->through)
+        op->input[op->n_inputs++] = (struct og_input){x, s, NULL, c->n_dst, &w[0], c->direction};
+    if (c->self) /* gated: reaches only some rows, as on the way back */
+        op->input[op->n_inputs++] = (struct og_input){
+            x, NULL, NULL, c->gated ? c->n_dst / 2 : c->n_dst, &w[1], c->direction};
+    if (c->identity)
+        op->input[op->n_inputs++] = (struct og_input){.x = x, .n = c->n_dst / 2};
+    op->plus_through = c->plus ? s : NULL;
+}
+
 /* One op of the case on both backends; y starts from the same content. */
 static void compare_affine(struct bench *b, const struct affine_case *c)
 {
@@ -148,18 +161,10 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
                                .ld = c->gap ? c->n_out + c->gap : 0,
                                .add = c->add};
         struct og_rows x = og__dense(features, c->n_src, c->n_in);
+        add_inputs(&op, c, x, &s, w);
         if (c->through)
-            op.input[op.n_inputs++] =
-                (struct og_input){x, &s, keep[side], c->n_dst, &w[0], c->direction};
-        if (c->self) /* gated: reaches only some rows, as on the way back */
-            op.input[op.n_inputs++] = (struct og_input){
-                x, NULL, NULL, c->gated ? c->n_dst / 2 : c->n_dst, &w[1], c->direction};
-        if (c->identity)
-            op.input[op.n_inputs++] = (struct og_input){.x = x, .n = c->n_dst / 2};
-        if (c->plus) {
-            op.plus_through = &s;
-            op.plus = og__dense(features, c->n_src, c->n_out);
-        }
+            op.input[0].keep = keep[side];
+        op.plus = og__dense(features, c->n_src, c->n_out);
         const struct og_nn_ops *ops = side ? &og__ops_reference : &og__ops_cpu;
         assert_int_equal(ops->affine(&b->be, &op, NULL), 0);
     }

@@ -371,6 +371,55 @@ static void eval_finds_what_training_found(void **state)
         eval_finds_what_training_with(kinds[k]);
 }
 
+/* A state_dict of PyTorch's: no metadata, the count of batches an int64 scalar. */
+static void a_state_dict_is_taken(void **state)
+{
+    (void)state;
+    static const char *const kind[] = {"model", "gin", "norm", "batch", "epochs", "1", NULL};
+    struct og_options opt;
+    struct og_tensors t;
+    struct og_err err = {0};
+    static const int64_t count[1] = {7};
+    char path[160];
+    char theirs[160];
+    char *found[2] = {NULL, NULL};
+    set_options(&opt, "run", kind);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    snprintf(path, sizeof(path), "%s/run/checkpoint.safetensors", root);
+    snprintf(theirs, sizeof(theirs), "%s/run/theirs.safetensors", root);
+    assert_int_equal(og__tensors_read(path, &t, NULL), 0);
+    bool seen = false;
+    for (size_t i = 0; i < t.n; i++) {
+        if (!strstr(t.tensor[i].name, "num_batches_tracked"))
+            continue;
+        seen = true;
+        assert_true(*(const float *)t.tensor[i].data == 5); /* batches of the epoch */
+        t.tensor[i].dtype = OG_TENSOR_I64;
+        t.tensor[i].data = count;
+        t.tensor[i].bytes = sizeof(count);
+    }
+    assert_true(seen);
+    struct og_tensors bare = {.tensor = t.tensor, .n = t.n};
+    assert_int_equal(og__tensors_write(theirs, &bare, NULL), 0);
+    og__tensors_release(&t);
+    const char *const files[] = {path, theirs};
+    json_t *acc[2];
+    for (int i = 0; i < 2; i++) {
+        if (og_eval(dataset, files[i], "test", &opt, NULL, &found[i], &err) < 0)
+            fail_msg("%s", err.message);
+        json_t *j = json_loads(found[i], 0, NULL);
+        acc[i] = json_incref(json_object_get(j, "loss"));
+        json_decref(j);
+        free(found[i]);
+    }
+    assert_true(json_equal(acc[0], acc[1]));
+    json_decref(acc[0]);
+    json_decref(acc[1]);
+    og_options_release(&opt);
+    in_root(path, "run");
+    remove_folder(path);
+}
+
 static void predictions_come_true(void **state)
 {
     (void)state;
@@ -402,6 +451,7 @@ int main(void)
         cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),
         cmocka_unit_test(eval_finds_what_training_found),
+        cmocka_unit_test(a_state_dict_is_taken),
         cmocka_unit_test(predictions_come_true),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_all);

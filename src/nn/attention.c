@@ -55,7 +55,10 @@ OG_INLINE bool source_of(const struct og_block *b, uint32_t v, uint32_t i, uint3
 OG_CLONES static void head_dots(const float *z, size_t step, const float *y, size_t heads,
                                 size_t width, float *out)
 {
-    for (size_t h = 0; h < heads; h++)
+    size_t h = 0;
+    for (; h + 4 <= heads; h += 4)
+        og__four_dots(z + h * step, step, y + h * width, width, out + h);
+    for (; h < heads; h++)
         out[h] = og__dot_product(z + h * step, y + h * width, width);
 }
 
@@ -399,7 +402,10 @@ static void source_part(void *arg, size_t number, int thread)
     struct sum s = {
         .y = scratch.row, .heads = heads, .width = width, .step = op->average ? 0 : width};
     float from[OG__MAX_HEADS], share = op->average ? 1.0f / (float)op->heads : 1;
+    uint32_t ahead = og__rows_ahead(&op->z);
     for (uint32_t u = part.first; u < part.last; u++) {
+        if (op->z.index && u + ahead < part.last)
+            og__fetch_row(&op->z, u + ahead);
         const float *to = u < b->n_dst ? op->score_dst + u * heads : NULL;
         gather_source(run->op, u, &dy, &s, from);
         attention_slopes(op, from, to, row_of(&op->z, u, scratch.in), part.sum);

@@ -34,6 +34,26 @@ OG_INLINE float og__dot_product(const float *a, const float *b, size_t n)
     return sum;
 }
 
+/* out[i] = x[i step ..] . y[i n ..] for four i: four sums under way hide each other's latency. */
+OG_INLINE void og__four_dots(const float *x, size_t step, const float *y, size_t n, float *out)
+{
+    og__lanes a = {0}, b = {0}, c = {0}, d = {0};
+    size_t j = 0;
+    for (; j + OG__LANES <= n; j += OG__LANES) {
+        a += *(const og__lanes *)(x + j) * *(const og__lanes *)(y + j);
+        b += *(const og__lanes *)(x + step + j) * *(const og__lanes *)(y + n + j);
+        c += *(const og__lanes *)(x + 2 * step + j) * *(const og__lanes *)(y + 2 * n + j);
+        d += *(const og__lanes *)(x + 3 * step + j) * *(const og__lanes *)(y + 3 * n + j);
+    }
+    out[0] = og__sum_lanes(&a);
+    out[1] = og__sum_lanes(&b);
+    out[2] = og__sum_lanes(&c);
+    out[3] = og__sum_lanes(&d);
+    for (; j < n; j++)
+        for (size_t i = 0; i < 4; i++)
+            out[i] += x[i * step + j] * y[i * n + j];
+}
+
 OG_INLINE float og__sum_of(const float *a, size_t n)
 {
     og__lanes acc = {0};

@@ -84,7 +84,8 @@ static int take_tensor(const struct og_tensors *t, const char *prefix, const str
     if (!tensor)
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
                         "%s: no tensor %s", path, name);
-    bool same = tensor->dtype == OG_TENSOR_F32 && tensor->ndim == p->ndim;
+    bool count = p->ndim == 0 && tensor->dtype == OG_TENSOR_I64; /* as PyTorch keeps it */
+    bool same = (count || tensor->dtype == OG_TENSOR_F32) && tensor->ndim == p->ndim;
     for (int d = 0; same && d < p->ndim; d++)
         same = tensor->shape[d] == p->shape[d];
     if (!same)
@@ -93,7 +94,9 @@ static int take_tensor(const struct og_tensors *t, const char *prefix, const str
                         "%lld] in %d dimensions",
                         path, name, (long long)p->shape[0], (long long)p->shape[1],
                         (long long)p->shape[2], p->ndim);
-    if (out)
+    if (out && count)
+        *out = (float)*(const int64_t *)tensor->data;
+    else if (out)
         memcpy(out, tensor->data, tensor->bytes);
     return 0;
 }
@@ -225,8 +228,11 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
         config->hidden = OG_MAX(config->heads, 1);
     find_options(&t, config);
     og__tensors_release(&t);
+    struct og_err why = {0};
+    if (config->layers > 0 && og__model_check(config, &why) == 0)
+        return 0;
     if (config->layers > 0)
-        return og__model_check(config, err);
+        return og__fail(err, -EINVAL, why.hint, "%s: %s", path, why.message);
     return og__fail(
         err, -EINVAL,
         "expected the parameters of docs/models.md, such as convs.0.lin_l.weight (SAGE)",
