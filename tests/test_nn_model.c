@@ -288,6 +288,12 @@ static void the_floor_counts_products(void **state)
         assert_true(floor.bytes == 300 * 20 * 2 + 100 * 20 * 4 + self + 7 * 4 * params);
         assert_true(floor.product_seconds > 0 && floor.memory_seconds > 0);
     }
+    /* sources to 8 and its gradient; 8 to 30, its gradient and input's; the own row to 30 */
+    struct og_model_config c = {
+        .kind = OG_MODEL_PINSAGE, .layers = 1, .in_dim = 20, .hidden = 8, .n_classes = 30};
+    struct og_floor floor;
+    assert_int_equal(og__model_floor(&c, &shape, OG_F32, NULL, &floor, NULL), 0);
+    assert_true(floor.flops == 2 * (2 * 400 * 20 * 8 + 3 * 100 * 8 * 30 + 2 * 100 * 20 * 30));
 }
 
 int main(void)

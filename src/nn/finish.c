@@ -106,8 +106,7 @@ void og__cpu_finish(struct og_nn_backend *be, const struct og_finish *op)
 
 /* ==== back ==== */
 
-/* g through a / length: what points along the row changes nothing. a becomes the unit row's
- * origin again, so that it still tells the activation's slope. */
+/* g through a / length: what points along the row changes nothing. */
 OG_CLONES static void back_through_unit(float *restrict g, const float *restrict a, float length,
                                         size_t n)
 {

@@ -24,6 +24,12 @@ static float weight_sum(const struct og_block *b, uint32_t v)
     return sum;
 }
 
+/* Beyond them a scale is 1, which is what og_sparse takes beyond n_left, n_right. */
+static uint32_t n_scales(const struct og_block *b, enum og__aggregate kind)
+{
+    return kind == OG__SYMMETRIC && b->degree ? b->n_src : b->n_dst;
+}
+
 void og__aggregate_scale(const struct og_block *b, enum og__aggregate kind, float *scale)
 {
     for (uint32_t v = 0; v < b->n_dst; v++) {
@@ -38,13 +44,8 @@ void og__aggregate_scale(const struct og_block *b, enum og__aggregate kind, floa
             sum = weight_sum(b, v);
         scale[v] = sum > 0 ? 1.0f / sum : 0.0f;
     }
-    for (uint32_t v = b->n_dst; v < og__n_scales(b, kind); v++)
+    for (uint32_t v = b->n_dst; v < n_scales(b, kind); v++)
         scale[v] = 1.0f / sqrtf((float)b->degree[v - b->n_dst] + 1);
-}
-
-uint32_t og__n_scales(const struct og_block *b, enum og__aggregate kind)
-{
-    return kind == OG__SYMMETRIC && b->degree ? b->n_src : b->n_dst;
 }
 
 static bool has_loops(enum og__aggregate kind)
@@ -65,7 +66,7 @@ struct og_sparse og__aggregation(const struct og_block *b, enum og__aggregate ki
                           .col = b->src,
                           .weight = kind == OG__WEIGHTED_MEAN ? b->weight : NULL};
     if (kind == OG__SYMMETRIC) {
-        s.n_right = og__n_scales(b, kind);
+        s.n_right = n_scales(b, kind);
         s.right = scale;
     }
     return s;
@@ -79,7 +80,7 @@ struct og_sparse og__aggregation_back(const struct og_block *b, enum og__aggrega
     s.n_rows = b->n_src;
     s.n_right = b->n_dst;
     s.right = scale;
-    s.n_left = kind == OG__SYMMETRIC ? og__n_scales(b, kind) : 0;
+    s.n_left = kind == OG__SYMMETRIC ? n_scales(b, kind) : 0;
     s.indptr = indptr;
     s.col = col;
     s.edge = edge;

@@ -13,15 +13,14 @@ enum og__aggregate {
     OG__WEIGHTED_MEAN, /* sum of w_uv x_u / sum of w_uv: PinSAGE */
 };
 
-/* Scales of a block. Degrees leave out self-edges where a node counts among its own sources.
+/* Scales of a block: [n_dst], [n_src] where sources have degrees (symmetric). Degrees leave out
+ * self-edges where a node counts among its own sources.
  *
  * Symmetric: a source that is no destination has no in-edges in the block; its degree is what the
  * block says it would have (then full fanout on a symmetric graph gives exactly the convolution on
  * the whole graph), or, where the block does not say, 0 (then a block is a graph of its own to
  * PyTorch Geometric's GCNConv). */
 void og__aggregate_scale(const struct og_block *b, enum og__aggregate kind, float *scale);
-/* Entries of scale; beyond them it is 1, which is what og_sparse takes beyond n_left, n_right. */
-uint32_t og__n_scales(const struct og_block *b, enum og__aggregate kind);
 
 /* The aggregation of a block, and the way back through it. `edge` is needed where edges have
  * weights. */
