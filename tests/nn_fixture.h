@@ -29,13 +29,21 @@ static inline const struct og_tensor *fixture_tensor(const struct fixture *f, co
     return t;
 }
 
-static inline const char *fixture_text(const struct fixture *f, const char *key)
+/* NULL when it is not there. */
+static inline const char *fixture_option(const struct fixture *f, const char *key)
 {
     for (size_t i = 0; i < f->t.n_metadata; i++)
         if (strcmp(f->t.metadata[i].key, key) == 0)
             return f->t.metadata[i].value;
-    fail_msg("no metadata %s", key);
-    return "";
+    return NULL;
+}
+
+static inline const char *fixture_text(const struct fixture *f, const char *key)
+{
+    const char *text = fixture_option(f, key);
+    if (!text)
+        fail_msg("no metadata %s", key);
+    return text ? text : "";
 }
 
 static inline uint32_t *fixture_u32(const struct og_tensor *t)
@@ -67,6 +75,11 @@ static inline void fixture_batch(const struct fixture *f, uint32_t number, struc
     for (uint32_t h = 0; h < out->n_hops; h++)
         out->hop[h].n_src = h + 1 < out->n_hops ? out->hop[h + 1].n_dst : out->n_ids;
     out->n_seeds = out->hop[0].n_dst;
+    for (uint32_t h = 0; h < out->n_hops; h++) {
+        snprintf(name, sizeof(name), "%u.%u.weight", number, h);
+        const struct og_tensor *weight = og__tensors_find(&f->t, name);
+        out->hop[h].weight = weight ? weight->data : NULL;
+    }
 }
 
 static inline void *fixture_labels(const struct fixture *f, const struct og_batch *b)
@@ -126,6 +139,33 @@ static inline struct og_rows fixture_rows(const struct fixture *f, const struct 
                             .dtype = f->dtype};
 }
 
+static inline void fixture_model(struct fixture *f)
+{
+    static const struct {
+        const char *name;
+        int kind, aggregator;
+    } kinds[] = {{"gcn", OG_MODEL_GCN, OG_AGGREGATOR_MEAN},
+                 {"sage", OG_MODEL_SAGE, OG_AGGREGATOR_MEAN},
+                 {"sage-max", OG_MODEL_SAGE, OG_AGGREGATOR_MAX},
+                 {"sage-gcn", OG_MODEL_SAGE, OG_AGGREGATOR_GCN},
+                 {"gat", OG_MODEL_GAT, OG_AGGREGATOR_MEAN},
+                 {"gin", OG_MODEL_GIN, OG_AGGREGATOR_MEAN},
+                 {"pinsage", OG_MODEL_PINSAGE, OG_AGGREGATOR_MEAN}};
+    const char *kind = fixture_text(f, "kind"), *norm = fixture_option(f, "norm"),
+               *heads = fixture_option(f, "heads");
+    f->config.kind = -1;
+    for (size_t i = 0; i < OG_COUNT(kinds); i++) {
+        if (strcmp(kind, kinds[i].name) == 0) {
+            f->config.kind = kinds[i].kind;
+            f->config.aggregator = kinds[i].aggregator;
+        }
+    }
+    f->config.heads = heads ? (int)strtol(heads, NULL, 10) : 0;
+    f->config.residual = fixture_option(f, "residual");
+    if (norm)
+        f->config.norm = strcmp(norm, "batch") == 0 ? OG_NORM_BATCH : OG_NORM_LAYER;
+}
+
 static inline void fixture_open(struct fixture *f, const char *name)
 {
     char path[512];
@@ -135,12 +175,12 @@ static inline void fixture_open(struct fixture *f, const char *name)
     if (og__tensors_read(path, &f->t, &err) < 0)
         fail_msg("%s", err.message);
     f->config = (struct og_model_config){
-        .kind = strcmp(fixture_text(f, "kind"), "gcn") == 0 ? OG_MODEL_GCN : OG_MODEL_SAGE,
         .layers = (int)strtol(fixture_text(f, "layers"), NULL, 10),
         .in_dim = (int)strtol(fixture_text(f, "dim"), NULL, 10),
         .hidden = (int)strtol(fixture_text(f, "hidden"), NULL, 10),
         .n_classes = (int)strtol(fixture_text(f, "classes"), NULL, 10),
         .multi_label = (int)strtol(fixture_text(f, "multi_label"), NULL, 10) != 0};
+    fixture_model(f);
     f->lr = strtod(fixture_text(f, "lr"), NULL);
     f->weight_decay = strtod(fixture_text(f, "weight_decay"), NULL);
     f->n_batches = (uint32_t)(int)strtol(fixture_text(f, "batches"), NULL, 10);
@@ -165,13 +205,16 @@ static inline void fixture_close(struct fixture *f)
     og__tensors_release(&f->t);
 }
 
-/* Copy the tensors "<prefix><parameter name>" into a model. */
+/* Copy the tensors "<prefix><parameter name>" into a model. Running statistics start as they are.
+ */
 static inline void fixture_load(const struct fixture *f, struct og_model *m, const char *prefix)
 {
     size_t n;
     struct og_param *p = og__model_params(m, &n);
     for (size_t i = 0; i < n; i++) {
         char name[96];
+        if (!p[i].grad)
+            continue;
         snprintf(name, sizeof(name), "%s%s", prefix, p[i].name);
         const struct og_tensor *t = fixture_tensor(f, name);
         assert_int_equal(t->ndim, p[i].ndim);

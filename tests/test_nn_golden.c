@@ -6,8 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const cases[] = {"sage2",      "sage3",     "gcn2",        "gcn3",
-                                    "sage2_wide", "gcn2_wide", "sage2_multi", "gcn1"};
+static const char *const cases[] = {
+    "sage2",       "sage3",       "gcn2",        "gcn3",       "sage2_wide",        "gcn2_wide",
+    "sage2_multi", "gcn1",        "gat2",        "gat3",       "gat2_narrow",       "gat3_single",
+    "sage_max2",   "sage_max3",   "sage_gcn2",   "gin2_wide",  "gin3_batch",        "pinsage2",
+    "pinsage3",    "sage2_batch", "sage3_layer", "gcn3_batch", "sage_wide_residual"};
 
 struct run {
     struct fixture f;
@@ -46,9 +49,13 @@ static double run_step(struct run *r, uint32_t step)
     return og__metrics_loss(&got);
 }
 
+/* Gradients that are zero but for rounding, such as those of a bias before batch norm, are held
+ * against LEAST. */
+#define LEAST 0.1
+
 static void assert_near(const char *what, const float *got, const float *want, size_t n, double tol)
 {
-    double largest = 0;
+    double largest = LEAST;
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs((double)want[i]));
     for (size_t i = 0; i < n; i++) {
@@ -63,6 +70,8 @@ static void assert_params_near(struct run *r, const char *prefix, bool gradients
     struct og_param *p = og__model_params(r->model, &n);
     for (size_t i = 0; i < n; i++) {
         char name[96];
+        if ((gradients && !p[i].grad) || strstr(p[i].name, "num_batches_tracked"))
+            continue;
         snprintf(name, sizeof(name), "%s%s", prefix, p[i].name);
         assert_near(name, gradients ? p[i].grad : p[i].value, fixture_tensor(&r->f, name)->data,
                     og__param_count(&p[i]), tol);
@@ -83,6 +92,18 @@ static void first_step_equals_pytorch(void **state)
     }
 }
 
+/* With running statistics instead of the batch's, after the last step, on its batch. */
+static void assert_evaluation_near(struct run *r, uint32_t step)
+{
+    const struct og_tensor *want = og__tensors_find(&r->f.t, "eval_logits");
+    const struct og_batch *batch = &r->f.batch[step % r->f.n_batches];
+    struct og_rows x = fixture_rows(&r->f, batch);
+    if (!want) /* no batch norm */
+        return;
+    assert_int_equal(og__model_forward(r->model, batch, &x, NULL, NULL, NULL), 0);
+    assert_near("logits", og__model_logits(r->model), want->data, want->bytes / 4, 2e-4);
+}
+
 static void losses_equal_pytorch_over_28_adam_steps(void **state)
 {
     (void)state;
@@ -99,28 +120,37 @@ static void losses_equal_pytorch_over_28_adam_steps(void **state)
         if (!(worst <= 1e-5))
             fail_msg("%s: losses differ by %.3g", cases[c], worst);
         assert_params_near(&r, "final.", false, 1e-4);
+        assert_evaluation_near(&r, (uint32_t)losses->shape[0] - 1);
         print_message("%-12s losses within %.1e\n", cases[c], worst);
         run_close(&r);
     }
 }
 
+static bool transforms_first(const struct og_model_config *c, int l, const struct og_block *b)
+{
+    if (c->kind == OG_MODEL_GAT)
+        return !og__attend_first(c, l, b);
+    return og__transform_first(b, og__layer_in(c, l), og__layer_mid(c, l));
+}
+
+/* Each model that has a choice, in its first layer and later. */
 static void both_orders_are_covered(void **state)
 {
     (void)state;
-    int seen[2][2] = {{0}}; /* first layer or later, transform first */
+    static const int kinds[] = {OG_MODEL_GCN, OG_MODEL_SAGE, OG_MODEL_GAT, OG_MODEL_GIN};
+    int seen[5][2][2] = {{{0}}}; /* kind, later layer, transform first */
     for (size_t c = 0; c < OG_COUNT(cases); c++) {
         struct run r;
         run_open(&r, cases[c], 1);
         for (int l = 0; l < r.f.config.layers; l++) {
             const struct og_block *b = &r.f.batch[0].hop[r.f.config.layers - 1 - l];
-            bool t =
-                og__transform_first(b, og__layer_in(&r.f.config, l), og__layer_out(&r.f.config, l));
-            seen[l > 0][t]++;
+            seen[r.f.config.kind][l > 0][transforms_first(&r.f.config, l, b)]++;
         }
         run_close(&r);
     }
-    for (int i = 0; i < 4; i++)
-        assert_true(seen[i / 2][i % 2] > 0);
+    for (size_t k = 0; k < OG_COUNT(kinds); k++)
+        for (int i = 0; i < 4; i++) /* GIN's later layers grow no narrower */
+            assert_true(seen[kinds[k]][i / 2][i % 2] > 0 || (kinds[k] == OG_MODEL_GIN && i == 3));
 }
 
 static uint64_t hash(uint64_t h, const void *data, size_t bytes)

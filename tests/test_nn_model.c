@@ -26,7 +26,7 @@ static void slopes_under_dropout(const char *name, double dropout)
     size_t n, bent = 0, tried = 0;
     struct og_param *p = og__model_params(m, &n);
     for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < og__param_count(&p[i]); j += 13) {
+        for (size_t j = 0; p[i].grad && j < og__param_count(&p[i]); j += 13) {
             const float step = 1e-3f, before = p[i].value[j];
             p[i].value[j] = before + step;
             double up = loss_at(m, &f, 0);
@@ -59,6 +59,18 @@ static void gradients_are_slopes_of_the_loss(void **state)
     slopes_under_dropout("sage2_wide", 0.5);
     slopes_under_dropout("gcn2_wide", 0);
     slopes_under_dropout("sage2_multi", 0.25);
+    slopes_under_dropout("gat2", 0.5);
+    slopes_under_dropout("gat3", 0.25);
+    slopes_under_dropout("gat2_narrow", 0.5);
+    slopes_under_dropout("gat3_single", 0.5);
+    slopes_under_dropout("sage_max3", 0.5);
+    slopes_under_dropout("sage_gcn2", 0.5);
+    slopes_under_dropout("gin2_wide", 0.5);
+    slopes_under_dropout("pinsage3", 0.3);
+    slopes_under_dropout("pinsage2", 0.5);
+    slopes_under_dropout("sage2_batch", 0.5);
+    slopes_under_dropout("gcn3_batch", 0.3);
+    slopes_under_dropout("sage3_layer", 0.5);
 }
 
 static void widen(struct og_batch_caps *caps, const struct og_batch *b)
@@ -75,7 +87,10 @@ static void widen(struct og_batch_caps *caps, const struct og_batch *b)
 static void steps_stay_within_the_plan(void **state)
 {
     (void)state;
-    const char *const names[] = {"sage3", "gcn2_wide", "sage2_wide", "gcn1"};
+    const char *const names[] = {"sage3",      "gcn2_wide",         "sage2_wide",  "gcn1",
+                                 "gat3",       "gat2_narrow",       "gat3_single", "sage_max2",
+                                 "sage_gcn2",  "gin3_batch",        "gin2_wide",   "pinsage3",
+                                 "gcn3_batch", "sage_wide_residual"};
     for (size_t i = 0; i < OG_COUNT(names); i++) {
         struct fixture f;
         struct og_model *m;
@@ -138,12 +153,11 @@ static void a_larger_batch_takes_more_or_is_refused(void **state)
     fixture_close(&f);
 }
 
-static void forward_alone_gives_the_same_logits(void **state)
+static void forward_alone_equals_training(const char *name)
 {
-    (void)state;
     struct fixture f;
     struct og_model *m;
-    fixture_open(&f, "sage2_wide");
+    fixture_open(&f, name);
     const struct og_batch *b = &f.batch[1];
     struct og_rows x = fixture_rows(&f, b);
     struct og_metrics trained, seen;
@@ -162,6 +176,16 @@ static void forward_alone_gives_the_same_logits(void **state)
     fixture_close(&f);
 }
 
+/* Of what batch norm does not touch. */
+static void forward_alone_gives_the_same_logits(void **state)
+{
+    (void)state;
+    const char *const names[] = {"sage2_wide", "gat3",      "sage_max3",  "gin2_wide",
+                                 "pinsage3",   "sage_gcn2", "sage3_layer"};
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        forward_alone_equals_training(names[i]);
+}
+
 static void parameters_are_pytorch_geometrics(void **state)
 {
     (void)state;
@@ -171,7 +195,8 @@ static void parameters_are_pytorch_geometrics(void **state)
     const char *const gcn[] = {"convs.0.bias", "convs.0.lin.weight", "convs.1.bias",
                                "convs.1.lin.weight"};
     for (int kind = OG_MODEL_GCN; kind <= OG_MODEL_SAGE; kind++) {
-        struct og_model_config c = {kind, 2, 100, 50, 7, 0.5, false};
+        struct og_model_config c = {
+            .kind = kind, .layers = 2, .in_dim = 100, .hidden = 50, .n_classes = 7, .dropout = 0.5};
         struct og_model *m, *same;
         size_t n;
         assert_int_equal(og__model_create(&m, &c, OG_OPTIMIZER_ADAM, 1, NULL, NULL, NULL), 0);
@@ -221,14 +246,28 @@ static void what_does_not_fit_is_refused(void **state)
     assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "hops"));
     og__model_free(m);
-    const struct og_model_config bad[] = {{OG_MODEL_SAGE, 0, 1, 1, 1, 0, false},
-                                          {OG_MODEL_SAGE, 99, 1, 1, 1, 0, false},
-                                          {OG_MODEL_SAGE, 1, 0, 1, 1, 0, false},
-                                          {OG_MODEL_SAGE, 1, 1, 1, 1, 1, false},
-                                          {7, 1, 1, 1, 1, 0, false}};
-    for (size_t i = 0; i < OG_COUNT(bad); i++)
+    const struct og_model_config good = {
+        .kind = OG_MODEL_SAGE, .layers = 1, .in_dim = 1, .hidden = 10, .n_classes = 1, .heads = 5};
+    enum { BAD = 10 };
+    struct og_model_config bad[BAD];
+    for (size_t i = 0; i < BAD; i++)
+        bad[i] = good;
+    bad[0].layers = 0;
+    bad[1].layers = 99;
+    bad[2].in_dim = 0;
+    bad[3].dropout = 1;
+    bad[4].kind = 7;
+    bad[5].norm = 3;
+    bad[6].aggregator = -1;
+    bad[7].kind = OG_MODEL_GIN; /* has an aggregator of its own */
+    bad[7].aggregator = OG_AGGREGATOR_MAX;
+    bad[8].kind = bad[9].kind = OG_MODEL_GAT;
+    bad[8].heads = 3; /* 10 in 3 */
+    bad[9].heads = 0;
+    for (size_t i = 0; i < BAD; i++)
         assert_int_equal(og__model_create(&m, &bad[i], OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
                          -EINVAL);
+    assert_int_equal(og__model_check(&good, NULL), 0);
     fixture_close(&f);
 }
 
@@ -238,7 +277,8 @@ static void the_floor_counts_products(void **state)
     (void)state;
     struct og_batch_caps shape = {.n_hops = 1, .hop = {{100, 400, 300}}};
     for (int kind = OG_MODEL_GCN; kind <= OG_MODEL_SAGE; kind++) {
-        struct og_model_config c = {kind, 1, 20, 1, 30, 0, false};
+        struct og_model_config c = {
+            .kind = kind, .layers = 1, .in_dim = 20, .hidden = 1, .n_classes = 30};
         struct og_floor floor;
         assert_int_equal(og__model_floor(&c, &shape, OG_F16, NULL, &floor, NULL), 0);
         double products = kind == OG_MODEL_SAGE ? 4 : 2;
@@ -248,6 +288,12 @@ static void the_floor_counts_products(void **state)
         assert_true(floor.bytes == 300 * 20 * 2 + 100 * 20 * 4 + self + 7 * 4 * params);
         assert_true(floor.product_seconds > 0 && floor.memory_seconds > 0);
     }
+    /* sources to 8 and its gradient; 8 to 30, its gradient and input's; the own row to 30 */
+    struct og_model_config c = {
+        .kind = OG_MODEL_PINSAGE, .layers = 1, .in_dim = 20, .hidden = 8, .n_classes = 30};
+    struct og_floor floor;
+    assert_int_equal(og__model_floor(&c, &shape, OG_F32, NULL, &floor, NULL), 0);
+    assert_true(floor.flops == 2 * (2 * 400 * 20 * 8 + 3 * 100 * 8 * 30 + 2 * 100 * 20 * 30));
 }
 
 int main(void)

@@ -1,99 +1,9 @@
 /* Operators: the cpu backend beside the reference, gradients beside finite differences. */
-#include "testing.h"
+#include "nn_ops.h"
 
-#include "base/random.h"
 #include "nn/kernels.h"
-#include "nn/sparse.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static struct og_rng rng;
-
-static float draw(void)
-{
-    return 2 * og__rng_unit(&rng) - 1;
-}
-
-static float *random_floats(size_t n)
-{
-    float *x = aligned_alloc(64, og__round_up(n * sizeof(float) + 64, 64));
-    for (size_t i = 0; i < n; i++)
-        x[i] = draw();
-    return x;
-}
-
-static float *copy_floats(const float *x, size_t n)
-{
-    float *y = aligned_alloc(64, og__round_up(n * sizeof(float) + 64, 64));
-    memcpy(y, x, n * sizeof(float));
-    return y;
-}
-
-static void assert_close(const char *what, const float *got, const float *want, size_t n,
-                         double tolerance)
-{
-    double largest = 1e-30;
-    for (size_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs((double)want[i]));
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs((double)got[i] - (double)want[i]) <= tolerance * largest))
-            fail_msg("%s[%zu]: %.9g, not %.9g", what, i, (double)got[i], (double)want[i]);
-}
-
-/* ==== what the operators work on ==== */
-
-struct bench {
-    struct og_pool *pool;
-    struct og_nn_backend be;
-    char *scratch;
-    float *partial;
-};
-
-static void bench_open(struct bench *b, int threads, int width)
-{
-    assert_int_equal(og__pool_open(&b->pool, threads, NULL), 0);
-    assert_int_equal(og__backend_init(&b->be, b->pool, NULL, NULL), 0);
-    b->be.scratch_stride = og__scratch_bytes(width);
-    b->scratch = aligned_alloc(64, (size_t)threads * b->be.scratch_stride);
-    b->partial = aligned_alloc(64, 8 * OG_MIB);
-    b->be.scratch = b->scratch;
-    b->be.partial = b->partial;
-}
-
-static void bench_close(struct bench *b)
-{
-    og__backend_release(&b->be);
-    og__pool_close(b->pool);
-    free(b->scratch);
-    free(b->partial);
-}
-
-static struct og_block random_block(uint32_t n_dst, uint32_t n_src, uint32_t degree)
-{
-    struct og_block b = {.n_dst = n_dst, .n_src = n_src};
-    b.indptr = calloc(n_dst + 1, sizeof(*b.indptr));
-    b.src = calloc((size_t)n_dst * degree + 1, sizeof(*b.src));
-    for (uint32_t v = 0; v < n_dst; v++) {
-        uint32_t n = og__rng_below(&rng, degree + 1);
-        for (uint32_t i = 0; i < n; i++) /* some edges are loops */
-            b.src[b.n_edges++] = i == 3 ? v : og__rng_below(&rng, n_src);
-        b.indptr[v + 1] = (uint32_t)b.n_edges;
-    }
-    return b;
-}
-
-static void free_block(struct og_block *b)
-{
-    free(b->indptr);
-    free(b->src);
-}
-
-static void start(void)
-{
-    og__rng_at(&rng, 5, OG__STREAM_BENCH, 0, 0, 0, 0);
-}
 
 /* ==== features as stored ==== */
 
@@ -150,7 +60,8 @@ static void rows_may_lie_at_any_byte(void **state)
 struct affine_case {
     uint32_t n_dst, n_src;
     int n_in, n_out;
-    bool gcn, through, plus, self, bias, relu, gated, drop;
+    bool gcn, through, plus, self, identity, bias, relu, gated, drop, add;
+    int gap; /* elements between rows of y */
     enum og__direction direction;
 };
 
@@ -192,7 +103,25 @@ static const struct affine_case affine_cases[] = {
      .gated = 1,
      .direction = OG__BACKWARD},
     {.n_dst = 64, .n_src = 64, .n_in = 5, .n_out = 260, .self = 1, .relu = 1},
+    {.n_dst = 150, .n_src = 200, .n_in = 30, .n_out = 30, .through = 1, .self = 1, .identity = 1},
+    {.n_dst = 130, .n_src = 200, .n_in = 9, .n_out = 9, .identity = 1, .plus = 1, .relu = 1},
+    {.n_dst = 140, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .bias = 1, .gap = 7},
+    {.n_dst = 140, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .add = 1, .gap = 3},
+    {.n_dst = 128, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .bias = 1, .add = 1},
 };
+
+static void add_inputs(struct og_affine *op, const struct affine_case *c, struct og_rows x,
+                       const struct og_sparse *s, const struct og_weight *w)
+{
+    if (c->through)
+        op->input[op->n_inputs++] = (struct og_input){x, s, NULL, c->n_dst, &w[0], c->direction};
+    if (c->self) /* gated: reaches only some rows, as on the way back */
+        op->input[op->n_inputs++] = (struct og_input){
+            x, NULL, NULL, c->gated ? c->n_dst / 2 : c->n_dst, &w[1], c->direction};
+    if (c->identity)
+        op->input[op->n_inputs++] = (struct og_input){.x = x, .n = c->n_dst / 2};
+    op->plus_through = c->plus ? s : NULL;
+}
 
 /* One op of the case on both backends; y starts from the same content. */
 static void compare_affine(struct bench *b, const struct affine_case *c)
@@ -200,8 +129,9 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
     struct og_block block = random_block(c->n_dst, c->n_src, 9);
     float *scale = random_floats(c->n_dst), *features = random_floats((size_t)c->n_src * 600);
     float *bias = random_floats((size_t)c->n_out), *keep[2];
-    (c->gcn ? og__gcn_scale : og__mean_scale)(&block, scale);
-    struct og_sparse s = og__aggregation(&block, c->gcn ? OG_MODEL_GCN : OG_MODEL_SAGE, scale);
+    enum og__aggregate kind = c->gcn ? OG__SYMMETRIC : OG__MEAN;
+    og__aggregate_scale(&block, kind, scale);
+    struct og_sparse s = og__aggregation(&block, kind, scale);
     bool back = c->direction == OG__BACKWARD;
     int w_out = back ? c->n_in : c->n_out, w_in = back ? c->n_out : c->n_in;
     struct og_weight w[2];
@@ -213,7 +143,8 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
     struct og_weight *both[] = {&w[0], &w[1]};
     assert_int_equal(og__ops_cpu.pack(&b->be, both, 2, NULL), 0);
     struct og_dropout drop = {.p = 0.25, .step = {1, 2, 3}, .layer = 1};
-    size_t n = (size_t)c->n_dst * (size_t)c->n_out, n_keep = (size_t)c->n_dst * (size_t)c->n_in;
+    size_t n = (size_t)c->n_dst * (size_t)(c->n_out + c->gap),
+           n_keep = (size_t)c->n_dst * (size_t)c->n_in;
     float *y[2] = {random_floats(n), NULL};
     y[1] = copy_floats(y[0], n);
     keep[0] = random_floats(n_keep);
@@ -226,18 +157,14 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
                                .bias = c->bias ? bias : NULL,
                                .dropout = c->drop ? &drop : NULL,
                                .gated = c->gated,
-                               .gate_scale = 1.25f};
+                               .gate_scale = 1.25f,
+                               .ld = c->gap ? c->n_out + c->gap : 0,
+                               .add = c->add};
         struct og_rows x = og__dense(features, c->n_src, c->n_in);
+        add_inputs(&op, c, x, &s, w);
         if (c->through)
-            op.input[op.n_inputs++] =
-                (struct og_input){x, &s, keep[side], c->n_dst, &w[0], c->direction};
-        if (c->self) /* gated: reaches only some rows, as on the way back */
-            op.input[op.n_inputs++] = (struct og_input){
-                x, NULL, NULL, c->gated ? c->n_dst / 2 : c->n_dst, &w[1], c->direction};
-        if (c->plus) {
-            op.plus_through = &s;
-            op.plus = og__dense(features, c->n_src, c->n_out);
-        }
+            op.input[0].keep = keep[side];
+        op.plus = og__dense(features, c->n_src, c->n_out);
         const struct og_nn_ops *ops = side ? &og__ops_reference : &og__ops_cpu;
         assert_int_equal(ops->affine(&b->be, &op, NULL), 0);
     }
@@ -269,10 +196,11 @@ static void affine_equals_reference(void **state)
 
 /* ==== weight gradient ==== */
 
-static void compare_weight_grad(struct bench *b, uint32_t rows, int n_out, int n_in0, int n_in1)
+static void compare_weight_grad(struct bench *b, uint32_t rows, int n_out, int n_in0, int n_in1,
+                                int gap)
 {
     size_t n[2] = {(size_t)n_out * (size_t)n_in0, (size_t)n_out * (size_t)n_in1};
-    float *dy = random_floats((size_t)rows * (size_t)n_out);
+    float *dy = random_floats((size_t)rows * (size_t)(n_out + gap));
     float *x[2] = {random_floats((size_t)rows * (size_t)n_in0),
                    random_floats((size_t)rows * (size_t)OG_MAX(n_in1, 1))};
     uint32_t *index = malloc(rows * sizeof(*index)); /* the second is seen through an index */
@@ -287,6 +215,7 @@ static void compare_weight_grad(struct bench *b, uint32_t rows, int n_out, int n
             .rows = rows,
             .n_out = n_out,
             .dy = dy,
+            .ld = gap ? n_out + gap : 0,
             .n_inputs = n_in1 ? 2 : 1,
             .input = {og__dense(x[0], rows, n_in0), og__dense(x[1], rows, OG_MAX(n_in1, 1))},
             .grad = {grad[side][0], grad[side][1]},
@@ -315,11 +244,12 @@ static void weight_gradient_equals_reference(void **state)
     start();
     struct bench b;
     bench_open(&b, 2, 700);
-    compare_weight_grad(&b, 1, 1, 1, 1);
-    compare_weight_grad(&b, 50, 7, 20, 20);
-    compare_weight_grad(&b, 1500, 16, 24, 0);
-    compare_weight_grad(&b, 1111, 33, 300, 300);
-    compare_weight_grad(&b, 200, 5, 700, 0);
+    compare_weight_grad(&b, 1, 1, 1, 1, 0);
+    compare_weight_grad(&b, 50, 7, 20, 20, 0);
+    compare_weight_grad(&b, 1500, 16, 24, 0, 0);
+    compare_weight_grad(&b, 1111, 33, 300, 300, 0);
+    compare_weight_grad(&b, 200, 5, 700, 0, 0);
+    compare_weight_grad(&b, 1000, 12, 40, 0, 36);
     bench_close(&b);
 }
 
@@ -334,8 +264,8 @@ static void transposing_twice_is_the_block_again(void **state)
     t.indptr = calloc(901, 4);
     t.src = calloc(b.n_edges, 4);
     uint32_t *indptr = calloc(301, 4), *col = calloc(b.n_edges, 4);
-    og__block_transpose(&b, t.indptr, t.src);
-    og__block_transpose(&t, indptr, col);
+    og__block_transpose(&b, t.indptr, t.src, NULL);
+    og__block_transpose(&t, indptr, col, NULL);
     assert_memory_equal(indptr, b.indptr, 301 * 4);
     /* a stable sort: neighbours come back in ascending order */
     for (uint32_t v = 0; v < 300; v++) {
@@ -355,39 +285,36 @@ static void transposing_twice_is_the_block_again(void **state)
 
 /* ==== gradients against finite differences ==== */
 
-/* sum of c * y: its gradient with respect to y is c. */
-static double weighted_sum(const float *c, const float *y, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += (double)c[i] * (double)y[i];
-    return sum;
-}
-
 enum { FD_DST = 70, FD_SRC = 90, FD_IN = 6, FD_OUT = 5 };
 
 struct chain {
     struct bench b;
     struct og_block block;
     struct og_sparse forward, back;
-    float *scale, *x, *c, *y;
-    uint32_t *indptr, *col;
+    float *scale, *x, *c, *y, *weight;
+    uint32_t *indptr, *col, *edge;
     struct og_weight w;
     float *value;
 };
 
-static void chain_open(struct chain *f, int kind)
+static void chain_open(struct chain *f, enum og__aggregate kind)
 {
     start();
     bench_open(&f->b, 2, 64);
     f->block = random_block(FD_DST, FD_SRC, 5);
+    f->weight = random_floats(f->block.n_edges);
+    for (size_t e = 0; e < f->block.n_edges; e++)
+        f->weight[e] = fabsf(f->weight[e]);
+    f->block.weight = f->weight;
     f->scale = random_floats(FD_DST);
-    (kind == OG_MODEL_GCN ? og__gcn_scale : og__mean_scale)(&f->block, f->scale);
+    og__aggregate_scale(&f->block, kind, f->scale);
     f->indptr = calloc(FD_SRC + 1, 4);
     f->col = calloc(f->block.n_edges + 1, 4);
-    og__block_transpose(&f->block, f->indptr, f->col);
+    f->edge = calloc(f->block.n_edges + 1, 4);
+    og__block_transpose(&f->block, f->indptr, f->col, f->edge);
     f->forward = og__aggregation(&f->block, kind, f->scale);
-    f->back = og__aggregation_back(&f->block, kind, f->scale, f->indptr, f->col);
+    f->back = og__aggregation_back(&f->block, kind, f->scale, f->indptr, f->col, f->edge);
+    f->forward.loop_weight = f->back.loop_weight = kind == OG__SUM_AND_SELF ? 1.25f : 1;
     f->x = random_floats((size_t)FD_SRC * FD_IN);
     f->c = random_floats((size_t)FD_DST * FD_OUT);
     f->y = random_floats((size_t)FD_SRC * FD_IN);
@@ -401,12 +328,14 @@ static void chain_close(struct chain *f)
 {
     bench_close(&f->b);
     free_block(&f->block);
+    free(f->weight);
     free(f->scale);
     free(f->x);
     free(f->c);
     free(f->y);
     free(f->indptr);
     free(f->col);
+    free(f->edge);
     free(f->value);
     free(f->w.packed[0]);
     free(f->w.packed[1]);
@@ -443,9 +372,9 @@ static void assert_slopes(struct chain *f, float *at, const float *grad, size_t 
 static void slopes_of_aggregation_and_product(void **state)
 {
     (void)state;
-    for (int kind = OG_MODEL_GCN; kind <= OG_MODEL_SAGE; kind++) {
+    for (int kind = OG__SYMMETRIC; kind <= OG__WEIGHTED_MEAN; kind++) {
         struct chain f;
-        chain_open(&f, kind);
+        chain_open(&f, (enum og__aggregate)kind);
         chain_value(&f);
         float *aggregate = random_floats((size_t)FD_DST * FD_IN), dw[FD_OUT * FD_IN];
         float *dx = random_floats((size_t)FD_SRC * FD_IN);

@@ -29,6 +29,10 @@ static void defaults_are_as_documented(void **state)
     assert_int_equal(o.model, OG_MODEL_SAGE);
     assert_int_equal(o.layers, 0);
     assert_int_equal(o.hidden, 256);
+    assert_int_equal(o.heads, 4);
+    assert_int_equal(o.aggregator, OG_AGGREGATOR_MEAN);
+    assert_int_equal(o.norm, OG_NORM_NONE);
+    assert_false(o.residual);
     assert_true(o.dropout == 0.5);
     assert_int_equal(o.optimizer, OG_OPTIMIZER_ADAM);
     assert_true(o.lr == 0.003);
@@ -86,6 +90,15 @@ static void choices_follow_the_enums(void **state)
     } cases[] = {
         {"model", "gcn", offsetof(struct og_options, model), OG_MODEL_GCN},
         {"model", "sage", offsetof(struct og_options, model), OG_MODEL_SAGE},
+        {"model", "gat", offsetof(struct og_options, model), OG_MODEL_GAT},
+        {"model", "gin", offsetof(struct og_options, model), OG_MODEL_GIN},
+        {"model", "pinsage", offsetof(struct og_options, model), OG_MODEL_PINSAGE},
+        {"aggregator", "mean", offsetof(struct og_options, aggregator), OG_AGGREGATOR_MEAN},
+        {"aggregator", "max", offsetof(struct og_options, aggregator), OG_AGGREGATOR_MAX},
+        {"aggregator", "gcn", offsetof(struct og_options, aggregator), OG_AGGREGATOR_GCN},
+        {"norm", "none", offsetof(struct og_options, norm), OG_NORM_NONE},
+        {"norm", "batch", offsetof(struct og_options, norm), OG_NORM_BATCH},
+        {"norm", "layer", offsetof(struct og_options, norm), OG_NORM_LAYER},
         {"optimizer", "adam", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAM},
         {"optimizer", "sgd", offsetof(struct og_options, optimizer), OG_OPTIMIZER_SGD},
         {"policy", "none", offsetof(struct og_options, policy), OG_POLICY_NONE},
@@ -205,7 +218,10 @@ static void bad_values_are_refused(void **state)
         {"policy", "presc:0", "presc-epochs"},
         {"superbatch", "-2", "or auto or all"},
         {"policy", "", "none, random"},
-        {"model", "gat", "gcn, sage"},
+        {"model", "mlp", "gcn, sage, gat, gin, pinsage"},
+        {"heads", "0", "1 to 64"},
+        {"aggregator", "sum", "mean, max, gcn"},
+        {"norm", "l2", "none, batch, layer"},
         {"fanout", "", "10,10,10"},
         {"fanout", "10,", "10,10,10"},
         {"fanout", "10,,10", "10,10,10"},
@@ -265,6 +281,10 @@ static struct og_options unusual(void)
         {"model", "gcn"},
         {"layers", "2"},
         {"hidden", "17"},
+        {"heads", "2"},
+        {"aggregator", "max"},
+        {"norm", "layer"},
+        {"residual", "true"},
         {"dropout", "0.1"},
         {"optimizer", "sgd"},
         {"lr", "0.30000000000000004"},

@@ -274,12 +274,52 @@ static void a_run_is_not_overwritten_nor_resumed_as_another(void **state)
     remove_folder(path);
 }
 
-/* ---- memory ---- */
+/* ---- every model ---- */
 
-static void a_budget_that_cannot_do_is_refused_and_the_named_one_does(void **state)
+/* The kinds of model, with ends and residuals between them. */
+static const char *const kinds[][7] = {
+    {"model", "gat"},
+    {"model", "gat", "norm", "batch", "residual", "true"},
+    {"model", "gin", "norm", "batch"},
+    {"model", "gin"},
+    {"model", "pinsage"},
+    {"aggregator", "max", "norm", "layer"},
+    {"aggregator", "gcn", "residual", "true"},
+    {"model", "gcn", "norm", "batch", "fanout", "4,4,4"},
+};
+
+static void every_model_learns_the_same_in_any_way(void **state)
 {
     (void)state;
-    static const char *const little[] = {"memory", "4M", NULL};
+    for (size_t k = 0; k < OG_COUNT(kinds); k++) {
+        const char *pairs[14] = {NULL};
+        size_t n = 0;
+        for (; kinds[k][n]; n++)
+            pairs[n] = kinds[k][n];
+        struct outcome whole = train("whole", pairs);
+        assert_true(loss_of(&whole, 2) < loss_of(&whole, 0));
+        struct stopper s = {.at = 12};
+        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+        struct og_options opt;
+        set_options(&opt, "cut", pairs);
+        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+        og_options_release(&opt);
+        static const char *const on[] = {"resume", "true", "cache", "20%", "threads", "1", NULL};
+        memcpy(pairs + n, on, sizeof(on));
+        struct outcome resumed = train("cut", pairs);
+        assert_same(&whole, &resumed);
+        drop(&resumed);
+        drop(&whole);
+    }
+}
+
+/* ---- memory ---- */
+
+static void the_budget_named_does(const char *const *kind)
+{
+    const char *little[9] = {"memory", "4M"};
+    for (size_t i = 0; kind[i]; i++)
+        little[2 + i] = kind[i];
     struct og_options opt;
     struct og_err err = {0};
     char path[128];
@@ -292,7 +332,9 @@ static void a_budget_that_cannot_do_is_refused_and_the_named_one_does(void **sta
     assert_non_null(number);
     char named[32];
     snprintf(named, sizeof(named), "%.*s", (int)strcspn(number + 9, ";"), number + 9);
-    const char *enough[] = {"memory", named, NULL};
+    const char *enough[9];
+    memcpy(enough, little, sizeof(enough));
+    enough[1] = named;
     struct outcome o = train("small", enough);
     drop(&o);
     snprintf(named, sizeof(named), "%ldM", strtol(number + 9, NULL, 10) - 1);
@@ -301,18 +343,32 @@ static void a_budget_that_cannot_do_is_refused_and_the_named_one_does(void **sta
     og_options_release(&opt);
 }
 
-/* ---- eval, plan, sample ---- */
-
-static void eval_finds_what_training_found(void **state)
+static void a_budget_that_cannot_do_is_refused_and_the_named_one_does(void **state)
 {
     (void)state;
+    static const char *const plain[] = {NULL};
+    the_budget_named_does(plain);
+    for (size_t k = 0; k < OG_COUNT(kinds); k++)
+        the_budget_named_does(kinds[k]);
+}
+
+/* ---- eval, plan, sample ---- */
+
+/* The model's shape comes from the checkpoint: eval is told nothing of it. */
+static void eval_finds_what_training_with(const char *const *kind)
+{
     static const char *const none[] = {NULL};
     struct og_options opt;
     char *summary = NULL;
     char *found = NULL;
     char path[160];
-    set_options(&opt, "run", none);
+    set_options(&opt, "run", kind);
     assert_int_equal(og_train(dataset, &opt, NULL, &summary, NULL), 0);
+    og_options_release(&opt);
+    set_options(&opt, "run", none);
+    for (size_t i = 0; kind[i]; i += 2)
+        if (strcmp(kind[i], "fanout") == 0)
+            assert_int_equal(og_options_set(&opt, kind[i], kind[i + 1], NULL), 0);
     snprintf(path, sizeof(path), "%s/run/best.safetensors", root);
     assert_int_equal(og_eval(dataset, path, "test", &opt, NULL, &found, NULL), 0);
     json_t *a = json_loads(summary, 0, NULL);
@@ -324,6 +380,64 @@ static void eval_finds_what_training_found(void **state)
     json_decref(b);
     free(summary);
     free(found);
+    og_options_release(&opt);
+    in_root(path, "run");
+    remove_folder(path);
+}
+
+static void eval_finds_what_training_found(void **state)
+{
+    (void)state;
+    static const char *const plain[] = {NULL};
+    eval_finds_what_training_with(plain);
+    for (size_t k = 0; k < OG_COUNT(kinds); k++)
+        eval_finds_what_training_with(kinds[k]);
+}
+
+/* A state_dict of PyTorch's: no metadata, the count of batches an int64 scalar. */
+static void a_state_dict_is_taken(void **state)
+{
+    (void)state;
+    static const char *const kind[] = {"model", "gin", "norm", "batch", "epochs", "1", NULL};
+    struct og_options opt;
+    struct og_tensors t;
+    struct og_err err = {0};
+    static const int64_t count[1] = {7};
+    char path[160];
+    char theirs[160];
+    char *found[2] = {NULL, NULL};
+    set_options(&opt, "run", kind);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    snprintf(path, sizeof(path), "%s/run/checkpoint.safetensors", root);
+    snprintf(theirs, sizeof(theirs), "%s/run/theirs.safetensors", root);
+    assert_int_equal(og__tensors_read(path, &t, NULL), 0);
+    bool seen = false;
+    for (size_t i = 0; i < t.n; i++) {
+        if (!strstr(t.tensor[i].name, "num_batches_tracked"))
+            continue;
+        seen = true;
+        assert_true(*(const float *)t.tensor[i].data == 5); /* batches of the epoch */
+        t.tensor[i].dtype = OG_TENSOR_I64;
+        t.tensor[i].data = count;
+        t.tensor[i].bytes = sizeof(count);
+    }
+    assert_true(seen);
+    struct og_tensors bare = {.tensor = t.tensor, .n = t.n};
+    assert_int_equal(og__tensors_write(theirs, &bare, NULL), 0);
+    og__tensors_release(&t);
+    const char *const files[] = {path, theirs};
+    json_t *acc[2];
+    for (int i = 0; i < 2; i++) {
+        if (og_eval(dataset, files[i], "test", &opt, NULL, &found[i], &err) < 0)
+            fail_msg("%s", err.message);
+        json_t *j = json_loads(found[i], 0, NULL);
+        acc[i] = json_incref(json_object_get(j, "loss"));
+        json_decref(j);
+        free(found[i]);
+    }
+    assert_true(json_equal(acc[0], acc[1]));
+    json_decref(acc[0]);
+    json_decref(acc[1]);
     og_options_release(&opt);
     in_root(path, "run");
     remove_folder(path);
@@ -356,9 +470,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_move_values_do_not),
         cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
+        cmocka_unit_test(every_model_learns_the_same_in_any_way),
         cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),
         cmocka_unit_test(eval_finds_what_training_found),
+        cmocka_unit_test(a_state_dict_is_taken),
         cmocka_unit_test(predictions_come_true),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_all);

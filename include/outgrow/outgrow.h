@@ -49,7 +49,9 @@ struct og_amount {
 };
 
 /* Values of the choices, in the order og_option_table() lists them. */
-enum og_model_kind { OG_MODEL_GCN, OG_MODEL_SAGE };
+enum og_model_kind { OG_MODEL_GCN, OG_MODEL_SAGE, OG_MODEL_GAT, OG_MODEL_GIN, OG_MODEL_PINSAGE };
+enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
+enum og_norm_kind { OG_NORM_NONE, OG_NORM_BATCH, OG_NORM_LAYER };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
 enum og_policy_kind {
     OG_POLICY_NONE,
@@ -88,6 +90,10 @@ struct og_options {
     int model;  /* enum og_model_kind */
     int layers; /* 0 = length of fanout */
     int hidden;
+    int heads;      /* of gat */
+    int aggregator; /* enum og_aggregator_kind, of sage */
+    int norm;       /* enum og_norm_kind */
+    bool residual;
     double dropout;
     int optimizer; /* enum og_optimizer_kind */
     double lr, weight_decay;

@@ -111,22 +111,40 @@ static int add_product(struct floor *f, bool over_rows, uint32_t rows, int k, in
     return rc;
 }
 
+/* A matrix's products: forwards, its gradient and, where something lies behind, its input's. */
+static int add_matrix(struct floor *f, uint32_t rows, int in, int out, bool back,
+                      struct og_err *err)
+{
+    int rc = 0;
+    OG_TRY(add_product(f, false, rows, in, out, 1, err));
+    OG_TRY(add_product(f, true, rows, out, in, 1, err));
+    OG_TRY(add_product(f, false, rows, out, in, back ? 1 : 0, err));
+out:
+    return rc;
+}
+
+/* Whether rows are multiplied before they move along the edges. */
+static bool multiplies_sources(const struct og_model_config *c, int l, const struct og_block *b)
+{
+    if (c->kind == OG_MODEL_GAT)
+        return !og__attend_first(c, l, b);
+    return og__pools(c) || og__transform_first(b, og__layer_in(c, l), og__layer_mid(c, l));
+}
+
 static int layer_products(struct floor *f, const struct og_model_config *c, int l,
                           const struct og_block *b, struct og_err *err)
 {
     int rc = 0;
-    int in = og__layer_in(c, l), out = og__layer_out(c, l);
-    int self = c->kind == OG_MODEL_SAGE ? 1 : 0;
-    bool early = og__transform_first(b, in, out);
-    uint32_t neighbour_rows = early ? b->n_src : b->n_dst;
-    OG_TRY(add_product(f, false, neighbour_rows, in, out, 1, err));
-    OG_TRY(add_product(f, false, b->n_dst, in, out, self, err));
-    OG_TRY(add_product(f, true, neighbour_rows, out, in, 1, err));
-    OG_TRY(add_product(f, true, b->n_dst, out, in, self, err));
-    if (l > 0) {
-        OG_TRY(add_product(f, false, neighbour_rows, out, in, 1, err));
-        OG_TRY(add_product(f, false, b->n_dst, out, in, self, err));
-    }
+    int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
+    bool second = og__pools(c) || c->kind == OG_MODEL_GIN; /* mid -> out */
+    uint32_t neighbour_rows = multiplies_sources(c, l, b) ? b->n_src : b->n_dst;
+    OG_TRY(add_matrix(f, neighbour_rows, in, mid, l > 0, err));
+    if (second)
+        OG_TRY(add_matrix(f, b->n_dst, mid, out, true, err));
+    if (og__has_self(c))
+        OG_TRY(add_matrix(f, b->n_dst, in, out, l > 0, err));
+    if (c->residual && in != out)
+        OG_TRY(add_matrix(f, b->n_dst, in, out, l > 0, err));
 out:
     return rc;
 }
@@ -138,27 +156,26 @@ static double layer_bytes(const struct og_model_config *c, int l, const struct o
 {
     static const double dtype_bytes[] = {4, 2, 2, 1};
     double s = b->n_src, d = b->n_dst, e = (double)b->n_edges;
-    double in = og__layer_in(c, l), out = og__layer_out(c, l);
+    double in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     double in_row = in * (l == 0 ? dtype_bytes[dtype] : 4), bytes;
-    if (og__transform_first(b, (int)in, (int)out))
-        bytes = e * out * 4 + (e + s) * out * 4; /* forwards, and backwards with its result */
+    if (multiplies_sources(c, l, b))
+        bytes = e * mid * 4 + (e + s) * mid * 4; /* forwards, and backwards with its result */
     else
         bytes = e * in_row + d * in * 4 + (l > 0 ? e * in * 4 : 0);
-    if (l == 0 && c->kind == OG_MODEL_SAGE)
+    if (c->kind == OG_MODEL_GAT)
+        bytes += multiplies_sources(c, l, b) ? e * mid * 4 : e * in_row; /* slopes of the scores */
+    if (l == 0 && og__has_self(c))
         bytes += 2 * d * in_row; /* self features, gathered for the product and its gradient */
     if (l > 0)
         bytes += 2 * s * in * 4; /* the gate: activations in, gradient out */
+    if (og__finishes(c, l))
+        bytes += 5 * d * out * 4; /* the end: y in, h out; y and gradient in, gradient out */
     return bytes;
 }
 
 static double update_bytes(const struct og_model_config *c)
 {
-    double params = 0;
-    for (int l = 0; l < c->layers; l++) {
-        double in = og__layer_in(c, l), out = og__layer_out(c, l);
-        params += out * (1 + in * (c->kind == OG_MODEL_SAGE ? 2 : 1));
-    }
-    return 7 * params * sizeof(float); /* Adam: four arrays in, three out */
+    return 7 * (double)og__model_trained(c) * sizeof(float); /* Adam: four arrays in, three out */
 }
 
 int og__model_floor(const struct og_model_config *config, const struct og_batch_caps *shape,

@@ -90,7 +90,7 @@ void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, siz
 
 enum { BUNCH = 4, FETCH_BYTES = 2048, FETCH_AHEAD = 12 * 1024 };
 
-INLINE void fetch(const struct og_rows *x, uint32_t i)
+void og__fetch_row(const struct og_rows *x, uint32_t i)
 {
     const char *row = og__row(x, i);
     size_t bytes = OG_MIN(x->stride, (size_t)FETCH_BYTES);
@@ -98,7 +98,7 @@ INLINE void fetch(const struct og_rows *x, uint32_t i)
         __builtin_prefetch(row + at, 0, 2);
 }
 
-INLINE uint32_t rows_ahead(const struct og_rows *x)
+uint32_t og__rows_ahead(const struct og_rows *x)
 {
     size_t n = FETCH_AHEAD / OG_MAX(x->stride, (size_t)1);
     return (uint32_t)OG_MAX(OG_MIN(n, (size_t)32), (size_t)4);
@@ -162,6 +162,11 @@ INLINE float right_of(const struct og_sparse *s, uint32_t u)
     return u < s->n_right ? s->right[u] : 1.0f;
 }
 
+INLINE float edge_weight(const struct og_sparse *s, uint32_t e)
+{
+    return s->weight ? s->weight[s->edge ? s->edge[e] : e] : 1.0f;
+}
+
 INLINE void push(float *y, struct bunch *b, const struct og_rows *x, uint32_t u, float weight)
 {
     b->row[b->n] = og__row(x, u);
@@ -180,18 +185,18 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
 {
     struct bunch b = {0};
     bool loop = r < s->n_loops;
-    uint32_t last = s->indptr[s->n_rows], ahead = rows_ahead(x);
+    uint32_t last = s->indptr[s->n_rows], ahead = og__rows_ahead(x);
     memset(y, 0, (size_t)x->dim * sizeof(*y));
     if (loop)
-        push(y, &b, x, r, right_of(s, r));
+        push(y, &b, x, r, s->loop_weight * right_of(s, r));
     for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
         uint32_t u = s->col[e];
         if (last - e > ahead)
-            fetch(x, s->col[e + ahead]);
+            og__fetch_row(x, s->col[e + ahead]);
         if (x->index && last - e > 2 * ahead)
             __builtin_prefetch(&x->index[s->col[e + 2 * ahead]]);
-        if (!loop || u != r)
-            push(y, &b, x, u, right_of(s, u));
+        if (!loop || s->diagonal || u != r)
+            push(y, &b, x, u, edge_weight(s, e) * right_of(s, u));
     }
     if (b.n)
         flush(y, &b, x);
@@ -202,12 +207,12 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
 void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
                 size_t width)
 {
-    uint32_t ahead = OG_MIN(rows_ahead(x), n);
+    uint32_t ahead = OG_MIN(og__rows_ahead(x), n);
     for (uint32_t i = 0; x->index && i < ahead; i++)
-        fetch(x, r0 + i);
+        og__fetch_row(x, r0 + i);
     for (uint32_t i = 0; i < n; i++) {
         if (x->index && i + ahead < n)
-            fetch(x, r0 + i + ahead);
+            og__fetch_row(x, r0 + i + ahead);
         og__widen(y + i * width, og__row(x, r0 + i), x->dtype, first, width);
     }
 }
@@ -218,6 +223,19 @@ OG_CLONES void og__add(float *restrict y, const float *restrict x, size_t n)
 {
     for (size_t j = 0; j < n; j++)
         y[j] += x[j];
+}
+
+OG_CLONES void og__add_scaled(float *restrict y, float a, const float *restrict x, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] += a * x[j];
+}
+
+OG_CLONES void og__add_product(float *restrict y, const float *restrict a, const float *restrict x,
+                               size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] += a[j] * x[j];
 }
 
 OG_CLONES static void add_bias_relu(float *restrict y, const float *restrict bias, size_t n)

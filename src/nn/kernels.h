@@ -12,10 +12,17 @@ void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, siz
 void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
                 size_t width);
 
+/* Ask for a row that is needed soon, and how many rows ahead to ask. */
+void og__fetch_row(const struct og_rows *x, uint32_t i);
+uint32_t og__rows_ahead(const struct og_rows *x);
+
 /* y[dim] = row r of s * x. */
 void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint32_t r, float *y);
 
 void og__add(float *restrict y, const float *restrict x, size_t n);
+void og__add_scaled(float *restrict y, float a, const float *restrict x, size_t n); /* y += a x */
+/* y += a * x, element by element */
+void og__add_product(float *restrict y, const float *restrict a, const float *restrict x, size_t n);
 /* y = relu(y + bias); bias may be NULL. */
 void og__bias_relu(float *restrict y, const float *restrict bias, bool relu, size_t n);
 /* y = y > 0 ? scale * g : 0 */

@@ -1,16 +1,12 @@
 #include "nn/model.h"
 
 #include "base/random.h"
-#include "nn/product.h"
-#include "nn/sparse.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define MODEL       "model"
-#define ACTIVATIONS "activations"
+#define MODEL "model"
 
 /* ==== shape ==== */
 
@@ -21,14 +17,87 @@ int og__layer_in(const struct og_model_config *c, int layer)
 
 int og__layer_out(const struct og_model_config *c, int layer)
 {
-    return layer == c->layers - 1 ? c->n_classes : c->hidden;
+    return og__is_last(c, layer) ? c->n_classes : c->hidden;
 }
 
-static int check_config(const struct og_model_config *c, struct og_err *err)
+int og__layer_mid(const struct og_model_config *c, int layer)
+{
+    if (c->kind == OG_MODEL_GAT)
+        return c->heads * og__head_width(c, layer);
+    if (c->kind == OG_MODEL_GIN || c->kind == OG_MODEL_PINSAGE)
+        return c->hidden;
+    return og__pools(c) ? og__layer_in(c, layer) : og__layer_out(c, layer);
+}
+
+int og__head_width(const struct og_model_config *c, int layer)
+{
+    return og__is_last(c, layer) ? c->n_classes : c->hidden / c->heads;
+}
+
+enum og__aggregate og__aggregate_of(const struct og_model_config *c)
+{
+    switch (c->kind) {
+    case OG_MODEL_GCN:
+        return OG__SYMMETRIC;
+    case OG_MODEL_GIN:
+        return OG__SUM_AND_SELF;
+    case OG_MODEL_PINSAGE:
+        return OG__WEIGHTED_MEAN;
+    default:
+        return c->aggregator == OG_AGGREGATOR_GCN ? OG__MEAN_AND_SELF : OG__MEAN;
+    }
+}
+
+bool og__pools(const struct og_model_config *c)
+{
+    return c->kind == OG_MODEL_PINSAGE ||
+           (c->kind == OG_MODEL_SAGE && c->aggregator == OG_AGGREGATOR_MAX);
+}
+
+bool og__has_self(const struct og_model_config *c)
+{
+    return c->kind == OG_MODEL_PINSAGE ||
+           (c->kind == OG_MODEL_SAGE && c->aggregator != OG_AGGREGATOR_GCN);
+}
+
+bool og__is_last(const struct og_model_config *c, int layer)
+{
+    return layer == c->layers - 1;
+}
+
+bool og__finishes(const struct og_model_config *c, int layer)
+{
+    bool more = c->norm != OG_NORM_NONE || c->kind == OG_MODEL_GAT || c->kind == OG_MODEL_PINSAGE;
+    return more && !og__is_last(c, layer);
+}
+
+static int check_choices(const struct og_model_config *c, struct og_err *err)
+{
+    if (c->kind < OG_MODEL_GCN || c->kind > OG_MODEL_PINSAGE)
+        return og__fail(err, -EINVAL, "gcn, sage, gat, gin or pinsage", "model: kind %d is unknown",
+                        c->kind);
+    if (c->norm < OG_NORM_NONE || c->norm > OG_NORM_LAYER)
+        return og__fail(err, -EINVAL, "none, batch or layer", "model: norm %d is unknown", c->norm);
+    if (c->aggregator < OG_AGGREGATOR_MEAN || c->aggregator > OG_AGGREGATOR_GCN)
+        return og__fail(err, -EINVAL, "mean, max or gcn", "model: aggregator %d is unknown",
+                        c->aggregator);
+    if (c->kind != OG_MODEL_SAGE && c->aggregator != OG_AGGREGATOR_MEAN)
+        return og__fail(err, -EINVAL, "only the model sage has a choice",
+                        "--aggregator: this model has one of its own");
+    if (c->kind != OG_MODEL_GAT)
+        return 0;
+    if (c->heads < 1 || c->heads > OG__MAX_HEADS)
+        return og__fail(err, -EINVAL, NULL, "model: %d heads, 1 to %d are possible", c->heads,
+                        OG__MAX_HEADS);
+    if (c->hidden % c->heads)
+        return og__fail(err, -EINVAL, "--hidden is the width of all heads together",
+                        "model: %d heads cannot share a width of %d evenly", c->heads, c->hidden);
+    return 0;
+}
+
+int og__model_check(const struct og_model_config *c, struct og_err *err)
 {
     const int widest = 1 << 20;
-    if (c->kind != OG_MODEL_GCN && c->kind != OG_MODEL_SAGE)
-        return og__fail(err, -EINVAL, "gcn or sage", "model: kind %d is unknown", c->kind);
     if (c->layers < 1 || c->layers > OG_MAX_HOPS)
         return og__fail(err, -EINVAL, NULL, "model: %d layers, 1 to %d are possible", c->layers,
                         OG_MAX_HOPS);
@@ -38,114 +107,286 @@ static int check_config(const struct og_model_config *c, struct og_err *err)
                         c->in_dim, c->hidden, c->n_classes, widest);
     if (!(c->dropout >= 0 && c->dropout < 1))
         return og__fail(err, -EINVAL, NULL, "model: dropout %g is not in [0, 1)", c->dropout);
-    return 0;
+    return check_choices(c, err);
 }
 
-/* ==== parameters ==== */
+/* ==== parameters ====
+ *
+ * One list says what a layer has: sizes are added up from it and parameters made from it. */
 
-enum { WEIGHT = 2, BIAS = 1 };
+struct spec {
+    enum og__role role;
+    const char *module, *name; /* "<module>.<layer>.<name>" */
+    int ndim;
+    int64_t shape[OG_PARAM_DIMS];
+    double bound; /* uniform in [-bound, bound]; 0: `value` */
+    double value;
+    bool running;         /* a statistic */
+    bool weight;          /* multiplies rows, and is packed for it */
+    bool multiplies_back; /* on the way back as well */
+};
 
-/* Bytes of one parameter's arrays in the arena. */
-static size_t param_bytes(size_t count, int optimizer)
+struct specs {
+    struct spec spec[OG__ROLES];
+    size_t n;
+};
+
+static struct spec *add_matrix(struct specs *s, enum og__role role, const char *name, int n_out,
+                               int n_in, double bound)
 {
-    size_t arrays = optimizer == OG_OPTIMIZER_ADAM ? 4 : 2;
-    return arrays * og__round_up(count * sizeof(float), 64);
+    s->spec[s->n] = (struct spec){.role = role,
+                                  .module = "convs",
+                                  .name = name,
+                                  .ndim = 2,
+                                  .shape = {n_out, n_in, 1},
+                                  .bound = bound,
+                                  .weight = true};
+    return &s->spec[s->n++];
 }
 
-static size_t layer_bytes(const struct og_model_config *c, int optimizer, int l)
+static struct spec *add_vector(struct specs *s, enum og__role role, const char *name, int n,
+                               double bound)
 {
-    size_t n_in = (size_t)og__layer_in(c, l), n_out = (size_t)og__layer_out(c, l);
-    size_t weights = c->kind == OG_MODEL_SAGE ? 2 : 1;
-    size_t packed = og__round_up(og__packed_bytes((int)n_out, (int)n_in), 64);
-    return weights * (param_bytes(n_in * n_out, optimizer) + packed * (l > 0 ? 2 : 1)) +
-           param_bytes(n_out, optimizer);
+    s->spec[s->n] = (struct spec){.role = role,
+                                  .module = "convs",
+                                  .name = name,
+                                  .ndim = 1,
+                                  .shape = {n, 1, 1},
+                                  .bound = bound};
+    return &s->spec[s->n++];
+}
+
+/* How PyTorch's Linear starts, and Glorot's rule. */
+static double by_fan_in(int n_in)
+{
+    return 1 / sqrt(n_in);
+}
+
+static double glorot(int n_in, int n_out)
+{
+    return sqrt(6.0 / (n_in + n_out));
+}
+
+static void add_gcn(struct specs *s, int in, int out)
+{
+    add_vector(s, OG__BIAS, "bias", out, 0);
+    add_matrix(s, OG__NEIGHBOUR, "lin.weight", out, in, glorot(in, out));
+}
+
+static void add_sage(struct specs *s, const struct og_model_config *c, int in, int out)
+{
+    double bound = by_fan_in(in);
+    if (og__pools(c)) {
+        add_matrix(s, OG__POOL, "lin.weight", in, in, bound);
+        add_vector(s, OG__POOL_BIAS, "lin.bias", in, bound);
+    }
+    struct spec *neighbour = add_matrix(s, OG__NEIGHBOUR, "lin_l.weight", out, in, bound);
+    neighbour->multiplies_back = og__pools(c);
+    add_vector(s, OG__BIAS, "lin_l.bias", out, bound);
+    if (og__has_self(c))
+        add_matrix(s, OG__SELF, "lin_r.weight", out, in, bound);
+}
+
+static void add_gin(struct specs *s, int in, int mid, int out)
+{
+    add_vector(s, OG__EPS, "eps", 1, 0);
+    add_matrix(s, OG__NEIGHBOUR, "nn.0.weight", mid, in, by_fan_in(in))->multiplies_back = true;
+    add_vector(s, OG__BIAS, "nn.0.bias", mid, by_fan_in(in));
+    add_matrix(s, OG__OUT, "nn.2.weight", out, mid, by_fan_in(mid))->multiplies_back = true;
+    add_vector(s, OG__OUT_BIAS, "nn.2.bias", out, by_fan_in(mid));
+}
+
+static void add_gat(struct specs *s, const struct og_model_config *c, int l, int in, int out)
+{
+    const char *const names[] = {"att_src", "att_dst"};
+    int width = og__head_width(c, l);
+    for (int i = 0; i < 2; i++) {
+        struct spec *att =
+            add_vector(s, i ? OG__ATT_DST : OG__ATT_SRC, names[i], 1, glorot(c->heads, width));
+        att->ndim = 3;
+        att->shape[1] = c->heads;
+        att->shape[2] = width;
+    }
+    add_vector(s, OG__BIAS, "bias", out, 0);
+    add_matrix(s, OG__NEIGHBOUR, "lin.weight", c->heads * width, in, glorot(in, c->heads * width));
+}
+
+static void add_pinsage(struct specs *s, int in, int mid, int out)
+{
+    const double gain = sqrt(2); /* before a ReLU */
+    double bound = gain * glorot(mid + in, out);
+    add_matrix(s, OG__POOL, "lin_q.weight", mid, in, gain * glorot(in, mid));
+    add_vector(s, OG__POOL_BIAS, "lin_q.bias", mid, 0);
+    add_matrix(s, OG__NEIGHBOUR, "lin_l.weight", out, mid, bound)->multiplies_back = true;
+    add_vector(s, OG__BIAS, "lin_l.bias", out, 0);
+    add_matrix(s, OG__SELF, "lin_r.weight", out, in, bound);
+}
+
+static void add_norm(struct specs *s, const struct og_model_config *c, int n)
+{
+    size_t first = s->n;
+    add_vector(s, OG__NORM_WEIGHT, "weight", n, 0)->value = 1;
+    add_vector(s, OG__NORM_BIAS, "bias", n, 0);
+    if (c->norm == OG_NORM_BATCH) {
+        add_vector(s, OG__NORM_MEAN, "running_mean", n, 0)->running = true;
+        struct spec *var = add_vector(s, OG__NORM_VAR, "running_var", n, 0);
+        var->running = true;
+        var->value = 1;
+        struct spec *count = add_vector(s, OG__NORM_COUNT, "num_batches_tracked", 1, 0);
+        count->running = true;
+        count->ndim = 0;
+    }
+    for (size_t i = first; i < s->n; i++)
+        s->spec[i].module = "norms";
+}
+
+/* Names and order of PyTorch Geometric's state_dict, where it has such a layer. */
+static struct specs layer_specs(const struct og_model_config *c, int l)
+{
+    struct specs s = {.n = 0};
+    int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
+    switch (c->kind) {
+    case OG_MODEL_GCN:
+        add_gcn(&s, in, out);
+        break;
+    case OG_MODEL_SAGE:
+        add_sage(&s, c, in, out);
+        break;
+    case OG_MODEL_GAT:
+        add_gat(&s, c, l, in, out);
+        break;
+    case OG_MODEL_GIN:
+        add_gin(&s, in, mid, out);
+        break;
+    default:
+        add_pinsage(&s, in, mid, out);
+        break;
+    }
+    if (c->residual && in != out)
+        add_matrix(&s, OG__SKIP, "weight", out, in, by_fan_in(in))->module = "skips";
+    if (c->norm != OG_NORM_NONE && !og__is_last(c, l))
+        add_norm(&s, c, out);
+    for (size_t i = 0; i < s.n; i++)
+        s.spec[i].multiplies_back |= l > 0 && s.spec[i].weight;
+    return s;
+}
+
+static size_t spec_count(const struct spec *s)
+{
+    return (size_t)(s->shape[0] * s->shape[1] * s->shape[2]);
+}
+
+/* Arrays of one parameter: value, gradient, two moments. */
+static size_t n_arrays(const struct spec *s, int optimizer)
+{
+    if (s->running)
+        return 1;
+    return optimizer == OG_OPTIMIZER_ADAM ? 4 : 2;
+}
+
+static size_t packed_bytes(int n_out, int n_in)
+{
+    return og__round_up(og__packed_bytes(n_out, n_in), 64);
+}
+
+static size_t spec_bytes(const struct spec *s, int optimizer)
+{
+    size_t bytes = n_arrays(s, optimizer) * og__round_up(spec_count(s) * sizeof(float), 64);
+    size_t packed = packed_bytes((int)s->shape[0], (int)s->shape[1]);
+    return bytes + (s->weight ? packed * (s->multiplies_back ? 2 : 1) : 0);
+}
+
+/* Of the heads' matrices, packed apart. */
+static size_t head_bytes(const struct og_model_config *c, int l)
+{
+    if (!og__may_attend_first(c, l))
+        return 0;
+    return 2 * (size_t)c->heads * packed_bytes(og__head_width(c, l), og__layer_in(c, l));
 }
 
 size_t og__model_bytes(const struct og_model_config *config, int optimizer)
 {
     size_t sum = 0;
-    for (int l = 0; l < config->layers; l++)
-        sum += layer_bytes(config, optimizer, l);
+    for (int l = 0; l < config->layers; l++) {
+        struct specs s = layer_specs(config, l);
+        for (size_t i = 0; i < s.n; i++)
+            sum += spec_bytes(&s.spec[i], optimizer);
+        sum += head_bytes(config, l);
+    }
     return sum;
 }
 
-static float *take_floats(struct og_arena *arena, size_t n)
+uint64_t og__model_trained(const struct og_model_config *c)
 {
-    return og__arena_take(arena, n * sizeof(float));
+    uint64_t sum = 0;
+    for (int l = 0; l < c->layers; l++) {
+        struct specs s = layer_specs(c, l);
+        for (size_t i = 0; i < s.n; i++)
+            sum += s.spec[i].running ? 0 : spec_count(&s.spec[i]);
+    }
+    return sum;
 }
 
-static struct og_param *add_param(struct og_model *m, int layer, const char *name, int ndim,
-                                  int rows, int cols)
+static void draw(const struct og_model *m, const struct og_param *p, const struct spec *s,
+                 int layer, uint64_t seed)
+{
+    uint32_t number = (uint32_t)(p - m->param);
+    int64_t cols = p->shape[1] * p->shape[2];
+    for (int64_t i = 0; i < p->shape[0]; i++) {
+        struct og_rng r;
+        og__rng_at(&r, seed, OG__STREAM_INIT, 0, number, (uint32_t)layer, (uint32_t)i);
+        for (int64_t j = 0; j < cols; j++)
+            p->value[i * cols + j] =
+                (float)(s->bound > 0 ? s->bound * (2 * (double)og__rng_unit(&r) - 1) : s->value);
+    }
+}
+
+static struct og_param *add_param(struct og_model *m, int layer, const struct spec *s)
 {
     struct og_param *p = &m->param[m->n_params++];
-    snprintf(p->name, sizeof(p->name), "convs.%d.%s", layer, name);
-    p->ndim = ndim;
-    p->shape[0] = rows;
-    p->shape[1] = cols;
-    size_t n = og__param_count(p);
-    p->value = take_floats(&m->memory, n);
-    p->grad = take_floats(&m->memory, n);
-    if (m->optimizer == OG_OPTIMIZER_ADAM) {
-        p->m = take_floats(&m->memory, n);
-        p->v = take_floats(&m->memory, n);
-    }
+    snprintf(p->name, sizeof(p->name), "%s.%d.%s", s->module, layer, s->name);
+    p->ndim = s->ndim;
+    for (int d = 0; d < OG_PARAM_DIMS; d++)
+        p->shape[d] = s->shape[d];
+    float **const arrays[] = {&p->value, &p->grad, &p->m, &p->v};
+    for (size_t i = 0; i < n_arrays(s, m->optimizer); i++)
+        *arrays[i] = og__arena_take(&m->memory, spec_count(s) * sizeof(float));
     return p;
 }
 
-static void bind_weight(struct og_model *m, struct og_weight *w, const struct og_param *p,
-                        bool backward)
+static void bind_weight(struct og_model *m, struct og_weight *w, const float *value, int n_out,
+                        int n_in, bool backward)
 {
-    w->value = p->value;
-    w->n_out = (int)p->shape[0];
-    w->n_in = (int)p->shape[1];
+    w->value = value;
+    w->n_out = n_out;
+    w->n_in = n_in;
     size_t bytes = og__packed_bytes(w->n_out, w->n_in);
     w->packed[OG__FORWARD] = og__arena_take(&m->memory, bytes);
     w->packed[OG__BACKWARD] = backward ? og__arena_take(&m->memory, bytes) : NULL;
 }
 
-/* Names and order of PyTorch Geometric's state_dict. */
-static void add_layer(struct og_model *m, int l)
+static void add_layer(struct og_model *m, int l, uint64_t seed)
 {
     struct og_layer *layer = &m->layer[l];
-    int n_in = og__layer_in(&m->config, l), n_out = og__layer_out(&m->config, l);
-    layer->n_in = n_in;
-    layer->n_out = n_out;
-    if (m->config.kind == OG_MODEL_SAGE) {
-        layer->neighbour_param = add_param(m, l, "lin_l.weight", WEIGHT, n_out, n_in);
-        layer->bias_param = add_param(m, l, "lin_l.bias", BIAS, n_out, 1);
-        layer->self_param = add_param(m, l, "lin_r.weight", WEIGHT, n_out, n_in);
-        bind_weight(m, &layer->self, layer->self_param, l > 0);
-    } else {
-        layer->bias_param = add_param(m, l, "bias", BIAS, n_out, 1);
-        layer->neighbour_param = add_param(m, l, "lin.weight", WEIGHT, n_out, n_in);
+    struct specs specs = layer_specs(&m->config, l);
+    layer->n_in = og__layer_in(&m->config, l);
+    layer->n_mid = og__layer_mid(&m->config, l);
+    layer->n_out = og__layer_out(&m->config, l);
+    for (size_t i = 0; i < specs.n; i++) {
+        const struct spec *s = &specs.spec[i];
+        struct og_param *p = add_param(m, l, s);
+        layer->param[s->role] = p;
+        draw(m, p, s, l, seed);
+        if (s->weight)
+            bind_weight(m, &layer->weight[s->role], p->value, (int)p->shape[0], (int)p->shape[1],
+                        s->multiplies_back);
     }
-    bind_weight(m, &layer->neighbour, layer->neighbour_param, l > 0);
-}
-
-static void draw_uniform(const struct og_model *m, const struct og_param *p, int layer,
-                         double bound, uint64_t seed)
-{
-    uint32_t number = (uint32_t)(p - m->param);
-    int64_t cols = p->shape[1];
-    for (int64_t i = 0; i < p->shape[0]; i++) {
-        struct og_rng r;
-        og__rng_at(&r, seed, OG__STREAM_INIT, 0, number, (uint32_t)layer, (uint32_t)i);
-        for (int64_t j = 0; j < cols; j++)
-            p->value[i * cols + j] = (float)(bound * (2 * (double)og__rng_unit(&r) - 1));
-    }
-}
-
-/* SAGEConv: everything uniform in 1 / sqrt(fan in). GCNConv: Glorot, and no bias. */
-static void init_layer(const struct og_model *m, int l, uint64_t seed)
-{
-    const struct og_layer *layer = &m->layer[l];
-    bool sage = m->config.kind == OG_MODEL_SAGE;
-    double bound = sage ? 1 / sqrt(layer->n_in) : sqrt(6.0 / (layer->n_in + layer->n_out));
-    draw_uniform(m, layer->neighbour_param, l, bound, seed);
-    if (!sage)
-        return;
-    draw_uniform(m, layer->bias_param, l, bound, seed);
-    draw_uniform(m, layer->self_param, l, bound, seed);
+    int width = og__may_attend_first(&m->config, l) ? og__head_width(&m->config, l) : 0;
+    for (int h = 0; width && h < m->config.heads; h++)
+        bind_weight(m, &layer->head[h],
+                    layer->param[OG__NEIGHBOUR]->value +
+                        (size_t)h * (size_t)width * (size_t)layer->n_in,
+                    width, layer->n_in, true);
 }
 
 int og__model_create(struct og_model **out, const struct og_model_config *config, int optimizer,
@@ -154,20 +395,18 @@ int og__model_create(struct og_model **out, const struct og_model_config *config
     int rc = 0;
     struct og_model *m = NULL;
     *out = NULL;
-    OG_TRY(check_config(config, err));
+    OG_TRY(og__model_check(config, err));
     m = calloc(1, sizeof(*m));
     if (!m)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "model"));
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, MODEL));
     m->config = *config;
     m->optimizer = optimizer;
     m->budget = b;
     m->ops = &og__ops_cpu;
     OG_TRY(og__arena_init(&m->memory, b, og__model_bytes(config, optimizer), MODEL, err));
     OG_TRY(og__backend_init(&m->backend, pool, b, err));
-    for (int l = 0; l < config->layers; l++) {
-        add_layer(m, l);
-        init_layer(m, l, seed);
-    }
+    for (int l = 0; l < config->layers; l++)
+        add_layer(m, l, seed);
     *out = m;
     m = NULL;
 out:
@@ -194,177 +433,4 @@ struct og_param *og__model_params(struct og_model *m, size_t *n)
 {
     *n = m->n_params;
     return m->param;
-}
-
-/* ==== workspace ==== */
-
-bool og__transform_first(const struct og_block *b, int n_in, int n_out)
-{
-    double e = (double)b->n_edges, s = b->n_src, d = b->n_dst, in = n_in, out = n_out;
-    double aggregate_first = (e + 2 * d) * in;
-    double transform_first = s * (in + out) + e * out;
-    return transform_first < aggregate_first && s * out <= d * in;
-}
-
-static size_t padded(size_t elements)
-{
-    return og__round_up(elements * sizeof(float), 64);
-}
-
-static int widest(const struct og_model_config *c)
-{
-    return OG_MAX(OG_MAX(c->in_dim, c->n_classes), c->layers > 1 ? c->hidden : 1);
-}
-
-static struct og_batch_caps caps_of(const struct og_batch *batch)
-{
-    struct og_batch_caps caps = {.n_hops = batch->n_hops};
-    for (uint32_t h = 0; h < batch->n_hops && h < OG_MAX_HOPS; h++) {
-        caps.hop[h].n_dst = batch->hop[h].n_dst;
-        caps.hop[h].n_src = batch->hop[h].n_src;
-        caps.hop[h].n_edges = batch->hop[h].n_edges;
-    }
-    return caps;
-}
-
-/* The aggregate of a layer is kept for the way back; a forward pass needs it only where it may
- * have to hold what was multiplied first. */
-static size_t aggregate_floats(int n_in, int n_out, uint64_t n_dst, bool training)
-{
-    return training || n_out < n_in ? n_dst * (size_t)n_in : 0;
-}
-
-static size_t partial_bytes(const struct og_model_config *c, int l, uint64_t n_dst, uint64_t n_src)
-{
-    int n_out = og__layer_out(c, l);
-    uint64_t n_in = (uint64_t)og__layer_in(c, l);
-    uint64_t both = c->kind == OG_MODEL_SAGE ? 2 * n_in : n_in;
-    return OG_MAX(og__partial_bytes(n_dst, n_out, both), og__partial_bytes(n_src, n_out, n_in));
-}
-
-static size_t layer_work_bytes(const struct og_model_config *c, const struct og_batch_caps *caps,
-                               int l, bool training)
-{
-    int n_in = og__layer_in(c, l), n_out = og__layer_out(c, l);
-    uint64_t n_dst = caps->hop[c->layers - 1 - l].n_dst;
-    uint64_t n_src = caps->hop[c->layers - 1 - l].n_src;
-    return padded(c->kind == OG_MODEL_GCN ? n_src : n_dst) +
-           padded(aggregate_floats(n_in, n_out, n_dst, training)) + padded(n_dst * (size_t)n_out);
-}
-
-/* Largest of what the layers need one after another on the way back. */
-static void shared_bytes(const struct og_model_config *c, const struct og_batch_caps *caps,
-                         size_t *partial, size_t *indptr, size_t *col)
-{
-    *partial = *indptr = *col = 0;
-    for (int l = 0; l < c->layers; l++) {
-        uint64_t n_dst = caps->hop[c->layers - 1 - l].n_dst;
-        uint64_t n_src = caps->hop[c->layers - 1 - l].n_src;
-        *partial = OG_MAX(*partial, partial_bytes(c, l, n_dst, n_src));
-        if (l == 0 && og__layer_out(c, l) >= og__layer_in(c, l))
-            continue;
-        *indptr = OG_MAX(*indptr, padded(n_src + 1));
-        *col = OG_MAX(*col, padded(caps->hop[c->layers - 1 - l].n_edges));
-    }
-}
-
-/* What the arena itself must hold. */
-static size_t arena_bytes(const struct og_model_config *c, const struct og_batch_caps *caps,
-                          bool training, int threads)
-{
-    uint64_t seeds = caps->hop[0].n_dst;
-    size_t sum = (size_t)threads * og__scratch_bytes(widest(c)) +
-                 og__round_up(og__n_blocks(seeds) * sizeof(struct og_metrics), 64);
-    for (int l = 0; l < c->layers; l++)
-        sum += layer_work_bytes(c, caps, l, training);
-    if (training) {
-        size_t partial, indptr, col;
-        shared_bytes(c, caps, &partial, &indptr, &col);
-        sum += partial + indptr + col + padded(seeds * (size_t)c->n_classes);
-    }
-    return sum;
-}
-
-size_t og__model_workspace_bytes(const struct og_model_config *config,
-                                 const struct og_batch_caps *caps, bool training, int threads)
-{
-    return arena_bytes(config, caps, training, threads) + (size_t)threads * OG__PRODUCT_SCRATCH;
-}
-
-int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool training,
-                      struct og_err *err)
-{
-    if (caps->n_hops != (uint32_t)m->config.layers)
-        return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, batches of %u hops",
-                        m->config.layers, caps->n_hops);
-    size_t bytes = arena_bytes(&m->config, caps, training, og__pool_threads(m->backend.pool));
-    og__arena_release(&m->workspace);
-    m->caps = *caps;
-    m->training = training;
-    return og__arena_init(&m->workspace, m->budget, bytes, ACTIVATIONS, err);
-}
-
-static void carve_layer(struct og_model *m, int l, const struct og_block *b)
-{
-    struct og_arena *arena = &m->workspace;
-    struct og_layer_work *w = &m->work[l];
-    const struct og_layer *layer = &m->layer[l];
-    w->block = b;
-    w->transform_first = og__transform_first(b, layer->n_in, layer->n_out);
-    w->scale = take_floats(arena, og__n_scales(b, m->config.kind));
-    w->a = take_floats(arena, aggregate_floats(layer->n_in, layer->n_out, b->n_dst, m->training));
-    w->h = take_floats(arena, (size_t)b->n_dst * (size_t)layer->n_out);
-}
-
-static bool fits(const struct og_model *m, const struct og_batch *batch)
-{
-    for (uint32_t h = 0; h < batch->n_hops; h++)
-        if (batch->hop[h].n_dst > m->caps.hop[h].n_dst ||
-            batch->hop[h].n_src > m->caps.hop[h].n_src ||
-            batch->hop[h].n_edges > m->caps.hop[h].n_edges)
-            return false;
-    return m->workspace.base;
-}
-
-static void widen_caps(struct og_batch_caps *caps, const struct og_batch_caps *more)
-{
-    caps->n_hops = more->n_hops;
-    for (uint32_t h = 0; h < more->n_hops; h++) {
-        caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, more->hop[h].n_dst);
-        caps->hop[h].n_src = OG_MAX(caps->hop[h].n_src, more->hop[h].n_src);
-        caps->hop[h].n_edges = OG_MAX(caps->hop[h].n_edges, more->hop[h].n_edges);
-    }
-}
-
-int og__workspace_carve(struct og_model *m, const struct og_batch *batch, struct og_err *err)
-{
-    if (!fits(m, batch)) {
-        struct og_batch_caps more = caps_of(batch), caps = m->caps;
-        widen_caps(&caps, &more);
-        int rc = og__model_reserve(m, &caps, m->training, err);
-        if (rc < 0)
-            return rc;
-    }
-    struct og_arena *arena = &m->workspace;
-    const struct og_model_config *c = &m->config;
-    size_t threads = (size_t)og__pool_threads(m->backend.pool),
-           blocks = og__n_blocks(batch->n_seeds);
-    og__arena_rewind(arena, 0);
-    m->backend.scratch_stride = og__scratch_bytes(widest(c));
-    m->backend.scratch = og__arena_take(arena, threads * m->backend.scratch_stride);
-    m->loss_blocks = og__arena_take(arena, blocks * sizeof(*m->loss_blocks));
-    for (int l = 0; l < c->layers; l++)
-        carve_layer(m, l, &batch->hop[c->layers - 1 - l]);
-    if (m->training) {
-        size_t partial, indptr, col;
-        struct og_batch_caps caps = caps_of(batch);
-        shared_bytes(c, &caps, &partial, &indptr, &col);
-        m->backend.partial = og__arena_take(arena, partial);
-        m->back_indptr = og__arena_take(arena, indptr);
-        m->back_col = og__arena_take(arena, col);
-        m->dlogits = take_floats(arena, (size_t)batch->n_seeds * (size_t)c->n_classes);
-        if (!m->dlogits)
-            return og__fail(err, -ENOMEM, NULL, "activations: workspace is too small");
-    }
-    return 0;
 }

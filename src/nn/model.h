@@ -1,28 +1,76 @@
 /* Inside of a model; see nn.h for the outside.
  *
+ *   model.c      what there is: shapes, parameters, initial values
+ *   workspace.c  memory of a batch
+ *   step.c       a batch through the layers and back, the optimiser
+ *   conv_*.c     the convolutions: what a layer does before its end
+ *
  *   "model", one arena     | value grad m v of each parameter | packed weights |
  *   "activations", another, carved anew for every batch:
- *       scratch | partial sums | transposed block | layer 0: scale a h | layer 1: ... | dlogits
+ *       scratch | partial sums | transposed block | layer 0: scale a t ... h | layer 1 | dlogits
+ *
+ * A layer is a convolution, then, unless it is the last, norm, activation and dropout. Where that
+ * end is a ReLU and dropout alone, the convolution's last operator does it in passing; else the
+ * convolution leaves y and the operator `finish` makes h of it.
  *
  *   h  the layer's output; on the way back its gradient takes the same place
  *   a  what was aggregated, before the product (D x F_in) or after it (S x F_out); on the way
- *      back the gradient of the same */
+ *      back the gradient of the same
+ *   t  what stands between two products: pooled sources (S), sources to attend to (S), the hidden
+ *      layer of GIN's perceptron (D), F_mid wide, or attended rows (D x heads F_in); on the way
+ * back its gradient */
 #ifndef OG_NN_MODEL_H
 #define OG_NN_MODEL_H
 
-#include "nn/ops.h"
+#include "nn/sparse.h"
+
+/* What a layer's parameters are for. */
+enum og__role {
+    OG__NEIGHBOUR, /* multiplies what comes along the edges */
+    OG__BIAS,
+    OG__SELF, /* multiplies the destination's own row */
+    OG__POOL, /* multiplies every source before it is pooled */
+    OG__POOL_BIAS,
+    OG__OUT, /* GIN: second product of the perceptron */
+    OG__OUT_BIAS,
+    OG__EPS, /* GIN */
+    OG__ATT_SRC,
+    OG__ATT_DST,
+    OG__SKIP, /* residual where widths differ */
+    OG__NORM_WEIGHT,
+    OG__NORM_BIAS,
+    OG__NORM_MEAN, /* running, as the next two */
+    OG__NORM_VAR,
+    OG__NORM_COUNT,
+    OG__ROLES,
+};
 
 struct og_layer {
-    int n_in, n_out;
-    struct og_weight neighbour, self; /* self: SAGE only */
-    struct og_param *neighbour_param, *self_param, *bias_param;
+    int n_in, n_mid, n_out;
+    struct og_param *param[OG__ROLES]; /* NULL: has none */
+    struct og_weight weight[OG__ROLES];
+    struct og_weight head[OG__MAX_HEADS]; /* GAT: each head's rows of OG__NEIGHBOUR */
 };
 
 /* A layer's share of the batch at hand. */
 struct og_layer_work {
     const struct og_block *block;
     bool transform_first;
-    float *scale, *a, *h;
+    struct og_dropout dropout; /* of the layer's end; p = 0: none */
+    float *scale, *a, *t, *y, *h;
+    uint32_t *from;                                /* SAGE max: [D, F_mid] */
+    float *score_src, *score_dst, *alpha, *dscore; /* GAT, see og_attend */
+    float *fold[2], *dfold[2]; /* GAT: att_src and att_dst folded, and their gradients */
+    float *mean, *rstd;        /* batch norm: [F_out] */
+};
+
+struct og_workspace {
+    struct og_layer_work work[OG_MAX_HOPS];
+    uint32_t *back_indptr, *back_col, *back_edge; /* the transposed block of the layer at hand */
+    float *dlogits, *partial;
+    struct og_metrics *loss_blocks;
+    char *scratch;
+    size_t scratch_stride;
 };
 
 struct og_model {
@@ -32,28 +80,71 @@ struct og_model {
     const struct og_nn_ops *ops;
     struct og_nn_backend backend;
     struct og_arena memory, workspace;
-    struct og_param param[3 * OG_MAX_HOPS];
+    struct og_param param[OG__ROLES * OG_MAX_HOPS];
     size_t n_params;
     struct og_layer layer[OG_MAX_HOPS];
     struct og_batch_caps caps; /* what the workspace was taken for */
     bool training;
-    /* the batch at hand; owner thread only */
-    struct og_layer_work work[OG_MAX_HOPS];
-    uint32_t *back_indptr, *back_col;
-    float *dlogits;
-    struct og_metrics *loss_blocks;
+    struct og_workspace at; /* the batch at hand; owner thread only */
 };
+
+/* ---- shapes ---- */
+
+int og__layer_in(const struct og_model_config *c, int layer);
+int og__layer_out(const struct og_model_config *c, int layer);
+/* Width of what a layer makes on the way; that of its output where it makes nothing. */
+int og__layer_mid(const struct og_model_config *c, int layer);
+int og__head_width(const struct og_model_config *c, int layer);
+
+enum og__aggregate og__aggregate_of(const struct og_model_config *c);
+bool og__pools(const struct og_model_config *c); /* sources pass a layer before they are pooled */
+bool og__has_self(const struct og_model_config *c); /* own rows have a matrix of their own */
+bool og__is_last(const struct og_model_config *c, int layer);
+bool og__finishes(const struct og_model_config *c, int layer); /* the layer's end is `finish` */
+
+uint64_t og__model_trained(const struct og_model_config *c); /* numbers that training changes */
 
 /* Whether to multiply before aggregating: it then moves F_out instead of F_in wide rows along the
  * edges, but multiplies all S sources instead of D destinations. Whichever moves fewer bytes; and
  * only where its matrix fits the place of the other's, so that memory can be planned. */
 bool og__transform_first(const struct og_block *b, int n_in, int n_out);
 
-int og__layer_in(const struct og_model_config *c, int layer);
-int og__layer_out(const struct og_model_config *c, int layer);
+/* The same choice for attention, which would move rows heads times F_in wide: attending to inputs
+ * spares products where sources are many times the destinations. Hidden layers only. */
+bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b);
+/* Whether there are blocks for which it may be so. */
+bool og__may_attend_first(const struct og_model_config *c, int layer);
 
-/* Carve the workspace for a batch; NULL pointers in `m` where the arena is too small. */
+/* Carve the workspace for a batch, after taking a larger one if needed. */
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                                       struct og_err *err);
+
+/* ---- convolutions ---- */
+
+/* in: the layer's input rows. */
+struct og_conv {
+    /* keep: leave what the way back needs */
+    int (*forward)(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err);
+    /* dy: gradient of the convolution's output. Leaves gradients in params and, unless l is 0, the
+     * gradient of the layer's input through og__input_gradient. */
+    int (*backward)(struct og_model *m, int l, struct og_rows in, const float *dy,
+                    struct og_err *err);
+};
+extern const struct og_conv og__conv_linear, og__conv_pool, og__conv_attend;
+
+/* What convolutions are made with. */
+struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
+                             enum og__direction direction);
+/* Let op end the layer: its place, the residual, activation and dropout. */
+void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op);
+/* Let op, the terms of the gradient of layer l's input, end in its place: the residual's term, and
+ * the slope of the previous layer's end where that is a ReLU and dropout. Runs it. */
+OG_MUST_CHECK int og__input_gradient(struct og_model *m, int l, const float *dy,
+                                     struct og_affine *op, struct og_err *err);
+/* Adds the residual to op's inputs, if there is one. x: what it is of. */
+void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__direction direction,
+                  struct og_affine *op);
+/* Transpose the layer's block into the workspace. */
+void og__transpose(struct og_model *m, int l);
 
 #endif

@@ -6,9 +6,9 @@
  *
  * The same bits whatever the number of threads: products run in fixed blocks of rows, one
  * single-threaded oneDNN call a block; partial weight gradients are summed in block order;
- * aggregation walks each row's edges in order, forwards by destination, backwards by source;
- * dropout is keyed by (seed, epoch, batch, layer, row). Block sizes and operator order depend on
- * shapes alone. */
+ * aggregation and attention walk each row's edges in order, forwards by destination, backwards by
+ * source; sums over rows go block by block; dropout is keyed by (seed, epoch, batch, layer, row).
+ * Block sizes and operator order depend on shapes alone. */
 #ifndef OG_NN_H
 #define OG_NN_H
 
@@ -24,18 +24,27 @@ struct og_model_config {
     int layers, in_dim, hidden, n_classes;
     double dropout;
     bool multi_label;
+    int heads;      /* of GAT */
+    int aggregator; /* enum og_aggregator_kind, of SAGE */
+    int norm;       /* enum og_norm_kind, after each hidden layer */
+    bool residual;  /* each layer's input is added to its output */
 };
+/* Whether there is such a model; og__model_create asks as well. */
+OG_MUST_CHECK int og__model_check(const struct og_model_config *config, struct og_err *err);
 
-/* A parameter, its gradient and the optimiser's moments, all [shape[0], shape[1]] f32. */
+enum { OG_PARAM_DIMS = 3 };
+
+/* A parameter, its gradient and the optimiser's moments, all f32 of one shape. A running statistic
+ * is kept and saved like a parameter, but not trained: it has neither gradient nor moments. */
 struct og_param {
     char name[48]; /* PyTorch Geometric's: "convs.0.lin_l.weight" */
     int ndim;
-    int64_t shape[2];            /* shape[1] = 1 when ndim is 1 */
-    float *value, *grad, *m, *v; /* m, v: Adam only */
+    int64_t shape[OG_PARAM_DIMS]; /* 1 from ndim on */
+    float *value, *grad, *m, *v;  /* m, v: Adam only */
 };
 static inline size_t og__param_count(const struct og_param *p)
 {
-    return (size_t)(p->shape[0] * p->shape[1]);
+    return (size_t)(p->shape[0] * p->shape[1] * p->shape[2]);
 }
 
 /* Bring the libraries up (engine, JIT, one small product on every thread of the pool), so that
@@ -79,13 +88,14 @@ void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
 double og__metrics_loss(const struct og_metrics *m);
 double og__metrics_acc(const struct og_metrics *m, bool multi_label); /* accuracy, or micro-F1 */
 
-/* Forward with dropout, loss, backward: gradients are left in params. x has batch->n_ids rows;
+/* Forward with dropout, loss, backward: gradients are left in params; running statistics take the
+ * batch in. x has batch->n_ids rows;
  * labels are int32 [B] (-1 = none) or float32 [B, C]. */
 OG_MUST_CHECK int og__model_gradients(struct og_model *m, const struct og_batch *batch,
                                       const struct og_rows *x, const void *labels,
                                       const struct og_step *step, struct og_metrics *out,
                                       struct og_err *err);
-/* Forward without dropout and loss; labels may be NULL. */
+/* Forward without dropout, with running statistics, and loss; labels may be NULL. */
 OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *batch,
                                     const struct og_rows *x, const void *labels,
                                     struct og_metrics *out, struct og_err *err);

@@ -1,7 +1,8 @@
 /* The operators a model is made of, as one table per backend.
  *
  *   ops_reference.c   plain loops in double: the oracle, written to be read
- *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels
+ *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
+ *                     attention.c, pool_max.c and finish.c have the operators of those names
  *
  * A layer is one pass over its output rows, block by block, so that what one operator makes is
  * still in cache when the next one takes it:
@@ -33,18 +34,23 @@ static inline struct og_rows og__dense(const float *x, uint32_t n, int dim)
 
 /* ---- operands ---- */
 
-/* A sparse matrix with scaled rows and columns and, for GCN, ones on its diagonal:
+/* A sparse matrix with scaled rows and columns, weighted edges and loops on its diagonal:
  *
- *   (S x)[r] = left[r] * (loop(r) + sum over edges e of row r: right[col[e]] * x[col[e]])
- *   loop(r)  = right[r] * x[r] for r < n_loops, else 0
+ *   (S x)[r] = left[r] * (loop(r) + sum over edges e of row r: w(e) * right[col[e]] * x[col[e]])
+ *   loop(r)  = loop_weight * right[r] * x[r] for r < n_loops, else 0
  *
- * Scales beyond n_left, n_right are 1. With n_loops > 0 edges on the diagonal are passed over:
- * the loop stands for them, as in PyTorch Geometric's add_remaining_self_loops. A block and its
- * transpose are both such matrices, so gradients flow back through the same operator. */
+ * Scales beyond n_left, n_right are 1. With n_loops > 0 edges on the diagonal are passed over
+ * unless `diagonal`: the loop stands for them, as in PyTorch Geometric's add_remaining_self_loops.
+ * A block and its transpose are both such matrices, so gradients flow back through the same
+ * operator. */
 struct og_sparse {
     uint32_t n_rows, n_left, n_right, n_loops;
     const uint32_t *indptr, *col; /* [n_rows + 1], [n_edges] */
     const float *left, *right;    /* [n_left], [n_right] */
+    float loop_weight;
+    bool diagonal;
+    const float *weight;  /* w(e) = weight[edge[e]]; NULL: 1 */
+    const uint32_t *edge; /* NULL: edge[e] = e */
 };
 
 /* A parameter in a product: x W^T on the way forward, x W on the way back. */
@@ -60,7 +66,7 @@ struct og_input {
     const struct og_sparse *through; /* the operand is through * x; NULL: x itself */
     float *keep;                     /* leave through * x here, [n, dim]; NULL: do not */
     uint32_t n;                      /* rows; beyond them the operand is zero */
-    const struct og_weight *weight;
+    const struct og_weight *weight;  /* NULL: the identity; only in the last input */
     enum og__direction direction;
 };
 
@@ -83,8 +89,8 @@ struct og_affine {
     uint32_t rows;
     int cols;
     float *y;     /* [rows, cols] */
-    int n_inputs; /* 0, 1, 2; input[1].n <= input[0].n */
-    struct og_input input[2];
+    int n_inputs; /* 0 to 3; none has more rows than the one before */
+    struct og_input input[3];
     const struct og_sparse *plus_through; /* or NULL */
     struct og_rows plus;
     const float *bias; /* [cols] or NULL */
@@ -92,6 +98,8 @@ struct og_affine {
     const struct og_dropout *dropout; /* or NULL */
     bool gated;
     float gate_scale;
+    int ld;   /* elements from a row of y to the next; 0: cols */
+    bool add; /* to what y holds; neither relu nor dropout then */
 };
 
 /* grad[k] = dy^T * input[k] and bias_grad = column sums of dy, over `rows` rows.
@@ -101,10 +109,143 @@ struct og_weight_grad {
     uint32_t rows;
     int n_out;
     const float *dy; /* [rows, n_out] */
+    int ld;          /* elements from a row of dy to the next; 0: n_out */
     int n_inputs;    /* 0, 1, 2 */
     struct og_rows input[2];
     float *grad[2];   /* [n_out, input.dim] */
     float *bias_grad; /* [n_out] or NULL */
+};
+
+/* out = sum over rows of a[r] . x[r].
+ * Tolerance: 1e-5 of the sum of magnitudes. */
+#define OG__TOLERANCE_DOT 1e-5
+struct og_dot {
+    uint32_t rows;
+    const float *a; /* [rows, x.dim] */
+    struct og_rows x;
+    float *out; /* [1] */
+};
+
+/* ---- attention over a destination's sources, itself among them ----
+ *
+ *   score(v, u, h) = leaky_relu(z[u, h] . att_src[h] + z[v, h] . att_dst[h], slope 0.2)
+ *   alpha(v, ., h) = softmax of the scores over the sources u of v
+ *   y[v, h]        = sum over u of alpha(v, u, h) z[u, h]
+ *
+ * h counts heads. A row of z has a part for each head, or, with `shared`, is the same for all. What
+ * heads make lies side by side, or is averaged; then come bias and, with `add`, what y held. Every
+ * destination is a source of its own by a loop that stands for its edges on the diagonal.
+ * Coefficients lie by destination, each one's edges and then its loop: those of edge e of v at
+ * (e + v) * heads, those of the loop at (indptr[v + 1] + v) * heads.
+ * Tolerance: 1e-5 of the largest magnitude in y. */
+#define OG__TOLERANCE_ATTEND 1e-5
+#define OG__LEAK             0.2f
+enum { OG__MAX_HEADS = 64 };
+struct og_attend {
+    const struct og_block *block;
+    int heads, width; /* F = heads * width */
+    bool shared, average, add;
+    struct og_rows z;               /* [n_src, shared ? width : F] */
+    const float *att_src, *att_dst; /* [F] */
+    const float *bias;              /* of a row of y, or NULL */
+    float *score_src, *score_dst;   /* out [n_src, heads], [n_dst, heads] */
+    float *alpha;                   /* out [n_edges + n_dst, heads] */
+    float *y;                       /* out [n_dst, average ? width : F] */
+};
+
+/* The way back. dz may be where z is. Overwrites score_dst.
+ * Tolerance: 1e-5 of the largest magnitude in each gradient. */
+#define OG__TOLERANCE_ATTEND_BACK 1e-5
+struct og_attend_back {
+    const struct og_attend *forward;
+    const float *dy;
+    const uint32_t *indptr, *col, *edge; /* the transposed block */
+    float *dscore;                       /* scratch, as alpha */
+    float *dz;                           /* out, as z; NULL: not wanted */
+    float *datt_src, *datt_dst;          /* out [F] */
+};
+
+/* Vectors through the rows of a matrix that belong to their heads:
+ *
+ *   out[h] = sum over c of att[h, c] weight[h, c]
+ *
+ * so that x . out[h] = (x weight[h]^T) . att[h]: scores without the product.
+ * Tolerance: 1e-5 of the largest magnitude in out. */
+#define OG__TOLERANCE_FOLD 1e-5
+struct og_fold {
+    int heads, width, n_in;
+    const float *att;    /* [heads, width] */
+    const float *weight; /* [heads * width, n_in] */
+    float *out;          /* [heads, n_in] */
+};
+struct og_fold_back {
+    const struct og_fold *forward;
+    const float *dout; /* [heads, n_in] */
+    float *dweight;    /* added to */
+    float *datt;       /* out */
+};
+
+/* ---- the largest of the neighbours, element by element ----
+ *
+ * y[v] = max over edges of x[source], 0 without one; `from` says which source, the first of
+ * equals. On the way back x is what a ReLU made and becomes the gradient before it. Exact. */
+enum { OG__NOWHERE = UINT32_MAX };
+struct og_pool_max {
+    const struct og_block *block;
+    int dim;
+    const float *x; /* [n_src, dim] */
+    float *y;       /* [n_dst, dim] */
+    uint32_t *from; /* [n_dst, dim] or NULL */
+};
+/* Tolerance: 1e-5 of the largest magnitude in the gradient. */
+#define OG__TOLERANCE_POOL_MAX_BACK 1e-5
+struct og_pool_max_back {
+    uint32_t n_src;
+    int dim;
+    float *x;                     /* [n_src, dim]: in what was pooled, out its gradient */
+    const float *dy;              /* [n_dst, dim] */
+    const uint32_t *from;         /* [n_dst, dim] */
+    const uint32_t *indptr, *col; /* the transposed block */
+};
+
+/* ---- the end of a hidden layer: h = dropout(unit(act(norm(y)))) ----
+ *
+ *   batch norm   (y - mean) rstd weight + bias, mean and rstd of each column
+ *   layer norm   the same with mean and rstd of each row
+ *   unit         rows are divided by their length; rows of zeros stay
+ *
+ * rstd = 1 / sqrt(variance + OG__NORM_EPS). Tolerance: 1e-5 of the largest magnitude. */
+#define OG__NORM_EPS         1e-5f
+#define OG__TOLERANCE_FINISH 1e-5
+enum og__activation { OG__RELU, OG__ELU }; /* ELU: exp(z) - 1 where z < 0 */
+struct og_finish {
+    uint32_t rows;
+    int cols;
+    int norm;                   /* enum og_norm_kind */
+    const float *weight, *bias; /* [cols] of the norm */
+    const float *mean, *rstd;   /* [cols]; batch norm */
+    enum og__activation activation;
+    bool unit;
+    const struct og_dropout *dropout; /* or NULL */
+    const float *y;                   /* [rows, cols] */
+    float *h;                         /* [rows, cols], may be y */
+};
+/* The way back. The mean and rstd of batch norm are those of these very rows: their slopes count.
+ * Tolerance: 1e-5 of the largest magnitude in each gradient. */
+#define OG__TOLERANCE_FINISH_BACK 1e-5
+struct og_finish_back {
+    const struct og_finish *forward;
+    float *g;               /* in dh, out dy */
+    float *dweight, *dbias; /* out [cols]; NULL without norm */
+};
+/* Mean and variance (over n, not n - 1) of each column.
+ * Tolerance: 1e-5 of the largest magnitude. */
+#define OG__TOLERANCE_MOMENTS 1e-5
+struct og_moments {
+    uint32_t rows;
+    int cols;
+    const float *y;    /* [rows, cols] */
+    float *mean, *var; /* out [cols] */
 };
 
 /* Mean loss over counted rows, its gradient, and what the metrics count. Softmax cross-entropy:
@@ -140,6 +281,16 @@ struct og_nn_ops {
     int (*affine)(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err);
     int (*weight_grad)(struct og_nn_backend *be, const struct og_weight_grad *op,
                        struct og_err *err);
+    void (*dot)(struct og_nn_backend *be, const struct og_dot *op);
+    void (*attend)(struct og_nn_backend *be, const struct og_attend *op);
+    void (*attend_back)(struct og_nn_backend *be, const struct og_attend_back *op);
+    void (*fold)(struct og_nn_backend *be, const struct og_fold *op);
+    void (*fold_back)(struct og_nn_backend *be, const struct og_fold_back *op);
+    void (*pool_max)(struct og_nn_backend *be, const struct og_pool_max *op);
+    void (*pool_max_back)(struct og_nn_backend *be, const struct og_pool_max_back *op);
+    void (*moments)(struct og_nn_backend *be, const struct og_moments *op);
+    void (*finish)(struct og_nn_backend *be, const struct og_finish *op);
+    void (*finish_back)(struct og_nn_backend *be, const struct og_finish_back *op);
     void (*softmax_loss)(struct og_nn_backend *be, const struct og_loss *op,
                          struct og_metrics *out);
     void (*sigmoid_loss)(struct og_nn_backend *be, const struct og_loss *op,
@@ -157,7 +308,7 @@ struct og_nn_backend {
     struct og_products *products; /* oneDNN primitives; NULL for the reference */
     char *scratch;                /* og__scratch_bytes a thread */
     size_t scratch_stride;
-    float *partial; /* og__partial_bytes of the largest weight_grad */
+    float *partial; /* og__partial_bytes of the largest weight_grad; og__column_bytes of the rest */
 };
 int og__backend_init(struct og_nn_backend *be, struct og_pool *pool, struct og_budget *b,
                      struct og_err *err);
@@ -166,6 +317,7 @@ void og__backend_release(struct og_nn_backend *be);
 /* `width`: the widest matrix that any operator sees. */
 size_t og__scratch_bytes(int width);
 size_t og__partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total);
+size_t og__column_bytes(uint64_t rows, size_t columns); /* sums of so many columns over rows */
 size_t og__packed_bytes(int n_out, int n_in);
 
 #endif

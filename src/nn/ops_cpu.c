@@ -6,6 +6,8 @@
  * A tile of an input is where it lies when it lies there densely; else it is made in scratch:
  * gathered and widened, or aggregated. The last, partial block is always made in scratch, filled
  * up with zeros, so that every product has the same height and matrices need no padding. */
+#include "nn/ops_cpu.h"
+
 #include "nn/kernels.h"
 #include "nn/product.h"
 
@@ -31,13 +33,9 @@ size_t og__scratch_bytes(int width)
     return (2 * OG__BLOCK_ROWS + 1) * og__round_up(columns, 16) * sizeof(float);
 }
 
-struct scratch {
-    float *in, *out, *row;
-};
-
-static struct scratch scratch_of(const struct og_nn_backend *be, int thread)
+struct og__scratch og__scratch_of(const struct og_nn_backend *be, int thread)
 {
-    struct scratch s;
+    struct og__scratch s;
     size_t floats = be->scratch_stride / sizeof(float);
     size_t width = floats / (2 * OG__BLOCK_ROWS + 1);
     s.in = (float *)(void *)(be->scratch + (size_t)thread * be->scratch_stride);
@@ -67,11 +65,6 @@ void og__backend_release(struct og_nn_backend *be)
 static uint32_t rows_left(uint32_t rows, uint32_t first, uint32_t most)
 {
     return OG_MIN(rows - first, most);
-}
-
-static uint32_t rows_in_block(uint32_t rows, size_t block)
-{
-    return rows_left(rows, (uint32_t)block * OG__BLOCK_ROWS, OG__BLOCK_ROWS);
 }
 
 /* ==== pack ==== */
@@ -137,20 +130,20 @@ static const float *aggregated_tile(const struct og_input *in, uint32_t r0, uint
 struct affine_run {
     const struct og_nn_backend *be;
     const struct og_affine *op;
-    struct og_product *product[2];
+    struct og_product *product[3];
     bool fused; /* bias and ReLU happen inside the last product */
 };
 
 /* Products into tile y; false when no input reaches this block. */
 static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
-                            const struct scratch *s, int thread)
+                            const struct og__scratch *s, int thread)
 {
     const struct og_affine *op = run->op;
     bool any = false;
     for (int k = 0; k < op->n_inputs; k++) {
         const struct og_input *in = &op->input[k];
         int ld;
-        if (r0 >= in->n)
+        if (r0 >= in->n || !in->weight)
             continue;
         uint32_t n = OG_MIN(in->n - r0, (uint32_t)OG__BLOCK_ROWS);
         const float *tile = in->through
@@ -161,6 +154,21 @@ static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
         any = true;
     }
     return any;
+}
+
+/* The input that is taken as it is, or NULL. */
+static const struct og_input *identity_of(const struct og_affine *op)
+{
+    const struct og_input *last = op->n_inputs ? &op->input[op->n_inputs - 1] : NULL;
+    return last && !last->weight ? last : NULL;
+}
+
+static void add_identity(const struct og_input *in, uint32_t r, float *y, float *row)
+{
+    if (r >= in->n)
+        return;
+    og__widen(row, og__row(&in->x, r), in->x.dtype, 0, (size_t)in->x.dim);
+    og__add(y, row, (size_t)in->x.dim);
 }
 
 static void add_aggregate(const struct og_affine *op, uint32_t r, float *y, bool empty, float *row)
@@ -178,28 +186,34 @@ static void affine_block(void *arg, size_t block, int thread)
 {
     const struct affine_run *run = arg;
     const struct og_affine *op = run->op;
-    struct scratch s = scratch_of(run->be, thread);
+    struct og__scratch s = og__scratch_of(run->be, thread);
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
-    uint32_t n = rows_in_block(op->rows, block);
+    uint32_t n = og__rows_in_block(op->rows, block);
     size_t cols = (size_t)op->cols;
-    float *y = op->y + r0 * cols;
-    bool in_place = n == OG__BLOCK_ROWS && !op->gated;
+    size_t ld = op->ld ? (size_t)op->ld : cols;
+    float *y = op->y + r0 * ld;
+    bool in_place = n == OG__BLOCK_ROWS && !op->gated && !op->add && ld == cols;
     float *tile = in_place ? y : s.out;
     bool empty = !multiply_inputs(run, r0, tile, &s, thread);
+    const struct og_input *identity = identity_of(op);
     if (empty && !op->plus_through)
         memset(tile, 0, n * cols * sizeof(float));
     for (uint32_t i = 0; i < n; i++) {
         float *row = tile + i * cols;
         if (op->plus_through)
             add_aggregate(op, r0 + i, row, empty, s.row);
+        if (identity)
+            add_identity(identity, r0 + i, row, s.row);
         if (!run->fused)
             og__bias_relu(row, op->bias, op->relu, cols);
         if (op->dropout)
             og__dropout_row(op->dropout, r0 + i, row, cols);
         if (op->gated)
-            og__gate(y + i * cols, row, op->gate_scale, cols);
+            og__gate(y + i * ld, row, op->gate_scale, cols);
+        else if (op->add)
+            og__add(y + i * ld, row, cols);
         else if (!in_place)
-            memcpy(y + i * cols, row, cols * sizeof(float));
+            memcpy(y + i * ld, row, cols * sizeof(float));
     }
 }
 
@@ -224,9 +238,9 @@ static int cpu_affine(struct og_nn_backend *be, const struct og_affine *op, stru
     struct affine_run run = {.be = be, .op = op};
     run.fused = op->n_inputs > 0 && !op->plus_through;
     for (int k = 0; k < op->n_inputs; k++)
-        run.fused = run.fused && op->input[k].n >= op->rows;
+        run.fused = run.fused && op->input[k].n >= op->rows && op->input[k].weight;
     for (int k = 0; k < op->n_inputs; k++) {
-        int rc = affine_product(&run, k, err);
+        int rc = op->input[k].weight ? affine_product(&run, k, err) : 0;
         if (rc < 0)
             return rc;
     }
@@ -331,11 +345,13 @@ static void gradient_task(void *arg, size_t task, int thread)
 {
     const struct gradient_run *run = arg;
     const struct og_weight_grad *op = run->op;
-    struct scratch scratch = scratch_of(run->be, thread);
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
     size_t part = task / run->n_groups, group = task % run->n_groups;
     size_t n_blocks = (op->rows + run->height - 1) / run->height, n_out = (size_t)op->n_out;
     size_t last_strip = OG_MIN(run->n_strips, 2 * group + 2);
     struct og_rows dy = og__dense(op->dy, op->rows, op->n_out);
+    if (op->ld)
+        dy.stride = (size_t)op->ld * sizeof(float);
     float *bias = group == 0 && op->bias_grad ? sum_of(run, part, 2) : NULL;
     for (size_t i = 2 * group; i < last_strip; i++) {
         struct gradient_strip s = strip_at(op, i);
@@ -429,6 +445,75 @@ static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
     return 0;
 }
 
+/* ==== sums over rows ==== */
+
+size_t og__n_parts(uint64_t rows)
+{
+    return OG_MAX(OG_MIN(og__n_blocks(rows) / PART_BLOCKS, (size_t)MAX_PARTS), (size_t)1);
+}
+
+static size_t part_floats(size_t columns)
+{
+    return og__round_up(columns, 16);
+}
+
+size_t og__column_bytes(uint64_t rows, size_t columns)
+{
+    return og__n_parts(rows) * part_floats(columns) * sizeof(float);
+}
+
+struct og__part og__part_of(const struct og_nn_backend *be, uint32_t rows, size_t columns,
+                            size_t part)
+{
+    size_t n = og__n_parts(rows), blocks = og__n_blocks(rows);
+    struct og__part p = {.first = (uint32_t)(part * blocks / n * OG__BLOCK_ROWS),
+                         .last = (uint32_t)((part + 1) * blocks / n * OG__BLOCK_ROWS),
+                         .sum = be->partial + part * part_floats(columns)};
+    p.last = OG_MIN(p.last, rows);
+    memset(p.sum, 0, columns * sizeof(float));
+    return p;
+}
+
+void og__add_parts(const struct og_nn_backend *be, uint32_t rows, size_t columns, size_t first,
+                   size_t n, float *out)
+{
+    memcpy(out, be->partial + first, n * sizeof(float));
+    for (size_t part = 1; part < og__n_parts(rows); part++)
+        og__add(out, be->partial + part * part_floats(columns) + first, n);
+}
+
+struct dot_run {
+    const struct og_nn_backend *be;
+    const struct og_dot *op;
+};
+
+/* Each element's products are added over the rows; the elements last. */
+static void dot_part(void *arg, size_t number, int thread)
+{
+    const struct dot_run *run = arg;
+    const struct og_dot *op = run->op;
+    size_t n = (size_t)op->x.dim;
+    float *row = og__scratch_of(run->be, thread).row;
+    struct og__part part = og__part_of(run->be, op->rows, n, number);
+    for (uint32_t r = part.first; r < part.last; r++) {
+        og__widen(row, og__row(&op->x, r), op->x.dtype, 0, n);
+        og__add_product(part.sum, op->a + r * n, row, n);
+    }
+}
+
+static void cpu_dot(struct og_nn_backend *be, const struct og_dot *op)
+{
+    struct dot_run run = {be, op};
+    size_t n = (size_t)op->x.dim;
+    float *row = og__scratch_of(be, 0).row;
+    og__pool_run(be->pool, og__n_parts(op->rows), dot_part, &run);
+    og__add_parts(be, op->rows, n, 0, n, row);
+    double sum = 0;
+    for (size_t j = 0; j < n; j++)
+        sum += (double)row[j];
+    *op->out = (float)sum;
+}
+
 /* ==== losses ==== */
 
 struct loss_run {
@@ -475,7 +560,7 @@ static void softmax_block(void *arg, size_t block, int thread)
     struct og_metrics *m = &op->blocks[block];
     *m = (struct og_metrics){0};
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
-    for (uint32_t r = r0; r < r0 + rows_in_block(op->rows, block); r++) {
+    for (uint32_t r = r0; r < r0 + og__rows_in_block(op->rows, block); r++) {
         if (is_class(op, r))
             softmax_row(run, r, m);
         else if (op->grad)
@@ -529,7 +614,7 @@ static void sigmoid_block(void *arg, size_t block, int thread)
     struct og_metrics *m = &run->op->blocks[block];
     *m = (struct og_metrics){0};
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
-    for (uint32_t r = r0; r < r0 + rows_in_block(run->op->rows, block); r++)
+    for (uint32_t r = r0; r < r0 + og__rows_in_block(run->op->rows, block); r++)
         sigmoid_row(run->op, r, m);
 }
 
@@ -569,6 +654,21 @@ static void cpu_sgd(struct og_nn_backend *be, const struct og_update *op)
     og__pool_run(be->pool, (op->n + UPDATE_CHUNK - 1) / UPDATE_CHUNK, sgd_task, (void *)op);
 }
 
-const struct og_nn_ops og__ops_cpu = {"cpu",           cpu_pack,         cpu_affine,
-                                      cpu_weight_grad, cpu_softmax_loss, cpu_sigmoid_loss,
-                                      cpu_adam,        cpu_sgd};
+const struct og_nn_ops og__ops_cpu = {.name = "cpu",
+                                      .pack = cpu_pack,
+                                      .affine = cpu_affine,
+                                      .weight_grad = cpu_weight_grad,
+                                      .dot = cpu_dot,
+                                      .attend = og__cpu_attend,
+                                      .attend_back = og__cpu_attend_back,
+                                      .fold = og__cpu_fold,
+                                      .fold_back = og__cpu_fold_back,
+                                      .pool_max = og__cpu_pool_max,
+                                      .pool_max_back = og__cpu_pool_max_back,
+                                      .moments = og__cpu_moments,
+                                      .finish = og__cpu_finish,
+                                      .finish_back = og__cpu_finish_back,
+                                      .softmax_loss = cpu_softmax_loss,
+                                      .sigmoid_loss = cpu_sigmoid_loss,
+                                      .adam = cpu_adam,
+                                      .sgd = cpu_sgd};

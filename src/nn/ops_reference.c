@@ -23,12 +23,13 @@ static double aggregated(const struct og_sparse *s, const struct og_rows *x, uin
 {
     double sum = 0;
     if (r < s->n_loops)
-        sum = scale_at(s->right, s->n_right, r) * element(x, r, j);
+        sum = (double)s->loop_weight * scale_at(s->right, s->n_right, r) * element(x, r, j);
     for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
         uint32_t u = s->col[e];
-        if (r < s->n_loops && u == r)
+        if (r < s->n_loops && !s->diagonal && u == r)
             continue;
-        sum += scale_at(s->right, s->n_right, u) * element(x, u, j);
+        double weight = s->weight ? (double)s->weight[s->edge ? s->edge[e] : e] : 1;
+        sum += weight * scale_at(s->right, s->n_right, u) * element(x, u, j);
     }
     return sum * scale_at(s->left, s->n_left, r);
 }
@@ -41,6 +42,8 @@ static double operand(const struct og_input *in, uint32_t r, int j)
 static double weight_at(const struct og_input *in, int j, int i)
 {
     const struct og_weight *w = in->weight;
+    if (!w)
+        return i == j;
     size_t at = in->direction == OG__FORWARD ? (size_t)i * (size_t)w->n_in + (size_t)j
                                              : (size_t)j * (size_t)w->n_in + (size_t)i;
     return (double)w->value[at];
@@ -74,9 +77,9 @@ static int ref_affine(struct og_nn_backend *be, const struct og_affine *op, stru
 {
     (void)be, (void)err;
     for (uint32_t r = 0; r < op->rows; r++) {
-        float *y = op->y + (size_t)r * (size_t)op->cols;
+        float *y = op->y + (size_t)r * (size_t)(op->ld ? op->ld : op->cols);
         for (int i = 0; i < op->cols; i++) {
-            double sum = affine_at(op, r, i);
+            double sum = affine_at(op, r, i) + (op->add ? (double)y[i] : 0);
             if (op->gated)
                 sum = y[i] > 0 ? (double)op->gate_scale * sum : 0;
             y[i] = (float)sum;
@@ -95,7 +98,7 @@ static int ref_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
     (void)be, (void)err;
     for (int i = 0; i < op->n_out; i++) {
         const float *dy = op->dy + i; /* column i */
-        size_t step = (size_t)op->n_out;
+        size_t step = (size_t)(op->ld ? op->ld : op->n_out);
         for (int k = 0; k < op->n_inputs; k++)
             for (int j = 0; j < op->input[k].dim; j++) {
                 double sum = 0;
@@ -111,6 +114,410 @@ static int ref_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
     }
     return 0;
 }
+
+static void ref_dot(struct og_nn_backend *be, const struct og_dot *op)
+{
+    (void)be;
+    double sum = 0;
+    for (uint32_t r = 0; r < op->rows; r++)
+        for (int j = 0; j < op->x.dim; j++)
+            sum += (double)op->a[(size_t)r * (size_t)op->x.dim + (size_t)j] * element(&op->x, r, j);
+    *op->out = (float)sum;
+}
+
+/* ==== attention ==== */
+
+/* z[u, h, j] */
+static double source_at_head(const struct og_attend *op, uint32_t u, int h, size_t j)
+{
+    return element(&op->z, u, (op->shared ? 0 : h * op->width) + (int)j);
+}
+
+/* z[u, h] . att[h] */
+static double score_part(const struct og_attend *op, const float *att, uint32_t u, int h)
+{
+    double sum = 0;
+    size_t width = (size_t)op->width;
+    for (size_t j = 0; j < width; j++)
+        sum += source_at_head(op, u, h, j) * (double)att[(size_t)h * width + j];
+    return sum;
+}
+
+/* The source of coefficient i of v; false when the loop stands for that edge. */
+static bool source_at(const struct og_block *b, uint32_t v, uint32_t i, uint32_t *u)
+{
+    uint32_t degree = b->indptr[v + 1] - b->indptr[v];
+    *u = i < degree ? b->src[b->indptr[v] + i] : v;
+    return i == degree || *u != v;
+}
+
+static size_t coefficient_at(const struct og_attend *op, uint32_t v, uint32_t i, int h)
+{
+    return ((size_t)op->block->indptr[v] + v + i) * (size_t)op->heads + (size_t)h;
+}
+
+static void ref_softmax(const struct og_attend *op, uint32_t v, int h)
+{
+    const struct og_block *b = op->block;
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
+    double sum = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < n; i++) {
+            double score = 0;
+            if (source_at(b, v, i, &u)) {
+                score = score_part(op, op->att_src, u, h) + score_part(op, op->att_dst, v, h);
+                score = exp(score > 0 ? score : (double)OG__LEAK * score);
+            }
+            sum += pass == 0 ? score : 0;
+            if (pass == 1)
+                op->alpha[coefficient_at(op, v, i, h)] = (float)(score / sum);
+        }
+    }
+}
+
+static double attended(const struct og_attend *op, uint32_t v, int h, int j)
+{
+    const struct og_block *b = op->block;
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (source_at(b, v, i, &u))
+            sum += (double)op->alpha[coefficient_at(op, v, i, h)] *
+                   source_at_head(op, u, h, (size_t)j);
+    return sum;
+}
+
+static void ref_attend(struct og_nn_backend *be, const struct og_attend *op)
+{
+    (void)be;
+    const struct og_block *b = op->block;
+    int cols = op->average ? op->width : op->heads * op->width;
+    for (uint32_t u = 0; u < b->n_src; u++)
+        for (int h = 0; h < op->heads; h++) {
+            size_t at = (size_t)u * (size_t)op->heads + (size_t)h;
+            op->score_src[at] = (float)score_part(op, op->att_src, u, h);
+            if (u < b->n_dst)
+                op->score_dst[at] = (float)score_part(op, op->att_dst, u, h);
+        }
+    for (uint32_t v = 0; v < b->n_dst; v++) {
+        for (int h = 0; h < op->heads; h++)
+            ref_softmax(op, v, h);
+        for (int j = 0; j < cols; j++) {
+            float *y = &op->y[(size_t)v * (size_t)cols + (size_t)j];
+            double sum = (op->bias ? (double)op->bias[j] : 0) + (op->add ? (double)*y : 0);
+            for (int h = 0; op->average && h < op->heads; h++)
+                sum += attended(op, v, h, j) / op->heads;
+            if (!op->average)
+                sum += attended(op, v, j / op->width, j % op->width);
+            *y = (float)sum;
+        }
+    }
+}
+
+/* dL/d alpha of coefficient i: dy[v, h] . z[u, h] */
+static double alpha_slope(const struct og_attend_back *op, uint32_t v, uint32_t u, int h)
+{
+    const struct og_attend *fwd = op->forward;
+    size_t width = (size_t)fwd->width, heads = (size_t)fwd->heads;
+    const float *dy = op->dy + v * (fwd->average ? width : heads * width);
+    double sum = 0;
+    for (size_t j = 0; j < width; j++)
+        sum +=
+            (double)dy[(fwd->average ? 0 : (size_t)h * width) + j] * source_at_head(fwd, u, h, j);
+    return fwd->average ? sum / fwd->heads : sum;
+}
+
+static void ref_score_slopes(const struct og_attend_back *op, uint32_t v, int h)
+{
+    const struct og_attend *fwd = op->forward;
+    const struct og_block *b = fwd->block;
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
+    double mean = 0, sum = 0;
+    float *to = &fwd->score_dst[(size_t)v * (size_t)fwd->heads + (size_t)h];
+    for (uint32_t i = 0; i < n; i++)
+        if (source_at(b, v, i, &u))
+            mean += (double)fwd->alpha[coefficient_at(fwd, v, i, h)] * alpha_slope(op, v, u, h);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t at = coefficient_at(fwd, v, i, h);
+        source_at(b, v, i, &u);
+        double score = (double)fwd->score_src[(size_t)u * (size_t)fwd->heads + (size_t)h];
+        double leak = score + (double)*to > 0 ? 1 : (double)OG__LEAK;
+        double slope = leak * (double)fwd->alpha[at] * (alpha_slope(op, v, u, h) - mean);
+        op->dscore[at] = (float)slope;
+        sum += slope;
+    }
+    *to = (float)sum;
+}
+
+/* Everything that flows into z[u, h] along coefficient `at` of destination v. */
+static void add_flow(const struct og_attend_back *op, uint32_t v, size_t at, int h, double *dz,
+                     double *dscore)
+{
+    const struct og_attend *fwd = op->forward;
+    size_t width = (size_t)fwd->width, heads = (size_t)fwd->heads;
+    const float *dy = op->dy + v * (fwd->average ? width : heads * width);
+    double share = fwd->average ? 1.0 / fwd->heads : 1;
+    for (size_t j = 0; j < width; j++)
+        dz[j] +=
+            share * (double)fwd->alpha[at] * (double)dy[(fwd->average ? 0 : (size_t)h * width) + j];
+    *dscore += (double)op->dscore[at];
+}
+
+/* dz of one head, and its share of datt. */
+static void ref_source(const struct og_attend_back *op, uint32_t u, int h, double *dz, double *datt)
+{
+    const struct og_attend *fwd = op->forward;
+    const struct og_block *b = fwd->block;
+    size_t width = (size_t)fwd->width, heads = (size_t)fwd->heads;
+    double from = 0, to = 0;
+    memset(dz, 0, width * sizeof(*dz));
+    for (uint32_t e = op->indptr[u]; e < op->indptr[u + 1]; e++) {
+        size_t at = ((size_t)op->edge[e] + op->col[e]) * heads + (size_t)h;
+        add_flow(op, op->col[e], at, h, dz, &from);
+    }
+    if (u < b->n_dst) {
+        add_flow(op, u, coefficient_at(fwd, u, b->indptr[u + 1] - b->indptr[u], h), h, dz, &from);
+        to = (double)fwd->score_dst[u * heads + (size_t)h];
+    }
+    for (size_t j = 0; j < width; j++) {
+        size_t k = (size_t)h * width + j;
+        double z = source_at_head(fwd, u, h, j);
+        datt[k] += from * z;
+        datt[heads * width + k] += to * z;
+        dz[j] += from * (double)fwd->att_src[k] + to * (double)fwd->att_dst[k];
+    }
+}
+
+/* dz has a part for each head, or their sum where they share. */
+static void ref_attend_back(struct og_nn_backend *be, const struct og_attend_back *op)
+{
+    (void)be;
+    const struct og_attend *fwd = op->forward;
+    const struct og_block *b = fwd->block;
+    size_t heads = (size_t)fwd->heads, width = (size_t)fwd->width, f = heads * width;
+    double *datt = calloc(4 * f, sizeof(*datt)), *dz = datt + 2 * f;
+    for (uint32_t v = 0; v < b->n_dst; v++)
+        for (int h = 0; h < fwd->heads; h++)
+            ref_score_slopes(op, v, h);
+    for (uint32_t u = 0; u < b->n_src; u++) {
+        for (int h = 0; h < fwd->heads; h++)
+            ref_source(op, u, h, dz + (size_t)h * width, datt);
+        for (size_t h = 1; fwd->shared && h < heads; h++)
+            for (size_t j = 0; j < width; j++)
+                dz[j] += dz[h * width + j];
+        size_t cols = fwd->shared ? width : f;
+        for (size_t j = 0; op->dz && j < cols; j++)
+            op->dz[u * cols + j] = (float)dz[j];
+    }
+    for (size_t k = 0; k < f; k++) {
+        op->datt_src[k] = (float)datt[k];
+        op->datt_dst[k] = (float)datt[f + k];
+    }
+    free(datt);
+}
+
+static void ref_fold(struct og_nn_backend *be, const struct og_fold *op)
+{
+    (void)be;
+    size_t n = (size_t)op->n_in, width = (size_t)op->width;
+    for (size_t h = 0; h < (size_t)op->heads; h++)
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (size_t c = h * width; c < (h + 1) * width; c++)
+                sum += (double)op->att[c] * (double)op->weight[c * n + j];
+            op->out[h * n + j] = (float)sum;
+        }
+}
+
+static void ref_fold_back(struct og_nn_backend *be, const struct og_fold_back *op)
+{
+    (void)be;
+    const struct og_fold *fwd = op->forward;
+    size_t n = (size_t)fwd->n_in, width = (size_t)fwd->width;
+    for (size_t c = 0; c < (size_t)fwd->heads * width; c++) {
+        const float *dout = op->dout + c / width * n;
+        double sum = 0;
+        for (size_t j = 0; j < n; j++) {
+            sum += (double)fwd->weight[c * n + j] * (double)dout[j];
+            op->dweight[c * n + j] += (float)((double)fwd->att[c] * (double)dout[j]);
+        }
+        op->datt[c] = (float)sum;
+    }
+}
+
+/* ==== the largest of the neighbours ==== */
+
+static void ref_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
+{
+    (void)be;
+    const struct og_block *b = op->block;
+    size_t n = (size_t)op->dim;
+    for (uint32_t v = 0; v < b->n_dst; v++)
+        for (size_t j = 0; j < n; j++) {
+            uint32_t best = OG__NOWHERE;
+            for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
+                if (best == OG__NOWHERE || op->x[b->src[e] * n + j] > op->x[best * n + j])
+                    best = b->src[e];
+            op->y[v * n + j] = best == OG__NOWHERE ? 0 : op->x[best * n + j];
+            if (op->from)
+                op->from[v * n + j] = best;
+        }
+}
+
+static void ref_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op)
+{
+    (void)be;
+    size_t n = (size_t)op->dim;
+    for (uint32_t u = 0; u < op->n_src; u++)
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (uint32_t e = op->indptr[u]; e < op->indptr[u + 1]; e++) {
+                uint32_t v = op->col[e];
+                bool again = e > op->indptr[u] && op->col[e - 1] == v;
+                if (!again && op->from[v * n + j] == u)
+                    sum += (double)op->dy[v * n + j];
+            }
+            float *x = &op->x[u * n + j];
+            *x = *x > 0 ? (float)sum : 0;
+        }
+}
+
+/* ==== the end of a hidden layer ==== */
+
+static void ref_moments(struct og_nn_backend *be, const struct og_moments *op)
+{
+    (void)be;
+    size_t n = (size_t)op->cols;
+    for (size_t j = 0; j < n; j++) {
+        double mean = 0, var = 0;
+        for (uint32_t r = 0; r < op->rows; r++)
+            mean += (double)op->y[r * n + j] / op->rows;
+        for (uint32_t r = 0; r < op->rows; r++)
+            var += pow((double)op->y[r * n + j] - mean, 2) / op->rows;
+        op->mean[j] = (float)mean;
+        op->var[j] = (float)var;
+    }
+}
+
+/* What a row is on its way: x = norm(y) before weight and bias, a = act(z), length of a. */
+struct row {
+    double *x, *a, rstd, length;
+};
+
+static void ref_row(const struct og_finish *op, uint32_t r, struct row *row)
+{
+    size_t n = (size_t)op->cols;
+    const float *y = op->y + r * n;
+    double mean = 0, var = 0, square = 0;
+    for (size_t j = 0; j < n; j++)
+        mean += (double)y[j] / (double)n;
+    for (size_t j = 0; j < n; j++)
+        var += pow((double)y[j] - mean, 2) / (double)n;
+    row->rstd = 1 / sqrt(var + (double)OG__NORM_EPS);
+    for (size_t j = 0; j < n; j++) {
+        double z = row->x[j] = (double)y[j];
+        if (op->norm == OG_NORM_LAYER)
+            row->x[j] = ((double)y[j] - mean) * row->rstd;
+        else if (op->norm == OG_NORM_BATCH)
+            row->x[j] = ((double)y[j] - (double)op->mean[j]) * (double)op->rstd[j];
+        if (op->norm != OG_NORM_NONE)
+            z = row->x[j] * (double)op->weight[j] + (double)op->bias[j];
+        row->a[j] = z > 0 ? z : op->activation == OG__ELU ? expm1(z) : 0;
+        square += row->a[j] * row->a[j];
+    }
+    row->length = op->unit && square > 0 ? sqrt(square) : 1;
+}
+
+static void ref_finish(struct og_nn_backend *be, const struct og_finish *op)
+{
+    (void)be;
+    size_t n = (size_t)op->cols;
+    struct row row = {calloc(n, sizeof(double)), calloc(n, sizeof(double)), 0, 0};
+    for (uint32_t r = 0; r < op->rows; r++) {
+        ref_row(op, r, &row);
+        for (size_t j = 0; j < n; j++)
+            op->h[r * n + j] = (float)(row.a[j] / row.length);
+        if (op->dropout)
+            og__dropout_row(op->dropout, r, op->h + r * n, n);
+    }
+    free(row.x);
+    free(row.a);
+}
+
+/* g through dropout, length and activation. */
+static void ref_activation_back(const struct og_finish *op, uint32_t r, float *g,
+                                const struct row *row)
+{
+    size_t n = (size_t)op->cols;
+    double along = 0;
+    if (op->dropout)
+        og__dropout_row(op->dropout, r, g, n);
+    for (size_t j = 0; op->unit && j < n; j++)
+        along += (double)g[j] * row->a[j] / row->length;
+    for (size_t j = 0; j < n; j++) {
+        double d = ((double)g[j] - along * row->a[j] / row->length) / row->length;
+        double below = op->activation == OG__ELU ? row->a[j] + 1 : 0;
+        g[j] = (float)(row->a[j] > 0 ? d : d * below);
+    }
+}
+
+/* g through y -> norm(y), where `sum_g` and `sum_gx` are sums over the n things normed together. */
+static float norm_slope(double weighted, double x, double sum_g, double sum_gx, double n,
+                        double rstd)
+{
+    return (float)(rstd * (weighted - sum_g / n - x * sum_gx / n));
+}
+
+static void ref_layer_norm_back(const struct og_finish *op, float *g, const struct row *row)
+{
+    size_t n = (size_t)op->cols;
+    double sum_g = 0, sum_gx = 0;
+    for (size_t j = 0; j < n; j++) {
+        sum_g += (double)g[j] * (double)op->weight[j];
+        sum_gx += (double)g[j] * (double)op->weight[j] * row->x[j];
+    }
+    for (size_t j = 0; j < n; j++)
+        g[j] = norm_slope((double)g[j] * (double)op->weight[j], row->x[j], sum_g, sum_gx, (double)n,
+                          row->rstd);
+}
+
+static void ref_finish_back(struct og_nn_backend *be, const struct og_finish_back *back)
+{
+    (void)be;
+    const struct og_finish *op = back->forward;
+    size_t n = (size_t)op->cols;
+    struct row row = {calloc(n, sizeof(double)), calloc(n, sizeof(double)), 0, 0};
+    double *dweight = calloc(2 * n, sizeof(double)), *dbias = dweight + n;
+    for (uint32_t r = 0; r < op->rows; r++) {
+        float *g = back->g + r * n;
+        ref_row(op, r, &row);
+        ref_activation_back(op, r, g, &row);
+        for (size_t j = 0; j < n; j++) {
+            dweight[j] += (double)g[j] * row.x[j];
+            dbias[j] += (double)g[j];
+        }
+        if (op->norm == OG_NORM_LAYER)
+            ref_layer_norm_back(op, g, &row);
+    }
+    for (uint32_t r = 0; op->norm == OG_NORM_BATCH && r < op->rows; r++) {
+        ref_row(op, r, &row);
+        for (size_t j = 0; j < n; j++) {
+            float *g = back->g + r * n + j;
+            double w = (double)op->weight[j];
+            *g = norm_slope(w * (double)*g, row.x[j], w * dbias[j], w * dweight[j],
+                            (double)op->rows, (double)op->rstd[j]);
+        }
+    }
+    for (size_t j = 0; op->norm != OG_NORM_NONE && j < n; j++) {
+        back->dweight[j] = (float)dweight[j];
+        back->dbias[j] = (float)dbias[j];
+    }
+    free(row.x);
+    free(row.a);
+    free(dweight);
+}
+
+/* ==== losses ==== */
 
 static void ref_softmax_loss(struct og_nn_backend *be, const struct og_loss *op,
                              struct og_metrics *out)
@@ -181,6 +588,21 @@ static void ref_sgd(struct og_nn_backend *be, const struct og_update *op)
     }
 }
 
-const struct og_nn_ops og__ops_reference = {"reference",     ref_pack,         ref_affine,
-                                            ref_weight_grad, ref_softmax_loss, ref_sigmoid_loss,
-                                            ref_adam,        ref_sgd};
+const struct og_nn_ops og__ops_reference = {.name = "reference",
+                                            .pack = ref_pack,
+                                            .affine = ref_affine,
+                                            .weight_grad = ref_weight_grad,
+                                            .dot = ref_dot,
+                                            .attend = ref_attend,
+                                            .attend_back = ref_attend_back,
+                                            .fold = ref_fold,
+                                            .fold_back = ref_fold_back,
+                                            .pool_max = ref_pool_max,
+                                            .pool_max_back = ref_pool_max_back,
+                                            .moments = ref_moments,
+                                            .finish = ref_finish,
+                                            .finish_back = ref_finish_back,
+                                            .softmax_loss = ref_softmax_loss,
+                                            .sigmoid_loss = ref_sigmoid_loss,
+                                            .adam = ref_adam,
+                                            .sgd = ref_sgd};

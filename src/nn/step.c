@@ -1,12 +1,9 @@
 /* One batch through a model: forward, loss, backward, update.
  *
- *   SAGE   y = mean(x) Wl^T + x Wr^T + b        aggregate first, or  mean(x Wl^T) + x Wr^T + b
- *   GCN    y = (A x) W^T + b                    or  A (x W^T) + b
- *
- * The gradient of a layer's input takes the place of that input: ReLU and dropout need of it no
- * more than which elements are positive. */
+ * The gradient of a layer's input takes the place of that input. Where the layer before ended in a
+ * ReLU and dropout, their slope needs of it no more than which elements are positive; other ends
+ * have kept what they need. */
 #include "nn/model.h"
-#include "nn/sparse.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,6 +34,141 @@ double og__metrics_acc(const struct og_metrics *m, bool multi_label)
     return all > 0 ? right / all : 0;
 }
 
+/* ==== what convolutions are made with ==== */
+
+struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
+                             enum og__direction direction)
+{
+    return (struct og_input){.x = x, .n = n, .weight = w, .direction = direction};
+}
+
+void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__direction direction,
+                  struct og_affine *op)
+{
+    const struct og_layer *layer = &m->layer[l];
+    if (!m->config.residual)
+        return;
+    const struct og_weight *w = layer->param[OG__SKIP] ? &layer->weight[OG__SKIP] : NULL;
+    op->input[op->n_inputs++] = og__weighted(x, m->at.work[l].block->n_dst, w, direction);
+}
+
+void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op)
+{
+    struct og_layer_work *w = &m->at.work[l];
+    op->rows = w->block->n_dst;
+    op->cols = m->layer[l].n_out;
+    og__add_skip(m, l, in, OG__FORWARD, op);
+    if (og__finishes(&m->config, l)) {
+        op->y = w->y;
+        return;
+    }
+    op->y = w->h;
+    op->relu = !og__is_last(&m->config, l);
+    op->dropout = w->dropout.p > 0 ? &w->dropout : NULL;
+}
+
+int og__input_gradient(struct og_model *m, int l, const float *dy, struct og_affine *op,
+                       struct og_err *err)
+{
+    struct og_layer_work *w = &m->at.work[l];
+    op->rows = w->block->n_src;
+    op->cols = m->layer[l].n_in;
+    op->y = m->at.work[l - 1].h;
+    op->gated = !og__finishes(&m->config, l - 1);
+    op->gate_scale = (float)(1 / (1 - m->config.dropout));
+    og__add_skip(m, l, og__dense(dy, w->block->n_dst, m->layer[l].n_out), OG__BACKWARD, op);
+    return m->ops->affine(&m->backend, op, err);
+}
+
+void og__transpose(struct og_model *m, int l)
+{
+    struct og_workspace *at = &m->at;
+    og__block_transpose(at->work[l].block, at->back_indptr, at->back_col, at->back_edge);
+}
+
+static const struct og_conv *conv_of(const struct og_model_config *c)
+{
+    if (c->kind == OG_MODEL_GAT)
+        return &og__conv_attend;
+    return og__pools(c) ? &og__conv_pool : &og__conv_linear;
+}
+
+/* ==== the end of a layer ==== */
+
+static struct og_finish finish_of(const struct og_model *m, int l)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const struct og_param *weight = layer->param[OG__NORM_WEIGHT],
+                          *bias = layer->param[OG__NORM_BIAS];
+    return (struct og_finish){
+        .rows = w->block->n_dst,
+        .cols = layer->n_out,
+        .norm = m->config.norm,
+        .weight = weight ? weight->value : NULL,
+        .bias = bias ? bias->value : NULL,
+        .mean = w->mean,
+        .rstd = w->rstd,
+        .activation = m->config.kind == OG_MODEL_GAT ? OG__ELU : OG__RELU,
+        .unit = m->config.kind == OG_MODEL_PINSAGE,
+        .dropout = w->dropout.p > 0 ? &w->dropout : NULL,
+        .y = w->y,
+        .h = w->h,
+    };
+}
+
+/* As PyTorch's BatchNorm1d: a tenth of each batch, with its variance over n - 1. */
+static void track_moments(struct og_layer *layer, const float *mean, const float *var,
+                          uint32_t rows)
+{
+    const float momentum = 0.1f, unbiased = (float)rows / (float)OG_MAX(rows - 1, 1u);
+    float *running_mean = layer->param[OG__NORM_MEAN]->value;
+    float *running_var = layer->param[OG__NORM_VAR]->value;
+    for (int j = 0; j < layer->n_out; j++) {
+        running_mean[j] += momentum * (mean[j] - running_mean[j]);
+        running_var[j] += momentum * (unbiased * var[j] - running_var[j]);
+    }
+    layer->param[OG__NORM_COUNT]->value[0]++;
+}
+
+/* Mean and rstd of the batch in training, else the running ones. */
+static void take_moments(struct og_model *m, int l, bool training)
+{
+    struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    size_t n = (size_t)layer->n_out;
+    if (training) {
+        struct og_moments op = {w->block->n_dst, layer->n_out, w->y, w->mean, w->rstd};
+        m->ops->moments(&m->backend, &op);
+        track_moments(layer, w->mean, w->rstd, w->block->n_dst);
+    } else {
+        memcpy(w->mean, layer->param[OG__NORM_MEAN]->value, n * sizeof(float));
+        memcpy(w->rstd, layer->param[OG__NORM_VAR]->value, n * sizeof(float));
+    }
+    for (size_t j = 0; j < n; j++)
+        w->rstd[j] = 1 / sqrtf(w->rstd[j] + OG__NORM_EPS);
+}
+
+static void finish(struct og_model *m, int l, bool training)
+{
+    if (m->config.norm == OG_NORM_BATCH)
+        take_moments(m, l, training);
+    struct og_finish op = finish_of(m, l);
+    m->ops->finish(&m->backend, &op);
+}
+
+static void finish_back(struct og_model *m, int l)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_finish forward = finish_of(m, l);
+    struct og_finish_back op = {.forward = &forward, .g = m->at.work[l].h};
+    if (m->config.norm != OG_NORM_NONE) {
+        op.dweight = layer->param[OG__NORM_WEIGHT]->grad;
+        op.dbias = layer->param[OG__NORM_BIAS]->grad;
+    }
+    m->ops->finish_back(&m->backend, &op);
+}
+
 /* ==== forward ==== */
 
 /* What a layer reads. */
@@ -44,54 +176,7 @@ static struct og_rows input_of(const struct og_model *m, int l, const struct og_
 {
     if (l == 0)
         return *x;
-    return og__dense(m->work[l - 1].h, m->work[l].block->n_src, m->layer[l].n_in);
-}
-
-static struct og_input weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
-                                enum og__direction direction)
-{
-    return (struct og_input){.x = x, .n = n, .weight = w, .direction = direction};
-}
-
-static int multiply_sources(struct og_model *m, int l, struct og_rows in, struct og_err *err)
-{
-    struct og_layer_work *w = &m->work[l];
-    struct og_affine op = {
-        .rows = w->block->n_src, .cols = m->layer[l].n_out, .y = w->a, .n_inputs = 1};
-    op.input[0] = weighted(in, w->block->n_src, &m->layer[l].neighbour, OG__FORWARD);
-    return m->ops->affine(&m->backend, &op, err);
-}
-
-static int forward_layer(struct og_model *m, int l, struct og_rows in,
-                         const struct og_dropout *dropout, bool keep, struct og_err *err)
-{
-    int rc = 0;
-    const struct og_layer *layer = &m->layer[l];
-    struct og_layer_work *w = &m->work[l];
-    uint32_t n = w->block->n_dst;
-    bool gcn = m->config.kind == OG_MODEL_GCN;
-    (gcn ? og__gcn_scale : og__mean_scale)(w->block, w->scale);
-    struct og_sparse aggregation = og__aggregation(w->block, m->config.kind, w->scale);
-    struct og_affine op = {.rows = n,
-                           .cols = layer->n_out,
-                           .y = w->h,
-                           .bias = layer->bias_param->value,
-                           .relu = l < m->config.layers - 1,
-                           .dropout = dropout};
-    if (w->transform_first) {
-        OG_TRY(multiply_sources(m, l, in, err));
-        op.plus_through = &aggregation;
-        op.plus = og__dense(w->a, w->block->n_src, layer->n_out);
-    } else {
-        op.input[op.n_inputs] = weighted(in, n, &layer->neighbour, OG__FORWARD);
-        op.input[op.n_inputs].through = &aggregation;
-        op.input[op.n_inputs++].keep = keep ? w->a : NULL;
-    }
-    if (!gcn)
-        op.input[op.n_inputs++] = weighted(in, n, &layer->self, OG__FORWARD);
-    OG_TRY(m->ops->affine(&m->backend, &op, err));
-out:
-    return rc;
+    return og__dense(m->at.work[l - 1].h, m->at.work[l].block->n_src, m->layer[l].n_in);
 }
 
 static int check_batch(const struct og_model *m, const struct og_batch *batch,
@@ -112,30 +197,36 @@ static int check_batch(const struct og_model *m, const struct og_batch *batch,
 
 static int pack_weights(struct og_model *m, struct og_err *err)
 {
-    struct og_weight *w[2 * OG_MAX_HOPS];
-    size_t n = 0;
-    for (int l = 0; l < m->config.layers; l++) {
-        w[n++] = &m->layer[l].neighbour;
-        if (m->config.kind == OG_MODEL_SAGE)
-            w[n++] = &m->layer[l].self;
+    int rc = 0;
+    struct og_weight *w[OG__ROLES + OG__MAX_HEADS];
+    for (int l = 0; rc == 0 && l < m->config.layers; l++) {
+        struct og_layer *layer = &m->layer[l];
+        size_t n = 0;
+        for (int role = 0; role < OG__ROLES; role++)
+            if (layer->weight[role].value)
+                w[n++] = &layer->weight[role];
+        for (int h = 0; h < OG__MAX_HEADS && layer->head[h].value; h++)
+            w[n++] = &layer->head[h];
+        rc = m->ops->pack(&m->backend, w, n, err);
     }
-    return m->ops->pack(&m->backend, w, n, err);
+    return rc;
 }
 
-/* step NULL: no dropout, and nothing is kept for the way back. */
+/* step NULL: no dropout, running statistics, and nothing is kept for the way back. */
 static int forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                    const struct og_step *step, struct og_err *err)
 {
     int rc = 0;
+    const struct og_conv *conv = conv_of(&m->config);
     OG_TRY(check_batch(m, batch, x, err));
     OG_TRY(og__workspace_carve(m, batch, err));
     OG_TRY(pack_weights(m, err));
     for (int l = 0; l < m->config.layers; l++) {
-        struct og_dropout d = {.p = m->config.dropout, .layer = (uint32_t)l};
-        bool drop = step && d.p > 0 && l < m->config.layers - 1;
-        if (drop)
-            d.step = *step;
-        OG_TRY(forward_layer(m, l, input_of(m, l, x), drop ? &d : NULL, step, err));
+        if (step && !og__is_last(&m->config, l))
+            m->at.work[l].dropout = (struct og_dropout){m->config.dropout, *step, (uint32_t)l};
+        OG_TRY(conv->forward(m, l, input_of(m, l, x), step, err));
+        if (og__finishes(&m->config, l))
+            finish(m, l, step);
     }
 out:
     return rc;
@@ -149,7 +240,7 @@ static void loss(struct og_model *m, const struct og_batch *batch, const void *l
                          .logits = og__model_logits(m),
                          .labels = labels,
                          .grad = grad,
-                         .blocks = m->loss_blocks};
+                         .blocks = m->at.loss_blocks};
     if (m->config.multi_label)
         m->ops->sigmoid_loss(&m->backend, &op, out);
     else
@@ -167,97 +258,34 @@ int og__model_forward(struct og_model *m, const struct og_batch *batch, const st
 
 const float *og__model_logits(const struct og_model *m)
 {
-    return m->work[m->config.layers - 1].h;
+    return m->at.work[m->config.layers - 1].h;
 }
 
 /* ==== backward ==== */
 
-/* Gradients of a layer's weights from dy, and of the aggregate's if it was multiplied first. */
-static int weight_gradients(struct og_model *m, int l, const float *dy, struct og_rows in,
-                            const struct og_sparse *back, struct og_err *err)
+static int skip_gradient(struct og_model *m, int l, struct og_rows in, const float *dy,
+                         struct og_err *err)
 {
-    int rc = 0;
     const struct og_layer *layer = &m->layer[l];
-    struct og_layer_work *w = &m->work[l];
-    struct og_weight_grad of_dy = {.rows = w->block->n_dst,
-                                   .n_out = layer->n_out,
-                                   .dy = dy,
-                                   .bias_grad = layer->bias_param->grad};
-    if (w->transform_first) {
-        struct og_affine spread = {.rows = w->block->n_src,
-                                   .cols = layer->n_out,
-                                   .y = w->a,
-                                   .plus_through = back,
-                                   .plus = og__dense(dy, w->block->n_dst, layer->n_out)};
-        struct og_weight_grad of_a = {.rows = w->block->n_src,
-                                      .n_out = layer->n_out,
-                                      .dy = w->a,
-                                      .n_inputs = 1,
-                                      .input = {in},
-                                      .grad = {layer->neighbour_param->grad}};
-        OG_TRY(m->ops->affine(&m->backend, &spread, err));
-        OG_TRY(m->ops->weight_grad(&m->backend, &of_a, err));
-    } else {
-        of_dy.input[of_dy.n_inputs] = og__dense(w->a, w->block->n_dst, layer->n_in);
-        of_dy.grad[of_dy.n_inputs++] = layer->neighbour_param->grad;
-    }
-    if (layer->self_param) {
-        of_dy.input[of_dy.n_inputs] = in;
-        of_dy.grad[of_dy.n_inputs++] = layer->self_param->grad;
-    }
-    OG_TRY(m->ops->weight_grad(&m->backend, &of_dy, err));
-out:
-    return rc;
+    if (!layer->param[OG__SKIP])
+        return 0;
+    struct og_weight_grad op = {.rows = m->at.work[l].block->n_dst,
+                                .n_out = layer->n_out,
+                                .dy = dy,
+                                .n_inputs = 1,
+                                .input = {in},
+                                .grad = {layer->param[OG__SKIP]->grad}};
+    return m->ops->weight_grad(&m->backend, &op, err);
 }
 
-/* The gradient before the previous layer's ReLU, in the place of its output. */
-static int input_gradient(struct og_model *m, int l, const float *dy, const struct og_sparse *back,
-                          float gate_scale, struct og_err *err)
+static int backward_layer(struct og_model *m, int l, const struct og_rows *x, struct og_err *err)
 {
-    int rc = 0;
-    const struct og_layer *layer = &m->layer[l];
-    struct og_layer_work *w = &m->work[l];
-    uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
-    struct og_rows dy_rows = og__dense(dy, n_dst, layer->n_out);
-    struct og_affine op = {.rows = n_src,
-                           .cols = layer->n_in,
-                           .y = m->work[l - 1].h,
-                           .gated = true,
-                           .gate_scale = gate_scale};
-    if (w->transform_first) {
-        op.input[op.n_inputs++] =
-            weighted(og__dense(w->a, n_src, layer->n_out), n_src, &layer->neighbour, OG__BACKWARD);
-    } else {
-        struct og_affine da = {.rows = n_dst, .cols = layer->n_in, .y = w->a, .n_inputs = 1};
-        da.input[0] = weighted(dy_rows, n_dst, &layer->neighbour, OG__BACKWARD);
-        OG_TRY(m->ops->affine(&m->backend, &da, err));
-        op.plus_through = back;
-        op.plus = og__dense(w->a, n_dst, layer->n_in);
-    }
-    if (layer->self_param)
-        op.input[op.n_inputs++] = weighted(dy_rows, n_dst, &layer->self, OG__BACKWARD);
-    OG_TRY(m->ops->affine(&m->backend, &op, err));
-out:
-    return rc;
-}
-
-static int backward_layer(struct og_model *m, int l, const struct og_rows *x, float gate_scale,
-                          struct og_err *err)
-{
-    int rc = 0;
-    struct og_layer_work *w = &m->work[l];
-    const float *dy = l == m->config.layers - 1 ? m->dlogits : w->h;
-    struct og_sparse back = {0};
-    if (l > 0 || w->transform_first) {
-        og__block_transpose(w->block, m->back_indptr, m->back_col);
-        back =
-            og__aggregation_back(w->block, m->config.kind, w->scale, m->back_indptr, m->back_col);
-    }
-    OG_TRY(weight_gradients(m, l, dy, input_of(m, l, x), &back, err));
-    if (l > 0)
-        OG_TRY(input_gradient(m, l, dy, &back, gate_scale, err));
-out:
-    return rc;
+    const float *dy = og__is_last(&m->config, l) ? m->at.dlogits : m->at.work[l].h;
+    if (og__finishes(&m->config, l))
+        finish_back(m, l);
+    struct og_rows in = input_of(m, l, x);
+    int rc = skip_gradient(m, l, in, dy, err); /* before the input gives way to its gradient */
+    return rc < 0 ? rc : conv_of(&m->config)->backward(m, l, in, dy, err);
 }
 
 int og__model_gradients(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
@@ -265,15 +293,14 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
                         struct og_err *err)
 {
     int rc = 0;
-    float gate_scale = (float)(1 / (1 - m->config.dropout));
     if (!m->training) { /* reserved for forward passes, or not at all */
         m->training = true;
         og__arena_release(&m->workspace);
     }
     OG_TRY(forward(m, batch, x, step, err));
-    loss(m, batch, labels, m->dlogits, out);
+    loss(m, batch, labels, m->at.dlogits, out);
     for (int l = m->config.layers - 1; l >= 0; l--)
-        OG_TRY(backward_layer(m, l, x, gate_scale, err));
+        OG_TRY(backward_layer(m, l, x, err));
 out:
     return rc;
 }
@@ -286,6 +313,8 @@ void og__model_update(struct og_model *m, double lr, double weight_decay, uint64
     double t = (double)step;
     for (size_t i = 0; i < m->n_params; i++) {
         struct og_param *p = &m->param[i];
+        if (!p->grad)
+            continue;
         struct og_update op = {.n = og__param_count(p),
                                .value = p->value,
                                .m = p->m,

@@ -22,6 +22,9 @@ struct og_block {
     /* [n_src - n_dst] in-degree that each source beyond the destinations would have, were it one;
      * NULL unless the sampler was told to look. What GCN normalises by. */
     uint32_t *degree;
+    /* [n_edges] how much each edge counts where a model weighs its neighbours (PinSAGE's visit
+     * counts), >= 0; NULL = all alike. */
+    const float *weight;
 };
 
 struct og_batch {

@@ -19,7 +19,7 @@ static void add_tensor(struct og_tensors *t, const char *prefix, const struct og
     struct og_tensor *tensor = &t->tensor[t->n++];
     *tensor = (struct og_tensor){.dtype = OG_TENSOR_F32,
                                  .ndim = p->ndim,
-                                 .shape = {p->shape[0], p->shape[1]},
+                                 .shape = {p->shape[0], p->shape[1], p->shape[2]},
                                  .data = data,
                                  .bytes = og__param_count(p) * sizeof(float)};
     snprintf(tensor->name, sizeof(tensor->name), "%s%s", prefix, p->name);
@@ -36,20 +36,31 @@ static void add_params(struct og_tensors *t, const char *prefix, const struct og
     }
 }
 
-static const char *const model_names[] = {"gcn", "sage"};
+static const char *const model_names[] = {"gcn", "sage", "gat", "gin", "pinsage"};
+static const char *const aggregator_names[] = {"mean", "max", "gcn"};
+static const char *const norm_names[] = {"none", "batch", "layer"};
 
 int og__checkpoint_write(const char *path, const struct og_model_config *config,
                          const struct og_param *params, size_t n, const float *values,
                          struct og_err *err)
 {
-    char number[4][16];
-    const int numbers[4] = {config->layers, config->in_dim, config->hidden, config->n_classes};
-    for (int i = 0; i < 4; i++)
+    enum { NUMBERS = 5 };
+    char number[NUMBERS][16];
+    const int numbers[NUMBERS] = {config->layers, config->in_dim, config->hidden, config->n_classes,
+                                  config->heads};
+    for (int i = 0; i < NUMBERS; i++)
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
     struct og_metadata metadata[] = {
-        {"format", "pt"},      {"model", (char *)model_names[config->kind]},
-        {"layers", number[0]}, {"in_dim", number[1]},
-        {"hidden", number[2]}, {"n_classes", number[3]},
+        {"format", "pt"},
+        {"model", (char *)model_names[config->kind]},
+        {"layers", number[0]},
+        {"in_dim", number[1]},
+        {"hidden", number[2]},
+        {"n_classes", number[3]},
+        {"heads", number[4]},
+        {"aggregator", (char *)aggregator_names[config->aggregator]},
+        {"norm", (char *)norm_names[config->norm]},
+        {"residual", config->residual ? (char *)"true" : (char *)"false"},
     };
     struct og_tensors t = {.tensor = calloc(n, sizeof(*t.tensor)),
                            .metadata = metadata,
@@ -73,14 +84,19 @@ static int take_tensor(const struct og_tensors *t, const char *prefix, const str
     if (!tensor)
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
                         "%s: no tensor %s", path, name);
-    bool same = tensor->dtype == OG_TENSOR_F32 && tensor->ndim == p->ndim;
+    bool count = p->ndim == 0 && tensor->dtype == OG_TENSOR_I64; /* as PyTorch keeps it */
+    bool same = (count || tensor->dtype == OG_TENSOR_F32) && tensor->ndim == p->ndim;
     for (int d = 0; same && d < p->ndim; d++)
         same = tensor->shape[d] == p->shape[d];
     if (!same)
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
-                        "%s: tensor %s has another shape or dtype: expected float32 [%lld, %lld]",
-                        path, name, (long long)p->shape[0], (long long)p->shape[1]);
-    if (out)
+                        "%s: tensor %s has another shape or dtype: expected float32 [%lld, %lld, "
+                        "%lld] in %d dimensions",
+                        path, name, (long long)p->shape[0], (long long)p->shape[1],
+                        (long long)p->shape[2], p->ndim);
+    if (out && count)
+        *out = (float)*(const int64_t *)tensor->data;
+    else if (out)
         memcpy(out, tensor->data, tensor->bytes);
     return 0;
 }
@@ -108,23 +124,86 @@ int og__checkpoint_load(const char *path, struct og_param *params, size_t n, str
     return rc;
 }
 
-/* [out, in] of layer l's first weight, and which model has it under that name. */
-static const struct og_tensor *layer_weight(const struct og_tensors *t, int layer, int *kind)
+/* ---- the shape of a model, from the names of its tensors ----
+ *
+ * Files that PyTorch wrote say no more. What their names leave open (a residual between layers of
+ * one width has no tensor) is in the metadata of ours. */
+
+static const struct og_tensor *layer_tensor(const struct og_tensors *t, const char *module,
+                                            int layer, const char *name)
+{
+    char full[64];
+    snprintf(full, sizeof(full), "%s.%d.%s", module, layer, name);
+    return og__tensors_find(t, full);
+}
+
+/* Models by a name of theirs in a layer, those with more names first. */
+static bool find_kind(const struct og_tensors *t, struct og_model_config *config)
 {
     static const struct {
-        int kind;
-        const char *suffix;
-    } names[] = {{OG_MODEL_SAGE, "lin_l.weight"}, {OG_MODEL_GCN, "lin.weight"}};
-    for (size_t i = 0; i < OG_COUNT(names); i++) {
-        char name[64];
-        snprintf(name, sizeof(name), "convs.%d.%s", layer, names[i].suffix);
-        const struct og_tensor *weight = og__tensors_find(t, name);
-        if (weight && weight->ndim == 2) {
-            *kind = names[i].kind;
-            return weight;
-        }
+        const char *name;
+        int kind, aggregator;
+    } kinds[] = {{"att_src", OG_MODEL_GAT, OG_AGGREGATOR_MEAN},
+                 {"nn.0.weight", OG_MODEL_GIN, OG_AGGREGATOR_MEAN},
+                 {"lin_q.weight", OG_MODEL_PINSAGE, OG_AGGREGATOR_MEAN},
+                 {"lin_r.weight", OG_MODEL_SAGE, OG_AGGREGATOR_MEAN},
+                 {"lin_l.weight", OG_MODEL_SAGE, OG_AGGREGATOR_GCN},
+                 {"lin.weight", OG_MODEL_GCN, OG_AGGREGATOR_MEAN}};
+    for (size_t i = 0; i < OG_COUNT(kinds); i++) {
+        if (!layer_tensor(t, "convs", 0, kinds[i].name))
+            continue;
+        config->kind = kinds[i].kind;
+        config->aggregator = kinds[i].aggregator;
+        if (config->kind == OG_MODEL_SAGE && layer_tensor(t, "convs", 0, "lin.weight"))
+            config->aggregator = OG_AGGREGATOR_MAX;
+        return true;
     }
+    return false;
+}
+
+/* Widths of the layer; false when there is none. */
+static bool find_layer(const struct og_tensors *t, struct og_model_config *config, int layer,
+                       int64_t *in, int64_t *out)
+{
+    static const char *const first[] = {"lin.weight", "lin_l.weight", "lin.weight", "nn.0.weight",
+                                        "lin_q.weight"};
+    const struct og_tensor *w = layer_tensor(t, "convs", layer, first[config->kind]);
+    const struct og_tensor *last = w, *att = layer_tensor(t, "convs", layer, "att_src");
+    if (config->kind == OG_MODEL_GIN)
+        last = layer_tensor(t, "convs", layer, "nn.2.weight");
+    if (config->kind == OG_MODEL_PINSAGE)
+        last = layer_tensor(t, "convs", layer, "lin_l.weight");
+    if (!w || !last || w->ndim != 2 || last->ndim != 2 || (att && att->ndim != 3))
+        return false;
+    *in = w->shape[1];
+    *out = last->shape[0];
+    if (config->kind == OG_MODEL_GIN || config->kind == OG_MODEL_PINSAGE)
+        config->hidden = (int)w->shape[0];
+    if (att) {
+        config->heads = (int)att->shape[1];
+        *out = att->shape[2]; /* of the last layer, whose heads are averaged */
+    }
+    return true;
+}
+
+static const char *find_metadata(const struct og_tensors *t, const char *key)
+{
+    for (size_t i = 0; i < t->n_metadata; i++)
+        if (strcmp(t->metadata[i].key, key) == 0)
+            return t->metadata[i].value;
     return NULL;
+}
+
+static void find_options(const struct og_tensors *t, struct og_model_config *config)
+{
+    const char *residual = find_metadata(t, "residual");
+    config->residual = residual && strcmp(residual, "true") == 0;
+    for (int l = 0; l < config->layers; l++)
+        config->residual |= layer_tensor(t, "skips", l, "weight") != NULL;
+    if (layer_tensor(t, "norms", 0, "running_mean"))
+        config->norm = OG_NORM_BATCH;
+    else if (layer_tensor(t, "norms", 0, "weight"))
+        config->norm = OG_NORM_LAYER;
 }
 
 int og__checkpoint_shape(const char *path, struct og_model_config *config, struct og_err *err)
@@ -134,24 +213,30 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
     if (rc < 0)
         return rc;
     *config = (struct og_model_config){0};
-    const struct og_tensor *weight;
-    while (config->layers < OG_MAX_HOPS &&
-           (weight = layer_weight(&t, config->layers, &config->kind))) {
+    int64_t in, out;
+    bool known = find_kind(&t, config);
+    while (known && config->layers < OG_MAX_HOPS &&
+           find_layer(&t, config, config->layers, &in, &out)) {
         if (config->layers == 0)
-            config->in_dim = (int)weight->shape[1];
-        else if (config->layers == 1)
-            config->hidden = (int)weight->shape[1];
-        config->n_classes = (int)weight->shape[0];
+            config->in_dim = (int)in;
+        else
+            config->hidden = (int)in;
+        config->n_classes = (int)out;
         config->layers++;
     }
-    if (config->layers == 1)
-        config->hidden = config->n_classes;
+    if (config->hidden == 0) /* a single layer has none */
+        config->hidden = OG_MAX(config->heads, 1);
+    find_options(&t, config);
     og__tensors_release(&t);
-    if (config->layers > 0)
+    struct og_err why = {0};
+    if (config->layers > 0 && og__model_check(config, &why) == 0)
         return 0;
-    return og__fail(err, -EINVAL,
-                    "expected convs.0.lin_l.weight (SAGE) or convs.0.lin.weight (GCN)",
-                    "%s: not a checkpoint of a model known here", path);
+    if (config->layers > 0)
+        return og__fail(err, -EINVAL, why.hint, "%s: %s", path, why.message);
+    return og__fail(
+        err, -EINVAL,
+        "expected the parameters of docs/models.md, such as convs.0.lin_l.weight (SAGE)",
+        "%s: not a checkpoint of a model known here", path);
 }
 
 /* ---- resuming ---- */
@@ -159,7 +244,8 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
 /* What must be the same for the numbers to be. */
 static char *numbers_text(const struct og_session *s)
 {
-    static const char *const names[] = {"model",        "layers", "hidden",     "dropout",
+    static const char *const names[] = {"model",        "layers", "hidden",     "heads",
+                                        "aggregator",   "norm",   "residual",   "dropout",
                                         "fanout",       "batch",  "optimizer",  "lr",
                                         "weight-decay", "seed",   "no-shuffle", "eval-every"};
     json_t *all = og__options_json(&s->opt);
@@ -243,7 +329,9 @@ int og__resume_write(const char *path, const struct og_session *s,
                  : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc == 0) {
         add_params(&t, "", params, n, NULL);
-        for (size_t i = 0; i < n && params[i].m; i++) {
+        for (size_t i = 0; i < n; i++) {
+            if (!params[i].m) /* plain SGD, or a running statistic */
+                continue;
             add_tensor(&t, adam_m, &params[i], params[i].m);
             add_tensor(&t, adam_v, &params[i], params[i].v);
         }
@@ -255,14 +343,6 @@ int og__resume_write(const char *path, const struct og_session *s,
     free(metadata[0].value);
     free(metadata[1].value);
     return rc;
-}
-
-static const char *find_metadata(const struct og_tensors *t, const char *key)
-{
-    for (size_t i = 0; i < t->n_metadata; i++)
-        if (strcmp(t->metadata[i].key, key) == 0)
-            return t->metadata[i].value;
-    return NULL;
 }
 
 static int take_resume(const struct og_tensors *t, struct og_session *s,

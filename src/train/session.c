@@ -500,9 +500,13 @@ static int shape_model(struct og_session *s, const struct og_model_config *given
                                              .hidden = s->opt.hidden,
                                              .n_classes = s->ds->n_classes,
                                              .dropout = s->opt.dropout,
-                                             .multi_label = s->ds->multi_label};
+                                             .multi_label = s->ds->multi_label,
+                                             .heads = s->opt.heads,
+                                             .aggregator = s->opt.aggregator,
+                                             .norm = s->opt.norm,
+                                             .residual = s->opt.residual};
     }
-    return 0;
+    return og__model_check(&s->config, err);
 }
 
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,

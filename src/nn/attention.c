@@ -1,0 +1,460 @@
+/* Attention on processors.
+ *
+ *   forward    rows of z ──────> score_src, score_dst
+ *              destinations ───> scores of their edges, softmax ──> alpha ──> sum of alpha z
+ *   back       destinations ───> slopes of their scores (z of every source times dy), their sum
+ *              sources ────────> sum of alpha dy over the transposed block, and the scores' share
+ *
+ * Both walks over edges take whole rows from anywhere in memory, so rows are asked for well ahead,
+ * and four are added a pass. Coefficients of a destination lie side by side: softmax runs over them
+ * as over one array. */
+#include "nn/kernels.h"
+#include "nn/ops_cpu.h"
+#include "nn/vector.h"
+
+#include <math.h>
+
+static size_t features(const struct og_attend *op)
+{
+    return (size_t)op->heads * (size_t)op->width;
+}
+
+/* From a head's elements in a row of z to the next head's. */
+static size_t head_step(const struct og_attend *op)
+{
+    return op->shared ? 0 : (size_t)op->width;
+}
+
+/* Row u of z where it lies, or widened into `room`. */
+OG_INLINE const float *row_of(const struct og_rows *z, uint32_t u, float *room)
+{
+    const void *row = og__row(z, u);
+    if (z->dtype == OG_F32 && (uintptr_t)row % sizeof(float) == 0)
+        return row;
+    og__widen(room, row, z->dtype, 0, (size_t)z->dim);
+    return room;
+}
+
+/* Coefficients of destination v: its edges', then its loop's. */
+static size_t first_coefficient(const struct og_attend *op, uint32_t v)
+{
+    return ((size_t)op->block->indptr[v] + v) * (size_t)op->heads;
+}
+
+/* Source of the i-th coefficient of v; false for an edge that the loop stands for. */
+OG_INLINE bool source_of(const struct og_block *b, uint32_t v, uint32_t i, uint32_t *u)
+{
+    bool loop = i == b->indptr[v + 1] - b->indptr[v];
+    *u = loop ? v : b->src[b->indptr[v] + i];
+    return loop || *u != v;
+}
+
+/* ==== scores ==== */
+
+/* out[h] = z[h] . y[h] */
+OG_CLONES static void head_dots(const float *z, size_t step, const float *y, size_t heads,
+                                size_t width, float *out)
+{
+    size_t h = 0;
+    for (; h + 4 <= heads; h += 4)
+        og__four_dots(z + h * step, step, y + h * width, width, out + h);
+    for (; h < heads; h++)
+        out[h] = og__dot_product(z + h * step, y + h * width, width);
+}
+
+struct attend_run {
+    const struct og_attend *op;
+    const struct og_nn_backend *be;
+};
+
+static void score_block(void *arg, size_t block, int thread)
+{
+    const struct attend_run *run = arg;
+    const struct og_attend *op = run->op;
+    float *room = og__scratch_of(run->be, thread).in;
+    size_t heads = (size_t)op->heads, width = (size_t)op->width, step = head_step(op);
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = r0 + og__rows_in_block(op->block->n_src, block);
+    uint32_t ahead = og__rows_ahead(&op->z);
+    for (uint32_t u = r0; u < end; u++) {
+        if (op->z.index && u + ahead < end)
+            og__fetch_row(&op->z, u + ahead);
+        const float *z = row_of(&op->z, u, room);
+        head_dots(z, step, op->att_src, heads, width, op->score_src + u * heads);
+        if (u < op->block->n_dst)
+            head_dots(z, step, op->att_dst, heads, width, op->score_dst + u * heads);
+    }
+}
+
+/* ==== softmax ==== */
+
+/* In place, over n coefficients of each head. Scores of -inf become zeros. */
+OG_CLONES static void softmax(float *p, size_t n, size_t heads)
+{
+    float top[OG__MAX_HEADS], sum[OG__MAX_HEADS];
+    for (size_t h = 0; h < heads; h++) {
+        top[h] = -INFINITY;
+        sum[h] = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            top[h] = p[i * heads + h] > top[h] ? p[i * heads + h] : top[h];
+    for (size_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            p[i * heads + h] -= top[h];
+    for (size_t i = 0; i < n * heads; i++)
+        p[i] = og__exp(p[i]);
+    for (size_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            sum[h] += p[i * heads + h];
+    for (size_t h = 0; h < heads; h++)
+        sum[h] = 1 / sum[h];
+    for (size_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            p[i * heads + h] *= sum[h];
+}
+
+static void coefficients(const struct og_attend *op, uint32_t v, float *p)
+{
+    const struct og_block *b = op->block;
+    size_t heads = (size_t)op->heads;
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+    const float *to = op->score_dst + v * heads;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        bool counts = source_of(b, v, i, &u);
+        const float *from = op->score_src + u * heads;
+        for (size_t h = 0; h < heads; h++) {
+            float score = from[h] + to[h];
+            p[i * heads + h] = !counts ? -INFINITY : score > 0 ? score : OG__LEAK * score;
+        }
+    }
+    softmax(p, n, heads);
+}
+
+/* ==== weighted sums of rows ==== */
+
+enum { BUNCH = 4 };
+
+struct bunch {
+    const float *row[BUNCH], *weight[BUNCH]; /* a weight a head */
+    int n;
+};
+
+struct sum {
+    float *y; /* [heads * width] */
+    size_t heads, width;
+    size_t step; /* from a head's elements in a row to the next one's: width, or 0 = all the same */
+    struct bunch bunch;
+};
+
+OG_CLONES static void flush(struct sum *s)
+{
+    const struct bunch *b = &s->bunch;
+    size_t width = s->width;
+    for (size_t h = 0; h < s->heads; h++) {
+        float *restrict y = s->y + h * width;
+        if (b->n == BUNCH) {
+            const float *r0 = b->row[0] + h * s->step, *r1 = b->row[1] + h * s->step;
+            const float *r2 = b->row[2] + h * s->step, *r3 = b->row[3] + h * s->step;
+            float w0 = b->weight[0][h], w1 = b->weight[1][h];
+            float w2 = b->weight[2][h], w3 = b->weight[3][h];
+            for (size_t j = 0; j < width; j++)
+                y[j] = y[j] + w0 * r0[j] + w1 * r1[j] + w2 * r2[j] + w3 * r3[j];
+            continue;
+        }
+        for (int i = 0; i < b->n; i++) {
+            const float *r = b->row[i] + h * s->step;
+            float w = b->weight[i][h];
+            for (size_t j = 0; j < width; j++)
+                y[j] += w * r[j];
+        }
+    }
+    s->bunch.n = 0;
+}
+
+OG_INLINE void push(struct sum *s, const float *row, const float *weight)
+{
+    s->bunch.row[s->bunch.n] = row;
+    s->bunch.weight[s->bunch.n] = weight;
+    if (++s->bunch.n == BUNCH)
+        flush(s);
+}
+
+/* Ask for the row of the edge `ahead` places on. */
+OG_INLINE void look_ahead(const struct og_rows *x, const uint32_t *col, uint32_t e, uint32_t ahead,
+                          uint32_t last)
+{
+    if (last - e > ahead)
+        og__fetch_row(x, col[e + ahead]);
+}
+
+/* ==== forward ==== */
+
+OG_CLONES static void finish_row(const struct og_attend *op, const float *restrict sum,
+                                 float *restrict y)
+{
+    size_t width = (size_t)op->width, n = op->average ? width : features(op);
+    const float *bias = op->bias;
+    float share = op->average ? 1.0f / (float)op->heads : 1;
+    bool add = op->add;
+    for (size_t j = 0; j < n; j++)
+        y[j] = (add ? y[j] : 0) + (bias ? bias[j] : 0) + share * sum[j];
+    for (size_t h = 1; op->average && h < (size_t)op->heads; h++)
+        for (size_t j = 0; j < n; j++)
+            y[j] += share * sum[h * width + j];
+}
+
+/* Rows of a bunch are widened side by side. */
+static void attend_row(const struct og_attend *op, uint32_t v, struct sum *s, float *room,
+                       uint32_t ahead)
+{
+    const struct og_block *b = op->block;
+    float *p = op->alpha + first_coefficient(op, v);
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, last = b->indptr[b->n_dst];
+    coefficients(op, v, p);
+    memset(s->y, 0, features(op) * sizeof(float));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        if (i + 1 < n)
+            look_ahead(&op->z, b->src, b->indptr[v] + i, ahead, last);
+        if (source_of(b, v, i, &u))
+            push(s, row_of(&op->z, u, room + (size_t)s->bunch.n * (size_t)op->z.dim),
+                 p + i * s->heads);
+    }
+    flush(s);
+}
+
+static void attend_block(void *arg, size_t block, int thread)
+{
+    const struct attend_run *run = arg;
+    const struct og_attend *op = run->op;
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
+    size_t cols = op->average ? (size_t)op->width : features(op);
+    struct sum s = {.y = scratch.row,
+                    .heads = (size_t)op->heads,
+                    .width = (size_t)op->width,
+                    .step = head_step(op)};
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = r0 + og__rows_in_block(op->block->n_dst, block);
+    uint32_t ahead = og__rows_ahead(&op->z);
+    for (uint32_t v = r0; v < end; v++) {
+        attend_row(op, v, &s, scratch.in, ahead);
+        finish_row(op, s.y, op->y + v * cols);
+    }
+}
+
+void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op)
+{
+    struct attend_run run = {op, be};
+    og__pool_run(be->pool, og__n_blocks(op->block->n_src), score_block, &run);
+    og__pool_run(be->pool, og__n_blocks(op->block->n_dst), attend_block, &run);
+}
+
+/* ==== back, by destination ==== */
+
+struct back_run {
+    const struct og_attend_back *op;
+    const struct og_nn_backend *be;
+};
+
+/* d: in, slopes of the coefficients; out, of the scores before the leaky ReLU. Their sum takes the
+ * place of the destination's score. */
+OG_CLONES static void score_slopes(const struct og_attend *op, uint32_t v, float *d)
+{
+    const struct og_block *b = op->block;
+    size_t heads = (size_t)op->heads;
+    uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+    const float *p = op->alpha + first_coefficient(op, v);
+    float mean[OG__MAX_HEADS] = {0}, sum[OG__MAX_HEADS] = {0}, *to = op->score_dst + v * heads;
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t h = 0; h < heads; h++)
+            mean[h] += p[i * heads + h] * d[i * heads + h];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t u;
+        source_of(b, v, i, &u);
+        const float *from = op->score_src + u * heads;
+        for (size_t h = 0; h < heads; h++) {
+            float leak = from[h] + to[h] > 0 ? 1 : OG__LEAK;
+            d[i * heads + h] = leak * p[i * heads + h] * (d[i * heads + h] - mean[h]);
+            sum[h] += d[i * heads + h];
+        }
+    }
+    for (size_t h = 0; h < heads; h++)
+        to[h] = sum[h];
+}
+
+OG_CLONES static void spread_heads(const float *dy, float *out, size_t heads, size_t width)
+{
+    float share = 1.0f / (float)heads;
+    for (size_t h = 0; h < heads; h++)
+        for (size_t j = 0; j < width; j++)
+            out[h * width + j] = share * dy[j];
+}
+
+static void destination_block(void *arg, size_t block, int thread)
+{
+    const struct back_run *run = arg;
+    const struct og_attend *op = run->op->forward;
+    const struct og_block *b = op->block;
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
+    size_t heads = (size_t)op->heads, width = (size_t)op->width, f = heads * width;
+    uint32_t ahead = og__rows_ahead(&op->z), last = b->indptr[b->n_dst];
+    uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = r0 + og__rows_in_block(b->n_dst, block);
+    for (uint32_t v = r0; v < end; v++) {
+        float *d = run->op->dscore + first_coefficient(op, v);
+        const float *dy = run->op->dy + v * (op->average ? width : f);
+        uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1;
+        if (op->average) {
+            spread_heads(dy, scratch.row, heads, width);
+            dy = scratch.row;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t u;
+            if (i + 1 < n)
+                look_ahead(&op->z, b->src, b->indptr[v] + i, ahead, last);
+            if (source_of(b, v, i, &u))
+                head_dots(row_of(&op->z, u, scratch.in), head_step(op), dy, heads, width,
+                          d + i * heads);
+            else
+                memset(d + i * heads, 0, heads * sizeof(float));
+        }
+        score_slopes(op, v, d);
+    }
+}
+
+/* ==== back, by source ==== */
+
+OG_INLINE void add_scaled(float *restrict y, float a, const float *restrict x, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] += a * x[j];
+}
+
+/* What the scores of source u hand on to the attention vectors. from, to: slopes of its scores as
+ * a source and, unless NULL, as a destination. */
+OG_CLONES static void attention_slopes(const struct og_attend *op, const float *from,
+                                       const float *to, const float *z, float *datt)
+{
+    size_t width = (size_t)op->width, step = head_step(op), f = features(op);
+    for (size_t h = 0; h < (size_t)op->heads; h++) {
+        add_scaled(datt + h * width, from[h], z + h * step, width);
+        if (to)
+            add_scaled(datt + f + h * width, to[h], z + h * step, width);
+    }
+}
+
+/* dz = share * spread, which came through the coefficients, and what came through the scores; the
+ * heads' sum where they share a row. */
+OG_CLONES static void source_slopes(const struct og_attend *op, const float *from, const float *to,
+                                    float share, const float *restrict spread, float *restrict dz)
+{
+    size_t width = (size_t)op->width, step = head_step(op);
+    memset(dz, 0, (size_t)op->z.dim * sizeof(float));
+    for (size_t h = 0; h < (size_t)op->heads; h++) {
+        float *restrict row = dz + h * step;
+        const float *restrict s = spread + h * width;
+        const float *restrict src = op->att_src + h * width;
+        for (size_t j = 0; j < width; j++)
+            row[j] += share * s[j] + from[h] * src[j];
+        if (to)
+            add_scaled(row, to[h], op->att_dst + h * width, width);
+    }
+}
+
+/* Sum of the scores' slopes and, where dz is wanted, of alpha dy over the destinations of u. */
+static void gather_source(const struct og_attend_back *op, uint32_t u, const struct og_rows *dy,
+                          struct sum *s, float *dscore)
+{
+    const struct og_attend *fwd = op->forward;
+    size_t heads = s->heads, cols = (size_t)dy->dim;
+    uint32_t ahead = og__rows_ahead(dy), end = op->indptr[u + 1];
+    uint32_t last = op->indptr[fwd->block->n_src];
+    memset(s->y, 0, heads * s->width * sizeof(float));
+    memset(dscore, 0, heads * sizeof(float));
+    for (uint32_t e = op->indptr[u]; e <= end; e++) {
+        bool loop = e == end;
+        uint32_t v = loop ? u : op->col[e];
+        if (loop && u >= fwd->block->n_dst)
+            break;
+        size_t at = ((size_t)(loop ? fwd->block->indptr[u + 1] : op->edge[e]) + v) * heads;
+        for (size_t h = 0; h < heads; h++)
+            dscore[h] += op->dscore[at + h];
+        if (!op->dz)
+            continue;
+        if (!loop)
+            look_ahead(dy, op->col, e, ahead, last);
+        push(s, op->dy + v * cols, fwd->alpha + at);
+    }
+    flush(s);
+}
+
+static void source_part(void *arg, size_t number, int thread)
+{
+    const struct back_run *run = arg;
+    const struct og_attend *op = run->op->forward;
+    const struct og_block *b = op->block;
+    struct og__scratch scratch = og__scratch_of(run->be, thread);
+    size_t heads = (size_t)op->heads, width = (size_t)op->width, f = heads * width;
+    struct og__part part = og__part_of(run->be, b->n_src, 2 * f, number);
+    struct og_rows dy = og__dense(run->op->dy, b->n_dst, (int)(op->average ? width : f));
+    struct sum s = {
+        .y = scratch.row, .heads = heads, .width = width, .step = op->average ? 0 : width};
+    float from[OG__MAX_HEADS], share = op->average ? 1.0f / (float)op->heads : 1;
+    uint32_t ahead = og__rows_ahead(&op->z);
+    for (uint32_t u = part.first; u < part.last; u++) {
+        if (op->z.index && u + ahead < part.last)
+            og__fetch_row(&op->z, u + ahead);
+        const float *to = u < b->n_dst ? op->score_dst + u * heads : NULL;
+        gather_source(run->op, u, &dy, &s, from);
+        attention_slopes(op, from, to, row_of(&op->z, u, scratch.in), part.sum);
+        if (run->op->dz)
+            source_slopes(op, from, to, share, s.y, run->op->dz + u * (size_t)op->z.dim);
+    }
+}
+
+void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *op)
+{
+    struct back_run run = {op, be};
+    const struct og_block *b = op->forward->block;
+    size_t f = features(op->forward);
+    og__pool_run(be->pool, og__n_blocks(b->n_dst), destination_block, &run);
+    og__pool_run(be->pool, og__n_parts(b->n_src), source_part, &run);
+    og__add_parts(be, b->n_src, 2 * f, 0, f, op->datt_src);
+    og__add_parts(be, b->n_src, 2 * f, f, f, op->datt_dst);
+}
+
+/* ==== vectors through a matrix ==== */
+
+static void fold_head(void *arg, size_t h, int thread)
+{
+    (void)thread;
+    const struct og_fold *op = *(const struct og_fold **)arg;
+    size_t n = (size_t)op->n_in, width = (size_t)op->width;
+    memset(op->out + h * n, 0, n * sizeof(float));
+    for (size_t c = h * width; c < (h + 1) * width; c++)
+        og__add_scaled(op->out + h * n, op->att[c], op->weight + c * n, n);
+}
+
+void og__cpu_fold(struct og_nn_backend *be, const struct og_fold *op)
+{
+    og__pool_run(be->pool, (size_t)op->heads, fold_head, &op);
+}
+
+static void fold_back_head(void *arg, size_t h, int thread)
+{
+    (void)thread;
+    const struct og_fold_back *op = *(const struct og_fold_back **)arg;
+    const struct og_fold *fwd = op->forward;
+    size_t n = (size_t)fwd->n_in, width = (size_t)fwd->width;
+    for (size_t c = h * width; c < (h + 1) * width; c++) {
+        head_dots(fwd->weight + c * n, 0, op->dout + h * n, 1, n, &op->datt[c]);
+        og__add_scaled(op->dweight + c * n, fwd->att[c], op->dout + h * n, n);
+    }
+}
+
+void og__cpu_fold_back(struct og_nn_backend *be, const struct og_fold_back *op)
+{
+    og__pool_run(be->pool, (size_t)op->forward->heads, fold_back_head, &op);
+}

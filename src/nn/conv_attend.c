@@ -1,0 +1,243 @@
+/* GAT: heads' weighted means of x W^T along the edges (ops.h). Hidden layers lay the heads side by
+ * side, the output layer averages them.
+ *
+ *   transform first   t = x W^T for every source;  y = attend(t) + b
+ *   attend first      t = attend(x), a row of x for each head;  y[h] = t[h] W[h]^T + b[h]
+ *
+ * The scores of the second need no product: (x W[h]^T) . att[h] = x . (att[h] W[h]), and what is in
+ * parentheses, att folded through W, is the same for every row. */
+#include "nn/model.h"
+
+static struct og_attend attention(const struct og_model *m, int l, struct og_rows in)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    struct og_attend op = {.block = w->block,
+                           .heads = m->config.heads,
+                           .width = og__head_width(&m->config, l),
+                           .average = og__is_last(&m->config, l),
+                           .add = m->config.residual,
+                           .z = og__dense(w->t, w->block->n_src, layer->n_mid),
+                           .att_src = layer->param[OG__ATT_SRC]->value,
+                           .att_dst = layer->param[OG__ATT_DST]->value,
+                           .bias = layer->param[OG__BIAS]->value,
+                           .score_src = w->score_src,
+                           .score_dst = w->score_dst,
+                           .alpha = w->alpha,
+                           .y = og__finishes(&m->config, l) ? w->y : w->h};
+    if (w->transform_first)
+        return op;
+    op.shared = true;
+    op.add = false;
+    op.width = layer->n_in;
+    op.z = in;
+    op.att_src = w->fold[0];
+    op.att_dst = w->fold[1];
+    op.bias = NULL;
+    op.y = w->t;
+    return op;
+}
+
+/* att_src (0) or att_dst (1) through W. */
+static struct og_fold folding(const struct og_model *m, int l, int side)
+{
+    const struct og_layer *layer = &m->layer[l];
+    return (struct og_fold){.heads = m->config.heads,
+                            .width = og__head_width(&m->config, l),
+                            .n_in = layer->n_in,
+                            .att = layer->param[side ? OG__ATT_DST : OG__ATT_SRC]->value,
+                            .weight = layer->param[OG__NEIGHBOUR]->value,
+                            .out = m->at.work[l].fold[side]};
+}
+
+/* Columns of one head in rows of `heads` times so many. */
+static struct og_rows head_rows(const float *x, uint32_t n, int heads, int width, int h)
+{
+    struct og_rows rows = og__dense(x + (size_t)h * (size_t)width, n, width);
+    rows.stride *= (size_t)heads;
+    return rows;
+}
+
+/* ==== forward ==== */
+
+/* y of a hidden layer where inputs were attended to. */
+static int multiply_heads(struct og_model *m, int l, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    int width = og__head_width(&m->config, l), rc = 0;
+    uint32_t n = w->block->n_dst;
+    for (int h = 0; rc == 0 && h < m->config.heads; h++) {
+        size_t first = (size_t)h * (size_t)width;
+        struct og_affine op = {.rows = n,
+                               .cols = width,
+                               .y = w->y + first,
+                               .ld = layer->n_out,
+                               .add = m->config.residual,
+                               .bias = layer->param[OG__BIAS]->value + first,
+                               .n_inputs = 1};
+        op.input[0] = og__weighted(head_rows(w->t, n, m->config.heads, layer->n_in, h), n,
+                                   &layer->head[h], OG__FORWARD);
+        rc = m->ops->affine(&m->backend, &op, err);
+    }
+    return rc;
+}
+
+static int multiply_sources(struct og_model *m, int l, struct og_rows in, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    struct og_affine op = {.rows = w->block->n_src, .cols = layer->n_mid, .y = w->t, .n_inputs = 1};
+    op.input[0] = og__weighted(in, w->block->n_src, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
+    return m->ops->affine(&m->backend, &op, err);
+}
+
+/* The residual, in y's place. */
+static int start_from_input(struct og_model *m, int l, struct og_rows in, float *y,
+                            struct og_err *err)
+{
+    struct og_affine op = {.rows = m->at.work[l].block->n_dst, .cols = m->layer[l].n_out, .y = y};
+    if (!m->config.residual)
+        return 0;
+    og__add_skip(m, l, in, OG__FORWARD, &op);
+    return m->ops->affine(&m->backend, &op, err);
+}
+
+static int forward(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
+{
+    (void)keep;
+    int rc = 0;
+    const struct og_layer_work *w = &m->at.work[l];
+    struct og_attend attend = attention(m, l, in);
+    OG_TRY(start_from_input(m, l, in, w->transform_first ? attend.y : w->y, err));
+    if (w->transform_first)
+        OG_TRY(multiply_sources(m, l, in, err));
+    for (int side = 0; !w->transform_first && side < 2; side++) {
+        struct og_fold fold = folding(m, l, side);
+        m->ops->fold(&m->backend, &fold);
+    }
+    m->ops->attend(&m->backend, &attend);
+    if (!w->transform_first)
+        OG_TRY(multiply_heads(m, l, err));
+out:
+    return rc;
+}
+
+/* ==== backward ==== */
+
+/* Gradients of the heads' products and, in t, of what was attended. */
+static int head_gradients(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    int heads = m->config.heads, width = og__head_width(&m->config, l), rc = 0;
+    uint32_t n = w->block->n_dst;
+    for (int h = 0; rc == 0 && h < heads; h++) {
+        size_t first = (size_t)h * (size_t)width;
+        struct og_rows t = head_rows(w->t, n, heads, layer->n_in, h);
+        struct og_weight_grad grad = {
+            .rows = n,
+            .n_out = width,
+            .dy = dy + first,
+            .ld = layer->n_out,
+            .n_inputs = 1,
+            .input = {t},
+            .grad = {layer->param[OG__NEIGHBOUR]->grad + first * (size_t)layer->n_in},
+            .bias_grad = layer->param[OG__BIAS]->grad + first};
+        struct og_affine dt = {.rows = n,
+                               .cols = layer->n_in,
+                               .y = w->t + (size_t)h * (size_t)layer->n_in,
+                               .ld = heads * layer->n_in,
+                               .n_inputs = 1};
+        dt.input[0] =
+            og__weighted(head_rows(dy, n, heads, width, h), n, &layer->head[h], OG__BACKWARD);
+        rc = m->ops->weight_grad(&m->backend, &grad, err);
+        if (rc == 0)
+            rc = m->ops->affine(&m->backend, &dt, err);
+    }
+    return rc;
+}
+
+/* Gradients of what multiplied the sources. */
+static int source_gradients(struct og_model *m, int l, struct og_rows in, const float *dy,
+                            struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    struct og_weight_grad bias = {.rows = w->block->n_dst,
+                                  .n_out = layer->n_out,
+                                  .dy = dy,
+                                  .bias_grad = layer->param[OG__BIAS]->grad};
+    struct og_weight_grad grad = {.rows = w->block->n_src,
+                                  .n_out = layer->n_mid,
+                                  .dy = w->t,
+                                  .n_inputs = 1,
+                                  .input = {in},
+                                  .grad = {layer->param[OG__NEIGHBOUR]->grad}};
+    int rc = m->ops->weight_grad(&m->backend, &bias, err);
+    return rc < 0 ? rc : m->ops->weight_grad(&m->backend, &grad, err);
+}
+
+/* The gradient of the input, where sources were multiplied. */
+static int multiply_back(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    uint32_t n = w->block->n_src;
+    struct og_affine op = {.n_inputs = 1};
+    op.input[0] = og__weighted(og__dense(w->t, n, layer->n_mid), n, &layer->weight[OG__NEIGHBOUR],
+                               OG__BACKWARD);
+    return og__input_gradient(m, l, dy, &op, err);
+}
+
+/* The residual's share of it, where attention has left the rest. */
+static int add_skip_back(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    uint32_t n = m->at.work[l].block->n_dst;
+    struct og_affine op = {.rows = n, .cols = layer->n_in, .y = m->at.work[l - 1].h, .add = true};
+    if (!m->config.residual)
+        return 0;
+    og__add_skip(m, l, og__dense(dy, n, layer->n_out), OG__BACKWARD, &op);
+    return m->ops->affine(&m->backend, &op, err);
+}
+
+static int backward(struct og_model *m, int l, struct og_rows in, const float *dy,
+                    struct og_err *err)
+{
+    int rc = 0;
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    bool first = w->transform_first;
+    float *const datt[] = {layer->param[OG__ATT_SRC]->grad, layer->param[OG__ATT_DST]->grad};
+    struct og_attend attend = attention(m, l, in);
+    struct og_attend_back back = {.forward = &attend,
+                                  .dy = first ? dy : w->t,
+                                  .indptr = m->at.back_indptr,
+                                  .col = m->at.back_col,
+                                  .edge = m->at.back_edge,
+                                  .dscore = w->dscore,
+                                  .dz = first   ? w->t
+                                        : l > 0 ? m->at.work[l - 1].h
+                                                : NULL,
+                                  .datt_src = first ? datt[0] : w->dfold[0],
+                                  .datt_dst = first ? datt[1] : w->dfold[1]};
+    if (!first)
+        OG_TRY(head_gradients(m, l, dy, err));
+    og__transpose(m, l);
+    m->ops->attend_back(&m->backend, &back);
+    for (int side = 0; !first && side < 2; side++) {
+        struct og_fold fold = folding(m, l, side);
+        struct og_fold_back op = {&fold, w->dfold[side], layer->param[OG__NEIGHBOUR]->grad,
+                                  datt[side]};
+        m->ops->fold_back(&m->backend, &op);
+    }
+    if (first)
+        OG_TRY(source_gradients(m, l, in, dy, err));
+    if (l > 0)
+        OG_TRY(first ? multiply_back(m, l, dy, err) : add_skip_back(m, l, dy, err));
+out:
+    return rc;
+}
+
+const struct og_conv og__conv_attend = {forward, backward};

@@ -1,0 +1,234 @@
+/* Convolutions that sum rows along the edges and multiply them.
+ *
+ *   GCN    y = (A x) W^T + b                              or  A (x W^T) + b
+ *   SAGE   y = mean(x) Wl^T + b + x Wr^T                  or  mean(x Wl^T) + b + x Wr^T
+ *   GIN    y = relu(sum(x) W0^T + b0) W2^T + b2, where sum(x) has (1 + eps) of the own row;
+ *          or relu(sum(x W0^T) + b0) W2^T + b2
+ *
+ * The stage up to the first bias is common to all; GIN lets it end in t. */
+#include "nn/model.h"
+
+/* The sum along the edges. */
+static struct og_sparse aggregation(const struct og_model *m, int l)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    const struct og_param *eps = m->layer[l].param[OG__EPS];
+    struct og_sparse s = og__aggregation(w->block, og__aggregate_of(&m->config), w->scale);
+    if (eps)
+        s.loop_weight = 1 + eps->value[0];
+    return s;
+}
+
+static struct og_sparse aggregation_back(struct og_model *m, int l)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    og__transpose(m, l);
+    struct og_sparse s = og__aggregation_back(w->block, og__aggregate_of(&m->config), w->scale,
+                                              m->at.back_indptr, m->at.back_col, NULL);
+    s.loop_weight = aggregation(m, l).loop_weight;
+    return s;
+}
+
+/* ==== forward ==== */
+
+static int multiply_sources(struct og_model *m, int l, struct og_rows in, struct og_err *err)
+{
+    struct og_layer_work *w = &m->at.work[l];
+    struct og_affine op = {
+        .rows = w->block->n_src, .cols = m->layer[l].n_mid, .y = w->a, .n_inputs = 1};
+    op.input[0] =
+        og__weighted(in, w->block->n_src, &m->layer[l].weight[OG__NEIGHBOUR], OG__FORWARD);
+    return m->ops->affine(&m->backend, &op, err);
+}
+
+/* GIN's second product, from t. */
+static int multiply_hidden(struct og_model *m, int l, struct og_rows in, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n = w->block->n_dst;
+    struct og_affine op = {.bias = layer->param[OG__OUT_BIAS]->value, .n_inputs = 1};
+    op.input[0] =
+        og__weighted(og__dense(w->t, n, layer->n_mid), n, &layer->weight[OG__OUT], OG__FORWARD);
+    og__end_layer(m, l, in, &op);
+    return m->ops->affine(&m->backend, &op, err);
+}
+
+static int forward(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
+{
+    int rc = 0;
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n = w->block->n_dst;
+    bool perceptron = layer->param[OG__OUT];
+    og__aggregate_scale(w->block, og__aggregate_of(&m->config), w->scale);
+    struct og_sparse through = aggregation(m, l);
+    struct og_affine op = {.rows = n,
+                           .cols = layer->n_mid,
+                           .y = w->t,
+                           .relu = true,
+                           .bias = layer->param[OG__BIAS]->value};
+    if (w->transform_first) {
+        OG_TRY(multiply_sources(m, l, in, err));
+        op.plus_through = &through;
+        op.plus = og__dense(w->a, w->block->n_src, layer->n_mid);
+    } else {
+        op.input[0] = og__weighted(in, n, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
+        op.input[0].through = &through;
+        op.input[0].keep = keep ? w->a : NULL;
+        op.n_inputs = 1;
+    }
+    if (layer->param[OG__SELF])
+        op.input[op.n_inputs++] = og__weighted(in, n, &layer->weight[OG__SELF], OG__FORWARD);
+    if (!perceptron) {
+        op.relu = false;
+        og__end_layer(m, l, in, &op);
+    }
+    OG_TRY(m->ops->affine(&m->backend, &op, err));
+    if (perceptron)
+        OG_TRY(multiply_hidden(m, l, in, err));
+out:
+    return rc;
+}
+
+/* ==== backward ==== */
+
+/* Through GIN's second product: its gradients, and in t the gradient before its ReLU. */
+static int hidden_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n = w->block->n_dst;
+    struct og_weight_grad grad = {.rows = n,
+                                  .n_out = layer->n_out,
+                                  .dy = dy,
+                                  .n_inputs = 1,
+                                  .input = {og__dense(w->t, n, layer->n_mid)},
+                                  .grad = {layer->param[OG__OUT]->grad},
+                                  .bias_grad = layer->param[OG__OUT_BIAS]->grad};
+    struct og_affine back = {
+        .rows = n, .cols = layer->n_mid, .y = w->t, .n_inputs = 1, .gated = true, .gate_scale = 1};
+    back.input[0] =
+        og__weighted(og__dense(dy, n, layer->n_out), n, &layer->weight[OG__OUT], OG__BACKWARD);
+    int rc = m->ops->weight_grad(&m->backend, &grad, err);
+    return rc < 0 ? rc : m->ops->affine(&m->backend, &back, err);
+}
+
+/* eps weighs the own row: its slope is that row times the gradient of the sum. */
+static void eps_gradient(struct og_model *m, int l, const float *dsum, struct og_rows x)
+{
+    const struct og_param *eps = m->layer[l].param[OG__EPS];
+    struct og_dot op = {m->at.work[l].block->n_dst, dsum, x, eps ? eps->grad : NULL};
+    if (eps)
+        m->ops->dot(&m->backend, &op);
+}
+
+/* Gradients of the stage's weights where sources were multiplied first; in a, the gradient of
+ * their products. */
+static int gradients_of_products(struct og_model *m, int l, const float *dy, struct og_rows in,
+                                 const struct og_sparse *back, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n_src = w->block->n_src;
+    struct og_affine spread = {.rows = n_src,
+                               .cols = layer->n_mid,
+                               .y = w->a,
+                               .plus_through = back,
+                               .plus = og__dense(dy, w->block->n_dst, layer->n_mid)};
+    struct og_weight_grad of_a = {.rows = n_src,
+                                  .n_out = layer->n_mid,
+                                  .dy = w->a,
+                                  .n_inputs = 1,
+                                  .input = {in},
+                                  .grad = {layer->param[OG__NEIGHBOUR]->grad}};
+    eps_gradient(m, l, dy, og__dense(w->a, n_src, layer->n_mid));
+    int rc = m->ops->affine(&m->backend, &spread, err);
+    return rc < 0 ? rc : m->ops->weight_grad(&m->backend, &of_a, err);
+}
+
+/* Gradients of what multiplies destinations, and of the bias. */
+static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct og_rows in,
+                             struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    struct og_weight_grad op = {.rows = w->block->n_dst,
+                                .n_out = layer->n_mid,
+                                .dy = dy,
+                                .bias_grad = layer->param[OG__BIAS]->grad};
+    if (!w->transform_first) {
+        op.input[op.n_inputs] = og__dense(w->a, w->block->n_dst, layer->n_in);
+        op.grad[op.n_inputs++] = layer->param[OG__NEIGHBOUR]->grad;
+    }
+    if (layer->param[OG__SELF]) {
+        op.input[op.n_inputs] = in;
+        op.grad[op.n_inputs++] = layer->param[OG__SELF]->grad;
+    }
+    return m->ops->weight_grad(&m->backend, &op, err);
+}
+
+/* In a, the gradient of the aggregate, for whom it concerns: the layer before, or eps. */
+static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, struct og_rows in,
+                                 struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n = w->block->n_dst;
+    struct og_affine op = {.rows = n, .cols = layer->n_in, .y = w->a, .n_inputs = 1};
+    if (l == 0 && !layer->param[OG__EPS])
+        return 0;
+    op.input[0] = og__weighted(og__dense(dy, n, layer->n_mid), n, &layer->weight[OG__NEIGHBOUR],
+                               OG__BACKWARD);
+    int rc = m->ops->affine(&m->backend, &op, err);
+    if (rc == 0)
+        eps_gradient(m, l, w->a, in);
+    return rc;
+}
+
+/* dy: of the stage; dlayer: of the layer, for the residual. */
+static int stage_input_gradient(struct og_model *m, int l, const float *dy, const float *dlayer,
+                                const struct og_sparse *back, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
+    struct og_affine op = {0};
+    if (w->transform_first) {
+        op.input[op.n_inputs++] = og__weighted(og__dense(w->a, n_src, layer->n_mid), n_src,
+                                               &layer->weight[OG__NEIGHBOUR], OG__BACKWARD);
+    } else {
+        op.plus_through = back;
+        op.plus = og__dense(w->a, n_dst, layer->n_in);
+    }
+    if (layer->param[OG__SELF])
+        op.input[op.n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_mid), n_dst,
+                                               &layer->weight[OG__SELF], OG__BACKWARD);
+    return og__input_gradient(m, l, dlayer, &op, err);
+}
+
+static int backward(struct og_model *m, int l, struct og_rows in, const float *dlayer,
+                    struct og_err *err)
+{
+    int rc = 0;
+    struct og_layer_work *w = &m->at.work[l];
+    const float *dy = dlayer;
+    struct og_sparse back = {0};
+    if (l > 0 || w->transform_first)
+        back = aggregation_back(m, l);
+    if (m->layer[l].param[OG__OUT]) {
+        OG_TRY(hidden_gradient(m, l, dlayer, err));
+        dy = w->t;
+    }
+    if (w->transform_first)
+        OG_TRY(gradients_of_products(m, l, dy, in, &back, err));
+    OG_TRY(gradients_of_rows(m, l, dy, in, err));
+    if (!w->transform_first)
+        OG_TRY(gradient_of_aggregate(m, l, dy, in, err));
+    if (l > 0)
+        OG_TRY(stage_input_gradient(m, l, dy, dlayer, &back, err));
+out:
+    return rc;
+}
+
+const struct og_conv og__conv_linear = {forward, backward};

@@ -1,0 +1,141 @@
+/* Convolutions that send every source through a layer of its own before they pool them.
+ *
+ *   SAGE max   t = relu(x W^T + b)     a = element-wise max of t along the edges
+ *   PinSAGE    t = relu(x Wq^T + bq)   a = weighted mean of t along the edges
+ *   both       y = a Wl^T + bl + x Wr^T */
+#include "nn/model.h"
+
+static bool takes_max(const struct og_model *m)
+{
+    return m->config.kind == OG_MODEL_SAGE;
+}
+
+/* ==== forward ==== */
+
+static int multiply_sources(struct og_model *m, int l, struct og_rows in, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n = w->block->n_src;
+    struct og_affine op = {.rows = n,
+                           .cols = layer->n_mid,
+                           .y = w->t,
+                           .n_inputs = 1,
+                           .bias = layer->param[OG__POOL_BIAS]->value,
+                           .relu = true};
+    op.input[0] = og__weighted(in, n, &layer->weight[OG__POOL], OG__FORWARD);
+    return m->ops->affine(&m->backend, &op, err);
+}
+
+static int forward(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    const struct og_block *b = w->block;
+    struct og_sparse through;
+    struct og_affine op = {.bias = layer->param[OG__BIAS]->value, .n_inputs = 2};
+    int rc = multiply_sources(m, l, in, err);
+    if (rc < 0)
+        return rc;
+    if (takes_max(m)) {
+        struct og_pool_max pool = {b, layer->n_mid, w->t, w->a, keep ? w->from : NULL};
+        m->ops->pool_max(&m->backend, &pool);
+        op.input[0].x = og__dense(w->a, b->n_dst, layer->n_mid);
+    } else {
+        og__aggregate_scale(b, OG__WEIGHTED_MEAN, w->scale);
+        through = og__aggregation(b, OG__WEIGHTED_MEAN, w->scale);
+        op.input[0].x = og__dense(w->t, b->n_src, layer->n_mid);
+        op.input[0].through = &through;
+        op.input[0].keep = keep ? w->a : NULL;
+    }
+    op.input[0].n = b->n_dst;
+    op.input[0].weight = &layer->weight[OG__NEIGHBOUR];
+    op.input[1] = og__weighted(in, b->n_dst, &layer->weight[OG__SELF], OG__FORWARD);
+    og__end_layer(m, l, in, &op);
+    return m->ops->affine(&m->backend, &op, err);
+}
+
+/* ==== backward ==== */
+
+/* Gradients of what made y; in a, the gradient of what was pooled. */
+static int output_gradients(struct og_model *m, int l, struct og_rows in, const float *dy,
+                            struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n = w->block->n_dst;
+    struct og_weight_grad grad = {
+        .rows = n,
+        .n_out = layer->n_out,
+        .dy = dy,
+        .n_inputs = 2,
+        .input = {og__dense(w->a, n, layer->n_mid), in},
+        .grad = {layer->param[OG__NEIGHBOUR]->grad, layer->param[OG__SELF]->grad},
+        .bias_grad = layer->param[OG__BIAS]->grad};
+    struct og_affine da = {.rows = n, .cols = layer->n_mid, .y = w->a, .n_inputs = 1};
+    da.input[0] = og__weighted(og__dense(dy, n, layer->n_out), n, &layer->weight[OG__NEIGHBOUR],
+                               OG__BACKWARD);
+    int rc = m->ops->weight_grad(&m->backend, &grad, err);
+    return rc < 0 ? rc : m->ops->affine(&m->backend, &da, err);
+}
+
+/* In t, the gradient before the sources' ReLU. */
+static int unpool(struct og_model *m, int l, struct og_err *err)
+{
+    int n_mid = m->layer[l].n_mid;
+    struct og_layer_work *w = &m->at.work[l];
+    const struct og_block *b = w->block;
+    og__transpose(m, l);
+    if (takes_max(m)) {
+        struct og_pool_max_back op = {.n_src = b->n_src,
+                                      .dim = n_mid,
+                                      .x = w->t,
+                                      .dy = w->a,
+                                      .from = w->from,
+                                      .indptr = m->at.back_indptr,
+                                      .col = m->at.back_col};
+        m->ops->pool_max_back(&m->backend, &op);
+        return 0;
+    }
+    struct og_sparse back = og__aggregation_back(b, OG__WEIGHTED_MEAN, w->scale, m->at.back_indptr,
+                                                 m->at.back_col, m->at.back_edge);
+    struct og_affine op = {.rows = b->n_src,
+                           .cols = n_mid,
+                           .y = w->t,
+                           .plus_through = &back,
+                           .plus = og__dense(w->a, b->n_dst, n_mid),
+                           .gated = true,
+                           .gate_scale = 1};
+    return m->ops->affine(&m->backend, &op, err);
+}
+
+static int backward(struct og_model *m, int l, struct og_rows in, const float *dy,
+                    struct og_err *err)
+{
+    int rc = 0;
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
+    OG_TRY(output_gradients(m, l, in, dy, err));
+    OG_TRY(unpool(m, l, err));
+    struct og_weight_grad grad = {.rows = n_src,
+                                  .n_out = layer->n_mid,
+                                  .dy = w->t,
+                                  .n_inputs = 1,
+                                  .input = {in},
+                                  .grad = {layer->param[OG__POOL]->grad},
+                                  .bias_grad = layer->param[OG__POOL_BIAS]->grad};
+    OG_TRY(m->ops->weight_grad(&m->backend, &grad, err));
+    if (l > 0) {
+        struct og_affine op = {.n_inputs = 2};
+        op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src,
+                                   &layer->weight[OG__POOL], OG__BACKWARD);
+        op.input[1] = og__weighted(og__dense(dy, n_dst, layer->n_out), n_dst,
+                                   &layer->weight[OG__SELF], OG__BACKWARD);
+        OG_TRY(og__input_gradient(m, l, dy, &op, err));
+    }
+out:
+    return rc;
+}
+
+const struct og_conv og__conv_pool = {forward, backward};

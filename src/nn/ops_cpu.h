@@ -1,0 +1,44 @@
+/* What the files of the cpu backend share. */
+#ifndef OG_NN_OPS_CPU_H
+#define OG_NN_OPS_CPU_H
+
+#include "nn/ops.h"
+
+/* A thread's part of the workspace: two tiles of 64 rows and one row, each of the widest matrix. */
+struct og__scratch {
+    float *in, *out, *row;
+};
+struct og__scratch og__scratch_of(const struct og_nn_backend *be, int thread);
+
+/* Block number `block` of `rows` rows. */
+static inline uint32_t og__rows_in_block(uint32_t rows, size_t block)
+{
+    return OG_MIN(rows - (uint32_t)block * OG__BLOCK_ROWS, (uint32_t)OG__BLOCK_ROWS);
+}
+
+/* ---- sums of columns over rows ----
+ *
+ * The rows are split into parts, fixed runs of blocks; each part is summed in the order of its rows
+ * in a place of its own, and the parts are added up in their order. */
+struct og__part {
+    uint32_t first, last; /* rows [first, last) */
+    float *sum;           /* [columns], zeros to begin with */
+};
+size_t og__n_parts(uint64_t rows);
+struct og__part og__part_of(const struct og_nn_backend *be, uint32_t rows, size_t columns,
+                            size_t part);
+/* out[n] = the sums of columns [first, first + n). */
+void og__add_parts(const struct og_nn_backend *be, uint32_t rows, size_t columns, size_t first,
+                   size_t n, float *out);
+
+void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op);
+void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *op);
+void og__cpu_fold(struct og_nn_backend *be, const struct og_fold *op);
+void og__cpu_fold_back(struct og_nn_backend *be, const struct og_fold_back *op);
+void og__cpu_pool_max(struct og_nn_backend *be, const struct og_pool_max *op);
+void og__cpu_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op);
+void og__cpu_moments(struct og_nn_backend *be, const struct og_moments *op);
+void og__cpu_finish(struct og_nn_backend *be, const struct og_finish *op);
+void og__cpu_finish_back(struct og_nn_backend *be, const struct og_finish_back *op);
+
+#endif

@@ -1,0 +1,273 @@
+/* Memory of a batch: one arena, carved in one order. The same walk over the largest batch, without
+ * memory under it, says how much to take. */
+#include "nn/model.h"
+#include "nn/product.h"
+
+#define ACTIVATIONS "activations"
+
+bool og__transform_first(const struct og_block *b, int n_in, int n_out)
+{
+    double e = (double)b->n_edges, s = b->n_src, d = b->n_dst, in = n_in, out = n_out;
+    double aggregate_first = (e + 2 * d) * in;
+    double transform_first = s * (in + out) + e * out;
+    return transform_first < aggregate_first && s * out <= d * in;
+}
+
+/* A row of all heads must stay in cache, and scratch has room for such rows. */
+enum { WIDEST_ATTENDED = 4096 };
+
+bool og__may_attend_first(const struct og_model_config *c, int layer)
+{
+    return c->kind == OG_MODEL_GAT && !og__is_last(c, layer) &&
+           (int64_t)c->heads * og__layer_in(c, layer) <= WIDEST_ATTENDED;
+}
+
+/* By multiplications: products of three passes, two of which concern the way back (the last not for
+ * features), and three walks along the edges, whose multiplications take eight times as long. */
+bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b)
+{
+    double e = (double)b->n_edges, s = b->n_src, d = b->n_dst;
+    double in = og__layer_in(c, layer), out = og__layer_mid(c, layer), wide = in * c->heads;
+    if (!og__may_attend_first(c, layer) || d * wide > s * out)
+        return false;
+    double transform_first = (layer > 0 ? 3 : 2) * s * in * out + 3 * 8 * e * out;
+    double attend_first = 3 * d * in * out + 3 * 8 * e * wide;
+    return attend_first < transform_first;
+}
+
+/* ==== carving ==== */
+
+/* An arena without a base only counts. */
+static void *take(struct og_arena *arena, size_t bytes)
+{
+    if (arena->base)
+        return og__arena_take(arena, bytes);
+    arena->used += og__round_up(bytes, 64);
+    return NULL;
+}
+
+static float *take_floats(struct og_arena *arena, size_t rows, int cols)
+{
+    return take(arena, rows * (size_t)cols * sizeof(float));
+}
+
+static int widest(const struct og_model_config *c)
+{
+    int most = 1;
+    for (int l = 0; l < c->layers; l++) {
+        most = OG_MAX(OG_MAX(most, og__layer_in(c, l)),
+                      OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
+        if (og__may_attend_first(c, l))
+            most = OG_MAX(most, c->heads * og__layer_in(c, l));
+    }
+    return most;
+}
+
+static void carve_attention(const struct og_model_config *c, int l, const struct og_block *b,
+                            bool training, struct og_arena *arena, struct og_layer_work *w)
+{
+    size_t coefficients = b->n_edges + b->n_dst;
+    w->transform_first = !og__attend_first(c, l, b);
+    for (int i = 0; og__may_attend_first(c, l) && i < 2; i++) {
+        w->fold[i] = take_floats(arena, (size_t)c->heads, og__layer_in(c, l));
+        w->dfold[i] = take_floats(arena, (size_t)c->heads, og__layer_in(c, l));
+    }
+    w->t = take_floats(arena, b->n_src, og__layer_mid(c, l));
+    w->score_src = take_floats(arena, b->n_src, c->heads);
+    w->score_dst = take_floats(arena, b->n_dst, c->heads);
+    w->alpha = take_floats(arena, coefficients, c->heads);
+    if (training)
+        w->dscore = take_floats(arena, coefficients, c->heads);
+}
+
+static void carve_pool(const struct og_model_config *c, int l, const struct og_block *b,
+                       bool training, struct og_arena *arena, struct og_layer_work *w)
+{
+    int mid = og__layer_mid(c, l);
+    bool max = c->kind == OG_MODEL_SAGE;
+    w->t = take_floats(arena, b->n_src, mid);
+    if (!max)
+        w->scale = take_floats(arena, b->n_dst, 1);
+    if (max || training)
+        w->a = take_floats(arena, b->n_dst, mid);
+    if (max && training)
+        w->from = take(arena, b->n_dst * (size_t)mid * sizeof(*w->from));
+}
+
+/* The aggregate of a layer is kept for the way back; a forward pass needs it only where it may
+ * have to hold what was multiplied first. */
+static void carve_linear(const struct og_model_config *c, int l, const struct og_block *b,
+                         bool training, struct og_arena *arena, struct og_layer_work *w)
+{
+    int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
+    w->transform_first = og__transform_first(b, in, mid);
+    w->scale = take_floats(arena, c->kind == OG_MODEL_GCN ? b->n_src : b->n_dst, 1);
+    if (training || mid < in)
+        w->a = take_floats(arena, b->n_dst, in);
+    if (c->kind == OG_MODEL_GIN)
+        w->t = take_floats(arena, b->n_dst, mid);
+}
+
+static void carve_layer(const struct og_model_config *c, int l, const struct og_block *b,
+                        bool training, struct og_arena *arena, struct og_layer_work *w)
+{
+    int out = og__layer_out(c, l);
+    *w = (struct og_layer_work){.block = b};
+    if (c->kind == OG_MODEL_GAT)
+        carve_attention(c, l, b, training, arena, w);
+    else if (og__pools(c))
+        carve_pool(c, l, b, training, arena, w);
+    else
+        carve_linear(c, l, b, training, arena, w);
+    w->h = take_floats(arena, b->n_dst, out);
+    if (!og__finishes(c, l))
+        return;
+    w->y = training ? take_floats(arena, b->n_dst, out) : w->h;
+    if (c->norm == OG_NORM_BATCH) {
+        w->mean = take_floats(arena, 1, out);
+        w->rstd = take_floats(arena, 1, out);
+    }
+}
+
+/* Of the partial sums of a layer's gradients. */
+static size_t partial_bytes(const struct og_model_config *c, int l, const struct og_block *b)
+{
+    int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
+    uint64_t n_in = (uint64_t)in, n_mid = (uint64_t)mid;
+    uint32_t d = b->n_dst, s = b->n_src;
+    size_t most = OG_MAX(og__partial_bytes(d, out, n_in), og__partial_bytes(d, out, 0));
+    most = OG_MAX(most, og__partial_bytes(s, mid, n_in));
+    most = OG_MAX(most, og__partial_bytes(d, mid, n_in));
+    most = OG_MAX(most, og__partial_bytes(d, out, n_mid));
+    if (og__has_self(c))
+        most = OG_MAX(most, og__partial_bytes(d, out, (og__pools(c) ? n_mid : n_in) + n_in));
+    if (c->kind == OG_MODEL_GIN) /* eps */
+        most = OG_MAX(most, og__column_bytes(d, (size_t)OG_MAX(in, mid)));
+    if (c->kind == OG_MODEL_GAT)
+        most = OG_MAX(most, og__column_bytes(s, 2 * n_mid));
+    if (og__may_attend_first(c, l)) {
+        most = OG_MAX(most, og__partial_bytes(d, og__head_width(c, l), n_in));
+        most = OG_MAX(most, og__column_bytes(s, 2 * (size_t)c->heads * n_in));
+    }
+    if (og__finishes(c, l))
+        most = OG_MAX(most, og__column_bytes(d, 2 * (size_t)out));
+    return most;
+}
+
+/* Whether the way back walks the layer's edges by source. */
+static bool goes_back(const struct og_model_config *c, int l)
+{
+    return l > 0 || c->kind == OG_MODEL_GAT || og__pools(c) ||
+           og__layer_mid(c, l) < og__layer_in(c, l);
+}
+
+/* What the layers need one after another on the way back: the largest of each. */
+static void carve_shared(const struct og_model_config *c, const struct og_batch *batch,
+                         struct og_arena *arena, struct og_workspace *out)
+{
+    size_t partial = 0, n_src = 0, n_edges = 0;
+    for (int l = 0; l < c->layers; l++) {
+        const struct og_block *b = &batch->hop[c->layers - 1 - l];
+        partial = OG_MAX(partial, partial_bytes(c, l, b));
+        if (goes_back(c, l)) {
+            n_src = OG_MAX(n_src, (size_t)b->n_src + 1);
+            n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
+        }
+    }
+    out->partial = take(arena, partial);
+    out->back_indptr = take(arena, n_src * sizeof(*out->back_indptr));
+    out->back_col = take(arena, n_edges * sizeof(*out->back_col));
+    if (c->kind == OG_MODEL_GAT || c->kind == OG_MODEL_PINSAGE)
+        out->back_edge = take(arena, n_edges * sizeof(*out->back_edge));
+    out->dlogits = take_floats(arena, batch->hop[0].n_dst, c->n_classes);
+}
+
+/* Returns whether the arena was large enough. */
+static bool carve(const struct og_model_config *c, const struct og_batch *batch, bool training,
+                  int threads, struct og_arena *arena, struct og_workspace *out)
+{
+    *out = (struct og_workspace){.scratch_stride = og__scratch_bytes(widest(c))};
+    out->scratch = take(arena, (size_t)threads * out->scratch_stride);
+    out->loss_blocks = take(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
+    for (int l = 0; l < c->layers; l++)
+        carve_layer(c, l, &batch->hop[c->layers - 1 - l], training, arena, &out->work[l]);
+    if (training)
+        carve_shared(c, batch, arena, out);
+    return training ? out->dlogits : out->work[c->layers - 1].h;
+}
+
+/* What the arena itself must hold. */
+static size_t arena_bytes(const struct og_model_config *c, const struct og_batch_caps *caps,
+                          bool training, int threads)
+{
+    struct og_batch largest = {.n_hops = caps->n_hops};
+    struct og_arena counter = {0};
+    struct og_workspace at;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        largest.hop[h] = (struct og_block){.n_dst = (uint32_t)caps->hop[h].n_dst,
+                                           .n_src = (uint32_t)caps->hop[h].n_src,
+                                           .n_edges = caps->hop[h].n_edges};
+    carve(c, &largest, training, threads, &counter, &at);
+    return counter.used;
+}
+
+size_t og__model_workspace_bytes(const struct og_model_config *config,
+                                 const struct og_batch_caps *caps, bool training, int threads)
+{
+    return arena_bytes(config, caps, training, threads) + (size_t)threads * OG__PRODUCT_SCRATCH;
+}
+
+/* ==== the workspace at hand ==== */
+
+int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool training,
+                      struct og_err *err)
+{
+    if (caps->n_hops != (uint32_t)m->config.layers)
+        return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, batches of %u hops",
+                        m->config.layers, caps->n_hops);
+    size_t bytes = arena_bytes(&m->config, caps, training, og__pool_threads(m->backend.pool));
+    og__arena_release(&m->workspace);
+    m->caps = *caps;
+    m->training = training;
+    return og__arena_init(&m->workspace, m->budget, bytes, ACTIVATIONS, err);
+}
+
+static bool fits(const struct og_model *m, const struct og_batch *batch)
+{
+    for (uint32_t h = 0; h < batch->n_hops; h++)
+        if (batch->hop[h].n_dst > m->caps.hop[h].n_dst ||
+            batch->hop[h].n_src > m->caps.hop[h].n_src ||
+            batch->hop[h].n_edges > m->caps.hop[h].n_edges)
+            return false;
+    return m->workspace.base;
+}
+
+static int grow(struct og_model *m, const struct og_batch *batch, struct og_err *err)
+{
+    struct og_batch_caps caps = m->caps;
+    caps.n_hops = batch->n_hops;
+    for (uint32_t h = 0; h < batch->n_hops; h++) {
+        const struct og_block *b = &batch->hop[h];
+        caps.hop[h].n_dst = OG_MAX(caps.hop[h].n_dst, (uint64_t)b->n_dst);
+        caps.hop[h].n_src = OG_MAX(caps.hop[h].n_src, (uint64_t)b->n_src);
+        caps.hop[h].n_edges = OG_MAX(caps.hop[h].n_edges, b->n_edges);
+    }
+    return og__model_reserve(m, &caps, m->training, err);
+}
+
+int og__workspace_carve(struct og_model *m, const struct og_batch *batch, struct og_err *err)
+{
+    if (!fits(m, batch)) {
+        int rc = grow(m, batch, err);
+        if (rc < 0)
+            return rc;
+    }
+    og__arena_rewind(&m->workspace, 0);
+    int threads = og__pool_threads(m->backend.pool);
+    if (!carve(&m->config, batch, m->training, threads, &m->workspace, &m->at))
+        return og__fail(err, -ENOMEM, NULL, ACTIVATIONS ": workspace is too small");
+    m->backend.scratch = m->at.scratch;
+    m->backend.scratch_stride = m->at.scratch_stride;
+    m->backend.partial = m->at.partial;
+    return 0;
+}

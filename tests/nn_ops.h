@@ -1,0 +1,109 @@
+/* What tests of operators work on: random numbers, a backend with its workspace, random blocks. */
+#ifndef OG_NN_OPS_TEST_H
+#define OG_NN_OPS_TEST_H
+
+#include "testing.h"
+
+#include "base/random.h"
+#include "nn/sparse.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct og_rng rng;
+
+static inline float draw(void)
+{
+    return 2 * og__rng_unit(&rng) - 1;
+}
+
+static inline float *random_floats(size_t n)
+{
+    float *x = aligned_alloc(64, og__round_up(n * sizeof(float) + 64, 64));
+    for (size_t i = 0; i < n; i++)
+        x[i] = draw();
+    return x;
+}
+
+static inline float *copy_floats(const float *x, size_t n)
+{
+    float *y = aligned_alloc(64, og__round_up(n * sizeof(float) + 64, 64));
+    memcpy(y, x, n * sizeof(float));
+    return y;
+}
+
+static inline void assert_close(const char *what, const float *got, const float *want, size_t n,
+                                double tolerance)
+{
+    double largest = 1e-30;
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs((double)want[i]));
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - (double)want[i]) <= tolerance * largest))
+            fail_msg("%s[%zu]: %.9g, not %.9g", what, i, (double)got[i], (double)want[i]);
+}
+
+/* ==== what the operators work on ==== */
+
+struct bench {
+    struct og_pool *pool;
+    struct og_nn_backend be;
+    char *scratch;
+    float *partial;
+};
+
+static inline void bench_open(struct bench *b, int threads, int width)
+{
+    assert_int_equal(og__pool_open(&b->pool, threads, NULL), 0);
+    assert_int_equal(og__backend_init(&b->be, b->pool, NULL, NULL), 0);
+    b->be.scratch_stride = og__scratch_bytes(width);
+    b->scratch = aligned_alloc(64, (size_t)threads * b->be.scratch_stride);
+    b->partial = aligned_alloc(64, 8 * OG_MIB);
+    b->be.scratch = b->scratch;
+    b->be.partial = b->partial;
+}
+
+static inline void bench_close(struct bench *b)
+{
+    og__backend_release(&b->be);
+    og__pool_close(b->pool);
+    free(b->scratch);
+    free(b->partial);
+}
+
+static inline struct og_block random_block(uint32_t n_dst, uint32_t n_src, uint32_t degree)
+{
+    struct og_block b = {.n_dst = n_dst, .n_src = n_src};
+    b.indptr = calloc(n_dst + 1, sizeof(*b.indptr));
+    b.src = calloc((size_t)n_dst * degree + 1, sizeof(*b.src));
+    for (uint32_t v = 0; v < n_dst; v++) {
+        uint32_t n = og__rng_below(&rng, degree + 1);
+        for (uint32_t i = 0; i < n; i++) /* some edges are loops */
+            b.src[b.n_edges++] = i == 3 ? v : og__rng_below(&rng, n_src);
+        b.indptr[v + 1] = (uint32_t)b.n_edges;
+    }
+    return b;
+}
+
+static inline void free_block(struct og_block *b)
+{
+    free(b->indptr);
+    free(b->src);
+}
+
+static inline void start(void)
+{
+    og__rng_at(&rng, 5, OG__STREAM_BENCH, 0, 0, 0, 0);
+}
+
+/* sum of c * y: its gradient with respect to y is c. */
+static inline double weighted_sum(const float *c, const float *y, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)c[i] * (double)y[i];
+    return sum;
+}
+
+#endif
