@@ -2,11 +2,14 @@
  * share no code with them. */
 #include "testing.h"
 
+#include "base/file.h"
 #include "base/random.h"
 #include "plan/policy.h"
+#include "sample/sample.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const int kinds[] = {
     OG_POLICY_NONE,      OG_POLICY_RANDOM, OG_POLICY_DEGREE, OG_POLICY_PRESC,  OG_POLICY_PAGERANK,
@@ -262,6 +265,62 @@ static void belady_equals_a_slow_one(void **state)
     drop_trace(&t);
 }
 
+/* The same on batches sampled from a real graph, where the shared data is there. */
+static void belady_equals_a_slow_one_on_a_real_graph(void **state)
+{
+    (void)state;
+    enum { BATCHES = 30, BATCH = 64 };
+    static const uint32_t percent[] = {1, 3, 10, 30};
+    static const int fanout[] = {10, 10};
+    const char *data = getenv("OUTGROW_DATA");
+    char root[] = "/tmp/outgrow-policy-XXXXXX";
+    char source[4096];
+    char graph[64];
+    snprintf(source, sizeof(source), "%s/coauthor-cs", data ? data : "../shared/data");
+    if (access(source, R_OK) != 0)
+        skip();
+    assert_non_null(mkdtemp(root));
+    snprintf(graph, sizeof(graph), "%s/graph", root);
+    struct og_import import;
+    og_import_init(&import);
+    import.symmetrize = true;
+    assert_int_equal(og_import("npy", source, graph, &import, NULL, NULL), 0);
+    struct og_dataset *ds;
+    struct og_topology topology;
+    struct og_sampler *sampler;
+    struct og_batch_memory m;
+    assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
+    assert_int_equal(og__topology_load(ds, NULL, &topology, NULL), 0);
+    assert_int_equal(og__sampler_open(&sampler, &topology, fanout, 2, 1, NULL, NULL), 0);
+    og__batch_init(&m, NULL);
+    uint32_t n_nodes = (uint32_t)ds->n_nodes;
+    struct trace t = {.ptr = calloc(BATCHES + 1, sizeof(*t.ptr)),
+                      .ids = malloc((size_t)BATCHES * n_nodes * sizeof(*t.ids))};
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint32_t seeds[BATCH];
+        for (uint32_t i = 0; i < BATCH; i++)
+            seeds[i] = (b * BATCH + i) * 7 % n_nodes;
+        assert_int_equal(og__sample(sampler, seeds, BATCH, OG__STREAM_BENCH, 1, b, &m, NULL), 0);
+        memcpy(t.ids + t.ptr[b], m.batch.ids, m.batch.n_ids * sizeof(*t.ids));
+        t.ptr[b + 1] = t.ptr[b] + m.batch.n_ids;
+    }
+    t.view = (struct og_trace){BATCHES, t.ptr, t.ids};
+    for (size_t i = 0; i < OG_COUNT(percent); i++) {
+        struct og_policy_setup setup = {
+            .kind = OG_POLICY_BELADY, .n_nodes = n_nodes, .n_slots = n_nodes * percent[i] / 100};
+        uint64_t slow = slow_belady(&t.view, n_nodes, setup.n_slots);
+        assert_int_equal(run_policy(&setup, &t.view, BATCHES).misses, slow);
+        assert_true(slow > 0);
+    }
+    drop_trace(&t);
+    og__batch_release(&m);
+    og__sampler_close(sampler);
+    og__topology_release(&topology);
+    og__dataset_close(ds);
+    struct og_newdir remove = {.path = strdup(graph), .temporary = strdup(root)};
+    og__newdir_abandon(&remove);
+}
+
 /* A superbatch never reads a row it holds and wants, and the second run of the same batches needs
  * less prefill than the first. */
 static void what_is_cached_carries_over(void **state)
@@ -436,6 +495,7 @@ int main(void)
         cmocka_unit_test(every_plan_passes_the_verifier),
         cmocka_unit_test(belady_is_optimal),
         cmocka_unit_test(belady_equals_a_slow_one),
+        cmocka_unit_test(belady_equals_a_slow_one_on_a_real_graph),
         cmocka_unit_test(what_is_cached_carries_over),
         cmocka_unit_test(lru_equals_a_slow_one),
         cmocka_unit_test(rr_with_one_set_is_fifo),

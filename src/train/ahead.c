@@ -1,5 +1,7 @@
 #include "train/ahead.h"
 
+#include "train/predict.h"
+
 #include <stdlib.h>
 
 /* ---- how far ahead ---- */
@@ -41,13 +43,28 @@ uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uin
 struct ahead {
     struct og_session *s;
     struct og_sampled_ahead *sampled; /* [n] of the superbatch */
-    uint64_t n, next;
+    enum og__split pass;
+    uint64_t first, n, next; /* its first item; the most it can have; those sampled */
+    uint64_t trace_bytes;    /* that replaying them will read */
 };
+
+/* Both ends of every edge, degrees where they are kept, plans; ids if they do not stay in memory.
+ */
+static void note_batch(struct ahead *a, const struct og_work *w)
+{
+    const struct og_memory_plan *m = &a->s->memory;
+    const struct og_batch *b = &w->sampled.batch;
+    uint64_t words = (uint64_t)b->n_ids * (m->alternates ? 2 : 1);
+    for (uint32_t h = 0; h < b->n_hops; h++)
+        words += 2 * b->hop[h].n_edges + (b->hop[h].degree ? b->hop[h].n_src - b->hop[h].n_dst : 0);
+    a->trace_bytes += m->trace_blocks ? 0 : 4 * words;
+    a->sampled[a->next++] = (struct og_sampled_ahead){w->sample_seconds, w->sampled_from};
+}
 
 static int record(void *arg, struct og_work *w, struct og_err *err)
 {
     struct ahead *a = arg;
-    a->sampled[a->next++] = (struct og_sampled_ahead){w->sample_seconds, w->sampled_from};
+    note_batch(a, w);
     return og__superbatch_append(a->s->superbatch, &w->sampled.batch, err);
 }
 
@@ -56,7 +73,9 @@ static int sample_ahead(struct ahead *a, enum og__split pass, uint64_t first, ui
 {
     struct og_flow flow = og__session_flow(a->s);
     flow.gather = NULL;
-    a->next = 0;
+    a->pass = pass;
+    a->first = first;
+    a->next = a->trace_bytes = 0;
     og__superbatch_clear(a->s->superbatch);
     int rc = og__flow_run(&flow, pass, first, last, record, a, err);
     return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
@@ -80,17 +99,45 @@ static int put_prefill(struct og_session *s, uint32_t *list, struct og_err *err)
     return rc;
 }
 
-static int put_plans(struct og_session *s, const struct og_trace *trace, uint32_t *codes,
+/* The first superbatch tells what an epoch will read: its last epoch is the steadiest. */
+static bool foretells(const struct ahead *a, uint32_t b)
+{
+    const struct og_schedule *schedule = &a->s->schedule;
+    if (a->s->predicted.known || a->pass != OG__SPLITS)
+        return false;
+    struct og_turn turn = og__schedule_at(schedule, a->first + b);
+    struct og_turn last = og__schedule_at(schedule, a->first + a->next - 1);
+    return turn.split == OG__TRAIN && turn.epoch == last.epoch;
+}
+
+static int foretell(struct ahead *a, uint32_t b, const uint32_t *ids, struct og_prediction *p,
+                    struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_plan *plan = &s->works[0].plan;
+    int rc = og__plan_misses(&s->planner, ids, 0, s->memory.n_slots, plan, err);
+    if (rc == 0)
+        og__predict_batch(p, s, plan, &a->sampled[b].from);
+    return rc;
+}
+
+static int put_plans(struct ahead *a, const struct og_trace *trace, uint32_t *codes,
                      struct og_err *err)
 {
+    struct og_session *s = a->s;
+    struct og_prediction prediction = {0};
     int rc = 0;
     for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+        const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
-        rc = og__policy_code(s->policy, trace->ids + trace->ptr[b], n, &s->works[0].plan, codes,
-                             err);
+        rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
         if (rc == 0)
             rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
+        if (rc == 0 && foretells(a, b))
+            rc = foretell(a, b, ids, &prediction, err);
     }
+    if (rc == 0)
+        og__predict_epoch(&prediction, s, a->trace_bytes / OG_MAX(trace->n_batches, 1u));
     return rc;
 }
 
@@ -102,8 +149,9 @@ static uint64_t longest_batch(const struct og_trace *trace)
     return longest;
 }
 
-static int plan_ahead(struct og_session *s, struct og_ahead_counts *done, struct og_err *err)
+static int plan_ahead(struct ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
+    struct og_session *s = a->s;
     struct og_trace trace = og__superbatch_trace(s->superbatch);
     size_t bytes = OG_MAX(longest_batch(&trace), (uint64_t)(2 * OG__FILL_ROWS)) * sizeof(uint32_t);
     uint32_t n_prefill = 0;
@@ -114,7 +162,7 @@ static int plan_ahead(struct og_session *s, struct og_ahead_counts *done, struct
     if (rc == 0)
         rc = put_prefill(s, buffer, err);
     if (rc == 0)
-        rc = put_plans(s, &trace, buffer, err);
+        rc = put_plans(a, &trace, buffer, err);
     og__release(s->budget, buffer, bytes, "trace");
     og__policy_rest(s->policy);
     done->plan_seconds = og__now() - start;
@@ -185,7 +233,7 @@ static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t fir
     if (rc == 0)
         rc = sample_ahead(a, pass, first, last, err);
     if (rc == 0)
-        rc = plan_ahead(s, done, err);
+        rc = plan_ahead(a, done, err);
     if (rc == 0)
         rc = end_sampling(s, err);
     if (rc == 0)
@@ -250,6 +298,67 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
         if (rc == 0 && end < last && s->seen && s->seen->stop && *s->seen->stop)
             rc = og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted");
     }
+    free(a.sampled);
+    return rc;
+}
+
+/* ---- foretelling alone ---- */
+
+static int record_ids(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct ahead *a = arg;
+    struct og_batch ids = w->sampled.batch;
+    ids.n_hops = 0; /* nothing is trained: blocks are not needed */
+    note_batch(a, w);
+    return og__superbatch_append(a->s->superbatch, &ids, err);
+}
+
+static int plan_epoch(struct ahead *a, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    struct og_prediction prediction = {0};
+    uint32_t ignored;
+    int rc = og__policy_foresee(s->policy, &trace, &ignored, err);
+    uint32_t pair[2];
+    while (rc == 0 && og__policy_prefill(s->policy, pair, pair + 1, 1) > 0)
+        ;
+    for (uint32_t b = 0; rc == 0 && b < trace.n_batches; b++) {
+        uint32_t n = (uint32_t)(trace.ptr[b + 1] - trace.ptr[b]);
+        rc = og__policy_plan(s->policy, &s->planner, trace.ids + trace.ptr[b], n, &s->works[0].plan,
+                             err);
+        if (rc == 0 && foretells(a, b))
+            og__predict_batch(&prediction, s, &s->works[0].plan, &a->sampled[b].from);
+    }
+    bool ahead = og__policy_looks_ahead(s->opt.policy);
+    if (rc == 0)
+        og__predict_epoch(&prediction, s, ahead ? a->trace_bytes / OG_MAX(a->next, 1u) : 0);
+    return rc;
+}
+
+int og__session_foretell(struct og_session *s, struct og_err *err)
+{
+    uint64_t items = og__schedule_items(&s->schedule);
+    uint64_t epoch = og__schedule_start(&s->schedule, 2);
+    uint64_t last = og__policy_looks_ahead(s->opt.policy)
+                        ? og__superbatch_end(s, OG__SPLITS, 0, items)
+                        : OG_MIN(epoch, items);
+    if (s->predicted.known || last == 0)
+        return 0;
+    struct ahead a = {.s = s, .pass = OG__SPLITS, .n = last};
+    struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
+                                        .memory = SIZE_MAX,
+                                        .n_nodes = (uint64_t)s->ds->n_nodes};
+    a.sampled = calloc(a.n, sizeof(*a.sampled));
+    int rc = a.sampled ? og__superbatch_open(&s->superbatch, &opt, s->budget, err)
+                       : og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+    struct og_flow flow = og__session_flow(s);
+    if (rc == 0)
+        rc = og__flow_run(&flow, OG__SPLITS, 0, last, record_ids, &a, err);
+    if (rc == 0)
+        rc = og__superbatch_seal(s->superbatch, err);
+    if (rc == 0)
+        rc = plan_epoch(&a, err);
     free(a.sampled);
     return rc;
 }

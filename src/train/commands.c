@@ -3,6 +3,7 @@
 #include "train/checkpoint.h"
 #include "train/json.h"
 #include "train/options.h"
+#include "train/predict.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,7 +18,9 @@ int og_plan(const char *dataset, const struct og_options *opt, const struct og_o
     int rc = og__session_open(&s, dataset, opt, want, NULL, seen, err);
     if (rc < 0)
         return rc;
-    rc = og__json_deliver(og__session_plan_json(s), NULL, out, err);
+    rc = og__session_foretell(s, err);
+    if (rc == 0)
+        rc = og__json_deliver(og__session_plan_json(s), NULL, out, err);
     og__session_close(s);
     return rc;
 }

@@ -58,34 +58,69 @@ static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampl
     return rc;
 }
 
-int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b, struct og_err *err)
+static int pilot_training(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
+                          uint32_t most, struct og_batch_memory *m, struct og_sample_reads *reads,
+                          struct og_budget *b, struct og_err *err)
 {
-    *p = (struct og_pilot){.end = calloc(PILOT_BATCHES, sizeof(*p->end))};
-    if (!p->end)
-        return og__fail_errno(err, -ENOMEM, NULL, "pilot");
-    struct og_sampler *sampler = NULL;
-    struct og_batch_memory m;
-    og__batch_init(&m, b);
+    uint64_t n = OG_MIN(og__schedule_batches(&s->schedule, OG__TRAIN), (uint64_t)most);
     double start = og__now();
-    int rc = og__session_sampler(s, &sampler, b, err);
-    uint64_t n = og__schedule_batches(&s->schedule, OG__TRAIN);
-    for (uint64_t i = 0; rc == 0 && i < OG_MIN(n, (uint64_t)PILOT_BATCHES); i++) {
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && i < n; i++) {
         struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, i);
         turn.epoch = 1;
-        rc = pilot_batch(p, s, sampler, &turn, &m, b, err);
+        rc = pilot_batch(p, s, sampler, &turn, m, b, err);
+        reads->io.reads += og__sampler_reads(sampler).io.reads;
+        reads->io.bytes += og__sampler_reads(sampler).io.bytes;
     }
     p->seconds = og__now() - start;
+    return rc;
+}
+
+static int pilot_evaluation(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
+                            struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    int rc = 0;
     for (int split = OG__VALID; rc == 0 && split < OG__SPLITS; split++) {
         if (s->split[split].n == 0)
             continue;
         struct og_turn turn = og__schedule_pass(&s->schedule, (enum og__split)split, 0);
-        rc = pilot_batch(p, s, sampler, &turn, &m, b, err);
+        rc = pilot_batch(p, s, sampler, &turn, m, b, err);
     }
+    return rc;
+}
+
+static int sample_pilot(struct og_pilot *p, struct og_session *s, uint32_t most, bool evaluates,
+                        struct og_sample_reads *reads, struct og_budget *b, struct og_err *err)
+{
+    struct og_sampler *sampler = NULL;
+    struct og_batch_memory m;
+    *reads = (struct og_sample_reads){0};
+    *p = (struct og_pilot){.end = calloc(PILOT_BATCHES, sizeof(*p->end))};
+    if (!p->end)
+        return og__fail_errno(err, -ENOMEM, NULL, "pilot");
+    og__batch_init(&m, b);
+    int rc = og__session_sampler(s, &sampler, b, err);
+    if (rc == 0)
+        rc = pilot_training(p, s, sampler, most, &m, reads, b, err);
+    if (rc == 0 && evaluates)
+        rc = pilot_evaluation(p, s, sampler, &m, b, err);
     og__sampler_close(sampler);
     og__batch_release(&m);
     if (rc < 0)
         og__pilot_release(p, b);
     return rc;
+}
+
+int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b, struct og_err *err)
+{
+    struct og_sample_reads ignored;
+    return sample_pilot(p, s, PILOT_BATCHES, true, &ignored, b, err);
+}
+
+int og__pilot_sample(struct og_pilot *p, struct og_session *s, uint32_t n,
+                     struct og_sample_reads *reads, struct og_budget *b, struct og_err *err)
+{
+    return sample_pilot(p, s, OG_MIN(n, (uint32_t)PILOT_BATCHES), false, reads, b, err);
 }
 
 void og__pilot_release(struct og_pilot *p, struct og_budget *b)

@@ -29,6 +29,10 @@ struct og_pilot {
 /* With the session's topology (resident, or mapped for a first look). b as in the session. */
 OG_MUST_CHECK int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b,
                                 struct og_err *err);
+/* The first n training batches alone; *reads: what sampling them read. */
+OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, struct og_session *s, uint32_t n,
+                                   struct og_sample_reads *reads, struct og_budget *b,
+                                   struct og_err *err);
 void og__pilot_release(struct og_pilot *p, struct og_budget *b);
 
 /* Caps with a margin for batches larger than the pilot's, bounded by what the graph allows. */

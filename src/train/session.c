@@ -5,6 +5,7 @@
 #include "train/hotness.h"
 #include "train/memory_plan.h"
 #include "train/options.h"
+#include "train/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ size_t og__session_peak_rss(const struct og_session *s)
 
 /* ---- opening, step by step ---- */
 
-static struct og_reader_options reader_options(const struct og_session *s)
+struct og_reader_options og__session_reader(const struct og_session *s)
 {
     return (struct og_reader_options){.io = s->opt.io, .profile = s->profile, .log = &s->log};
 }
@@ -138,51 +139,6 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
     return rc;
 }
 
-/* What the pilot's batches would read, with a reader opened for the question, and a policy that
- * knows just these. */
-static int count_pilot(struct og_session *s, const struct og_pilot *pilot, struct og_plan_cost *sum,
-                       struct og_err *err)
-{
-    struct og_plan plan;
-    struct og_reader *reader = NULL;
-    struct og_reader_options opt = reader_options(s);
-    og__plan_init(&plan, s->budget);
-    int rc = og__reader_open(&reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
-                             og__row_bytes(s->ds), (uint64_t)s->ds->n_nodes, &opt, s->budget, err);
-    uint64_t first = 0;
-    for (uint32_t b = 0; rc == 0 && b < pilot->n; b++) {
-        uint32_t n = (uint32_t)(pilot->end[b] - first);
-        rc = og__policy_plan(s->policy, &s->planner, pilot->ids + first, n, &plan, err);
-        if (rc < 0)
-            break;
-        struct og_io_counts io = og__reader_predict(reader, plan.misses, plan.n_misses);
-        const struct og_plan_cost cost = {n, n - plan.n_misses, plan.n_misses, io.reads, io.bytes};
-        og__plan_cost_add(sum, &cost);
-        first = pilot->end[b];
-    }
-    og__plan_release(&plan);
-    og__reader_close(reader);
-    return rc;
-}
-
-/* One epoch, in proportion to the pilot's share of its seeds. */
-static int predict(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
-{
-    struct og_plan_cost sum = {0};
-    int rc = og__policy_is_static(s->opt.policy) ? count_pilot(s, pilot, &sum, err) : 0;
-    uint64_t all = s->schedule.n_seeds[OG__TRAIN];
-    uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->schedule.batch_size);
-    double scale = (double)all / (double)OG_MAX(seen, (uint64_t)1);
-    struct og_plan_cost *p = &s->predicted;
-    p->rows = (uint64_t)llround((double)sum.rows * scale);
-    p->misses = (uint64_t)llround((double)sum.misses * scale);
-    p->hits = p->rows - p->misses;
-    p->reads = (uint64_t)llround((double)sum.reads * scale);
-    p->bytes = (uint64_t)llround((double)sum.bytes * scale);
-    s->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
-    return rc;
-}
-
 /* ---- the graph's structure ---- */
 
 struct og_topology_disk_options og__session_topology(const struct og_session *s)
@@ -267,7 +223,7 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
         rc = open_neighbors(s, err);
     if (rc == 0)
         rc = decide_cache(s, pilot, err);
-    return rc < 0 ? rc : predict(s, pilot, err);
+    return rc < 0 ? rc : og__predict_pilot(s, pilot, err);
 }
 
 /* Topology in, sizes learnt, budget checked, cache decided; topology in memory or on disk, as
@@ -441,7 +397,7 @@ static int open_features(struct og_session *s, struct og_err *err)
         .n_lanes = s->opt.early_reads ? s->n_samplers : 0,
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
-        .reader = reader_options(s),
+        .reader = og__session_reader(s),
     };
     struct og_io_counts counts = {0};
     int rc = open_early(s, err);
@@ -566,6 +522,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     s->prepare.bytes_read -= bytes;
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
+    else if (!og__policy_is_static(s->opt.policy)) /* batches tell what it will do */
+        OG_TRY(build_session(s, 0, err));
     *out = s;
     return 0;
 out:
@@ -642,49 +600,4 @@ void og__session_labels(const struct og_session *s, const struct og_work *w, voi
     const char *labels = s->split[w->turn.split].labels;
     for (uint32_t i = 0; i < w->turn.n_seeds; i++)
         memcpy((char *)out + i * width, labels + w->place[i] * width, width);
-}
-
-/* ---- the plan, told ---- */
-
-static double predicted_seconds(const struct og_session *s)
-{
-    double batches = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
-    double sampling = batches * s->pilot_seconds / s->n_samplers;
-    double reading = (double)s->predicted.reads / s->profile.iops;
-    double moving = (double)s->predicted.bytes / s->profile.bandwidth;
-    return OG_MAX(sampling, OG_MAX(reading, moving));
-}
-
-static json_t *memory_json(const struct og_memory_plan *m)
-{
-    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
-                     "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
-                     (json_int_t)m->process, "topology", (json_int_t)m->topology, "neighbour cache",
-                     (json_int_t)m->neighbors, "seeds", (json_int_t)m->seeds, "labels",
-                     (json_int_t)m->labels, "policy",
-                     (json_int_t)(m->alternates ? m->rest + m->n_slots * m->rest_slot
-                                                : m->policy + m->n_slots * m->policy_slot),
-                     "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
-                     (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
-                     (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
-                     (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",
-                     (json_int_t)m->cache, "slack", (json_int_t)m->slack);
-}
-
-json_t *og__session_plan_json(const struct og_session *s)
-{
-    const struct og_plan_cost *p = &s->predicted;
-    json_t *options = og__options_json(&s->opt);
-    json_t *plan =
-        json_pack("{s:O s:s s:s s:I s:I s:I s:b s:o s:{s:I s:I s:I s:I s:I s:I s:f}}", "policy",
-                  json_object_get(options, "policy"), "layout", "raw", "topology",
-                  json_string_value(json_object_get(options, "topology")), "cache_rows",
-                  (json_int_t)s->memory.n_slots, "superbatch", (json_int_t)s->memory.superbatch,
-                  "staging_batches", (json_int_t)s->memory.n_staging, "disk_measured",
-                  s->profile.measured, "memory", memory_json(&s->memory), "predicted", "rows",
-                  (json_int_t)p->rows, "hits", (json_int_t)p->hits, "misses", (json_int_t)p->misses,
-                  "reads", (json_int_t)p->reads, "bytes_read", (json_int_t)p->bytes,
-                  "feature_bytes_read", (json_int_t)p->bytes, "seconds", predicted_seconds(s));
-    json_decref(options);
-    return plan;
 }

@@ -62,7 +62,12 @@ struct og_session {
     struct og_disk_profile profile;
     struct og_batch_caps caps;
     struct og_memory_plan memory;
-    struct og_plan_cost predicted; /* one epoch */
+    struct og_predicted { /* one epoch */
+        bool known;       /* before the first superbatch a policy may not tell */
+        struct og_plan_cost plan;
+        uint64_t topology_reads, topology_bytes, trace_bytes;
+    } predicted;
+    struct og_read_rule read_rule; /* of the features */
     double pilot_seconds;          /* sampling one batch */
     struct og_prepare_counters prepare;
     struct og_policy *policy;
@@ -108,6 +113,8 @@ OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_samp
                                       struct og_budget *b, struct og_err *err);
 bool og__wants_degrees(const struct og_session *s);
 
+struct og_reader_options og__session_reader(const struct og_session *s);
+
 /* How topology on disk is to be opened, but for the size of its neighbour cache. */
 struct og_topology_disk_options og__session_topology(const struct og_session *s);
 /* Give the graph's structure back as far as training does without it, and fetch it again. *read is
@@ -125,9 +132,6 @@ int og__session_stopped(const struct og_session *s, const char *what, struct og_
 
 /* Labels of a work's seeds, gathered into `out` (og__labels_bytes of the batch size). */
 void og__session_labels(const struct og_session *s, const struct og_work *w, void *out);
-
-/* Plan as JSON: policy, layout, topology, memory, predicted. New reference. */
-json_t *og__session_plan_json(const struct og_session *s);
 
 size_t og__session_peak_rss(const struct og_session *s); /* less the baseline */
 

@@ -4,6 +4,7 @@
 #include "train/checkpoint.h"
 #include "train/json.h"
 #include "train/options.h"
+#include "train/predict.h"
 #include "train/rundir.h"
 
 #include <math.h>
@@ -270,10 +271,15 @@ static int write_summary(struct trainer *t, json_t *test_acc, char **summary, st
 
 /* ---- the run ---- */
 
+static int write_plan(struct trainer *t, struct og_err *err)
+{
+    return og__json_deliver(og__session_plan_json(t->s), t->dir.plan, NULL, err);
+}
+
 static int write_settings(struct trainer *t, struct og_err *err)
 {
     int rc = og__options_write_yaml(&t->s->opt, t->dir.config, err);
-    return rc < 0 ? rc : og__json_deliver(og__session_plan_json(t->s), t->dir.plan, NULL, err);
+    return rc < 0 ? rc : write_plan(t, err);
 }
 
 static int start_run(struct trainer *t, struct og_err *err)
@@ -329,6 +335,8 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
     json_t *test_acc = NULL;
     if (rc == 0)
         rc = test_best(t, &test_acc, err);
+    if (rc == 0)
+        rc = write_plan(t, err); /* what a first superbatch foretold is known now */
     if (rc == 0)
         rc = write_summary(t, test_acc, summary, err);
     return rc;

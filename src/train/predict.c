@@ -1,0 +1,180 @@
+#include "train/predict.h"
+
+#include "train/options.h"
+
+#include <math.h>
+
+/* ---- counting batches ---- */
+
+static void add_plan(struct og_plan_cost *sum, const struct og_session *s,
+                     const struct og_plan *plan)
+{
+    struct og_io_counts io = og__read_rule_predict(&s->read_rule, plan->misses, plan->n_misses);
+    const struct og_plan_cost cost = {plan->n, plan->n - plan->n_misses, plan->n_misses, io.reads,
+                                      io.bytes};
+    og__plan_cost_add(sum, &cost);
+}
+
+void og__predict_batch(struct og_prediction *p, const struct og_session *s,
+                       const struct og_plan *plan, const struct og_sample_reads *from)
+{
+    add_plan(&p->sum.plan, s, plan);
+    p->sum.topology_reads += from->io.reads;
+    p->sum.topology_bytes += from->io.bytes;
+    p->batches++;
+}
+
+static uint64_t scaled(uint64_t x, double scale)
+{
+    return (uint64_t)llround((double)x * scale);
+}
+
+static void scale_to_epoch(struct og_session *s, const struct og_predicted *sum, double scale)
+{
+    struct og_predicted *p = &s->predicted;
+    p->known = true;
+    p->plan.rows = scaled(sum->plan.rows, scale);
+    p->plan.misses = scaled(sum->plan.misses, scale);
+    p->plan.hits = p->plan.rows - p->plan.misses;
+    p->plan.reads = scaled(sum->plan.reads, scale);
+    p->plan.bytes = scaled(sum->plan.bytes, scale);
+    p->topology_reads = scaled(sum->topology_reads, scale);
+    p->topology_bytes = scaled(sum->topology_bytes, scale);
+    p->trace_bytes = scaled(sum->trace_bytes, scale);
+}
+
+void og__predict_epoch(const struct og_prediction *p, struct og_session *s, uint64_t trace_bytes)
+{
+    uint64_t epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
+    struct og_predicted sum = p->sum;
+    if (p->batches == 0)
+        return;
+    sum.trace_bytes = trace_bytes * p->batches;
+    scale_to_epoch(s, &sum, (double)epoch / (double)p->batches);
+}
+
+/* ---- the pilot ---- */
+
+/* How the engine that will read the features merges: asked of one. */
+static int learn_rule(struct og_session *s, struct og_err *err)
+{
+    struct og_reader *reader;
+    struct og_reader_options opt = og__session_reader(s);
+    int rc = og__reader_open(&reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
+                             og__row_bytes(s->ds), (uint64_t)s->ds->n_nodes, &opt, s->budget, err);
+    if (rc < 0)
+        return rc;
+    s->read_rule = og__reader_rule(reader);
+    og__reader_close(reader);
+    return 0;
+}
+
+static int count_pilot(struct og_session *s, const struct og_pilot *pilot, struct og_plan_cost *sum,
+                       struct og_err *err)
+{
+    struct og_plan plan;
+    og__plan_init(&plan, s->budget);
+    int rc = 0;
+    uint64_t first = 0;
+    for (uint32_t b = 0; rc == 0 && b < pilot->n; b++) {
+        uint32_t n = (uint32_t)(pilot->end[b] - first);
+        rc = og__policy_plan(s->policy, &s->planner, pilot->ids + first, n, &plan, err);
+        if (rc == 0)
+            add_plan(sum, s, &plan);
+        first = pilot->end[b];
+    }
+    og__plan_release(&plan);
+    return rc;
+}
+
+/* The pilot was sampled before there was a neighbour cache: some of it once more. */
+static int count_topology(struct og_session *s, struct og_predicted *sum, struct og_err *err)
+{
+    enum { BATCHES = 2 };
+    struct og_pilot again;
+    struct og_sample_reads reads;
+    int rc = og__pilot_sample(&again, s, BATCHES, &reads, s->budget, err);
+    if (rc < 0)
+        return rc;
+    sum->topology_reads = reads.io.reads;
+    sum->topology_bytes = reads.io.bytes;
+    og__pilot_release(&again, s->budget);
+    return 0;
+}
+
+int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    struct og_predicted sum = {0};
+    struct og_predicted topology = {0};
+    uint64_t all = s->schedule.n_seeds[OG__TRAIN];
+    uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->schedule.batch_size);
+    s->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
+    int rc = learn_rule(s, err);
+    if (rc < 0 || !og__policy_is_static(s->opt.policy))
+        return rc;
+    rc = count_pilot(s, pilot, &sum.plan, err);
+    if (rc == 0 && s->topology.disk)
+        rc = count_topology(s, &topology, err);
+    double share = (double)pilot->n / OG_MAX(OG_MIN(pilot->n, 2u), 1u);
+    sum.topology_reads = scaled(topology.topology_reads, share);
+    sum.topology_bytes = scaled(topology.topology_bytes, share);
+    scale_to_epoch(s, &sum, (double)all / (double)OG_MAX(seen, (uint64_t)1));
+    return rc;
+}
+
+/* ---- the plan, told ---- */
+
+static double predicted_seconds(const struct og_session *s)
+{
+    const struct og_predicted *p = &s->predicted;
+    double batches = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
+    double sampling = batches * s->pilot_seconds / s->n_samplers;
+    double reading = (double)(p->plan.reads + p->topology_reads) / s->profile.iops;
+    double moving =
+        (double)(p->plan.bytes + p->topology_bytes + p->trace_bytes) / s->profile.bandwidth;
+    return OG_MAX(sampling, OG_MAX(reading, moving));
+}
+
+static json_t *memory_json(const struct og_memory_plan *m)
+{
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
+                     "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
+                     (json_int_t)m->process, "topology", (json_int_t)m->topology, "neighbour cache",
+                     (json_int_t)m->neighbors, "seeds", (json_int_t)m->seeds, "labels",
+                     (json_int_t)m->labels, "policy",
+                     (json_int_t)(m->alternates ? m->rest + m->n_slots * m->rest_slot
+                                                : m->policy + m->n_slots * m->policy_slot),
+                     "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
+                     (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
+                     (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
+                     (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",
+                     (json_int_t)m->cache, "slack", (json_int_t)m->slack);
+}
+
+static json_t *predicted_json(const struct og_session *s)
+{
+    const struct og_predicted *p = &s->predicted;
+    if (!p->known)
+        return json_null();
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:f}", "rows", (json_int_t)p->plan.rows,
+                     "hits", (json_int_t)p->plan.hits, "misses", (json_int_t)p->plan.misses,
+                     "reads", (json_int_t)(p->plan.reads + p->topology_reads), "bytes_read",
+                     (json_int_t)(p->plan.bytes + p->topology_bytes + p->trace_bytes),
+                     "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
+                     (json_int_t)p->topology_bytes, "trace_bytes_read", (json_int_t)p->trace_bytes,
+                     "seconds", predicted_seconds(s));
+}
+
+json_t *og__session_plan_json(const struct og_session *s)
+{
+    json_t *options = og__options_json(&s->opt);
+    json_t *plan = json_pack(
+        "{s:O s:s s:O s:I s:I s:I s:b s:b s:o s:o}", "policy", json_object_get(options, "policy"),
+        "layout", "raw", "topology", json_object_get(options, "topology"), "cache_rows",
+        (json_int_t)s->memory.n_slots, "superbatch", (json_int_t)s->memory.superbatch,
+        "staging_batches", (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates,
+        "disk_measured", s->profile.measured, "memory", memory_json(&s->memory), "predicted",
+        predicted_json(s));
+    json_decref(options);
+    return plan;
+}
