@@ -220,6 +220,8 @@ OG_CLONES static uint32_t choose_prefill(struct belady *s, const struct og_trace
     uint32_t chosen = 0;
     uint64_t rows = trace->ptr[trace->n_batches];
     for (uint64_t i = 0; i < rows && chosen < idle; i++) {
+        if (i + AHEAD < rows)
+            og__placement_prefetch(&s->uses.nodes, trace->ids[i + AHEAD]);
         uint32_t *slot = &s->slot_of[og__placement_rank(&s->uses.nodes, trace->ids[i])];
         chosen += *slot == NONE;
         *slot = *slot == NONE ? CHOSEN : *slot;
@@ -271,9 +273,8 @@ static uint32_t prefill_belady(struct og_policy *p, uint32_t *nodes, uint32_t *s
 /* A row of the batch: hit, its slot moves to the list of its next use; missed, it is noted by its
  * key. */
 static inline void look_up(struct belady *s, struct og_plan *out, uint32_t row, uint32_t rank,
-                           uint32_t *n_misses)
+                           uint32_t slot, uint32_t *n_misses)
 {
-    uint32_t slot = s->slot_of[rank];
     uint32_t key = key_of(s, s->uses.next[s->row + row], rank);
     out->place[row] = slot;
     if (slot != NONE) {
@@ -286,20 +287,34 @@ static inline void look_up(struct belady *s, struct og_plan *out, uint32_t row, 
     s->arrival[key] = m;
 }
 
+/* In steps, each asking for the memory of the next: a node's bit, its rank, its slot, the slot's
+ * list. */
 OG_CLONES static void look_up_all(struct belady *s, const uint32_t *ids, struct og_plan *out)
 {
-    uint32_t rank[AHEAD];
+    enum { RING = 4 * AHEAD }; /* what is under way at most, and a power of two */
+    uint32_t rank[RING];
+    uint32_t slot[RING];
     uint32_t n_misses = 0;
-    for (uint32_t i = 0; i < out->n + AHEAD; i++) {
-        if (i >= AHEAD)
-            look_up(s, out, i - AHEAD, rank[i % AHEAD], &n_misses);
-        if (i >= out->n)
-            continue;
-        uint32_t r = og__placement_rank(&s->uses.nodes, ids[i]);
-        rank[i % AHEAD] = r;
-        __builtin_prefetch(&s->slot_of[r]);
-        if (s->uses.next[s->row + i] == OG__NEVER)
-            __builtin_prefetch(&s->uses.node[r]);
+    for (uint32_t i = 0; i < out->n + 2 * AHEAD; i++) {
+        if (i >= 2 * AHEAD) {
+            uint32_t row = i - 2 * AHEAD;
+            look_up(s, out, row, rank[row % RING], slot[row % RING], &n_misses);
+        }
+        if (i >= AHEAD && i < out->n + AHEAD) {
+            uint32_t k = (i - AHEAD) % RING;
+            slot[k] = s->slot_of[rank[k]];
+            if (slot[k] != NONE)
+                __builtin_prefetch(&s->link[slot[k]], 1);
+        }
+        if (i + AHEAD < out->n)
+            og__placement_prefetch(&s->uses.nodes, ids[i + AHEAD]);
+        if (i < out->n) {
+            uint32_t r = og__placement_rank(&s->uses.nodes, ids[i]);
+            rank[i % RING] = r;
+            __builtin_prefetch(&s->slot_of[r]);
+            if (s->uses.next[s->row + i] == OG__NEVER)
+                __builtin_prefetch(&s->uses.node[r]);
+        }
     }
 }
 

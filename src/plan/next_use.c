@@ -90,6 +90,8 @@ OG_CLONES static void pass_batch(struct og_next_uses *u, const uint32_t *ids, ui
             node->first = batch;
             node->visits = (uint16_t)(node->visits + (node->visits < UINT16_MAX));
         }
+        if (i + AHEAD < n)
+            og__placement_prefetch(&u->nodes, ids[i + AHEAD]);
         if (i < n) {
             rank[i % AHEAD] = og__placement_rank(&u->nodes, ids[i]);
             __builtin_prefetch(&u->node[rank[i % AHEAD]], 1);

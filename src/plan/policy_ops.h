@@ -84,6 +84,12 @@ static inline uint32_t og__placement_rank(const struct og_placement *p, uint32_t
     return og__bits_rank(p->bits, p->rank, node);
 }
 
+static inline void og__placement_prefetch(const struct og_placement *p, uint32_t node)
+{
+    __builtin_prefetch(&p->bits[node >> 6]);
+    __builtin_prefetch(&p->rank[node >> 6]);
+}
+
 /* Next uses: for each row of the trace the next batch that has its node, for each node its first.
  * One pass from the back, O(rows). */
 #define OG__NEVER UINT16_MAX

@@ -195,6 +195,7 @@ static int fill_cache(struct og_session *s, struct og_ahead_counts *done, struct
     int ended = og__gather_fill_end(s->gather, &done->read, rc == 0 ? err : NULL);
     done->read.bytes += read;
     free(list);
+    done->gather_seconds = og__now() - start;
     og__timeline_add(s->timeline, "fill cache", 0, start, og__now());
     return rc < 0 ? rc : ended;
 }

@@ -23,7 +23,8 @@
 /* What was done before a superbatch could begin; its first work tells it. */
 struct og_ahead_counts {
     double plan_seconds;
-    uint64_t prefill; /* rows */
+    double gather_seconds; /* filling the cache */
+    uint64_t prefill;      /* rows */
     uint64_t bytes_written;
     struct og_io_counts read; /* of prefill */
 };

@@ -36,6 +36,7 @@ void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
     c->lists_cached += w->sampled_from.lists_cached;
     c->lists_read += w->sampled_from.lists_read;
     c->plan_seconds += w->ahead.plan_seconds;
+    c->gather_seconds += w->ahead.gather_seconds;
     c->prefill += w->ahead.prefill;
     c->prepare_reads += w->ahead.read.reads;
     c->prepare_bytes_read += w->ahead.read.bytes;
