@@ -419,7 +419,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     if (rc < 0)
         return rc;
     /* hybrid starts with nothing cached: all of the first batches may have to be read */
-    const size_t areas = s->opt.policy == OG_POLICY_HYBRID ? MOST_STAGING : 1;
+    const size_t areas = m->alternates && s->opt.policy == OG_POLICY_HYBRID ? MOST_STAGING : 1;
     const size_t staging = input_rows(s) * og__row_bytes(s->ds) * areas;
     const size_t slots = m->alternates ? m->limit / og__row_bytes(s->ds) * m->policy_slot : 0;
     const size_t used = while_sampling(m) + staging + slots;
