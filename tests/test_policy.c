@@ -213,39 +213,53 @@ static void belady_is_optimal(void **state)
 }
 
 /* By the letter: after every batch the whole cache is looked at anew, O(batches * nodes). */
-static uint64_t slow_belady(const struct og_trace *t, uint32_t n_nodes, uint32_t capacity)
+struct slow {
+    const struct og_trace *t;
+    uint32_t n_nodes, capacity;
+    bool *candidate; /* per node: is its row in memory, so that it may stay */
+    bool *cached;
+};
+
+static uint64_t slow_misses(const struct slow *s, uint32_t b)
 {
-    uint32_t *use = malloc(n_nodes * sizeof(*use));
-    bool *cached = calloc(n_nodes, sizeof(*cached));
-    bool *candidate = calloc(n_nodes, sizeof(*candidate));
-    uint64_t misses = 0;
-    for (uint32_t b = 0; b <= t->n_batches; b++) {
-        for (uint64_t i = b ? t->ptr[b - 1] : 0; i < (b ? t->ptr[b] : 0); i++)
-            misses += !cached[t->ids[i]];
-        for (uint32_t v = 0; v < n_nodes; v++) {
-            candidate[v] = b == 0 || cached[v]; /* at the start everything may be prefilled */
-            use[v] = UINT32_MAX;
-        }
-        for (uint64_t i = b ? t->ptr[b - 1] : 0; i < (b ? t->ptr[b] : 0); i++)
-            candidate[t->ids[i]] = true;
-        for (uint32_t later = t->n_batches; later-- > b;)
-            for (uint64_t i = t->ptr[later]; i < t->ptr[later + 1]; i++)
-                use[t->ids[i]] = later;
-        memset(cached, 0, n_nodes);
-        uint32_t room = capacity;
-        for (uint32_t soon = b; soon < t->n_batches && room > 0; soon++) {
-            for (uint64_t i = t->ptr[soon]; i < t->ptr[soon + 1] && room > 0; i++) {
-                uint32_t v = t->ids[i];
-                if (candidate[v] && use[v] == soon) {
-                    cached[v] = true;
-                    room--;
-                }
-            }
+    uint64_t n = 0;
+    for (uint64_t i = s->t->ptr[b]; i < s->t->ptr[b + 1]; i++)
+        n += !s->cached[s->t->ids[i]];
+    return n;
+}
+
+/* Keep the candidates that are needed soonest: in the order in which the rest of the trace names
+ * them. */
+static void slow_choose(struct slow *s, uint32_t from)
+{
+    memset(s->cached, 0, s->n_nodes);
+    uint64_t n_ids = s->t->ptr[s->t->n_batches];
+    uint32_t room = s->capacity;
+    for (uint64_t i = s->t->ptr[from]; i < n_ids && room > 0; i++) {
+        uint32_t v = s->t->ids[i];
+        if (s->candidate[v] && !s->cached[v]) {
+            s->cached[v] = true;
+            room--;
         }
     }
-    free(use);
-    free(cached);
-    free(candidate);
+}
+
+static uint64_t slow_belady(const struct og_trace *t, uint32_t n_nodes, uint32_t capacity)
+{
+    struct slow s = {t, n_nodes, capacity, malloc(n_nodes * sizeof(*s.candidate)),
+                     calloc(n_nodes, sizeof(*s.cached))};
+    memset(s.candidate, true, n_nodes); /* at the start everything may be prefilled */
+    slow_choose(&s, 0);
+    uint64_t misses = 0;
+    for (uint32_t b = 0; b < t->n_batches; b++) {
+        misses += slow_misses(&s, b);
+        memcpy(s.candidate, s.cached, n_nodes);
+        for (uint64_t i = t->ptr[b]; i < t->ptr[b + 1]; i++)
+            s.candidate[t->ids[i]] = true;
+        slow_choose(&s, b + 1);
+    }
+    free(s.candidate);
+    free(s.cached);
     return misses;
 }
 

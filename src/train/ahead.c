@@ -48,8 +48,7 @@ struct ahead {
     uint64_t trace_bytes;    /* that replaying them will read */
 };
 
-/* Both ends of every edge, degrees where they are kept, plans; ids if they do not stay in memory.
- */
+/* Both ends of every edge, degrees where they are kept, plans; ids unless they stay in memory. */
 static void note_batch(struct ahead *a, const struct og_work *w)
 {
     const struct og_memory_plan *m = &a->s->memory;
@@ -81,9 +80,13 @@ static int sample_ahead(struct ahead *a, enum og__split pass, uint64_t first, ui
     return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
 }
 
-/* What is put away of a superbatch's plan:  | prefill: n, nodes, slots | ... | 0 | codes | codes |
- * ... | Making it needs the policy's tables; carrying it out needs the cache; either may have the
- * memory of the other. */
+/* What is put away of a superbatch's plan:
+ *
+ *   | n, nodes, slots | n, nodes, slots | ... | 0 | codes of batch 0 | codes of batch 1 | ... |
+ *     prefill, in pieces
+ *
+ * Making it needs the policy's tables, carrying it out needs the cache; either may have the memory
+ * of the other. */
 static int put_prefill(struct og_session *s, uint32_t *list, struct og_err *err)
 {
     uint32_t n;

@@ -320,8 +320,8 @@ struct growth {
 static int measure_growth(const struct og_session *s, const struct og_pilot *pilot,
                           struct growth *g, struct og_err *err)
 {
-    uint64_t half;
-    uint64_t all;
+    uint64_t half = 0;
+    uint64_t all = 0;
     int rc = count_distinct(s, pilot, pilot->n / 2, &half, err);
     if (rc == 0)
         rc = count_distinct(s, pilot, pilot->n, &all, err);
@@ -439,15 +439,26 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
 
 /* ---- topology on disk ---- */
 
+/* Are the blocks that a hop draws from so near each other that reading them is reading through the
+ * whole file? Then lists in memory save little until nearly all are there. */
+static bool sweeps(const struct og_session *s)
+{
+    uint64_t lists = s->caps.hop[s->caps.n_hops - 1].n_dst;
+    uint64_t apart = (uint64_t)s->ds->indices.bytes / OG_MAX(lists, (uint64_t)1);
+    return apart < og__profile_gap(&s->profile);
+}
+
 int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session *s,
                               struct og_err *err)
 {
     if (s->opt.topology != OG_TOPOLOGY_DISK)
         return 0;
-    const size_t used = while_sampling(m) + input_rows(s) * og__row_bytes(s->ds) + m->limit / 32;
+    const size_t row = og__row_bytes(s->ds);
+    const size_t slots = m->alternates ? m->limit / row * m->policy_slot : 0;
+    const size_t used = while_sampling(m) + input_rows(s) * row + slots + m->limit / 32;
     const size_t free = m->limit - OG_MIN(m->limit, used);
     const struct og_amount *asked = &s->opt.neighbor_cache;
-    size_t capacity = m->alternates ? free : free / 2;
+    size_t capacity = m->alternates ? free : free / (sweeps(s) ? 4 : 2);
     if (asked->unit == OG_BYTES)
         capacity = (size_t)asked->value;
     else if (asked->unit == OG_PERCENT)

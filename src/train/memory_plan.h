@@ -50,8 +50,9 @@ OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct o
 OG_MUST_CHECK int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
                                         const struct og_pilot *pilot, struct og_err *err);
 
-/* Size the cache of topology on disk: all lists if they fit in half of what is free (in all of it
- * where sampling has the memory to itself), or as the user says. */
+/* Size the cache of topology on disk: at most half of what is free; all of it where sampling has
+ * the memory to itself; a quarter where a hop reads through the whole file anyway, so that lists in
+ * memory save little. Or as the user says. */
 OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session *s,
                                             struct og_err *err);
 
