@@ -13,6 +13,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 import suite
 from suite import cgroup, drop_caches, table
@@ -52,33 +53,56 @@ def part_presets(b, d, args):
     return runs
 
 
+def fio_rate(file, load, *options):
+    drop_caches()
+    job = ["fio", "--name=rate", f"--filename={file}", "--readonly", "--ioengine=io_uring", "--direct=1", f"--rw={load}", "--runtime=10", "--time_based",
+           "--output-format=json", *options]
+    return json.loads(subprocess.run(job, capture_output=True, text=True, check=True).stdout)["jobs"][0]["read"]
+
+
 def part_gather(b, d, args):
-    """Is what the gather room takes what its reads take at the engine's own rate?"""
-    profile = b.json("bench", "io", "--path", d)["profile"]
+    """Does what the gather room does take what its reads take by themselves? Rates are those of the very file: hosts serve
+    what was written last faster than what was not."""
+    file = f"{d}/features.npy"
+    bandwidth = fio_rate(file, "read", "--bs=256k", "--iodepth=16")["bw_bytes"]
+    iops = fio_rate(file, "randread", "--bs=4k", "--iodepth=128")["iops"]
     rows = []
     for memory in ("1400M", "900M"):
         r = b.epochs(d, "--preset", "ginex", "--topology", "memory", "--memory", memory, epochs=args.epochs)
-        reads = total(r, "prepare_reads") + total(r, "reads")
         size = total(r, "prepare_bytes_read") + total(r, "feature_bytes_read")
         misses = total(r, "misses")
-        ideal = misses / profile["iops"] + (size - misses * 512) / profile["bandwidth"]
-        rows.append([memory, r["average"], total(r, "gather_seconds"), ideal, total(r, "gather_seconds") / ideal, reads, size / 1e9])
-    table("Gathering beside its reads at the engine's measured rate (misses / iops + prefilled bytes / bandwidth)",
-          ["--memory", "s an epoch", "gather s", "reads alone s", "ratio", "reads", "GB"], rows)
+        ideal = misses / iops + (size - misses * 512) / bandwidth
+        rows.append([memory, r["average"], total(r, "gather_seconds"), ideal, total(r, "gather_seconds") / ideal, misses, size / 1e9])
+    table(f"Gathering beside its reads alone (misses at {iops / 1e3:.0f} k a second, the rest at {bandwidth / 1e9:.2f} GB/s: fio, same file)",
+          ["--memory", "s an epoch", "gather s", "reads alone s", "ratio", "misses", "GB"], rows)
     return rows
 
 
-def part_faults(b, d, args):
-    """pyg+ against fio's own page faults, 16 threads."""
-    r = b.epochs(d, "--preset", "pyg+", *BASE, epochs=1)
-    e = r["epochs"][0]
+def device_reads(path):
+    """4 KiB pages that the block device under path has read, by its own count."""
+    dev = os.stat(path).st_dev
+    stat = pathlib.Path(f"/sys/dev/block/{os.major(dev)}:{os.minor(dev)}/stat").read_text().split()
+    return int(stat[2]) * 512 / 4096
+
+
+def page_rate(path, command):
+    """Pages a second that a command has the device read, cold, in 1500 MB."""
     drop_caches()
-    job = ["fio", "--name=faults", f"--filename={d}/features.npy", "--readonly", "--ioengine=mmap", "--rw=randread", "--bs=4k", "--numjobs=16", "--thread",
-           "--group_reporting", "--runtime=20", "--time_based", "--output-format=json", "--fadvise_hint=random", "--randrepeat=0"]
-    fio = json.loads(subprocess.run(job, capture_output=True, text=True, check=True).stdout)["jobs"][0]["read"]
-    ours = e["feature_bytes_read"] / 4096 / e["seconds"]
-    table("Page faults a second from 16 threads", ["", "4 KiB pages a second"], [["fio, mmap", fio["iops"]], ["--preset pyg+", ours], ["ratio", ours / fio["iops"]]])
-    return {"fio": fio["iops"], "ours": ours, "pyg+": r}
+    before, start = device_reads(path), time.monotonic()
+    with cgroup(1500 << 20) as prefix:
+        subprocess.run([*prefix, *map(str, command)], stdout=subprocess.DEVNULL, check=True)
+    return (device_reads(path) - before) / (time.monotonic() - start)
+
+
+def part_faults(b, d, args):
+    """pyg+ against fio's own page faults, 16 threads, both in the same memory."""
+    file = f"{d}/features.npy"
+    fio = page_rate(file, ["fio", "--name=faults", f"--filename={file}", "--readonly", "--ioengine=mmap", "--rw=randread", "--bs=4k", "--numjobs=16", "--thread",
+                           "--group_reporting", "--runtime=30", "--time_based", "--fadvise_hint=random", "--randrepeat=0", "--norandommap"])
+    ours = page_rate(file, [args.outgrow, "bench", "epoch", d, "--epochs", 1, "--preset", "pyg+", "--quiet", *BASE])
+    table("Page faults from 16 threads: what the device reads", ["", "4 KiB pages a second"],
+          [["fio, mmap", fio], ["--preset pyg+, sampling included", ours], ["ratio", ours / fio]])
+    return {"fio": fio, "ours": ours}
 
 
 def part_topology(b, d, args):
