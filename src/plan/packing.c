@@ -68,8 +68,7 @@ static int make_room(struct og_packing *p, uint32_t n, struct og_err *err)
 
 /* ---- what each batch misses ---- */
 
-/* Three counting passes of 11 bits, from and to and from: `from` is lost, `to` is sorted. */
-static void sort_ids(uint32_t *from, uint32_t *to, uint32_t n)
+void og__sort_ids(uint32_t *from, uint32_t *to, uint32_t n)
 {
     enum { BITS = 11, BINS = 1 << BITS };
     for (unsigned shift = 0; shift < 32; shift += BITS) {
@@ -110,7 +109,7 @@ int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *c
     }
     uint64_t first = p->ptr[p->n_batches];
     if (missed > 0)
-        sort_ids(p->spare, p->rows + first, missed);
+        og__sort_ids(p->spare, p->rows + first, missed);
     for (uint32_t i = 0; i < missed; i++)
         og__bits_add(p->bits, p->rows[first + i]);
     p->ptr[++p->n_batches] = first + missed;

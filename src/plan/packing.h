@@ -59,6 +59,9 @@ static inline uint64_t og__packing_chunk_rows(const struct og_packing *p, uint32
 /* Where the first chunk begins: after one block of head and the table. */
 uint64_t og__packing_data_start(uint32_t n_batches);
 
+/* Counting passes from one array to the other and back: `from` is lost, `to` is sorted. */
+void og__sort_ids(uint32_t *from, uint32_t *to, uint32_t n);
+
 /* ---- the sweep ---- */
 
 /* How memory is shared out: two partitions, one being read while the other is handed out, and the
