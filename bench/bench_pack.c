@@ -1,14 +1,18 @@
 /* Batched packing against packing batch by batch, and reading back.
  *
- *     bench_pack DATASET FOLDER [CACHE_PERCENT] [MEMORY_MIB] [WRITERS] [BATCHES]
+ *     bench_pack DATASET FOLDER [CACHE_PERCENT] [MEMORY_MIB] [WRITERS] [BATCHES] [SEEDS]
  *
- * One epoch is sampled (fanout 10,10,10, 1000 seeds) and the most visited rows are taken as cached.
- * What is left is packed into FOLDER/pack three ways: in one sweep; then, of the first BATCHES,
- * batch by batch, each with random reads and one write. Each line: seconds, what it read and wrote,
- * and what the kernel says of both. The files are removed. */
+ * One epoch is sampled (fanout 10,10,10, SEEDS a batch) and the most visited rows are taken as
+ * cached. What is left is packed into FOLDER/pack in one sweep and read back; then, of the first
+ * BATCHES, packed batch by batch, each with random reads and one write. Each line: seconds, what it
+ * read and wrote, and what the kernel says of both. The file is removed.
+ *
+ * Then what segments would take and read, with MinHash order and in the order of the file; and how
+ * long choosing their size takes, for half the disk between the least and packs. */
 #include "base/file.h"
 #include "gather/pack.h"
 #include "plan/policy.h"
+#include "plan/segments.h"
 #include "sample/sample.h"
 
 #include <fcntl.h>
@@ -17,13 +21,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HOPS = 3, SEEDS = 1000 };
+enum { HOPS = 3 };
 
 struct bench {
     struct og_dataset *ds;
     struct og_packing packing;
     struct og_pack_options opt;
     uint32_t individual; /* batches packed one by one */
+    uint32_t seeds;      /* of a batch */
 };
 
 /* What this process had the block layer read and write. */
@@ -92,7 +97,8 @@ static int keep(struct sampled *s, const struct og_batch *batch, struct og_err *
     return 0;
 }
 
-static int sample_epoch(const struct og_dataset *ds, struct sampled *out, struct og_err *err)
+static int sample_epoch(const struct og_dataset *ds, uint32_t batch, struct sampled *out,
+                        struct og_err *err)
 {
     static const int fanout[HOPS] = {10, 10, 10};
     struct og_topology t = {0};
@@ -103,14 +109,14 @@ static int sample_epoch(const struct og_dataset *ds, struct sampled *out, struct
     int rc = 0;
     og__batch_init(&m, NULL);
     OG_TRY(og__dataset_split(ds, OG__TRAIN, NULL, &seeds, &n_seeds, err));
-    out->ptr = calloc((size_t)(n_seeds / SEEDS) + 1, sizeof(*out->ptr));
+    out->ptr = calloc((size_t)(n_seeds / batch) + 1, sizeof(*out->ptr));
     out->visits = calloc((size_t)ds->n_nodes, sizeof(*out->visits));
     if (!out->ptr || !out->visits)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "trace"));
     OG_TRY(og__topology_load(ds, NULL, &t, err));
     OG_TRY(og__sampler_open(&s, &t, fanout, HOPS, 1, NULL, err));
-    for (int64_t b = 0; b < n_seeds / SEEDS; b++) {
-        OG_TRY(og__sample(s, seeds + b * SEEDS, SEEDS, OG__STREAM_BENCH, 1, (uint32_t)b, &m, err));
+    for (int64_t b = 0; b < n_seeds / batch; b++) {
+        OG_TRY(og__sample(s, seeds + b * batch, batch, OG__STREAM_BENCH, 1, (uint32_t)b, &m, err));
         OG_TRY(keep(out, &m.batch, err));
     }
 out:
@@ -236,6 +242,51 @@ static int pack_one_by_one(const struct bench *b, double *seconds, struct og_err
     return rc;
 }
 
+/* ---- segments ---- */
+
+static int segments_of(struct og_segments *s, uint32_t size, struct og_segment_cost *cost,
+                       struct og_err *err)
+{
+    struct og_segment_cost plain;
+    double start = og__now();
+    int rc = og__segments_cost(s, size, OG__BY_SIGNATURE, cost, err);
+    double seconds = og__now() - start;
+    if (rc == 0)
+        rc = og__segments_cost(s, size, OG__BY_NODE, &plain, err);
+    if (rc == 0)
+        printf("segments of %4u: %8.1f MB on disk, %5.1f %% of reads shared, pages %7.1f MB "
+               "(unordered %7.1f), counted in %.3f s\n",
+               size, (double)cost->disk_bytes / 1e6,
+               100 * (double)cost->shared_reads / (double)(cost->shared_reads + cost->once),
+               (double)cost->pages * 4096 / 1e6, (double)plain.pages * 4096 / 1e6, seconds);
+    return rc;
+}
+
+static int compare_segments(const struct bench *b, struct og_err *err)
+{
+    const uint32_t n = b->packing.n_batches;
+    struct og_segments s;
+    struct og_segment_cost packs = {0};
+    struct og_segment_cost least = {0};
+    uint32_t size;
+    int rc = og__segments_open(&s, &b->packing, NULL, err);
+    if (rc == 0)
+        rc = segments_of(&s, 1, &packs, err);
+    for (uint32_t k = 2; rc == 0 && k < n; k *= 5)
+        rc = segments_of(&s, k, &least, err);
+    if (rc == 0)
+        rc = segments_of(&s, 50, &least, err);
+    if (rc == 0)
+        rc = segments_of(&s, n, &least, err);
+    double start = og__now();
+    if (rc == 0)
+        rc = og__segments_choose(&s, (packs.disk_bytes + least.disk_bytes) / 2, &size, err);
+    if (rc == 0)
+        printf("half the disk between: size %u, chosen in %.3f s\n", size, og__now() - start);
+    og__segments_close(&s);
+    return rc;
+}
+
 static int run(struct bench *b, struct og_err *err)
 {
     double batched = 0;
@@ -251,7 +302,7 @@ static int run(struct bench *b, struct og_err *err)
                one_by_one / share / batched, one_by_one / share);
     }
     unlink(b->opt.path);
-    return rc;
+    return rc < 0 ? rc : compare_segments(b, err);
 }
 
 static void say(void *arg, int level, const char *text)
@@ -268,7 +319,7 @@ int main(int argc, char **argv)
     struct sampled s = {0};
     if (argc < 3) {
         fprintf(stderr, "usage: bench_pack DATASET FOLDER [CACHE_PERCENT] [MEMORY_MIB] [WRITERS] "
-                        "[BATCHES]\n");
+                        "[BATCHES] [SEEDS]\n");
         return 2;
     }
     char *path = og__path_join(argv[2], "pack");
@@ -277,13 +328,13 @@ int main(int argc, char **argv)
     b.opt.memory = (argc > 4 ? strtoull(argv[4], NULL, 10) : 256) * OG_MIB;
     b.opt.writers = argc > 5 ? (int)strtol(argv[5], NULL, 10) : 0;
     b.opt.reader.log = &log_to_stderr;
-    b.opt.reader.max_request = argc > 7 ? strtoull(argv[7], NULL, 10) * OG_KIB : 0;
+    b.seeds = argc > 7 ? (uint32_t)OG_MAX(strtoul(argv[7], NULL, 10), 1ul) : 1000;
     og__profile_load(argv[1], &b.opt.reader.profile);
     int rc = og__make_dirs(argv[2], &err);
     if (rc == 0)
         rc = og__dataset_open(argv[1], &b.ds, &err);
     if (rc == 0)
-        rc = sample_epoch(b.ds, &s, &err);
+        rc = sample_epoch(b.ds, b.seeds, &s, &err);
     if (rc == 0)
         rc = lay_out(&b, &s, cache, &err);
     b.individual = argc > 6 ? (uint32_t)strtoul(argv[6], NULL, 10) : s.n_batches;
