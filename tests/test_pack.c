@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ enum { OFFSET = 77, N_BATCHES = 9 };
 
 static int fail_writes_after = -1; // pwritev calls; -1 = never
 static int failing_errno = EIO;
-static bool refuse_fallocate;
+static bool refuse_fallocate, refuse_direct;
 
 int fallocate(int fd, int mode, off_t offset, off_t len)
 {
@@ -38,6 +39,15 @@ int fallocate(int fd, int mode, off_t offset, off_t len)
     int rc = posix_fallocate(fd, offset, len);
     errno = rc;
     return rc ? -1 : 0;
+}
+
+ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
+{
+    if (refuse_direct && fcntl(fd, F_GETFL) & O_DIRECT) {
+        errno = EINVAL;
+        return -1;
+    }
+    return syscall(SYS_pwrite64, fd, data, bytes, offset);
 }
 
 ssize_t pwritev(int fd, const struct iovec *io, int n, off_t offset)
@@ -77,6 +87,8 @@ static void open_fixture(struct fixture *f, uint32_t n_nodes, size_t row_bytes)
     int fd = open(f->features, O_WRONLY | O_CREAT | O_EXCL, 0600);
     assert_true(fd >= 0);
     assert_int_equal(og__write_all(fd, f->bytes, size, OFFSET, f->features, NULL), 0);
+    /* whole blocks, so that no read ends early and the kernel's counts are ours */
+    assert_int_equal(ftruncate(fd, (off_t)og__round_up(OFFSET + size, 4096)), 0);
     close(fd);
     f->ds = (struct og_dataset){.path = f->dir,
                                 .n_nodes = n_nodes,
@@ -202,6 +214,33 @@ static void read_back(const struct fixture *f, const struct og_reader_options *o
     free(out[1]);
 }
 
+/* What this process asked the kernel to read and write so far, page cache or not. */
+static void asked(uint64_t *read, uint64_t *written)
+{
+    FILE *f = fopen("/proc/self/io", "r");
+    unsigned long long r = 0;
+    unsigned long long w = 0;
+    if (f) {
+        assert_int_equal(fscanf(f, "rchar: %llu wchar: %llu", &r, &w), 2);
+        fclose(f);
+    }
+    *read = r;
+    *written = w;
+}
+
+/* The counters against the kernel's: no more than opening files and writing the head besides. */
+static void check_asked(const struct og_pack_counts *counts, uint64_t read, uint64_t written)
+{
+    enum { ASIDE = 32 * 1024 };
+    uint64_t read_now;
+    uint64_t written_now;
+    asked(&read_now, &written_now);
+    if (read_now == 0)
+        return;
+    assert_in_range(read_now - read, counts->sweep.bytes, counts->sweep.bytes + ASIDE);
+    assert_in_range(written_now - written, counts->bytes_written, counts->bytes_written + ASIDE);
+}
+
 static void pack_and_check(const struct fixture *f, size_t memory, int io)
 {
     struct og_pack_options opt = options(f, memory);
@@ -213,8 +252,14 @@ static void pack_and_check(const struct fixture *f, size_t memory, int io)
     opt.reader.io = io;
     opt.writers = 1 + (int)(memory % 3);
     struct og_budget *b = og__budget_new(memory + og__reader_bytes(&opt.reader));
+    uint64_t read;
+    uint64_t written;
+    asked(&read, &written);
     if (og__pack_write(&f->ds, &f->packing, &opt, b, &counts, &err) != 0)
         fail_msg("%s", err.message);
+    if (io == OG_IO_PREAD)
+        check_asked(&counts, read, written);
+    assert_true(!refuse_direct || !counts.direct);
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
     assert_int_equal(og__sweep_share(&f->packing, memory, &sweep, NULL), 0);
@@ -242,15 +287,16 @@ static void chunks_hold_the_rows_of_the_file(void **state)
     (void)state;
     for (size_t i = 0; i < OG_COUNT(row_sizes); i++) {
         struct fixture f;
-        open_fixture(&f, row_sizes[i] == 1 ? 20000 : 1500, row_sizes[i]);
+        open_fixture(&f, row_sizes[i] == 1 ? 9000 : 1000, row_sizes[i]);
         plan_batches(&f, i);
         size_t least = og__sweep_least(&f.packing);
         const size_t memory[] = {least, least + 40000, 3 * least, OG_MIB, 64 * OG_MIB};
         for (size_t m = 0; m < OG_COUNT(memory); m++) {
             refuse_fallocate = m % 2;
+            refuse_direct = m >= 3;
             pack_and_check(&f, OG_MAX(memory[m], least), m == 1 ? OG_IO_AUTO : OG_IO_PREAD);
         }
-        refuse_fallocate = false;
+        refuse_fallocate = refuse_direct = false;
         close_fixture(&f);
     }
 }

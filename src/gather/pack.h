@@ -41,8 +41,9 @@ struct og_pack_counts {
 };
 
 /* One sweep of ds's features. On failure, or OG_INTERRUPTED after *stop, no container is left
- * behind; -ENOSPC comes before the sweep where the file system can reserve room. The dataset is
- * only read. */
+ * behind; -ENOSPC comes before the sweep where the file system can reserve room. What a killed
+ * process leaves is gone with its folder, if that is a scratch folder (base/scratch.h). The dataset
+ * is only read. */
 OG_MUST_CHECK int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
                                  const struct og_pack_options *opt, struct og_budget *b,
                                  struct og_pack_counts *counts, struct og_err *err);

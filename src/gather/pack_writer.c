@@ -24,7 +24,7 @@
 
 static const char memory_part[] = "packing";
 static const char full_hint[] = "free space on that disk, or pack fewer batches at a time";
-enum { STANDARD_WRITERS = 2, MOST_WRITERS = 16, TOGETHER = 8 };
+enum { STANDARD_WRITERS = 4, MOST_WRITERS = 16, TOGETHER = 8 };
 
 struct piece {
     char *data;      /* [sweep.piece] */

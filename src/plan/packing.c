@@ -8,6 +8,7 @@ enum {
     LIST_ENTRY = 4,
     LEAST_SPARE = 4,
     LARGEST_PIECE = 256 * 1024,
+    SEVERAL = 8,
     SEVERAL_AT = 16 * 1024 * 1024, /* bytes */
 };
 
@@ -180,14 +181,15 @@ int og__sweep_share(const struct og_packing *p, size_t memory, struct og_sweep *
                         og__human_bytes(least, (double)og__sweep_least(p)));
     share_pieces(p, memory, out);
     size_t left = memory - og__sweep_bytes(p, out);
-    uint64_t rows = OG_MIN(OG_MAX(left / row_cost(p), 1), (size_t)OG_MAX(p->n_distinct, 1u));
-    out->n_parts = (uint32_t)((p->n_distinct + rows - 1) / rows);
-    /* partitions of about the same size, several where there is much: one is read while another is
-     * handed out */
-    bool large = p->n_distinct * (uint64_t)p->row_bytes > SEVERAL_AT;
-    out->n_parts = large ? OG_MAX(out->n_parts, 8u) : out->n_parts;
-    out->part_rows = out->n_parts > 0 ? (p->n_distinct + out->n_parts - 1) / out->n_parts : 1;
-    out->n_parts = (p->n_distinct + out->part_rows - 1) / out->part_rows;
+    uint64_t distinct = p->n_distinct;
+    uint64_t rows = OG_MIN(OG_MAX(left / row_cost(p), 1), OG_MAX(distinct, 1));
+    uint64_t parts = (distinct + rows - 1) / rows;
+    /* of about the same size, and several where there is much: one is read while another is handed
+     * out */
+    if (distinct * p->row_bytes > SEVERAL_AT)
+        parts = OG_MAX(parts, SEVERAL);
+    out->part_rows = parts > 0 ? (uint32_t)((distinct + parts - 1) / parts) : 1;
+    out->n_parts = (uint32_t)((distinct + out->part_rows - 1) / out->part_rows);
     return 0;
 }
 
