@@ -31,6 +31,13 @@ int og__packing_open(struct og_packing *p, uint64_t n_nodes, size_t row_bytes,
     return -ENOMEM;
 }
 
+size_t og__packing_bytes(uint64_t n_nodes, uint64_t rows, uint64_t batches, uint64_t longest)
+{
+    size_t words = og__bits_words(n_nodes);
+    return words * (sizeof(uint64_t) + sizeof(uint32_t)) + (batches + 1) * 2 * sizeof(uint64_t) +
+           (rows + longest) * sizeof(uint32_t);
+}
+
 void og__packing_close(struct og_packing *p)
 {
     size_t words = og__bits_words(p->n_nodes);
@@ -44,20 +51,30 @@ void og__packing_close(struct og_packing *p)
     *p = (struct og_packing){0};
 }
 
+int og__packing_reserve(struct og_packing *p, uint64_t rows, struct og_err *err)
+{
+    uint64_t used = p->ptr[p->n_batches];
+    if (rows <= p->capacity)
+        return 0;
+    uint32_t *larger = og__alloc(p->budget, rows * sizeof(*larger), part, err);
+    if (!larger)
+        return -ENOMEM;
+    if (used > 0)
+        memcpy(larger, p->rows, used * sizeof(*larger));
+    og__release(p->budget, p->rows, p->capacity * sizeof(*larger), part);
+    p->rows = larger;
+    p->capacity = rows;
+    return 0;
+}
+
 /* Room for n more rows, and for sorting them. */
 static int make_room(struct og_packing *p, uint32_t n, struct og_err *err)
 {
     uint64_t used = p->ptr[p->n_batches];
     if (used + n > p->capacity) {
-        uint64_t capacity = OG_MAX(used + n, p->capacity + p->capacity / 2);
-        uint32_t *rows = og__alloc(p->budget, capacity * sizeof(*rows), part, err);
-        if (!rows)
-            return -ENOMEM;
-        if (used > 0)
-            memcpy(rows, p->rows, used * sizeof(*rows));
-        og__release(p->budget, p->rows, p->capacity * sizeof(*rows), part);
-        p->rows = rows;
-        p->capacity = capacity;
+        int rc = og__packing_reserve(p, OG_MAX(used + n, p->capacity + p->capacity / 2), err);
+        if (rc < 0)
+            return rc;
     }
     if (n > p->longest) {
         og__release(p->budget, p->spare, p->longest * sizeof(*p->spare), part);

@@ -42,7 +42,12 @@ struct og_packing {
  * bits take 3 N / 16 bytes. */
 OG_MUST_CHECK int og__packing_open(struct og_packing *p, uint64_t n_nodes, size_t row_bytes,
                                    uint32_t most_batches, struct og_budget *b, struct og_err *err);
+/* What it takes at most for so many rows missed in all, `longest` of them by one batch. */
+size_t og__packing_bytes(uint64_t n_nodes, uint64_t rows, uint64_t batches, uint64_t longest);
 void og__packing_close(struct og_packing *p); /* accepts a zeroed one */
+
+/* Memory for so many missed rows in all, at once instead of little by little. */
+OG_MUST_CHECK int og__packing_reserve(struct og_packing *p, uint64_t rows, struct og_err *err);
 
 /* The next batch: those of its rows whose code says that they are missed (og__plan_encode); codes
  * NULL means all. Ids are distinct and below n_nodes. O(n). */
