@@ -90,7 +90,7 @@ static void run_batches(struct fixture *f, struct og_gather *g, struct og_policy
             assert_int_equal(og__policy_plan(policy, &planner, now->ids, now->n, &now->plan, NULL),
                              0);
             *misses += now->plan.n_misses;
-            assert_int_equal(og__gather_begin(g, (int)(turn % 2), &now->plan, NULL), 0);
+            assert_int_equal(og__gather_begin(g, (int)(turn % 2), &now->plan, 0, NULL), 0);
         }
         if (turn > 0) {
             struct og_rows rows;
@@ -206,7 +206,7 @@ static void rows_that_move_are_the_files_rows(void **state)
                 struct og_rows rows;
                 assert_int_equal(
                     og__policy_plan(policy, &planner, ids + ptr[i], ROWS, &b->plan, NULL), 0);
-                assert_int_equal(og__gather_begin(g, 0, &b->plan, NULL), 0);
+                assert_int_equal(og__gather_begin(g, 0, &b->plan, 0, NULL), 0);
                 assert_int_equal(og__gather_finish(g, 0, &rows, &counts, NULL), 0);
                 check_rows(f, &rows, ids + ptr[i]);
                 og__gather_change(g, &b->plan);
@@ -242,13 +242,13 @@ static void a_batch_that_does_not_fit_is_refused(void **state)
     draw(b, 1, 200);
     assert_int_equal(og__policy_plan(policy, &planner, b->ids, b->n, &b->plan, NULL), 0);
     struct og_err err = {0};
-    assert_int_equal(og__gather_begin(g, 0, &b->plan, &err), -ENOMEM);
+    assert_int_equal(og__gather_begin(g, 0, &b->plan, 0, &err), -ENOMEM);
     assert_non_null(strstr(err.message, "staging"));
     draw(b, 1, 90);
     assert_int_equal(og__policy_plan(policy, &planner, b->ids, b->n, &b->plan, NULL), 0);
     struct og_rows rows;
     struct og_io_counts counts;
-    assert_int_equal(og__gather_begin(g, 0, &b->plan, NULL), 0);
+    assert_int_equal(og__gather_begin(g, 0, &b->plan, 0, NULL), 0);
     assert_int_equal(og__gather_finish(g, 0, &rows, &counts, NULL), 0);
     check_rows(f, &rows, b->ids);
     og__gather_close(g);

@@ -296,6 +296,8 @@ static struct og_options unusual(void)
         {"seed", "9223372036854775807"},
         {"no-shuffle", "true"},
         {"eval-every", "7"},
+        {"resample-every", "3"},
+        {"layout", "packed"},
         {"memory", "33.3%"},
         {"cache", "123457"},
         {"threads", "3"},

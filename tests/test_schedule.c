@@ -36,6 +36,46 @@ static void items_run_through_epochs_as_a_loop_would(void **state)
     }
 }
 
+/* Three epochs train on the batches of the first, each batch once, in orders of their own. */
+static void epochs_share_batches(void **state)
+{
+    (void)state;
+    enum { BATCHES = 11, EPOCHS = 7 };
+    struct og_schedule s = {.n_seeds = {103, 20, 0},
+                            .batch_size = 10,
+                            .epochs = EPOCHS,
+                            .eval_every = 2,
+                            .resample_every = 3,
+                            .seed = 3,
+                            .shuffle = true};
+    uint32_t order[EPOCHS][BATCHES];
+    for (uint64_t item = 0; item < og__schedule_items(&s); item++) {
+        struct og_turn t = og__schedule_at(&s, item);
+        assert_int_equal(t.drawn_epoch, t.split == OG__TRAIN ? (t.epoch - 1) / 3 * 3 + 1 : t.epoch);
+        if (t.split != OG__TRAIN)
+            continue;
+        uint64_t home = og__schedule_start(&s, t.drawn_epoch) + t.drawn_batch;
+        struct og_turn own = og__schedule_at(&s, home);
+        uint64_t place[10];
+        uint64_t same[10];
+        og__schedule_places(&s, &t, place);
+        og__schedule_places(&s, &own, same);
+        assert_int_equal(t.n_seeds, own.n_seeds);
+        assert_memory_equal(place, same, t.n_seeds * sizeof(*place));
+        order[t.epoch - 1][t.batch] = t.drawn_batch;
+    }
+    for (int e = 0; e < EPOCHS; e++) {
+        unsigned seen = 0;
+        for (int b = 0; b < BATCHES; b++)
+            seen |= 1u << order[e][b];
+        assert_int_equal(seen, (1u << BATCHES) - 1);
+        if (e % 3 > 0)
+            assert_true(memcmp(order[e], order[e - 1], sizeof(order[e])) != 0);
+    }
+    s.shuffle = false;
+    assert_int_equal(og__schedule_at(&s, og__schedule_start(&s, 2) + 4).drawn_batch, 4);
+}
+
 static void every_epoch_visits_every_seed_once_in_another_order(void **state)
 {
     (void)state;
@@ -65,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_run_through_epochs_as_a_loop_would),
+        cmocka_unit_test(epochs_share_batches),
         cmocka_unit_test(every_epoch_visits_every_seed_once_in_another_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

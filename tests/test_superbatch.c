@@ -150,7 +150,7 @@ static struct og_io_counts replay_epoch(struct og_superbatch *s, struct source *
     struct og_io_counts sum = {0};
     for (uint32_t i = 0; i < BATCHES; i++) {
         struct og_io_counts read;
-        assert_int_equal(og__superbatch_replay(s, i, out, &read, NULL), 0);
+        assert_int_equal(og__superbatch_replay(s, i, i + 1, out, &read, NULL), 0);
         assert_same_batch(&out->batch, batch_of(k, epoch, i));
         sum.reads += read.reads;
         sum.bytes += read.bytes;
@@ -374,7 +374,7 @@ static void beyond_the_budget_keeps_what_was_there(void **state)
     assert_int_equal(og__superbatch_trace(s).n_batches, n);
     assert_int_equal(og__superbatch_seal(s, NULL), 0);
     for (uint32_t i = n; i-- > 0;) { /* in another order than usual */
-        assert_int_equal(og__superbatch_replay(s, i, &out, &read, NULL), 0);
+        assert_int_equal(og__superbatch_replay(s, i, i + 1, &out, &read, NULL), 0);
         assert_same_batch(&out.batch, batch_of(&k, 0, i));
     }
     og__superbatch_close(s);
@@ -401,7 +401,7 @@ static void a_spill_is_read_in_any_order(void **state)
     append_epoch(s, &k, 0);
     for (uint32_t i = 0; i < BATCHES; i++) {
         uint32_t j = i * 7 % BATCHES;
-        assert_int_equal(og__superbatch_replay(s, j, &out, &read, NULL), 0);
+        assert_int_equal(og__superbatch_replay(s, j, j + 1, &out, &read, NULL), 0);
         assert_same_batch(&out.batch, batch_of(&k, 0, j));
     }
     og__superbatch_close(s);
@@ -437,7 +437,7 @@ static void a_changed_spill_is_refused(void **state)
         fclose(file);
         int rc = 0;
         for (uint32_t i = 0; rc == 0 && i < BATCHES; i++)
-            rc = og__superbatch_replay(s, i, &out, &read, &err);
+            rc = og__superbatch_replay(s, i, i + 1, &out, &read, &err);
         assert_int_equal(rc, -EIO);
         assert_non_null(strstr(err.message, files[f]));
         og__superbatch_close(s);
@@ -492,7 +492,7 @@ static void fill_up(const char *scratch, int code, uint32_t most)
     og__superbatch_clear(s);
     EXPECT(og__superbatch_append(s, batch_of(&k, 0, 0), NULL) == 0);
     EXPECT(og__superbatch_seal(s, NULL) == 0);
-    EXPECT(og__superbatch_replay(s, 0, &out, &read, NULL) == 0);
+    EXPECT(og__superbatch_replay(s, 0, 1, &out, &read, NULL) == 0);
     og__superbatch_close(s);
     og__batch_release(&out);
     EXPECT(og__budget_used(b) == 0);

@@ -190,6 +190,11 @@ static void bytes_move_values_do_not(void **state)
         {"preset", "helios", "cache", "10%"},
         {"early-reads", "true", "policy", "none", "threads", "3"},
         {"early-reads", "true", "cache", "10%", "io", "mmap"},
+        {"layout", "packed", "cache", "10%"},
+        {"layout", "packed", "policy", "none", "superbatch", "3", "io", "mmap"},
+        {"layout", "packed", "policy", "belady", "cache", "5%", "superbatch", "4"},
+        {"layout", "packed", "policy", "belady", "memory", "84M", "alternate", "true"},
+        {"preset", "diskgnn", "cache", "10%", "io", "pread"},
     };
     for (size_t m = 0; m < OG_COUNT(models); m++) {
         const char *plain[] = {"model", models[m], NULL};
@@ -209,6 +214,39 @@ static void bytes_move_values_do_not(void **state)
         drop(&other);
         drop(&first);
     }
+}
+
+static void reused_batches_give_the_same_in_any_way(void **state)
+{
+    (void)state;
+    static const char *const moves[][9] = {
+        {"policy", "none"},
+        {"policy", "belady", "cache", "10%"},
+        {"policy", "belady", "cache", "10%", "layout", "packed", "superbatch", "4"},
+        {"policy", "frequency", "cache", "5%"},
+        {"policy", "frequency", "cache", "5%", "io", "mmap", "topology", "disk"},
+        {"policy", "degree", "cache", "10%", "layout", "packed"},
+        {"policy", "none", "layout", "packed", "threads", "1"},
+        {"preset", "diskgnn", "cache", "10%"},
+        {"preset", "diskgnn", "memory", "84M", "threads", "3"},
+        {"preset", "ginex", "cache", "10%"},
+    };
+    static const char *const reuse[] = {"resample-every", "2", "model", "gcn", NULL};
+    static const char *const fresh[] = {"resample-every", "1", "model", "gcn", NULL};
+    struct outcome first = train("first", reuse);
+    struct outcome other = train("other", fresh);
+    assert_true(loss_of(&first, 0) == loss_of(&other, 0));
+    assert_true(loss_of(&first, 1) != loss_of(&other, 1));
+    drop(&other);
+    for (size_t i = 0; i < OG_COUNT(moves); i++) {
+        const char *pairs[14] = {"resample-every", "2", "model", "gcn"};
+        memcpy(pairs + 4, moves[i], sizeof(moves[i]));
+        other = train("other", pairs);
+        assert_same(&first, &other);
+        check_counts(&other);
+        drop(&other);
+    }
+    drop(&first);
 }
 
 /* ---- stopping and going on ---- */
@@ -243,6 +281,30 @@ static void an_interrupted_run_ends_with_the_same_bytes(void **state)
         static const char *const policies[] = {"random", "belady", "hybrid"};
         const char *on[] = {"resume",        "true",    "cache", "20%", "policy",
                             policies[i % 3], "threads", "1",     NULL};
+        struct outcome resumed = train("cut", on);
+        assert_same(&whole, &resumed);
+        drop(&resumed);
+    }
+    drop(&whole);
+}
+
+static void reused_batches_are_resumed(void **state)
+{
+    (void)state;
+    static const char *const reuse[] = {"resample-every", "2", NULL};
+    static const char *const diskgnn[] = {"resample-every", "2",   "preset", "diskgnn",
+                                          "cache",          "10%", NULL};
+    static const char *const on[] = {"resample-every", "2",    "preset", "diskgnn", "cache", "20%",
+                                     "resume",         "true", NULL};
+    static const int moments[] = {2, 6, 9, 13};
+    struct outcome whole = train("whole", reuse);
+    for (size_t i = 0; i < OG_COUNT(moments); i++) {
+        struct stopper s = {.at = moments[i]};
+        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+        struct og_options opt;
+        set_options(&opt, "cut", diskgnn);
+        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+        og_options_release(&opt);
         struct outcome resumed = train("cut", on);
         assert_same(&whole, &resumed);
         drop(&resumed);
@@ -455,6 +517,8 @@ static void predictions_come_true(void **state)
         {"preset", "ginex", "cache", "10%", "epochs", "1", "eval-every", "0"},
         {"policy", "frequency", "cache", "5%", "epochs", "1", "eval-every", "0"},
         {"policy", "lru", "cache", "10%", "epochs", "1", "eval-every", "0"},
+        {"policy", "belady", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "packed"},
+        {"policy", "degree", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "packed"},
     };
     static const char *const keys[] = {"rows",
                                        "hits",
@@ -535,7 +599,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_move_values_do_not),
+        cmocka_unit_test(reused_batches_give_the_same_in_any_way),
         cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
+        cmocka_unit_test(reused_batches_are_resumed),
         cmocka_unit_test(every_model_learns_the_same_in_any_way),
         cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),

@@ -67,6 +67,7 @@ enum og_policy_kind {
     OG_POLICY_AUTO,
 };
 enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
+enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_AUTO };
 enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
 enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
 enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
@@ -75,6 +76,7 @@ enum og_preset_kind {
     OG_PRESET_PYG_PLUS,
     OG_PRESET_ALI_PG,
     OG_PRESET_GINEX,
+    OG_PRESET_DISKGNN,
     OG_PRESET_FGNN,
     OG_PRESET_LSM_GNN,
     OG_PRESET_HELIOS,
@@ -104,7 +106,8 @@ struct og_options {
     int batch, epochs;
     int64_t seed;
     bool no_shuffle;
-    int eval_every; /* epochs; 0 = never */
+    int eval_every;     /* epochs; 0 = never */
+    int resample_every; /* epochs that train on the same batches, in another order */
     /* resources: these move bytes, never values */
     struct og_amount memory, cache;
     int threads;  /* 0 = all */
@@ -113,6 +116,7 @@ struct og_options {
     int policy;            /* enum og_policy_kind */
     int presc_epochs;      /* pre-sampled by presc */
     int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */
+    int layout;            /* enum og_layout_kind: what batches read that no cache holds */
     bool alternate;        /* sample ahead and train in turns, each with all the memory */
     bool early_reads;      /* ask for rows hop by hop */
     int ways;              /* slots a set of rr and hybrid */

@@ -1,7 +1,7 @@
 /* The front of what is spilled lies in memory, the rest in the file:
  *
  *   | memory ............ | file ..................... |
- *     ^ next                                           ^ end                                    */
+ *                                                      ^ end                                    */
 #include "base/spill.h"
 
 #include "base/file.h"
@@ -20,7 +20,7 @@ struct og_spill {
     struct og_scratch *scratch; /* NULL until the file is needed */
     char *path;
     int fd;
-    uint64_t end, next; /* bytes appended, bytes read back */
+    uint64_t end; /* bytes appended */
     uint64_t written;
 };
 
@@ -94,25 +94,30 @@ int og__spill_append(struct og_spill *s, const void *data, size_t bytes, struct 
     return 0;
 }
 
-int og__spill_read(struct og_spill *s, void *out, size_t bytes, uint64_t *read, struct og_err *err)
+int og__spill_read(struct og_spill *s, uint64_t at, void *out, size_t bytes, uint64_t *read,
+                   struct og_err *err)
 {
-    size_t front = in_memory(s, s->next, bytes);
+    size_t front = in_memory(s, at, bytes);
     size_t rest = bytes - front;
-    if (bytes > s->end - s->next)
-        return og__fail(err, -EIO, NULL, "%s: %zu bytes read back, %llu are there", s->opt.part,
-                        bytes, (unsigned long long)(s->end - s->next));
+    if (at > s->end || bytes > s->end - at)
+        return og__fail(err, -EIO, NULL, "%s: %zu bytes read back at %llu of %llu", s->opt.part,
+                        bytes, (unsigned long long)at, (unsigned long long)s->end);
     if (front > 0)
-        memcpy(out, s->memory + s->next, front);
-    if (rest > 0) {
-        off_t at = (off_t)(s->next + front - s->opt.memory);
-        int rc = og__read_all(s->fd, (char *)out + front, rest, at, s->path, err);
-        if (rc < 0)
-            return rc;
-        posix_fadvise(s->fd, at, (off_t)rest, POSIX_FADV_DONTNEED);
-        *read += rest;
-    }
-    s->next += bytes;
+        memcpy(out, s->memory + at, front);
+    if (rest == 0)
+        return 0;
+    off_t from = (off_t)(at + front - s->opt.memory);
+    int rc = og__read_all(s->fd, (char *)out + front, rest, from, s->path, err);
+    if (rc < 0)
+        return rc;
+    posix_fadvise(s->fd, from, (off_t)rest, POSIX_FADV_DONTNEED);
+    *read += rest;
     return 0;
+}
+
+uint64_t og__spill_size(const struct og_spill *s)
+{
+    return s->end;
 }
 
 uint64_t og__spill_written(const struct og_spill *s)
@@ -122,7 +127,7 @@ uint64_t og__spill_written(const struct og_spill *s)
 
 void og__spill_clear(struct og_spill *s)
 {
-    s->end = s->next = 0;
+    s->end = 0;
     if (s->fd >= 0)
         (void)!ftruncate(s->fd, 0);
 }

@@ -1,5 +1,5 @@
-/* A spill: bytes put away in order and read back once in the same order; in memory up to a bound,
- * in a scratch file beyond it. */
+/* A spill: bytes put away in order and read back from anywhere; in memory up to a bound, in a
+ * scratch file beyond it. */
 #ifndef OG_SPILL_H
 #define OG_SPILL_H
 
@@ -20,9 +20,11 @@ void og__spill_close(struct og_spill *s);
 /* What was appended before stays as it was when this fails. One thread. */
 OG_MUST_CHECK int og__spill_append(struct og_spill *s, const void *data, size_t bytes,
                                    struct og_err *err);
-/* The next bytes from the front. *read: asked of the kernel for them, added to. One thread. */
-OG_MUST_CHECK int og__spill_read(struct og_spill *s, void *out, size_t bytes, uint64_t *read,
-                                 struct og_err *err);
+/* Bytes [at, at + bytes) of what was appended. *read: asked of the kernel for them, added to. One
+ * thread. */
+OG_MUST_CHECK int og__spill_read(struct og_spill *s, uint64_t at, void *out, size_t bytes,
+                                 uint64_t *read, struct og_err *err);
+uint64_t og__spill_size(const struct og_spill *s);    /* bytes appended since it was empty */
 uint64_t og__spill_written(const struct og_spill *s); /* bytes that went to the file, ever */
 void og__spill_clear(struct og_spill *s);             /* empty again */
 

@@ -14,6 +14,7 @@ struct staging {
     uint32_t capacity; /* rows charged to the budget; touched up to here */
     struct og_plan *plan;
     struct og_reader *reader; /* that reads its jobs */
+    bool from_pack;           /* or they are a chunk */
     struct og_read_job jobs[MAX_PARTS];
     int n_jobs;
 };
@@ -23,6 +24,7 @@ struct piece;
 struct og_gather {
     struct og_budget *budget;
     struct og_reader *reader, **lanes;
+    struct og_pack *pack; /* NULL: misses come from the feature file */
     int n_lanes;
     size_t row_bytes;
     int dim;
@@ -283,13 +285,33 @@ static int read_misses(struct og_gather *g, struct staging *s, uint32_t first, s
     return og__reader_submit(s->reader, job, err);
 }
 
-int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan, struct og_err *err)
+void og__gather_from_pack(struct og_gather *g, struct og_pack *pack)
+{
+    g->pack = pack;
+}
+
+static int read_chunk(struct og_gather *g, int staging, uint32_t chunk, struct og_err *err)
+{
+    struct staging *s = &g->staging[staging];
+    const struct og_plan *plan = s->plan;
+    int rc = og__pack_holds(g->pack, chunk, plan->misses, plan->n_misses, err);
+    if (rc == 0)
+        rc = grow_staging(g, s, plan->n_misses, err);
+    if (rc == 0)
+        rc = og__pack_begin(g->pack, staging, chunk, row_at(g, s->first), err);
+    s->from_pack = rc == 0;
+    return rc;
+}
+
+int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan, uint32_t chunk,
+                     struct og_err *err)
 {
     struct staging *s = &g->staging[staging];
     s->plan = plan;
     s->reader = g->reader;
     s->n_jobs = 0;
-    return read_misses(g, s, 0, err);
+    s->from_pack = false;
+    return g->pack ? read_chunk(g, staging, chunk, err) : read_misses(g, s, 0, err);
 }
 
 int og__gather_part(struct og_gather *g, int lane, int staging, struct og_plan *plan,
@@ -311,11 +333,8 @@ static void point_misses(uint32_t *place, uint32_t n, uint32_t n_slots, uint32_t
         place[i] += place[i] >= n_slots ? shift : 0;
 }
 
-int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
-                      struct og_io_counts *counts, struct og_err *err)
+static int finish_jobs(struct staging *s, struct og_io_counts *counts, struct og_err *err)
 {
-    struct staging *s = &g->staging[staging];
-    *counts = (struct og_io_counts){0};
     for (int i = 0; i < s->n_jobs; i++) {
         int rc = og__reader_wait(s->reader, &s->jobs[i], err);
         if (rc < 0)
@@ -323,6 +342,18 @@ int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
         counts->reads += s->jobs[i].counts.reads;
         counts->bytes += s->jobs[i].counts.bytes;
     }
+    return 0;
+}
+
+int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
+                      struct og_io_counts *counts, struct og_err *err)
+{
+    struct staging *s = &g->staging[staging];
+    *counts = (struct og_io_counts){0};
+    int rc =
+        s->from_pack ? og__pack_finish(g->pack, staging, counts, err) : finish_jobs(s, counts, err);
+    if (rc < 0)
+        return rc;
     point_misses(s->plan->place, s->plan->n, g->n_slots, s->first);
     *rows = (struct og_rows){.base = g->base,
                              .index = s->plan->place,

@@ -5,11 +5,13 @@
  *                        └── changes of a batch ────────┘
  *
  * A batch's features are a view: a row index into that allocation. Rows in the cache are never
- * copied; misses are read straight into the staging area of their batch, and those that are to stay
- * are copied to their slots once the batch is done with. */
+ * copied; misses are read straight into the staging area of their batch, from the feature file or
+ * from a container that holds a copy of them in one piece (pack.h), and those that are to stay are
+ * copied to their slots once the batch is done with. */
 #ifndef OG_GATHER_H
 #define OG_GATHER_H
 
+#include "gather/pack.h"
 #include "gather/rows.h"
 #include "io/io.h"
 #include "plan/plan.h"
@@ -46,10 +48,16 @@ OG_MUST_CHECK int og__gather_fill_end(struct og_gather *g, struct og_io_counts *
 void og__gather_lend(struct og_gather *g, uint32_t n);
 OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, struct og_err *err);
 
+/* From now on the misses of batches come from this container, made from the same plans, chunk by
+ * chunk; NULL: from the feature file again. Borrowed; opened for as many reads as there are staging
+ * areas. No batch is in flight. */
+void og__gather_from_pack(struct og_gather *g, struct og_pack *pack);
+
 /* Start reading a batch's misses into staging area `staging` (free: no batch uses it). `plan` is
- * borrowed until finish. Loader thread only. */
+ * borrowed until finish. `chunk` is the batch's in the container, if there is one. Loader thread
+ * only. */
 OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan,
-                                   struct og_err *err);
+                                   uint32_t chunk, struct og_err *err);
 /* Wait for them; *rows then shows the batch's features, valid until the staging area is begun
  * again. The plan's `place` becomes the row index of the view. Loader thread only. */
 OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,

@@ -193,6 +193,7 @@ static int step_frequency(struct og_policy *p, const uint32_t *ids, struct og_pl
 
 const struct og_policy_ops og__policy_frequency = {
     .looks_ahead = true,
+    .is_steady = true,
     .open = open_frequency,
     .close = close_frequency,
     .foresee = foresee_frequency,

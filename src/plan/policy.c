@@ -32,6 +32,11 @@ bool og__policy_is_static(int kind)
     return ops_of(kind)->is_static;
 }
 
+bool og__policy_is_steady(int kind)
+{
+    return ops_of(kind)->is_static || ops_of(kind)->is_steady;
+}
+
 bool og__policy_wants_hotness(int kind)
 {
     return kind == OG_POLICY_RANDOM || kind == OG_POLICY_DEGREE || kind == OG_POLICY_PRESC ||
@@ -81,7 +86,8 @@ uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slot
 static int step(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *out,
                 struct og_err *err)
 {
-    int rc = og__plan_reserve(out, n, p->ops->is_static ? 0 : OG_MIN(n, p->setup.n_slots), err);
+    int rc = og__plan_reserve(
+        out, n, og__policy_is_steady(p->setup.kind) ? 0 : OG_MIN(n, p->setup.n_slots), err);
     if (rc < 0)
         return rc;
     out->n = n;

@@ -39,6 +39,8 @@ void og__policy_close(struct og_policy *p);
 bool og__policy_looks_ahead(int kind);
 /* Does its cache stay as it was filled? */
 bool og__policy_is_static(int kind);
+/* Or at least from one foresight to the next (those, and frequency)? */
+bool og__policy_is_steady(int kind);
 /* Is its hotness known before any batch is (random, degree, presc, pagerank, hybrid)? */
 bool og__policy_wants_hotness(int kind);
 

@@ -12,7 +12,7 @@ struct og_policy {
 };
 
 struct og_policy_ops {
-    bool looks_ahead, is_static, wants_hotness;
+    bool looks_ahead, is_static, is_steady;
     OG_MUST_CHECK int (*open)(struct og_policy *p, struct og_err *err);
     void (*close)(struct og_policy *p); /* accepts what open left when it failed */
     OG_MUST_CHECK int (*foresee)(struct og_policy *p, const struct og_trace *trace,

@@ -7,9 +7,9 @@ enum { AHEAD = 16 };
 
 struct still {
     struct og_placement placement;
+    uint32_t kept; /* slots below hold their rows */
     uint64_t node; /* prefill: the next one to look at */
     uint32_t slot;
-    bool told;
 };
 
 static int open_static(struct og_policy *p, struct og_err *err)
@@ -39,24 +39,43 @@ static size_t bytes_static(const struct og_policy_setup *setup, uint64_t rows, u
     return og__placement_bytes(setup->n_nodes);
 }
 
+static uint32_t next_nodes(struct still *s, uint32_t *nodes, uint32_t most)
+{
+    uint32_t n = OG_MIN(most, s->placement.n_slots - s->slot);
+    og__placement_nodes(&s->placement, &s->node, nodes, n);
+    s->slot += n;
+    return n;
+}
+
 static int foresee_static(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                           struct og_err *err)
 {
+    enum { SOME = 256 };
     struct still *s = p->state;
+    uint32_t held[SOME];
     (void)trace;
     (void)err;
-    *n_prefill = s->told ? 0 : s->placement.n_slots;
-    s->told = true;
+    *n_prefill = s->placement.n_slots - s->kept;
+    s->node = s->slot = 0;
+    while (s->slot < s->kept)
+        (void)next_nodes(s, held, OG_MIN(s->kept - s->slot, (uint32_t)SOME));
+    s->kept = s->placement.n_slots;
     return 0;
+}
+
+static void forget_static(struct og_policy *p, uint32_t first)
+{
+    struct still *s = p->state;
+    s->kept = OG_MIN(s->kept, first);
 }
 
 static uint32_t prefill_static(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
 {
     struct still *s = p->state;
-    uint32_t n = OG_MIN(most, s->placement.n_slots - s->slot);
-    og__placement_nodes(&s->placement, &s->node, nodes, n);
+    uint32_t first = s->slot;
+    uint32_t n = next_nodes(s, nodes, most);
     for (uint32_t i = 0; i < n; i++)
-        slots[i] = s->slot++;
+        slots[i] = first + i;
     return n;
 }
 
@@ -88,4 +107,5 @@ const struct og_policy_ops og__policy_static = {
     .prefill = prefill_static,
     .step = step_static,
     .bytes = bytes_static,
+    .forget = forget_static,
 };

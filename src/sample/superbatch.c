@@ -2,12 +2,13 @@
  *
  *   ids     | batch 0 | batch 1 | ...                     u32, every batch
  *   ptr     | 0 | n_ids | ...                             u64, where each batch begins in ids
- *   sizes   | at, seeds, (n_src, n_edges) a hop | ...     u64, a row a batch
+ *   sizes   | at, seeds, (n_src, n_edges, and where those begin in the files) a hop | ...
+ *                                                         u64, a row a batch
  *   blocks  | indptr, src, degree a hop | ...             u32, the first batches, up to opt.memory
  *
  * A spilled batch is in the form of a trace: `dst` for every edge instead of `indptr`, which replay
- * makes anew. Its files are read front to back, each with a file position of its own, and pages are
- * dropped behind: they are not needed again before what follows them. */
+ * makes anew. Pages are dropped behind what is read: they are not needed again before all others.
+ */
 #include "sample/superbatch.h"
 
 #include "base/scratch.h"
@@ -37,8 +38,7 @@ struct grown {
 /* A spilled array being read. */
 struct stream {
     struct og_npy file;
-    int64_t next;      /* row */
-    int64_t kept_from; /* byte; what is before it was dropped from the page cache */
+    int64_t next; /* row */
 };
 
 struct og_superbatch {
@@ -57,7 +57,6 @@ struct og_superbatch {
     uint64_t written; /* by writers that are no more */
     /* replay of what was spilled */
     bool reading;
-    uint32_t next; /* the batch the streams stand at */
     bool ids_on_disk;
     struct stream ids_stream;
     struct {
@@ -113,6 +112,7 @@ static void put(struct grown *a, const void *data, size_t bytes)
 
 struct hop_sizes {
     uint64_t n_src, n_edges;
+    uint64_t first_edge, first_degree; /* in the files, where spilled */
 };
 
 struct sizes {
@@ -311,12 +311,25 @@ static void keep_blocks(struct og_superbatch *s, const struct og_batch *batch)
     }
 }
 
+/* Behind the batch before, if that is in the files too. */
+static struct hop_sizes place_hop(const struct og_superbatch *s, const struct og_block *k, int h)
+{
+    struct hop_sizes own = {.n_src = k->n_src, .n_edges = k->n_edges};
+    if (s->n > s->in_memory) {
+        const struct sizes *z = sizes_of(s, s->n - 1);
+        own.first_edge = z->hop[h].first_edge + z->hop[h].n_edges;
+        own.first_degree = z->hop[h].first_degree + z->hop[h].n_src - n_dst_of(z, h);
+    }
+    return own;
+}
+
 static void keep_sizes(struct og_superbatch *s, const struct og_batch *batch)
 {
-    put(&s->sizes, &(struct sizes){s->blocks.used, batch->n_seeds}, sizeof(struct sizes));
-    for (uint32_t h = 0; h < batch->n_hops; h++) {
-        const struct og_block *k = &batch->hop[h];
-        put(&s->sizes, &(struct hop_sizes){k->n_src, k->n_edges}, sizeof(struct hop_sizes));
+    struct sizes own = {.at = s->blocks.used, .n_seeds = batch->n_seeds};
+    put(&s->sizes, &own, sizeof(own));
+    for (int h = 0; h < s->opt.n_hops; h++) {
+        struct hop_sizes hop = place_hop(s, &batch->hop[h], h);
+        put(&s->sizes, &hop, sizeof(hop));
     }
 }
 
@@ -382,7 +395,6 @@ static int open_streams(struct og_superbatch *s, struct og_err *err)
         if (rc == 0 && s->opt.degrees)
             rc = open_stream(&s->hop[h].degree, dir, h + 1, "degree", err);
     }
-    s->next = s->in_memory;
     return rc;
 }
 
@@ -418,17 +430,18 @@ static int read_next(struct stream *t, uint64_t n, void *out, struct og_io_count
     int rc = og__npy_read(&t->file, t->next, (int64_t)n, out, err);
     if (rc < 0)
         return rc;
+    posix_fadvise(t->file.fd, t->file.offset + t->next * 4, (off_t)n * 4, POSIX_FADV_DONTNEED);
     t->next += (int64_t)n;
     read->reads++;
     read->bytes += n * 4;
-    int64_t done = (t->file.offset + t->next * 4) / PAGE * PAGE;
-    if (done > t->kept_from) {
-        posix_fadvise(t->file.fd, t->kept_from, done - t->kept_from, POSIX_FADV_DONTNEED);
-        t->kept_from = done;
-    }
-    /* The next batch is about as large: let it come while this one is trained. */
-    posix_fadvise(t->file.fd, done, (off_t)n * 4, POSIX_FADV_WILLNEED);
     return 0;
+}
+
+/* Let n elements from `first` on come while other things are done. */
+static void will_need(const struct stream *t, int64_t first, uint64_t n)
+{
+    if (n > 0)
+        posix_fadvise(t->file.fd, t->file.offset + first * 4, (off_t)n * 4, POSIX_FADV_WILLNEED);
 }
 
 static int changed(const struct stream *t, struct og_err *err)
@@ -476,22 +489,28 @@ static int read_src(struct stream *t, struct og_block *k, struct og_io_counts *r
 static void go_to(struct og_superbatch *s, uint32_t i)
 {
     const uint64_t *ptr = (const void *)s->ptr.base;
-    s->ids_stream.kept_from = 0;
+    const struct sizes *z = sizes_of(s, i);
     s->ids_stream.next = (int64_t)(ptr[i] - ptr[s->in_memory]);
     for (int h = 0; h < s->opt.n_hops; h++) {
-        struct stream *const list[] = {&s->hop[h].src, &s->hop[h].dst, &s->hop[h].degree};
-        for (size_t k = 0; k < OG_COUNT(list); k++)
-            list[k]->next = list[k]->kept_from = 0;
+        s->hop[h].src.next = s->hop[h].dst.next = (int64_t)z->hop[h].first_edge;
+        s->hop[h].degree.next = (int64_t)z->hop[h].first_degree;
     }
-    for (uint32_t b = s->in_memory; b < i; b++) {
-        const struct sizes *z = sizes_of(s, b);
-        for (int h = 0; h < s->opt.n_hops; h++) {
-            s->hop[h].src.next += (int64_t)z->hop[h].n_edges;
-            s->hop[h].dst.next += (int64_t)z->hop[h].n_edges;
-            s->hop[h].degree.next += (int64_t)(z->hop[h].n_src - n_dst_of(z, h));
-        }
+}
+
+/* Let batch i come from the disk while other things are done. */
+static void expect(const struct og_superbatch *s, uint32_t i)
+{
+    const uint64_t *ptr = (const void *)s->ptr.base;
+    const struct sizes *z = sizes_of(s, i);
+    if (s->ids_on_disk)
+        will_need(&s->ids_stream, (int64_t)(ptr[i] - ptr[s->in_memory]), ptr[i + 1] - ptr[i]);
+    for (int h = 0; h < s->opt.n_hops; h++) {
+        const struct hop_sizes *k = &z->hop[h];
+        will_need(&s->hop[h].src, (int64_t)k->first_edge, k->n_edges);
+        will_need(&s->hop[h].dst, (int64_t)k->first_edge, k->n_edges);
+        if (s->opt.degrees)
+            will_need(&s->hop[h].degree, (int64_t)k->first_degree, k->n_src - n_dst_of(z, h));
     }
-    s->next = i;
 }
 
 static int read_ids(struct og_superbatch *s, struct og_batch *batch, struct og_io_counts *read,
@@ -507,9 +526,7 @@ static int read_ids(struct og_superbatch *s, struct og_batch *batch, struct og_i
 static int read_blocks(struct og_superbatch *s, uint32_t i, struct og_batch *batch,
                        struct og_io_counts *read, struct og_err *err)
 {
-    if (s->next != i)
-        go_to(s, i);
-    s->next = UINT32_MAX; /* nowhere, if it fails half-way */
+    go_to(s, i);
     if (s->ids_on_disk) {
         int rc = read_ids(s, batch, read, err);
         if (rc < 0)
@@ -525,7 +542,6 @@ static int read_blocks(struct og_superbatch *s, uint32_t i, struct og_batch *bat
         if (rc < 0)
             return rc;
     }
-    s->next = i + 1;
     return 0;
 }
 
@@ -579,8 +595,9 @@ static int make_room(const struct og_superbatch *s, struct og_batch_memory *out,
     return 0;
 }
 
-int og__superbatch_replay(struct og_superbatch *s, uint32_t i, struct og_batch_memory *out,
-                          struct og_io_counts *read, struct og_err *err)
+int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
+                          struct og_batch_memory *out, struct og_io_counts *read,
+                          struct og_err *err)
 {
     assert(s->sealed && i < s->n);
     *read = (struct og_io_counts){0};
@@ -594,7 +611,10 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, struct og_batch_m
     if (!s->ids_on_disk)
         memcpy(out->batch.ids, s->ids.base + ptr[i] * 4, (size_t)out->batch.n_ids * 4);
     if (i >= s->in_memory)
-        return read_blocks(s, i, &out->batch, read, err);
-    copy_blocks(s, sizes_of(s, i)->at, &out->batch);
-    return 0;
+        rc = read_blocks(s, i, &out->batch, read, err);
+    else
+        copy_blocks(s, sizes_of(s, i)->at, &out->batch);
+    if (next >= s->in_memory && next < s->n)
+        expect(s, next);
+    return rc;
 }

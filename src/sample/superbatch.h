@@ -4,7 +4,7 @@
  *
  * The ids of all its batches stay in memory, where policies read them. Blocks stay in memory up to
  * a share of the budget; batches beyond it are spilled to a folder in the form of a trace
- * (docs/formats.md) and read back once, front to back. */
+ * (docs/formats.md) and read back front to back, or in the order of each epoch that reuses them. */
 #ifndef OG_SUPERBATCH_H
 #define OG_SUPERBATCH_H
 
@@ -39,9 +39,9 @@ OG_MUST_CHECK int og__superbatch_seal(struct og_superbatch *s, struct og_err *er
 struct og_trace og__superbatch_trace(const struct og_superbatch *s);
 
 /* Batch number i into `out`, which afterwards is just what the sampler had made and stays so after
- * clear. In order from 0 the disk is read front to back; any other order works as well. *read: what
- * was asked of the kernel for it. One thread. */
-OG_MUST_CHECK int og__superbatch_replay(struct og_superbatch *s, uint32_t i,
+ * clear. `next` is the one that will be wanted then, so that it is on its way meanwhile; none =
+ * UINT32_MAX. *read: what was asked of the kernel for it. One thread. */
+OG_MUST_CHECK int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
                                         struct og_batch_memory *out, struct og_io_counts *read,
                                         struct og_err *err);
 uint64_t og__superbatch_written(const struct og_superbatch *s); /* bytes spilled since open */

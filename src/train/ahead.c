@@ -1,5 +1,7 @@
 #include "train/ahead.h"
 
+#include "base/file.h"
+#include "base/scratch.h"
 #include "train/predict.h"
 
 #include <stdlib.h>
@@ -11,6 +13,14 @@ static uint64_t epoch_end(const struct og_session *s, uint64_t item)
 {
     struct og_turn turn = og__schedule_at(&s->schedule, item);
     return og__schedule_start(&s->schedule, turn.epoch + 1);
+}
+
+/* Where the epochs end that train on what the epoch of `item` trains on. */
+static uint64_t reuse_end(const struct og_session *s, uint64_t item)
+{
+    struct og_turn turn = og__schedule_at(&s->schedule, item);
+    uint32_t last = turn.drawn_epoch + (uint32_t)s->schedule.resample_every - 1;
+    return og__schedule_start(&s->schedule, OG_MIN(last, (uint32_t)s->schedule.epochs) + 1);
 }
 
 /* The last end of an epoch in (first, end]; 0 = none. */
@@ -26,6 +36,8 @@ uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uin
                             uint64_t last)
 {
     uint64_t end = OG_MIN(first + s->memory.superbatch, last);
+    if (pass == OG__SPLITS && og__keeps_batches(s))
+        return OG_MIN(reuse_end(s, first), last);
     if (s->opt.superbatch > 0 || pass != OG__SPLITS)
         return end;
     bool one = s->opt.superbatch == OG_SUPERBATCH_ALL;
@@ -44,8 +56,10 @@ struct ahead {
     struct og_session *s;
     struct og_sampled_ahead *sampled; /* [n] of the superbatch */
     enum og__split pass;
-    uint64_t first, n, next; /* its first item; the most it can have; those sampled */
-    uint64_t trace_bytes;    /* that replaying them will read */
+    uint64_t first, n, next;   /* its first item; the most it can have; those sampled */
+    bool kept;                 /* an epoch's batches, for all epochs that train on them */
+    struct og_packing packing; /* what they miss, until it is written */
+    uint64_t trace_bytes;      /* that replaying them will read */
 };
 
 /* Both ends of every edge, degrees where they are kept, plans; ids unless they stay in memory. */
@@ -57,7 +71,8 @@ static void note_batch(struct ahead *a, const struct og_work *w)
     for (uint32_t h = 0; h < b->n_hops; h++)
         words += 2 * b->hop[h].n_edges + (b->hop[h].degree ? b->hop[h].n_src - b->hop[h].n_dst : 0);
     a->trace_bytes += m->trace_blocks ? 0 : 4 * words;
-    a->sampled[a->next++] = (struct og_sampled_ahead){w->sample_seconds, w->sampled_from};
+    a->sampled[a->next++] =
+        (struct og_sampled_ahead){.seconds = w->sample_seconds, .from = w->sampled_from};
 }
 
 static int record(void *arg, struct og_work *w, struct og_err *err)
@@ -67,16 +82,39 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
     return og__superbatch_append(a->s->superbatch, &w->sampled.batch, err);
 }
 
-static int sample_ahead(struct ahead *a, enum og__split pass, uint64_t first, uint64_t last,
-                        struct og_err *err)
+/* The training batches of the epoch that drew those of `item`, then the validation batches, which
+ * are the same in every epoch. */
+static int sample_epoch(struct ahead *a, uint64_t item, og_sink *sink, struct og_err *err)
+{
+    const struct og_schedule *schedule = &a->s->schedule;
+    struct og_flow flow = og__session_flow(a->s);
+    flow.gather = NULL;
+    uint32_t drawn = og__schedule_at(schedule, item).drawn_epoch;
+    uint64_t first = og__schedule_start(schedule, drawn);
+    uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
+    uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
+    int rc = og__flow_run(&flow, OG__SPLITS, first, first + n_train, sink, a, err);
+    return rc < 0 ? rc : og__flow_run(&flow, OG__VALID, 0, n_valid, sink, a, err);
+}
+
+static int sample_items(struct ahead *a, enum og__split pass, uint64_t first, uint64_t last,
+                        og_sink *sink, struct og_err *err)
 {
     struct og_flow flow = og__session_flow(a->s);
     flow.gather = NULL;
+    return og__flow_run(&flow, pass, first, last, sink, a, err);
+}
+
+static int sample_ahead(struct ahead *a, enum og__split pass, uint64_t first, uint64_t last,
+                        og_sink *sink, struct og_err *err)
+{
     a->pass = pass;
     a->first = first;
+    a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
     a->next = a->trace_bytes = 0;
     og__superbatch_clear(a->s->superbatch);
-    int rc = og__flow_run(&flow, pass, first, last, record, a, err);
+    int rc =
+        a->kept ? sample_epoch(a, first, sink, err) : sample_items(a, pass, first, last, sink, err);
     return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
 }
 
@@ -108,6 +146,8 @@ static bool foretells(const struct ahead *a, uint32_t b)
     const struct og_schedule *schedule = &a->s->schedule;
     if (a->s->predicted.known || a->pass != OG__SPLITS)
         return false;
+    if (a->kept)
+        return b < og__schedule_batches(schedule, OG__TRAIN);
     struct og_turn turn = og__schedule_at(schedule, a->first + b);
     struct og_turn last = og__schedule_at(schedule, a->first + a->next - 1);
     return turn.split == OG__TRAIN && turn.epoch == last.epoch;
@@ -124,6 +164,20 @@ static int foretell(struct ahead *a, uint32_t b, const uint32_t *ids, struct og_
     return rc;
 }
 
+static bool packs(const struct og_session *s)
+{
+    return s->opt.layout == OG_LAYOUT_PACKED;
+}
+
+static int begin_packing(struct ahead *a, const struct og_trace *trace, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    og__packing_close(&a->packing);
+    int rc = og__packing_open(&a->packing, (uint64_t)s->ds->n_nodes, og__row_bytes(s->ds),
+                              trace->n_batches, s->budget, err);
+    return rc < 0 ? rc : og__packing_reserve(&a->packing, trace->ptr[trace->n_batches], err);
+}
+
 static int put_plans(struct ahead *a, const struct og_trace *trace, uint32_t *codes,
                      struct og_err *err)
 {
@@ -134,6 +188,9 @@ static int put_plans(struct ahead *a, const struct og_trace *trace, uint32_t *co
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
         rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
+        a->sampled[b].codes_at = og__spill_size(s->codes);
+        if (rc == 0 && packs(s))
+            rc = og__packing_add(&a->packing, ids, codes, n, err);
         if (rc == 0)
             rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
         if (rc == 0 && foretells(a, b))
@@ -162,6 +219,8 @@ static int plan_ahead(struct ahead *a, struct og_ahead_counts *done, struct og_e
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
     int rc = buffer ? og__policy_foresee(s->policy, &trace, &n_prefill, err) : -ENOMEM;
     og__spill_clear(s->codes);
+    if (rc == 0 && packs(s))
+        rc = begin_packing(a, &trace, err);
     if (rc == 0)
         rc = put_prefill(s, buffer, err);
     if (rc == 0)
@@ -180,16 +239,19 @@ static int fill_cache(struct og_session *s, struct og_ahead_counts *done, struct
     double start = og__now();
     uint32_t *list = malloc(2 * OG__FILL_ROWS * sizeof(*list));
     uint64_t read = 0;
+    uint64_t at = 0;
     int rc = list ? 0 : og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
     for (uint32_t n = 1; rc == 0 && n > 0;) {
         uint32_t *slots = list + OG__FILL_ROWS;
-        rc = og__spill_read(s->codes, &n, sizeof(n), &read, err);
+        rc = og__spill_read(s->codes, at, &n, sizeof(n), &read, err);
         if (rc == 0 && n > OG__FILL_ROWS)
             rc = og__fail(err, -EIO, NULL, "a plan that was put away is damaged");
         if (rc == 0)
-            rc = og__spill_read(s->codes, list, n * sizeof(*list), &read, err);
+            rc = og__spill_read(s->codes, at + sizeof(n), list, n * sizeof(*list), &read, err);
+        at += sizeof(n) + n * sizeof(*list);
         if (rc == 0)
-            rc = og__spill_read(s->codes, slots, n * sizeof(*slots), &read, err);
+            rc = og__spill_read(s->codes, at, slots, n * sizeof(*slots), &read, err);
+        at += n * sizeof(*slots);
         if (rc == 0)
             rc = og__gather_fill(s->gather, list, slots, n, &done->read, err);
         if (rc == 0)
@@ -198,9 +260,83 @@ static int fill_cache(struct og_session *s, struct og_ahead_counts *done, struct
     int ended = og__gather_fill_end(s->gather, &done->read, rc == 0 ? err : NULL);
     done->read.bytes += read;
     free(list);
-    done->gather_seconds = og__now() - start;
+    done->gather_seconds += og__now() - start;
     og__timeline_add(s->timeline, "fill cache", 0, start, og__now());
     return rc < 0 ? rc : ended;
+}
+
+/* ---- packing what batches miss ---- */
+
+static uint64_t put_away(const struct og_session *s)
+{
+    return og__superbatch_written(s->superbatch) + og__spill_written(s->codes);
+}
+
+/* What is left of the budget, as far as it makes the sweep faster. */
+static size_t sweep_memory(const struct og_session *s)
+{
+    enum { ENOUGH = 256 * OG_MIB };
+    size_t kept = s->memory.process + s->memory.slack;
+    size_t left = og__budget_left(s->budget);
+    return OG_MIN(OG_MAX(left - OG_MIN(left, kept), s->memory.sweep), (size_t)ENOUGH);
+}
+
+static int refuse_pack(const struct og_session *s, uint64_t bytes, struct og_err *err)
+{
+    char size[32];
+    return og__fail(err, -ENOSPC, "give a smaller --superbatch, or more --disk and a --scratch",
+                    "--disk: packing what %u batches miss takes %s",
+                    og__superbatch_trace(s->superbatch).n_batches,
+                    og__human_bytes(size, (double)bytes));
+}
+
+static int write_pack(struct ahead *a, const char *path, struct og_ahead_counts *done,
+                      struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_pack_counts counts;
+    struct og_pack_options opt = {.path = path,
+                                  .memory = sweep_memory(s),
+                                  .reader = og__session_reader(s),
+                                  .stop = s->seen ? s->seen->stop : NULL};
+    int rc = og__packing_seal(&a->packing, err);
+    uint64_t bytes = rc == 0 ? a->packing.offset[a->packing.n_batches] : 0;
+    if (rc == 0 && (double)(bytes + put_away(s)) > s->opt.disk.value)
+        rc = refuse_pack(s, bytes, err);
+    if (rc == 0)
+        rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
+    if (rc < 0)
+        return rc;
+    done->read.reads += counts.sweep.reads;
+    done->read.bytes += counts.sweep.bytes;
+    done->bytes_written += counts.bytes_written;
+    return 0;
+}
+
+/* The superbatch's misses into a container of their own, in place of the one before. */
+static int pack_misses(struct ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_reader_options reader = og__session_reader(s);
+    double start = og__now();
+    og__gather_from_pack(s->gather, NULL);
+    og__pack_close(s->pack);
+    s->pack = NULL;
+    int rc = s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err);
+    char *path = rc == 0 ? og__path_join(og__scratch_path(s->pack_dir), "pack") : NULL;
+    if (rc == 0 && !path)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "packing");
+    if (rc == 0)
+        rc = write_pack(a, path, done, err);
+    og__packing_close(&a->packing);
+    if (rc == 0)
+        rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
+    if (rc == 0)
+        og__gather_from_pack(s->gather, s->pack);
+    free(path);
+    done->gather_seconds += og__now() - start;
+    og__timeline_add(s->timeline, "pack", 0, start, og__now());
+    return rc;
 }
 
 /* ---- taking turns ---- */
@@ -223,11 +359,6 @@ static int end_sampling(struct og_session *s, struct og_err *err)
     return og__superbatch_release_ids(s->superbatch, err);
 }
 
-static uint64_t put_away(const struct og_session *s)
-{
-    return og__superbatch_written(s->superbatch) + og__spill_written(s->codes);
-}
-
 static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t first, uint64_t last,
                               struct og_ahead_counts *done, struct og_err *err)
 {
@@ -235,16 +366,18 @@ static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t fir
     uint64_t before = put_away(s);
     int rc = begin_sampling(s, done, err);
     if (rc == 0)
-        rc = sample_ahead(a, pass, first, last, err);
+        rc = sample_ahead(a, pass, first, last, record, err);
     if (rc == 0)
         rc = plan_ahead(a, done, err);
     if (rc == 0)
         rc = end_sampling(s, err);
+    if (rc == 0 && packs(s))
+        rc = pack_misses(a, done, err);
     if (rc == 0)
         rc = og__gather_reclaim(s->gather, err);
     if (rc == 0)
         rc = fill_cache(s, done, err);
-    done->bytes_written = put_away(s) - before;
+    done->bytes_written += put_away(s) - before;
     return rc;
 }
 
@@ -258,6 +391,7 @@ static int run_superbatch(struct ahead *a, enum og__split pass, uint64_t first, 
     struct og_flow flow = og__session_flow(a->s);
     flow.replay = a->s->superbatch;
     flow.codes = a->s->codes;
+    flow.kept = a->kept;
     flow.sampled_ahead = a->sampled;
     flow.ahead = done;
     return og__flow_run(&flow, pass, first, last, sink, arg, err);
@@ -287,7 +421,7 @@ static int open_stores(struct og_session *s, struct og_err *err)
 int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, uint64_t last,
                     og_sink *sink, void *arg, struct og_err *err)
 {
-    if (!s->gather || !og__policy_looks_ahead(s->opt.policy)) {
+    if (!s->gather || !og__samples_ahead(s)) {
         struct og_flow flow = og__session_flow(s);
         return og__flow_run(&flow, pass, first, last, sink, arg, err);
     }
@@ -302,6 +436,7 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
         if (rc == 0 && end < last && s->seen && s->seen->stop && *s->seen->stop)
             rc = og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted");
     }
+    og__packing_close(&a.packing);
     free(a.sampled);
     return rc;
 }
@@ -334,7 +469,7 @@ static int plan_epoch(struct ahead *a, struct og_err *err)
         if (rc == 0 && foretells(a, b))
             og__predict_batch(&prediction, s, &s->works[0].plan, &a->sampled[b].from);
     }
-    bool ahead = og__policy_looks_ahead(s->opt.policy);
+    bool ahead = og__samples_ahead(s);
     if (rc == 0)
         og__predict_epoch(&prediction, s, ahead ? a->trace_bytes / OG_MAX(a->next, 1u) : 0);
     return rc;
@@ -344,23 +479,19 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
 {
     uint64_t items = og__schedule_items(&s->schedule);
     uint64_t epoch = og__schedule_start(&s->schedule, 2);
-    uint64_t last = og__policy_looks_ahead(s->opt.policy)
-                        ? og__superbatch_end(s, OG__SPLITS, 0, items)
-                        : OG_MIN(epoch, items);
+    uint64_t last =
+        og__samples_ahead(s) ? og__superbatch_end(s, OG__SPLITS, 0, items) : OG_MIN(epoch, items);
     if (s->predicted.known || last == 0)
         return 0;
-    struct ahead a = {.s = s, .pass = OG__SPLITS, .n = last};
+    struct ahead a = {.s = s, .n = last};
     struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
                                         .memory = SIZE_MAX,
                                         .n_nodes = (uint64_t)s->ds->n_nodes};
     a.sampled = calloc(a.n, sizeof(*a.sampled));
     int rc = a.sampled ? og__superbatch_open(&s->superbatch, &opt, s->budget, err)
                        : og__fail_errno(err, -ENOMEM, NULL, "superbatch");
-    struct og_flow flow = og__session_flow(s);
     if (rc == 0)
-        rc = og__flow_run(&flow, OG__SPLITS, 0, last, record_ids, &a, err);
-    if (rc == 0)
-        rc = og__superbatch_seal(s->superbatch, err);
+        rc = sample_ahead(&a, OG__SPLITS, 0, last, record_ids, err);
     if (rc == 0)
         rc = plan_epoch(&a, err);
     free(a.sampled);

@@ -101,12 +101,28 @@ static void span(struct run *r, const char *stage, const struct og_work *w, doub
 
 /* ---- stage 1: sample, or replay what was sampled ahead ---- */
 
+static struct og_turn turn_at(const struct run *r, uint64_t item)
+{
+    const struct og_schedule *schedule = r->flow->schedule;
+    return r->pass == OG__SPLITS ? og__schedule_at(schedule, item)
+                                 : og__schedule_pass(schedule, r->pass, item);
+}
+
+static uint32_t kept_as(const struct run *r, uint64_t item)
+{
+    if (!r->flow->kept)
+        return (uint32_t)(item - r->first);
+    struct og_turn turn = turn_at(r, item);
+    uint64_t n_train = og__schedule_batches(r->flow->schedule, OG__TRAIN);
+    return turn.split == OG__TRAIN ? turn.drawn_batch : (uint32_t)n_train + turn.batch;
+}
+
 /* Which seeds the item has; everything else about it follows. */
 static void take_turn(struct run *r, uint64_t item, struct og_work *w)
 {
     const struct og_schedule *schedule = r->flow->schedule;
-    bool in_run = r->pass == OG__SPLITS;
-    w->turn = in_run ? og__schedule_at(schedule, item) : og__schedule_pass(schedule, r->pass, item);
+    w->turn = turn_at(r, item);
+    w->kept_as = kept_as(r, item);
     og__schedule_places(schedule, &w->turn, w->place);
     w->staging = -1;
     w->ahead = item == r->first ? r->flow->ahead : (struct og_ahead_counts){0};
@@ -131,7 +147,7 @@ static struct og_sample_key key_of(const struct og_turn *turn)
     /* Evaluation draws the same neighbours every time: its figures differ by the model alone. */
     if (turn->split != OG__TRAIN)
         return (struct og_sample_key){OG__STREAM_EVAL, (uint32_t)turn->split, turn->batch};
-    return (struct og_sample_key){OG__STREAM_SAMPLE, turn->epoch, turn->batch};
+    return (struct og_sample_key){OG__STREAM_SAMPLE, turn->drawn_epoch, turn->drawn_batch};
 }
 
 /* A batch larger than its plan has room for: what has been asked for is awaited and given up, since
@@ -182,9 +198,9 @@ static int sample_work(struct sampler_start *own, struct og_work *w, struct og_e
 
 static int replay_work(struct run *r, uint64_t item, struct og_work *w, struct og_err *err)
 {
-    uint32_t i = (uint32_t)(item - r->first);
-    w->sampled_from = r->flow->sampled_ahead[i].from;
-    return og__superbatch_replay(r->flow->replay, i, &w->sampled, &w->trace_read, err);
+    uint32_t next = item + 1 < r->last ? kept_as(r, item + 1) : UINT32_MAX;
+    return og__superbatch_replay(r->flow->replay, w->kept_as, next, &w->sampled, &w->trace_read,
+                                 err);
 }
 
 static int make_work(struct sampler_start *own, uint64_t item, struct og_work *w,
@@ -197,8 +213,10 @@ static int make_work(struct sampler_start *own, uint64_t item, struct og_work *w
     int rc = f->replay ? replay_work(r, item, w, err) : sample_work(own, w, err);
     w->sample_seconds = og__now() - start - w->plan_seconds;
     span(r, f->replay ? "replay" : "sample", w, start);
-    if (f->replay)
-        w->sample_seconds += f->sampled_ahead[item - r->first].seconds;
+    if (f->replay && w->turn.epoch == w->turn.drawn_epoch) { /* the one that had it sampled */
+        w->sample_seconds += f->sampled_ahead[w->kept_as].seconds;
+        w->sampled_from = f->sampled_ahead[w->kept_as].from;
+    }
     return rc;
 }
 
@@ -278,10 +296,11 @@ static int fetch_plan(struct og_flow *f, const struct og_batch *batch, struct og
 {
     struct og_plan *plan = &w->plan;
     uint32_t n = batch->n_ids;
+    uint64_t at = f->sampled_ahead[w->kept_as].codes_at;
     uint64_t bytes = 0;
     int rc = og__plan_reserve(plan, n, OG_MIN(n, f->n_slots), err);
     if (rc == 0)
-        rc = og__spill_read(f->codes, plan->place, n * sizeof(*plan->place), &bytes, err);
+        rc = og__spill_read(f->codes, at, plan->place, n * sizeof(*plan->place), &bytes, err);
     w->trace_read.reads += bytes > 0;
     w->trace_read.bytes += bytes;
     return rc < 0 ? rc
@@ -359,7 +378,7 @@ static int begin_loading(struct run *r, struct loading *l, uint64_t item, struct
             return rc < 0 ? rc : -ECANCELED;
     }
     double start = og__now();
-    rc = og__gather_begin(r->flow->gather, w->staging, &w->plan, err);
+    rc = og__gather_begin(r->flow->gather, w->staging, &w->plan, w->kept_as, err);
     w->gather_seconds = og__now() - start;
     if (rc < 0)
         return rc;

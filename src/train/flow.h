@@ -33,12 +33,14 @@ struct og_ahead_counts {
 struct og_sampled_ahead {
     double seconds;
     struct og_sample_reads from;
+    uint64_t codes_at; /* where its plan was put */
 };
 
 struct og_work {
     struct og_turn turn;
-    uint64_t *place; /* [batch size] of the seeds in their split */
-    uint32_t *seeds; /* [batch size] node ids */
+    uint32_t kept_as; /* number of its batch in what is replayed */
+    uint64_t *place;  /* [batch size] of the seeds in their split */
+    uint32_t *seeds;  /* [batch size] node ids */
     struct og_batch_memory sampled;
     struct og_plan plan;
     int staging; /* area of the gather room that holds its misses; -1 = none */
@@ -58,12 +60,14 @@ struct og_flow {
     struct og_sampler **samplers;      /* one a sampler thread */
     int n_samplers;
     int n_hops;
-    struct og_superbatch
-        *replay; /* NULL: batches are sampled; else they were, from item `first` on */
-    const struct og_sampled_ahead *sampled_ahead; /* [last - first], with replay */
-    struct og_spill *codes;       /* with replay: the plans of its batches, one after another */
-    uint32_t n_slots;             /* which they are for */
-    struct og_ahead_counts ahead; /* goes to the first work */
+    struct og_superbatch *replay; /* NULL: batches are sampled; else they were */
+    /* with replay: is it the batches of one epoch, training and then validation, for all epochs
+     * that train on them; or one batch for each item from `first` on */
+    bool kept;
+    const struct og_sampled_ahead *sampled_ahead; /* a batch of it */
+    struct og_spill *codes;                       /* its plans */
+    uint32_t n_slots;                             /* which they are for */
+    struct og_ahead_counts ahead;                 /* goes to the first work */
     struct og_policy *policy;
     struct og_planner *planner;
     struct og_gather *gather; /* NULL: nothing is gathered */

@@ -15,7 +15,7 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
 {
     enum { AHEAD = 16 };
     struct og_turn turn = og__schedule_pass(&p->s->schedule, OG__TRAIN, batch);
-    turn.epoch = epoch;
+    turn.drawn_epoch = epoch;
     og__schedule_places(&p->s->schedule, &turn, p->place);
     for (uint32_t i = 0; i < turn.n_seeds; i++)
         p->seeds[i] = p->s->split[OG__TRAIN].ids[p->place[i]];

@@ -1,5 +1,7 @@
 #include "train/memory_plan.h"
 
+#include "plan/packing.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@ enum {
     MARGIN_PERCENT = 12, /* batches of a run spread by a few percent around the pilot's */
     MARGIN_ROWS = 256,   /* and by more when they are tiny */
     MOST_STAGING = 2,    /* one batch is read while one is trained */
+    LEAST_SWEEP = 32 * OG_MIB,
 };
 
 /* ---- pilot ---- */
@@ -45,8 +48,8 @@ static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampl
         og__schedule_places(&s->schedule, turn, place);
         for (uint32_t i = 0; i < turn->n_seeds; i++)
             seeds[i] = s->split[turn->split].ids[place[i]];
-        rc = og__sample(sampler, seeds, turn->n_seeds, OG__STREAM_SAMPLE, turn->epoch, turn->batch,
-                        m, err);
+        rc = og__sample(sampler, seeds, turn->n_seeds, OG__STREAM_SAMPLE, turn->drawn_epoch,
+                        turn->drawn_batch, m, err);
     }
     if (rc == 0) {
         og__caps_include(&p->caps, &m->batch);
@@ -67,7 +70,7 @@ static int pilot_training(struct og_pilot *p, struct og_session *s, struct og_sa
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < n; i++) {
         struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, i);
-        turn.epoch = 1;
+        turn.drawn_epoch = 1;
         rc = pilot_batch(p, s, sampler, &turn, m, b, err);
         reads->io.reads += og__sampler_reads(sampler).io.reads;
         reads->io.bytes += og__sampler_reads(sampler).io.bytes;
@@ -171,8 +174,15 @@ static size_t always(const struct og_memory_plan *m)
 /* What sampling ahead takes beside it, with no row cached. */
 static size_t while_sampling(const struct og_memory_plan *m)
 {
-    return always(m) + m->topology + m->neighbors + m->trace + m->policy +
+    return always(m) + m->topology + m->neighbors + m->trace + m->packing + m->policy +
            m->n_slots * m->policy_slot;
+}
+
+/* And what packing takes after it, where the two take turns. */
+static size_t while_packing(const struct og_memory_plan *m)
+{
+    return always(m) + m->topology_rest + m->packing + m->sweep + m->rest +
+           m->n_slots * m->rest_slot;
 }
 
 /* Tables of the policy for an empty superbatch, and what a slot adds. */
@@ -185,7 +195,7 @@ static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
     setup.n_slots = MANY;
     m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
     m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
-    m->alternates = s->opt.alternate && og__policy_looks_ahead(s->opt.policy);
+    m->alternates = s->opt.alternate && og__samples_ahead(s);
     size_t ranks = (size_t)s->ds->n_nodes * 4;
     if (og__policy_wants_hotness(s->opt.policy) || og__policy_looks_ahead(s->opt.policy))
         m->hotness = ranks;
@@ -222,13 +232,18 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     m->batches =
         (size_t)s->n_works * (og__batch_bytes(&s->caps, og__wants_degrees(s)) + batch * 12);
     if (features) {
-        uint64_t changes = og__policy_is_static(s->opt.policy) ? 0 : rows;
+        uint64_t changes = og__policy_is_steady(s->opt.policy) ? 0 : rows;
         size_t planners = s->opt.early_reads ? (size_t)s->n_samplers : 1;
         m->plans =
             (size_t)s->n_works * og__plan_bytes(rows, changes) + planners * og__planner_bytes(rows);
         struct og_reader_options reader = {.io = s->opt.io, .profile = s->profile, .threads = 0};
         m->reader =
             og__reader_bytes(&reader) * (s->opt.early_reads ? (size_t)s->n_samplers + 1 : 1);
+        if (s->opt.layout == OG_LAYOUT_PACKED) { /* of packs, which the sweep may have before */
+            enum { SWEEP_SHARE = 16 };
+            m->reader += og__reader_bytes(&reader);
+            m->sweep = OG_MAX(m->limit / SWEEP_SHARE, (size_t)LEAST_SWEEP);
+        }
         plan_policy(m, s);
     }
     if (want & OG__WANT_MODEL) {
@@ -239,10 +254,10 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
         m->activations = og__model_workspace_bytes(&s->config, &s->caps, training, s->opt.threads);
         m->activations += batch * (s->ds->multi_label ? (size_t)s->ds->n_classes * 4 : 4);
     }
-    size_t fixed = OG_MAX(og__memory_plan_sum(m), while_sampling(m));
+    size_t fixed = OG_MAX(og__memory_plan_sum(m), OG_MAX(while_sampling(m), while_packing(m)));
     size_t staged = rows * og__row_bytes(s->ds) * (size_t)least_staging(s);
     m->smallest = fixed + (features ? staged : 0);
-    if (og__policy_looks_ahead(s->opt.policy)) /* a superbatch of one batch */
+    if (og__samples_ahead(s)) /* a superbatch of one batch */
         m->smallest += rows * 8;
     /* hotness lives only while the cache is decided, when little else does; PageRank takes two more
      * arrays of its size */
@@ -257,7 +272,7 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
     if (m->alternates)
         return always(m) + m->topology_rest + m->rest + m->cache + m->n_slots * m->rest_slot;
-    return while_sampling(m) + m->cache;
+    return while_sampling(m) + m->sweep + m->cache;
 }
 
 int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
@@ -366,6 +381,8 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
     m->policy =
         held + og__policy_bytes(&setup, batches * rows, batches, distinct_nodes(g, batches));
     m->trace = batches * (rows * 4 + 64) + rows * 4;
+    if (s->opt.layout == OG_LAYOUT_PACKED) /* at worst every row is missed */
+        m->packing = og__packing_bytes((uint64_t)s->ds->n_nodes, batches * rows, batches, rows);
 }
 
 /* As many batches as fit (ginex.txt §3.5): where sampling has the memory to itself half of what is
@@ -376,13 +393,14 @@ static void choose_superbatch(struct og_memory_plan *m, const struct og_session 
 {
     uint64_t epoch = longest_epoch(s);
     uint64_t most = m->alternates ? OG_MAX(og__schedule_items(&s->schedule), epoch) : epoch;
-    uint64_t by_disk = (uint64_t)s->opt.disk.value / (rows * 8 + 2 * block_bytes(s) + 1);
+    uint64_t packed = s->opt.layout == OG_LAYOUT_PACKED ? og__row_bytes(s->ds) : 0;
+    uint64_t by_disk = (uint64_t)s->opt.disk.value / (rows * (8 + packed) + 2 * block_bytes(s) + 1);
     uint64_t high = OG_MIN(OG_MIN(most, by_disk), (uint64_t)OG__MOST_FORESEEN);
     uint64_t low = 1;
     while (low < high) { /* the largest that fits */
         uint64_t middle = low + (high - low + 1) / 2;
         size_ahead(m, s, g, rows, middle);
-        if (m->trace + m->policy <= free / (m->alternates ? 2 : 8))
+        if (m->trace + m->packing + m->policy <= free / (m->alternates ? 2 : 8))
             low = middle;
         else
             high = middle - 1;
@@ -413,7 +431,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
                           const struct og_pilot *pilot, struct og_err *err)
 {
     struct growth g;
-    if (!og__policy_looks_ahead(s->opt.policy))
+    if (!og__samples_ahead(s))
         return 0;
     int rc = measure_growth(s, pilot, &g, err);
     if (rc < 0)
@@ -426,7 +444,9 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     const size_t free = m->limit - OG_MIN(m->limit, used);
     uint64_t mean = pilot->rows / OG_MAX(pilot->n, 1u);
     uint64_t rows = OG_MIN(mean + mean / 32 + MARGIN_ROWS, input_rows(s));
-    if (s->opt.superbatch == OG_SUPERBATCH_AUTO)
+    if (og__keeps_batches(s))
+        size_ahead(m, s, &g, rows, longest_epoch(s));
+    else if (s->opt.superbatch == OG_SUPERBATCH_AUTO)
         choose_superbatch(m, s, &g, rows, free);
     else
         size_ahead(m, s, &g, rows,
@@ -534,7 +554,7 @@ static int refuse_cache(const struct og_memory_plan *m, const struct og_session 
 /* Rows that give way to topology, trace and tables while batches are sampled ahead. */
 static int settle_lent(struct og_memory_plan *m, size_t row, struct og_err *err)
 {
-    size_t sampling = while_sampling(m) + m->slack;
+    size_t sampling = OG_MAX(while_sampling(m), while_packing(m)) + m->slack;
     if (sampling > m->limit)
         return refuse_superbatch(m, sampling, err);
     uint64_t kept = (m->limit - sampling) / row;

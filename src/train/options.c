@@ -84,6 +84,9 @@ static const struct og_option table[] = {
     {"eval-every", "EPOCHS", "1", numbers,
      "epochs between validations; 0 = never",
      NULL, OG_OPTION_INT, FIELD(eval_every), 0, 1 << 24},
+    {"resample-every", "EPOCHS", "1", numbers,
+     "epochs that train on the same sampled batches, each in an order of its own",
+     NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24},
 
     {"memory", "SIZE", "", resources,
      "bound on the memory of everything together, such as 512M, 4G or 25%; unless given, 90% of "
@@ -115,6 +118,10 @@ static const struct og_option table[] = {
      "batches sampled ahead and planned together; all = one epoch; auto = what memory and disk "
      "allow, an epoch at most",
      NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30},
+    {"layout", "KIND", "auto", resources,
+     "where batches read what no cache holds: rows of the feature file, or copies packed for each "
+     "batch beforehand in one pass over that file",
+     NAMES("raw", "packed", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0},
     {"alternate", NULL, "false", resources,
      "sample ahead and train in turns, each with all the memory: the graph's structure first, then the "
      "feature cache",
@@ -151,7 +158,7 @@ static const struct og_option table[] = {
     {"preset", "NAME", "none", resources,
      "sets those of these options that are not given as a published system would (docs/presets.md); "
      "memory keeps every row",
-     NAMES("none", "pyg+", "ali+pg", "ginex", "fgnn", "lsm-gnn", "helios", "memory", "auto"),
+     NAMES("none", "pyg+", "ali+pg", "ginex", "diskgnn", "fgnn", "lsm-gnn", "helios", "memory", "auto"),
      OG_OPTION_CHOICE, FIELD(preset), 0, 0},
 
     {"run", "DIR", "", running,

@@ -1,5 +1,6 @@
 #include "train/predict.h"
 
+#include "plan/packing.h"
 #include "train/options.h"
 
 #include <math.h>
@@ -9,7 +10,11 @@
 static void add_plan(struct og_plan_cost *sum, const struct og_session *s,
                      const struct og_plan *plan)
 {
-    struct og_io_counts io = og__read_rule_predict(&s->read_rule, plan->misses, plan->n_misses);
+    struct og_io_counts io =
+        s->opt.layout == OG_LAYOUT_PACKED
+            ? og__packing_predict_chunk(plan->n_misses * og__row_bytes(s->ds),
+                                        s->read_rule.max_request)
+            : og__read_rule_predict(&s->read_rule, plan->misses, plan->n_misses);
     const struct og_plan_cost cost = {plan->n, plan->n - plan->n_misses, plan->n_misses, io.reads,
                                       io.bytes};
     og__plan_cost_add(sum, &cost);
@@ -170,11 +175,11 @@ json_t *og__session_plan_json(const struct og_session *s)
     json_t *options = og__options_json(&s->opt);
     json_t *plan = json_pack(
         "{s:O s:s s:O s:I s:I s:I s:b s:b s:o s:o}", "policy", json_object_get(options, "policy"),
-        "layout", "raw", "topology", json_object_get(options, "topology"), "cache_rows",
-        (json_int_t)s->memory.n_slots, "superbatch", (json_int_t)s->memory.superbatch,
-        "staging_batches", (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates,
-        "disk_measured", s->profile.measured, "memory", memory_json(&s->memory), "predicted",
-        predicted_json(s));
+        "layout", json_string_value(json_object_get(options, "layout")), "topology",
+        json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
+        "superbatch", (json_int_t)s->memory.superbatch, "staging_batches",
+        (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates, "disk_measured",
+        s->profile.measured, "memory", memory_json(&s->memory), "predicted", predicted_json(s));
     json_decref(options);
     return plan;
 }

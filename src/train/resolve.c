@@ -23,6 +23,11 @@ static const struct preset_value {
     {OG_PRESET_GINEX, "topology", "disk"},
     {OG_PRESET_GINEX, "policy", "belady"},
     {OG_PRESET_GINEX, "alternate", "true"},
+    /* (diskgnn.txt §4, §5.2) */
+    {OG_PRESET_DISKGNN, "topology", "memory"},
+    {OG_PRESET_DISKGNN, "policy", "frequency"},
+    {OG_PRESET_DISKGNN, "layout", "packed"},
+    {OG_PRESET_DISKGNN, "alternate", "true"},
     /* (fgnn.txt §6) */
     {OG_PRESET_FGNN, "topology", "memory"},
     {OG_PRESET_FGNN, "policy", "presc:1"},
@@ -101,5 +106,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
         opt->threads = og__cpu_count();
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
+    if (opt->layout == OG_LAYOUT_AUTO)
+        opt->layout = OG_LAYOUT_RAW;
     return 0;
 }

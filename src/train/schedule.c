@@ -5,6 +5,12 @@ uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split)
     return (s->n_seeds[split] + s->batch_size - 1) / s->batch_size;
 }
 
+uint32_t og__schedule_drawn(const struct og_schedule *s, uint32_t epoch)
+{
+    uint32_t every = (uint32_t)OG_MAX(s->resample_every, 1);
+    return epoch - (epoch - 1) % every;
+}
+
 /* Every eval_every epochs, and at the end. */
 bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch)
 {
@@ -35,6 +41,7 @@ static struct og_turn turn_of(const struct og_schedule *s, enum og__split split,
     uint64_t left = s->n_seeds[split] - first;
     return (struct og_turn){.split = split,
                             .batch = (uint32_t)batch,
+                            .drawn_batch = (uint32_t)batch,
                             .first = first,
                             .n_seeds = (uint32_t)OG_MIN(left, (uint64_t)s->batch_size)};
 }
@@ -42,6 +49,31 @@ static struct og_turn turn_of(const struct og_schedule *s, enum og__split split,
 struct og_turn og__schedule_pass(const struct og_schedule *s, enum og__split split, uint64_t batch)
 {
     return turn_of(s, split, batch);
+}
+
+/* Epochs that draw no batches of their own take those of the one that did in an order of their own.
+ */
+static struct og_turn training_turn(const struct og_schedule *s, uint32_t epoch, uint64_t batch)
+{
+    uint32_t drawn = og__schedule_drawn(s, epoch);
+    uint64_t which = batch;
+    if (drawn != epoch && s->shuffle) {
+        struct og_permutation order;
+        og__permutation_init(&order, og__schedule_batches(s, OG__TRAIN), s->seed, epoch);
+        which = og__permutation_at(&order, batch);
+    }
+    struct og_turn turn = turn_of(s, OG__TRAIN, which);
+    turn.batch = (uint32_t)batch;
+    turn.epoch = epoch;
+    turn.drawn_epoch = drawn;
+    return turn;
+}
+
+static struct og_turn evaluation_turn(const struct og_schedule *s, uint32_t epoch, uint64_t batch)
+{
+    struct og_turn turn = turn_of(s, OG__VALID, batch);
+    turn.epoch = turn.drawn_epoch = epoch;
+    return turn;
 }
 
 struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item)
@@ -57,9 +89,8 @@ struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item)
     }
     uint64_t n_train = og__schedule_batches(s, OG__TRAIN);
     uint64_t offset = item - og__schedule_start(s, low);
-    struct og_turn turn =
-        offset < n_train ? turn_of(s, OG__TRAIN, offset) : turn_of(s, OG__VALID, offset - n_train);
-    turn.epoch = low;
+    struct og_turn turn = offset < n_train ? training_turn(s, low, offset)
+                                           : evaluation_turn(s, low, offset - n_train);
     turn.last_of_epoch = item + 1 == og__schedule_start(s, low + 1);
     return turn;
 }
@@ -68,7 +99,7 @@ void og__schedule_places(const struct og_schedule *s, const struct og_turn *turn
 {
     struct og_permutation order;
     bool shuffled = s->shuffle && turn->split == OG__TRAIN;
-    og__permutation_init(&order, s->n_seeds[turn->split], s->seed, turn->epoch);
+    og__permutation_init(&order, s->n_seeds[turn->split], s->seed, turn->drawn_epoch);
     for (uint32_t i = 0; i < turn->n_seeds; i++)
         place[i] = shuffled ? og__permutation_at(&order, turn->first + i) : turn->first + i;
 }

@@ -14,21 +14,27 @@ struct og_schedule {
     uint64_t n_seeds[OG__SPLITS];
     uint32_t batch_size;
     int epochs, eval_every;
+    int resample_every; /* epochs that train on the same batches, in another order; 0 counts as 1 */
     uint64_t seed;
     bool shuffle;
 };
 
-/* One batch: the seeds at places [first, first + n_seeds) of the split's order in this epoch. */
+/* One batch: the seeds at places [first, first + n_seeds) of the split's order in the epoch that
+ * drew it. */
 struct og_turn {
     enum og__split split;
     uint32_t epoch; /* from 1 */
     uint32_t batch; /* within the split and epoch, from 0 */
+    /* which batch it is: what number `drawn_batch` was when epoch `drawn_epoch` drew its own */
+    uint32_t drawn_epoch, drawn_batch;
     uint64_t first;
     uint32_t n_seeds;
     bool last_of_epoch; /* the last item, training or evaluation, of its epoch */
 };
 
 uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split);
+/* The epoch whose batches this one trains on, diskgnn.txt §4: 1, 1, 1, 4, 4, 4, ... for 3. */
+uint32_t og__schedule_drawn(const struct og_schedule *s, uint32_t epoch);
 bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch);
 /* Items of the whole run, and the first item of an epoch. */
 uint64_t og__schedule_items(const struct og_schedule *s);

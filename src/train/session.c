@@ -53,6 +53,7 @@ static void make_schedule(struct og_session *s)
 {
     s->schedule.epochs = s->opt.epochs;
     s->schedule.eval_every = s->opt.eval_every;
+    s->schedule.resample_every = s->opt.resample_every;
     s->schedule.seed = (uint64_t)s->opt.seed;
     s->schedule.shuffle = !s->opt.no_shuffle;
     uint64_t most = 1;
@@ -279,6 +280,16 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
     return rc;
 }
 
+bool og__samples_ahead(const struct og_session *s)
+{
+    return og__policy_looks_ahead(s->opt.policy) || s->opt.layout == OG_LAYOUT_PACKED;
+}
+
+bool og__keeps_batches(const struct og_session *s)
+{
+    return s->opt.resample_every > 1 && og__samples_ahead(s) && og__policy_is_steady(s->opt.policy);
+}
+
 bool og__wants_degrees(const struct og_session *s)
 {
     return s->config.kind == OG_MODEL_GCN;
@@ -319,7 +330,7 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
 {
     uint32_t batch = s->schedule.batch_size;
     uint32_t rows = (uint32_t)s->caps.hop[s->caps.n_hops - 1].n_src;
-    uint32_t changes = og__policy_is_static(s->opt.policy) ? 0 : OG_MIN(rows, s->memory.n_slots);
+    uint32_t changes = og__policy_is_steady(s->opt.policy) ? 0 : OG_MIN(rows, s->memory.n_slots);
     s->works = calloc((size_t)s->n_works, sizeof(*s->works));
     if (!s->works)
         return og__fail_errno(err, -ENOMEM, NULL, "batches");
@@ -403,7 +414,7 @@ static int open_features(struct og_session *s, struct og_err *err)
     int rc = open_early(s, err);
     if (rc == 0)
         rc = og__gather_open(&s->gather, s->ds, &opt, s->budget, err);
-    if (rc == 0 && !og__policy_looks_ahead(s->opt.policy))
+    if (rc == 0 && !og__samples_ahead(s))
         rc = fill_cache(s, &counts, err);
     s->prepare.reads += counts.reads;
     s->prepare.bytes_read += counts.bytes;
@@ -503,7 +514,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(start_session(s, dataset, opt, err));
     og__planner_init(&s->planner, s->budget);
     og__profile_load(s->ds->features.path, &s->profile);
-    if (!og__policy_is_static(s->opt.policy) || !(want & OG__WANT_FEATURES))
+    if (!og__policy_is_static(s->opt.policy) || og__samples_ahead(s) || !(want & OG__WANT_FEATURES))
         s->opt.early_reads = false;
     choose_threads(s, want);
     OG_TRY(shape_model(s, model, err));
@@ -555,6 +566,8 @@ void og__session_close(struct og_session *s)
     free(s->early);
     og__superbatch_close(s->superbatch);
     og__spill_close(s->codes);
+    og__pack_close(s->pack);
+    og__scratch_close(s->pack_dir);
     free(s->scratch);
     free(s->neighbors_dir);
     og__policy_close(s->policy);

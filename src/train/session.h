@@ -38,6 +38,7 @@ struct og_memory_plan {
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
     size_t trace;        /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
+    size_t packing, sweep;           /* what batches miss, and writing it anew */
     size_t policy, policy_slot;      /* its tables while it plans, and what a slot adds to them */
     size_t rest, rest_slot;          /* the same once it has planned */
     bool alternates;       /* topology, trace and tables have gone when the cache is there */
@@ -74,9 +75,11 @@ struct og_session {
     uint32_t *hotness; /* [N] while the policy needs it; else NULL */
     /* of policies that look ahead, once a run began */
     struct og_superbatch *superbatch;
-    struct og_spill *codes; /* its plans */
-    char *neighbors_dir;    /* where the neighbour cache is kept; NULL = nowhere */
-    char *scratch;          /* folder for what does not stay in memory of them; NULL = nowhere */
+    struct og_spill *codes;      /* its plans */
+    struct og_scratch *pack_dir; /* with --layout packed: what its batches miss */
+    struct og_pack *pack;
+    char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
+    char *scratch;       /* folder for what does not stay in memory of them; NULL = nowhere */
     struct og_planner planner;
     struct og_planner *early; /* [n_samplers] when samplers ask for rows, else NULL */
     struct og_gather *gather;
@@ -112,6 +115,11 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_sampler **out,
                                       struct og_budget *b, struct og_err *err);
 bool og__wants_degrees(const struct og_session *s);
+/* Are batches sampled ahead, planned, and only then trained? */
+bool og__samples_ahead(const struct og_session *s);
+/* Is an epoch sampled ahead once for all that train on it? Plans that stay good in any order only.
+ */
+bool og__keeps_batches(const struct og_session *s);
 
 struct og_reader_options og__session_reader(const struct og_session *s);
 

@@ -1,0 +1,56 @@
+/* Containers of packed features: any bytes either are refused or describe chunks that lie within
+ * the file, one behind another; and what we write for them is read back as the same. */
+#include "fuzz.h"
+
+#include "gather/pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check_chunks(const struct og_pack_head *h, const struct og_pack_entry *table)
+{
+    uint64_t end = og__packing_data_start((uint32_t)h->n_batches);
+    for (uint64_t b = 0; b < h->n_batches; b++) {
+        if (table[b].offset < end || table[b].offset > h->file_bytes)
+            abort();
+        end = table[b].offset;
+        if (table[b].rows > (h->file_bytes - end) / h->row_bytes)
+            abort();
+        end += table[b].rows * h->row_bytes;
+    }
+}
+
+/* The check at the end of the head stands in the way of everything behind it: put right, so that
+ * the table itself is looked at. */
+static int parse(const char *data, size_t size, bool put_right)
+{
+    struct og_pack_head h;
+    struct og_err err = {0};
+    int rc = og__pack_parse(&h, data, OG_MIN(size, (size_t)OG__PACK_BLOCK), size, "input", &err);
+    struct og_pack_entry *table = NULL;
+    if (rc == 0) {
+        char block[OG__PACK_BLOCK];
+        size_t bytes = h.n_batches * sizeof(*table);
+        table = malloc(OG_MAX(bytes, (size_t)1));
+        if (!table)
+            abort();
+        memcpy(table, data + OG__PACK_BLOCK, bytes);
+        if (put_right)
+            og__pack_format(&h, table, block);
+        rc = og__pack_check(&h, table, "input", &err);
+        if (rc == 0)
+            check_chunks(&h, table);
+    }
+    if (rc < 0 && !err.message[0])
+        abort();
+    free(table);
+    return rc;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (parse((const char *)data, size, false) == 0 && parse((const char *)data, size, true) < 0)
+        abort();
+    parse((const char *)data, size, true);
+    return 0;
+}

@@ -1,0 +1,258 @@
+/* The container's format, and reading it back.
+ *
+ *   chunk     | block | block | block | rows    |pad|
+ *   out       | block | block | block | rows |            the last block by way of `tail`,
+ *                                                         because out ends where the rows do */
+#include "gather/pack.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static const char part[] = "packing";
+static const char magic[8] = "OGPACK1\n";
+static const char remedy[] = "pack again";
+enum { CHECKED = 48 }; /* bytes of the head that its check covers */
+
+struct chunk_read {
+    struct og_read_job whole, rest;
+    uint32_t *blocks; /* [longest chunk] numbers in the file */
+    uint32_t last;    /* number of the block in part, if there is one */
+    char *tail;       /* [OG__PACK_BLOCK] */
+    char *out;
+    size_t out_bytes;
+};
+
+struct og_pack {
+    char *path;
+    struct og_pack_head head;
+    struct og_pack_entry *table; /* [n_batches] */
+    size_t table_bytes;
+    struct og_reader *reader;
+    uint64_t longest; /* blocks */
+    struct og_budget *budget;
+    int n_reads;
+    struct chunk_read read[];
+};
+
+/* ---- format ---- */
+
+static uint64_t check_of(const char *block, const struct og_pack_entry *table, uint64_t n)
+{
+    return XXH3_64bits_withSeed(table, n * sizeof(*table), XXH3_64bits(block, CHECKED));
+}
+
+uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n)
+{
+    return n > 0 ? XXH3_64bits(rows, n * sizeof(*rows)) : 0;
+}
+
+static void put_head(const struct og_pack_head *h, char *block)
+{
+    const uint64_t number[] = {h->dataset, h->row_bytes,  h->n_batches,
+                               h->n_rows,  h->file_bytes, h->check};
+    memset(block, 0, OG__PACK_BLOCK);
+    memcpy(block, magic, sizeof(magic));
+    memcpy(block + sizeof(magic), number, sizeof(number));
+}
+
+void og__pack_format(struct og_pack_head *h, const struct og_pack_entry *table,
+                     char block[OG__PACK_BLOCK])
+{
+    put_head(h, block);
+    h->check = check_of(block, table, h->n_batches);
+    put_head(h, block);
+}
+
+int og__pack_parse(struct og_pack_head *h, const void *data, size_t len, uint64_t file_bytes,
+                   const char *name, struct og_err *err)
+{
+    uint64_t number[6];
+    if (len < OG__PACK_BLOCK || memcmp(data, magic, sizeof(magic)) != 0)
+        return og__fail(err, -EINVAL, NULL, "%s: not a container of packed features", name);
+    memcpy(number, (const char *)data + sizeof(magic), sizeof(number));
+    *h = (struct og_pack_head){number[0], number[1], number[2], number[3], number[4], number[5]};
+    if (h->file_bytes != file_bytes)
+        return og__fail(err, -EINVAL, remedy, "%s: %llu bytes, its head says %llu", name,
+                        (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
+    if (h->row_bytes == 0 || h->row_bytes > INT32_MAX || h->n_batches >= UINT32_MAX)
+        return og__fail(err, -EINVAL, remedy, "%s: the head is damaged", name);
+    if (og__packing_data_start((uint32_t)h->n_batches) > file_bytes)
+        return og__fail(err, -EINVAL, remedy, "%s: no room for a table of %llu batches", name,
+                        (unsigned long long)h->n_batches);
+    return 0;
+}
+
+int og__pack_check(const struct og_pack_head *h, const struct og_pack_entry *table,
+                   const char *name, struct og_err *err)
+{
+    uint64_t at = og__packing_data_start((uint32_t)h->n_batches);
+    uint64_t rows = 0;
+    char block[OG__PACK_BLOCK];
+    for (uint64_t b = 0; b < h->n_batches; b++) {
+        uint64_t bytes;
+        bool fits = !__builtin_mul_overflow(table[b].rows, h->row_bytes, &bytes) &&
+                    bytes <= h->file_bytes - at && table[b].offset == at;
+        uint64_t padded = fits ? og__round_up(bytes, OG__PACK_BLOCK) : 0;
+        if (!fits || padded > h->file_bytes - at)
+            return og__fail(err, -EINVAL, remedy, "%s: chunk %llu is not where it should be", name,
+                            (unsigned long long)b);
+        at += padded;
+        rows += table[b].rows;
+    }
+    put_head(h, block);
+    if (at != h->file_bytes || rows != h->n_rows ||
+        h->check != check_of(block, table, h->n_batches))
+        return og__fail(err, -EINVAL, remedy, "%s: the table of chunks is damaged", name);
+    return 0;
+}
+
+/* ---- open and close ---- */
+
+static int read_table(struct og_pack *p, int fd, const struct og_dataset *ds, struct og_err *err)
+{
+    char block[OG__PACK_BLOCK];
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return og__fail_errno(err, -errno, NULL, "%s", p->path);
+    size_t len = (size_t)OG_MIN(st.st_size, (off_t)sizeof(block));
+    int rc = og__read_all(fd, block, len, 0, p->path, err);
+    if (rc == 0)
+        rc = og__pack_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err);
+    if (rc < 0)
+        return rc;
+    if (p->head.dataset != ds->checksum || p->head.row_bytes != og__row_bytes(ds))
+        return og__fail(err, -EINVAL, remedy, "%s: packed from another dataset than %s", p->path,
+                        ds->path);
+    p->table_bytes = p->head.n_batches * sizeof(*p->table);
+    p->table = og__alloc(p->budget, p->table_bytes, part, err);
+    rc = p->table ? og__read_all(fd, p->table, p->table_bytes, OG__PACK_BLOCK, p->path, err)
+                  : -ENOMEM;
+    return rc < 0 ? rc : og__pack_check(&p->head, p->table, p->path, err);
+}
+
+static int open_table(struct og_pack *p, const struct og_dataset *ds, struct og_err *err)
+{
+    int fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot open", p->path);
+    int rc = read_table(p, fd, ds, err);
+    close(fd);
+    for (uint64_t b = 0; rc == 0 && b < p->head.n_batches; b++)
+        p->longest = OG_MAX(p->longest, p->table[b].rows * p->head.row_bytes / OG__PACK_BLOCK);
+    return rc;
+}
+
+static int open_reads(struct og_pack *p, int n_reads, struct og_err *err)
+{
+    for (; p->n_reads < n_reads; p->n_reads++) {
+        struct chunk_read *read = &p->read[p->n_reads];
+        read->blocks = og__alloc(p->budget, p->longest * sizeof(*read->blocks), part, err);
+        if (!read->blocks)
+            return -ENOMEM;
+        read->tail = aligned_alloc(OG__PACK_BLOCK, OG__PACK_BLOCK);
+        if (!read->tail) {
+            og__release(p->budget, read->blocks, p->longest * sizeof(*read->blocks), part);
+            return og__fail_errno(err, -ENOMEM, NULL, "%s", p->path);
+        }
+    }
+    return 0;
+}
+
+int og__pack_open(struct og_pack **out, const char *path, const struct og_dataset *ds, int n_reads,
+                  const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
+{
+    int rc = 0;
+    *out = NULL;
+    struct og_pack *p = calloc(1, sizeof(*p) + (size_t)n_reads * sizeof(p->read[0]));
+    if (!p || !(p->path = strdup(path))) {
+        free(p);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    }
+    p->budget = b;
+    OG_TRY(open_table(p, ds, err));
+    uint64_t blocks = p->head.file_bytes / OG__PACK_BLOCK;
+    if (blocks > UINT32_MAX) /* 16 TiB */
+        OG_TRY(og__fail(err, -EFBIG, "pack fewer batches at a time", "%s: too large", path));
+    OG_TRY(open_reads(p, n_reads, err));
+    OG_TRY(og__reader_open(&p->reader, path, 0, OG__PACK_BLOCK, blocks, opt, b, err));
+    *out = p;
+    return 0;
+out:
+    og__pack_close(p);
+    return rc;
+}
+
+void og__pack_close(struct og_pack *p)
+{
+    if (!p)
+        return;
+    og__reader_close(p->reader);
+    for (int i = 0; i < p->n_reads; i++) {
+        og__release(p->budget, p->read[i].blocks, p->longest * sizeof(uint32_t), part);
+        free(p->read[i].tail);
+    }
+    og__release(p->budget, p->table, p->table_bytes, part);
+    free(p->path);
+    free(p);
+}
+
+uint32_t og__pack_batches(const struct og_pack *p)
+{
+    return (uint32_t)p->head.n_batches;
+}
+
+uint64_t og__pack_rows(const struct og_pack *p, uint32_t batch)
+{
+    return p->table[batch].rows;
+}
+
+int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows, uint64_t n,
+                   struct og_err *err)
+{
+    if (batch < p->head.n_batches && p->table[batch].rows == n &&
+        p->table[batch].ids == og__pack_hash_ids(rows, n))
+        return 0;
+    return og__fail(err, -EINVAL, remedy, "%s: chunk %u does not hold what batch %u misses",
+                    p->path, batch, batch);
+}
+
+/* ---- one chunk ---- */
+
+int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struct og_err *err)
+{
+    struct chunk_read *r = &p->read[read];
+    r->out = out;
+    r->out_bytes = p->table[batch].rows * p->head.row_bytes;
+    uint32_t first = (uint32_t)(p->table[batch].offset / OG__PACK_BLOCK);
+    uint32_t n = (uint32_t)(r->out_bytes / OG__PACK_BLOCK);
+    for (uint32_t i = 0; i < n; i++)
+        r->blocks[i] = first + i;
+    r->last = first + n;
+    r->whole = (struct og_read_job){.rows = r->blocks, .n = n, .out = out};
+    r->rest = (struct og_read_job){
+        .rows = &r->last, .n = r->out_bytes % OG__PACK_BLOCK > 0, .out = r->tail};
+    int rc = og__reader_submit(p->reader, &r->whole, err);
+    return rc < 0 ? rc : og__reader_submit(p->reader, &r->rest, err);
+}
+
+int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)
+{
+    struct chunk_read *r = &p->read[read];
+    int rc = og__reader_wait(p->reader, &r->whole, err);
+    if (rc == 0)
+        rc = og__reader_wait(p->reader, &r->rest, err);
+    if (rc < 0)
+        return rc;
+    size_t rest = r->out_bytes % OG__PACK_BLOCK;
+    if (rest > 0)
+        memcpy(r->out + (r->out_bytes - rest), r->tail, rest);
+    counts->reads += r->whole.counts.reads + r->rest.counts.reads;
+    counts->bytes += r->whole.counts.bytes + r->rest.counts.bytes;
+    return 0;
+}

@@ -1,0 +1,98 @@
+/* pack: writes what a packing lays out, and reads it back a chunk at a time.
+ *
+ *   feature file ──> partition ──> pieces of chunks ──> container ──> chunk into staging
+ *        reader thread     the caller's        writer threads       the loader, batch by batch
+ *
+ *   container   | head, one block | table, whole blocks | chunk 0 | chunk 1 | ...
+ *
+ *   head        bytes 0-7    "OGPACK1\n"
+ *               8-15         checksum of the dataset's meta.json
+ *               16-23        bytes of a row
+ *               24-31        batches
+ *               32-39        rows in all chunks
+ *               40-47        bytes of the file
+ *               48-55        XXH3 of the table, seeded with the XXH3 of bytes 0-47
+ *   table       a batch: byte of its chunk, rows in it, XXH3 of their node ids as u32
+ *
+ * All numbers are u64, little endian. Chunks begin on blocks of 4096 and are padded to them. */
+#ifndef OG_GATHER_PACK_H
+#define OG_GATHER_PACK_H
+
+#include "dataset/dataset.h"
+#include "io/io.h"
+#include "plan/packing.h"
+
+#include <signal.h>
+
+/* ---- writing ---- */
+
+struct og_pack_options {
+    const char *path; /* of the container; what was there is replaced when it is whole */
+    size_t memory;    /* bytes, see og__sweep_share; from the budget as "packing" */
+    int writers;      /* threads; 0 = what suits most disks */
+    struct og_reader_options reader;   /* of the sweep; its buffers are "read buffers" */
+    const volatile sig_atomic_t *stop; /* may be NULL */
+};
+
+struct og_pack_counts {
+    struct og_io_counts sweep;
+    uint64_t bytes_written, writes;
+    bool direct; /* past the page cache */
+};
+
+/* One sweep of ds's features. On failure, or OG_INTERRUPTED after *stop, no container is left
+ * behind; -ENOSPC comes before the sweep where the file system can reserve room. What a killed
+ * process leaves is gone with its folder, if that is a scratch folder (base/scratch.h). The dataset
+ * is only read. */
+OG_MUST_CHECK int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
+                                 const struct og_pack_options *opt, struct og_budget *b,
+                                 struct og_pack_counts *counts, struct og_err *err);
+
+/* ---- the format ---- */
+
+struct og_pack_head {
+    uint64_t dataset; /* checksum */
+    uint64_t row_bytes, n_batches, n_rows, file_bytes;
+    uint64_t check;
+};
+struct og_pack_entry {
+    uint64_t offset, rows, ids;
+};
+/* Head of a file of file_bytes, from its first len bytes. Nothing in it is believed: -EINVAL.
+ * `name` is for messages. */
+OG_MUST_CHECK int og__pack_parse(struct og_pack_head *h, const void *data, size_t len,
+                                 uint64_t file_bytes, const char *name, struct og_err *err);
+/* The table behind it: chunks lie one behind another and within the file. */
+OG_MUST_CHECK int og__pack_check(const struct og_pack_head *h, const struct og_pack_entry *table,
+                                 const char *name, struct og_err *err);
+/* One block, h->check filled from the table. */
+void og__pack_format(struct og_pack_head *h, const struct og_pack_entry *table,
+                     char block[OG__PACK_BLOCK]);
+uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n);
+
+/* ---- reading ---- */
+
+struct og_pack;
+
+/* n_reads: chunks on their way at the same time. -EINVAL for what is no container or one of another
+ * dataset. The table and lists of blocks are "packing", buffers "read buffers". Owner thread only.
+ */
+OG_MUST_CHECK int og__pack_open(struct og_pack **out, const char *path, const struct og_dataset *ds,
+                                int n_reads, const struct og_reader_options *opt,
+                                struct og_budget *b, struct og_err *err);
+void og__pack_close(struct og_pack *p); /* accepts NULL */
+
+uint32_t og__pack_batches(const struct og_pack *p);
+uint64_t og__pack_rows(const struct og_pack *p, uint32_t batch);
+/* -EINVAL unless chunk `batch` holds just these rows. */
+OG_MUST_CHECK int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows,
+                                 uint64_t n, struct og_err *err);
+
+/* Start reading a chunk: its rows arrive at out, one behind another, og__pack_rows of them and not
+ * a byte more. `read` < n_reads is free. */
+OG_MUST_CHECK int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out,
+                                 struct og_err *err);
+OG_MUST_CHECK int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts,
+                                  struct og_err *err);
+
+#endif

@@ -1,0 +1,527 @@
+/* Writing a container: three kinds of threads, so that the disk always has something to do.
+ *
+ *   reader thread     reads partition k + 1          parts: empty ──> full ──> empty
+ *   the caller's      hands the rows of partition k
+ *                     out to the open pieces of      pieces: free ──> open ──> queued ──> free
+ *                     the batches
+ *   writer threads    write full pieces; such as lie one behind another go together
+ *
+ * Every batch has one piece open: what it holds waits for the partitions to come, so that no block
+ * is written twice and every write begins and ends on one.
+ *
+ * Direct where the file system lets us; else through the page cache, which is pushed to the disk
+ * and dropped behind the writes. */
+#include "gather/pack.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static const char memory_part[] = "packing";
+static const char full_hint[] = "free space on that disk, or pack fewer batches at a time";
+enum { STANDARD_WRITERS = 4, MOST_WRITERS = 16, TOGETHER = 8 };
+
+struct piece {
+    char *data;      /* [sweep.piece] */
+    uint64_t offset; /* of the container */
+    size_t bytes;
+    struct piece *next;
+};
+
+struct part {
+    uint32_t *list; /* [sweep.part_rows] */
+    char *rows;     /* [sweep.part_rows * row_bytes] */
+    uint32_t n;
+    bool full; /* under the lock */
+};
+
+struct packer {
+    /* set before the threads start, then constant */
+    const struct og_packing *packing;
+    const struct og_pack_options *opt;
+    struct og_sweep sweep;
+    struct og_newfile file;
+    int direct_fd;   /* -1 where direct writes are refused */
+    char *memory;    /* pieces, rows of the parts */
+    uint32_t *lists; /* of the parts */
+    struct piece *pieces;
+    pthread_t reader_thread, writer[MOST_WRITERS];
+    bool reading;
+    int n_writers;
+    /* reader thread only */
+    struct og_reader *reader;
+    struct og_io_counts swept;
+    /* the caller's thread only */
+    struct piece **open; /* [n_batches] */
+    uint64_t *cursor;    /* [n_batches] next row of each batch to be handed out */
+    /* under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct part part[2];
+    struct piece *free_pieces, *queue, **queue_end;
+    uint64_t written, writes;
+    bool ended; /* nothing more will be queued */
+    int failed;
+    struct og_err why; /* of the first failure */
+};
+
+/* ---- failing ---- */
+
+static void fail(struct packer *pk, int code, const struct og_err *why)
+{
+    pthread_mutex_lock(&pk->lock);
+    if (pk->failed == 0) {
+        pk->failed = code;
+        pk->why = *why;
+    }
+    pthread_cond_broadcast(&pk->changed);
+    pthread_mutex_unlock(&pk->lock);
+}
+
+/* ---- reader thread ---- */
+
+/* The part is this thread's until it is full, and the caller's until it is not. */
+static bool wait_for_part(struct packer *pk, const struct part *part, bool full)
+{
+    pthread_mutex_lock(&pk->lock);
+    while (part->full != full && pk->failed == 0)
+        pthread_cond_wait(&pk->changed, &pk->lock);
+    bool go_on = pk->failed == 0;
+    pthread_mutex_unlock(&pk->lock);
+    return go_on;
+}
+
+static void pass_part(struct packer *pk, struct part *part, bool full)
+{
+    pthread_mutex_lock(&pk->lock);
+    part->full = full;
+    pthread_cond_broadcast(&pk->changed);
+    pthread_mutex_unlock(&pk->lock);
+}
+
+static void *read_parts(void *arg)
+{
+    struct packer *pk = arg;
+    uint64_t cursor = 0;
+    for (uint32_t k = 0; k < pk->sweep.n_parts; k++) {
+        struct part *part = &pk->part[k % 2];
+        struct og_err why = {0};
+        if (!wait_for_part(pk, part, false))
+            break;
+        part->n = og__sweep_part(pk->packing, &pk->sweep, &cursor, part->list);
+        struct og_read_job job = {.rows = part->list, .n = part->n, .out = part->rows};
+        int rc = og__reader_submit(pk->reader, &job, &why);
+        if (rc == 0)
+            rc = og__reader_wait(pk->reader, &job, &why);
+        if (rc < 0) {
+            fail(pk, rc, &why);
+            break;
+        }
+        pk->swept.reads += job.counts.reads;
+        pk->swept.bytes += job.counts.bytes;
+        pass_part(pk, part, true);
+    }
+    return NULL;
+}
+
+/* ---- writer threads ---- */
+
+/* Takes queued pieces that lie one behind another; 0 = there will be no more. */
+static int take_queued(struct packer *pk, struct piece *run[TOGETHER])
+{
+    int n = 0;
+    pthread_mutex_lock(&pk->lock);
+    while (!pk->queue && !pk->ended && pk->failed == 0)
+        pthread_cond_wait(&pk->changed, &pk->lock);
+    while (pk->queue && pk->failed == 0 && n < TOGETHER) {
+        struct piece *piece = pk->queue;
+        if (n > 0 && piece->offset != run[n - 1]->offset + run[n - 1]->bytes)
+            break;
+        run[n++] = piece;
+        pk->queue = piece->next;
+    }
+    if (!pk->queue)
+        pk->queue_end = &pk->queue;
+    pthread_mutex_unlock(&pk->lock);
+    return n;
+}
+
+static void give_back(struct packer *pk, struct piece **run, int n, uint64_t bytes, uint64_t writes)
+{
+    pthread_mutex_lock(&pk->lock);
+    for (int i = 0; i < n; i++) {
+        run[i]->next = pk->free_pieces;
+        pk->free_pieces = run[i];
+    }
+    pk->written += bytes;
+    pk->writes += writes;
+    pthread_cond_broadcast(&pk->changed);
+    pthread_mutex_unlock(&pk->lock);
+}
+
+/* What a short write left. */
+static int write_rest(const struct packer *pk, struct piece **run, int n, uint64_t done,
+                      struct og_err *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < n; i++) {
+        size_t skip = (size_t)OG_MIN(done, (uint64_t)run[i]->bytes);
+        rc = og__write_all(pk->file.fd, run[i]->data + skip, run[i]->bytes - skip,
+                           (off_t)(run[i]->offset + skip), pk->file.path, err);
+        done -= skip;
+    }
+    return rc;
+}
+
+static void push_behind(const struct packer *pk, uint64_t offset, uint64_t bytes)
+{
+    sync_file_range(pk->file.fd, (off_t)offset, (off_t)bytes,
+                    SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    posix_fadvise(pk->file.fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
+}
+
+static int write_run(const struct packer *pk, struct piece **run, int n, uint64_t *bytes,
+                     struct og_err *err)
+{
+    struct iovec io[TOGETHER];
+    *bytes = 0;
+    for (int i = 0; i < n; i++) {
+        io[i] = (struct iovec){run[i]->data, run[i]->bytes};
+        *bytes += run[i]->bytes;
+    }
+    int fd = pk->direct_fd >= 0 ? pk->direct_fd : pk->file.fd;
+    ssize_t done;
+    do
+        done = pwritev(fd, io, n, (off_t)run[0]->offset);
+    while (done < 0 && errno == EINTR);
+    if (done < 0)
+        return og__fail_errno(err, -errno, errno == ENOSPC ? full_hint : NULL,
+                              "%s: cannot write at byte %llu", pk->file.path,
+                              (unsigned long long)run[0]->offset);
+    int rc = (uint64_t)done < *bytes ? write_rest(pk, run, n, (uint64_t)done, err) : 0;
+    if (rc == 0 && pk->direct_fd < 0)
+        push_behind(pk, run[0]->offset, *bytes);
+    return rc;
+}
+
+static void *write_pieces(void *arg)
+{
+    struct packer *pk = arg;
+    struct piece *run[TOGETHER];
+    for (int n; (n = take_queued(pk, run)) > 0;) {
+        struct og_err why = {0};
+        uint64_t bytes;
+        int rc = write_run(pk, run, n, &bytes, &why);
+        if (rc < 0) {
+            fail(pk, rc, &why);
+            break;
+        }
+        give_back(pk, run, n, bytes, 1);
+    }
+    return NULL;
+}
+
+/* ---- the caller's thread: handing rows out ---- */
+
+/* NULL after a failure. */
+static struct piece *take_free(struct packer *pk)
+{
+    pthread_mutex_lock(&pk->lock);
+    while (!pk->free_pieces && pk->failed == 0)
+        pthread_cond_wait(&pk->changed, &pk->lock);
+    struct piece *piece = pk->failed == 0 ? pk->free_pieces : NULL;
+    if (piece)
+        pk->free_pieces = piece->next;
+    pthread_mutex_unlock(&pk->lock);
+    return piece;
+}
+
+static void queue_piece(struct packer *pk, struct piece *piece)
+{
+    pthread_mutex_lock(&pk->lock);
+    piece->next = NULL;
+    *pk->queue_end = piece;
+    pk->queue_end = &piece->next;
+    pthread_cond_broadcast(&pk->changed);
+    pthread_mutex_unlock(&pk->lock);
+}
+
+/* The batch's piece with room in it; a full one is queued. */
+static struct piece *room_of(struct packer *pk, uint32_t batch)
+{
+    struct piece *piece = pk->open[batch];
+    if (OG_LIKELY(piece && piece->bytes < pk->sweep.piece))
+        return piece;
+    uint64_t offset = piece ? piece->offset + piece->bytes : pk->packing->offset[batch];
+    if (piece)
+        queue_piece(pk, piece);
+    piece = pk->open[batch] = take_free(pk);
+    if (piece) {
+        piece->offset = offset;
+        piece->bytes = 0;
+    }
+    return piece;
+}
+
+static bool append(struct packer *pk, uint32_t batch, const char *data, size_t bytes)
+{
+    while (bytes > 0) {
+        struct piece *piece = room_of(pk, batch);
+        if (!piece)
+            return false;
+        size_t n = OG_MIN(bytes, pk->sweep.piece - piece->bytes);
+        memcpy(piece->data + piece->bytes, data, n);
+        piece->bytes += n;
+        data += n;
+        bytes -= n;
+    }
+    return true;
+}
+
+/* The batch's rows of the partition that begins with the wanted row number `first`. */
+static bool hand_out(struct packer *pk, uint32_t batch, const struct part *part, uint32_t first)
+{
+    enum { AHEAD = 8 };
+    const struct og_packing *p = pk->packing;
+    const uint64_t end = p->ptr[batch + 1];
+    uint64_t at = pk->cursor[batch];
+    const uint32_t last = part->n > 0 ? part->list[part->n - 1] : 0;
+    for (; at < end && p->rows[at] <= last; at++) {
+        if (at + AHEAD < end && p->rows[at + AHEAD] <= last) {
+            uint32_t next = og__bits_rank(p->bits, p->rank, p->rows[at + AHEAD]) - first;
+            __builtin_prefetch(part->rows + next * p->row_bytes);
+        }
+        uint32_t row = og__bits_rank(p->bits, p->rank, p->rows[at]) - first;
+        if (!append(pk, batch, part->rows + row * p->row_bytes, p->row_bytes))
+            return false;
+    }
+    pk->cursor[batch] = at;
+    return true;
+}
+
+/* -EIO when another thread failed, which has said why. */
+static int hand_out_all(struct packer *pk, struct og_err *err)
+{
+    uint32_t first = 0;
+    for (uint32_t k = 0; k < pk->sweep.n_parts; k++) {
+        struct part *part = &pk->part[k % 2];
+        if (!wait_for_part(pk, part, true))
+            return -EIO;
+        if (pk->opt->stop && *pk->opt->stop)
+            return og__fail(err, OG_INTERRUPTED, NULL, "stopped while packing");
+        for (uint32_t b = 0; b < pk->packing->n_batches; b++)
+            if (!hand_out(pk, b, part, first))
+                return -EIO;
+        first += part->n;
+        pass_part(pk, part, false);
+    }
+    return 0;
+}
+
+/* What is open, padded to whole blocks. */
+static void close_pieces(struct packer *pk)
+{
+    for (uint32_t b = 0; b < pk->packing->n_batches; b++) {
+        struct piece *piece = pk->open[b];
+        if (!piece)
+            continue;
+        size_t padded = og__round_up(piece->bytes, OG__PACK_BLOCK);
+        memset(piece->data + piece->bytes, 0, padded - piece->bytes);
+        piece->bytes = padded;
+        pk->open[b] = NULL;
+        queue_piece(pk, piece);
+    }
+}
+
+/* ---- threads ---- */
+
+static int start(struct packer *pk, struct og_err *err)
+{
+    int n = pk->opt->writers > 0 ? OG_MIN(pk->opt->writers, MOST_WRITERS) : STANDARD_WRITERS;
+    int rc = pthread_create(&pk->reader_thread, NULL, read_parts, pk);
+    pk->reading = rc == 0;
+    for (; rc == 0 && pk->n_writers < n; pk->n_writers += rc == 0)
+        rc = pthread_create(&pk->writer[pk->n_writers], NULL, write_pieces, pk);
+    return rc == 0 ? 0 : og__fail_errno(err, -rc, NULL, "packing: cannot start a thread");
+}
+
+/* Writers finish what is queued, unless something failed. */
+static void join(struct packer *pk)
+{
+    pthread_mutex_lock(&pk->lock);
+    pk->ended = true;
+    pthread_cond_broadcast(&pk->changed);
+    pthread_mutex_unlock(&pk->lock);
+    if (pk->reading)
+        pthread_join(pk->reader_thread, NULL);
+    for (int i = 0; i < pk->n_writers; i++)
+        pthread_join(pk->writer[i], NULL);
+}
+
+static int run(struct packer *pk, struct og_err *err)
+{
+    struct og_err why = {0};
+    int rc = start(pk, &why);
+    if (rc == 0)
+        rc = hand_out_all(pk, &why);
+    if (rc == 0)
+        close_pieces(pk);
+    else
+        fail(pk, rc, &why);
+    join(pk);
+    if (pk->failed < 0)
+        return og__fail(err, pk->failed, pk->why.hint, "%s", pk->why.message);
+    return 0;
+}
+
+/* ---- the file ---- */
+
+/* Direct, if one block can be written so; it is the head's, which comes last. */
+static int open_direct(const struct og_newfile *file, char *block)
+{
+    int fd = open(file->temporary, O_WRONLY | O_CLOEXEC | O_DIRECT | O_NOFOLLOW);
+    if (fd >= 0 && pwrite(fd, block, OG__PACK_BLOCK, 0) != OG__PACK_BLOCK) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Room for the whole container before anything is read, where the file system can reserve it. */
+static int open_file(struct packer *pk, char *block, struct og_err *err)
+{
+    int rc = og__newfile_open(&pk->file, pk->opt->path, err);
+    if (rc < 0)
+        return rc;
+    uint64_t bytes = pk->packing->offset[pk->packing->n_batches];
+    char size[32];
+    do
+        rc = fallocate(pk->file.fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
+    while (rc == -EINTR);
+    if (rc < 0 && rc != -EOPNOTSUPP && rc != -ENOSYS)
+        return og__fail_errno(err, rc, rc == -ENOSPC ? full_hint : NULL, "%s: no room for %s",
+                              pk->opt->path, og__human_bytes(size, (double)bytes));
+    pk->direct_fd = open_direct(&pk->file, block);
+    return 0;
+}
+
+static int write_head(const struct og_dataset *ds, struct packer *pk, char *block,
+                      struct og_err *err)
+{
+    const struct og_packing *p = pk->packing;
+    size_t bytes = og__packing_data_start(p->n_batches) - OG__PACK_BLOCK;
+    struct og_pack_head head = {.dataset = ds->checksum,
+                                .row_bytes = p->row_bytes,
+                                .n_batches = p->n_batches,
+                                .n_rows = p->ptr[p->n_batches],
+                                .file_bytes = p->offset[p->n_batches]};
+    struct og_pack_entry *table = calloc(1, OG_MAX(bytes, sizeof(*table)));
+    if (!table)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", pk->opt->path);
+    for (uint32_t b = 0; b < p->n_batches; b++) {
+        uint64_t n = og__packing_chunk_rows(p, b);
+        table[b] =
+            (struct og_pack_entry){p->offset[b], n, og__pack_hash_ids(p->rows + p->ptr[b], n)};
+    }
+    og__pack_format(&head, table, block);
+    int rc = og__write_all(pk->file.fd, block, OG__PACK_BLOCK, 0, pk->opt->path, err);
+    if (rc == 0)
+        rc = og__write_all(pk->file.fd, table, bytes, OG__PACK_BLOCK, pk->opt->path, err);
+    free(table);
+    return rc;
+}
+
+/* ---- memory ---- */
+
+static size_t lists_bytes(const struct packer *pk)
+{
+    return OG_COUNT(pk->part) * pk->sweep.part_rows * sizeof(*pk->lists);
+}
+
+static size_t memory_bytes(const struct packer *pk)
+{
+    return og__sweep_bytes(pk->packing, &pk->sweep) - lists_bytes(pk);
+}
+
+/*   | up to a block | piece | piece | ... | rows 0 | rows 1 |   */
+static void carve(struct packer *pk)
+{
+    size_t rows = pk->sweep.part_rows;
+    char *at = (char *)og__round_up((uintptr_t)pk->memory, OG__PACK_BLOCK);
+    pk->queue_end = &pk->queue;
+    for (uint32_t i = 0; i < pk->sweep.n_pieces; i++, at += pk->sweep.piece) {
+        pk->pieces[i] = (struct piece){.data = at, .next = pk->free_pieces};
+        pk->free_pieces = &pk->pieces[i];
+    }
+    for (size_t i = 0; i < OG_COUNT(pk->part); i++, at += rows * pk->packing->row_bytes) {
+        pk->part[i].rows = at;
+        pk->part[i].list = pk->lists + i * rows;
+    }
+}
+
+static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *err)
+{
+    uint32_t n = pk->packing->n_batches;
+    int rc = og__sweep_share(pk->packing, pk->opt->memory, &pk->sweep, err);
+    if (rc < 0)
+        return rc;
+    pk->memory = og__alloc(b, memory_bytes(pk), memory_part, err);
+    pk->lists = pk->memory ? og__alloc(b, lists_bytes(pk), memory_part, err) : NULL;
+    if (!pk->lists)
+        return -ENOMEM;
+    pk->pieces = calloc(pk->sweep.n_pieces, sizeof(*pk->pieces));
+    pk->open = calloc((size_t)n + 1, sizeof(struct piece *));
+    pk->cursor = calloc((size_t)n + 1, sizeof(*pk->cursor));
+    if (!pk->pieces || !pk->open || !pk->cursor)
+        return og__fail_errno(err, -ENOMEM, NULL, "packing");
+    memcpy(pk->cursor, pk->packing->ptr, n * sizeof(*pk->cursor));
+    carve(pk);
+    return 0;
+}
+
+static void release(struct packer *pk, struct og_budget *b)
+{
+    og__reader_close(pk->reader);
+    if (pk->direct_fd >= 0)
+        close(pk->direct_fd);
+    og__newfile_abandon(&pk->file);
+    og__release(b, pk->memory, memory_bytes(pk), memory_part);
+    og__release(b, pk->lists, lists_bytes(pk), memory_part);
+    free(pk->pieces);
+    free(pk->open);
+    free(pk->cursor);
+    pthread_cond_destroy(&pk->changed);
+    pthread_mutex_destroy(&pk->lock);
+}
+
+int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
+                   const struct og_pack_options *opt, struct og_budget *b,
+                   struct og_pack_counts *counts, struct og_err *err)
+{
+    _Alignas(OG__PACK_BLOCK) char block[OG__PACK_BLOCK] = {0};
+    struct packer pk = {.packing = p, .opt = opt, .file = {.fd = -1}, .direct_fd = -1};
+    int rc = 0;
+    pthread_mutex_init(&pk.lock, NULL);
+    pthread_cond_init(&pk.changed, NULL);
+    *counts = (struct og_pack_counts){0};
+    OG_TRY(take_memory(&pk, b, err));
+    OG_TRY(og__reader_open(&pk.reader, ds->features.path, (uint64_t)ds->features.offset,
+                           p->row_bytes, p->n_nodes, &opt->reader, b, err));
+    OG_TRY(open_file(&pk, block, err));
+    OG_TRY(run(&pk, err));
+    OG_TRY(write_head(ds, &pk, block, err));
+    *counts =
+        (struct og_pack_counts){.sweep = pk.swept,
+                                .bytes_written = pk.written + og__packing_data_start(p->n_batches),
+                                .writes = pk.writes + 2,
+                                .direct = pk.direct_fd >= 0};
+    rc = og__newfile_commit(&pk.file, err);
+out:
+    release(&pk, b);
+    return rc;
+}

@@ -1,0 +1,302 @@
+#include "plan/segments.h"
+
+#include "base/random.h"
+
+#include <string.h>
+
+static const char part[] = "packing";
+enum { PAGE = OG__PACK_BLOCK };
+#define SHARED (UINT32_MAX - 2) /* two or more do, and its position is not known yet */
+
+/* ---- memory ---- */
+
+static size_t rows_bytes(const struct og_segments *s)
+{
+    return s->packing->n_distinct * sizeof(uint32_t);
+}
+
+static size_t hash_bytes(const struct og_segments *s)
+{
+    return s->packing->n_batches * sizeof(uint16_t);
+}
+
+/* Values of a random permutation, one a batch. */
+static void permute(uint16_t *hash, uint32_t n, uint32_t number)
+{
+    struct og_rng rng;
+    og__rng_at(&rng, 0, OG__STREAM_POLICY, 0, 0, 0, number);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = og__rng_below(&rng, i + 1);
+        hash[i] = hash[k];
+        hash[k] = (uint16_t)i;
+    }
+}
+
+static int take_memory(struct og_segments *s, struct og_err *err)
+{
+    uint32_t **rows[] = {&s->order, &s->position, &s->signature, &s->spare};
+    for (size_t i = 0; i < OG_COUNT(rows); i++)
+        if (!(*rows[i] = og__alloc(s->budget, rows_bytes(s), part, err)))
+            return -ENOMEM;
+    for (uint32_t i = 0; i < OG_COUNT(s->hash); i++) {
+        if (!(s->hash[i] = og__alloc(s->budget, hash_bytes(s), part, err)))
+            return -ENOMEM;
+        permute(s->hash[i], s->packing->n_batches, i);
+    }
+    s->touched = og__alloc(s->budget, s->n_pages * sizeof(*s->touched), part, err);
+    return s->touched ? 0 : -ENOMEM;
+}
+
+int og__segments_open(struct og_segments *s, const struct og_packing *p, struct og_budget *b,
+                      struct og_err *err)
+{
+    *s = (struct og_segments){.packing = p, .budget = b};
+    s->n_pages = og__round_up(p->n_distinct * (uint64_t)p->row_bytes, PAGE) / PAGE;
+    if (p->n_batches > OG__MOST_SEGMENTED)
+        return og__fail(err, -EINVAL, NULL, "segments of more than %d batches", OG__MOST_SEGMENTED);
+    int rc = take_memory(s, err);
+    if (rc < 0) {
+        og__segments_close(s);
+        return rc;
+    }
+    memset(s->position, 0xff, rows_bytes(s)); /* OG__NO_BATCH */
+    return 0;
+}
+
+void og__segments_close(struct og_segments *s)
+{
+    if (!s->packing)
+        return;
+    og__release(s->budget, s->order, rows_bytes(s), part);
+    og__release(s->budget, s->position, rows_bytes(s), part);
+    og__release(s->budget, s->signature, rows_bytes(s), part);
+    og__release(s->budget, s->spare, rows_bytes(s), part);
+    for (size_t i = 0; i < OG_COUNT(s->hash); i++)
+        og__release(s->budget, s->hash[i], hash_bytes(s), part);
+    og__release(s->budget, s->touched, s->n_pages * sizeof(*s->touched), part);
+    *s = (struct og_segments){0};
+}
+
+/* ---- one segment ---- */
+
+static uint32_t rank_of(const struct og_segments *s, uint32_t node)
+{
+    return og__bits_rank(s->packing->bits, s->packing->rank, node);
+}
+
+/* What the segment before left in `position`. */
+static void forget_last(struct og_segments *s)
+{
+    const struct og_packing *p = s->packing;
+    for (uint64_t i = p->ptr[s->first]; i < p->ptr[s->last]; i++)
+        s->position[rank_of(s, p->rows[i])] = OG__NO_BATCH;
+}
+
+/* Marks rows as used once or shared; shared ones into spare, as they are found. */
+static void mark(struct og_segments *s, uint32_t first, uint32_t last)
+{
+    const struct og_packing *p = s->packing;
+    s->n_shared = 0;
+    for (uint64_t i = p->ptr[first]; i < p->ptr[last]; i++) {
+        uint32_t *position = &s->position[rank_of(s, p->rows[i])];
+        if (*position == OG__ONCE) {
+            *position = SHARED;
+            s->spare[s->n_shared++] = p->rows[i];
+        } else if (*position == OG__NO_BATCH) {
+            *position = OG__ONCE;
+        }
+    }
+    s->first = first;
+    s->last = last;
+}
+
+/* Of each hash the least value among the batches that use the row: one in the high half, the other
+ * in the low. */
+static void sign(struct og_segments *s)
+{
+    const struct og_packing *p = s->packing;
+    for (uint32_t i = 0; i < s->n_shared; i++)
+        s->signature[rank_of(s, s->order[i])] = UINT32_MAX;
+    for (uint32_t b = s->first; b < s->last; b++) {
+        const uint32_t high = s->hash[0][b];
+        const uint32_t low = s->hash[1][b];
+        for (uint64_t i = p->ptr[b]; i < p->ptr[b + 1]; i++) {
+            uint32_t rank = rank_of(s, p->rows[i]);
+            if (s->position[rank] != SHARED)
+                continue;
+            uint32_t *sig = &s->signature[rank];
+            *sig = OG_MIN(*sig >> 16, high) << 16 | OG_MIN(*sig & 0xffff, low);
+        }
+    }
+}
+
+/* Counting passes; of equal signatures the smaller id stays first. */
+static void sort_by_signature(struct og_segments *s)
+{
+    enum { BITS = 8, BINS = 1 << BITS };
+    for (unsigned shift = 0; shift < 32; shift += BITS) { /* an even number: ends in `order` */
+        uint32_t start[BINS] = {0};
+        for (uint32_t i = 0; i < s->n_shared; i++)
+            start[s->signature[rank_of(s, s->order[i])] >> shift & (BINS - 1)]++;
+        uint32_t before = 0;
+        for (uint32_t bin = 0; bin < BINS; bin++) {
+            uint32_t count = start[bin];
+            start[bin] = before;
+            before += count;
+        }
+        for (uint32_t i = 0; i < s->n_shared; i++) {
+            uint32_t node = s->order[i];
+            s->spare[start[s->signature[rank_of(s, node)] >> shift & (BINS - 1)]++] = node;
+        }
+        uint32_t *swap = s->order;
+        s->order = s->spare;
+        s->spare = swap;
+    }
+}
+
+int og__segments_lay_out(struct og_segments *s, uint32_t first, uint32_t last,
+                         enum og__segment_order order, struct og_err *err)
+{
+    if (first > last || last > s->packing->n_batches)
+        return og__fail(err, -EINVAL, NULL, "segment of batches %u to %u, %u are there", first,
+                        last, s->packing->n_batches);
+    forget_last(s);
+    mark(s, first, last);
+    og__sort_ids(s->spare, s->order, s->n_shared);
+    if (order == OG__BY_SIGNATURE) {
+        sign(s);
+        sort_by_signature(s);
+    }
+    for (uint32_t i = 0; i < s->n_shared; i++)
+        s->position[rank_of(s, s->order[i])] = i;
+    return 0;
+}
+
+/* ---- what they cost ---- */
+
+static bool is_shared(uint32_t position)
+{
+    return position <= SHARED;
+}
+
+static void add_chunk(const struct og_segments *s, uint64_t once, struct og_segment_cost *sum)
+{
+    uint64_t bytes = og__round_up(once * s->packing->row_bytes, OG__PACK_BLOCK);
+    sum->once += once;
+    sum->disk_bytes += bytes;
+    sum->bytes_read += bytes;
+}
+
+/* Space alone: positions need not be known. */
+static void add_space(const struct og_segments *s, struct og_segment_cost *sum)
+{
+    const struct og_packing *p = s->packing;
+    for (uint32_t b = s->first; b < s->last; b++) {
+        uint64_t once = 0;
+        for (uint64_t i = p->ptr[b]; i < p->ptr[b + 1]; i++)
+            once += !is_shared(s->position[rank_of(s, p->rows[i])]);
+        add_chunk(s, once, sum);
+        sum->shared_reads += og__packing_chunk_rows(p, b) - once;
+    }
+    sum->shared += s->n_shared;
+    sum->disk_bytes += og__round_up(s->n_shared * (uint64_t)p->row_bytes, PAGE);
+}
+
+/* Pages that a batch's shared rows lie on, each once. */
+static uint64_t pages_of(struct og_segments *s, uint32_t batch)
+{
+    const struct og_packing *p = s->packing;
+    uint64_t pages = 0;
+    for (uint64_t i = p->ptr[batch]; i < p->ptr[batch + 1]; i++) {
+        uint32_t position = s->position[rank_of(s, p->rows[i])];
+        if (!is_shared(position))
+            continue;
+        uint64_t start = position * (uint64_t)p->row_bytes;
+        for (uint64_t page = start / PAGE; page <= (start + p->row_bytes - 1) / PAGE; page++) {
+            pages += s->touched[page] != batch + 1;
+            s->touched[page] = batch + 1;
+        }
+    }
+    return pages;
+}
+
+int og__segments_cost(struct og_segments *s, uint32_t size, enum og__segment_order order,
+                      struct og_segment_cost *out, struct og_err *err)
+{
+    const uint32_t n = s->packing->n_batches;
+    *out = (struct og_segment_cost){0};
+    memset(s->touched, 0, s->n_pages * sizeof(*s->touched));
+    if (size == 0)
+        return og__fail(err, -EINVAL, NULL, "segments of no batches");
+    for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first)) {
+        int rc = og__segments_lay_out(s, first, first + OG_MIN(size, n - first), order, err);
+        if (rc < 0)
+            return rc;
+        add_space(s, out);
+        for (uint32_t b = s->first; b < s->last; b++)
+            out->pages += pages_of(s, b);
+    }
+    out->bytes_read += out->pages * PAGE;
+    return 0;
+}
+
+static uint64_t space_of(struct og_segments *s, uint32_t size)
+{
+    const uint32_t n = s->packing->n_batches;
+    struct og_segment_cost cost = {0};
+    for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first)) {
+        forget_last(s);
+        mark(s, first, first + OG_MIN(size, n - first));
+        add_space(s, &cost);
+    }
+    return cost.disk_bytes;
+}
+
+/* ---- how large ---- */
+
+/* The first segment grows batch by batch, until as many of its kind as there would be fit. */
+static uint32_t guess_size(struct og_segments *s, uint64_t disk_bytes)
+{
+    const struct og_packing *p = s->packing;
+    uint64_t distinct = 0;
+    forget_last(s);
+    s->first = 0;
+    for (s->last = 1; s->last < p->n_batches; s->last++) {
+        for (uint64_t i = p->ptr[s->last - 1]; i < p->ptr[s->last]; i++) {
+            uint32_t *position = &s->position[rank_of(s, p->rows[i])];
+            distinct += *position == OG__NO_BATCH;
+            *position = OG__ONCE;
+        }
+        double segments = (double)p->n_batches / s->last;
+        if ((double)(distinct * p->row_bytes) * segments <= (double)disk_bytes)
+            break;
+    }
+    return s->last;
+}
+
+int og__segments_choose(struct og_segments *s, uint64_t disk_bytes, uint32_t *size,
+                        struct og_err *err)
+{
+    enum { STEPS = 32 }; /* the guess is moved by such a share of itself */
+    const uint32_t n = s->packing->n_batches;
+    char least[32];
+    *size = 1;
+    if (n == 0)
+        return 0;
+    uint32_t at = guess_size(s, disk_bytes);
+    bool fits = space_of(s, at) <= disk_bytes;
+    while (!fits && at < n) {
+        at = OG_MIN(at + 1 + at / STEPS, n);
+        fits = space_of(s, at) <= disk_bytes;
+    }
+    if (!fits)
+        return og__fail(err, -ENOSPC, "allow more disk", "segments take at least %s of disk",
+                        og__human_bytes(least, (double)space_of(s, n)));
+    for (uint32_t less; at > 1; at = less) {
+        less = at - 1 - (at - 1) / STEPS;
+        if (less == 0 || space_of(s, less) > disk_bytes)
+            break;
+    }
+    *size = at;
+    return 0;
+}

@@ -1,0 +1,72 @@
+/* segments: a disk cache for when packing every batch by itself would take too much disk
+ * (diskgnn.txt §5.1). Pure: no I/O.
+ *
+ *   batches    | 0 1 2 ... s-1 | s ... 2s-1 | ...        a segment is a run of `size` batches
+ *
+ *   of each    rows that two or more of its batches miss: stored once, for all of them
+ *   segment    rows that one batch misses: packed in that batch's chunk, as without segments
+ *
+ * Shared rows are ordered by MinHash signature: rows that the same batches use share it and become
+ * neighbours, so that a batch touches few pages. Rows lie one behind another, whatever their size;
+ * a batch reads each page that any of its rows lies on once. */
+#ifndef OG_SEGMENTS_H
+#define OG_SEGMENTS_H
+
+#include "plan/packing.h"
+
+/* Batches in all: a signature is two of their numbers in 32 bits. */
+enum { OG__MOST_SEGMENTED = 65535 };
+
+enum og__segment_order {
+    OG__BY_SIGNATURE,
+    OG__BY_NODE, /* the order of the file, for comparison */
+};
+
+struct og_segment_cost {
+    uint64_t shared, once; /* rows stored */
+    uint64_t disk_bytes;   /* shared and packed rows, padded to blocks */
+    uint64_t shared_reads; /* rows of batches that are read from shared ones */
+    uint64_t pages;        /* of shared rows, read by all batches */
+    uint64_t bytes_read;   /* those pages and the chunks */
+};
+
+/* Works over one sealed packing, which stays the caller's. */
+struct og_segments {
+    const struct og_packing *packing;
+    /* of the segment that was laid out last */
+    uint32_t first, last; /* its batches [first, last) */
+    uint32_t n_shared;
+    uint32_t *order; /* [n_shared] node ids as stored */
+    /* by rank of the packing's distinct nodes */
+    uint32_t *position;  /* [n_distinct] in `order`; OG__ONCE or OG__NO_BATCH if not there */
+    uint32_t *signature; /* [n_distinct] scratch */
+    uint32_t *spare;     /* [n_distinct] scratch */
+    uint32_t *touched;   /* [n_pages] 1 + the batch that touched the page last */
+    uint16_t *hash[2];   /* [batches] two permutations */
+    uint64_t n_pages;
+    struct og_budget *budget;
+};
+#define OG__NO_BATCH UINT32_MAX       /* no batch of the segment misses it */
+#define OG__ONCE     (UINT32_MAX - 1) /* one does */
+
+/* From the budget as "packing": 16 bytes a distinct row, 4 a page of them. */
+OG_MUST_CHECK int og__segments_open(struct og_segments *s, const struct og_packing *p,
+                                    struct og_budget *b, struct og_err *err);
+void og__segments_close(struct og_segments *s);
+
+/* Lay one segment out: `order` and `position` say where each row goes. O(rows of its batches). */
+OG_MUST_CHECK int og__segments_lay_out(struct og_segments *s, uint32_t first, uint32_t last,
+                                       enum og__segment_order order, struct og_err *err);
+
+/* What all segments of `size` batches take and cost to read once. */
+OG_MUST_CHECK int og__segments_cost(struct og_segments *s, uint32_t size,
+                                    enum og__segment_order order, struct og_segment_cost *out,
+                                    struct og_err *err);
+
+/* The smallest size whose space fits `disk_bytes`: guessed from the first segment while it grows,
+ * so that each batch is looked at once (Algorithm 2), then made good by counting. -ENOSPC, with the
+ * least that would do, where even one segment of all batches is too large. */
+OG_MUST_CHECK int og__segments_choose(struct og_segments *s, uint64_t disk_bytes, uint32_t *size,
+                                      struct og_err *err);
+
+#endif
