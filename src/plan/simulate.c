@@ -48,6 +48,23 @@ static void count(const struct og_simulation *sim, uint32_t n, const uint32_t *m
     og__plan_cost_add(sum, &cost);
 }
 
+static void add_io(struct og_io_counts *sum, struct og_io_counts more)
+{
+    sum->reads += more.reads;
+    sum->bytes += more.bytes;
+}
+
+/* Rows that are put into the cache, and their slots. */
+static uint32_t lot_rows(const struct og_simulation *sim)
+{
+    return sim->fill_rows ? sim->fill_rows : CHUNK;
+}
+
+static size_t lot_bytes(const struct og_simulation *sim)
+{
+    return 2 * (size_t)lot_rows(sim) * sizeof(uint32_t);
+}
+
 /* ---- lanes: what one thread works with ---- */
 
 struct lane {
@@ -202,6 +219,25 @@ static void set_level(const struct og_placement *p, uint8_t level, uint8_t *of_n
     }
 }
 
+/* Reading the nodes of a placement, so many at once. */
+static int count_fill(const struct og_simulation *sim, const struct og_placement *p,
+                      struct og_io_counts *sum, struct og_err *err)
+{
+    if (sim->fill_rows == 0 || p->n_slots == 0)
+        return 0;
+    uint32_t *nodes = og__alloc(sim->budget, lot_bytes(sim), part, err);
+    uint64_t cursor = 0;
+    if (!nodes)
+        return -ENOMEM;
+    for (uint32_t first = 0, n; first < p->n_slots; first += n) {
+        n = OG_MIN(sim->fill_rows, p->n_slots - first);
+        og__placement_nodes(p, &cursor, nodes, n);
+        add_io(sum, og__read_rule_predict(&sim->rule, nodes, n));
+    }
+    og__release(sim->budget, nodes, lot_bytes(sim), part);
+    return 0;
+}
+
 /* The level of a node is that of the smallest placement that has it. */
 static int rank_nodes(const struct og_simulation *sim, const struct og_policy_setup *setup,
                       uint8_t *of_node, struct og_simulated *out, struct og_err *err)
@@ -215,7 +251,10 @@ static int rank_nodes(const struct og_simulation *sim, const struct og_policy_se
             return rc;
         set_level(&p, (uint8_t)k, of_node);
         out[k].prefill = p.n_slots;
+        rc = count_fill(sim, &p, &out[k].fill, err);
         og__placement_release(&p);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }
@@ -374,38 +413,55 @@ static struct og_trace slice(const struct og_trace *t, uint32_t first, uint32_t 
 }
 
 /* The policy's tables move on only as its prefill is taken. */
-static void take_prefill(struct og_policy *p)
+static int take_prefill(const struct og_simulation *sim, struct og_policy *p,
+                        struct og_io_counts *sum, struct og_err *err)
 {
-    uint32_t nodes[CHUNK];
-    uint32_t slots[CHUNK];
-    while (og__policy_prefill(p, nodes, slots, CHUNK) > 0)
-        continue;
+    const uint32_t most = lot_rows(sim);
+    uint32_t *nodes = og__alloc(sim->budget, lot_bytes(sim), part, err);
+    if (!nodes)
+        return -ENOMEM;
+    for (uint32_t n; (n = og__policy_prefill(p, nodes, nodes + most, most)) > 0;)
+        if (sim->fill_rows)
+            add_io(sum, og__read_rule_predict(&sim->rule, nodes, n));
+    og__release(sim->budget, nodes, lot_bytes(sim), part);
+    return 0;
 }
 
+/* Who is told of what each batch misses. */
+struct told {
+    og_missed *missed; /* may be NULL */
+    void *arg;
+    struct og_io_counts first_fill;
+};
+
+/* Batches from number `first` on. */
 static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, struct lane *lane,
-                          const struct og_trace *t, struct og_simulated *out)
+                          const struct og_trace *t, uint32_t first, struct told *told,
+                          struct og_simulated *out)
 {
+    struct og_plan *plan = &lane->plan;
     uint32_t n_prefill = 0;
     int rc = og__policy_foresee(p, t, &n_prefill, &lane->err);
     if (rc == 0)
-        take_prefill(p);
+        rc = take_prefill(sim, p, &out->fill, &lane->err);
     out->prefill += n_prefill;
+    if (first == 0)
+        told->first_fill = out->fill;
     for (uint32_t b = 0; rc == 0 && b < t->n_batches && !stopped(sim); b++) {
-        rc = og__policy_plan(p, &lane->planner, t->ids + t->ptr[b], batch_rows(t, b), &lane->plan,
+        rc = og__policy_plan(p, &lane->planner, t->ids + t->ptr[b], batch_rows(t, b), plan,
                              &lane->err);
         if (rc == 0)
-            count(sim, lane->plan.n, lane->plan.misses, lane->plan.n_misses, &out->cost);
+            count(sim, plan->n, plan->misses, plan->n_misses, &out->cost);
+        if (rc == 0 && told->missed)
+            rc = told->missed(told->arg, first + b, plan->misses, plan->n_misses, &lane->err);
     }
     return rc;
 }
 
-static int run_policy(const struct running *r, struct lane *lane, uint32_t size,
-                      struct og_simulated *out)
+static int run_policy(const struct og_simulation *sim, struct og_policy_setup setup,
+                      struct lane *lane, struct told *told, struct og_simulated *out)
 {
-    const struct og_simulation *sim = r->lanes.sim;
-    struct og_policy_setup setup = *r->setup;
     struct og_policy *policy = NULL;
-    setup.n_slots = size;
     uint64_t *ptr = malloc(((size_t)sim->trace.n_batches + 1) * sizeof(*ptr));
     int rc = ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err)
                  : og__fail_errno(&lane->err, -ENOMEM, NULL, "simulation");
@@ -413,7 +469,9 @@ static int run_policy(const struct running *r, struct lane *lane, uint32_t size,
     for (uint32_t b = 0; rc == 0 && b < sim->trace.n_batches && !stopped(sim); b = last) {
         last = b + OG_MIN(sim->superbatch, sim->trace.n_batches - b);
         const struct og_trace t = slice(&sim->trace, b, last, ptr);
-        rc = run_superbatch(sim, policy, lane, &t, out);
+        if (sim->n_lent > 0)
+            og__policy_forget(policy, setup.n_slots - OG_MIN(sim->n_lent, setup.n_slots));
+        rc = run_superbatch(sim, policy, lane, &t, b, told, out);
     }
     og__policy_close(policy);
     free(ptr);
@@ -427,8 +485,13 @@ static void run_lane(void *arg, size_t task, int thread)
     struct lane *lane = &r->lanes.lane[task];
     const struct og_simulation *sim = r->lanes.sim;
     (void)thread;
-    for (uint32_t k = (uint32_t)task; lane->rc == 0 && k < sim->n_sizes; k += (uint32_t)r->lanes.n)
-        lane->rc = run_policy(r, lane, sim->size[k], &r->out[k]);
+    for (uint32_t k = (uint32_t)task; lane->rc == 0 && k < sim->n_sizes;
+         k += (uint32_t)r->lanes.n) {
+        struct og_policy_setup setup = *r->setup;
+        struct told nobody = {0};
+        setup.n_slots = sim->size[k];
+        lane->rc = run_policy(sim, setup, lane, &nobody, &r->out[k]);
+    }
 }
 
 /* For the largest size, over superbatches of the longest there can be. */
@@ -439,7 +502,7 @@ static size_t policy_bytes(const struct og_simulation *sim, const struct og_poli
     largest.n_slots = sim->n_sizes ? sim->size[sim->n_sizes - 1] : 0;
     rows = OG_MIN(rows, sim->superbatch * longest);
     return og__policy_bytes(&largest, rows, sim->superbatch, OG_MIN(rows, sim->n_nodes)) +
-           RADIX_BYTES;
+           RADIX_BYTES + lot_bytes(sim);
 }
 
 static int simulate_others(const struct og_simulation *sim, const struct og_policy_setup *setup,
@@ -457,6 +520,24 @@ static int simulate_others(const struct og_simulation *sim, const struct og_poli
         rc = lanes_failed(&r.lanes, err);
     }
     close_lanes(&r.lanes);
+    return rc;
+}
+
+int og__simulate_each(const struct og_simulation *sim, const struct og_policy_setup *setup,
+                      og_missed *missed, void *arg, struct og_simulated *out,
+                      struct og_io_counts *first_fill, struct og_err *err)
+{
+    struct lanes lanes;
+    struct told told = {.missed = missed, .arg = arg};
+    memset(out, 0, sizeof(*out));
+    int rc = open_lanes(&lanes, sim, 1, err);
+    if (rc == 0) {
+        lanes.lane->rc = run_policy(sim, *setup, lanes.lane, &told, out);
+        rc = lanes_failed(&lanes, err);
+    }
+    close_lanes(&lanes);
+    if (first_fill)
+        *first_fill = told.first_fill;
     return rc;
 }
 
@@ -479,7 +560,8 @@ size_t og__simulate_bytes(const struct og_simulation *sim, const struct og_polic
     uint64_t distinct = OG_MIN(rows, sim->n_nodes);
     size_t lanes = (size_t)og__pool_threads(sim->pool) * lane_bytes(longest);
     if (og__policy_is_static(setup->kind))
-        return sim->n_nodes + og__placement_bytes(sim->n_nodes) + RADIX_BYTES + lanes;
+        return sim->n_nodes + og__placement_bytes(sim->n_nodes) + RADIX_BYTES + lot_bytes(sim) +
+               lanes;
     if (setup->kind == OG_POLICY_LRU)
         return rows + lanes + og__placement_bytes(sim->n_nodes) + RADIX_BYTES + 4 * distinct +
                4 * longest + og__placement_bytes(moments_for(distinct, longest));

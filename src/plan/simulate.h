@@ -25,7 +25,9 @@ struct og_simulation {
     uint32_t superbatch;  /* batches foreseen at once by policies that look ahead */
     const uint32_t *size; /* [n_sizes] rows of the caches, ascending, none above n_nodes */
     uint32_t n_sizes;     /* at most OG__MOST_SIZES */
+    uint32_t n_lent;      /* slots that lose their rows between superbatches */
     struct og_read_rule rule;
+    uint32_t fill_rows;   /* put into the cache at once; 0 = reading them is not counted */
     struct og_pool *pool; /* may be NULL */
     struct og_budget *budget;
     const volatile sig_atomic_t *stop; /* may be NULL */
@@ -34,6 +36,7 @@ struct og_simulation {
 struct og_simulated {
     struct og_plan_cost cost; /* of the misses */
     uint64_t prefill;         /* rows put into the cache outside a batch */
+    struct og_io_counts fill; /* reading those */
 };
 
 /* Count one policy at every size into out[n_sizes]. setup->n_slots is ignored. The same figures as
@@ -41,6 +44,17 @@ struct og_simulated {
  */
 OG_MUST_CHECK int og__simulate(const struct og_simulation *sim, const struct og_policy_setup *setup,
                                struct og_simulated *out, struct og_err *err);
+
+/* What a batch misses, ascending; valid during the call. Below 0 ends the simulation. */
+typedef int og_missed(void *arg, uint32_t batch, const uint32_t *rows, uint32_t n,
+                      struct og_err *err);
+/* Run one policy with setup->n_slots as it is, batch by batch in their order, in the caller's
+ * thread: `missed` is told of each. first_fill, which may be NULL: reading what the first
+ * superbatch puts into the cache. */
+OG_MUST_CHECK int og__simulate_each(const struct og_simulation *sim,
+                                    const struct og_policy_setup *setup, og_missed *missed,
+                                    void *arg, struct og_simulated *out,
+                                    struct og_io_counts *first_fill, struct og_err *err);
 
 /* What og__simulate takes of the budget at least, for traces of up to `rows` rows, `longest` of
  * them in one batch. */

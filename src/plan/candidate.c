@@ -1,0 +1,529 @@
+/* Counting candidates: every policy and layout run over the trace, without reading anything.
+ *
+ * Candidates that see the same misses are one pass over the trace. Static ones and lru that read
+ * raw share it whatever their caches' sizes, since those nest (plan/simulate.h); of the rest those
+ * do that differ in layout alone:
+ *
+ *   trace ──> policy ──> misses, batch by batch ──> a superbatch's packing ──> packed
+ *                            └──> raw                                     ├──> segmented
+ *                                                                         └──> swept */
+#include "plan/candidate.h"
+
+#include "plan/segments.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "candidates";
+
+const char *og__layout_name(enum og__layout layout)
+{
+    static const char *const names[] = {"raw", "packed", "segmented", "swept"};
+    return names[layout];
+}
+
+void og__candidate_refuse(struct og_estimate *e, const char *fmt, ...)
+{
+    va_list args;
+    if (!e->possible)
+        return;
+    e->possible = false;
+    va_start(args, fmt);
+    vsnprintf(e->why, sizeof(e->why), fmt, args);
+    va_end(args);
+}
+
+static void add_io(struct og_io_counts *sum, struct og_io_counts more)
+{
+    sum->reads += more.reads;
+    sum->bytes += more.bytes;
+}
+
+/* ---- what cannot be ---- */
+
+static bool writes(const struct og_candidate *c)
+{
+    return c->layout == OG__PACKED || c->layout == OG__SEGMENTED;
+}
+
+/* Does a pack stay right when its batches come in another order? */
+static bool cache_stays(const struct og_candidate *c)
+{
+    return og__policy_is_static(c->policy.kind) || c->policy.kind == OG_POLICY_FREQUENCY;
+}
+
+/* Why it makes no sense, or NULL. */
+static const char *unsound(const struct og_choice *given, const struct og_candidate *c)
+{
+    bool reuses = writes(c) && c->resample_every > 1;
+    if (c->resample_every == 0)
+        return "each sample is trained at least once";
+    if (c->superbatch == 0 && og__policy_looks_ahead(c->policy.kind))
+        return "this policy needs batches sampled ahead";
+    if (c->superbatch == 0 && c->layout != OG__RAW)
+        return "this layout needs batches sampled ahead";
+    if (reuses && !cache_stays(c))
+        return "a pack that is used again, in another order, needs a cache that stays as it is";
+    if (reuses && c->superbatch < given->trace.n_batches)
+        return "a pack that is used again has to hold all batches";
+    if (c->early_reads && (c->superbatch > 0 || !og__policy_is_static(c->policy.kind)))
+        return "early reads need a static policy, and batches that go straight through";
+    if (c->early_reads && given->hops.n_batches == 0)
+        return "where hops end is not known";
+    return NULL;
+}
+
+/* ---- passes: candidates that are counted together ---- */
+
+struct pass {
+    const struct og_choice *given;
+    const struct og_candidate *candidates;
+    struct og_estimate *out;
+    uint32_t *member; /* [n] numbers of candidates; the first stands for all */
+    uint32_t n;
+    bool levels;               /* sizes differ, see og__simulate */
+    uint32_t superbatch;       /* batches */
+    struct og_packing packing; /* of the superbatch, where a layout needs it */
+    bool packs;
+    int rc;
+    struct og_err err;
+};
+
+static const struct og_candidate *first_of(const struct pass *p)
+{
+    return &p->candidates[p->member[0]];
+}
+
+static bool counts_by_level(const struct og_candidate *c)
+{
+    return c->superbatch == 0 &&
+           (og__policy_is_static(c->policy.kind) || c->policy.kind == OG_POLICY_LRU);
+}
+
+static bool same_policy(const struct og_policy_setup *a, const struct og_policy_setup *b)
+{
+    return a->kind == b->kind && a->hotness == b->hotness && a->ways == b->ways &&
+           a->window == b->window && a->update == b->update && a->threshold == b->threshold &&
+           a->evict == b->evict;
+}
+
+static bool same_pass(const struct og_candidate *a, const struct og_candidate *b)
+{
+    if (!same_policy(&a->policy, &b->policy) || a->early_reads != b->early_reads)
+        return false;
+    if (counts_by_level(a) && counts_by_level(b))
+        return true;
+    return a->policy.n_slots == b->policy.n_slots && a->superbatch == b->superbatch &&
+           a->n_lent == b->n_lent;
+}
+
+/* Sorts the sound candidates into passes; member[] of all lie one behind another in `members`. */
+static uint32_t form_passes(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
+                            struct og_estimate *out, uint32_t *members, struct pass *pass)
+{
+    uint32_t n_passes = 0;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!out[i].possible || out[i].counted)
+            continue;
+        struct pass *p = &pass[n_passes++];
+        *p = (struct pass){.given = given,
+                           .candidates = c,
+                           .out = out,
+                           .member = members + used,
+                           .levels = counts_by_level(&c[i]),
+                           .superbatch = OG_MAX(given->trace.n_batches, 1u)};
+        if (c[i].superbatch > 0)
+            p->superbatch = OG_MIN(p->superbatch, c[i].superbatch);
+        for (uint32_t k = i; k < n; k++) {
+            if (!out[k].possible || out[k].counted || !same_pass(&c[i], &c[k]))
+                continue;
+            out[k].counted = true;
+            p->member[p->n++] = k;
+            p->packs |= c[k].layout != OG__RAW;
+        }
+        used += p->n;
+    }
+    return n_passes;
+}
+
+static struct og_simulation simulation_of(const struct pass *p)
+{
+    const struct og_choice *given = p->given;
+    return (struct og_simulation){.trace = first_of(p)->early_reads ? given->hops : given->trace,
+                                  .n_nodes = given->n_nodes,
+                                  .superbatch = p->superbatch,
+                                  .n_lent = first_of(p)->n_lent,
+                                  .rule = given->rule,
+                                  .fill_rows = given->fill_rows,
+                                  .budget = given->budget,
+                                  .stop = given->stop};
+}
+
+static uint32_t slots_of(const struct pass *p, uint32_t member)
+{
+    return (uint32_t)OG_MIN((uint64_t)p->candidates[p->member[member]].policy.n_slots,
+                            p->given->n_nodes);
+}
+
+static void take_counts(struct pass *p, uint32_t member, const struct og_simulated *s,
+                        struct og_io_counts first_fill)
+{
+    uint32_t number = p->member[member];
+    struct og_candidate_counts *counts = &p->out[number].counts;
+    counts->rows = s->cost.rows;
+    counts->hits = s->cost.hits;
+    counts->misses = s->cost.misses;
+    counts->prefill = s->prefill;
+    counts->fill = s->fill;
+    counts->first_fill = first_fill;
+    counts->superbatches = (p->given->trace.n_batches + p->superbatch - 1) / p->superbatch;
+    if (p->candidates[number].layout == OG__RAW)
+        counts->batches = (struct og_io_counts){s->cost.reads, s->cost.bytes};
+}
+
+/* ---- a pass over sizes ---- */
+
+/* Members in the order of their caches. */
+static void sort_by_slots(struct pass *p)
+{
+    for (uint32_t i = 1; i < p->n; i++)
+        for (uint32_t k = i; k > 0 && slots_of(p, k) < slots_of(p, k - 1); k--) {
+            uint32_t swap = p->member[k];
+            p->member[k] = p->member[k - 1];
+            p->member[k - 1] = swap;
+        }
+}
+
+static int count_sizes(struct pass *p, struct og_err *err)
+{
+    uint32_t size[OG__MOST_SIZES];
+    struct og_simulated counted[OG__MOST_SIZES];
+    struct og_simulation sim = simulation_of(p);
+    sort_by_slots(p);
+    for (uint32_t i = 0; i < p->n; i++)
+        size[i] = slots_of(p, i);
+    sim.size = size;
+    sim.n_sizes = p->n;
+    sim.pool = p->given->pool;
+    int rc = og__simulate(&sim, &first_of(p)->policy, counted, err);
+    for (uint32_t i = 0; rc == 0 && i < p->n; i++)
+        take_counts(p, i, &counted[i], counted[i].fill);
+    return rc;
+}
+
+/* ---- layouts of one superbatch ---- */
+
+/* Two containers are there at the same time where one is written while the other is read. */
+static uint64_t containers(const struct og_candidate *c)
+{
+    return c->overlaps ? 2 : 1;
+}
+
+/* Blocks and plans that are put away at the same time. */
+static uint64_t spilled(const struct og_choice *given, const struct og_candidate *c)
+{
+    double epoch = OG_MAX(given->epoch_batches, (double)given->trace.n_batches);
+    double share = epoch > 0 ? c->superbatch / epoch : 1;
+    return (uint64_t)((double)(containers(c) * c->spill_bytes) * OG_MIN(share, 1.0));
+}
+
+/* What is left of the limit for one container. */
+static uint64_t container_limit(const struct og_choice *given, const struct og_candidate *c)
+{
+    if (given->disk_limit == UINT64_MAX)
+        return UINT64_MAX;
+    return (given->disk_limit - OG_MIN(given->disk_limit, spilled(given, c))) / containers(c);
+}
+
+static void note_container(const struct og_candidate *c, uint64_t bytes,
+                           struct og_candidate_counts *counts)
+{
+    counts->written += bytes;
+    counts->disk = OG_MAX(counts->disk, containers(c) * bytes);
+}
+
+/* The sweep is the same whatever is written; *cost is what packing costs. */
+static int add_sweep(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
+                     struct og_packing_cost *cost, struct og_err *err)
+{
+    char least[32];
+    struct og_sweep sweep;
+    *cost = (struct og_packing_cost){0};
+    if (c->sweep_memory < og__sweep_least(&p->packing)) {
+        og__candidate_refuse(e, "packing %u batches takes at least %s of memory",
+                             p->packing.n_batches,
+                             og__human_bytes(least, (double)og__sweep_least(&p->packing)));
+        return 0;
+    }
+    int rc = og__sweep_share(&p->packing, c->sweep_memory, &sweep, err);
+    if (rc == 0)
+        rc = og__packing_predict(&p->packing, &sweep, &p->given->rule, cost, err);
+    add_io(&e->counts.sweep, cost->sweep);
+    return rc;
+}
+
+static int add_packed(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
+                      struct og_err *err)
+{
+    struct og_packing_cost cost;
+    int rc = add_sweep(p, c, e, &cost, err);
+    add_io(&e->counts.batches, cost.back);
+    note_container(c, cost.bytes_written, &e->counts);
+    return rc;
+}
+
+/* A request a page at worst, and those of the chunks. */
+static uint64_t segment_reads(const struct pass *p, const struct og_segment_cost *cost)
+{
+    uint64_t chunks = cost->bytes_read - cost->pages * OG__PACK_BLOCK;
+    return cost->pages + chunks / p->given->rule.max_request + p->packing.n_batches;
+}
+
+static int add_segmented(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
+                         struct og_err *err)
+{
+    struct og_segments s;
+    struct og_segment_cost cost = {0};
+    struct og_packing_cost ignored;
+    struct og_err no_room = {0};
+    uint32_t size = 0;
+    int rc = og__segments_open(&s, &p->packing, p->given->budget, err);
+    if (rc < 0)
+        return rc;
+    rc = og__segments_choose(&s, container_limit(p->given, c), &size, &no_room);
+    if (rc == -ENOSPC)
+        og__candidate_refuse(e, "%s", no_room.message);
+    else if (rc < 0)
+        og__fail(err, rc, no_room.hint, "%s", no_room.message);
+    else
+        rc = og__segments_cost(&s, size, OG__BY_SIGNATURE, &cost, err);
+    if (rc == 0) {
+        e->counts.segment = e->counts.segment ? e->counts.segment : size;
+        e->counts.batches.reads += segment_reads(p, &cost);
+        e->counts.batches.bytes += cost.bytes_read;
+        note_container(c, cost.disk_bytes, &e->counts);
+        rc = add_sweep(p, c, e, &ignored, err);
+    }
+    og__segments_close(&s);
+    return rc == -ENOSPC ? 0 : rc;
+}
+
+/* ---- sweeping into memory: as many batches at a time as their rows fit ---- */
+
+struct group {
+    uint64_t *bits; /* [ceil(N / 64)] rows that any of its batches misses */
+    uint32_t *rows; /* [capacity] the same as a list */
+    uint64_t n, capacity;
+};
+
+static uint64_t new_rows(const struct og_packing *p, const struct group *g, uint32_t batch)
+{
+    uint64_t n = 0;
+    for (uint64_t i = p->ptr[batch]; i < p->ptr[batch + 1]; i++)
+        n += !og__bits_has(g->bits, p->rows[i]);
+    return n;
+}
+
+static void join(const struct og_packing *p, struct group *g, uint32_t batch)
+{
+    g->n += new_rows(p, g, batch);
+    for (uint64_t i = p->ptr[batch]; i < p->ptr[batch + 1]; i++)
+        og__bits_add(g->bits, p->rows[i]);
+}
+
+static void sweep_group(const struct pass *p, struct group *g, struct og_candidate_counts *counts)
+{
+    uint64_t node = 0;
+    for (uint64_t i = 0; i < g->n; i++) {
+        node = og__bits_next(g->bits, p->given->n_nodes, node);
+        g->rows[i] = (uint32_t)node++;
+    }
+    add_io(&counts->sweep, og__read_rule_predict(&p->given->rule, g->rows, g->n));
+    counts->groups += g->n > 0;
+    memset(g->bits, 0, og__bits_words(p->given->n_nodes) * sizeof(*g->bits));
+    g->n = 0;
+}
+
+static void form_groups(const struct pass *p, struct group *g, struct og_estimate *e)
+{
+    const struct og_packing *packing = &p->packing;
+    for (uint32_t b = 0; b < packing->n_batches; b++) {
+        if (og__packing_chunk_rows(packing, b) > g->capacity) {
+            og__candidate_refuse(e, "a batch misses more rows than its half of the memory holds");
+            return;
+        }
+        if (g->n + new_rows(packing, g, b) > g->capacity)
+            sweep_group(p, g, &e->counts);
+        join(packing, g, b);
+    }
+    sweep_group(p, g, &e->counts);
+}
+
+static int add_swept(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
+                     struct og_err *err)
+{
+    struct og_budget *budget = p->given->budget;
+    uint64_t capacity = c->sweep_memory / 2 / p->given->rule.row_bytes;
+    struct group g = {.capacity = OG_MIN(capacity, (uint64_t)p->packing.n_distinct)};
+    size_t bits = og__bits_words(p->given->n_nodes) * sizeof(*g.bits);
+    size_t rows = g.capacity * sizeof(*g.rows);
+    g.bits = og__alloc(budget, bits, part, err);
+    g.rows = g.bits ? og__alloc(budget, rows, part, err) : NULL;
+    if (g.rows)
+        form_groups(p, &g, e);
+    int rc = g.rows ? 0 : -ENOMEM;
+    og__release(budget, g.bits, bits, part);
+    og__release(budget, g.rows, rows, part);
+    return rc;
+}
+
+/* ---- a pass over misses ---- */
+
+static int add_layouts(struct pass *p, struct og_err *err)
+{
+    int rc = og__packing_seal(&p->packing, err);
+    for (uint32_t i = 0; rc == 0 && i < p->n; i++) {
+        const struct og_candidate *c = &p->candidates[p->member[i]];
+        struct og_estimate *e = &p->out[p->member[i]];
+        if (!e->possible)
+            continue;
+        if (c->layout == OG__PACKED)
+            rc = add_packed(p, c, e, err);
+        else if (c->layout == OG__SEGMENTED)
+            rc = add_segmented(p, c, e, err);
+        else if (c->layout == OG__SWEPT)
+            rc = add_swept(p, c, e, err);
+    }
+    og__packing_close(&p->packing);
+    return rc;
+}
+
+static int batch_missed(void *arg, uint32_t batch, const uint32_t *rows, uint32_t n,
+                        struct og_err *err)
+{
+    struct pass *p = arg;
+    const struct og_choice *given = p->given;
+    int rc = 0;
+    if (!p->packs)
+        return 0;
+    if (!p->packing.ptr)
+        rc = og__packing_open(&p->packing, given->n_nodes, given->rule.row_bytes, p->superbatch,
+                              given->budget, err);
+    if (rc == 0)
+        rc = og__packing_add(&p->packing, rows, NULL, n, err);
+    bool last = (batch + 1) % p->superbatch == 0 || batch + 1 == given->trace.n_batches;
+    return rc == 0 && last ? add_layouts(p, err) : rc;
+}
+
+static void count_misses(void *arg, size_t number, int thread)
+{
+    struct pass *p = &((struct pass *)arg)[number];
+    struct og_simulated counted;
+    struct og_io_counts first_fill;
+    (void)thread;
+    if (p->levels)
+        return;
+    struct og_simulation sim = simulation_of(p);
+    p->rc = og__simulate_each(&sim, &first_of(p)->policy, batch_missed, p, &counted, &first_fill,
+                              &p->err);
+    for (uint32_t i = 0; p->rc == 0 && i < p->n; i++)
+        take_counts(p, i, &counted, first_fill);
+    if (p->packing.ptr)
+        og__packing_close(&p->packing);
+}
+
+/* ---- memory ---- */
+
+/* What a pass over misses takes at most: the policy, a packing while it grows, segments. */
+static size_t pass_bytes(const struct pass *p)
+{
+    const struct og_trace *t = &p->given->trace;
+    const uint64_t rows = t->ptr[t->n_batches];
+    uint64_t longest = 0;
+    for (uint32_t b = 0; b < t->n_batches; b++)
+        longest = OG_MAX(longest, t->ptr[b + 1] - t->ptr[b]);
+    struct og_simulation sim = simulation_of(p);
+    const uint32_t size = slots_of(p, 0);
+    sim.size = &size;
+    sim.n_sizes = 1;
+    const uint64_t distinct = OG_MIN(rows, p->given->n_nodes);
+    size_t packing = 3 * rows * sizeof(uint32_t) + 2 * og__placement_bytes(p->given->n_nodes);
+    size_t layouts =
+        (5 + p->given->rule.row_bytes / OG__PACK_BLOCK + 1) * distinct * sizeof(uint32_t);
+    return og__simulate_bytes(&sim, &first_of(p)->policy, rows, longest) +
+           (p->packs ? packing + layouts : 0);
+}
+
+/* As many passes at a time as there are threads, unless memory is short. */
+static struct og_pool *pool_for(const struct og_choice *given, const struct pass *pass, uint32_t n)
+{
+    size_t most = 1;
+    for (uint32_t i = 0; i < n; i++)
+        most = OG_MAX(most, pass_bytes(&pass[i]));
+    size_t fit = og__budget_left(given->budget) / most;
+    return fit >= (size_t)og__pool_threads(given->pool) ? given->pool : NULL;
+}
+
+/* ---- all of them ---- */
+
+static int run_passes(const struct og_choice *given, struct pass *pass, uint32_t n,
+                      struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        if (pass[i].levels)
+            rc = count_sizes(&pass[i], err);
+    if (rc == 0)
+        og__pool_run(pool_for(given, pass, n), n, count_misses, pass);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        if (pass[i].rc < 0)
+            rc = og__fail(err, pass[i].rc, pass[i].err.hint, "%s", pass[i].err.message);
+    return rc;
+}
+
+/* Limits that are known once it is counted. */
+static void check_limits(const struct og_choice *given, const struct og_candidate *c,
+                         struct og_estimate *e)
+{
+    char asked[32];
+    char there[32];
+    uint64_t disk = e->counts.disk + spilled(given, c);
+    if (c->memory > given->memory_limit)
+        og__candidate_refuse(e, "asks for %s of memory, %s are there",
+                             og__human_bytes(asked, (double)c->memory),
+                             og__human_bytes(there, (double)given->memory_limit));
+    if (disk > given->disk_limit)
+        og__candidate_refuse(e, "takes %s of disk, %s are allowed",
+                             og__human_bytes(asked, (double)disk),
+                             og__human_bytes(there, (double)given->disk_limit));
+}
+
+int og__candidates_count(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
+                         struct og_estimate *out, struct og_err *err)
+{
+    if (n > OG__MOST_SIZES)
+        return og__fail(err, -EINVAL, NULL, "%u candidates: at most %d at once", n, OG__MOST_SIZES);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *reason = unsound(given, &c[i]);
+        out[i] = (struct og_estimate){.candidate = i, .possible = true, .memory = c[i].memory};
+        if (reason)
+            og__candidate_refuse(&out[i], "%s", reason);
+    }
+    uint32_t *members = malloc(OG_MAX(n, 1u) * sizeof(*members));
+    struct pass *pass = calloc(OG_MAX(n, 1u), sizeof(*pass));
+    int rc = members && pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates");
+    if (rc == 0)
+        rc = run_passes(given, pass, form_passes(given, c, n, out, members, pass), err);
+    free(members);
+    free(pass);
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        out[i].counted &= out[i].possible;
+        if (out[i].counted)
+            check_limits(given, &c[i], &out[i]);
+        else
+            out[i].counts = (struct og_candidate_counts){0};
+    }
+    return rc;
+}

@@ -1,0 +1,137 @@
+/* candidates: ways to bring the features to the batches of a trace, and what each would cost.
+ *
+ *   trace, facts, capacities ──> counts      rows, reads, bytes: exact, by running the policies and
+ *                                            layouts over the trace without reading anything
+ *   counts, disk, times ───────> seconds     a model of the flow, a dozen lines
+ *   seconds ───────────────────> ranking     the fastest that memory and disk allow, and why
+ *
+ * Pure: no I/O, no clock; the same arguments give the same answer. */
+#ifndef OG_CANDIDATE_H
+#define OG_CANDIDATE_H
+
+#include "plan/packing.h"
+#include "plan/simulate.h"
+
+/* Where rows come from that no cache holds. */
+enum og__layout {
+    OG__RAW,       /* each batch reads its own from the feature file */
+    OG__PACKED,    /* one sweep writes a chunk a batch, which reads it back in one run */
+    OG__SEGMENTED, /* as packed, rows that several batches miss stored once (plan/segments.h) */
+    OG__SWEPT, /* one sweep brings the rows of several batches into memory; nothing is written */
+};
+const char *og__layout_name(enum og__layout layout);
+
+/* A way to do it. */
+struct og_candidate {
+    struct og_policy_setup policy; /* with its cache: n_slots */
+    enum og__layout layout;
+    uint32_t resample_every; /* epochs that train on the same batches, in another order; >= 1 */
+    /* Batches sampled, planned and packed together before they are trained; 0 = each batch goes
+     * straight through. */
+    uint32_t superbatch;
+    bool overlaps;    /* the next superbatch is prepared beside training, else they take turns */
+    bool early_reads; /* rows are asked for hop by hop */
+    uint32_t n_lent;  /* slots that lose their rows while the next superbatch is prepared */
+    /* what the memory plan says */
+    size_t memory;         /* bytes that it asks for in all */
+    size_t sweep_memory;   /* of these for packing, or for the rows of two sweeps: one is being read
+                              while the other's batches are trained */
+    uint64_t reload_bytes; /* of topology and tables, read again for each superbatch */
+    uint64_t spill_bytes;  /* of blocks and plans, written and read back, an epoch */
+};
+
+/* Times that were measured. Core-seconds are those of one thread. */
+struct og_flow_times {
+    double sample;      /* core-seconds, a batch */
+    double plan_row;    /* core-seconds, a row */
+    double foresee_row; /* what a row takes more under a policy that looks ahead */
+    double model;       /* seconds, a batch on all threads; 0 without a model */
+    double copy;        /* bytes a second, one thread */
+    double write;       /* bytes a second, written to disk; 0 = as the profile reads */
+    double fresh;       /* bytes a second, reading what was just written: hosts cache that; 0 = as
+                           the profile reads */
+    int samplers;       /* threads that sample */
+    int threads;        /* cores */
+};
+
+/* What all candidates are judged by. */
+struct og_choice {
+    struct og_trace trace; /* training batches, in order: best an epoch or several */
+    /* The same ids, cut where hops end: what is asked for at once with early reads. No batches
+     * where that is not known. */
+    struct og_trace hops;
+    uint64_t n_nodes;
+    double epoch_batches;         /* training batches of an epoch; 0 = those of the trace */
+    uint32_t epochs;              /* to be trained; 0 = so many that only a steady epoch counts */
+    struct og_io_counts topology; /* sampling reads in an epoch */
+    struct og_read_rule rule;     /* how the features are read */
+    uint32_t fill_rows;           /* put into a cache at once (OG__FILL_ROWS) */
+    struct og_disk_profile disk;
+    struct og_flow_times times;
+    size_t memory_limit; /* bytes; SIZE_MAX = none */
+    uint64_t disk_limit; /* bytes of scratch; UINT64_MAX = none */
+    struct og_pool *pool;
+    struct og_budget *budget;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+};
+
+/* Over the trace, once: exact. */
+struct og_candidate_counts {
+    uint64_t rows, hits, misses;
+    uint64_t prefill;                     /* rows put into the cache before batches */
+    struct og_io_counts fill, first_fill; /* reading them; of which for the first superbatch */
+    struct og_io_counts sweep;            /* sequential: to pack, or into memory */
+    struct og_io_counts batches;          /* what training's batches read */
+    uint64_t written;                     /* containers */
+    uint64_t disk;                        /* bytes on it at the same time */
+    uint32_t superbatches;
+    uint32_t groups;  /* swept: runs of batches that one sweep serves */
+    uint32_t segment; /* segmented: batches of one, the first superbatch's */
+};
+
+/* What an epoch is made of, each by itself, in seconds. */
+enum og__term {
+    OG__SAMPLING,
+    OG__PLANNING,
+    OG__SWEEPING, /* reading the file front to back */
+    OG__WRITING,  /* containers, and blocks and plans that are put away */
+    OG__COPYING,  /* rows into chunks, or from staging into the cache */
+    OG__FILLING,  /* reading what a cache begins with */
+    OG__READING,  /* what batches read */
+    OG__TRAINING,
+    OG__DISK,  /* all that disk does beside training */
+    OG__CORES, /* all that cores do beside training, and training */
+    OG__TERMS,
+};
+
+struct og_estimate {
+    uint32_t candidate; /* its number */
+    bool possible;      /* within memory and disk, and sound */
+    bool counted;       /* else everything below is 0 */
+    struct og_candidate_counts counts;
+    double term[OG__TERMS]; /* of a steady epoch */
+    double epoch;           /* seconds of a steady epoch, its share of all preparation included */
+    double prepare;         /* seconds before the first epoch, once */
+    double seconds;         /* (prepare + all epochs) / epochs: what candidates are ranked by */
+    /* of a steady epoch, topology and what is put away included */
+    uint64_t reads, bytes_read, bytes_written;
+    size_t memory;
+    char why[160]; /* what takes most of the time, or why it is not possible */
+};
+
+/* All n candidates (at most OG__MOST_SIZES) into out[n]: those that are possible first, the fastest
+ * in front. Candidates that share a policy are counted together. 0, OG_INTERRUPTED, -ENOMEM. */
+OG_MUST_CHECK int og__candidates_rank(const struct og_choice *given, const struct og_candidate *c,
+                                      uint32_t n, struct og_estimate *out, struct og_err *err);
+
+/* The two halves. count: candidate i into out[i]. seconds: from counts to the rest of an estimate,
+ * again as often as times become known better. */
+OG_MUST_CHECK int og__candidates_count(const struct og_choice *given, const struct og_candidate *c,
+                                       uint32_t n, struct og_estimate *out, struct og_err *err);
+void og__candidate_seconds(const struct og_choice *given, const struct og_candidate *c,
+                           struct og_estimate *out);
+
+/* Marks it as not possible; the first reason stays. */
+void og__candidate_refuse(struct og_estimate *e, const char *fmt, ...) OG_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,307 @@
+/* From counts to seconds: a model of the flow (train/flow.h, train/ahead.h).
+ *
+ *   straight     sample | plan | read | train           each batch through all, side by side
+ *
+ *   in turns     sample  plan  sweep+write  fill  |  read | train           a superbatch
+ *                ---------- one after another --    side by side
+ *
+ *   overlapping  sample  plan  sweep+write    of the next superbatch, beside
+ *                fill  |  read | train        of this one
+ *
+ * What runs side by side takes as long as the slowest of it, and no less than all that it asks of
+ * the disk or of the cores together. What is reused for R epochs counts for an R-th. */
+#include "plan/candidate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- what things take ---- */
+
+/* Shares of counts, not rounded. */
+struct io {
+    double reads, bytes;
+};
+
+static struct io times(struct og_io_counts io, double by)
+{
+    return (struct io){(double)io.reads * by, (double)io.bytes * by};
+}
+
+/* Requests or bytes, whichever keeps the disk busy longer: disks and hosts limit both. */
+static double disk_seconds(const struct og_disk_profile *disk, struct io io, double bandwidth)
+{
+    return OG_MAX(io.reads / disk->iops, io.bytes / bandwidth);
+}
+
+struct rates {
+    double bandwidth, write, fresh, copy; /* bytes a second */
+    double traces;       /* of an epoch: counts of one trace times this are an epoch's */
+    double prepared;     /* preparations an epoch: 1, or fewer where samples are reused */
+    double superbatches; /* an epoch */
+    double batches;      /* an epoch */
+};
+
+static double or_else(double rate, double otherwise)
+{
+    return rate > 0 ? rate : otherwise;
+}
+
+static struct rates rates_of(const struct og_choice *given, const struct og_candidate *c,
+                             const struct og_candidate_counts *counts)
+{
+    const double n = OG_MAX(given->trace.n_batches, 1u);
+    const double batches = or_else(given->epoch_batches, n);
+    const double reuse = c->resample_every;
+    const double epochs = given->epochs;
+    return (struct rates){
+        .bandwidth = given->disk.bandwidth,
+        .write = or_else(given->times.write, given->disk.bandwidth),
+        .fresh = or_else(given->times.fresh, given->disk.bandwidth),
+        .copy = or_else(given->times.copy, INFINITY),
+        .traces = batches / n,
+        .prepared = epochs > 0 ? ceil(epochs / reuse) / epochs : 1 / reuse,
+        .superbatches = counts->superbatches * batches / n,
+        .batches = batches,
+    };
+}
+
+static bool writes(const struct og_candidate *c)
+{
+    return c->layout == OG__PACKED || c->layout == OG__SEGMENTED;
+}
+
+/* ---- what an epoch reads and writes ---- */
+
+struct bytes {
+    struct io fill, sweep, batches, topology; /* of a steady epoch */
+    double written, spill_written, spill_read;
+};
+
+/* Filling the cache for one superbatch, once the run is on its way: as later ones of the trace do;
+ * where it has only one, a cache that stays needs what it lent, others begin anew. */
+static struct io steady_fill(const struct og_candidate *c, const struct og_candidate_counts *n,
+                             double superbatches)
+{
+    const struct og_io_counts later = {n->fill.reads - n->first_fill.reads,
+                                       n->fill.bytes - n->first_fill.bytes};
+    if (n->superbatches > 1)
+        return times(later, superbatches / (n->superbatches - 1));
+    if (!og__policy_is_static(c->policy.kind))
+        return times(n->first_fill, superbatches);
+    double lent = (double)OG_MIN(c->n_lent, c->policy.n_slots) / OG_MAX(c->policy.n_slots, 1u);
+    return times(n->first_fill, superbatches * lent);
+}
+
+static struct bytes bytes_of(const struct og_choice *given, const struct og_candidate *c,
+                             const struct og_candidate_counts *n, const struct rates *r)
+{
+    const double once = writes(c) ? r->prepared : 1; /* of what a pack fixes for R epochs */
+    struct bytes b = {
+        .fill = steady_fill(c, n, r->superbatches * once),
+        .sweep = times(n->sweep, r->traces * once),
+        .batches = times(n->batches, r->traces),
+        .topology = times(given->topology, r->prepared),
+        .written = (double)n->written * r->traces * once,
+        .spill_written = (double)c->spill_bytes * r->prepared,
+        .spill_read = (double)c->spill_bytes,
+    };
+    b.topology.bytes += (double)c->reload_bytes * r->superbatches * r->prepared;
+    return b;
+}
+
+static void total_bytes(const struct bytes *b, struct og_estimate *e)
+{
+    double reads = b->fill.reads + b->sweep.reads + b->batches.reads + b->topology.reads;
+    double bytes = b->fill.bytes + b->sweep.bytes + b->batches.bytes + b->topology.bytes;
+    e->reads = (uint64_t)llround(reads);
+    e->bytes_read = (uint64_t)llround(bytes + b->spill_read);
+    e->bytes_written = (uint64_t)llround(b->written + b->spill_written);
+}
+
+/* ---- terms ---- */
+
+/* Rows are copied into chunks; or those that enter a cache from staging, at most all misses. */
+static double copied_bytes(const struct og_choice *given, const struct og_candidate *c,
+                           const struct og_candidate_counts *n, const struct rates *r)
+{
+    bool stays = og__policy_is_static(c->policy.kind) || c->policy.kind == OG_POLICY_FREQUENCY;
+    double enters = stays ? 0 : 1;
+    double packed = writes(c) ? r->prepared : 0;
+    return (enters + packed) * (double)n->misses * r->traces * (double)given->rule.row_bytes;
+}
+
+static void set_terms(const struct og_choice *given, const struct og_candidate *c,
+                      const struct rates *r, const struct bytes *b, struct og_estimate *e)
+{
+    const struct og_flow_times *t = &given->times;
+    const struct og_disk_profile *disk = &given->disk;
+    const bool ahead = og__policy_looks_ahead(c->policy.kind);
+    const double planned = writes(c) ? r->prepared : 1;
+    const double sample = r->batches * t->sample * r->prepared;
+    const double rows = (double)e->counts.rows * r->traces * planned;
+    const double topology = disk_seconds(disk, b->topology, r->bandwidth);
+    const double read_back = b->spill_read / r->fresh;
+    double *term = e->term;
+    term[OG__SAMPLING] = OG_MAX(sample / OG_MAX(t->samplers, 1), topology);
+    term[OG__PLANNING] = rows * (t->plan_row + (ahead ? t->foresee_row : 0));
+    term[OG__SWEEPING] = disk_seconds(disk, b->sweep, r->bandwidth);
+    term[OG__WRITING] = (b->written + b->spill_written) / r->write;
+    term[OG__COPYING] = copied_bytes(given, c, &e->counts, r) / r->copy;
+    term[OG__FILLING] = disk_seconds(disk, b->fill, r->bandwidth);
+    term[OG__READING] =
+        disk_seconds(disk, b->batches, writes(c) ? r->fresh : r->bandwidth) + read_back;
+    term[OG__TRAINING] = r->batches * t->model;
+    term[OG__DISK] = topology + term[OG__SWEEPING] + term[OG__WRITING] + term[OG__READING];
+    term[OG__CORES] = (sample + term[OG__PLANNING] + term[OG__COPYING]) / OG_MAX(t->threads, 1) +
+                      term[OG__TRAINING];
+}
+
+/* ---- an epoch ---- */
+
+#define OF(term) (1u << (term))
+
+static double sum_of(const double *term, unsigned set)
+{
+    double sum = 0;
+    for (int i = 0; i < OG__TERMS; i++)
+        sum += set >> i & 1 ? term[i] : 0;
+    return sum;
+}
+
+/* The longest of a set, the first of equal ones. */
+static enum og__term longest(const double *term, unsigned set)
+{
+    enum og__term found = OG__TERMS;
+    for (int i = 0; i < OG__TERMS; i++)
+        if (set >> i & 1 && (found == OG__TERMS || term[i] > term[found]))
+            found = (enum og__term)i;
+    return found;
+}
+
+/* Stages side by side: as long as the slowest, and the others once for the first batch of every
+ * superbatch, when there is nothing yet to work on beside. */
+static double side_by_side(const double *term, unsigned stages, enum og__term slowest,
+                           const struct rates *r)
+{
+    double others = sum_of(term, stages & ~OF(slowest));
+    return term[slowest] + others * OG_MAX(r->superbatches, 1.0) / OG_MAX(r->batches, 1.0);
+}
+
+static enum og__term straight(const struct og_candidate *c, const struct rates *r,
+                              struct og_estimate *e)
+{
+    unsigned stages = OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | OF(OG__TRAINING);
+    enum og__term slowest = longest(e->term, stages | OF(OG__DISK) | OF(OG__CORES));
+    /* hop by hop, the first batch is read while it is sampled */
+    if (c->early_reads)
+        stages &= ~OF(OG__READING);
+    e->epoch = side_by_side(e->term, stages, slowest, r);
+    return slowest;
+}
+
+/* Preparation without filling the cache, which needs the cache. */
+static unsigned chain(const struct og_candidate *c, const double *term)
+{
+    unsigned set = OF(OG__SAMPLING) | OF(OG__PLANNING);
+    if (!writes(c))
+        return set | OF(OG__WRITING);
+    bool by_disk = term[OG__SWEEPING] + term[OG__WRITING] >= term[OG__COPYING];
+    return set | (by_disk ? OF(OG__SWEEPING) | OF(OG__WRITING) : OF(OG__COPYING));
+}
+
+static enum og__term ahead(const struct og_candidate *c, const struct rates *r,
+                           struct og_estimate *e)
+{
+    const double *term = e->term;
+    unsigned stages =
+        OF(OG__TRAINING) | (c->layout == OG__SWEPT ? OF(OG__SWEEPING) : 0) | OF(OG__READING);
+    enum og__term slowest = longest(term, stages);
+    double replay = side_by_side(term, stages, slowest, r);
+    unsigned before = chain(c, term);
+    double prepare = sum_of(term, before);
+    if (!c->overlaps) {
+        e->epoch = prepare + term[OG__FILLING] + replay;
+        return longest(term, before | OF(OG__FILLING) | OF(slowest));
+    }
+    double together = OG_MAX(term[OG__DISK], term[OG__CORES]);
+    e->epoch = term[OG__FILLING] + OG_MAX(OG_MAX(prepare, replay), together);
+    e->prepare += prepare / OG_MAX(r->superbatches * r->prepared, 1.0);
+    if (together > OG_MAX(prepare, replay))
+        return longest(term, OF(OG__DISK) | OF(OG__CORES) | OF(OG__FILLING));
+    return longest(term, OF(OG__FILLING) | (prepare > replay ? before : OF(slowest)));
+}
+
+/* ---- why ---- */
+
+static void say_why(const struct bytes *b, enum og__term most, struct og_estimate *e)
+{
+    static const char *const names[] = {
+        [OG__SAMPLING] = "sampling",
+        [OG__PLANNING] = "planning",
+        [OG__SWEEPING] = "sweeping the features",
+        [OG__WRITING] = "writing",
+        [OG__COPYING] = "copying rows",
+        [OG__FILLING] = "filling the cache",
+        [OG__READING] = "reading what batches miss",
+        [OG__TRAINING] = "training",
+        [OG__DISK] = "all that the disk does",
+        [OG__CORES] = "all that the cores do",
+    };
+    const struct io io = most == OG__SWEEPING  ? b->sweep
+                         : most == OG__FILLING ? b->fill
+                         : most == OG__READING ? b->batches
+                                               : (struct io){0};
+    char amount[32];
+    int n = snprintf(e->why, sizeof(e->why), "%s takes %.3g of %.3g s", names[most], e->term[most],
+                     e->epoch);
+    if (io.bytes > 0)
+        snprintf(e->why + n, sizeof(e->why) - (size_t)n, ": %s in %lld reads",
+                 og__human_bytes(amount, io.bytes), llround(io.reads));
+}
+
+/* ---- all of it ---- */
+
+void og__candidate_seconds(const struct og_choice *given, const struct og_candidate *c,
+                           struct og_estimate *e)
+{
+    if (!e->counted)
+        return;
+    const struct rates r = rates_of(given, c, &e->counts);
+    const struct bytes b = bytes_of(given, c, &e->counts, &r);
+    /* what comes with every superbatch is in the epochs */
+    bool once = !og__policy_looks_ahead(c->policy.kind);
+    e->prepare = once ? disk_seconds(&given->disk, times(e->counts.first_fill, 1), r.bandwidth) : 0;
+    set_terms(given, c, &r, &b, e);
+    enum og__term most = c->superbatch > 0 ? ahead(c, &r, e) : straight(c, &r, e);
+    e->seconds = e->epoch + (given->epochs > 0 ? e->prepare / given->epochs : 0);
+    total_bytes(&b, e);
+    if (e->possible)
+        say_why(&b, most, e);
+}
+
+/* Possible ones first, then by time, bytes read and number. */
+static int by_rank(const void *left, const void *right)
+{
+    const struct og_estimate *a = left;
+    const struct og_estimate *b = right;
+    if (a->possible != b->possible)
+        return a->possible ? -1 : 1;
+    if (a->possible && a->seconds != b->seconds)
+        return a->seconds < b->seconds ? -1 : 1;
+    if (a->possible && a->bytes_read != b->bytes_read)
+        return a->bytes_read < b->bytes_read ? -1 : 1;
+    return a->candidate < b->candidate ? -1 : 1;
+}
+
+int og__candidates_rank(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
+                        struct og_estimate *out, struct og_err *err)
+{
+    int rc = og__candidates_count(given, c, n, out, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < n; i++)
+        og__candidate_seconds(given, &c[i], &out[i]);
+    qsort(out, n, sizeof(*out), by_rank);
+    return 0;
+}
