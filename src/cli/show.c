@@ -139,7 +139,8 @@ static bool is_idle(const json_t *rows, const char *key)
     return true;
 }
 
-/* An array of objects, a row each; the first one's keys are the columns. */
+/* An array of objects, a row each; the first one's keys are the columns. Words begin at the left,
+ * numbers end at the right. */
 static void show_table(const json_t *rows, int indent)
 {
     const char *key;
@@ -163,7 +164,7 @@ static void show_table(const json_t *rows, int indent)
             }
             if (line >= 0)
                 show_value(text, key, json_object_get(json_array_get(rows, (size_t)line), key));
-            printf("%*s  ", width, text);
+            printf(json_is_string(value) ? "%-*s  " : "%*s  ", width, text);
         }
         putchar('\n');
     }

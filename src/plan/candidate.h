@@ -61,6 +61,9 @@ struct og_choice {
      * where that is not known. */
     struct og_trace hops;
     uint64_t n_nodes;
+    /* Distinct nodes of the trace; k times as many batches have k^growth times as many: for
+     * superbatches longer than the trace. */
+    double distinct, growth;
     double epoch_batches;         /* training batches of an epoch; 0 = those of the trace */
     uint32_t epochs;              /* to be trained; 0 = so many that only a steady epoch counts */
     struct og_io_counts topology; /* sampling reads in an epoch */

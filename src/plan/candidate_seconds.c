@@ -36,6 +36,7 @@ static double disk_seconds(const struct og_disk_profile *disk, struct io io, dou
 
 struct rates {
     double bandwidth, write, fresh, copy; /* bytes a second */
+    double longer;                        /* than the trace is a superbatch, or 1 */
     double traces;       /* of an epoch: counts of one trace times this are an epoch's */
     double prepared;     /* preparations an epoch: 1, or fewer where samples are reused */
     double superbatches; /* an epoch */
@@ -54,14 +55,16 @@ static struct rates rates_of(const struct og_choice *given, const struct og_cand
     const double batches = or_else(given->epoch_batches, n);
     const double reuse = c->resample_every;
     const double epochs = given->epochs;
+    const double longer = OG_MAX(c->superbatch, n) / n; /* than the trace, over more epochs */
     return (struct rates){
         .bandwidth = given->disk.bandwidth,
         .write = or_else(given->times.write, given->disk.bandwidth),
         .fresh = or_else(given->times.fresh, given->disk.bandwidth),
         .copy = or_else(given->times.copy, INFINITY),
+        .longer = longer,
         .traces = batches / n,
         .prepared = epochs > 0 ? ceil(epochs / reuse) / epochs : 1 / reuse,
-        .superbatches = counts->superbatches * batches / n,
+        .superbatches = counts->superbatches * batches / n / longer,
         .batches = batches,
     };
 }
@@ -77,6 +80,34 @@ struct bytes {
     struct io fill, sweep, batches, topology; /* of a steady epoch */
     double written, spill_written, spill_read;
 };
+
+/* A superbatch longer than the trace wants more nodes than that shows: more of them are filled in,
+ * and what finds no slot is missed at least once. */
+static double wanted_nodes(const struct og_choice *given, double longer)
+{
+    double nodes = given->distinct * pow(longer, given->growth);
+    return OG_MIN(nodes, (double)given->n_nodes);
+}
+
+static double fill_growth(const struct og_choice *given, const struct og_candidate *c,
+                          const struct rates *r)
+{
+    const double slots = OG_MAX(c->policy.n_slots, 1u);
+    double shown = OG_MIN(given->distinct, slots);
+    return r->longer > 1 && shown > 0 ? OG_MIN(wanted_nodes(given, r->longer), slots) / shown : 1;
+}
+
+static struct io more_misses(const struct og_choice *given, const struct og_candidate *c,
+                             const struct rates *r)
+{
+    const double slots = c->policy.n_slots;
+    if (r->longer <= 1)
+        return (struct io){0};
+    double shown = OG_MAX(given->distinct - slots, 0.0);
+    double there = OG_MAX(wanted_nodes(given, r->longer) - slots, 0.0) / r->longer;
+    double more = OG_MAX(there - shown, 0.0);
+    return (struct io){more, more * (double)OG_MAX(given->rule.row_bytes, given->rule.align)};
+}
 
 /* Filling the cache for one superbatch, once the run is on its way: as later ones of the trace do;
  * where it has only one, a cache that stays needs what it lent, others begin anew. */
@@ -98,7 +129,7 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
 {
     const double once = writes(c) ? r->prepared : 1; /* of what a pack fixes for R epochs */
     struct bytes b = {
-        .fill = steady_fill(c, n, r->superbatches * once),
+        .fill = steady_fill(c, n, r->superbatches * once * fill_growth(given, c, r)),
         .sweep = times(n->sweep, r->traces * once),
         .batches = times(n->batches, r->traces),
         .topology = times(given->topology, r->prepared),
@@ -106,6 +137,11 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
         .spill_written = (double)c->spill_bytes * r->prepared,
         .spill_read = (double)c->spill_bytes,
     };
+    const struct io more = more_misses(given, c, r);
+    b.batches.reads += more.reads * r->traces;
+    b.batches.bytes += more.bytes * r->traces;
+    b.fill.bytes = OG_MIN(b.fill.bytes, (double)given->n_nodes * (double)given->rule.row_bytes *
+                                            OG_MAX(r->superbatches, 1.0));
     b.topology.bytes += (double)c->reload_bytes * r->superbatches * r->prepared;
     return b;
 }

@@ -21,7 +21,8 @@ static int keep_ids(struct og_pilot *p, const struct og_batch *batch, struct og_
 {
     size_t need = (p->rows + batch->n_ids) * sizeof(*p->ids);
     if (need > p->bytes) {
-        size_t bytes = OG_MAX(need, (size_t)PILOT_BATCHES * batch->n_ids * sizeof(*p->ids) * 9 / 8);
+        size_t first = (size_t)PILOT_BATCHES * batch->n_ids * sizeof(*p->ids) * 9 / 8;
+        size_t bytes = OG_MAX(OG_MAX(need, p->bytes * 3 / 2), first);
         uint32_t *ids = og__alloc(b, bytes, "pilot", err);
         if (!ids)
             return -ENOMEM;
@@ -61,19 +62,25 @@ static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampl
     return rc;
 }
 
+static bool enough(const struct og_pilot *p, const struct og_pilot_limits *limits, double since)
+{
+    return p->n == limits->batches ||
+           (limits->seconds > 0 && og__now() - since > limits->seconds) ||
+           (limits->bytes > 0 && p->rows * sizeof(*p->ids) > limits->bytes);
+}
+
 static int pilot_training(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
-                          uint32_t most, struct og_batch_memory *m, struct og_sample_reads *reads,
+                          const struct og_pilot_limits *limits, struct og_batch_memory *m,
                           struct og_budget *b, struct og_err *err)
 {
-    uint64_t n = OG_MIN(og__schedule_batches(&s->schedule, OG__TRAIN), (uint64_t)most);
     double start = og__now();
     int rc = 0;
-    for (uint64_t i = 0; rc == 0 && i < n; i++) {
+    for (uint64_t i = 0; rc == 0 && !enough(p, limits, start); i++) {
         struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, i);
-        turn.drawn_epoch = 1;
+        turn.drawn_epoch = limits->epoch;
         rc = pilot_batch(p, s, sampler, &turn, m, b, err);
-        reads->io.reads += og__sampler_reads(sampler).io.reads;
-        reads->io.bytes += og__sampler_reads(sampler).io.bytes;
+        p->reads.io.reads += og__sampler_reads(sampler).io.reads;
+        p->reads.io.bytes += og__sampler_reads(sampler).io.bytes;
     }
     p->seconds = og__now() - start;
     return rc;
@@ -92,19 +99,19 @@ static int pilot_evaluation(struct og_pilot *p, struct og_session *s, struct og_
     return rc;
 }
 
-static int sample_pilot(struct og_pilot *p, struct og_session *s, uint32_t most, bool evaluates,
-                        struct og_sample_reads *reads, struct og_budget *b, struct og_err *err)
+static int sample_pilot(struct og_pilot *p, struct og_session *s,
+                        const struct og_pilot_limits *limits, bool evaluates, struct og_budget *b,
+                        struct og_err *err)
 {
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
-    *reads = (struct og_sample_reads){0};
-    *p = (struct og_pilot){.end = calloc(PILOT_BATCHES, sizeof(*p->end))};
+    *p = (struct og_pilot){.end = calloc(OG_MAX(limits->batches, 1u), sizeof(*p->end))};
     if (!p->end)
         return og__fail_errno(err, -ENOMEM, NULL, "pilot");
     og__batch_init(&m, b);
     int rc = og__session_sampler(s, &sampler, b, err);
     if (rc == 0)
-        rc = pilot_training(p, s, sampler, most, &m, reads, b, err);
+        rc = pilot_training(p, s, sampler, limits, &m, b, err);
     if (rc == 0 && evaluates)
         rc = pilot_evaluation(p, s, sampler, &m, b, err);
     og__sampler_close(sampler);
@@ -116,14 +123,16 @@ static int sample_pilot(struct og_pilot *p, struct og_session *s, uint32_t most,
 
 int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b, struct og_err *err)
 {
-    struct og_sample_reads ignored;
-    return sample_pilot(p, s, PILOT_BATCHES, true, &ignored, b, err);
+    uint64_t n = og__schedule_batches(&s->schedule, OG__TRAIN);
+    const struct og_pilot_limits few = {.epoch = 1,
+                                        .batches = (uint32_t)OG_MIN(n, (uint64_t)PILOT_BATCHES)};
+    return sample_pilot(p, s, &few, true, b, err);
 }
 
-int og__pilot_sample(struct og_pilot *p, struct og_session *s, uint32_t n,
-                     struct og_sample_reads *reads, struct og_budget *b, struct og_err *err)
+int og__pilot_sample(struct og_pilot *p, struct og_session *s, const struct og_pilot_limits *limits,
+                     struct og_budget *b, struct og_err *err)
 {
-    return sample_pilot(p, s, OG_MIN(n, (uint32_t)PILOT_BATCHES), false, reads, b, err);
+    return sample_pilot(p, s, limits, false, b, err);
 }
 
 void og__pilot_release(struct og_pilot *p, struct og_budget *b)
@@ -348,6 +357,16 @@ static int measure_growth(const struct og_session *s, const struct og_pilot *pil
     return 0;
 }
 
+int og__pilot_distinct(const struct og_session *s, const struct og_pilot *pilot, double *distinct,
+                       double *power, struct og_err *err)
+{
+    struct growth g;
+    int rc = measure_growth(s, pilot, &g, err);
+    *distinct = rc == 0 ? g.pilot : 0;
+    *power = rc == 0 ? g.power : 1;
+    return rc;
+}
+
 static uint64_t distinct_nodes(const struct growth *g, uint64_t batches)
 {
     double guess = g->pilot * pow((double)batches / g->batches, g->power);
@@ -362,6 +381,15 @@ static size_t block_bytes(const struct og_session *s)
                   (og__wants_degrees(s) ? s->caps.hop[h].n_src : 0)) *
                  4;
     return bytes;
+}
+
+size_t og__put_away_bytes(const struct og_session *s)
+{
+    size_t edges = 0;
+    for (uint32_t h = 0; h < s->caps.n_hops; h++)
+        edges += s->caps.hop[h].n_edges;
+    size_t degrees = og__wants_degrees(s) ? input_rows(s) * 4 : 0;
+    return (input_rows(s) * 8 + edges * 8 + degrees) * 100 / (100 + MARGIN_PERCENT);
 }
 
 static uint64_t longest_epoch(const struct og_session *s)

@@ -23,15 +23,22 @@ struct og_pilot {
     size_t bytes;
     uint64_t rows; /* of all of them */
     double seconds;
-    struct og_batch_caps caps; /* of these and of an evaluation batch; no margin */
+    struct og_sample_reads reads; /* what sampling the training batches read */
+    struct og_batch_caps caps;    /* of these and of an evaluation batch; no margin */
 };
 
 /* With the session's topology (resident, or mapped for a first look). b as in the session. */
 OG_MUST_CHECK int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b,
                                 struct og_err *err);
-/* The first n training batches alone; *reads: what sampling them read. */
-OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, struct og_session *s, uint32_t n,
-                                   struct og_sample_reads *reads, struct og_budget *b,
+/* The first training batches alone, as far as the limits let it, and at least one. */
+struct og_pilot_limits {
+    uint32_t epoch; /* whose they are */
+    uint32_t batches;
+    double seconds; /* none is begun later; 0 = no limit */
+    size_t bytes;   /* none is begun with more ids; 0 = no limit */
+};
+OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, struct og_session *s,
+                                   const struct og_pilot_limits *limits, struct og_budget *b,
                                    struct og_err *err);
 void og__pilot_release(struct og_pilot *p, struct og_budget *b);
 
@@ -45,6 +52,14 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m);
 
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
+
+/* Distinct nodes among a pilot's batches; of k times as many batches, about k^power times as many.
+ */
+OG_MUST_CHECK int og__pilot_distinct(const struct og_session *s, const struct og_pilot *pilot,
+                                     double *distinct, double *power, struct og_err *err);
+
+/* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */
+size_t og__put_away_bytes(const struct og_session *s);
 
 /* How many batches are sampled ahead together, and what that takes. */
 OG_MUST_CHECK int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,

@@ -200,6 +200,11 @@ bool og__options_given(const struct og_options *opt, const char *name)
     return row && (opt->given >> (row - table) & 1);
 }
 
+const char *og__option_word(const char *name, int value)
+{
+    return find_row(name)->choices[value];
+}
+
 /* ---- refusing ---- */
 
 /* Letters to change, add or drop to make one word of the other. */

@@ -12,6 +12,9 @@
 OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_options *from,
                                    struct og_err *err);
 
+/* The word for a value of an option that is a choice: "belady". */
+const char *og__option_word(const char *name, int value);
+
 /* Was the option set by name, on the command line or in a config file? */
 bool og__options_given(const struct og_options *opt, const char *name);
 

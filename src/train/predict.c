@@ -1,6 +1,7 @@
 #include "train/predict.h"
 
 #include "plan/packing.h"
+#include "train/choose.h"
 #include "train/options.h"
 
 #include <math.h>
@@ -60,8 +61,7 @@ void og__predict_epoch(const struct og_prediction *p, struct og_session *s, uint
 
 /* ---- the pilot ---- */
 
-/* How the engine that will read the features merges: asked of one. */
-static int learn_rule(struct og_session *s, struct og_err *err)
+int og__learn_rule(struct og_session *s, struct og_err *err)
 {
     struct og_reader *reader;
     struct og_reader_options opt = og__session_reader(s);
@@ -97,12 +97,14 @@ static int count_topology(struct og_session *s, struct og_predicted *sum, struct
 {
     enum { BATCHES = 2 };
     struct og_pilot again;
-    struct og_sample_reads reads;
-    int rc = og__pilot_sample(&again, s, BATCHES, &reads, s->budget, err);
+    uint64_t n = og__schedule_batches(&s->schedule, OG__TRAIN);
+    const struct og_pilot_limits limits = {.epoch = 1,
+                                           .batches = (uint32_t)OG_MIN(n, (uint64_t)BATCHES)};
+    int rc = og__pilot_sample(&again, s, &limits, s->budget, err);
     if (rc < 0)
         return rc;
-    sum->topology_reads = reads.io.reads;
-    sum->topology_bytes = reads.io.bytes;
+    sum->topology_reads = again.reads.io.reads;
+    sum->topology_bytes = again.reads.io.bytes;
     og__pilot_release(&again, s->budget);
     return 0;
 }
@@ -114,7 +116,7 @@ int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot, struct
     uint64_t all = s->schedule.n_seeds[OG__TRAIN];
     uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->schedule.batch_size);
     s->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
-    int rc = learn_rule(s, err);
+    int rc = og__learn_rule(s, err);
     if (rc < 0 || !og__policy_is_static(s->opt.policy))
         return rc;
     rc = count_pilot(s, pilot, &sum.plan, err);
@@ -173,13 +175,15 @@ static json_t *predicted_json(const struct og_session *s)
 json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->opt);
-    json_t *plan = json_pack(
-        "{s:O s:s s:O s:I s:I s:I s:b s:b s:o s:o}", "policy", json_object_get(options, "policy"),
-        "layout", json_string_value(json_object_get(options, "layout")), "topology",
-        json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
-        "superbatch", (json_int_t)s->memory.superbatch, "staging_batches",
-        (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates, "disk_measured",
-        s->profile.measured, "memory", memory_json(&s->memory), "predicted", predicted_json(s));
+    json_t *plan =
+        json_pack("{s:O s:s s:O s:I s:I s:I s:b s:b s:o s:o s:o}", "policy",
+                  json_object_get(options, "policy"), "layout",
+                  json_string_value(json_object_get(options, "layout")), "topology",
+                  json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
+                  "superbatch", (json_int_t)s->memory.superbatch, "staging_batches",
+                  (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates,
+                  "disk_measured", s->profile.measured, "memory", memory_json(&s->memory),
+                  "predicted", predicted_json(s), "candidates", og__choice_json(s));
     json_decref(options);
     return plan;
 }

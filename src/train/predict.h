@@ -7,6 +7,9 @@
 
 #include "train/memory_plan.h"
 
+/* s->read_rule: how the engine that will read the features merges; asked of one. */
+OG_MUST_CHECK int og__learn_rule(struct og_session *s, struct og_err *err);
+
 OG_MUST_CHECK int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot,
                                     struct og_err *err);
 

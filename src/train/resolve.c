@@ -104,9 +104,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     settle_disk(opt);
     if (opt->threads == 0)
         opt->threads = og__cpu_count();
-    if (opt->policy == OG_POLICY_AUTO)
-        opt->policy = OG_POLICY_DEGREE;
-    if (opt->layout == OG_LAYOUT_AUTO)
+    if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
     return 0;
 }

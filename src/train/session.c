@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
+#include "train/choose.h"
 #include "train/hotness.h"
 #include "train/memory_plan.h"
 #include "train/options.h"
@@ -251,7 +252,10 @@ static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err
     }
     if (rc < 0)
         return rc;
-    rc = plan_fixed(s, &pilot, want, err);
+    s->caps = og__caps_with_margin(&pilot.caps, s);
+    rc = og__choose(s, &pilot, want, err);
+    if (rc == 0)
+        rc = plan_fixed(s, &pilot, want, err);
     if (rc == 0 && (want & OG__WANT_FEATURES))
         rc = plan_features(s, &pilot, err);
     og__pilot_release(&pilot, s->budget);
@@ -261,6 +265,7 @@ static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err
 /* Left to the program, the structure is on disk when it does not fit in memory. */
 static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
 {
+    const struct og_options asked = s->opt;
     bool open = s->opt.topology == OG_TOPOLOGY_AUTO;
     if (open)
         s->opt.topology = OG_TOPOLOGY_MEMORY;
@@ -271,6 +276,7 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
     size_t smallest = s->memory.smallest;
     *err = (struct og_err){0};
     og__topology_release(&s->topology);
+    s->opt = asked; /* what was tried out for the other is forgotten */
     s->opt.topology = OG_TOPOLOGY_DISK;
     rc = plan_resolved(s, want, err);
     if (rc == 0)
@@ -514,7 +520,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(start_session(s, dataset, opt, err));
     og__planner_init(&s->planner, s->budget);
     og__profile_load(s->ds->features.path, &s->profile);
-    if (!og__policy_is_static(s->opt.policy) || og__samples_ahead(s) || !(want & OG__WANT_FEATURES))
+    if (s->opt.policy == OG_POLICY_AUTO || !og__policy_is_static(s->opt.policy) ||
+        og__samples_ahead(s) || !(want & OG__WANT_FEATURES))
         s->opt.early_reads = false;
     choose_threads(s, want);
     OG_TRY(shape_model(s, model, err));
@@ -568,6 +575,7 @@ void og__session_close(struct og_session *s)
     og__spill_close(s->codes);
     og__pack_close(s->pack);
     og__scratch_close(s->pack_dir);
+    free(s->choice);
     free(s->scratch);
     free(s->neighbors_dir);
     og__policy_close(s->policy);

@@ -9,6 +9,7 @@
 
 #include "dataset/on_disk.h"
 #include "nn/nn.h"
+#include "plan/candidate.h"
 #include "report/counters.h"
 #include "train/flow.h"
 
@@ -51,6 +52,14 @@ struct og_memory_plan {
     size_t smallest; /* the least --memory that would do */
 };
 
+/* One of the ways that --policy auto compared. */
+struct og_chosen {
+    int policy, layout;
+    bool alternate;
+    uint32_t n_slots;
+    struct og_estimate estimate;
+};
+
 struct og_session {
     struct og_options opt; /* as resolved; strings are the session's own */
     const struct og_observer *seen;
@@ -68,6 +77,8 @@ struct og_session {
         struct og_plan_cost plan;
         uint64_t topology_reads, topology_bytes, trace_bytes;
     } predicted;
+    struct og_chosen *choice; /* [n_choice] what --policy auto compared, the best first */
+    uint32_t n_choice;
     struct og_read_rule read_rule; /* of the features */
     double pilot_seconds;          /* sampling one batch */
     struct og_prepare_counters prepare;
