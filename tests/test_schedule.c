@@ -48,7 +48,7 @@ static void epochs_share_batches(void **state)
                             .resample_every = 3,
                             .seed = 3,
                             .shuffle = true};
-    uint32_t order[EPOCHS][BATCHES];
+    uint32_t order[EPOCHS][BATCHES] = {{0}};
     for (uint64_t item = 0; item < og__schedule_items(&s); item++) {
         struct og_turn t = og__schedule_at(&s, item);
         assert_int_equal(t.drawn_epoch, t.split == OG__TRAIN ? (t.epoch - 1) / 3 * 3 + 1 : t.epoch);

@@ -294,7 +294,7 @@ static int write_pack(struct ahead *a, const char *path, struct og_ahead_counts 
                       struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_pack_counts counts;
+    struct og_pack_counts counts = {0};
     struct og_pack_options opt = {.path = path,
                                   .memory = sweep_memory(s),
                                   .reader = og__session_reader(s),
