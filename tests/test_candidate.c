@@ -726,6 +726,25 @@ static void the_best_come_first_and_the_impossible_last(void **state)
     assert_int_equal(og__candidates_rank(&h.g, many, 0, none, NULL), 0);
 }
 
+static void what_cannot_be_foreseen_is_refused(void **state)
+{
+    (void)state;
+    enum { N = OG__MOST_FORESEEN + 1 };
+    uint32_t *ids = calloc(N, sizeof(*ids));
+    uint64_t *ptr = calloc(N + 1, sizeof(*ptr));
+    struct by_hand h;
+    set_by_hand(&h);
+    for (uint32_t b = 0; b < N; b++)
+        ptr[b + 1] = b + 1;
+    h.g.trace = (struct og_trace){N, ptr, ids};
+    struct og_candidate c = {.policy = {.kind = OG_POLICY_BELADY, .n_slots = 1}, .superbatch = N};
+    assert_non_null(strstr(estimate(&h.g, c).why, "cannot be foreseen"));
+    c.superbatch--;
+    assert_true(estimate(&h.g, c).possible);
+    free(ids);
+    free(ptr);
+}
+
 static void stopping_is_heard(void **state)
 {
     (void)state;
@@ -755,6 +774,7 @@ int main(void)
         cmocka_unit_test(early_reads_are_counted_by_hop),
         cmocka_unit_test(more_is_never_worse),
         cmocka_unit_test(the_best_come_first_and_the_impossible_last),
+        cmocka_unit_test(what_cannot_be_foreseen_is_refused),
         cmocka_unit_test(stopping_is_heard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

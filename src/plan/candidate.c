@@ -63,6 +63,8 @@ static const char *unsound(const struct og_choice *given, const struct og_candid
         return "this policy needs batches sampled ahead";
     if (c->superbatch == 0 && c->layout != OG__RAW)
         return "this layout needs batches sampled ahead";
+    if (OG_MIN(c->superbatch, given->trace.n_batches) > OG__MOST_FORESEEN)
+        return "so many batches cannot be foreseen at once";
     if (reuses && !cache_stays(c))
         return "a pack that is used again, in another order, needs a cache that stays as it is";
     if (reuses && c->superbatch < given->trace.n_batches)
