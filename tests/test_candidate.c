@@ -562,6 +562,35 @@ static void reuse_shares_preparation(void **state)
     assert_seconds(e.epoch, (4 + 8) / 4.0 + 9 + 2 + (8 + 1) + 4 / 4.0);
 }
 
+/* Two superbatches, each with a cache of its own; and what gave way is read again. */
+static void every_superbatch_fills_the_cache(void **state)
+{
+    (void)state;
+    struct by_hand h;
+    set_by_hand(&h);
+    struct og_candidate c = {.policy = {.kind = OG_POLICY_FREQUENCY, .n_slots = 2},
+                             .superbatch = 2,
+                             .reload_bytes = 5 * 1024};
+    struct og_estimate e = estimate(&h.g, c);
+    assert_int_equal(e.counts.prefill, 4); /* 0 and 10; 40 and 50 */
+    assert_seconds(e.term[OG__FILLING], 4);
+    assert_seconds(e.term[OG__SAMPLING], 2 * 5);
+    assert_seconds(e.epoch, 10 + 9 + 4 + (4 + 4.0 * 2 / 4));
+    assert_int_equal(e.bytes_read, (10 + 4 + 4) * 1024);
+    h.g.epoch_batches = 8;
+    e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__FILLING], 8);
+    assert_seconds(e.term[OG__SAMPLING], 4 * 5);
+    /* a cache that stays fills the slots that it had lent; half of them here */
+    set_by_hand(&h);
+    c.policy = (struct og_policy_setup){.kind = OG_POLICY_DEGREE, .n_slots = 10};
+    c.superbatch = 4;
+    c.n_lent = 5;
+    e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__FILLING], 5);
+    assert_seconds(e.prepare, 10);
+}
+
 static void sweeping_into_memory_writes_nothing(void **state)
 {
     (void)state;
@@ -606,6 +635,11 @@ static void early_reads_are_counted_by_hop(void **state)
     assert_int_equal(early.bytes_read, late.bytes_read);
     assert_true(early.epoch <= late.epoch + 1e-9);
     assert_true(early.term[OG__READING] >= late.term[OG__READING]);
+    /* where reading is not the slowest, its first batch costs nothing either */
+    h.g.disk.bandwidth = 4096;
+    early = estimate(&h.g, c);
+    c.early_reads = false;
+    assert_seconds(estimate(&h.g, c).epoch - early.epoch, 3 / 4.0);
 }
 
 /* ---- what may be expected of any ---- */
@@ -770,6 +804,7 @@ int main(void)
         cmocka_unit_test(straight_is_as_slow_as_its_slowest_stage),
         cmocka_unit_test(packing_takes_turns_or_overlaps),
         cmocka_unit_test(reuse_shares_preparation),
+        cmocka_unit_test(every_superbatch_fills_the_cache),
         cmocka_unit_test(sweeping_into_memory_writes_nothing),
         cmocka_unit_test(early_reads_are_counted_by_hop),
         cmocka_unit_test(more_is_never_worse),
