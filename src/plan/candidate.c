@@ -63,6 +63,8 @@ static const char *unsound(const struct og_choice *given, const struct og_candid
         return "this policy needs batches sampled ahead";
     if (c->superbatch == 0 && c->layout != OG__RAW)
         return "this layout needs batches sampled ahead";
+    if (OG_MIN(c->superbatch, given->trace.n_batches) > OG__MOST_FORESEEN)
+        return "so many batches cannot be foreseen at once";
     if (reuses && !cache_stays(c))
         return "a pack that is used again, in another order, needs a cache that stays as it is";
     if (reuses && c->superbatch < given->trace.n_batches)
@@ -274,11 +276,11 @@ static int add_packed(const struct pass *p, const struct og_candidate *c, struct
     return rc;
 }
 
-/* A request a page at worst, and those of the chunks. */
+/* At most: a request a page, and those of the chunks, whose last block is asked for by itself. */
 static uint64_t segment_reads(const struct pass *p, const struct og_segment_cost *cost)
 {
     uint64_t chunks = cost->bytes_read - cost->pages * OG__PACK_BLOCK;
-    return cost->pages + chunks / p->given->rule.max_request + p->packing.n_batches;
+    return cost->pages + chunks / p->given->rule.max_request + 2 * (uint64_t)p->packing.n_batches;
 }
 
 static int add_segmented(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
@@ -289,10 +291,12 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
     struct og_packing_cost ignored;
     struct og_err no_room = {0};
     uint32_t size = 0;
+    const uint64_t head = og__packing_data_start(p->packing.n_batches);
+    const uint64_t limit = container_limit(p->given, c);
     int rc = og__segments_open(&s, &p->packing, p->given->budget, err);
     if (rc < 0)
         return rc;
-    rc = og__segments_choose(&s, container_limit(p->given, c), &size, &no_room);
+    rc = og__segments_choose(&s, limit - OG_MIN(limit, head), &size, &no_room);
     if (rc == -ENOSPC)
         og__candidate_refuse(e, "%s", no_room.message);
     else if (rc < 0)
@@ -303,7 +307,7 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
         e->counts.segment = e->counts.segment ? e->counts.segment : size;
         e->counts.batches.reads += segment_reads(p, &cost);
         e->counts.batches.bytes += cost.bytes_read;
-        note_container(c, cost.disk_bytes, &e->counts);
+        note_container(c, head + cost.disk_bytes, &e->counts);
         rc = add_sweep(p, c, e, &ignored, err);
     }
     og__segments_close(&s);

@@ -1,0 +1,249 @@
+/* What the planner that chooses would say of a dataset, and how long it thinks.
+ *
+ *     bench_candidate DATASET [CACHE_PERCENT [SEEDS [MODEL_MS [THREADS]]]]
+ *
+ * One epoch is sampled (fanout 10,10,10, SEEDS a batch, default 1000). Candidates share the memory
+ * of so many rows (default 12 %): packed ones give an eighth of it to the sweep, swept ones a
+ * quarter to the rows of two sweeps. Sampling is measured; planning is taken as 25 ns a row, 40
+ * more with looking ahead, copying as 4 GB/s; the model as MODEL_MS a batch (default none). The
+ * disk is that of the profile. Nothing of the features is read. */
+#include "base/thread.h"
+#include "plan/candidate.h"
+#include "sample/superbatch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { HOPS = 3, MOST = 64, FILL_ROWS = 16384 };
+
+struct bench {
+    struct og_dataset *ds;
+    struct og_choice given;
+    struct og_superbatch *epoch;
+    uint64_t *hop_ptr; /* [batches * HOPS + 1] */
+    uint32_t *degree;  /* [N] */
+    struct og_candidate c[MOST];
+    uint32_t n;
+};
+
+/* ---- an epoch ---- */
+
+static int keep(struct bench *b, const struct og_batch *batch, uint32_t i, struct og_err *err)
+{
+    struct og_batch ids = *batch;
+    uint64_t *ptr = b->hop_ptr + (size_t)i * HOPS;
+    ids.n_hops = 0; /* nothing is trained: blocks are not needed */
+    for (uint32_t h = 0; h < HOPS; h++)
+        ptr[h + 1] = ptr[0] + batch->hop[h].n_src;
+    return og__superbatch_append(b->epoch, &ids, err);
+}
+
+static int sample_all(struct bench *b, struct og_sampler *s, const uint32_t *seeds, uint32_t n,
+                      uint32_t batch, struct og_err *err)
+{
+    struct og_batch_memory m;
+    double seconds = 0;
+    int rc = 0;
+    og__batch_init(&m, NULL);
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        double start = og__now();
+        rc = og__sample(s, seeds + (size_t)i * batch, batch, OG__STREAM_BENCH, 1, i, &m, err);
+        seconds += og__now() - start;
+        if (rc == 0)
+            rc = keep(b, &m.batch, i, err);
+    }
+    if (rc == 0)
+        rc = og__superbatch_seal(b->epoch, err);
+    b->given.times.sample = seconds / n;
+    og__batch_release(&m);
+    return rc;
+}
+
+static int sample_epoch(struct bench *b, uint32_t batch, struct og_err *err)
+{
+    static const int fanout[HOPS] = {10, 10, 10};
+    const uint64_t n_nodes = (uint64_t)b->ds->n_nodes;
+    const struct og_superbatch_options opt = {
+        .scratch = "/tmp", .memory = SIZE_MAX, .n_nodes = n_nodes};
+    struct og_topology t = {0};
+    struct og_sampler *s = NULL;
+    uint32_t *seeds = NULL;
+    int64_t n_seeds = 0;
+    int rc = 0;
+    OG_TRY(og__dataset_split(b->ds, OG__TRAIN, NULL, &seeds, &n_seeds, err));
+    uint32_t n = (uint32_t)((uint64_t)n_seeds / batch);
+    if (n == 0)
+        OG_TRY(og__fail(err, -EINVAL, NULL, "fewer training nodes than a batch has"));
+    b->hop_ptr = calloc((size_t)n * HOPS + 1, sizeof(*b->hop_ptr));
+    b->degree = calloc(n_nodes, sizeof(*b->degree));
+    if (!b->hop_ptr || !b->degree)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "epoch"));
+    OG_TRY(og__topology_load(b->ds, NULL, &t, err));
+    OG_TRY(og__hotness_degree_guess(&t, b->degree, err));
+    OG_TRY(og__sampler_open(&s, &t, fanout, HOPS, 1, NULL, err));
+    OG_TRY(og__superbatch_open(&b->epoch, &opt, NULL, err));
+    OG_TRY(sample_all(b, s, seeds, n, batch, err));
+    b->given.trace = og__superbatch_trace(b->epoch);
+    b->given.hops = (struct og_trace){n * HOPS, b->hop_ptr, b->given.trace.ids};
+out:
+    og__release(NULL, seeds, (size_t)n_seeds * sizeof(*seeds), "seeds");
+    og__sampler_close(s);
+    og__topology_release(&t);
+    return rc;
+}
+
+/* ---- candidates ---- */
+
+static void add(struct bench *b, int kind, enum og__layout layout, uint32_t rows,
+                uint32_t superbatch)
+{
+    static const uint32_t share[] = {0, 8, 8, 4}; /* of the rows that a layout takes */
+    uint32_t given = layout == OG__RAW ? 0 : rows / share[layout];
+    b->c[b->n++] = (struct og_candidate){
+        .policy = {.kind = kind,
+                   .n_nodes = b->given.n_nodes,
+                   .n_slots = rows - given,
+                   .hotness = kind == OG_POLICY_DEGREE ? b->degree : NULL},
+        .layout = layout,
+        .resample_every = 1,
+        .superbatch = superbatch,
+        .memory = rows * b->given.rule.row_bytes,
+        .sweep_memory = given * b->given.rule.row_bytes,
+    };
+}
+
+static void reuse(struct bench *b, uint32_t epochs)
+{
+    b->c[b->n] = b->c[b->n - 1];
+    b->c[b->n++].resample_every = epochs;
+}
+
+static void overlap(struct bench *b)
+{
+    b->c[b->n] = b->c[b->n - 1];
+    b->c[b->n++].overlaps = true;
+}
+
+static void list_candidates(struct bench *b, uint32_t rows)
+{
+    static const enum og__layout layouts[] = {OG__PACKED, OG__SEGMENTED, OG__SWEPT};
+    const uint32_t all = b->given.trace.n_batches;
+    add(b, OG_POLICY_NONE, OG__RAW, rows, 0);
+    add(b, OG_POLICY_DEGREE, OG__RAW, rows, 0);
+    b->c[b->n] = b->c[b->n - 1];
+    b->c[b->n++].early_reads = true;
+    add(b, OG_POLICY_LRU, OG__RAW, rows, 0);
+    add(b, OG_POLICY_FREQUENCY, OG__RAW, rows, all);
+    add(b, OG_POLICY_BELADY, OG__RAW, rows, all);
+    for (size_t i = 0; i < OG_COUNT(layouts); i++) {
+        add(b, OG_POLICY_BELADY, layouts[i], rows, all);
+        overlap(b);
+        add(b, OG_POLICY_FREQUENCY, layouts[i], rows, all);
+        reuse(b, 3);
+    }
+}
+
+/* ---- the table ---- */
+
+static const char *policy_name(int kind)
+{
+    switch (kind) {
+    case OG_POLICY_DEGREE:
+        return "degree";
+    case OG_POLICY_LRU:
+        return "lru";
+    case OG_POLICY_FREQUENCY:
+        return "frequency";
+    case OG_POLICY_BELADY:
+        return "belady";
+    default:
+        return "none";
+    }
+}
+
+static void print_line(const struct bench *b, const struct og_estimate *e)
+{
+    const struct og_candidate *c = &b->c[e->candidate];
+    printf("| %s | %s%s%s | %u | %u | %.1f | %.2f | %.2f | %llu | %.0f | %.0f | %s%s |\n",
+           policy_name(c->policy.kind), og__layout_name(c->layout),
+           c->overlaps ? ", overlapping" : "", c->early_reads ? ", early" : "", c->policy.n_slots,
+           c->resample_every,
+           e->counts.rows ? 100 * (double)e->counts.hits / (double)e->counts.rows : 0, e->epoch,
+           e->prepare, (unsigned long long)e->reads, (double)e->bytes_read / 1e6,
+           (double)e->bytes_written / 1e6, e->possible ? "" : "no: ", e->why);
+}
+
+static int rank(struct bench *b, struct og_err *err)
+{
+    struct og_estimate out[MOST];
+    double start = og__now();
+    int rc = og__candidates_rank(&b->given, b->c, b->n, out, err);
+    double seconds = og__now() - start;
+    if (rc < 0)
+        return rc;
+    printf("| policy | layout | slots | R | hits %% | epoch s | prepare s | reads | MB read | MB "
+           "written | why |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < b->n; i++)
+        print_line(b, &out[i]);
+    uint32_t n = b->given.trace.n_batches;
+    printf("\n%u candidates over %u batches, %llu rows, ranked in %.2f s; sampling them took "
+           "%.2f s\n",
+           b->n, n, (unsigned long long)b->given.trace.ptr[n], seconds, b->given.times.sample * n);
+    return 0;
+}
+
+/* How a reader of the features merges. */
+static int find_rule(struct bench *b, struct og_err *err)
+{
+    struct og_reader *reader;
+    const struct og_reader_options opt = {.profile = b->given.disk};
+    int rc = og__reader_open(&reader, b->ds->features.path, (uint64_t)b->ds->features.offset,
+                             og__row_bytes(b->ds), (uint64_t)b->ds->n_nodes, &opt, NULL, err);
+    if (rc == 0) {
+        b->given.rule = og__reader_rule(reader);
+        og__reader_close(reader);
+    }
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct og_err err = {0};
+    struct bench b = {0};
+    if (argc < 2) {
+        fprintf(stderr, "bench_candidate DATASET [CACHE_PERCENT [SEEDS [MODEL_MS [THREADS]]]]\n");
+        return 2;
+    }
+    double percent = argc > 2 ? strtod(argv[2], NULL) : 12;
+    uint32_t batch = argc > 3 ? (uint32_t)OG_MAX(strtoul(argv[3], NULL, 10), 1ul) : 1000;
+    int threads = argc > 5 ? (int)strtol(argv[5], NULL, 10) : og__cpu_count();
+    int rc;
+    b.given = (struct og_choice){
+        .fill_rows = FILL_ROWS,
+        .times = {.plan_row = 25e-9,
+                  .foresee_row = 40e-9,
+                  .model = argc > 4 ? strtod(argv[4], NULL) / 1000 : 0,
+                  .copy = 4e9,
+                  .samplers = threads,
+                  .threads = threads},
+        .memory_limit = SIZE_MAX,
+        .disk_limit = UINT64_MAX,
+    };
+    og__profile_load(argv[1], &b.given.disk);
+    OG_TRY(og__pool_open(&b.given.pool, threads, &err));
+    OG_TRY(og__dataset_open(argv[1], &b.ds, &err));
+    b.given.n_nodes = (uint64_t)b.ds->n_nodes;
+    OG_TRY(find_rule(&b, &err));
+    OG_TRY(sample_epoch(&b, batch, &err));
+    list_candidates(&b, (uint32_t)((double)b.given.n_nodes * percent / 100));
+    OG_TRY(rank(&b, &err));
+out:
+    if (rc < 0)
+        fprintf(stderr, "bench_candidate: %s\n", err.message);
+    og__superbatch_close(b.epoch);
+    og__dataset_close(b.ds);
+    og__pool_close(b.given.pool);
+    free(b.hop_ptr);
+    free(b.degree);
+    return rc < 0;
+}
