@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HOPS = 3, MOST = 64, FILL_ROWS = 16384 };
+enum { HOPS = 3, PARTS = HOPS + 1, MOST = 64, FILL_ROWS = 16384 };
 
 struct bench {
     struct og_dataset *ds;
     struct og_choice given;
     struct og_superbatch *epoch;
-    uint64_t *hop_ptr; /* [batches * HOPS + 1] */
+    uint64_t *hop_ptr; /* [batches * PARTS + 1] */
     uint32_t *degree;  /* [N] */
     struct og_candidate c[MOST];
     uint32_t n;
@@ -31,10 +31,11 @@ struct bench {
 static int keep(struct bench *b, const struct og_batch *batch, uint32_t i, struct og_err *err)
 {
     struct og_batch ids = *batch;
-    uint64_t *ptr = b->hop_ptr + (size_t)i * HOPS;
+    uint64_t *ptr = b->hop_ptr + (size_t)i * PARTS;
     ids.n_hops = 0; /* nothing is trained: blocks are not needed */
+    ptr[1] = ptr[0] + batch->n_seeds;
     for (uint32_t h = 0; h < HOPS; h++)
-        ptr[h + 1] = ptr[0] + batch->hop[h].n_src;
+        ptr[h + 2] = ptr[0] + batch->hop[h].n_src;
     return og__superbatch_append(b->epoch, &ids, err);
 }
 
@@ -74,7 +75,7 @@ static int sample_epoch(struct bench *b, uint32_t batch, struct og_err *err)
     uint32_t n = (uint32_t)((uint64_t)n_seeds / batch);
     if (n == 0)
         OG_TRY(og__fail(err, -EINVAL, NULL, "fewer training nodes than a batch has"));
-    b->hop_ptr = calloc((size_t)n * HOPS + 1, sizeof(*b->hop_ptr));
+    b->hop_ptr = calloc((size_t)n * PARTS + 1, sizeof(*b->hop_ptr));
     b->degree = calloc(n_nodes, sizeof(*b->degree));
     if (!b->hop_ptr || !b->degree)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "epoch"));
@@ -84,7 +85,7 @@ static int sample_epoch(struct bench *b, uint32_t batch, struct og_err *err)
     OG_TRY(og__superbatch_open(&b->epoch, &opt, NULL, err));
     OG_TRY(sample_all(b, s, seeds, n, batch, err));
     b->given.trace = og__superbatch_trace(b->epoch);
-    b->given.hops = (struct og_trace){n * HOPS, b->hop_ptr, b->given.trace.ids};
+    b->given.hops = (struct og_trace){n * PARTS, b->hop_ptr, b->given.trace.ids};
 out:
     og__release(NULL, seeds, (size_t)n_seeds * sizeof(*seeds), "seeds");
     og__sampler_close(s);

@@ -57,8 +57,8 @@ struct og_flow_times {
 /* What all candidates are judged by. */
 struct og_choice {
     struct og_trace trace; /* training batches, in order: best an epoch or several */
-    /* The same ids, cut where hops end: what is asked for at once with early reads. No batches
-     * where that is not known. */
+    /* The same ids in parts, of each batch its seeds and what every hop found: what early reads ask
+     * for at once. No batches where that is not known. */
     struct og_trace hops;
     uint64_t n_nodes;
     /* Distinct nodes of the trace; k times as many batches have k^growth times as many: for
