@@ -166,6 +166,9 @@ struct og_topology {
     const int64_t *indices64;
     struct og_offsets first;
     struct og_topology_disk *disk;
+    /* in memory, where og__weights_load was asked for */
+    const float *weights;      /* [E] */
+    const double *weights_sum; /* [E / OG__WEIGHTS_A_SUM + 1] */
     /* who gives the memory back */
     struct og_budget *budget;
     bool mapped; /* a read-only view of the files, for looking before the budget is settled */
@@ -176,6 +179,15 @@ struct og_topology {
 OG_MUST_CHECK int og__topology_load(const struct og_dataset *ds, struct og_budget *b,
                                     struct og_topology *out, struct og_err *err);
 size_t og__topology_bytes(const struct og_dataset *ds);
+
+/* Edge weights of a topology in memory, counted as "topology" and given back with it; and at every
+ * 16th edge, a cache line of them, the sum of its list up to there, in the order of edges, for
+ * draws in proportion to weight. -EINVAL where the dataset has none, or one is negative or not
+ * finite. */
+enum { OG__WEIGHTS_A_SUM = 16 };
+OG_MUST_CHECK int og__weights_load(const struct og_dataset *ds, struct og_topology *t,
+                                   struct og_err *err);
+size_t og__weights_bytes(const struct og_dataset *ds);
 
 /* The files themselves, mapped: for estimates only, nothing is checked and nothing is copied.
  * Works where the arrays start on an element boundary; else -ENOTSUP. */

@@ -2,6 +2,7 @@
 #include "dataset/on_disk.h"
 #include "dataset/stream.h"
 
+#include <math.h>
 #include <sys/mman.h>
 
 enum { BLOCK = 4096 };
@@ -50,6 +51,73 @@ out:
     return rc;
 }
 
+/* ---- edge weights ---- */
+
+static size_t sums_bytes(const struct og_topology *t)
+{
+    return ((size_t)t->n_edges / OG__WEIGHTS_A_SUM + 1) * sizeof(double);
+}
+
+size_t og__weights_bytes(const struct og_dataset *ds)
+{
+    return (size_t)ds->weights.bytes +
+           ((size_t)ds->n_edges / OG__WEIGHTS_A_SUM + 1) * sizeof(double);
+}
+
+static int check_weights(void *dataset, const void *data, int64_t first_byte, size_t bytes,
+                         struct og_err *err)
+{
+    const struct og_dataset *ds = dataset;
+    const float *w = data;
+    for (size_t i = 0; i < bytes / sizeof(*w); i++)
+        if (!(w[i] >= 0 && isfinite(w[i])))
+            return og__fail(err, -EINVAL, "weights are finite numbers, 0 or more",
+                            "%s: edge %lld: weight %g", ds->weights.path,
+                            (long long)(first_byte / (int64_t)sizeof(*w)) + (long long)i,
+                            (double)w[i]);
+    return 0;
+}
+
+static void sum_lists(const struct og_topology *t, double *sums)
+{
+    for (int64_t v = 0; v < t->n_nodes; v++) {
+        double sum = 0;
+        for (int64_t e = t->indptr[v]; e < t->indptr[v + 1]; e++) {
+            if (e % OG__WEIGHTS_A_SUM == 0)
+                sums[e / OG__WEIGHTS_A_SUM] = sum;
+            sum += (double)t->weights[e];
+        }
+    }
+}
+
+static void release_weights(struct og_topology *t)
+{
+    og__release(t->budget, (void *)t->weights, (size_t)t->n_edges * sizeof(float), part);
+    og__release(t->budget, (void *)t->weights_sum, sums_bytes(t), part);
+    t->weights = NULL;
+    t->weights_sum = NULL;
+}
+
+int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct og_err *err)
+{
+    if (ds->weights.fd < 0)
+        return og__fail(err, -EINVAL, "import the graph with an edge_weight.npy",
+                        "%s: has no edge weights", ds->path);
+    int rc = 0;
+    float *weights = og__alloc(t->budget, (size_t)ds->weights.bytes, part, err);
+    t->weights = weights;
+    double *sums = weights ? og__alloc(t->budget, sums_bytes(t), part, err) : NULL;
+    t->weights_sum = sums;
+    if (!sums)
+        OG_TRY(-ENOMEM);
+    OG_TRY(og__npy_load(&ds->weights, weights, check_weights, (void *)ds, err));
+    sum_lists(t, sums);
+out:
+    if (rc < 0)
+        release_weights(t);
+    return rc;
+}
+
 /* ---- mapped ---- */
 
 /* A page before the first element is mapped along when the header is shorter than a page. */
@@ -94,6 +162,7 @@ void og__topology_release(struct og_topology *t)
     if (!t)
         return;
     og__topology_close_disk(t);
+    release_weights(t);
     size_t indptr_bytes = (size_t)(t->n_nodes + 1) * 8;
     const void *indices = t->indices32 ? (const void *)t->indices32 : t->indices64;
     if (t->mapped) {
