@@ -11,6 +11,7 @@ enum {
     OG__LOOKAHEAD = 24,    /* nodes whose degree is asked for ahead */
     OG__LINEAR_FLOYD = 48, /* up to here a scan of what was drawn beats a set */
 };
+struct og_walks;
 #define OG__NO_NODE UINT32_MAX /* dataset.h bounds N */
 
 struct og_disk_sampler;
@@ -31,6 +32,13 @@ struct og_sampler {
     /* Floyd's picks, and the set that tells them apart when there are many */
     uint32_t *pick, *set;
     size_t max_pick, set_size;
+    /* other ways to draw */
+    struct og_sampling how;
+    struct og_candidate {
+        double time;
+        uint32_t at;
+    } * candidate;          /* [max_pick] of weighted */
+    struct og_walks *walks; /* of walk */
     /* the window */
     int64_t edge[OG__WINDOW];
     uint32_t node[OG__WINDOW];
@@ -46,7 +54,8 @@ struct og_hop {
     struct og_batch_memory *out;
     struct og_block *block;
     uint32_t *ids;
-    uint64_t n_edges; /* that it will have */
+    uint64_t n_edges; /* that there is room for; from disk, that it will have */
+    float *weight;    /* [n_edges], or NULL */
     int fanout;
     /* where it draws from */
     enum og__stream stream;
@@ -117,9 +126,53 @@ static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t d
         og__draw_many(s, rng, degree, k);
 }
 
+/* 53 bits, in (0, 1): the logarithm is finite. */
+static inline double og__draw_open(struct og_rng *rng)
+{
+    uint64_t high = og__rng_u32(rng);
+    uint64_t low = og__rng_u32(rng);
+    return ((double)((high << 32 | low) >> 12) + 0.5) * 0x1p-52;
+}
+
 /* The window's nodes get positions, the known ones theirs and new ones the next: the edges from
  * block->n_edges on. */
 OG_MUST_CHECK int og__number_window(struct og_hop *h, struct og_err *err);
+
+/* Edges in the window become neighbours, neighbours become positions. */
+OG_MUST_CHECK int og__flush_edges(struct og_hop *h, struct og_err *err);
+
+static inline void og__prefetch_edge(const struct og_topology *t, int64_t e)
+{
+    if (t->indices32)
+        __builtin_prefetch(&t->indices32[e]);
+    else
+        __builtin_prefetch(&t->indices64[e]);
+}
+
+/* The next edge of the hop. */
+static inline int og__push_edge(struct og_hop *h, int64_t e, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    og__prefetch_edge(s->topology, e);
+    s->edge[s->filled++] = e;
+    return s->filled == OG__WINDOW ? og__flush_edges(h, err) : 0;
+}
+
+/* Edges from here on belong to destination i. Those still in the window count: n_edges moves only
+ * when it is flushed. */
+static inline void og__begin_list(struct og_hop *h, uint32_t i)
+{
+    h->block->indptr[i] = (uint32_t)(h->block->n_edges + h->s->filled);
+}
+
+/* ---- weighted.c, walk.c, labor.c ---- */
+
+OG_MUST_CHECK int og__weighted_open(struct og_sampler *s, struct og_err *err);
+OG_MUST_CHECK int og__sample_hop_weighted(struct og_hop *h, struct og_err *err);
+OG_MUST_CHECK int og__walks_open(struct og_sampler *s, struct og_err *err);
+void og__walks_close(struct og_sampler *s);
+OG_MUST_CHECK int og__sample_hop_by_walks(struct og_hop *h, struct og_err *err);
+OG_MUST_CHECK int og__sample_hop_labor(struct og_hop *h, struct og_err *err);
 
 /* ---- from_disk.c ---- */
 
