@@ -593,7 +593,7 @@ static struct og_sample_reads reads_for(const struct graph *g, const struct og_t
         size_t n = needed_blocks(g, t, b, h, blocks);
         for (size_t at = 0; at < n; at += round) {
             struct og_io_counts c =
-                requests_for(blocks + at, OG_MIN(n - at, round), t->disk->base, align);
+                requests_for(blocks + at, OG_MIN(n - at, round), t->disk->lists.base, align);
             all.io.reads += c.reads;
             all.io.bytes += c.bytes;
         }
@@ -674,7 +674,8 @@ static void sizes_are_told_beforehand(void **state)
     og__sampler_close(s);
     struct og_batch_caps caps = {0};
     og__caps_include(&caps, &m.batch);
-    size_t disk = og__sampler_disk_bytes(ds, &t.disk->opt, &caps);
+    const struct og_sampling how = {.kind = OG_SAMPLER_UNIFORM};
+    size_t disk = og__sampler_disk_bytes(ds, &t.disk->opt, &caps, &how, og__longest_list(&t));
     struct og_budget *b = og__budget_new(og__sampler_bytes(&caps) + disk);
     assert_int_equal(og__sampler_open(&s, &t, fanout, 2, 3, b, NULL), 0);
     assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, 0, &m, NULL), 0);

@@ -269,6 +269,8 @@ static void every_sampler_trains_the_same_in_any_way(void **state)
         {"policy", "belady", "cache", "10%", "alternate", "true"},
         {"policy", "frequency", "cache", "7%", "superbatch", "5", "io", "mmap"},
         {"early-reads", "true", "cache", "10%", "threads", "3"},
+        {"topology", "disk", "cache", "5%", "neighbor-cache", "20%"},
+        {"preset", "ginex", "cache", "10%", "neighbor-cache", "0"},
     };
     static const char *const none[] = {NULL};
     make_weighted();
@@ -313,11 +315,7 @@ static void samplers_say_what_they_need(void **state)
 {
     (void)state;
     static const char *const unweighted[] = {"sampler", "weighted", NULL};
-    static const char *const on_disk[] = {"sampler", "walk", "topology", "disk", NULL};
-    static const char *const preset[] = {"sampler", "labor", "preset", "ginex", NULL};
     refused(unweighted, "no edge weights");
-    refused(on_disk, "topology on disk");
-    refused(preset, "topology on disk");
 }
 
 /* ---- stopping and going on ---- */

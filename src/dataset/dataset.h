@@ -188,6 +188,9 @@ enum { OG__WEIGHTS_A_SUM = 16 };
 OG_MUST_CHECK int og__weights_load(const struct og_dataset *ds, struct og_topology *t,
                                    struct og_err *err);
 size_t og__weights_bytes(const struct og_dataset *ds);
+/* Weights of edges from `first` on: -EINVAL for one that no weight can be. */
+OG_MUST_CHECK int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first,
+                                    size_t n, struct og_err *err);
 
 /* The files themselves, mapped: for estimates only, nothing is checked and nothing is copied.
  * Works where the arrays start on an element boundary; else -ENOTSUP. */
@@ -212,6 +215,9 @@ static inline void og__prefetch_degree(const struct og_topology *t, uint32_t v)
     else
         __builtin_prefetch(&t->first.low[v]);
 }
+
+/* The longest list's length. On disk it is known; else a pass over the degrees. */
+int64_t og__longest_list(const struct og_topology *t);
 
 /* Source of an edge; in memory only. */
 static inline uint32_t og__neighbor(const struct og_topology *t, int64_t e)

@@ -64,18 +64,22 @@ size_t og__weights_bytes(const struct og_dataset *ds)
            ((size_t)ds->n_edges / OG__WEIGHTS_A_SUM + 1) * sizeof(double);
 }
 
-static int check_weights(void *dataset, const void *data, int64_t first_byte, size_t bytes,
-                         struct og_err *err)
+int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first, size_t n,
+                      struct og_err *err)
 {
-    const struct og_dataset *ds = dataset;
-    const float *w = data;
-    for (size_t i = 0; i < bytes / sizeof(*w); i++)
+    for (size_t i = 0; i < n; i++)
         if (!(w[i] >= 0 && isfinite(w[i])))
             return og__fail(err, -EINVAL, "weights are finite numbers, 0 or more",
                             "%s: edge %lld: weight %g", ds->weights.path,
-                            (long long)(first_byte / (int64_t)sizeof(*w)) + (long long)i,
-                            (double)w[i]);
+                            (long long)first + (long long)i, (double)w[i]);
     return 0;
+}
+
+static int check_chunk(void *dataset, const void *data, int64_t first_byte, size_t bytes,
+                       struct og_err *err)
+{
+    return og__check_weights(dataset, data, first_byte / (int64_t)sizeof(float),
+                             bytes / sizeof(float), err);
 }
 
 static void sum_lists(const struct og_topology *t, double *sums)
@@ -110,12 +114,22 @@ int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct 
     t->weights_sum = sums;
     if (!sums)
         OG_TRY(-ENOMEM);
-    OG_TRY(og__npy_load(&ds->weights, weights, check_weights, (void *)ds, err));
+    OG_TRY(og__npy_load(&ds->weights, weights, check_chunk, (void *)ds, err));
     sum_lists(t, sums);
 out:
     if (rc < 0)
         release_weights(t);
     return rc;
+}
+
+int64_t og__longest_list(const struct og_topology *t)
+{
+    int64_t longest = 0;
+    if (t->disk)
+        return t->disk->longest;
+    for (int64_t v = 0; v < t->n_nodes; v++)
+        longest = OG_MAX(longest, t->indptr[v + 1] - t->indptr[v]);
+    return longest;
 }
 
 /* ---- mapped ---- */

@@ -5,7 +5,7 @@
  *
  * Every in-neighbour's roll is looked at: a hop costs the in-degrees of its nodes, not their
  * fanout. */
-#include "sample/sampler.h"
+#include "sample/lists.h"
 
 /* Of 64 bits. */
 static uint64_t roll(const struct og_hop *h, uint32_t node)
@@ -15,35 +15,52 @@ static uint64_t roll(const struct og_hop *h, uint32_t node)
     return (uint64_t)word[0] << 32 | word[1];
 }
 
-static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, struct og_err *err)
+static int sample_node(struct og_hop *h, const struct og_list *list, struct og_err *err)
 {
-    const struct og_topology *t = h->s->topology;
-    bool all = h->fanout < 0 || degree <= h->fanout;
+    bool all = h->fanout < 0 || list->n <= h->fanout;
     /* roll / 2^64 <= fanout / degree */
     uint64_t limit = all ? UINT64_MAX
                          : (uint64_t)(((unsigned __int128)(uint32_t)h->fanout << 64) /
-                                      (unsigned __int128)(uint64_t)degree);
+                                      (unsigned __int128)(uint64_t)list->n);
     int rc = 0;
-    for (int64_t e = begin; rc == 0 && e < begin + degree; e++)
-        if (all || roll(h, og__neighbor(t, e)) <= limit)
-            rc = og__push_edge(h, e, err);
+    for (int64_t i = 0; rc == 0 && i < list->n; i++) {
+        uint32_t u = og__list_id(list, i);
+        if (all || roll(h, u) <= limit)
+            rc = og__push_node(h, u, err);
+    }
     return rc;
+}
+
+static void prefetch_list(const struct og_topology *t, uint32_t v)
+{
+    if (!t->disk)
+        og__prefetch_edge(t, og__first_edge(t, v));
+}
+
+int og__labor_open(struct og_sampler *s, struct og_err *err)
+{
+    const struct og_topology *t = s->topology;
+    return t->disk ? og__lists_open(&s->lists, t, &t->disk->ds->indices, s->budget, err) : 0;
 }
 
 int og__sample_hop_labor(struct og_hop *h, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
     uint32_t n_dst = h->block->n_dst;
-    for (uint32_t i = 0; i < n_dst; i++) {
-        if (i + OG__LOOKAHEAD < n_dst)
-            og__prefetch_degree(t, h->ids[i + OG__LOOKAHEAD]);
-        if (i + OG__LOOKAHEAD / 2 < n_dst)
-            og__prefetch_edge(t, og__first_edge(t, h->ids[i + OG__LOOKAHEAD / 2]));
-        uint32_t v = h->ids[i];
-        og__begin_list(h, i);
-        int rc = sample_node(h, og__first_edge(t, v), og__degree(t, v), err);
-        if (rc < 0)
-            return rc;
+    uint32_t n = 0;
+    int rc = 0;
+    for (uint32_t first = 0; rc == 0 && first < n_dst; first += n) {
+        rc = og__hop_lists(h, first, &n, err);
+        for (uint32_t i = 0; rc == 0 && i < n; i++) {
+            uint32_t at = first + i;
+            if (at + OG__LOOKAHEAD < n_dst)
+                og__prefetch_degree(t, h->ids[at + OG__LOOKAHEAD]);
+            if (at + OG__LOOKAHEAD / 2 < n_dst)
+                prefetch_list(t, h->ids[at + OG__LOOKAHEAD / 2]);
+            struct og_list list = og__hop_list(h, first, i);
+            og__begin_list(h, at);
+            rc = sample_node(h, &list, err);
+        }
     }
-    return og__flush_edges(h, err);
+    return rc < 0 ? rc : og__number_window(h, err);
 }

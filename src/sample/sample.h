@@ -52,20 +52,21 @@ struct og_sampling {
     int walks, walk_length; /* of OG_SAMPLER_WALK: 1 to 128 walks of 1 to 16 steps */
     double restart;
 };
-/* Right after open; then og__sample draws so. Topology in memory, and with its weights for
- * OG_SAMPLER_WEIGHTED: else -ENOTSUP. */
+/* Right after open; then og__sample draws so. For OG_SAMPLER_WEIGHTED there must be weights, in
+ * memory beside a topology in memory: else -ENOTSUP. */
 OG_MUST_CHECK int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how,
                                      struct og_err *err);
 bool og__sampling_weighs(enum og_sampler_kind kind); /* does it fill og_block.weight? */
 /* Fill og_block.degree from now on. */
 void og__sampler_keep_degrees(struct og_sampler *s);
 /* What a sampler holds for batches up to caps; and what it holds besides when the topology is on
- * disk, its reader included. */
+ * disk, its readers included, and the longest list is so long. */
 size_t og__sampler_bytes(const struct og_batch_caps *caps);
 struct og_topology_disk_options;
 size_t og__sampler_disk_bytes(const struct og_dataset *ds,
                               const struct og_topology_disk_options *opt,
-                              const struct og_batch_caps *caps);
+                              const struct og_batch_caps *caps, const struct og_sampling *how,
+                              int64_t longest);
 
 /* What the last og__sample read, and from where it had the lists it drew from (those of nodes
  * without in-neighbours are neither). All 0 in memory. */

@@ -1,4 +1,5 @@
-/* Inside the sampler: what sampling in memory (uniform.c) and from disk (from_disk.c) share. */
+/* Inside the sampler: what the ways to draw share (uniform.c, weighted.c, walk.c, labor.c,
+ * ladies.c), and sources from disk (from_disk.c). */
 #ifndef OG_SAMPLE_SAMPLER_H
 #define OG_SAMPLE_SAMPLER_H
 
@@ -10,11 +11,14 @@ enum {
     OG__WINDOW = 256,      /* edges in a pipeline at once: fits L1 several times over */
     OG__LOOKAHEAD = 24,    /* nodes whose degree is asked for ahead */
     OG__LINEAR_FLOYD = 48, /* up to here a scan of what was drawn beats a set */
+    /* of destinations that walk together from disk; those of one may be 128 * 16 */
+    OG__MOST_VISITS = 1 << 18,
 };
-struct og_walks;
 #define OG__NO_NODE UINT32_MAX /* dataset.h bounds N */
 
 struct og_disk_sampler;
+struct og_lists;
+struct og_walks;
 
 struct og_sampler {
     const struct og_topology *topology; /* set at open, then constant */
@@ -39,6 +43,9 @@ struct og_sampler {
         uint32_t at;
     } * candidate;          /* [max_pick] of weighted */
     struct og_walks *walks; /* of walk */
+    struct og_lists *lists; /* from disk: of weights for weighted, of sources for labor */
+    double *sums;           /* [n_sums] from disk, of weighted: beside the list drawn from */
+    size_t n_sums;
     /* the window */
     int64_t edge[OG__WINDOW];
     uint32_t node[OG__WINDOW];
@@ -54,8 +61,9 @@ struct og_hop {
     struct og_batch_memory *out;
     struct og_block *block;
     uint32_t *ids;
-    uint64_t n_edges; /* that there is room for; from disk, that it will have */
-    float *weight;    /* [n_edges], or NULL */
+    uint64_t n_edges;  /* that there is room for; from disk, that it will have */
+    float *weight;     /* [n_edges], or NULL */
+    uint32_t n_wanted; /* from disk: edges drawn so far */
     int fanout;
     /* where it draws from */
     enum og__stream stream;
@@ -158,6 +166,13 @@ static inline int og__push_edge(struct og_hop *h, int64_t e, struct og_err *err)
     return s->filled == OG__WINDOW ? og__flush_edges(h, err) : 0;
 }
 
+static inline int og__push_node(struct og_hop *h, uint32_t node, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    s->node[s->filled++] = node;
+    return s->filled == OG__WINDOW ? og__number_window(h, err) : 0;
+}
+
 /* Edges from here on belong to destination i. Those still in the window count: n_edges moves only
  * when it is flushed. */
 static inline void og__begin_list(struct og_hop *h, uint32_t i)
@@ -172,6 +187,7 @@ OG_MUST_CHECK int og__sample_hop_weighted(struct og_hop *h, struct og_err *err);
 OG_MUST_CHECK int og__walks_open(struct og_sampler *s, struct og_err *err);
 void og__walks_close(struct og_sampler *s);
 OG_MUST_CHECK int og__sample_hop_by_walks(struct og_hop *h, struct og_err *err);
+OG_MUST_CHECK int og__labor_open(struct og_sampler *s, struct og_err *err);
 OG_MUST_CHECK int og__sample_hop_labor(struct og_hop *h, struct og_err *err);
 
 /* ---- from_disk.c ---- */
@@ -179,5 +195,16 @@ OG_MUST_CHECK int og__sample_hop_labor(struct og_hop *h, struct og_err *err);
 OG_MUST_CHECK int og__disk_sampler_open(struct og_sampler *s, struct og_err *err);
 void og__disk_sampler_close(struct og_sampler *s);
 OG_MUST_CHECK int og__sample_hop_from_disk(struct og_hop *h, struct og_err *err);
+
+/* Sources of any edges: begin says where they are to come, want that src[edge ..] are those at
+ * `positions` of the list of v (NULL = its first n), fetch brings them; what was not wanted stays
+ * as it is. The window must be empty. */
+OG_MUST_CHECK int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t n,
+                                  struct og_err *err);
+void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint32_t *positions,
+                    uint32_t n);
+OG_MUST_CHECK int og__fetch(struct og_sampler *s, struct og_err *err);
+/* Sources that were fetched to the block's src become positions. */
+OG_MUST_CHECK int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err);
 
 #endif

@@ -11,7 +11,7 @@
  * The table from node id to position is open addressing with linear probing, at most 5/8 full,
  * cleared a batch. A direct table of N entries would be a cache miss an edge as well, and takes
  * memory by the graph instead of by the batch. */
-#include "sample/sampler.h"
+#include "sample/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -349,6 +349,8 @@ void og__sampler_close(struct og_sampler *s)
         return;
     og__disk_sampler_close(s);
     og__walks_close(s);
+    og__lists_close(s->lists);
+    og__release(s->budget, s->sums, s->n_sums * sizeof(*s->sums), "sampler");
     if (s->candidate)
         og__release(s->budget, s->candidate, s->max_pick * sizeof(*s->candidate), "sampler");
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
@@ -360,14 +362,13 @@ void og__sampler_close(struct og_sampler *s)
 int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
 {
     s->how = *how;
-    if (how->kind != OG_SAMPLER_UNIFORM && s->disk)
-        return og__fail(err, -ENOTSUP, "use --topology memory, or --sampler uniform",
-                        "this sampler needs the graph's structure in memory");
     switch (how->kind) {
     case OG_SAMPLER_WEIGHTED:
         return og__weighted_open(s, err);
     case OG_SAMPLER_WALK:
         return og__walks_open(s, err);
+    case OG_SAMPLER_LABOR:
+        return og__labor_open(s, err);
     default:
         return 0;
     }

@@ -9,54 +9,86 @@
  * random sampling with a reservoir", 2006, whose jumps over edges that would fire too late are
  * used as well). Which of the two draws next depends on what was drawn so far and on how often that
  * came again, and neither tells what is next: so the mixture is exact. */
-#include "sample/sampler.h"
+#include "sample/lists.h"
 
 #include <math.h>
 
 enum { TOGETHER = 32 }; /* draws */
 
+static size_t sums_of(int64_t longest)
+{
+    return (size_t)longest / OG__WEIGHTS_A_SUM + 1;
+}
+
+/* From disk: the weights of whole lists, and sums beside one. */
+static int open_disk(struct og_sampler *s, struct og_err *err)
+{
+    const struct og_topology_disk *disk = s->topology->disk;
+    s->n_sums = sums_of(disk->longest);
+    s->sums = og__alloc(s->budget, s->n_sums * sizeof(*s->sums), "sampler", err);
+    return s->sums ? og__lists_open(&s->lists, s->topology, &disk->ds->weights, s->budget, err)
+                   : -ENOMEM;
+}
+
 int og__weighted_open(struct og_sampler *s, struct og_err *err)
 {
-    if (!s->topology->weights)
-        return og__fail(err, -ENOTSUP, NULL, "weights of edges are not in memory");
+    const struct og_topology *t = s->topology;
+    if (t->disk ? t->disk->ds->weights.fd < 0 : !t->weights)
+        return og__fail(err, -ENOTSUP, NULL, "there are no weights of edges");
     s->candidate = og__alloc(s->budget, s->max_pick * sizeof(*s->candidate), "sampler", err);
-    return s->candidate ? 0 : -ENOMEM;
+    if (!s->candidate)
+        return -ENOMEM;
+    return t->disk ? open_disk(s, err) : 0;
 }
 
 /* ---- one draw ---- */
 
+/* The weights of a list. Sums stand where edges have numbers that OG__WEIGHTS_A_SUM divides: the
+ * first `first` places after the list's begin. */
 struct list {
-    const float *weights;
-    const double *sums;
-    int64_t begin, end;
-    int64_t first_sum, last_sum; /* those inside the list; none when last < first */
+    const float *weights; /* [n] */
+    const double *sums;   /* [n_sums] of what comes before */
+    int64_t n, first, n_sums;
     double total;
 };
 
-static struct list list_of(const struct og_topology *t, int64_t begin, int64_t degree)
+static struct list list_of(const float *weights, const double *sums, int64_t begin, int64_t n)
 {
-    struct list l = {.weights = t->weights,
-                     .sums = t->weights_sum,
-                     .begin = begin,
-                     .end = begin + degree,
-                     .first_sum = (begin + OG__WEIGHTS_A_SUM - 1) / OG__WEIGHTS_A_SUM,
-                     .last_sum = (begin + degree - 1) / OG__WEIGHTS_A_SUM};
-    int64_t e = begin;
-    if (l.last_sum >= l.first_sum) {
-        l.total = l.sums[l.last_sum];
-        e = l.last_sum * OG__WEIGHTS_A_SUM;
-    }
-    for (; e < l.end; e++)
-        l.total += (double)l.weights[e];
+    struct list l = {.weights = weights, .sums = sums, .n = n};
+    l.first = -begin & (OG__WEIGHTS_A_SUM - 1);
+    l.n_sums = n > l.first ? (n - l.first - 1) / OG__WEIGHTS_A_SUM + 1 : 0;
     return l;
 }
 
-/* Where in the list the search for x begins: at the last sum <= x, or with the list. Without
- * branches, which would be guessed wrong half the time. */
+static void add_up(struct list *l)
+{
+    int64_t i = 0;
+    if (l->n_sums > 0) {
+        l->total = l->sums[l->n_sums - 1];
+        i = l->first + (l->n_sums - 1) * OG__WEIGHTS_A_SUM;
+    }
+    for (; i < l->n; i++)
+        l->total += (double)l->weights[i];
+}
+
+/* As og__weights_load leaves them beside weights in memory. */
+static void make_sums(struct list *l, double *sums)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        if (i >= l->first && (i - l->first) % OG__WEIGHTS_A_SUM == 0)
+            sums[(i - l->first) / OG__WEIGHTS_A_SUM] = sum;
+        sum += (double)l->weights[i];
+    }
+    l->sums = sums;
+}
+
+/* The last sum <= x, or -1: where the search for x begins. Without branches, which would be guessed
+ * wrong half the time. */
 static int64_t sum_before(const struct list *l, double x)
 {
-    int64_t low = l->first_sum - 1;
-    for (int64_t n = l->last_sum - low; n > 0;) {
+    int64_t low = -1;
+    for (int64_t n = l->n_sums; n > 0;) {
         int64_t half = (n + 1) / 2;
         low = l->sums[low + half] <= x ? low + half : low;
         n -= half;
@@ -64,20 +96,25 @@ static int64_t sum_before(const struct list *l, double x)
     return low;
 }
 
+/* Where in the list the weights after that sum begin. */
+static int64_t place_of(const struct list *l, int64_t sum)
+{
+    return sum < 0 ? 0 : l->first + sum * OG__WEIGHTS_A_SUM;
+}
+
 /* The edge at x of the list's total, 0 <= x < total. Sums are added up in the same order
  * everywhere, so what lies beside a sum finds its edge before the next. */
 static int64_t edge_at(const struct list *l, int64_t low, double x)
 {
-    bool inside = low >= l->first_sum;
-    double sum = inside ? l->sums[low] : 0;
-    int64_t e = inside ? low * OG__WEIGHTS_A_SUM : l->begin;
-    int64_t end = OG_MIN((low + 1) * OG__WEIGHTS_A_SUM, l->end);
+    double sum = low < 0 ? 0 : l->sums[low];
+    int64_t begin = place_of(l, low);
+    int64_t end = OG_MIN(l->first + (low + 1) * OG__WEIGHTS_A_SUM, l->n);
     int64_t before = 0;
-    for (int64_t i = e; i < end; i++) {
+    for (int64_t i = begin; i < end; i++) {
         sum += (double)l->weights[i];
         before += sum <= x;
     }
-    return OG_MIN(e + before, l->end - 1);
+    return OG_MIN(begin + before, l->n - 1);
 }
 
 /* ---- the rest, in one pass ---- */
@@ -137,9 +174,9 @@ static uint32_t draw_rest(struct og_sampler *s, const struct list *l, struct og_
     memset(s->set, 0xff, s->set_size * sizeof(*s->set));
     for (uint32_t i = 0; i < n; i++)
         og__set_add(s, s->pick[i]);
-    for (int64_t e = l->begin; e < l->end; e++) {
-        double w = (double)l->weights[e];
-        uint32_t at = (uint32_t)(e - l->begin);
+    for (int64_t i = 0; i < l->n; i++) {
+        double w = (double)l->weights[i];
+        uint32_t at = (uint32_t)i;
         if (w == 0 || in_set(s, at))
             continue;
         if (held < k - n) {
@@ -174,10 +211,10 @@ static void draw_some(const struct list *l, struct og_rng *rng, uint32_t n, uint
         x[i] = og__draw_open(rng) * l->total;
     for (uint32_t i = 0; i < n; i++) {
         low[i] = sum_before(l, x[i]);
-        __builtin_prefetch(&l->weights[OG_MAX(low[i] * OG__WEIGHTS_A_SUM, l->begin)]);
+        __builtin_prefetch(&l->weights[place_of(l, low[i])]);
     }
     for (uint32_t i = 0; i < n; i++)
-        out[i] = (uint32_t)(edge_at(l, low[i], x[i]) - l->begin);
+        out[i] = (uint32_t)edge_at(l, low[i], x[i]);
 }
 
 static uint32_t draw(struct og_sampler *s, const struct list *l, struct og_rng *rng, uint32_t k)
@@ -202,23 +239,36 @@ static uint32_t draw(struct og_sampler *s, const struct list *l, struct og_rng *
     return n < k ? draw_rest(s, l, rng, n, k) : n;
 }
 
-static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, uint32_t v,
+/* The edge at a place in the list of v is one of the hop's. */
+static inline int take(struct og_hop *h, uint32_t v, int64_t begin, uint32_t place,
+                       struct og_err *err)
+{
+    if (!h->s->disk)
+        return og__push_edge(h, begin + place, err);
+    og__fetch_want(h->s, h->n_wanted++, v, &place, 1);
+    return 0;
+}
+
+/* Destination v from its list; sums beside a list in memory are there. */
+static int sample_node(struct og_hop *h, uint32_t v, int64_t begin, struct list *l,
                        struct og_err *err)
 {
     struct og_sampler *s = h->s;
     int rc = 0;
-    if (h->fanout < 0 || degree <= h->fanout) {
-        for (int64_t e = begin; rc == 0 && e < begin + degree; e++)
-            if (s->topology->weights[e] > 0)
-                rc = og__push_edge(h, e, err);
+    if (h->fanout < 0 || l->n <= h->fanout) {
+        for (int64_t i = 0; rc == 0 && i < l->n; i++)
+            if (l->weights[i] > 0)
+                rc = take(h, v, begin, (uint32_t)i, err);
         return rc;
     }
     struct og_rng rng;
-    struct list l = list_of(s->topology, begin, degree);
+    if (s->disk)
+        make_sums(l, s->sums);
+    add_up(l);
     og__hop_rng(h, v, &rng);
-    uint32_t n = draw(s, &l, &rng, (uint32_t)h->fanout);
+    uint32_t n = draw(s, l, &rng, (uint32_t)h->fanout);
     for (uint32_t i = 0; rc == 0 && i < n; i++)
-        rc = og__push_edge(h, begin + s->pick[i], err);
+        rc = take(h, v, begin, s->pick[i], err);
     return rc;
 }
 
@@ -234,7 +284,7 @@ static void prefetch_weights(const struct og_topology *t, uint32_t v)
     }
 }
 
-int og__sample_hop_weighted(struct og_hop *h, struct og_err *err)
+static int sample_in_memory(struct og_hop *h, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
     uint32_t n_dst = h->block->n_dst;
@@ -244,10 +294,56 @@ int og__sample_hop_weighted(struct og_hop *h, struct og_err *err)
         if (i + OG__LOOKAHEAD / 2 < n_dst)
             prefetch_weights(t, h->ids[i + OG__LOOKAHEAD / 2]);
         uint32_t v = h->ids[i];
+        int64_t begin = og__first_edge(t, v);
+        const double *sums = &t->weights_sum[(begin + OG__WEIGHTS_A_SUM - 1) / OG__WEIGHTS_A_SUM];
+        struct list l = list_of(t->weights + begin, sums, begin, og__degree(t, v));
         og__begin_list(h, i);
-        int rc = sample_node(h, og__first_edge(t, v), og__degree(t, v), v, err);
+        int rc = sample_node(h, v, begin, &l, err);
         if (rc < 0)
             return rc;
     }
     return og__flush_edges(h, err);
+}
+
+/* ---- from disk ---- */
+
+/* The weights of destination `i` after `first`; those in memory were looked at when loaded. */
+static int weights_from_disk(const struct og_hop *h, uint32_t first, uint32_t i, struct list *l,
+                             struct og_err *err)
+{
+    const struct og_topology *t = h->s->topology;
+    uint32_t v = h->ids[first + i];
+    int64_t begin = og__first_edge(t, v);
+    *l = list_of(og__lists_start(h->s->lists, i), NULL, begin, og__degree(t, v));
+    return og__check_weights(t->disk->ds, l->weights, begin, (size_t)l->n, err);
+}
+
+/* Weights of whole lists are read, what is drawn of them is only wanted; its sources are read
+ * together. */
+static int sample_from_disk(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    struct list l;
+    uint32_t n_dst = h->block->n_dst;
+    uint32_t n = 0;
+    int rc = og__fetch_begin(s, h->block->src, h->n_edges, err);
+    for (uint32_t first = 0; rc == 0 && first < n_dst; first += n) {
+        rc = og__lists_read(s->lists, s->topology, NULL, h->ids + first, n_dst - first, &n,
+                            &s->reads.io, err);
+        for (uint32_t i = 0; rc == 0 && i < n; i++) {
+            uint32_t v = h->ids[first + i];
+            h->block->indptr[first + i] = h->n_wanted;
+            rc = weights_from_disk(h, first, i, &l, err);
+            if (rc == 0)
+                rc = sample_node(h, v, og__first_edge(s->topology, v), &l, err);
+        }
+    }
+    if (rc == 0)
+        rc = og__fetch(s, err);
+    return rc < 0 ? rc : og__number_fetched(h, h->n_wanted, err);
+}
+
+int og__sample_hop_weighted(struct og_hop *h, struct og_err *err)
+{
+    return h->s->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }

@@ -216,9 +216,12 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
             m->labels += og__labels_bytes(s->ds, s->split[i].n);
     }
     struct og_topology_disk_options disk = og__session_topology(s);
+    struct og_sampling how = og__session_sampling(s);
     m->sampler =
         (size_t)s->n_samplers * (og__sampler_bytes(&s->caps) +
-                                 (on_disk ? og__sampler_disk_bytes(s->ds, &disk, &s->caps) : 0));
+                                 (on_disk ? og__sampler_disk_bytes(s->ds, &disk, &s->caps, &how,
+                                                                   og__longest_list(&s->topology))
+                                          : 0));
     m->batches = (size_t)s->n_works * (og__batch_bytes(&s->caps, og__batch_extras(s)) + batch * 12);
     if (features) {
         uint64_t changes = og__policy_is_static(s->opt.policy) ? 0 : rows;

@@ -299,6 +299,14 @@ unsigned og__batch_extras(const struct og_session *s)
            (og__sampling_weighs((enum og_sampler_kind)s->opt.sampler) ? OG__WITH_WEIGHTS : 0u);
 }
 
+struct og_sampling og__session_sampling(const struct og_session *s)
+{
+    return (struct og_sampling){.kind = (enum og_sampler_kind)s->opt.sampler,
+                                .walks = s->opt.walks,
+                                .walk_length = s->opt.walk_length,
+                                .restart = s->opt.walk_restart};
+}
+
 int og__session_sampler(const struct og_session *s, struct og_sampler **out, struct og_budget *b,
                         struct og_err *err)
 {
@@ -306,10 +314,7 @@ int og__session_sampler(const struct og_session *s, struct og_sampler **out, str
                               (uint64_t)s->opt.seed, b, err);
     if (rc < 0)
         return rc;
-    struct og_sampling how = {.kind = (enum og_sampler_kind)s->opt.sampler,
-                              .walks = s->opt.walks,
-                              .walk_length = s->opt.walk_length,
-                              .restart = s->opt.walk_restart};
+    struct og_sampling how = og__session_sampling(s);
     if (how.kind == OG_SAMPLER_WEIGHTED && s->topology.mapped) /* sizes alone are asked for */
         how.kind = OG_SAMPLER_UNIFORM;
     if (og__batch_extras(s) & OG__WITH_DEGREES)
@@ -453,15 +458,8 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
     return rc;
 }
 
-/* What the sampler needs of the dataset and of where its structure is. */
-static int check_sampler(struct og_session *s, struct og_err *err)
+static int check_sampler(const struct og_session *s, struct og_err *err)
 {
-    if (s->opt.sampler == OG_SAMPLER_UNIFORM)
-        return 0;
-    if (s->opt.topology == OG_TOPOLOGY_DISK)
-        return og__fail(err, -EINVAL, "use --topology memory, or --sampler uniform",
-                        "this --sampler cannot draw from a topology on disk");
-    s->opt.topology = OG_TOPOLOGY_MEMORY;
     if (s->opt.sampler == OG_SAMPLER_WEIGHTED && s->ds->weights.fd < 0)
         return og__fail(err, -EINVAL,
                         "import the graph with an edge_weight.npy, or use --sampler uniform",

@@ -111,6 +111,7 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 /* A sampler for this session's batches; GCN's blocks carry degrees. */
 OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_sampler **out,
                                       struct og_budget *b, struct og_err *err);
+struct og_sampling og__session_sampling(const struct og_session *s);
 unsigned og__batch_extras(const struct og_session *s); /* what its blocks carry */
 
 struct og_reader_options og__session_reader(const struct og_session *s);
