@@ -69,6 +69,7 @@ static const struct og_sampling ways[] = {
     {.kind = OG_SAMPLER_WEIGHTED},
     {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5},
     {.kind = OG_SAMPLER_LABOR},
+    {.kind = OG_SAMPLER_LADIES},
 };
 
 struct source {
@@ -137,6 +138,8 @@ static int64_t expected_edges(const struct graph *g, const struct og_sampling *h
         return degree == 0 ? 0 : -1;
     if (how->kind == OG_SAMPLER_LABOR && fanout >= 0 && degree > fanout)
         return -1;
+    if (how->kind == OG_SAMPLER_LADIES && fanout >= 0)
+        return -1;
     if (how->kind == OG_SAMPLER_WEIGHTED)
         degree = heavy_edges(g, v);
     return fanout < 0 ? degree : OG_MIN(degree, fanout);
@@ -159,11 +162,11 @@ static void check_list(const struct graph *g, const struct og_sampling *how,
         seen[u] = true;
         if (how->kind != OG_SAMPLER_WALK)
             assert_true(is_edge(g, v, u));
-        else
+        if (k->weight)
             sum += (double)k->weight[e];
     }
-    if (how->kind == OG_SAMPLER_WALK && n > 0)
-        assert_true(fabs(sum - 1) < 1e-6);
+    if (k->weight && n > 0)
+        assert_true(fabs(sum - 1) < 1e-5);
 }
 
 static void check_batch(const struct graph *g, const struct og_sampling *how,
@@ -699,6 +702,107 @@ static void labor_shares_its_draws(void **state)
     free_graph(&g);
 }
 
+/* ---- ladies ---- */
+
+/* Who feeds whom: destinations 0 to 2, the others feed them. */
+static struct graph make_layer(void)
+{
+    static const int32_t lists[3][5] = {{3, 4, 5}, {4, 5, 6, 7}, {7, 0}};
+    static const int lengths[3] = {3, 4, 2};
+    struct graph g = {.indptr = calloc(9, 8), .indices = calloc(9, 4)};
+    for (int v = 0; v < 8; v++) {
+        g.indptr[v + 1] = g.indptr[v] + (v < 3 ? lengths[v] : 0);
+        if (v < 3)
+            memcpy(g.indices + g.indptr[v], lists[v], (size_t)lengths[v] * 4);
+    }
+    g.t = (struct og_topology){
+        .n_nodes = 8, .n_edges = 9, .indptr = g.indptr, .indices32 = g.indices};
+    return g;
+}
+
+/* Squared columns of the mean, by the dense matrix. */
+static void importance(const struct graph *g, double p[8])
+{
+    double mean[3][8] = {{0}};
+    memset(p, 0, 8 * sizeof(*p));
+    for (int v = 0; v < 3; v++)
+        for (int64_t e = g->indptr[v]; e < g->indptr[v + 1]; e++)
+            mean[v][g->indices[e]] = 1 / (double)(g->indptr[v + 1] - g->indptr[v]);
+    for (int v = 0; v < 3; v++)
+        for (int u = 0; u < 8; u++)
+            p[u] += mean[v][u] * mean[v][u];
+}
+
+/* Successive sampling by definition; what counts is who was drawn. */
+static void layers(struct exact *x, const double *p, int left, uint32_t taken, double chance)
+{
+    double rest = 0;
+    for (int u = 0; u < 8; u++)
+        rest += taken >> u & 1 ? 0 : p[u];
+    if (left == 0) {
+        add_outcome(x, taken, chance);
+        return;
+    }
+    for (int u = 0; u < 8; u++)
+        if (!(taken >> u & 1) && p[u] > 0)
+            layers(x, p, left - 1, taken | 1u << u, chance * p[u] / rest);
+}
+
+/* Each destination has all those drawn that feed it, by 1 / p to a sum of 1. */
+static uint32_t check_layer(const struct graph *g, const struct og_batch *b, const double *p)
+{
+    const struct og_block *k = &b->hop[0];
+    uint32_t drawn = 0;
+    for (uint64_t e = 0; e < k->n_edges; e++)
+        drawn |= 1u << b->ids[k->src[e]];
+    for (uint32_t d = 0; d < 3; d++) {
+        uint32_t at = k->indptr[d];
+        double sum = 0;
+        for (int64_t e = g->indptr[d]; e < g->indptr[d + 1]; e++)
+            sum += drawn >> g->indices[e] & 1 ? 1 / p[g->indices[e]] : 0;
+        for (int64_t e = g->indptr[d]; e < g->indptr[d + 1]; e++) {
+            int32_t u = g->indices[e];
+            if (!(drawn >> u & 1))
+                continue;
+            assert_int_equal(b->ids[k->src[at]], u);
+            assert_true(fabs((double)k->weight[at++] - 1 / p[u] / sum) < 1e-6);
+        }
+        assert_int_equal(at, k->indptr[d + 1]);
+    }
+    assert_int_equal(k->n_seen, 6);
+    return drawn;
+}
+
+static void ladies_draw_by_importance(void **state)
+{
+    static const uint32_t seeds[3] = {0, 1, 2};
+    const int fanout = 1; /* for each seed: 3 of the 6 */
+    (void)state;
+    double spread[SEEDS];
+    double p[8];
+    struct graph g = make_layer();
+    struct exact *x = calloc(1, sizeof(*x));
+    importance(&g, p);
+    layers(x, p, 3, 0, 1);
+    for (int seed = 0; seed < SEEDS; seed++) {
+        int count[MOST] = {0};
+        struct source k = open_source(&g, &ways[4], &fanout, 1, (uint64_t)seed + 1, NULL);
+        for (uint32_t i = 0; i < DRAWS; i++) {
+            uint32_t drawn = check_layer(&g, sample(&k, seeds, 3, i), p);
+            int o = 0;
+            while (o < x->n && x->code[o] != drawn)
+                o++;
+            assert_int_not_equal(o, x->n);
+            count[o]++;
+        }
+        spread[seed] = fit_of(x, count, DRAWS);
+        close_source(&k);
+    }
+    assert_spread(spread, SEEDS);
+    free(x);
+    free_graph(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -710,6 +814,7 @@ int main(void)
         cmocka_unit_test(many_weighted_draws_agree_with_the_definition),
         cmocka_unit_test(walks_visit_as_often_as_they_should),
         cmocka_unit_test(labor_shares_its_draws),
+        cmocka_unit_test(ladies_draw_by_importance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -260,6 +260,7 @@ static void every_sampler_trains_the_same_in_any_way(void **state)
         {"sampler", "walk", "model", "gcn", "walks", "6"},
         {"sampler", "labor"},
         {"sampler", "labor", "model", "gcn"},
+        {"sampler", "ladies", "model", "pinsage"},
     };
     static const char *const moves[][8] = {
         {"cache", "5%", "threads", "1"},

@@ -57,6 +57,7 @@ enum og_sampler_kind {
     OG_SAMPLER_WEIGHTED,
     OG_SAMPLER_WALK,
     OG_SAMPLER_LABOR,
+    OG_SAMPLER_LADIES,
 };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
 enum og_policy_kind {

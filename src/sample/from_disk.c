@@ -80,7 +80,7 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
     if (how->kind == OG_SAMPLER_WEIGHTED)
         bytes += og__lists_bytes(opt, sizeof(float), longest) +
                  ((size_t)longest / OG__WEIGHTS_A_SUM + 1) * sizeof(double);
-    if (how->kind == OG_SAMPLER_LABOR)
+    if (how->kind == OG_SAMPLER_LABOR || how->kind == OG_SAMPLER_LADIES)
         bytes += og__lists_bytes(opt, og__npy_size(ds->indices.type), longest);
     return bytes;
 }

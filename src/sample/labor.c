@@ -37,12 +37,6 @@ static void prefetch_list(const struct og_topology *t, uint32_t v)
         og__prefetch_edge(t, og__first_edge(t, v));
 }
 
-int og__labor_open(struct og_sampler *s, struct og_err *err)
-{
-    const struct og_topology *t = s->topology;
-    return t->disk ? og__lists_open(&s->lists, t, &t->disk->ds->indices, s->budget, err) : 0;
-}
-
 int og__sample_hop_labor(struct og_hop *h, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;

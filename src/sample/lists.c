@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTS = 4096 }; /* at a time, at most */
+enum { LISTS = 4096, LEAST_BLOCKS = 64 }; /* lists at a time, at most; blocks in the buffer */
 
 static const char part[] = "sampler";
 
@@ -34,7 +34,7 @@ struct og_lists {
 static size_t capacity_of(const struct og_topology_disk_options *opt)
 {
     size_t staging = opt->staging_bytes ? opt->staging_bytes : 8 * OG_MIB;
-    return OG_MIN(staging, OG_GIB) / OG__LIST_BLOCK;
+    return OG_MAX(OG_MIN(staging, OG_GIB) / OG__LIST_BLOCK, (size_t)LEAST_BLOCKS);
 }
 
 static size_t bytes_of(size_t capacity)
@@ -208,6 +208,12 @@ static int check_sources(const struct og_topology *t, const struct og_list *list
                                  list->wide ? list->wide[i] : (int32_t)list->narrow[i], err);
     }
     return 0;
+}
+
+int og__source_lists_open(struct og_sampler *s, struct og_err *err)
+{
+    const struct og_topology *t = s->topology;
+    return t->disk ? og__lists_open(&s->lists, t, &t->disk->ds->indices, s->budget, err) : 0;
 }
 
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)

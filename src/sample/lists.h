@@ -32,6 +32,9 @@ struct og_list {
     const int64_t *wide;
 };
 
+/* Before any of these. */
+OG_MUST_CHECK int og__source_lists_open(struct og_sampler *s, struct og_err *err);
+
 static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
 {
     return l->wide ? (uint32_t)l->wide[i] : l->narrow[i];

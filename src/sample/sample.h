@@ -78,7 +78,7 @@ struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
 
 /* Sample one mini-batch: in every hop each node found so far draws up to fanout of its
  * in-neighbours, afresh, without replacement: uniformly, or as og__sampler_choose has it (labor
- * draws fanout of them on average).
+ * draws fanout of them on average; ladies fanout times n_seeds for all together).
  *
  * seeds   n_seeds distinct node ids, each < n_nodes; copied
  * out     refilled; its arrays stay valid until the next call with it

@@ -17,6 +17,8 @@ enum {
 #define OG__NO_NODE UINT32_MAX /* dataset.h bounds N */
 
 struct og_disk_sampler;
+struct og_candidate;
+struct og_layer;
 struct og_lists;
 struct og_walks;
 
@@ -38,12 +40,10 @@ struct og_sampler {
     size_t max_pick, set_size;
     /* other ways to draw */
     struct og_sampling how;
-    struct og_candidate {
-        double time;
-        uint32_t at;
-    } * candidate;          /* [max_pick] of weighted */
-    struct og_walks *walks; /* of walk */
-    struct og_lists *lists; /* from disk: of weights for weighted, of sources for labor */
+    struct og_candidate *candidate; /* [max_pick] of weighted */
+    struct og_walks *walks;         /* of walk */
+    struct og_layer *layer;         /* of ladies */
+    struct og_lists *lists; /* from disk: of weights for weighted, of sources for labor, ladies */
     double *sums;           /* [n_sums] from disk, of weighted: beside the list drawn from */
     size_t n_sums;
     /* the window */
@@ -173,6 +173,21 @@ static inline int og__push_node(struct og_hop *h, uint32_t node, struct og_err *
     return s->filled == OG__WINDOW ? og__number_window(h, err) : 0;
 }
 
+/* Room in the block for more than it has and the window will bring. */
+OG_MUST_CHECK int og__grow_hop(struct og_hop *h, struct og_err *err);
+
+/* The same for who weighs, where it is not known how many edges the hop will have. */
+static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight,
+                                   struct og_err *err)
+{
+    uint64_t at = h->block->n_edges + h->s->filled;
+    int rc = OG_UNLIKELY(at >= h->n_edges) ? og__grow_hop(h, err) : 0;
+    if (rc < 0)
+        return rc;
+    h->weight[at] = weight;
+    return og__push_node(h, node, err);
+}
+
 /* Edges from here on belong to destination i. Those still in the window count: n_edges moves only
  * when it is flushed. */
 static inline void og__begin_list(struct og_hop *h, uint32_t i)
@@ -180,15 +195,18 @@ static inline void og__begin_list(struct og_hop *h, uint32_t i)
     h->block->indptr[i] = (uint32_t)(h->block->n_edges + h->s->filled);
 }
 
-/* ---- weighted.c, walk.c, labor.c ---- */
+/* ---- weighted.c, walk.c, labor.c, ladies.c ---- */
 
 OG_MUST_CHECK int og__weighted_open(struct og_sampler *s, struct og_err *err);
 OG_MUST_CHECK int og__sample_hop_weighted(struct og_hop *h, struct og_err *err);
 OG_MUST_CHECK int og__walks_open(struct og_sampler *s, struct og_err *err);
 void og__walks_close(struct og_sampler *s);
 OG_MUST_CHECK int og__sample_hop_by_walks(struct og_hop *h, struct og_err *err);
-OG_MUST_CHECK int og__labor_open(struct og_sampler *s, struct og_err *err);
 OG_MUST_CHECK int og__sample_hop_labor(struct og_hop *h, struct og_err *err);
+OG_MUST_CHECK int og__ladies_open(struct og_sampler *s, struct og_err *err);
+void og__ladies_close(struct og_sampler *s);
+size_t og__ladies_bytes(uint64_t seen); /* when a hop has that many in-neighbours to draw from */
+OG_MUST_CHECK int og__sample_hop_ladies(struct og_hop *h, struct og_err *err);
 
 /* ---- from_disk.c ---- */
 

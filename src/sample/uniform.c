@@ -11,6 +11,7 @@
  * The table from node id to position is open addressing with linear probing, at most 5/8 full,
  * cleared a batch. A direct table of N entries would be a cache miss an edge as well, and takes
  * memory by the graph instead of by the batch. */
+#include "sample/heap.h"
 #include "sample/lists.h"
 
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static int grow(struct og_batch_memory *m, struct og_array *a, size_t bytes, siz
 }
 
 /* How many edges a hop has is not always known before: then its arrays grow. */
-static int grow_hop(struct og_hop *h, struct og_err *err)
+int og__grow_hop(struct og_hop *h, struct og_err *err)
 {
     struct og_batch_memory *out = h->out;
     struct og_batch *b = &out->batch;
@@ -116,6 +117,10 @@ static int grow_hop(struct og_hop *h, struct og_err *err)
         rc = grow(out, &out->src[h->number], most * 4, now * 4, err);
     b->ids = h->ids = out->ids.data;
     h->block->src = out->src[h->number].data;
+    if (rc == 0 && h->weight) {
+        rc = grow(out, &out->weight[h->number], most * 4, (now + h->s->filled) * 4, err);
+        h->weight = out->weight[h->number].data;
+    }
     if (rc == 0)
         h->n_edges = most;
     return rc;
@@ -129,7 +134,7 @@ static inline int make_room(struct og_hop *h, struct og_err *err)
     bool full = h->block->n_edges + s->filled > h->n_edges ||
                 (h->out->batch.n_ids + s->filled) * sizeof(*h->ids) > h->out->ids.bytes;
     if (OG_UNLIKELY(full))
-        rc = grow_hop(h, err);
+        rc = og__grow_hop(h, err);
     uint64_t ids = h->out->batch.n_ids + s->filled;
     if (rc < 0 || ids <= s->table_size * 5 / 8)
         return rc;
@@ -292,6 +297,7 @@ void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
         caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, block->n_dst);
         caps->hop[h].n_src = OG_MAX(caps->hop[h].n_src, block->n_src);
         caps->hop[h].n_edges = OG_MAX(caps->hop[h].n_edges, block->n_edges);
+        caps->hop[h].n_seen = OG_MAX(caps->hop[h].n_seen, block->n_seen);
     }
 }
 
@@ -349,6 +355,7 @@ void og__sampler_close(struct og_sampler *s)
         return;
     og__disk_sampler_close(s);
     og__walks_close(s);
+    og__ladies_close(s);
     og__lists_close(s->lists);
     og__release(s->budget, s->sums, s->n_sums * sizeof(*s->sums), "sampler");
     if (s->candidate)
@@ -368,7 +375,9 @@ int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, stru
     case OG_SAMPLER_WALK:
         return og__walks_open(s, err);
     case OG_SAMPLER_LABOR:
-        return og__labor_open(s, err);
+        return og__source_lists_open(s, err);
+    case OG_SAMPLER_LADIES:
+        return og__ladies_open(s, err);
     default:
         return 0;
     }
@@ -376,13 +385,17 @@ int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, stru
 
 bool og__sampling_weighs(enum og_sampler_kind kind)
 {
-    return kind == OG_SAMPLER_WALK;
+    return kind == OG_SAMPLER_WALK || kind == OG_SAMPLER_LADIES;
 }
 
 size_t og__sampler_bytes(const struct og_batch_caps *caps)
 {
     uint64_t ids = caps->n_hops ? caps->hop[caps->n_hops - 1].n_src : 1;
-    return table_size_for(2 * (ids + OG__WINDOW)) * sizeof(struct og_table_entry) + OG_MIB / 2;
+    uint64_t seen = 0;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        seen = OG_MAX(seen, caps->hop[h].n_seen);
+    return table_size_for(2 * (ids + OG__WINDOW)) * sizeof(struct og_table_entry) + OG_MIB / 2 +
+           (seen ? og__ladies_bytes(seen) : 0);
 }
 
 struct og_sample_reads og__sampler_reads(const struct og_sampler *s)
@@ -421,7 +434,14 @@ int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_see
     return take_seeds(s, seeds, n_seeds, out, err);
 }
 
-/* Room for all that hop i can make; for labor, which may make more, for about what it makes. */
+/* Is it known beforehand how many edges a hop may have? Labor's are that many on average, ladies'
+ * as many as happen to be between those drawn. */
+static bool is_counted(const struct og_sampler *s)
+{
+    return s->how.kind != OG_SAMPLER_LABOR && s->how.kind != OG_SAMPLER_LADIES;
+}
+
+/* Room for all that hop i can make; where that is not known, for a beginning. */
 static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out, uint64_t *edges,
                        struct og_err *err)
 {
@@ -453,6 +473,8 @@ static int sample_hop_as(struct og_hop *h, struct og_err *err)
         return og__sample_hop_by_walks(h, err);
     case OG_SAMPLER_LABOR:
         return og__sample_hop_labor(h, err);
+    case OG_SAMPLER_LADIES:
+        return og__sample_hop_ladies(h, err);
     default:
         return h->s->disk ? og__sample_hop_from_disk(h, err) : sample_hop(h, err);
     }
@@ -469,14 +491,16 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     struct og_block *block = &b->hop[i];
     *block = (struct og_block){
         .n_dst = b->n_ids, .indptr = out->indptr[i].data, .src = out->src[i].data};
-    bool counted = s->how.kind != OG_SAMPLER_LABOR;
-    float *weight = og__sampling_weighs(s->how.kind) ? out->weight[i].data : NULL;
+    bool weighs = og__sampling_weighs(s->how.kind);
+    size_t room = out->src[i].bytes;
+    if (weighs)
+        room = OG_MIN(room, out->weight[i].bytes);
     struct og_hop hop = {.s = s,
-                         .weight = weight,
+                         .weight = weighs ? out->weight[i].data : NULL,
                          .out = out,
                          .block = block,
                          .ids = b->ids,
-                         .n_edges = counted ? edges : out->src[i].bytes / sizeof(*block->src),
+                         .n_edges = is_counted(s) ? edges : room / sizeof(*block->src),
                          .fanout = s->fanout[i],
                          .stream = key->stream,
                          .epoch = key->epoch,
@@ -488,7 +512,7 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
         return rc;
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
-    block->weight = weight;
+    block->weight = hop.weight;
     if (!s->keep_degrees)
         return 0;
     rc = grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err);

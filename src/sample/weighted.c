@@ -9,6 +9,7 @@
  * random sampling with a reservoir", 2006, whose jumps over edges that would fire too late are
  * used as well). Which of the two draws next depends on what was drawn so far and on how often that
  * came again, and neither tells what is next: so the mixture is exact. */
+#include "sample/heap.h"
 #include "sample/lists.h"
 
 #include <math.h>
@@ -127,37 +128,6 @@ static bool in_set(const struct og_sampler *s, uint32_t x)
     return s->set[i] == x;
 }
 
-/* The candidate at `i` of a heap whose top is the latest sinks to its place. */
-static void sink(struct og_candidate *heap, size_t n, size_t i)
-{
-    struct og_candidate c = heap[i];
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && heap[child + 1].time > heap[child].time)
-            child++;
-        if (heap[child].time <= c.time)
-            break;
-        heap[i] = heap[child];
-    }
-    heap[i] = c;
-}
-
-static void make_heap(struct og_candidate *heap, size_t n)
-{
-    for (size_t i = n / 2; i-- > 0;)
-        sink(heap, n, i);
-}
-
-/* A heap becomes a list, earliest first. */
-static void sort_heap(struct og_candidate *heap, size_t n)
-{
-    while (n > 1) {
-        struct og_candidate last = heap[--n];
-        heap[n] = heap[0];
-        heap[0] = last;
-        sink(heap, n, 0);
-    }
-}
-
 /* A time below `limit`: the exponential one of rate w, given that. */
 static double time_before(double limit, double w, struct og_rng *rng)
 {
@@ -183,18 +153,18 @@ static uint32_t draw_rest(struct og_sampler *s, const struct list *l, struct og_
             heap[held++] = (struct og_candidate){-log(og__draw_open(rng)) / w, at};
             if (held < k - n)
                 continue;
-            make_heap(heap, held);
+            og__heap_make(heap, held);
         } else if ((jump -= w) < 0) {
             heap[0] = (struct og_candidate){time_before(heap[0].time, w, rng), at};
-            sink(heap, held, 0);
+            og__heap_sink(heap, held, 0);
         } else {
             continue;
         }
         jump = -log(og__draw_open(rng)) / heap[0].time;
     }
     if (held < k - n) /* all that have weight */
-        make_heap(heap, held);
-    sort_heap(heap, held);
+        og__heap_make(heap, held);
+    og__heap_sort(heap, held);
     for (size_t i = 0; i < held; i++)
         s->pick[n++] = heap[i].at;
     return n;

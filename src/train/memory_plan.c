@@ -144,12 +144,15 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
     for (uint32_t h = 0; h < seen->n_hops; h++) {
         int fanout = s->opt.fanout[h];
         uint64_t most_edges = (uint64_t)s->ds->n_edges;
-        if (fanout >= 0 && s->opt.sampler != OG_SAMPLER_LABOR) /* on average only */
+        bool bounded = s->opt.sampler != OG_SAMPLER_LABOR && s->opt.sampler != OG_SAMPLER_LADIES;
+        if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;
         caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
         n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));
         caps.hop[h].n_src = n_dst;
+        if (seen->hop[h].n_seen > 0)
+            caps.hop[h].n_seen = with_margin(seen->hop[h].n_seen, n_nodes);
     }
     return caps;
 }

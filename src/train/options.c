@@ -59,8 +59,9 @@ static const struct og_option table[] = {
      NULL, OG_OPTION_LIST, FIELD(fanout), -1, 1 << 20},
     {"sampler", "KIND", "uniform", numbers,
      "how neighbours are drawn: uniformly, by the weights of their edges, as the most visited of "
-     "random walks, or with draws that destinations share (docs/samplers.md)",
-     NAMES("uniform", "weighted", "walk", "labor"), OG_OPTION_CHOICE, FIELD(sampler), 0, 0},
+     "random walks, with draws that destinations share, or for a layer as a whole "
+     "(docs/samplers.md)",
+     NAMES("uniform", "weighted", "walk", "labor", "ladies"), OG_OPTION_CHOICE, FIELD(sampler), 0, 0},
     {"walks", "N", "4", numbers,
      "random walks from each node, of the sampler walk",
      NULL, OG_OPTION_INT, FIELD(walks), 1, 128},
