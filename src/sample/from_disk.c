@@ -157,7 +157,8 @@ int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t n, struct og_e
     d->src = src;
     d->n_edges = n;
     memset(d->wanted, 0, og__bits_words(d->n_blocks) * 8);
-    memset(d->block, 0xff, n * sizeof(*d->block)); /* NO_BLOCK */
+    if (n > 0)
+        memset(d->block, 0xff, n * sizeof(*d->block)); /* NO_BLOCK */
     return 0;
 }
 
