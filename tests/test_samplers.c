@@ -2,6 +2,7 @@
  * must hold of all of them. */
 #include "testing.h"
 
+#include "dataset/alias.h"
 #include "sample/sample.h"
 #include "sample/superbatch.h"
 
@@ -16,21 +17,18 @@ struct graph {
     int64_t *indptr;
     int32_t *indices;
     float *weights;
-    double *sums;
+    struct og_alias *alias;
 };
 
-static void add_sums(struct graph *g)
+static void add_aliases(struct graph *g)
 {
-    g->sums = calloc((size_t)g->t.n_edges / OG__WEIGHTS_A_SUM + 1, sizeof(*g->sums));
-    for (int64_t v = 0; v < g->t.n_nodes; v++) {
-        double sum = 0;
-        for (int64_t e = g->indptr[v]; e < g->indptr[v + 1]; e++) {
-            if (e % OG__WEIGHTS_A_SUM == 0)
-                g->sums[e / OG__WEIGHTS_A_SUM] = sum;
-            sum += (double)g->weights[e];
-        }
-    }
-    g->t.weights_sum = g->sums;
+    void *scratch = malloc(og__alias_scratch_bytes(g->t.n_edges + 1));
+    g->alias = calloc((size_t)g->t.n_edges + 1, sizeof(*g->alias));
+    for (int64_t v = 0; v < g->t.n_nodes; v++)
+        og__alias_make(g->alias + g->indptr[v], g->weights + g->indptr[v],
+                       g->indptr[v + 1] - g->indptr[v], scratch);
+    g->t.alias = g->alias;
+    free(scratch);
 }
 
 /* Node v has degree(v) in-neighbours, each once, starting somewhere; weights in {0, .5, 1, ...}. */
@@ -52,7 +50,7 @@ static struct graph make_graph(int64_t n, int (*degree)(int64_t v))
                                .indptr = g.indptr,
                                .indices32 = g.indices,
                                .weights = g.weights};
-    add_sums(&g);
+    add_aliases(&g);
     return g;
 }
 
@@ -61,7 +59,7 @@ static void free_graph(struct graph *g)
     free(g->indptr);
     free(g->indices);
     free(g->weights);
-    free(g->sums);
+    free(g->alias);
 }
 
 static const struct og_sampling ways[] = {
@@ -441,7 +439,7 @@ static struct graph make_star(int n, const float *weights)
                                .indptr = g.indptr,
                                .indices32 = g.indices,
                                .weights = g.weights};
-    add_sums(&g);
+    add_aliases(&g);
     return g;
 }
 
@@ -464,7 +462,7 @@ static void successive(struct exact *x, const float *w, int n, uint32_t taken, i
 
 static void weighted_draws_are_successive_sampling(void **state)
 {
-    /* even; uneven; so uneven that the rest comes from the pass; on more than one line of sums */
+    /* even; uneven; so uneven that the rest comes from the pass; long */
     static const struct {
         int n, k;
         float w[24];

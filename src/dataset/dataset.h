@@ -159,6 +159,7 @@ size_t og__offsets_bytes(uint64_t n);
 /* Two forms. In memory (or mapped): indptr and one of the two indices. On disk: `first` in the
  * place of indptr, and `disk` (dataset/on_disk.h), which knows how to read the indices.
  * In-neighbours of v are edges [og__first_edge(v), og__first_edge(v) + og__degree(v)) of both. */
+struct og_alias;
 struct og_topology {
     int64_t n_nodes, n_edges;
     const int64_t *indptr; /* [N+1] */
@@ -167,8 +168,8 @@ struct og_topology {
     struct og_offsets first;
     struct og_topology_disk *disk;
     /* in memory, where og__weights_load was asked for */
-    const float *weights;      /* [E] */
-    const double *weights_sum; /* [E / OG__WEIGHTS_A_SUM + 1] */
+    const float *weights;         /* [E] */
+    const struct og_alias *alias; /* [E] of each list */
     /* who gives the memory back */
     struct og_budget *budget;
     bool mapped; /* a read-only view of the files, for looking before the budget is settled */
@@ -180,11 +181,9 @@ OG_MUST_CHECK int og__topology_load(const struct og_dataset *ds, struct og_budge
                                     struct og_topology *out, struct og_err *err);
 size_t og__topology_bytes(const struct og_dataset *ds);
 
-/* Edge weights of a topology in memory, counted as "topology" and given back with it; and at every
- * 16th edge, a cache line of them, the sum of its list up to there, in the order of edges, for
- * draws in proportion to weight. -EINVAL where the dataset has none, or one is negative or not
- * finite. */
-enum { OG__WEIGHTS_A_SUM = 16 };
+/* Edge weights of a topology in memory, counted as "topology" and given back with it; and the
+ * tables for draws in proportion to them (dataset/alias.h): 12 bytes an edge. -EINVAL where the
+ * dataset has none, or one is negative or not finite. */
 OG_MUST_CHECK int og__weights_load(const struct og_dataset *ds, struct og_topology *t,
                                    struct og_err *err);
 size_t og__weights_bytes(const struct og_dataset *ds);

@@ -1,4 +1,5 @@
 /* The graph's structure in memory, or mapped. */
+#include "dataset/alias.h"
 #include "dataset/on_disk.h"
 #include "dataset/stream.h"
 
@@ -53,15 +54,14 @@ out:
 
 /* ---- edge weights ---- */
 
-static size_t sums_bytes(const struct og_topology *t)
+static size_t alias_bytes(int64_t n_edges)
 {
-    return ((size_t)t->n_edges / OG__WEIGHTS_A_SUM + 1) * sizeof(double);
+    return ((size_t)n_edges + 1) * sizeof(struct og_alias);
 }
 
 size_t og__weights_bytes(const struct og_dataset *ds)
 {
-    return (size_t)ds->weights.bytes +
-           ((size_t)ds->n_edges / OG__WEIGHTS_A_SUM + 1) * sizeof(double);
+    return (size_t)ds->weights.bytes + alias_bytes(ds->n_edges);
 }
 
 int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first, size_t n,
@@ -82,24 +82,26 @@ static int check_chunk(void *dataset, const void *data, int64_t first_byte, size
                              bytes / sizeof(float), err);
 }
 
-static void sum_lists(const struct og_topology *t, double *sums)
-{
-    for (int64_t v = 0; v < t->n_nodes; v++) {
-        double sum = 0;
-        for (int64_t e = t->indptr[v]; e < t->indptr[v + 1]; e++) {
-            if (e % OG__WEIGHTS_A_SUM == 0)
-                sums[e / OG__WEIGHTS_A_SUM] = sum;
-            sum += (double)t->weights[e];
-        }
-    }
-}
-
 static void release_weights(struct og_topology *t)
 {
     og__release(t->budget, (void *)t->weights, (size_t)t->n_edges * sizeof(float), part);
-    og__release(t->budget, (void *)t->weights_sum, sums_bytes(t), part);
+    og__release(t->budget, (void *)t->alias, alias_bytes(t->n_edges), part);
     t->weights = NULL;
-    t->weights_sum = NULL;
+    t->alias = NULL;
+}
+
+static int make_aliases(const struct og_topology *t, struct og_alias *alias, struct og_err *err)
+{
+    size_t bytes = og__alias_scratch_bytes(OG_MAX(og__longest_list(t), (int64_t)1));
+    void *scratch = og__alloc(t->budget, bytes, part, err);
+    if (!scratch)
+        return -ENOMEM;
+    for (int64_t v = 0; v < t->n_nodes; v++) {
+        int64_t begin = t->indptr[v];
+        og__alias_make(alias + begin, t->weights + begin, t->indptr[v + 1] - begin, scratch);
+    }
+    og__release(t->budget, scratch, bytes, part);
+    return 0;
 }
 
 int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct og_err *err)
@@ -110,12 +112,13 @@ int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct 
     int rc = 0;
     float *weights = og__alloc(t->budget, (size_t)ds->weights.bytes, part, err);
     t->weights = weights;
-    double *sums = weights ? og__alloc(t->budget, sums_bytes(t), part, err) : NULL;
-    t->weights_sum = sums;
-    if (!sums)
+    struct og_alias *alias =
+        weights ? og__alloc(t->budget, alias_bytes(t->n_edges), part, err) : NULL;
+    t->alias = alias;
+    if (!alias)
         OG_TRY(-ENOMEM);
     OG_TRY(og__npy_load(&ds->weights, weights, check_chunk, (void *)ds, err));
-    sum_lists(t, sums);
+    OG_TRY(make_aliases(t, alias, err));
 out:
     if (rc < 0)
         release_weights(t);

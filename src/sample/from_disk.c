@@ -19,6 +19,7 @@
  *
  * What a hop reads may be more than is to be held at a time: it comes in rounds, two of them in
  * flight, so that the disk has work while one is taken apart. */
+#include "dataset/alias.h"
 #include "dataset/on_disk.h"
 #include "sample/lists.h"
 
@@ -79,7 +80,7 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
         bytes += OG__MOST_VISITS * (sizeof(int64_t) + 2 * sizeof(uint32_t));
     if (how->kind == OG_SAMPLER_WEIGHTED)
         bytes += og__lists_bytes(opt, sizeof(float), longest) +
-                 ((size_t)longest / OG__WEIGHTS_A_SUM + 1) * sizeof(double);
+                 (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
     if (how->kind == OG_SAMPLER_LABOR || how->kind == OG_SAMPLER_LADIES)
         bytes += og__lists_bytes(opt, og__npy_size(ds->indices.type), longest);
     return bytes;

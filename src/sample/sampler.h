@@ -17,10 +17,10 @@ enum {
 #define OG__NO_NODE UINT32_MAX /* dataset.h bounds N */
 
 struct og_disk_sampler;
-struct og_candidate;
 struct og_layer;
 struct og_lists;
 struct og_walks;
+struct og_weighted;
 
 struct og_sampler {
     const struct og_topology *topology; /* set at open, then constant */
@@ -40,12 +40,10 @@ struct og_sampler {
     size_t max_pick, set_size;
     /* other ways to draw */
     struct og_sampling how;
-    struct og_candidate *candidate; /* [max_pick] of weighted */
-    struct og_walks *walks;         /* of walk */
-    struct og_layer *layer;         /* of ladies */
+    struct og_weighted *weighted;
+    struct og_walks *walks;
+    struct og_layer *layer; /* of ladies */
     struct og_lists *lists; /* from disk: of weights for weighted, of sources for labor, ladies */
-    double *sums;           /* [n_sums] from disk, of weighted: beside the list drawn from */
-    size_t n_sums;
     /* the window */
     int64_t edge[OG__WINDOW];
     uint32_t node[OG__WINDOW];
@@ -198,6 +196,7 @@ static inline void og__begin_list(struct og_hop *h, uint32_t i)
 /* ---- weighted.c, walk.c, labor.c, ladies.c ---- */
 
 OG_MUST_CHECK int og__weighted_open(struct og_sampler *s, struct og_err *err);
+void og__weighted_close(struct og_sampler *s);
 OG_MUST_CHECK int og__sample_hop_weighted(struct og_hop *h, struct og_err *err);
 OG_MUST_CHECK int og__walks_open(struct og_sampler *s, struct og_err *err);
 void og__walks_close(struct og_sampler *s);

@@ -11,7 +11,6 @@
  * The table from node id to position is open addressing with linear probing, at most 5/8 full,
  * cleared a batch. A direct table of N entries would be a cache miss an edge as well, and takes
  * memory by the graph instead of by the batch. */
-#include "sample/heap.h"
 #include "sample/lists.h"
 
 #include <stdlib.h>
@@ -357,9 +356,7 @@ void og__sampler_close(struct og_sampler *s)
     og__walks_close(s);
     og__ladies_close(s);
     og__lists_close(s->lists);
-    og__release(s->budget, s->sums, s->n_sums * sizeof(*s->sums), "sampler");
-    if (s->candidate)
-        og__release(s->budget, s->candidate, s->max_pick * sizeof(*s->candidate), "sampler");
+    og__weighted_close(s);
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
     og__release(s->budget, s->table, s->table_size * sizeof(*s->table), "sampler");
