@@ -3,7 +3,7 @@
 
     bench/suite.py [--only PART,...] [--outgrow PATH] [--reader PATH] [--data DIR] [--scratch DIR] [--out FILE]
 
-Parts: io sample gemm floors memory bytes identity accuracy (the last needs the shared data and about an
+Parts: io sample samplers gemm floors memory bytes identity accuracy (the last needs the shared data and about an
 hour on two cores; it runs only when named). Results go to docs/benchmarks/<date>.json. Scratch files, up
 to 4 GiB, lie under --scratch and are removed at the end.
 """
@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PARTS = ["io", "sample", "gemm", "floors", "memory", "bytes", "identity"]
+PARTS = ["io", "sample", "samplers", "gemm", "floors", "memory", "bytes", "identity"]
 
 
 class Suite:
@@ -113,6 +113,38 @@ def part_sample(s):
     table("Uniform sampling, rmat 4 M nodes / 64 M edges, fanout 10,10,10, one thread",
           ["M edges/s, median", "min", "max", "asked"],
           [[statistics.median(rate), min(rate), max(rate), 20]])
+    return rows
+
+
+def add_weights(dataset):
+    """Weights of edges, spread as incomes are: most small, a few large."""
+    import numpy
+
+    path = dataset / "weights.npy"
+    if not path.exists():
+        n = numpy.load(dataset / "indices.npy", mmap_mode="r").shape[0]
+        numpy.save(path, numpy.random.default_rng(1).pareto(2, n).astype(numpy.float32))
+
+
+def part_samplers(s):
+    """What an edge costs however it is drawn, in turns."""
+    d = s.dataset("rmat4m", "--model", "rmat", "--nodes", 4_000_000, "--degree", 16, "--dim", 4,
+                  "--train-fraction", 0.02)
+    add_weights(d)
+    kinds = {"uniform 10": ["uniform", "10,10,10"], "weighted 10": ["weighted", "10,10,10"], "uniform 5": ["uniform", "5,5,5"],
+             "weighted 5": ["weighted", "5,5,5"], "walk, 5 of 4 walks": ["walk", "5,5,5"], "labor 10": ["labor", "10,10,10"],
+             "ladies 10": ["ladies", "10,10,10"]}
+    times = {name: [] for name in kinds}
+    rows = []
+    for _ in range(3):
+        for name, (kind, fanout) in kinds.items():
+            r = s.json("bench", "sample", d, "--sampler", kind, "--fanout", fanout, "--threads", 1)
+            times[name].append(1e9 / r["edges_per_second_per_thread"])
+            rows.append({"sampler": name, **r})
+    ns = {name: statistics.median(t) for name, t in times.items()}
+    base = {name: ns["uniform 5" if "5" in name else "uniform 10"] for name in kinds}
+    table("Sampling by kind, rmat 4 M nodes / 64 M edges, three hops, one thread, medians of 3",
+          ["sampler", "ns an edge", "beside uniform of the same fanout"], [[k, ns[k], ns[k] / base[k]] for k in kinds])
     return rows
 
 

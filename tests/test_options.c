@@ -322,6 +322,11 @@ static struct og_options unusual(void)
         {"evict", "static"},
         {"disk", "10G"},
         {"scratch", "s"},
+        {"sampler", "walk"},
+        {"walks", "7"},
+        {"walk-length", "2"},
+        {"walk-restart", "0.25"},
+        {"neighbors", "9"},
     };
     struct og_options o = fresh();
     size_t n;

@@ -173,7 +173,7 @@ static void replay_gives_back_what_was_sampled(void **state)
                                                   .memory = shares[run / 2],
                                                   .n_hops = HOPS,
                                                   .n_nodes = N,
-                                                  .degrees = degrees};
+                                                  .extras = degrees ? OG__WITH_DEGREES : 0u};
         struct og_superbatch *s;
         struct og_batch_memory out;
         og__batch_init(&out, b);
@@ -356,8 +356,11 @@ static void beyond_the_budget_keeps_what_was_there(void **state)
     struct source k;
     open_source(&k, 3, true);
     struct og_budget *b = og__budget_new(256 * OG_KIB);
-    const struct og_superbatch_options opt = {
-        .scratch = scratch, .memory = SIZE_MAX, .n_hops = HOPS, .n_nodes = N, .degrees = true};
+    const struct og_superbatch_options opt = {.scratch = scratch,
+                                              .memory = SIZE_MAX,
+                                              .n_hops = HOPS,
+                                              .n_nodes = N,
+                                              .extras = OG__WITH_DEGREES};
     struct og_superbatch *s;
     struct og_batch_memory out;
     struct og_io_counts read;
@@ -391,8 +394,11 @@ static void a_spill_is_read_in_any_order(void **state)
     char *scratch = fresh_folder();
     struct source k;
     open_source(&k, 4, true);
-    const struct og_superbatch_options opt = {
-        .scratch = scratch, .memory = 40000, .n_hops = HOPS, .n_nodes = N, .degrees = true};
+    const struct og_superbatch_options opt = {.scratch = scratch,
+                                              .memory = 40000,
+                                              .n_hops = HOPS,
+                                              .n_nodes = N,
+                                              .extras = OG__WITH_DEGREES};
     struct og_superbatch *s;
     struct og_batch_memory out;
     struct og_io_counts read;
@@ -471,8 +477,11 @@ static void fill_up(const char *scratch, int code, uint32_t most)
     struct source k;
     open_source(&k, 6, true);
     struct og_budget *b = og__budget_new(64 * OG_MIB);
-    const struct og_superbatch_options opt = {
-        .scratch = scratch, .memory = 40000, .n_hops = HOPS, .n_nodes = N, .degrees = true};
+    const struct og_superbatch_options opt = {.scratch = scratch,
+                                              .memory = 40000,
+                                              .n_hops = HOPS,
+                                              .n_nodes = N,
+                                              .extras = OG__WITH_DEGREES};
     struct og_superbatch *s;
     struct og_err err = {0};
     struct og_batch_memory out;

@@ -154,6 +154,12 @@ static void write_graph(const char *name, const struct graph *g, enum layout lay
     else
         write_foreign(path, layout, n_edges, data);
     free(wide);
+    float *weights = malloc((size_t)n_edges * 4);
+    for (int64_t e = 0; e < n_edges; e++)
+        weights[e] = (float)(scramble((uint32_t)e) % 8) * 0.3f;
+    snprintf(path, sizeof(path), "%s/%s/weights.npy", folder, name);
+    write_array(path, OG__NPY_F32, n_edges, weights, layout == OURS ? 4096 : 192);
+    free(weights);
 }
 
 static struct og_dataset *open_dataset(const char *name)
@@ -199,6 +205,10 @@ static void assert_same_batch(const struct og_batch *a, const struct og_batch *b
             assert_memory_equal(x->src, y->src, x->n_edges * 4);
         if (x->n_src > x->n_dst)
             assert_memory_equal(x->degree, y->degree, (size_t)(x->n_src - x->n_dst) * 4);
+        assert_int_equal(x->n_seen, y->n_seen);
+        assert_int_equal(x->weight != NULL, y->weight != NULL);
+        if (x->weight && x->n_edges)
+            assert_memory_equal(x->weight, y->weight, x->n_edges * 4);
     }
 }
 
@@ -214,9 +224,18 @@ static void pick_seeds(int64_t n, uint32_t batch, uint32_t seeds[SEEDS])
         seeds[1] = 1;
 }
 
-static void compare(const struct og_dataset *ds, const struct og_topology *memory,
-                    const struct og_topology *disk, const int *fanout, int n_hops,
-                    uint32_t n_batches)
+/* uniform, the first, for what holds of all of them */
+static const struct og_sampling ways[] = {
+    {.kind = OG_SAMPLER_UNIFORM},
+    {.kind = OG_SAMPLER_WEIGHTED},
+    {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5},
+    {.kind = OG_SAMPLER_LABOR},
+    {.kind = OG_SAMPLER_LADIES},
+};
+
+static void compare_as(const struct og_dataset *ds, const struct og_topology *memory,
+                       const struct og_topology *disk, const struct og_sampling *how,
+                       const int *fanout, int n_hops, uint32_t n_batches)
 {
     struct og_err err = {0};
     struct og_sampler *s[2];
@@ -227,6 +246,8 @@ static void compare(const struct og_dataset *ds, const struct og_topology *memor
         if (og__sampler_open(&s[i], i ? disk : memory, fanout, n_hops, 11, b, &err) < 0)
             fail_msg("%s", err.message);
         og__sampler_keep_degrees(s[i]);
+        if (og__sampler_choose(s[i], how, &err) < 0)
+            fail_msg("%s", err.message);
     }
     for (uint32_t batch = 0; batch < n_batches; batch++) {
         uint32_t seeds[SEEDS];
@@ -238,7 +259,7 @@ static void compare(const struct og_dataset *ds, const struct og_topology *memor
         struct og_sample_reads none = og__sampler_reads(s[0]);
         assert_true(none.io.reads == 0 && none.lists_cached == 0 && none.lists_read == 0);
         struct og_sample_reads r = og__sampler_reads(s[1]);
-        assert_true(r.lists_read > 0 || r.io.reads == 0);
+        assert_true(r.lists_read > 0 || r.io.reads == 0 || how->kind == OG_SAMPLER_WEIGHTED);
     }
     for (int i = 0; i < 2; i++) {
         og__sampler_close(s[i]);
@@ -246,6 +267,13 @@ static void compare(const struct og_dataset *ds, const struct og_topology *memor
     }
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
+}
+
+static void compare(const struct og_dataset *ds, const struct og_topology *memory,
+                    const struct og_topology *disk, const int *fanout, int n_hops,
+                    uint32_t n_batches)
+{
+    compare_as(ds, memory, disk, &ways[0], fanout, n_hops, n_batches);
 }
 
 static struct og_topology open_disk(const struct og_dataset *ds, struct og_budget *b, size_t cache,
@@ -361,6 +389,34 @@ static void one_edge_alone(void **state)
     struct og_dataset *ds = open_dataset("tiny");
     compare_all(ds);
     og__dataset_close(ds);
+    free_graph(&g);
+}
+
+/* However neighbours are drawn; the list of the hub is longer than what lists are read into. */
+static void every_way_to_draw(void **state)
+{
+    static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 400, 2}};
+    (void)state;
+    struct graph g = make_graph(12000, 9000);
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        char name[32];
+        snprintf(name, sizeof(name), "ways-%d", layout);
+        write_graph(name, &g, layout);
+        struct og_dataset *ds = open_dataset(name);
+        struct og_topology memory;
+        assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
+        assert_int_equal(og__weights_load(ds, &memory, NULL), 0);
+        for (size_t share = 0; share <= 2; share++) {
+            size_t capacity = share * og__neighbors_whole_bytes(ds) / 2;
+            struct og_topology disk = open_disk(ds, NULL, capacity, NULL, NULL);
+            for (size_t w = 1; w < OG_COUNT(ways); w++)
+                for (size_t f = 0; f < OG_COUNT(fanouts); f++)
+                    compare_as(ds, &memory, &disk, &ways[w], fanouts[f], 3, 2);
+            og__topology_release(&disk);
+        }
+        og__topology_release(&memory);
+        og__dataset_close(ds);
+    }
     free_graph(&g);
 }
 
@@ -593,7 +649,7 @@ static struct og_sample_reads reads_for(const struct graph *g, const struct og_t
         size_t n = needed_blocks(g, t, b, h, blocks);
         for (size_t at = 0; at < n; at += round) {
             struct og_io_counts c =
-                requests_for(blocks + at, OG_MIN(n - at, round), t->disk->base, align);
+                requests_for(blocks + at, OG_MIN(n - at, round), t->disk->lists.base, align);
             all.io.reads += c.reads;
             all.io.bytes += c.bytes;
         }
@@ -655,46 +711,62 @@ static void reads_are_those_needed(void **state)
     free_graph(&g);
 }
 
-/* A sampler takes what it said it would for the batches it was told of. */
-static void sizes_are_told_beforehand(void **state)
+static int sample_within(const struct og_topology *t, const struct og_sampling *how,
+                         const uint32_t *seeds, struct og_batch_memory *m, struct og_budget *b,
+                         size_t *used, struct og_err *err)
 {
-    (void)state;
-    struct graph g = make_graph(60000, 900);
-    write_graph("sizes", &g, OURS);
-    struct og_dataset *ds = open_dataset("sizes");
-    struct og_topology t = open_disk(ds, NULL, 0, NULL, NULL);
-    struct og_batch_memory m;
-    struct og_sampler *s;
     const int fanout[2] = {10, 10};
-    uint32_t seeds[SEEDS];
-    pick_seeds(g.n, 0, seeds);
-    og__batch_init(&m, NULL);
-    assert_int_equal(og__sampler_open(&s, &t, fanout, 2, 3, NULL, NULL), 0);
-    assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, 0, &m, NULL), 0);
+    struct og_sampler *s;
+    int rc = og__sampler_open(&s, t, fanout, 2, 3, b, err);
+    if (rc == 0)
+        rc = og__sampler_choose(s, how, err);
+    if (rc == 0)
+        rc = og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, 0, m, err);
+    *used = og__budget_used(b);
     og__sampler_close(s);
+    return rc;
+}
+
+/* A sampler takes what it said it would for the batches it was told of; lists longer than what it
+ * reads into are among them. */
+static void check_sizes(const struct og_dataset *ds, const struct og_topology *t,
+                        const struct og_sampling *how)
+{
+    struct og_batch_memory m;
     struct og_batch_caps caps = {0};
+    size_t used;
+    uint32_t seeds[SEEDS];
+    pick_seeds(ds->n_nodes, 1, seeds);
+    og__batch_init(&m, NULL);
+    assert_int_equal(sample_within(t, how, seeds, &m, NULL, &used, NULL), 0);
     og__caps_include(&caps, &m.batch);
-    size_t disk = og__sampler_disk_bytes(ds, &t.disk->opt, &caps);
+    size_t disk = og__sampler_disk_bytes(ds, &t->disk->opt, &caps, how, og__longest_list(t));
     struct og_budget *b = og__budget_new(og__sampler_bytes(&caps) + disk);
-    assert_int_equal(og__sampler_open(&s, &t, fanout, 2, 3, b, NULL), 0);
-    assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, 0, &m, NULL), 0);
-    assert_true(og__budget_used(b) > disk);
-    og__sampler_close(s);
+    assert_int_equal(sample_within(t, how, seeds, &m, b, &used, NULL), 0);
+    assert_true(used > disk / 2);
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
     /* whatever the budget refuses is refused cleanly */
     for (size_t limit = 0; limit < og__sampler_bytes(&caps) + disk; limit += disk / 7) {
         b = og__budget_new(limit + 1);
         struct og_err err = {0};
-        int rc = og__sampler_open(&s, &t, fanout, 2, 3, b, &err);
-        if (rc == 0)
-            rc = og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, 0, &m, &err);
+        int rc = sample_within(t, how, seeds, &m, b, &used, &err);
         assert_true(rc == 0 || (rc == -ENOMEM && err.message[0]));
-        og__sampler_close(s);
         assert_int_equal(og__budget_used(b), 0);
         og__budget_free(b);
     }
     og__batch_release(&m);
+}
+
+static void sizes_are_told_beforehand(void **state)
+{
+    (void)state;
+    struct graph g = make_graph(60000, 20000);
+    write_graph("sizes", &g, OURS);
+    struct og_dataset *ds = open_dataset("sizes");
+    struct og_topology t = open_disk(ds, NULL, 0, NULL, NULL);
+    for (size_t w = 0; w < OG_COUNT(ways); w++)
+        check_sizes(ds, &t, &ways[w]);
     og__topology_release(&t);
     og__dataset_close(ds);
     free_graph(&g);
@@ -1165,6 +1237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_those_of_memory),
         cmocka_unit_test(a_hub_of_many),
+        cmocka_unit_test(every_way_to_draw),
         cmocka_unit_test(generated_graphs),
         cmocka_unit_test(one_edge_alone),
         cmocka_unit_test(every_engine_and_all_at_once),

@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "dataset/dataset.h"
 #include "nn/nn.h"
 
 #include <dirent.h>
@@ -10,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -249,6 +251,112 @@ static void reused_batches_give_the_same_in_any_way(void **state)
     drop(&first);
 }
 
+/* ---- every sampler ---- */
+
+static char weighted[64]; /* the same graph with weights */
+
+static void link_file(const char *name)
+{
+    char from[128];
+    char to[128];
+    snprintf(from, sizeof(from), "%s/%s", dataset, name);
+    snprintf(to, sizeof(to), "%s/%s", weighted, name);
+    assert_int_equal(symlink(from, to), 0);
+}
+
+/* Weights that make a difference, in a folder beside. */
+static void make_weighted(void)
+{
+    static const char *const names[] = {"meta.json",  "indptr.npy", "indices.npy", "features.npy",
+                                        "labels.npy", "train.npy",  "valid.npy",   "test.npy"};
+    char path[128];
+    struct og_dataset *ds;
+    char head[4096];
+    snprintf(weighted, sizeof(weighted), "%s/weighted", root);
+    assert_int_equal(mkdir(weighted, 0755), 0);
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        link_file(names[i]);
+    assert_int_equal(og__dataset_open(dataset, &ds, NULL), 0);
+    const int64_t shape[2] = {ds->n_edges, 1};
+    snprintf(path, sizeof(path), "%s/weights.npy", weighted);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    size_t n = og__npy_header(head, OG__NPY_F32, 1, shape, 4096);
+    assert_int_equal(fwrite(head, 1, n, f), n);
+    for (int64_t e = 0; e < ds->n_edges; e++)
+        assert_int_equal(fwrite(&(float){(float)(e % 9)}, 4, 1, f), 1);
+    assert_int_equal(fclose(f), 0);
+    og__dataset_close(ds);
+}
+
+static void every_sampler_trains_the_same_in_any_way(void **state)
+{
+    (void)state;
+    static const char *const kinds[][6] = {
+        {"sampler", "weighted"},
+        {"sampler", "walk", "model", "pinsage"},
+        {"sampler", "walk", "model", "gcn", "walks", "6"},
+        {"sampler", "labor"},
+        {"sampler", "labor", "model", "gcn"},
+        {"sampler", "ladies", "model", "pinsage"},
+    };
+    static const char *const moves[][8] = {
+        {"cache", "5%", "threads", "1"},
+        {"policy", "presc:2", "cache", "10%"},
+        {"policy", "hybrid", "cache", "10%"},
+        {"policy", "belady", "cache", "10%", "superbatch", "3"},
+        {"policy", "belady", "cache", "10%", "alternate", "true"},
+        {"policy", "frequency", "cache", "7%", "superbatch", "5", "io", "mmap"},
+        {"early-reads", "true", "cache", "10%", "threads", "3"},
+        {"topology", "disk", "cache", "5%", "neighbor-cache", "20%"},
+        {"preset", "ginex", "cache", "10%", "neighbor-cache", "0"},
+    };
+    static const char *const none[] = {NULL};
+    make_weighted();
+    char plain[64];
+    memcpy(plain, dataset, sizeof(plain));
+    memcpy(dataset, weighted, sizeof(dataset));
+    struct outcome uniform = train("uniform", none);
+    for (size_t k = 0; k < OG_COUNT(kinds); k++) {
+        const char *pairs[16] = {NULL};
+        size_t n = 0;
+        for (; n < 6 && kinds[k][n]; n++)
+            pairs[n] = kinds[k][n];
+        struct outcome first = train("first", pairs);
+        assert_true(loss_of(&first, 2) < loss_of(&first, 0));
+        assert_true(loss_of(&first, 0) != loss_of(&uniform, 0));
+        for (size_t i = 0; i < OG_COUNT(moves); i++) {
+            memcpy(pairs + n, moves[i], sizeof(moves[i]));
+            struct outcome other = train("other", pairs);
+            assert_same(&first, &other);
+            check_counts(&other);
+            drop(&other);
+        }
+        drop(&first);
+    }
+    drop(&uniform);
+    memcpy(dataset, plain, sizeof(dataset));
+    remove_folder(weighted);
+}
+
+static void refused(const char *const *pairs, const char *says)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, "refused", pairs);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EINVAL);
+    assert_non_null(strstr(err.message, says));
+    assert_true(err.hint[0]);
+    og_options_release(&opt);
+}
+
+static void samplers_say_what_they_need(void **state)
+{
+    (void)state;
+    static const char *const unweighted[] = {"sampler", "weighted", NULL};
+    refused(unweighted, "no edge weights");
+}
+
 /* ---- stopping and going on ---- */
 
 struct stopper {
@@ -347,6 +455,8 @@ static const char *const kinds[][7] = {
     {"model", "gin", "norm", "batch"},
     {"model", "gin"},
     {"model", "pinsage"},
+    {"model", "pinsage", "sampler", "walk"},
+    {"sampler", "labor"},
     {"aggregator", "max", "norm", "layer"},
     {"aggregator", "gcn", "residual", "true"},
     {"model", "gcn", "norm", "batch", "fanout", "4,4,4"},
@@ -431,7 +541,7 @@ static void eval_finds_what_training_with(const char *const *kind)
     og_options_release(&opt);
     set_options(&opt, "run", none);
     for (size_t i = 0; kind[i]; i += 2)
-        if (strcmp(kind[i], "fanout") == 0)
+        if (strcmp(kind[i], "fanout") == 0 || strcmp(kind[i], "sampler") == 0)
             assert_int_equal(og_options_set(&opt, kind[i], kind[i + 1], NULL), 0);
     snprintf(path, sizeof(path), "%s/run/best.safetensors", root);
     assert_int_equal(og_eval(dataset, path, "test", &opt, NULL, &found, NULL), 0);
@@ -600,6 +710,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_move_values_do_not),
         cmocka_unit_test(reused_batches_give_the_same_in_any_way),
+        cmocka_unit_test(every_sampler_trains_the_same_in_any_way),
+        cmocka_unit_test(samplers_say_what_they_need),
         cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
         cmocka_unit_test(reused_batches_are_resumed),
         cmocka_unit_test(every_model_learns_the_same_in_any_way),

@@ -52,6 +52,13 @@ struct og_amount {
 enum og_model_kind { OG_MODEL_GCN, OG_MODEL_SAGE, OG_MODEL_GAT, OG_MODEL_GIN, OG_MODEL_PINSAGE };
 enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
 enum og_norm_kind { OG_NORM_NONE, OG_NORM_BATCH, OG_NORM_LAYER };
+enum og_sampler_kind {
+    OG_SAMPLER_UNIFORM,
+    OG_SAMPLER_WEIGHTED,
+    OG_SAMPLER_WALK,
+    OG_SAMPLER_LABOR,
+    OG_SAMPLER_LADIES,
+};
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
 enum og_policy_kind {
     OG_POLICY_NONE,
@@ -103,6 +110,9 @@ struct og_options {
     /* batches */
     int fanout[OG_MAX_HOPS]; /* hop 1 first; -1 = all neighbours */
     int n_fanout;
+    int sampler;                       /* enum og_sampler_kind */
+    int walks, walk_length, neighbors; /* of the sampler walk */
+    double walk_restart;
     int batch, epochs;
     int64_t seed;
     bool no_shuffle;

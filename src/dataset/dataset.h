@@ -159,6 +159,7 @@ size_t og__offsets_bytes(uint64_t n);
 /* Two forms. In memory (or mapped): indptr and one of the two indices. On disk: `first` in the
  * place of indptr, and `disk` (dataset/on_disk.h), which knows how to read the indices.
  * In-neighbours of v are edges [og__first_edge(v), og__first_edge(v) + og__degree(v)) of both. */
+struct og_alias;
 struct og_topology {
     int64_t n_nodes, n_edges;
     const int64_t *indptr; /* [N+1] */
@@ -166,6 +167,9 @@ struct og_topology {
     const int64_t *indices64;
     struct og_offsets first;
     struct og_topology_disk *disk;
+    /* in memory, where og__weights_load was asked for */
+    const float *weights;         /* [E] */
+    const struct og_alias *alias; /* [E] of each list */
     /* who gives the memory back */
     struct og_budget *budget;
     bool mapped; /* a read-only view of the files, for looking before the budget is settled */
@@ -176,6 +180,16 @@ struct og_topology {
 OG_MUST_CHECK int og__topology_load(const struct og_dataset *ds, struct og_budget *b,
                                     struct og_topology *out, struct og_err *err);
 size_t og__topology_bytes(const struct og_dataset *ds);
+
+/* Edge weights of a topology in memory, counted as "topology" and given back with it; and the
+ * tables for draws in proportion to them (dataset/alias.h): 12 bytes an edge. -EINVAL where the
+ * dataset has none, or one is negative or not finite. */
+OG_MUST_CHECK int og__weights_load(const struct og_dataset *ds, struct og_topology *t,
+                                   struct og_err *err);
+size_t og__weights_bytes(const struct og_dataset *ds);
+/* Weights of edges from `first` on: -EINVAL for one that no weight can be. */
+OG_MUST_CHECK int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first,
+                                    size_t n, struct og_err *err);
 
 /* The files themselves, mapped: for estimates only, nothing is checked and nothing is copied.
  * Works where the arrays start on an element boundary; else -ENOTSUP. */
@@ -200,6 +214,9 @@ static inline void og__prefetch_degree(const struct og_topology *t, uint32_t v)
     else
         __builtin_prefetch(&t->first.low[v]);
 }
+
+/* The longest list's length. On disk it is known; else a pass over the degrees. */
+int64_t og__longest_list(const struct og_topology *t);
 
 /* Source of an edge; in memory only. */
 static inline uint32_t og__neighbor(const struct og_topology *t, int64_t e)

@@ -63,6 +63,7 @@ size_t og__topology_disk_bytes(const struct og_dataset *ds)
 struct loading {
     struct og_indptr_check check;
     struct og_offsets *first;
+    int64_t last, longest;
 };
 
 static int take_chunk(void *arg, const void *data, int64_t first_byte, size_t bytes,
@@ -73,33 +74,37 @@ static int take_chunk(void *arg, const void *data, int64_t first_byte, size_t by
     size_t n = bytes / sizeof(*p);
     uint64_t at = (uint64_t)first_byte / sizeof(*p);
     int rc = og__check_indptr(&l->check, p, (int64_t)at, n, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        l->longest = OG_MAX(l->longest, p[i] - l->last);
+        l->last = p[i];
         if (!og__offsets_put(l->first, at + i, p[i]))
             rc = og__fail(err, -EOVERFLOW, "such a graph must be held in memory",
                           "%s: the nodes before %llu have more in-neighbours than topology on disk "
                           "can count",
                           l->check.ds->indptr.path, (unsigned long long)(at + i));
+    }
     return rc;
 }
 
 static int load_first(struct og_topology *t, const struct og_dataset *ds, struct og_err *err)
 {
-    struct loading l = {{ds, 0}, &t->first};
+    struct loading l = {.check = {ds, 0}, .first = &t->first};
     int rc = og__offsets_init(&t->first, (uint64_t)ds->n_nodes, t->budget, part, err);
     if (rc < 0)
         return rc;
     void *buffer = og__alloc(t->budget, OG__CHUNK, part, err);
     rc = buffer ? og__npy_stream(&ds->indptr, buffer, take_chunk, &l, err) : -ENOMEM;
     og__release(t->budget, buffer, OG__CHUNK, part);
+    t->disk->longest = l.longest;
     return rc < 0 ? rc : og__check_indptr_end(&l.check, err);
 }
 
-static int lay_blocks(struct og_topology_disk *d, struct og_err *err)
+int og__blocks_lay(struct og_blocks *d, const struct og_npy *a, struct og_err *err)
 {
-    const struct og_npy *a = &d->ds->indices;
     uint64_t start = (uint64_t)a->offset;
     uint64_t end = start + (uint64_t)a->bytes;
     bool on_boundary = start % og__npy_size(a->type) == 0;
+    d->array = a;
     d->base = on_boundary ? start / OG__LIST_BLOCK * OG__LIST_BLOCK : start;
     d->skew = start - d->base;
     d->n_blocks = (end - d->base) / OG__LIST_BLOCK;
@@ -124,7 +129,7 @@ int og__topology_open_disk(const struct og_dataset *ds, const struct og_topology
     d->opt = *opt;
     if (opt->cache_dir && !(d->opt.cache_dir = strdup(opt->cache_dir)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path));
-    OG_TRY(lay_blocks(d, err));
+    OG_TRY(og__blocks_lay(&d->lists, &ds->indices, err));
     OG_TRY(load_first(out, ds, err));
     OG_TRY(og__neighbors_load(out, err));
 out:

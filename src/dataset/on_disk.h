@@ -23,13 +23,20 @@ struct og_topology_disk_options {
     const struct og_log *log;
 };
 
+/* An array with an element an edge, as blocks. */
+struct og_blocks {
+    const struct og_npy *array;
+    uint64_t base;             /* byte of the file where block 0 begins */
+    uint64_t skew;             /* of block 0 where edge 0 begins */
+    uint64_t n_blocks;         /* whole ones */
+    char tail[OG__LIST_BLOCK]; /* what follows them */
+};
+
 struct og_topology_disk {
     const struct og_dataset *ds;
     struct og_topology_disk_options opt; /* cache_dir is our copy */
-    uint64_t base;                       /* byte of the file where block 0 begins */
-    uint64_t skew;                       /* of block 0 where edge 0 begins */
-    uint64_t n_blocks;                   /* whole ones */
-    char tail[OG__LIST_BLOCK];           /* what follows them */
+    struct og_blocks lists;
+    int64_t longest; /* list: its length */
     struct og_neighbors cache;
 };
 
@@ -50,14 +57,17 @@ OG_MUST_CHECK int og__neighbors_load(struct og_topology *t, struct og_err *err);
  * scanning take 4 MiB more, for a while; building the cache og__neighbors_build_bytes. */
 size_t og__topology_disk_bytes(const struct og_dataset *ds);
 
-/* Where an edge's source is: byte `within` of `block`; block n_blocks is the tail. */
+/* The array stays where it is as long as `out`. -EOVERFLOW beyond 2 TiB. */
+OG_MUST_CHECK int og__blocks_lay(struct og_blocks *out, const struct og_npy *array,
+                                 struct og_err *err);
+
+/* Where an edge's element is: byte `within` of `block`; block n_blocks is the tail. */
 struct og_list_place {
     uint32_t block, within;
 };
-static inline struct og_list_place og__list_place(const struct og_topology_disk *d,
-                                                  uint64_t first_byte)
+static inline struct og_list_place og__list_place(const struct og_blocks *b, uint64_t first_byte)
 {
-    uint64_t at = d->skew + first_byte;
+    uint64_t at = b->skew + first_byte;
     return (struct og_list_place){(uint32_t)(at / OG__LIST_BLOCK), (uint32_t)(at % OG__LIST_BLOCK)};
 }
 

@@ -1,7 +1,9 @@
 /* The graph's structure in memory, or mapped. */
+#include "dataset/alias.h"
 #include "dataset/on_disk.h"
 #include "dataset/stream.h"
 
+#include <math.h>
 #include <sys/mman.h>
 
 enum { BLOCK = 4096 };
@@ -50,6 +52,89 @@ out:
     return rc;
 }
 
+/* ---- edge weights ---- */
+
+static size_t alias_bytes(int64_t n_edges)
+{
+    return ((size_t)n_edges + 1) * sizeof(struct og_alias);
+}
+
+size_t og__weights_bytes(const struct og_dataset *ds)
+{
+    return (size_t)ds->weights.bytes + alias_bytes(ds->n_edges);
+}
+
+int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first, size_t n,
+                      struct og_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(w[i] >= 0 && isfinite(w[i])))
+            return og__fail(err, -EINVAL, "weights are finite numbers, 0 or more",
+                            "%s: edge %lld: weight %g", ds->weights.path,
+                            (long long)first + (long long)i, (double)w[i]);
+    return 0;
+}
+
+static int check_chunk(void *dataset, const void *data, int64_t first_byte, size_t bytes,
+                       struct og_err *err)
+{
+    return og__check_weights(dataset, data, first_byte / (int64_t)sizeof(float),
+                             bytes / sizeof(float), err);
+}
+
+static void release_weights(struct og_topology *t)
+{
+    og__release(t->budget, (void *)t->weights, (size_t)t->n_edges * sizeof(float), part);
+    og__release(t->budget, (void *)t->alias, alias_bytes(t->n_edges), part);
+    t->weights = NULL;
+    t->alias = NULL;
+}
+
+static int make_aliases(const struct og_topology *t, struct og_alias *alias, struct og_err *err)
+{
+    size_t bytes = og__alias_scratch_bytes(OG_MAX(og__longest_list(t), (int64_t)1));
+    void *scratch = og__alloc(t->budget, bytes, part, err);
+    if (!scratch)
+        return -ENOMEM;
+    for (int64_t v = 0; v < t->n_nodes; v++) {
+        int64_t begin = t->indptr[v];
+        og__alias_make(alias + begin, t->weights + begin, t->indptr[v + 1] - begin, scratch);
+    }
+    og__release(t->budget, scratch, bytes, part);
+    return 0;
+}
+
+int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct og_err *err)
+{
+    if (ds->weights.fd < 0)
+        return og__fail(err, -EINVAL, "import the graph with an edge_weight.npy",
+                        "%s: has no edge weights", ds->path);
+    int rc = 0;
+    float *weights = og__alloc(t->budget, (size_t)ds->weights.bytes, part, err);
+    t->weights = weights;
+    struct og_alias *alias =
+        weights ? og__alloc(t->budget, alias_bytes(t->n_edges), part, err) : NULL;
+    t->alias = alias;
+    if (!alias)
+        OG_TRY(-ENOMEM);
+    OG_TRY(og__npy_load(&ds->weights, weights, check_chunk, (void *)ds, err));
+    OG_TRY(make_aliases(t, alias, err));
+out:
+    if (rc < 0)
+        release_weights(t);
+    return rc;
+}
+
+int64_t og__longest_list(const struct og_topology *t)
+{
+    int64_t longest = 0;
+    if (t->disk)
+        return t->disk->longest;
+    for (int64_t v = 0; v < t->n_nodes; v++)
+        longest = OG_MAX(longest, t->indptr[v + 1] - t->indptr[v]);
+    return longest;
+}
+
 /* ---- mapped ---- */
 
 /* A page before the first element is mapped along when the header is shorter than a page. */
@@ -94,6 +179,7 @@ void og__topology_release(struct og_topology *t)
     if (!t)
         return;
     og__topology_close_disk(t);
+    release_weights(t);
     size_t indptr_bytes = (size_t)(t->n_nodes + 1) * 8;
     const void *indices = t->indices32 ? (const void *)t->indices32 : t->indices64;
     if (t->mapped) {

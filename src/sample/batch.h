@@ -23,8 +23,9 @@ struct og_block {
      * NULL unless the sampler was told to look. What GCN normalises by. */
     uint32_t *degree;
     /* [n_edges] how much each edge counts where a model weighs its neighbours (PinSAGE's visit
-     * counts), >= 0; NULL = all alike. */
+     * counts, LADIES' importance), >= 0; NULL = all alike. */
     const float *weight;
+    uint32_t n_seen; /* of ladies: distinct in-neighbours that it drew from; else 0 */
 };
 
 struct og_batch {
@@ -47,7 +48,7 @@ struct og_trace {
 struct og_batch_caps {
     uint32_t n_hops;
     struct {
-        uint64_t n_dst, n_src, n_edges;
+        uint64_t n_dst, n_src, n_edges, n_seen;
     } hop[OG_MAX_HOPS];
 };
 

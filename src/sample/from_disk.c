@@ -1,4 +1,5 @@
-/* Sampling a topology on disk, a hop at a time.
+/* Sampling a topology on disk, a hop at a time; and sources of any edges, for those who draw
+ * otherwise.
  *
  *   all nodes of the hop draw positions, as in memory
  *       list in the neighbour cache ──> neighbour at once
@@ -18,8 +19,9 @@
  *
  * What a hop reads may be more than is to be held at a time: it comes in rounds, two of them in
  * flight, so that the disk has work while one is taken apart. */
+#include "dataset/alias.h"
 #include "dataset/on_disk.h"
-#include "sample/sampler.h"
+#include "sample/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +44,13 @@ struct og_disk_sampler {
     uint64_t n_blocks;
     uint32_t round_blocks;
     struct round round[ROUNDS];
-    /* the hop */
+    /* what is fetched */
+    uint32_t *src; /* [n_edges] where in its block an edge's source is, then the source */
+    uint64_t n_edges;
     uint64_t *wanted; /* over blocks */
     uint32_t *rank;   /* of wanted */
     uint32_t *block;  /* [edge_capacity] that holds the edge's source, or NO_BLOCK */
     size_t edge_capacity;
-    uint64_t n_wanted;
     /* the window: cached sources that have been asked for, and for which edge */
     uint32_t edge[OG__WINDOW];
 };
@@ -63,15 +66,24 @@ static uint32_t blocks_a_round(const struct og_topology_disk_options *opt)
 
 size_t og__sampler_disk_bytes(const struct og_dataset *ds,
                               const struct og_topology_disk_options *opt,
-                              const struct og_batch_caps *caps)
+                              const struct og_batch_caps *caps, const struct og_sampling *how,
+                              int64_t longest)
 {
     uint64_t n_blocks = (uint64_t)ds->indices.bytes / OG__LIST_BLOCK + 1;
-    uint64_t edges = 0;
+    uint64_t edges = how->kind == OG_SAMPLER_WALK ? OG__MOST_VISITS : 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
         edges = OG_MAX(edges, caps->hop[h].n_edges);
-    return og__bits_words(n_blocks) * 8 + og__bits_words(n_blocks) * 4 + (size_t)edges * 4 +
-           (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
-           og__reader_bytes(&opt->reader);
+    size_t bytes = og__bits_words(n_blocks) * 8 + og__bits_words(n_blocks) * 4 + (size_t)edges * 4 +
+                   (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
+                   og__reader_bytes(&opt->reader);
+    if (how->kind == OG_SAMPLER_WALK)
+        bytes += OG__MOST_VISITS * (sizeof(int64_t) + 2 * sizeof(uint32_t));
+    if (how->kind == OG_SAMPLER_WEIGHTED)
+        bytes += og__lists_bytes(opt, sizeof(float), longest) +
+                 (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
+    if (how->kind == OG_SAMPLER_LABOR || how->kind == OG_SAMPLER_LADIES)
+        bytes += og__lists_bytes(opt, og__npy_size(ds->indices.type), longest);
+    return bytes;
 }
 
 static int take_round(struct og_sampler *s, struct round *r, struct og_err *err)
@@ -91,7 +103,7 @@ int og__disk_sampler_open(struct og_sampler *s, struct og_err *err)
     if (!d)
         return og__fail_errno(err, -ENOMEM, NULL, "sampler");
     s->disk = d;
-    d->n_blocks = on_disk->n_blocks;
+    d->n_blocks = on_disk->lists.n_blocks;
     d->round_blocks = blocks_a_round(&on_disk->opt);
     for (int i = 0; i < ROUNDS; i++)
         OG_TRY(take_round(s, &d->round[i], err));
@@ -99,7 +111,7 @@ int og__disk_sampler_open(struct og_sampler *s, struct og_err *err)
     d->rank = og__alloc(s->budget, og__bits_words(d->n_blocks) * 4, part, err);
     if (!d->wanted || !d->rank)
         OG_TRY(-ENOMEM);
-    OG_TRY(og__reader_open(&d->reader, a->path, on_disk->base, OG__LIST_BLOCK, d->n_blocks,
+    OG_TRY(og__reader_open(&d->reader, a->path, on_disk->lists.base, OG__LIST_BLOCK, d->n_blocks,
                            &on_disk->opt.reader, s->budget, err));
 out:
     return rc; /* the sampler is closed by who opens it */
@@ -135,57 +147,69 @@ static int reserve_edges(struct og_sampler *s, size_t n, struct og_err *err)
     return d->block ? 0 : -ENOMEM;
 }
 
-/* ---- drawing ---- */
+/* ---- what is wanted ---- */
+
+int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t n, struct og_err *err)
+{
+    struct og_disk_sampler *d = s->disk;
+    int rc = reserve_edges(s, n, err);
+    if (rc < 0)
+        return rc;
+    d->src = src;
+    d->n_edges = n;
+    memset(d->wanted, 0, og__bits_words(d->n_blocks) * 8);
+    if (n > 0)
+        memset(d->block, 0xff, n * sizeof(*d->block)); /* NO_BLOCK */
+    return 0;
+}
 
 /* Cached sources in the window are fetched: their memory has arrived meanwhile. */
-static void fetch_window(struct og_hop *h)
+static void fetch_window(struct og_sampler *s)
 {
-    struct og_sampler *s = h->s;
     const uint32_t *ids = s->topology->disk->cache.ids;
     for (size_t i = 0; i < s->filled; i++)
-        h->block->src[s->disk->edge[i]] = ids[s->edge[i]];
+        s->disk->src[s->disk->edge[i]] = ids[s->edge[i]];
     s->filled = 0;
 }
 
-static void want_cached(struct og_hop *h, uint32_t edge, int64_t place)
+static void want_cached(struct og_sampler *s, uint32_t edge, int64_t place)
 {
-    struct og_sampler *s = h->s;
     __builtin_prefetch(&s->topology->disk->cache.ids[place]);
-    s->disk->block[edge] = NO_BLOCK;
     s->disk->edge[s->filled] = edge;
     s->edge[s->filled++] = place;
     if (s->filled == OG__WINDOW)
-        fetch_window(h);
+        fetch_window(s);
 }
 
-static void want_block(struct og_hop *h, uint32_t edge, uint64_t first_byte)
+static void want_block(struct og_sampler *s, uint32_t edge, uint64_t first_byte)
 {
-    struct og_disk_sampler *d = h->s->disk;
-    struct og_list_place p = og__list_place(h->s->topology->disk, first_byte);
-    h->block->src[edge] = p.within;
+    struct og_disk_sampler *d = s->disk;
+    struct og_list_place p = og__list_place(&s->topology->disk->lists, first_byte);
+    d->src[edge] = p.within;
     d->block[edge] = p.block;
     if (p.block < d->n_blocks)
         og__bits_add(d->wanted, p.block);
 }
 
-/* Edges from `edge` on: all of a node's list, or those that were drawn of it. */
-static void want_list(struct og_hop *h, uint32_t edge, uint32_t v, uint32_t k, bool drawn)
+void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint32_t *positions,
+                    uint32_t n)
 {
-    struct og_sampler *s = h->s;
     const struct og_neighbors *cache = &s->topology->disk->cache;
     if (og__neighbors_has(cache, v)) {
         int64_t first = og__neighbors_first(cache, v);
-        for (uint32_t i = 0; i < k; i++)
-            want_cached(h, edge + i, first + (drawn ? s->pick[i] : i));
+        for (uint32_t i = 0; i < n; i++)
+            want_cached(s, edge + i, first + (positions ? positions[i] : i));
         s->reads.lists_cached++;
     } else {
         uint64_t first = (uint64_t)og__first_edge(s->topology, v);
         size_t size = og__npy_size(s->topology->disk->ds->indices.type);
-        for (uint32_t i = 0; i < k; i++)
-            want_block(h, edge + i, (first + (drawn ? s->pick[i] : i)) * size);
+        for (uint32_t i = 0; i < n; i++)
+            want_block(s, edge + i, (first + (positions ? positions[i] : i)) * size);
         s->reads.lists_read++;
     }
 }
+
+/* ---- drawing ---- */
 
 static void prefetch_node(const struct og_topology *t, uint32_t v)
 {
@@ -198,7 +222,6 @@ static void draw_hop(struct og_hop *h)
 {
     struct og_sampler *s = h->s;
     uint32_t edge = 0;
-    memset(s->disk->wanted, 0, og__bits_words(s->disk->n_blocks) * 8);
     for (uint32_t i = 0; i < h->block->n_dst; i++) {
         if (i + OG__LOOKAHEAD < h->block->n_dst)
             prefetch_node(s->topology, h->ids[i + OG__LOOKAHEAD]);
@@ -213,24 +236,23 @@ static void draw_hop(struct og_hop *h)
         }
         h->block->indptr[i] = edge;
         if (k > 0)
-            want_list(h, edge, v, k, drawn);
+            og__fetch_want(s, edge, v, drawn ? s->pick : NULL, k);
         edge += k;
     }
-    fetch_window(h);
 }
 
 /* ---- reading ---- */
 
 /* Sources of the edges whose blocks are [low, high], where they now lie in memory: block b at
  * data + (its rank - before) * 512. The first edge whose source is no node, or n_edges. */
-OG_CLONES static uint64_t take_sources(const struct og_hop *h, uint32_t low, uint32_t high,
+OG_CLONES static uint64_t take_sources(const struct og_sampler *s, uint32_t low, uint32_t high,
                                        uint32_t before, const char *data)
 {
-    const struct og_disk_sampler *d = h->s->disk;
-    uint32_t *src = h->block->src;
-    uint64_t n_nodes = (uint64_t)h->s->topology->n_nodes;
-    bool wide = h->s->topology->disk->ds->indices.type == OG__NPY_I64;
-    for (uint64_t e = 0; e < h->n_edges; e++) {
+    const struct og_disk_sampler *d = s->disk;
+    uint32_t *src = d->src;
+    uint64_t n_nodes = (uint64_t)s->topology->n_nodes;
+    bool wide = s->topology->disk->ds->indices.type == OG__NPY_I64;
+    for (uint64_t e = 0; e < d->n_edges; e++) {
         uint32_t b = d->block[e];
         if (b < low || b > high)
             continue;
@@ -242,22 +264,21 @@ OG_CLONES static uint64_t take_sources(const struct og_hop *h, uint32_t low, uin
             return e;
         src[e] = (uint32_t)id;
     }
-    return h->n_edges;
+    return d->n_edges;
 }
 
-static int take_blocks(const struct og_hop *h, uint32_t low, uint32_t high, uint32_t before,
+static int take_blocks(const struct og_sampler *s, uint32_t low, uint32_t high, uint32_t before,
                        const char *data, struct og_err *err)
 {
-    uint64_t bad = take_sources(h, low, high, before, data);
-    if (bad == h->n_edges)
+    uint64_t bad = take_sources(s, low, high, before, data);
+    if (bad == s->disk->n_edges)
         return 0;
-    const struct og_npy *a = &h->s->topology->disk->ds->indices;
-    return og__fail(err, -EINVAL,
-                    "the dataset is damaged: see `outgrow verify`, or import it again",
-                    "%s: a node out of range near byte %llu", a->path,
-                    (unsigned long long)(h->s->topology->disk->base +
-                                         (uint64_t)h->s->disk->block[bad] * OG__LIST_BLOCK +
-                                         h->block->src[bad]));
+    const struct og_blocks *lists = &s->topology->disk->lists;
+    return og__fail(
+        err, -EINVAL, "the dataset is damaged: see `outgrow verify`, or import it again",
+        "%s: a node out of range near byte %llu", lists->array->path,
+        (unsigned long long)(lists->base + (uint64_t)s->disk->block[bad] * OG__LIST_BLOCK +
+                             s->disk->src[bad]));
 }
 
 /* Wanted blocks from *next on, as many as a round holds, are asked for. */
@@ -278,20 +299,19 @@ static int start_round(struct og_disk_sampler *d, struct round *r, uint64_t *nex
     return og__reader_submit(d->reader, &r->job, err);
 }
 
-static int finish_round(struct og_hop *h, struct round *r, struct og_err *err)
+static int finish_round(struct og_sampler *s, struct round *r, struct og_err *err)
 {
-    struct og_sampler *s = h->s;
     int rc = og__reader_wait(s->disk->reader, &r->job, err);
     if (rc < 0)
         return rc;
     s->reads.io.reads += r->job.counts.reads;
     s->reads.io.bytes += r->job.counts.bytes;
-    return take_blocks(h, r->blocks[0], r->blocks[r->job.n - 1], r->before, r->data, err);
+    return take_blocks(s, r->blocks[0], r->blocks[r->job.n - 1], r->before, r->data, err);
 }
 
-static int read_hop(struct og_hop *h, struct og_err *err)
+static int read_rounds(struct og_sampler *s, struct og_err *err)
 {
-    struct og_disk_sampler *d = h->s->disk;
+    struct og_disk_sampler *d = s->disk;
     uint64_t next = 0;
     uint32_t before = 0;
     og__bits_count(d->wanted, d->n_blocks, d->rank);
@@ -299,21 +319,29 @@ static int read_hop(struct og_hop *h, struct og_err *err)
     for (int i = 0; rc == 0 && d->round[i].job.n > 0; i = !i) {
         rc = start_round(d, &d->round[!i], &next, &before, err);
         if (rc == 0)
-            rc = finish_round(h, &d->round[i], err);
+            rc = finish_round(s, &d->round[i], err);
         if (rc < 0 && og__reader_wait(d->reader, &d->round[!i].job, NULL) < 0)
             return rc; /* nothing is in flight any more, and the first failure is the one to tell */
     }
     return rc;
 }
 
+int og__fetch(struct og_sampler *s, struct og_err *err)
+{
+    uint32_t tail = (uint32_t)s->disk->n_blocks;
+    fetch_window(s);
+    int rc = take_blocks(s, tail, tail, 0, s->topology->disk->lists.tail, err);
+    return rc < 0 ? rc : read_rounds(s, err);
+}
+
 /* ---- numbering ---- */
 
-static int number_hop(struct og_hop *h, struct og_err *err)
+int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     int rc = 0;
-    for (uint64_t e = 0; rc == 0 && e < h->n_edges; e += OG__WINDOW) {
-        s->filled = OG_MIN((size_t)(h->n_edges - e), (size_t)OG__WINDOW);
+    for (uint64_t e = 0; rc == 0 && e < n; e += OG__WINDOW) {
+        s->filled = OG_MIN((size_t)(n - e), (size_t)OG__WINDOW);
         memcpy(s->node, h->block->src + e, s->filled * sizeof(*s->node));
         rc = og__number_window(h, err);
     }
@@ -322,14 +350,10 @@ static int number_hop(struct og_hop *h, struct og_err *err)
 
 int og__sample_hop_from_disk(struct og_hop *h, struct og_err *err)
 {
-    const struct og_topology_disk *on_disk = h->s->topology->disk;
-    uint32_t tail = (uint32_t)on_disk->n_blocks;
-    int rc = reserve_edges(h->s, h->n_edges, err);
+    int rc = og__fetch_begin(h->s, h->block->src, h->n_edges, err);
     if (rc < 0)
         return rc;
     draw_hop(h);
-    rc = take_blocks(h, tail, tail, 0, on_disk->tail, err);
-    if (rc == 0)
-        rc = read_hop(h, err);
-    return rc < 0 ? rc : number_hop(h, err);
+    rc = og__fetch(h->s, err);
+    return rc < 0 ? rc : og__number_fetched(h, h->n_edges, err);
 }

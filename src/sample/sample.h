@@ -21,13 +21,16 @@ struct og_batch_memory {
     struct og_array {
         void *data;
         size_t bytes;
-    } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS];
+    } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS], weight[OG_MAX_HOPS];
 };
+/* What blocks carry besides; a set. */
+enum { OG__WITH_DEGREES = 1, OG__WITH_WEIGHTS = 2 };
 void og__batch_init(struct og_batch_memory *m, struct og_budget *b);
 OG_MUST_CHECK int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps,
-                                    bool degrees, struct og_err *err);
+                                    unsigned extras, struct og_err *err);
 void og__batch_release(struct og_batch_memory *m);
-size_t og__batch_bytes(const struct og_batch_caps *caps, bool degrees); /* what reserve takes */
+/* What reserve takes. */
+size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras);
 
 /* Widen caps to hold this batch too. */
 void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch);
@@ -43,15 +46,27 @@ OG_MUST_CHECK int og__sampler_open(struct og_sampler **out, const struct og_topo
                                    const int *fanout, int n_hops, uint64_t seed,
                                    struct og_budget *b, struct og_err *err);
 void og__sampler_close(struct og_sampler *s);
+/* How neighbours are drawn; zeros = uniformly. */
+struct og_sampling {
+    enum og_sampler_kind kind;
+    int walks, walk_length; /* of OG_SAMPLER_WALK: 1 to 128 walks of 1 to 16 steps */
+    double restart;
+};
+/* Right after open; then og__sample draws so. For OG_SAMPLER_WEIGHTED there must be weights, in
+ * memory beside a topology in memory: else -ENOTSUP. */
+OG_MUST_CHECK int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how,
+                                     struct og_err *err);
+bool og__sampling_weighs(enum og_sampler_kind kind); /* does it fill og_block.weight? */
 /* Fill og_block.degree from now on. */
 void og__sampler_keep_degrees(struct og_sampler *s);
 /* What a sampler holds for batches up to caps; and what it holds besides when the topology is on
- * disk, its reader included. */
+ * disk, its readers included, and the longest list is so long. */
 size_t og__sampler_bytes(const struct og_batch_caps *caps);
 struct og_topology_disk_options;
 size_t og__sampler_disk_bytes(const struct og_dataset *ds,
                               const struct og_topology_disk_options *opt,
-                              const struct og_batch_caps *caps);
+                              const struct og_batch_caps *caps, const struct og_sampling *how,
+                              int64_t longest);
 
 /* What the last og__sample read, and from where it had the lists it drew from (those of nodes
  * without in-neighbours are neither). All 0 in memory. */
@@ -62,7 +77,8 @@ struct og_sample_reads {
 struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
 
 /* Sample one mini-batch: in every hop each node found so far draws up to fanout of its
- * in-neighbours, afresh, uniformly without replacement.
+ * in-neighbours, afresh, without replacement: uniformly, or as og__sampler_choose has it (labor
+ * draws fanout of them on average; ladies fanout times n_seeds for all together).
  *
  * seeds   n_seeds distinct node ids, each < n_nodes; copied
  * out     refilled; its arrays stay valid until the next call with it

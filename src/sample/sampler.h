@@ -1,4 +1,5 @@
-/* Inside the sampler: what sampling in memory (uniform.c) and from disk (from_disk.c) share. */
+/* Inside the sampler: what the ways to draw share (uniform.c, weighted.c, walk.c, labor.c,
+ * ladies.c), and sources from disk (from_disk.c). */
 #ifndef OG_SAMPLE_SAMPLER_H
 #define OG_SAMPLE_SAMPLER_H
 
@@ -10,10 +11,16 @@ enum {
     OG__WINDOW = 256,      /* edges in a pipeline at once: fits L1 several times over */
     OG__LOOKAHEAD = 24,    /* nodes whose degree is asked for ahead */
     OG__LINEAR_FLOYD = 48, /* up to here a scan of what was drawn beats a set */
+    /* of destinations that walk together from disk; those of one may be 128 * 16 */
+    OG__MOST_VISITS = 1 << 18,
 };
 #define OG__NO_NODE UINT32_MAX /* dataset.h bounds N */
 
 struct og_disk_sampler;
+struct og_layer;
+struct og_lists;
+struct og_walks;
+struct og_weighted;
 
 struct og_sampler {
     const struct og_topology *topology; /* set at open, then constant */
@@ -31,6 +38,12 @@ struct og_sampler {
     /* Floyd's picks, and the set that tells them apart when there are many */
     uint32_t *pick, *set;
     size_t max_pick, set_size;
+    /* other ways to draw */
+    struct og_sampling how;
+    struct og_weighted *weighted;
+    struct og_walks *walks;
+    struct og_layer *layer; /* of ladies */
+    struct og_lists *lists; /* from disk: of weights for weighted, of sources for labor, ladies */
     /* the window */
     int64_t edge[OG__WINDOW];
     uint32_t node[OG__WINDOW];
@@ -46,7 +59,9 @@ struct og_hop {
     struct og_batch_memory *out;
     struct og_block *block;
     uint32_t *ids;
-    uint64_t n_edges; /* that it will have */
+    uint64_t n_edges;  /* that there is room for; from disk, that it will have */
+    float *weight;     /* [n_edges], or NULL */
+    uint32_t n_wanted; /* from disk: edges drawn so far */
     int fanout;
     /* where it draws from */
     enum og__stream stream;
@@ -117,14 +132,96 @@ static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t d
         og__draw_many(s, rng, degree, k);
 }
 
+/* 53 bits, in (0, 1): the logarithm is finite. */
+static inline double og__draw_open(struct og_rng *rng)
+{
+    uint64_t high = og__rng_u32(rng);
+    uint64_t low = og__rng_u32(rng);
+    return ((double)((high << 32 | low) >> 12) + 0.5) * 0x1p-52;
+}
+
 /* The window's nodes get positions, the known ones theirs and new ones the next: the edges from
  * block->n_edges on. */
 OG_MUST_CHECK int og__number_window(struct og_hop *h, struct og_err *err);
+
+/* Edges in the window become neighbours, neighbours become positions. */
+OG_MUST_CHECK int og__flush_edges(struct og_hop *h, struct og_err *err);
+
+static inline void og__prefetch_edge(const struct og_topology *t, int64_t e)
+{
+    if (t->indices32)
+        __builtin_prefetch(&t->indices32[e]);
+    else
+        __builtin_prefetch(&t->indices64[e]);
+}
+
+/* The next edge of the hop. */
+static inline int og__push_edge(struct og_hop *h, int64_t e, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    og__prefetch_edge(s->topology, e);
+    s->edge[s->filled++] = e;
+    return s->filled == OG__WINDOW ? og__flush_edges(h, err) : 0;
+}
+
+static inline int og__push_node(struct og_hop *h, uint32_t node, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    s->node[s->filled++] = node;
+    return s->filled == OG__WINDOW ? og__number_window(h, err) : 0;
+}
+
+/* Room in the block for more than it has and the window will bring. */
+OG_MUST_CHECK int og__grow_hop(struct og_hop *h, struct og_err *err);
+
+/* The same for who weighs, where it is not known how many edges the hop will have. */
+static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight,
+                                   struct og_err *err)
+{
+    uint64_t at = h->block->n_edges + h->s->filled;
+    int rc = OG_UNLIKELY(at >= h->n_edges) ? og__grow_hop(h, err) : 0;
+    if (rc < 0)
+        return rc;
+    h->weight[at] = weight;
+    return og__push_node(h, node, err);
+}
+
+/* Edges from here on belong to destination i. Those still in the window count: n_edges moves only
+ * when it is flushed. */
+static inline void og__begin_list(struct og_hop *h, uint32_t i)
+{
+    h->block->indptr[i] = (uint32_t)(h->block->n_edges + h->s->filled);
+}
+
+/* ---- weighted.c, walk.c, labor.c, ladies.c ---- */
+
+OG_MUST_CHECK int og__weighted_open(struct og_sampler *s, struct og_err *err);
+void og__weighted_close(struct og_sampler *s);
+OG_MUST_CHECK int og__sample_hop_weighted(struct og_hop *h, struct og_err *err);
+OG_MUST_CHECK int og__walks_open(struct og_sampler *s, struct og_err *err);
+void og__walks_close(struct og_sampler *s);
+OG_MUST_CHECK int og__sample_hop_by_walks(struct og_hop *h, struct og_err *err);
+OG_MUST_CHECK int og__sample_hop_labor(struct og_hop *h, struct og_err *err);
+OG_MUST_CHECK int og__ladies_open(struct og_sampler *s, struct og_err *err);
+void og__ladies_close(struct og_sampler *s);
+size_t og__ladies_bytes(uint64_t seen); /* when a hop has that many in-neighbours to draw from */
+OG_MUST_CHECK int og__sample_hop_ladies(struct og_hop *h, struct og_err *err);
 
 /* ---- from_disk.c ---- */
 
 OG_MUST_CHECK int og__disk_sampler_open(struct og_sampler *s, struct og_err *err);
 void og__disk_sampler_close(struct og_sampler *s);
 OG_MUST_CHECK int og__sample_hop_from_disk(struct og_hop *h, struct og_err *err);
+
+/* Sources of any edges: begin says where they are to come, want that src[edge ..] are those at
+ * `positions` of the list of v (NULL = its first n), fetch brings them; what was not wanted stays
+ * as it is. The window must be empty. */
+OG_MUST_CHECK int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t n,
+                                  struct og_err *err);
+void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint32_t *positions,
+                    uint32_t n);
+OG_MUST_CHECK int og__fetch(struct og_sampler *s, struct og_err *err);
+/* Sources that were fetched to the block's src become positions. */
+OG_MUST_CHECK int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err);
 
 #endif

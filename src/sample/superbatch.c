@@ -4,7 +4,8 @@
  *   ptr     | 0 | n_ids | ...                             u64, where each batch begins in ids
  *   sizes   | at, seeds, (n_src, n_edges, and where those begin in the files) a hop | ...
  *                                                         u64, a row a batch
- *   blocks  | indptr, src, degree a hop | ...             u32, the first batches, up to opt.memory
+ *   blocks  | indptr, src, degree, weight a hop | ...     u32 and f32, the first batches, up to
+ *                                                         opt.memory
  *
  * A spilled batch is in the form of a trace: `dst` for every edge instead of `indptr`, which replay
  * makes anew. Pages are dropped behind what is read: they are not needed again before all others.
@@ -60,7 +61,7 @@ struct og_superbatch {
     bool ids_on_disk;
     struct stream ids_stream;
     struct {
-        struct stream src, dst, degree;
+        struct stream src, dst, degree, weight;
     } hop[OG_MAX_HOPS];
     uint32_t *chunk; /* [CHUNK] */
 };
@@ -136,12 +137,23 @@ static uint64_t n_dst_of(const struct sizes *k, int h)
     return h == 0 ? k->n_seeds : k->hop[h - 1].n_src;
 }
 
+static bool with_degrees(const struct og_superbatch *s)
+{
+    return s->opt.extras & OG__WITH_DEGREES;
+}
+
+static bool with_weights(const struct og_superbatch *s)
+{
+    return s->opt.extras & OG__WITH_WEIGHTS;
+}
+
 static size_t block_bytes(const struct og_superbatch *s, const struct og_batch *batch)
 {
     size_t words = 0;
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *k = &batch->hop[h];
-        words += (size_t)k->n_dst + 1 + k->n_edges + (s->opt.degrees ? k->n_src - k->n_dst : 0);
+        words += (size_t)k->n_dst + 1 + k->n_edges + (with_degrees(s) ? k->n_src - k->n_dst : 0) +
+                 (with_weights(s) ? k->n_edges : 0);
     }
     return words * 4;
 }
@@ -163,7 +175,7 @@ int og__superbatch_open(struct og_superbatch **out, const struct og_superbatch_o
     s->opt = *opt;
     s->budget = b;
     s->form = (struct og_trace_options){
-        .n_hops = opt->n_hops, .n_nodes = opt->n_nodes, .degrees = opt->degrees};
+        .n_hops = opt->n_hops, .n_nodes = opt->n_nodes, .extras = opt->extras};
     size_t most = OG_MIN(og__budget_limit(b), physical_memory());
     int rc = 0;
     if (!(s->scratch_under = strdup(opt->scratch)))
@@ -199,6 +211,7 @@ static void close_streams(struct og_superbatch *s)
         og__npy_close(&s->hop[h].src.file);
         og__npy_close(&s->hop[h].dst.file);
         og__npy_close(&s->hop[h].degree.file);
+        og__npy_close(&s->hop[h].weight.file);
     }
     s->reading = false;
 }
@@ -306,8 +319,10 @@ static void keep_blocks(struct og_superbatch *s, const struct og_batch *batch)
         const struct og_block *k = &batch->hop[h];
         put(&s->blocks, k->indptr, ((size_t)k->n_dst + 1) * 4);
         put(&s->blocks, k->src, k->n_edges * 4);
-        if (s->opt.degrees)
+        if (with_degrees(s))
             put(&s->blocks, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
+        if (with_weights(s))
+            put(&s->blocks, k->weight, k->n_edges * 4);
     }
 }
 
@@ -385,15 +400,18 @@ static int open_streams(struct og_superbatch *s, struct og_err *err)
     const char *dir = og__scratch_path(s->scratch);
     int rc = 0;
     for (int h = 0; h < s->opt.n_hops; h++)
-        s->hop[h].src.file.fd = s->hop[h].dst.file.fd = s->hop[h].degree.file.fd = -1;
+        s->hop[h].src.file.fd = s->hop[h].dst.file.fd = s->hop[h].degree.file.fd =
+            s->hop[h].weight.file.fd = -1;
     s->reading = true;
     rc = open_stream(&s->ids_stream, dir, 0, "ids", err);
     for (int h = 0; rc == 0 && h < s->opt.n_hops; h++) {
         rc = open_stream(&s->hop[h].src, dir, h + 1, "src", err);
         if (rc == 0)
             rc = open_stream(&s->hop[h].dst, dir, h + 1, "dst", err);
-        if (rc == 0 && s->opt.degrees)
+        if (rc == 0 && with_degrees(s))
             rc = open_stream(&s->hop[h].degree, dir, h + 1, "degree", err);
+        if (rc == 0 && with_weights(s))
+            rc = open_stream(&s->hop[h].weight, dir, h + 1, "weight", err);
     }
     return rc;
 }
@@ -493,6 +511,7 @@ static void go_to(struct og_superbatch *s, uint32_t i)
     s->ids_stream.next = (int64_t)(ptr[i] - ptr[s->in_memory]);
     for (int h = 0; h < s->opt.n_hops; h++) {
         s->hop[h].src.next = s->hop[h].dst.next = (int64_t)z->hop[h].first_edge;
+        s->hop[h].weight.next = (int64_t)z->hop[h].first_edge;
         s->hop[h].degree.next = (int64_t)z->hop[h].first_degree;
     }
 }
@@ -508,7 +527,9 @@ static void expect(const struct og_superbatch *s, uint32_t i)
         const struct hop_sizes *k = &z->hop[h];
         will_need(&s->hop[h].src, (int64_t)k->first_edge, k->n_edges);
         will_need(&s->hop[h].dst, (int64_t)k->first_edge, k->n_edges);
-        if (s->opt.degrees)
+        if (with_weights(s))
+            will_need(&s->hop[h].weight, (int64_t)k->first_edge, k->n_edges);
+        if (with_degrees(s))
             will_need(&s->hop[h].degree, (int64_t)k->first_degree, k->n_src - n_dst_of(z, h));
     }
 }
@@ -523,9 +544,10 @@ static int read_ids(struct og_superbatch *s, struct og_batch *batch, struct og_i
     return rc == 0 && batch->n_ids && largest >= s->opt.n_nodes ? changed(&s->ids_stream, err) : rc;
 }
 
-static int read_blocks(struct og_superbatch *s, uint32_t i, struct og_batch *batch,
+static int read_blocks(struct og_superbatch *s, uint32_t i, struct og_batch_memory *out,
                        struct og_io_counts *read, struct og_err *err)
 {
+    struct og_batch *batch = &out->batch;
     go_to(s, i);
     if (s->ids_on_disk) {
         int rc = read_ids(s, batch, read, err);
@@ -537,8 +559,10 @@ static int read_blocks(struct og_superbatch *s, uint32_t i, struct og_batch *bat
         int rc = read_indptr(s, &s->hop[h].dst, k, read, err);
         if (rc == 0)
             rc = read_src(&s->hop[h].src, k, read, err);
-        if (rc == 0 && s->opt.degrees)
+        if (rc == 0 && with_degrees(s))
             rc = read_next(&s->hop[h].degree, k->n_src - k->n_dst, k->degree, read, err);
+        if (rc == 0 && with_weights(s))
+            rc = read_next(&s->hop[h].weight, k->n_edges, out->weight[h].data, read, err);
         if (rc < 0)
             return rc;
     }
@@ -552,15 +576,17 @@ static const char *take(const char *from, void *to, size_t bytes)
     return from + bytes;
 }
 
-static void copy_blocks(const struct og_superbatch *s, uint64_t at, struct og_batch *batch)
+static void copy_blocks(const struct og_superbatch *s, uint64_t at, struct og_batch_memory *out)
 {
     const char *from = s->blocks.base + at;
     for (int h = 0; h < s->opt.n_hops; h++) {
-        struct og_block *k = &batch->hop[h];
+        struct og_block *k = &out->batch.hop[h];
         from = take(from, k->indptr, ((size_t)k->n_dst + 1) * 4);
         from = take(from, k->src, k->n_edges * 4);
-        if (s->opt.degrees)
+        if (with_degrees(s))
             from = take(from, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
+        if (with_weights(s))
+            from = take(from, out->weight[h].data, k->n_edges * 4);
     }
 }
 
@@ -583,14 +609,15 @@ static int make_room(const struct og_superbatch *s, struct og_batch_memory *out,
 {
     struct og_batch_caps caps = {0};
     og__caps_include(&caps, &out->batch);
-    int rc = og__batch_reserve(out, &caps, s->opt.degrees, err);
+    int rc = og__batch_reserve(out, &caps, s->opt.extras, err);
     if (rc < 0)
         return rc;
     out->batch.ids = out->ids.data;
     for (int h = 0; h < s->opt.n_hops; h++) {
         out->batch.hop[h].indptr = out->indptr[h].data;
         out->batch.hop[h].src = out->src[h].data;
-        out->batch.hop[h].degree = s->opt.degrees ? out->degree[h].data : NULL;
+        out->batch.hop[h].degree = with_degrees(s) ? out->degree[h].data : NULL;
+        out->batch.hop[h].weight = with_weights(s) ? out->weight[h].data : NULL;
     }
     return 0;
 }
@@ -611,9 +638,9 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
     if (!s->ids_on_disk)
         memcpy(out->batch.ids, s->ids.base + ptr[i] * 4, (size_t)out->batch.n_ids * 4);
     if (i >= s->in_memory)
-        rc = read_blocks(s, i, &out->batch, read, err);
+        rc = read_blocks(s, i, out, read, err);
     else
-        copy_blocks(s, sizes_of(s, i)->at, &out->batch);
+        copy_blocks(s, sizes_of(s, i)->at, out);
     if (next >= s->in_memory && next < s->n)
         expect(s, next);
     return rc;

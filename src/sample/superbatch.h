@@ -18,7 +18,7 @@ struct og_superbatch_options {
     size_t memory;       /* bytes of blocks kept in memory; what is beyond is spilled */
     int n_hops;
     uint64_t n_nodes;
-    bool degrees; /* keep og_block.degree too */
+    unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too */
 };
 
 /* ids and blocks come from the budget as "trace". */

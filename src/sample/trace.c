@@ -15,7 +15,8 @@ struct column {
 struct og_trace_writer {
     struct column seeds, ids;
     struct hop_columns {
-        struct og_npy_writer *src, *dst, *ptr, *degree; /* degree NULL unless kept */
+        struct og_npy_writer *src, *dst, *ptr;
+        struct og_npy_writer *degree, *weight; /* NULL unless kept */
     } hop[OG_MAX_HOPS];
     struct og_npy_writer *labels; /* NULL unless kept */
     struct og_trace_options opt;
@@ -57,7 +58,7 @@ static int create_column(struct column *c, const char *dir, const char *name,
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
-static int create_hop(struct hop_columns *c, const char *dir, int hop, bool degrees,
+static int create_hop(struct hop_columns *c, const char *dir, int hop, unsigned extras,
                       struct og_err *err)
 {
     int rc = create(&c->src, dir, NULL, hop, "_src", OG__NPY_I32, 1, 1, err);
@@ -65,8 +66,10 @@ static int create_hop(struct hop_columns *c, const char *dir, int hop, bool degr
         rc = create(&c->dst, dir, NULL, hop, "_dst", OG__NPY_I32, 1, 1, err);
     if (rc == 0)
         rc = create(&c->ptr, dir, NULL, hop, "_ptr", OG__NPY_I64, 1, 1, err);
-    if (rc == 0 && degrees)
+    if (rc == 0 && (extras & OG__WITH_DEGREES))
         rc = create(&c->degree, dir, NULL, hop, "_degree", OG__NPY_I32, 1, 1, err);
+    if (rc == 0 && (extras & OG__WITH_WEIGHTS))
+        rc = create(&c->weight, dir, NULL, hop, "_weight", OG__NPY_F32, 1, 1, err);
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
@@ -84,7 +87,7 @@ int og__trace_create(struct og_trace_writer **out, const char *dir,
     OG_TRY(create_column(&w->seeds, dir, "seeds", type, err));
     OG_TRY(create_column(&w->ids, dir, "ids", type, err));
     for (int h = 0; h < opt->n_hops; h++)
-        OG_TRY(create_hop(&w->hop[h], dir, h + 1, opt->degrees, err));
+        OG_TRY(create_hop(&w->hop[h], dir, h + 1, opt->extras, err));
     if (opt->label_width)
         OG_TRY(create(&w->labels, dir, "labels", 0, "", multi ? OG__NPY_F32 : OG__NPY_I64,
                       multi ? 2 : 1, opt->label_width, err));
@@ -136,6 +139,8 @@ static int append_block(struct hop_columns *c, const struct og_block *block, str
         rc = og__npy_append(c->dst, dst, filled, err);
     if (rc == 0 && c->degree)
         rc = og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err);
+    if (rc == 0 && c->weight)
+        rc = og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err);
     return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->src), err);
 }
 
@@ -178,15 +183,18 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
         list[n++] = w->hop[h].ptr;
         if (w->hop[h].degree)
             list[n++] = w->hop[h].degree;
+        if (w->hop[h].weight)
+            list[n++] = w->hop[h].weight;
     }
     return n;
 }
 
-enum { MAX_WRITERS = 5 + 4 * OG_MAX_HOPS };
+enum { MAX_WRITERS = 5 + 5 * OG_MAX_HOPS };
 
 size_t og__trace_writer_bytes(const struct og_trace_options *opt)
 {
-    int columns = 2 + (opt->label_width > 0) + opt->n_hops * (opt->degrees ? 3 : 2);
+    int a_hop = 2 + !!(opt->extras & OG__WITH_DEGREES) + !!(opt->extras & OG__WITH_WEIGHTS);
+    int columns = 2 + (opt->label_width > 0) + opt->n_hops * a_hop;
     return (size_t)columns * OG__NPY_BUFFER; /* offsets are few: their buffers stay untouched */
 }
 

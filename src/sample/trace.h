@@ -7,6 +7,7 @@
  *   hop<h>_ptr
  *   hop<h>_degree             int32, og_block.degree where kept; batch by batch as many as ids were
  *                             found in that hop
+ *   hop<h>_weight             float32, og_block.weight, one an edge, where kept
  *   labels                    as the dataset's, a row per seed; where kept
  *
  * seeds and ids are int32 while N < 2^31, else int64. */
@@ -14,7 +15,7 @@
 #define OG_TRACE_H
 
 #include "dataset/dataset.h"
-#include "sample/batch.h"
+#include "sample/sample.h"
 
 /* ---- writing ---- */
 
@@ -23,7 +24,7 @@ struct og_trace_writer;
 struct og_trace_options {
     int n_hops;
     uint64_t n_nodes; /* ids are int32 while they fit */
-    bool degrees;     /* og_block.degree too */
+    unsigned extras;  /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too */
     int label_width;  /* 0 = no labels, 1 for class numbers, classes when multi-label */
     bool multi_label;
 };

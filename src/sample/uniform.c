@@ -11,7 +11,7 @@
  * The table from node id to position is open addressing with linear probing, at most 5/8 full,
  * cleared a batch. A direct table of N entries would be a cache miss an edge as well, and takes
  * memory by the graph instead of by the batch. */
-#include "sample/sampler.h"
+#include "sample/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,13 +82,61 @@ static int fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known, 
 
 /* ---- the pipeline ---- */
 
-/* Room in the table for all that the window might find. */
+static const char too_many_hint[] = "use a smaller --batch or --fanout";
+
+/* At least `bytes`, the first `keep` of them preserved. */
+static int grow(struct og_batch_memory *m, struct og_array *a, size_t bytes, size_t keep,
+                struct og_err *err)
+{
+    if (bytes <= a->bytes)
+        return 0;
+    void *data = og__alloc(m->budget, bytes, "batches", err);
+    if (!data)
+        return -ENOMEM;
+    if (keep)
+        memcpy(data, a->data, keep);
+    og__release(m->budget, a->data, a->bytes, "batches");
+    *a = (struct og_array){data, bytes};
+    return 0;
+}
+
+/* How many edges a hop has is not always known before: then its arrays grow. */
+int og__grow_hop(struct og_hop *h, struct og_err *err)
+{
+    struct og_batch_memory *out = h->out;
+    struct og_batch *b = &out->batch;
+    uint64_t now = h->block->n_edges;
+    uint64_t most = (now + OG__WINDOW) * 5 / 4;
+    if (most > UINT32_MAX)
+        return og__fail(err, -EOVERFLOW, too_many_hint,
+                        "a batch with more than %llu edges in a hop", (unsigned long long)now);
+    uint64_t ids = b->n_ids + OG_MIN(most - now, (uint64_t)h->s->topology->n_nodes - b->n_ids);
+    int rc = grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
+    if (rc == 0)
+        rc = grow(out, &out->src[h->number], most * 4, now * 4, err);
+    b->ids = h->ids = out->ids.data;
+    h->block->src = out->src[h->number].data;
+    if (rc == 0 && h->weight) {
+        rc = grow(out, &out->weight[h->number], most * 4, (now + h->s->filled) * 4, err);
+        h->weight = out->weight[h->number].data;
+    }
+    if (rc == 0)
+        h->n_edges = most;
+    return rc;
+}
+
+/* Room for all that the window might find: in the block, and in the table. */
 static inline int make_room(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
+    int rc = 0;
+    bool full = h->block->n_edges + s->filled > h->n_edges ||
+                (h->out->batch.n_ids + s->filled) * sizeof(*h->ids) > h->out->ids.bytes;
+    if (OG_UNLIKELY(full))
+        rc = og__grow_hop(h, err);
     uint64_t ids = h->out->batch.n_ids + s->filled;
-    if (ids <= s->table_size * 5 / 8)
-        return 0;
+    if (rc < 0 || ids <= s->table_size * 5 / 8)
+        return rc;
     return fit_table(s, 2 * ids, h->ids, h->out->batch.n_ids, err);
 }
 
@@ -120,8 +168,7 @@ int og__number_window(struct og_hop *h, struct og_err *err)
     return 0;
 }
 
-/* Edges in the window become neighbours, neighbours become positions. */
-static int flush(struct og_hop *h, struct og_err *err)
+int og__flush_edges(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     int rc = make_room(h, err);
@@ -135,22 +182,6 @@ static int flush(struct og_hop *h, struct og_err *err)
     return 0;
 }
 
-static inline void prefetch_edge(const struct og_topology *t, int64_t e)
-{
-    if (t->indices32)
-        __builtin_prefetch(&t->indices32[e]);
-    else
-        __builtin_prefetch(&t->indices64[e]);
-}
-
-static inline int push(struct og_hop *h, int64_t e, struct og_err *err)
-{
-    struct og_sampler *s = h->s;
-    prefetch_edge(s->topology, e);
-    s->edge[s->filled++] = e;
-    return s->filled == OG__WINDOW ? flush(h, err) : 0;
-}
-
 /* All of a node's neighbours, or `fanout` of them. */
 static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, struct og_rng *rng,
                        struct og_err *err)
@@ -158,13 +189,13 @@ static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, struct o
     int rc = 0;
     if (h->fanout < 0 || degree <= h->fanout) {
         for (int64_t e = begin; rc == 0 && e < begin + degree; e++)
-            rc = push(h, e, err);
+            rc = og__push_edge(h, e, err);
         return rc;
     }
     uint32_t k = (uint32_t)h->fanout;
     og__draw(h->s, rng, (uint32_t)degree, k);
     for (uint32_t i = 0; rc == 0 && i < k; i++)
-        rc = push(h, begin + h->s->pick[i], err);
+        rc = og__push_edge(h, begin + h->s->pick[i], err);
     return rc;
 }
 
@@ -178,13 +209,12 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
         uint32_t v = h->ids[i];
         struct og_rng rng;
         og__hop_rng(h, v, &rng);
-        /* Edges still in the window count: n_edges moves only when it is flushed. */
-        block->indptr[i] = (uint32_t)(block->n_edges + h->s->filled);
+        og__begin_list(h, i);
         int rc = sample_node(h, og__first_edge(t, v), og__degree(t, v), &rng, err);
         if (rc < 0)
             return rc;
     }
-    return flush(h, err);
+    return og__flush_edges(h, err);
 }
 
 void og__sampler_keep_degrees(struct og_sampler *s)
@@ -211,22 +241,6 @@ void og__batch_init(struct og_batch_memory *m, struct og_budget *b)
     *m = (struct og_batch_memory){.budget = b};
 }
 
-/* At least `bytes`, the first `keep` of them preserved. */
-static int grow(struct og_batch_memory *m, struct og_array *a, size_t bytes, size_t keep,
-                struct og_err *err)
-{
-    if (bytes <= a->bytes)
-        return 0;
-    void *data = og__alloc(m->budget, bytes, "batches", err);
-    if (!data)
-        return -ENOMEM;
-    if (keep)
-        memcpy(data, a->data, keep);
-    og__release(m->budget, a->data, a->bytes, "batches");
-    *a = (struct og_array){data, bytes};
-    return 0;
-}
-
 /* While the last hop is sampled every edge might still find a new node. */
 static size_t ids_bytes(const struct og_batch_caps *caps)
 {
@@ -236,7 +250,7 @@ static size_t ids_bytes(const struct og_batch_caps *caps)
     return (caps->hop[last].n_dst + caps->hop[last].n_edges + OG__WINDOW) * 4;
 }
 
-int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps, bool degrees,
+int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps, unsigned extras,
                       struct og_err *err)
 {
     int rc = 0;
@@ -244,20 +258,22 @@ int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *cap
         rc = grow(m, &m->indptr[h], (caps->hop[h].n_dst + 1) * 4, 0, err);
         if (rc == 0)
             rc = grow(m, &m->src[h], caps->hop[h].n_edges * 4, 0, err);
-        if (rc == 0 && degrees)
+        if (rc == 0 && (extras & OG__WITH_DEGREES))
             rc = grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err);
+        if (rc == 0 && (extras & OG__WITH_WEIGHTS))
+            rc = grow(m, &m->weight[h], caps->hop[h].n_edges * 4, 0, err);
     }
     return rc == 0 ? grow(m, &m->ids, ids_bytes(caps), 0, err) : rc;
 }
 
-size_t og__batch_bytes(const struct og_batch_caps *caps, bool degrees)
+size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras)
 {
-    size_t bytes = 0;
+    size_t words = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
-        bytes +=
-            (caps->hop[h].n_dst + 1 + caps->hop[h].n_edges + (degrees ? caps->hop[h].n_src : 0)) *
-            4;
-    return bytes + ids_bytes(caps);
+        words += caps->hop[h].n_dst + 1 + caps->hop[h].n_edges +
+                 (extras & OG__WITH_DEGREES ? caps->hop[h].n_src : 0) +
+                 (extras & OG__WITH_WEIGHTS ? caps->hop[h].n_edges : 0);
+    return words * 4 + ids_bytes(caps);
 }
 
 void og__batch_release(struct og_batch_memory *m)
@@ -266,6 +282,7 @@ void og__batch_release(struct og_batch_memory *m)
         og__release(m->budget, m->indptr[h].data, m->indptr[h].bytes, "batches");
         og__release(m->budget, m->src[h].data, m->src[h].bytes, "batches");
         og__release(m->budget, m->degree[h].data, m->degree[h].bytes, "batches");
+        og__release(m->budget, m->weight[h].data, m->weight[h].bytes, "batches");
     }
     og__release(m->budget, m->ids.data, m->ids.bytes, "batches");
     og__batch_init(m, m->budget);
@@ -279,6 +296,7 @@ void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
         caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, block->n_dst);
         caps->hop[h].n_src = OG_MAX(caps->hop[h].n_src, block->n_src);
         caps->hop[h].n_edges = OG_MAX(caps->hop[h].n_edges, block->n_edges);
+        caps->hop[h].n_seen = OG_MAX(caps->hop[h].n_seen, block->n_seen);
     }
 }
 
@@ -335,16 +353,46 @@ void og__sampler_close(struct og_sampler *s)
     if (!s)
         return;
     og__disk_sampler_close(s);
+    og__walks_close(s);
+    og__ladies_close(s);
+    og__lists_close(s->lists);
+    og__weighted_close(s);
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
     og__release(s->budget, s->table, s->table_size * sizeof(*s->table), "sampler");
     free(s);
 }
 
+int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
+{
+    s->how = *how;
+    switch (how->kind) {
+    case OG_SAMPLER_WEIGHTED:
+        return og__weighted_open(s, err);
+    case OG_SAMPLER_WALK:
+        return og__walks_open(s, err);
+    case OG_SAMPLER_LABOR:
+        return og__source_lists_open(s, err);
+    case OG_SAMPLER_LADIES:
+        return og__ladies_open(s, err);
+    default:
+        return 0;
+    }
+}
+
+bool og__sampling_weighs(enum og_sampler_kind kind)
+{
+    return kind == OG_SAMPLER_WALK || kind == OG_SAMPLER_LADIES;
+}
+
 size_t og__sampler_bytes(const struct og_batch_caps *caps)
 {
     uint64_t ids = caps->n_hops ? caps->hop[caps->n_hops - 1].n_src : 1;
-    return table_size_for(2 * (ids + OG__WINDOW)) * sizeof(struct og_table_entry) + OG_MIB / 2;
+    uint64_t seen = 0;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        seen = OG_MAX(seen, caps->hop[h].n_seen);
+    return table_size_for(2 * (ids + OG__WINDOW)) * sizeof(struct og_table_entry) + OG_MIB / 2 +
+           (seen ? og__ladies_bytes(seen) : 0);
 }
 
 struct og_sample_reads og__sampler_reads(const struct og_sampler *s)
@@ -383,23 +431,50 @@ int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_see
     return take_seeds(s, seeds, n_seeds, out, err);
 }
 
-/* Room for all that hop i can make. */
+/* Is it known beforehand how many edges a hop may have? Labor's are that many on average, ladies'
+ * as many as happen to be between those drawn. */
+static bool is_counted(const struct og_sampler *s)
+{
+    return s->how.kind != OG_SAMPLER_LABOR && s->how.kind != OG_SAMPLER_LADIES;
+}
+
+/* Room for all that hop i can make; where that is not known, for a beginning. */
 static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out, uint64_t *edges,
                        struct og_err *err)
 {
     struct og_batch *b = &out->batch;
-    *edges = count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
+    *edges = s->how.kind == OG_SAMPLER_WALK
+                 ? (uint64_t)b->n_ids * (uint64_t)s->fanout[i]
+                 : count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
     uint64_t ids = b->n_ids + OG_MIN(*edges, (uint64_t)s->topology->n_nodes - b->n_ids);
     if (*edges > UINT32_MAX)
-        return og__fail(err, -EOVERFLOW, "use a smaller --batch or --fanout",
-                        "a batch with %llu edges in hop %d", (unsigned long long)*edges, i + 1);
+        return og__fail(err, -EOVERFLOW, too_many_hint, "a batch with %llu edges in hop %d",
+                        (unsigned long long)*edges, i + 1);
     int rc = grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
     if (rc == 0)
         rc = grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err);
     if (rc == 0)
         rc = grow(out, &out->src[i], *edges * 4, 0, err);
+    if (rc == 0 && og__sampling_weighs(s->how.kind))
+        rc = grow(out, &out->weight[i], *edges * 4, 0, err);
     b->ids = out->ids.data;
     return rc;
+}
+
+static int sample_hop_as(struct og_hop *h, struct og_err *err)
+{
+    switch (h->s->how.kind) {
+    case OG_SAMPLER_WEIGHTED:
+        return og__sample_hop_weighted(h, err);
+    case OG_SAMPLER_WALK:
+        return og__sample_hop_by_walks(h, err);
+    case OG_SAMPLER_LABOR:
+        return og__sample_hop_labor(h, err);
+    case OG_SAMPLER_LADIES:
+        return og__sample_hop_ladies(h, err);
+    default:
+        return h->s->disk ? og__sample_hop_from_disk(h, err) : sample_hop(h, err);
+    }
 }
 
 int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
@@ -413,22 +488,28 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     struct og_block *block = &b->hop[i];
     *block = (struct og_block){
         .n_dst = b->n_ids, .indptr = out->indptr[i].data, .src = out->src[i].data};
+    bool weighs = og__sampling_weighs(s->how.kind);
+    size_t room = out->src[i].bytes;
+    if (weighs)
+        room = OG_MIN(room, out->weight[i].bytes);
     struct og_hop hop = {.s = s,
+                         .weight = weighs ? out->weight[i].data : NULL,
                          .out = out,
                          .block = block,
                          .ids = b->ids,
-                         .n_edges = edges,
+                         .n_edges = is_counted(s) ? edges : room / sizeof(*block->src),
                          .fanout = s->fanout[i],
                          .stream = key->stream,
                          .epoch = key->epoch,
                          .batch = key->batch,
                          .number = (uint32_t)i};
     b->n_hops = (uint32_t)i + 1;
-    rc = s->disk ? og__sample_hop_from_disk(&hop, err) : sample_hop(&hop, err);
+    rc = sample_hop_as(&hop, err);
     if (rc < 0)
         return rc;
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
+    block->weight = hop.weight;
     if (!s->keep_degrees)
         return 0;
     rc = grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err);

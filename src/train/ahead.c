@@ -409,7 +409,7 @@ static int open_stores(struct og_session *s, struct og_err *err)
                                         .memory = s->memory.trace_blocks,
                                         .n_hops = s->opt.n_fanout,
                                         .n_nodes = (uint64_t)s->ds->n_nodes,
-                                        .degrees = og__wants_degrees(s)};
+                                        .extras = og__batch_extras(s)};
     struct og_spill_options codes = {
         .scratch = s->scratch, .memory = s->memory.code_bytes, .part = "trace"};
     int rc = og__superbatch_open(&s->superbatch, &opt, s->budget, err);

@@ -355,6 +355,7 @@ static int rank(struct chooser *c, struct og_estimate *out, struct og_err *err)
     if (rc == 0)
         rc = og__pilot_distinct(s, &c->trace, &given.distinct, &given.growth, err);
     given.times.write = given.disk.bandwidth * WRITE_SHARE;
+    given.times.fresh = s->profile.bandwidth; /* measured on a file just written */
     if (rc == 0)
         rc = og__candidates_rank(&given, c->candidate, c->n_fit, out, err);
     free(ptr);

@@ -77,7 +77,7 @@ size_t og__hotness_bytes(const struct og_session *s)
 {
     switch (s->opt.policy) {
     case OG_POLICY_PRESC:
-        return og__sampler_bytes(&s->caps) + og__batch_bytes(&s->caps, og__wants_degrees(s));
+        return og__sampler_bytes(&s->caps) + og__batch_bytes(&s->caps, og__batch_extras(s));
     case OG_POLICY_PAGERANK:
     case OG_POLICY_HYBRID:
         return 2 * (size_t)s->ds->n_nodes * sizeof(float);

@@ -156,12 +156,15 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
     for (uint32_t h = 0; h < seen->n_hops; h++) {
         int fanout = s->opt.fanout[h];
         uint64_t most_edges = (uint64_t)s->ds->n_edges;
-        if (fanout >= 0)
+        bool bounded = s->opt.sampler != OG_SAMPLER_LABOR && s->opt.sampler != OG_SAMPLER_LADIES;
+        if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;
         caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
         n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));
         caps.hop[h].n_src = n_dst;
+        if (seen->hop[h].n_seen > 0)
+            caps.hop[h].n_seen = with_margin(seen->hop[h].n_seen, n_nodes);
     }
     return caps;
 }
@@ -227,7 +230,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     bool features = want & OG__WANT_FEATURES;
     m->process = OG__PROCESS_BYTES;
     bool on_disk = s->opt.topology == OG_TOPOLOGY_DISK;
-    m->topology = on_disk ? og__topology_disk_bytes(s->ds) : og__topology_bytes(s->ds);
+    m->topology = og__session_structure_bytes(s);
     m->topology_rest = on_disk ? m->topology : 0;
     for (int i = 0; i < OG__SPLITS; i++) {
         m->seeds += (size_t)s->split[i].n * 4;
@@ -235,11 +238,13 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
             m->labels += og__labels_bytes(s->ds, s->split[i].n);
     }
     struct og_topology_disk_options disk = og__session_topology(s);
+    struct og_sampling how = og__session_sampling(s);
     m->sampler =
         (size_t)s->n_samplers * (og__sampler_bytes(&s->caps) +
-                                 (on_disk ? og__sampler_disk_bytes(s->ds, &disk, &s->caps) : 0));
-    m->batches =
-        (size_t)s->n_works * (og__batch_bytes(&s->caps, og__wants_degrees(s)) + batch * 12);
+                                 (on_disk ? og__sampler_disk_bytes(s->ds, &disk, &s->caps, &how,
+                                                                   og__longest_list(&s->topology))
+                                          : 0));
+    m->batches = (size_t)s->n_works * (og__batch_bytes(&s->caps, og__batch_extras(s)) + batch * 12);
     if (features) {
         uint64_t changes = og__policy_is_steady(s->opt.policy) ? 0 : rows;
         size_t planners = s->opt.early_reads ? (size_t)s->n_samplers : 1;
@@ -375,12 +380,13 @@ static uint64_t distinct_nodes(const struct growth *g, uint64_t batches)
 
 static size_t block_bytes(const struct og_session *s)
 {
-    size_t bytes = 0;
+    unsigned extras = og__batch_extras(s);
+    size_t words = 0;
     for (uint32_t h = 0; h < s->caps.n_hops; h++)
-        bytes += (s->caps.hop[h].n_dst + 1 + s->caps.hop[h].n_edges +
-                  (og__wants_degrees(s) ? s->caps.hop[h].n_src : 0)) *
-                 4;
-    return bytes;
+        words += s->caps.hop[h].n_dst + 1 +
+                 s->caps.hop[h].n_edges * (extras & OG__WITH_WEIGHTS ? 2 : 1) +
+                 (extras & OG__WITH_DEGREES ? s->caps.hop[h].n_src : 0);
+    return words * 4;
 }
 
 size_t og__put_away_bytes(const struct og_session *s)
@@ -388,8 +394,10 @@ size_t og__put_away_bytes(const struct og_session *s)
     size_t edges = 0;
     for (uint32_t h = 0; h < s->caps.n_hops; h++)
         edges += s->caps.hop[h].n_edges;
-    size_t degrees = og__wants_degrees(s) ? input_rows(s) * 4 : 0;
-    return (input_rows(s) * 8 + edges * 8 + degrees) * 100 / (100 + MARGIN_PERCENT);
+    unsigned extras = og__batch_extras(s);
+    size_t degrees = extras & OG__WITH_DEGREES ? input_rows(s) * 4 : 0;
+    size_t weights = extras & OG__WITH_WEIGHTS ? edges * 4 : 0;
+    return (input_rows(s) * 8 + edges * 8 + degrees + weights) * 100 / (100 + MARGIN_PERCENT);
 }
 
 static uint64_t longest_epoch(const struct og_session *s)

@@ -57,6 +57,13 @@ static int apply_preset(struct og_options *opt, struct og_err *err)
     return 0;
 }
 
+/* A walk's neighbours are --neighbors in every hop; --fanout says how many hops. */
+static void settle_fanout(struct og_options *opt)
+{
+    for (int i = 0; opt->sampler == OG_SAMPLER_WALK && i < opt->n_fanout; i++)
+        opt->fanout[i] = OG_MIN(opt->neighbors, opt->walks * opt->walk_length);
+}
+
 static int settle_layers(struct og_options *opt, struct og_err *err)
 {
     if (opt->layers == 0)
@@ -102,6 +109,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     if (rc < 0)
         return rc;
     settle_disk(opt);
+    settle_fanout(opt);
     if (opt->threads == 0)
         opt->threads = og__cpu_count();
     if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)

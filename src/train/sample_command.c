@@ -43,6 +43,7 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     struct og_session *s = r->s;
     const struct og_trace_options opt = {.n_hops = s->opt.n_fanout,
                                          .n_nodes = (uint64_t)s->ds->n_nodes,
+                                         .extras = og__batch_extras(s) & OG__WITH_WEIGHTS,
                                          .multi_label = s->ds->multi_label,
                                          .label_width = s->ds->multi_label ? s->ds->n_classes : 1};
     int rc = og__newdir_begin(&r->dir, out_dir, err);

@@ -163,10 +163,26 @@ static void name_neighbors(struct og_session *s)
     s->neighbors_dir = path;
 }
 
+size_t og__session_structure_bytes(const struct og_session *s)
+{
+    if (s->opt.topology == OG_TOPOLOGY_DISK)
+        return og__topology_disk_bytes(s->ds);
+    return og__topology_bytes(s->ds) +
+           (s->opt.sampler == OG_SAMPLER_WEIGHTED ? og__weights_bytes(s->ds) : 0);
+}
+
+static int load_topology(struct og_session *s, struct og_err *err)
+{
+    int rc = og__topology_load(s->ds, s->budget, &s->topology, err);
+    if (rc == 0 && s->opt.sampler == OG_SAMPLER_WEIGHTED)
+        rc = og__weights_load(s->ds, &s->topology, err);
+    return rc;
+}
+
 static int open_topology(struct og_session *s, struct og_err *err)
 {
     if (s->opt.topology == OG_TOPOLOGY_MEMORY)
-        return og__topology_load(s->ds, s->budget, &s->topology, err);
+        return load_topology(s, err);
     struct og_topology_disk_options opt = og__session_topology(s);
     opt.cache_bytes = 0; /* its size is not known yet */
     return og__topology_open_disk(s->ds, &opt, s->budget, &s->topology, err);
@@ -197,8 +213,7 @@ int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read, 
     if (there)
         return 0;
     og__reads_made(&before.reads, &before.bytes);
-    int rc = s->topology.disk ? og__neighbors_load(&s->topology, err)
-                              : og__topology_load(s->ds, s->budget, &s->topology, err);
+    int rc = s->topology.disk ? og__neighbors_load(&s->topology, err) : load_topology(s, err);
     og__reads_made(&after.reads, &after.bytes);
     read->reads += after.reads - before.reads;
     read->bytes += after.bytes - before.bytes;
@@ -234,8 +249,7 @@ static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err
 {
     struct og_pilot pilot = {0};
     s->memory = (struct og_memory_plan){.limit = s->memory.limit};
-    size_t structure = s->opt.topology == OG_TOPOLOGY_DISK ? og__topology_disk_bytes(s->ds)
-                                                           : og__topology_bytes(s->ds);
+    size_t structure = og__session_structure_bytes(s);
     if (OG__PROCESS_BYTES + structure + og__budget_used(s->budget) > s->memory.limit)
         return refuse_topology(s, want, err);
     int rc = open_topology(s, err);
@@ -296,9 +310,18 @@ bool og__keeps_batches(const struct og_session *s)
     return s->opt.resample_every > 1 && og__samples_ahead(s) && og__policy_is_steady(s->opt.policy);
 }
 
-bool og__wants_degrees(const struct og_session *s)
+unsigned og__batch_extras(const struct og_session *s)
 {
-    return s->config.kind == OG_MODEL_GCN;
+    return (s->config.kind == OG_MODEL_GCN ? OG__WITH_DEGREES : 0u) |
+           (og__sampling_weighs((enum og_sampler_kind)s->opt.sampler) ? OG__WITH_WEIGHTS : 0u);
+}
+
+struct og_sampling og__session_sampling(const struct og_session *s)
+{
+    return (struct og_sampling){.kind = (enum og_sampler_kind)s->opt.sampler,
+                                .walks = s->opt.walks,
+                                .walk_length = s->opt.walk_length,
+                                .restart = s->opt.walk_restart};
 }
 
 int og__session_sampler(const struct og_session *s, struct og_sampler **out, struct og_budget *b,
@@ -306,8 +329,18 @@ int og__session_sampler(const struct og_session *s, struct og_sampler **out, str
 {
     int rc = og__sampler_open(out, &s->topology, s->opt.fanout, s->opt.n_fanout,
                               (uint64_t)s->opt.seed, b, err);
-    if (rc == 0 && og__wants_degrees(s))
+    if (rc < 0)
+        return rc;
+    struct og_sampling how = og__session_sampling(s);
+    if (how.kind == OG_SAMPLER_WEIGHTED && s->topology.mapped) /* sizes alone are asked for */
+        how.kind = OG_SAMPLER_UNIFORM;
+    if (og__batch_extras(s) & OG__WITH_DEGREES)
         og__sampler_keep_degrees(*out);
+    rc = og__sampler_choose(*out, &how, err);
+    if (rc < 0) {
+        og__sampler_close(*out);
+        *out = NULL;
+    }
     return rc;
 }
 
@@ -348,7 +381,7 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
         w->place = og__alloc(s->budget, batch * sizeof(*w->place), "batches", err);
         w->seeds = og__alloc(s->budget, batch * sizeof(*w->seeds), "batches", err);
         rc = w->place && w->seeds
-                 ? og__batch_reserve(&w->sampled, &s->caps, og__wants_degrees(s), err)
+                 ? og__batch_reserve(&w->sampled, &s->caps, og__batch_extras(s), err)
                  : -ENOMEM;
         if (rc == 0 && (want & OG__WANT_FEATURES))
             rc = og__plan_reserve(&w->plan, rows, changes, err);
@@ -442,6 +475,15 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
     return rc;
 }
 
+static int check_sampler(const struct og_session *s, struct og_err *err)
+{
+    if (s->opt.sampler == OG_SAMPLER_WEIGHTED && s->ds->weights.fd < 0)
+        return og__fail(err, -EINVAL,
+                        "import the graph with an edge_weight.npy, or use --sampler uniform",
+                        "%s: has no edge weights", s->ds->path);
+    return 0;
+}
+
 static void choose_threads(struct og_session *s, unsigned want)
 {
     /* Sampling is a small part of a training step: half the threads keep ahead of the model. With
@@ -519,6 +561,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     int rc;
     OG_TRY(start_session(s, dataset, opt, err));
     og__planner_init(&s->planner, s->budget);
+    OG_TRY(check_sampler(s, err));
     og__profile_load(s->ds->features.path, &s->profile);
     if (s->opt.policy == OG_POLICY_AUTO || !og__policy_is_static(s->opt.policy) ||
         og__samples_ahead(s) || !(want & OG__WANT_FEATURES))

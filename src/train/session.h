@@ -125,7 +125,8 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 /* A sampler for this session's batches; GCN's blocks carry degrees. */
 OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_sampler **out,
                                       struct og_budget *b, struct og_err *err);
-bool og__wants_degrees(const struct og_session *s);
+struct og_sampling og__session_sampling(const struct og_session *s);
+unsigned og__batch_extras(const struct og_session *s); /* what its blocks carry */
 /* Are batches sampled ahead, planned, and only then trained? */
 bool og__samples_ahead(const struct og_session *s);
 /* Is an epoch sampled ahead once for all that train on it? Plans that stay good in any order only.
@@ -134,6 +135,8 @@ bool og__keeps_batches(const struct og_session *s);
 
 struct og_reader_options og__session_reader(const struct og_session *s);
 
+/* What stays of the graph's structure in memory, but for the neighbour cache. */
+size_t og__session_structure_bytes(const struct og_session *s);
 /* How topology on disk is to be opened, but for the size of its neighbour cache. */
 struct og_topology_disk_options og__session_topology(const struct og_session *s);
 /* Give the graph's structure back as far as training does without it, and fetch it again. *read is

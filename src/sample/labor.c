@@ -1,0 +1,60 @@
+/* LABOR-0 (Balin and Çatalyürek, "Layer-Neighbor Sampling", 2023): every node of a hop rolls once,
+ * for all destinations. One with d in-neighbours takes those whose roll is at most fanout / d, so
+ * fanout of them on average; and since destinations see the same rolls they take the same nodes
+ * where they can, and the hop finds fewer.
+ *
+ * Every in-neighbour's roll is looked at: a hop costs the in-degrees of its nodes, not their
+ * fanout. */
+#include "sample/lists.h"
+
+/* Of 64 bits. */
+static uint64_t roll(const struct og_hop *h, uint32_t node)
+{
+    uint32_t word[4];
+    og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, node, 0, word);
+    return (uint64_t)word[0] << 32 | word[1];
+}
+
+static int sample_node(struct og_hop *h, const struct og_list *list, struct og_err *err)
+{
+    bool all = h->fanout < 0 || list->n <= h->fanout;
+    /* roll / 2^64 <= fanout / degree */
+    uint64_t limit = all ? UINT64_MAX
+                         : (uint64_t)(((unsigned __int128)(uint32_t)h->fanout << 64) /
+                                      (unsigned __int128)(uint64_t)list->n);
+    int rc = 0;
+    for (int64_t i = 0; rc == 0 && i < list->n; i++) {
+        uint32_t u = og__list_id(list, i);
+        if (all || roll(h, u) <= limit)
+            rc = og__push_node(h, u, err);
+    }
+    return rc;
+}
+
+static void prefetch_list(const struct og_topology *t, uint32_t v)
+{
+    if (!t->disk)
+        og__prefetch_edge(t, og__first_edge(t, v));
+}
+
+int og__sample_hop_labor(struct og_hop *h, struct og_err *err)
+{
+    const struct og_topology *t = h->s->topology;
+    uint32_t n_dst = h->block->n_dst;
+    uint32_t n = 0;
+    int rc = 0;
+    for (uint32_t first = 0; rc == 0 && first < n_dst; first += n) {
+        rc = og__hop_lists(h, first, &n, err);
+        for (uint32_t i = 0; rc == 0 && i < n; i++) {
+            uint32_t at = first + i;
+            if (at + OG__LOOKAHEAD < n_dst)
+                og__prefetch_degree(t, h->ids[at + OG__LOOKAHEAD]);
+            if (at + OG__LOOKAHEAD / 2 < n_dst)
+                prefetch_list(t, h->ids[at + OG__LOOKAHEAD / 2]);
+            struct og_list list = og__hop_list(h, first, i);
+            og__begin_list(h, at);
+            rc = sample_node(h, &list, err);
+        }
+    }
+    return rc < 0 ? rc : og__number_window(h, err);
+}

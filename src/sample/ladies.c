@@ -1,0 +1,260 @@
+/* LADIES (Zou et al., "Layer-Dependent Importance Sampling", 2019): a hop draws nodes for all its
+ * destinations together, fanout for each seed of the batch, so that a batch grows by the same
+ * number in every hop however many it has found.
+ *
+ * Of the in-neighbours u of any destination each is next, without replacement, in proportion to
+ *
+ *     p(u) = sum over the destinations v that it feeds of 1 / in-degree(v)^2
+ *
+ * the squared columns of the mean. As in weighted.c that is the order of exponential times of rate
+ * p(u), here keyed by u. A destination's neighbours are those drawn that feed it, and weigh 1 /
+ * p(u), to a sum of 1: who was likely to be drawn stands for fewer others. Where all were drawn,
+ * they weigh alike.
+ *
+ * Two passes over the lists of the destinations, with a table of all their in-neighbours between;
+ * from disk both read them. */
+#include "sample/heap.h"
+#include "sample/lists.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { AHEAD = 8 }; /* entries of the table asked for ahead */
+
+static const char part[] = "sampler";
+
+struct og_layer {
+    struct seen {
+        double p, time;
+        uint32_t id;
+    } * table; /* [size] a power of two, at most 5/8 full, by id */
+    size_t size;
+    uint64_t n;                /* in it */
+    double limit;              /* those with a time up to here are drawn */
+    struct og_candidate *heap; /* [capacity] */
+    size_t capacity;
+};
+
+/* ---- sizes, open and close ---- */
+
+static size_t size_for(uint64_t n)
+{
+    size_t size = 1024;
+    while (size * 5 / 8 < n)
+        size *= 2;
+    return size;
+}
+
+/* While the table grows the half as large one is still there. */
+size_t og__ladies_bytes(uint64_t seen)
+{
+    size_t size = size_for(seen);
+    return (size + size / 2) * sizeof(struct seen) + (size_t)seen * sizeof(struct og_candidate);
+}
+
+static struct seen *make_table(struct og_budget *b, size_t size, struct og_err *err)
+{
+    struct seen *table = og__alloc(b, size * sizeof(*table), part, err);
+    for (size_t i = 0; table && i < size; i++)
+        table[i].id = OG__NO_NODE;
+    return table;
+}
+
+int og__ladies_open(struct og_sampler *s, struct og_err *err)
+{
+    struct og_layer *y = calloc(1, sizeof(*y));
+    if (!y)
+        return og__fail_errno(err, -ENOMEM, NULL, part);
+    s->layer = y;
+    y->size = size_for(0);
+    y->table = make_table(s->budget, y->size, err);
+    return y->table ? og__source_lists_open(s, err) : -ENOMEM;
+}
+
+void og__ladies_close(struct og_sampler *s)
+{
+    struct og_layer *y = s->layer;
+    if (!y)
+        return;
+    og__release(s->budget, y->table, y->size * sizeof(*y->table), part);
+    og__release(s->budget, y->heap, y->capacity * sizeof(*y->heap), part);
+    free(y);
+    s->layer = NULL;
+}
+
+/* ---- the table ---- */
+
+static size_t slot_of(const struct og_layer *y, uint32_t id)
+{
+    return (size_t)((id * 0x9E3779B97F4A7C15ull) >> 32) & (y->size - 1);
+}
+
+/* The entry of id, or the free one that is to be it. */
+static struct seen *find(const struct og_layer *y, uint32_t id)
+{
+    size_t i = slot_of(y, id);
+    while (y->table[i].id != id && y->table[i].id != OG__NO_NODE)
+        i = (i + 1) & (y->size - 1);
+    return &y->table[i];
+}
+
+static int grow_table(struct og_sampler *s, struct og_err *err)
+{
+    struct og_layer *y = s->layer;
+    struct og_layer old = *y;
+    struct seen *table = make_table(s->budget, 2 * old.size, err);
+    if (!table)
+        return -ENOMEM;
+    y->table = table;
+    y->size = 2 * old.size;
+    for (size_t i = 0; i < old.size; i++)
+        if (old.table[i].id != OG__NO_NODE)
+            *find(y, old.table[i].id) = old.table[i];
+    og__release(s->budget, old.table, old.size * sizeof(*old.table), part);
+    return 0;
+}
+
+static void prefetch_entry(const struct og_layer *y, const struct og_list *list, int64_t i)
+{
+    if (i < list->n)
+        __builtin_prefetch(&y->table[slot_of(y, og__list_id(list, i))]);
+}
+
+/* ---- the first pass: who feeds whom ---- */
+
+static int add_list(struct og_sampler *s, const struct og_list *list, struct og_err *err)
+{
+    struct og_layer *y = s->layer;
+    double share = 1 / ((double)list->n * (double)list->n);
+    int rc = 0;
+    for (int64_t i = 0; rc == 0 && i < list->n; i++) {
+        prefetch_entry(y, list, i + AHEAD);
+        uint32_t u = og__list_id(list, i);
+        struct seen *e = find(y, u);
+        if (e->id == u) {
+            e->p += share;
+            continue;
+        }
+        *e = (struct seen){.p = share, .id = u};
+        if (++y->n > y->size * 5 / 8)
+            rc = grow_table(s, err);
+    }
+    return rc;
+}
+
+static int see_all(struct og_hop *h, struct og_err *err)
+{
+    struct og_layer *y = h->s->layer;
+    uint32_t n = 0;
+    int rc = 0;
+    y->n = 0;
+    for (size_t i = 0; i < y->size; i++)
+        y->table[i].id = OG__NO_NODE;
+    for (uint32_t first = 0; rc == 0 && first < h->block->n_dst; first += n) {
+        rc = og__hop_lists(h, first, &n, err);
+        for (uint32_t i = 0; rc == 0 && i < n; i++) {
+            struct og_list list = og__hop_list(h, first, i);
+            rc = add_list(h->s, &list, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- between: who is drawn ---- */
+
+static double time_of(const struct og_hop *h, const struct seen *e)
+{
+    struct og_rng rng;
+    og__hop_rng(h, e->id, &rng);
+    return -log(og__draw_open(&rng)) / e->p;
+}
+
+static int reserve_heap(struct og_sampler *s, size_t n, struct og_err *err)
+{
+    struct og_layer *y = s->layer;
+    if (n <= y->capacity)
+        return 0;
+    og__release(s->budget, y->heap, y->capacity * sizeof(*y->heap), part);
+    y->heap = og__alloc(s->budget, n * sizeof(*y->heap), part, err);
+    y->capacity = y->heap ? n : 0;
+    return y->heap ? 0 : -ENOMEM;
+}
+
+/* The n earliest. */
+static int draw(struct og_hop *h, uint64_t n, struct og_err *err)
+{
+    struct og_layer *y = h->s->layer;
+    size_t held = 0;
+    y->limit = INFINITY;
+    if (n >= y->n)
+        return 0;
+    int rc = reserve_heap(h->s, (size_t)n, err);
+    for (size_t i = 0; rc == 0 && i < y->size; i++) {
+        struct seen *e = &y->table[i];
+        if (e->id == OG__NO_NODE)
+            continue;
+        e->time = time_of(h, e);
+        const struct og_candidate c = {e->time, e->id};
+        if (held < n) {
+            y->heap[held++] = c;
+            if (held == n)
+                og__heap_make(y->heap, held);
+        } else if (c.time < y->heap[0].time) {
+            y->heap[0] = c;
+            og__heap_sink(y->heap, held, 0);
+        }
+    }
+    if (rc == 0)
+        y->limit = n > 0 ? y->heap[0].time : -1;
+    return rc;
+}
+
+/* ---- the second pass: edges ---- */
+
+/* How much u counts; 0 = it was not drawn. */
+static double weight_of(const struct og_layer *y, uint32_t u)
+{
+    if (isinf(y->limit))
+        return 1;
+    const struct seen *e = find(y, u);
+    return e->time <= y->limit ? 1 / e->p : 0;
+}
+
+static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    double sum = 0;
+    int rc = 0;
+    for (int64_t k = 0; k < list->n; k++) {
+        prefetch_entry(s->layer, list, k + AHEAD);
+        sum += weight_of(s->layer, og__list_id(list, k));
+    }
+    og__begin_list(h, i);
+    for (int64_t k = 0; rc == 0 && k < list->n; k++) {
+        uint32_t u = og__list_id(list, k);
+        double weight = weight_of(s->layer, u);
+        if (weight > 0)
+            rc = og__push_weighed(h, u, (float)(weight / sum), err);
+    }
+    return rc;
+}
+
+int og__sample_hop_ladies(struct og_hop *h, struct og_err *err)
+{
+    uint64_t n = UINT64_MAX;
+    uint32_t taken = 0;
+    if (h->fanout >= 0)
+        n = (uint64_t)h->fanout * h->out->batch.n_seeds;
+    int rc = see_all(h, err);
+    if (rc == 0)
+        rc = draw(h, n, err);
+    h->block->n_seen = (uint32_t)h->s->layer->n;
+    for (uint32_t first = 0; rc == 0 && first < h->block->n_dst; first += taken) {
+        rc = og__hop_lists(h, first, &taken, err);
+        for (uint32_t i = 0; rc == 0 && i < taken; i++) {
+            struct og_list list = og__hop_list(h, first, i);
+            rc = connect(h, first + i, &list, err);
+        }
+    }
+    return rc < 0 ? rc : og__number_window(h, err);
+}

@@ -1,0 +1,258 @@
+/* Whole lists of nodes, from an array on disk with an element an edge: for those who must see every
+ * in-neighbour, or the weight of every edge.
+ *
+ *   nodes ──> as many as the buffer holds, in file order ──> blocks, each once ──> one read job
+ *   data    | block | block | block | ...      a list lies in it in one piece: its blocks follow
+ *           ^ list of the first    ^ second    each other there as in the file
+ *
+ * A list longer than the buffer makes it grow: whoever plans memory knows the longest. */
+#include "sample/lists.h"
+
+#include "dataset/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LISTS = 4096, LEAST_BLOCKS = 64 }; /* lists at a time, at most; blocks in the buffer */
+
+static const char part[] = "sampler";
+
+struct og_lists {
+    struct og_blocks blocks;
+    struct og_reader *reader;
+    struct og_budget *budget;
+    size_t element;     /* bytes */
+    size_t capacity;    /* blocks */
+    uint32_t *wanted;   /* [capacity] */
+    char *data;         /* [capacity] of OG__LIST_BLOCK bytes */
+    uint64_t *order;    /* [LISTS] node << 32 | its place among those asked for */
+    const char **start; /* [LISTS] of each list, in data */
+};
+
+/* ---- sizes, open and close ---- */
+
+static size_t capacity_of(const struct og_topology_disk_options *opt)
+{
+    size_t staging = opt->staging_bytes ? opt->staging_bytes : 8 * OG_MIB;
+    return OG_MAX(OG_MIN(staging, OG_GIB) / OG__LIST_BLOCK, (size_t)LEAST_BLOCKS);
+}
+
+static size_t bytes_of(size_t capacity)
+{
+    return capacity * (OG__LIST_BLOCK + sizeof(uint32_t));
+}
+
+static size_t tables_bytes(void)
+{
+    return (size_t)LISTS * (sizeof(uint64_t) + sizeof(const char *));
+}
+
+size_t og__lists_bytes(const struct og_topology_disk_options *opt, size_t element, int64_t longest)
+{
+    size_t most = (size_t)longest * element / OG__LIST_BLOCK + 2;
+    return bytes_of(OG_MAX(capacity_of(opt), most)) + tables_bytes() + sizeof(struct og_lists) +
+           og__reader_bytes(&opt->reader);
+}
+
+static void drop_buffer(struct og_lists *l)
+{
+    og__release(l->budget, l->wanted, l->capacity * sizeof(*l->wanted), part);
+    og__release(l->budget, l->data, l->capacity * OG__LIST_BLOCK, part);
+    l->wanted = NULL;
+    l->data = NULL;
+}
+
+static int take_buffer(struct og_lists *l, size_t capacity, struct og_err *err)
+{
+    drop_buffer(l);
+    l->capacity = capacity;
+    l->wanted = og__alloc(l->budget, capacity * sizeof(*l->wanted), part, err);
+    l->data = l->wanted ? og__alloc(l->budget, capacity * OG__LIST_BLOCK, part, err) : NULL;
+    return l->data ? 0 : -ENOMEM;
+}
+
+int og__lists_open(struct og_lists **out, const struct og_topology *t, const struct og_npy *array,
+                   struct og_budget *b, struct og_err *err)
+{
+    const struct og_topology_disk_options *opt = &t->disk->opt;
+    int rc = 0;
+    *out = NULL;
+    struct og_lists *l = og__alloc(b, sizeof(*l), part, err);
+    if (!l)
+        return -ENOMEM;
+    l->budget = b;
+    l->element = og__npy_size(array->type);
+    l->order = og__alloc(b, LISTS * sizeof(*l->order), part, err);
+    l->start = og__alloc(b, LISTS * sizeof(*l->start), part, err);
+    if (!l->order || !l->start)
+        OG_TRY(-ENOMEM);
+    OG_TRY(og__blocks_lay(&l->blocks, array, err));
+    OG_TRY(take_buffer(l, capacity_of(opt), err));
+    OG_TRY(og__reader_open(&l->reader, array->path, l->blocks.base, OG__LIST_BLOCK,
+                           l->blocks.n_blocks, &opt->reader, b, err));
+    *out = l;
+    return 0;
+out:
+    og__lists_close(l);
+    return rc;
+}
+
+void og__lists_close(struct og_lists *l)
+{
+    if (!l)
+        return;
+    og__reader_close(l->reader);
+    drop_buffer(l);
+    og__release(l->budget, l->order, LISTS * sizeof(*l->order), part);
+    og__release(l->budget, l->start, LISTS * sizeof(*l->start), part);
+    og__release(l->budget, l, sizeof(*l), part);
+}
+
+/* ---- reading ---- */
+
+struct span {
+    struct og_list_place first;
+    uint32_t n; /* blocks */
+};
+
+/* Where the list of v is; no blocks when it is empty, or kept by the cache. */
+static struct span span_of(const struct og_lists *l, const struct og_topology *t,
+                           const struct og_neighbors *kept, uint32_t v)
+{
+    uint64_t begin = (uint64_t)og__first_edge(t, v) * l->element;
+    uint64_t bytes = (uint64_t)og__degree(t, v) * l->element;
+    if (bytes == 0 || (kept && og__neighbors_has(kept, v)))
+        return (struct span){.n = 0};
+    struct span s = {.first = og__list_place(&l->blocks, begin)};
+    s.n = og__list_place(&l->blocks, begin + bytes - 1).block - s.first.block + 1;
+    return s;
+}
+
+/* How many of the nodes come together: all whose blocks there is room for, but one at least. */
+static int choose_lists(struct og_lists *l, const struct og_topology *t,
+                        const struct og_neighbors *kept, const uint32_t *nodes, uint32_t n,
+                        uint32_t *taken, struct og_err *err)
+{
+    size_t blocks = 0;
+    uint32_t k = 0;
+    for (; k < OG_MIN(n, (uint32_t)LISTS); k++) {
+        uint32_t more = span_of(l, t, kept, nodes[k]).n;
+        if (k > 0 && blocks + more > l->capacity)
+            break;
+        blocks += more;
+        l->order[k] = (uint64_t)nodes[k] << 32 | k;
+    }
+    *taken = k;
+    return blocks > l->capacity ? take_buffer(l, blocks, err) : 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Blocks of the lists in file order, and where each list will lie; how many blocks. */
+static size_t lay_out(struct og_lists *l, const struct og_topology *t,
+                      const struct og_neighbors *kept, uint32_t n)
+{
+    size_t m = 0;
+    qsort(l->order, n, sizeof(*l->order), ascending);
+    for (uint32_t i = 0; i < n; i++) {
+        struct span s = span_of(l, t, kept, (uint32_t)(l->order[i] >> 32));
+        bool shared = m > 0 && s.n > 0 && l->wanted[m - 1] == s.first.block;
+        size_t at = m - shared;
+        l->start[(uint32_t)l->order[i]] = l->data + at * OG__LIST_BLOCK + s.first.within;
+        for (uint32_t b = shared; b < s.n; b++)
+            l->wanted[m++] = s.first.block + b;
+    }
+    return m;
+}
+
+int og__lists_read(struct og_lists *l, const struct og_topology *t, const struct og_neighbors *kept,
+                   const uint32_t *nodes, uint32_t n, uint32_t *taken, struct og_io_counts *read,
+                   struct og_err *err)
+{
+    int rc = choose_lists(l, t, kept, nodes, n, taken, err);
+    if (rc < 0)
+        return rc;
+    size_t m = lay_out(l, t, kept, *taken);
+    if (m > 0 && l->wanted[m - 1] == l->blocks.n_blocks) {
+        m--;
+        memcpy(l->data + m * OG__LIST_BLOCK, l->blocks.tail, OG__LIST_BLOCK);
+    }
+    struct og_read_job job = {.rows = l->wanted, .n = m, .out = l->data};
+    rc = og__reader_submit(l->reader, &job, err);
+    if (rc == 0)
+        rc = og__reader_wait(l->reader, &job, err);
+    read->reads += job.counts.reads;
+    read->bytes += job.counts.bytes;
+    return rc;
+}
+
+const void *og__lists_start(const struct og_lists *l, uint32_t i)
+{
+    return l->start[i];
+}
+
+/* ---- sources ---- */
+
+static int check_sources(const struct og_topology *t, const struct og_list *list, uint32_t v,
+                         struct og_err *err)
+{
+    for (int64_t i = 0; i < list->n; i++) {
+        uint64_t id = list->wide ? (uint64_t)list->wide[i] : list->narrow[i];
+        if (id >= (uint64_t)t->n_nodes)
+            return og__bad_index(t->disk->ds, og__first_edge(t, v) + i,
+                                 list->wide ? list->wide[i] : (int32_t)list->narrow[i], err);
+    }
+    return 0;
+}
+
+int og__source_lists_open(struct og_sampler *s, struct og_err *err)
+{
+    const struct og_topology *t = s->topology;
+    return t->disk ? og__lists_open(&s->lists, t, &t->disk->ds->indices, s->budget, err) : 0;
+}
+
+struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
+{
+    const struct og_topology *t = h->s->topology;
+    uint32_t v = h->ids[first + i];
+    struct og_list list = {.n = og__degree(t, v)};
+    int64_t begin = og__first_edge(t, v);
+    if (t->indices32) {
+        list.narrow = (const uint32_t *)t->indices32 + begin;
+    } else if (t->indices64) {
+        list.wide = t->indices64 + begin;
+    } else if (og__neighbors_has(&t->disk->cache, v)) {
+        list.narrow = t->disk->cache.ids + og__neighbors_first(&t->disk->cache, v);
+    } else if (t->disk->ds->indices.type == OG__NPY_I64) {
+        list.wide = og__lists_start(h->s->lists, i);
+    } else {
+        list.narrow = og__lists_start(h->s->lists, i);
+    }
+    return list;
+}
+
+int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    const struct og_topology *t = s->topology;
+    *taken = h->block->n_dst - first;
+    if (!t->disk)
+        return 0;
+    const struct og_neighbors *cache = &t->disk->cache;
+    int rc = og__lists_read(s->lists, t, cache, h->ids + first, *taken, taken, &s->reads.io, err);
+    for (uint32_t i = 0; rc == 0 && i < *taken; i++) {
+        uint32_t v = h->ids[first + i];
+        struct og_list list = og__hop_list(h, first, i);
+        bool kept = og__neighbors_has(cache, v);
+        s->reads.lists_cached += list.n > 0 && kept;
+        s->reads.lists_read += list.n > 0 && !kept;
+        if (!kept)
+            rc = check_sources(t, &list, v, err);
+    }
+    return rc;
+}

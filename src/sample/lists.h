@@ -1,0 +1,48 @@
+/* Whole lists, of in-neighbours or of the weights of their edges, of a few nodes at a time. */
+#ifndef OG_SAMPLE_LISTS_H
+#define OG_SAMPLE_LISTS_H
+
+#include "dataset/on_disk.h"
+#include "sample/sampler.h"
+
+/* ---- from an array on disk ---- */
+
+struct og_lists;
+
+/* Of the topology's dataset, which is on disk; the topology's options say how to read. */
+OG_MUST_CHECK int og__lists_open(struct og_lists **out, const struct og_topology *t,
+                                 const struct og_npy *array, struct og_budget *b,
+                                 struct og_err *err);
+void og__lists_close(struct og_lists *l);
+/* What it takes when the longest list has that many elements. */
+size_t og__lists_bytes(const struct og_topology_disk_options *opt, size_t element, int64_t longest);
+
+/* Lists of nodes[0 .. *taken), *taken >= 1, which are there until the next call; but for those that
+ * the cache keeps (NULL = none). */
+OG_MUST_CHECK int og__lists_read(struct og_lists *l, const struct og_topology *t,
+                                 const struct og_neighbors *kept, const uint32_t *nodes, uint32_t n,
+                                 uint32_t *taken, struct og_io_counts *read, struct og_err *err);
+const void *og__lists_start(const struct og_lists *l, uint32_t i); /* of nodes[i] */
+
+/* ---- in-neighbours of a hop's destinations, wherever they are ---- */
+
+struct og_list {
+    int64_t n;
+    const uint32_t *narrow; /* one of the two */
+    const int64_t *wide;
+};
+
+/* Before any of these. */
+OG_MUST_CHECK int og__source_lists_open(struct og_sampler *s, struct og_err *err);
+
+static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
+{
+    return l->wide ? (uint32_t)l->wide[i] : l->narrow[i];
+}
+
+/* Lists of destinations first .. first + *taken: in memory all the rest. */
+OG_MUST_CHECK int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken,
+                                struct og_err *err);
+struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i);
+
+#endif
