@@ -622,7 +622,7 @@ static void predictions_come_true(void **state)
 {
     (void)state;
     static const char *const some[][13] = {
-        {"cache", "10%", "epochs", "1", "eval-every", "0"},
+        {"policy", "degree", "cache", "10%", "epochs", "1", "eval-every", "0"},
         {"policy", "belady", "cache", "10%", "epochs", "1", "eval-every", "0"},
         {"preset", "ginex", "cache", "10%", "epochs", "1", "eval-every", "0"},
         {"policy", "frequency", "cache", "5%", "epochs", "1", "eval-every", "0"},
@@ -673,13 +673,12 @@ static size_t count_scratch(void)
     return n;
 }
 
-static void a_killed_run_leaves_nothing_after_the_next_start(void **state)
+static void killed_with(const char *preset)
 {
-    (void)state;
-    static const char *const ahead[] = {"preset", "ginex", "epochs", "400", "superbatch",
-                                        "50",     "cache", "10%",    NULL};
-    static const char *const again[] = {"preset", "ginex", "epochs", "400",  "superbatch", "50",
-                                        "cache",  "10%",   "resume", "true", NULL};
+    const char *const ahead[] = {"preset", preset,  "epochs", "400", "superbatch",
+                                 "50",     "cache", "10%",    NULL};
+    const char *const again[] = {"preset", preset, "epochs", "400",  "superbatch", "50",
+                                 "cache",  "10%",  "resume", "true", NULL};
     size_t found = 0;
     for (int i = 0; i < 6; i++) {
         pid_t child = fork();
@@ -703,6 +702,34 @@ static void a_killed_run_leaves_nothing_after_the_next_start(void **state)
     assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
     og_options_release(&opt);
     assert_int_equal(count_scratch(), 0);
+    char path[128];
+    in_root(path, "killed");
+    remove_folder(path);
+}
+
+static void a_killed_run_leaves_nothing_after_the_next_start(void **state)
+{
+    (void)state;
+    killed_with("ginex");
+    killed_with("diskgnn"); /* killed while it packs, too */
+}
+
+static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
+{
+    (void)state;
+    static const char *const little[] = {
+        "preset", "diskgnn", "resample-every", "3", "disk", "100K", "cache", "1%", NULL};
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, "killed", little);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOSPC);
+    og_options_release(&opt);
+    assert_non_null(strstr(err.message, "--disk"));
+    assert_true(err.hint[0]);
+    assert_int_equal(count_scratch(), 0);
+    char path[128];
+    in_root(path, "killed");
+    remove_folder(path);
 }
 
 int main(void)
@@ -721,6 +748,7 @@ int main(void)
         cmocka_unit_test(a_state_dict_is_taken),
         cmocka_unit_test(predictions_come_true),
         cmocka_unit_test(a_killed_run_leaves_nothing_after_the_next_start),
+        cmocka_unit_test(a_pack_beyond_the_disk_allowed_is_refused),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_all);
 }

@@ -284,7 +284,9 @@ static size_t sweep_memory(const struct og_session *s)
 static int refuse_pack(const struct og_session *s, uint64_t bytes, struct og_err *err)
 {
     char size[32];
-    return og__fail(err, -ENOSPC, "give a smaller --superbatch, or more --disk and a --scratch",
+    return og__fail(err, -ENOSPC,
+                    og__keeps_batches(s) ? "give more --disk, or --resample-every 1"
+                                         : "give a smaller --superbatch, or more --disk",
                     "--disk: packing what %u batches miss takes %s",
                     og__superbatch_trace(s->superbatch).n_batches,
                     og__human_bytes(size, (double)bytes));
