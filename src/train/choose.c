@@ -28,11 +28,12 @@ static const struct way ways[] = {
 };
 enum { WAYS = OG_COUNT(ways) };
 
-static void take_way(struct og_session *s, const struct way *way)
+static void take_way(struct og_session *s, const struct way *way, unsigned want)
 {
     s->opt.policy = way->policy;
     s->opt.layout = way->layout;
     s->opt.alternate = way->alternate;
+    og__session_threads(s, want);
 }
 
 /* What the user said holds. */
@@ -57,7 +58,7 @@ static int try_memory(struct og_session *s, const struct og_pilot *pilot, unsign
                       const uint32_t *hotness, struct trial *t)
 {
     struct og_memory_plan own = {.limit = s->memory.limit};
-    take_way(s, &t->way);
+    take_way(s, &t->way, want);
     og__memory_plan_fixed(&own, s, want);
     int rc = og__memory_plan_check(&own, &t->refused);
     if (rc == 0)
@@ -309,7 +310,7 @@ static int sample_some(struct chooser *c, struct og_err *err)
     const double most = 2;
     const double share = 0.03;
     const struct og_session *s = c->s;
-    const double batch = c->pilot->seconds / OG_MAX(c->pilot->n, 1u) / s->n_samplers + c->model;
+    const double batch = c->pilot->seconds / OG_MAX(c->pilot->n, 1u) / s->opt.threads + c->model;
     const double epoch = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
     const struct og_pilot_limits limits = {
         .epoch = 2,
@@ -343,7 +344,7 @@ static int rank(struct chooser *c, struct og_estimate *out, struct og_err *err)
                   .foresee_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = copy_rate(),
-                  .samplers = s->n_samplers,
+                  .samplers = s->opt.threads,
                   .threads = s->opt.threads},
         .memory_limit = s->memory.limit,
         .disk_limit = (uint64_t)s->opt.disk.value,
@@ -400,7 +401,7 @@ static int compare(struct chooser *c, struct og_err *err)
     if (rc == 0)
         rc = keep_choice(c->s, c, out, err);
     if (rc == 0)
-        take_way(c->s, &c->trial[c->number[out[0].candidate]].way);
+        take_way(c->s, &c->trial[c->number[out[0].candidate]].way, c->want);
     return rc;
 }
 
@@ -411,13 +412,13 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want
     struct chooser c = {.s = s, .pilot = pilot, .want = want};
     if (asked.policy != OG_POLICY_AUTO)
         return 0;
-    take_way(s, &ways[0]);
+    take_way(s, &ways[0], want);
     if (!(want & OG__WANT_FEATURES))
         return 0;
     int rc = guess_hotness(&c, err);
     if (rc == 0)
         try_all(&c, &asked);
-    take_way(s, &c.trial[0].way);
+    take_way(s, &c.trial[0].way, want);
     bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= (uint64_t)s->ds->n_nodes;
     if (rc == 0 && c.n_fit > 1 && !all)
         rc = compare(&c, err);

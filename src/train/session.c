@@ -484,11 +484,13 @@ static int check_sampler(const struct og_session *s, struct og_err *err)
     return 0;
 }
 
-static void choose_threads(struct og_session *s, unsigned want)
+void og__session_threads(struct og_session *s, unsigned want)
 {
     /* Sampling is a small part of a training step: half the threads keep ahead of the model. With
-     * no model there is nothing to leave the other half to. */
-    s->n_samplers = want & OG__WANT_MODEL ? (s->opt.threads + 1) / 2 : s->opt.threads;
+     * no model, or none at work while batches are sampled ahead, there is nothing to leave the
+     * other half to. */
+    bool beside = (want & OG__WANT_MODEL) && !og__samples_ahead(s);
+    s->n_samplers = beside ? (s->opt.threads + 1) / 2 : s->opt.threads;
     s->n_samplers = OG_MIN(OG_MAX(s->n_samplers, 1), 32);
     /* one in each sampler, one planned, one read, one trained; a sampler that reads early has two
      */
@@ -566,7 +568,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     if (s->opt.policy == OG_POLICY_AUTO || !og__policy_is_static(s->opt.policy) ||
         og__samples_ahead(s) || !(want & OG__WANT_FEATURES))
         s->opt.early_reads = false;
-    choose_threads(s, want);
+    og__session_threads(s, want);
     OG_TRY(shape_model(s, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__nn_warm_up(s->pool, err));

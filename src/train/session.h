@@ -114,6 +114,9 @@ OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
                                    const struct og_observer *seen, struct og_err *err);
 void og__session_close(struct og_session *s);
 
+/* How many samplers and works there are, by the way that was chosen. */
+void og__session_threads(struct og_session *s, unsigned want);
+
 /* The flow over this session. */
 struct og_flow og__session_flow(struct og_session *s);
 
