@@ -288,6 +288,8 @@ static const char *const kinds[][7] = {
     {"aggregator", "max", "norm", "layer"},
     {"aggregator", "gcn", "residual", "true"},
     {"model", "gcn", "norm", "batch", "fanout", "4,4,4"},
+    {"task", "link", "batch", "1024"},
+    {"task", "link", "batch", "1024", "decoder", "mlp"},
 };
 
 static void every_model_learns_the_same_in_any_way(void **state)
@@ -313,6 +315,91 @@ static void every_model_learns_the_same_in_any_way(void **state)
         drop(&resumed);
         drop(&whole);
     }
+}
+
+/* ---- links ---- */
+
+/* All that the test was measured by, and the losses. */
+static void assert_same_links(const struct outcome *a, const struct outcome *b)
+{
+    assert_same(a, b);
+    assert_true(json_equal(json_object_get(a->summary, "test_metrics"),
+                           json_object_get(b->summary, "test_metrics")));
+    assert_true(json_equal(json_object_get(a->summary, "valid_metrics"),
+                           json_object_get(b->summary, "valid_metrics")));
+}
+
+static const char *const links[] = {
+    "task",      "link", "batch",          "256", "model",      "gcn",      "loss", "margin",
+    "negatives", "3",    "eval-negatives", "30",  "edge-split", "60/20/20", NULL};
+
+static void links_with(const char *pairs[32], const char *const *more)
+{
+    size_t n = 0;
+    for (; links[n]; n++)
+        pairs[n] = links[n];
+    while ((pairs[n++] = *more++))
+        ;
+}
+
+static void links_are_the_same_however_bytes_move(void **state)
+{
+    (void)state;
+    static const char *const moves[][9] = {
+        {"policy", "none", "threads", "3"},
+        {"cache", "10%", "io", "pread", "threads", "1"},
+        {"topology", "disk", "cache", "10%", "neighbor-cache", "0"},
+        {"policy", "belady", "cache", "10%", "superbatch", "7"},
+        {"policy", "presc:1", "cache", "10%"},
+        {"policy", "pagerank", "cache", "10%"},
+        {"preset", "ginex", "cache", "10%"},
+        {"preset", "helios", "cache", "10%"},
+    };
+    struct outcome first = train("first", links);
+    assert_true(loss_of(&first, 2) < loss_of(&first, 0));
+    for (size_t i = 0; i < OG_COUNT(moves); i++) {
+        const char *pairs[32];
+        links_with(pairs, moves[i]);
+        struct outcome other = train("other", pairs);
+        assert_same_links(&first, &other);
+        check_counts(&other);
+        drop(&other);
+    }
+    static const char *const others[][3] = {{"edge-split", "60/21/19"}, {"eval-negatives", "31"}};
+    for (size_t i = 0; i < OG_COUNT(others); i++) {
+        const char *pairs[32];
+        links_with(pairs, others[i]);
+        struct outcome other = train("other", pairs);
+        assert_false(json_equal(json_object_get(first.summary, "test_metrics"),
+                                json_object_get(other.summary, "test_metrics")));
+        drop(&other);
+    }
+    drop(&first);
+}
+
+/* In training, in the midst of an evaluation, whose scores are made again, and at its ends. */
+static void an_interrupted_run_of_links_ends_with_the_same_bytes(void **state)
+{
+    (void)state;
+    struct outcome whole = train("whole", links);
+    const json_t *epochs = json_object_get(whole.summary, "epochs");
+    assert_int_equal(json_array_size(epochs), 3);
+    static const int moments[] = {3, 34, 35, 38, 41, 46, 47, 48};
+    for (size_t i = 0; i < OG_COUNT(moments); i++) {
+        struct stopper s = {.at = moments[i]};
+        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+        struct og_options opt;
+        set_options(&opt, "cut", links);
+        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+        og_options_release(&opt);
+        static const char *const on[] = {"resume", "true", "threads", "1", NULL};
+        const char *pairs[32];
+        links_with(pairs, on);
+        struct outcome resumed = train("cut", pairs);
+        assert_same_links(&whole, &resumed);
+        drop(&resumed);
+    }
+    drop(&whole);
 }
 
 /* ---- memory ---- */
@@ -369,7 +456,7 @@ static void eval_finds_what_training_with(const char *const *kind)
     og_options_release(&opt);
     set_options(&opt, "run", none);
     for (size_t i = 0; kind[i]; i += 2)
-        if (strcmp(kind[i], "fanout") == 0)
+        if (strcmp(kind[i], "fanout") == 0 || strcmp(kind[i], "batch") == 0)
             assert_int_equal(og_options_set(&opt, kind[i], kind[i + 1], NULL), 0);
     snprintf(path, sizeof(path), "%s/run/best.safetensors", root);
     assert_int_equal(og_eval(dataset, path, "test", &opt, NULL, &found, NULL), 0);
@@ -537,6 +624,8 @@ int main(void)
         cmocka_unit_test(bytes_move_values_do_not),
         cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
         cmocka_unit_test(every_model_learns_the_same_in_any_way),
+        cmocka_unit_test(links_are_the_same_however_bytes_move),
+        cmocka_unit_test(an_interrupted_run_of_links_ends_with_the_same_bytes),
         cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),
         cmocka_unit_test(eval_finds_what_training_found),
