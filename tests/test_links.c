@@ -7,6 +7,7 @@
 #include "nn/model.h"
 #include "sample/pairs.h"
 #include "sample/sample.h"
+#include "train/ahead.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,8 +44,7 @@ static void remove_dataset(const char *folder)
 static int remove_root(void **state)
 {
     (void)state;
-    rmdir(root);
-    return 0;
+    return rmdir(root); /* nothing is left in it */
 }
 
 static void write_npy(const char *folder, const char *name, enum og__npy_type type, int ndim,
@@ -479,6 +479,104 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
     free_split(s);
 }
 
+/* ==== the same in a run ==== */
+
+struct witness {
+    const struct og_session *s;
+    bool held_out[NODES][NODES];
+    uint64_t edges, batches;
+};
+
+/* Every edge of every block. */
+static int look(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct witness *seen = arg;
+    const struct og_batch *batch = &w->sampled.batch;
+    const struct og_pairs *p = &w->seeds.pairs;
+    static bool target[NODES][NODES];
+    (void)err;
+    memset(target, 0, sizeof(target));
+    assert_int_equal(batch->n_seeds, p->n_seeds);
+    assert_memory_equal(batch->ids, p->seeds, p->n_seeds * sizeof(*p->seeds));
+    assert_int_equal(p->n_edges, w->turn.n_seeds);
+    for (uint32_t i = 0; w->turn.split == OG__TRAIN && i < p->n_edges; i++) {
+        uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]];
+        target[a][b] = target[b][a] = true;
+    }
+    for (uint32_t h = 0; h < batch->n_hops; h++) {
+        const struct og_block *block = &batch->hop[h];
+        for (uint32_t v = 0; v < block->n_dst; v++)
+            for (uint32_t e = block->indptr[v]; e < block->indptr[v + 1]; e++) {
+                uint32_t src = batch->ids[block->src[e]], dst = batch->ids[v];
+                assert_false(target[src][dst]);
+                assert_false(seen->held_out[src][dst]);
+                seen->edges++;
+            }
+    }
+    seen->batches++;
+    return 0;
+}
+
+static void note_held_out(struct witness *w)
+{
+    for (int i = OG__VALID; i <= OG__TEST; i++)
+        for (int64_t e = 0; e < w->s->split[i].n; e++) {
+            const uint32_t *ends = w->s->split[i].ids + 2 * e;
+            w->held_out[ends[0]][ends[1]] = w->held_out[ends[1]][ends[0]] = true;
+        }
+}
+
+static void watch(const char *folder, const char *const *pairs)
+{
+    static struct witness w;
+    struct og_options opt;
+    struct og_session *s;
+    struct og_err err = {0};
+    og_options_init(&opt);
+    for (const char *const *p = pairs; *p; p += 2)
+        assert_int_equal(og_options_set(&opt, p[0], p[1], NULL), 0);
+    assert_int_equal(og_options_set(&opt, "scratch", root, NULL), 0);
+    if (og__session_open(&s, folder, &opt, OG__WANT_FEATURES, NULL, NULL, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    memset(&w, 0, sizeof(w));
+    w.s = s;
+    note_held_out(&w);
+    uint64_t items = og__schedule_items(&s->schedule);
+    if (og__session_run(s, OG__SPLITS, 0, items, look, &w, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(w.batches, items);
+    assert_true(w.edges > 1000);
+    og__session_close(s);
+    og_options_release(&opt);
+}
+
+static void no_run_is_told_what_it_is_asked(void **state)
+{
+    (void)state;
+    static const char *const ways[][17] = {
+        {"fanout", "-1,-1"},
+        {"fanout", "4,3", "threads", "3"},
+        {"fanout", "4,3", "early-reads", "true", "policy", "none"},
+        {"fanout", "4,3", "topology", "disk", "neighbor-cache", "0"},
+        {"fanout", "5,5", "policy", "belady", "cache", "10%", "superbatch", "3"},
+        {"fanout", "-1,-1", "preset", "ginex", "cache", "10%"},
+    };
+    for (int symmetric = 0; symmetric < 2; symmetric++) {
+        struct graph *g = draw_graph(symmetric);
+        char folder[64];
+        snprintf(folder, sizeof(folder), "%s/whole", root);
+        og__dataset_close(write_graph(g, folder));
+        for (size_t i = 0; i < OG_COUNT(ways); i++) {
+            const char *pairs[32] = {"task", "link",   "batch", "200",        "epochs",
+                                     "2",    "memory", "96M",   "edge-split", "70/10/20"};
+            memcpy(pairs + 10, ways[i], sizeof(ways[i]));
+            watch(folder, pairs);
+        }
+        remove_dataset(folder);
+        free(g);
+    }
+}
+
 /* ==== operators beside their reference ==== */
 
 static const struct {
@@ -711,6 +809,7 @@ int main(void)
         cmocka_unit_test(uniform_negatives_are_uniform),
         cmocka_unit_test(evaluation_shares_its_rivals),
         cmocka_unit_test(the_edges_of_a_batch_are_not_in_its_blocks),
+        cmocka_unit_test(no_run_is_told_what_it_is_asked),
         cmocka_unit_test(pairs_equal_their_reference),
         cmocka_unit_test(losses_equal_their_reference),
         cmocka_unit_test(areas_are_those_of_all_pairs),
