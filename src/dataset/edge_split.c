@@ -16,14 +16,24 @@ static const char part[] = "edge split";
 
 /* ---- which part ---- */
 
+/* Three numbers with a stroke between them and nothing else. */
+static bool read_percents(double p[OG__SPLITS], const char *text)
+{
+    for (int i = 0; i < OG__SPLITS; i++) {
+        char *end;
+        p[i] = strtod(text, &end);
+        if (end == text || *end != (i < OG__TEST ? '/' : 0))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
 int og__edge_split_parse(struct og_edge_split *s, const char *text, struct og_err *err)
 {
-    double *p = s->percent;
-    int end = 0;
-    int n = sscanf(text, "%lf/%lf/%lf%n", &p[OG__TRAIN], &p[OG__VALID], &p[OG__TEST], &end);
-    bool sound = n == 3 && text[end] == 0 && p[0] > 0 && p[1] >= 0 && p[2] >= 0 &&
-                 fabs(p[0] + p[1] + p[2] - 100) < 1e-9;
-    if (sound)
+    const double *p = s->percent;
+    if (read_percents(s->percent, text) && p[0] > 0 && p[1] >= 0 && p[2] >= 0 &&
+        fabs(p[0] + p[1] + p[2] - 100) < 1e-9)
         return 0;
     return og__fail(err, -EINVAL, "such as 85/5/10: train, valid and test, 100 together",
                     "--edge-split: '%.60s' given, three percentages expected", text);
@@ -133,16 +143,18 @@ static int add_fingerprints(struct splitter *w, uint32_t dst, size_t from, size_
 
 /* ---- writing ---- */
 
-static int put_edge(struct splitter *w, enum og__split to, int64_t src, uint32_t dst,
+/* Node ids are written in the dtype they are read in. */
+static int put_edge(struct splitter *w, enum og__split to, uint32_t src, uint32_t dst,
                     struct og_err *err)
 {
-    const int64_t row[2] = {src, dst};
+    const int64_t wide[2] = {src, dst};
+    const int32_t narrow[2] = {(int32_t)src, (int32_t)dst};
+    bool is_narrow = w->ds->indices.type == OG__NPY_I32;
     if (src == dst || (w->symmetric && src > dst))
         return 0;
-    return og__npy_append(w->edges[to], row, 1, err);
+    return og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err);
 }
 
-/* In the dtype it was read in. */
 static int keep_edge(struct splitter *w, size_t i, struct og_err *err)
 {
     int32_t narrow = (int32_t)w->src[i];
@@ -198,7 +210,7 @@ static int create_all(struct splitter *w, const char *folder, struct og_err *err
     if (rc == 0 && w->weight)
         rc = create(&w->weights, folder, "weights.npy", OG__NPY_F32, 1, 1, err);
     for (int s = 0; rc == 0 && s < OG__SPLITS; s++)
-        rc = create(&w->edges[s], folder, edge_files[s], OG__NPY_I64, 2, 2, err);
+        rc = create(&w->edges[s], folder, edge_files[s], ds->indices.type, 2, 2, err);
     return rc;
 }
 
@@ -310,6 +322,6 @@ out:
 uint64_t og__edge_split_bytes(const struct og_dataset *ds)
 {
     uint64_t edges = (uint64_t)ds->n_edges;
-    uint64_t edge = og__npy_size(ds->indices.type) + 16 + (ds->weights.fd >= 0 ? 4 : 0);
+    uint64_t edge = 3 * og__npy_size(ds->indices.type) + (ds->weights.fd >= 0 ? 4 : 0);
     return edges * edge + (uint64_t)ds->n_nodes * 8 + 8 * OG_MIB;
 }
