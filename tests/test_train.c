@@ -321,7 +321,7 @@ static void every_model_learns_the_same_in_any_way(void **state)
 /* ---- links ---- */
 
 /* All that the test was measured by, and the losses. */
-static void assert_same_links(const struct outcome *a, const struct outcome *b)
+static void assert_same_metrics(const struct outcome *a, const struct outcome *b)
 {
     assert_same(a, b);
     assert_true(json_equal(json_object_get(a->summary, "test_metrics"),
@@ -362,7 +362,7 @@ static void links_are_the_same_however_bytes_move(void **state)
         const char *pairs[32];
         links_with(pairs, moves[i]);
         struct outcome other = train("other", pairs);
-        assert_same_links(&first, &other);
+        assert_same_metrics(&first, &other);
         check_counts(&other);
         drop(&other);
     }
@@ -397,7 +397,7 @@ static void an_interrupted_run_of_links_ends_with_the_same_bytes(void **state)
         const char *pairs[32];
         links_with(pairs, on);
         struct outcome resumed = train("cut", pairs);
-        assert_same_links(&whole, &resumed);
+        assert_same_metrics(&whole, &resumed);
         drop(&resumed);
     }
     drop(&whole);
@@ -478,7 +478,7 @@ static struct outcome train_other(bool values, const char *const *pairs)
     for (size_t i = 0; pairs[i]; i++)
         on[8 + i] = pairs[i];
     struct outcome resumed = train("cut", on);
-    assert_same_links(&whole, &resumed);
+    assert_same_metrics(&whole, &resumed);
     drop(&resumed);
     memcpy(dataset, graph, sizeof(graph));
     remove_folder(own);
@@ -510,6 +510,34 @@ static void labels_are_learnt(void **state)
     assert_true(json_number_value(json_object_get(a.summary, "test_acc")) ==
                 metric(&a, "micro_f1"));
     drop(&a);
+}
+
+/* Of two classes there is an area, and whichever way bytes move it is the same. */
+static void two_classes_have_an_area(void **state)
+{
+    (void)state;
+    static const char *const plain[] = {"epochs", "6", NULL};
+    static const char *const moved[] = {"epochs", "6",       "policy", "lru", "cache",
+                                        "5%",     "threads", "1",      NULL};
+    char graph[64];
+    struct og_generate g;
+    og_generate_init(&g);
+    g.nodes = 1500;
+    g.dim = 16;
+    g.classes = 2;
+    g.train_fraction = 0.3;
+    memcpy(graph, dataset, sizeof(graph));
+    snprintf(dataset, sizeof(dataset), "%s/two", root);
+    assert_int_equal(og_generate(dataset, &g, NULL, NULL), 0);
+    struct outcome a = train("a", plain);
+    struct outcome b = train("b", moved);
+    assert_same_metrics(&a, &b);
+    assert_true(metric(&a, "auc") > 0.8 && metric(&a, "auc") < 1);
+    assert_true(metric(&a, "acc") > 0.7 && metric(&a, "ap") > 0.7);
+    drop(&a);
+    drop(&b);
+    remove_folder(dataset);
+    memcpy(dataset, graph, sizeof(graph));
 }
 
 static void losses_are_those_of_the_task(void **state)
@@ -756,6 +784,7 @@ int main(void)
         cmocka_unit_test(an_interrupted_run_of_links_ends_with_the_same_bytes),
         cmocka_unit_test(values_are_learnt),
         cmocka_unit_test(labels_are_learnt),
+        cmocka_unit_test(two_classes_have_an_area),
         cmocka_unit_test(losses_are_those_of_the_task),
         cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),

@@ -33,20 +33,40 @@ static void put(struct og_scores *c, float score, bool high)
         c->value[c->most - ++c->n_low] = score;
 }
 
+static void add_pairs(struct og_scores *c, const struct og_pairs *pairs)
+{
+    const float *score = og__model_scores(c->s->model);
+    for (uint32_t p = 0; p < pairs->n_edges + pairs->n_negatives; p++)
+        put(c, score[p], p < pairs->n_edges);
+}
+
+static void add_labels(struct og_scores *c, size_t n, const float *labels)
+{
+    const float *logits = og__model_logits(c->s->model);
+    for (size_t i = 0; i < n; i++)
+        put(c, logits[i], labels[i] > 0.5f);
+}
+
+/* One class or the other: how far the second is ahead. */
+static void add_classes(struct og_scores *c, uint32_t n, const int32_t *labels)
+{
+    const float *logits = og__model_logits(c->s->model);
+    for (uint32_t i = 0; i < n; i++)
+        if (labels[i] >= 0)
+            put(c, logits[2 * (size_t)i + 1] - logits[2 * (size_t)i], labels[i] == 1);
+}
+
 void og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets)
 {
-    const struct og_pairs *pairs = targets;
-    const struct og_model *model = c->s->model;
+    const struct og_model_config *config = &c->s->config;
     if (!c->value)
         return;
-    if (c->s->seeds.edges) {
-        for (uint32_t p = 0; p < pairs->n_edges + pairs->n_negatives; p++)
-            put(c, og__model_scores(model)[p], p < pairs->n_edges);
-        return;
-    }
-    size_t n = batch->n_seeds * (size_t)c->s->config.n_classes;
-    for (size_t i = 0; i < n; i++)
-        put(c, og__model_logits(model)[i], ((const float *)targets)[i] > 0.5f);
+    if (config->task == OG_TASK_LINK)
+        add_pairs(c, targets);
+    else if (config->multi_label)
+        add_labels(c, batch->n_seeds * (size_t)config->n_classes, targets);
+    else
+        add_classes(c, batch->n_seeds, targets);
 }
 
 void og__scores_rank(struct og_scores *c)
@@ -100,6 +120,8 @@ json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
         set_areas(c, object);
     } else {
         set(object, "acc", og__metrics_acc(sum, config));
+        if (c->value)
+            set_areas(c, object);
     }
     return object;
 }

@@ -1,7 +1,9 @@
 /* How well a model does on a split that was held out: what its task is measured by.
  *
- *   classes   acc                       labels   micro_f1, auc, ap over all (node, class)
- *   values    mse, mae, r2              links    auc, ap, mrr, hits@1, hits@3, hits@10
+ *   classes   acc; auc, ap of class 1 where there are two
+ *   labels    micro_f1, auc, ap over all (node, class)
+ *   values    mse, mae, r2
+ *   links     auc, ap, mrr, hits@1, hits@3, hits@10
  *
  * Areas need every score of a pass: they are kept, those that should be high from the front and the
  * others from the back of one array, and sorted when the pass is over. */

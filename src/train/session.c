@@ -713,5 +713,7 @@ size_t og__session_most_scores(const struct og_session *s)
     size_t n = (size_t)OG_MAX(s->split[OG__VALID].n, s->split[OG__TEST].n);
     if (s->seeds.edges)
         return 2 * n;
-    return s->ds->multi_label ? n * (size_t)s->ds->n_classes : 0;
+    if (s->ds->multi_label)
+        return n * (size_t)s->ds->n_classes;
+    return s->opt.task == OG_TASK_NODE && s->ds->n_classes == 2 ? n : 0;
 }
