@@ -103,36 +103,62 @@ static int settle_task(struct og_session *s, struct og_err *err)
     return 0;
 }
 
-/* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
- * on. */
-static int hold_out_edges(struct og_session *s, struct og_err *err)
+/* Of the graph that is left: all but the features is new. */
+static uint64_t bytes_of_graph(const struct og_dataset *ds)
 {
-    bool has = s->ds->edges[OG__TRAIN].fd >= 0;
-    if (s->opt.task != OG_TASK_LINK || (has && !s->opt.edge_split))
-        return 0;
+    const struct og_npy *const arrays[] = {&ds->indptr,           &ds->indices,
+                                           &ds->weights,          &ds->edges[OG__TRAIN],
+                                           &ds->edges[OG__VALID], &ds->edges[OG__TEST]};
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < OG_COUNT(arrays); i++)
+        if (arrays[i]->fd >= 0)
+            bytes += (uint64_t)(arrays[i]->offset + arrays[i]->bytes);
+    return bytes;
+}
+
+/* The dataset without what is held out, in a folder of its own under `where`. */
+static int write_left(struct og_session *s, const char *where, struct og_dataset **left,
+                      struct og_err *err)
+{
     struct og_edge_split split = {.seed = (uint64_t)s->opt.seed};
-    struct og_dataset *left = NULL;
-    char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
+    const char *percent = s->opt.edge_split ? s->opt.edge_split : "85/5/10";
     uint64_t bytes = og__edge_split_bytes(s->ds);
-    int rc = own ? 0 : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out");
-    if (rc == 0)
-        rc = og__edge_split_parse(&split, s->opt.edge_split ? s->opt.edge_split : "85/5/10", err);
+    int rc = og__edge_split_parse(&split, percent, err);
     if (rc == 0 && (double)bytes > s->opt.disk.value)
         rc = og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
                       "--edge-split: writes up to %llu MiB, --disk is %.0f",
                       (unsigned long long)(bytes / OG_MIB), s->opt.disk.value / (double)OG_MIB);
     if (rc == 0)
-        rc = og__scratch_open(&s->held_out, own, err);
+        rc = og__scratch_open(&s->held_out, where, err);
     if (rc == 0)
         rc = og__edge_split_write(s->ds, &split, og__scratch_path(s->held_out), s->budget, err);
-    if (rc == 0)
-        rc = og__dataset_open(og__scratch_path(s->held_out), &left, err);
-    if (rc == 0) {
-        og__dataset_close(s->ds);
-        s->ds = left;
-    }
+    return rc < 0 ? rc : og__dataset_open(og__scratch_path(s->held_out), left, err);
+}
+
+/* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
+ * on. */
+static int hold_out_edges(struct og_session *s, struct og_err *err)
+{
+    bool has = s->ds->edges[OG__TRAIN].fd >= 0;
+    struct og_dataset *left = NULL;
+    struct og_io_counts before;
+    struct og_io_counts *read = &s->held_out_read;
+    if (s->opt.task != OG_TASK_LINK || (has && !s->opt.edge_split))
+        return 0;
+    char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
+    og__reads_made(&before.reads, &before.bytes);
+    int rc = own ? write_left(s, own, &left, err)
+                 : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
+    og__reads_made(&read->reads, &read->bytes);
+    read->reads -= before.reads;
+    read->bytes -= before.bytes;
     free(own);
-    return rc;
+    if (rc < 0)
+        return rc;
+    og__dataset_close(s->ds);
+    s->ds = left;
+    s->prepare.bytes_written = bytes_of_graph(left);
+    return 0;
 }
 
 static void make_schedule(struct og_session *s)
@@ -612,8 +638,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     make_schedule(s);
     OG_TRY(plan_session(s, want, err));
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
-    s->prepare.reads -= reads;
-    s->prepare.bytes_read -= bytes;
+    s->prepare.reads += s->held_out_read.reads - reads;
+    s->prepare.bytes_read += s->held_out_read.bytes - bytes;
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!og__policy_is_static(s->opt.policy)) /* batches tell what it will do */
