@@ -577,6 +577,62 @@ static void no_run_is_told_what_it_is_asked(void **state)
     }
 }
 
+static int try_link(const char *folder, const char *disk, struct og_err *err)
+{
+    const char *const pairs[] = {"task", "link", "memory", "96M", "scratch", root, "disk", disk};
+    struct og_options opt;
+    struct og_session *s = NULL;
+    *err = (struct og_err){0};
+    og_options_init(&opt);
+    for (size_t i = 0; i < OG_COUNT(pairs); i += 2)
+        assert_int_equal(og_options_set(&opt, pairs[i], pairs[i + 1], NULL), 0);
+    int rc = og__session_open(&s, folder, &opt, OG__WANT_FEATURES, NULL, NULL, err);
+    og__session_close(s);
+    og_options_release(&opt);
+    return rc;
+}
+
+/* A full disk, a node that is none, lists that go astray; remove_root finds what stays behind. */
+static void a_split_that_fails_leaves_nothing(void **state)
+{
+    (void)state;
+    struct graph *g = draw_graph(true);
+    char folder[64];
+    struct og_err err;
+    snprintf(folder, sizeof(folder), "%s/whole", root);
+    og__dataset_close(write_graph(g, folder));
+    assert_int_equal(try_link(folder, "1M", &err), -ENOSPC);
+    assert_non_null(strstr(err.hint, "--disk"));
+    assert_int_equal(try_link(folder, "1G", &err), 0);
+    static const struct {
+        const char *file, *says;
+        long at; /* byte of the array, within it */
+    } harm[] = {{"indices.npy", "node", 2000 * 4}, {"indptr.npy", "entry", 200 * 8}};
+    for (size_t i = 0; i < OG_COUNT(harm); i++) {
+        char path[160];
+        const int64_t wrong = -2;
+        int64_t was;
+        snprintf(path, sizeof(path), "%s/%s", folder, harm[i].file);
+        FILE *f = fopen(path, "r+e");
+        assert_non_null(f);
+        assert_int_equal(fseek(f, 128 + harm[i].at, SEEK_SET), 0);
+        assert_int_equal(fread(&was, sizeof(was), 1, f), 1);
+        assert_int_equal(fseek(f, 128 + harm[i].at, SEEK_SET), 0);
+        assert_int_equal(fwrite(&wrong, sizeof(wrong), 1, f), 1);
+        fclose(f);
+        assert_int_equal(try_link(folder, "1G", &err), -EINVAL);
+        assert_non_null(strstr(err.message, harm[i].file));
+        assert_non_null(strstr(err.message, harm[i].says));
+        f = fopen(path, "r+e");
+        assert_non_null(f);
+        assert_int_equal(fseek(f, 128 + harm[i].at, SEEK_SET), 0);
+        assert_int_equal(fwrite(&was, sizeof(was), 1, f), 1);
+        fclose(f);
+    }
+    remove_dataset(folder);
+    free(g);
+}
+
 /* ==== operators beside their reference ==== */
 
 static const struct {
@@ -834,6 +890,7 @@ int main(void)
         cmocka_unit_test(evaluation_shares_its_rivals),
         cmocka_unit_test(the_edges_of_a_batch_are_not_in_its_blocks),
         cmocka_unit_test(no_run_is_told_what_it_is_asked),
+        cmocka_unit_test(a_split_that_fails_leaves_nothing),
         cmocka_unit_test(pairs_equal_their_reference),
         cmocka_unit_test(losses_equal_their_reference),
         cmocka_unit_test(areas_are_those_of_all_pairs),
