@@ -337,6 +337,18 @@ static void a_batch_of_one_edge_has_negatives_too(void **state)
     og__pairs_close(&p);
 }
 
+static void too_many_pairs_are_refused(void **state)
+{
+    (void)state;
+    struct og_pair_rule rule = uniform;
+    struct og_pairs p;
+    struct og_err err = {0};
+    rule.rivals = 1 << 20;
+    assert_int_equal(og__pairs_open(&p, &rule, 1 << 12, NULL, &err), -EOVERFLOW);
+    assert_non_null(strstr(err.hint, "--eval-negatives"));
+    og__pairs_close(&p);
+}
+
 /* Chi-square over many batches; 99.9 % of a chi-square of 19 degrees is below 43.8. */
 static void uniform_negatives_are_uniform(void **state)
 {
@@ -886,6 +898,7 @@ int main(void)
         cmocka_unit_test(a_split_is_three_percentages),
         cmocka_unit_test(negatives_keep_one_end),
         cmocka_unit_test(a_batch_of_one_edge_has_negatives_too),
+        cmocka_unit_test(too_many_pairs_are_refused),
         cmocka_unit_test(uniform_negatives_are_uniform),
         cmocka_unit_test(evaluation_shares_its_rivals),
         cmocka_unit_test(the_edges_of_a_batch_are_not_in_its_blocks),

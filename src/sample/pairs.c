@@ -45,7 +45,11 @@ int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t
                    struct og_budget *b, struct og_err *err)
 {
     struct og_pair_sizes size = sizes_for(rule, edges);
-    *p = (struct og_pairs){.budget = b, .size = size};
+    *p = (struct og_pairs){.budget = b};
+    if (size.pairs > INT32_MAX) /* they are numbered in 32 bits, twice */
+        return og__fail(err, -EOVERFLOW, "use a smaller --batch, --negatives or --eval-negatives",
+                        "a batch of %u edges with %zu pairs", edges, size.pairs);
+    p->size = size;
     p->a = og__alloc(b, size.pairs * sizeof(*p->a), part, err);
     p->b = og__alloc(b, size.pairs * sizeof(*p->b), part, err);
     p->seeds = og__alloc(b, size.seeds * sizeof(*p->seeds), part, err);

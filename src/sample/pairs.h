@@ -53,7 +53,8 @@ struct og_pair_key {
     uint32_t split, epoch, batch;
 };
 
-/* Memory ("batches") for batches up to `edges` edges; and what that takes. */
+/* Memory ("batches") for batches up to `edges` edges; and what that takes. -EOVERFLOW for 2^31
+ * pairs. */
 OG_MUST_CHECK int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule,
                                  uint32_t edges, struct og_budget *b, struct og_err *err);
 void og__pairs_close(struct og_pairs *p);
