@@ -82,13 +82,34 @@ static inline void fixture_batch(const struct fixture *f, uint32_t number, struc
     }
 }
 
-static inline void *fixture_labels(const struct fixture *f, const struct og_batch *b)
+static inline void *fixture_pairs(const struct fixture *f, uint32_t number)
 {
+    char name[64];
+    snprintf(name, sizeof(name), "%u.pair_a", number);
+    const struct og_tensor *a = fixture_tensor(f, name);
+    snprintf(name, sizeof(name), "%u.pair_b", number);
+    const struct og_tensor *b = fixture_tensor(f, name);
+    struct og_pairs *p = calloc(1, sizeof(*p));
+    p->n = (uint32_t)a->shape[0];
+    p->n_edges = (uint32_t)strtol(fixture_text(f, "edges"), NULL, 10);
+    p->n_negatives = p->n - p->n_edges;
+    p->n_seeds = f->batch[number].n_seeds;
+    p->a = fixture_u32(a);
+    p->b = fixture_u32(b);
+    return p;
+}
+
+static inline void *fixture_labels(const struct fixture *f, uint32_t number)
+{
+    const struct og_batch *b = &f->batch[number];
+    if (f->config.task == OG_TASK_LINK)
+        return fixture_pairs(f, number);
     const struct og_tensor *all = fixture_tensor(f, "labels");
-    size_t c = f->config.multi_label ? (size_t)f->config.n_classes : 1;
+    bool floats = f->config.multi_label || f->config.task == OG_TASK_REGRESSION;
+    size_t c = floats ? (size_t)f->config.n_classes : 1;
     char *out = malloc(b->n_seeds * c * 4);
     for (uint32_t i = 0; i < b->n_seeds; i++) {
-        if (f->config.multi_label)
+        if (floats)
             memcpy(out + i * c * 4, (const float *)all->data + b->ids[i] * c, c * 4);
         else
             ((int32_t *)(void *)out)[i] = (int32_t)((const int64_t *)all->data)[b->ids[i]];
@@ -139,6 +160,20 @@ static inline struct og_rows fixture_rows(const struct fixture *f, const struct 
                             .dtype = f->dtype};
 }
 
+static inline void fixture_task(struct fixture *f)
+{
+    static const char *const losses[] = {"auto", "bce", "margin", "mse", "mae"};
+    const char *task = fixture_option(f, "task");
+    if (!task)
+        return;
+    f->config.task = strcmp(task, "link") == 0 ? OG_TASK_LINK : OG_TASK_REGRESSION;
+    f->config.decoder =
+        strcmp(fixture_text(f, "decoder"), "mlp") == 0 ? OG_DECODER_MLP : OG_DECODER_DOT;
+    for (size_t i = 0; i < OG_COUNT(losses); i++)
+        if (strcmp(fixture_text(f, "loss"), losses[i]) == 0)
+            f->config.loss = (int)i;
+}
+
 static inline void fixture_model(struct fixture *f)
 {
     static const struct {
@@ -181,13 +216,14 @@ static inline void fixture_open(struct fixture *f, const char *name)
         .n_classes = (int)strtol(fixture_text(f, "classes"), NULL, 10),
         .multi_label = (int)strtol(fixture_text(f, "multi_label"), NULL, 10) != 0};
     fixture_model(f);
+    fixture_task(f);
     f->lr = strtod(fixture_text(f, "lr"), NULL);
     f->weight_decay = strtod(fixture_text(f, "weight_decay"), NULL);
     f->n_batches = (uint32_t)(int)strtol(fixture_text(f, "batches"), NULL, 10);
     fixture_features(f);
     for (uint32_t i = 0; i < f->n_batches; i++) {
         fixture_batch(f, i, &f->batch[i]);
-        f->labels[i] = fixture_labels(f, &f->batch[i]);
+        f->labels[i] = fixture_labels(f, i);
     }
 }
 
@@ -199,6 +235,10 @@ static inline void fixture_close(struct fixture *f)
             free(f->batch[i].hop[h].src);
         }
         free(f->batch[i].ids);
+        if (f->config.task == OG_TASK_LINK) {
+            free(((struct og_pairs *)f->labels[i])->a);
+            free(((struct og_pairs *)f->labels[i])->b);
+        }
         free(f->labels[i]);
     }
     free(f->features);

@@ -352,6 +352,30 @@ static void samplers_train_as_shown(void **state)
     assert_says(o->err, "no edge weights");
 }
 
+/* Every line of docs/tasks.md that is a command runs as it stands there. */
+static void documented_tasks_run(void **state)
+{
+    (void)state;
+    static const char prefix[] = "    outgrow ";
+    char line[512];
+    int n = 0;
+    FILE *f = fopen(TEST_DOCS "/tasks.md", "re");
+    assert_non_null(f);
+    assert_int_equal(symlink("d", "graph"), 0);
+    while (fgets(line, sizeof(line), f)) {
+        if (strncmp(line, prefix, strlen(prefix)) != 0)
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        const struct outcome *o = outgrow(line + strlen(prefix));
+        if (o->status != 0)
+            fail_msg("%s: %s", line, o->err);
+        assert_says(o->out, "mrr");
+        n++;
+    }
+    fclose(f);
+    assert_true(n >= 4);
+}
+
 static void policies_are_compared(void **state)
 {
     (void)state;
@@ -463,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_run_is_summed_up),
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(samplers_train_as_shown),
+        cmocka_unit_test(documented_tasks_run),
         cmocka_unit_test(policies_are_compared),
         cmocka_unit_test(hit_rates_are_drawn),
         cmocka_unit_test(no_gnuplot_is_told_at_once),

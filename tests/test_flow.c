@@ -15,6 +15,7 @@ struct fixture {
     uint32_t split[OG__SPLITS][700];
     struct og_topology topology;
     struct og_schedule schedule;
+    struct og_seed_source seeds;
     struct og_planner planner;
     struct og_sampler *samplers[MOST_SAMPLERS];
     struct og_work works[WORKS];
@@ -44,14 +45,15 @@ static int open_fixture(void **state)
     for (int i = 0; i < MOST_SAMPLERS; i++)
         assert_int_equal(og__sampler_open(&f->samplers[i], &f->topology, fanout, 2, 4, NULL, NULL),
                          0);
+    f->seeds = (struct og_seed_source){.schedule = &f->schedule,
+                                       .split = {f->split[0], f->split[1], f->split[2]}};
     for (int i = 0; i < WORKS; i++) {
         og__batch_init(&f->works[i].sampled, NULL);
         og__plan_init(&f->works[i].plan, NULL);
-        f->works[i].place = calloc(BATCH, sizeof(uint64_t));
-        f->works[i].seeds = calloc(BATCH, sizeof(uint32_t));
+        assert_int_equal(og__seeds_open(&f->works[i].seeds, &f->seeds, NULL, NULL), 0);
     }
     f->flow = (struct og_flow){.schedule = &f->schedule,
-                               .split = {f->split[0], f->split[1], f->split[2]},
+                               .seeds = &f->seeds,
                                .samplers = f->samplers,
                                .n_samplers = 1,
                                .n_hops = 2,
@@ -69,8 +71,7 @@ static int close_fixture(void **state)
         og__sampler_close(f->samplers[i]);
     for (int i = 0; i < WORKS; i++) {
         og__batch_release(&f->works[i].sampled);
-        free(f->works[i].place);
-        free(f->works[i].seeds);
+        og__seeds_close(&f->works[i].seeds);
     }
     free(f);
     return 0;

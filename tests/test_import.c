@@ -225,6 +225,59 @@ static void labels_may_be_many_missing_or_floats(void **state)
     remove_place(&p);
 }
 
+static void labels_may_be_values(void **state)
+{
+    (void)state;
+    static const double some[5] = {1.5, NAN, -7, 0, 1e6};
+    static const char said[] = "{\"task\": \"node regression\"}";
+    struct place p;
+    make_source(&p);
+    struct og_import opt = settings();
+    write_npy(&p, "label.npy", OG__NPY_F64, 1, 5, 1, some);
+    write_bytes(&p, "meta.json", said, strlen(said));
+    struct og_dataset *ds = import_and_open(&p, &opt);
+    float got[5];
+    assert_true(ds->regression && !ds->multi_label);
+    assert_int_equal(ds->n_classes, 1);
+    assert_int_equal(og__npy_read(&ds->labels, 0, 5, got, NULL), 0);
+    for (int i = 0; i < 5; i++)
+        assert_true(got[i] == (float)some[i] || (isnan(some[i]) && isnan(got[i])));
+    og__dataset_close(ds);
+    remove_place(&p);
+}
+
+static void edges_to_learn_come_along(void **state)
+{
+    (void)state;
+    static const int32_t asked[3][2] = {{0, 1}, {4, 2}, {3, 3}};
+    static const int64_t test[1][2] = {{2, 0}};
+    struct place p;
+    make_source(&p);
+    struct og_import opt = settings();
+    write_npy(&p, "train_edges.npy", OG__NPY_I32, 2, 3, 2, asked);
+    write_npy(&p, "test_edges.npy", OG__NPY_I64, 2, 1, 2, test);
+    for (int reverse = 0; reverse < 2; reverse++) {
+        opt.reverse = reverse;
+        struct og_dataset *ds = import_and_open(&p, &opt);
+        uint32_t *ends[OG__SPLITS];
+        int64_t n[OG__SPLITS];
+        for (int i = 0; i < OG__SPLITS; i++)
+            assert_int_equal(og__dataset_edges(ds, (enum og__split)i, NULL, &ends[i], &n[i], NULL),
+                             0);
+        assert_int_equal(n[OG__TRAIN], 3);
+        assert_int_equal(n[OG__VALID], 0);
+        assert_int_equal(n[OG__TEST], 1);
+        for (int i = 0; i < 6; i++)
+            assert_int_equal(ends[OG__TRAIN][i ^ reverse], asked[i / 2][i % 2]);
+        assert_int_equal(ends[OG__TEST][reverse], 2);
+        for (int i = 0; i < OG__SPLITS; i++)
+            og__release(NULL, ends[i], (size_t)n[i] * 8, "seeds");
+        og__dataset_close(ds);
+        remove_folder(p.out);
+    }
+    remove_place(&p);
+}
+
 /* ---- what is refused ---- */
 
 static void expect_refusal(const struct place *p, const struct og_import *opt, const char *word)
@@ -395,6 +448,8 @@ int main(void)
         cmocka_unit_test(edges_become_lists_of_in_neighbours),
         cmocka_unit_test(features_keep_or_take_a_dtype),
         cmocka_unit_test(labels_may_be_many_missing_or_floats),
+        cmocka_unit_test(labels_may_be_values),
+        cmocka_unit_test(edges_to_learn_come_along),
         cmocka_unit_test(bad_sources_are_refused),
         cmocka_unit_test(what_exists_is_not_overwritten),
     };

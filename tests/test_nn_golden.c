@@ -6,11 +6,35 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const cases[] = {
-    "sage2",       "sage3",       "gcn2",        "gcn3",       "sage2_wide",        "gcn2_wide",
-    "sage2_multi", "gcn1",        "gat2",        "gat3",       "gat2_narrow",       "gat3_single",
-    "sage_max2",   "sage_max3",   "sage_gcn2",   "gin2_wide",  "gin3_batch",        "pinsage2",
-    "pinsage3",    "sage2_batch", "sage3_layer", "gcn3_batch", "sage_wide_residual"};
+static const char *const cases[] = {"sage2",
+                                    "sage3",
+                                    "gcn2",
+                                    "gcn3",
+                                    "sage2_wide",
+                                    "gcn2_wide",
+                                    "sage2_multi",
+                                    "gcn1",
+                                    "gat2",
+                                    "gat3",
+                                    "gat2_narrow",
+                                    "gat3_single",
+                                    "sage_max2",
+                                    "sage_max3",
+                                    "sage_gcn2",
+                                    "gin2_wide",
+                                    "gin3_batch",
+                                    "pinsage2",
+                                    "pinsage3",
+                                    "sage2_batch",
+                                    "sage3_layer",
+                                    "gcn3_batch",
+                                    "sage_wide_residual",
+                                    "link_dot",
+                                    "link_margin",
+                                    "link_mlp",
+                                    "link_mlp_margin",
+                                    "value_mse",
+                                    "value_mae"};
 
 struct run {
     struct fixture f;
@@ -87,6 +111,9 @@ static void first_step_equals_pytorch(void **state)
         run_step(&r, 0);
         const struct og_tensor *logits = fixture_tensor(&r.f, "logits");
         assert_near("logits", og__model_logits(r.model), logits->data, logits->bytes / 4, 2e-6);
+        const struct og_tensor *scores = og__tensors_find(&r.f.t, "scores");
+        if (scores)
+            assert_near("scores", og__model_scores(r.model), scores->data, scores->bytes / 4, 2e-6);
         assert_params_near(&r, "grad.", true, 2e-6);
         run_close(&r);
     }

@@ -71,6 +71,12 @@ static void gradients_are_slopes_of_the_loss(void **state)
     slopes_under_dropout("sage2_batch", 0.5);
     slopes_under_dropout("gcn3_batch", 0.3);
     slopes_under_dropout("sage3_layer", 0.5);
+    slopes_under_dropout("link_dot", 0.5);
+    slopes_under_dropout("link_margin", 0.3);
+    slopes_under_dropout("link_mlp", 0.3);
+    slopes_under_dropout("link_mlp_margin", 0.5);
+    slopes_under_dropout("value_mse", 0.5);
+    slopes_under_dropout("value_mae", 0.3);
 }
 
 static void widen(struct og_batch_caps *caps, const struct og_batch *b)
@@ -87,10 +93,24 @@ static void widen(struct og_batch_caps *caps, const struct og_batch *b)
 static void steps_stay_within_the_plan(void **state)
 {
     (void)state;
-    const char *const names[] = {"sage3",      "gcn2_wide",         "sage2_wide",  "gcn1",
-                                 "gat3",       "gat2_narrow",       "gat3_single", "sage_max2",
-                                 "sage_gcn2",  "gin3_batch",        "gin2_wide",   "pinsage3",
-                                 "gcn3_batch", "sage_wide_residual"};
+    const char *const names[] = {"sage3",
+                                 "gcn2_wide",
+                                 "sage2_wide",
+                                 "gcn1",
+                                 "gat3",
+                                 "gat2_narrow",
+                                 "gat3_single",
+                                 "sage_max2",
+                                 "sage_gcn2",
+                                 "gin3_batch",
+                                 "gin2_wide",
+                                 "pinsage3",
+                                 "gcn3_batch",
+                                 "sage_wide_residual",
+                                 "link_dot",
+                                 "link_mlp",
+                                 "link_mlp_margin",
+                                 "value_mse"};
     for (size_t i = 0; i < OG_COUNT(names); i++) {
         struct fixture f;
         struct og_model *m;
@@ -101,6 +121,8 @@ static void steps_stay_within_the_plan(void **state)
         assert_true(f.n_batches > 0);
         for (uint32_t b = 0; b < f.n_batches; b++)
             widen(&caps, &f.batch[b]);
+        if (f.config.task == OG_TASK_LINK)
+            caps.n_pairs = caps.n_scores = ((const struct og_pairs *)f.labels[0])->n;
         size_t planned = og__model_bytes(&f.config, OG_OPTIMIZER_ADAM) +
                          og__model_workspace_bytes(&f.config, &caps, true, 2);
         struct og_budget *budget = og__budget_new(planned);

@@ -38,6 +38,13 @@ static void defaults_are_as_documented(void **state)
     assert_true(o.lr == 0.003);
     assert_true(o.weight_decay == 0);
     assert_null(o.init);
+    assert_int_equal(o.task, OG_TASK_NODE);
+    assert_int_equal(o.decoder, OG_DECODER_DOT);
+    assert_int_equal(o.loss, OG_LOSS_AUTO);
+    assert_null(o.edge_split);
+    assert_int_equal(o.negatives, 1);
+    assert_int_equal(o.negative, OG_NEGATIVE_UNIFORM);
+    assert_int_equal(o.eval_negatives, 100);
     assert_int_equal(o.n_fanout, 3);
     for (int i = 0; i < 3; i++)
         assert_int_equal(o.fanout[i], 10);
@@ -99,6 +106,18 @@ static void choices_follow_the_enums(void **state)
         {"norm", "none", offsetof(struct og_options, norm), OG_NORM_NONE},
         {"norm", "batch", offsetof(struct og_options, norm), OG_NORM_BATCH},
         {"norm", "layer", offsetof(struct og_options, norm), OG_NORM_LAYER},
+        {"task", "node", offsetof(struct og_options, task), OG_TASK_NODE},
+        {"task", "link", offsetof(struct og_options, task), OG_TASK_LINK},
+        {"task", "regression", offsetof(struct og_options, task), OG_TASK_REGRESSION},
+        {"decoder", "dot", offsetof(struct og_options, decoder), OG_DECODER_DOT},
+        {"decoder", "mlp", offsetof(struct og_options, decoder), OG_DECODER_MLP},
+        {"loss", "auto", offsetof(struct og_options, loss), OG_LOSS_AUTO},
+        {"loss", "bce", offsetof(struct og_options, loss), OG_LOSS_BCE},
+        {"loss", "margin", offsetof(struct og_options, loss), OG_LOSS_MARGIN},
+        {"loss", "mse", offsetof(struct og_options, loss), OG_LOSS_MSE},
+        {"loss", "mae", offsetof(struct og_options, loss), OG_LOSS_MAE},
+        {"negative", "uniform", offsetof(struct og_options, negative), OG_NEGATIVE_UNIFORM},
+        {"negative", "batch", offsetof(struct og_options, negative), OG_NEGATIVE_BATCH},
         {"optimizer", "adam", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAM},
         {"optimizer", "sgd", offsetof(struct og_options, optimizer), OG_OPTIMIZER_SGD},
         {"policy", "none", offsetof(struct og_options, policy), OG_POLICY_NONE},
@@ -290,6 +309,13 @@ static struct og_options unusual(void)
         {"lr", "0.30000000000000004"},
         {"weight-decay", "5e-4"},
         {"init", "it's: a \"file\" # {x}"},
+        {"task", "link"},
+        {"decoder", "mlp"},
+        {"loss", "margin"},
+        {"edge-split", "70/10/20"},
+        {"negatives", "5"},
+        {"negative", "batch"},
+        {"eval-negatives", "20"},
         {"fanout", "-1,25"},
         {"batch", "3"},
         {"epochs", "0"},

@@ -460,6 +460,8 @@ static const char *const kinds[][7] = {
     {"aggregator", "max", "norm", "layer"},
     {"aggregator", "gcn", "residual", "true"},
     {"model", "gcn", "norm", "batch", "fanout", "4,4,4"},
+    {"task", "link", "batch", "1024"},
+    {"task", "link", "batch", "1024", "decoder", "mlp"},
 };
 
 static void every_model_learns_the_same_in_any_way(void **state)
@@ -484,6 +486,246 @@ static void every_model_learns_the_same_in_any_way(void **state)
         assert_same(&whole, &resumed);
         drop(&resumed);
         drop(&whole);
+    }
+}
+
+/* ---- links ---- */
+
+/* All that the test was measured by, and the losses. */
+static void assert_same_metrics(const struct outcome *a, const struct outcome *b)
+{
+    assert_same(a, b);
+    assert_true(json_equal(json_object_get(a->summary, "test_metrics"),
+                           json_object_get(b->summary, "test_metrics")));
+    assert_true(json_equal(json_object_get(a->summary, "valid_metrics"),
+                           json_object_get(b->summary, "valid_metrics")));
+}
+
+static const char *const links[] = {
+    "task",      "link", "batch",          "256", "model",      "gcn",      "loss", "margin",
+    "negatives", "3",    "eval-negatives", "30",  "edge-split", "60/20/20", NULL};
+
+static void links_with(const char *pairs[32], const char *const *more)
+{
+    size_t n = 0;
+    for (; links[n]; n++)
+        pairs[n] = links[n];
+    while ((pairs[n++] = *more++))
+        ;
+}
+
+static void links_are_the_same_however_bytes_move(void **state)
+{
+    (void)state;
+    static const char *const moves[][9] = {
+        {"policy", "none", "threads", "3"},
+        {"cache", "10%", "io", "pread", "threads", "1"},
+        {"topology", "disk", "cache", "10%", "neighbor-cache", "0"},
+        {"policy", "belady", "cache", "10%", "superbatch", "7"},
+        {"policy", "presc:1", "cache", "10%"},
+        {"policy", "pagerank", "cache", "10%"},
+        {"preset", "ginex", "cache", "10%"},
+        {"preset", "helios", "cache", "10%"},
+    };
+    struct outcome first = train("first", links);
+    assert_true(loss_of(&first, 2) < loss_of(&first, 0));
+    for (size_t i = 0; i < OG_COUNT(moves); i++) {
+        const char *pairs[32];
+        links_with(pairs, moves[i]);
+        struct outcome other = train("other", pairs);
+        assert_same_metrics(&first, &other);
+        check_counts(&other);
+        drop(&other);
+    }
+    static const char *const others[][3] = {{"edge-split", "60/21/19"}, {"eval-negatives", "31"}};
+    for (size_t i = 0; i < OG_COUNT(others); i++) {
+        const char *pairs[32];
+        links_with(pairs, others[i]);
+        struct outcome other = train("other", pairs);
+        assert_false(json_equal(json_object_get(first.summary, "test_metrics"),
+                                json_object_get(other.summary, "test_metrics")));
+        drop(&other);
+    }
+    drop(&first);
+}
+
+/* In training, in the midst of an evaluation, whose scores are made again, and at its ends. */
+static void an_interrupted_run_of_links_ends_with_the_same_bytes(void **state)
+{
+    (void)state;
+    struct outcome whole = train("whole", links);
+    const json_t *epochs = json_object_get(whole.summary, "epochs");
+    assert_int_equal(json_array_size(epochs), 3);
+    static const int moments[] = {3, 34, 35, 38, 41, 46, 47, 48};
+    for (size_t i = 0; i < OG_COUNT(moments); i++) {
+        struct stopper s = {.at = moments[i]};
+        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+        struct og_options opt;
+        set_options(&opt, "cut", links);
+        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+        og_options_release(&opt);
+        static const char *const on[] = {"resume", "true", "threads", "1", NULL};
+        const char *pairs[32];
+        links_with(pairs, on);
+        struct outcome resumed = train("cut", pairs);
+        assert_same_metrics(&whole, &resumed);
+        drop(&resumed);
+    }
+    drop(&whole);
+}
+
+/* ---- values and labels ---- */
+
+enum { N_VALUES = 3000, WIDE = 3 };
+
+static void write_labels(const char *folder, const float *labels)
+{
+    char path[256];
+    char head[4096];
+    const int64_t shape[2] = {N_VALUES, WIDE};
+    snprintf(path, sizeof(path), "%s/labels.npy", folder);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    size_t n = og__npy_header(head, OG__NPY_F32, 2, shape, 64);
+    assert_int_equal(fwrite(head, 1, n, f), n);
+    assert_int_equal(fwrite(labels, sizeof(float), N_VALUES * WIDE, f), N_VALUES * WIDE);
+    fclose(f);
+}
+
+/* The same graph with other labels: the first features of a node, or whether they are positive. */
+static void relabel(char folder[64], bool values)
+{
+    static const char *const arrays[] = {"indptr", "indices", "features", "train", "valid", "test"};
+    struct og_dataset *ds;
+    char path[256];
+    snprintf(folder, 64, "%s/%s", root, values ? "values" : "labels");
+    assert_int_equal(og__make_dirs(folder, NULL), 0);
+    assert_int_equal(og__dataset_open(dataset, &ds, NULL), 0);
+    float *x = calloc((size_t)ds->dim, sizeof(*x)), *y = calloc(N_VALUES * WIDE, sizeof(*y));
+    for (int64_t v = 0; v < N_VALUES; v++) {
+        assert_int_equal(og__npy_read(&ds->features, v, 1, x, NULL), 0);
+        for (int j = 0; j < WIDE; j++)
+            y[v * WIDE + j] = !values ? x[j] > 0 : (v + j) % 11 ? 5 + 2 * x[j] - x[j + 1] : NAN;
+    }
+    og__dataset_close(ds);
+    write_labels(folder, y);
+    free(x);
+    free(y);
+    json_t *files = json_object();
+    for (size_t i = 0; i < OG_COUNT(arrays); i++) {
+        snprintf(path, sizeof(path), "%s/%s.npy", dataset, arrays[i]);
+        json_object_set_new(files, arrays[i], json_pack("{s:s}", "path", path));
+    }
+    json_t *meta = json_pack("{s:i s:i s:s s:o}", "format", 1, "num_classes", WIDE, "task",
+                             values ? "node regression" : "node classification", "files", files);
+    snprintf(path, sizeof(path), "%s/meta.json", folder);
+    assert_int_equal(json_dump_file(meta, path, 0), 0);
+    json_decref(meta);
+}
+
+static double metric(const struct outcome *o, const char *key)
+{
+    const json_t *value = json_object_get(json_object_get(o->summary, "test_metrics"), key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+/* Trained whole and cut short in the evaluation: 5 + 5 batches an epoch. */
+static struct outcome train_other(bool values, const char *const *pairs)
+{
+    char own[64];
+    char graph[64];
+    memcpy(graph, dataset, sizeof(graph));
+    relabel(own, values);
+    memcpy(dataset, own, sizeof(dataset));
+    struct outcome whole = train("whole", pairs);
+    struct stopper s = {.at = 28};
+    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+    struct og_options opt;
+    set_options(&opt, "cut", pairs);
+    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+    og_options_release(&opt);
+    const char *on[16] = {"resume", "true", "threads", "3", "policy", "lru", "cache", "10%"};
+    for (size_t i = 0; pairs[i]; i++)
+        on[8 + i] = pairs[i];
+    struct outcome resumed = train("cut", on);
+    assert_same_metrics(&whole, &resumed);
+    drop(&resumed);
+    memcpy(dataset, graph, sizeof(graph));
+    remove_folder(own);
+    return whole;
+}
+
+static void values_are_learnt(void **state)
+{
+    (void)state;
+    static const char *const mse[] = {"epochs", "20", "dropout", "0", NULL};
+    static const char *const mae[] = {"epochs", "20", "dropout", "0", "loss", "mae", NULL};
+    struct outcome a = train_other(true, mse);
+    struct outcome b = train_other(true, mae);
+    assert_true(metric(&a, "r2") > 0.8 && metric(&b, "r2") > 0.8);
+    /* but for batches in which more values are missing */
+    assert_true(fabs(metric(&a, "loss") / metric(&a, "mse") - 1) < 0.01);
+    assert_true(fabs(metric(&b, "loss") / metric(&b, "mae") - 1) < 0.01);
+    assert_true(json_number_value(json_object_get(a.summary, "test_acc")) == metric(&a, "r2"));
+    drop(&a);
+    drop(&b);
+}
+
+static void labels_are_learnt(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"epochs", "8", "dropout", "0", NULL};
+    struct outcome a = train_other(false, some);
+    assert_true(metric(&a, "micro_f1") > 0.8 && metric(&a, "auc") > 0.85 && metric(&a, "ap") > 0.8);
+    assert_true(json_number_value(json_object_get(a.summary, "test_acc")) ==
+                metric(&a, "micro_f1"));
+    drop(&a);
+}
+
+/* Of two classes there is an area, and whichever way bytes move it is the same. */
+static void two_classes_have_an_area(void **state)
+{
+    (void)state;
+    static const char *const plain[] = {"epochs", "6", NULL};
+    static const char *const moved[] = {"epochs", "6",       "policy", "lru", "cache",
+                                        "5%",     "threads", "1",      NULL};
+    char graph[64];
+    struct og_generate g;
+    og_generate_init(&g);
+    g.nodes = 1500;
+    g.dim = 16;
+    g.classes = 2;
+    g.train_fraction = 0.3;
+    memcpy(graph, dataset, sizeof(graph));
+    snprintf(dataset, sizeof(dataset), "%s/two", root);
+    assert_int_equal(og_generate(dataset, &g, NULL, NULL), 0);
+    struct outcome a = train("a", plain);
+    struct outcome b = train("b", moved);
+    assert_same_metrics(&a, &b);
+    assert_true(metric(&a, "auc") > 0.8 && metric(&a, "auc") < 1);
+    assert_true(metric(&a, "acc") > 0.7 && metric(&a, "ap") > 0.7);
+    drop(&a);
+    drop(&b);
+    remove_folder(dataset);
+    memcpy(dataset, graph, sizeof(graph));
+}
+
+static void losses_are_those_of_the_task(void **state)
+{
+    (void)state;
+    static const char *const bad[][5] = {{"loss", "mse"},
+                                         {"loss", "bce"},
+                                         {"task", "link", "loss", "mae"},
+                                         {"task", "regression"},
+                                         {"task", "link", "edge-split", "80/10/20"}};
+    for (size_t i = 0; i < OG_COUNT(bad); i++) {
+        struct og_options opt;
+        struct og_err err = {0};
+        set_options(&opt, "refused", bad[i]);
+        assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EINVAL);
+        assert_true(err.hint[0]);
+        og_options_release(&opt);
     }
 }
 
@@ -541,7 +783,8 @@ static void eval_finds_what_training_with(const char *const *kind)
     og_options_release(&opt);
     set_options(&opt, "run", none);
     for (size_t i = 0; kind[i]; i += 2)
-        if (strcmp(kind[i], "fanout") == 0 || strcmp(kind[i], "sampler") == 0)
+        if (strcmp(kind[i], "fanout") == 0 || strcmp(kind[i], "sampler") == 0 ||
+            strcmp(kind[i], "batch") == 0)
             assert_int_equal(og_options_set(&opt, kind[i], kind[i + 1], NULL), 0);
     snprintf(path, sizeof(path), "%s/run/best.safetensors", root);
     assert_int_equal(og_eval(dataset, path, "test", &opt, NULL, &found, NULL), 0);
@@ -742,6 +985,12 @@ int main(void)
         cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
         cmocka_unit_test(reused_batches_are_resumed),
         cmocka_unit_test(every_model_learns_the_same_in_any_way),
+        cmocka_unit_test(links_are_the_same_however_bytes_move),
+        cmocka_unit_test(an_interrupted_run_of_links_ends_with_the_same_bytes),
+        cmocka_unit_test(values_are_learnt),
+        cmocka_unit_test(labels_are_learnt),
+        cmocka_unit_test(two_classes_have_an_area),
+        cmocka_unit_test(losses_are_those_of_the_task),
         cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),
         cmocka_unit_test(eval_finds_what_training_found),

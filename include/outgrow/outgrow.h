@@ -59,6 +59,10 @@ enum og_sampler_kind {
     OG_SAMPLER_LABOR,
     OG_SAMPLER_LADIES,
 };
+enum og_task_kind { OG_TASK_NODE, OG_TASK_LINK, OG_TASK_REGRESSION };
+enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP };
+enum og_loss_kind { OG_LOSS_AUTO, OG_LOSS_BCE, OG_LOSS_MARGIN, OG_LOSS_MSE, OG_LOSS_MAE };
+enum og_negative_kind { OG_NEGATIVE_UNIFORM, OG_NEGATIVE_BATCH };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
 enum og_policy_kind {
     OG_POLICY_NONE,
@@ -106,8 +110,15 @@ struct og_options {
     double dropout;
     int optimizer; /* enum og_optimizer_kind */
     double lr, weight_decay;
-    char *init; /* safetensors file with initial parameters, or NULL */
+    char *init;  /* safetensors file with initial parameters, or NULL */
+    int task;    /* enum og_task_kind */
+    int decoder; /* enum og_decoder_kind, of link */
+    int loss;    /* enum og_loss_kind */
     /* batches */
+    char *edge_split; /* of link: "85/5/10", or NULL = the dataset's, else that */
+    int negatives;    /* an edge, in training */
+    int negative;     /* enum og_negative_kind */
+    int eval_negatives;
     int fanout[OG_MAX_HOPS]; /* hop 1 first; -1 = all neighbours */
     int n_fanout;
     int sampler;                       /* enum og_sampler_kind */

@@ -28,7 +28,9 @@ enum og__stream {
     OG__STREAM_POLICY = 6,   /* random placement */
     OG__STREAM_GENERATE = 7, /* synthetic graphs */
     OG__STREAM_BENCH = 8,
-    OG__STREAM_PRESC = 9, /* batches sampled only to rank nodes */
+    OG__STREAM_PRESC = 9,       /* batches sampled only to rank nodes */
+    OG__STREAM_EDGE_SPLIT = 20, /* which edges are held out */
+    OG__STREAM_NEGATIVE = 21,   /* pairs that stand against edges */
 };
 
 /* Four random words for (seed, stream, epoch, batch, layer, item, block). Any thread. */

@@ -27,9 +27,9 @@ const struct command cmd_eval = {
     .min_args = 1,
     .max_args = 1,
     .summary = "measure a trained model",
-    .text =
-        "Loss and accuracy of a checkpoint, with neighbours sampled as in training. The model's "
-        "shape comes from the checkpoint; --batch, --fanout and the resources are yours.",
+    .text = "Loss and metrics of a checkpoint (docs/tasks.md), with neighbours sampled as in "
+            "training. The model's "
+            "shape comes from the checkpoint; --batch, --fanout and the resources are yours.",
     .own = own,
     .training = true,
     .run = run,

@@ -46,8 +46,9 @@ const struct command cmd_import = {
     .text =
         "FORMAT is npy: SRC holds edges.npy (integers [E,2], src,dst), feat.npy ([N,F]) or "
         "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), label.npy, train.npy, "
-        "valid.npy and test.npy, and optionally edge_weight.npy and meta.json. Edges are sorted "
-        "on disk, so the graph may be larger than memory. OUT appears when it is complete.",
+        "valid.npy and test.npy, and optionally edge_weight.npy, meta.json and, for --task link, "
+        "train_edges.npy, valid_edges.npy and test_edges.npy. Edges are sorted on disk, so the "
+        "graph may be larger than memory. OUT appears when it is complete.",
     .own = own,
     .run = run,
 };

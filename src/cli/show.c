@@ -289,9 +289,27 @@ static double row_bytes(const json_t *plan)
     return slots > 0 ? number(json_object_get(plan, "memory"), "feature cache") / slots : 0;
 }
 
+/* "auc 0.9184  ap 0.9162  ..." */
+static void show_metrics(const char *label, const json_t *metrics)
+{
+    const char *key;
+    json_t *value;
+    printf("%-15s", label);
+    json_object_foreach((json_t *)metrics, key, value) if (json_is_number(value))
+        printf(" %s %.4f ", key, json_number_value(value));
+    putchar('\n');
+}
+
+/* Tasks that have an accuracy show it, the others all that they are measured by. */
 static void show_accuracy(const json_t *root)
 {
     char text[SHOWN_MAX];
+    const json_t *metrics = json_object_get(root, "test_metrics");
+    if (json_is_object(metrics) && !json_object_get(metrics, "acc")) {
+        show_metrics("test", metrics);
+        show_metrics("validation", json_object_get(root, "valid_metrics"));
+        return;
+    }
     const json_t *test = json_object_get(root, "test_acc");
     if (json_is_number(test))
         printf("test accuracy   %s\n", show_value(text, "test_acc", test));

@@ -27,6 +27,9 @@ static struct og_npy *array_of(struct og_dataset *ds, enum og__array a)
         [OG__ARRAY_TRAIN] = &ds->split[OG__TRAIN],
         [OG__ARRAY_VALID] = &ds->split[OG__VALID],
         [OG__ARRAY_TEST] = &ds->split[OG__TEST],
+        [OG__ARRAY_TRAIN_EDGES] = &ds->edges[OG__TRAIN],
+        [OG__ARRAY_VALID_EDGES] = &ds->edges[OG__VALID],
+        [OG__ARRAY_TEST_EDGES] = &ds->edges[OG__TEST],
     };
     return of[a];
 }
@@ -64,8 +67,10 @@ static int open_array(struct og_dataset *ds, const struct og_meta *m, enum og__a
                       struct og_err *err)
 {
     static const bool optional[OG__ARRAYS] = {
-        [OG__WEIGHTS] = true,     [OG__LABELS] = true,     [OG__ARRAY_TRAIN] = true,
-        [OG__ARRAY_VALID] = true, [OG__ARRAY_TEST] = true,
+        [OG__WEIGHTS] = true,           [OG__LABELS] = true,
+        [OG__ARRAY_TRAIN] = true,       [OG__ARRAY_VALID] = true,
+        [OG__ARRAY_TEST] = true,        [OG__ARRAY_TRAIN_EDGES] = true,
+        [OG__ARRAY_VALID_EDGES] = true, [OG__ARRAY_TEST_EDGES] = true,
     };
     const struct og_meta_file *f = &m->file[which];
     struct og_npy *a = array_of(ds, which);
@@ -155,8 +160,9 @@ static int check_labels(struct og_dataset *ds, const struct og_meta *m, struct o
     ds->n_classes = (int)m->n_classes;
     if (l->fd < 0)
         return 0;
-    ds->multi_label = l->type == OG__NPY_F32;
-    if (!ds->multi_label && (!og__npy_is_integer(l->type) || l->shape[1] != 1))
+    ds->regression = l->type == OG__NPY_F32 && m->task && strcmp(m->task, "node regression") == 0;
+    ds->multi_label = l->type == OG__NPY_F32 && !ds->regression;
+    if (!og__float_labels(ds) && (!og__npy_is_integer(l->type) || l->shape[1] != 1))
         return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [N] or float32 [N,C]",
                         l->path);
     if (m->multi_label >= 0 && ds->multi_label != m->multi_label)
@@ -164,7 +170,7 @@ static int check_labels(struct og_dataset *ds, const struct og_meta *m, struct o
                         l->path, og__npy_name(l->type), m->multi_label ? "true" : "false");
     if (l->shape[0] != ds->n_nodes)
         return disagree(ds, "rows of labels.npy", ds->n_nodes, l->shape[0], err);
-    if (ds->multi_label && l->shape[1] != m->n_classes)
+    if (og__float_labels(ds) && l->shape[1] != m->n_classes)
         return disagree(ds, "num_classes and columns of labels.npy", m->n_classes, l->shape[1],
                         err);
     if (ds->n_classes < 1)
@@ -181,6 +187,17 @@ static int check_splits(const struct og_dataset *ds, struct og_err *err)
         if (a->fd >= 0 && a->shape[0] > ds->n_nodes)
             return og__fail(err, -EINVAL, again_hint, "%s: %lld ids, the graph has %lld nodes",
                             a->path, (long long)a->shape[0], (long long)ds->n_nodes);
+    }
+    return 0;
+}
+
+static int check_edges(const struct og_dataset *ds, struct og_err *err)
+{
+    for (int s = 0; s < OG__SPLITS; s++) {
+        const struct og_npy *a = &ds->edges[s];
+        if (a->fd >= 0 && (!og__npy_is_integer(a->type) || a->ndim != 2 || a->shape[1] != 2))
+            return og__fail(err, -EINVAL, "one row an edge: src, dst",
+                            "%s: must be whole numbers [n,2]", a->path);
     }
     return 0;
 }
@@ -236,6 +253,8 @@ int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *e
     OG_TRY(check_features(ds, &m, err));
     OG_TRY(check_labels(ds, &m, err));
     OG_TRY(check_splits(ds, err));
+    OG_TRY(check_edges(ds, err));
+    ds->symmetric = m.symmetric;
     *out = ds;
 out:
     og__meta_release(&m);
@@ -309,6 +328,53 @@ out:
     return rc;
 }
 
+/* Ends as u32, each below N. */
+static int read_ends(const struct og_dataset *ds, const struct og_npy *a, uint32_t *ends,
+                     struct og_err *err)
+{
+    enum { CHUNK = 2048 };
+    struct og_npy flat = *a; /* the same numbers in one row */
+    int64_t chunk[CHUNK];
+    flat.ndim = 1;
+    flat.shape[0] = 2 * a->shape[0];
+    flat.shape[1] = 1;
+    for (int64_t first = 0; first < flat.shape[0]; first += CHUNK) {
+        int64_t n = OG_MIN(flat.shape[0] - first, (int64_t)CHUNK);
+        int rc = og__npy_read_int64(&flat, first, n, chunk, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++) {
+            if (chunk[i] < 0 || chunk[i] >= ds->n_nodes)
+                return og__fail(err, -EINVAL, again_hint,
+                                "%s: row %lld: node %lld, the graph has %lld nodes", a->path,
+                                (long long)(first + i) / 2, (long long)chunk[i],
+                                (long long)ds->n_nodes);
+            ends[first + i] = (uint32_t)chunk[i];
+        }
+    }
+    return 0;
+}
+
+int og__dataset_edges(const struct og_dataset *ds, enum og__split split, struct og_budget *b,
+                      uint32_t **ends, int64_t *count, struct og_err *err)
+{
+    const struct og_npy *a = &ds->edges[split];
+    *ends = NULL;
+    *count = 0;
+    if (a->fd < 0 || a->shape[0] == 0)
+        return 0;
+    size_t bytes = (size_t)a->shape[0] * 8;
+    uint32_t *found = og__alloc(b, bytes, "seeds", err);
+    int rc = found ? read_ends(ds, a, found, err) : -ENOMEM;
+    if (rc < 0) {
+        og__release(b, found, bytes, "seeds");
+        return rc;
+    }
+    *ends = found;
+    *count = a->shape[0];
+    return 0;
+}
+
 /* ---- labels ---- */
 
 /* Walks the file once, front to back: ids are visited in ascending order through `order`, whose
@@ -357,7 +423,7 @@ static int64_t serve_window(const struct label_walk *w, int64_t from, struct og_
         return rc;
     for (int64_t i = from; i < end; i++) {
         const char *p = w->buffer + (size_t)((int64_t)(w->order[i] >> 32) - first) * row;
-        if (w->ds->multi_label)
+        if (og__float_labels(w->ds))
             memcpy((char *)w->out + (size_t)(uint32_t)w->order[i] * row, p, row);
         else if ((rc = put_class(w, p, w->order[i], err)) < 0)
             return rc;

@@ -5,8 +5,10 @@
  *   indices.npy    int32|int64 [E]    sorted within each list
  *   weights.npy    float32 [E]        optional
  *   features.npy   f32|f16|u8 [N,F]   bf16 as uint16, named in meta.json
- *   labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label
+ *   labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label or, where meta.json's task is
+ *                  node regression, values; NaN = none
  *   train.npy valid.npy test.npy      int64 node ids
+ *   train_edges.npy ...               int32|int64 [n,2] src, dst: optional, of link prediction
  *
  * Opening reads headers and checks sizes; it never reads an array. Read only, so any number of
  * threads may share an open dataset. */
@@ -104,9 +106,12 @@ struct og_dataset {
     int dim;         /* F */
     int n_classes;   /* C */
     bool multi_label;
+    bool regression;     /* labels are C values; then not multi_label */
+    bool symmetric;      /* said to hold every edge in both directions */
     enum og_dtype dtype; /* of features */
     struct og_npy indptr, indices, weights, features, labels, split[OG__SPLITS];
-    uint64_t checksum; /* of meta.json's text: tells one dataset from another */
+    struct og_npy edges[OG__SPLITS]; /* of link prediction; those held out are not in the graph */
+    uint64_t checksum;               /* of meta.json's text: tells one dataset from another */
 };
 
 OG_MUST_CHECK int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err);
@@ -124,15 +129,26 @@ OG_MUST_CHECK int og__dataset_split(const struct og_dataset *ds, enum og__split 
                                     struct og_budget *b, uint32_t **ids, int64_t *count,
                                     struct og_err *err);
 
+/* The edges of a split for link prediction: src and dst of one after another, [*count][2] u32, from
+ * the budget as "seeds". Release with og__release(b, ends, *count * 8, "seeds"). An absent split
+ * has count 0 and NULL. */
+OG_MUST_CHECK int og__dataset_edges(const struct og_dataset *ds, enum og__split split,
+                                    struct og_budget *b, uint32_t **ends, int64_t *count,
+                                    struct og_err *err);
+
 /* Labels of `count` nodes in the order of ids, from the budget as "labels": int32 [count] class, -1
- * = none; or float32 [count, C] when multi-label. Classes out of range are refused. Release with
- * og__release(b, labels, og__labels_bytes(ds, count), "labels"). */
+ * = none; or float32 [count, C] when multi-label or values. Classes out of range are refused.
+ * Release with og__release(b, labels, og__labels_bytes(ds, count), "labels"). */
 OG_MUST_CHECK int og__dataset_labels(const struct og_dataset *ds, const uint32_t *ids,
                                      int64_t count, struct og_budget *b, void **labels,
                                      struct og_err *err);
+static inline bool og__float_labels(const struct og_dataset *ds)
+{
+    return ds->multi_label || ds->regression;
+}
 static inline size_t og__labels_bytes(const struct og_dataset *ds, int64_t count)
 {
-    return (size_t)count * (ds->multi_label ? (size_t)ds->n_classes * 4 : 4);
+    return (size_t)count * (og__float_labels(ds) ? (size_t)ds->n_classes * 4 : 4);
 }
 
 /* ---- topology ---- */

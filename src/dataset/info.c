@@ -91,13 +91,17 @@ static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
 {
     const struct og_npy *w = &ds->weights;
     return json_pack(
-        "{s:s s:s s:I s:I s:i s:s s:i s:b s:{s:I s:I s:I} s:{s:I s:I s:I s:I} s:o s:o}", "name",
-        ds->name, "path", ds->path, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
+        "{s:s s:s s:I s:I s:i s:s s:i s:b s:b s:{s:I s:I s:I s:I s:I s:I} s:{s:I s:I s:I s:I} s:o "
+        "s:o}",
+        "name", ds->name, "path", ds->path, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
         (json_int_t)ds->n_edges, "feature_dim", ds->dim, "feature_dtype", og__dtype_name(ds->dtype),
-        "num_classes", ds->n_classes, "multi_label", ds->multi_label, "splits", "train",
-        (json_int_t)ds->split[OG__TRAIN].shape[0], "valid",
+        "num_classes", ds->n_classes, "multi_label", ds->multi_label, "regression", ds->regression,
+        "splits", "train", (json_int_t)ds->split[OG__TRAIN].shape[0], "valid",
         (json_int_t)ds->split[OG__VALID].shape[0], "test", (json_int_t)ds->split[OG__TEST].shape[0],
-        "bytes", "topology", (json_int_t)og__topology_bytes(ds), "features",
+        "train_edges", (json_int_t)ds->edges[OG__TRAIN].shape[0], "valid_edges",
+        (json_int_t)ds->edges[OG__VALID].shape[0], "test_edges",
+        (json_int_t)ds->edges[OG__TEST].shape[0], "bytes", "topology",
+        (json_int_t)og__topology_bytes(ds), "features",
         (json_int_t)ds->n_nodes * (json_int_t)og__row_bytes(ds), "labels",
         (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
         "in_degree", degrees_json(ds, d), "fits", fits_json(ds));

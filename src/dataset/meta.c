@@ -7,9 +7,17 @@
 #include <string.h>
 
 static const char *const names[] = {
-    [OG__INDPTR] = "indptr",     [OG__INDICES] = "indices", [OG__WEIGHTS] = "weights",
-    [OG__FEATURES] = "features", [OG__LABELS] = "labels",   [OG__ARRAY_TRAIN] = "train",
-    [OG__ARRAY_VALID] = "valid", [OG__ARRAY_TEST] = "test",
+    [OG__INDPTR] = "indptr",
+    [OG__INDICES] = "indices",
+    [OG__WEIGHTS] = "weights",
+    [OG__FEATURES] = "features",
+    [OG__LABELS] = "labels",
+    [OG__ARRAY_TRAIN] = "train",
+    [OG__ARRAY_VALID] = "valid",
+    [OG__ARRAY_TEST] = "test",
+    [OG__ARRAY_TRAIN_EDGES] = "train_edges",
+    [OG__ARRAY_VALID_EDGES] = "valid_edges",
+    [OG__ARRAY_TEST_EDGES] = "test_edges",
 };
 
 const char *og__array_name(enum og__array array)
@@ -119,6 +127,7 @@ static int get_facts(struct og_meta *m, const char *name, struct og_err *err)
     const char *dtype = NULL;
     int rc = 0;
     OG_TRY(get_text(m->root, "name", &m->name, name, err));
+    OG_TRY(get_text(m->root, "task", &m->task, name, err));
     OG_TRY(get_count(m->root, "num_nodes", UINT32_MAX - 1, &m->n_nodes, name, err));
     OG_TRY(get_count(m->root, "num_edges", INT64_MAX / 16, &m->n_edges, name, err));
     OG_TRY(get_count(m->root, "feature_dim", INT32_MAX / 8, &m->dim, name, err));
@@ -131,6 +140,10 @@ static int get_facts(struct og_meta *m, const char *name, struct og_err *err)
         OG_TRY(wrong(name, "multi_label", "true or false", err));
     if (multi)
         m->multi_label = json_is_true(multi);
+    json_t *symmetric = json_object_get(m->root, "symmetric");
+    if (symmetric && !json_is_boolean(symmetric))
+        OG_TRY(wrong(name, "symmetric", "true or false", err));
+    m->symmetric = json_is_true(symmetric);
     if (m->n_classes < 0)
         OG_TRY(wrong(name, "num_classes", "there", err));
 out:

@@ -2,7 +2,7 @@
  *
  *   {"format": 1, "name": ..., "num_nodes": N, "num_edges": E,
  *    "feature_dim": F, "feature_dtype": "f32", "num_classes": C, "multi_label": false,
- *    "task": "node classification",
+ *    "task": "node classification", "symmetric": false,
  *    "checksums": {"indptr.npy": "16 hex digits: XXH3-64 of the file", ...},
  *    "files": {"features": {"path": "/big/paper.npy"},              any .npy, or headerless:
  *              "labels":   {"path": "labels.bin", "dtype": "int64", "shape": [N], "offset": 0}},
@@ -26,6 +26,9 @@ enum og__array {
     OG__ARRAY_TRAIN,
     OG__ARRAY_VALID,
     OG__ARRAY_TEST,
+    OG__ARRAY_TRAIN_EDGES,
+    OG__ARRAY_VALID_EDGES,
+    OG__ARRAY_TEST_EDGES,
     OG__ARRAYS
 };
 const char *og__array_name(enum og__array array); /* "indptr" */
@@ -42,9 +45,11 @@ struct og_meta_file {
 struct og_meta {
     json_t *root;                             /* owns every string below */
     const char *name;                         /* NULL = not said */
+    const char *task;                         /* NULL = not said */
     int64_t n_nodes, n_edges, dim, n_classes; /* -1 = not said */
     int dtype;                                /* enum og_dtype, or -1 */
     int multi_label;                          /* -1 = not said */
+    bool symmetric;                           /* false = not said */
     struct og_meta_file file[OG__ARRAYS];
 };
 

@@ -136,12 +136,19 @@ static bool is_finite(const struct og_dataset *ds, enum og__npy_type type, const
     return isfinite(og__number_at(type, data, i));
 }
 
+/* A value that is not known is NaN. */
+static bool is_value(const struct og_npy *a, const void *data, size_t i)
+{
+    return !isinf(og__number_at(a->type, data, i));
+}
+
 /* features: knows bf16, which is stored as uint16. */
 static int verify_finite(struct verifier *v, const char *file, const struct og_npy *a,
                          bool features, struct og_err *err)
 {
     if (a->fd < 0)
         return 0;
+    const struct og_npy *values = v->ds->regression ? &v->ds->labels : NULL;
     int64_t rows = piece_rows(a);
     size_t bytes = (size_t)(rows * a->shape[1]) * og__npy_size(a->type);
     char *piece = bytes > PIECE_BYTES ? malloc(bytes) : (char *)v->piece;
@@ -151,7 +158,8 @@ static int verify_finite(struct verifier *v, const char *file, const struct og_n
         n = OG_MIN(a->shape[0] - first, rows);
         rc = og__npy_read(a, first, n, piece, err);
         for (size_t i = 0; rc == 0 && i < (size_t)(n * a->shape[1]); i++)
-            if (!is_finite(features ? v->ds : NULL, a->type, piece, i))
+            if (a == values ? !is_value(a, piece, i)
+                            : !is_finite(features ? v->ds : NULL, a->type, piece, i))
                 tell(v, "row %lld, column %lld: NaN or infinite",
                      (long long)(first + (int64_t)i / a->shape[1]),
                      (long long)((int64_t)i % a->shape[1]));
@@ -170,7 +178,7 @@ static int verify_labels(struct verifier *v, struct og_err *err)
 {
     const struct og_dataset *ds = v->ds;
     const struct og_npy *a = &ds->labels;
-    if (ds->multi_label || a->fd < 0)
+    if (og__float_labels(ds) || a->fd < 0)
         return verify_finite(v, "labels.npy", a, false, err);
     begin(v, "labels.npy");
     for (int64_t first = 0, n; first < a->shape[0]; first += n) {
@@ -215,6 +223,29 @@ static int verify_split(struct verifier *v, int split, const char *file, struct 
                      (long long)node);
             v->split_of[node] |= (unsigned char)(1 << split);
         }
+    }
+    end(v);
+    return 0;
+}
+
+static int verify_edges(struct verifier *v, int split, const char *file, struct og_err *err)
+{
+    struct og_npy flat = v->ds->edges[split]; /* both ends in one column */
+    if (flat.fd < 0)
+        return 0;
+    flat.ndim = 1;
+    flat.shape[0] *= 2;
+    flat.shape[1] = 1;
+    begin(v, file);
+    for (int64_t first = 0, n; first < flat.shape[0]; first += n) {
+        n = OG_MIN(flat.shape[0] - first, (int64_t)PIECE_BYTES / 8);
+        int rc = og__npy_read_int64(&flat, first, n, v->piece, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++)
+            if (v->piece[i] < 0 || v->piece[i] >= v->ds->n_nodes)
+                tell(v, "row %lld: node %lld of %lld", (long long)((first + i) / 2),
+                     (long long)v->piece[i], (long long)v->ds->n_nodes);
     }
     end(v);
     return 0;
@@ -284,6 +315,7 @@ static int verify_checksums(struct verifier *v, struct og_err *err)
 static int verify_all(struct verifier *v, struct og_err *err)
 {
     static const char *const splits[] = {"train.npy", "valid.npy", "test.npy"};
+    static const char *const edges[] = {"train_edges.npy", "valid_edges.npy", "test_edges.npy"};
     int rc = verify_checksums(v, err);
     if (rc == 0)
         rc = verify_indptr(v, err);
@@ -297,6 +329,8 @@ static int verify_all(struct verifier *v, struct og_err *err)
         rc = verify_labels(v, err);
     for (int i = 0; rc == 0 && i < OG__SPLITS; i++)
         rc = verify_split(v, i, splits[i], err);
+    for (int i = 0; rc == 0 && i < OG__SPLITS; i++)
+        rc = verify_edges(v, i, edges[i], err);
     return rc;
 }
 

@@ -84,6 +84,10 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
     if (c->kind != OG_MODEL_SAGE && c->aggregator != OG_AGGREGATOR_MEAN)
         return og__fail(err, -EINVAL, "only the model sage has a choice",
                         "--aggregator: this model has one of its own");
+    if (c->task < OG_TASK_NODE || c->task > OG_TASK_REGRESSION || c->decoder < OG_DECODER_DOT ||
+        c->decoder > OG_DECODER_MLP)
+        return og__fail(err, -EINVAL, NULL, "model: task %d with decoder %d is unknown", c->task,
+                        c->decoder);
     if (c->kind != OG_MODEL_GAT)
         return 0;
     if (c->heads < 1 || c->heads > OG__MAX_HEADS)
@@ -240,6 +244,20 @@ static void add_norm(struct specs *s, const struct og_model_config *c, int n)
         s->spec[i].module = "norms";
 }
 
+/* Of layer l of the perceptron that makes scores of links; PyTorch's Linear. */
+static struct specs decoder_specs(const struct og_model_config *c, int l)
+{
+    struct specs s = {.n = 0};
+    int in = l == 0 ? c->n_classes : c->hidden, out = l == 0 ? c->hidden : 1;
+    if (c->task != OG_TASK_LINK || c->decoder != OG_DECODER_MLP)
+        return s;
+    add_matrix(&s, OG__NEIGHBOUR, "weight", out, in, by_fan_in(in))->multiplies_back = true;
+    add_vector(&s, OG__BIAS, "bias", out, by_fan_in(in));
+    for (size_t i = 0; i < s.n; i++)
+        s.spec[i].module = "decoder.lins";
+    return s;
+}
+
 /* Names and order of PyTorch Geometric's state_dict, where it has such a layer. */
 static struct specs layer_specs(const struct og_model_config *c, int l)
 {
@@ -313,6 +331,11 @@ size_t og__model_bytes(const struct og_model_config *config, int optimizer)
             sum += spec_bytes(&s.spec[i], optimizer);
         sum += head_bytes(config, l);
     }
+    for (int l = 0; l < 2; l++) {
+        struct specs s = decoder_specs(config, l);
+        for (size_t i = 0; i < s.n; i++)
+            sum += spec_bytes(&s.spec[i], optimizer);
+    }
     return sum;
 }
 
@@ -323,6 +346,11 @@ uint64_t og__model_trained(const struct og_model_config *c)
         struct specs s = layer_specs(c, l);
         for (size_t i = 0; i < s.n; i++)
             sum += s.spec[i].running ? 0 : spec_count(&s.spec[i]);
+    }
+    for (int l = 0; l < 2; l++) {
+        struct specs s = decoder_specs(c, l);
+        for (size_t i = 0; i < s.n; i++)
+            sum += spec_count(&s.spec[i]);
     }
     return sum;
 }
@@ -389,6 +417,21 @@ static void add_layer(struct og_model *m, int l, uint64_t seed)
                     width, layer->n_in, true);
 }
 
+static void add_decoder(struct og_model *m, uint64_t seed)
+{
+    for (int l = 0; l < 2; l++) {
+        struct specs specs = decoder_specs(&m->config, l);
+        for (size_t i = 0; i < specs.n; i++) {
+            struct og_param *p = add_param(m, l, &specs.spec[i]);
+            draw(m, p, &specs.spec[i], OG_MAX_HOPS + l, seed);
+            *(specs.spec[i].weight ? &m->decoder.param[l] : &m->decoder.bias[l]) = p;
+            if (specs.spec[i].weight)
+                bind_weight(m, &m->decoder.weight[l], p->value, (int)p->shape[0], (int)p->shape[1],
+                            true);
+        }
+    }
+}
+
 int og__model_create(struct og_model **out, const struct og_model_config *config, int optimizer,
                      uint64_t seed, struct og_pool *pool, struct og_budget *b, struct og_err *err)
 {
@@ -407,6 +450,7 @@ int og__model_create(struct og_model **out, const struct og_model_config *config
     OG_TRY(og__backend_init(&m->backend, pool, b, err));
     for (int l = 0; l < config->layers; l++)
         add_layer(m, l, seed);
+    add_decoder(m, seed);
     *out = m;
     m = NULL;
 out:

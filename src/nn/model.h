@@ -4,6 +4,7 @@
  *   workspace.c  memory of a batch
  *   step.c       a batch through the layers and back, the optimiser
  *   conv_*.c     the convolutions: what a layer does before its end
+ *   links.c      what comes behind the last layer in link prediction
  *
  *   "model", one arena     | value grad m v of each parameter | packed weights |
  *   "activations", another, carved anew for every batch:
@@ -64,10 +65,21 @@ struct og_layer_work {
     float *mean, *rstd;        /* batch norm: [F_out] */
 };
 
+/* Of links: two products, the second of which makes a score. */
+struct og_decoder {
+    struct og_param *param[2], *bias[2]; /* NULL: the dot product has none */
+    struct og_weight weight[2];
+};
+
 struct og_workspace {
     struct og_layer_work work[OG_MAX_HOPS];
     uint32_t *back_indptr, *back_col, *back_edge; /* the transposed block of the layer at hand */
     float *dlogits, *partial;
+    /* links */
+    uint32_t pair_window;
+    float *scores, *dscores;   /* [pairs] */
+    float *pair_in, *pair_mid; /* [pair_window, n_classes], [.., hidden]: of the perceptron */
+    uint32_t *pair_first, *pair_list; /* see og_pair_back */
     struct og_metrics *loss_blocks;
     char *scratch;
     size_t scratch_stride;
@@ -80,9 +92,10 @@ struct og_model {
     const struct og_nn_ops *ops;
     struct og_nn_backend backend;
     struct og_arena memory, workspace;
-    struct og_param param[OG__ROLES * OG_MAX_HOPS];
+    struct og_param param[OG__ROLES * OG_MAX_HOPS + 4]; /* those of the decoder come last */
     size_t n_params;
     struct og_layer layer[OG_MAX_HOPS];
+    struct og_decoder decoder;
     struct og_batch_caps caps; /* what the workspace was taken for */
     bool training;
     struct og_workspace at; /* the batch at hand; owner thread only */
@@ -115,9 +128,21 @@ bool og__attend_first(const struct og_model_config *c, int layer, const struct o
 /* Whether there are blocks for which it may be so. */
 bool og__may_attend_first(const struct og_model_config *c, int layer);
 
-/* Carve the workspace for a batch, after taking a larger one if needed. */
+/* Carve the workspace for a batch, after taking a larger one if needed. pairs: of links, else NULL.
+ */
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
-                                      struct og_err *err);
+                                      const struct og_pairs *pairs, struct og_err *err);
+
+/* ---- links ---- */
+
+/* Pairs that are scored at once. */
+uint32_t og__pair_window(uint64_t n_pairs, uint64_t n_scores);
+/* Behind a forward pass: scores, loss and ranks; in training also the gradients of the decoder and,
+ * in dlogits, of the embeddings. */
+OG_MUST_CHECK int og__links_forward(struct og_model *m, const struct og_pairs *pairs,
+                                    struct og_metrics *out, struct og_err *err);
+OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs *pairs,
+                                      struct og_metrics *out, struct og_err *err);
 
 /* ---- convolutions ---- */
 

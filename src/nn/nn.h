@@ -17,12 +17,15 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "gather/rows.h"
-#include "sample/batch.h"
+#include "sample/pairs.h"
 
 struct og_model_config {
-    int kind; /* enum og_model_kind */
-    int layers, in_dim, hidden, n_classes;
+    int kind;                              /* enum og_model_kind */
+    int layers, in_dim, hidden, n_classes; /* n_classes: width of the output, whatever the task */
     double dropout;
+    int task;    /* enum og_task_kind */
+    int decoder; /* enum og_decoder_kind, of links */
+    int loss;    /* enum og_loss_kind, of links and regression */
     bool multi_label;
     int heads;      /* of GAT */
     int aggregator; /* enum og_aggregator_kind, of SAGE */
@@ -78,19 +81,32 @@ struct og_step {
 };
 
 /* Sums over the batch's labelled seeds; add them up and divide at the end. */
+enum { OG__HITS = 3 };
+extern const int og__hits_at[OG__HITS]; /* 1, 3, 10 */
 struct og_metrics {
     double loss_sum;  /* mean loss of the batch times its counted seeds */
-    uint64_t counted; /* seeds with a label */
+    uint64_t counted; /* seeds with a label, or edges */
     uint64_t correct; /* arg-max right (single label) */
     uint64_t true_positive, false_positive, false_negative; /* multi-label, at logit 0 */
+    /* links: twice the pairs (edge, a negative of its own) with the edge above, equals counting
+     * once; edges ranked among rivals, the sum of 1 / rank, and how many came that far up */
+    uint64_t compared, twice_ordered, ranked, hits[OG__HITS];
+    double reciprocal_ranks;
+    /* regression, over values that are there */
+    uint64_t values;
+    double absolute, squared; /* of the errors */
+    double value_sum, value_squares;
 };
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
 double og__metrics_loss(const struct og_metrics *m);
-double og__metrics_acc(const struct og_metrics *m, bool multi_label); /* accuracy, or micro-F1 */
+/* One number, the more the better: accuracy; micro-F1 of labels; R^2 of values; of links the share
+ * of negatives that are below their edge. */
+double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config);
+double og__metrics_r2(const struct og_metrics *m);
 
 /* Forward with dropout, loss, backward: gradients are left in params; running statistics take the
  * batch in. x has batch->n_ids rows;
- * labels are int32 [B] (-1 = none) or float32 [B, C]. */
+ * labels are int32 [B] (-1 = none) or float32 [B, C]; of links they are a struct og_pairs. */
 OG_MUST_CHECK int og__model_gradients(struct og_model *m, const struct og_batch *batch,
                                       const struct og_rows *x, const void *labels,
                                       const struct og_step *step, struct og_metrics *out,
@@ -102,9 +118,22 @@ OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *b
 /* Logits of the last forward, [B, C] f32, row stride C; valid until the next call on m. */
 const float *og__model_logits(const struct og_model *m);
 
+/* Scores of the pairs of the last batch, in their order; links. As long. */
+const float *og__model_scores(const struct og_model *m);
+
 /* One step of the optimiser with the gradients at hand; step counts from 1 (Adam's bias
  * correction). PyTorch's Adam (beta 0.9, 0.999, eps 1e-8; weight decay added to the gradient). */
 void og__model_update(struct og_model *m, double lr, double weight_decay, uint64_t step);
+
+/* ---- ranking scores ---- */
+
+/* Area under the ROC curve, ties counting half, and average precision (the sum over thresholds of
+ * precision times the recall gained). Sorts both; NAN where either is empty. */
+struct og_ranking {
+    double auc, ap;
+};
+struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *negative,
+                                  size_t n_negative);
 
 /* ---- the floor: what one training step takes at the least ----
  *

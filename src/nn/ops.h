@@ -2,7 +2,8 @@
  *
  *   ops_reference.c   plain loops in double: the oracle, written to be read
  *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
- *                     attention.c, pool_max.c and finish.c have the operators of those names
+ *                     attention.c, pool_max.c and finish.c have the operators of those names,
+ *                     pairs.c those of links and regression
  *
  * A layer is one pass over its output rows, block by block, so that what one operator makes is
  * still in cache when the next one takes it:
@@ -262,6 +263,50 @@ struct og_loss {
     struct og_metrics *blocks; /* scratch, [og__n_blocks(rows)] */
 };
 
+/* Mean error over the values that are there (labels f32 [rows, cols], NaN = none) and its gradient:
+ * squares, or absolutes. A row counts if it has a value.
+ * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / values for the gradient. */
+struct og_value_loss {
+    struct og_loss rows;
+    bool absolute;
+};
+
+/* ---- pairs of rows: links ----
+ *
+ * Pair p is of rows a[p] and b[p] of h. */
+struct og_pair_op {
+    uint32_t n;            /* pairs */
+    const uint32_t *a, *b; /* [n] */
+    int dim;
+    const float *h; /* rows of dim */
+    float *out;     /* pair_dot: [n], h[a] . h[b]; pair_product: [n, dim], h[a] h[b] by element */
+};
+/* dh[r] = sum over the pairs that r is in, in their order, of g times the other row; g is [n], or
+ * with `wide` [n, dim] by element. `first` and `pair` list them: those of row r are pair[first[r]]
+ * to pair[first[r + 1]], each 2 p where r is a[p] and 2 p + 1 where it is b[p].
+ * Tolerance of the three: 1e-5 of the largest magnitude. */
+#define OG__TOLERANCE_PAIR 1e-5
+struct og_pair_back {
+    const struct og_pair_op *forward;
+    const float *g;
+    bool wide;
+    uint32_t n_rows;
+    const uint32_t *first, *pair;
+    float *dh; /* out [n_rows, dim] */
+};
+
+/* Scores of n_edges edges, and behind them those of each edge's `each` negatives in turn.
+ *   bce     half the mean of log(1 + exp(-s)) over edges and half that of log(1 + exp(s)) over
+ *           negatives: many negatives must not drown the edges
+ *   margin  mean over negatives of max(0, 1 - s(edge) + s(negative))
+ * Fills loss_sum, counted, compared and twice_ordered. Tolerance: as above. */
+struct og_link_loss {
+    uint32_t n_edges, each;
+    bool margin;
+    const float *score;
+    float *grad; /* as score, or NULL */
+};
+
 /* One step on n parameters at once. Adam: rate = lr / (1 - beta1^t), root = sqrt(1 - beta2^t).
  * Tolerance: 1e-6 relative. */
 #define OG__TOLERANCE_UPDATE 1e-6
@@ -295,6 +340,13 @@ struct og_nn_ops {
                          struct og_metrics *out);
     void (*sigmoid_loss)(struct og_nn_backend *be, const struct og_loss *op,
                          struct og_metrics *out);
+    void (*value_loss)(struct og_nn_backend *be, const struct og_value_loss *op,
+                       struct og_metrics *out);
+    void (*pair_dot)(struct og_nn_backend *be, const struct og_pair_op *op);
+    void (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op);
+    void (*pair_back)(struct og_nn_backend *be, const struct og_pair_back *op);
+    void (*link_loss)(struct og_nn_backend *be, const struct og_link_loss *op,
+                      struct og_metrics *out);
     void (*adam)(struct og_nn_backend *be, const struct og_update *op);
     void (*sgd)(struct og_nn_backend *be, const struct og_update *op);
 };

@@ -566,6 +566,110 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op,
     }
 }
 
+static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss *op,
+                           struct og_metrics *out)
+{
+    (void)be;
+    const struct og_loss *l = &op->rows;
+    size_t cols = (size_t)l->cols, n = l->rows * cols;
+    const float *labels = l->labels;
+    *out = (struct og_metrics){0};
+    for (size_t i = 0; i < n; i++)
+        out->values += !isnan(labels[i]);
+    for (uint32_t r = 0; r < l->rows; r++) {
+        bool any = false;
+        for (size_t i = r * cols; i < (r + 1) * cols; i++) {
+            double y = (double)labels[i], d = (double)l->logits[i] - y;
+            bool there = !isnan(y);
+            any |= there;
+            if (there) {
+                out->absolute += fabs(d);
+                out->squared += d * d;
+                out->value_sum += y;
+                out->value_squares += y * y;
+            }
+            double slope = op->absolute ? (double)((d > 0) - (d < 0)) : 2 * d;
+            if (l->grad)
+                l->grad[i] = there ? (float)(slope / (double)out->values) : 0;
+        }
+        out->counted += any;
+    }
+    if (out->values)
+        out->loss_sum = (op->absolute ? out->absolute : out->squared) / (double)out->values *
+                        (double)out->counted;
+}
+
+/* ==== pairs ==== */
+
+static void ref_pair_product(struct og_nn_backend *be, const struct og_pair_op *op)
+{
+    (void)be;
+    size_t dim = (size_t)op->dim;
+    for (uint32_t p = 0; p < op->n; p++)
+        for (size_t j = 0; j < dim; j++)
+            op->out[p * dim + j] = op->h[op->a[p] * dim + j] * op->h[op->b[p] * dim + j];
+}
+
+static void ref_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op)
+{
+    (void)be;
+    size_t dim = (size_t)op->dim;
+    for (uint32_t p = 0; p < op->n; p++) {
+        double sum = 0;
+        for (size_t j = 0; j < dim; j++)
+            sum += (double)op->h[op->a[p] * dim + j] * (double)op->h[op->b[p] * dim + j];
+        op->out[p] = (float)sum;
+    }
+}
+
+static void ref_pair_back(struct og_nn_backend *be, const struct og_pair_back *op)
+{
+    (void)be;
+    const struct og_pair_op *f = op->forward;
+    size_t dim = (size_t)f->dim, n = op->n_rows * dim;
+    double *sum = calloc(n + 1, sizeof(*sum));
+    for (uint32_t p = 0; p < f->n; p++)
+        for (size_t j = 0; j < dim; j++) {
+            double g = (double)(op->wide ? op->g[p * dim + j] : op->g[p]);
+            sum[f->a[p] * dim + j] += g * (double)f->h[f->b[p] * dim + j];
+            sum[f->b[p] * dim + j] += g * (double)f->h[f->a[p] * dim + j];
+        }
+    for (size_t i = 0; i < n; i++)
+        op->dh[i] = (float)sum[i];
+    free(sum);
+}
+
+static void ref_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
+                          struct og_metrics *out)
+{
+    (void)be;
+    uint32_t n_negatives = op->n_edges * op->each, n = op->n_edges + n_negatives;
+    double loss = 0;
+    *out = (struct og_metrics){.counted = op->n_edges, .compared = n_negatives};
+    for (uint32_t p = 0; op->grad && p < n; p++)
+        op->grad[p] = 0;
+    for (uint32_t p = 0; !op->margin && p < n; p++) {
+        double s = (double)op->score[p], sign = p < op->n_edges ? -1 : 1;
+        double share = 0.5 / (p < op->n_edges ? op->n_edges : n_negatives);
+        loss += share * log1p(exp(sign * s));
+        if (op->grad)
+            op->grad[p] = (float)(share * sign / (1 + exp(-sign * s)));
+    }
+    for (uint32_t k = 0; k < n_negatives; k++) {
+        uint32_t i = k / op->each, p = op->n_edges + k;
+        double above = (double)op->score[i] - (double)op->score[p];
+        out->twice_ordered += above > 0 ? 2 : above == 0;
+        if (!op->margin || above >= 1)
+            continue;
+        loss += (1 - above) / n_negatives;
+        if (op->grad) {
+            op->grad[i] -= 1.0f / (float)n_negatives;
+            op->grad[p] += 1.0f / (float)n_negatives;
+        }
+    }
+    out->loss_sum = loss * op->n_edges;
+}
+
 static void ref_adam(struct og_nn_backend *be, const struct og_update *op)
 {
     (void)be;
@@ -604,5 +708,10 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .finish_back = ref_finish_back,
                                             .softmax_loss = ref_softmax_loss,
                                             .sigmoid_loss = ref_sigmoid_loss,
+                                            .value_loss = ref_value_loss,
+                                            .pair_dot = ref_pair_dot,
+                                            .pair_product = ref_pair_product,
+                                            .pair_back = ref_pair_back,
+                                            .link_loss = ref_link_loss,
                                             .adam = ref_adam,
                                             .sgd = ref_sgd};

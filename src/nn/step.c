@@ -18,6 +18,17 @@ void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
     sum->true_positive += part->true_positive;
     sum->false_positive += part->false_positive;
     sum->false_negative += part->false_negative;
+    sum->compared += part->compared;
+    sum->twice_ordered += part->twice_ordered;
+    sum->ranked += part->ranked;
+    for (int k = 0; k < OG__HITS; k++)
+        sum->hits[k] += part->hits[k];
+    sum->reciprocal_ranks += part->reciprocal_ranks;
+    sum->values += part->values;
+    sum->absolute += part->absolute;
+    sum->squared += part->squared;
+    sum->value_sum += part->value_sum;
+    sum->value_squares += part->value_squares;
 }
 
 double og__metrics_loss(const struct og_metrics *m)
@@ -25,9 +36,20 @@ double og__metrics_loss(const struct og_metrics *m)
     return m->counted ? m->loss_sum / (double)m->counted : 0;
 }
 
-double og__metrics_acc(const struct og_metrics *m, bool multi_label)
+double og__metrics_r2(const struct og_metrics *m)
 {
-    if (!multi_label)
+    double n = (double)m->values;
+    double spread = n > 0 ? m->value_squares - m->value_sum * m->value_sum / n : 0;
+    return spread > 0 ? 1 - m->squared / spread : 0;
+}
+
+double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config)
+{
+    if (config->task == OG_TASK_REGRESSION)
+        return og__metrics_r2(m);
+    if (config->task == OG_TASK_LINK)
+        return m->compared ? (double)m->twice_ordered / (2 * (double)m->compared) : 0;
+    if (!config->multi_label)
         return m->counted ? (double)m->correct / (double)m->counted : 0;
     double right = 2 * (double)m->true_positive;
     double all = right + (double)m->false_positive + (double)m->false_negative;
@@ -209,17 +231,20 @@ static int pack_weights(struct og_model *m, struct og_err *err)
             w[n++] = &layer->head[h];
         rc = m->ops->pack(&m->backend, w, n, err);
     }
+    struct og_weight *decoder[] = {&m->decoder.weight[0], &m->decoder.weight[1]};
+    if (rc == 0 && decoder[0]->value)
+        rc = m->ops->pack(&m->backend, decoder, OG_COUNT(decoder), err);
     return rc;
 }
 
 /* step NULL: no dropout, running statistics, and nothing is kept for the way back. */
 static int forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
-                   const struct og_step *step, struct og_err *err)
+                   const struct og_pairs *pairs, const struct og_step *step, struct og_err *err)
 {
     int rc = 0;
     const struct og_conv *conv = conv_of(&m->config);
     OG_TRY(check_batch(m, batch, x, err));
-    OG_TRY(og__workspace_carve(m, batch, err));
+    OG_TRY(og__workspace_carve(m, batch, pairs, err));
     OG_TRY(pack_weights(m, err));
     for (int l = 0; l < m->config.layers; l++) {
         if (step && !og__is_last(&m->config, l))
@@ -241,7 +266,10 @@ static void loss(struct og_model *m, const struct og_batch *batch, const void *l
                          .labels = labels,
                          .grad = grad,
                          .blocks = m->at.loss_blocks};
-    if (m->config.multi_label)
+    struct og_value_loss values = {op, m->config.loss == OG_LOSS_MAE};
+    if (m->config.task == OG_TASK_REGRESSION)
+        m->ops->value_loss(&m->backend, &values, out);
+    else if (m->config.multi_label)
         m->ops->sigmoid_loss(&m->backend, &op, out);
     else
         m->ops->softmax_loss(&m->backend, &op, out);
@@ -250,7 +278,10 @@ static void loss(struct og_model *m, const struct og_batch *batch, const void *l
 int og__model_forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                       const void *labels, struct og_metrics *out, struct og_err *err)
 {
-    int rc = forward(m, batch, x, NULL, err);
+    const struct og_pairs *pairs = m->config.task == OG_TASK_LINK ? labels : NULL;
+    int rc = forward(m, batch, x, pairs, NULL, err);
+    if (rc == 0 && pairs && out)
+        return og__links_forward(m, pairs, out, err);
     if (rc == 0 && labels && out)
         loss(m, batch, labels, NULL, out);
     return rc;
@@ -297,8 +328,12 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
         m->training = true;
         og__arena_release(&m->workspace);
     }
-    OG_TRY(forward(m, batch, x, step, err));
-    loss(m, batch, labels, m->at.dlogits, out);
+    const struct og_pairs *pairs = m->config.task == OG_TASK_LINK ? labels : NULL;
+    OG_TRY(forward(m, batch, x, pairs, step, err));
+    if (pairs)
+        OG_TRY(og__links_gradients(m, pairs, out, err));
+    else
+        loss(m, batch, labels, m->at.dlogits, out);
     for (int l = m->config.layers - 1; l >= 0; l--)
         OG_TRY(backward_layer(m, l, x, err));
 out:

@@ -53,7 +53,7 @@ static float *take_floats(struct og_arena *arena, size_t rows, int cols)
 
 static int widest(const struct og_model_config *c)
 {
-    int most = 1;
+    int most = c->task == OG_TASK_LINK ? c->hidden : 1; /* the decoder's */
     for (int l = 0; l < c->layers; l++) {
         most = OG_MAX(OG_MAX(most, og__layer_in(c, l)),
                       OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
@@ -161,9 +161,15 @@ static bool goes_back(const struct og_model_config *c, int l)
            og__layer_mid(c, l) < og__layer_in(c, l);
 }
 
+/* How many pairs of rows are scored, and how many of them are trained on. */
+struct pair_counts {
+    uint64_t trained, scored;
+};
+
 /* What the layers need one after another on the way back: the largest of each. */
 static void carve_shared(const struct og_model_config *c, const struct og_batch *batch,
-                         struct og_arena *arena, struct og_workspace *out)
+                         const struct pair_counts *pairs, struct og_arena *arena,
+                         struct og_workspace *out)
 {
     size_t partial = 0, n_src = 0, n_edges = 0;
     for (int l = 0; l < c->layers; l++) {
@@ -174,6 +180,12 @@ static void carve_shared(const struct og_model_config *c, const struct og_batch 
             n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
         }
     }
+    if (c->task == OG_TASK_LINK && c->decoder == OG_DECODER_MLP) {
+        partial =
+            OG_MAX(partial, og__partial_bytes(pairs->trained, c->hidden, (uint64_t)c->n_classes));
+        partial = OG_MAX(partial, og__partial_bytes(pairs->trained, c->hidden, 0));
+        partial = OG_MAX(partial, og__partial_bytes(pairs->trained, 1, (uint64_t)c->hidden));
+    }
     out->partial = take(arena, partial);
     out->back_indptr = take(arena, n_src * sizeof(*out->back_indptr));
     out->back_col = take(arena, n_edges * sizeof(*out->back_col));
@@ -182,17 +194,39 @@ static void carve_shared(const struct og_model_config *c, const struct og_batch 
     out->dlogits = take_floats(arena, batch->hop[0].n_dst, c->n_classes);
 }
 
+static void carve_pairs(const struct og_model_config *c, const struct og_batch *batch,
+                        const struct pair_counts *n, bool training, struct og_arena *arena,
+                        struct og_workspace *out)
+{
+    uint64_t kept = training ? n->trained : 0;
+    bool mlp = c->decoder == OG_DECODER_MLP;
+    out->pair_window = og__pair_window(kept, n->scored);
+    out->scores = take_floats(arena, n->scored, 1);
+    if (mlp) {
+        out->pair_in = take_floats(arena, out->pair_window, c->n_classes);
+        out->pair_mid = take_floats(arena, out->pair_window, c->hidden);
+    }
+    if (!training)
+        return;
+    out->dscores = take_floats(arena, kept, 1);
+    out->pair_first = take(arena, ((size_t)batch->hop[0].n_dst + 1) * sizeof(*out->pair_first));
+    out->pair_list = take(arena, 2 * kept * sizeof(*out->pair_list));
+}
+
 /* Returns whether the arena was large enough. */
-static bool carve(const struct og_model_config *c, const struct og_batch *batch, bool training,
-                  int threads, struct og_arena *arena, struct og_workspace *out)
+static bool carve(const struct og_model_config *c, const struct og_batch *batch,
+                  const struct pair_counts *pairs, bool training, int threads,
+                  struct og_arena *arena, struct og_workspace *out)
 {
     *out = (struct og_workspace){.scratch_stride = og__scratch_bytes(widest(c))};
     out->scratch = take(arena, (size_t)threads * out->scratch_stride);
     out->loss_blocks = take(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
     for (int l = 0; l < c->layers; l++)
         carve_layer(c, l, &batch->hop[c->layers - 1 - l], training, arena, &out->work[l]);
+    if (c->task == OG_TASK_LINK)
+        carve_pairs(c, batch, pairs, training, arena, out);
     if (training)
-        carve_shared(c, batch, arena, out);
+        carve_shared(c, batch, pairs, arena, out);
     return training ? out->dlogits : out->work[c->layers - 1].h;
 }
 
@@ -207,7 +241,8 @@ static size_t arena_bytes(const struct og_model_config *c, const struct og_batch
         largest.hop[h] = (struct og_block){.n_dst = (uint32_t)caps->hop[h].n_dst,
                                            .n_src = (uint32_t)caps->hop[h].n_src,
                                            .n_edges = caps->hop[h].n_edges};
-    carve(c, &largest, training, threads, &counter, &at);
+    const struct pair_counts pairs = {caps->n_pairs, caps->n_scores};
+    carve(c, &largest, &pairs, training, threads, &counter, &at);
     return counter.used;
 }
 
@@ -232,8 +267,21 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
     return og__arena_init(&m->workspace, m->budget, bytes, ACTIVATIONS, err);
 }
 
-static bool fits(const struct og_model *m, const struct og_batch *batch)
+static struct pair_counts count_pairs(const struct og_pairs *pairs)
 {
+    struct pair_counts n = {0};
+    if (pairs) {
+        n.scored = pairs->n;
+        n.trained = pairs->n_rivals ? 0 : pairs->n;
+    }
+    return n;
+}
+
+static bool fits(const struct og_model *m, const struct og_batch *batch,
+                 const struct pair_counts *pairs)
+{
+    if (pairs->trained > m->caps.n_pairs || pairs->scored > m->caps.n_scores)
+        return false;
     for (uint32_t h = 0; h < batch->n_hops; h++)
         if (batch->hop[h].n_dst > m->caps.hop[h].n_dst ||
             batch->hop[h].n_src > m->caps.hop[h].n_src ||
@@ -242,10 +290,13 @@ static bool fits(const struct og_model *m, const struct og_batch *batch)
     return m->workspace.base;
 }
 
-static int grow(struct og_model *m, const struct og_batch *batch, struct og_err *err)
+static int grow(struct og_model *m, const struct og_batch *batch, const struct pair_counts *pairs,
+                struct og_err *err)
 {
     struct og_batch_caps caps = m->caps;
     caps.n_hops = batch->n_hops;
+    caps.n_pairs = OG_MAX(caps.n_pairs, pairs->trained);
+    caps.n_scores = OG_MAX(caps.n_scores, pairs->scored);
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *b = &batch->hop[h];
         caps.hop[h].n_dst = OG_MAX(caps.hop[h].n_dst, (uint64_t)b->n_dst);
@@ -255,16 +306,18 @@ static int grow(struct og_model *m, const struct og_batch *batch, struct og_err 
     return og__model_reserve(m, &caps, m->training, err);
 }
 
-int og__workspace_carve(struct og_model *m, const struct og_batch *batch, struct og_err *err)
+int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
+                        const struct og_pairs *pairs, struct og_err *err)
 {
-    if (!fits(m, batch)) {
-        int rc = grow(m, batch, err);
+    const struct pair_counts n = count_pairs(pairs);
+    if (!fits(m, batch, &n)) {
+        int rc = grow(m, batch, &n, err);
         if (rc < 0)
             return rc;
     }
     og__arena_rewind(&m->workspace, 0);
     int threads = og__pool_threads(m->backend.pool);
-    if (!carve(&m->config, batch, m->training, threads, &m->workspace, &m->at))
+    if (!carve(&m->config, batch, &n, m->training, threads, &m->workspace, &m->at))
         return og__fail(err, -ENOMEM, NULL, ACTIVATIONS ": workspace is too small");
     m->backend.scratch = m->at.scratch;
     m->backend.scratch_stride = m->at.scratch_stride;

@@ -50,6 +50,7 @@ struct og_batch_caps {
     struct {
         uint64_t n_dst, n_src, n_edges, n_seen;
     } hop[OG_MAX_HOPS];
+    uint64_t n_pairs, n_scores; /* of link prediction: in training; in evaluation too */
 };
 
 #endif

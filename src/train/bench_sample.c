@@ -20,11 +20,9 @@ static int sample_one(struct og_session *s, struct og_sampler *sampler, struct o
                       uint64_t item, struct sampling_share *share)
 {
     w->turn = og__schedule_at(&s->schedule, item);
-    og__schedule_places(&s->schedule, &w->turn, w->place);
-    for (uint32_t i = 0; i < w->turn.n_seeds; i++)
-        w->seeds[i] = s->split[OG__TRAIN].ids[w->place[i]];
+    og__seeds_take(&w->seeds, &s->seeds, &w->turn);
     double start = og__now();
-    int rc = og__sample(sampler, w->seeds, w->turn.n_seeds, OG__STREAM_SAMPLE, w->turn.epoch,
+    int rc = og__sample(sampler, w->seeds.node, w->seeds.n, OG__STREAM_SAMPLE, w->turn.epoch,
                         w->turn.batch, &w->sampled, &share->err);
     share->seconds += og__now() - start;
     for (uint32_t h = 0; h < w->sampled.batch.n_hops; h++)

@@ -31,10 +31,10 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     const struct og_options *opt = &t->s->opt;
     const struct og_step step = {(uint64_t)opt->seed, w->turn.epoch, w->turn.batch};
     struct og_metrics metrics = {0};
-    og__session_labels(t->s, w, t->labels);
+    const void *targets = og__session_targets(t->s, w, t->labels);
     double start = og__now();
-    int rc = og__model_gradients(t->s->model, &w->sampled.batch, &w->rows, t->labels, &step,
-                                 &metrics, err);
+    int rc = og__model_gradients(t->s->model, &w->sampled.batch, &w->rows, targets, &step, &metrics,
+                                 err);
     double middle = og__now();
     og__model_update(t->s->model, opt->lr, opt->weight_decay, ++t->batches);
     t->gradient_seconds += middle - start;
@@ -104,7 +104,7 @@ int og_bench_train(const char *dataset, const struct og_options *opt,
         return rc;
     struct og_session *s = t.s;
     assert(s);
-    size_t bytes = og__labels_bytes(s->ds, s->schedule.batch_size);
+    size_t bytes = og__targets_bytes(s);
     t.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = t.labels ? run_bench(&t, out, err) : -ENOMEM;
     og__release(s->budget, t.labels, bytes, "batches");

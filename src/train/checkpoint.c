@@ -39,6 +39,8 @@ static void add_params(struct og_tensors *t, const char *prefix, const struct og
 static const char *const model_names[] = {"gcn", "sage", "gat", "gin", "pinsage"};
 static const char *const aggregator_names[] = {"mean", "max", "gcn"};
 static const char *const norm_names[] = {"none", "batch", "layer"};
+static const char *const task_names[] = {"node", "link", "regression"};
+static const char *const loss_names[] = {"auto", "bce", "margin", "mse", "mae"};
 
 int og__checkpoint_write(const char *path, const struct og_model_config *config,
                          const struct og_param *params, size_t n, const float *values,
@@ -61,6 +63,8 @@ int og__checkpoint_write(const char *path, const struct og_model_config *config,
         {"aggregator", (char *)aggregator_names[config->aggregator]},
         {"norm", (char *)norm_names[config->norm]},
         {"residual", config->residual ? (char *)"true" : (char *)"false"},
+        {"task", (char *)task_names[config->task]},
+        {"loss", (char *)loss_names[config->loss]},
     };
     struct og_tensors t = {.tensor = calloc(n, sizeof(*t.tensor)),
                            .metadata = metadata,
@@ -194,6 +198,29 @@ static const char *find_metadata(const struct og_tensors *t, const char *key)
     return NULL;
 }
 
+/* -1: it does not say. */
+static int find_name(const struct og_tensors *t, const char *key, const char *const *names, int n)
+{
+    const char *said = find_metadata(t, key);
+    for (int i = 0; said && i < n; i++)
+        if (strcmp(said, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* The task, and the decoder of links; a file of PyTorch's with a decoder is of links. */
+static void find_task(const struct og_tensors *t, struct og_model_config *config)
+{
+    const struct og_tensor *w = layer_tensor(t, "decoder.lins", 0, "weight");
+    config->task = find_name(t, "task", task_names, OG_COUNT(task_names));
+    config->loss = OG_MAX(find_name(t, "loss", loss_names, OG_COUNT(loss_names)), 0);
+    if (!w || w->ndim != 2)
+        return;
+    config->task = OG_TASK_LINK;
+    config->decoder = OG_DECODER_MLP;
+    config->hidden = (int)w->shape[0];
+}
+
 static void find_options(const struct og_tensors *t, struct og_model_config *config)
 {
     const char *residual = find_metadata(t, "residual");
@@ -224,12 +251,15 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
         config->n_classes = (int)out;
         config->layers++;
     }
+    find_task(&t, config);
     if (config->hidden == 0) /* a single layer has none */
         config->hidden = OG_MAX(config->heads, 1);
     find_options(&t, config);
     og__tensors_release(&t);
     struct og_err why = {0};
-    if (config->layers > 0 && og__model_check(config, &why) == 0)
+    struct og_model_config told = *config;
+    told.task = OG_MAX(told.task, OG_TASK_NODE);
+    if (config->layers > 0 && og__model_check(&told, &why) == 0)
         return 0;
     if (config->layers > 0)
         return og__fail(err, -EINVAL, why.hint, "%s: %s", path, why.message);
@@ -245,10 +275,11 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
 static char *numbers_text(const struct og_session *s)
 {
     static const char *const names[] = {
-        "model",        "layers",       "hidden",     "heads",      "aggregator", "norm",
-        "residual",     "dropout",      "fanout",     "batch",      "optimizer",  "lr",
-        "weight-decay", "seed",         "no-shuffle", "eval-every", "sampler",    "walks",
-        "walk-length",  "walk-restart", "neighbors"};
+        "model",        "layers",       "hidden",     "heads",          "aggregator",    "norm",
+        "residual",     "dropout",      "fanout",     "batch",          "optimizer",     "lr",
+        "weight-decay", "seed",         "no-shuffle", "eval-every",     "sampler",       "walks",
+        "walk-length",  "walk-restart", "neighbors",  "task",           "decoder",       "loss",
+        "edge-split",   "negatives",    "negative",   "eval-negatives", "resample-every"};
     json_t *all = og__options_json(&s->opt);
     json_t *numbers = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
@@ -262,20 +293,40 @@ static char *numbers_text(const struct og_session *s)
     return text;
 }
 
+/* The numbers of og_metrics, in one order for writing and reading. */
+struct metrics_fields {
+    uint64_t *count[9 + OG__HITS];
+    double *sum[6];
+};
+
+static struct metrics_fields fields_of(struct og_metrics *m)
+{
+    return (struct metrics_fields){{&m->counted, &m->correct, &m->true_positive, &m->false_positive,
+                                    &m->false_negative, &m->compared, &m->twice_ordered, &m->ranked,
+                                    &m->values, &m->hits[0], &m->hits[1], &m->hits[2]},
+                                   {&m->loss_sum, &m->reciprocal_ranks, &m->absolute, &m->squared,
+                                    &m->value_sum, &m->value_squares}};
+}
+
 static json_t *metrics_json(const struct og_metrics *m)
 {
-    return json_pack("[f, I, I, I, I, I]", m->loss_sum, (json_int_t)m->counted,
-                     (json_int_t)m->correct, (json_int_t)m->true_positive,
-                     (json_int_t)m->false_positive, (json_int_t)m->false_negative);
+    struct og_metrics copy = *m;
+    struct metrics_fields f = fields_of(&copy);
+    json_t *list = json_array();
+    for (size_t i = 0; i < OG_COUNT(f.sum); i++)
+        json_array_append_new(list, json_real(*f.sum[i]));
+    for (size_t i = 0; i < OG_COUNT(f.count); i++)
+        json_array_append_new(list, json_integer((json_int_t)*f.count[i]));
+    return list;
 }
 
 static void metrics_parse(struct og_metrics *m, const json_t *list)
 {
-    uint64_t *const fields[] = {&m->counted, &m->correct, &m->true_positive, &m->false_positive,
-                                &m->false_negative};
-    m->loss_sum = json_number_value(json_array_get(list, 0));
-    for (size_t i = 0; i < OG_COUNT(fields); i++)
-        *fields[i] = (uint64_t)json_integer_value(json_array_get(list, i + 1));
+    struct metrics_fields f = fields_of(m);
+    for (size_t i = 0; i < OG_COUNT(f.sum); i++)
+        *f.sum[i] = json_number_value(json_array_get(list, i));
+    for (size_t i = 0; i < OG_COUNT(f.count); i++)
+        *f.count[i] = (uint64_t)json_integer_value(json_array_get(list, OG_COUNT(f.sum) + i));
 }
 
 static char *state_text(const struct og_train_state *s)

@@ -27,7 +27,8 @@ struct og_train_state {
 OG_MUST_CHECK int og__checkpoint_write(const char *path, const struct og_model_config *config,
                                        const struct og_param *params, size_t n, const float *values,
                                        struct og_err *err);
-/* Shape of the model a checkpoint holds, from names and shapes: metadata is not needed. */
+/* Shape of the model a checkpoint holds, from names and shapes: metadata is not needed, but for the
+ * task, which is -1 where nothing says it. */
 OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,
                                        struct og_err *err);
 /* Every parameter must be there with its shape; nothing is changed otherwise. */

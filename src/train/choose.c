@@ -186,7 +186,8 @@ static double copy_rate(void)
 
 /* One step of the model on a batch whose rows are all zero; the second counts. */
 static int time_step(struct og_session *s, struct og_model *model, const struct og_batch *batch,
-                     bool training, double *seconds, struct og_err *err)
+                     const struct og_pairs *pairs, bool training, double *seconds,
+                     struct og_err *err)
 {
     const uint32_t n = batch->n_ids;
     const size_t labels_bytes = og__labels_bytes(s->ds, batch->n_seeds);
@@ -204,8 +205,9 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
         struct og_step step = {1, 1, 0};
         struct og_metrics ignored = {0};
         double start = og__now();
-        rc = training ? og__model_gradients(model, batch, &rows, labels, &step, &ignored, err)
-                      : og__model_forward(model, batch, &rows, labels, &ignored, err);
+        const void *targets = s->seeds.edges ? (const void *)pairs : labels;
+        rc = training ? og__model_gradients(model, batch, &rows, targets, &step, &ignored, err)
+                      : og__model_forward(model, batch, &rows, targets, &ignored, err);
         *seconds = og__now() - start;
     }
     og__release(s->budget, index, n * sizeof(*index), "batches");
@@ -217,27 +219,33 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
 static int time_model(struct og_session *s, unsigned want, double *seconds, struct og_err *err)
 {
     const bool training = want & OG__WANT_TRAINING;
+    struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, 0);
     struct og_model *model = NULL;
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
-    uint32_t n = (uint32_t)OG_MIN((uint64_t)s->schedule.batch_size, (uint64_t)s->split[0].n);
+    struct og_seeds seeds;
     *seconds = 0;
     if (!(want & OG__WANT_MODEL))
         return 0;
     og__batch_init(&m, s->budget);
-    int rc = og__session_sampler(s, &sampler, s->budget, err);
+    int rc = og__seeds_open(&seeds, &s->seeds, s->budget, err);
     if (rc == 0)
-        rc = og__sample(sampler, s->split[OG__TRAIN].ids, n, OG__STREAM_BENCH, 0, 0, &m, err);
+        rc = og__session_sampler(s, &sampler, s->budget, err);
+    if (rc == 0) {
+        og__seeds_take(&seeds, &s->seeds, &turn);
+        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err);
+    }
     if (rc == 0)
         rc = og__model_create(&model, &s->config, s->opt.optimizer, (uint64_t)s->opt.seed, s->pool,
                               s->budget, err);
     if (rc == 0)
         rc = og__model_reserve(model, &s->caps, training, err);
     if (rc == 0)
-        rc = time_step(s, model, &m.batch, training, seconds, err);
+        rc = time_step(s, model, &m.batch, &seeds.pairs, training, seconds, err);
     og__model_free(model);
     og__sampler_close(sampler);
     og__batch_release(&m);
+    og__seeds_close(&seeds);
     return rc;
 }
 

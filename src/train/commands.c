@@ -4,6 +4,7 @@
 #include "train/json.h"
 #include "train/options.h"
 #include "train/predict.h"
+#include "train/scores.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct evaluation {
     struct og_session *s;
     void *labels;
     struct og_metrics metrics;
+    struct og_scores scores;
     struct og_epoch_counters counters;
 };
 
@@ -38,9 +40,12 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct evaluation *e = arg;
     struct og_metrics part = {0};
-    og__session_labels(e->s, w, e->labels);
-    int rc = og__model_forward(e->s->model, &w->sampled.batch, &w->rows, e->labels, &part, err);
+    const void *targets = og__session_targets(e->s, w, e->labels);
+    int rc = og__model_forward(e->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
+    if (rc < 0)
+        return rc;
     og__metrics_add(&e->metrics, &part);
+    og__scores_add(&e->scores, &w->sampled.batch, targets);
     og__count_work(&e->counters, w);
     struct og_progress p = {.stage = "eval",
                             .done = w->turn.batch + 1,
@@ -63,10 +68,12 @@ static int evaluate(struct evaluation *e, const char *checkpoint, enum og__split
     if (rc < 0)
         return rc;
     const struct og_epoch_counters *c = &e->counters;
+    og__scores_rank(&e->scores);
     json_t *root = json_pack(
-        "{s:s s:s s:I s:f s:f s:f s:I s:I s:I s:I s:I}", "split", name, "checkpoint", checkpoint,
-        "nodes", (json_int_t)e->metrics.counted, "loss", og__metrics_loss(&e->metrics), "acc",
-        og__metrics_acc(&e->metrics, s->config.multi_label), "seconds", og__now() - start, "rows",
+        "{s:s s:s s:I s:f s:f s:o s:f s:I s:I s:I s:I s:I}", "split", name, "checkpoint",
+        checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss", og__metrics_loss(&e->metrics),
+        "acc", og__scores_chief(&e->scores, &e->metrics), "metrics",
+        og__scores_json(&e->scores, &e->metrics), "seconds", og__now() - start, "rows",
         (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses, "reads",
         (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read);
     return og__json_deliver(root, NULL, out, err);
@@ -94,6 +101,10 @@ static int fit_options(struct og_options *opt, const struct og_model_config *con
         opt->n_fanout = config->layers;
     }
     opt->layers = config->layers;
+    if (config->task >= 0) /* it says */
+        opt->task = config->task;
+    if (config->loss != OG_LOSS_AUTO && !og__options_given(opt, "loss"))
+        opt->loss = config->loss;
     if (config->layers == opt->n_fanout)
         return 0;
     return og__fail(err, -EINVAL, "give --fanout as many numbers as it has layers",
@@ -126,10 +137,12 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
         return rc;
     struct og_session *s = e.s;
     assert(s);
-    size_t bytes = og__labels_bytes(s->ds, s->schedule.batch_size);
+    size_t bytes = og__targets_bytes(s);
     e.labels = og__alloc(s->budget, bytes, "batches", err);
-    rc = e.labels ? evaluate(&e, checkpoint, which, split, out, err) : -ENOMEM;
+    rc = og__scores_open(&e.scores, s, err);
+    rc = e.labels && rc == 0 ? evaluate(&e, checkpoint, which, split, out, err) : -ENOMEM;
     og__release(s->budget, e.labels, bytes, "batches");
+    og__scores_close(&e.scores);
     og__session_close(s);
     return rc;
 }

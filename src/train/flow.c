@@ -120,10 +120,9 @@ static uint32_t kept_as(const struct run *r, uint64_t item)
 /* Which seeds the item has; everything else about it follows. */
 static void take_turn(struct run *r, uint64_t item, struct og_work *w)
 {
-    const struct og_schedule *schedule = r->flow->schedule;
     w->turn = turn_at(r, item);
     w->kept_as = kept_as(r, item);
-    og__schedule_places(schedule, &w->turn, w->place);
+    og__seeds_take(&w->seeds, r->flow->seeds, &w->turn);
     w->staging = -1;
     w->ahead = item == r->first ? r->flow->ahead : (struct og_ahead_counts){0};
     w->sampled_from = (struct og_sample_reads){0};
@@ -181,9 +180,7 @@ static int sample_work(struct sampler_start *own, struct og_work *w, struct og_e
 {
     struct og_flow *f = own->run->flow;
     struct og_sample_key key = key_of(&w->turn);
-    for (uint32_t i = 0; i < w->turn.n_seeds; i++)
-        w->seeds[i] = f->split[w->turn.split][w->place[i]];
-    int rc = og__sample_begin(own->sampler, w->seeds, w->turn.n_seeds, &w->sampled, err);
+    int rc = og__sample_begin(own->sampler, w->seeds.node, w->seeds.n, &w->sampled, err);
     for (int hop = 0; rc == 0 && hop < f->n_hops; hop++) {
         if (f->early)
             rc = read_early(own, w, err);
@@ -193,6 +190,8 @@ static int sample_work(struct sampler_start *own, struct og_work *w, struct og_e
     if (rc == 0 && f->early)
         rc = read_early(own, w, err);
     w->sampled_from = og__sampler_reads(own->sampler);
+    if (rc == 0)
+        og__seeds_exclude(&w->seeds, &w->turn, &w->sampled.batch);
     return rc;
 }
 

@@ -18,7 +18,7 @@
 #include "plan/policy.h"
 #include "report/timeline.h"
 #include "sample/superbatch.h"
-#include "train/schedule.h"
+#include "train/seeds.h"
 
 /* What was done before a superbatch could begin; its first work tells it. */
 struct og_ahead_counts {
@@ -39,8 +39,7 @@ struct og_sampled_ahead {
 struct og_work {
     struct og_turn turn;
     uint32_t kept_as; /* number of its batch in what is replayed */
-    uint64_t *place;  /* [batch size] of the seeds in their split */
-    uint32_t *seeds;  /* [batch size] node ids */
+    struct og_seeds seeds;
     struct og_batch_memory sampled;
     struct og_plan plan;
     int staging; /* area of the gather room that holds its misses; -1 = none */
@@ -56,8 +55,8 @@ struct og_work {
  * stage alone uses. */
 struct og_flow {
     const struct og_schedule *schedule;
-    const uint32_t *split[OG__SPLITS]; /* node ids */
-    struct og_sampler **samplers;      /* one a sampler thread */
+    const struct og_seed_source *seeds;
+    struct og_sampler **samplers; /* one a sampler thread */
     int n_samplers;
     int n_hops;
     struct og_superbatch *replay; /* NULL: batches are sampled; else they were */

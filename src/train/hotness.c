@@ -6,8 +6,7 @@ struct presc {
     struct og_session *s;
     struct og_sampler *sampler;
     struct og_batch_memory sampled;
-    uint64_t *place;
-    uint32_t *seeds;
+    struct og_seeds seeds;
 };
 
 static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t *hotness,
@@ -16,10 +15,8 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
     enum { AHEAD = 16 };
     struct og_turn turn = og__schedule_pass(&p->s->schedule, OG__TRAIN, batch);
     turn.drawn_epoch = epoch;
-    og__schedule_places(&p->s->schedule, &turn, p->place);
-    for (uint32_t i = 0; i < turn.n_seeds; i++)
-        p->seeds[i] = p->s->split[OG__TRAIN].ids[p->place[i]];
-    int rc = og__sample(p->sampler, p->seeds, turn.n_seeds, OG__STREAM_PRESC, epoch, turn.batch,
+    og__seeds_take(&p->seeds, &p->s->seeds, &turn);
+    int rc = og__sample(p->sampler, p->seeds.node, p->seeds.n, OG__STREAM_PRESC, epoch, turn.batch,
                         &p->sampled, err);
     const struct og_batch *b = &p->sampled.batch;
     for (uint32_t i = 0; rc == 0 && i < b->n_ids; i++) {
@@ -35,9 +32,7 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     struct presc p = {.s = s};
     uint64_t batches = og__schedule_batches(&s->schedule, OG__TRAIN);
     og__batch_init(&p.sampled, s->budget);
-    p.place = calloc(s->schedule.batch_size, sizeof(*p.place));
-    p.seeds = calloc(s->schedule.batch_size, sizeof(*p.seeds));
-    int rc = p.place && p.seeds ? 0 : og__fail_errno(err, -ENOMEM, NULL, "presc");
+    int rc = og__seeds_open(&p.seeds, &s->seeds, s->budget, err);
     if (rc == 0)
         rc = og__session_sampler(s, &p.sampler, s->budget, err);
     for (uint32_t epoch = 1; epoch <= (uint32_t)s->opt.presc_epochs; epoch++) {
@@ -49,8 +44,7 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     }
     og__sampler_close(p.sampler);
     og__batch_release(&p.sampled);
-    free(p.place);
-    free(p.seeds);
+    og__seeds_close(&p.seeds);
     return rc;
 }
 
@@ -66,7 +60,8 @@ int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
         return og__hotness_presc(s, hotness, err);
     case OG_POLICY_PAGERANK:
     case OG_POLICY_HYBRID:
-        return og__hotness_pagerank(&s->topology, train->ids, train->n, s->budget, hotness, err);
+        return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->seeds.edges ? 2 : 1),
+                                    s->budget, hotness, err);
     default:
         og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, hotness);
         return 0;

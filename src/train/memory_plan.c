@@ -42,14 +42,11 @@ static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampl
                        const struct og_turn *turn, struct og_batch_memory *m, struct og_budget *b,
                        struct og_err *err)
 {
-    uint64_t *place = malloc(turn->n_seeds * sizeof(*place));
-    uint32_t *seeds = malloc(turn->n_seeds * sizeof(*seeds));
-    int rc = place && seeds ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot");
+    struct og_seeds seeds;
+    int rc = og__seeds_open(&seeds, &s->seeds, b, err);
     if (rc == 0) {
-        og__schedule_places(&s->schedule, turn, place);
-        for (uint32_t i = 0; i < turn->n_seeds; i++)
-            seeds[i] = s->split[turn->split].ids[place[i]];
-        rc = og__sample(sampler, seeds, turn->n_seeds, OG__STREAM_SAMPLE, turn->drawn_epoch,
+        og__seeds_take(&seeds, &s->seeds, turn);
+        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, turn->drawn_epoch,
                         turn->drawn_batch, m, err);
     }
     if (rc == 0) {
@@ -57,8 +54,7 @@ static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampl
         if (turn->split == OG__TRAIN)
             rc = keep_ids(p, &m->batch, b, err);
     }
-    free(place);
-    free(seeds);
+    og__seeds_close(&seeds);
     return rc;
 }
 
@@ -152,7 +148,12 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
 {
     struct og_batch_caps caps = {.n_hops = seen->n_hops};
     uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
-    uint64_t n_dst = s->schedule.batch_size;
+    uint64_t n_dst = og__seeds_most(&s->seeds);
+    if (s->seeds.edges) {
+        caps.n_pairs = og__pairs_most(&s->seeds.rule, s->schedule.batch_size, true);
+        caps.n_scores =
+            OG_MAX(caps.n_pairs, og__pairs_most(&s->seeds.rule, s->schedule.batch_size, false));
+    }
     for (uint32_t h = 0; h < seen->n_hops; h++) {
         int fanout = s->opt.fanout[h];
         uint64_t most_edges = (uint64_t)s->ds->n_edges;
@@ -233,7 +234,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     m->topology = og__session_structure_bytes(s);
     m->topology_rest = on_disk ? m->topology : 0;
     for (int i = 0; i < OG__SPLITS; i++) {
-        m->seeds += (size_t)s->split[i].n * 4;
+        m->seeds += og__split_bytes(s, &s->split[i]);
         if (s->split[i].labels)
             m->labels += og__labels_bytes(s->ds, s->split[i].n);
     }
@@ -244,7 +245,8 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
                                  (on_disk ? og__sampler_disk_bytes(s->ds, &disk, &s->caps, &how,
                                                                    og__longest_list(&s->topology))
                                           : 0));
-    m->batches = (size_t)s->n_works * (og__batch_bytes(&s->caps, og__batch_extras(s)) + batch * 12);
+    m->batches = (size_t)s->n_works *
+                 (og__batch_bytes(&s->caps, og__batch_extras(s)) + og__seeds_bytes(&s->seeds));
     if (features) {
         uint64_t changes = og__policy_is_steady(s->opt.policy) ? 0 : rows;
         size_t planners = s->opt.early_reads ? (size_t)s->n_samplers : 1;
@@ -266,7 +268,9 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
         if (training)
             m->model += m->model / 2; /* the best parameters so far, and those being written */
         m->activations = og__model_workspace_bytes(&s->config, &s->caps, training, s->opt.threads);
-        m->activations += batch * (s->ds->multi_label ? (size_t)s->ds->n_classes * 4 : 4);
+        if (!s->seeds.edges)
+            m->activations += og__labels_bytes(s->ds, (int64_t)batch);
+        m->labels += og__session_most_scores(s) * sizeof(float);
     }
     size_t fixed = OG_MAX(og__memory_plan_sum(m), OG_MAX(while_sampling(m), while_packing(m)));
     size_t staged = rows * og__row_bytes(s->ds) * (size_t)least_staging(s);

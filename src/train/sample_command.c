@@ -22,7 +22,8 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct recorder *r = arg;
     const struct og_batch *batch = &w->sampled.batch;
-    og__session_labels(r->s, w, r->labels);
+    if (!r->s->seeds.edges)
+        og__session_labels(r->s, w, r->labels);
     int rc = og__trace_append(r->trace, batch, r->labels, err);
     for (uint32_t i = 0; rc == 0 && r->features && i < batch->n_ids; i++)
         rc = og__npy_append(r->features, og__row(&w->rows, i), 1, err);
@@ -37,6 +38,11 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     return rc;
 }
 
+static int label_width(const struct og_dataset *ds)
+{
+    return og__float_labels(ds) ? ds->n_classes : 1;
+}
+
 static int open_recorder(struct recorder *r, const char *out_dir, bool with_features,
                          struct og_err *err)
 {
@@ -44,8 +50,8 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     const struct og_trace_options opt = {.n_hops = s->opt.n_fanout,
                                          .n_nodes = (uint64_t)s->ds->n_nodes,
                                          .extras = og__batch_extras(s) & OG__WITH_WEIGHTS,
-                                         .multi_label = s->ds->multi_label,
-                                         .label_width = s->ds->multi_label ? s->ds->n_classes : 1};
+                                         .multi_label = og__float_labels(s->ds),
+                                         .label_width = s->seeds.edges ? 0 : label_width(s->ds)};
     int rc = og__newdir_begin(&r->dir, out_dir, err);
     if (rc == 0)
         rc = og__trace_create(&r->trace, r->dir.temporary, &opt, err);
@@ -101,7 +107,7 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
         return rc;
     struct og_session *s = r.s;
     s->schedule.eval_every = 0;
-    size_t bytes = og__labels_bytes(s->ds, s->schedule.batch_size);
+    size_t bytes = og__targets_bytes(s);
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM;
     if (rc == 0) {

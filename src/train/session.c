@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
+#include "dataset/edge_split.h"
 #include "train/choose.h"
 #include "train/hotness.h"
 #include "train/memory_plan.h"
@@ -32,21 +33,133 @@ struct og_reader_options og__session_reader(const struct og_session *s)
     return (struct og_reader_options){.io = s->opt.io, .profile = s->profile, .log = &s->log};
 }
 
+size_t og__split_bytes(const struct og_session *s, const struct og_split *split)
+{
+    return (size_t)split->n * (s->seeds.edges ? 8 : 4);
+}
+
+static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
+{
+    struct og_split *split = &s->split[which];
+    if (s->seeds.edges)
+        return og__dataset_edges(s->ds, which, s->budget, &split->ids, &split->n, err);
+    int rc = og__dataset_split(s->ds, which, s->budget, &split->ids, &split->n, err);
+    if (rc == 0 && split->n && (want & (OG__WANT_MODEL | OG__WANT_LABELS)))
+        rc = og__dataset_labels(s->ds, split->ids, split->n, s->budget, &split->labels, err);
+    return rc;
+}
+
 static int load_seeds(struct og_session *s, unsigned want, struct og_err *err)
 {
+    s->seeds.schedule = &s->schedule;
+    s->seeds.edges = s->opt.task == OG_TASK_LINK;
+    s->seeds.rule = (struct og_pair_rule){.seed = (uint64_t)s->opt.seed,
+                                          .n_nodes = (uint32_t)s->ds->n_nodes,
+                                          .symmetric = s->ds->symmetric,
+                                          .in_batch = s->opt.negative == OG_NEGATIVE_BATCH,
+                                          .negatives = (uint32_t)s->opt.negatives,
+                                          .rivals = (uint32_t)s->opt.eval_negatives};
     for (int i = 0; i < OG__SPLITS; i++) {
-        struct og_split *split = &s->split[i];
-        int rc =
-            og__dataset_split(s->ds, (enum og__split)i, s->budget, &split->ids, &split->n, err);
-        if (rc == 0 && split->n && (want & (OG__WANT_MODEL | OG__WANT_LABELS)))
-            rc = og__dataset_labels(s->ds, split->ids, split->n, s->budget, &split->labels, err);
+        int rc = load_split(s, (enum og__split)i, want, err);
         if (rc < 0)
             return rc;
-        s->schedule.n_seeds[i] = (uint64_t)split->n;
+        s->schedule.n_seeds[i] = (uint64_t)s->split[i].n;
+        s->seeds.split[i] = s->split[i].ids;
     }
-    if (s->split[OG__TRAIN].n == 0)
-        return og__fail(err, -EINVAL, "add train.npy: node ids, int64", "%s: no training nodes",
+    if (s->split[OG__TRAIN].n > 0)
+        return 0;
+    if (s->seeds.edges)
+        return og__fail(err, -EINVAL, "hold out less with --edge-split", "%s: no edges to train on",
                         s->ds->path);
+    return og__fail(err, -EINVAL, "add train.npy: node ids, int64", "%s: no training nodes",
+                    s->ds->path);
+}
+
+/* ---- the task ---- */
+
+/* What the dataset's labels are decides between classes, labels and values; the task between them
+ * and edges. */
+static int settle_task(struct og_session *s, struct og_err *err)
+{
+    struct og_options *opt = &s->opt;
+    struct og_dataset *ds = s->ds;
+    if (opt->task == OG_TASK_NODE && ds->regression)
+        opt->task = OG_TASK_REGRESSION;
+    if (opt->task == OG_TASK_REGRESSION && !og__float_labels(ds))
+        return og__fail(err, -EINVAL,
+                        "import the graph with a float label.npy and \"task\": "
+                        "\"node regression\" in its meta.json",
+                        "--task regression: the labels of %s are classes", ds->path);
+    if (opt->task == OG_TASK_REGRESSION) {
+        ds->regression = true;
+        ds->multi_label = false;
+    }
+    static const int first[] = {OG_LOSS_AUTO, OG_LOSS_BCE, OG_LOSS_MSE};
+    static const int last[] = {OG_LOSS_AUTO, OG_LOSS_MARGIN, OG_LOSS_MAE};
+    if (opt->loss == OG_LOSS_AUTO)
+        opt->loss = first[opt->task];
+    if (opt->loss < first[opt->task] || opt->loss > last[opt->task])
+        return og__fail(err, -EINVAL,
+                        "bce and margin are of --task link, mse and mae of --task regression",
+                        "--loss: the task has no such loss");
+    return 0;
+}
+
+/* Of the graph that is left: all but the features is new. */
+static uint64_t bytes_of_graph(const struct og_dataset *ds)
+{
+    const struct og_npy *const arrays[] = {&ds->indptr,           &ds->indices,
+                                           &ds->weights,          &ds->edges[OG__TRAIN],
+                                           &ds->edges[OG__VALID], &ds->edges[OG__TEST]};
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < OG_COUNT(arrays); i++)
+        if (arrays[i]->fd >= 0)
+            bytes += (uint64_t)(arrays[i]->offset + arrays[i]->bytes);
+    return bytes;
+}
+
+/* The dataset without what is held out, in a folder of its own under `where`. */
+static int write_left(struct og_session *s, const char *where, struct og_dataset **left,
+                      struct og_err *err)
+{
+    struct og_edge_split split = {.seed = (uint64_t)s->opt.seed};
+    const char *percent = s->opt.edge_split ? s->opt.edge_split : "85/5/10";
+    uint64_t bytes = og__edge_split_bytes(s->ds);
+    int rc = og__edge_split_parse(&split, percent, err);
+    if (rc == 0 && (double)bytes > s->opt.disk.value)
+        rc = og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
+                      "--edge-split: writes up to %llu MiB, --disk is %.0f",
+                      (unsigned long long)(bytes / OG_MIB), s->opt.disk.value / (double)OG_MIB);
+    if (rc == 0)
+        rc = og__scratch_open(&s->held_out, where, err);
+    if (rc == 0)
+        rc = og__edge_split_write(s->ds, &split, og__scratch_path(s->held_out), s->budget, err);
+    return rc < 0 ? rc : og__dataset_open(og__scratch_path(s->held_out), left, err);
+}
+
+/* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
+ * on. */
+static int hold_out_edges(struct og_session *s, struct og_err *err)
+{
+    bool has = s->ds->edges[OG__TRAIN].fd >= 0;
+    struct og_dataset *left = NULL;
+    struct og_io_counts before;
+    struct og_io_counts *read = &s->held_out_read;
+    if (s->opt.task != OG_TASK_LINK || (has && !s->opt.edge_split))
+        return 0;
+    char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
+    og__reads_made(&before.reads, &before.bytes);
+    int rc = own ? write_left(s, own, &left, err)
+                 : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
+    og__reads_made(&read->reads, &read->bytes);
+    read->reads -= before.reads;
+    read->bytes -= before.bytes;
+    free(own);
+    if (rc < 0)
+        return rc;
+    og__dataset_close(s->ds);
+    s->ds = left;
+    s->prepare.bytes_written = bytes_of_graph(left);
     return 0;
 }
 
@@ -367,7 +480,6 @@ static int open_samplers(struct og_session *s, struct og_err *err)
 
 static int open_works(struct og_session *s, unsigned want, struct og_err *err)
 {
-    uint32_t batch = s->schedule.batch_size;
     uint32_t rows = (uint32_t)s->caps.hop[s->caps.n_hops - 1].n_src;
     uint32_t changes = og__policy_is_steady(s->opt.policy) ? 0 : OG_MIN(rows, s->memory.n_slots);
     s->works = calloc((size_t)s->n_works, sizeof(*s->works));
@@ -378,11 +490,9 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
         struct og_work *w = &s->works[i];
         og__batch_init(&w->sampled, s->budget);
         og__plan_init(&w->plan, s->budget);
-        w->place = og__alloc(s->budget, batch * sizeof(*w->place), "batches", err);
-        w->seeds = og__alloc(s->budget, batch * sizeof(*w->seeds), "batches", err);
-        rc = w->place && w->seeds
-                 ? og__batch_reserve(&w->sampled, &s->caps, og__batch_extras(s), err)
-                 : -ENOMEM;
+        rc = og__seeds_open(&w->seeds, &s->seeds, s->budget, err);
+        if (rc == 0)
+            rc = og__batch_reserve(&w->sampled, &s->caps, og__batch_extras(s), err);
         if (rc == 0 && (want & OG__WANT_FEATURES))
             rc = og__plan_reserve(&w->plan, rows, changes, err);
     }
@@ -505,23 +615,30 @@ static int shape_model(struct og_session *s, const struct og_model_config *given
     if (given) {
         s->config = *given;
         s->config.multi_label = s->ds->multi_label;
-        if (given->in_dim != s->ds->dim || given->n_classes != s->ds->n_classes)
+        s->config.task = s->opt.task;
+        s->config.loss = s->opt.loss;
+        bool widths = s->opt.task == OG_TASK_LINK || given->n_classes == s->ds->n_classes;
+        if (given->in_dim != s->ds->dim || !widths)
             return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
                             "the checkpoint has %d features and %d classes, %s has %d and %d",
                             given->in_dim, given->n_classes, s->ds->path, s->ds->dim,
                             s->ds->n_classes);
     } else {
-        s->config = (struct og_model_config){.kind = s->opt.model,
-                                             .layers = s->opt.layers,
-                                             .in_dim = s->ds->dim,
-                                             .hidden = s->opt.hidden,
-                                             .n_classes = s->ds->n_classes,
-                                             .dropout = s->opt.dropout,
-                                             .multi_label = s->ds->multi_label,
-                                             .heads = s->opt.heads,
-                                             .aggregator = s->opt.aggregator,
-                                             .norm = s->opt.norm,
-                                             .residual = s->opt.residual};
+        s->config = (struct og_model_config){
+            .kind = s->opt.model,
+            .layers = s->opt.layers,
+            .in_dim = s->ds->dim,
+            .hidden = s->opt.hidden,
+            .n_classes = s->opt.task == OG_TASK_LINK ? s->opt.hidden : s->ds->n_classes,
+            .task = s->opt.task,
+            .decoder = s->opt.decoder,
+            .loss = s->opt.loss,
+            .dropout = s->opt.dropout,
+            .multi_label = s->ds->multi_label,
+            .heads = s->opt.heads,
+            .aggregator = s->opt.aggregator,
+            .norm = s->opt.norm,
+            .residual = s->opt.residual};
     }
     return og__model_check(&s->config, err);
 }
@@ -540,12 +657,16 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     if (rc == 0)
         rc = og__dataset_open(dataset, &s->ds, err);
     if (rc == 0)
+        rc = settle_task(s, err);
+    if (rc == 0)
         rc = og__pool_open(&s->pool, s->opt.threads, err);
     if (rc < 0)
         return rc;
     s->memory.limit = (size_t)s->opt.memory.value;
     s->budget = og__budget_new(s->memory.limit);
-    return s->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget");
+    if (!s->budget)
+        return og__fail_errno(err, -ENOMEM, NULL, "budget");
+    return hold_out_edges(s, err);
 }
 
 int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
@@ -581,8 +702,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     make_schedule(s);
     OG_TRY(plan_session(s, want, err));
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
-    s->prepare.reads -= reads;
-    s->prepare.bytes_read -= bytes;
+    s->prepare.reads += s->held_out_read.reads - reads;
+    s->prepare.bytes_read += s->held_out_read.bytes - bytes;
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!og__policy_is_static(s->opt.policy)) /* batches tell what it will do */
@@ -602,11 +723,9 @@ void og__session_close(struct og_session *s)
     og__gather_close(s->gather);
     for (int i = 0; s->works && i < s->n_works; i++) {
         struct og_work *w = &s->works[i];
-        uint32_t batch = s->schedule.batch_size;
         og__batch_release(&w->sampled);
         og__plan_release(&w->plan);
-        og__release(s->budget, w->place, batch * sizeof(*w->place), "batches");
-        og__release(s->budget, w->seeds, batch * sizeof(*w->seeds), "batches");
+        og__seeds_close(&w->seeds);
     }
     free(s->works);
     for (int i = 0; s->samplers && i < s->n_samplers; i++)
@@ -627,13 +746,14 @@ void og__session_close(struct og_session *s)
     drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
         struct og_split *split = &s->split[i];
-        og__release(s->budget, split->ids, (size_t)split->n * 4, "seeds");
+        og__release(s->budget, split->ids, og__split_bytes(s, split), "seeds");
         if (split->labels)
             og__release(s->budget, split->labels, og__labels_bytes(s->ds, split->n), "labels");
     }
     og__topology_release(&s->topology);
     og__pool_close(s->pool);
     og__dataset_close(s->ds);
+    og__scratch_close(s->held_out);
     og__budget_free(s->budget);
     og_options_release(&s->opt);
     free(s);
@@ -643,7 +763,7 @@ struct og_flow og__session_flow(struct og_session *s)
 {
     return (struct og_flow){
         .schedule = &s->schedule,
-        .split = {s->split[0].ids, s->split[1].ids, s->split[2].ids},
+        .seeds = &s->seeds,
         .samplers = s->samplers,
         .n_samplers = s->n_samplers,
         .n_hops = s->opt.n_fanout,
@@ -665,5 +785,28 @@ void og__session_labels(const struct og_session *s, const struct og_work *w, voi
     size_t width = og__labels_bytes(s->ds, 1);
     const char *labels = s->split[w->turn.split].labels;
     for (uint32_t i = 0; i < w->turn.n_seeds; i++)
-        memcpy((char *)out + i * width, labels + w->place[i] * width, width);
+        memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);
+}
+
+size_t og__targets_bytes(const struct og_session *s)
+{
+    return s->seeds.edges ? 0 : og__labels_bytes(s->ds, s->schedule.batch_size);
+}
+
+const void *og__session_targets(const struct og_session *s, const struct og_work *w, void *out)
+{
+    if (s->seeds.edges)
+        return &w->seeds.pairs;
+    og__session_labels(s, w, out);
+    return out;
+}
+
+size_t og__session_most_scores(const struct og_session *s)
+{
+    size_t n = (size_t)OG_MAX(s->split[OG__VALID].n, s->split[OG__TEST].n);
+    if (s->seeds.edges)
+        return 2 * n;
+    if (s->ds->multi_label)
+        return n * (size_t)s->ds->n_classes;
+    return s->opt.task == OG_TASK_NODE && s->ds->n_classes == 2 ? n : 0;
 }

@@ -7,6 +7,7 @@
 #ifndef OG_SESSION_H
 #define OG_SESSION_H
 
+#include "base/scratch.h"
 #include "dataset/on_disk.h"
 #include "nn/nn.h"
 #include "plan/candidate.h"
@@ -23,7 +24,7 @@ enum {
 };
 
 struct og_split {
-    uint32_t *ids;
+    uint32_t *ids; /* [n] nodes, or [2 n] ends of edges */
     int64_t n;
     void *labels; /* in the order of ids */
 };
@@ -69,6 +70,9 @@ struct og_session {
     struct og_topology topology;
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
+    struct og_seed_source seeds;
+    struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
+    struct og_io_counts held_out_read; /* to write it */
     struct og_disk_profile profile;
     struct og_batch_caps caps;
     struct og_memory_plan memory;
@@ -154,6 +158,16 @@ OG_MUST_CHECK int og__session_scratch(struct og_session *s, const char *run, str
 
 /* OG_INTERRUPTED, saying `what`, once the user has asked to stop. */
 int og__session_stopped(const struct og_session *s, const char *what, struct og_err *err);
+
+size_t og__split_bytes(const struct og_session *s, const struct og_split *split);
+
+/* Scores of one pass over a held-out split that are kept to rank them; 0 where none are. */
+size_t og__session_most_scores(const struct og_session *s);
+
+/* What the model learns from: labels of a work's seeds, gathered into `out`
+ * (og__targets_bytes), or its pairs. */
+const void *og__session_targets(const struct og_session *s, const struct og_work *w, void *out);
+size_t og__targets_bytes(const struct og_session *s);
 
 /* Labels of a work's seeds, gathered into `out` (og__labels_bytes of the batch size). */
 void og__session_labels(const struct og_session *s, const struct og_work *w, void *out);

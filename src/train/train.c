@@ -6,6 +6,7 @@
 #include "train/options.h"
 #include "train/predict.h"
 #include "train/rundir.h"
+#include "train/scores.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +16,10 @@ struct trainer {
     struct og_session *s;
     struct og_rundir dir;
     struct og_train_state state;
-    FILE *log;    /* metrics.jsonl, or NULL */
-    void *labels; /* of one batch */
-    float *best;  /* parameters of the best epoch, one after another */
+    struct og_scores scores; /* of the evaluation under way */
+    FILE *log;               /* metrics.jsonl, or NULL */
+    void *labels;            /* of one batch */
+    float *best;             /* parameters of the best epoch, one after another */
     size_t n_values;
     double lap; /* when the last batch ended */
     double started, saved;
@@ -60,11 +62,26 @@ static double seconds_so_far(const struct trainer *t)
     return t->state.seconds + og__now() - t->started;
 }
 
+/* Scores are not saved: a run that goes on evaluates again from the first batch. */
+static void rewind_evaluation(const struct trainer *t, struct og_train_state *state)
+{
+    if (!t->scores.value || state->next_item == 0)
+        return;
+    struct og_turn last = og__schedule_at(&t->s->schedule, state->next_item - 1);
+    if (last.split == OG__TRAIN || last.last_of_epoch)
+        return;
+    state->next_item -= last.batch + 1;
+    state->valid = (struct og_metrics){0};
+    state->counters.eval_seconds = 0;
+    state->counters.eval_bytes_read = 0;
+}
+
 /* Self-contained first, then the parameters alone: a kill between the two loses nothing. */
 static int save(struct trainer *t, struct og_err *err)
 {
     struct og_train_state state = t->state;
     state.seconds = seconds_so_far(t);
+    rewind_evaluation(t, &state);
     int rc = og__resume_write(t->dir.resume, t->s, &state, t->best, err);
     if (rc == 0)
         rc = write_params(t, t->dir.checkpoint, err);
@@ -91,14 +108,14 @@ static int log_batch(struct trainer *t, const struct og_work *w, const struct og
     return written ? 0 : og__fail_errno(err, -EIO, NULL, "%s: cannot write", t->dir.metrics);
 }
 
-static int train_batch(struct trainer *t, const struct og_work *w, struct og_err *err)
+static int train_batch(struct trainer *t, const struct og_work *w, const void *targets,
+                       struct og_err *err)
 {
     struct og_session *s = t->s;
     struct og_step step = {(uint64_t)s->opt.seed, w->turn.epoch, w->turn.batch};
     struct og_metrics part = {0};
     double start = og__now();
-    int rc =
-        og__model_gradients(s->model, &w->sampled.batch, &w->rows, t->labels, &step, &part, err);
+    int rc = og__model_gradients(s->model, &w->sampled.batch, &w->rows, targets, &step, &part, err);
     if (rc < 0)
         return rc;
     if (!isfinite(part.loss_sum))
@@ -112,11 +129,15 @@ static int train_batch(struct trainer *t, const struct og_work *w, struct og_err
     return log_batch(t, w, &part, err);
 }
 
-static int evaluate_batch(struct trainer *t, const struct og_work *w, struct og_err *err)
+static int evaluate_batch(struct trainer *t, const struct og_work *w, const void *targets,
+                          struct og_err *err)
 {
     struct og_metrics part = {0};
-    int rc = og__model_forward(t->s->model, &w->sampled.batch, &w->rows, t->labels, &part, err);
+    int rc = og__model_forward(t->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
+    if (rc < 0)
+        return rc;
     og__metrics_add(&t->state.valid, &part);
+    og__scores_add(&t->scores, &w->sampled.batch, targets);
     t->state.counters.eval_bytes_read += w->read.bytes;
     return rc;
 }
@@ -125,14 +146,16 @@ static int evaluate_batch(struct trainer *t, const struct og_work *w, struct og_
 
 static json_t *epoch_json(const struct trainer *t, uint32_t epoch)
 {
-    bool multi = t->s->config.multi_label;
     const struct og_train_state *state = &t->state;
     bool evaluated = og__schedule_evaluates(&t->s->schedule, epoch);
     json_t *row =
         json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
-                  "train_acc", og__metrics_acc(&state->train, multi));
+                  "train_acc", og__metrics_acc(&state->train, &t->s->config));
     json_object_set_new(row, "valid_acc",
-                        evaluated ? json_real(og__metrics_acc(&state->valid, multi)) : json_null());
+                        evaluated ? json_real(og__scores_chief(&t->scores, &state->valid))
+                                  : json_null());
+    json_object_set_new(row, "valid_metrics",
+                        evaluated ? og__scores_json(&t->scores, &state->valid) : json_null());
     og__epoch_counters_json(&state->counters, row);
     return row;
 }
@@ -141,9 +164,11 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
 {
     struct og_session *s = t->s;
     struct og_train_state *state = &t->state;
-    double acc = og__metrics_acc(&state->valid, s->config.multi_label);
+    og__scores_rank(&t->scores);
+    double acc = og__scores_chief(&t->scores, &state->valid);
     int rc = 0;
-    if (og__schedule_evaluates(&s->schedule, epoch) && acc > state->best_valid) {
+    if (og__schedule_evaluates(&s->schedule, epoch) &&
+        (acc > state->best_valid || state->best_epoch == 0)) {
         state->best_valid = acc;
         state->best_epoch = epoch;
         copy_params(s, t->best, false);
@@ -157,6 +182,7 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
     json_array_append_new(state->epochs, row);
     state->counters = (struct og_epoch_counters){0};
     state->train = state->valid = (struct og_metrics){0};
+    og__scores_clear(&t->scores);
     return rc;
 }
 
@@ -186,8 +212,9 @@ static void count_time(struct trainer *t, enum og__split split)
 static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct trainer *t = arg;
-    og__session_labels(t->s, w, t->labels);
-    int rc = w->turn.split == OG__TRAIN ? train_batch(t, w, err) : evaluate_batch(t, w, err);
+    const void *targets = og__session_targets(t->s, w, t->labels);
+    int rc = w->turn.split == OG__TRAIN ? train_batch(t, w, targets, err)
+                                        : evaluate_batch(t, w, targets, err);
     if (rc < 0)
         return rc;
     t->state.next_item++;
@@ -205,8 +232,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 static int test_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct trainer *t = arg;
-    og__session_labels(t->s, w, t->labels);
-    int rc = evaluate_batch(t, w, err);
+    int rc = evaluate_batch(t, w, og__session_targets(t->s, w, t->labels), err);
     tell(t, w);
     return rc;
 }
@@ -226,22 +252,30 @@ static void count_test(struct trainer *t)
     json_real_set(seconds, json_real_value(seconds) + c->eval_seconds);
 }
 
-static int test_best(struct trainer *t, json_t **acc, struct og_err *err)
+/* What the summary tells of the test; null where there is none. */
+struct test_result {
+    json_t *acc, *metrics;
+};
+
+static int test_best(struct trainer *t, struct test_result *found, struct og_err *err)
 {
     struct og_session *s = t->s;
-    *acc = json_null();
+    *found = (struct test_result){json_null(), json_null()};
     if (s->split[OG__TEST].n == 0)
         return 0;
     if (t->state.best_epoch)
         copy_params(s, t->best, true);
     t->state.valid = (struct og_metrics){0};
     t->state.counters = (struct og_epoch_counters){0};
+    og__scores_clear(&t->scores);
     double start = og__now();
     int rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->schedule, OG__TEST),
                              test_sink, t, err);
     if (rc < 0)
         return rc;
-    *acc = json_real(og__metrics_acc(&t->state.valid, s->config.multi_label));
+    og__scores_rank(&t->scores);
+    found->acc = json_real(og__scores_chief(&t->scores, &t->state.valid));
+    found->metrics = og__scores_json(&t->scores, &t->state.valid);
     t->state.counters.eval_seconds = og__now() - start;
     count_test(t);
     return 0;
@@ -249,23 +283,33 @@ static int test_best(struct trainer *t, json_t **acc, struct og_err *err)
 
 /* ---- summary ---- */
 
-static int write_summary(struct trainer *t, json_t *test_acc, char **summary, struct og_err *err)
+/* As the epoch's row has them. */
+static json_t *best_metrics(const struct og_train_state *state)
+{
+    json_t *row = json_array_get(state->epochs, state->best_epoch - 1);
+    json_t *metrics = state->best_epoch ? json_object_get(row, "valid_metrics") : NULL;
+    return metrics ? json_incref(metrics) : json_null();
+}
+
+static int write_summary(struct trainer *t, const struct test_result *test, char **summary,
+                         struct og_err *err)
 {
     struct og_session *s = t->s;
     const struct og_train_state *state = &t->state;
     json_t *prepare = json_object();
     og__prepare_counters_json(&s->prepare, prepare);
     bool evaluated = state->best_epoch > 0;
-    json_t *root = json_pack(
-        "{s:s s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:I s:I s:I s:s s:f}", "version",
-        og_version(), "dataset", s->ds->name, "run", t->dir.path, "config",
-        og__options_json(&s->opt), "seed", (json_int_t)s->opt.seed, "plan",
-        og__session_plan_json(s), "prepare", prepare, "epochs", state->epochs, "best_epoch",
-        evaluated ? json_integer(state->best_epoch) : json_null(), "valid_acc",
-        evaluated ? json_real(state->best_valid) : json_null(), "test_acc", test_acc,
-        "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
-        (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
-        og__gather_engine(s->gather), "seconds", seconds_so_far(t));
+    json_t *root =
+        json_pack("{s:s s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f}",
+                  "version", og_version(), "dataset", s->ds->name, "run", t->dir.path, "config",
+                  og__options_json(&s->opt), "seed", (json_int_t)s->opt.seed, "plan",
+                  og__session_plan_json(s), "prepare", prepare, "epochs", state->epochs,
+                  "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
+                  "valid_acc", evaluated ? json_real(state->best_valid) : json_null(), "test_acc",
+                  test->acc, "valid_metrics", best_metrics(state), "test_metrics", test->metrics,
+                  "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
+                  (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit,
+                  "io", og__gather_engine(s->gather), "seconds", seconds_so_far(t));
     return og__json_deliver(root, t->dir.summary, summary, err);
 }
 
@@ -289,10 +333,10 @@ static int start_run(struct trainer *t, struct og_err *err)
     t->state.best_valid = -1;
     t->state.epochs = json_array();
     t->n_values = count_values(s);
-    t->labels =
-        og__alloc(s->budget, og__labels_bytes(s->ds, s->schedule.batch_size), "batches", err);
+    t->labels = og__alloc(s->budget, og__targets_bytes(s), "batches", err);
+    int opened = og__scores_open(&t->scores, s, err);
     t->best = og__alloc(s->budget, t->n_values * sizeof(float), "model", err);
-    if (!t->labels || !t->best)
+    if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
@@ -317,7 +361,8 @@ static void end_run(struct trainer *t)
     struct og_session *s = t->s;
     if (t->log)
         fclose(t->log);
-    og__release(s->budget, t->labels, og__labels_bytes(s->ds, s->schedule.batch_size), "batches");
+    og__release(s->budget, t->labels, og__targets_bytes(s), "batches");
+    og__scores_close(&t->scores);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
     json_decref(t->state.epochs);
 }
@@ -332,13 +377,13 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
         int saved = save(t, rc == 0 ? err : NULL);
         rc = rc == 0 ? saved : rc;
     }
-    json_t *test_acc = NULL;
+    struct test_result test = {0};
     if (rc == 0)
-        rc = test_best(t, &test_acc, err);
+        rc = test_best(t, &test, err);
     if (rc == 0)
         rc = write_plan(t, err); /* what a first superbatch foretold is known now */
     if (rc == 0)
-        rc = write_summary(t, test_acc, summary, err);
+        rc = write_summary(t, &test, summary, err);
     return rc;
 }
 

@@ -207,30 +207,58 @@ def forward(kind, layers, p, x, hops, norm="none", residual=False, stats=None, w
     return x
 
 
+def link_loss(h, p, a, b, edges, decoder, kind):
+    """Scores of edges come first, then those of each edge's negatives in turn."""
+    if decoder == "mlp":
+        x = (h[a] * h[b]) @ p["decoder.lins.0.weight"].T + p["decoder.lins.0.bias"]
+        score = (x.relu() @ p["decoder.lins.1.weight"].T + p["decoder.lins.1.bias"]).squeeze(1)
+    else:
+        score = (h[a] * h[b]).sum(1)
+    positive, negative = score[:edges], score[edges:]
+    if kind == "margin":
+        return score, (1 - positive.repeat_interleave(len(negative) // edges) + negative).clamp(min=0).mean()
+    entropy = torch.nn.functional.binary_cross_entropy_with_logits
+    return score, (entropy(positive, torch.ones(edges)) + entropy(negative, torch.zeros(len(negative)))) / 2
+
+
+def value_loss(y, want, kind):
+    there = ~want.isnan()
+    return (torch.nn.functional.l1_loss if kind == "mae" else torch.nn.functional.mse_loss)(y[there], want[there])
+
+
 def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, heads=0, norm="none", residual=False,
-         nodes=150, n_batches=4, seeds=36):
+         nodes=150, n_batches=4, seeds=36, task="node", decoder="dot", loss_kind="auto", edges=8, each=1):
     rng, gen = np.random.default_rng(len(case) * 1000 + dim), torch.Generator().manual_seed(dim)
     graph, layers = make_graph(rng, nodes), len(fanout)
     x = {"f32": rng.standard_normal((nodes, dim)), "f16": rng.standard_normal((nodes, dim)).astype(np.float16),
          "u8": rng.integers(0, 4, (nodes, dim))}[dtype].astype(np.float32)
     if multi:
         labels = (rng.random((nodes, classes)) < 0.3).astype(np.float32)
+    elif task == "regression":
+        labels = rng.standard_normal((nodes, classes)).astype(np.float32)
+        labels[rng.random((nodes, classes)) < 0.2] = np.nan
     else:
         labels = rng.integers(0, classes, nodes)
         labels[rng.random(nodes) < 0.1] = -1
     p = init(kind, [dim] + [hidden] * (layers - 1) + [classes], gen, heads, norm, residual)
+    for l, (o, i) in enumerate([(hidden, classes), (1, hidden)] if decoder == "mlp" else []):
+        p[f"decoder.lins.{l}.weight"] = ((torch.rand(o, i, generator=gen) * 2 - 1) * i**-0.5).requires_grad_()
+        p[f"decoder.lins.{l}.bias"] = ((torch.rand(o, generator=gen) * 2 - 1) * i**-0.5).requires_grad_()
     stats = {}
     for l in range(layers - 1 if norm == "batch" else 0):
         stats[f"norms.{l}.running_mean"], stats[f"norms.{l}.running_var"] = torch.zeros(hidden), torch.ones(hidden)
     out = {"features": x, "labels": labels}
     out.update({"init." + k: v.detach().numpy().copy() for k, v in p.items()})
-    batches, weights = [], []
+    batches, weights, pairs = [], [], []
     for b in range(n_batches):
         ids, hops = sample(graph, rng.permutation(nodes)[:seeds], fanout, rng)
         batches.append((ids, hops))
         out[f"{b}.ids"] = ids
         for h, (indptr, src, _) in enumerate(hops):
             out[f"{b}.{h}.indptr"], out[f"{b}.{h}.src"] = indptr, src
+        if task == "link":
+            pairs.append([rng.integers(0, seeds, edges * (1 + each)) for _ in range(2)])
+            out[f"{b}.pair_a"], out[f"{b}.pair_b"] = pairs[-1]
         weights.append([torch.zeros(0)] * layers)
         for h in range(layers if kind == "pinsage" else 0):
             out[f"{b}.{h}.weight"] = rng.integers(0, 9, len(hops[h][1])).astype(np.float32) / 16
@@ -243,13 +271,19 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
         rows = torch.from_numpy(x)[torch.from_numpy(ids)]
         logits = forward(kind, layers, p, rows, hops, norm, residual, stats, weights[step % n_batches])
         y = torch.from_numpy(labels[ids[:seeds]])
-        if multi:
+        if task == "link":
+            score, loss = link_loss(logits, p, *map(torch.from_numpy, pairs[step % n_batches]), edges, decoder, loss_kind)
+        elif task == "regression":
+            loss = value_loss(logits, y, loss_kind)
+        elif multi:
             loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, y)
         else:
             loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1)
         loss.backward()
         if step == 0:
             out["logits"] = logits.detach().numpy().copy()
+            if task == "link":
+                out["scores"] = score.detach().numpy().copy()
             out.update({"grad." + k: v.grad.numpy().copy() for k, v in p.items()})
         optimizer.step()
         losses.append(loss.item())
@@ -267,6 +301,8 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
         metadata.update(norm=norm)
     if residual:
         metadata.update(residual=1)
+    if task != "node":
+        metadata.update(task=task, decoder=decoder, loss=loss_kind, edges=edges)
     write_safetensors(f"nn_{case}.safetensors", out, {k: str(v) for k, v in metadata.items()})
     print(case, losses[0], losses[-1])
 
@@ -296,3 +332,9 @@ make("sage2_batch", "sage", [4, 4], 12, 14, 5, norm="batch", **SMALL)
 make("sage3_layer", "sage", [3, 3, 3], 9, 10, 4, norm="layer", residual=True, **SMALL)
 make("gcn3_batch", "gcn", [3, 3, 3], 10, 10, 4, norm="batch", residual=True, **SMALL)
 make("sage_wide_residual", "sage", [-1, -1], 24, 8, 4, residual=True, **SMALL)
+make("link_dot", "sage", [4, 4], 12, 14, 14, task="link", loss_kind="bce", each=3, **SMALL)
+make("link_margin", "gcn", [3, 3, 3], 9, 12, 12, task="link", loss_kind="margin", each=2, **SMALL)
+make("link_mlp", "gcn", [4, 4], 12, 20, 20, task="link", decoder="mlp", loss_kind="bce", **SMALL)
+make("link_mlp_margin", "gat", [4, 4], 12, 16, 16, heads=4, task="link", decoder="mlp", loss_kind="margin", each=2, edges=10, **SMALL)
+make("value_mse", "sage", [4, 4], 12, 14, 3, task="regression", loss_kind="mse", **SMALL)
+make("value_mae", "gcn", [4, 4], 12, 14, 1, task="regression", loss_kind="mae", **SMALL)

@@ -39,6 +39,7 @@ struct source {
     struct og_npy dense, indptr, indices, data; /* features, one way or the other */
     struct og_npy labels;
     int64_t said_nodes, said_classes; /* by its meta.json; -1 = not said */
+    bool values;                      /* it says that the task is regression */
     int64_t dim;                      /* of features */
 };
 
@@ -59,6 +60,8 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
     s->said_nodes = s->said_classes = -1;
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "meta.json");
+    if (imp->opt->symmetrize)
+        json_object_set_new(imp->meta, "symmetric", json_true());
     if (access(path, F_OK) != 0) {
         free(path);
         return 0;
@@ -71,12 +74,17 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
     const json_t *nodes = json_object_get(root, "num_nodes");
     const json_t *classes = json_object_get(root, "num_classes");
     const json_t *name = json_object_get(root, "name");
+    const char *task = json_string_value(json_object_get(root, "task"));
+    const json_t *symmetric = json_object_get(root, "symmetric");
     if (json_is_integer(nodes))
         s->said_nodes = json_integer_value(nodes);
     if (json_is_integer(classes))
         s->said_classes = json_integer_value(classes);
     if (json_is_string(name))
         json_object_set(imp->meta, "name", (json_t *)name);
+    s->values = task && strstr(task, "regression");
+    if (json_is_true(symmetric))
+        json_object_set_new(imp->meta, "symmetric", json_true());
     json_decref(root);
     free(text);
     free(path);
@@ -542,8 +550,15 @@ out:
     return rc;
 }
 
-static int copy_multi(struct og_importer *imp, const struct source *s, struct og_npy_writer *w,
-                      char *raw, int64_t piece, float *row, struct og_err *err)
+/* Labels of 0 and 1, or any values: NaN for none. */
+static bool is_label(float x, bool values)
+{
+    return values ? !isinf(x) : x >= 0 && x <= 1;
+}
+
+static int copy_rows_of_labels(struct og_importer *imp, const struct source *s,
+                               struct og_npy_writer *w, char *raw, int64_t piece, float *row,
+                               struct og_err *err)
 {
     const struct og_npy *a = &s->labels;
     const size_t width = (size_t)a->shape[1];
@@ -553,8 +568,10 @@ static int copy_multi(struct og_importer *imp, const struct source *s, struct og
             OG_TRY(og__npy_read(a, v, OG_MIN(imp->n_nodes - v, piece), raw, err));
         for (size_t j = 0; j < width; j++) {
             row[j] = (float)og__number_at(a->type, raw, (size_t)(v % piece) * width + j);
-            if (!(row[j] >= 0 && row[j] <= 1))
-                OG_TRY(og__fail(err, -EINVAL, "1 where the node is of the class, else 0",
+            if (!is_label(row[j], s->values))
+                OG_TRY(og__fail(err, -EINVAL,
+                                s->values ? "NaN where a value is not known"
+                                          : "1 where the node is of the class, else 0",
                                 "%s: row %lld, column %zu: %g is no label", a->path, (long long)v,
                                 j, row[j]));
         }
@@ -567,7 +584,7 @@ out:
 static int import_labels(struct og_importer *imp, const struct source *s, struct og_err *err)
 {
     const struct og_npy *a = &s->labels;
-    const bool multi = a->ndim == 2 && a->shape[1] > 1;
+    const bool rows = s->values || (a->ndim == 2 && a->shape[1] > 1);
     const size_t stored = OG_MAX((size_t)a->shape[1] * og__npy_size(a->type), (size_t)1);
     const size_t row_bytes = (size_t)a->shape[1] * sizeof(float);
     const int64_t piece = OG_MAX((int64_t)(PIECE_BYTES / stored), (int64_t)1);
@@ -578,15 +595,17 @@ static int import_labels(struct og_importer *imp, const struct source *s, struct
     int rc = 0;
     if (!raw || !row)
         OG_TRY(-ENOMEM);
-    OG_TRY(create_array(imp, &w, "labels.npy", multi ? OG__NPY_F32 : OG__NPY_I64, multi ? 2 : 1,
-                        multi ? a->shape[1] : 1, err));
-    OG_TRY(multi ? copy_multi(imp, s, w, raw, piece, row, err)
-                 : copy_classes(imp, s, w, raw, piece, &most, err));
+    OG_TRY(create_array(imp, &w, "labels.npy", rows ? OG__NPY_F32 : OG__NPY_I64, rows ? 2 : 1,
+                        rows ? a->shape[1] : 1, err));
+    OG_TRY(rows ? copy_rows_of_labels(imp, s, w, raw, piece, row, err)
+                : copy_classes(imp, s, w, raw, piece, &most, err));
     rc = finish_array(imp, w, "labels.npy", err);
     w = NULL;
-    int64_t classes = multi ? a->shape[1] : OG_MAX(s->said_classes, most + 1);
+    int64_t classes = rows ? a->shape[1] : OG_MAX(s->said_classes, most + 1);
     json_object_set_new(imp->meta, "num_classes", json_integer(classes));
-    json_object_set_new(imp->meta, "multi_label", json_boolean(multi));
+    json_object_set_new(imp->meta, "multi_label", json_boolean(rows && !s->values));
+    if (s->values)
+        json_object_set_new(imp->meta, "task", json_string("node regression"));
 out:
     og__npy_discard(w);
     og__release(imp->budget, row, row_bytes, part);
@@ -596,26 +615,64 @@ out:
 
 /* ---- splits ---- */
 
-static int copy_split(struct og_importer *imp, const struct og_npy *a, const char *name,
+/* The same numbers in one column. */
+static struct og_npy flattened(const struct og_npy *a)
+{
+    struct og_npy flat = *a;
+    flat.ndim = 1;
+    flat.shape[0] = a->shape[0] * a->shape[1];
+    flat.shape[1] = 1;
+    return flat;
+}
+
+static int check_split(const struct og_npy *a, int width, struct og_err *err)
+{
+    if (og__npy_is_integer(a->type) && a->ndim == width && a->shape[1] == width)
+        return 0;
+    return og__fail(err, -EINVAL,
+                    width == 1 ? "a list of node ids, int64" : "one row an edge: src, dst",
+                    "%s: %s [%lld, %lld]", a->path, og__npy_name(a->type), (long long)a->shape[0],
+                    (long long)a->shape[1]);
+}
+
+static int check_ids(const struct og_importer *imp, const struct og_npy *a, const int64_t *ids,
+                     int64_t first, int64_t n, struct og_err *err)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= imp->n_nodes)
+            return og__fail(err, -EINVAL, "ids count from 0", "%s: row %lld: node %lld of %lld",
+                            a->path, (long long)((first + i) / a->shape[1]), (long long)ids[i],
+                            (long long)imp->n_nodes);
+    return 0;
+}
+
+static void swap_ends(int64_t *ids, int64_t n)
+{
+    for (int64_t i = 0; i + 1 < n; i += 2) {
+        int64_t src = ids[i + 1];
+        ids[i + 1] = ids[i];
+        ids[i] = src;
+    }
+}
+
+/* width 1: nodes; 2: edges. */
+static int copy_split(struct og_importer *imp, const struct og_npy *a, const char *name, int width,
                       struct og_err *err)
 {
     enum { IDS = 8192 };
     int64_t ids[IDS];
     struct og_npy_writer *w = NULL;
+    struct og_npy flat = flattened(a);
     int rc;
-    if (!og__npy_is_integer(a->type) || a->ndim != 1)
-        return og__fail(err, -EINVAL, "a list of node ids, int64", "%s: %s [%lld, %lld]", a->path,
-                        og__npy_name(a->type), (long long)a->shape[0], (long long)a->shape[1]);
-    OG_TRY(create_array(imp, &w, name, OG__NPY_I64, 1, 1, err));
-    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
-        n = OG_MIN(a->shape[0] - first, (int64_t)IDS);
-        OG_TRY(og__npy_read_int64(a, first, n, ids, err));
-        for (int64_t i = 0; i < n; i++)
-            if (ids[i] < 0 || ids[i] >= imp->n_nodes)
-                OG_TRY(og__fail(err, -EINVAL, "ids count from 0", "%s: row %lld: node %lld of %lld",
-                                a->path, (long long)(first + i), (long long)ids[i],
-                                (long long)imp->n_nodes));
-        OG_TRY(og__npy_append(w, ids, n, err));
+    OG_TRY(check_split(a, width, err));
+    OG_TRY(create_array(imp, &w, name, OG__NPY_I64, width, width, err));
+    for (int64_t first = 0, n; first < flat.shape[0]; first += n) {
+        n = OG_MIN(flat.shape[0] - first, (int64_t)IDS);
+        OG_TRY(og__npy_read_int64(&flat, first, n, ids, err));
+        OG_TRY(check_ids(imp, a, ids, first, n, err));
+        if (width == 2 && imp->opt->reverse)
+            swap_ends(ids, n);
+        OG_TRY(og__npy_append(w, ids, n / width, err));
     }
     rc = finish_array(imp, w, name, err);
     w = NULL;
@@ -626,13 +683,14 @@ out:
 
 static int import_splits(struct og_importer *imp, struct og_err *err)
 {
-    static const char *const names[] = {"train.npy", "valid.npy", "test.npy"};
+    static const char *const names[] = {"train.npy",       "valid.npy",       "test.npy",
+                                        "train_edges.npy", "valid_edges.npy", "test_edges.npy"};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
         struct og_npy a;
         rc = open_array(imp, names[i], true, &a, err);
         if (rc == 0 && a.fd >= 0)
-            rc = copy_split(imp, &a, names[i], err);
+            rc = copy_split(imp, &a, names[i], i < 3 ? 1 : 2, err);
         og__npy_close(&a);
     }
     return rc;

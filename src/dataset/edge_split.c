@@ -1,0 +1,327 @@
+#include "dataset/edge_split.h"
+
+#include "base/file.h"
+#include "base/random.h"
+#include "dataset/meta.h"
+#include "dataset/stream.h"
+#include "dataset/writer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NODES = 4096, PIECE = 64 * 1024 };
+static const char part[] = "edge split";
+
+/* ---- which part ---- */
+
+/* Three numbers with a stroke between them and nothing else. */
+static bool read_percents(double p[OG__SPLITS], const char *text)
+{
+    for (int i = 0; i < OG__SPLITS; i++) {
+        char *end;
+        p[i] = strtod(text, &end);
+        if (end == text || *end != (i < OG__TEST ? '/' : 0))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+int og__edge_split_parse(struct og_edge_split *s, const char *text, struct og_err *err)
+{
+    const double *p = s->percent;
+    if (read_percents(s->percent, text) && p[0] > 0 && p[1] >= 0 && p[2] >= 0 &&
+        fabs(p[0] + p[1] + p[2] - 100) < 1e-9)
+        return 0;
+    return og__fail(err, -EINVAL, "such as 85/5/10: train, valid and test, 100 together",
+                    "--edge-split: '%.60s' given, three percentages expected", text);
+}
+
+enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint32_t v)
+{
+    uint32_t word[4];
+    og__philox(s->seed, OG__STREAM_EDGE_SPLIT, 0, OG_MAX(u, v), 0, OG_MIN(u, v), 0, word);
+    double at = (double)word[0] * (100 * 0x1p-32);
+    if (at < s->percent[OG__TEST])
+        return OG__TEST;
+    return at < s->percent[OG__TEST] + s->percent[OG__VALID] ? OG__VALID : OG__TRAIN;
+}
+
+/* ---- every edge once, list by list ---- */
+
+struct splitter {
+    const struct og_dataset *ds;
+    const struct og_edge_split *split;
+    struct og_budget *budget;
+    int64_t *ptr;        /* [NODES + 1] */
+    int64_t *src;        /* [PIECE] */
+    float *weight;       /* [PIECE] or NULL */
+    uint64_t one, other; /* sums that are equal if the graph is symmetric */
+    bool symmetric;
+    int64_t kept; /* edges that stay in the graph */
+    struct og_npy_writer *indptr, *indices, *weights, *edges[OG__SPLITS];
+    json_t *checksums;
+};
+
+/* Sources src[from .. to) of node dst; more of the same node may follow. */
+typedef int visit_fn(struct splitter *w, uint32_t dst, size_t from, size_t to, struct og_err *err);
+
+static int read_piece(struct splitter *w, int64_t first, int64_t n, struct og_err *err)
+{
+    const struct og_dataset *ds = w->ds;
+    int rc = og__npy_read_int64(&ds->indices, first, n, w->src, err);
+    if (rc == 0 && w->weight)
+        rc = og__npy_read(&ds->weights, first, n, w->weight, err);
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        if (w->src[i] < 0 || w->src[i] >= ds->n_nodes)
+            rc = og__bad_index(ds, first + i, w->src[i], err);
+    return rc;
+}
+
+/* The lists of nodes [node, node + n), whose ends are in ptr. `end` comes after each list. */
+static int walk_nodes(struct splitter *w, int64_t node, int64_t n, visit_fn *visit, visit_fn *end,
+                      struct og_err *err)
+{
+    int rc = 0;
+    int64_t first = w->ptr[0], filled = 0; /* edges [first, first + filled) are in src */
+    for (int64_t v = 0; v < n; v++) {
+        for (int64_t at = w->ptr[v], to; at < w->ptr[v + 1]; at = to) {
+            if (at == first + filled) {
+                first = at;
+                filled = OG_MIN(w->ptr[n] - at, (int64_t)PIECE);
+                OG_TRY(read_piece(w, first, filled, err));
+            }
+            to = OG_MIN(w->ptr[v + 1], first + filled);
+            OG_TRY(visit(w, (uint32_t)(node + v), (size_t)(at - first), (size_t)(to - first), err));
+        }
+        if (end)
+            OG_TRY(end(w, (uint32_t)(node + v), 0, 0, err));
+    }
+out:
+    return rc;
+}
+
+static int walk(struct splitter *w, visit_fn *visit, visit_fn *end, struct og_err *err)
+{
+    const struct og_dataset *ds = w->ds;
+    struct og_indptr_check check = {.ds = ds};
+    int rc = 0;
+    for (int64_t node = 0, n; node < ds->n_nodes; node += n) {
+        n = OG_MIN(ds->n_nodes - node, (int64_t)NODES);
+        OG_TRY(og__npy_read_int64(&ds->indptr, node, n + 1, w->ptr, err));
+        OG_TRY(og__check_indptr(&check, w->ptr, node, (size_t)n + 1, err));
+        OG_TRY(walk_nodes(w, node, n, visit, end, err));
+    }
+    rc = og__check_indptr_end(&check, err);
+out:
+    return rc;
+}
+
+/* ---- is every edge there in both directions? ---- */
+
+/* A number for an ordered pair, such that sums over different sets of pairs differ. */
+static uint64_t fingerprint(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a << 32 | b) * 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 32) * 0x94D049BB133111EBu;
+    return x ^ x >> 29;
+}
+
+static int add_fingerprints(struct splitter *w, uint32_t dst, size_t from, size_t to,
+                            struct og_err *err)
+{
+    (void)err;
+    for (size_t i = from; i < to; i++) {
+        w->one += fingerprint((uint64_t)w->src[i], dst);
+        w->other += fingerprint(dst, (uint64_t)w->src[i]);
+    }
+    return 0;
+}
+
+/* ---- writing ---- */
+
+/* Node ids are written in the dtype they are read in. */
+static int put_edge(struct splitter *w, enum og__split to, uint32_t src, uint32_t dst,
+                    struct og_err *err)
+{
+    const int64_t wide[2] = {src, dst};
+    const int32_t narrow[2] = {(int32_t)src, (int32_t)dst};
+    bool is_narrow = w->ds->indices.type == OG__NPY_I32;
+    if (src == dst || (w->symmetric && src > dst))
+        return 0;
+    return og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err);
+}
+
+static int keep_edge(struct splitter *w, size_t i, struct og_err *err)
+{
+    int32_t narrow = (int32_t)w->src[i];
+    const void *id = w->ds->indices.type == OG__NPY_I32 ? (const void *)&narrow : &w->src[i];
+    int rc = og__npy_append(w->indices, id, 1, err);
+    if (rc == 0 && w->weights)
+        rc = og__npy_append(w->weights, &w->weight[i], 1, err);
+    w->kept++;
+    return rc;
+}
+
+static int split_list(struct splitter *w, uint32_t dst, size_t from, size_t to, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = from; rc == 0 && i < to; i++) {
+        uint32_t src = (uint32_t)w->src[i];
+        enum og__split of = src == dst ? OG__TRAIN : og__edge_split_of(w->split, src, dst);
+        if (of == OG__TRAIN)
+            rc = keep_edge(w, i, err);
+        if (rc == 0)
+            rc = put_edge(w, of, src, dst, err);
+    }
+    return rc;
+}
+
+static int end_list(struct splitter *w, uint32_t dst, size_t from, size_t to, struct og_err *err)
+{
+    (void)dst, (void)from, (void)to;
+    return og__npy_append(w->indptr, &w->kept, 1, err);
+}
+
+/* ---- the files ---- */
+
+static const char *const edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.npy",
+                                                   "test_edges.npy"};
+
+static int create(struct og_npy_writer **out, const char *folder, const char *name,
+                  enum og__npy_type type, int ndim, int64_t row, struct og_err *err)
+{
+    char *path = og__path_join(folder, name);
+    int rc = path ? og__npy_create(out, path, type, ndim, row, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    free(path);
+    return rc;
+}
+
+static int create_all(struct splitter *w, const char *folder, struct og_err *err)
+{
+    const struct og_dataset *ds = w->ds;
+    int rc = create(&w->indptr, folder, "indptr.npy", OG__NPY_I64, 1, 1, err);
+    if (rc == 0)
+        rc = create(&w->indices, folder, "indices.npy", ds->indices.type, 1, 1, err);
+    if (rc == 0 && w->weight)
+        rc = create(&w->weights, folder, "weights.npy", OG__NPY_F32, 1, 1, err);
+    for (int s = 0; rc == 0 && s < OG__SPLITS; s++)
+        rc = create(&w->edges[s], folder, edge_files[s], ds->indices.type, 2, 2, err);
+    return rc;
+}
+
+static int finish(struct splitter *w, struct og_npy_writer **writer, const char *name,
+                  struct og_err *err)
+{
+    uint64_t checksum;
+    struct og_npy_writer *it = *writer;
+    *writer = NULL;
+    int rc = it ? og__npy_finish(it, &checksum, err) : 0;
+    if (rc == 0 && it)
+        og__meta_set_checksum(w->checksums, name, checksum);
+    return rc;
+}
+
+static int finish_all(struct splitter *w, struct og_err *err)
+{
+    int rc = finish(w, &w->indptr, "indptr.npy", err);
+    if (rc == 0)
+        rc = finish(w, &w->indices, "indices.npy", err);
+    if (rc == 0)
+        rc = finish(w, &w->weights, "weights.npy", err);
+    for (int s = 0; rc == 0 && s < OG__SPLITS; s++)
+        rc = finish(w, &w->edges[s], edge_files[s], err);
+    return rc;
+}
+
+/* The features where they are. */
+static json_t *features_json(const struct og_dataset *ds, struct og_err *err)
+{
+    char *path = realpath(ds->features.path, NULL);
+    if (!path) {
+        og__fail_errno(err, -errno, NULL, "%s", ds->features.path);
+        return NULL;
+    }
+    json_t *file =
+        json_pack("{s:s s:s s:[I, I] s:I}", "path", path, "dtype", og__npy_name(ds->features.type),
+                  "shape", (json_int_t)ds->features.shape[0], (json_int_t)ds->features.shape[1],
+                  "offset", (json_int_t)ds->features.offset);
+    free(path);
+    return file;
+}
+
+static int write_meta(struct splitter *w, const char *folder, struct og_err *err)
+{
+    const struct og_dataset *ds = w->ds;
+    const struct og_edge_split *s = w->split;
+    char of[17];
+    snprintf(of, sizeof(of), "%016" PRIx64, ds->checksum);
+    json_t *features = features_json(ds, err);
+    if (!features)
+        return -ENOENT;
+    json_t *root =
+        json_pack("{s:i s:s s:I s:I s:i s:s s:i s:s s:b s:O s:{s:o} s:{s:s s:[f, f, f] s:I}}",
+                  "format", 1, "name", ds->name, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
+                  (json_int_t)w->kept, "feature_dim", ds->dim, "feature_dtype",
+                  og__dtype_name(ds->dtype), "num_classes", ds->n_classes, "task",
+                  "link prediction", "symmetric", w->symmetric, "checksums", w->checksums, "files",
+                  "features", features, "edge_split", "of", of, "percent", s->percent[OG__TRAIN],
+                  s->percent[OG__VALID], s->percent[OG__TEST], "seed", (json_int_t)s->seed);
+    return og__meta_write(folder, root, err);
+}
+
+static int open_splitter(struct splitter *w, struct og_err *err)
+{
+    w->ptr = og__alloc(w->budget, (NODES + 1) * sizeof(*w->ptr), part, err);
+    w->src = og__alloc(w->budget, PIECE * sizeof(*w->src), part, err);
+    if (w->ds->weights.fd >= 0)
+        w->weight = og__alloc(w->budget, PIECE * sizeof(*w->weight), part, err);
+    w->checksums = json_object();
+    bool there = w->ptr && w->src && (w->weight || w->ds->weights.fd < 0) && w->checksums;
+    return there ? 0 : og__fail_errno(err, -ENOMEM, NULL, part);
+}
+
+static void close_splitter(struct splitter *w)
+{
+    struct og_npy_writer *const writers[] = {w->indptr,           w->indices,
+                                             w->weights,          w->edges[OG__TRAIN],
+                                             w->edges[OG__VALID], w->edges[OG__TEST]};
+    for (size_t i = 0; i < OG_COUNT(writers); i++)
+        og__npy_discard(writers[i]);
+    og__release(w->budget, w->ptr, (NODES + 1) * sizeof(*w->ptr), part);
+    og__release(w->budget, w->src, PIECE * sizeof(*w->src), part);
+    og__release(w->budget, w->weight, PIECE * sizeof(*w->weight), part);
+    json_decref(w->checksums);
+}
+
+int og__edge_split_write(const struct og_dataset *ds, const struct og_edge_split *s,
+                         const char *folder, struct og_budget *b, struct og_err *err)
+{
+    struct splitter w = {.ds = ds, .split = s, .budget = b};
+    int rc;
+    OG_TRY(open_splitter(&w, err));
+    OG_TRY(walk(&w, add_fingerprints, NULL, err));
+    w.symmetric = w.one == w.other;
+    OG_TRY(create_all(&w, folder, err));
+    OG_TRY(og__npy_append(w.indptr, &w.kept, 1, err));
+    OG_TRY(walk(&w, split_list, end_list, err));
+    OG_TRY(finish_all(&w, err));
+    if (w.kept == 0)
+        OG_TRY(og__fail(err, -EINVAL, "hold out less with --edge-split",
+                        "%s: no edge is left to train on", ds->path));
+    OG_TRY(write_meta(&w, folder, err));
+out:
+    close_splitter(&w);
+    return rc;
+}
+
+uint64_t og__edge_split_bytes(const struct og_dataset *ds)
+{
+    uint64_t edges = (uint64_t)ds->n_edges;
+    uint64_t edge = 3 * og__npy_size(ds->indices.type) + (ds->weights.fd >= 0 ? 4 : 0);
+    return edges * edge + (uint64_t)ds->n_nodes * 8 + 8 * OG_MIB;
+}

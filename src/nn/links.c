@@ -1,0 +1,200 @@
+/* Links: what the last layer makes of the seeds is their embedding; a decoder makes a score of two
+ * of them.
+ *
+ *   dot   score = h[a] . h[b]
+ *   mlp   score = W1 relu(W0 (h[a] h[b]) + b0) + b1, the product by element
+ *
+ * In training all pairs of a batch are scored at once and kept for the way back; in evaluation
+ * there are many more, which pass through a window. */
+#include "nn/model.h"
+
+#include <string.h>
+
+enum { WINDOW = 64 * OG__BLOCK_ROWS };
+
+const int og__hits_at[OG__HITS] = {1, 3, 10};
+
+/* ==== memory ==== */
+
+uint32_t og__pair_window(uint64_t n_pairs, uint64_t n_scores)
+{
+    return (uint32_t)OG_MAX(n_pairs, OG_MIN(n_scores, (uint64_t)WINDOW));
+}
+
+const float *og__model_scores(const struct og_model *m)
+{
+    return m->at.scores;
+}
+
+/* ==== scores ==== */
+
+static int perceive(struct og_model *m, uint32_t n, float *scores, struct og_err *err)
+{
+    const struct og_decoder *d = &m->decoder;
+    int dim = m->config.n_classes, mid = m->config.hidden;
+    struct og_affine hidden = {.rows = n,
+                               .cols = mid,
+                               .y = m->at.pair_mid,
+                               .n_inputs = 1,
+                               .bias = d->bias[0]->value,
+                               .relu = true};
+    hidden.input[0] = og__weighted(og__dense(m->at.pair_in, n, dim), n, &d->weight[0], OG__FORWARD);
+    struct og_affine last = {
+        .rows = n, .cols = 1, .y = scores, .n_inputs = 1, .bias = d->bias[1]->value};
+    last.input[0] = og__weighted(og__dense(m->at.pair_mid, n, mid), n, &d->weight[1], OG__FORWARD);
+    int rc = m->ops->affine(&m->backend, &hidden, err);
+    return rc < 0 ? rc : m->ops->affine(&m->backend, &last, err);
+}
+
+static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_t window,
+                       struct og_err *err)
+{
+    int rc = 0;
+    bool dot = m->config.decoder == OG_DECODER_DOT;
+    for (uint32_t first = 0, n; rc == 0 && first < pairs->n; first += n) {
+        n = OG_MIN(pairs->n - first, window);
+        struct og_pair_op op = {.n = n,
+                                .a = pairs->a + first,
+                                .b = pairs->b + first,
+                                .dim = m->config.n_classes,
+                                .h = og__model_logits(m),
+                                .out = dot ? m->at.scores + first : m->at.pair_in};
+        (dot ? m->ops->pair_dot : m->ops->pair_product)(&m->backend, &op);
+        if (!dot)
+            rc = perceive(m, n, m->at.scores + first, err);
+    }
+    return rc;
+}
+
+/* ==== loss and ranks ==== */
+
+static void link_loss(struct og_model *m, const struct og_pairs *pairs, float *grad,
+                      struct og_metrics *out)
+{
+    struct og_link_loss op = {.n_edges = pairs->n_edges,
+                              .each = pairs->n_negatives / OG_MAX(pairs->n_edges, 1u),
+                              .margin = m->config.loss == OG_LOSS_MARGIN,
+                              .score = m->at.scores,
+                              .grad = grad};
+    m->ops->link_loss(&m->backend, &op, out);
+}
+
+/* The edge's place among its rivals, from 1; those as high count half. A rival that is an end of
+ * the edge is none. */
+static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t i)
+{
+    uint32_t first = p->n_edges + p->n_negatives + i * p->n_rivals;
+    uint32_t above = 0, equal = 0;
+    for (uint32_t r = first; r < first + p->n_rivals; r++) {
+        bool own = p->b[r] == p->a[i] || p->b[r] == p->b[i];
+        above += !own && scores[r] > scores[i];
+        equal += !own && scores[r] == scores[i];
+    }
+    return 1 + above + 0.5 * equal;
+}
+
+static void rank_edges(const struct og_pairs *p, const float *scores, struct og_metrics *out)
+{
+    for (uint32_t i = 0; p->n_rivals > 0 && i < p->n_edges; i++) {
+        double rank = rank_edge(p, scores, i);
+        out->ranked++;
+        out->reciprocal_ranks += 1 / rank;
+        for (int k = 0; k < OG__HITS; k++)
+            out->hits[k] += rank <= og__hits_at[k];
+    }
+}
+
+int og__links_forward(struct og_model *m, const struct og_pairs *pairs, struct og_metrics *out,
+                      struct og_err *err)
+{
+    int rc = score_pairs(m, pairs, m->at.pair_window, err);
+    if (rc < 0)
+        return rc;
+    link_loss(m, pairs, NULL, out);
+    rank_edges(pairs, m->at.scores, out);
+    return 0;
+}
+
+/* ==== the way back ==== */
+
+/* Which pairs each seed is in: a counting sort that keeps their order. */
+static void list_pairs(const struct og_pairs *p, uint32_t *first, uint32_t *list)
+{
+    memset(first, 0, ((size_t)p->n_seeds + 1) * sizeof(*first));
+    for (uint32_t i = 0; i < p->n; i++) {
+        first[p->a[i] + 1]++;
+        first[p->b[i] + 1]++;
+    }
+    for (uint32_t r = 0; r < p->n_seeds; r++)
+        first[r + 1] += first[r];
+    for (uint32_t i = 0; i < p->n; i++) {
+        list[first[p->a[i]]++] = 2 * i;
+        list[first[p->b[i]]++] = 2 * i + 1;
+    }
+    memmove(first + 1, first, p->n_seeds * sizeof(*first)); /* back to where lists begin */
+    first[0] = 0;
+}
+
+static int weight_grad(struct og_model *m, int l, uint32_t n, const float *dy, const float *x,
+                       struct og_err *err)
+{
+    const struct og_decoder *d = &m->decoder;
+    struct og_weight_grad op = {.rows = n,
+                                .n_out = d->weight[l].n_out,
+                                .dy = dy,
+                                .n_inputs = 1,
+                                .input = {og__dense(x, n, d->weight[l].n_in)},
+                                .grad = {d->param[l]->grad},
+                                .bias_grad = d->bias[l]->grad};
+    return m->ops->weight_grad(&m->backend, &op, err);
+}
+
+/* Gradients of the perceptron; that of its input takes the input's place. */
+static int perceive_back(struct og_model *m, uint32_t n, struct og_err *err)
+{
+    const struct og_decoder *d = &m->decoder;
+    struct og_workspace *at = &m->at;
+    int dim = m->config.n_classes, mid = m->config.hidden;
+    int rc = 0;
+    OG_TRY(weight_grad(m, 1, n, at->dscores, at->pair_mid, err));
+    struct og_affine to_mid = {
+        .rows = n, .cols = mid, .y = at->pair_mid, .n_inputs = 1, .gated = true, .gate_scale = 1};
+    to_mid.input[0] = og__weighted(og__dense(at->dscores, n, 1), n, &d->weight[1], OG__BACKWARD);
+    OG_TRY(m->ops->affine(&m->backend, &to_mid, err));
+    OG_TRY(weight_grad(m, 0, n, at->pair_mid, at->pair_in, err));
+    struct og_affine to_in = {.rows = n, .cols = dim, .y = at->pair_in, .n_inputs = 1};
+    to_in.input[0] = og__weighted(og__dense(at->pair_mid, n, mid), n, &d->weight[0], OG__BACKWARD);
+    OG_TRY(m->ops->affine(&m->backend, &to_in, err));
+out:
+    return rc;
+}
+
+int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct og_metrics *out,
+                        struct og_err *err)
+{
+    struct og_workspace *at = &m->at;
+    bool mlp = m->config.decoder == OG_DECODER_MLP;
+    int rc = score_pairs(m, pairs, pairs->n, err);
+    if (rc < 0)
+        return rc;
+    link_loss(m, pairs, at->dscores, out);
+    if (mlp)
+        rc = perceive_back(m, pairs->n, err);
+    if (rc < 0)
+        return rc;
+    list_pairs(pairs, at->pair_first, at->pair_list);
+    struct og_pair_op forward = {.n = pairs->n,
+                                 .a = pairs->a,
+                                 .b = pairs->b,
+                                 .dim = m->config.n_classes,
+                                 .h = og__model_logits(m)};
+    struct og_pair_back op = {.forward = &forward,
+                              .g = mlp ? at->pair_in : at->dscores,
+                              .wide = mlp,
+                              .n_rows = pairs->n_seeds,
+                              .first = at->pair_first,
+                              .pair = at->pair_list,
+                              .dh = at->dlogits};
+    m->ops->pair_back(&m->backend, &op);
+    return 0;
+}

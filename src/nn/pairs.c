@@ -1,0 +1,190 @@
+/* Operators of links and of regression on processors. Pairs and rows go block by block; a row's
+ * gradient is summed in the order of its pairs, a loss in the order of its terms. */
+#include "nn/kernels.h"
+#include "nn/ops_cpu.h"
+#include "nn/vector.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ==== forward ==== */
+
+OG_CLONES static float dot(const float *a, const float *b, size_t n)
+{
+    return og__dot_product(a, b, n);
+}
+
+static void dot_block(void *arg, size_t block, int thread)
+{
+    (void)thread;
+    const struct og_pair_op *op = arg;
+    size_t dim = (size_t)op->dim;
+    uint32_t p = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = p + og__rows_in_block(op->n, block);
+    for (; p < end; p++)
+        op->out[p] = dot(op->h + op->a[p] * dim, op->h + op->b[p] * dim, dim);
+}
+
+void og__cpu_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op)
+{
+    og__pool_run(be->pool, og__n_blocks(op->n), dot_block, (void *)op);
+}
+
+OG_CLONES static void multiply(float *restrict y, const float *restrict a, const float *restrict b,
+                               size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] = a[j] * b[j];
+}
+
+static void product_block(void *arg, size_t block, int thread)
+{
+    (void)thread;
+    const struct og_pair_op *op = arg;
+    size_t dim = (size_t)op->dim;
+    uint32_t p = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = p + og__rows_in_block(op->n, block);
+    for (; p < end; p++)
+        multiply(op->out + p * dim, op->h + op->a[p] * dim, op->h + op->b[p] * dim, dim);
+}
+
+void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op)
+{
+    og__pool_run(be->pool, og__n_blocks(op->n), product_block, (void *)op);
+}
+
+/* ==== back ==== */
+
+static void back_row(const struct og_pair_back *op, uint32_t r)
+{
+    const struct og_pair_op *f = op->forward;
+    size_t dim = (size_t)f->dim;
+    float *dh = op->dh + r * dim;
+    memset(dh, 0, dim * sizeof(*dh));
+    for (uint32_t i = op->first[r]; i < op->first[r + 1]; i++) {
+        uint32_t p = op->pair[i] >> 1;
+        const float *other = f->h + (op->pair[i] & 1 ? f->a[p] : f->b[p]) * dim;
+        if (op->wide)
+            og__add_product(dh, op->g + p * dim, other, dim);
+        else
+            og__add_scaled(dh, op->g[p], other, dim);
+    }
+}
+
+static void back_block(void *arg, size_t block, int thread)
+{
+    (void)thread;
+    const struct og_pair_back *op = arg;
+    uint32_t r = (uint32_t)block * OG__BLOCK_ROWS;
+    uint32_t end = r + og__rows_in_block(op->n_rows, block);
+    for (; r < end; r++)
+        back_row(op, r);
+}
+
+void og__cpu_pair_back(struct og_nn_backend *be, const struct og_pair_back *op)
+{
+    og__pool_run(be->pool, og__n_blocks(op->n_rows), back_block, (void *)op);
+}
+
+/* ==== losses: scalars, of which there are few beside the products ==== */
+
+/* log(1 + exp(x)) and its slope, never overflowing. */
+static double softplus(float x, float *slope)
+{
+    float e = expf(-fabsf(x));
+    *slope = (x >= 0 ? 1 : e) / (1 + e);
+    return (double)(log1pf(e) + fmaxf(x, 0));
+}
+
+static double bce(const struct og_link_loss *op, uint32_t n_negatives)
+{
+    double edges = 0;
+    double negatives = 0;
+    float slope;
+    for (uint32_t p = 0; p < op->n_edges; p++) {
+        edges += softplus(-op->score[p], &slope);
+        if (op->grad)
+            op->grad[p] = -0.5f * slope / (float)op->n_edges;
+    }
+    for (uint32_t p = op->n_edges; p < op->n_edges + n_negatives; p++) {
+        negatives += softplus(op->score[p], &slope);
+        if (op->grad)
+            op->grad[p] = 0.5f * slope / (float)n_negatives;
+    }
+    return 0.5 * (edges / op->n_edges + negatives / n_negatives);
+}
+
+static double margin(const struct og_link_loss *op, uint32_t n_negatives)
+{
+    double sum = 0;
+    float share = 1 / (float)n_negatives;
+    for (uint32_t p = 0; op->grad && p < op->n_edges + n_negatives; p++)
+        op->grad[p] = 0;
+    for (uint32_t k = 0; k < n_negatives; k++) {
+        uint32_t edge = k / op->each, p = op->n_edges + k;
+        float lacks = 1 - op->score[edge] + op->score[p];
+        if (lacks <= 0)
+            continue;
+        sum += (double)lacks;
+        if (op->grad) {
+            op->grad[edge] -= share;
+            op->grad[p] += share;
+        }
+    }
+    return sum / n_negatives;
+}
+
+void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
+                       struct og_metrics *out)
+{
+    (void)be;
+    uint32_t n_negatives = op->n_edges * op->each;
+    double mean = op->margin ? margin(op, n_negatives) : bce(op, n_negatives);
+    *out = (struct og_metrics){
+        .loss_sum = mean * op->n_edges, .counted = op->n_edges, .compared = n_negatives};
+    for (uint32_t k = 0; k < n_negatives; k++) {
+        float edge = op->score[k / op->each], other = op->score[op->n_edges + k];
+        out->twice_ordered += edge > other ? 2 : edge == other;
+    }
+}
+
+/* One row's errors into m; its slopes, times the share of a value, into grad. */
+static void value_row(const struct og_value_loss *op, uint32_t r, float share, struct og_metrics *m)
+{
+    const struct og_loss *l = &op->rows;
+    size_t first = (size_t)r * (size_t)l->cols;
+    bool any = false;
+    for (size_t i = first; i < first + (size_t)l->cols; i++) {
+        float y = ((const float *)l->labels)[i], d = l->logits[i] - y;
+        bool there = !isnan(y);
+        if (l->grad)
+            l->grad[i] = !there         ? 0
+                         : op->absolute ? share * (float)((d > 0) - (d < 0))
+                                        : share * 2 * d;
+        if (!there)
+            continue;
+        any = true;
+        m->values++;
+        m->absolute += (double)fabsf(d);
+        m->squared += (double)d * (double)d;
+        m->value_sum += (double)y;
+        m->value_squares += (double)y * (double)y;
+    }
+    m->counted += any;
+}
+
+void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op,
+                        struct og_metrics *out)
+{
+    (void)be;
+    const struct og_loss *l = &op->rows;
+    size_t values = 0;
+    for (size_t i = 0; i < l->rows * (size_t)l->cols; i++)
+        values += !isnan(((const float *)l->labels)[i]);
+    *out = (struct og_metrics){0};
+    for (uint32_t r = 0; r < l->rows; r++)
+        value_row(op, r, 1 / (float)values, out);
+    if (values)
+        out->loss_sum =
+            (op->absolute ? out->absolute : out->squared) / (double)values * (double)out->counted;
+}

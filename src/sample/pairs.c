@@ -1,0 +1,261 @@
+#include "sample/pairs.h"
+
+#include "base/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "batches";
+
+/* ---- sizes ---- */
+
+uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
+{
+    uint64_t training = (uint64_t)edges * (2 + (rule->in_batch ? 0 : rule->negatives));
+    uint64_t evaluation = (uint64_t)edges * 4 + rule->rivals;
+    uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
+    uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);
+    return (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
+}
+
+uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool training)
+{
+    return (uint64_t)edges *
+           (training ? 1 + (uint64_t)rule->negatives : 2 + (uint64_t)rule->rivals);
+}
+
+static struct og_pair_sizes sizes_for(const struct og_pair_rule *rule, uint32_t edges)
+{
+    struct og_pair_sizes size = {
+        .seeds = og__pairs_most_seeds(rule, edges), .table = 64, .banned = 2 * (size_t)edges};
+    size.pairs = OG_MAX(og__pairs_most(rule, edges, true), og__pairs_most(rule, edges, false));
+    while (size.table < 2 * size.seeds)
+        size.table *= 2;
+    return size;
+}
+
+size_t og__pairs_bytes(const struct og_pair_rule *rule, uint32_t edges)
+{
+    struct og_pair_sizes size = sizes_for(rule, edges);
+    return 2 * size.pairs * sizeof(uint32_t) + size.seeds * sizeof(uint32_t) +
+           size.table * sizeof(struct og_pair_place) + size.banned * sizeof(uint64_t);
+}
+
+int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t edges,
+                   struct og_budget *b, struct og_err *err)
+{
+    struct og_pair_sizes size = sizes_for(rule, edges);
+    *p = (struct og_pairs){.budget = b};
+    if (size.pairs > INT32_MAX) /* they are numbered in 32 bits, twice */
+        return og__fail(err, -EOVERFLOW, "use a smaller --batch, --negatives or --eval-negatives",
+                        "a batch of %u edges with %zu pairs", edges, size.pairs);
+    p->size = size;
+    p->a = og__alloc(b, size.pairs * sizeof(*p->a), part, err);
+    p->b = og__alloc(b, size.pairs * sizeof(*p->b), part, err);
+    p->seeds = og__alloc(b, size.seeds * sizeof(*p->seeds), part, err);
+    p->table = og__alloc(b, size.table * sizeof(*p->table), part, err);
+    p->banned = og__alloc(b, size.banned * sizeof(*p->banned), part, err);
+    return p->a && p->b && p->seeds && p->table && p->banned ? 0 : -ENOMEM;
+}
+
+void og__pairs_close(struct og_pairs *p)
+{
+    og__release(p->budget, p->a, p->size.pairs * sizeof(*p->a), part);
+    og__release(p->budget, p->b, p->size.pairs * sizeof(*p->b), part);
+    og__release(p->budget, p->seeds, p->size.seeds * sizeof(*p->seeds), part);
+    og__release(p->budget, p->table, p->size.table * sizeof(*p->table), part);
+    og__release(p->budget, p->banned, p->size.banned * sizeof(*p->banned), part);
+    *p = (struct og_pairs){0};
+}
+
+/* ---- node -> position ---- */
+
+#define NO_NODE UINT32_MAX /* dataset.h bounds N */
+
+static uint32_t position_of(struct og_pairs *p, uint32_t node)
+{
+    size_t mask = p->size.table - 1;
+    size_t i = (size_t)(node * 0x9E3779B97F4A7C15u >> 32) & mask;
+    while (p->table[i].node != NO_NODE && p->table[i].node != node)
+        i = (i + 1) & mask;
+    if (p->table[i].node == NO_NODE) {
+        p->table[i] = (struct og_pair_place){node, p->n_seeds};
+        p->seeds[p->n_seeds++] = node;
+    }
+    return p->table[i].position;
+}
+
+static void add_pair(struct og_pairs *p, uint32_t a, uint32_t b)
+{
+    p->a[p->n] = position_of(p, a);
+    p->b[p->n++] = position_of(p, b);
+}
+
+/* ---- negatives ---- */
+
+enum { ENDS, RIVALS, TRIES = 32 }; /* draws of each kind are keyed apart */
+
+static void key_rng(struct og_rng *rng, const struct og_pair_rule *rule,
+                    const struct og_pair_key *key, uint32_t kind, uint32_t item)
+{
+    og__rng_at(rng, rule->seed, OG__STREAM_NEGATIVE, key->training ? key->epoch : 0, key->batch,
+               key->split << 4 | kind, item);
+}
+
+static uint32_t draw_node(const struct og_pair_rule *rule, struct og_rng *rng)
+{
+    return og__rng_below(rng, rule->n_nodes);
+}
+
+/* The like end of another edge of the batch; from all nodes where there is no other. */
+static uint32_t draw_end(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                         const uint32_t *end, struct og_rng *rng)
+{
+    if (!rule->in_batch || p->n_edges == 1)
+        return draw_node(rule, rng);
+    uint32_t other = og__rng_below(rng, p->n_edges - 1);
+    return p->seeds[end[other + (other >= i)]];
+}
+
+static void add_negatives(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                          const struct og_pair_key *key)
+{
+    struct og_rng rng;
+    uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]];
+    key_rng(&rng, rule, key, ENDS, i);
+    for (uint32_t k = 0; k < rule->negatives; k++) {
+        bool swap = rule->symmetric && og__rng_u32(&rng) >> 31; /* b stays */
+        const uint32_t *end = swap ? p->a : p->b;
+        uint32_t node = draw_end(p, rule, i, end, &rng);
+        for (int n = 0; (node == a || node == b) && n < TRIES; n++)
+            node = draw_end(p, rule, i, end, &rng);
+        add_pair(p, swap ? node : a, swap ? b : node);
+    }
+}
+
+static void add_stranger(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                         const struct og_pair_key *key)
+{
+    struct og_rng rng;
+    key_rng(&rng, rule, key, ENDS, i);
+    uint32_t a = draw_node(rule, &rng), b = draw_node(rule, &rng);
+    for (int n = 0; a == b && n < TRIES; n++)
+        b = draw_node(rule, &rng);
+    add_pair(p, a, b);
+}
+
+/* Position of each rival first, then the pairs: rival r of edge i is pair 2 n_edges + i n_rivals +
+ * r. */
+static void add_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
+                       const struct og_pair_key *key)
+{
+    p->n_rivals = rule->rivals;
+    for (uint32_t r = 0; r < rule->rivals; r++) {
+        struct og_rng rng;
+        key_rng(&rng, rule, key, RIVALS, r);
+        uint32_t at = position_of(p, draw_node(rule, &rng));
+        for (uint32_t i = 0; i < p->n_edges; i++) {
+            size_t pair = 2 * (size_t)p->n_edges + (size_t)i * rule->rivals + r;
+            p->a[pair] = p->a[i];
+            p->b[pair] = at;
+        }
+    }
+    p->n += p->n_edges * rule->rivals;
+}
+
+void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
+                    const uint64_t *place, uint32_t n_edges, const struct og_pair_key *key)
+{
+    p->n = p->n_seeds = p->n_rivals = 0;
+    p->n_edges = n_edges;
+    memset(p->table, 0xff, p->size.table * sizeof(*p->table));
+    for (uint32_t i = 0; i < n_edges; i++)
+        add_pair(p, ends[2 * place[i]], ends[2 * place[i] + 1]);
+    for (uint32_t i = 0; i < n_edges; i++) {
+        if (key->training)
+            add_negatives(p, rule, i, key);
+        else
+            add_stranger(p, rule, i, key);
+    }
+    p->n_negatives = p->n - n_edges;
+    if (!key->training)
+        add_rivals(p, rule, key);
+}
+
+/* ---- what the batch asks for is not in its blocks ---- */
+
+static int compare_u64(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+static size_t list_banned(struct og_pairs *p)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < p->n_edges; i++) {
+        p->banned[n++] = (uint64_t)p->b[i] << 32 | p->a[i];
+        p->banned[n++] = (uint64_t)p->a[i] << 32 | p->b[i];
+    }
+    qsort(p->banned, n, sizeof(*p->banned), compare_u64);
+    return n;
+}
+
+static bool is_banned(const uint64_t *banned, size_t n, uint64_t edge)
+{
+    while (n > 0) {
+        size_t half = n / 2;
+        if (banned[half] == edge)
+            return true;
+        if (banned[half] < edge) {
+            banned += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return false;
+}
+
+static void move_edges(struct og_block *b, uint64_t to, uint64_t from, uint64_t n)
+{
+    if (to == from || n == 0)
+        return;
+    memmove(b->src + to, b->src + from, n * sizeof(*b->src));
+    if (b->weight)
+        memmove((float *)b->weight + to, b->weight + from, n * sizeof(*b->weight));
+}
+
+/* Lists of the seeds are thinned in place; all that follows moves up. */
+static void thin_block(const struct og_pairs *p, size_t n_banned, struct og_block *b)
+{
+    uint64_t to = 0;
+    uint32_t begin = 0, v = 0;
+    size_t at = 0;
+    for (; v < OG_MIN(b->n_dst, p->n_seeds); v++) {
+        uint32_t end = b->indptr[v + 1];
+        size_t next = at;
+        while (next < n_banned && p->banned[next] >> 32 == v)
+            next++;
+        b->indptr[v] = (uint32_t)to;
+        for (uint32_t e = begin; e < end; e++) {
+            if (is_banned(p->banned + at, next - at, (uint64_t)v << 32 | b->src[e]))
+                continue;
+            move_edges(b, to, e, 1);
+            to++;
+        }
+        begin = end;
+        at = next;
+    }
+    move_edges(b, to, begin, b->n_edges - begin);
+    for (; v <= b->n_dst; v++)
+        b->indptr[v] -= (uint32_t)(begin - to);
+    b->n_edges -= begin - to;
+}
+
+void og__pairs_exclude(struct og_pairs *p, struct og_batch *batch)
+{
+    size_t n = list_banned(p);
+    for (uint32_t h = 0; h < batch->n_hops; h++)
+        thin_block(p, n, &batch->hop[h]);
+}

@@ -1,0 +1,127 @@
+#include "train/scores.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char part[] = "labels";
+
+int og__scores_open(struct og_scores *c, struct og_session *s, struct og_err *err)
+{
+    *c = (struct og_scores){.s = s, .most = og__session_most_scores(s)};
+    if (c->most > 0)
+        c->value = og__alloc(s->budget, c->most * sizeof(*c->value), part, err);
+    return c->value || c->most == 0 ? 0 : -ENOMEM;
+}
+
+void og__scores_close(struct og_scores *c)
+{
+    if (c->s)
+        og__release(c->s->budget, c->value, c->most * sizeof(*c->value), part);
+    *c = (struct og_scores){0};
+}
+
+void og__scores_clear(struct og_scores *c)
+{
+    c->n_high = c->n_low = 0;
+}
+
+static void put(struct og_scores *c, float score, bool high)
+{
+    if (high)
+        c->value[c->n_high++] = score;
+    else
+        c->value[c->most - ++c->n_low] = score;
+}
+
+static void add_pairs(struct og_scores *c, const struct og_pairs *pairs)
+{
+    const float *score = og__model_scores(c->s->model);
+    for (uint32_t p = 0; p < pairs->n_edges + pairs->n_negatives; p++)
+        put(c, score[p], p < pairs->n_edges);
+}
+
+static void add_labels(struct og_scores *c, size_t n, const float *labels)
+{
+    const float *logits = og__model_logits(c->s->model);
+    for (size_t i = 0; i < n; i++)
+        put(c, logits[i], labels[i] > 0.5f);
+}
+
+/* One class or the other: how far the second is ahead. */
+static void add_classes(struct og_scores *c, uint32_t n, const int32_t *labels)
+{
+    const float *logits = og__model_logits(c->s->model);
+    for (uint32_t i = 0; i < n; i++)
+        if (labels[i] >= 0)
+            put(c, logits[2 * (size_t)i + 1] - logits[2 * (size_t)i], labels[i] == 1);
+}
+
+void og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets)
+{
+    const struct og_model_config *config = &c->s->config;
+    if (!c->value)
+        return;
+    if (config->task == OG_TASK_LINK)
+        add_pairs(c, targets);
+    else if (config->multi_label)
+        add_labels(c, batch->n_seeds * (size_t)config->n_classes, targets);
+    else
+        add_classes(c, batch->n_seeds, targets);
+}
+
+void og__scores_rank(struct og_scores *c)
+{
+    if (c->value)
+        c->ranking = og__rank_scores(c->value, c->n_high, c->value + c->most - c->n_low, c->n_low);
+}
+
+double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum)
+{
+    if (c->s->seeds.edges)
+        return isnan(c->ranking.auc) ? 0 : c->ranking.auc;
+    return og__metrics_acc(sum, &c->s->config);
+}
+
+static void set(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+static void set_areas(const struct og_scores *c, json_t *object)
+{
+    set(object, "auc", c->ranking.auc);
+    set(object, "ap", c->ranking.ap);
+}
+
+static void set_ranks(const struct og_metrics *sum, json_t *object)
+{
+    double n = (double)sum->ranked;
+    set(object, "mrr", sum->reciprocal_ranks / n);
+    for (int k = 0; k < OG__HITS; k++) {
+        char key[16];
+        snprintf(key, sizeof(key), "hits@%d", og__hits_at[k]);
+        set(object, key, (double)sum->hits[k] / n);
+    }
+}
+
+json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
+{
+    const struct og_model_config *config = &c->s->config;
+    json_t *object = json_pack("{s:f}", "loss", og__metrics_loss(sum));
+    if (config->task == OG_TASK_LINK) {
+        set_areas(c, object);
+        set_ranks(sum, object);
+    } else if (config->task == OG_TASK_REGRESSION) {
+        set(object, "mse", sum->squared / (double)sum->values);
+        set(object, "mae", sum->absolute / (double)sum->values);
+        set(object, "r2", og__metrics_r2(sum));
+    } else if (config->multi_label) {
+        set(object, "micro_f1", og__metrics_acc(sum, config));
+        set_areas(c, object);
+    } else {
+        set(object, "acc", og__metrics_acc(sum, config));
+        if (c->value)
+            set_areas(c, object);
+    }
+    return object;
+}

@@ -1,0 +1,39 @@
+/* How well a model does on a split that was held out: what its task is measured by.
+ *
+ *   classes   acc; auc, ap of class 1 where there are two
+ *   labels    micro_f1, auc, ap over all (node, class)
+ *   values    mse, mae, r2
+ *   links     auc, ap, mrr, hits@1, hits@3, hits@10
+ *
+ * Areas need every score of a pass: they are kept, those that should be high from the front and the
+ * others from the back of one array, and sorted when the pass is over. */
+#ifndef OG_SCORES_H
+#define OG_SCORES_H
+
+#include "train/session.h"
+
+#include <jansson.h>
+
+struct og_scores {
+    struct og_session *s;
+    float *value; /* [most]; NULL where the task needs none */
+    size_t most, n_high, n_low;
+    struct og_ranking ranking;
+};
+
+OG_MUST_CHECK int og__scores_open(struct og_scores *c, struct og_session *s, struct og_err *err);
+void og__scores_close(struct og_scores *c);
+void og__scores_clear(struct og_scores *c);
+
+/* After the model's forward pass over a batch with these targets. */
+void og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets);
+/* At the end of a pass: makes the areas. */
+void og__scores_rank(struct og_scores *c);
+
+/* One number, the more the better: the epoch in which it is highest is the best. As
+ * og__metrics_acc, but the area for links. */
+double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum);
+/* All that the task is measured by. */
+json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum);
+
+#endif
