@@ -384,11 +384,34 @@ static double fit_of(const struct exact *x, const int *count, int draws)
     return chi2_p(chi2, cells - 1);
 }
 
+/* Most visited first, of equals the smaller: the order in which walk's sources are told does not
+ * mean anything. */
+static void sort_by_weight(const struct og_batch *b)
+{
+    const struct og_block *k = &b->hop[0];
+    float *weight = (float *)(uintptr_t)k->weight;
+    for (uint64_t i = 1; i < k->n_edges; i++)
+        for (uint64_t j = i; j > 0; j--) {
+            bool more = weight[j] > weight[j - 1];
+            bool same = weight[j] == weight[j - 1];
+            if (!more && !(same && b->ids[k->src[j]] < b->ids[k->src[j - 1]]))
+                break;
+            float w = weight[j];
+            uint32_t src = k->src[j];
+            weight[j] = weight[j - 1];
+            k->src[j] = k->src[j - 1];
+            weight[j - 1] = w;
+            k->src[j - 1] = src;
+        }
+}
+
 /* The drawn list of one destination as a number: sources in order, and their visits. */
 static uint64_t code_of(const struct og_batch *b)
 {
     uint64_t code = 0;
     const struct og_block *k = &b->hop[0];
+    if (k->weight)
+        sort_by_weight(b);
     for (uint64_t e = 0; e < k->n_edges; e++) {
         code = code * 64 + b->ids[k->src[e]] + 1;
         if (k->weight)

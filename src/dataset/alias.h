@@ -30,7 +30,8 @@ static inline uint32_t og__alias_draw(const struct og_alias *table, int64_t n, u
 {
     uint64_t place = og__alias_place(n, bits);
     uint32_t within = (uint32_t)(bits * (uint64_t)n >> 32);
-    return within < table[place].share ? (uint32_t)place : table[place].other;
+    uint32_t kept = (uint32_t)0 - (within < table[place].share); /* no branch: it is a coin */
+    return ((uint32_t)place & kept) | (table[place].other & ~kept);
 }
 
 #endif

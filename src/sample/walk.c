@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { GROUP = 32, INSERTION = 48, MOST_TOGETHER = 8192 };
+enum { GROUP = 32, FEW = 24, MOST_TOGETHER = 8192, MOST_STEPS = 16, WORD_BLOCKS = 8 };
 #define ENDED OG__NO_NODE
 
 static const char part[] = "sampler";
@@ -20,9 +20,12 @@ struct og_walks {
     uint32_t *at;    /* [group][walks] where walkers stand, or ENDED */
     int64_t *edge;   /* [group][walks] that they go next, or -1; from disk its place in its list */
     uint32_t *visit; /* [group][walks * length] */
-    uint32_t *n_visits; /* [group] */
-    uint64_t *tally;    /* [walks * length] */
-    uint64_t ends;      /* a roll of 32 bits below it ends the walk */
+    uint32_t *n_visits;   /* [group] */
+    uint64_t *tally;      /* [walks * length] */
+    uint32_t (*words)[4]; /* [group][walks] */
+    uint8_t *steps;       /* [group][walks] that a walker may make */
+    /* of 2^32 walks so many make more than that many steps, where nothing stops them */
+    uint64_t goes_on[MOST_STEPS];
 };
 
 static size_t walkers(const struct og_sampler *s)
@@ -47,13 +50,18 @@ int og__walks_open(struct og_sampler *s, struct og_err *err)
     w->group = GROUP;
     if (s->disk)
         w->group = OG_MIN((uint32_t)OG__MOST_VISITS / (uint32_t)visits, (uint32_t)MOST_TOGETHER);
-    w->ends = (uint64_t)llround(s->how.restart * 0x1p32);
+    for (int steps = 0; steps < MOST_STEPS; steps++)
+        w->goes_on[steps] = (uint64_t)llround(pow(1 - s->how.restart, steps) * 0x1p32);
     w->at = og__alloc(s->budget, walkers(s) * sizeof(*w->at), part, err);
     w->edge = og__alloc(s->budget, walkers(s) * sizeof(*w->edge), part, err);
     w->visit = og__alloc(s->budget, w->group * visits_a_node(s) * sizeof(*w->visit), part, err);
     w->n_visits = og__alloc(s->budget, w->group * sizeof(*w->n_visits), part, err);
     w->tally = og__alloc(s->budget, visits_a_node(s) * sizeof(*w->tally), part, err);
-    return w->at && w->edge && w->visit && w->n_visits && w->tally ? 0 : -ENOMEM;
+    w->words = og__alloc(s->budget, walkers(s) * sizeof(*w->words), part, err);
+    w->steps = og__alloc(s->budget, walkers(s) * sizeof(*w->steps), part, err);
+    return w->at && w->edge && w->visit && w->n_visits && w->tally && w->words && w->steps
+               ? 0
+               : -ENOMEM;
 }
 
 void og__walks_close(struct og_sampler *s)
@@ -66,26 +74,49 @@ void og__walks_close(struct og_sampler *s)
     og__release(s->budget, w->visit, w->group * visits_a_node(s) * sizeof(*w->visit), part);
     og__release(s->budget, w->n_visits, w->group * sizeof(*w->n_visits), part);
     og__release(s->budget, w->tally, visits_a_node(s) * sizeof(*w->tally), part);
+    og__release(s->budget, w->words, walkers(s) * sizeof(*w->words), part);
+    og__release(s->budget, w->steps, walkers(s) * sizeof(*w->steps), part);
     free(w);
     s->walks = NULL;
 }
 
 /* ---- walking ---- */
 
-/* The place in its list of the edge by which a walker leaves, or -1. Each step of each walk has
- * random words of its own. */
-static int64_t choose_step(const struct og_hop *h, uint32_t from, uint32_t at, int walk, int step)
+/* Random words of a walk: the first says when it ends, the others where each step goes. Four come
+ * together, and stay with the walker until it needs the next. */
+static uint32_t word_of(const struct og_hop *h, uint32_t from, uint32_t walk, uint32_t which,
+                        uint32_t words[4])
 {
-    if (at == ENDED)
+    if (which % 4 == 0)
+        og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, from,
+                   walk * WORD_BLOCKS + which / 4, words);
+    return words[which % 4];
+}
+
+static uint8_t steps_of(const struct og_sampler *s, uint32_t word)
+{
+    int steps = 1;
+    while (steps < s->how.walk_length && word < s->walks->goes_on[steps])
+        steps++;
+    return (uint8_t)steps;
+}
+
+/* The place in its list of the edge by which a walker leaves, or -1; within 2^-32 as likely as any
+ * other. */
+static int64_t choose_step(const struct og_hop *h, uint32_t from, uint32_t walker, uint32_t walk,
+                           uint32_t step)
+{
+    struct og_walks *w = h->s->walks;
+    if (w->at[walker] == ENDED)
         return -1;
-    uint64_t degree = (uint64_t)og__degree(h->s->topology, at);
-    uint32_t word[4];
-    uint32_t number = (uint32_t)(walk * h->s->how.walk_length + step);
-    og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, from, number, word);
-    if (degree == 0 || (step > 0 && word[2] < h->s->walks->ends))
+    uint64_t degree = (uint64_t)og__degree(h->s->topology, w->at[walker]);
+    if (degree == 0)
         return -1;
-    uint64_t roll = (uint64_t)word[0] << 32 | word[1];
-    return (int64_t)((unsigned __int128)roll * degree >> 64);
+    if (step == 0)
+        w->steps[walker] = steps_of(h->s, word_of(h, from, walk, 0, w->words[walker]));
+    if (step >= w->steps[walker])
+        return -1;
+    return (int64_t)(word_of(h, from, walk, step + 1, w->words[walker]) * degree >> 32);
 }
 
 /* The walker's edge is asked for: of memory, or of the disk. */
@@ -130,7 +161,7 @@ static int step_all(struct og_hop *h, uint32_t first, uint32_t n, int step, stru
         for (uint32_t k = 0; k < walks; k++) {
             uint32_t walker = i * walks + k;
             uint32_t from = h->ids[first + i];
-            ask(s, walker, choose_step(h, from, s->walks->at[walker], (int)k, step));
+            ask(s, walker, choose_step(h, from, walker, k, (uint32_t)step));
         }
     if (rc == 0 && s->disk)
         rc = og__fetch(s, err);
@@ -149,37 +180,61 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sort(uint64_t *a, uint32_t n)
+/* An entry is (2^32 - visits) << 32 | node: the smaller, the more visits, of equals the smaller
+ * node. */
+static uint64_t entry_of(uint32_t node, uint32_t visits)
 {
-    if (n > INSERTION) {
-        qsort(a, n, sizeof(*a), ascending);
-        return;
-    }
-    for (uint32_t i = 1; i < n; i++) {
-        uint64_t x = a[i];
-        uint32_t j = i;
-        for (; j > 0 && a[j - 1] > x; j--)
-            a[j] = a[j - 1];
-        a[j] = x;
-    }
+    return (((uint64_t)1 << 32) - visits) << 32 | node;
 }
 
-/* Distinct nodes, most visited first, of equals the smaller: as (2^32 - visits) << 32 | node. */
-static uint32_t count_visits(uint64_t *tally, const uint32_t *visit, uint32_t n)
+static uint32_t count_many(uint64_t *tally, const uint32_t *visit, uint32_t n)
 {
     uint32_t distinct = 0;
     for (uint32_t i = 0; i < n; i++)
         tally[i] = visit[i];
-    sort(tally, n);
+    qsort(tally, n, sizeof(*tally), ascending);
     for (uint32_t i = 0; i < n;) {
         uint32_t begin = i;
         uint64_t node = tally[i];
         while (i < n && tally[i] == node)
             i++;
-        tally[distinct++] = (((uint64_t)1 << 32) - (i - begin)) << 32 | node;
+        tally[distinct++] = entry_of((uint32_t)node, i - begin);
     }
-    sort(tally, distinct);
     return distinct;
+}
+
+static uint32_t count_few(uint64_t *tally, const uint32_t *visit, uint32_t n)
+{
+    uint32_t distinct = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = distinct;
+        for (uint32_t k = 0; k < distinct; k++)
+            at = (uint32_t)tally[k] == visit[i] ? k : at;
+        uint64_t before = at < distinct ? tally[at] : entry_of(visit[i], 0);
+        tally[at] = before - ((uint64_t)1 << 32);
+        distinct += at == distinct;
+    }
+    return distinct;
+}
+
+/* The last of them leaves: the largest entry. */
+static void drop_last(uint64_t *tally, uint32_t n)
+{
+    uint32_t last = 0;
+    for (uint32_t k = 1; k < n; k++)
+        last = tally[k] > tally[last] ? k : last;
+    tally[last] = tally[n - 1];
+}
+
+/* The `most` most visited nodes, in no order that means something. */
+static uint32_t count_visits(uint64_t *tally, const uint32_t *visit, uint32_t n, uint32_t most)
+{
+    uint32_t distinct = n > FEW ? count_many(tally, visit, n) : count_few(tally, visit, n);
+    if (n > FEW)
+        qsort(tally, distinct, sizeof(*tally), ascending);
+    for (; n <= FEW && distinct > most; distinct--)
+        drop_last(tally, distinct);
+    return OG_MIN(distinct, most);
 }
 
 static uint32_t visits_of(uint64_t entry)
@@ -193,7 +248,7 @@ static int take_neighbors(struct og_hop *h, uint32_t i, const uint32_t *visit, u
 {
     struct og_sampler *s = h->s;
     const uint64_t *tally = s->walks->tally;
-    uint32_t kept = OG_MIN(count_visits(s->walks->tally, visit, n), (uint32_t)h->fanout);
+    uint32_t kept = count_visits(s->walks->tally, visit, n, (uint32_t)h->fanout);
     uint32_t sum = 0;
     int rc = 0;
     for (uint32_t k = 0; k < kept; k++)
