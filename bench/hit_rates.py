@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Hit rates of every policy on several graphs, as Markdown tables.
 
-    bench/hit_rates.py [--outgrow PATH] [--scratch DIR] [--scale X] [--only GRAPH,...] [-- OPTION...]
+    bench/hit_rates.py [--outgrow PATH] [--scratch DIR] [--scale X] [--only GRAPH,...] [--samplers [CACHE]] [-- OPTION...]
 
 Graphs: rmat (skewed), planted, small (planted with batches smaller than the caches: where every batch brings more rows than a cache
 holds, a policy that lets all of them in keeps none long), clustered (no skew, all training nodes in a few
 communities), and packages, a real one imported from $OUTGROW_DATA/debian-packages where that is set. Four epochs of each are simulated with `outgrow simulate`;
 nothing is trained. --scale 0.1 makes the generated graphs ten times smaller; options behind -- go to simulate, such as
---batch 100. Scratch files, up to 1 GiB, lie under --scratch and are removed at the end.
+--batch 100. --samplers 5% tells instead how each policy fares when neighbours are drawn uniformly, by weights of edges (a few large,
+spread over edges at random, where the graph has none) and by random walks, at that size of the cache. Scratch files, up to 1 GiB, lie under --scratch and are removed at the end.
 """
 import argparse
 import array
@@ -29,6 +30,7 @@ GROUPS = [["random", "degree", "pagerank", "presc:1", "presc:2", "frequency", "l
 POLICIES = [p for group in GROUPS for p in group]
 CACHES = ["1%", "3%", "5%", "10%", "20%"]
 RUN = ["--epochs", "4", "--fanout", "10,10,10", "--batch", "1000"]
+SAMPLERS = ["uniform", "weighted", "walk"]
 SMALL = ["--fanout", "10,5", "--batch", "100"]
 
 # ---- graphs ----
@@ -134,11 +136,11 @@ def ratio_table(title, rates):
     ])
 
 
-def simulate(args, path, policies, options):
+def simulate(args, path, policies, options, caches=CACHES):
     """What `outgrow simulate` tells of these policies, with the seconds it took."""
     result = args.scratch_dir / "result.json"
     start = time.monotonic()
-    r = subprocess.run([args.outgrow, "simulate", path, "--policy", ",".join(policies), "--cache", ",".join(CACHES), "--json",
+    r = subprocess.run([args.outgrow, "simulate", path, "--policy", ",".join(policies), "--cache", ",".join(caches), "--json",
                         result, "--quiet", *RUN, *options], capture_output=True, text=True)
     if r.returncode:
         sys.exit(f"{path}: {r.stderr}")
@@ -158,12 +160,43 @@ def measure(args, name, path):
     sys.stdout.flush()
 
 
+def add_weights(path):
+    """Pareto weights, in .npy order of the edges."""
+    if (path / "weights.npy").exists():
+        return
+    rng = random.Random(1)
+    with open(path / "indices.npy", "rb") as f:
+        head = f.read(256).decode("latin1")
+    edges = int(head.split("'shape': (")[1].split(",")[0])
+    weights = array.array("f", (rng.paretovariate(2) - 1 for _ in range(edges)))
+    write_npy(path / "weights.npy", "<f4", [edges], weights)
+
+
+def compare_samplers(args, name, path):
+    add_weights(path)
+    rates, told = {}, None
+    for sampler in SAMPLERS:
+        options = (SMALL if name == "small" else []) + ["--sampler", sampler] + args.options
+        for group in GROUPS[:2]:
+            told = simulate(args, path, group, options, [args.samplers])
+            for r in told["results"]:
+                rates[r["policy"], sampler] = r["hit_rate"]
+        rates["rows", sampler] = told["rows"]
+    print(f"\n## {name}: {told['num_nodes']:,} nodes, cache {args.samplers}\n")
+    print(f"| | {' | '.join(SAMPLERS)} |\n|{'---|' * (len(SAMPLERS) + 1)}")
+    print(f"| rows | {' | '.join(format(rates['rows', s], ',') for s in SAMPLERS)} |")
+    for p in [p for group in GROUPS[:2] for p in group]:
+        print(f"| {p} | {' | '.join(f'{100 * rates[p, s]:.2f} %' for s in SAMPLERS)} |")
+    sys.stdout.flush()
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--outgrow", default=ROOT / "build/release/outgrow")
     ap.add_argument("--scratch", default=None)
     ap.add_argument("--scale", type=float, default=1)
     ap.add_argument("--only", default="rmat,planted,small,packages,clustered")
+    ap.add_argument("--samplers", nargs="?", const="5%", metavar="CACHE")
     ap.add_argument("options", nargs="*")
     args = ap.parse_args()
     args.scratch_dir = pathlib.Path(tempfile.mkdtemp(prefix="outgrow-hits-", dir=args.scratch))
@@ -172,7 +205,7 @@ def main():
         for name in args.only.split(","):
             path = graphs.make(name)
             if path:
-                measure(args, name, path)
+                (compare_samplers if args.samplers else measure)(args, name, path)
                 shutil.rmtree(path)
             else:
                 print(f"\n## {name}: left out, OUTGROW_DATA is not set")

@@ -323,6 +323,35 @@ static void people_get_text(void **state)
     assert_int_equal(access("t/trace.json", F_OK), 0);
 }
 
+/* What docs/samplers.md shows, on a graph without weights. */
+static void samplers_train_as_shown(void **state)
+{
+    static const char *const shown[] = {
+        "--sampler walk --model pinsage",
+        "--sampler walk --walks 8 --walk-length 2 --walk-restart 0.3 --neighbors 10 --fanout 1,1",
+        "--sampler labor", "--sampler ladies --model pinsage --fanout 5,5,5"};
+    char line[300];
+    (void)state;
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+        snprintf(line, sizeof(line), "train d --run s%zu --epochs 1 --hidden 16 --json %s", i,
+                 shown[i]);
+        json_t *s = json_of(line);
+        assert_non_null(json_object_get(s, "best_epoch"));
+        json_decref(s);
+    }
+    assert_int_equal(outgrow("sample d --out w --epochs 1 --sampler walk")->status, 0);
+    assert_int_equal(access("w/hop1_weight.npy", F_OK), 0);
+    static const char *const others[] = {
+        "simulate d --policy degree,belady --cache 10% --epochs 1 --sampler labor",
+        "plan d --sampler ladies --topology disk",
+        "bench epoch d --epochs 1 --sampler walk --json"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        assert_int_equal(outgrow(others[i])->status, 0);
+    const struct outcome *o = outgrow("train d --run s --sampler weighted");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "no edge weights");
+}
+
 static void policies_are_compared(void **state)
 {
     (void)state;
@@ -433,6 +462,7 @@ int main(void)
         cmocka_unit_test(a_dataset_is_made_and_checked),
         cmocka_unit_test(a_run_is_summed_up),
         cmocka_unit_test(people_get_text),
+        cmocka_unit_test(samplers_train_as_shown),
         cmocka_unit_test(policies_are_compared),
         cmocka_unit_test(hit_rates_are_drawn),
         cmocka_unit_test(no_gnuplot_is_told_at_once),
