@@ -202,10 +202,9 @@ static int check_sources(const struct og_topology *t, const struct og_list *list
                          struct og_err *err)
 {
     for (int64_t i = 0; i < list->n; i++) {
-        uint64_t id = list->wide ? (uint64_t)list->wide[i] : list->narrow[i];
-        if (id >= (uint64_t)t->n_nodes)
-            return og__bad_index(t->disk->ds, og__first_edge(t, v) + i,
-                                 list->wide ? list->wide[i] : (int32_t)list->narrow[i], err);
+        int64_t id = list->wide ? ((const int64_t *)list->ids)[i] : ((const int32_t *)list->ids)[i];
+        if (id < 0 || id >= t->n_nodes)
+            return og__bad_index(t->disk->ds, og__first_edge(t, v) + i, id, err);
     }
     return 0;
 }
@@ -223,15 +222,15 @@ struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
     struct og_list list = {.n = og__degree(t, v)};
     int64_t begin = og__first_edge(t, v);
     if (t->indices32) {
-        list.narrow = (const uint32_t *)t->indices32 + begin;
+        list.ids = t->indices32 + begin;
     } else if (t->indices64) {
-        list.wide = t->indices64 + begin;
+        list.ids = t->indices64 + begin;
+        list.wide = true;
     } else if (og__neighbors_has(&t->disk->cache, v)) {
-        list.narrow = t->disk->cache.ids + og__neighbors_first(&t->disk->cache, v);
-    } else if (t->disk->ds->indices.type == OG__NPY_I64) {
-        list.wide = og__lists_start(h->s->lists, i);
+        list.ids = t->disk->cache.ids + og__neighbors_first(&t->disk->cache, v);
     } else {
-        list.narrow = og__lists_start(h->s->lists, i);
+        list.ids = og__lists_start(h->s->lists, i);
+        list.wide = t->disk->ds->indices.type == OG__NPY_I64;
     }
     return list;
 }

@@ -28,8 +28,8 @@ const void *og__lists_start(const struct og_lists *l, uint32_t i); /* of nodes[i
 
 struct og_list {
     int64_t n;
-    const uint32_t *narrow; /* one of the two */
-    const int64_t *wide;
+    const void *ids; /* [n] int64_t when wide, else uint32_t */
+    bool wide;
 };
 
 /* Before any of these. */
@@ -37,7 +37,7 @@ OG_MUST_CHECK int og__source_lists_open(struct og_sampler *s, struct og_err *err
 
 static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
 {
-    return l->wide ? (uint32_t)l->wide[i] : l->narrow[i];
+    return l->wide ? (uint32_t)((const int64_t *)l->ids)[i] : ((const uint32_t *)l->ids)[i];
 }
 
 /* Lists of destinations first .. first + *taken: in memory all the rest. */
