@@ -144,7 +144,7 @@ static int read_rate(struct probe *p, uint32_t n, double *rate, struct og_err *e
  * nothing in memory. */
 static int probe_disk(struct og_session *s, struct og_disk_profile *disk, struct og_err *err)
 {
-    enum { SPREAD = 4096, RUN_BYTES = 64 * 1024 * 1024 };
+    enum { SPREAD = 2048, RUN_BYTES = 24 * 1024 * 1024 };
     const uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
     const uint32_t step = (uint32_t)(n_nodes / SPREAD);
     const uint64_t run = RUN_BYTES / og__row_bytes(s->ds);
@@ -309,21 +309,31 @@ static void try_all(struct chooser *c, const struct og_options *asked)
             count_together(&c->candidate[k], &c->candidate[i]);
 }
 
+/* What a batch will take at least: sampling and the model, or reading what the first way misses. */
+static double least_seconds(const struct chooser *c)
+{
+    const struct og_session *s = c->s;
+    const struct trial *first = &c->trial[0];
+    double work = c->pilot->seconds / OG_MAX(c->pilot->n, 1u) / s->opt.threads + c->model;
+    double misses =
+        first->fits ? first->memory.staging_rows : s->caps.hop[s->caps.n_hops - 1].n_src;
+    return OG_MAX(work, (double)misses / s->profile.iops);
+}
+
 /* Batches of an epoch that the pilot has not seen: all, unless that takes much memory, or more than
  * a small part of the time that the run will take. */
 static int sample_some(struct chooser *c, struct og_err *err)
 {
     enum { MEMORY_SHARE = 8 };
-    const double least = 0.5;
+    const double least = 0.05;
     const double most = 2;
     const double share = 0.03;
     const struct og_session *s = c->s;
-    const double batch = c->pilot->seconds / OG_MAX(c->pilot->n, 1u) / s->opt.threads + c->model;
     const double epoch = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
     const struct og_pilot_limits limits = {
         .epoch = 2,
         .batches = (uint32_t)OG_MIN(epoch, (double)UINT32_MAX),
-        .seconds = OG_MIN(OG_MAX(share * batch * epoch * s->opt.epochs, least), most),
+        .seconds = OG_MIN(OG_MAX(share * least_seconds(c) * epoch * s->opt.epochs, least), most),
         .bytes = og__budget_left(s->budget) / MEMORY_SHARE,
     };
     return og__pilot_sample(&c->trace, c->s, &limits, c->s->budget, err);
