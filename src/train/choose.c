@@ -316,8 +316,8 @@ static double least_seconds(const struct chooser *c)
     const struct trial *first = &c->trial[0];
     double work = c->pilot->seconds / OG_MAX(c->pilot->n, 1u) / s->opt.threads + c->model;
     double misses =
-        first->fits ? first->memory.staging_rows : s->caps.hop[s->caps.n_hops - 1].n_src;
-    return OG_MAX(work, (double)misses / s->profile.iops);
+        first->fits ? first->memory.staging_rows : (double)s->caps.hop[s->caps.n_hops - 1].n_src;
+    return OG_MAX(work, misses / s->profile.iops);
 }
 
 /* Batches of an epoch that the pilot has not seen: all, unless that takes much memory, or more than
