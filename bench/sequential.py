@@ -93,17 +93,17 @@ def part_model(b, d, args):
 
 def part_auto(b, d, args):
     rows = []
-    for graph, nodes, degree in (("rmat", 2_000_000, 12), ("planted", 1_000_000, 10)):
+    for graph, nodes, degree in (("rmat", 1_000_000, 12), ("planted", 500_000, 10)):
         for dim, dtype in ((256, "u8"), (128, "f32"), (1024, "f32")):
             size = dim * {"u8": 1, "f32": 4}[dtype]
-            n = nodes if size < 4096 else nodes // 4
+            n = nodes if size < 4096 else nodes // 2
             path = b.scratch / f"{graph}{size}"
             b.run("generate", path, "--model", graph, "--nodes", n, "--degree", degree, "--dim", dim, "--dtype", dtype, "--classes", 8, "--train-fraction",
                   0.02, "--quiet")
             for cache, reuse in (("2%", 1), ("20%", 5)):
                 base = ["--batch", 500, "--fanout", "10,10", "--topology", "memory", "--cache", cache, "--resample-every", reuse, "--memory", "2G"]
-                best = {k: b.epochs(path, *base, *way, limit=3000, epochs=10)["average"] for k, way in WAYS.items()}
-                r = b.epochs(path, *base, limit=3000, epochs=10)
+                best = {k: b.epochs(path, *base, *way, limit=3000, epochs=args.epochs)["average"] for k, way in WAYS.items()}
+                r = b.epochs(path, *base, limit=3000, epochs=args.epochs)
                 fastest = min(best, key=best.get)
                 last, told = r["epochs"][-1], r["plan"]["predicted"]
                 rows.append([graph, size, cache, reuse, f"{r['plan']['policy']}, {r['plan']['layout']}", r["average"], fastest, best[fastest], r["average"] / best[fastest],

@@ -110,14 +110,16 @@ static bool same_policy(const struct og_policy_setup *a, const struct og_policy_
            a->evict == b->evict;
 }
 
-static bool same_pass(const struct og_candidate *a, const struct og_candidate *b)
+static bool same_pass(const struct og_choice *given, const struct og_candidate *a,
+                      const struct og_candidate *b)
 {
+    const uint32_t n = given->trace.n_batches; /* as long as the trace is any superbatch, or shorter */
     if (!same_policy(&a->policy, &b->policy) || a->early_reads != b->early_reads)
         return false;
     if (counts_by_level(a) && counts_by_level(b))
         return true;
-    return a->policy.n_slots == b->policy.n_slots && a->superbatch == b->superbatch &&
-           a->n_lent == b->n_lent;
+    return a->policy.n_slots == b->policy.n_slots && a->n_lent == b->n_lent &&
+           OG_MIN(a->superbatch, n) == OG_MIN(b->superbatch, n);
 }
 
 /* Sorts the sound candidates into passes; member[] of all lie one behind another in `members`. */
@@ -139,7 +141,7 @@ static uint32_t form_passes(const struct og_choice *given, const struct og_candi
         if (c[i].superbatch > 0)
             p->superbatch = OG_MIN(p->superbatch, c[i].superbatch);
         for (uint32_t k = i; k < n; k++) {
-            if (!out[k].possible || out[k].counted || !same_pass(&c[i], &c[k]))
+            if (!out[k].possible || out[k].counted || !same_pass(given, &c[i], &c[k]))
                 continue;
             out[k].counted = true;
             p->member[p->n++] = k;

@@ -58,6 +58,9 @@ static struct rates rates_of(const struct og_choice *given, const struct og_cand
     const double reuse = c->resample_every;
     const double epochs = given->epochs;
     const double longer = OG_MAX(c->superbatch, n) / n; /* than the trace, over more epochs */
+    double superbatches = counts->superbatches * batches / n / longer;
+    if (longer > 1 && epochs > 0) /* of a run, which the last one may not fill */
+        superbatches = ceil(epochs * batches / c->superbatch) / epochs;
     return (struct rates){
         .bandwidth = given->disk.bandwidth,
         .write = or_else(given->times.write, given->disk.bandwidth),
@@ -66,7 +69,7 @@ static struct rates rates_of(const struct og_choice *given, const struct og_cand
         .longer = longer,
         .traces = batches / n,
         .prepared = epochs > 0 ? ceil(epochs / reuse) / epochs : 1 / reuse,
-        .superbatches = counts->superbatches * batches / n / longer,
+        .superbatches = superbatches,
         .batches = batches,
     };
 }

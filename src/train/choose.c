@@ -285,7 +285,6 @@ static void count_together(struct og_candidate *a, struct og_candidate *b)
         more - less > more / 100)
         return;
     a->policy.n_slots = b->policy.n_slots = less;
-    a->superbatch = b->superbatch = OG_MIN(a->superbatch, b->superbatch);
     a->n_lent = b->n_lent = OG_MAX(a->n_lent, b->n_lent);
 }
 
