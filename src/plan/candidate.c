@@ -50,7 +50,7 @@ static bool writes(const struct og_candidate *c)
 /* Does a pack stay right when its batches come in another order? */
 static bool cache_stays(const struct og_candidate *c)
 {
-    return og__policy_is_static(c->policy.kind) || c->policy.kind == OG_POLICY_FREQUENCY;
+    return og__policy_is_steady(c->policy.kind);
 }
 
 /* Why it makes no sense, or NULL. */
@@ -113,7 +113,8 @@ static bool same_policy(const struct og_policy_setup *a, const struct og_policy_
 static bool same_pass(const struct og_choice *given, const struct og_candidate *a,
                       const struct og_candidate *b)
 {
-    const uint32_t n = given->trace.n_batches; /* as long as the trace is any superbatch, or shorter */
+    const uint32_t n =
+        given->trace.n_batches; /* as long as the trace is any superbatch, or shorter */
     if (!same_policy(&a->policy, &b->policy) || a->early_reads != b->early_reads)
         return false;
     if (counts_by_level(a) && counts_by_level(b))

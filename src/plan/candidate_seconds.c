@@ -50,6 +50,13 @@ static double or_else(double rate, double otherwise)
     return rate > 0 ? rate : otherwise;
 }
 
+/* Is what is prepared for a superbatch good for all epochs that reuse its batches, in whatever
+ * order? */
+static bool lasts(const struct og_candidate *c)
+{
+    return c->superbatch > 0 && og__policy_is_steady(c->policy.kind);
+}
+
 static struct rates rates_of(const struct og_choice *given, const struct og_candidate *c,
                              const struct og_candidate_counts *counts)
 {
@@ -68,7 +75,9 @@ static struct rates rates_of(const struct og_choice *given, const struct og_cand
         .copy = or_else(given->times.copy, INFINITY),
         .longer = longer,
         .traces = batches / n,
-        .prepared = epochs > 0 ? ceil(epochs / reuse) / epochs : 1 / reuse,
+        .prepared = !lasts(c)    ? 1
+                    : epochs > 0 ? ceil(epochs / reuse) / epochs
+                                 : 1 / reuse,
         .superbatches = superbatches,
         .batches = batches,
     };
@@ -132,13 +141,12 @@ static struct io steady_fill(const struct og_candidate *c, const struct og_candi
 static struct bytes bytes_of(const struct og_choice *given, const struct og_candidate *c,
                              const struct og_candidate_counts *n, const struct rates *r)
 {
-    const double once = writes(c) ? r->prepared : 1; /* of what a pack fixes for R epochs */
     struct bytes b = {
-        .fill = steady_fill(c, n, r->superbatches * once * fill_growth(given, c, r)),
-        .sweep = times(n->sweep, r->traces * once),
+        .fill = steady_fill(c, n, r->superbatches * r->prepared * fill_growth(given, c, r)),
+        .sweep = times(n->sweep, r->traces * r->prepared),
         .batches = times(n->batches, r->traces),
         .topology = times(given->topology, r->prepared),
-        .written = (double)n->written * r->traces * once,
+        .written = (double)n->written * r->traces * r->prepared,
         .spill_written = (double)c->spill_bytes * r->prepared,
         .spill_read = (double)c->spill_bytes,
     };
@@ -166,8 +174,7 @@ static void total_bytes(const struct bytes *b, struct og_estimate *e)
 static double copied_bytes(const struct og_choice *given, const struct og_candidate *c,
                            const struct og_candidate_counts *n, const struct rates *r)
 {
-    bool stays = og__policy_is_static(c->policy.kind) || c->policy.kind == OG_POLICY_FREQUENCY;
-    double enters = stays ? 0 : 1;
+    double enters = og__policy_is_steady(c->policy.kind) ? 0 : 1;
     double packed = writes(c) ? r->prepared : 0;
     return (enters + packed) * (double)n->misses * r->traces * (double)given->rule.row_bytes;
 }
@@ -178,9 +185,8 @@ static void set_terms(const struct og_choice *given, const struct og_candidate *
     const struct og_flow_times *t = &given->times;
     const struct og_disk_profile *disk = &given->disk;
     const bool ahead = og__policy_looks_ahead(c->policy.kind);
-    const double planned = writes(c) ? r->prepared : 1;
     const double sample = r->batches * t->sample * r->prepared;
-    const double rows = (double)e->counts.rows * r->traces * planned;
+    const double rows = (double)e->counts.rows * r->traces * r->prepared;
     const double topology = disk_seconds(disk, b->topology, r->bandwidth);
     const double read_back = b->spill_read / r->fresh;
     double *term = e->term;

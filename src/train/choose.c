@@ -144,14 +144,14 @@ static int read_rate(struct probe *p, uint32_t n, double *rate, struct og_err *e
  * nothing in memory. */
 static int probe_disk(struct og_session *s, struct og_disk_profile *disk, struct og_err *err)
 {
-    enum { SPREAD = 2048, RUN_BYTES = 24 * 1024 * 1024 };
+    enum { SPREAD = 2048, MOST_BYTES = 64 * 1024 * 1024, SHARE = 16 };
     const uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
     const uint32_t step = (uint32_t)(n_nodes / SPREAD);
-    const uint64_t run = RUN_BYTES / og__row_bytes(s->ds);
+    const uint64_t run = OG_MIN(MOST_BYTES / og__row_bytes(s->ds), n_nodes / SHARE);
     struct probe p = {0};
     double rate = 0;
     *disk = s->profile;
-    if (step < 64 || run * 6 > n_nodes || s->opt.io == OG_IO_MMAP) /* soon read, or from memory */
+    if (step < 64 || s->opt.io == OG_IO_MMAP) /* soon read, or from memory */
         return 0;
     int rc = open_probe(&p, s, (uint32_t)OG_MAX(run, (uint64_t)SPREAD), err);
     for (uint32_t i = 0; rc == 0 && i < SPREAD; i++)
