@@ -135,6 +135,7 @@ struct og_options {
     int evict;             /* enum og_evict_kind */
     struct og_amount disk; /* bound on what is written to scratch */
     char *scratch;         /* folder, or NULL = the run's */
+    char *samples;         /* folder made by og_sample, or NULL = batches are sampled */
     int io;                /* enum og_io_kind */
     int preset;            /* enum og_preset_kind */
     /* the run */
@@ -225,8 +226,8 @@ OG_EXPORT OG_MUST_CHECK int og_eval(const char *dataset, const char *checkpoint,
 OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
-/* Write the batches of opt->epochs epochs as a trace (docs/formats.md) into new folder `out_dir`.
- */
+/* Write the batches of opt->epochs epochs as a trace (docs/formats.md) into new folder `out_dir`,
+ * each once where epochs reuse them. opt->samples takes it, on this machine or another. */
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
                                       const struct og_options *opt, const struct og_observer *seen,
                                       struct og_err *err);

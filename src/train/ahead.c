@@ -60,17 +60,34 @@ struct ahead {
     bool kept;                 /* an epoch's batches, for all epochs that train on them */
     struct og_packing packing; /* what they miss, until it is written */
     uint64_t trace_bytes;      /* that replaying them will read */
+    struct og_io_counts made;  /* what was read of samples made beforehand */
 };
 
-/* Both ends of every edge, degrees where they are kept, plans; ids unless they stay in memory. */
+/* Both ends of every edge, degrees and weights where they are kept. */
+static uint64_t block_words(const struct og_session *s, const struct og_batch *b)
+{
+    unsigned extras = og__batch_extras(s);
+    uint64_t words = 0;
+    for (uint32_t h = 0; h < b->n_hops; h++) {
+        const struct og_block *k = &b->hop[h];
+        words += k->n_edges * (extras & OG__WITH_WEIGHTS ? 3 : 2) +
+                 (extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0);
+    }
+    return words;
+}
+
+/* Blocks, and plans; ids unless they stay in memory. */
 static void note_batch(struct ahead *a, const struct og_work *w)
 {
     const struct og_memory_plan *m = &a->s->memory;
     const struct og_batch *b = &w->sampled.batch;
-    uint64_t words = (uint64_t)b->n_ids * (m->alternates ? 2 : 1);
-    for (uint32_t h = 0; h < b->n_hops; h++)
-        words += 2 * b->hop[h].n_edges + (b->hop[h].degree ? b->hop[h].n_src - b->hop[h].n_dst : 0);
-    a->trace_bytes += m->trace_blocks ? 0 : 4 * words;
+    bool put_away = m->trace_blocks == 0;
+    bool ids = w->made || (put_away && m->alternates);
+    uint64_t words = w->made || put_away ? block_words(a->s, b) : 0;
+    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (put_away ? 1u : 0u));
+    a->trace_bytes += 4 * words;
+    a->made.reads += w->trace_read.reads;
+    a->made.bytes += w->trace_read.bytes;
     a->sampled[a->next++] =
         (struct og_sampled_ahead){.seconds = w->sample_seconds, .from = w->sampled_from};
 }
@@ -78,8 +95,21 @@ static void note_batch(struct ahead *a, const struct og_work *w)
 static int record(void *arg, struct og_work *w, struct og_err *err)
 {
     struct ahead *a = arg;
+    struct og_session *s = a->s;
     note_batch(a, w);
-    return og__superbatch_append(a->s->superbatch, &w->sampled.batch, err);
+    if (!w->made)
+        return og__superbatch_append(s->superbatch, &w->sampled.batch, err);
+    return og__superbatch_refer(s->superbatch, &w->sampled.batch, s->offline->samples,
+                                og__offline_number(s->offline, &w->turn), err);
+}
+
+/* A flow that samples and does not gather. */
+static struct og_flow sampling_flow(struct og_session *s)
+{
+    struct og_flow flow = og__session_flow(s);
+    flow.gather = NULL;
+    flow.ids_only = true;
+    return flow;
 }
 
 /* The training batches of the epoch that drew those of `item`, then the validation batches, which
@@ -87,8 +117,7 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
 static int sample_epoch(struct ahead *a, uint64_t item, og_sink *sink, struct og_err *err)
 {
     const struct og_schedule *schedule = &a->s->schedule;
-    struct og_flow flow = og__session_flow(a->s);
-    flow.gather = NULL;
+    struct og_flow flow = sampling_flow(a->s);
     uint32_t drawn = og__schedule_at(schedule, item).drawn_epoch;
     uint64_t first = og__schedule_start(schedule, drawn);
     uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
@@ -100,8 +129,7 @@ static int sample_epoch(struct ahead *a, uint64_t item, og_sink *sink, struct og
 static int sample_items(struct ahead *a, enum og__split pass, uint64_t first, uint64_t last,
                         og_sink *sink, struct og_err *err)
 {
-    struct og_flow flow = og__session_flow(a->s);
-    flow.gather = NULL;
+    struct og_flow flow = sampling_flow(a->s);
     return og__flow_run(&flow, pass, first, last, sink, a, err);
 }
 
@@ -112,6 +140,7 @@ static int sample_ahead(struct ahead *a, enum og__split pass, uint64_t first, ui
     a->first = first;
     a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
     a->next = a->trace_bytes = 0;
+    a->made = (struct og_io_counts){0};
     og__superbatch_clear(a->s->superbatch);
     int rc =
         a->kept ? sample_epoch(a, first, sink, err) : sample_items(a, pass, first, last, sink, err);
@@ -367,6 +396,8 @@ static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t fir
     int rc = begin_sampling(s, done, err);
     if (rc == 0)
         rc = sample_ahead(a, pass, first, last, record, err);
+    done->read.reads += a->made.reads;
+    done->read.bytes += a->made.bytes;
     if (rc == 0)
         rc = plan_ahead(a, done, err);
     if (rc == 0)

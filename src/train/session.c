@@ -524,6 +524,17 @@ static int shape_model(struct og_session *s, const struct og_model_config *given
     return og__model_check(&s->config, err);
 }
 
+/* Evaluation alone trains on nothing. */
+static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
+{
+    bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
+    if (!s->opt.samples || !trains)
+        return 0;
+    const struct og_offline_for run = {
+        .opt = &s->opt, .schedule = &s->schedule, .ds = s->ds, .extras = og__batch_extras(s)};
+    return og__offline_open(&s->offline, &run, s->budget, err);
+}
+
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
                          struct og_err *err)
 {
@@ -577,6 +588,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     name_neighbors(s);
     OG_TRY(load_seeds(s, want, err));
     make_schedule(s);
+    OG_TRY(open_offline(s, want, err));
     OG_TRY(plan_session(s, want, err));
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
     s->prepare.reads -= reads;
@@ -630,6 +642,7 @@ void og__session_close(struct og_session *s)
             og__release(s->budget, split->labels, og__labels_bytes(s->ds, split->n), "labels");
     }
     og__topology_release(&s->topology);
+    og__offline_close(s->offline);
     og__pool_close(s->pool);
     og__dataset_close(s->ds);
     og__budget_free(s->budget);
@@ -645,6 +658,7 @@ struct og_flow og__session_flow(struct og_session *s)
         .samplers = s->samplers,
         .n_samplers = s->n_samplers,
         .n_hops = s->opt.n_fanout,
+        .offline = s->offline,
         .early = s->early,
         .policy = s->policy,
         .n_slots = s->memory.n_slots,

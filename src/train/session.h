@@ -34,6 +34,7 @@ struct og_memory_plan {
     size_t process;                 /* thread stacks, heap, what the libraries take while running */
     size_t topology, topology_rest; /* while sampling; while training, when the two alternate */
     size_t neighbors;               /* cache of topology on disk, while sampling */
+    size_t samples;                 /* what tells where batches made beforehand lie */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
@@ -69,6 +70,7 @@ struct og_session {
     struct og_topology topology;
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
+    struct og_offline *offline; /* samples made beforehand; NULL = none */
     struct og_disk_profile profile;
     struct og_batch_caps caps;
     struct og_memory_plan memory;
