@@ -232,6 +232,15 @@ OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, 
                                       const struct og_options *opt, const struct og_observer *seen,
                                       struct og_err *err);
 
+/* Offline packing: for each draw of the batches in opt->samples, the rows that a cache as large as
+ * opt allows is to hold, and a copy of those that its batches read besides, in one piece a batch.
+ * Written to subfolder `pack`, which must not exist; og_train with opt->samples uses it. Options
+ * that decide numbers are those of the samples unless they were given by name.
+ *
+ * out  {"pack","draws","cache_rows","rows","bytes_written",...} */
+OG_EXPORT OG_MUST_CHECK int og_pack(const char *dataset, const struct og_options *opt,
+                                    const struct og_observer *seen, char **out, struct og_err *err);
+
 /* What policies would keep and read with caches of several sizes, without training: the batches of
  * opt->epochs epochs, or those of a trace, go by once a policy. The figures are those that
  * og_bench_epoch has.

@@ -11,15 +11,15 @@ static const char anew[] = "make it anew with `outgrow sample`";
 
 /* ---- the description ---- */
 
-static int load_description(const struct og_offline *o, json_t **out, struct og_err *err)
+static int load_description(const char *dir, json_t **out, struct og_err *err)
 {
     enum { JSON_MAX = 1024 * 1024 };
     json_error_t where;
-    char *path = og__path_join(o->dir, "trace.json");
+    char *path = og__path_join(dir, "trace.json");
     char *text = NULL;
     size_t len = 0;
     int rc = path ? og__read_text(path, JSON_MAX, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", o->dir);
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
     *out = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, &where) : NULL;
     if (rc == 0 && !*out)
         rc = og__fail(err, -EINVAL, anew, "%s: line %d: %s", path, where.line, where.text);
@@ -28,7 +28,7 @@ static int load_description(const struct og_offline *o, json_t **out, struct og_
     return rc;
 }
 
-static int get_count(const struct og_offline *o, const json_t *root, const char *key, uint32_t *out,
+static int get_count(const char *dir, const json_t *root, const char *key, uint32_t *out,
                      struct og_err *err)
 {
     const json_t *value = json_object_get(root, key);
@@ -36,15 +36,26 @@ static int get_count(const struct og_offline *o, const json_t *root, const char 
     *out = n > 0 && n < UINT32_MAX ? (uint32_t)n : 0;
     return *out ? 0
                 : og__fail(err, -EINVAL, anew,
-                           "%s/trace.json: \"%s\" must be a count of at least 1", o->dir, key);
+                           "%s/trace.json: \"%s\" must be a count of at least 1", dir, key);
 }
 
-static int get_counts(struct og_offline *o, const json_t *root, struct og_err *err)
+static int get_draws(const char *dir, const json_t *root, uint32_t *every, uint32_t *draws,
+                     struct og_err *err)
 {
-    int rc = get_count(o, root, "resample_every", &o->every, err);
+    int rc = get_count(dir, root, "resample_every", every, err);
+    return rc < 0 ? rc : get_count(dir, root, "draws", draws, err);
+}
+
+int og__offline_describe(const char *dir, uint32_t *every, uint32_t *draws, json_t **options,
+                         struct og_err *err)
+{
+    json_t *root = NULL;
+    int rc = load_description(dir, &root, err);
     if (rc == 0)
-        rc = get_count(o, root, "draws", &o->draws, err);
-    return rc < 0 ? rc : get_count(o, root, "batches_per_epoch", &o->per_draw, err);
+        rc = get_draws(dir, root, every, draws, err);
+    *options = rc == 0 ? json_incref(json_object_get(root, "options")) : NULL;
+    json_decref(root);
+    return rc;
 }
 
 /* ---- is it what the run would sample? ---- */
@@ -178,7 +189,7 @@ static int open_folder(struct og_offline *o, const struct og_offline_for *run, s
                        struct og_err *err)
 {
     json_t *root = NULL;
-    int rc = load_description(o, &root, err);
+    int rc = load_description(o->dir, &root, err);
     if (rc == 0)
         rc = check_dataset(o, run, root, err);
     if (rc == 0)
@@ -186,7 +197,9 @@ static int open_folder(struct og_offline *o, const struct og_offline_for *run, s
     if (rc == 0)
         rc = check_extras(o, run, root, err);
     if (rc == 0)
-        rc = get_counts(o, root, err);
+        rc = get_draws(o->dir, root, &o->every, &o->draws, err);
+    if (rc == 0)
+        rc = get_count(o->dir, root, "batches_per_epoch", &o->per_draw, err);
     if (rc == 0)
         rc = check_draws(o, run, err);
     json_decref(root);

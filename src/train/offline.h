@@ -7,6 +7,8 @@
 #include "sample/samples.h"
 #include "train/schedule.h"
 
+#include <jansson.h>
+
 struct og_offline {
     struct og_samples *samples;
     char *dir;
@@ -27,6 +29,10 @@ struct og_offline_for {
  * other options, without what the model needs, or of fewer epochs than the run draws. */
 OG_MUST_CHECK int og__offline_open(struct og_offline **out, const struct og_offline_for *run,
                                    struct og_budget *b, struct og_err *err);
+/* What trace.json of a folder says: epochs between draws, draws, and the options (new reference).
+ */
+OG_MUST_CHECK int og__offline_describe(const char *dir, uint32_t *every, uint32_t *draws,
+                                       json_t **options, struct og_err *err);
 void og__offline_close(struct og_offline *o); /* accepts NULL */
 
 /* Which of its draws an epoch that draws batches takes; UINT32_MAX = it has none for it. */

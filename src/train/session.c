@@ -8,6 +8,7 @@
 #include "train/options.h"
 #include "train/predict.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,7 +308,8 @@ bool og__samples_ahead(const struct og_session *s)
 
 bool og__keeps_batches(const struct og_session *s)
 {
-    return s->opt.resample_every > 1 && og__samples_ahead(s) && og__policy_is_steady(s->opt.policy);
+    bool kept = s->opt.resample_every > 1 || s->whole_draws;
+    return kept && og__samples_ahead(s) && og__policy_is_steady(s->opt.policy);
 }
 
 unsigned og__batch_extras(const struct og_session *s)
@@ -535,6 +537,38 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     return og__offline_open(&s->offline, &run, s->budget, err);
 }
 
+/* Packs beside the samples are for what frequency keeps. Left open, they are what to read where
+ * memory does not hold all features anyway. */
+static void open_packs(struct og_session *s, unsigned want)
+{
+    size_t features = (size_t)s->ds->n_nodes * og__row_bytes(s->ds);
+    bool packed = s->opt.layout == OG_LAYOUT_PACKED;
+    bool open = s->opt.policy == OG_POLICY_AUTO && s->opt.layout != OG_LAYOUT_RAW &&
+                features > s->memory.limit / 2;
+    s->whole_draws = want & OG__WANT_WHOLE_DRAWS;
+    if (!s->offline || !(want & OG__WANT_FEATURES) || s->whole_draws ||
+        !(open || (packed && s->opt.policy == OG_POLICY_FREQUENCY)))
+        return;
+    s->packs = og__packs_open(s->offline->dir, s->ds, &s->log);
+    s->whole_draws = s->packs != NULL;
+    if (!s->packs)
+        return;
+    s->opt.policy = OG_POLICY_FREQUENCY;
+    s->opt.layout = OG_LAYOUT_PACKED;
+}
+
+/* They need the cache that they were made for. */
+static void keep_packs(struct og_session *s)
+{
+    if (!s->packs || s->packs->cache_rows <= s->memory.n_slots)
+        return;
+    og__say(&s->log, OG__WARN,
+            "%s: for a cache of %" PRIu32 " rows, this run's has %" PRIu32 ": it packs for itself",
+            s->packs->dir, s->packs->cache_rows, s->memory.n_slots);
+    og__packs_close(s->packs);
+    s->packs = NULL;
+}
+
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
                          struct og_err *err)
 {
@@ -589,7 +623,9 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(load_seeds(s, want, err));
     make_schedule(s);
     OG_TRY(open_offline(s, want, err));
+    open_packs(s, want);
     OG_TRY(plan_session(s, want, err));
+    keep_packs(s);
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
     s->prepare.reads -= reads;
     s->prepare.bytes_read -= bytes;
@@ -642,6 +678,7 @@ void og__session_close(struct og_session *s)
             og__release(s->budget, split->labels, og__labels_bytes(s->ds, split->n), "labels");
     }
     og__topology_release(&s->topology);
+    og__packs_close(s->packs);
     og__offline_close(s->offline);
     og__pool_close(s->pool);
     og__dataset_close(s->ds);

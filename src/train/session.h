@@ -12,6 +12,7 @@
 #include "plan/candidate.h"
 #include "report/counters.h"
 #include "train/flow.h"
+#include "train/packs.h"
 
 /* What a command needs of it. */
 enum {
@@ -20,6 +21,7 @@ enum {
     OG__WANT_TRAINING = 4,  /* gradients as well */
     OG__WANT_PLAN_ONLY = 8, /* decide, but neither open nor read the features */
     OG__WANT_LABELS = 16,
+    OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
 };
 
 struct og_split {
@@ -88,7 +90,9 @@ struct og_session {
     uint32_t *hotness; /* [N] while the policy needs it; else NULL */
     /* of policies that look ahead, once a run began */
     struct og_superbatch *superbatch;
-    struct og_spill *codes;      /* its plans */
+    struct og_packs *packs; /* made beforehand too; NULL = none that serve */
+    bool whole_draws;       /* an epoch's batches are kept together, as those packs have them */
+    struct og_spill *codes; /* its plans */
     struct og_scratch *pack_dir; /* with --layout packed: what its batches miss */
     struct og_pack *pack;
     char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
