@@ -258,7 +258,7 @@ static void nothing_in_it_is_believed(void **state)
         char *data = slurp(path, &n);
         damage(path, data, n, &r);
         if (read_all(dir, &out, assert_sound, &err) < 0) {
-            assert_true(err.message[0] && err.hint);
+            assert_true(err.message[0]);
             refused++;
         }
         put_back(path, data, n);
