@@ -445,6 +445,8 @@ static void packs_serve_a_cache_as_large(void **state)
     static pairs_t smaller = {"samples", "s", "preset", "diskgnn", "cache", "5%"};
     static pairs_t never = {"samples", "s",     "policy", "frequency",  "layout",
                             "packed",  "cache", "10%",    "eval-every", "0"};
+    static pairs_t open = {"samples", "s", "cache", "12%"};
+    static pairs_t open_smaller = {"samples", "s", "cache", "5%"};
     struct outcome whole = train(none);
     struct outcome alone = train(own);
     pack(packed);
@@ -465,7 +467,20 @@ static void packs_serve_a_cache_as_large(void **state)
     drop(&used);
     used = train(smaller);
     assert_same(&whole, &used);
-    assert_non_null(strstr(used.said.text, "for a cache of 300 rows, this run's has 150"));
+    assert_non_null(
+        strstr(used.said.text, "for a cache of 300 rows, this run's has 150: it does without"));
+    drop(&used);
+    used = train(open); /* what is there is taken */
+    assert_same(&whole, &used);
+    assert_string_equal(used.said.text, "");
+    const json_t *plan = json_object_get(used.summary, "plan");
+    assert_string_equal(json_string_value(json_object_get(plan, "layout")), "packed");
+    assert_int_equal(number(plan, "cache_rows"), 360);
+    drop(&used);
+    used = train(open_smaller);
+    assert_same(&whole, &used);
+    assert_non_null(strstr(used.said.text, "it does without"));
+    assert_int_equal(number(json_object_get(used.summary, "plan"), "cache_rows"), 150);
     drop(&used);
     drop(&whole);
 }

@@ -6,7 +6,7 @@
  *   draw<d>.pack         a container of what its batches miss then (gather/pack.h)
  *
  * It is of use to a run whose cache is as large. What does not fit, or is damaged, is said and left
- * alone: the run packs for itself. */
+ * alone: the run does without. */
 #ifndef OG_PACKS_H
 #define OG_PACKS_H
 

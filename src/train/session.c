@@ -537,36 +537,69 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     return og__offline_open(&s->offline, &run, s->budget, err);
 }
 
-/* Packs beside the samples are for what frequency keeps. Left open, they are what to read where
- * memory does not hold all features anyway. */
-static void open_packs(struct og_session *s, unsigned want)
+/* May memory hold every feature, as far as is known before it is planned? */
+static bool may_hold_all(const struct og_session *s)
 {
-    size_t features = (size_t)s->ds->n_nodes * og__row_bytes(s->ds);
-    bool packed = s->opt.layout == OG_LAYOUT_PACKED;
-    bool open = s->opt.policy == OG_POLICY_AUTO && s->opt.layout != OG_LAYOUT_RAW &&
-                features > s->memory.limit / 2;
-    s->whole_draws = want & OG__WANT_WHOLE_DRAWS;
-    if (!s->offline || !(want & OG__WANT_FEATURES) || s->whole_draws ||
-        !(open || (packed && s->opt.policy == OG_POLICY_FREQUENCY)))
-        return;
-    s->packs = og__packs_open(s->offline->dir, s->ds, &s->log);
-    s->whole_draws = s->packs != NULL;
-    if (!s->packs)
-        return;
-    s->opt.policy = OG_POLICY_FREQUENCY;
-    s->opt.layout = OG_LAYOUT_PACKED;
+    double features = (double)s->ds->n_nodes * (double)og__row_bytes(s->ds);
+    double most = (double)s->memory.limit / 2;
+    if (s->opt.cache.unit == OG_PERCENT)
+        most = features * s->opt.cache.value / 100;
+    if (s->opt.cache.unit == OG_BYTES)
+        most = s->opt.cache.value;
+    return features <= most;
 }
 
-/* They need the cache that they were made for. */
-static void keep_packs(struct og_session *s)
+/* Packs beside the samples are for what frequency keeps. Left open, they are what to read where
+ * memory does not hold all features anyway. */
+static bool open_packs(struct og_session *s, unsigned want)
 {
-    if (!s->packs || s->packs->cache_rows <= s->memory.n_slots)
-        return;
+    bool open =
+        s->opt.policy == OG_POLICY_AUTO && s->opt.layout != OG_LAYOUT_RAW && !may_hold_all(s);
+    bool asked = s->opt.policy == OG_POLICY_FREQUENCY && s->opt.layout == OG_LAYOUT_PACKED;
+    if (s->offline && (want & OG__WANT_FEATURES) && !s->whole_draws && (open || asked))
+        s->packs = og__packs_open(s->offline->dir, s->ds, &s->log);
+    return s->packs != NULL;
+}
+
+/* The cache that they were made for is more than this run has. */
+static void refuse_packs(struct og_session *s, bool planned)
+{
     og__say(&s->log, OG__WARN,
-            "%s: for a cache of %" PRIu32 " rows, this run's has %" PRIu32 ": it packs for itself",
-            s->packs->dir, s->packs->cache_rows, s->memory.n_slots);
+            "%s: for a cache of %" PRIu32 " rows, this run's has %" PRIu32 ": it does without",
+            s->packs->dir, s->packs->cache_rows, planned ? s->memory.n_slots : 0);
     og__packs_close(s->packs);
     s->packs = NULL;
+}
+
+static int plan_again(struct og_session *s, const struct og_options *asked, unsigned want,
+                      struct og_err *err)
+{
+    og__policy_close(s->policy);
+    og__topology_release(&s->topology);
+    s->policy = NULL;
+    s->predicted = (struct og_predicted){0};
+    s->opt = *asked;
+    s->whole_draws = false;
+    *err = (struct og_err){0};
+    return plan_session(s, want, err);
+}
+
+/* With packs made beforehand if they serve, else as if there were none. */
+static int plan_offline(struct og_session *s, unsigned want, struct og_err *err)
+{
+    const struct og_options asked = s->opt;
+    s->whole_draws = want & OG__WANT_WHOLE_DRAWS;
+    if (!open_packs(s, want))
+        return plan_session(s, want, err);
+    s->opt.policy = OG_POLICY_FREQUENCY;
+    s->opt.layout = OG_LAYOUT_PACKED;
+    s->whole_draws = true;
+    int rc = plan_session(s, want, err);
+    bool room = rc == 0 && s->packs->cache_rows <= s->memory.n_slots;
+    if (room || (rc < 0 && rc != -ENOMEM))
+        return rc;
+    refuse_packs(s, rc == 0);
+    return plan_again(s, &asked, want, err);
 }
 
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
@@ -623,9 +656,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(load_seeds(s, want, err));
     make_schedule(s);
     OG_TRY(open_offline(s, want, err));
-    open_packs(s, want);
-    OG_TRY(plan_session(s, want, err));
-    keep_packs(s);
+    OG_TRY(plan_offline(s, want, err));
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
     s->prepare.reads -= reads;
     s->prepare.bytes_read -= bytes;
