@@ -190,7 +190,8 @@ static int read_made(struct sampler_start *own, struct og_work *w, struct og_err
     if (rc < 0)
         return rc;
     w->made = true;
-    if (b->n_seeds != w->turn.n_seeds || memcmp(b->ids, w->seeds, b->n_seeds * sizeof(*b->ids)))
+    if (b->n_seeds != w->turn.n_seeds ||
+        memcmp(b->ids, w->seeds, b->n_seeds * sizeof(*b->ids)) != 0)
         return og__fail(err, -EINVAL, "make it anew with `outgrow sample`",
                         "--samples %s: batch %u has not the seeds that it should have",
                         f->offline->dir, number);
