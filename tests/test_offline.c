@@ -441,6 +441,8 @@ static void packs_serve_a_cache_as_large(void **state)
     static pairs_t own = {"preset", "diskgnn", "cache", "10%", "epochs", "3"};
     static pairs_t packed = {"samples", "s", "cache", "10%"};
     static pairs_t same = {"samples", "s", "preset", "diskgnn", "cache", "10%"};
+    static pairs_t resumed = {"samples", "s",   "preset", "diskgnn",
+                              "cache",   "10%", "resume", "true"};
     static pairs_t larger = {"samples", "s", "preset", "diskgnn", "cache", "12%"};
     static pairs_t smaller = {"samples", "s", "preset", "diskgnn", "cache", "5%"};
     static pairs_t never = {"samples", "s",     "policy", "frequency",  "layout",
@@ -457,6 +459,11 @@ static void packs_serve_a_cache_as_large(void **state)
     assert_string_equal(used.said.text, "");
     drop(&used);
     drop(&alone);
+    cut(same, 8); /* in the middle of a draw */
+    used = train(resumed);
+    assert_same(&whole, &used);
+    assert_string_equal(used.said.text, "");
+    drop(&used);
     used = train(larger);
     assert_same(&whole, &used);
     assert_string_equal(used.said.text, "");
