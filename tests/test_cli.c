@@ -74,6 +74,7 @@ static void wrong_usage_ends_with_2(void **state)
         {"generate a --memory 5Q", "outgrow: --memory: '5Q' given"},
         {"import npy a", "outgrow: import: FORMAT SRC OUT expected"},
         {"sample a", "outgrow: sample: --out DIR expected"},
+        {"pack a", "outgrow: pack: --samples DIR expected"},
         {"simulate", "outgrow: simulate: DATASET|TRACE expected"},
         {"simulate a --cache 1%", "outgrow: simulate: --policy expected"},
         {"simulate a --policy lru", "outgrow: simulate: --cache expected"},
@@ -108,6 +109,7 @@ static void failures_end_with_1_and_leave_nothing(void **state)
         "plan nowhere",
         "eval nowhere --checkpoint nothing",
         "sample nowhere --out s",
+        "pack nowhere --samples s",
         "simulate nowhere --policy lru --cache 1% --json j",
         "simulate nowhere --policy lru --cache 1% --json no/folder/j",
         "import npy nowhere d",
@@ -126,8 +128,9 @@ static void failures_end_with_1_and_leave_nothing(void **state)
 static void help_and_version_succeed(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"generate", "import", "info",  "verify", "sample",
-                                           "simulate", "plan",   "train", "eval",   "bench"};
+    static const char *const commands[] = {"generate", "import", "info",     "verify",
+                                           "sample",   "pack",   "simulate", "plan",
+                                           "train",    "eval",   "bench"};
     struct outcome *o = outgrow("--version");
     assert_int_equal(o->status, 0);
     assert_says(o->out, og_version());
@@ -376,6 +379,35 @@ static void documented_tasks_run(void **state)
     assert_true(n >= 4);
 }
 
+/* Sampled and packed here, trained there. */
+static void samples_are_made_beforehand(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"pack",       "draws",         "cache_rows", "rows",
+                                       "bytes_read", "bytes_written", NULL};
+    struct outcome *o =
+        outgrow("sample d --out samples --epochs 4 --resample-every 2 --fanout 5,5 --quiet");
+    assert_int_equal(o->status, 0);
+    json_t *packed = json_of("pack d --samples samples --cache 10% --json");
+    assert_keys(packed, keys);
+    assert_int_equal(json_integer_value(json_object_get(packed, "draws")), 2);
+    json_decref(packed);
+    assert_int_equal(system("mv samples elsewhere"), 0);
+    o = outgrow("train d --samples elsewhere --epochs 4 --resample-every 2 --fanout 5,5 "
+                "--hidden 16 --preset diskgnn --cache 10% --run with");
+    assert_int_equal(o->status, 0);
+    assert_int_equal(strstr(o->err, "packs for itself") == NULL, 1);
+    o = outgrow("train d --epochs 4 --resample-every 2 --fanout 5,5 --hidden 16 --quiet "
+                "--run without");
+    assert_int_equal(o->status, 0);
+    assert_int_equal(system("cmp with/checkpoint.safetensors without/checkpoint.safetensors"), 0);
+    o = outgrow("train d --samples elsewhere --epochs 4 --fanout 5,5 --run never");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "hint: --resample-every 2 would do");
+    o = outgrow("bench epoch d --samples elsewhere --epochs 1 --fanout 5,5 --json");
+    assert_int_equal(o->status, 0);
+}
+
 static void policies_are_compared(void **state)
 {
     (void)state;
@@ -488,6 +520,7 @@ int main(void)
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(samplers_train_as_shown),
         cmocka_unit_test(documented_tasks_run),
+        cmocka_unit_test(samples_are_made_beforehand),
         cmocka_unit_test(policies_are_compared),
         cmocka_unit_test(hit_rates_are_drawn),
         cmocka_unit_test(no_gnuplot_is_told_at_once),

@@ -348,6 +348,7 @@ static struct og_options unusual(void)
         {"evict", "static"},
         {"disk", "10G"},
         {"scratch", "s"},
+        {"samples", "t"},
         {"sampler", "walk"},
         {"walks", "7"},
         {"walk-length", "2"},

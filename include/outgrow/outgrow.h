@@ -146,6 +146,7 @@ struct og_options {
     int evict;             /* enum og_evict_kind */
     struct og_amount disk; /* bound on what is written to scratch */
     char *scratch;         /* folder, or NULL = the run's */
+    char *samples;         /* folder made by og_sample, or NULL = batches are sampled */
     int io;                /* enum og_io_kind */
     int preset;            /* enum og_preset_kind */
     /* the run */
@@ -236,11 +237,20 @@ OG_EXPORT OG_MUST_CHECK int og_eval(const char *dataset, const char *checkpoint,
 OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
-/* Write the batches of opt->epochs epochs as a trace (docs/formats.md) into new folder `out_dir`.
- */
+/* Write the batches of opt->epochs epochs as a trace (docs/formats.md) into new folder `out_dir`,
+ * each once where epochs reuse them. opt->samples takes it, on this machine or another. */
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
                                       const struct og_options *opt, const struct og_observer *seen,
                                       struct og_err *err);
+
+/* Offline packing: for each draw of the batches in opt->samples, the rows that a cache as large as
+ * opt allows is to hold, and a copy of those that its batches read besides, in one piece a batch.
+ * Written to subfolder `pack`, which must not exist; og_train with opt->samples uses it. Options
+ * that decide numbers are those of the samples unless they were given by name.
+ *
+ * out  {"pack","draws","cache_rows","rows","bytes_written",...} */
+OG_EXPORT OG_MUST_CHECK int og_pack(const char *dataset, const struct og_options *opt,
+                                    const struct og_observer *seen, char **out, struct og_err *err);
 
 /* What policies would keep and read with caches of several sizes, without training: the batches of
  * opt->epochs epochs, or those of a trace, go by once a policy. The figures are those that

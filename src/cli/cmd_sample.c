@@ -33,8 +33,10 @@ const struct command cmd_sample = {
     .min_args = 1,
     .max_args = 1,
     .summary = "write the mini-batches of training as a trace",
-    .text = "Samples the batches that training with the same options would see and writes them as "
-            ".npy files, all batches one after another.",
+    .text =
+        "Samples the batches that training with the same options would see and writes them as "
+        ".npy files, all batches one after another, those that epochs reuse once. train takes them "
+        "back with --samples, on this machine or another.",
     .own = own,
     .training = true,
     .run = run,

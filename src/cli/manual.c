@@ -111,6 +111,9 @@ static const char manual_tail[] =
     "outgrow plan graph \\-\\-memory=512M\n"
     "outgrow simulate graph \\-\\-policy=degree,belady \\-\\-cache=5%,20% \\-\\-plot=rates.svg\n"
     "outgrow train graph \\-\\-memory=512M \\-\\-run=first\n"
+    "outgrow sample graph \\-\\-out=samples\n"
+    "outgrow pack graph \\-\\-samples=samples \\-\\-preset=diskgnn \\-\\-memory=512M\n"
+    "outgrow train graph \\-\\-samples=samples \\-\\-preset=diskgnn \\-\\-memory=512M\n"
     "outgrow eval graph \\-\\-checkpoint=first/best.safetensors\n"
     ".fi\n";
 

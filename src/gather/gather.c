@@ -311,7 +311,8 @@ int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan, uin
     s->reader = g->reader;
     s->n_jobs = 0;
     s->from_pack = false;
-    return g->pack ? read_chunk(g, staging, chunk, err) : read_misses(g, s, 0, err);
+    bool packed = g->pack && chunk < og__pack_batches(g->pack);
+    return packed ? read_chunk(g, staging, chunk, err) : read_misses(g, s, 0, err);
 }
 
 int og__gather_part(struct og_gather *g, int lane, int staging, struct og_plan *plan,

@@ -49,8 +49,8 @@ void og__gather_lend(struct og_gather *g, uint32_t n);
 OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, struct og_err *err);
 
 /* From now on the misses of batches come from this container, made from the same plans, chunk by
- * chunk; NULL: from the feature file again. Borrowed; opened for as many reads as there are staging
- * areas. No batch is in flight. */
+ * chunk, as far as it has any; NULL: from the feature file again. Borrowed; opened for as many
+ * reads as there are staging areas. No batch is in flight. */
 void og__gather_from_pack(struct og_gather *g, struct og_pack *pack);
 
 /* Start reading a batch's misses into staging area `staging` (free: no batch uses it). `plan` is

@@ -132,14 +132,11 @@ static uint32_t assign_slots(struct og_policy *p, const struct og_placement *bef
     return fresh;
 }
 
-static int foresee_frequency(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
-                             struct og_err *err)
+/* From now on it holds the nodes of `after`, which is its own then. */
+static int hold(struct og_policy *p, struct og_placement after, uint32_t *n_prefill,
+                struct og_err *err)
 {
     struct frequency *s = p->state;
-    struct og_placement after;
-    int rc = rank_nodes(p, trace, &after, err);
-    if (rc < 0)
-        return rc;
     bool *taken = og__alloc(p->budget, p->setup.n_slots, part, err);
     struct og_placement before = s->nodes;
     uint32_t *slots = s->before;
@@ -153,6 +150,27 @@ static int foresee_frequency(struct og_policy *p, const struct og_trace *trace, 
     og__placement_release(&before);
     s->kept_slots = p->setup.n_slots;
     return taken ? 0 : -ENOMEM;
+}
+
+static int foresee_frequency(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                             struct og_err *err)
+{
+    struct og_placement after;
+    int rc = rank_nodes(p, trace, &after, err);
+    return rc < 0 ? rc : hold(p, after, n_prefill, err);
+}
+
+static int adopt_frequency(struct og_policy *p, const uint32_t *nodes, uint32_t n,
+                           uint32_t *n_prefill, struct og_err *err)
+{
+    struct og_placement after;
+    int rc = og__placement_build(&after, NULL, p->setup.n_nodes, 0, p->budget, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < n; i++)
+        og__bits_add(after.bits, nodes[i]);
+    og__placement_count(&after);
+    return hold(p, after, n_prefill, err);
 }
 
 static uint32_t prefill_frequency(struct og_policy *p, uint32_t *nodes, uint32_t *slots,
@@ -197,6 +215,7 @@ const struct og_policy_ops og__policy_frequency = {
     .open = open_frequency,
     .close = close_frequency,
     .foresee = foresee_frequency,
+    .adopt = adopt_frequency,
     .prefill = prefill_frequency,
     .step = step_frequency,
     .bytes = bytes_frequency,

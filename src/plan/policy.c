@@ -78,6 +78,13 @@ int og__policy_foresee(struct og_policy *p, const struct og_trace *trace, uint32
     return p->ops->foresee(p, trace, n_prefill, err);
 }
 
+int og__policy_adopt(struct og_policy *p, const uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
+                     struct og_err *err)
+{
+    return p->ops->adopt ? p->ops->adopt(p, nodes, n, n_prefill, err)
+                         : og__fail(err, -ENOTSUP, NULL, "this policy keeps what it chooses");
+}
+
 uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
 {
     return p->ops->prefill(p, nodes, slots, most);

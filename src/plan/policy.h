@@ -54,6 +54,11 @@ bool og__policy_wants_hotness(int kind);
 OG_MUST_CHECK int og__policy_foresee(struct og_policy *p, const struct og_trace *trace,
                                      uint32_t *n_prefill, struct og_err *err);
 
+/* In its place, of frequency: hold just these nodes [n], ascending, n <= n_slots. -ENOTSUP of
+ * others. */
+OG_MUST_CHECK int og__policy_adopt(struct og_policy *p, const uint32_t *nodes, uint32_t n,
+                                   uint32_t *n_prefill, struct og_err *err);
+
 /* The next rows to be put into slots, nodes ascending, at most `most`; 0 = that was all of them. */
 uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
 

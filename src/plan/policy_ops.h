@@ -17,6 +17,8 @@ struct og_policy_ops {
     void (*close)(struct og_policy *p); /* accepts what open left when it failed */
     OG_MUST_CHECK int (*foresee)(struct og_policy *p, const struct og_trace *trace,
                                  uint32_t *n_prefill, struct og_err *err);
+    OG_MUST_CHECK int (*adopt)(struct og_policy *p, const uint32_t *nodes, uint32_t n,
+                               uint32_t *n_prefill, struct og_err *err); /* or NULL */
     uint32_t (*prefill)(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
     /* Fills place[] with the slot of each row that is cached, else OG_NO_SLOT, and moves on: what
      * enters the cache after the batch goes to change_row and change_slot. out->n is set. */

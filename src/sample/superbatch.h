@@ -8,8 +8,7 @@
 #ifndef OG_SUPERBATCH_H
 #define OG_SUPERBATCH_H
 
-#include "io/io.h"
-#include "sample/sample.h"
+#include "sample/samples.h"
 
 struct og_superbatch;
 
@@ -32,6 +31,11 @@ void og__superbatch_close(struct og_superbatch *s); /* removes what was spilled 
  * follow is clear or close. One thread. */
 OG_MUST_CHECK int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
                                         struct og_err *err);
+/* A batch that lies in samples, with its number there: its ids alone are kept, and its blocks need
+ * not have been read. `samples`, the same for all of them, outlives the superbatch's batches. */
+OG_MUST_CHECK int og__superbatch_refer(struct og_superbatch *s, const struct og_batch *batch,
+                                       struct og_samples *samples, uint32_t number,
+                                       struct og_err *err);
 /* After the last append, before the first replay. */
 OG_MUST_CHECK int og__superbatch_seal(struct og_superbatch *s, struct og_err *err);
 
@@ -46,7 +50,7 @@ OG_MUST_CHECK int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uin
                                         struct og_err *err);
 uint64_t og__superbatch_written(const struct og_superbatch *s); /* bytes spilled since open */
 
-/* After seal: give the memory of the ids back, where every batch is spilled; replay then reads them
+/* After seal: give the memory of the ids back, where every batch is on disk; replay then reads them
  * from there. og__superbatch_trace has none any more. */
 OG_MUST_CHECK int og__superbatch_release_ids(struct og_superbatch *s, struct og_err *err);
 

@@ -15,7 +15,7 @@ struct column {
 struct og_trace_writer {
     struct column seeds, ids;
     struct hop_columns {
-        struct og_npy_writer *src, *dst, *ptr;
+        struct og_npy_writer *src, *dst, *ptr, *nodes;
         struct og_npy_writer *degree, *weight; /* NULL unless kept */
     } hop[OG_MAX_HOPS];
     struct og_npy_writer *labels; /* NULL unless kept */
@@ -66,6 +66,8 @@ static int create_hop(struct hop_columns *c, const char *dir, int hop, unsigned 
         rc = create(&c->dst, dir, NULL, hop, "_dst", OG__NPY_I32, 1, 1, err);
     if (rc == 0)
         rc = create(&c->ptr, dir, NULL, hop, "_ptr", OG__NPY_I64, 1, 1, err);
+    if (rc == 0)
+        rc = create(&c->nodes, dir, NULL, hop, "_nodes", OG__NPY_I64, 1, 1, err);
     if (rc == 0 && (extras & OG__WITH_DEGREES))
         rc = create(&c->degree, dir, NULL, hop, "_degree", OG__NPY_I32, 1, 1, err);
     if (rc == 0 && (extras & OG__WITH_WEIGHTS))
@@ -141,6 +143,8 @@ static int append_block(struct hop_columns *c, const struct og_block *block, str
         rc = og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err);
     if (rc == 0 && c->weight)
         rc = og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err);
+    if (rc == 0)
+        rc = append_int64(c->nodes, block->n_src, err);
     return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->src), err);
 }
 
@@ -181,6 +185,7 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
         list[n++] = w->hop[h].src;
         list[n++] = w->hop[h].dst;
         list[n++] = w->hop[h].ptr;
+        list[n++] = w->hop[h].nodes;
         if (w->hop[h].degree)
             list[n++] = w->hop[h].degree;
         if (w->hop[h].weight)
@@ -189,7 +194,7 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
     return n;
 }
 
-enum { MAX_WRITERS = 5 + 5 * OG_MAX_HOPS };
+enum { MAX_WRITERS = 5 + 6 * OG_MAX_HOPS };
 
 size_t og__trace_writer_bytes(const struct og_trace_options *opt)
 {

@@ -5,6 +5,7 @@
  *   ids, ids_ptr              the distinct input nodes; seeds first, then as discovered
  *   hop<h>_src, hop<h>_dst    int32, sampled edges of hop h = 1, 2, ... as positions in ids
  *   hop<h>_ptr
+ *   hop<h>_nodes              int64, nodes known after hop h, a number a batch
  *   hop<h>_degree             int32, og_block.degree where kept; batch by batch as many as ids were
  *                             found in that hop
  *   hop<h>_weight             float32, og_block.weight, one an edge, where kept

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
+#include "dataset/writer.h"
 #include "train/predict.h"
 
 #include <stdlib.h>
@@ -59,18 +60,39 @@ struct ahead {
     uint64_t first, n, next;   /* its first item; the most it can have; those sampled */
     bool kept;                 /* an epoch's batches, for all epochs that train on them */
     struct og_packing packing; /* what they miss, until it is written */
-    uint64_t trace_bytes;      /* that replaying them will read */
+    uint64_t trace_bytes;      /* that replaying the training batches will read */
+    uint64_t n_training;       /* of which there are so many */
+    struct og_io_counts made;  /* what was read of samples made beforehand */
 };
 
-/* Both ends of every edge, degrees where they are kept, plans; ids unless they stay in memory. */
+/* Both ends of every edge, degrees and weights where they are kept. */
+static uint64_t block_words(const struct og_session *s, const struct og_batch *b)
+{
+    unsigned extras = og__batch_extras(s);
+    uint64_t words = 0;
+    for (uint32_t h = 0; h < b->n_hops; h++) {
+        const struct og_block *k = &b->hop[h];
+        words += k->n_edges * (extras & OG__WITH_WEIGHTS ? 3 : 2) +
+                 (extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0);
+    }
+    return words;
+}
+
+/* Blocks, and plans; ids unless they stay in memory. */
 static void note_batch(struct ahead *a, const struct og_work *w)
 {
     const struct og_memory_plan *m = &a->s->memory;
     const struct og_batch *b = &w->sampled.batch;
-    uint64_t words = (uint64_t)b->n_ids * (m->alternates ? 2 : 1);
-    for (uint32_t h = 0; h < b->n_hops; h++)
-        words += 2 * b->hop[h].n_edges + (b->hop[h].degree ? b->hop[h].n_src - b->hop[h].n_dst : 0);
-    a->trace_bytes += m->trace_blocks ? 0 : 4 * words;
+    bool put_away = m->trace_blocks == 0;
+    bool ids = w->made || (put_away && m->alternates);
+    uint64_t words = w->made || put_away ? block_words(a->s, b) : 0;
+    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (put_away ? 1u : 0u));
+    if (w->turn.split == OG__TRAIN) {
+        a->trace_bytes += 4 * words;
+        a->n_training++;
+    }
+    a->made.reads += w->trace_read.reads;
+    a->made.bytes += w->trace_read.bytes;
     a->sampled[a->next++] =
         (struct og_sampled_ahead){.seconds = w->sample_seconds, .from = w->sampled_from};
 }
@@ -78,8 +100,21 @@ static void note_batch(struct ahead *a, const struct og_work *w)
 static int record(void *arg, struct og_work *w, struct og_err *err)
 {
     struct ahead *a = arg;
+    struct og_session *s = a->s;
     note_batch(a, w);
-    return og__superbatch_append(a->s->superbatch, &w->sampled.batch, err);
+    if (!w->made)
+        return og__superbatch_append(s->superbatch, &w->sampled.batch, err);
+    return og__superbatch_refer(s->superbatch, &w->sampled.batch, s->offline->samples,
+                                og__offline_number(s->offline, &w->turn), err);
+}
+
+/* A flow that samples and does not gather. */
+static struct og_flow sampling_flow(struct og_session *s)
+{
+    struct og_flow flow = og__session_flow(s);
+    flow.gather = NULL;
+    flow.ids_only = true;
+    return flow;
 }
 
 /* The training batches of the epoch that drew those of `item`, then the validation batches, which
@@ -87,8 +122,7 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
 static int sample_epoch(struct ahead *a, uint64_t item, og_sink *sink, struct og_err *err)
 {
     const struct og_schedule *schedule = &a->s->schedule;
-    struct og_flow flow = og__session_flow(a->s);
-    flow.gather = NULL;
+    struct og_flow flow = sampling_flow(a->s);
     uint32_t drawn = og__schedule_at(schedule, item).drawn_epoch;
     uint64_t first = og__schedule_start(schedule, drawn);
     uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
@@ -100,8 +134,7 @@ static int sample_epoch(struct ahead *a, uint64_t item, og_sink *sink, struct og
 static int sample_items(struct ahead *a, enum og__split pass, uint64_t first, uint64_t last,
                         og_sink *sink, struct og_err *err)
 {
-    struct og_flow flow = og__session_flow(a->s);
-    flow.gather = NULL;
+    struct og_flow flow = sampling_flow(a->s);
     return og__flow_run(&flow, pass, first, last, sink, a, err);
 }
 
@@ -111,7 +144,8 @@ static int sample_ahead(struct ahead *a, enum og__split pass, uint64_t first, ui
     a->pass = pass;
     a->first = first;
     a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
-    a->next = a->trace_bytes = 0;
+    a->next = a->trace_bytes = a->n_training = 0;
+    a->made = (struct og_io_counts){0};
     og__superbatch_clear(a->s->superbatch);
     int rc =
         a->kept ? sample_epoch(a, first, sink, err) : sample_items(a, pass, first, last, sink, err);
@@ -197,7 +231,7 @@ static int put_plans(struct ahead *a, const struct og_trace *trace, uint32_t *co
             rc = foretell(a, b, ids, &prediction, err);
     }
     if (rc == 0)
-        og__predict_epoch(&prediction, s, a->trace_bytes / OG_MAX(trace->n_batches, 1u));
+        og__predict_epoch(&prediction, s, a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1));
     return rc;
 }
 
@@ -209,6 +243,41 @@ static uint64_t longest_batch(const struct og_trace *trace)
     return longest;
 }
 
+/* The run goes on without packs made beforehand, and says why. */
+static void lose_packs(struct og_session *s, const struct og_err *why)
+{
+    og__say(&s->log, OG__WARN, "%s: this run packs for itself", why->message);
+    og__packs_close(s->packs);
+    s->packs = NULL;
+}
+
+static uint32_t draw_of(const struct ahead *a)
+{
+    struct og_turn turn = og__schedule_at(&a->s->schedule, a->first);
+    return og__offline_draw(a->s->offline, turn.drawn_epoch);
+}
+
+/* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
+static int foresee(struct ahead *a, const struct og_trace *trace, uint32_t *n_prefill,
+                   struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_err why = {0};
+    uint32_t *nodes = NULL;
+    uint32_t n = 0;
+    if (!a->kept || !s->packs)
+        return og__policy_foresee(s->policy, trace, n_prefill, err);
+    int rc = og__packs_cached(s->packs, draw_of(a), (uint64_t)s->ds->n_nodes, s->budget, &nodes, &n,
+                              &why);
+    if (rc < 0) {
+        lose_packs(s, &why);
+        return og__policy_foresee(s->policy, trace, n_prefill, err);
+    }
+    rc = og__policy_adopt(s->policy, nodes, n, n_prefill, err);
+    og__release(s->budget, nodes, n * sizeof(*nodes), "policy");
+    return rc;
+}
+
 static int plan_ahead(struct ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
@@ -217,7 +286,7 @@ static int plan_ahead(struct ahead *a, struct og_ahead_counts *done, struct og_e
     uint32_t n_prefill = 0;
     double start = og__now();
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
-    int rc = buffer ? og__policy_foresee(s->policy, &trace, &n_prefill, err) : -ENOMEM;
+    int rc = buffer ? foresee(a, &trace, &n_prefill, err) : -ENOMEM;
     og__spill_clear(s->codes);
     if (rc == 0 && packs(s))
         rc = begin_packing(a, &trace, err);
@@ -292,8 +361,9 @@ static int refuse_pack(const struct og_session *s, uint64_t bytes, struct og_err
                     og__human_bytes(size, (double)bytes));
 }
 
-static int write_pack(struct ahead *a, const char *path, struct og_ahead_counts *done,
-                      struct og_err *err)
+/* before: bytes that lie on disk already. */
+static int write_pack(struct ahead *a, const char *path, uint64_t before,
+                      struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_pack_counts counts = {0};
@@ -303,7 +373,7 @@ static int write_pack(struct ahead *a, const char *path, struct og_ahead_counts 
                                   .stop = s->seen ? s->seen->stop : NULL};
     int rc = og__packing_seal(&a->packing, err);
     uint64_t bytes = rc == 0 ? a->packing.offset[a->packing.n_batches] : 0;
-    if (rc == 0 && (double)(bytes + put_away(s)) > s->opt.disk.value)
+    if (rc == 0 && (double)(bytes + before) > s->opt.disk.value)
         rc = refuse_pack(s, bytes, err);
     if (rc == 0)
         rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
@@ -315,27 +385,72 @@ static int write_pack(struct ahead *a, const char *path, struct og_ahead_counts 
     return 0;
 }
 
-/* The superbatch's misses into a container of their own, in place of the one before. */
-static int pack_misses(struct ahead *a, struct og_ahead_counts *done, struct og_err *err)
+static int open_pack(struct og_session *s, const char *path, struct og_err *err)
+{
+    struct og_reader_options reader = og__session_reader(s);
+    return og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
+}
+
+/* Does it hold what every batch misses, as far as it goes? */
+static int check_pack(const struct og_pack *pack, const struct og_packing *p, uint64_t n_train,
+                      struct og_err *err)
+{
+    uint32_t n = og__pack_batches(pack);
+    int rc = n >= n_train ? 0 : og__fail(err, -EINVAL, NULL, "a pack of too few batches");
+    for (uint32_t b = 0; rc == 0 && b < OG_MIN(n, p->n_batches); b++)
+        rc = og__pack_holds(pack, b, p->rows + p->ptr[b], p->ptr[b + 1] - p->ptr[b], err);
+    return rc;
+}
+
+/* The container made beforehand; false = it does not serve. */
+static bool use_made_pack(struct ahead *a)
 {
     struct og_session *s = a->s;
-    struct og_reader_options reader = og__session_reader(s);
-    double start = og__now();
-    og__gather_from_pack(s->gather, NULL);
+    struct og_err why = {0};
+    if (!a->kept || !s->packs)
+        return false;
+    char *path = og__packs_container(s->packs->dir, draw_of(a));
+    int rc =
+        path ? open_pack(s, path, &why) : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir);
+    free(path);
+    if (rc == 0)
+        rc = check_pack(s->pack, &a->packing, og__schedule_batches(&s->schedule, OG__TRAIN), &why);
+    if (rc == 0)
+        return true;
     og__pack_close(s->pack);
     s->pack = NULL;
+    lose_packs(s, &why);
+    return false;
+}
+
+static int write_own_pack(struct ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
     int rc = s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err);
     char *path = rc == 0 ? og__path_join(og__scratch_path(s->pack_dir), "pack") : NULL;
     if (rc == 0 && !path)
         rc = og__fail_errno(err, -ENOMEM, NULL, "packing");
     if (rc == 0)
-        rc = write_pack(a, path, done, err);
+        rc = write_pack(a, path, put_away(s), done, err);
     og__packing_close(&a->packing);
     if (rc == 0)
-        rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
+        rc = open_pack(s, path, err);
+    free(path);
+    return rc;
+}
+
+/* The superbatch's misses in a container of their own, in place of the one before. */
+static int pack_misses(struct ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    double start = og__now();
+    og__gather_from_pack(s->gather, NULL);
+    og__pack_close(s->pack);
+    s->pack = NULL;
+    int rc = use_made_pack(a) ? 0 : write_own_pack(a, done, err);
+    og__packing_close(&a->packing);
     if (rc == 0)
         og__gather_from_pack(s->gather, s->pack);
-    free(path);
     done->gather_seconds += og__now() - start;
     og__timeline_add(s->timeline, "pack", 0, start, og__now());
     return rc;
@@ -369,6 +484,8 @@ static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t fir
     int rc = begin_sampling(s, done, err);
     if (rc == 0)
         rc = sample_ahead(a, pass, first, last, record, err);
+    done->read.reads += a->made.reads;
+    done->read.bytes += a->made.bytes;
     if (rc == 0)
         rc = plan_ahead(a, done, err);
     if (rc == 0)
@@ -473,8 +590,22 @@ static int plan_epoch(struct ahead *a, struct og_err *err)
     }
     bool ahead = og__samples_ahead(s);
     if (rc == 0)
-        og__predict_epoch(&prediction, s, ahead ? a->trace_bytes / OG_MAX(a->next, 1u) : 0);
+        og__predict_epoch(&prediction, s,
+                          ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
     return rc;
+}
+
+/* A superbatch for ids alone. */
+static int open_ids(struct ahead *a, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
+                                        .memory = SIZE_MAX,
+                                        .n_nodes = (uint64_t)s->ds->n_nodes};
+    a->sampled = calloc(a->n, sizeof(*a->sampled));
+    if (!a->sampled)
+        return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+    return s->superbatch ? 0 : og__superbatch_open(&s->superbatch, &opt, s->budget, err);
 }
 
 int og__session_foretell(struct og_session *s, struct og_err *err)
@@ -486,16 +617,75 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
     if (s->predicted.known || last == 0)
         return 0;
     struct ahead a = {.s = s, .n = last};
-    struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
-                                        .memory = SIZE_MAX,
-                                        .n_nodes = (uint64_t)s->ds->n_nodes};
-    a.sampled = calloc(a.n, sizeof(*a.sampled));
-    int rc = a.sampled ? og__superbatch_open(&s->superbatch, &opt, s->budget, err)
-                       : og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+    int rc = open_ids(&a, err);
     if (rc == 0)
         rc = sample_ahead(&a, OG__SPLITS, 0, last, record_ids, err);
     if (rc == 0)
         rc = plan_epoch(&a, err);
+    free(a.sampled);
+    return rc;
+}
+
+/* ---- offline packing ---- */
+
+/* The nodes that the policy keeps, from first to last. */
+static int list_cached(struct og_session *s, struct og_npy_writer *out, struct og_err *err)
+{
+    uint32_t node;
+    uint32_t slot;
+    int rc = 0;
+    while (rc == 0 && og__policy_prefill(s->policy, &node, &slot, 1) > 0)
+        rc = og__npy_append(out, &(int64_t){node}, 1, err);
+    return rc;
+}
+
+static int add_misses(struct ahead *a, const struct og_trace *trace, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    size_t bytes = OG_MAX(longest_batch(trace), (uint64_t)1) * sizeof(uint32_t);
+    uint32_t *codes = og__alloc(s->budget, bytes, "trace", err);
+    int rc = codes ? begin_packing(a, trace, err) : -ENOMEM;
+    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+        const uint32_t *ids = trace->ids + trace->ptr[b];
+        uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
+        rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
+        if (rc == 0)
+            rc = og__packing_add(&a->packing, ids, codes, n, err);
+    }
+    og__release(s->budget, codes, bytes, "trace");
+    return rc;
+}
+
+static int pack_draw(struct ahead *a, const struct og_draw_files *to, struct og_ahead_counts *done,
+                     struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    uint32_t n_cached = 0;
+    og__policy_forget(s->policy, 0); /* all it keeps is told, not what is new since the last draw */
+    int rc = og__policy_foresee(s->policy, &trace, &n_cached, err);
+    if (rc == 0)
+        rc = list_cached(s, to->cached, err);
+    if (rc == 0)
+        rc = add_misses(a, &trace, err);
+    return rc < 0 ? rc : write_pack(a, to->container, done->bytes_written, done, err);
+}
+
+int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_draw_files *to,
+                          struct og_ahead_counts *done, uint64_t *rows, struct og_err *err)
+{
+    uint64_t first = og__schedule_start(&s->schedule, epoch);
+    struct ahead a = {.s = s, .n = s->memory.superbatch};
+    int rc = open_ids(&a, err);
+    if (rc == 0)
+        rc = sample_ahead(&a, OG__SPLITS, first, first + 1, record_ids, err);
+    if (rc == 0)
+        rc = pack_draw(&a, to, done, err);
+    if (rc == 0)
+        *rows += a.packing.ptr[a.packing.n_batches];
+    done->read.reads += a.made.reads;
+    done->read.bytes += a.made.bytes;
+    og__packing_close(&a.packing);
     free(a.sampled);
     return rc;
 }

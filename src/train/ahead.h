@@ -21,4 +21,17 @@ OG_MUST_CHECK int og__session_foretell(struct og_session *s, struct og_err *err)
 uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uint64_t first,
                             uint64_t last);
 
+/* Offline packing of the draw that epoch `epoch` makes: which nodes the cache is to hold, and what
+ * its batches, and the validation batches behind them, miss then. For a session that planned whole
+ * draws and opened no features. *done and *rows are added to. */
+struct og_npy_writer;
+struct og_draw_files {
+    const char *container;
+    struct og_npy_writer *cached; /* int64 */
+};
+OG_MUST_CHECK int og__session_pack_draw(struct og_session *s, uint32_t epoch,
+                                        const struct og_draw_files *to,
+                                        struct og_ahead_counts *done, uint64_t *rows,
+                                        struct og_err *err);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 /* ---- a few things of which there are n: free works, free staging areas ---- */
 
@@ -127,6 +128,7 @@ static void take_turn(struct run *r, uint64_t item, struct og_work *w)
     w->ahead = item == r->first ? r->flow->ahead : (struct og_ahead_counts){0};
     w->sampled_from = (struct og_sample_reads){0};
     w->read = w->trace_read = (struct og_io_counts){0};
+    w->made = false;
     w->plan_seconds = 0;
     w->plan.n = w->plan.n_misses = w->plan.n_changes = 0;
     if (r->flow->early) /* each has its own */
@@ -176,10 +178,44 @@ static int read_early(struct sampler_start *own, struct og_work *w, struct og_er
     return rc < 0 ? rc : og__gather_part(f->gather, own->number, w->staging, &w->plan, misses, err);
 }
 
-static int sample_work(struct sampler_start *own, struct og_work *w, struct og_err *err)
+/* Let the batch that this sampler will likely read next come meanwhile. */
+static void expect_made(const struct run *r, uint64_t item)
+{
+    const struct og_flow *f = r->flow;
+    uint64_t next = item + (uint64_t)f->n_samplers;
+    struct og_turn turn = next < r->last ? turn_at(r, next) : (struct og_turn){0};
+    if (next < r->last && turn.split == OG__TRAIN && !f->ids_only)
+        og__samples_expect(f->offline->samples, og__offline_number(f->offline, &turn));
+}
+
+/* The seeds are known without the samples: that they agree tells that these are the run's. */
+static int read_made(struct sampler_start *own, uint64_t item, struct og_work *w,
+                     struct og_err *err)
+{
+    struct og_flow *f = own->run->flow;
+    const struct og_batch *b = &w->sampled.batch;
+    uint32_t number = og__offline_number(f->offline, &w->turn);
+    int rc = og__samples_read(f->offline->samples, number, !f->ids_only, &w->sampled,
+                              &w->trace_read, err);
+    if (rc < 0)
+        return rc;
+    expect_made(own->run, item);
+    w->made = true;
+    if (b->n_seeds != w->seeds.n ||
+        memcmp(b->ids, w->seeds.node, b->n_seeds * sizeof(*b->ids)) != 0)
+        return og__fail(err, -EINVAL, "make it anew with `outgrow sample`",
+                        "--samples %s: batch %u has not the seeds that it should have",
+                        f->offline->dir, number);
+    return f->early ? read_early(own, w, err) : 0;
+}
+
+static int sample_work(struct sampler_start *own, uint64_t item, struct og_work *w,
+                       struct og_err *err)
 {
     struct og_flow *f = own->run->flow;
     struct og_sample_key key = key_of(&w->turn);
+    if (f->offline && own->run->pass == OG__SPLITS && w->turn.split == OG__TRAIN)
+        return read_made(own, item, w, err);
     int rc = og__sample_begin(own->sampler, w->seeds.node, w->seeds.n, &w->sampled, err);
     for (int hop = 0; rc == 0 && hop < f->n_hops; hop++) {
         if (f->early)
@@ -209,7 +245,7 @@ static int make_work(struct sampler_start *own, uint64_t item, struct og_work *w
     struct og_flow *f = r->flow;
     double start = og__now();
     take_turn(r, item, w);
-    int rc = f->replay ? replay_work(r, item, w, err) : sample_work(own, w, err);
+    int rc = f->replay ? replay_work(r, item, w, err) : sample_work(own, item, w, err);
     w->sample_seconds = og__now() - start - w->plan_seconds;
     span(r, f->replay ? "replay" : "sample", w, start);
     if (f->replay && w->turn.epoch == w->turn.drawn_epoch) { /* the one that had it sampled */

@@ -5,7 +5,8 @@
  *       └────────── free works <───────────┘
  *
  * Policies that must know the future have their batches sampled ahead by a first flow, without
- * features, and replayed by a second one in the samplers' place (ahead.h).
+ * features, and replayed by a second one in the samplers' place (ahead.h). Samples made beforehand
+ * (offline.h) are read where batches would be sampled.
  *
  * A `work` is one batch on its way; a fixed number of them circulates, so memory is bounded and
  * steady state allocates nothing. Works leave every queue in the order of the schedule, whichever
@@ -18,6 +19,7 @@
 #include "plan/policy.h"
 #include "report/timeline.h"
 #include "sample/superbatch.h"
+#include "train/offline.h"
 #include "train/seeds.h"
 
 /* What was done before a superbatch could begin; its first work tells it. */
@@ -40,6 +42,7 @@ struct og_work {
     struct og_turn turn;
     uint32_t kept_as; /* number of its batch in what is replayed */
     struct og_seeds seeds;
+    bool made; /* read from samples made beforehand */
     struct og_batch_memory sampled;
     struct og_plan plan;
     int staging; /* area of the gather room that holds its misses; -1 = none */
@@ -59,7 +62,9 @@ struct og_flow {
     struct og_sampler **samplers; /* one a sampler thread */
     int n_samplers;
     int n_hops;
-    struct og_superbatch *replay; /* NULL: batches are sampled; else they were */
+    const struct og_offline *offline; /* where training batches come from; NULL = all are sampled */
+    bool ids_only;                    /* of those from there nothing but ids and counts */
+    struct og_superbatch *replay;     /* NULL: batches are sampled; else they were */
     /* with replay: is it the batches of one epoch, training and then validation, for all epochs
      * that train on them; or one batch for each item from `first` on */
     bool kept;

@@ -180,8 +180,8 @@ static uint64_t input_rows(const struct og_session *s)
 /* What is there in either phase. */
 static size_t always(const struct og_memory_plan *m)
 {
-    return m->process + m->seeds + m->labels + m->sampler + m->batches + m->plans + m->reader +
-           m->model + m->activations + m->staging;
+    return m->process + m->samples + m->seeds + m->labels + m->sampler + m->batches + m->plans +
+           m->reader + m->model + m->activations + m->staging;
 }
 
 /* What sampling ahead takes beside it, with no row cached. */
@@ -230,6 +230,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     size_t batch = s->schedule.batch_size;
     bool features = want & OG__WANT_FEATURES;
     m->process = OG__PROCESS_BYTES;
+    m->samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     bool on_disk = s->opt.topology == OG_TOPOLOGY_DISK;
     m->topology = og__session_structure_bytes(s);
     m->topology_rest = on_disk ? m->topology : 0;

@@ -193,6 +193,10 @@ static const struct og_option table[] = {
     {"scratch", "DIR", "", resources,
      "folder for what is sampled ahead; unless given, the run's, or the cache folder of the user",
      NULL, OG_OPTION_TEXT, FIELD(scratch), 0, 0},
+    {"samples", "DIR", "", resources,
+     "train on the batches in this folder, which `outgrow sample` made of the same dataset with the "
+     "same options, instead of sampling them",
+     NULL, OG_OPTION_TEXT, FIELD(samples), 0, 0},
     {"io", "ENGINE", "auto", resources,
      "how files are read",
      NAMES("uring", "pread", "mmap", "auto"), OG_OPTION_CHOICE, FIELD(io), 0, 0},

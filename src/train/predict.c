@@ -120,7 +120,9 @@ int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot, struct
     if (rc < 0 || !og__policy_is_static(s->opt.policy))
         return rc;
     rc = count_pilot(s, pilot, &sum.plan, err);
-    if (rc == 0 && s->topology.disk)
+    if (s->offline)
+        sum.trace_bytes = pilot->n * og__samples_batch_bytes(s->offline->samples);
+    if (rc == 0 && s->topology.disk && !s->offline)
         rc = count_topology(s, &topology, err);
     double share = (double)pilot->n / OG_MAX(OG_MIN(pilot->n, 2u), 1u);
     sum.topology_reads = scaled(topology.topology_reads, share);
@@ -144,18 +146,19 @@ static double predicted_seconds(const struct og_session *s)
 
 static json_t *memory_json(const struct og_memory_plan *m)
 {
-    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}",
-                     "limit", (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
-                     (json_int_t)m->process, "topology", (json_int_t)m->topology, "neighbour cache",
-                     (json_int_t)m->neighbors, "seeds", (json_int_t)m->seeds, "labels",
-                     (json_int_t)m->labels, "policy",
-                     (json_int_t)(m->alternates ? m->rest + m->n_slots * m->rest_slot
-                                                : m->policy + m->n_slots * m->policy_slot),
-                     "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
-                     (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
-                     (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
-                     (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",
-                     (json_int_t)m->cache, "slack", (json_int_t)m->slack);
+    return json_pack(
+        "{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "limit",
+        (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
+        (json_int_t)m->process, "samples", (json_int_t)m->samples, "topology",
+        (json_int_t)m->topology, "neighbour cache", (json_int_t)m->neighbors, "seeds",
+        (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "policy",
+        (json_int_t)(m->alternates ? m->rest + m->n_slots * m->rest_slot
+                                   : m->policy + m->n_slots * m->policy_slot),
+        "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
+        (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
+        (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
+        (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",
+        (json_int_t)m->cache, "slack", (json_int_t)m->slack);
 }
 
 static json_t *predicted_json(const struct og_session *s)

@@ -49,7 +49,7 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     struct og_session *s = r->s;
     const struct og_trace_options opt = {.n_hops = s->opt.n_fanout,
                                          .n_nodes = (uint64_t)s->ds->n_nodes,
-                                         .extras = og__batch_extras(s) & OG__WITH_WEIGHTS,
+                                         .extras = og__batch_extras(s),
                                          .multi_label = og__float_labels(s->ds),
                                          .label_width = s->seeds.edges ? 0 : label_width(s->ds)};
     int rc = og__newdir_begin(&r->dir, out_dir, err);
@@ -70,13 +70,17 @@ static int write_description(const struct recorder *r, struct og_err *err)
     const struct og_session *s = r->s;
     char checksum[32];
     snprintf(checksum, sizeof(checksum), "%016" PRIx64, s->ds->checksum);
-    json_t *root = json_pack("{s:i s:s s:s s:I s:i s:I s:i s:I s:I s:I s:s s:o}", "format", 1,
-                             "dataset", s->ds->name, "dataset_checksum", checksum, "num_nodes",
-                             (json_int_t)s->ds->n_nodes, "feature_dim", s->ds->dim, "seed",
-                             (json_int_t)s->opt.seed, "epochs", s->opt.epochs, "batches_per_epoch",
-                             (json_int_t)og__schedule_batches(&s->schedule, OG__TRAIN), "batches",
-                             (json_int_t)r->batches, "rows", (json_int_t)r->rows, "feature_dtype",
-                             og__dtype_name(s->ds->dtype), "options", og__options_json(&s->opt));
+    uint64_t per_epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
+    unsigned extras = og__batch_extras(s);
+    json_t *root = json_pack(
+        "{s:i s:s s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
+        s->ds->name, "dataset_checksum", checksum, "num_nodes", (json_int_t)s->ds->n_nodes,
+        "feature_dim", s->ds->dim, "seed", (json_int_t)s->opt.seed, "epochs", s->opt.epochs,
+        "resample_every", s->opt.resample_every, "draws", (json_int_t)(r->batches / per_epoch),
+        "batches_per_epoch", (json_int_t)per_epoch, "batches", (json_int_t)r->batches, "rows",
+        (json_int_t)r->rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
+        !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(s->ds->dtype), "options",
+        og__options_json(&s->opt));
     char *path = og__path_join(r->dir.temporary, "trace.json");
     int rc = path ? og__json_deliver(root, path, NULL, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
@@ -97,6 +101,20 @@ static int finish_recorder(struct recorder *r, struct og_err *err)
     return rc < 0 ? rc : og__newdir_commit(&r->dir, err);
 }
 
+/* The epochs that draw batches; those that train on them again bring nothing new. */
+static int record_epochs(struct recorder *r, struct og_err *err)
+{
+    const struct og_schedule *schedule = &r->s->schedule;
+    int rc = 0;
+    for (uint32_t e = 1; rc == 0 && e <= (uint32_t)schedule->epochs; e++) {
+        uint64_t first = og__schedule_start(schedule, e);
+        uint64_t last = og__schedule_start(schedule, e + 1);
+        if (og__schedule_drawn(schedule, e) == e)
+            rc = og__session_run(r->s, OG__SPLITS, first, last, record_sink, r, err);
+    }
+    return rc;
+}
+
 int og_sample(const char *dataset, const char *out_dir, bool with_features,
               const struct og_options *opt, const struct og_observer *seen, struct og_err *err)
 {
@@ -110,10 +128,8 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
     size_t bytes = og__targets_bytes(s);
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM;
-    if (rc == 0) {
-        rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->schedule), record_sink, &r,
-                             err);
-    }
+    if (rc == 0)
+        rc = record_epochs(&r, err);
     if (rc == 0)
         rc = finish_recorder(&r, err);
     og__trace_discard(r.trace);

@@ -9,6 +9,7 @@
 #include "train/options.h"
 #include "train/predict.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,7 +421,8 @@ bool og__samples_ahead(const struct og_session *s)
 
 bool og__keeps_batches(const struct og_session *s)
 {
-    return s->opt.resample_every > 1 && og__samples_ahead(s) && og__policy_is_steady(s->opt.policy);
+    bool kept = s->opt.resample_every > 1 || s->whole_draws;
+    return kept && og__samples_ahead(s) && og__policy_is_steady(s->opt.policy);
 }
 
 unsigned og__batch_extras(const struct og_session *s)
@@ -643,6 +645,82 @@ static int shape_model(struct og_session *s, const struct og_model_config *given
     return og__model_check(&s->config, err);
 }
 
+/* Evaluation alone trains on nothing. */
+static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
+{
+    bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
+    if (!s->opt.samples || !trains)
+        return 0;
+    const struct og_offline_for run = {
+        .opt = &s->opt, .schedule = &s->schedule, .ds = s->ds, .extras = og__batch_extras(s)};
+    return og__offline_open(&s->offline, &run, s->budget, err);
+}
+
+/* May memory hold every feature, as far as is known before it is planned? */
+static bool may_hold_all(const struct og_session *s)
+{
+    double features = (double)s->ds->n_nodes * (double)og__row_bytes(s->ds);
+    double most = (double)s->memory.limit / 2;
+    if (s->opt.cache.unit == OG_PERCENT)
+        most = features * s->opt.cache.value / 100;
+    if (s->opt.cache.unit == OG_BYTES)
+        most = s->opt.cache.value;
+    return features <= most;
+}
+
+/* Packs beside the samples are for what frequency keeps. Left open, they are what to read where
+ * memory does not hold all features anyway. */
+static bool open_packs(struct og_session *s, unsigned want)
+{
+    bool open =
+        s->opt.policy == OG_POLICY_AUTO && s->opt.layout != OG_LAYOUT_RAW && !may_hold_all(s);
+    bool asked = s->opt.policy == OG_POLICY_FREQUENCY && s->opt.layout == OG_LAYOUT_PACKED;
+    if (s->offline && (want & OG__WANT_FEATURES) && !s->whole_draws && (open || asked))
+        s->packs = og__packs_open(s->offline->dir, s->ds, &s->log);
+    return s->packs != NULL;
+}
+
+/* The cache that they were made for is more than this run has. */
+static void refuse_packs(struct og_session *s, bool planned)
+{
+    og__say(&s->log, OG__WARN,
+            "%s: for a cache of %" PRIu32 " rows, this run's has %" PRIu32 ": it does without",
+            s->packs->dir, s->packs->cache_rows, planned ? s->memory.n_slots : 0);
+    og__packs_close(s->packs);
+    s->packs = NULL;
+}
+
+static int plan_again(struct og_session *s, const struct og_options *asked, unsigned want,
+                      struct og_err *err)
+{
+    og__policy_close(s->policy);
+    og__topology_release(&s->topology);
+    s->policy = NULL;
+    s->predicted = (struct og_predicted){0};
+    s->opt = *asked;
+    s->whole_draws = false;
+    *err = (struct og_err){0};
+    return plan_session(s, want, err);
+}
+
+/* With packs made beforehand if they serve, else as if there were none. */
+static int plan_offline(struct og_session *s, unsigned want, struct og_err *err)
+{
+    const struct og_options asked = s->opt;
+    s->whole_draws = want & OG__WANT_WHOLE_DRAWS;
+    if (!open_packs(s, want))
+        return plan_session(s, want, err);
+    s->opt.policy = OG_POLICY_FREQUENCY;
+    s->opt.layout = OG_LAYOUT_PACKED;
+    s->whole_draws = true;
+    int rc = plan_session(s, want, err);
+    bool room = rc == 0 && s->packs->cache_rows <= s->memory.n_slots;
+    if (room || (rc < 0 && rc != -ENOMEM))
+        return rc;
+    refuse_packs(s, rc == 0);
+    return plan_again(s, &asked, want, err);
+}
+
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
                          struct og_err *err)
 {
@@ -700,7 +778,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     name_neighbors(s);
     OG_TRY(load_seeds(s, want, err));
     make_schedule(s);
-    OG_TRY(plan_session(s, want, err));
+    OG_TRY(open_offline(s, want, err));
+    OG_TRY(plan_offline(s, want, err));
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
     s->prepare.reads += s->held_out_read.reads - reads;
     s->prepare.bytes_read += s->held_out_read.bytes - bytes;
@@ -751,6 +830,8 @@ void og__session_close(struct og_session *s)
             og__release(s->budget, split->labels, og__labels_bytes(s->ds, split->n), "labels");
     }
     og__topology_release(&s->topology);
+    og__packs_close(s->packs);
+    og__offline_close(s->offline);
     og__pool_close(s->pool);
     og__dataset_close(s->ds);
     og__scratch_close(s->held_out);
@@ -767,6 +848,7 @@ struct og_flow og__session_flow(struct og_session *s)
         .samplers = s->samplers,
         .n_samplers = s->n_samplers,
         .n_hops = s->opt.n_fanout,
+        .offline = s->offline,
         .early = s->early,
         .policy = s->policy,
         .n_slots = s->memory.n_slots,

@@ -13,6 +13,7 @@
 #include "plan/candidate.h"
 #include "report/counters.h"
 #include "train/flow.h"
+#include "train/packs.h"
 
 /* What a command needs of it. */
 enum {
@@ -21,6 +22,7 @@ enum {
     OG__WANT_TRAINING = 4,  /* gradients as well */
     OG__WANT_PLAN_ONLY = 8, /* decide, but neither open nor read the features */
     OG__WANT_LABELS = 16,
+    OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
 };
 
 struct og_split {
@@ -35,6 +37,7 @@ struct og_memory_plan {
     size_t process;                 /* thread stacks, heap, what the libraries take while running */
     size_t topology, topology_rest; /* while sampling; while training, when the two alternate */
     size_t neighbors;               /* cache of topology on disk, while sampling */
+    size_t samples;                 /* what tells where batches made beforehand lie */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
@@ -73,6 +76,7 @@ struct og_session {
     struct og_seed_source seeds;
     struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
     struct og_io_counts held_out_read; /* to write it */
+    struct og_offline *offline; /* samples made beforehand; NULL = none */
     struct og_disk_profile profile;
     struct og_batch_caps caps;
     struct og_memory_plan memory;
@@ -90,7 +94,9 @@ struct og_session {
     uint32_t *hotness; /* [N] while the policy needs it; else NULL */
     /* of policies that look ahead, once a run began */
     struct og_superbatch *superbatch;
-    struct og_spill *codes;      /* its plans */
+    struct og_packs *packs; /* made beforehand too; NULL = none that serve */
+    bool whole_draws;       /* an epoch's batches are kept together, as those packs have them */
+    struct og_spill *codes; /* its plans */
     struct og_scratch *pack_dir; /* with --layout packed: what its batches miss */
     struct og_pack *pack;
     char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */

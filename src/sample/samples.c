@@ -1,0 +1,360 @@
+#include "sample/samples.h"
+
+#include "sample/trace_files.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static const char part[] = "trace";
+static const char hint[] = "make it anew with `outgrow sample`";
+
+struct og_samples {
+    struct og_trace_files files;
+    struct og_budget *budget;
+    uint32_t n;
+    char *spots; /* [n] of struct og_trace_spot */
+    size_t spots_bytes, seen_bytes;
+    pthread_mutex_t lock;
+    /* guarded by lock */
+    uint64_t *seen; /* bit a node, 0 between batches */
+    uint32_t *chunk;
+};
+
+static struct og_trace_spot *spot_of(const struct og_samples *s, uint32_t i)
+{
+    return (void *)(s->spots + i * og__trace_spot_bytes(s->files.n_hops));
+}
+
+/* ---- opening: sizes from the offsets, checked against each other and the files ---- */
+
+static int wrong(const char *path, const char *why, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, hint, "%s: %s", path, why);
+}
+
+/* Which member of a spot an array of offsets or counts is for. */
+typedef void note_fn(struct og_trace_spot *p, int hop, uint64_t first, uint64_t n);
+
+static void note_ids(struct og_trace_spot *p, int hop, uint64_t first, uint64_t n)
+{
+    (void)hop;
+    p->first_id = first;
+    p->n_ids = n;
+}
+
+static void note_seeds(struct og_trace_spot *p, int hop, uint64_t first, uint64_t n)
+{
+    (void)hop;
+    (void)first;
+    p->n_seeds = n;
+}
+
+static void note_edges(struct og_trace_spot *p, int hop, uint64_t first, uint64_t n)
+{
+    p->hop[hop - 1].first_edge = first;
+    p->hop[hop - 1].n_edges = n;
+}
+
+static void note_nodes(struct og_trace_spot *p, int hop, uint64_t first, uint64_t n)
+{
+    (void)first;
+    p->hop[hop - 1].n_src = n;
+}
+
+/* Numbers of an array, some at a time. */
+struct numbers {
+    struct og_npy file;
+    int64_t next, at, filled;
+    int64_t chunk[1024];
+};
+
+static int next_number(struct numbers *k, int64_t *out, struct og_err *err)
+{
+    if (k->at == k->filled) {
+        k->at = 0;
+        k->filled = OG_MIN(k->file.shape[0] - k->next, (int64_t)OG_COUNT(k->chunk));
+        int rc = og__npy_read_int64(&k->file, k->next, k->filled, k->chunk, err);
+        if (rc < 0)
+            return rc;
+        k->next += k->filled;
+    }
+    *out = k->chunk[k->at++];
+    return 0;
+}
+
+static int open_numbers(struct numbers *k, const char *dir, int hop, const char *name, int64_t n,
+                        struct og_err *err)
+{
+    k->next = k->at = k->filled = 0;
+    int rc = og__trace_array_open(&k->file, dir, hop, name, err);
+    if (rc < 0)
+        return rc;
+    bool whole = k->file.ndim == 1 && og__npy_is_integer(k->file.type) && k->file.shape[0] == n;
+    return whole ? 0 : wrong(k->file.path, "not a number for each batch", err);
+}
+
+/* Offsets `name` into an array of `size` elements; no batch has more than `most` of them. */
+static int read_offsets(struct og_samples *s, const char *dir, int hop, const char *name,
+                        int64_t size, uint64_t most, note_fn *note, struct og_err *err)
+{
+    struct numbers k;
+    int64_t before = 0;
+    int rc = open_numbers(&k, dir, hop, name, (int64_t)s->n + 1, err);
+    if (rc == 0)
+        rc = next_number(&k, &before, err);
+    if (rc == 0 && before != 0)
+        rc = wrong(k.file.path, "does not begin with 0", err);
+    for (uint32_t i = 0; rc == 0 && i < s->n; i++) {
+        int64_t end = 0;
+        rc = next_number(&k, &end, err);
+        if (rc == 0 && (end < before || end > size || (uint64_t)(end - before) > most))
+            rc = wrong(k.file.path, "its offsets cannot be", err);
+        note(spot_of(s, i), hop, (uint64_t)before, (uint64_t)(end - before));
+        before = end;
+    }
+    if (rc == 0 && before != size)
+        rc = wrong(k.file.path, "its offsets end elsewhere than what they are of", err);
+    og__npy_close(&k.file);
+    return rc;
+}
+
+static int read_counts(struct og_samples *s, const char *dir, int hop, struct og_err *err)
+{
+    struct numbers k;
+    int rc = open_numbers(&k, dir, hop, "nodes", s->n, err);
+    for (uint32_t i = 0; rc == 0 && i < s->n; i++) {
+        const struct og_trace_spot *p = spot_of(s, i);
+        bool last = hop == s->files.n_hops;
+        int64_t n = 0;
+        rc = next_number(&k, &n, err);
+        if (rc == 0 && (n < (int64_t)og__trace_spot_dst(p, hop - 1) || n > (int64_t)p->n_ids ||
+                        (last && n != (int64_t)p->n_ids)))
+            rc = wrong(k.file.path, "its counts are not those of the ids", err);
+        note_nodes(spot_of(s, i), hop, 0, (uint64_t)n);
+    }
+    og__npy_close(&k.file);
+    return rc;
+}
+
+/* The arrays of a hop belong together. */
+static int check_hop(const struct og_samples *s, int hop, struct og_err *err)
+{
+    const struct og_hop_files *k = &s->files.hop[hop - 1];
+    if (k->dst.shape[0] != k->src.shape[0])
+        return wrong(k->dst.path, "not as long as the array of sources", err);
+    if (k->weight.fd >= 0 && k->weight.shape[0] != k->src.shape[0])
+        return wrong(k->weight.path, "not one for each edge", err);
+    return 0;
+}
+
+/* Where the degrees of each batch begin follows from how many nodes the batches before found. */
+static int place_degrees(struct og_samples *s, int hop, struct og_err *err)
+{
+    const struct og_npy *file = &s->files.hop[hop - 1].degree;
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct og_trace_spot *p = spot_of(s, i);
+        p->hop[hop - 1].first_degree = first;
+        first += p->hop[hop - 1].n_src - og__trace_spot_dst(p, hop - 1);
+    }
+    return file->fd >= 0 && (uint64_t)file->shape[0] != first
+               ? wrong(file->path, "not one for each node that was found", err)
+               : 0;
+}
+
+static int read_hop(struct og_samples *s, const char *dir, int hop, struct og_err *err)
+{
+    const struct og_npy *src = &s->files.hop[hop - 1].src;
+    int rc = check_hop(s, hop, err);
+    if (rc == 0)
+        rc = read_offsets(s, dir, hop, "ptr", src->shape[0], UINT32_MAX - 1, note_edges, err);
+    if (rc == 0)
+        rc = read_counts(s, dir, hop, err);
+    return rc < 0 ? rc : place_degrees(s, hop, err);
+}
+
+static int count_batches(struct og_samples *s, const char *dir, struct og_err *err)
+{
+    struct og_npy a;
+    int rc = og__trace_array_open(&a, dir, 0, "ids_ptr", err);
+    if (rc < 0)
+        return rc;
+    if (a.shape[0] < 2 || a.shape[0] > UINT32_MAX)
+        rc = wrong(a.path, "no batches", err);
+    s->n = (uint32_t)(a.shape[0] - 1);
+    og__npy_close(&a);
+    return rc;
+}
+
+static int check_seeds(const struct og_samples *s, const char *dir, struct og_err *err)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (spot_of(s, i)->n_seeds > spot_of(s, i)->n_ids)
+            return wrong(dir, "a batch has more seeds than nodes", err);
+    return 0;
+}
+
+static int read_sizes(struct og_samples *s, const char *dir, struct og_err *err)
+{
+    struct og_npy seeds;
+    int rc = og__trace_array_open(&seeds, dir, 0, "seeds", err);
+    if (rc == 0)
+        rc = read_offsets(s, dir, 0, "ids_ptr", s->files.ids.shape[0], s->files.n_nodes, note_ids,
+                          err);
+    if (rc == 0)
+        rc =
+            read_offsets(s, dir, 0, "seeds_ptr", seeds.shape[0], s->files.n_nodes, note_seeds, err);
+    og__npy_close(&seeds);
+    if (rc == 0)
+        rc = check_seeds(s, dir, err);
+    for (int h = 1; rc == 0 && h <= s->files.n_hops; h++)
+        rc = read_hop(s, dir, h, err);
+    return rc;
+}
+
+static int take_memory(struct og_samples *s, struct og_err *err)
+{
+    s->spots_bytes = s->n * og__trace_spot_bytes(s->files.n_hops);
+    s->seen_bytes = (size_t)(s->files.n_nodes / 64 + 1) * 8;
+    s->spots = og__alloc(s->budget, s->spots_bytes, part, err);
+    s->seen = og__alloc(s->budget, s->seen_bytes, part, err);
+    s->chunk = og__alloc(s->budget, OG__TRACE_CHUNK * sizeof(*s->chunk), part, err);
+    return s->spots && s->seen && s->chunk ? 0 : -ENOMEM;
+}
+
+int og__samples_open(struct og_samples **out, const struct og_samples_options *opt,
+                     struct og_budget *b, struct og_err *err)
+{
+    *out = NULL;
+    struct og_samples *s = calloc(1, sizeof(*s));
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", opt->dir);
+    pthread_mutex_init(&s->lock, NULL);
+    s->budget = b;
+    s->files = (struct og_trace_files){
+        .n_hops = opt->n_hops, .extras = opt->extras, .n_nodes = opt->n_nodes, .hint = hint};
+    int rc = og__trace_files_open(&s->files, opt->dir, err);
+    if (rc == 0)
+        rc = count_batches(s, opt->dir, err);
+    if (rc == 0)
+        rc = take_memory(s, err);
+    if (rc == 0)
+        rc = read_sizes(s, opt->dir, err);
+    if (rc == 0)
+        *out = s;
+    else
+        og__samples_close(s);
+    return rc;
+}
+
+void og__samples_close(struct og_samples *s)
+{
+    if (!s)
+        return;
+    og__trace_files_close(&s->files);
+    og__release(s->budget, s->spots, s->spots_bytes, part);
+    og__release(s->budget, s->seen, s->seen_bytes, part);
+    og__release(s->budget, s->chunk, OG__TRACE_CHUNK * sizeof(*s->chunk), part);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+uint32_t og__samples_batches(const struct og_samples *s)
+{
+    return s->n;
+}
+
+size_t og__samples_memory(const struct og_samples *s)
+{
+    return s->spots_bytes + s->seen_bytes + OG__TRACE_CHUNK * sizeof(*s->chunk);
+}
+
+uint64_t og__samples_batch_bytes(const struct og_samples *s)
+{
+    uint64_t bytes = (uint64_t)s->files.ids.bytes;
+    for (int h = 0; h < s->files.n_hops; h++) {
+        const struct og_hop_files *k = &s->files.hop[h];
+        bytes += (uint64_t)(k->src.bytes + k->dst.bytes) +
+                 (k->degree.fd >= 0 ? (uint64_t)k->degree.bytes : 0) +
+                 (k->weight.fd >= 0 ? (uint64_t)k->weight.bytes : 0);
+    }
+    return bytes / s->n;
+}
+
+/* ---- reading ---- */
+
+/* Policies and caches rely on it that no node is in a batch twice. */
+static bool all_distinct(uint64_t *seen, const uint32_t *ids, uint32_t n)
+{
+    bool distinct = true;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bit = (uint64_t)1 << (ids[i] & 63);
+        distinct &= !(seen[ids[i] >> 6] & bit);
+        seen[ids[i] >> 6] |= bit;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        seen[ids[i] >> 6] = 0;
+    return distinct;
+}
+
+static bool all_sane(const float *weight, uint64_t n)
+{
+    bool sane = true;
+    for (uint64_t e = 0; e < n; e++)
+        sane &= weight[e] >= 0 && isfinite(weight[e]);
+    return sane;
+}
+
+static int check_weights(const struct og_samples *s, const struct og_batch *batch,
+                         struct og_err *err)
+{
+    for (uint32_t h = 0; h < batch->n_hops; h++)
+        if (batch->hop[h].weight && !all_sane(batch->hop[h].weight, batch->hop[h].n_edges))
+            return og__fail(err, -EIO, hint, "%s: not what was written there",
+                            s->files.hop[h].weight.path);
+    return 0;
+}
+
+static int read_locked(struct og_samples *s, const struct og_trace_spot *p, bool blocks,
+                       struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
+{
+    int rc = og__trace_files_ids(&s->files, p, s->chunk, &out->batch, read, err);
+    if (rc == 0 && !all_distinct(s->seen, out->batch.ids, out->batch.n_ids))
+        rc = og__fail(err, -EIO, hint, "%s: a node twice in a batch", s->files.ids.path);
+    if (rc == 0 && blocks)
+        rc = og__trace_files_blocks(&s->files, p, s->chunk, out, read, err);
+    return rc;
+}
+
+static void drop_arrays(struct og_batch *batch)
+{
+    for (uint32_t h = 0; h < batch->n_hops; h++) {
+        struct og_block *k = &batch->hop[h];
+        k->indptr = k->src = k->degree = NULL;
+        k->weight = NULL;
+    }
+}
+
+int og__samples_read(struct og_samples *s, uint32_t i, bool blocks, struct og_batch_memory *out,
+                     struct og_io_counts *read, struct og_err *err)
+{
+    const struct og_trace_spot *p = spot_of(s, i);
+    *read = (struct og_io_counts){0};
+    int rc = og__trace_files_shape(&s->files, p, out, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&s->lock);
+    rc = read_locked(s, p, blocks, out, read, err);
+    pthread_mutex_unlock(&s->lock);
+    if (rc == 0 && blocks)
+        rc = check_weights(s, &out->batch, err);
+    if (!blocks)
+        drop_arrays(&out->batch);
+    return rc;
+}
+
+void og__samples_expect(const struct og_samples *s, uint32_t i)
+{
+    og__trace_files_expect(&s->files, spot_of(s, i), true);
+}

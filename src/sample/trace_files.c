@@ -1,0 +1,252 @@
+#include "sample/trace_files.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+enum { WORD = 4 /* bytes of a position, a degree, a weight */ };
+
+void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_trace_spot *next)
+{
+    next->first_id = p->first_id + p->n_ids;
+    for (int h = 0; h < n_hops; h++) {
+        const struct og_trace_hop *k = &p->hop[h];
+        next->hop[h].first_edge = k->first_edge + k->n_edges;
+        next->hop[h].first_degree = k->first_degree + k->n_src - og__trace_spot_dst(p, h);
+    }
+}
+
+/* ---- open, close ---- */
+
+static struct og_npy closed(void)
+{
+    return (struct og_npy){.fd = -1};
+}
+
+int og__trace_array_open(struct og_npy *a, const char *dir, int hop, const char *name,
+                         struct og_err *err)
+{
+    char path[4096];
+    char prefix[16] = "";
+    *a = closed();
+    if (hop > 0)
+        snprintf(prefix, sizeof(prefix), "hop%d_", hop);
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s%s.npy", dir, prefix, name) >= sizeof(path))
+        return og__fail_errno(err, -ENAMETOOLONG, NULL, "%s", dir);
+    return og__npy_open(a, path, err);
+}
+
+static int open_words(const struct og_trace_files *f, struct og_npy *a, const char *dir, int hop,
+                      const char *name, struct og_err *err)
+{
+    int rc = og__trace_array_open(a, dir, hop, name, err);
+    if (rc < 0)
+        return rc;
+    bool weight = a == &f->hop[OG_MAX(hop, 1) - 1].weight;
+    bool wide = hop == 0 && a->type == OG__NPY_I64; /* ids of a large graph */
+    enum og__npy_type type = weight ? OG__NPY_F32 : OG__NPY_I32;
+    posix_fadvise(a->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return (a->type == type || wide) && a->ndim == 1
+               ? 0
+               : og__fail(err, -EINVAL, f->hint, "%s: not one row of %s", a->path,
+                          og__npy_name(type));
+}
+
+int og__trace_files_open(struct og_trace_files *f, const char *dir, struct og_err *err)
+{
+    f->ids = closed();
+    for (int h = 0; h < f->n_hops; h++)
+        f->hop[h] = (struct og_hop_files){closed(), closed(), closed(), closed()};
+    int rc = open_words(f, &f->ids, dir, 0, "ids", err);
+    for (int h = 0; rc == 0 && h < f->n_hops; h++) {
+        struct og_hop_files *k = &f->hop[h];
+        rc = open_words(f, &k->src, dir, h + 1, "src", err);
+        if (rc == 0)
+            rc = open_words(f, &k->dst, dir, h + 1, "dst", err);
+        if (rc == 0 && (f->extras & OG__WITH_DEGREES))
+            rc = open_words(f, &k->degree, dir, h + 1, "degree", err);
+        if (rc == 0 && (f->extras & OG__WITH_WEIGHTS))
+            rc = open_words(f, &k->weight, dir, h + 1, "weight", err);
+    }
+    return rc;
+}
+
+void og__trace_files_close(struct og_trace_files *f)
+{
+    og__npy_close(&f->ids);
+    for (int h = 0; h < f->n_hops; h++) {
+        og__npy_close(&f->hop[h].src);
+        og__npy_close(&f->hop[h].dst);
+        og__npy_close(&f->hop[h].degree);
+        og__npy_close(&f->hop[h].weight);
+    }
+}
+
+/* ---- read ---- */
+
+static int wrong(const struct og_trace_files *f, const struct og_npy *a, struct og_err *err)
+{
+    return og__fail(err, -EIO, f->hint, "%s: not what was written there", a->path);
+}
+
+/* n elements from `first` on, as they are. */
+static int read_words(const struct og_npy *a, uint64_t first, uint64_t n, void *out,
+                      struct og_io_counts *read, struct og_err *err)
+{
+    if (n == 0)
+        return 0;
+    int rc = og__npy_read(a, (int64_t)first, (int64_t)n, out, err);
+    if (rc < 0)
+        return rc;
+    posix_fadvise(a->fd, a->offset + (off_t)first * WORD, (off_t)n * WORD, POSIX_FADV_DONTNEED);
+    read->reads++;
+    read->bytes += n * WORD;
+    return 0;
+}
+
+static bool all_below(const uint32_t *words, uint64_t n, uint64_t bound)
+{
+    uint32_t largest = 0;
+    for (uint64_t i = 0; i < n; i++)
+        largest = OG_MAX(largest, words[i]);
+    return n == 0 || largest < bound;
+}
+
+/* Ids of 8 bytes; what is none becomes UINT32_MAX, which no node has. */
+static int read_wide(const struct og_npy *a, uint64_t first, uint64_t n, int64_t *chunk,
+                     uint32_t *out, struct og_io_counts *read, struct og_err *err)
+{
+    int rc = 0;
+    for (uint64_t done = 0, k; rc == 0 && done < n; done += k) {
+        k = OG_MIN(n - done, (uint64_t)OG__TRACE_CHUNK / 2);
+        rc = og__npy_read(a, (int64_t)(first + done), (int64_t)k, chunk, err);
+        for (uint64_t i = 0; rc == 0 && i < k; i++)
+            out[done + i] = chunk[i] < 0 || chunk[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk[i];
+        read->reads++;
+        read->bytes += k * sizeof(*chunk);
+    }
+    return rc;
+}
+
+int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_spot *p,
+                        uint32_t *chunk, struct og_batch *out, struct og_io_counts *read,
+                        struct og_err *err)
+{
+    bool wide = f->ids.type == OG__NPY_I64;
+    int rc = wide ? read_wide(&f->ids, p->first_id, p->n_ids, (void *)chunk, out->ids, read, err)
+                  : read_words(&f->ids, p->first_id, p->n_ids, out->ids, read, err);
+    return rc == 0 && !all_below(out->ids, out->n_ids, f->n_nodes) ? wrong(f, &f->ids, err) : rc;
+}
+
+/* Rows from destinations, which ascend: row d ends where the first larger one stands. */
+static int read_indptr(const struct og_trace_files *f, const struct og_npy *a, uint64_t first,
+                       uint32_t *chunk, struct og_block *k, struct og_io_counts *read,
+                       struct og_err *err)
+{
+    uint32_t d = 0;
+    k->indptr[0] = 0;
+    for (uint64_t e = 0; e < k->n_edges; e += OG__TRACE_CHUNK) {
+        uint64_t n = OG_MIN(k->n_edges - e, (uint64_t)OG__TRACE_CHUNK);
+        int rc = read_words(a, first + e, n, chunk, read, err);
+        if (rc < 0)
+            return rc;
+        for (uint64_t i = 0; i < n; i++) {
+            if (chunk[i] == d)
+                continue;
+            if (chunk[i] < d || chunk[i] >= k->n_dst)
+                return wrong(f, a, err);
+            while (d < chunk[i])
+                k->indptr[++d] = (uint32_t)(e + i);
+        }
+    }
+    while (d < k->n_dst)
+        k->indptr[++d] = (uint32_t)k->n_edges;
+    return 0;
+}
+
+static int read_src(const struct og_trace_files *f, const struct og_npy *a, uint64_t first,
+                    struct og_block *k, struct og_io_counts *read, struct og_err *err)
+{
+    int rc = read_words(a, first, k->n_edges, k->src, read, err);
+    return rc == 0 && !all_below(k->src, k->n_edges, k->n_src) ? wrong(f, a, err) : rc;
+}
+
+static int read_degrees(const struct og_trace_files *f, const struct og_npy *a, uint64_t first,
+                        struct og_block *k, struct og_io_counts *read, struct og_err *err)
+{
+    uint64_t n = (uint64_t)k->n_src - k->n_dst;
+    int rc = read_words(a, first, n, k->degree, read, err);
+    return rc == 0 && !all_below(k->degree, n, INT32_MAX) ? wrong(f, a, err) : rc;
+}
+
+int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace_spot *p,
+                           uint32_t chunk[OG__TRACE_CHUNK], struct og_batch_memory *out,
+                           struct og_io_counts *read, struct og_err *err)
+{
+    int rc = 0;
+    for (int h = 0; rc == 0 && h < f->n_hops; h++) {
+        const struct og_hop_files *file = &f->hop[h];
+        const struct og_trace_hop *from = &p->hop[h];
+        struct og_block *k = &out->batch.hop[h];
+        rc = read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err);
+        if (rc == 0)
+            rc = read_src(f, &file->src, from->first_edge, k, read, err);
+        if (rc == 0 && (f->extras & OG__WITH_DEGREES))
+            rc = read_degrees(f, &file->degree, from->first_degree, k, read, err);
+        if (rc == 0 && (f->extras & OG__WITH_WEIGHTS))
+            rc = read_words(&file->weight, from->first_edge, k->n_edges, out->weight[h].data, read,
+                            err);
+    }
+    return rc;
+}
+
+static void will_need(const struct og_npy *a, uint64_t first, uint64_t n, size_t size)
+{
+    if (n > 0)
+        posix_fadvise(a->fd, a->offset + (off_t)(first * size), (off_t)(n * size),
+                      POSIX_FADV_WILLNEED);
+}
+
+void og__trace_files_expect(const struct og_trace_files *f, const struct og_trace_spot *p, bool ids)
+{
+    if (ids)
+        will_need(&f->ids, p->first_id, p->n_ids, og__npy_size(f->ids.type));
+    for (int h = 0; h < f->n_hops; h++) {
+        const struct og_hop_files *file = &f->hop[h];
+        const struct og_trace_hop *k = &p->hop[h];
+        will_need(&file->src, k->first_edge, k->n_edges, WORD);
+        will_need(&file->dst, k->first_edge, k->n_edges, WORD);
+        if (f->extras & OG__WITH_WEIGHTS)
+            will_need(&file->weight, k->first_edge, k->n_edges, WORD);
+        if (f->extras & OG__WITH_DEGREES)
+            will_need(&file->degree, k->first_degree, k->n_src - og__trace_spot_dst(p, h), WORD);
+    }
+}
+
+/* ---- the shape of a batch ---- */
+
+int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_spot *p,
+                          struct og_batch_memory *out, struct og_err *err)
+{
+    struct og_batch b = {.n_hops = (uint32_t)f->n_hops,
+                         .n_ids = (uint32_t)p->n_ids,
+                         .n_seeds = (uint32_t)p->n_seeds};
+    for (int h = 0; h < f->n_hops; h++)
+        b.hop[h] = (struct og_block){.n_dst = (uint32_t)og__trace_spot_dst(p, h),
+                                     .n_src = (uint32_t)p->hop[h].n_src,
+                                     .n_edges = p->hop[h].n_edges};
+    struct og_batch_caps caps = {0};
+    og__caps_include(&caps, &b);
+    out->batch = b;
+    int rc = og__batch_reserve(out, &caps, f->extras, err);
+    if (rc < 0)
+        return rc;
+    out->batch.ids = out->ids.data;
+    for (int h = 0; h < f->n_hops; h++) {
+        struct og_block *k = &out->batch.hop[h];
+        k->indptr = out->indptr[h].data;
+        k->src = out->src[h].data;
+        k->degree = f->extras & OG__WITH_DEGREES ? out->degree[h].data : NULL;
+        k->weight = f->extras & OG__WITH_WEIGHTS ? out->weight[h].data : NULL;
+    }
+    return 0;
+}

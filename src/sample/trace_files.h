@@ -1,0 +1,72 @@
+/* The files of a trace, read back batch by batch: for what a superbatch spilled, and for samples
+ * that were made beforehand. `dst` of every edge becomes `indptr`. Pages are dropped behind what is
+ * read: they are not needed again before all others.
+ *
+ * Positions and node ids are checked against the sizes of the batch; that those lie within the
+ * files is the caller's to see to. */
+#ifndef OG_TRACE_FILES_H
+#define OG_TRACE_FILES_H
+
+#include "dataset/dataset.h"
+#include "sample/sample.h"
+
+/* How large a batch is, and where it begins in the files. One hop behind another. */
+struct og_trace_spot {
+    uint64_t n_seeds, n_ids, first_id;
+    uint64_t kept, at; /* of those who keep batches in other places too */
+    struct og_trace_hop {
+        uint64_t n_src, n_edges;
+        uint64_t first_edge, first_degree;
+    } hop[];
+};
+static inline size_t og__trace_spot_bytes(int n_hops)
+{
+    return sizeof(struct og_trace_spot) + (size_t)n_hops * sizeof(struct og_trace_hop);
+}
+static inline uint64_t og__trace_spot_dst(const struct og_trace_spot *p, int hop)
+{
+    return hop == 0 ? p->n_seeds : p->hop[hop - 1].n_src;
+}
+/* Where what comes behind it begins: first_id, first_edge, first_degree of `next`. */
+void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_trace_spot *next);
+
+struct og_trace_files {
+    int n_hops;
+    unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: read too */
+    uint64_t n_nodes;
+    const char *hint;  /* what to do when they are not what they should be; static storage */
+    struct og_npy ids; /* fd -1: closed, as the others */
+    struct og_hop_files {
+        struct og_npy src, dst, degree, weight;
+    } hop[OG_MAX_HOPS];
+};
+
+/* Those in folder `dir`; n_hops, extras, n_nodes and hint are set. -EINVAL for an array of another
+ * type. */
+OG_MUST_CHECK int og__trace_files_open(struct og_trace_files *f, const char *dir,
+                                       struct og_err *err);
+void og__trace_files_close(struct og_trace_files *f); /* also after a failed open */
+/* An array of the folder: "ids.npy", or that of a hop, counted from 1: "hop2_src.npy". */
+OG_MUST_CHECK int og__trace_array_open(struct og_npy *a, const char *dir, int hop, const char *name,
+                                       struct og_err *err);
+
+/* Counts of the batch into out->batch, and memory for its arrays with their pointers set. */
+OG_MUST_CHECK int og__trace_files_shape(const struct og_trace_files *f,
+                                        const struct og_trace_spot *p, struct og_batch_memory *out,
+                                        struct og_err *err);
+/* Into a batch so shaped. `chunk` is scratch. *read is added to. -EIO when a position or an id is
+ * out of range. */
+enum { OG__TRACE_CHUNK = 64 * 1024 };
+OG_MUST_CHECK int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_spot *p,
+                                      uint32_t *chunk, struct og_batch *out,
+                                      struct og_io_counts *read, struct og_err *err);
+OG_MUST_CHECK int og__trace_files_blocks(const struct og_trace_files *f,
+                                         const struct og_trace_spot *p,
+                                         uint32_t chunk[OG__TRACE_CHUNK],
+                                         struct og_batch_memory *out, struct og_io_counts *read,
+                                         struct og_err *err);
+/* Let a batch come from the disk while other things are done. */
+void og__trace_files_expect(const struct og_trace_files *f, const struct og_trace_spot *p,
+                            bool ids);
+
+#endif

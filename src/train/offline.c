@@ -1,0 +1,235 @@
+#include "train/offline.h"
+
+#include "base/file.h"
+#include "train/options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char anew[] = "make it anew with `outgrow sample`";
+
+/* ---- the description ---- */
+
+static int load_description(const char *dir, json_t **out, struct og_err *err)
+{
+    enum { JSON_MAX = 1024 * 1024 };
+    json_error_t where;
+    char *path = og__path_join(dir, "trace.json");
+    char *text = NULL;
+    size_t len = 0;
+    int rc = path ? og__read_text(path, JSON_MAX, &text, &len, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    *out = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, &where) : NULL;
+    if (rc == 0 && !*out)
+        rc = og__fail(err, -EINVAL, anew, "%s: line %d: %s", path, where.line, where.text);
+    free(text);
+    free(path);
+    return rc;
+}
+
+static int get_count(const char *dir, const json_t *root, const char *key, uint32_t *out,
+                     struct og_err *err)
+{
+    const json_t *value = json_object_get(root, key);
+    json_int_t n = json_is_integer(value) ? json_integer_value(value) : 0;
+    *out = n > 0 && n < UINT32_MAX ? (uint32_t)n : 0;
+    return *out ? 0
+                : og__fail(err, -EINVAL, anew,
+                           "%s/trace.json: \"%s\" must be a count of at least 1", dir, key);
+}
+
+static int get_draws(const char *dir, const json_t *root, uint32_t *every, uint32_t *draws,
+                     struct og_err *err)
+{
+    int rc = get_count(dir, root, "resample_every", every, err);
+    return rc < 0 ? rc : get_count(dir, root, "draws", draws, err);
+}
+
+int og__offline_describe(const char *dir, uint32_t *every, uint32_t *draws, json_t **options,
+                         struct og_err *err)
+{
+    json_t *root = NULL;
+    int rc = load_description(dir, &root, err);
+    if (rc == 0)
+        rc = get_draws(dir, root, every, draws, err);
+    *options = rc == 0 ? json_incref(json_object_get(root, "options")) : NULL;
+    json_decref(root);
+    return rc;
+}
+
+/* ---- is it what the run would sample? ---- */
+
+static int check_dataset(const struct og_offline *o, const struct og_offline_for *run,
+                         const json_t *root, struct og_err *err)
+{
+    char own[32];
+    const char *there = json_string_value(json_object_get(root, "dataset_checksum"));
+    snprintf(own, sizeof(own), "%016" PRIx64, run->ds->checksum);
+    if (there && strcmp(there, own) == 0)
+        return 0;
+    return og__fail(err, -EINVAL, "sample this dataset: `outgrow sample DATASET --out DIR`",
+                    "--samples %s: sampled from another dataset (checksum %.16s, %s has %s)",
+                    o->dir, there ? there : "missing", run->ds->path, own);
+}
+
+static int refuse_option(const struct og_offline *o, const char *name, const json_t *there,
+                         const json_t *here, struct og_err *err)
+{
+    char *made = there ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    char *given = json_dumps(here, JSON_ENCODE_ANY | JSON_COMPACT);
+    int rc = og__fail(err, -EINVAL, "give the options it was sampled with, or sample anew",
+                      "--samples %s: sampled with another --%s (%.60s, this run has %.60s)", o->dir,
+                      name, made ? made : "none", given ? given : "?");
+    free(made);
+    free(given);
+    return rc;
+}
+
+static int check_option(const struct og_offline *o, const char *name, const json_t *theirs,
+                        const json_t *ours, struct og_err *err)
+{
+    const json_t *there = json_object_get(theirs, name);
+    const json_t *here = json_object_get(ours, name);
+    return json_equal(there, here) ? 0 : refuse_option(o, name, there, here, err);
+}
+
+/* Those that decide which batches there are and what is in them. */
+static int check_options(const struct og_offline *o, const struct og_offline_for *run,
+                         const json_t *root, struct og_err *err)
+{
+    static const char *const all[] = {"seed", "fanout", "sampler", "batch", "no-shuffle", "task"};
+    static const char *const of_walks[] = {"walks", "walk-length", "walk-restart"};
+    static const char *const of_links[] = {"edge-split", "negatives", "negative"};
+    const json_t *theirs = json_object_get(root, "options");
+    json_t *ours = og__options_json(run->opt);
+    int rc = ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "--samples");
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(all); i++)
+        rc = check_option(o, all[i], theirs, ours, err);
+    bool walks = run->opt->sampler == OG_SAMPLER_WALK;
+    for (size_t i = 0; rc == 0 && walks && i < OG_COUNT(of_walks); i++)
+        rc = check_option(o, of_walks[i], theirs, ours, err);
+    bool links = run->opt->task == OG_TASK_LINK;
+    for (size_t i = 0; rc == 0 && links && i < OG_COUNT(of_links); i++)
+        rc = check_option(o, of_links[i], theirs, ours, err);
+    json_decref(ours);
+    return rc;
+}
+
+static int check_extras(const struct og_offline *o, const struct og_offline_for *run,
+                        const json_t *root, struct og_err *err)
+{
+    bool degrees = json_is_true(json_object_get(root, "degrees"));
+    if (degrees || !(run->extras & OG__WITH_DEGREES))
+        return 0;
+    return og__fail(err, -EINVAL, "sample with the same --model, or train another",
+                    "--samples %s: without the degrees that --model %s needs", o->dir,
+                    og__option_word("model", run->opt->model));
+}
+
+/* ---- does it have all that the run draws? ---- */
+
+uint32_t og__offline_draw(const struct og_offline *o, uint32_t drawn_epoch)
+{
+    uint32_t before = drawn_epoch - 1;
+    bool there = before % o->every == 0 && before / o->every < o->draws;
+    return there ? before / o->every : UINT32_MAX;
+}
+
+/* The first epoch that draws batches which are not there; 0 = none. */
+static uint32_t lacking(const struct og_offline *o, uint32_t epochs, uint32_t every)
+{
+    for (uint32_t epoch = 1; epoch <= epochs; epoch += every)
+        if (og__offline_draw(o, epoch) == UINT32_MAX)
+            return epoch;
+    return 0;
+}
+
+static int check_draws(const struct og_offline *o, const struct og_offline_for *run,
+                       struct og_err *err)
+{
+    uint32_t epochs = (uint32_t)run->schedule->epochs;
+    uint32_t every = (uint32_t)OG_MAX(run->schedule->resample_every, 1);
+    uint32_t lacks = lacking(o, epochs, every);
+    if (lacks == 0)
+        return 0;
+    uint32_t would_do = every;
+    while (lacking(o, epochs, would_do))
+        would_do++;
+    char hint[64];
+    snprintf(hint, sizeof(hint), "--resample-every %u would do", would_do);
+    return og__fail(err, -EINVAL, hint,
+                    "--samples %s: no batches for epoch %u (it has %u draws, one for every %u "
+                    "epochs)",
+                    o->dir, lacks, o->draws, o->every);
+}
+
+static int check_batches(const struct og_offline *o, const struct og_offline_for *run,
+                         struct og_err *err)
+{
+    uint64_t per_epoch = og__schedule_batches(run->schedule, OG__TRAIN);
+    uint64_t there = og__samples_batches(o->samples);
+    if (o->per_draw == per_epoch && (uint64_t)o->draws * o->per_draw == there)
+        return 0;
+    return og__fail(err, -EINVAL, anew,
+                    "--samples %s: %llu batches, not %u draws of the %llu of an epoch", o->dir,
+                    (unsigned long long)there, o->draws, (unsigned long long)per_epoch);
+}
+
+/* ---- open, close ---- */
+
+static int open_batches(struct og_offline *o, const struct og_offline_for *run, struct og_budget *b,
+                        struct og_err *err)
+{
+    const struct og_samples_options opt = {.dir = o->dir,
+                                           .n_hops = run->opt->n_fanout,
+                                           .extras = run->extras,
+                                           .n_nodes = (uint64_t)run->ds->n_nodes};
+    int rc = og__samples_open(&o->samples, &opt, b, err);
+    return rc < 0 ? rc : check_batches(o, run, err);
+}
+
+static int open_folder(struct og_offline *o, const struct og_offline_for *run, struct og_budget *b,
+                       struct og_err *err)
+{
+    json_t *root = NULL;
+    int rc = load_description(o->dir, &root, err);
+    if (rc == 0)
+        rc = check_dataset(o, run, root, err);
+    if (rc == 0)
+        rc = check_options(o, run, root, err);
+    if (rc == 0)
+        rc = check_extras(o, run, root, err);
+    if (rc == 0)
+        rc = get_draws(o->dir, root, &o->every, &o->draws, err);
+    if (rc == 0)
+        rc = get_count(o->dir, root, "batches_per_epoch", &o->per_draw, err);
+    if (rc == 0)
+        rc = check_draws(o, run, err);
+    json_decref(root);
+    return rc < 0 ? rc : open_batches(o, run, b, err);
+}
+
+int og__offline_open(struct og_offline **out, const struct og_offline_for *run, struct og_budget *b,
+                     struct og_err *err)
+{
+    *out = NULL;
+    struct og_offline *o = calloc(1, sizeof(*o));
+    int rc = o && (o->dir = strdup(run->opt->samples))
+                 ? open_folder(o, run, b, err)
+                 : og__fail_errno(err, -ENOMEM, NULL, "--samples");
+    if (rc == 0)
+        *out = o;
+    else
+        og__offline_close(o);
+    return rc;
+}
+
+void og__offline_close(struct og_offline *o)
+{
+    if (!o)
+        return;
+    og__samples_close(o->samples);
+    free(o->dir);
+    free(o);
+}

@@ -1,0 +1,47 @@
+/* offline: training batches that `outgrow sample` made beforehand, in the folder --samples, perhaps
+ * on another machine (diskgnn.txt §4). A folder is taken only if its batches are, bit for bit,
+ * those that this run would sample. */
+#ifndef OG_OFFLINE_H
+#define OG_OFFLINE_H
+
+#include "sample/samples.h"
+#include "train/schedule.h"
+
+#include <jansson.h>
+
+struct og_offline {
+    struct og_samples *samples;
+    char *dir;
+    uint32_t every;    /* epochs between two draws of the folder */
+    uint32_t draws;    /* how many it has */
+    uint32_t per_draw; /* batches */
+};
+
+/* The run they are for. extras: what its blocks must carry. */
+struct og_offline_for {
+    const struct og_options *opt; /* resolved */
+    const struct og_schedule *schedule;
+    const struct og_dataset *ds;
+    unsigned extras;
+};
+
+/* opt->samples. -EINVAL, with what differs and what would do, for batches of another dataset, of
+ * other options, without what the model needs, or of fewer epochs than the run draws. */
+OG_MUST_CHECK int og__offline_open(struct og_offline **out, const struct og_offline_for *run,
+                                   struct og_budget *b, struct og_err *err);
+/* What trace.json of a folder says: epochs between draws, draws, and the options (new reference).
+ */
+OG_MUST_CHECK int og__offline_describe(const char *dir, uint32_t *every, uint32_t *draws,
+                                       json_t **options, struct og_err *err);
+void og__offline_close(struct og_offline *o); /* accepts NULL */
+
+/* Which of its draws an epoch that draws batches takes; UINT32_MAX = it has none for it. */
+uint32_t og__offline_draw(const struct og_offline *o, uint32_t drawn_epoch);
+
+/* The number in the folder of a training batch of the run. */
+static inline uint32_t og__offline_number(const struct og_offline *o, const struct og_turn *turn)
+{
+    return og__offline_draw(o, turn->drawn_epoch) * o->per_draw + turn->drawn_batch;
+}
+
+#endif

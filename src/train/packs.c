@@ -1,0 +1,172 @@
+#include "train/packs.h"
+
+#include "base/file.h"
+#include "train/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char hint[] = "remove the folder and make it anew with `outgrow pack`";
+
+static char *file_of(const char *dir, uint32_t draw, const char *suffix)
+{
+    char *path;
+    return asprintf(&path, "%s/draw%" PRIu32 "%s", dir, draw, suffix) < 0 ? NULL : path;
+}
+
+char *og__packs_container(const char *dir, uint32_t draw)
+{
+    return file_of(dir, draw, ".pack");
+}
+
+char *og__packs_list(const char *dir, uint32_t draw)
+{
+    return file_of(dir, draw, "_cached.npy");
+}
+
+/* ---- pack.json ---- */
+
+static void checksum_text(char out[32], const struct og_dataset *ds)
+{
+    snprintf(out, 32, "%016" PRIx64, ds->checksum);
+}
+
+int og__packs_describe(const struct og_packs *p, const char *dir, const struct og_dataset *ds,
+                       struct og_err *err)
+{
+    char checksum[32];
+    checksum_text(checksum, ds);
+    char *path = og__path_join(dir, "pack.json");
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    json_t *root =
+        json_pack("{s:i s:s s:s s:s s:I s:I s:I}", "format", 1, "dataset", ds->name,
+                  "dataset_checksum", checksum, "feature_dtype", og__dtype_name(ds->dtype),
+                  "row_bytes", (json_int_t)og__row_bytes(ds), "cache_rows",
+                  (json_int_t)p->cache_rows, "draws", (json_int_t)p->draws);
+    int rc = og__json_deliver(root, path, NULL, err);
+    free(path);
+    return rc;
+}
+
+static bool get_count(const json_t *root, const char *key, uint32_t *out)
+{
+    const json_t *value = json_object_get(root, key);
+    json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
+    *out = n >= 0 && n < UINT32_MAX ? (uint32_t)n : 0;
+    return n >= 0 && n < UINT32_MAX;
+}
+
+static bool says(const json_t *root, const char *key, const char *text)
+{
+    const char *there = json_string_value(json_object_get(root, key));
+    return there && strcmp(there, text) == 0;
+}
+
+/* Is it for these features? */
+static bool fits_dataset(struct og_packs *p, const json_t *root, const struct og_dataset *ds)
+{
+    char checksum[32];
+    uint32_t format;
+    uint32_t row_bytes;
+    checksum_text(checksum, ds);
+    return get_count(root, "format", &format) && format == 1 &&
+           get_count(root, "row_bytes", &row_bytes) && row_bytes == og__row_bytes(ds) &&
+           get_count(root, "cache_rows", &p->cache_rows) && get_count(root, "draws", &p->draws) &&
+           says(root, "dataset_checksum", checksum) &&
+           says(root, "feature_dtype", og__dtype_name(ds->dtype));
+}
+
+static bool read_description(struct og_packs *p, const struct og_dataset *ds,
+                             const struct og_log *log)
+{
+    enum { JSON_MAX = 64 * 1024 };
+    struct stat st;
+    struct og_err err = {0};
+    char *text = NULL;
+    size_t len = 0;
+    char *path = og__path_join(p->dir, "pack.json");
+    bool there = path && stat(path, &st) == 0;
+    int rc = there ? og__read_text(path, JSON_MAX, &text, &len, &err) : -ENOENT;
+    json_t *root = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    bool fits = fits_dataset(p, root, ds);
+    if (there && !fits)
+        og__say(log, OG__WARN, "%s: not packs of these features, left alone (%s)", p->dir, hint);
+    json_decref(root);
+    free(text);
+    free(path);
+    return fits;
+}
+
+struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds,
+                                const struct og_log *log)
+{
+    struct og_packs *p = calloc(1, sizeof(*p));
+    if (p && (p->dir = og__path_join(samples, "pack")) && read_description(p, ds, log))
+        return p;
+    og__packs_close(p);
+    return NULL;
+}
+
+void og__packs_close(struct og_packs *p)
+{
+    if (!p)
+        return;
+    free(p->dir);
+    free(p);
+}
+
+/* ---- the nodes to be cached ---- */
+
+/* As ids, in place: they ascend, so every one is there once. */
+static int narrow(const struct og_npy *a, uint64_t n_nodes, uint32_t *out, struct og_err *err)
+{
+    enum { CHUNK = 4096 };
+    int64_t wide[CHUNK];
+    int64_t before = -1;
+    int rc = 0;
+    for (int64_t done = 0, n; rc == 0 && done < a->shape[0]; done += n) {
+        n = OG_MIN(a->shape[0] - done, (int64_t)CHUNK);
+        rc = og__npy_read_int64(a, done, n, wide, err);
+        for (int64_t i = 0; rc == 0 && i < n; i++) {
+            if (wide[i] <= before || (uint64_t)wide[i] >= n_nodes)
+                rc = og__fail(err, -EINVAL, hint, "%s: not nodes in ascending order", a->path);
+            before = wide[i];
+            out[done + i] = (uint32_t)wide[i];
+        }
+    }
+    return rc;
+}
+
+static int read_list(const struct og_packs *p, const struct og_npy *a, uint64_t n_nodes,
+                     struct og_budget *b, uint32_t **nodes, uint32_t *n, struct og_err *err)
+{
+    if (a->ndim != 1 || !og__npy_is_integer(a->type) || a->shape[0] > p->cache_rows)
+        return og__fail(err, -EINVAL, hint, "%s: not the nodes of a cache of %" PRIu32 " rows",
+                        a->path, p->cache_rows);
+    *n = (uint32_t)a->shape[0];
+    *nodes = og__alloc(b, *n * sizeof(**nodes), "policy", err);
+    int rc = *nodes ? narrow(a, n_nodes, *nodes, err) : -ENOMEM;
+    if (rc < 0) {
+        og__release(b, *nodes, *n * sizeof(**nodes), "policy");
+        *nodes = NULL;
+    }
+    return rc;
+}
+
+int og__packs_cached(const struct og_packs *p, uint32_t draw, uint64_t n_nodes, struct og_budget *b,
+                     uint32_t **nodes, uint32_t *n, struct og_err *err)
+{
+    struct og_npy a;
+    char *path = og__packs_list(p->dir, draw);
+    *nodes = NULL;
+    int rc = path ? og__npy_open(&a, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir);
+    if (rc == 0) {
+        rc = read_list(p, &a, n_nodes, b, nodes, n, err);
+        og__npy_close(&a);
+    }
+    free(path);
+    return rc;
+}

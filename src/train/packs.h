@@ -1,0 +1,39 @@
+/* packs: what `outgrow pack` puts beside samples made beforehand (diskgnn.txt §4, §5.2), in their
+ * subfolder `pack`:
+ *
+ *   pack.json            what it is for
+ *   draw<d>_cached.npy   the nodes whose rows the cache is to hold while draw d is trained
+ *   draw<d>.pack         a container of what its batches miss then (gather/pack.h)
+ *
+ * It is of use to a run whose cache is as large. What does not fit, or is damaged, is said and left
+ * alone: the run does without. */
+#ifndef OG_PACKS_H
+#define OG_PACKS_H
+
+#include "base/memory.h"
+#include "dataset/dataset.h"
+
+struct og_packs {
+    char *dir;
+    uint32_t draws, cache_rows;
+};
+
+/* Those beside the samples in folder `samples`; NULL when there are none for this dataset. */
+struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds,
+                                const struct og_log *log);
+void og__packs_close(struct og_packs *p); /* accepts NULL */
+
+/* pack.json of a folder `dir` in the making. */
+OG_MUST_CHECK int og__packs_describe(const struct og_packs *p, const char *dir,
+                                     const struct og_dataset *ds, struct og_err *err);
+
+/* Files of a draw, malloc'ed; NULL on lack of memory. */
+char *og__packs_container(const char *dir, uint32_t draw);
+char *og__packs_list(const char *dir, uint32_t draw);
+
+/* The nodes to be cached, ascending, for og__release as "policy". */
+OG_MUST_CHECK int og__packs_cached(const struct og_packs *p, uint32_t draw, uint64_t n_nodes,
+                                   struct og_budget *b, uint32_t **nodes, uint32_t *n,
+                                   struct og_err *err);
+
+#endif

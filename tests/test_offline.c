@@ -1,0 +1,611 @@
+/* Offline samples and packs: runs on batches made beforehand give the same bits as runs that
+ * sample, whatever is moved or damaged is refused or done without, and packing leaves all or
+ * nothing. */
+#include "testing.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <outgrow/outgrow.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAIRS = 24 };
+typedef const char *const pairs_t[PAIRS]; /* option, value, ..., NULL */
+
+static char root[] = "/tmp/og-offline-XXXXXX";
+static const char *const base[] = {"fanout", "5,4", "batch", "128",  "hidden",  "16", "epochs", "3",
+                                   "memory", "96M", "lr",    "0.01", "threads", "2",  NULL};
+
+static void shell(const char *format, const char *a, const char *b)
+{
+    char line[512];
+    snprintf(line, sizeof(line), format, a, b);
+    assert_int_equal(system(line), 0);
+}
+
+static void make_graph(const char *name, int64_t seed)
+{
+    struct og_generate g;
+    og_generate_init(&g);
+    g.nodes = 3000;
+    g.degree = 10;
+    g.dim = 24;
+    g.classes = 5;
+    g.train_fraction = 0.2;
+    g.seed = seed;
+    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    g.threads = 2;
+    assert_int_equal(og_generate(name, &g, NULL, NULL), 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(chdir(root), 0);
+    setenv("XDG_CACHE_HOME", root, 1);
+    make_graph("graph", 1);
+    make_graph("other", 2);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir("/"), 0);
+    shell("rm -r %s%s", root, "");
+    return 0;
+}
+
+static void set_options(struct og_options *opt, pairs_t pairs)
+{
+    const char *const *const lists[] = {base, pairs};
+    og_options_init(opt);
+    for (size_t l = 0; l < 2; l++)
+        for (const char *const *p = lists[l]; p && *p; p += 2)
+            assert_int_equal(og_options_set(opt, p[0], p[1], NULL), 0);
+}
+
+struct said {
+    char text[4096];
+};
+
+static void note_message(void *arg, int level, const char *text)
+{
+    struct said *s = arg;
+    (void)level;
+    snprintf(s->text + strlen(s->text), sizeof(s->text) - strlen(s->text), "%s\n", text);
+}
+
+/* ---- runs ---- */
+
+struct outcome {
+    json_t *summary;
+    char *checkpoint;
+    size_t bytes;
+    struct said said;
+};
+
+static void finish(struct outcome *o, char *summary)
+{
+    o->summary = json_loads(summary, 0, NULL);
+    assert_non_null(o->summary);
+    assert_int_equal(
+        og__read_text("run/checkpoint.safetensors", 1 << 24, &o->checkpoint, &o->bytes, NULL), 0);
+    free(summary);
+    shell("rm -r %s%s", "run", "");
+}
+
+static struct outcome train(pairs_t pairs)
+{
+    struct outcome o = {0};
+    const struct og_observer seen = {.arg = &o.said, .message = note_message};
+    struct og_options opt;
+    struct og_err err = {0};
+    char *summary = NULL;
+    set_options(&opt, pairs);
+    assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
+    if (og_train("graph", &opt, &seen, &summary, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    og_options_release(&opt);
+    finish(&o, summary);
+    return o;
+}
+
+static void drop(struct outcome *o)
+{
+    json_decref(o->summary);
+    free(o->checkpoint);
+}
+
+static const json_t *epoch_of(const struct outcome *o, size_t e)
+{
+    return json_array_get(json_object_get(o->summary, "epochs"), e);
+}
+
+static int64_t number(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static void assert_same(const struct outcome *a, const struct outcome *b)
+{
+    size_t n = json_array_size(json_object_get(a->summary, "epochs"));
+    assert_int_equal(n, json_array_size(json_object_get(b->summary, "epochs")));
+    for (size_t e = 0; e < n; e++)
+        assert_true(json_equal(json_object_get(epoch_of(a, e), "loss"),
+                               json_object_get(epoch_of(b, e), "loss")));
+    assert_int_equal(a->bytes, b->bytes);
+    assert_memory_equal(a->checkpoint, b->checkpoint, a->bytes);
+    assert_true(json_equal(json_object_get(a->summary, "test_acc"),
+                           json_object_get(b->summary, "test_acc")));
+}
+
+static void sample(const char *out, pairs_t pairs)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, pairs);
+    if (og_sample("graph", out, false, &opt, NULL, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    og_options_release(&opt);
+}
+
+static int try_pack(pairs_t pairs, struct og_err *err)
+{
+    struct og_options opt;
+    char *text = NULL;
+    set_options(&opt, pairs);
+    int rc = og_pack("graph", &opt, NULL, &text, err);
+    assert_true((rc == 0) == (text != NULL));
+    og_options_release(&opt);
+    free(text);
+    return rc;
+}
+
+static void pack(pairs_t pairs)
+{
+    struct og_err err = {0};
+    if (try_pack(pairs, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+}
+
+/* -EINVAL, no run begun, saying `message` and `hint`. */
+static void refused(pairs_t pairs, const char *message, const char *hint)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, pairs);
+    assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
+    assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EINVAL);
+    if (!strstr(err.message, message) || !strstr(err.hint, hint))
+        fail_msg("%s: %s", err.message, err.hint);
+    assert_int_equal(access("run", F_OK), -1);
+    og_options_release(&opt);
+}
+
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* ---- samples ---- */
+
+static void a_run_on_samples_is_the_same(void **state)
+{
+    (void)state;
+    static pairs_t moves[] = {
+        {"policy", "none"},
+        {"policy", "degree", "cache", "10%"},
+        {"policy", "degree", "cache", "5%", "layout", "packed", "superbatch", "4"},
+        {"policy", "lru", "cache", "10%", "io", "pread"},
+        {"policy", "belady", "cache", "10%", "superbatch", "3"},
+        {"policy", "hybrid", "cache", "10%", "topology", "disk"},
+        {"preset", "ginex", "cache", "10%"},
+        {"preset", "diskgnn", "cache", "10%", "threads", "1"},
+        {"preset", "fgnn", "cache", "10%"},
+        {"preset", "helios", "cache", "10%", "threads", "3"},
+        {"preset", "lsm-gnn"},
+        {"preset", "memory", "eval-every", "2"},
+        {"memory", "84M"},
+        {NULL},
+    };
+    static pairs_t none = {NULL};
+    sample("s", none);
+    struct outcome first = train(none);
+    for (size_t i = 0; i < OG_COUNT(moves); i++) {
+        const char *pairs[PAIRS] = {"samples", "s"};
+        memcpy(pairs + 2, moves[i], (PAIRS - 2) * sizeof(*pairs));
+        struct outcome other = train(pairs);
+        bool evaluates_less = i == 11;
+        if (!evaluates_less)
+            assert_same(&first, &other);
+        assert_true(json_equal(json_object_get(epoch_of(&first, 2), "loss"),
+                               json_object_get(epoch_of(&other, 2), "loss")));
+        assert_true(number(epoch_of(&other, 1), "trace_bytes_read") > 0);
+        assert_int_equal(number(epoch_of(&other, 1), "topology_bytes_read"), 0);
+        drop(&other);
+    }
+    drop(&first);
+}
+
+static void every_model_and_sampler_finds_what_it_needs(void **state)
+{
+    (void)state;
+    static pairs_t kinds[] = {
+        {"model", "gcn"},
+        {"model", "gat", "hidden", "16", "heads", "2"},
+        {"model", "pinsage", "sampler", "walk", "neighbors", "3"},
+        {"sampler", "labor"},
+        {"sampler", "ladies", "model", "gin"},
+    };
+    for (size_t i = 0; i < OG_COUNT(kinds); i++) {
+        const char *pairs[PAIRS];
+        memcpy(pairs, kinds[i], sizeof(pairs));
+        sample("k", pairs);
+        struct outcome first = train(pairs);
+        size_t n = 0;
+        while (pairs[n])
+            n++;
+        memcpy(pairs + n, ((const char *const[]){"samples", "k", NULL}), 3 * sizeof(*pairs));
+        struct outcome straight = train(pairs);
+        assert_same(&first, &straight);
+        memcpy(
+            pairs + n + 2,
+            ((const char *const[]){"policy", "belady", "cache", "10%", "alternate", "true", NULL}),
+            7 * sizeof(*pairs));
+        struct outcome ahead = train(pairs);
+        assert_same(&first, &ahead);
+        drop(&ahead);
+        drop(&straight);
+        drop(&first);
+        shell("rm -r %s%s", "k", "");
+    }
+}
+
+static size_t rows_of(const char *folder)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/trace.json", folder);
+    json_t *root_json = json_load_file(path, 0, NULL);
+    size_t n = (size_t)number(root_json, "batches");
+    json_decref(root_json);
+    return n;
+}
+
+static void epochs_that_reuse_write_nothing(void **state)
+{
+    (void)state;
+    static pairs_t five = {"resample-every", "2", "epochs", "5"};
+    static pairs_t diskgnn = {"resample-every", "2",       "epochs", "5",  "samples", "s2",
+                              "preset",         "diskgnn", "cache",  "10%"};
+    static pairs_t straight = {"resample-every", "2", "epochs", "5", "samples", "s2"};
+    static pairs_t fours = {"resample-every", "4", "epochs", "5"};
+    static pairs_t fours_of_twos = {"resample-every", "4", "epochs", "5", "samples", "s2"};
+    sample("s2", five);
+    assert_int_equal(rows_of("s2"), 3 * 5);
+    struct outcome first = train(five);
+    struct outcome other = train(diskgnn);
+    assert_same(&first, &other);
+    drop(&other);
+    other = train(straight);
+    assert_same(&first, &other);
+    drop(&other);
+    drop(&first);
+    /* of the draws for epochs 1, 3 and 5 those for 1 and 5 */
+    first = train(fours);
+    other = train(fours_of_twos);
+    assert_same(&first, &other);
+    drop(&other);
+    drop(&first);
+}
+
+static void others_are_refused(void **state)
+{
+    (void)state;
+    static pairs_t seed = {"samples", "s", "seed", "2"};
+    static pairs_t fanout = {"samples", "s", "fanout", "5,5"};
+    static pairs_t batch = {"samples", "s", "batch", "100"};
+    static pairs_t sampler = {"samples", "s", "sampler", "labor"};
+    static pairs_t order = {"samples", "s", "no-shuffle", "true"};
+    static pairs_t degrees = {"samples", "s", "model", "gcn"};
+    static pairs_t longer = {"samples", "s", "epochs", "7"};
+    static pairs_t sparse = {"samples", "s2", "epochs", "8"};
+    static pairs_t nowhere = {"samples", "nowhere"};
+    refused(seed, "another --seed (1, this run has 2)", "options it was sampled with");
+    refused(fanout, "another --fanout ([5,4], this run has [5,5])", "sampled with");
+    refused(batch, "another --batch", "sampled with");
+    refused(sampler, "another --sampler", "sampled with");
+    refused(order, "another --no-shuffle", "sampled with");
+    refused(degrees, "without the degrees that --model gcn needs", "the same --model");
+    refused(longer, "no batches for epoch 4", "--resample-every 7 would do");
+    refused(sparse, "no batches for epoch 2", "--resample-every 4 would do");
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, nowhere);
+    assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -ENOENT);
+    og_options_release(&opt);
+    /* another graph of the same shape */
+    set_options(&opt, (pairs_t){"samples", "s"});
+    assert_int_equal(og_train("other", &opt, NULL, NULL, &err), -EINVAL);
+    og_options_release(&opt);
+}
+
+static void flip(const char *path, off_t at)
+{
+    char byte;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 0x11;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static void a_moved_folder_serves_and_a_damaged_one_is_named(void **state)
+{
+    (void)state;
+    static pairs_t none = {NULL};
+    static pairs_t moved = {"samples", "away/there/s"};
+    static pairs_t damaged[] = {{"samples", "d", "policy", "degree"},
+                                {"samples", "d", "policy", "belady", "cache", "10%"}};
+    struct outcome first = train(none);
+    shell("mkdir -p %s && cp -r s %s", "away/there", "away/there");
+    struct outcome other = train(moved);
+    assert_same(&first, &other);
+    drop(&other);
+    drop(&first);
+    /* another seed, which no other check would find */
+    for (size_t i = 0; i < OG_COUNT(damaged); i++) {
+        struct og_options opt;
+        struct og_err err = {0};
+        shell("rm -rf %s && cp -r s %s", "d", "d");
+        flip("d/ids.npy", 4096);
+        set_options(&opt, damaged[i]);
+        assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
+        assert_true(og_train("graph", &opt, NULL, NULL, &err) < 0);
+        assert_non_null(strstr(err.hint, "make it anew"));
+        og_options_release(&opt);
+        shell("rm -rf %s%s", "run", "");
+    }
+}
+
+/* ---- stopping ---- */
+
+struct stopper {
+    volatile sig_atomic_t stop;
+    int batches, at;
+};
+
+static void count_batch(void *arg, const struct og_progress *p)
+{
+    struct stopper *s = arg;
+    (void)p;
+    if (++s->batches == s->at)
+        s->stop = 1;
+}
+
+static void cut(pairs_t pairs, int at)
+{
+    struct stopper s = {.at = at};
+    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+    struct og_options opt;
+    set_options(&opt, pairs);
+    assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
+    assert_int_equal(og_train("graph", &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+    og_options_release(&opt);
+}
+
+/* Begun with samples and ended without, and the other way round. */
+static void an_interrupted_run_goes_on_with_or_without(void **state)
+{
+    (void)state;
+    static pairs_t none = {NULL};
+    static pairs_t with = {"samples", "s", "preset", "diskgnn", "cache", "10%"};
+    static pairs_t on_with = {"samples", "s", "resume", "true", "policy", "belady"};
+    static pairs_t on_without = {"resume", "true"};
+    static const int moments[] = {2, 7, 12};
+    struct outcome whole = train(none);
+    for (size_t i = 0; i < OG_COUNT(moments); i++) {
+        cut(with, moments[i]);
+        struct outcome resumed = train(i % 2 ? on_without : on_with);
+        assert_same(&whole, &resumed);
+        drop(&resumed);
+        cut(none, moments[i]);
+        resumed = train(on_with);
+        assert_same(&whole, &resumed);
+        drop(&resumed);
+    }
+    drop(&whole);
+}
+
+/* ---- packs ---- */
+
+static int64_t written(const struct outcome *o)
+{
+    return number(epoch_of(o, 0), "bytes_written") + number(epoch_of(o, 1), "bytes_written") +
+           number(epoch_of(o, 2), "bytes_written");
+}
+
+static void packs_serve_a_cache_as_large(void **state)
+{
+    (void)state;
+    static pairs_t none = {NULL};
+    static pairs_t own = {"preset", "diskgnn", "cache", "10%", "epochs", "3"};
+    static pairs_t packed = {"samples", "s", "cache", "10%"};
+    static pairs_t same = {"samples", "s", "preset", "diskgnn", "cache", "10%"};
+    static pairs_t resumed = {"samples", "s",   "preset", "diskgnn",
+                              "cache",   "10%", "resume", "true"};
+    static pairs_t larger = {"samples", "s", "preset", "diskgnn", "cache", "12%"};
+    static pairs_t smaller = {"samples", "s", "preset", "diskgnn", "cache", "5%"};
+    static pairs_t never = {"samples", "s",     "policy", "frequency",  "layout",
+                            "packed",  "cache", "10%",    "eval-every", "0"};
+    static pairs_t open = {"samples", "s", "cache", "12%"};
+    static pairs_t open_smaller = {"samples", "s", "cache", "5%"};
+    struct outcome whole = train(none);
+    struct outcome alone = train(own);
+    pack(packed);
+    assert_true(is_there("s/pack/pack.json") && is_there("s/pack/draw2.pack"));
+    struct outcome used = train(same);
+    assert_same(&whole, &used);
+    assert_true(written(&used) * 3 < written(&alone));
+    assert_string_equal(used.said.text, "");
+    drop(&used);
+    drop(&alone);
+    cut(same, 8); /* in the middle of a draw */
+    used = train(resumed);
+    assert_same(&whole, &used);
+    assert_string_equal(used.said.text, "");
+    drop(&used);
+    used = train(larger);
+    assert_same(&whole, &used);
+    assert_string_equal(used.said.text, "");
+    drop(&used);
+    used = train(never);
+    assert_string_equal(used.said.text, "");
+    assert_int_equal(number(epoch_of(&used, 1), "bytes_written"), 0);
+    drop(&used);
+    used = train(smaller);
+    assert_same(&whole, &used);
+    assert_non_null(
+        strstr(used.said.text, "for a cache of 300 rows, this run's has 150: it does without"));
+    drop(&used);
+    used = train(open); /* what is there is taken */
+    assert_same(&whole, &used);
+    assert_string_equal(used.said.text, "");
+    const json_t *plan = json_object_get(used.summary, "plan");
+    assert_string_equal(json_string_value(json_object_get(plan, "layout")), "packed");
+    assert_int_equal(number(plan, "cache_rows"), 360);
+    drop(&used);
+    used = train(open_smaller);
+    assert_same(&whole, &used);
+    assert_non_null(strstr(used.said.text, "it does without"));
+    assert_int_equal(number(json_object_get(used.summary, "plan"), "cache_rows"), 150);
+    drop(&used);
+    drop(&whole);
+}
+
+static void packs_of_reused_draws_serve(void **state)
+{
+    (void)state;
+    static pairs_t five = {"resample-every", "2", "epochs", "5"};
+    static pairs_t packed = {"samples", "s2", "cache", "10%", "eval-every", "0"};
+    static pairs_t used = {"resample-every", "2",       "epochs", "5",  "samples", "s2",
+                           "preset",         "diskgnn", "cache",  "10%"};
+    pack(packed); /* without validation batches: those are read raw */
+    struct outcome first = train(five);
+    struct outcome other = train(used);
+    assert_same(&first, &other);
+    assert_string_equal(other.said.text, "");
+    drop(&other);
+    drop(&first);
+}
+
+static void damaged_packs_are_done_without(void **state)
+{
+    (void)state;
+    static pairs_t none = {NULL};
+    static pairs_t use = {"samples", "p", "preset", "diskgnn", "cache", "10%"};
+    static const struct {
+        const char *file, *says;
+        off_t at;
+    } cases[] = {
+        {"p/pack/pack.json", "not packs of these features", 4},
+        {"p/pack/draw1_cached.npy", "this run packs for itself", 4096 + 7},
+        {"p/pack/draw0.pack", "this run packs for itself", 40},
+        {"p/pack/draw2.pack", "this run packs for itself", 4096 + 16},
+    };
+    struct outcome whole = train(none);
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        shell("rm -rf %s && cp -r s %s", "p", "p");
+        flip(cases[i].file, cases[i].at);
+        struct outcome o = train(use);
+        assert_same(&whole, &o);
+        if (!strstr(o.said.text, cases[i].says))
+            fail_msg("%s: %s", cases[i].file, o.said.text);
+        drop(&o);
+    }
+    /* lists of other draws: then chunks are not what batches miss */
+    shell("rm -rf %s && cp -r s %s", "p", "p");
+    shell("cp p/pack/%s p/pack/%s", "draw0_cached.npy", "draw1_cached.npy");
+    struct outcome o = train(use);
+    assert_same(&whole, &o);
+    assert_non_null(strstr(o.said.text, "does not hold what batch"));
+    drop(&o);
+    drop(&whole);
+}
+
+static bool left_over(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *e;
+    bool found = false;
+    while (dir && (e = readdir(dir)))
+        found = found || strncmp(e->d_name, "pack", 4) == 0 || strstr(e->d_name, "scratch");
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static void packing_leaves_all_or_nothing(void **state)
+{
+    (void)state;
+    static pairs_t again = {"samples", "s"};
+    static pairs_t no_room = {"samples", "n", "disk", "300K", "cache", "5%"};
+    static pairs_t fresh = {"samples", "n", "cache", "5%"};
+    static pairs_t nothing = {NULL};
+    struct og_err err = {0};
+    assert_int_equal(try_pack(again, &err), -EEXIST);
+    assert_int_equal(try_pack(nothing, NULL), -EINVAL);
+    shell("cp -r s %s && rm -r %s/pack", "n", "n");
+    assert_int_equal(try_pack(no_room, NULL), -ENOSPC);
+    assert_false(left_over("n"));
+    for (int at = 1; at <= 2; at++) {
+        struct stopper s = {.at = at};
+        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+        struct og_options opt;
+        char *text = NULL;
+        set_options(&opt, fresh);
+        assert_int_equal(og_pack("graph", &opt, &seen, &text, NULL), OG_INTERRUPTED);
+        assert_null(text);
+        og_options_release(&opt);
+        assert_false(left_over("n"));
+    }
+    pid_t pid = fork();
+    if (pid == 0) { /* a file may not grow */
+        const struct rlimit limit = {200 * 1024, 200 * 1024};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        _exit(try_pack(fresh, NULL) == 0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_false(left_over("n"));
+    pack(fresh);
+    assert_true(left_over("n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_on_samples_is_the_same),
+        cmocka_unit_test(every_model_and_sampler_finds_what_it_needs),
+        cmocka_unit_test(epochs_that_reuse_write_nothing),
+        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(a_moved_folder_serves_and_a_damaged_one_is_named),
+        cmocka_unit_test(an_interrupted_run_goes_on_with_or_without),
+        cmocka_unit_test(packs_serve_a_cache_as_large),
+        cmocka_unit_test(packs_of_reused_draws_serve),
+        cmocka_unit_test(damaged_packs_are_done_without),
+        cmocka_unit_test(packing_leaves_all_or_nothing),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
