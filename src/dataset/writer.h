@@ -37,6 +37,9 @@ struct og_edge_sorter_options {
     size_t memory;       /* bytes it may hold */
     const char *scratch; /* existing folder for the bucket files, removed at the end */
     struct og_pool *pool;
+    /* told while edges are written; below 0 ends it. May be NULL */
+    int (*progress)(void *arg, int64_t done, int64_t total, struct og_err *err);
+    void *progress_arg;
 };
 OG_MUST_CHECK int og__sorter_open(struct og_edge_sorter **out,
                                   const struct og_edge_sorter_options *opt, struct og_budget *b,
