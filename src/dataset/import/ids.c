@@ -1,5 +1,6 @@
-/* Ids below 2^32 are a bitmap, whose running count of ones is the new number: 1.06 bits for each
- * possible id, and order is kept. Larger ones, hashes say, are a sorted list: 8 bytes an id, twice
+/* Ids below 2^32 are a bitmap, whose running count of ones, kept for every word, is the new number:
+ * 1.5 bits for each possible id, and order is kept. (A count for every eight words would take 1.06
+ * and 40 % longer.) Larger ones, hashes say, are a sorted list: 8 bytes an id, twice
  * to four times that while they are collected. */
 #include "dataset/import/ids.h"
 
@@ -8,7 +9,7 @@
 
 static const char part[] = "node ids";
 #define BITMAP_BYTES ((size_t)1 << 29) /* 2^32 bits */
-enum { BLOCK_BITS = 512, BLOCK_WORDS = BLOCK_BITS / 64, FIRST_ROOM = 1 << 16 };
+enum { FIRST_ROOM = 1 << 16 };
 static const uint64_t EMPTY = UINT64_MAX; /* no id: those are below 2^63 */
 
 int og__ids_open(struct og_ids *ids, struct og_budget *b, struct og_err *err)
@@ -20,7 +21,7 @@ int og__ids_open(struct og_ids *ids, struct og_budget *b, struct og_err *err)
 
 static size_t before_bytes(const struct og_ids *ids)
 {
-    return (size_t)(ids->most / BLOCK_BITS + 1) * sizeof(*ids->before);
+    return (size_t)(ids->most / 64 + 1) * sizeof(*ids->before);
 }
 
 static void drop_bitmap(struct og_ids *ids)
@@ -48,7 +49,7 @@ bool og__ids_cover(struct og_ids *ids, uint64_t most)
     if (ids->wide)
         return true;
     size_t need = (size_t)og__round_up(ids->most / 8 + 1, OG_MIB);
-    if (ids->most > UINT32_MAX || need > (og__budget_left(ids->budget) + ids->charged) / 3)
+    if (ids->most > UINT32_MAX || need > (og__budget_left(ids->budget) + ids->charged) / 4)
         return false;
     if (need > ids->charged) {
         if (og__budget_charge(ids->budget, need - ids->charged, part, NULL) < 0)
@@ -163,11 +164,13 @@ int og__ids_mark(struct og_ids *ids, const uint64_t *id, size_t n, struct og_err
     return 0;
 }
 
-OG_CLONES static uint32_t count_block(const uint64_t *word, size_t words)
+OG_CLONES static int64_t count_ones(const uint64_t *word, size_t words, uint32_t *before)
 {
-    uint32_t n = 0;
-    for (size_t i = 0; i < words; i++)
-        n += (uint32_t)__builtin_popcountll(word[i]);
+    int64_t n = 0;
+    for (size_t w = 0; w < words; w++) {
+        before[w] = (uint32_t)n;
+        n += __builtin_popcountll(word[w]);
+    }
     return n;
 }
 
@@ -178,11 +181,7 @@ int og__ids_settle(struct og_ids *ids, struct og_err *err)
     ids->before = og__alloc(ids->budget, before_bytes(ids), part, err);
     if (!ids->before)
         return -ENOMEM;
-    ids->n = 0;
-    for (uint64_t b = 0; b <= ids->most / BLOCK_BITS; b++) {
-        ids->before[b] = (uint32_t)ids->n;
-        ids->n += count_block(ids->bits + b * BLOCK_WORDS, BLOCK_WORDS);
-    }
+    ids->n = count_ones(ids->bits, ids->most / 64 + 1, ids->before);
     return 0;
 }
 
@@ -190,12 +189,9 @@ OG_CLONES static void rank_bitmap(const struct og_ids *ids, const uint64_t *id, 
                                   uint32_t *rank)
 {
     for (size_t i = 0; i < n; i++) {
-        const uint64_t word = id[i] / 64;
-        uint32_t r = ids->before[id[i] / BLOCK_BITS];
-        for (uint64_t w = word / BLOCK_WORDS * BLOCK_WORDS; w < word; w++)
-            r += (uint32_t)__builtin_popcountll(ids->bits[w]);
         uint64_t below = ((uint64_t)1 << id[i] % 64) - 1;
-        rank[i] = r + (uint32_t)__builtin_popcountll(ids->bits[word] & below);
+        uint64_t word = ids->bits[id[i] / 64];
+        rank[i] = ids->before[id[i] / 64] + (uint32_t)__builtin_popcountll(word & below);
     }
 }
 

@@ -11,7 +11,7 @@ struct og_ids {
     int64_t n;        /* distinct ids, once settled */
     uint64_t *bits;   /* one an id; address space is reserved for 2^32 */
     size_t charged;   /* bytes of it that may be touched */
-    uint32_t *before; /* settled: ids below each block of 512 */
+    uint32_t *before; /* settled: how many ids lie below each word */
     uint64_t *list;   /* wide: open addressing, then sorted */
     uint64_t room;
 };
