@@ -25,7 +25,7 @@ rng = np.random.default_rng(7)
 
 def run(*args, status=0):
     done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
-    assert done.returncode == status, (args, done.returncode, done.stderr)
+    assert done.returncode == status, (args, done.returncode, done.stderr, done.stdout)
     return done
 
 
@@ -229,6 +229,340 @@ def test_killed():
         assert os.path.isdir(f"out.tmp-{child.pid}")
     child.send_signal(signal.SIGCONT)
     assert child.wait() == 1  # `out` is there by now
+
+# ---- what several formats share ----
+
+def graph(n=500, e=4000, dim=6, classes=7):
+    g = {"n": n, "src": rng.integers(0, n, e), "dst": rng.integers(0, n, e),
+         "feat": rng.normal(size=(n, dim)).astype(np.float32), "label": rng.integers(0, classes, n)}
+    order = rng.permutation(n)
+    g["train"], g["valid"], g["test"] = order[:200], order[200:300], order[300:350]
+    return g
+
+
+def same_nodes(got, g, label, splits=True):
+    np.testing.assert_array_equal(got["features"], g["feat"])
+    assert got["features"].dtype == g["feat"].dtype
+    np.testing.assert_array_equal(got["labels"], label)
+    for split in ("train", "valid", "test") if splits else ():
+        np.testing.assert_array_equal(got[split], g[split])
+        assert got[split].dtype == np.int64
+
+
+# ---- ogb ----
+
+def csv(path, array, fmt="%d"):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    np.savetxt(path, array, fmt, delimiter=",")
+
+
+def ogbn(root, g, split="time"):
+    csv(f"{root}/raw/edge.csv.gz", np.stack([g["src"], g["dst"]], 1))
+    csv(f"{root}/raw/num-node-list.csv.gz", [g["n"]])
+    csv(f"{root}/raw/num-edge-list.csv.gz", [len(g["src"])])
+    csv(f"{root}/raw/node-feat.csv.gz", g["feat"], "%.9g")
+    csv(f"{root}/raw/node-label.csv.gz", g["label"])
+    csv(f"{root}/raw/node_year.csv.gz", np.full(g["n"], 2015))
+    for name in "train", "valid", "test":
+        csv(f"{root}/split/{split}/{name}.csv.gz", g[name])
+    write(f"{root}/RELEASE_v1.txt", "")
+
+
+def test_ogb():
+    g = graph()
+    ogbn("ogbn_arxiv", g)
+    got = imported("ogb", "ogbn_arxiv")
+    same_graph(got, csc(g["src"], g["dst"], g["n"]))
+    same_nodes(got, g, g["label"])
+    assert got["meta"]["num_classes"] == 7
+    got = imported("ogb", "ogbn_arxiv", "--symmetrize", "--feature-dtype", "f16")
+    same_graph(got, csc(g["src"], g["dst"], g["n"], both=True, once=True))
+    np.testing.assert_array_equal(got["features"], g["feat"].astype(np.float16))
+    # products lists an edge once for both directions; its loader adds the other
+    ogbn("ogbn_products", g, "sales_ranking")
+    same_graph(imported("ogb", "ogbn_products/"), csc(g["src"], g["dst"], g["n"], both=True))
+    # labels that are missing, as floats; a hundred tasks; no features
+    label = np.where(rng.random(g["n"]) < 0.3, np.nan, g["label"])
+    csv("ogbn_arxiv/raw/node-label.csv.gz", label, "%.1f")
+    same_nodes(imported("ogb", "ogbn_arxiv"), g, np.where(np.isnan(label), -1, label))
+    tasks = rng.integers(0, 2, (g["n"], 112))
+    csv("ogbn_arxiv/raw/node-label.csv.gz", tasks)
+    os.remove("ogbn_arxiv/raw/node-feat.csv.gz")
+    got = imported("ogb", "ogbn_arxiv")
+    np.testing.assert_array_equal(got["labels"], tasks)
+    assert got["meta"]["multi_label"] and got["features"].shape == (g["n"], 1)
+    # wrong
+    csv("ogbn_arxiv/raw/num-edge-list.csv.gz", [3999])
+    refused("ogb", "ogbn_arxiv", "4000 edges", "3999")
+    csv("ogbn_arxiv/raw/num-edge-list.csv.gz", [4000])
+    csv("ogbn_arxiv/raw/num-node-list.csv.gz", [100])
+    refused("ogb", "ogbn_arxiv", "edge.csv.gz: row", "100 nodes")
+    csv("ogbn_arxiv/raw/num-node-list.csv.gz", [g["n"], 4])
+    refused("ogb", "ogbn_arxiv", "one number expected")
+    csv("ogbn_arxiv/raw/num-node-list.csv.gz", [501])
+    refused("ogb", "ogbn_arxiv", "500 labels, the graph has 501 nodes")
+    csv("ogbn_arxiv/raw/num-node-list.csv.gz", [500])
+    write("ogbn_arxiv/raw/edge.csv.gz", "0,1\n2,3,4\n")
+    refused("ogb", "ogbn_arxiv", "edge.csv.gz: line 2: more columns")
+    write("ogbn_arxiv/raw/edge.csv.gz", "src,dst\n2,3\n")
+    refused("ogb", "ogbn_arxiv", "edge.csv.gz: line 1: no whole number")
+    os.remove("ogbn_arxiv/raw/edge.csv.gz")
+    refused("ogb", "ogbn_arxiv", "edge.csv.gz")
+    csv("ogbn_mag/raw/num-node-dict.csv.gz", [1])
+    refused("ogb", "ogbn_mag", "several node types")
+
+
+def papers(root, g, label, savez):
+    csv(f"{root}/split/time/train.csv.gz", g["train"])
+    csv(f"{root}/split/time/valid.csv.gz", g["valid"])
+    csv(f"{root}/split/time/test.csv.gz", g["test"])
+    os.makedirs(f"{root}/raw")
+    savez(f"{root}/raw/data.npz", edge_index=np.stack([g["src"], g["dst"]]), node_feat=g["feat"],
+          node_year=np.zeros((g["n"], 1), np.int64), num_nodes_list=np.array([g["n"]]),
+          num_edges_list=np.array([len(g["src"])]))
+    savez(f"{root}/raw/node-label.npz", node_label=label)
+
+
+def test_papers():
+    g = graph(3000, 200000)
+    label = np.where(rng.random((g["n"], 1)) < 0.9, np.nan, g["label"][:, None]).astype(np.float32)
+    expect = np.where(np.isnan(label), -1, label)[:, 0]
+    for root, savez in ("stored", np.savez), ("deflated", np.savez_compressed):
+        papers(root, g, label, savez)
+        got = imported("ogb", root)
+        same_graph(got, csc(g["src"], g["dst"], g["n"]))
+        same_nodes(got, g, expect)
+    # members whose sizes stand in ZIP64 records, as in the archive that is larger than 4 GB
+    import zipfile
+    with zipfile.ZipFile("stored/raw/data.npz") as old, zipfile.ZipFile("big.npz", "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            with new.open(name, "w", force_zip64=True) as member:
+                member.write(old.read(name))
+    os.replace("big.npz", "stored/raw/data.npz")
+    same_graph(imported("ogb", "stored"), csc(g["src"], g["dst"], g["n"]))
+    refused("ogb", "stored", "--link", flags=["--link"])
+    # cut short, damaged, or promising what is not there
+    whole = open("deflated/raw/data.npz", "rb").read()
+    open("deflated/raw/data.npz", "wb").write(whole[:len(whole) // 2])
+    refused("ogb", "deflated", "data.npz")
+    at = whole.find(b"node_feat.npy") + 3000
+    open("deflated/raw/data.npz", "wb").write(whole[:at] + bytes(200) + whole[at + 200:])
+    refused("ogb", "deflated", "data.npz:node_feat.npy: row")
+    with zipfile.ZipFile("deflated/raw/data.npz", "w") as z:
+        z.writestr("num_nodes_list.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '<i8', 'fortran_order': False, "
+                   b"'shape': (99999999999,), }" + b" " * 40 + b"\n")
+    refused("ogb", "deflated", "data.npz:num_nodes_list.npy")
+    np.savez("deflated/raw/data.npz", num_nodes_list=np.array([3000]), edge_index=np.zeros((3, 4), np.int64))
+    refused("ogb", "deflated", "expected [2, E]")
+
+
+def test_mag240m():
+    g = graph(400, 3000, 768)
+    g["feat"] = g["feat"].astype(np.float16)
+    label = np.where(rng.random(g["n"]) < 0.9, np.nan, g["label"]).astype(np.float32)
+    root = "mag240m_kddcup2021"
+    save(f"{root}/processed/paper/node_feat.npy", g["feat"])
+    save(f"{root}/processed/paper/node_label.npy", label)
+    save(f"{root}/processed/paper/node_year.npy", np.zeros(g["n"], np.int16))
+    save(f"{root}/processed/paper___cites___paper/edge_index.npy", np.stack([g["src"], g["dst"]]))
+    save(f"{root}/processed/author___writes___paper/edge_index.npy", np.stack([g["src"], g["dst"]]))
+    assert "mag240m_splits.py" in run("import", "ogb", root, "out").stderr
+    shutil.rmtree("out")
+    for split in "train", "valid", "test":
+        save(f"{root}/{split}.npy", g[split])
+    for flags in [], ["--link"]:
+        got = imported("ogb", root, *flags)
+        same_graph(got, csc(g["src"], g["dst"], g["n"]))
+        same_nodes(got, g, np.where(np.isnan(label), -1, label))
+        assert got["meta"]["feature_dtype"] == "f16"
+
+
+# ---- igb ----
+
+def test_igb():
+    g = graph(1000, 5000, 1024)
+    label19, label2k = rng.integers(0, 19, 1000), rng.integers(0, 2983, 700)
+    folder = "tiny/processed/paper"
+    save("tiny/processed/paper__cites__paper/edge_index.npy", np.stack([g["src"], g["dst"]], 1))
+    save(f"{folder}/node_feat.npy", g["feat"])
+    save(f"{folder}/node_label_19.npy", label19.astype(np.float32))
+    save(f"{folder}/node_label_2K.npy", label2k.astype(np.float32))
+    for split, ids in ("train", np.arange(600)), ("valid", np.arange(600, 800)), ("test", np.arange(800, 1000)):
+        g[split] = ids
+    for headerless in False, True:
+        if headerless:  # as the large and the full set are published
+            g["feat"].tofile(f"{folder}/node_feat.npy")
+            label19.astype(np.float32).tofile(f"{folder}/node_label_19.npy")
+            label2k.astype(np.float32).tofile(f"{folder}/node_label_2K.npy")
+        for flags in [], ["--link"]:
+            got = imported("igb", "tiny", *flags)
+            same_graph(got, csc(g["src"], g["dst"], g["n"]))
+            same_nodes(got, g, label19)
+            assert ("features" in got["meta"].get("files", {})) == bool(flags)
+        got = imported("igb", "tiny", "--labels", "node_label_2K.npy")
+        np.testing.assert_array_equal(got["labels"], np.r_[label2k, np.full(300, -1)])
+        np.testing.assert_array_equal(got["valid"], np.arange(420, 560))
+    # what is linked can be trained on
+    run("import", "igb", "tiny", "linked", "--quiet", "--link")
+    assert not os.path.exists("linked/features.npy")
+    run("train", "linked", "--epochs", "1", "--hidden", "8", "--fanout", "3,3", "--run", "r", "--quiet", "--memory", "200M")
+    shutil.rmtree("linked")
+    refused("igb", "tiny", "--link", flags=["--link", "--feature-dtype", "f16"])
+    refused("igb", "tiny", "leaves the source", flags=["--labels", "../../../x.npy"])
+    open(f"{folder}/node_feat.npy", "ab").write(b"123")
+    refused("igb", "tiny", "node_feat.npy", "no whole number of rows")
+    save("tiny/train.npy", np.arange(3))
+    save("tiny/test.npy", np.arange(3, 9))
+    g["feat"].tofile(f"{folder}/node_feat.npy")
+    got = imported("igb", "tiny")
+    assert list(got["train"]) == [0, 1, 2] and "valid" not in got
+
+
+# ---- graphbolt ----
+
+YAML = """
+dataset_name: tiny_bolt
+graph:
+  nodes:
+    - num: 500
+  edges:
+    - format: {fmt}
+      path: {edges}
+feature_data:
+  - domain: node
+    type: null
+    name: year
+    format: numpy
+    in_memory: true
+    path: data/year.npy
+  - domain: node
+    name: feat
+    format: numpy
+    in_memory: false
+    path: data/feat.npy
+tasks:
+  - name: node_classification
+    num_classes: 11
+    train_set:
+      - data:
+          - {{name: seeds, format: numpy, in_memory: true, path: set/train.npy}}
+          - {{name: labels, format: numpy, path: set/train_label.npy}}
+    validation_set:
+      - data:
+          - {{name: seeds, format: numpy, path: set/valid.npy}}
+          - {{name: labels, format: numpy, path: set/valid_label.npy}}
+    test_set:
+      - data:
+          - {{name: seeds, format: csv, path: set/test.csv}}
+          - {{name: labels, format: csv, path: set/test_label.csv}}
+"""
+
+
+def bolt(g, label):
+    save("bolt/data/feat.npy", g["feat"])
+    save("bolt/data/year.npy", np.zeros((g["n"], 1), np.float32))
+    save("bolt/edges/edges.npy", np.stack([g["src"], g["dst"]]))
+    csv("bolt/edges/edges.csv", np.stack([g["src"], g["dst"]], 1))
+    for split in "train", "valid", "test":
+        save(f"bolt/set/{split}.npy", g[split])
+        save(f"bolt/set/{split}_label.npy", label[g[split]])
+    csv("bolt/set/test.csv", g["test"])
+    csv("bolt/set/test_label.csv", label[g["test"]])
+
+
+def test_graphbolt():
+    g = graph()
+    bolt(g, g["label"])
+    label = np.full(g["n"], -1)
+    for split in "train", "valid", "test":
+        label[g[split]] = g["label"][g[split]]
+    for fmt, edges in ("numpy", "edges/edges.npy"), ("csv", "edges/edges.csv"):
+        write("bolt/metadata.yaml", YAML.format(fmt=fmt, edges=edges))
+        for flags in [], ["--link"]:
+            got = imported("graphbolt", "bolt", *flags)
+            same_graph(got, csc(g["src"], g["dst"], g["n"]))
+            same_nodes(got, g, label)
+            assert got["meta"]["num_classes"] == 11 and got["meta"]["name"] == "tiny_bolt"
+    good = YAML.format(fmt="numpy", edges="edges/edges.npy")
+    save("beyond.npy", np.stack([g["src"], g["dst"]]))
+    os.symlink("/etc", "bolt/etc")
+    for old, new, words in [
+            ("edges/edges.npy", "../beyond.npy", ["leaves the source"]),
+            ("edges/edges.npy", os.path.abspath("beyond.npy"), ["leaves the source"]),
+            ("edges/edges.npy", "edges/../../beyond.npy", ["leaves the source"]),
+            ("format: numpy\n      path", "format: torch\n      path", ["torch"]),
+            ("num: 500", "num: 50", ["50 nodes"]),
+            ("num: 500", "num: many", ["metadata.yaml", "line"]),
+            ("num: 500", "num: 500\n    - num: 3", ["several types"]),
+            ("num: 500", "type: user\n      num: 500", ["several types"]),
+            ("graph:", "graf:", ["metadata.yaml", "graph"]),
+            ("tasks:", "tasks: [", ["metadata.yaml"]),
+            ("name: tiny_bolt", "name: &a tiny_bolt\nother: *a", ["metadata.yaml"]),
+            ("num_classes: 11", "num_classes: 2", ["of 2"]),
+            ("set/valid_label.npy", "set/train_label.npy", ["200", "100 seeds"]),
+            ("set/train.npy", "nowhere.npy", ["nowhere.npy"]),
+    ]:
+        assert old in good, old
+        write("bolt/metadata.yaml", good.replace(old, new, 1))
+        refused("graphbolt", "bolt", *words)
+    os.remove("bolt/metadata.yaml")
+    refused("graphbolt", "bolt", "metadata.yaml")
+
+
+# ---- mtx ----
+
+def mtx(path, kind, symmetry, n, src, dst, weight=None):
+    lines = [f"%%MatrixMarket matrix coordinate {kind} {symmetry}", "% a remark", "%", f"{n} {n} {len(src)}"]
+    lines += [f"{u + 1} {v + 1}" + ("" if weight is None else f" {w!r}")
+              for u, v, w in zip(src, dst, [0] * len(src) if weight is None else weight.tolist())]
+    write(path, "\n".join(lines) + "\n")
+
+
+def test_mtx():
+    g = graph(300, 3000)
+    src, dst, n = g["src"], g["dst"], g["n"]
+    weight = rng.normal(size=3000).astype(np.float32)
+    whole = rng.integers(-5, 9, 3000)
+    for name in "a.mtx", "a.mtx.gz":
+        mtx(name, "pattern", "general", n, src, dst)
+        same_graph(imported("mtx", name), csc(src, dst, n))
+        same_graph(imported("mtx", name, "--reverse"), csc(dst, src, n))
+        same_graph(imported("mtx", name, "--symmetrize"), csc(src, dst, n, both=True, once=True))
+        mtx(name, "real", "general", n, src, dst, weight)
+        same_graph(imported("mtx", name), csc(src, dst, n, weight), True)
+        mtx(name, "integer", "general", n, src, dst, whole)
+        same_graph(imported("mtx", name), csc(src, dst, n, whole), True)
+    low = np.unique(np.stack([np.maximum(src, dst), np.minimum(src, dst)], 1), axis=0)
+    weight = rng.normal(size=len(low)).astype(np.float32)
+    mtx("s.mtx", "real", "symmetric", n, low[:, 0], low[:, 1], weight)
+    off = low[:, 0] != low[:, 1]
+    both = np.r_[low, low[off][:, ::-1]]
+    same_graph(imported("mtx", "s.mtx"), csc(both[:, 0], both[:, 1], n, np.r_[weight, weight[off]]), True)
+    os.mkdir("folder")
+    mtx("folder/graph.mtx.gz", "pattern", "general", n, src, dst)
+    save("folder/feat.npy", g["feat"][:n])
+    save("folder/label.npy", g["label"][:n])
+    got = imported("mtx", "folder")
+    same_graph(got, csc(src, dst, n))
+    same_nodes(got, g, g["label"], splits=False)
+    head = "%%MatrixMarket matrix coordinate pattern general\n"
+    for text, words in [
+            ("1 1 1\n1 1\n", ["line 1: no coordinate"]),
+            (head.replace("coordinate", "array") + "3 3\n", ["line 1: no coordinate"]),
+            (head.replace("pattern", "complex") + "3 3 1\n1 1 0 0\n", ["line 1"]),
+            (head.replace("general", "hermitian") + "3 3 1\n1 1\n", ["line 1"]),
+            (head, ["ends before its size"]),
+            (head + "% x\n3 3\n", ["line 3: no size"]),
+            (head + "3 4 1\n1 1\n", ["line 2: not a square"]),
+            (head + "3 3 2\n1 1\n", ["1 entries", "says 2"]),
+            (head + "3 3 1\n1 1\n2 2\n", ["2 entries", "says 1"]),
+            (head + "3 3 1\n0 1\n", ["line 3", "'0 1'"]),
+            (head + "3 3 1\n1 4\n", ["line 3", "'4'"]),
+            (head + "3 3 1\n1 2 3\n", ["line 3: more than two"]),
+            (head + "9999999999 9999999999 1\n1 1\n", ["9999999999 nodes"]),
+            (head + "3 3 0\n", ["no edges"]), ("", ["empty"])]:
+        write("bad.mtx", text)
+        refused("mtx", "bad.mtx", *words)
 
 
 def main():

@@ -270,8 +270,9 @@ struct og_import {
 };
 OG_EXPORT void og_import_init(struct og_import *i);
 
-/* Make dataset folder `out` from `src` in `format`: "npy", "edgelist" (docs/formats.md). In bounded
- * memory: edges are sorted on disk. Nothing is left at `out` on failure. */
+/* Make dataset folder `out` from `src` in `format`: "npy", "ogb", "igb", "graphbolt", "edgelist" or
+ * "mtx" (docs/formats.md). In bounded memory: edges are sorted on disk. Nothing is left at `out` on
+ * failure. */
 OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const char *out,
                                       const struct og_import *opt, const struct og_observer *seen,
                                       struct og_err *err);

@@ -10,6 +10,7 @@ static const struct own_option own[] = {
     {"reverse", NULL, "the source lists edges as dst,src"},
     {"link", NULL, "leave the features in the source's file and use them in place"},
     {"keep-ids", NULL, "edgelist: node ids are rows already; do not number them anew"},
+    {"labels", "FILE", "igb: which of its label files [node_label_19.npy]"},
     {"weight-column", "N",
      "edgelist: the column, from 1, that holds edge weights; 0 = leave further columns out"},
     {"feature-dtype", "TYPE",
@@ -31,6 +32,7 @@ static int run(struct invocation *in, struct og_err *err)
     opt.reverse = own_flag(in, "reverse");
     opt.drop_duplicates = own_flag(in, "drop-duplicates");
     opt.link = own_flag(in, "link");
+    opt.labels = own_text(in, "labels");
     opt.keep_ids = own_flag(in, "keep-ids");
     int rc = own_choice(in, "feature-dtype", dtype_names, &opt.feature_dtype, err);
     if (rc == 0)
@@ -64,7 +66,15 @@ const struct command cmd_import = {
         "edgelist: SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
         "them, or CSV; ids may be sparse: nodes are numbered in the order of their ids, and "
         "node_ids.npy keeps these. Or SRC is a folder with edges.txt (.tsv, .csv, .el, .gz) and "
-        "node arrays as for npy, of which ids are the rows.",
+        "node arrays as for npy, of which ids are the rows. "
+        "mtx: SRC is a coordinate matrix in Matrix Market format, or a folder with graph.mtx(.gz) "
+        "and node arrays. "
+        "ogb: SRC is an unpacked node dataset of the Open Graph Benchmark, ogbn-papers100M and the "
+        "papers of MAG240M among them. "
+        "igb: SRC is one size of the Illinois Graph Benchmark, with .npy or headerless files. "
+        "graphbolt: SRC holds metadata.yaml and the csv and numpy files it names. "
+        "DGL and PyTorch Geometric: examples/export_dgl.py and export_pyg.py write npy. "
+        "docs/formats.md has the details.",
     .own = own,
     .run = run,
 };

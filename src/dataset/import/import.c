@@ -99,15 +99,22 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 static const struct format {
     const char *name;
     int (*read)(struct og_importer *imp, struct og_err *err);
-} formats[] = {{"npy", og__import_npy}, {"edgelist", og__import_edgelist}};
-#define FORMATS "npy, edgelist"
+} formats[] = {
+    {"npy", og__import_npy},
+    {"ogb", og__import_ogb},
+    {"igb", og__import_igb},
+    {"mtx", og__import_mtx},
+    {"graphbolt", og__import_graphbolt},
+    {"edgelist", og__import_edgelist},
+};
+static const char format_hint[] = "one of npy, ogb, igb, graphbolt, edgelist, mtx";
 
 static const struct format *find_format(const char *name, struct og_err *err)
 {
     for (size_t i = 0; i < OG_COUNT(formats); i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
-    og__fail(err, -EINVAL, "one of " FORMATS, "import %s: no such format", name);
+    og__fail(err, -EINVAL, format_hint, "import %s: no such format", name);
     return NULL;
 }
 
