@@ -564,6 +564,97 @@ def test_mtx():
         write("bad.mtx", text)
         refused("mtx", "bad.mtx", *words)
 
+# ---- npy, and the way back ----
+
+def neutral(root, g, **more):
+    save(f"{root}/edges.npy", np.stack([g["src"], g["dst"]], 1))
+    save(f"{root}/feat.npy", g["feat"])
+    save(f"{root}/label.npy", g["label"])
+    for split in "train", "valid", "test":
+        save(f"{root}/{split}.npy", g[split])
+    for name, array in more.items():
+        save(f"{root}/{name}.npy", array)
+
+
+def test_export():
+    g = graph(3000, 150000)
+    weight = rng.random(150000).astype(np.float32)
+    neutral("src", g, edge_weight=weight)
+    want = csc(g["src"], g["dst"], g["n"], weight)
+    for flags, feat in ([], g["feat"]), (["--feature-dtype", "bf16"], None), (["--link"], g["feat"]):
+        run("import", "npy", "src", "d", "--quiet", "--memory", "64M", *flags)
+        for fmt in "npy", "graphbolt":
+            run("export", fmt, "d", "exported", "--quiet")
+            if fmt == "npy":
+                pairs, feat_file = np.load("exported/edges.npy"), "exported/feat.npy"
+                np.testing.assert_array_equal(pairs[:, 0], want[1])
+                np.testing.assert_array_equal(pairs[:, 1], np.repeat(np.arange(g["n"]), np.diff(want[0])))
+                np.testing.assert_array_equal(np.load("exported/edge_weight.npy"), want[2])
+                np.testing.assert_array_equal(np.load("exported/label.npy"), g["label"])
+            else:
+                two, feat_file = np.load("exported/edges/edges.npy"), "exported/data/feat.npy"
+                np.testing.assert_array_equal(two, pairs.T)
+                for split in "train", "valid", "test":
+                    np.testing.assert_array_equal(np.load(f"exported/set/{split}_seeds.npy"), g[split])
+                    np.testing.assert_array_equal(np.load(f"exported/set/{split}_labels.npy"), g["label"][g[split]])
+            kept = np.load(feat_file)
+            assert kept.dtype == np.float32
+            if feat is not None:
+                np.testing.assert_array_equal(kept, feat)
+            else:
+                np.testing.assert_allclose(kept, g["feat"], rtol=2**-8)
+            if feat is not None:
+                got = imported(fmt, "exported")
+                same_graph(got, want, weighted=fmt == "npy")
+                for split in "train", "valid", "test":
+                    np.testing.assert_array_equal(got[split], g[split])
+                    np.testing.assert_array_equal(got["labels"][g[split]], g["label"][g[split]])
+            shutil.rmtree("exported")
+        shutil.rmtree("d")
+    # several labels a node
+    g["label"] = rng.integers(0, 2, (g["n"], 5)).astype(np.float32)
+    neutral("src", g)
+    run("import", "npy", "src", "d", "--quiet", "--memory", "64M")
+    run("export", "graphbolt", "d", "exported", "--quiet")
+    got = imported("graphbolt", "exported")
+    np.testing.assert_array_equal(got["labels"][g["test"]], g["label"][g["test"]])
+    assert "hint: npy or graphbolt" in run("export", "parquet", "d", "e", status=1).stderr
+    assert not [f for f in os.listdir(".") if f.startswith("e.")]
+
+
+def test_real():
+    """Graphs of OUTGROW_DATA."""
+    root = os.environ.get("OUTGROW_DATA", "")
+    for name in "cora", "amazon-computers", "tolokers", "debian-packages":
+        src = f"{root}/{name}"
+        if not os.path.isdir(src):
+            continue
+        a = {f[:-4]: np.load(f"{src}/{f}") for f in os.listdir(src) if f.endswith(".npy")}
+        n = len(a["label"])
+        if "feat" not in a:
+            a["feat"] = np.zeros((n, a["feat_indices"].max() + 1), np.float32)
+            a["feat"][np.repeat(np.arange(n), np.diff(a["feat_indptr"])), a["feat_indices"]] = a["feat_data"]
+        edges, weight = a["edges"], a.get("edge_weight")
+        got = imported("npy", src)
+        same_graph(got, csc(edges[:, 0], edges[:, 1], n, weight), weight is not None)
+        np.testing.assert_array_equal(got["features"], a["feat"])
+        np.testing.assert_array_equal(got["labels"], np.where(a["label"] < 0, -1, a["label"]))
+        for split in "train", "valid", "test":
+            np.testing.assert_array_equal(got[split], a[split])
+        run("import", "npy", src, "d", "--quiet", "--memory", "64M")
+        run("export", "npy", "d", "back", "--quiet")
+        shutil.rmtree("d")
+        back = imported("npy", "back")
+        for key in got:
+            if key != "meta":
+                np.testing.assert_array_equal(back[key], got[key])
+        shutil.rmtree("back")
+        # the same graph as an edge list
+        np.savetxt("edges.txt", edges, "%d")
+        known, renamed = np.unique(edges, return_inverse=True)
+        renamed = renamed.reshape(-1, 2)
+        same_graph(imported("edgelist", "edges.txt"), csc(renamed[:, 0], renamed[:, 1], len(known)))
+
 
 def main():
     tests = {name[5:]: test for name, test in globals().items() if name.startswith("test_")}

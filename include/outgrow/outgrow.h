@@ -277,6 +277,10 @@ OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const
                                       const struct og_import *opt, const struct og_observer *seen,
                                       struct og_err *err);
 
+/* Write `dataset` as new folder `out` in `format`: "npy" or "graphbolt". In bounded memory. */
+OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, const char *out,
+                                      const struct og_observer *seen, struct og_err *err);
+
 /* Counts, dtypes, sizes, degree distribution, what fits in which memory. */
 OG_EXPORT OG_MUST_CHECK int og_info(const char *dataset, char **out, struct og_err *err);
 
