@@ -296,7 +296,12 @@ def test_ogb():
     refused("ogb", "ogbn_arxiv", "4000 edges", "3999")
     csv("ogbn_arxiv/raw/num-edge-list.csv.gz", [4000])
     csv("ogbn_arxiv/raw/num-node-list.csv.gz", [100])
-    refused("ogb", "ogbn_arxiv", "edge.csv.gz: row", "100 nodes")
+    refused("ogb", "ogbn_arxiv", "500 labels, the graph has 100 nodes")
+    csv("ogbn_arxiv/raw/num-node-list.csv.gz", [g["n"]])
+    whole = open("ogbn_arxiv/raw/edge.csv.gz", "rb").read()
+    write("ogbn_arxiv/raw/edge.csv.gz", "0,1\n3,500\n")
+    refused("ogb", "ogbn_arxiv", "edge.csv.gz: row 1: node 500")
+    open("ogbn_arxiv/raw/edge.csv.gz", "wb").write(whole)
     csv("ogbn_arxiv/raw/num-node-list.csv.gz", [g["n"], 4])
     refused("ogb", "ogbn_arxiv", "one number expected")
     csv("ogbn_arxiv/raw/num-node-list.csv.gz", [501])
@@ -347,7 +352,7 @@ def test_papers():
     refused("ogb", "deflated", "data.npz")
     at = whole.find(b"node_feat.npy") + 3000
     open("deflated/raw/data.npz", "wb").write(whole[:at] + bytes(200) + whole[at + 200:])
-    refused("ogb", "deflated", "data.npz:node_feat.npy: row")
+    refused("ogb", "deflated", "data.npz:node_feat.npy")
     with zipfile.ZipFile("deflated/raw/data.npz", "w") as z:
         z.writestr("num_nodes_list.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '<i8', 'fortran_order': False, "
                    b"'shape': (99999999999,), }" + b" " * 40 + b"\n")
@@ -491,7 +496,8 @@ def test_graphbolt():
             ("edges/edges.npy", os.path.abspath("beyond.npy"), ["leaves the source"]),
             ("edges/edges.npy", "edges/../../beyond.npy", ["leaves the source"]),
             ("format: numpy\n      path", "format: torch\n      path", ["torch"]),
-            ("num: 500", "num: 50", ["50 nodes"]),
+            ("num: 500", "num: 50", ["500 rows", "50 nodes"]),
+            ("num: 500", "num: 3000000000", ["500 rows", "3000000000 nodes"]),
             ("num: 500", "num: many", ["metadata.yaml", "line"]),
             ("num: 500", "num: 500\n    - num: 3", ["several types"]),
             ("num: 500", "type: user\n      num: 500", ["several types"]),
@@ -559,7 +565,8 @@ def test_mtx():
             (head + "3 3 1\n0 1\n", ["line 3", "'0 1'"]),
             (head + "3 3 1\n1 4\n", ["line 3", "'4'"]),
             (head + "3 3 1\n1 2 3\n", ["line 3: more than two"]),
-            (head + "9999999999 9999999999 1\n1 1\n", ["9999999999 nodes"]),
+            (head + "9999999999 9999999999 1\n1 1\n", ["line 2: more than"]),
+            (head + "3 3 9999999999999\n1 1\n", ["line 2: more than"]),
             (head + "3 3 0\n", ["no edges"]), ("", ["empty"])]:
         write("bad.mtx", text)
         refused("mtx", "bad.mtx", *words)
@@ -654,6 +661,44 @@ def test_real():
         known, renamed = np.unique(edges, return_inverse=True)
         renamed = renamed.reshape(-1, 2)
         same_graph(imported("edgelist", "edges.txt"), csc(renamed[:, 0], renamed[:, 1], len(known)))
+
+# ---- DGL and PyTorch Geometric, by stand-ins: the scripts use nothing but what these have ----
+
+class Tensor:
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+    def numpy(self):
+        return self.array
+
+
+class Bag:
+    def __init__(self, **things):
+        self.__dict__.update(things)
+
+
+def test_exporters():
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
+    import export_dgl
+    import export_pyg
+    import mag240m_splits
+    g = graph()
+    weight = rng.random(4000).astype(np.float32)
+    masks = {f"{split}_mask": Tensor(np.isin(np.arange(g["n"]), g[ours]))
+             for split, ours in (("train", "train"), ("val", "valid"), ("test", "test"))}
+    for split in "train", "valid", "test":
+        g[split] = np.sort(g[split])
+    export_dgl.export(Bag(edges=lambda order: (Tensor(g["src"]), Tensor(g["dst"])),
+                          ndata={"feat": Tensor(g["feat"]), "label": Tensor(g["label"]), **masks},
+                          edata={"weight": Tensor(weight)}), "dgl")
+    export_pyg.export(Bag(edge_index=Tensor(np.stack([g["src"], g["dst"]])), x=Tensor(g["feat"]),
+                          y=Tensor(g["label"]), edge_weight=Tensor(weight), **masks), "pyg")
+    for name in "dgl", "pyg":
+        got = imported("npy", name)
+        same_graph(got, csc(g["src"], g["dst"], g["n"], weight), True)
+        same_nodes(got, g, g["label"])
+    mag240m_splits.save({"train": [1, 2], "valid": [3], "test-dev": [4], "test-challenge": [5]}, ".")
+    assert [np.load(f"{s}.npy").tolist() for s in ("train", "valid", "test")] == [[1, 2], [3], [4]]
 
 
 def main():

@@ -60,14 +60,20 @@ static void give_piece(struct piece *p)
     *p = (struct piece){0};
 }
 
-/* Rows there must be, as far as the table knows beforehand. */
-static int expect_rows(const struct og_importer *imp, const struct og_table *t, int64_t rows,
-                       const char *what, const char *hint, struct og_err *err)
+static int check_rows(const struct og_importer *imp, const struct og_table *t, int64_t rows,
+                      const char *what, struct og_err *err)
 {
     if (rows < 0 || rows == imp->n_nodes)
         return 0;
-    return og__fail(err, -EINVAL, hint, "%s: %lld %s, the graph has %lld nodes", t->name,
-                    (long long)rows, what, (long long)imp->n_nodes);
+    return og__fail(err, -EINVAL, "one for every node; a label of -1 where there is none",
+                    "%s: %lld %s, the graph has %lld nodes", t->name, (long long)rows, what,
+                    (long long)imp->n_nodes);
+}
+
+int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
+                           const char *what, struct og_err *err)
+{
+    return t ? check_rows(imp, t, t->rows, what, err) : 0;
 }
 
 /* ---- nodes ---- */
@@ -369,7 +375,7 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, enum og_dtype 
     }
     give_piece(&p);
     og__release(imp->budget, row, 2 * row_bytes, part);
-    return rc < 0 ? rc : expect_rows(imp, t, done, "rows", "a row for every node", err);
+    return rc < 0 ? rc : check_rows(imp, t, done, "rows", err);
 }
 
 /* Features stay where they are. */
@@ -410,7 +416,7 @@ int og__import_features(struct og_importer *imp, struct og_table *t, struct og_t
     struct og_npy_writer *w = NULL;
     enum og_dtype dtype = OG_F32;
     int rc;
-    OG_TRY(expect_rows(imp, t, t->rows, "rows", "a row for every node", err));
+    OG_TRY(og__import_expect_rows(imp, t, "rows", err));
     if (t->columns < 1 || t->columns > INT32_MAX / 8)
         OG_TRY(og__fail(err, -EINVAL, "at least one column", "%s: %lld features a node", t->name,
                         (long long)t->columns));
@@ -505,9 +511,7 @@ static int copy_labels(struct og_importer *imp, struct og_table *t, bool partly,
     give_piece(&p);
     for (; rc == 0 && partly && !l->multi && done < imp->n_nodes; done++)
         rc = og__npy_append(l->w, &none, 1, err);
-    return rc < 0 ? rc
-                  : expect_rows(imp, t, done, "labels",
-                                "a label for every node; -1 where there is none", err);
+    return rc < 0 ? rc : check_rows(imp, t, done, "labels", err);
 }
 
 static int set_classes(struct og_importer *imp, const struct og_table *t, const struct labelling *l,
@@ -529,8 +533,7 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_cla
     const size_t row_bytes = (size_t)t->columns * sizeof(float);
     int rc;
     if (!partly)
-        OG_TRY(expect_rows(imp, t, t->rows, "labels",
-                           "a label for every node; -1 where there is none", err));
+        OG_TRY(og__import_expect_rows(imp, t, "labels", err));
     if (t->columns < 1 || t->columns > INT32_MAX / 8)
         OG_TRY(og__fail(err, -EINVAL, "at least one column", "%s: %lld columns", t->name,
                         (long long)t->columns));

@@ -301,7 +301,7 @@ static int open_all(struct bolt *b, struct og_err *err)
         rc = open_features(b, err);
     for (int s = 0; rc == 0 && b->task && s < 3; s++)
         rc = open_set(b, s, err);
-    return rc;
+    return rc < 0 ? rc : og__import_expect_rows(b->imp, b->features, "rows", err);
 }
 
 static int import_all(struct bolt *b, struct og_err *err)

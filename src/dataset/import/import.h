@@ -84,6 +84,11 @@ OG_MUST_CHECK int og__import_sorted(struct og_importer *imp, struct og_edge_sort
 
 /* ---- what nodes have ---- */
 
+/* Refuses a table of another number of rows than there are nodes, as far as it knows: before
+ * anything is written. t may be NULL. */
+OG_MUST_CHECK int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
+                                         const char *what, struct og_err *err);
+
 /* features.npy from a row a node; or, with --link, a reference to the file they are in. `values`
  * holds the same numbers where they are quicker to look through; else NULL. */
 OG_MUST_CHECK int og__import_features(struct og_importer *imp, struct og_table *t,

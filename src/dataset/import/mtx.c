@@ -7,19 +7,18 @@
  *
  * SRC is such a file, or a folder with graph.mtx or graph.mtx.gz and node arrays as of the neutral
  * layout. An entry of a symmetric matrix off its diagonal is two edges. */
+#include "dataset/import/mtx.h"
 #include "dataset/import/pairs.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 struct matrix {
     struct og_importer *imp;
     struct og_pairs pairs;
-    bool symmetric, weighted;
-    int64_t entries; /* promised */
-    int64_t seen;
+    struct og_mtx_head head;
+    int64_t seen;  /* entries */
     uint32_t *ids; /* [2 * STEP] */
 };
 
@@ -28,7 +27,7 @@ static const char part[] = "matrix";
 static const char header_hint[] =
     "coordinate matrices are read: pattern, real or integer, general or symmetric";
 
-/* ---- header ---- */
+/* ---- header; a newline ends every scan ---- */
 
 /* The next word of a line, in lower case. */
 static const char *next_word(const char *p, char word[32])
@@ -43,7 +42,8 @@ static const char *next_word(const char *p, char word[32])
     return p;
 }
 
-static int read_banner(struct matrix *m, const char *line, struct og_err *err)
+static int read_banner(struct og_mtx_head *head, const struct og_text *t, const char *line,
+                       struct og_err *err)
 {
     static const char *const expected[] = {"%%matrixmarket", "matrix", "coordinate"};
     char word[32];
@@ -51,40 +51,48 @@ static int read_banner(struct matrix *m, const char *line, struct og_err *err)
     for (size_t i = 0; i < OG_COUNT(expected); i++) {
         p = next_word(p, word);
         if (strcmp(word, expected[i]) != 0)
-            return og__text_wrong(&m->pairs.text, line, header_hint,
+            return og__text_wrong(t, line, header_hint,
                                   "no coordinate matrix in Matrix Market format", err);
     }
     p = next_word(p, word);
-    m->weighted = strcmp(word, "pattern") != 0;
-    if (m->weighted && strcmp(word, "real") != 0 && strcmp(word, "integer") != 0)
-        return og__text_wrong(&m->pairs.text, line, header_hint, "entries of a kind not read", err);
+    head->weighted = strcmp(word, "pattern") != 0;
+    if (head->weighted && strcmp(word, "real") != 0 && strcmp(word, "integer") != 0)
+        return og__text_wrong(t, line, header_hint, "entries of a kind not read", err);
     next_word(p, word);
-    m->symmetric = strcmp(word, "symmetric") == 0;
-    if (!m->symmetric && strcmp(word, "general") != 0)
-        return og__text_wrong(&m->pairs.text, line, header_hint, "a symmetry not read", err);
+    head->symmetric = strcmp(word, "symmetric") == 0;
+    if (!head->symmetric && strcmp(word, "general") != 0)
+        return og__text_wrong(t, line, header_hint, "a symmetry not read", err);
     return 0;
 }
 
-static int read_size(struct matrix *m, const char *line, struct og_err *err)
+/* Four bytes of text an entry, and 1032 of these in a byte of gzip: no file holds more. */
+static bool believable(uint64_t count, const struct og_text *t)
+{
+    return count / (1032 / 4) <= t->file_bytes;
+}
+
+static int read_size(struct og_mtx_head *head, const struct og_text *t, const char *line,
+                     struct og_err *err)
 {
     uint64_t n[3] = {0};
     const char *p = line;
     for (size_t i = 0; i < OG_COUNT(n) && p; i++)
         p = og__parse_id(p + strspn(p, " \t"), &n[i]);
     if (!p || p[strspn(p, " \t\r")] != '\n')
-        return og__text_wrong(&m->pairs.text, line,
-                              "the line after the remarks: rows columns entries", "no size", err);
+        return og__text_wrong(t, line, "the line after the remarks: rows columns entries",
+                              "no size", err);
     if (n[0] != n[1])
-        return og__text_wrong(&m->pairs.text, line,
-                              "a graph's matrix has a row and a column a node",
+        return og__text_wrong(t, line, "a graph's matrix has a row and a column a node",
                               "not a square matrix", err);
     if (n[2] == 0)
-        return og__text_wrong(&m->pairs.text, line, "a graph without edges has nothing to sample",
+        return og__text_wrong(t, line, "a graph without edges has nothing to sample",
                               "an empty graph: no edges", err);
-    m->entries = (int64_t)n[2];
-    m->pairs.base = 1;
-    m->pairs.limit = n[0];
-    return og__import_set_nodes(m->imp, (int64_t)n[0], err);
+    if (!believable(n[0], t) || !believable(n[2], t))
+        return og__text_wrong(t, line, "the file was cut short, or its size line is wrong",
+                              "more than the file can hold", err);
+    head->nodes = (int64_t)n[0];
+    head->entries = (int64_t)n[2];
+    return 0;
 }
 
 static const char *line_after(const char *p, const char *end)
@@ -93,27 +101,41 @@ static const char *line_after(const char *p, const char *end)
     return newline ? newline + 1 : end;
 }
 
-static int read_header(struct matrix *m, struct og_err *err)
+int og__mtx_head(struct og_mtx_head *head, const struct og_text *t, const char *begin,
+                 const char *end, struct og_err *err)
 {
-    const char *p;
-    const char *end;
-    int rc = og__text_block(&m->pairs.text, &p, &end, err);
-    if (rc == 0 && !p)
-        rc = og__fail(err, -EINVAL, header_hint, "%s: empty", m->pairs.text.path);
-    if (rc == 0)
-        rc = read_banner(m, p, err);
+    const char *p = begin;
+    *head = (struct og_mtx_head){.lines = 1};
+    int rc = read_banner(head, t, p, err);
     if (rc < 0)
         return rc;
     do {
         p = line_after(p, end);
-        m->pairs.skip++;
+        head->lines++;
     } while (p < end && (*p == '%' || p[strspn(p, " \t\r")] == '\n'));
     if (p == end)
-        return og__fail(err, -EINVAL, header_hint, "%s: ends before its size", m->pairs.text.path);
-    rc = read_size(m, p, err);
-    m->pairs.skip++;
-    m->pairs.weight_column = m->weighted ? 3 : -1;
-    return rc < 0 ? rc : og__pairs_rewind(&m->pairs, err);
+        return og__fail(err, -EINVAL, header_hint, "%s: ends before its size", t->path);
+    return read_size(head, t, p, err);
+}
+
+static int read_header(struct matrix *m, struct og_err *err)
+{
+    const char *begin;
+    const char *end;
+    int rc = og__text_block(&m->pairs.text, &begin, &end, err);
+    if (rc == 0 && !begin)
+        rc = og__fail(err, -EINVAL, header_hint, "%s: empty", m->pairs.text.path);
+    if (rc == 0)
+        rc = og__mtx_head(&m->head, &m->pairs.text, begin, end, err);
+    if (rc == 0)
+        rc = og__import_set_nodes(m->imp, m->head.nodes, err);
+    if (rc < 0)
+        return rc;
+    m->pairs.skip = m->head.lines;
+    m->pairs.base = 1;
+    m->pairs.limit = (uint64_t)m->head.nodes;
+    m->pairs.weight_column = m->head.weighted ? 3 : -1;
+    return og__pairs_rewind(&m->pairs, err);
 }
 
 /* ---- entries ---- */
@@ -141,7 +163,7 @@ static int add_part(struct matrix *m, const struct og_pairs_part *p, struct og_e
         OG_TRY(add_edges(m, sorter, src, dst, weight, n, err));
         if (m->imp->opt->symmetrize)
             OG_TRY(add_edges(m, sorter, dst, src, weight, n, err));
-        for (size_t i = 0; m->symmetric && !m->imp->opt->symmetrize && i < n; i++)
+        for (size_t i = 0; m->head.symmetric && !m->imp->opt->symmetrize && i < n; i++)
             if (src[i] != dst[i])
                 OG_TRY(add_edges(m, sorter, dst + i, src + i, weight ? weight + i : NULL, 1, err));
     }
@@ -154,18 +176,19 @@ static int read_entries(struct matrix *m, struct og_err *err)
 {
     struct og_edge_sorter *sorter = NULL;
     int rc;
-    OG_TRY(og__import_sorter(m->imp, m->weighted, -1, &sorter, err));
+    OG_TRY(og__import_sorter(m->imp, m->head.weighted,
+                             m->head.entries * (m->head.symmetric ? 2 : 1), &sorter, err));
     do {
         OG_TRY(og__pairs_next(&m->pairs, err));
         for (size_t i = 0; i < m->pairs.parts; i++)
             OG_TRY(add_part(m, &m->pairs.part[i], sorter, err));
-        OG_TRY(og__import_tell(m->imp, "edges", m->seen, m->entries, err));
+        OG_TRY(og__import_tell(m->imp, "edges", m->seen, m->head.entries, err));
     } while (m->pairs.parts > 0);
-    if (m->seen != m->entries)
+    if (m->seen != m->head.entries)
         OG_TRY(og__fail(err, -EINVAL, "the file was cut short, or its size line is wrong",
                         "%s: %lld entries where its header says %lld", m->pairs.text.path,
-                        (long long)m->seen, (long long)m->entries));
-    OG_TRY(og__import_sorted(m->imp, sorter, m->weighted, err));
+                        (long long)m->seen, (long long)m->head.entries));
+    OG_TRY(og__import_sorted(m->imp, sorter, m->head.weighted, err));
 out:
     og__sorter_free(sorter);
     return rc;

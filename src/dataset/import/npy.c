@@ -268,7 +268,11 @@ static int open_source(struct og_importer *imp, struct source *s, struct og_err 
     if (rc == 0 && !s->labels)
         rc = og__fail(err, -ENOENT, "add label.npy [N]; -1 where a node has no label",
                       "%s: no labels: label.npy is not there", imp->src);
-    return rc < 0 ? rc : og__import_set_nodes(imp, count_nodes(s), err);
+    if (rc == 0)
+        rc = og__import_set_nodes(imp, count_nodes(s), err);
+    if (rc == 0)
+        rc = og__import_expect_rows(imp, s->features, "rows", err);
+    return rc < 0 ? rc : og__import_expect_rows(imp, s->labels, "labels", err);
 }
 
 int og__import_npy(struct og_importer *imp, struct og_err *err)

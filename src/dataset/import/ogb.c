@@ -225,7 +225,9 @@ static int import_splits(struct og_importer *imp, struct og_err *err)
 static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
 {
     const struct og_table *edges = o->edges.pairs ? o->edges.pairs : o->edges.src;
-    int rc = og__import_edges(o->imp, &o->edges, err);
+    int rc = og__import_labels(o->imp, o->labels, -1, false, err); /* first: it proves N */
+    if (rc == 0)
+        rc = og__import_edges(o->imp, &o->edges, err);
     if (rc == 0 && o->said_edges >= 0 && edges->next != o->said_edges)
         rc = og__fail(err, -EINVAL, "fetch the files again: they belong together",
                       "%s: %lld edges where num-edge-list.csv.gz says %lld", edges->name,
@@ -233,8 +235,6 @@ static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
     if (rc == 0)
         rc = o->features ? og__import_features(o->imp, o->features, NULL, err)
                          : og__import_no_features(o->imp, err);
-    if (rc == 0)
-        rc = og__import_labels(o->imp, o->labels, -1, false, err);
     if (rc == 0)
         rc = is_mag ? og__import_npy_splits(o->imp, err) : import_splits(o->imp, err);
     return rc;

@@ -167,6 +167,7 @@ struct zip_table {
     zip_file_t *member;
     zip_uint64_t index;
     int64_t start; /* of the elements in the member */
+    int64_t bytes; /* of the member */
 };
 
 static const char zip_hint[] = "the archive was cut short or damaged: fetch it again";
@@ -194,10 +195,23 @@ static int inflate_all(struct zip_table *z, char *out, uint64_t bytes, struct og
     return 0;
 }
 
+/* After the last byte the archive's checksum is compared, and only then. */
+static int end_member(struct zip_table *z, struct og_err *err)
+{
+    char more;
+    zip_int64_t n = zip_fread(z->member, &more, 1);
+    if (n < 0)
+        return zip_wrong(z, err);
+    return n == 0 ? 0 : og__fail(err, -EINVAL, zip_hint, "%s: longer than it says", z->t.name);
+}
+
 static int zip_read(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err)
 {
-    size_t bytes = (size_t)want * og__table_row_bytes(t);
-    int rc = inflate_all((struct zip_table *)t, out, bytes, err);
+    struct zip_table *z = (struct zip_table *)t;
+    int64_t row = (int64_t)og__table_row_bytes(t);
+    int rc = inflate_all(z, out, (uint64_t)(want * row), err);
+    if (rc == 0 && z->start + t->skip + (t->next + want) * row == z->bytes)
+        rc = end_member(z, err);
     *got = rc == 0 ? want : 0;
     return rc;
 }
@@ -277,6 +291,7 @@ static int read_header(struct zip_table *z, const zip_stat_t *st, struct og_err 
     z->t.rows = a.shape[0];
     z->t.columns = a.shape[1];
     z->start = a.offset;
+    z->bytes = (int64_t)st->size;
     return rc;
 }
 
