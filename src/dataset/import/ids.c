@@ -76,7 +76,7 @@ static int make_room(struct og_ids *ids, uint64_t room, struct og_err *err)
     uint64_t *list = og__alloc(ids->budget, room * sizeof(*list), part, NULL);
     if (!list)
         return og__fail(err, -ENOMEM,
-                        "give --memory 32 bytes a node, or renumber the nodes below 2^32",
+                        "give --memory 40 bytes a node, or renumber the nodes below 2^32",
                         "node ids: %lld distinct ones so far, up to %llu, do not fit --memory",
                         (long long)ids->n, (unsigned long long)ids->most);
     memset(list, 0xff, room * sizeof(*list));
