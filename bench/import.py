@@ -52,14 +52,15 @@ def write_text(path, edges):
 
 
 def bytes_written(prefix, command):
-    """Seconds, bytes given to write(2), peak of memory."""
-    read = 'import os,subprocess,sys; subprocess.run(sys.argv[1:],check=True); print(open("/proc/self/io").read())'
+    """Seconds, processor seconds, bytes given to write(2)."""
+    read = ("import os,subprocess,sys; subprocess.run(sys.argv[1:],check=True); print(open('/proc/self/io').read());"
+            "t=os.times(); print(f'cpu: {t[2]+t[3]}')")
     start = time.time()
     r = subprocess.run([*prefix, sys.executable, "-c", read, *command], capture_output=True, text=True)
     if r.returncode:
         sys.exit(r.stderr)
     io = dict(line.split(": ") for line in r.stdout.split("\n") if ": " in line and "{" not in line)
-    return time.time() - start, int(io["wchar"])
+    return time.time() - start, float(io["cpu"]), int(io["wchar"])
 
 
 def measure(args, scratch, edges):
@@ -72,14 +73,15 @@ def measure(args, scratch, edges):
     size = text.stat().st_size
     drop_caches()
     with cgroup(LIMIT) as prefix:
-        seconds, written = bytes_written(
+        seconds, cpu, written = bytes_written(
             prefix, [args.outgrow, "import", "edgelist", str(text), str(out), "--memory", "1G", "--quiet", "--json"])
     meta = json.loads((out / "meta.json").read_text())
     result = sum(f.stat().st_size for f in out.iterdir())
     text.unlink()
     shutil.rmtree(out)
     assert meta["num_edges"] == edges
-    return [f"{edges:.0e}", size / 1e9, seconds, seconds / edges * 1e9, result / 1e9, written / result]
+    print(f"{edges:.0e} edges: {seconds:.0f} s", flush=True)
+    return [f"{edges:.0e}", size / 1e9, seconds, seconds / edges * 1e9, cpu / edges * 1e9, result / 1e9, written / result]
 
 
 def main():
@@ -94,7 +96,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="outgrow-bench-", dir=args.scratch) as scratch:
         rows = [measure(args, pathlib.Path(scratch), e) for e in sizes]
     table("import edgelist, --memory 1G in a cgroup of 1.1 GB",
-          ["edges", "GB of text", "seconds", "ns an edge", "GB of result", "written / result"], rows)
+          ["edges", "GB of text", "seconds", "ns an edge", "processor ns", "GB of result", "written / result"], rows)
 
 
 main()

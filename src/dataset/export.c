@@ -171,7 +171,7 @@ static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bflo
 static int export_array(const struct exporter *x, const struct og_npy *a, const char *name,
                         struct og_err *err)
 {
-    struct og_npy_writer *w;
+    struct og_npy_writer *w = NULL;
     bool bfloat = a == &x->ds->features && x->ds->dtype == OG_BF16;
     if (a->fd < 0)
         return 0;

@@ -227,7 +227,7 @@ static int check_labels(const struct bolt *b, int64_t *columns, struct og_err *e
             return og__fail(err, -EINVAL, "sets of nodes are read: integers [n]",
                             "%s: seeds of %s [%lld, %lld]", seeds->name, og__npy_name(seeds->type),
                             (long long)seeds->rows, (long long)seeds->columns);
-        if (!labels)
+        if (!labels || !seeds)
             continue;
         if (*columns > 0 && labels->columns != *columns)
             return og__fail(err, -EINVAL, "labels of all sets have as many columns",

@@ -10,6 +10,7 @@
  * for all sizes, unless SRC has train.npy, valid.npy, test.npy. */
 #include "dataset/import/import.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ static int open_source(struct og_importer *imp, struct igb *g, struct og_err *er
     OG_TRY(
         open_either(imp, "processed/paper/node_feat.npy", OG__NPY_F32, COLUMNS, &g->features, err));
     OG_TRY(open_either(imp, name, OG__NPY_F32, 1, &g->labels, err));
+    assert(g->features && g->labels); /* open_either */
     OG_TRY(og__import_set_nodes(imp, g->features->rows, err));
     g->labels->rows = OG_MIN(g->labels->rows, labelled(imp->n_nodes, labels));
 out:
