@@ -114,6 +114,7 @@ static void failures_end_with_1_and_leave_nothing(void **state)
         "simulate nowhere --policy lru --cache 1% --json no/folder/j",
         "import npy nowhere d",
         "import parquet nowhere d",
+        "export npy nowhere d",
         "train nowhere --config nothing.yaml",
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -128,9 +129,9 @@ static void failures_end_with_1_and_leave_nothing(void **state)
 static void help_and_version_succeed(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"generate", "import", "info",     "verify",
-                                           "sample",   "pack",   "simulate", "plan",
-                                           "train",    "eval",   "bench"};
+    static const char *const commands[] = {"generate", "import", "export", "info",
+                                           "verify",   "sample", "pack",   "simulate",
+                                           "plan",     "train",  "eval",   "bench"};
     struct outcome *o = outgrow("--version");
     assert_int_equal(o->status, 0);
     assert_says(o->out, og_version());

@@ -292,19 +292,29 @@ OG_EXPORT OG_MUST_CHECK int og_generate(const char *out, const struct og_generat
 struct og_import {
     bool symmetrize; /* add every edge's reverse; duplicates are dropped */
     bool drop_self_loops;
-    bool row_normalize; /* scale each feature row to sum 1 (rows of zeros stay) */
-    bool reverse;       /* the source lists dst,src */
-    int feature_dtype;  /* enum og_dtype, or -1 = as stored (exact) */
+    bool drop_duplicates; /* of equal edges the first is kept */
+    bool row_normalize;   /* scale each feature row to sum 1 (rows of zeros stay) */
+    bool reverse;         /* the source lists dst,src */
+    bool link;            /* leave features in the source's file and refer to it */
+    bool keep_ids;        /* edgelist: ids as they are, not renumbered */
+    int weight_column;    /* edgelist: from 1; 0 = leave further columns out; -1 = there are none */
+    const char *labels;   /* igb: name of the label file; NULL = node_label_19.npy */
+    int feature_dtype;    /* enum og_dtype, or -1 = as stored (exact) */
     struct og_amount memory;
     int threads;
 };
 OG_EXPORT void og_import_init(struct og_import *i);
 
-/* Make dataset folder `out` from `src` in `format` ("npy"). In bounded memory: edges are sorted on
- * disk. Nothing is left at `out` on failure. */
+/* Make dataset folder `out` from `src` in `format`: "npy", "ogb", "igb", "graphbolt", "edgelist" or
+ * "mtx" (docs/formats.md). In bounded memory: edges are sorted on disk. Nothing is left at `out` on
+ * failure. */
 OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const char *out,
                                       const struct og_import *opt, const struct og_observer *seen,
                                       struct og_err *err);
+
+/* Write `dataset` as new folder `out` in `format`: "npy" or "graphbolt". In bounded memory. */
+OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, const char *out,
+                                      const struct og_observer *seen, struct og_err *err);
 
 /* Counts, dtypes, sizes, degree distribution, what fits in which memory. */
 OG_EXPORT OG_MUST_CHECK int og_info(const char *dataset, char **out, struct og_err *err);

@@ -5,6 +5,7 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -193,27 +194,97 @@ int og__make_dirs(const char *path, struct og_err *err)
     return rc;
 }
 
-static void remove_tree(const char *path)
+/* All in folder fd, to any depth; symbolic links go, what they point to stays. */
+static void empty_folder(int fd)
 {
-    DIR *dir = opendir(path);
+    DIR *dir = fdopendir(fd);
     struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
-        char *child = og__path_join(path, entry->d_name);
-        if (child && unlink(child) < 0 && errno == EISDIR)
-            remove_tree(child);
-        free(child);
+        if (unlinkat(dirfd(dir), name, 0) == 0 || (errno != EISDIR && errno != EPERM))
+            continue;
+        int child = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (child >= 0)
+            empty_folder(child);
+        unlinkat(dirfd(dir), name, AT_REMOVEDIR);
     }
     if (dir)
         closedir(dir);
+    else
+        close(fd);
+}
+
+static int open_folder(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void remove_tree(const char *path)
+{
+    int fd = open_folder(path);
+    if (fd >= 0)
+        empty_folder(fd);
     rmdir(path);
+}
+
+/* <path>.tmp-<digits> whose maker is gone: it held a lock on the folder while it lived. */
+static void remove_stale(const char *path)
+{
+    char *copy = strdup(path);
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    const size_t len = strlen(base);
+    if (!copy)
+        return;
+    copy[slash ? OG_MAX(slash - path, 1) : 0] = 0;
+    const char *parent = slash ? copy : ".";
+    DIR *dir = opendir(parent);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        const char *rest = entry->d_name + len;
+        if (strncmp(entry->d_name, base, len) != 0 || strncmp(rest, ".tmp-", 5) != 0 ||
+            rest[5] == 0 || rest[5 + strspn(rest + 5, "0123456789")] != 0)
+            continue;
+        char *left = og__path_join(parent, entry->d_name);
+        int fd = left ? open_folder(left) : -1;
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            remove_tree(left);
+        if (fd >= 0)
+            close(fd);
+        free(left);
+    }
+    if (dir)
+        closedir(dir);
+    free(copy);
+}
+
+/* Another may take it for a stale one between mkdir and flock, and remove it. */
+static int make_locked(struct og_newdir *d, struct og_err *err)
+{
+    enum { TRIES = 100 };
+    struct stat st;
+    for (int i = 0; i < TRIES; i++) {
+        int rc = og__make_dirs(d->temporary, err);
+        if (rc < 0)
+            return rc;
+        d->lock = open_folder(d->temporary);
+        if (d->lock >= 0 && flock(d->lock, LOCK_EX | LOCK_NB) == 0 && fstat(d->lock, &st) == 0 &&
+            st.st_nlink > 0)
+            return 0;
+        if (d->lock >= 0)
+            close(d->lock);
+        d->lock = -1;
+    }
+    return og__fail(err, -EBUSY, "choose another name", "%s: cannot be made, or is in use",
+                    d->temporary);
 }
 
 int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
 {
     struct stat st;
-    *d = (struct og_newdir){0};
+    *d = (struct og_newdir){.lock = -1};
     if (lstat(path, &st) == 0)
         return og__fail(err, -EEXIST, "remove it or choose another name", "%s: exists already",
                         path);
@@ -222,8 +293,9 @@ int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
         *end-- = 0;
     if (!d->path || asprintf(&d->temporary, "%s.tmp-%d", d->path, (int)getpid()) < 0)
         d->temporary = NULL;
-    int rc = d->temporary ? og__make_dirs(d->temporary, err)
-                          : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (d->temporary)
+        remove_stale(d->path);
+    int rc = d->temporary ? make_locked(d, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc < 0)
         og__newdir_abandon(d);
     return rc;
@@ -246,13 +318,15 @@ int og__newdir_commit(struct og_newdir *d, struct og_err *err)
 
 void og__newdir_abandon(struct og_newdir *d)
 {
-    if (!d)
+    if (!d || !d->path)
         return;
-    if (d->temporary)
+    if (d->temporary && d->lock >= 0)
         remove_tree(d->temporary);
+    if (d->lock >= 0)
+        close(d->lock);
     free(d->temporary);
     free(d->path);
-    *d = (struct og_newdir){0};
+    *d = (struct og_newdir){.lock = -1};
 }
 
 /* Relative names are to be ignored, says the XDG specification. */

@@ -37,10 +37,12 @@ OG_MUST_CHECK int og__write_text(const char *path, const char *text, size_t len,
 /* mkdir -p. */
 OG_MUST_CHECK int og__make_dirs(const char *path, struct og_err *err);
 
-/* An output folder: built as <path>.tmp-<pid>, renamed to <path> when complete. Refuses, with a
- * hint, a <path> that exists. Both strings are malloc'ed by begin and freed by end. */
+/* An output folder: built as <path>.tmp-<pid>, locked, renamed to <path> when complete. Refuses,
+ * with a hint, a <path> that exists; removes <path>.tmp-<n> that nobody has locked: a killed
+ * process left it. Strings are malloc'ed by begin and freed by end. */
 struct og_newdir {
     char *path, *temporary;
+    int lock; /* the folder itself; -1 = none */
 };
 OG_MUST_CHECK int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err);
 OG_MUST_CHECK int og__newdir_commit(struct og_newdir *d, struct og_err *err);

@@ -17,6 +17,9 @@ struct screen {
     bool drawn;   /* a bar stands on the current line */
     bool warned;  /* of the signal */
     double shown; /* when the bar was last drawn */
+    const char *stage;
+    double began;        /* when the stage did, */
+    uint64_t done, from; /* how far it was last, and then */
     struct og_observer observer;
 };
 
@@ -43,8 +46,31 @@ static void clear_bar(struct screen *s)
     s->drawn = false;
 }
 
+/* "  3:07 left" once a stage has lasted long enough to tell, else "". */
+static void estimate(struct screen *s, const struct og_progress *p, char *out, size_t size)
+{
+    if (s->stage != p->stage || p->done < s->done) {
+        s->stage = p->stage;
+        s->began = now();
+        s->from = p->done;
+    }
+    s->done = p->done;
+    double elapsed = now() - s->began;
+    *out = 0;
+    if (elapsed < 3 || p->done <= s->from || p->done >= p->total)
+        return;
+    double left = elapsed * (double)(p->total - p->done) / (double)(p->done - s->from);
+    unsigned long seconds = (unsigned long)left;
+    if (seconds >= 3600)
+        snprintf(out, size, "  %lu:%02lu:%02lu left", seconds / 3600, seconds / 60 % 60,
+                 seconds % 60);
+    else
+        snprintf(out, size, "  %lu:%02lu left", seconds / 60, seconds % 60);
+}
+
 static void draw_bar(struct screen *s, const struct og_progress *p)
 {
+    char left[48];
     char bar[BAR_WIDTH + 1];
     char epoch[32] = "";
     char loss[32] = "";
@@ -57,7 +83,12 @@ static void draw_bar(struct screen *s, const struct og_progress *p)
         snprintf(epoch, sizeof(epoch), " %d/%d", p->epoch, p->epochs);
     if (p->loss != 0)
         snprintf(loss, sizeof(loss), "  loss %.4f", p->loss);
-    fprintf(stderr, "\r\033[K%s%s [%s] %3.0f%%%s", p->stage, epoch, bar, 100 * share, loss);
+    estimate(s, p, left, sizeof(left));
+    if (p->total > 0)
+        fprintf(stderr, "\r\033[K%s%s [%s] %3.0f%%%s%s", p->stage, epoch, bar, 100 * share, loss,
+                left);
+    else
+        fprintf(stderr, "\r\033[K%s %llu", p->stage, (unsigned long long)p->done);
     fflush(stderr);
     s->drawn = true;
 }

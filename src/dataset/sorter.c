@@ -63,8 +63,9 @@ struct og_edge_sorter {
     struct extents range[RANGES]; /* of the top cut */
     /* output */
     struct og_npy_writer *indptr, *indices, *weights;
-    int64_t n_out;
-    uint32_t next_node; /* indptr is complete up to here */
+    int64_t n_in, n_emitted; /* edges added; of these taken to the output */
+    int64_t n_out;           /* and kept */
+    uint32_t next_node;      /* indptr is complete up to here */
     uint64_t last_key;
     int64_t *wide; /* [OUT_ROWS] */
     uint64_t bytes_written;
@@ -288,6 +289,7 @@ int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t
         if (s->a.weight)
             s->a.weight[s->filled] = weights[i];
         s->filled++;
+        s->n_in++;
     }
     return 0;
 }
@@ -386,6 +388,9 @@ static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_e
         rc = append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err);
     if (rc == 0 && e->weight)
         rc = og__npy_append(s->weights, e->weight, (int64_t)kept, err);
+    s->n_emitted += (int64_t)n;
+    if (rc == 0 && s->opt.progress)
+        rc = s->opt.progress(s->opt.progress_arg, s->n_emitted, s->n_in, err);
     return rc;
 }
 

@@ -109,6 +109,13 @@ uint64_t og__npy_bytes(const struct og_npy_writer *w)
     return HEADER + (uint64_t)w->rows * w->row_bytes;
 }
 
+void og__npy_reshape(struct og_npy_writer *w, int64_t rows, int64_t row)
+{
+    w->ndim = 2;
+    w->rows = rows;
+    w->row = row;
+}
+
 static int checksum_of(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err)
 {
     XXH3_state_t *state = XXH3_createState();

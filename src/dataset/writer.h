@@ -20,6 +20,8 @@ OG_MUST_CHECK int og__npy_append(struct og_npy_writer *w, const void *data, int6
 int64_t og__npy_rows(const struct og_npy_writer *w);
 uint64_t og__npy_bytes(const struct og_npy_writer *w); /* of the file so far, header included */
 enum { OG__NPY_BUFFER = 1024 * 1024 };                 /* what a writer collects before it writes */
+/* Other dimensions for as many elements: what was written becomes [rows, row]. Then finish. */
+void og__npy_reshape(struct og_npy_writer *w, int64_t rows, int64_t row);
 /* Completes the header, flushes, closes and frees. checksum may be NULL. */
 OG_MUST_CHECK int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err);
 void og__npy_discard(
@@ -37,6 +39,9 @@ struct og_edge_sorter_options {
     size_t memory;       /* bytes it may hold */
     const char *scratch; /* existing folder for the bucket files, removed at the end */
     struct og_pool *pool;
+    /* told while edges are written; below 0 ends it. May be NULL */
+    int (*progress)(void *arg, int64_t done, int64_t total, struct og_err *err);
+    void *progress_arg;
 };
 OG_MUST_CHECK int og__sorter_open(struct og_edge_sorter **out,
                                   const struct og_edge_sorter_options *opt, struct og_budget *b,

@@ -2,10 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void og_import_init(struct og_import *i)
 {
-    *i = (struct og_import){.feature_dtype = -1};
+    *i = (struct og_import){.feature_dtype = -1, .weight_column = -1};
 }
 
 char *og__import_source(const struct og_importer *imp, const char *name)
@@ -16,6 +17,39 @@ char *og__import_source(const struct og_importer *imp, const char *name)
 char *og__import_target(const struct og_importer *imp, const char *name)
 {
     return og__path_join(imp->dir.temporary, name);
+}
+
+bool og__import_has(const struct og_importer *imp, const char *name)
+{
+    char *path = og__import_source(imp, name);
+    bool has = path && access(path, F_OK) == 0;
+    free(path);
+    return has;
+}
+
+int og__import_inside(const char *name, const char *said_by, struct og_err *err)
+{
+    bool inside = name[0] != '/' && name[0] != 0;
+    for (const char *p = name; inside && p; p = strchr(p, '/')) {
+        p += *p == '/';
+        inside = strncmp(p, "..", 2) != 0 || (p[2] != '/' && p[2] != 0);
+    }
+    if (inside)
+        return 0;
+    return og__fail(err, -EINVAL, "files are named relative to the source, and lie in it",
+                    "%s: '%s' leaves the source's folder", said_by, name);
+}
+
+void og__import_say(const struct og_importer *imp, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    if (!imp->seen || !imp->seen->message)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    imp->seen->message(imp->seen->arg, OG__INFO, text);
 }
 
 int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done, int64_t total,
@@ -30,17 +64,59 @@ int og__import_tell(const struct og_importer *imp, const char *stage, int64_t do
     return 0;
 }
 
+int og__import_open_npy(const struct og_importer *imp, const char *name, bool optional,
+                        struct og_table **out, struct og_err *err)
+{
+    char *path = og__import_source(imp, name);
+    int rc = 0;
+    *out = NULL;
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    bool absent = access(path, F_OK) != 0 && errno == ENOENT;
+    if (!absent)
+        rc = og__table_npy(out, path, err);
+    else if (!optional)
+        rc = og__fail(err, -ENOENT, "docs/formats.md lists the files of each format",
+                      "%s: not there", path);
+    free(path);
+    return rc;
+}
+
+int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
+{
+    static const char *const names[] = {"train.npy",       "valid.npy",       "test.npy",
+                                        "train_edges.npy", "valid_edges.npy", "test_edges.npy"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+        struct og_table *t;
+        rc = og__import_open_npy(imp, names[i], true, &t, err);
+        if (rc == 0 && t)
+            rc = i < 3 ? og__import_split(imp, t, names[i], err)
+                       : og__import_edge_split(imp, t, names[i], err);
+        og__table_close(t);
+    }
+    return rc;
+}
+
 static const struct format {
     const char *name;
     int (*read)(struct og_importer *imp, struct og_err *err);
-} formats[] = {{"npy", og__import_npy}};
+} formats[] = {
+    {"npy", og__import_npy},
+    {"ogb", og__import_ogb},
+    {"igb", og__import_igb},
+    {"mtx", og__import_mtx},
+    {"graphbolt", og__import_graphbolt},
+    {"edgelist", og__import_edgelist},
+};
+static const char format_hint[] = "one of npy, ogb, igb, graphbolt, edgelist, mtx";
 
 static const struct format *find_format(const char *name, struct og_err *err)
 {
     for (size_t i = 0; i < OG_COUNT(formats); i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
-    og__fail(err, -EINVAL, "npy is what this release reads", "import %s: no such format", name);
+    og__fail(err, -EINVAL, format_hint, "import %s: no such format", name);
     return NULL;
 }
 
@@ -51,11 +127,12 @@ static int start_meta(struct og_importer *imp, const char *format, struct og_err
     const char *slash = strrchr(imp->dir.path, '/');
     imp->checksums = json_object();
     imp->meta =
-        json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s s:b s:b s:b s:b}}", "format", 1, "name",
+        json_pack("{s:i s:s s:s s:O s:{s:s s:s s:s s:b s:b s:b s:b s:b}}", "format", 1, "name",
                   slash ? slash + 1 : imp->dir.path, "task", "node classification", "checksums",
                   imp->checksums, "provenance", "importer", og_version(), "format", format,
-                  "source", imp->src, "symmetrize", o->symmetrize, "drop_self_loops",
-                  o->drop_self_loops, "row_normalize", o->row_normalize, "reverse", o->reverse);
+                  "source", imp->src, "symmetrize", o->symmetrize, "drop_duplicates",
+                  o->symmetrize || o->drop_duplicates, "drop_self_loops", o->drop_self_loops,
+                  "row_normalize", o->row_normalize, "reverse", o->reverse);
     return imp->meta ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import");
 }
 

@@ -1,9 +1,18 @@
-/* What importers share: a dataset being made in a new folder, array by array. */
+/* What importers share: a dataset being made in a new folder, array by array.
+ *
+ *   import.c   formats by name, meta.json
+ *   table.c    rows of numbers in .npy, headerless, .npz and CSV files
+ *   text.c     text files, gzipped or not
+ *   build.c    tables -> the arrays of a dataset
+ *   ids.c      sparse node ids -> 0, 1, 2, ...
+ *   edge_text.c  edge lists in text, one edge a line
+ *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c   one format each: which file is what */
 #ifndef OG_IMPORT_H
 #define OG_IMPORT_H
 
 #include "base/file.h"
 #include "base/thread.h"
+#include "dataset/import/table.h"
 #include "dataset/meta.h"
 #include "dataset/writer.h"
 
@@ -16,17 +25,95 @@ struct og_importer {
     struct og_newdir dir;
     json_t *meta, *checksums; /* of the dataset being made */
     int64_t n_nodes;
+    bool values; /* labels are numbers to be told, not classes */
 };
 
 /* Formats: each reads imp->src and writes everything but meta.json, whose keys it sets. */
 OG_MUST_CHECK int og__import_npy(struct og_importer *imp, struct og_err *err);
+OG_MUST_CHECK int og__import_edgelist(struct og_importer *imp, struct og_err *err);
+OG_MUST_CHECK int og__import_mtx(struct og_importer *imp, struct og_err *err);
+OG_MUST_CHECK int og__import_ogb(struct og_importer *imp, struct og_err *err);
+OG_MUST_CHECK int og__import_igb(struct og_importer *imp, struct og_err *err);
+OG_MUST_CHECK int og__import_graphbolt(struct og_importer *imp, struct og_err *err);
+
+/* ---- small things ---- */
 
 /* Path of `name` in the source, or in the new folder; malloc'ed, NULL on lack of memory. */
 char *og__import_source(const struct og_importer *imp, const char *name);
 char *og__import_target(const struct og_importer *imp, const char *name);
+bool og__import_has(const struct og_importer *imp, const char *name);
 
-/* Says how far it is; OG_INTERRUPTED when asked to stop. */
+/* A name that comes from a file of the source: -EINVAL when it would leave the source's folder. */
+OG_MUST_CHECK int og__import_inside(const char *name, const char *said_by, struct og_err *err);
+
+/* Says how far it is; OG_INTERRUPTED when asked to stop. total 0 = not known. */
 OG_MUST_CHECK int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done,
                                   int64_t total, struct og_err *err);
+/* A remark for the user. */
+void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
+
+/* Opens `name` of the source as .npy. With `optional`, absence leaves NULL and is no failure. */
+OG_MUST_CHECK int og__import_open_npy(const struct og_importer *imp, const char *name,
+                                      bool optional, struct og_table **out, struct og_err *err);
+
+/* An array of the dataset being made; finish records its checksum. */
+OG_MUST_CHECK int og__import_create(struct og_importer *imp, struct og_npy_writer **w,
+                                    const char *name, enum og__npy_type type, int ndim, int64_t row,
+                                    struct og_err *err);
+OG_MUST_CHECK int og__import_finish(struct og_importer *imp, struct og_npy_writer *w,
+                                    const char *name, struct og_err *err);
+
+/* ---- nodes, edges: imp->n_nodes is set first ---- */
+
+/* -EINVAL unless 1 <= n < 2^32 - 2. */
+OG_MUST_CHECK int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err);
+
+struct og_edges {
+    struct og_table *pairs;     /* [E, 2]: src, dst; or */
+    struct og_table *src, *dst; /* [E] each */
+    struct og_table *weights;   /* [E], or NULL */
+    bool both_ways;             /* every edge stands for its reverse too */
+};
+OG_MUST_CHECK int og__import_edges(struct og_importer *imp, const struct og_edges *e,
+                                   struct og_err *err);
+/* For edges that come otherwise: a sorter as the options want it, and its end. expected = edges
+ * that will be added, to refuse at once what the disk cannot hold; -1 = not known. */
+OG_MUST_CHECK int og__import_sorter(struct og_importer *imp, bool weighted, int64_t expected,
+                                    struct og_edge_sorter **out, struct og_err *err);
+OG_MUST_CHECK int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter,
+                                    bool weighted, struct og_err *err);
+
+/* ---- what nodes have ---- */
+
+/* Refuses a table of another number of rows than there are nodes, as far as it knows: before
+ * anything is written. t may be NULL. */
+OG_MUST_CHECK int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
+                                         const char *what, struct og_err *err);
+
+/* features.npy from a row a node; or, with --link, a reference to the file they are in. `values`
+ * holds the same numbers where they are quicker to look through; else NULL. */
+OG_MUST_CHECK int og__import_features(struct og_importer *imp, struct og_table *t,
+                                      struct og_table *values, struct og_err *err);
+/* For sources that have none: one constant feature, which tells a model nothing. */
+OG_MUST_CHECK int og__import_no_features(struct og_importer *imp, struct og_err *err);
+/* labels.npy: one column is classes, more are several labels a node; or values, with imp->values.
+ * n_classes -1 = as found. With `partly`, nodes beyond the table's end have no label. */
+OG_MUST_CHECK int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes,
+                                    bool partly, struct og_err *err);
+OG_MUST_CHECK int og__import_no_labels(struct og_importer *imp, struct og_err *err);
+/* A list of node ids as `name`, train.npy say. */
+OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, const char *name,
+                                   struct og_err *err);
+/* The same of edges: src, dst a row. */
+OG_MUST_CHECK int og__import_edge_split(struct og_importer *imp, struct og_table *t,
+                                        const char *name, struct og_err *err);
+/* train.npy, valid.npy and test.npy of the source, and train_edges.npy, ..., those that are there.
+ */
+OG_MUST_CHECK int og__import_npy_splits(struct og_importer *imp, struct og_err *err);
+/* Node features, labels and splits of the neutral layout, those that are there: for formats that
+ * have only edges, when SRC is a folder. */
+/* How many nodes these say there are; -1 = none of them is there. */
+OG_MUST_CHECK int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *err);
+OG_MUST_CHECK int og__import_npy_nodes(struct og_importer *imp, struct og_err *err);
 
 #endif

@@ -1,0 +1,357 @@
+/* A dataset in layouts that others read.
+ *
+ *   npy         edges.npy [E, 2], edge_weight.npy, feat.npy, label.npy, train.npy valid.npy
+ * test.npy, meta.json: what `import npy` takes graphbolt   metadata.yaml, edges/edges.npy [2, E],
+ * data/feat.npy, set/<split>_{seeds,labels}.npy
+ *
+ * Arrays are copied in pieces; bf16, which NumPy has no name for, becomes float32. */
+#include "base/file.h"
+#include "dataset/meta.h"
+#include "dataset/writer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE_BYTES = 4 * 1024 * 1024, EDGES = 64 * 1024, OFFSETS = 8192 };
+static const char part[] = "export";
+static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
+
+struct exporter {
+    const struct og_dataset *ds;
+    const struct og_observer *seen;
+    struct og_budget *budget;
+    struct og_newdir dir;
+};
+
+static int tell(const struct exporter *x, const char *stage, int64_t done, int64_t total,
+                struct og_err *err)
+{
+    const struct og_observer *seen = x->seen;
+    struct og_progress p = {.stage = stage, .done = (uint64_t)done, .total = (uint64_t)total};
+    if (seen && seen->progress)
+        seen->progress(seen->arg, &p);
+    if (seen && seen->stop && *seen->stop)
+        return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
+    return 0;
+}
+
+static int create(const struct exporter *x, const char *name, enum og__npy_type type, int ndim,
+                  int64_t row, struct og_npy_writer **w, struct og_err *err)
+{
+    char *path = og__path_join(x->dir.temporary, name);
+    int rc = path ? og__npy_create(w, path, type, ndim, row, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    free(path);
+    return rc;
+}
+
+static int end_array(struct og_npy_writer *w, int rc, struct og_err *err)
+{
+    if (rc == 0)
+        return og__npy_finish(w, NULL, err);
+    og__npy_discard(w);
+    return rc;
+}
+
+/* ---- edges, in the order of indices.npy ---- */
+
+struct walk {
+    const struct og_dataset *ds;
+    int64_t edge, node;   /* comes next; its list holds `edge`, or a later one does */
+    int64_t first, n;     /* offsets in ptr */
+    int64_t ptr[OFFSETS]; /* indptr[first ...] */
+    int64_t src[EDGES], dst[EDGES];
+};
+
+/* Where the list of w->node ends. */
+static int list_end(struct walk *w, int64_t *end, struct og_err *err)
+{
+    int64_t at = w->node + 1;
+    int rc = 0;
+    if (at >= w->first + w->n) {
+        w->first = at;
+        w->n = OG_MIN((int64_t)OFFSETS, w->ds->n_nodes + 1 - at);
+        rc = w->n > 0 ? og__npy_read_int64(&w->ds->indptr, w->first, w->n, w->ptr, err)
+                      : og__fail(err, -EINVAL, "see `outgrow verify`",
+                                 "%s: ends before the edges do", w->ds->indptr.path);
+    }
+    *end = rc == 0 ? w->ptr[at - w->first] : 0;
+    return rc;
+}
+
+/* The next edges to src and dst; 0 at the end. */
+static int next_edges(struct walk *w, int64_t *count, struct og_err *err)
+{
+    int64_t n = OG_MIN((int64_t)EDGES, w->ds->n_edges - w->edge);
+    int64_t end = 0;
+    int rc = og__npy_read_int64(&w->ds->indices, w->edge, n, w->src, err);
+    for (int64_t i = 0; rc == 0 && i < n; w->node += i < n) {
+        rc = list_end(w, &end, err);
+        for (; rc == 0 && i < n && w->edge + i < end; i++)
+            w->dst[i] = w->node;
+    }
+    w->edge += n;
+    *count = rc == 0 ? n : 0;
+    return rc;
+}
+
+/* Both ends side by side, [E, 2]; or, with `only`, one of them. */
+static int append_edges(const struct exporter *x, const int64_t *only, struct walk *walk,
+                        struct og_npy_writer *w, struct og_err *err)
+{
+    int rc = 0;
+    for (int64_t n = 1; rc == 0 && n > 0;) {
+        rc = next_edges(walk, &n, err);
+        if (rc == 0 && only)
+            rc = og__npy_append(w, only, n, err);
+        for (int64_t i = 0; rc == 0 && !only && i < n; i++)
+            rc = og__npy_append(w, (const int64_t[]){walk->src[i], walk->dst[i]}, 1, err);
+        if (rc == 0)
+            rc = tell(x, "edges", walk->edge, x->ds->n_edges, err);
+    }
+    walk->edge = walk->node = walk->n = walk->first = 0;
+    return rc;
+}
+
+/* [E, 2], or [2, E]: all sources, then all destinations. */
+static int export_edges(const struct exporter *x, const char *name, bool two_rows,
+                        struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    struct walk *walk = og__alloc(x->budget, sizeof(*walk), part, err);
+    int rc =
+        walk ? create(x, name, OG__NPY_I64, two_rows ? 1 : 2, two_rows ? 1 : 2, &w, err) : -ENOMEM;
+    if (rc == 0) {
+        walk->ds = x->ds;
+        rc = append_edges(x, two_rows ? walk->src : NULL, walk, w, err);
+        if (rc == 0 && two_rows)
+            rc = append_edges(x, walk->dst, walk, w, err);
+        if (two_rows)
+            og__npy_reshape(w, 2, x->ds->n_edges);
+        rc = end_array(w, rc, err);
+    }
+    og__release(x->budget, walk, sizeof(*walk), part);
+    return rc;
+}
+
+/* ---- arrays as they are ---- */
+
+static void widen_bfloat(const uint16_t *in, size_t n, float *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = (uint32_t)in[i] << 16;
+        memcpy(&out[i], &bits, sizeof(bits));
+    }
+}
+
+static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bfloat,
+                     const char *what, struct og_npy_writer *w, struct og_err *err)
+{
+    size_t row = (size_t)a->shape[1] * og__npy_size(a->type);
+    int64_t rows = OG_MAX((int64_t)(PIECE_BYTES / OG_MAX(row, (size_t)1)), (int64_t)1);
+    size_t bytes = (size_t)rows * row;
+    char *raw = og__alloc(x->budget, 3 * bytes, part, err); /* as stored; wider */
+    int rc = raw ? 0 : -ENOMEM;
+    for (int64_t first = 0, n; rc == 0 && first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, rows);
+        rc = og__npy_read(a, first, n, raw, err);
+        if (rc == 0 && bfloat)
+            widen_bfloat((const uint16_t *)raw, (size_t)(n * a->shape[1]), (float *)(raw + bytes));
+        if (rc == 0)
+            rc = og__npy_append(w, bfloat ? raw + bytes : raw, n, err);
+        if (rc == 0)
+            rc = tell(x, what, first + n, a->shape[0], err);
+    }
+    og__release(x->budget, raw, 3 * bytes, part);
+    return rc;
+}
+
+/* An absent array is no failure. */
+static int export_array(const struct exporter *x, const struct og_npy *a, const char *name,
+                        struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    bool bfloat = a == &x->ds->features && x->ds->dtype == OG_BF16;
+    if (a->fd < 0)
+        return 0;
+    int rc = create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err);
+    return rc < 0 ? rc : end_array(w, copy_rows(x, a, bfloat, name, w, err), err);
+}
+
+/* ---- npy ---- */
+
+static int write_meta(const struct exporter *x, struct og_err *err)
+{
+    const struct og_dataset *ds = x->ds;
+    return og__meta_write(x->dir.temporary,
+                          json_pack("{s:s s:I s:I s:i s:b}", "name", ds->name, "num_nodes",
+                                    (json_int_t)ds->n_nodes, "num_edges", (json_int_t)ds->n_edges,
+                                    "num_classes", ds->n_classes, "directed", 1),
+                          err);
+}
+
+static int export_npy(struct exporter *x, struct og_err *err)
+{
+    const struct og_dataset *ds = x->ds;
+    int rc = export_edges(x, "edges.npy", false, err);
+    if (rc == 0)
+        rc = export_array(x, &ds->weights, "edge_weight.npy", err);
+    if (rc == 0)
+        rc = export_array(x, &ds->features, "feat.npy", err);
+    if (rc == 0)
+        rc = export_array(x, &ds->labels, "label.npy", err);
+    for (int s = 0; rc == 0 && s < OG__SPLITS; s++) {
+        char name[16];
+        snprintf(name, sizeof(name), "%s.npy", splits[s]);
+        rc = export_array(x, &ds->split[s], name, err);
+    }
+    return rc < 0 ? rc : write_meta(x, err);
+}
+
+/* ---- graphbolt ---- */
+
+/* Labels of a split's nodes, int64 or float32, in its order. */
+static int export_labels(const struct exporter *x, enum og__split s, const char *name,
+                         struct og_err *err)
+{
+    const struct og_dataset *ds = x->ds;
+    struct og_npy_writer *w = NULL;
+    uint32_t *ids = NULL;
+    void *labels = NULL;
+    int64_t n = 0;
+    int rc;
+    OG_TRY(og__dataset_split(ds, s, x->budget, &ids, &n, err));
+    OG_TRY(og__dataset_labels(ds, ids, n, x->budget, &labels, err));
+    OG_TRY(create(x, name, ds->multi_label ? OG__NPY_F32 : OG__NPY_I64, ds->multi_label ? 2 : 1,
+                  ds->multi_label ? ds->n_classes : 1, &w, err));
+    if (ds->multi_label)
+        rc = og__npy_append(w, labels, n, err);
+    for (int64_t i = 0; rc == 0 && !ds->multi_label && i < n; i++)
+        rc = og__npy_append(w, (const int64_t[]){((const int32_t *)labels)[i]}, 1, err);
+    rc = end_array(w, rc, err);
+out:
+    og__release(x->budget, labels, og__labels_bytes(ds, n), "labels");
+    og__release(x->budget, ids, (size_t)n * sizeof(*ids), "seeds");
+    return rc;
+}
+
+static void describe_set(FILE *f, const struct og_dataset *ds, int s)
+{
+    static const char *const keys[OG__SPLITS] = {"train_set", "validation_set", "test_set"};
+    if (ds->split[s].fd < 0)
+        return;
+    fprintf(f, "    %s:\n      - data:\n", keys[s]);
+    fprintf(f,
+            "          - {name: seeds, format: numpy, in_memory: true, path: set/%s_seeds.npy}\n",
+            splits[s]);
+    if (ds->labels.fd >= 0)
+        fprintf(f,
+                "          - {name: labels, format: numpy, in_memory: true, path: "
+                "set/%s_labels.npy}\n",
+                splits[s]);
+}
+
+static void describe(FILE *f, const struct og_dataset *ds, const char *name)
+{
+    fprintf(f, "dataset_name: %s\n", name); /* JSON's quotes are YAML's */
+    fprintf(f, "graph:\n  nodes:\n    - num: %" PRId64 "\n", ds->n_nodes);
+    fprintf(f, "  edges:\n    - format: numpy\n      path: edges/edges.npy\n");
+    fprintf(f, "feature_data:\n");
+    fprintf(
+        f,
+        "  - {domain: node, name: feat, format: numpy, in_memory: false, path: data/feat.npy}\n");
+    if (ds->weights.fd >= 0)
+        fprintf(f, "  - {domain: edge, name: weight, format: numpy, in_memory: false, path: "
+                   "data/weight.npy}\n");
+    fprintf(f, "tasks:\n  - name: node_classification\n    num_classes: %d\n", ds->n_classes);
+    for (int s = 0; s < OG__SPLITS; s++)
+        describe_set(f, ds, s);
+}
+
+static int write_yaml(const struct exporter *x, struct og_err *err)
+{
+    char *path = og__path_join(x->dir.temporary, "metadata.yaml");
+    json_t *name = json_string(x->ds->name);
+    char *quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = path && quoted ? open_memstream(&text, &len) : NULL;
+    int rc = f ? 0 : og__fail_errno(err, -ENOMEM, NULL, "metadata.yaml");
+    if (f)
+        describe(f, x->ds, quoted);
+    if (f && fclose(f) != 0)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "metadata.yaml");
+    if (rc == 0)
+        rc = og__write_text(path, text, len, err);
+    free(text);
+    free(quoted);
+    json_decref(name);
+    free(path);
+    return rc;
+}
+
+static int make_folders(const struct exporter *x, struct og_err *err)
+{
+    static const char *const names[] = {"edges", "data", "set"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+        char *path = og__path_join(x->dir.temporary, names[i]);
+        rc = path ? og__make_dirs(path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", names[i]);
+        free(path);
+    }
+    return rc;
+}
+
+static int export_graphbolt(struct exporter *x, struct og_err *err)
+{
+    const struct og_dataset *ds = x->ds;
+    int rc = make_folders(x, err);
+    if (rc == 0)
+        rc = export_edges(x, "edges/edges.npy", true, err);
+    if (rc == 0)
+        rc = export_array(x, &ds->features, "data/feat.npy", err);
+    if (rc == 0)
+        rc = export_array(x, &ds->weights, "data/weight.npy", err);
+    for (int s = 0; rc == 0 && s < OG__SPLITS; s++) {
+        char name[32];
+        snprintf(name, sizeof(name), "set/%s_seeds.npy", splits[s]);
+        rc = export_array(x, &ds->split[s], name, err);
+        snprintf(name, sizeof(name), "set/%s_labels.npy", splits[s]);
+        if (rc == 0 && ds->split[s].fd >= 0 && ds->labels.fd >= 0)
+            rc = export_labels(x, (enum og__split)s, name, err);
+    }
+    return rc < 0 ? rc : write_yaml(x, err);
+}
+
+/* ---- all ---- */
+
+static int export_into(struct exporter *x, const char *format, struct og_err *err)
+{
+    if (strcmp(format, "npy") == 0)
+        return export_npy(x, err);
+    if (strcmp(format, "graphbolt") == 0)
+        return export_graphbolt(x, err);
+    return og__fail(err, -EINVAL, "npy or graphbolt", "export %s: no such format", format);
+}
+
+int og_export(const char *format, const char *dataset, const char *out,
+              const struct og_observer *seen, struct og_err *err)
+{
+    struct exporter x = {.seen = seen, .dir = {.lock = -1}};
+    struct og_dataset *ds = NULL;
+    int rc = og__dataset_open(dataset, &ds, err);
+    x.ds = ds;
+    if (rc == 0 && !(x.budget = og__budget_new(0)))
+        rc = og__fail_errno(err, -ENOMEM, NULL, "export");
+    if (rc == 0)
+        rc = og__newdir_begin(&x.dir, out, err);
+    if (rc == 0)
+        rc = export_into(&x, format, err);
+    if (rc == 0)
+        rc = og__newdir_commit(&x.dir, err);
+    og__newdir_abandon(&x.dir);
+    og__budget_free(x.budget);
+    og__dataset_close(ds);
+    return rc;
+}

@@ -1,0 +1,45 @@
+/* Edges in text, one a line: "src dst" or "src dst weight", blanks, tabs, commas or semicolons
+ * between them; lines that begin with # or % are remarks. Parsed by all threads. */
+#ifndef OG_IMPORT_PAIRS_H
+#define OG_IMPORT_PAIRS_H
+
+#include "dataset/import/import.h"
+#include "dataset/import/text.h"
+
+enum { OG__EDGE_TEXT_PARTS = 8 };
+
+/* Edges of one part of the text, in its order. */
+struct og_edge_text_part {
+    const char *begin, *end;
+    uint64_t *src, *dst; /* [n] */
+    float *weight;       /* [n], or NULL */
+    size_t n;
+    uint64_t most;           /* largest id */
+    const char *wrong, *why; /* where parsing ended, and for what reason; else NULL */
+};
+
+struct og_edge_text {
+    struct og_text text;
+    struct og_budget *budget;
+    struct og_pool *pool;
+    /* rules: set between open and the first next */
+    int weight_column; /* from 1; 0 = further columns are left out; -1 = there are none */
+    uint64_t base;     /* the first id there may be */
+    uint64_t limit;    /* ids are below base + limit; 0 = any */
+    int64_t skip;      /* lines at the start that are a header */
+    /* what next found */
+    struct og_edge_text_part part[OG__EDGE_TEXT_PARTS];
+    size_t parts; /* 0 at the end */
+    uint64_t *ids;
+    float *weights;
+    bool begun;
+};
+
+OG_MUST_CHECK int og__edge_text_open(struct og_edge_text *p, const char *path, struct og_budget *b,
+                                     struct og_pool *pool, struct og_err *err);
+void og__edge_text_close(struct og_edge_text *p);
+OG_MUST_CHECK int og__edge_text_rewind(struct og_edge_text *p, struct og_err *err);
+/* The next edges. Ids come less `base`. */
+OG_MUST_CHECK int og__edge_text_next(struct og_edge_text *p, struct og_err *err);
+
+#endif

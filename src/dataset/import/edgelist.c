@@ -1,0 +1,250 @@
+/* Edge lists in text, as SNAP publishes them, and CSV.
+ *
+ *   first reading   which ids are there        bitmap, or list
+ *   second reading  ids -> 0, 1, 2, ...   ──>  sorter
+ *
+ * Reading the text twice costs less than what it saves: edges go to the disk once, in their final
+ * numbers, and new numbers keep the order of the ids. SRC is a file; or a folder with edges.txt,
+ * .tsv, .csv or .el, perhaps gzipped, and node arrays as of the neutral layout: then ids are their
+ * rows, and one reading will do. */
+#include "dataset/import/edge_text.h"
+#include "dataset/import/ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct edge_list {
+    struct og_importer *imp;
+    struct og_edge_text pairs;
+    struct og_ids ids;
+    bool renumber;
+    int64_t edges;
+};
+
+/* ---- first reading ---- */
+
+static void mark_part(void *arg, size_t task, int thread)
+{
+    struct edge_list *l = arg;
+    const struct og_edge_text_part *p = &l->pairs.part[task];
+    (void)thread;
+    if (og__ids_mark(&l->ids, p->src, p->n, NULL) < 0 ||
+        og__ids_mark(&l->ids, p->dst, p->n, NULL) < 0)
+        abort(); /* a bitmap that covers them needs nothing */
+}
+
+/* 1 when the ids turned out not to fit a bitmap. */
+static int mark_block(struct edge_list *l, struct og_err *err)
+{
+    uint64_t most = 0;
+    int rc = 0;
+    for (size_t i = 0; i < l->pairs.parts; i++) {
+        most = OG_MAX(most, l->pairs.part[i].most);
+        l->edges += (int64_t)l->pairs.part[i].n;
+    }
+    if (!l->renumber) {
+        l->ids.most = OG_MAX(l->ids.most, most);
+        return 0;
+    }
+    if (!og__ids_cover(&l->ids, most))
+        return 1;
+    if (!l->ids.wide) {
+        og__pool_run(l->imp->pool, l->pairs.parts, mark_part, l);
+        return 0;
+    }
+    for (size_t i = 0; rc == 0 && i < l->pairs.parts; i++) {
+        const struct og_edge_text_part *p = &l->pairs.part[i];
+        rc = og__ids_mark(&l->ids, p->src, p->n, err);
+        if (rc == 0)
+            rc = og__ids_mark(&l->ids, p->dst, p->n, err);
+    }
+    return rc;
+}
+
+static int tell(const struct edge_list *l, const char *stage, struct og_err *err)
+{
+    return og__import_tell(l->imp, stage, (int64_t)og__text_done(&l->pairs.text),
+                           (int64_t)l->pairs.text.file_bytes, err);
+}
+
+static int read_ids(struct edge_list *l, struct og_err *err)
+{
+    int rc = 0;
+    l->edges = 0;
+    do {
+        OG_TRY(og__edge_text_next(&l->pairs, err));
+        OG_TRY(mark_block(l, err));
+        if (rc == 1) {
+            OG_TRY(og__ids_widen(&l->ids, err));
+            OG_TRY(og__edge_text_rewind(&l->pairs, err));
+            return read_ids(l, err);
+        }
+        OG_TRY(tell(l, "finding nodes", err));
+    } while (l->pairs.parts > 0);
+    if (l->renumber)
+        OG_TRY(og__ids_settle(&l->ids, err));
+out:
+    return rc;
+}
+
+static int no_edges(const struct edge_list *l, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
+                    "%s: an empty graph: no edges", l->pairs.text.path);
+}
+
+/* N, and the map of ids where there is one. */
+static int find_nodes(struct edge_list *l, struct og_err *err)
+{
+    enum { IDS = 8192 };
+    int64_t ids[IDS];
+    struct og_importer *imp = l->imp;
+    struct og_npy_writer *w = NULL;
+    uint64_t at = 0;
+    int rc;
+    OG_TRY(og__ids_open(&l->ids, imp->budget, err));
+    OG_TRY(read_ids(l, err));
+    if (l->edges == 0)
+        OG_TRY(no_edges(l, err));
+    if (!l->renumber || og__ids_dense(&l->ids)) {
+        OG_TRY(
+            og__import_set_nodes(imp, (int64_t)OG_MIN(l->ids.most, (uint64_t)UINT32_MAX) + 1, err));
+        l->renumber = false;
+        goto out;
+    }
+    OG_TRY(og__import_set_nodes(imp, l->ids.n, err));
+    OG_TRY(og__import_create(imp, &w, "node_ids.npy", OG__NPY_I64, 1, 1, err));
+    for (size_t n; (n = og__ids_list(&l->ids, &at, ids, IDS)) > 0;)
+        OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
+    rc = og__import_finish(imp, w, "node_ids.npy", err);
+    w = NULL;
+    og__import_say(imp, "nodes are numbered anew, %lld of ids up to %llu: node_ids.npy has the ids",
+                   (long long)l->ids.n, (unsigned long long)l->ids.most);
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
+/* ---- second reading ---- */
+
+/* The part's ids are replaced by their numbers, in the lower half of their own memory. */
+static void rank_part(void *arg, size_t task, int thread)
+{
+    struct edge_list *l = arg;
+    const struct og_edge_text_part *p = &l->pairs.part[task];
+    uint64_t *const lists[] = {p->src, p->dst};
+    (void)thread;
+    for (size_t i = 0; i < OG_COUNT(lists); i++) {
+        uint32_t *out = (uint32_t *)lists[i];
+        enum { STEP = 512 };
+        uint32_t rank[STEP];
+        for (size_t first = 0; first < p->n; first += STEP) {
+            size_t n = OG_MIN(p->n - first, (size_t)STEP);
+            if (l->renumber)
+                og__ids_rank(&l->ids, lists[i] + first, n, rank);
+            else
+                for (size_t k = 0; k < n; k++)
+                    rank[k] = (uint32_t)lists[i][first + k];
+            memcpy(out + first, rank, n * sizeof(*rank));
+        }
+    }
+}
+
+static int add_block(struct edge_list *l, struct og_edge_sorter *sorter, struct og_err *err)
+{
+    const struct og_import *o = l->imp->opt;
+    int rc = 0;
+    og__pool_run(l->imp->pool, l->pairs.parts, rank_part, l);
+    for (size_t i = 0; i < l->pairs.parts; i++) {
+        const struct og_edge_text_part *p = &l->pairs.part[i];
+        const uint32_t *from = (const uint32_t *)(o->reverse ? p->dst : p->src);
+        const uint32_t *to = (const uint32_t *)(o->reverse ? p->src : p->dst);
+        OG_TRY(og__sorter_add(sorter, from, to, p->weight, p->n, err));
+        if (o->symmetrize)
+            OG_TRY(og__sorter_add(sorter, to, from, p->weight, p->n, err));
+        l->edges += (int64_t)p->n;
+    }
+out:
+    return rc;
+}
+
+static int read_edges(struct edge_list *l, struct og_err *err)
+{
+    struct og_edge_sorter *sorter = NULL;
+    bool weighted = l->pairs.weight_column > 0;
+    int64_t expected = l->edges > 0 ? l->edges : -1;
+    int rc;
+    OG_TRY(og__import_sorter(l->imp, weighted, expected, &sorter, err));
+    l->edges = 0;
+    do {
+        OG_TRY(og__edge_text_next(&l->pairs, err));
+        OG_TRY(add_block(l, sorter, err));
+        OG_TRY(tell(l, "edges", err));
+    } while (l->pairs.parts > 0);
+    if (l->edges == 0)
+        OG_TRY(no_edges(l, err));
+    og__ids_close(&l->ids); /* the sorter has all its memory, but writers want some */
+    OG_TRY(og__import_sorted(l->imp, sorter, weighted, err));
+out:
+    og__sorter_free(sorter);
+    return rc;
+}
+
+/* ---- which file ---- */
+
+static char *find_file(const struct og_importer *imp, bool *is_folder)
+{
+    static const char *const names[] = {"edges.txt",    "edges.tsv",    "edges.csv",
+                                        "edges.el",     "edges.txt.gz", "edges.tsv.gz",
+                                        "edges.csv.gz", "edges.el.gz"};
+    struct stat st;
+    *is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
+    if (!*is_folder)
+        return strdup(imp->src);
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        if (og__import_has(imp, names[i]))
+            return og__import_source(imp, names[i]);
+    return og__import_source(imp, names[0]);
+}
+
+static int import_file(struct edge_list *l, bool is_folder, struct og_err *err)
+{
+    struct og_importer *imp = l->imp;
+    int64_t rows = -1;
+    int rc = 0;
+    if (is_folder)
+        OG_TRY(og__import_npy_rows(imp, &rows, err));
+    if (rows >= 0) {
+        OG_TRY(og__import_set_nodes(imp, rows, err));
+        l->pairs.limit = (uint64_t)rows;
+    } else {
+        l->renumber = !imp->opt->keep_ids;
+        OG_TRY(find_nodes(l, err));
+        OG_TRY(og__edge_text_rewind(&l->pairs, err));
+    }
+    OG_TRY(read_edges(l, err));
+    if (is_folder)
+        return og__import_npy_nodes(imp, err);
+    OG_TRY(og__import_no_features(imp, err));
+    OG_TRY(og__import_no_labels(imp, err));
+out:
+    return rc;
+}
+
+int og__import_edgelist(struct og_importer *imp, struct og_err *err)
+{
+    struct edge_list l = {.imp = imp};
+    bool is_folder;
+    char *path = find_file(imp, &is_folder);
+    int rc = path ? og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
+    if (rc == 0) {
+        l.pairs.weight_column = imp->opt->weight_column;
+        rc = import_file(&l, is_folder, err);
+        og__ids_close(&l.ids);
+        og__edge_text_close(&l.pairs);
+    }
+    free(path);
+    return rc;
+}

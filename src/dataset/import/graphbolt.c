@@ -1,0 +1,341 @@
+/* GraphBolt's OnDiskDataset, from the raw side: metadata.yaml and the files it names.
+ *
+ *   graph.nodes          how many
+ *   graph.edges          csv: src,dst a line; numpy: [2, E]
+ *   feature_data         domain node: the one named feat, or the only one, [N, F]
+ *   tasks[0]             train_set, validation_set, test_set: seeds (node ids) and labels
+ *
+ * Labels stand with their seeds, in three files; nodes that are in none have no label. What it
+ * keeps in preprocessed/ is pickled and not read. */
+#include "dataset/import/import.h"
+
+#include "dataset/convert.h"
+#include "dataset/import/graphbolt_meta.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "import";
+static const char meta_file[] = "metadata.yaml";
+static const char *const out_names[] = {"train.npy", "valid.npy", "test.npy"};
+
+struct bolt {
+    struct og_importer *imp;
+    struct og_gb_meta *meta;
+    const struct og_gb_task *task; /* NULL = none */
+    struct og_edges edges;
+    struct og_table *features;
+    struct og_table *seeds[3], *labels[3]; /* NULL = absent */
+};
+
+static int no_sense(const struct bolt *b, const char *hint, const char *what, const char *value,
+                    struct og_err *err)
+{
+    return og__fail(err, -EINVAL, hint, "%s/%s: %s%s", b->imp->src, meta_file, what,
+                    value ? value : "(nothing)");
+}
+
+/* ---- opening ---- */
+
+static int open_data(const struct bolt *b, const struct og_gb_data *d, enum og__npy_type csv_type,
+                     int64_t columns, struct og_table **out, struct og_err *err)
+{
+    const char *format = d->format ? d->format : "";
+    int rc;
+    if (!d->path)
+        return no_sense(b, "every file has a path", "an entry without path: ", d->name, err);
+    if ((rc = og__import_inside(d->path, meta_file, err)) < 0)
+        return rc;
+    char *path = og__import_source(b->imp, d->path);
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", d->path);
+    if (strcmp(format, "numpy") == 0)
+        rc = og__table_npy(out, path, err);
+    else if (strcmp(format, "csv") == 0)
+        rc = og__table_csv(out, path, csv_type, columns, b->imp->budget, err);
+    else
+        rc =
+            no_sense(b, "csv and numpy are read; torch.load and numpy.save make the one of another",
+                     "a file of format ", d->format, err);
+    free(path);
+    return rc;
+}
+
+static int open_edges(struct bolt *b, struct og_err *err)
+{
+    const struct og_gb_data *d = b->meta->graph.edges;
+    if (b->meta->graph.n_nodes != 1 || b->meta->graph.n_edges != 1 ||
+        og__gb_typed(b->meta->graph.nodes->type) || og__gb_typed(d->type))
+        return no_sense(b, "graphs of one node type and one edge type are read",
+                        "a graph of several types: ", d ? d->type : "", err);
+    int rc = og__import_set_nodes(b->imp, b->meta->graph.nodes->num, err);
+    if (rc == 0 && d->format && strcmp(d->format, "csv") == 0)
+        return open_data(b, d, OG__NPY_I64, 2, &b->edges.pairs, err);
+    if (rc == 0)
+        rc = open_data(b, d, OG__NPY_I64, 2, &b->edges.src, err);
+    if (rc == 0 && (b->edges.src->ndim != 2 || b->edges.src->rows != 2))
+        rc = og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
+                      "%s: shape [%lld, %lld], expected [2, E]", b->edges.src->name,
+                      (long long)b->edges.src->rows, (long long)b->edges.src->columns);
+    if (rc == 0)
+        rc = open_data(b, d, OG__NPY_I64, 2, &b->edges.dst, err);
+    if (rc == 0)
+        rc = og__table_take_row(b->edges.src, 0, err);
+    return rc < 0 ? rc : og__table_take_row(b->edges.dst, 1, err);
+}
+
+static int open_features(struct bolt *b, struct og_err *err)
+{
+    const struct og_gb_data *chosen = NULL;
+    int candidates = 0;
+    for (unsigned i = 0; i < b->meta->n_features; i++) {
+        const struct og_gb_data *d = &b->meta->features[i];
+        if (!d->domain || strcmp(d->domain, "node") != 0 || og__gb_typed(d->type))
+            continue;
+        bool named = d->name && strcmp(d->name, "feat") == 0;
+        candidates += named ? 1000 : 1;
+        if (named || !chosen)
+            chosen = d;
+    }
+    if (candidates > 1 && candidates < 1000)
+        return no_sense(b, "call the one to train on feat", "several node features, none named ",
+                        "feat", err);
+    return chosen ? open_data(b, chosen, OG__NPY_F64, 0, &b->features, err) : 0;
+}
+
+static int open_set(struct bolt *b, int split, struct og_err *err)
+{
+    const struct og_gb_set *set = b->task->set[split];
+    int rc = 0;
+    if (b->task->n_sets[split] == 0)
+        return 0;
+    if (b->task->n_sets[split] > 1 || og__gb_typed(set->type))
+        return no_sense(b, "graphs of one node type are read",
+                        "a set of several types: ", set->type, err);
+    for (unsigned i = 0; rc == 0 && i < set->n_data; i++) {
+        const char *name = set->data[i].name ? set->data[i].name : "";
+        struct og_table **to = strcmp(name, "seeds") == 0    ? &b->seeds[split]
+                               : strcmp(name, "labels") == 0 ? &b->labels[split]
+                                                             : NULL;
+        if (to && !*to)
+            rc = open_data(b, &set->data[i], to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
+                           to == &b->seeds[split], to, err);
+    }
+    if (rc == 0 && !b->seeds[split])
+        rc = no_sense(b, "a set has seeds: node ids", "a set without seeds: ", out_names[split],
+                      err);
+    return rc;
+}
+
+/* ---- labels: a table in the order of nodes, filled from the sets a range at a time ---- */
+
+struct label_table {
+    struct og_table t;
+    const struct bolt *b;
+    int64_t first, n, room; /* nodes in rows */
+    double *rows;           /* [room, columns] */
+};
+
+enum { PIECE = 4096 };
+
+/* Rows of one set that fall into the range. */
+static int fill_from(struct label_table *l, struct og_table *seeds, struct og_table *labels,
+                     struct og_err *err)
+{
+    const size_t width = (size_t)l->t.columns;
+    const int64_t step = OG_MAX((int64_t)PIECE / l->t.columns, (int64_t)1);
+    int64_t ids[PIECE];
+    int64_t n = 0;
+    int64_t m = 0;
+    size_t bytes = (size_t)step * og__table_row_bytes(labels);
+    char *raw = og__alloc(l->b->imp->budget, bytes, part, err);
+    int rc = raw ? og__table_rewind(seeds, err) : -ENOMEM;
+    if (rc == 0)
+        rc = og__table_rewind(labels, err);
+    while (rc == 0 && (rc = og__table_read(seeds, ids, step, &n, err)) == 0 && n > 0) {
+        rc = og__table_read(labels, raw, n, &m, err);
+        if (rc == 0 && m != n)
+            rc = og__fail(err, -EINVAL, "a label for every seed", "%s: ends before %s",
+                          labels->name, seeds->name);
+        for (int64_t i = 0; rc == 0 && i < n; i++) {
+            int64_t v = og__integer_at(seeds->type, ids, (size_t)i) - l->first;
+            for (size_t j = 0; v >= 0 && v < l->n && j < width; j++)
+                l->rows[(size_t)v * width + j] =
+                    og__number_at(labels->type, raw, (size_t)i * width + j);
+        }
+    }
+    og__release(l->b->imp->budget, raw, bytes, part);
+    return rc;
+}
+
+static int fill_range(struct label_table *l, struct og_err *err)
+{
+    const size_t width = (size_t)l->t.columns;
+    int rc = 0;
+    for (size_t i = 0; i < (size_t)l->n * width; i++)
+        l->rows[i] = width > 1 ? 0 : NAN;
+    for (int s = 0; rc == 0 && s < 3; s++)
+        if (l->b->seeds[s] && l->b->labels[s])
+            rc = fill_from(l, l->b->seeds[s], l->b->labels[s], err);
+    return rc;
+}
+
+static int label_read(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err)
+{
+    struct label_table *l = (struct label_table *)t;
+    const size_t width = (size_t)t->columns;
+    for (*got = 0; *got < want;) {
+        int64_t v = t->next + *got;
+        if (v >= l->first + l->n) {
+            l->first = v;
+            l->n = OG_MIN(l->room, t->rows - v);
+            int rc = fill_range(l, err);
+            if (rc < 0)
+                return rc;
+        }
+        int64_t n = OG_MIN(want - *got, l->first + l->n - v);
+        memcpy((double *)out + (size_t)*got * width, l->rows + (size_t)(v - l->first) * width,
+               (size_t)n * width * sizeof(double));
+        *got += n;
+    }
+    return 0;
+}
+
+static int label_rewind(struct og_table *t, struct og_err *err)
+{
+    struct label_table *l = (struct label_table *)t;
+    (void)err;
+    l->first = l->n = 0;
+    return 0;
+}
+
+static void label_close(struct og_table *t)
+{
+    (void)t; /* lives in import_labels */
+}
+
+static const struct og_table_ops label_ops = {label_read, label_rewind, label_close};
+
+static int check_labels(const struct bolt *b, int64_t *columns, struct og_err *err)
+{
+    *columns = 0;
+    for (int s = 0; s < 3; s++) {
+        const struct og_table *seeds = b->seeds[s];
+        const struct og_table *labels = b->labels[s];
+        if (seeds && (!og__npy_is_integer(seeds->type) || seeds->columns != 1))
+            return og__fail(err, -EINVAL, "sets of nodes are read: integers [n]",
+                            "%s: seeds of %s [%lld, %lld]", seeds->name, og__npy_name(seeds->type),
+                            (long long)seeds->rows, (long long)seeds->columns);
+        if (!labels || !seeds)
+            continue;
+        if (*columns > 0 && labels->columns != *columns)
+            return og__fail(err, -EINVAL, "labels of all sets have as many columns",
+                            "%s: %lld columns, others have %lld", labels->name,
+                            (long long)labels->columns, (long long)*columns);
+        if (labels->columns < 1 || labels->columns > INT32_MAX / 8 ||
+            (labels->rows >= 0 && seeds->rows >= 0 && labels->rows != seeds->rows))
+            return og__fail(err, -EINVAL, "a label for every seed",
+                            "%s: [%lld, %lld] for %lld seeds", labels->name,
+                            (long long)labels->rows, (long long)labels->columns,
+                            (long long)seeds->rows);
+        *columns = labels->columns;
+    }
+    return 0;
+}
+
+static int import_labels(struct bolt *b, struct og_err *err)
+{
+    const int64_t *said = b->task ? b->task->num_classes : NULL;
+    struct og_budget *budget = b->imp->budget;
+    int64_t columns;
+    int rc = check_labels(b, &columns, err);
+    if (rc == 0 && columns == 0)
+        return og__import_no_labels(b->imp, err);
+    if (rc < 0)
+        return rc;
+    size_t row = (size_t)columns * sizeof(double);
+    int64_t fits = (int64_t)(og__budget_left(budget) / 4 / row);
+    struct label_table l = {.t = {.ops = &label_ops,
+                                  .name = (char *)"labels of the sets",
+                                  .type = OG__NPY_F64,
+                                  .ndim = columns > 1 ? 2 : 1,
+                                  .rows = b->imp->n_nodes,
+                                  .columns = columns},
+                            .b = b,
+                            .room = OG_MAX(OG_MIN(fits, b->imp->n_nodes), (int64_t)1)};
+    l.rows = og__alloc(budget, (size_t)l.room * row, part, err);
+    rc = l.rows ? og__import_labels(b->imp, &l.t, said ? *said : -1, false, err) : -ENOMEM;
+    og__release(budget, l.rows, (size_t)l.room * row, part);
+    return rc;
+}
+
+/* ---- all ---- */
+
+static int read_meta(struct bolt *b, struct og_err *err)
+{
+    char *path = og__import_source(b->imp, meta_file);
+    char *text = NULL;
+    size_t len = 0;
+    int rc = path ? og__read_text(path, OG_MIB, &text, &len, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", meta_file);
+    if (rc == 0)
+        rc = og__gb_meta_parse(&b->meta, text, len, path, err);
+    if (rc == 0 && b->meta->name)
+        json_object_set_new(b->imp->meta, "name", json_string(b->meta->name));
+    if (rc == 0 && b->meta->n_tasks > 0)
+        b->task = b->meta->tasks;
+    if (rc == 0 && b->meta->n_tasks > 1)
+        og__import_say(b->imp, "%s: the first of its tasks is read", path);
+    free(text);
+    free(path);
+    return rc;
+}
+
+static int open_all(struct bolt *b, struct og_err *err)
+{
+    int rc = read_meta(b, err);
+    if (rc == 0)
+        rc = open_edges(b, err);
+    if (rc == 0)
+        rc = open_features(b, err);
+    for (int s = 0; rc == 0 && b->task && s < 3; s++)
+        rc = open_set(b, s, err);
+    return rc < 0 ? rc : og__import_expect_rows(b->imp, b->features, "rows", err);
+}
+
+static int import_all(struct bolt *b, struct og_err *err)
+{
+    int rc = og__import_edges(b->imp, &b->edges, err);
+    if (rc == 0)
+        rc = b->features ? og__import_features(b->imp, b->features, NULL, err)
+                         : og__import_no_features(b->imp, err);
+    if (rc == 0)
+        rc = import_labels(b, err);
+    for (int s = 0; rc == 0 && s < 3; s++) {
+        if (!b->seeds[s])
+            continue;
+        rc = og__table_rewind(b->seeds[s], err);
+        if (rc == 0)
+            rc = og__import_split(b->imp, b->seeds[s], out_names[s], err);
+    }
+    return rc;
+}
+
+int og__import_graphbolt(struct og_importer *imp, struct og_err *err)
+{
+    struct bolt b = {.imp = imp};
+    int rc = open_all(&b, err);
+    if (rc == 0)
+        rc = import_all(&b, err);
+    og__table_close(b.edges.pairs);
+    og__table_close(b.edges.src);
+    og__table_close(b.edges.dst);
+    og__table_close(b.features);
+    for (int s = 0; s < 3; s++) {
+        og__table_close(b.seeds[s]);
+        og__table_close(b.labels[s]);
+    }
+    og__gb_meta_free(b.meta);
+    return rc;
+}

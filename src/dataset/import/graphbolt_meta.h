@@ -1,0 +1,44 @@
+/* GraphBolt's metadata.yaml: which file holds what. */
+#ifndef OG_IMPORT_GRAPHBOLT_META_H
+#define OG_IMPORT_GRAPHBOLT_META_H
+
+#include "base/base.h"
+
+/* Absent text is NULL, absent numbers -1. */
+struct og_gb_data {
+    char *name, *type, *format, *path, *domain;
+    int64_t num; /* of nodes */
+};
+struct og_gb_set { /* one entry of train_set and its kin */
+    char *type;
+    struct og_gb_data *data;
+    unsigned n_data;
+};
+struct og_gb_task {
+    char *name;
+    int64_t *num_classes;     /* NULL = not said */
+    struct og_gb_set *set[3]; /* train, valid, test */
+    unsigned n_sets[3];
+};
+struct og_gb_graph {
+    struct og_gb_data *nodes, *edges;
+    unsigned n_nodes, n_edges;
+};
+struct og_gb_meta {
+    char *name;
+    struct og_gb_graph graph;
+    struct og_gb_data *features;
+    unsigned n_features;
+    struct og_gb_task *tasks;
+    unsigned n_tasks;
+};
+
+/* -EINVAL with the line and what is wrong there. Unknown keys are passed over, aliases refused. */
+OG_MUST_CHECK int og__gb_meta_parse(struct og_gb_meta **out, const char *text, size_t len,
+                                    const char *name, struct og_err *err);
+void og__gb_meta_free(struct og_gb_meta *m);
+
+/* "", "null" and "~" are no type. */
+bool og__gb_typed(const char *type);
+
+#endif

@@ -1,0 +1,228 @@
+/* Ids below 2^32 are a bitmap, whose running count of ones, kept for every word, is the new number:
+ * 1.5 bits for each possible id, and order is kept. (A count for every eight words would take 1.06
+ * and 40 % longer.) Larger ones, hashes say, are a sorted list: 8 bytes an id, twice
+ * to four times that while they are collected. */
+#include "dataset/import/ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "node ids";
+#define BITMAP_BYTES ((size_t)1 << 29) /* 2^32 bits */
+enum { FIRST_ROOM = 1 << 16 };
+static const uint64_t EMPTY = UINT64_MAX; /* no id: those are below 2^63 */
+
+int og__ids_open(struct og_ids *ids, struct og_budget *b, struct og_err *err)
+{
+    *ids = (struct og_ids){.budget = b};
+    ids->bits = og__address_reserve(BITMAP_BYTES, err);
+    return ids->bits ? 0 : -ENOMEM;
+}
+
+static size_t before_bytes(const struct og_ids *ids)
+{
+    return (size_t)(ids->most / 64 + 1) * sizeof(*ids->before);
+}
+
+static void drop_bitmap(struct og_ids *ids)
+{
+    if (!ids->bits)
+        return;
+    og__address_release(ids->bits, BITMAP_BYTES);
+    og__budget_uncharge(ids->budget, ids->charged, part);
+    ids->bits = NULL;
+    ids->charged = 0;
+}
+
+void og__ids_close(struct og_ids *ids)
+{
+    if (ids->before)
+        og__release(ids->budget, ids->before, before_bytes(ids), part);
+    og__release(ids->budget, ids->list, ids->room * sizeof(*ids->list), part);
+    drop_bitmap(ids);
+    *ids = (struct og_ids){0};
+}
+
+bool og__ids_cover(struct og_ids *ids, uint64_t most)
+{
+    ids->most = OG_MAX(ids->most, most);
+    if (ids->wide)
+        return true;
+    size_t need = (size_t)og__round_up(ids->most / 8 + 1, OG_MIB);
+    if (ids->most > UINT32_MAX || need > (og__budget_left(ids->budget) + ids->charged) / 4)
+        return false;
+    if (need > ids->charged) {
+        if (og__budget_charge(ids->budget, need - ids->charged, part, NULL) < 0)
+            return false;
+        ids->charged = need;
+    }
+    return true;
+}
+
+/* ---- wide: a set, then a list ---- */
+
+static uint64_t place_of(const struct og_ids *ids, uint64_t id)
+{
+    uint64_t at = (id * 0x9e3779b97f4a7c15u) >> 20 & (ids->room - 1);
+    while (ids->list[at] != EMPTY && ids->list[at] != id)
+        at = (at + 1) & (ids->room - 1);
+    return at;
+}
+
+static int make_room(struct og_ids *ids, uint64_t room, struct og_err *err)
+{
+    uint64_t *old = ids->list;
+    uint64_t old_room = ids->room;
+    uint64_t *list = og__alloc(ids->budget, room * sizeof(*list), part, NULL);
+    if (!list)
+        return og__fail(err, -ENOMEM,
+                        "give --memory 40 bytes a node, or renumber the nodes below 2^32",
+                        "node ids: %lld distinct ones so far, up to %llu, do not fit --memory",
+                        (long long)ids->n, (unsigned long long)ids->most);
+    memset(list, 0xff, room * sizeof(*list));
+    ids->list = list;
+    ids->room = room;
+    for (uint64_t i = 0; i < old_room; i++)
+        if (old[i] != EMPTY)
+            list[place_of(ids, old[i])] = old[i];
+    og__release(ids->budget, old, old_room * sizeof(*old), part);
+    return 0;
+}
+
+int og__ids_widen(struct og_ids *ids, struct og_err *err)
+{
+    drop_bitmap(ids);
+    ids->wide = true;
+    return make_room(ids, FIRST_ROOM, err);
+}
+
+static int mark_wide(struct og_ids *ids, const uint64_t *id, size_t n, struct og_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t at = place_of(ids, id[i]);
+        if (ids->list[at] == id[i])
+            continue;
+        ids->list[at] = id[i];
+        ids->n++;
+        if ((uint64_t)ids->n > ids->room / 8 * 5) {
+            int rc = make_room(ids, 2 * ids->room, err);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorted, in memory of its own size. */
+static int settle_wide(struct og_ids *ids, struct og_err *err)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < ids->room; i++)
+        if (ids->list[i] != EMPTY)
+            ids->list[n++] = ids->list[i];
+    qsort(ids->list, n, sizeof(*ids->list), compare);
+    uint64_t *list = og__alloc(ids->budget, n * sizeof(*list), part, err);
+    if (!list)
+        return -ENOMEM;
+    memcpy(list, ids->list, n * sizeof(*list));
+    og__release(ids->budget, ids->list, ids->room * sizeof(*list), part);
+    ids->list = list;
+    ids->room = n;
+    return 0;
+}
+
+static uint32_t find(const struct og_ids *ids, uint64_t id)
+{
+    uint64_t low = 0;
+    for (uint64_t n = ids->room; n > 1;) {
+        uint64_t half = n / 2;
+        low += ids->list[low + half] <= id ? half : 0;
+        n -= half;
+    }
+    return (uint32_t)low;
+}
+
+/* ---- both ---- */
+
+int og__ids_mark(struct og_ids *ids, const uint64_t *id, size_t n, struct og_err *err)
+{
+    if (ids->wide)
+        return mark_wide(ids, id, n, err);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t *word = &ids->bits[id[i] / 64];
+        uint64_t bit = (uint64_t)1 << id[i] % 64;
+        if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit)) /* as a rule it is there already */
+            __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+    }
+    return 0;
+}
+
+OG_CLONES static int64_t count_ones(const uint64_t *word, size_t words, uint32_t *before)
+{
+    int64_t n = 0;
+    for (size_t w = 0; w < words; w++) {
+        before[w] = (uint32_t)n;
+        n += __builtin_popcountll(word[w]);
+    }
+    return n;
+}
+
+int og__ids_settle(struct og_ids *ids, struct og_err *err)
+{
+    if (ids->wide)
+        return settle_wide(ids, err);
+    ids->before = og__alloc(ids->budget, before_bytes(ids), part, err);
+    if (!ids->before)
+        return -ENOMEM;
+    ids->n = count_ones(ids->bits, ids->most / 64 + 1, ids->before);
+    return 0;
+}
+
+OG_CLONES static void rank_bitmap(const struct og_ids *ids, const uint64_t *id, size_t n,
+                                  uint32_t *rank)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t below = ((uint64_t)1 << id[i] % 64) - 1;
+        uint64_t word = ids->bits[id[i] / 64];
+        rank[i] = ids->before[id[i] / 64] + (uint32_t)__builtin_popcountll(word & below);
+    }
+}
+
+void og__ids_rank(const struct og_ids *ids, const uint64_t *id, size_t n, uint32_t *rank)
+{
+    if (og__ids_dense(ids))
+        for (size_t i = 0; i < n; i++)
+            rank[i] = (uint32_t)id[i];
+    else if (ids->wide)
+        for (size_t i = 0; i < n; i++)
+            rank[i] = find(ids, id[i]);
+    else
+        rank_bitmap(ids, id, n, rank);
+}
+
+size_t og__ids_list(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t room)
+{
+    size_t n = 0;
+    if (ids->wide) {
+        for (; n < room && *at < ids->room; ++*at)
+            out[n++] = (int64_t)ids->list[*at];
+        return n;
+    }
+    while (n < room && *at <= ids->most) {
+        uint64_t rest = ids->bits[*at / 64] >> *at % 64;
+        if (rest == 0) {
+            *at = (*at / 64 + 1) * 64;
+            continue;
+        }
+        *at += (uint64_t)__builtin_ctzll(rest);
+        out[n++] = (int64_t)(*at)++;
+    }
+    return n;
+}

@@ -1,0 +1,45 @@
+/* Sparse node ids -> 0, 1, 2, ... in the order of the ids. */
+#ifndef OG_IMPORT_IDS_H
+#define OG_IMPORT_IDS_H
+
+#include "base/memory.h"
+
+struct og_ids {
+    struct og_budget *budget;
+    bool wide;        /* a sorted list instead of a bitmap */
+    uint64_t most;    /* largest id so far */
+    int64_t n;        /* distinct ids, once settled */
+    uint64_t *bits;   /* one an id; address space is reserved for 2^32 */
+    size_t charged;   /* bytes of it that may be touched */
+    uint32_t *before; /* settled: how many ids lie below each word */
+    uint64_t *list;   /* wide: open addressing, then sorted */
+    uint64_t room;
+};
+
+OG_MUST_CHECK int og__ids_open(struct og_ids *ids, struct og_budget *b, struct og_err *err);
+void og__ids_close(struct og_ids *ids);
+
+/* Makes room for ids up to `most`. False: they do not fit a bitmap; then widen, and mark all of
+ * them again. */
+bool og__ids_cover(struct og_ids *ids, uint64_t most);
+OG_MUST_CHECK int og__ids_widen(struct og_ids *ids, struct og_err *err);
+
+/* Notes ids, all covered. Any thread, unless wide: then one, and it may run out of memory. */
+OG_MUST_CHECK int og__ids_mark(struct og_ids *ids, const uint64_t *id, size_t n,
+                               struct og_err *err);
+
+/* All were marked: counts them. */
+OG_MUST_CHECK int og__ids_settle(struct og_ids *ids, struct og_err *err);
+/* Are they 0 ... n - 1 already? */
+static inline bool og__ids_dense(const struct og_ids *ids)
+{
+    return (uint64_t)ids->n == ids->most + 1;
+}
+/* Places of marked ids. Any thread. */
+void og__ids_rank(const struct og_ids *ids, const uint64_t *id, size_t n, uint32_t *rank);
+
+/* Ids in order, from *at on (0 at first, then left alone by the caller): at most `room`. Returns
+ * how many. */
+size_t og__ids_list(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t room);
+
+#endif

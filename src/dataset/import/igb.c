@@ -1,0 +1,109 @@
+/* The Illinois Graph Benchmark's papers and citations: SRC/processed/...
+ *
+ *   paper/node_feat.npy                     [N, 1024] float32
+ *   paper/node_label_19.npy                 or _2K: a class a paper, as float32
+ *   paper__cites__paper/edge_index.npy      [E, 2]
+ *
+ * In the two largest sets, features and labels are named .npy but have no header: the magic tells.
+ * There labels may end before the nodes do: the rest has none. IGB publishes no splits; those of
+ * its loader for the full set, the first 60 % of the labelled papers, then 20 % and 20 %, are taken
+ * for all sizes, unless SRC has train.npy, valid.npy, test.npy. */
+#include "dataset/import/import.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 1024 };
+static const char default_labels[] = "node_label_19.npy";
+
+struct igb {
+    struct og_edges edges;
+    struct og_table *features, *labels;
+};
+
+static int open_either(const struct og_importer *imp, const char *name, enum og__npy_type type,
+                       int64_t columns, struct og_table **out, struct og_err *err)
+{
+    bool npy = false;
+    char *path = og__import_source(imp, name);
+    int rc = path ? og__is_npy(path, &npy, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (rc == 0)
+        rc = npy ? og__table_npy(out, path, err) : og__table_raw(out, path, type, columns, err);
+    free(path);
+    return rc;
+}
+
+/* The full set: how many papers have labels (IGB's own count). */
+static int64_t labelled(int64_t nodes, const char *labels)
+{
+    if (nodes != 269346174)
+        return nodes;
+    return strstr(labels, "2K") ? 157675969 : 227130858;
+}
+
+static int open_source(struct og_importer *imp, struct igb *g, struct og_err *err)
+{
+    const char *labels = imp->opt->labels ? imp->opt->labels : default_labels;
+    char *name = NULL;
+    int rc;
+    OG_TRY(og__import_inside(labels, "--labels", err));
+    if (asprintf(&name, "processed/paper/%s", labels) < 0) {
+        name = NULL;
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
+    }
+    OG_TRY(open_either(imp, "processed/paper__cites__paper/edge_index.npy", OG__NPY_I64, 2,
+                       &g->edges.pairs, err));
+    OG_TRY(
+        open_either(imp, "processed/paper/node_feat.npy", OG__NPY_F32, COLUMNS, &g->features, err));
+    OG_TRY(open_either(imp, name, OG__NPY_F32, 1, &g->labels, err));
+    assert(g->features && g->labels); /* open_either */
+    OG_TRY(og__import_set_nodes(imp, g->features->rows, err));
+    g->labels->rows = OG_MIN(g->labels->rows, labelled(imp->n_nodes, labels));
+out:
+    free(name);
+    return rc;
+}
+
+static int write_range(struct og_importer *imp, const char *name, int64_t first, int64_t end,
+                       struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    int rc = og__import_create(imp, &w, name, OG__NPY_I64, 1, 1, err);
+    for (int64_t v = first; rc == 0 && v < end; v++)
+        rc = og__npy_append(w, &v, 1, err);
+    if (rc == 0)
+        return og__import_finish(imp, w, name, err);
+    og__npy_discard(w);
+    return rc;
+}
+
+static int import_splits(struct og_importer *imp, int64_t n, struct og_err *err)
+{
+    int64_t train = n / 10 * 6 + n % 10 * 6 / 10;
+    int64_t valid = n / 10 * 8 + n % 10 * 8 / 10;
+    if (og__import_has(imp, "train.npy"))
+        return og__import_npy_splits(imp, err);
+    int rc = write_range(imp, "train.npy", 0, train, err);
+    if (rc == 0)
+        rc = write_range(imp, "valid.npy", train, valid, err);
+    return rc < 0 ? rc : write_range(imp, "test.npy", valid, n, err);
+}
+
+int og__import_igb(struct og_importer *imp, struct og_err *err)
+{
+    struct igb g = {0};
+    int rc = open_source(imp, &g, err);
+    if (rc == 0)
+        rc = og__import_edges(imp, &g.edges, err);
+    if (rc == 0)
+        rc = og__import_features(imp, g.features, NULL, err);
+    if (rc == 0)
+        rc = og__import_labels(imp, g.labels, -1, true, err);
+    if (rc == 0)
+        rc = import_splits(imp, g.labels->rows, err);
+    og__table_close(g.edges.pairs);
+    og__table_close(g.features);
+    og__table_close(g.labels);
+    return rc;
+}

@@ -1,0 +1,230 @@
+/* Matrix Market files, gzipped or not: coordinate; pattern, real or integer; general or symmetric.
+ *
+ *   %%MatrixMarket matrix coordinate real general
+ *   % remarks
+ *   rows columns entries
+ *   i j value            counted from 1: an edge from node i - 1 to node j - 1 of that weight
+ *
+ * SRC is such a file, or a folder with graph.mtx or graph.mtx.gz and node arrays as of the neutral
+ * layout. An entry of a symmetric matrix off its diagonal is two edges. */
+#include "dataset/import/mtx.h"
+#include "dataset/import/edge_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct matrix {
+    struct og_importer *imp;
+    struct og_edge_text pairs;
+    struct og_mtx_head head;
+    int64_t seen;  /* entries */
+    uint32_t *ids; /* [2 * STEP] */
+};
+
+enum { STEP = 8192, IDS_BYTES = 2 * STEP * sizeof(uint32_t) };
+static const char part[] = "matrix";
+static const char header_hint[] =
+    "coordinate matrices are read: pattern, real or integer, general or symmetric";
+
+/* ---- header; a newline ends every scan ---- */
+
+/* The next word of a line, in lower case. */
+static const char *next_word(const char *p, char word[32])
+{
+    size_t n = 0;
+    while (*p == ' ' || *p == '\t')
+        p++;
+    for (; *p > ' ' && *p <= '~'; p++)
+        if (n < 31)
+            word[n++] = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
+    word[n] = 0;
+    return p;
+}
+
+static int read_banner(struct og_mtx_head *head, const struct og_text *t, const char *line,
+                       struct og_err *err)
+{
+    static const char *const expected[] = {"%%matrixmarket", "matrix", "coordinate"};
+    char word[32];
+    const char *p = line;
+    for (size_t i = 0; i < OG_COUNT(expected); i++) {
+        p = next_word(p, word);
+        if (strcmp(word, expected[i]) != 0)
+            return og__text_wrong(t, line, header_hint,
+                                  "no coordinate matrix in Matrix Market format", err);
+    }
+    p = next_word(p, word);
+    head->weighted = strcmp(word, "pattern") != 0;
+    if (head->weighted && strcmp(word, "real") != 0 && strcmp(word, "integer") != 0)
+        return og__text_wrong(t, line, header_hint, "entries of a kind not read", err);
+    next_word(p, word);
+    head->symmetric = strcmp(word, "symmetric") == 0;
+    if (!head->symmetric && strcmp(word, "general") != 0)
+        return og__text_wrong(t, line, header_hint, "a symmetry not read", err);
+    return 0;
+}
+
+/* Four bytes of text an entry, and 1032 of these in a byte of gzip: no file holds more. */
+static bool believable(uint64_t count, const struct og_text *t)
+{
+    return count / (1032 / 4) <= t->file_bytes;
+}
+
+static int read_size(struct og_mtx_head *head, const struct og_text *t, const char *line,
+                     struct og_err *err)
+{
+    uint64_t n[3] = {0};
+    const char *p = line;
+    for (size_t i = 0; i < OG_COUNT(n) && p; i++)
+        p = og__parse_id(p + strspn(p, " \t"), &n[i]);
+    if (!p || p[strspn(p, " \t\r")] != '\n')
+        return og__text_wrong(t, line, "the line after the remarks: rows columns entries",
+                              "no size", err);
+    if (n[0] != n[1])
+        return og__text_wrong(t, line, "a graph's matrix has a row and a column a node",
+                              "not a square matrix", err);
+    if (n[2] == 0)
+        return og__text_wrong(t, line, "a graph without edges has nothing to sample",
+                              "an empty graph: no edges", err);
+    if (!believable(n[0], t) || !believable(n[2], t))
+        return og__text_wrong(t, line, "the file was cut short, or its size line is wrong",
+                              "more than the file can hold", err);
+    head->nodes = (int64_t)n[0];
+    head->entries = (int64_t)n[2];
+    return 0;
+}
+
+static const char *line_after(const char *p, const char *end)
+{
+    const char *newline = memchr(p, '\n', (size_t)(end - p));
+    return newline ? newline + 1 : end;
+}
+
+int og__mtx_head(struct og_mtx_head *head, const struct og_text *t, const char *begin,
+                 const char *end, struct og_err *err)
+{
+    const char *p = begin;
+    *head = (struct og_mtx_head){.lines = 1};
+    int rc = read_banner(head, t, p, err);
+    if (rc < 0)
+        return rc;
+    do {
+        p = line_after(p, end);
+        head->lines++;
+    } while (p < end && (*p == '%' || p[strspn(p, " \t\r")] == '\n'));
+    if (p == end)
+        return og__fail(err, -EINVAL, header_hint, "%s: ends before its size", t->path);
+    return read_size(head, t, p, err);
+}
+
+static int read_header(struct matrix *m, struct og_err *err)
+{
+    const char *begin;
+    const char *end;
+    int rc = og__text_block(&m->pairs.text, &begin, &end, err);
+    if (rc == 0 && !begin)
+        rc = og__fail(err, -EINVAL, header_hint, "%s: empty", m->pairs.text.path);
+    if (rc == 0)
+        rc = og__mtx_head(&m->head, &m->pairs.text, begin, end, err);
+    if (rc == 0)
+        rc = og__import_set_nodes(m->imp, m->head.nodes, err);
+    if (rc < 0)
+        return rc;
+    m->pairs.skip = m->head.lines;
+    m->pairs.base = 1;
+    m->pairs.limit = (uint64_t)m->head.nodes;
+    m->pairs.weight_column = m->head.weighted ? 3 : -1;
+    return og__edge_text_rewind(&m->pairs, err);
+}
+
+/* ---- entries ---- */
+
+static int add_edges(const struct matrix *m, struct og_edge_sorter *sorter, const uint32_t *src,
+                     const uint32_t *dst, const float *weight, size_t n, struct og_err *err)
+{
+    bool reverse = m->imp->opt->reverse;
+    return og__sorter_add(sorter, reverse ? dst : src, reverse ? src : dst, weight, n, err);
+}
+
+static int add_part(struct matrix *m, const struct og_edge_text_part *p,
+                    struct og_edge_sorter *sorter, struct og_err *err)
+{
+    uint32_t *src = m->ids;
+    uint32_t *dst = m->ids + STEP;
+    int rc = 0;
+    for (size_t first = 0; first < p->n; first += STEP) {
+        size_t n = OG_MIN(p->n - first, (size_t)STEP);
+        const float *weight = p->weight ? p->weight + first : NULL;
+        for (size_t i = 0; i < n; i++) {
+            src[i] = (uint32_t)p->src[first + i];
+            dst[i] = (uint32_t)p->dst[first + i];
+        }
+        OG_TRY(add_edges(m, sorter, src, dst, weight, n, err));
+        if (m->imp->opt->symmetrize)
+            OG_TRY(add_edges(m, sorter, dst, src, weight, n, err));
+        for (size_t i = 0; m->head.symmetric && !m->imp->opt->symmetrize && i < n; i++)
+            if (src[i] != dst[i])
+                OG_TRY(add_edges(m, sorter, dst + i, src + i, weight ? weight + i : NULL, 1, err));
+    }
+    m->seen += (int64_t)p->n;
+out:
+    return rc;
+}
+
+static int read_entries(struct matrix *m, struct og_err *err)
+{
+    struct og_edge_sorter *sorter = NULL;
+    int rc;
+    OG_TRY(og__import_sorter(m->imp, m->head.weighted,
+                             m->head.entries * (m->head.symmetric ? 2 : 1), &sorter, err));
+    do {
+        OG_TRY(og__edge_text_next(&m->pairs, err));
+        for (size_t i = 0; i < m->pairs.parts; i++)
+            OG_TRY(add_part(m, &m->pairs.part[i], sorter, err));
+        OG_TRY(og__import_tell(m->imp, "edges", m->seen, m->head.entries, err));
+    } while (m->pairs.parts > 0);
+    if (m->seen != m->head.entries)
+        OG_TRY(og__fail(err, -EINVAL, "the file was cut short, or its size line is wrong",
+                        "%s: %lld entries where its header says %lld", m->pairs.text.path,
+                        (long long)m->seen, (long long)m->head.entries));
+    OG_TRY(og__import_sorted(m->imp, sorter, m->head.weighted, err));
+out:
+    og__sorter_free(sorter);
+    return rc;
+}
+
+/* ---- all ---- */
+
+static int import_matrix(struct matrix *m, bool is_folder, struct og_err *err)
+{
+    int rc = read_header(m, err);
+    if (rc == 0 && !(m->ids = og__alloc(m->imp->budget, IDS_BYTES, part, err)))
+        rc = -ENOMEM;
+    if (rc == 0)
+        rc = read_entries(m, err);
+    og__release(m->imp->budget, m->ids, IDS_BYTES, part);
+    if (rc == 0 && is_folder)
+        return og__import_npy_nodes(m->imp, err);
+    if (rc == 0)
+        rc = og__import_no_features(m->imp, err);
+    return rc < 0 ? rc : og__import_no_labels(m->imp, err);
+}
+
+int og__import_mtx(struct og_importer *imp, struct og_err *err)
+{
+    struct matrix m = {.imp = imp};
+    struct stat st;
+    bool is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
+    bool zipped = is_folder && !og__import_has(imp, "graph.mtx");
+    char *path = is_folder ? og__import_source(imp, zipped ? "graph.mtx.gz" : "graph.mtx")
+                           : strdup(imp->src);
+    int rc = path ? og__edge_text_open(&m.pairs, path, imp->budget, imp->pool, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
+    if (rc == 0) {
+        rc = import_matrix(&m, is_folder, err);
+        og__edge_text_close(&m.pairs);
+    }
+    free(path);
+    return rc;
+}

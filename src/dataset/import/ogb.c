@@ -1,0 +1,265 @@
+/* The Open Graph Benchmark's node datasets, as its archives unpack.
+ *
+ *   ogbn-*        raw/edge.csv.gz, num-node-list.csv.gz, node-feat.csv.gz, node-label.csv.gz
+ *   papers100M    raw/data.npz: edge_index [2,E], node_feat; raw/node-label.npz: node_label
+ *   both          split/<name>/{train,valid,test}.csv.gz
+ *   MAG240M       processed/paper/{node_feat,node_label}.npy,
+ *                 processed/paper___cites___paper/edge_index.npy [2,E]; splits as train.npy,
+ *                 valid.npy, test.npy in SRC, which examples/mag240m_splits.py writes
+ *
+ * A label of NaN is none. Datasets of several node types other than MAG240M's papers are refused.
+ */
+#include "dataset/import/import.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ogb {
+    struct og_importer *imp;
+    struct og_edges edges;
+    struct og_table *features, *labels;
+    int64_t said_edges; /* -1 = not said */
+};
+
+/* ---- opening ---- */
+
+static int open_csv(const struct og_importer *imp, const char *name, enum og__npy_type type,
+                    int64_t columns, struct og_table **out, struct og_err *err)
+{
+    char *path = og__import_source(imp, name);
+    int rc = path ? og__table_csv(out, path, type, columns, imp->budget, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    free(path);
+    return rc;
+}
+
+static int open_member(const struct og_importer *imp, const char *name, const char *member,
+                       struct og_table **out, struct og_err *err)
+{
+    char *path = og__import_source(imp, name);
+    int rc = path ? og__table_zip(out, path, member, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    free(path);
+    return rc;
+}
+
+/* The one number in a table. Closes it. */
+static int only_number(struct og_table *t, int64_t *n, struct og_err *err)
+{
+    int64_t raw[2] = {0};
+    int64_t got = 0;
+    int rc =
+        og__npy_is_integer(t->type) && t->columns == 1 ? og__table_read(t, raw, 2, &got, err) : 0;
+    if (rc == 0 && got != 1)
+        rc = og__fail(err, -EINVAL, "datasets of one graph are read", "%s: one number expected",
+                      t->name);
+    if (rc == 0)
+        og__npy_widen(t->type, raw, 1, n);
+    og__table_close(t);
+    return rc;
+}
+
+/* [2, E] as two tables of its rows. */
+static int check_two_rows(const struct og_table *t, struct og_err *err)
+{
+    if (t->ndim == 2 && t->rows == 2)
+        return 0;
+    return og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
+                    "%s: shape [%lld, %lld], expected [2, E]", t->name, (long long)t->rows,
+                    (long long)t->columns);
+}
+
+static int take_rows(struct og_edges *e, struct og_err *err)
+{
+    int rc = check_two_rows(e->src, err);
+    if (rc == 0)
+        rc = check_two_rows(e->dst, err);
+    if (rc == 0)
+        rc = og__table_take_row(e->src, 0, err);
+    return rc < 0 ? rc : og__table_take_row(e->dst, 1, err);
+}
+
+/* ---- ogbn-*: CSV ---- */
+
+/* These list an edge once for both directions, says OGB's own table (add_inverse_edge). */
+static bool lists_edges_once(const char *src)
+{
+    size_t len = strlen(src);
+    while (len > 0 && src[len - 1] == '/')
+        len--;
+    const char *slash = memrchr(src, '/', len);
+    const char *name = slash ? slash + 1 : src;
+    return strstr(name, "products") || strstr(name, "proteins");
+}
+
+static int open_counts(struct ogb *o, struct og_err *err)
+{
+    struct og_table *t;
+    int64_t nodes = 0;
+    int rc = open_csv(o->imp, "raw/num-node-list.csv.gz", OG__NPY_I64, 1, &t, err);
+    if (rc == 0)
+        rc = only_number(t, &nodes, err);
+    if (rc == 0)
+        rc = og__import_set_nodes(o->imp, nodes, err);
+    if (rc < 0 || !og__import_has(o->imp, "raw/num-edge-list.csv.gz"))
+        return rc;
+    rc = open_csv(o->imp, "raw/num-edge-list.csv.gz", OG__NPY_I64, 1, &t, err);
+    return rc < 0 ? rc : only_number(t, &o->said_edges, err);
+}
+
+static int open_text(struct ogb *o, struct og_err *err)
+{
+    int rc = open_counts(o, err);
+    if (rc == 0)
+        rc = open_csv(o->imp, "raw/edge.csv.gz", OG__NPY_I64, 2, &o->edges.pairs, err);
+    if (rc == 0 && og__import_has(o->imp, "raw/node-feat.csv.gz"))
+        rc = open_csv(o->imp, "raw/node-feat.csv.gz", OG__NPY_F64, 0, &o->features, err);
+    if (rc == 0)
+        rc = open_csv(o->imp, "raw/node-label.csv.gz", OG__NPY_F64, 0, &o->labels, err);
+    o->edges.both_ways = lists_edges_once(o->imp->src);
+    if (o->edges.both_ways)
+        og__import_say(o->imp, "every edge is added in both directions, as OGB does");
+    if (og__import_has(o->imp, "raw/edge-feat.csv.gz"))
+        og__import_say(o->imp, "raw/edge-feat.csv.gz: edge features are left out");
+    return rc;
+}
+
+/* ---- papers100M: archives ---- */
+
+static int open_archives(struct ogb *o, struct og_err *err)
+{
+    static const char data[] = "raw/data.npz";
+    struct og_table *t;
+    int64_t nodes = 0;
+    int rc = open_member(o->imp, data, "num_nodes_list.npy", &t, err);
+    if (rc == 0)
+        rc = only_number(t, &nodes, err);
+    if (rc == 0)
+        rc = og__import_set_nodes(o->imp, nodes, err);
+    if (rc == 0)
+        rc = open_member(o->imp, data, "edge_index.npy", &o->edges.src, err);
+    if (rc == 0)
+        rc = open_member(o->imp, data, "edge_index.npy", &o->edges.dst, err);
+    if (rc == 0)
+        rc = take_rows(&o->edges, err);
+    if (rc == 0)
+        rc = open_member(o->imp, data, "node_feat.npy", &o->features, err);
+    return rc < 0 ? rc
+                  : open_member(o->imp, "raw/node-label.npz", "node_label.npy", &o->labels, err);
+}
+
+/* ---- MAG240M: its papers ---- */
+
+static const char mag_edges[] = "processed/paper___cites___paper/edge_index.npy";
+
+static int open_mag(struct ogb *o, struct og_err *err)
+{
+    int rc = og__import_open_npy(o->imp, mag_edges, false, &o->edges.src, err);
+    if (rc == 0)
+        rc = og__import_open_npy(o->imp, mag_edges, false, &o->edges.dst, err);
+    if (rc == 0)
+        rc = take_rows(&o->edges, err);
+    if (rc == 0)
+        rc = og__import_open_npy(o->imp, "processed/paper/node_feat.npy", false, &o->features, err);
+    if (rc == 0)
+        rc = og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err);
+    if (rc == 0)
+        og__import_say(o->imp, "papers and the citations between them are read");
+    if (rc == 0 && !og__import_has(o->imp, "train.npy"))
+        og__import_say(o->imp, "no splits: examples/mag240m_splits.py writes them as .npy");
+    return rc < 0 ? rc : og__import_set_nodes(o->imp, o->features->rows, err);
+}
+
+/* ---- splits ---- */
+
+/* Name of the one folder in split/, malloc'ed. */
+static int find_split(const struct og_importer *imp, char **name, struct og_err *err)
+{
+    char *path = og__import_source(imp, "split");
+    DIR *dir = path ? opendir(path) : NULL;
+    const struct dirent *entry;
+    int n = 0;
+    *name = NULL;
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        n++;
+        free(*name);
+        *name = strdup(entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    int rc = n == 1 && *name ? 0
+                             : og__fail(err, -EINVAL, "split/ holds one folder, such as split/time",
+                                        "%s/split: %d folders", imp->src, n);
+    free(path);
+    return rc;
+}
+
+static int import_splits(struct og_importer *imp, struct og_err *err)
+{
+    static const char *const splits[] = {"train", "valid", "test"};
+    char *folder;
+    int rc = find_split(imp, &folder, err);
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(splits); i++) {
+        struct og_table *t = NULL;
+        char *name = NULL;
+        char out[16];
+        snprintf(out, sizeof(out), "%s.npy", splits[i]);
+        if (asprintf(&name, "split/%s/%s.csv.gz", folder, splits[i]) < 0)
+            name = NULL;
+        rc = name ? open_csv(imp, name, OG__NPY_I64, 1, &t, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
+        if (rc == 0)
+            rc = og__import_split(imp, t, out, err);
+        og__table_close(t);
+        free(name);
+    }
+    free(folder);
+    return rc;
+}
+
+/* ---- all ---- */
+
+static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
+{
+    const struct og_table *edges = o->edges.pairs ? o->edges.pairs : o->edges.src;
+    int rc = og__import_labels(o->imp, o->labels, -1, false, err); /* first: it proves N */
+    if (rc == 0)
+        rc = og__import_edges(o->imp, &o->edges, err);
+    if (rc == 0 && o->said_edges >= 0 && edges->next != o->said_edges)
+        rc = og__fail(err, -EINVAL, "fetch the files again: they belong together",
+                      "%s: %lld edges where num-edge-list.csv.gz says %lld", edges->name,
+                      (long long)edges->next, (long long)o->said_edges);
+    if (rc == 0)
+        rc = o->features ? og__import_features(o->imp, o->features, NULL, err)
+                         : og__import_no_features(o->imp, err);
+    if (rc == 0)
+        rc = is_mag ? og__import_npy_splits(o->imp, err) : import_splits(o->imp, err);
+    return rc;
+}
+
+int og__import_ogb(struct og_importer *imp, struct og_err *err)
+{
+    struct ogb o = {.imp = imp, .said_edges = -1};
+    bool is_mag = og__import_has(imp, mag_edges);
+    int rc;
+    if (og__import_has(imp, "raw/num-node-dict.csv.gz"))
+        return og__fail(err, -ENOTSUP, "graphs of one node type are read",
+                        "%s: a graph of several node types", imp->src);
+    if (is_mag)
+        rc = open_mag(&o, err);
+    else if (og__import_has(imp, "raw/data.npz"))
+        rc = open_archives(&o, err);
+    else
+        rc = open_text(&o, err);
+    if (rc == 0)
+        rc = import_all(&o, is_mag, err);
+    og__table_close(o.edges.pairs);
+    og__table_close(o.edges.src);
+    og__table_close(o.edges.dst);
+    og__table_close(o.features);
+    og__table_close(o.labels);
+    return rc;
+}

@@ -1,0 +1,59 @@
+/* Rows of numbers, read front to back, wherever they lie: a .npy or headerless file, a member of an
+ * .npz archive, a CSV file. What importers are made of. */
+#ifndef OG_IMPORT_TABLE_H
+#define OG_IMPORT_TABLE_H
+
+#include "base/memory.h"
+#include "dataset/dataset.h"
+
+struct og_table;
+
+struct og_table_ops {
+    /* At most `want` rows; *got is less only at the end of what is there. */
+    int (*read)(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err);
+    int (*rewind)(struct og_table *t, struct og_err *err);
+    void (*close)(struct og_table *t); /* frees t too */
+};
+
+struct og_table {
+    const struct og_table_ops *ops;
+    char *name;             /* for messages */
+    enum og__npy_type type; /* of what read gives */
+    int ndim;
+    int64_t rows; /* -1 = known at the end */
+    int64_t columns;
+    int64_t next;     /* row */
+    int64_t skip;     /* bytes of elements before the first row */
+    const char *path; /* of the file that holds the rows as they are given, from `offset` on; else
+                       * NULL */
+    int64_t offset;
+    bool raw; /* that file has no .npy header */
+};
+
+OG_MUST_CHECK int og__table_npy(struct og_table **out, const char *path, struct og_err *err);
+/* A headerless file of rows of `columns` elements. */
+OG_MUST_CHECK int og__table_raw(struct og_table **out, const char *path, enum og__npy_type type,
+                                int64_t columns, struct og_err *err);
+/* Is there a .npy header? */
+OG_MUST_CHECK int og__is_npy(const char *path, bool *is, struct og_err *err);
+/* NAME.npy in an .npz archive, stored or deflated, ZIP64 or not. */
+OG_MUST_CHECK int og__table_zip(struct og_table **out, const char *path, const char *member,
+                                struct og_err *err);
+/* Comma separated numbers without a header line, gzipped or not, as int64 or float64. columns 0 =
+ * as many as the first line has. */
+OG_MUST_CHECK int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type,
+                                int64_t columns, struct og_budget *b, struct og_err *err);
+
+void og__table_close(struct og_table *t);
+OG_MUST_CHECK int og__table_rewind(struct og_table *t, struct og_err *err);
+OG_MUST_CHECK int og__table_read(struct og_table *t, void *out, int64_t want, int64_t *got,
+                                 struct og_err *err);
+/* Turns [R, C] into the C elements of row r. Not for CSV. Before anything is read. */
+OG_MUST_CHECK int og__table_take_row(struct og_table *t, int64_t r, struct og_err *err);
+
+static inline size_t og__table_row_bytes(const struct og_table *t)
+{
+    return (size_t)t->columns * og__npy_size(t->type);
+}
+
+#endif

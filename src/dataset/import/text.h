@@ -1,0 +1,66 @@
+/* Text files, gzipped or not, in blocks of whole lines; and numbers in them. */
+#ifndef OG_IMPORT_TEXT_H
+#define OG_IMPORT_TEXT_H
+
+#include "base/memory.h"
+
+#include <locale.h>
+#include <sys/types.h>
+#include <zlib.h>
+
+/* A block holds whole lines, so a line is at most as long as this. */
+enum { OG__TEXT_BLOCK = 1024 * 1024 };
+
+struct og_text {
+    char *path;
+    int fd; /* also the gzip stream's */
+    gzFile gz;
+    uint64_t file_bytes;
+    struct og_budget *budget;
+    char *buffer; /* [OG__TEXT_BLOCK + 1] */
+    size_t block; /* bytes of the block handed out */
+    size_t filled;
+    int64_t lines; /* before the block */
+    bool ended;
+    locale_t plain; /* in which 1.5 is a number, whatever the program's locale */
+};
+
+OG_MUST_CHECK int og__text_open(struct og_text *t, const char *path, struct og_budget *b,
+                                struct og_err *err);
+void og__text_close(struct og_text *t); /* also on a zeroed one */
+OG_MUST_CHECK int og__text_rewind(struct og_text *t, struct og_err *err);
+
+/* The next whole lines: [*begin, *end), the last byte a newline, valid until the next call. Both
+ * NULL at the end of the file. */
+OG_MUST_CHECK int og__text_block(struct og_text *t, const char **begin, const char **end,
+                                 struct og_err *err);
+/* Number of the line, from 1, that holds `at` in the present block. */
+int64_t og__text_line(const struct og_text *t, const char *at);
+/* Bytes of the file consumed, of t->file_bytes. */
+uint64_t og__text_done(const struct og_text *t);
+
+/* -EINVAL "PATH: line N: why, here: 'the text there'". */
+int og__text_wrong(const struct og_text *t, const char *at, const char *hint, const char *why,
+                   struct og_err *err);
+
+/* ---- numbers: text that a newline ends somewhere ---- */
+
+/* A whole number without sign, below 2^63. What follows it, or NULL. */
+static inline const char *og__parse_id(const char *p, uint64_t *id)
+{
+    const char *start = p;
+    uint64_t x = 0;
+    unsigned digit;
+    while ((digit = (unsigned)(*p - '0')) < 10) {
+        x = x * 10 + digit;
+        p++;
+    }
+    *id = x;
+    return p == start || p - start > 19 || x > INT64_MAX ? NULL : p;
+}
+
+/* A number as NumPy prints it; nan and inf in any case; an empty field is NaN. What follows it, or
+ * NULL. */
+const char *og__parse_real(const struct og_text *t, const char *p, double *x);
+
+#endif
