@@ -1,6 +1,7 @@
 #include "base/file.h"
 
-#include <dirent.h>
+#include "base/temporary.h"
+
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
@@ -36,20 +37,12 @@ static int sync_parent(const char *path)
 int og__newfile_open(struct og_newfile *f, const char *path, struct og_err *err)
 {
     *f = (struct og_newfile){.fd = -1, .path = strdup(path)};
-    if (!f->path || asprintf(&f->temporary, "%s.tmp-%d", path, (int)getpid()) < 0) {
-        f->temporary = NULL;
-        og__newfile_abandon(f);
+    if (!f->path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    }
-    unlink(f->temporary); /* left by a dead process that had our number */
-    f->fd = open(f->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (f->fd >= 0)
-        return 0;
-    int rc = og__fail_errno(err, -errno, NULL, "%s: cannot create", f->temporary);
-    free(f->temporary);
-    f->temporary = NULL;
-    og__newfile_abandon(f);
-    return rc;
+    int rc = f->fd = og__temporary_make(path, false, &f->temporary, err);
+    if (rc < 0)
+        og__newfile_abandon(f);
+    return OG_MIN(rc, 0);
 }
 
 int og__newfile_commit(struct og_newfile *f, struct og_err *err)
@@ -57,9 +50,6 @@ int og__newfile_commit(struct og_newfile *f, struct og_err *err)
     int rc = 0;
     if (fsync(f->fd) < 0)
         rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot flush", f->path);
-    if (close(f->fd) < 0 && rc == 0)
-        rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot close", f->path);
-    f->fd = -1;
     if (rc == 0 && rename(f->temporary, f->path) < 0)
         rc = og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", f->path);
     if (rc == 0) {
@@ -193,21 +183,15 @@ int og__make_dirs(const char *path, struct og_err *err)
     return rc;
 }
 
-static void remove_tree(const char *path)
+static int make_parents(const char *path, struct og_err *err)
 {
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        char *child = og__path_join(path, entry->d_name);
-        if (child && unlink(child) < 0 && errno == EISDIR)
-            remove_tree(child);
-        free(child);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return 0;
+    char *parent = strndup(path, (size_t)(slash - path));
+    int rc = parent ? og__make_dirs(parent, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    free(parent);
+    return rc;
 }
 
 int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
@@ -220,13 +204,12 @@ int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
     d->path = strdup(path);
     for (char *end = d->path ? d->path + strlen(d->path) - 1 : NULL; end > d->path && *end == '/';)
         *end-- = 0;
-    if (!d->path || asprintf(&d->temporary, "%s.tmp-%d", d->path, (int)getpid()) < 0)
-        d->temporary = NULL;
-    int rc = d->temporary ? og__make_dirs(d->temporary, err)
-                          : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    int rc = d->path ? make_parents(d->path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (rc == 0)
+        rc = d->lock = og__temporary_make(d->path, true, &d->temporary, err);
     if (rc < 0)
         og__newdir_abandon(d);
-    return rc;
+    return OG_MIN(rc, 0);
 }
 
 int og__newdir_commit(struct og_newdir *d, struct og_err *err)
@@ -249,7 +232,9 @@ void og__newdir_abandon(struct og_newdir *d)
     if (!d)
         return;
     if (d->temporary)
-        remove_tree(d->temporary);
+        og__remove_tree(d->temporary);
+    if (d->lock > 0)
+        close(d->lock);
     free(d->temporary);
     free(d->path);
     *d = (struct og_newdir){0};
