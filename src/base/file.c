@@ -18,17 +18,32 @@ char *og__path_join(const char *a, const char *b)
     return asprintf(&path, "%s/%s", a, b) < 0 ? NULL : path;
 }
 
-static int sync_parent(const char *path)
+/* The folder that holds `path`, to be flushed once the name is in it. */
+static int open_parent(const char *path, struct og_err *err)
 {
     char *copy = strdup(path);
     if (!copy)
-        return -ENOMEM;
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(copy);
-    if (fd < 0)
-        return -errno;
-    int rc = fsync(fd) < 0 && errno != EINVAL ? -errno : 0; /* EINVAL: no such thing there */
-    close(fd);
+    return fd >= 0 ? fd : og__fail_errno(err, -errno, NULL, "%s: cannot open its folder", path);
+}
+
+/* Rename and make it last. All that may fail before the rename is done before it; after it, `fresh`
+ * says that nothing had that name, and it is taken back. */
+static int put_in_place(const char *temporary, const char *path, bool fresh, struct og_err *err)
+{
+    int folder = open_parent(path, err);
+    int rc = OG_MIN(folder, 0);
+    if (rc == 0 && rename(temporary, path) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", path);
+    else if (rc == 0 && fsync(folder) < 0 && errno != EINVAL) { /* EINVAL: no such thing there */
+        rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot flush its folder", path);
+        if (fresh)
+            (void)!rename(path, temporary);
+    }
+    if (folder >= 0)
+        close(folder);
     return rc;
 }
 
@@ -50,14 +65,11 @@ int og__newfile_commit(struct og_newfile *f, struct og_err *err)
     int rc = 0;
     if (fsync(f->fd) < 0)
         rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot flush", f->path);
-    if (rc == 0 && rename(f->temporary, f->path) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", f->path);
+    if (rc == 0)
+        rc = put_in_place(f->temporary, f->path, false, err);
     if (rc == 0) {
         free(f->temporary);
         f->temporary = NULL;
-        int synced = sync_parent(f->path);
-        if (synced < 0)
-            rc = og__fail_errno(err, synced, NULL, "%s: cannot flush its folder", f->path);
     }
     og__newfile_abandon(f);
     return rc;
@@ -214,11 +226,7 @@ int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
 
 int og__newdir_commit(struct og_newdir *d, struct og_err *err)
 {
-    int rc = 0;
-    if (rename(d->temporary, d->path) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", d->path);
-    else if ((rc = sync_parent(d->path)) < 0)
-        og__fail_errno(err, rc, NULL, "%s: cannot flush its folder", d->path);
+    int rc = put_in_place(d->temporary, d->path, true, err);
     if (rc == 0) {
         free(d->temporary);
         d->temporary = NULL;

@@ -237,8 +237,9 @@ static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err
     if (OG__PROCESS_BYTES + structure + og__budget_used(s->budget) > s->memory.limit)
         return refuse_topology(s, want, err);
     int rc = open_topology(s, err);
-    if (rc == 0)
-        rc = og__pilot_run(&pilot, s, s->budget, err);
+    if (rc < 0)
+        return rc;
+    rc = og__pilot_run(&pilot, s, s->budget, err);
     if (rc == -ENOMEM) { /* not even the pilot fits: measure it unbudgeted, then refuse */
         *err = (struct og_err){0};
         rc = og__pilot_run(&pilot, s, NULL, err);
@@ -270,6 +271,9 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
     size_t smallest = s->memory.smallest;
     *err = (struct og_err){0};
     og__topology_release(&s->topology);
+    og__policy_close(s->policy);
+    s->policy = NULL;
+    drop_hotness(s);
     s->opt.topology = OG_TOPOLOGY_DISK;
     rc = plan_resolved(s, want, err);
     if (rc == 0)
@@ -535,6 +539,7 @@ void og__session_close(struct og_session *s)
 {
     if (!s)
         return;
+    (void)!og__timeline_close(s->timeline, NULL); /* of commands that do not tell of it */
     og__model_free(s->model);
     og__gather_close(s->gather);
     for (int i = 0; s->works && i < s->n_works; i++) {

@@ -365,7 +365,8 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
     if (rc == 0)
         rc = write_plan(t, err); /* what a first superbatch foretold is known now */
     if (rc == 0)
-        rc = write_summary(t, test_acc, summary, err);
+        return write_summary(t, test_acc, summary, err);
+    json_decref(test_acc);
     return rc;
 }
 
@@ -389,6 +390,7 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         if (rc == 0)
             rc = run_training(&t, summary, err);
         int closed = og__timeline_close(t.s->timeline, rc == 0 ? err : NULL);
+        t.s->timeline = NULL;
         rc = rc == 0 ? closed : rc;
         end_run(&t);
     }
