@@ -158,15 +158,16 @@ static int call_info(struct og_err *err)
     return rc;
 }
 
-static void on_finding(void *arg, const char *text)
+static void on_finding(void *arg, const char *text, const char *hint)
 {
     (void)arg;
     (void)text;
+    (void)hint;
 }
 
 static int call_verify(struct og_err *err)
 {
-    return og_verify(graph, on_finding, NULL, NULL, err);
+    return og_verify_hints(graph, on_finding, NULL, NULL, err);
 }
 
 static int call_options(struct og_err *err)
