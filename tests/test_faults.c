@@ -84,7 +84,8 @@ static int open_files(void)
 {
     DIR *dir = opendir("/proc/self/fd");
     int n = 0;
-    while (dir && readdir(dir))
+    assert_non_null(dir);
+    while (readdir(dir))
         n++;
     closedir(dir);
     return n;
