@@ -34,6 +34,7 @@ void faults_arm(enum fault_kind kind, long k)
 long faults_disarm(bool *fired)
 {
     atomic_store(&armed, FAULT_NONE);
+    atomic_store(&full, false);
     *fired = atomic_load(&fired_now);
     return atomic_load(&calls);
 }

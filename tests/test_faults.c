@@ -500,6 +500,68 @@ static void every_call_survives_every_failure(void **state)
     assert_int_equal(complaints, 0);
 }
 
+/* ---- a run that goes on while things fail still ends with the bytes of an unbroken one ---- */
+
+static void stop_at_once(void *arg, const struct og_progress *p)
+{
+    (void)p;
+    *(volatile sig_atomic_t *)arg = 1;
+}
+
+static uint64_t hash_of(const char *name)
+{
+    char path[160];
+    char *text;
+    size_t len;
+    snprintf(path, sizeof(path), "%s/%s", run_dir, name);
+    assert_int_equal(og__read_text(path, 1 << 24, &text, &len, NULL), 0);
+    uint64_t hash = XXH3_64bits(text, len);
+    free(text);
+    return hash;
+}
+
+static void a_run_whose_resuming_failed_ends_the_same(void **state)
+{
+    (void)state;
+    char at[160];
+    char *text;
+    size_t len;
+    volatile sig_atomic_t stop = 0;
+    const struct og_observer seen = {.arg = (void *)&stop, .progress = stop_at_once, .stop = &stop};
+    usual_options();
+    set(&options, "checkpoint-every", "0");
+    set(&options, "resume", "true");
+    assert_int_equal(call_train(NULL), 0);
+    const uint64_t whole = hash_of("checkpoint.safetensors");
+    og__remove_tree(run_dir);
+    assert_int_equal(og_train(graph, &options, &seen, NULL, NULL), OG_INTERRUPTED);
+    snprintf(at, sizeof(at), "%s/resume.safetensors", run_dir);
+    assert_int_equal(og__read_text(at, 1 << 24, &text, &len, NULL), 0);
+    long injected = 0;
+    for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_SPACE; kind++) {
+        long step = kind == FAULT_MEMORY ? 7 : 1; /* most are of the session, seen above */
+        bool fired = true;
+        for (long k = 1; fired; k += step) {
+            struct og_err err = {0};
+            og__remove_tree(run_dir);
+            assert_int_equal(mkdir(run_dir, 0777), 0);
+            assert_int_equal(og__write_text(at, text, len, NULL), 0);
+            faults_arm(kind, k);
+            int rc = call_train(&err);
+            faults_disarm(&fired);
+            injected += fired;
+            check_run_folder();
+            assert_true(rc >= 0 || err.message[0]);
+            struct og_err none = {0};
+            if (call_train(&none) < 0 || hash_of("checkpoint.safetensors") != whole)
+                fail_msg("%s %ld: %s; then: %s", fault_names[kind], k, err.message, none.message);
+        }
+    }
+    free(text);
+    og__remove_tree(run_dir);
+    print_message("%ld faults injected into a run that goes on\n", injected);
+}
+
 /* It measures for a minute where nothing fails; so only what it needs first. */
 static void measuring_a_disk_that_is_full_ends(void **state)
 {
@@ -521,6 +583,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_survives_every_failure),
+        cmocka_unit_test(a_run_whose_resuming_failed_ends_the_same),
         cmocka_unit_test(measuring_a_disk_that_is_full_ends),
     };
     return cmocka_run_group_tests(tests, prepare, clean_up);
