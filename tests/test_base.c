@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void budget_refuses_what_does_not_fit(void **state)
@@ -198,6 +199,62 @@ static void files_appear_whole_or_not_at_all(void **state)
     free(path);
 }
 
+static bool is_there(const char *name)
+{
+    return access(name, F_OK) == 0;
+}
+
+/* Ends without cleaning up: a file and a folder under temporary names. */
+static void die_half_way(const char *file, const char *folder)
+{
+    struct og_newfile f;
+    struct og_newdir d;
+    int bad = og__newfile_open(&f, file, NULL) | og__newdir_begin(&d, folder, NULL);
+    char *inner = og__path_join(d.temporary, "inner");
+    _exit(bad | mkdir(inner, 0777) | symlink("/etc", og__path_join(d.temporary, "link")));
+}
+
+static void what_a_killed_process_left_goes(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/og-base-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *file = og__path_join(dir, "x"), *folder = og__path_join(dir, "out");
+    char *like_ours = og__path_join(dir, "x.tmp-notes"), *other = og__path_join(dir, "y.tmp-1-0");
+    assert_int_equal(og__write_text(like_ours, "", 0, NULL), 0);
+    assert_int_equal(og__write_text(other, "", 0, NULL), 0);
+    pid_t child = fork();
+    if (child == 0)
+        die_half_way(file, folder);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    char left[2][64];
+    snprintf(left[0], sizeof(left[0]), "%s/x.tmp-%d-0", dir, (int)child);
+    snprintf(left[1], sizeof(left[1]), "%s/out.tmp-%d-0", dir, (int)child);
+    assert_true(is_there(left[0]) && is_there(left[1]));
+    /* one that is being written stays, whoever opens another */
+    struct og_newfile alive, second;
+    assert_int_equal(og__newfile_open(&alive, file, NULL), 0);
+    assert_int_equal(og__newfile_open(&second, file, NULL), 0);
+    assert_true(is_there(alive.temporary) && is_there(second.temporary));
+    assert_false(is_there(left[0]));
+    og__newfile_abandon(&alive);
+    og__newfile_abandon(&second);
+    struct og_newdir d;
+    assert_int_equal(og__newdir_begin(&d, folder, NULL), 0);
+    assert_false(is_there(left[1]));
+    og__newdir_abandon(&d);
+    assert_true(is_there(like_ours) && is_there(other) && is_there("/etc"));
+    unlink(like_ours);
+    unlink(other);
+    assert_int_equal(rmdir(dir), 0);
+    free(file);
+    free(folder);
+    free(like_ours);
+    free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +267,7 @@ int main(void)
         cmocka_unit_test(pool_runs_every_task_once),
         cmocka_unit_test(queue_keeps_the_order_of_numbers),
         cmocka_unit_test(files_appear_whole_or_not_at_all),
+        cmocka_unit_test(what_a_killed_process_left_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,6 +225,10 @@ static void a_dataset_is_made_and_checked(void **state)
     o = outgrow("verify e");
     assert_int_equal(o->status, 1);
     assert_says(o->out, "features.npy");
+    assert_null(strstr(o->out, "hint: "));
+    o = outgrow("verify e --repair-hints");
+    assert_int_equal(o->status, 1);
+    assert_says(o->out, "hint: copy the file from a sound copy");
     json_error_t why;
     json_t *root = json_loads(outgrow("verify e --json")->out, 0, &why);
     assert_int_equal(json_array_size(json_object_get(root, "findings")), 1);

@@ -96,6 +96,39 @@ static void what_is_written_is_read(void **state)
     unlink(again);
 }
 
+static void any_damage_is_noticed(void **state)
+{
+    (void)state;
+    static const float values[] = {1, 2, 3};
+    struct og_tensor tensor = {"w", OG_TENSOR_F32, 1, {3}, values, sizeof(values)};
+    struct og_metadata metadata = {(char *)"state", (char *)"17"};
+    struct og_tensors t = {.tensor = &tensor, .n = 1, .metadata = &metadata, .n_metadata = 1}, back;
+    char path[160];
+    size_t len;
+    snprintf(path, sizeof(path), "%s/c.safetensors", folder);
+    assert_int_equal(og__tensors_write(path, &t, NULL), 0);
+    char *bytes = slurp(path, &len);
+    for (size_t i = 0; i < len * 8; i++) {
+        struct og_err err = {0};
+        bytes[i / 8] ^= (char)(1 << i % 8);
+        /* where the checksum's own name is hit there is none to hold against */
+        const char *key = memmem(bytes, len, "\"xxh3\":\"", 8);
+        if (og__tensors_parse(bytes, len, path, &back, &err) == 0) {
+            if (key)
+                fail_msg("bit %zu", i);
+            og__tensors_release(&back);
+        } else {
+            assert_non_null(strstr(err.message, path));
+        }
+        bytes[i / 8] ^= (char)(1 << i % 8);
+    }
+    assert_int_equal(og__tensors_parse(bytes, len, path, &back, NULL), 0);
+    assert_int_equal(back.n_metadata, 1); /* the checksum is the file's, not the user's */
+    og__tensors_release(&back);
+    free(bytes);
+    unlink(path);
+}
+
 static void refuse(const char *header, size_t data, const char *why)
 {
     char bytes[1024] = {0};
@@ -176,9 +209,8 @@ static void a_missing_file_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(files_that_lie_are_refused),
-        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(what_is_written_is_read),    cmocka_unit_test(any_damage_is_noticed),
+        cmocka_unit_test(files_that_lie_are_refused), cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(a_missing_file_is_named),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -6,11 +6,13 @@
 #include "nn/nn.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -443,6 +445,126 @@ static void a_run_is_not_overwritten_nor_resumed_as_another(void **state)
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
     og_options_release(&opt);
     in_root(path, "kept");
+    remove_folder(path);
+}
+
+static void two_processes_do_not_train_in_one_folder(void **state)
+{
+    (void)state;
+    static const char *const on[] = {"resume", "true", NULL};
+    char path[128];
+    struct og_options opt;
+    struct og_err err = {0};
+    in_root(path, "shared");
+    assert_int_equal(mkdir(path, 0777), 0);
+    int fd = open(path, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    set_options(&opt, "shared", on);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EBUSY);
+    assert_non_null(strstr(err.message, path));
+    assert_true(err.hint[0]);
+    close(fd);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    og_options_release(&opt);
+    remove_folder(path);
+}
+
+/* How often each batch of an epoch stands in metrics.jsonl; -1 when a line is broken. */
+static int lines_of(const char *run, int epoch, int batch)
+{
+    char path[160];
+    char *text;
+    size_t len;
+    int found = 0;
+    snprintf(path, sizeof(path), "%s/%s/metrics.jsonl", root, run);
+    assert_int_equal(og__read_text(path, 1 << 20, &text, &len, NULL), 0);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line;) {
+        json_t *row = json_loads(line, 0, NULL);
+        if (!row)
+            found = -100;
+        found += json_integer_value(json_object_get(row, "epoch")) == epoch &&
+                 json_integer_value(json_object_get(row, "batch")) == batch;
+        json_decref(row);
+    }
+    free(text);
+    return found;
+}
+
+/* A kill comes at any time after the last checkpoint: what was written since is written again. */
+static void files_of_a_killed_run_follow_its_checkpoint(void **state)
+{
+    (void)state;
+    static const char *const log[] = {"log-every", "1", NULL};
+    static const char *const on[] = {"log-every", "1", "resume", "true", NULL};
+    static const char *const files[] = {"best.safetensors", "checkpoint.safetensors",
+                                        "plan.json.tmp-77-0", "resume.safetensors.tmp-77-0"};
+    char path[160];
+    struct stopper s = {.at = 12};
+    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+    struct og_options opt;
+    set_options(&opt, "cut", log);
+    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+    og_options_release(&opt);
+    snprintf(path, sizeof(path), "%s/cut/metrics.jsonl", root);
+    FILE *f = fopen(path, "a");
+    fputs("{\"epoch\": 2, \"batch\": 4}\n{\"epoch\": 3, \"batch\": 1}\n{\"epo", f);
+    fclose(f);
+    for (size_t i = 0; i < OG_COUNT(files); i++) {
+        snprintf(path, sizeof(path), "%s/cut/%s", root, files[i]);
+        f = fopen(path, "w");
+        fputs("torn", f);
+        fclose(f);
+    }
+    set_options(&opt, "cut", on);
+    s = (struct stopper){.at = 1};
+    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+    for (size_t i = 0; i < OG_COUNT(files); i++) {
+        char *text;
+        size_t len;
+        snprintf(path, sizeof(path), "%s/cut/%s", root, files[i]);
+        int rc = og__read_text(path, 1 << 24, &text, &len, NULL);
+        assert_int_equal(rc, i < 2 ? 0 : -ENOENT);
+        if (rc == 0) {
+            assert_true(len > 100);
+            free(text);
+        }
+    }
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    og_options_release(&opt);
+    for (int epoch = 1; epoch <= 3; epoch++)
+        for (int batch = 1; batch <= 5; batch++)
+            assert_int_equal(lines_of("cut", epoch, batch), 1);
+    in_root(path, "cut");
+    remove_folder(path);
+}
+
+static void a_run_may_be_made_longer_where_its_batches_stay(void **state)
+{
+    (void)state;
+    static const char *const three[] = {"epochs", "3", NULL};
+    static const char *const two[] = {"epochs", "2", NULL};
+    static const char *const on[] = {"epochs", "3", "resume", "true", NULL};
+    static const char *const odd[] = {"epochs", "3", "eval-every", "2", NULL};
+    static const char *const odd_on[] = {"epochs", "5", "resume", "true", "eval-every", "2", NULL};
+    char path[128];
+    struct og_options opt;
+    struct og_err err = {0};
+    struct outcome whole = train("whole", three);
+    set_options(&opt, "longer", two);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    og_options_release(&opt);
+    struct outcome longer = train("longer", on);
+    assert_same(&whole, &longer);
+    drop(&whole);
+    drop(&longer);
+    set_options(&opt, "odd", odd); /* it was evaluated once more, at its end */
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    og_options_release(&opt);
+    set_options(&opt, "odd", odd_on);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -EINVAL);
+    assert_non_null(strstr(err.message, "--epochs"));
+    og_options_release(&opt);
+    in_root(path, "odd");
     remove_folder(path);
 }
 
@@ -992,6 +1114,9 @@ int main(void)
         cmocka_unit_test(two_classes_have_an_area),
         cmocka_unit_test(losses_are_those_of_the_task),
         cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
+        cmocka_unit_test(two_processes_do_not_train_in_one_folder),
+        cmocka_unit_test(files_of_a_killed_run_follow_its_checkpoint),
+        cmocka_unit_test(a_run_may_be_made_longer_where_its_batches_stay),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),
         cmocka_unit_test(eval_finds_what_training_found),
         cmocka_unit_test(a_state_dict_is_taken),

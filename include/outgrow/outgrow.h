@@ -324,6 +324,10 @@ OG_EXPORT OG_MUST_CHECK int og_info(const char *dataset, char **out, struct og_e
 OG_EXPORT OG_MUST_CHECK int og_verify(const char *dataset,
                                       void (*finding)(void *arg, const char *text), void *arg,
                                       const struct og_observer *seen, struct og_err *err);
+/* The same; `hint` says what would mend it, "" where the line before says so already. */
+OG_EXPORT OG_MUST_CHECK int
+og_verify_hints(const char *dataset, void (*finding)(void *arg, const char *text, const char *hint),
+                void *arg, const struct og_observer *seen, struct og_err *err);
 
 /* ==== 4. Benchmarks ==== */
 

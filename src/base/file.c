@@ -1,11 +1,11 @@
 #include "base/file.h"
 
-#include <dirent.h>
+#include "base/temporary.h"
+
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -18,17 +18,32 @@ char *og__path_join(const char *a, const char *b)
     return asprintf(&path, "%s/%s", a, b) < 0 ? NULL : path;
 }
 
-static int sync_parent(const char *path)
+/* The folder that holds `path`, to be flushed once the name is in it. */
+static int open_parent(const char *path, struct og_err *err)
 {
     char *copy = strdup(path);
     if (!copy)
-        return -ENOMEM;
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(copy);
-    if (fd < 0)
-        return -errno;
-    int rc = fsync(fd) < 0 && errno != EINVAL ? -errno : 0; /* EINVAL: no such thing there */
-    close(fd);
+    return fd >= 0 ? fd : og__fail_errno(err, -errno, NULL, "%s: cannot open its folder", path);
+}
+
+/* Rename and make it last. All that may fail before the rename is done before it; after it, `fresh`
+ * says that nothing had that name, and it is taken back. */
+static int put_in_place(const char *temporary, const char *path, bool fresh, struct og_err *err)
+{
+    int folder = open_parent(path, err);
+    int rc = OG_MIN(folder, 0);
+    if (rc == 0 && rename(temporary, path) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", path);
+    else if (rc == 0 && fsync(folder) < 0 && errno != EINVAL) { /* EINVAL: no such thing there */
+        rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot flush its folder", path);
+        if (fresh)
+            (void)!rename(path, temporary);
+    }
+    if (folder >= 0)
+        close(folder);
     return rc;
 }
 
@@ -37,20 +52,12 @@ static int sync_parent(const char *path)
 int og__newfile_open(struct og_newfile *f, const char *path, struct og_err *err)
 {
     *f = (struct og_newfile){.fd = -1, .path = strdup(path)};
-    if (!f->path || asprintf(&f->temporary, "%s.tmp-%d", path, (int)getpid()) < 0) {
-        f->temporary = NULL;
-        og__newfile_abandon(f);
+    if (!f->path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    }
-    unlink(f->temporary); /* left by a dead process that had our number */
-    f->fd = open(f->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (f->fd >= 0)
-        return 0;
-    int rc = og__fail_errno(err, -errno, NULL, "%s: cannot create", f->temporary);
-    free(f->temporary);
-    f->temporary = NULL;
-    og__newfile_abandon(f);
-    return rc;
+    int rc = f->fd = og__temporary_make(path, false, &f->temporary, err);
+    if (rc < 0)
+        og__newfile_abandon(f);
+    return OG_MIN(rc, 0);
 }
 
 int og__newfile_commit(struct og_newfile *f, struct og_err *err)
@@ -58,17 +65,11 @@ int og__newfile_commit(struct og_newfile *f, struct og_err *err)
     int rc = 0;
     if (fsync(f->fd) < 0)
         rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot flush", f->path);
-    if (close(f->fd) < 0 && rc == 0)
-        rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot close", f->path);
-    f->fd = -1;
-    if (rc == 0 && rename(f->temporary, f->path) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", f->path);
+    if (rc == 0)
+        rc = put_in_place(f->temporary, f->path, false, err);
     if (rc == 0) {
         free(f->temporary);
         f->temporary = NULL;
-        int synced = sync_parent(f->path);
-        if (synced < 0)
-            rc = og__fail_errno(err, synced, NULL, "%s: cannot flush its folder", f->path);
     }
     og__newfile_abandon(f);
     return rc;
@@ -194,120 +195,38 @@ int og__make_dirs(const char *path, struct og_err *err)
     return rc;
 }
 
-/* All in folder fd, to any depth; symbolic links go, what they point to stays. */
-static void empty_folder(int fd)
+static int make_parents(const char *path, struct og_err *err)
 {
-    DIR *dir = fdopendir(fd);
-    struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-            continue;
-        if (unlinkat(dirfd(dir), name, 0) == 0 || (errno != EISDIR && errno != EPERM))
-            continue;
-        int child = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (child >= 0)
-            empty_folder(child);
-        unlinkat(dirfd(dir), name, AT_REMOVEDIR);
-    }
-    if (dir)
-        closedir(dir);
-    else
-        close(fd);
-}
-
-static int open_folder(const char *path)
-{
-    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-static void remove_tree(const char *path)
-{
-    int fd = open_folder(path);
-    if (fd >= 0)
-        empty_folder(fd);
-    rmdir(path);
-}
-
-/* <path>.tmp-<digits> whose maker is gone: it held a lock on the folder while it lived. */
-static void remove_stale(const char *path)
-{
-    char *copy = strdup(path);
     const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
-    const size_t len = strlen(base);
-    if (!copy)
-        return;
-    copy[slash ? OG_MAX(slash - path, 1) : 0] = 0;
-    const char *parent = slash ? copy : ".";
-    DIR *dir = opendir(parent);
-    struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        const char *rest = entry->d_name + len;
-        if (strncmp(entry->d_name, base, len) != 0 || strncmp(rest, ".tmp-", 5) != 0 ||
-            rest[5] == 0 || rest[5 + strspn(rest + 5, "0123456789")] != 0)
-            continue;
-        char *left = og__path_join(parent, entry->d_name);
-        int fd = left ? open_folder(left) : -1;
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-            remove_tree(left);
-        if (fd >= 0)
-            close(fd);
-        free(left);
-    }
-    if (dir)
-        closedir(dir);
-    free(copy);
-}
-
-/* Another may take it for a stale one between mkdir and flock, and remove it. */
-static int make_locked(struct og_newdir *d, struct og_err *err)
-{
-    enum { TRIES = 100 };
-    struct stat st;
-    for (int i = 0; i < TRIES; i++) {
-        int rc = og__make_dirs(d->temporary, err);
-        if (rc < 0)
-            return rc;
-        d->lock = open_folder(d->temporary);
-        if (d->lock >= 0 && flock(d->lock, LOCK_EX | LOCK_NB) == 0 && fstat(d->lock, &st) == 0 &&
-            st.st_nlink > 0)
-            return 0;
-        if (d->lock >= 0)
-            close(d->lock);
-        d->lock = -1;
-    }
-    return og__fail(err, -EBUSY, "choose another name", "%s: cannot be made, or is in use",
-                    d->temporary);
+    if (!slash || slash == path)
+        return 0;
+    char *parent = strndup(path, (size_t)(slash - path));
+    int rc = parent ? og__make_dirs(parent, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    free(parent);
+    return rc;
 }
 
 int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
 {
     struct stat st;
-    *d = (struct og_newdir){.lock = -1};
+    *d = (struct og_newdir){0};
     if (lstat(path, &st) == 0)
         return og__fail(err, -EEXIST, "remove it or choose another name", "%s: exists already",
                         path);
     d->path = strdup(path);
     for (char *end = d->path ? d->path + strlen(d->path) - 1 : NULL; end > d->path && *end == '/';)
         *end-- = 0;
-    if (!d->path || asprintf(&d->temporary, "%s.tmp-%d", d->path, (int)getpid()) < 0)
-        d->temporary = NULL;
-    if (d->temporary)
-        remove_stale(d->path);
-    int rc = d->temporary ? make_locked(d, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    int rc = d->path ? make_parents(d->path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (rc == 0)
+        rc = d->lock = og__temporary_make(d->path, true, &d->temporary, err);
     if (rc < 0)
         og__newdir_abandon(d);
-    return rc;
+    return OG_MIN(rc, 0);
 }
 
 int og__newdir_commit(struct og_newdir *d, struct og_err *err)
 {
-    int rc = 0;
-    if (rename(d->temporary, d->path) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", d->path);
-    else if ((rc = sync_parent(d->path)) < 0)
-        og__fail_errno(err, rc, NULL, "%s: cannot flush its folder", d->path);
+    int rc = put_in_place(d->temporary, d->path, true, err);
     if (rc == 0) {
         free(d->temporary);
         d->temporary = NULL;
@@ -320,13 +239,13 @@ void og__newdir_abandon(struct og_newdir *d)
 {
     if (!d || !d->path)
         return;
-    if (d->temporary && d->lock >= 0)
-        remove_tree(d->temporary);
-    if (d->lock >= 0)
+    if (d->temporary)
+        og__remove_tree(d->temporary);
+    if (d->lock > 0)
         close(d->lock);
     free(d->temporary);
     free(d->path);
-    *d = (struct og_newdir){.lock = -1};
+    *d = (struct og_newdir){0};
 }
 
 /* Relative names are to be ignored, says the XDG specification. */

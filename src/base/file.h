@@ -13,7 +13,8 @@ struct og_newfile {
     char *path, *temporary;
 };
 
-/* Opens <path>.tmp-<pid>. An existing <path> stays as it is until commit. */
+/* Opens a temporary beside it (base/temporary.h), after removing what killed processes left there.
+ * An existing <path> stays as it is until commit. */
 OG_MUST_CHECK int og__newfile_open(struct og_newfile *f, const char *path, struct og_err *err);
 /* fsync, rename, fsync of the folder. On failure the temporary is gone and <path> untouched. */
 OG_MUST_CHECK int og__newfile_commit(struct og_newfile *f, struct og_err *err);
@@ -37,12 +38,12 @@ OG_MUST_CHECK int og__write_text(const char *path, const char *text, size_t len,
 /* mkdir -p. */
 OG_MUST_CHECK int og__make_dirs(const char *path, struct og_err *err);
 
-/* An output folder: built as <path>.tmp-<pid>, locked, renamed to <path> when complete. Refuses,
- * with a hint, a <path> that exists; removes <path>.tmp-<n> that nobody has locked: a killed
- * process left it. Strings are malloc'ed by begin and freed by end. */
+/* An output folder: built under a temporary name (base/temporary.h), renamed to <path> when
+ * complete. Refuses, with a hint, a <path> that exists. Both strings are malloc'ed by begin and
+ * freed by end. */
 struct og_newdir {
     char *path, *temporary;
-    int lock; /* the folder itself; -1 = none */
+    int lock; /* a descriptor above 0 that says the temporary is in use; 0 = none */
 };
 OG_MUST_CHECK int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err);
 OG_MUST_CHECK int og__newdir_commit(struct og_newdir *d, struct og_err *err);

@@ -138,8 +138,11 @@ static int make_named(struct og_scratch *s)
     if (mkdirat(s->under_fd, s->name, 0700) < 0)
         return errno == EEXIST ? -EAGAIN : -errno;
     s->fd = open_folder(s->under_fd, s->name);
-    if (s->fd < 0)
-        return errno == ENOENT ? -EAGAIN : -errno;
+    if (s->fd < 0) {
+        int why = errno;
+        unlinkat(s->under_fd, s->name, AT_REMOVEDIR);
+        return why == ENOENT ? -EAGAIN : -why;
+    }
     s->lock_fd = openat(s->fd, lock_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc = 0;
     if (s->lock_fd < 0)

@@ -338,7 +338,7 @@ static int export_into(struct exporter *x, const char *format, struct og_err *er
 int og_export(const char *format, const char *dataset, const char *out,
               const struct og_observer *seen, struct og_err *err)
 {
-    struct exporter x = {.seen = seen, .dir = {.lock = -1}};
+    struct exporter x = {.seen = seen};
     struct og_dataset *ds = NULL;
     int rc = og__dataset_open(dataset, &ds, err);
     x.ds = ds;

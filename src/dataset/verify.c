@@ -13,7 +13,7 @@ enum { PIECE_BYTES = 1024 * 1024, TOLD_A_FILE = 3 };
 
 struct verifier {
     struct og_dataset *ds;
-    void (*finding)(void *arg, const char *text);
+    void (*finding)(void *arg, const char *text, const char *hint);
     void *arg;
     const struct og_observer *seen;
     int n_findings;
@@ -23,9 +23,30 @@ struct verifier {
     unsigned char *split_of; /* [N] bit s: the node is in split s */
 };
 
-static void tell(struct verifier *v, const char *fmt, ...) OG_PRINTF(2, 3);
+/* What would mend each kind of damage. Datasets are only read here: mending is the user's to do. */
+static const char anew[] = "the graph's structure cannot be mended in place: import or generate "
+                           "the dataset again, or copy "
+                           "indptr.npy and indices.npy from a sound copy";
+static const char sort_lists[] =
+    "sort it: i = np.load('indices.npy', mmap_mode='r+'); i[p[v]:p[v+1]].sort(), with p = "
+    "np.load('indptr.npy'), and weights.npy along with it if there is one; then drop both from "
+    "checksums in meta.json";
+static const char mend_numbers[] =
+    "x = np.load(FILE, mmap_mode='r+'); x[~np.isfinite(x)] = 0 (bf16, stored as "
+    "uint16: x[(x & 0x7f80) == 0x7f80] = 0); x.flush(); then drop the file from "
+    "checksums in meta.json";
+static const char mend_labels[] =
+    "set what is unknown to -1, or raise num_classes in meta.json if the class is meant";
+static const char mend_split[] =
+    "write it again without them: np.save(FILE, np.setdiff1d(ids, wrong)); a node is in one split, "
+    "once; then drop the file from checksums in meta.json";
+static const char mend_checksum[] =
+    "copy the file from a sound copy, or import again; if it was changed on purpose, drop it from "
+    "checksums in meta.json";
 
-static void tell(struct verifier *v, const char *fmt, ...)
+static void tell(struct verifier *v, const char *hint, const char *fmt, ...) OG_PRINTF(3, 4);
+
+static void tell(struct verifier *v, const char *hint, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -35,7 +56,7 @@ static void tell(struct verifier *v, const char *fmt, ...)
     int n = snprintf(text, sizeof(text), "%s: ", v->file);
     vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
     va_end(ap);
-    v->finding(v->arg, text);
+    v->finding(v->arg, text, hint);
     v->n_findings++;
 }
 
@@ -52,7 +73,7 @@ static void end(struct verifier *v)
         return;
     snprintf(text, sizeof(text), "%s: and %" PRIu64 " more like it", v->file,
              v->wrong - TOLD_A_FILE);
-    v->finding(v->arg, text);
+    v->finding(v->arg, text, "");
     v->n_findings++;
 }
 
@@ -76,15 +97,16 @@ static int verify_indptr(struct verifier *v, struct og_err *err)
             return rc;
         for (int64_t i = 0; i < n; i++) {
             if (v->piece[i] < before)
-                tell(v, "entry %lld: %lld after %lld", (long long)(first + i),
+                tell(v, anew, "entry %lld: %lld after %lld", (long long)(first + i),
                      (long long)v->piece[i], (long long)before);
             before = v->piece[i];
         }
         if (first == 0 && v->piece[0] != 0)
-            tell(v, "starts at %lld, not 0", (long long)v->piece[0]);
+            tell(v, anew, "starts at %lld, not 0", (long long)v->piece[0]);
     }
     if (before != ds->n_edges)
-        tell(v, "ends at %lld, there are %lld edges", (long long)before, (long long)ds->n_edges);
+        tell(v, anew, "ends at %lld, there are %lld edges", (long long)before,
+             (long long)ds->n_edges);
     end(v);
     return 0;
 }
@@ -112,11 +134,11 @@ static int verify_indices(struct verifier *v, struct og_err *err)
                 }
                 int64_t u = v->piece[i];
                 if (u < 0 || u >= ds->n_nodes)
-                    tell(v, "entry %lld: node %lld of %lld", (long long)(at + i), (long long)u,
-                         (long long)ds->n_nodes);
+                    tell(v, anew, "entry %lld: node %lld of %lld", (long long)(at + i),
+                         (long long)u, (long long)ds->n_nodes);
                 else if (u < before)
-                    tell(v, "entry %lld: the list of node %lld is not sorted", (long long)(at + i),
-                         (long long)(node + list));
+                    tell(v, sort_lists, "entry %lld: the list of node %lld is not sorted",
+                         (long long)(at + i), (long long)(node + list));
                 before = u;
             }
         }
@@ -160,7 +182,7 @@ static int verify_finite(struct verifier *v, const char *file, const struct og_n
         for (size_t i = 0; rc == 0 && i < (size_t)(n * a->shape[1]); i++)
             if (a == values ? !is_value(a, piece, i)
                             : !is_finite(features ? v->ds : NULL, a->type, piece, i))
-                tell(v, "row %lld, column %lld: NaN or infinite",
+                tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite",
                      (long long)(first + (int64_t)i / a->shape[1]),
                      (long long)((int64_t)i % a->shape[1]));
         struct og_progress p = {
@@ -188,7 +210,7 @@ static int verify_labels(struct verifier *v, struct og_err *err)
             return rc;
         for (int64_t i = 0; i < n; i++)
             if (v->piece[i] < -1 || v->piece[i] >= ds->n_classes)
-                tell(v, "row %lld: class %lld of %d", (long long)(first + i),
+                tell(v, mend_labels, "row %lld: class %lld of %d", (long long)(first + i),
                      (long long)v->piece[i], ds->n_classes);
     }
     end(v);
@@ -211,16 +233,16 @@ static int verify_split(struct verifier *v, int split, const char *file, struct 
         for (int64_t i = 0; i < n; i++) {
             int64_t node = v->piece[i];
             if (node < 0 || node >= v->ds->n_nodes) {
-                tell(v, "row %lld: node %lld of %lld", (long long)(first + i), (long long)node,
-                     (long long)v->ds->n_nodes);
+                tell(v, mend_split, "row %lld: node %lld of %lld", (long long)(first + i),
+                     (long long)node, (long long)v->ds->n_nodes);
                 continue;
             }
             if (v->split_of[node] >> split & 1)
-                tell(v, "row %lld: node %lld stands there twice", (long long)(first + i),
-                     (long long)node);
+                tell(v, mend_split, "row %lld: node %lld stands there twice",
+                     (long long)(first + i), (long long)node);
             else if (v->split_of[node])
-                tell(v, "row %lld: node %lld is in another split too", (long long)(first + i),
-                     (long long)node);
+                tell(v, mend_split, "row %lld: node %lld is in another split too",
+                     (long long)(first + i), (long long)node);
             v->split_of[node] |= (unsigned char)(1 << split);
         }
     }
@@ -244,7 +266,7 @@ static int verify_edges(struct verifier *v, int split, const char *file, struct 
             return rc;
         for (int64_t i = 0; i < n; i++)
             if (v->piece[i] < 0 || v->piece[i] >= v->ds->n_nodes)
-                tell(v, "row %lld: node %lld of %lld", (long long)((first + i) / 2),
+                tell(v, mend_split, "row %lld: node %lld of %lld", (long long)((first + i) / 2),
                      (long long)v->piece[i], (long long)v->ds->n_nodes);
     }
     end(v);
@@ -284,7 +306,7 @@ static int verify_checksum(struct verifier *v, const char *file, const char *exp
     snprintf(hex, sizeof(hex), "%016" PRIx64, hash);
     begin(v, file);
     if (rc == 0 && strcmp(hex, expected) != 0)
-        tell(v, "checksum %s, meta.json says %s", hex, expected);
+        tell(v, mend_checksum, "checksum %s, meta.json says %s", hex, expected);
     return rc;
 }
 
@@ -334,14 +356,15 @@ static int verify_all(struct verifier *v, struct og_err *err)
     return rc;
 }
 
-int og_verify(const char *dataset, void (*finding)(void *arg, const char *text), void *arg,
-              const struct og_observer *seen, struct og_err *err)
+int og_verify_hints(const char *dataset,
+                    void (*finding)(void *arg, const char *text, const char *hint), void *arg,
+                    const struct og_observer *seen, struct og_err *err)
 {
     struct verifier v = {.finding = finding, .arg = arg, .seen = seen};
     struct og_err why = {0};
     int rc = og__dataset_open(dataset, &v.ds, &why);
     if (rc == -EINVAL) { /* it is there, but no dataset can be made of it: that is a finding */
-        finding(arg, why.message);
+        finding(arg, why.message, why.hint);
         return 1;
     }
     if (rc < 0)
@@ -354,4 +377,24 @@ int og_verify(const char *dataset, void (*finding)(void *arg, const char *text),
     free(v.split_of);
     og__dataset_close(v.ds);
     return rc < 0 ? rc : v.n_findings;
+}
+
+/* For those who want the lines alone. */
+struct lines {
+    void (*finding)(void *arg, const char *text);
+    void *arg;
+};
+
+static void line_alone(void *arg, const char *text, const char *hint)
+{
+    const struct lines *lines = arg;
+    (void)hint;
+    lines->finding(lines->arg, text);
+}
+
+int og_verify(const char *dataset, void (*finding)(void *arg, const char *text), void *arg,
+              const struct og_observer *seen, struct og_err *err)
+{
+    struct lines lines = {finding, arg};
+    return og_verify_hints(dataset, line_alone, &lines, seen, err);
 }

@@ -7,12 +7,14 @@
 
 #include <endian.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 static const char *const dtype_name[] = {"F32", "F64", "I64"};
 static const size_t dtype_bytes[] = {4, 8, 8};
@@ -29,9 +31,31 @@ static json_t *entry_json(const struct og_tensor *t, size_t begin)
                      "data_offsets", (json_int_t)begin, (json_int_t)(begin + t->bytes));
 }
 
+/* ---- the checksum: XXH3 of the whole file, its own 16 digits taken as zeros ----
+ *
+ * It stands in __metadata__, where other programs that read safetensors let it be. */
+
+enum { DIGITS = 16 };
+static const char no_digits[] = "0000000000000000";
+
+/* Its digits in the header text, or NULL: files of other programs have none. */
+static char *find_digits(const char *header, size_t len)
+{
+    static const char before[] = "\"xxh3\":\"";
+    char *found = memmem(header, len, before, sizeof(before) - 1);
+    char *digits = found ? found + sizeof(before) - 1 : NULL;
+    return digits && (size_t)(header + len - digits) >= DIGITS ? digits : NULL;
+}
+
+static void print_digits(char out[DIGITS + 1], const XXH3_state_t *state)
+{
+    snprintf(out, DIGITS + 1, "%016" PRIx64, (uint64_t)XXH3_64bits_digest(state));
+}
+
 static json_t *metadata_json(const struct og_tensors *t)
 {
     json_t *all = json_object();
+    json_object_set_new(all, "xxh3", json_string(no_digits));
     for (size_t i = 0; i < t->n_metadata; i++)
         json_object_set_new(all, t->metadata[i].key, json_string(t->metadata[i].value));
     return all;
@@ -48,8 +72,7 @@ static char *header_text(const struct og_tensors *t, size_t *len)
 {
     json_t *root = json_object();
     size_t begin = 0;
-    if (t->n_metadata)
-        json_object_set_new(root, "__metadata__", metadata_json(t));
+    json_object_set_new(root, "__metadata__", metadata_json(t));
     for (size_t size = 8; size >= 4; size -= 4) {
         for (size_t i = 0; i < t->n; i++) {
             if (!in_turn(&t->tensor[i], size))
@@ -70,6 +93,27 @@ static char *header_text(const struct og_tensors *t, size_t *len)
     else
         memset(padded + n, ' ', *len - n);
     return padded;
+}
+
+static int fill_digits(char *header, size_t len, const struct og_tensors *t, const char *path,
+                       struct og_err *err)
+{
+    char digits[DIGITS + 1];
+    uint64_t length = htole64(len);
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    XXH3_64bits_reset(state);
+    XXH3_64bits_update(state, &length, sizeof(length));
+    XXH3_64bits_update(state, header, len);
+    for (size_t size = 8; size >= 4; size -= 4)
+        for (size_t i = 0; i < t->n; i++)
+            if (in_turn(&t->tensor[i], size))
+                XXH3_64bits_update(state, t->tensor[i].data, t->tensor[i].bytes);
+    print_digits(digits, state);
+    XXH3_freeState(state);
+    memcpy(find_digits(header, len), digits, DIGITS);
+    return 0;
 }
 
 static int write_data(int fd, const struct og_tensors *t, off_t at, const char *path,
@@ -97,6 +141,7 @@ int og__tensors_write(const char *path, const struct og_tensors *t, struct og_er
     char *header = header_text(t, &len);
     if (!header)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    OG_TRY(fill_digits(header, len, t, path, err));
     uint64_t length = htole64(len);
     OG_TRY(og__newfile_open(&f, path, err));
     OG_TRY(og__write_all(f.fd, &length, sizeof(length), 0, path, err));
@@ -204,6 +249,8 @@ static int read_metadata(struct parse *p, json_t *all)
         if (!json_is_string(v))
             return og__fail(p->err, -EINVAL, hint, "%s: __metadata__ '%.60s' is not text", p->name,
                             key);
+        if (strcmp(key, "xxh3") == 0)
+            continue;
         struct og_metadata *m = &out->metadata[out->n_metadata++];
         m->key = strdup(key);
         m->value = strdup(json_string_value(v));
@@ -287,6 +334,29 @@ out:
     return rc;
 }
 
+static int check_digits(const char *bytes, size_t len, size_t header, const char *name,
+                        struct og_err *err)
+{
+    char found[DIGITS + 1];
+    const char *digits = find_digits(bytes + sizeof(uint64_t), header);
+    if (!digits)
+        return 0;
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    XXH3_64bits_reset(state);
+    XXH3_64bits_update(state, bytes, (size_t)(digits - bytes));
+    XXH3_64bits_update(state, no_digits, DIGITS);
+    XXH3_64bits_update(state, digits + DIGITS, len - (size_t)(digits + DIGITS - bytes));
+    print_digits(found, state);
+    XXH3_freeState(state);
+    if (memcmp(found, digits, DIGITS) == 0)
+        return 0;
+    return og__fail(
+        err, -EINVAL, "take another copy; if it was edited on purpose, drop xxh3 from its metadata",
+        "%s: damaged: its bytes have the checksum %s, it says %.16s", name, found, digits);
+}
+
 int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og_tensors *out,
                       struct og_err *err)
 {
@@ -305,6 +375,7 @@ int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og
                         (unsigned long long)header, len);
     p.data = (const char *)bytes + sizeof(header) + header;
     p.data_bytes = len - sizeof(header) - header;
+    OG_TRY(check_digits(bytes, len, header, name, err));
     root = json_loadb((const char *)bytes + sizeof(header), header, JSON_REJECT_DUPLICATES, &why);
     if (!root)
         OG_TRY(og__fail(err, -EINVAL, hint, "%s: header, byte %d: %s", name, why.position + 8,

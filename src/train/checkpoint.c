@@ -329,13 +329,36 @@ static void metrics_parse(struct og_metrics *m, const json_t *list)
         *f.count[i] = (uint64_t)json_integer_value(json_array_get(list, OG_COUNT(f.sum) + i));
 }
 
-static char *state_text(const struct og_train_state *s)
+/* Where the run stands, in words that do not depend on --epochs: a run may be made longer. */
+static json_t *position_json(const struct og_schedule *schedule, uint64_t item)
+{
+    if (item >= og__schedule_items(schedule))
+        return json_pack("[i, i, i]", schedule->epochs + 1, (int)OG__TRAIN, 0);
+    struct og_turn turn = og__schedule_at(schedule, item);
+    return json_pack("[I, i, I]", (json_int_t)turn.epoch, (int)turn.split, (json_int_t)turn.batch);
+}
+
+static int check_position(const struct og_schedule *schedule, const json_t *state, uint64_t item,
+                          const char *path, struct og_err *err)
+{
+    json_t *here = position_json(schedule, item);
+    bool same = json_equal(here, json_object_get(state, "position"));
+    json_decref(here);
+    if (same && item <= og__schedule_items(schedule))
+        return 0;
+    return og__fail(err, -EINVAL, "give --epochs as it was",
+                    "%s: with --epochs %d another batch would come next than the one it stopped at",
+                    path, schedule->epochs);
+}
+
+static char *state_text(const struct og_train_state *s, const struct og_schedule *schedule)
 {
     json_t *counters = json_object();
     og__epoch_counters_json(&s->counters, counters);
-    json_t *state = json_pack("{s:I s:I s:o s:o s:o s:f s:i s:f s:O}", "next_item",
-                              (json_int_t)s->next_item, "steps", (json_int_t)s->steps, "counters",
-                              counters, "train", metrics_json(&s->train), "valid",
+    json_t *state = json_pack("{s:I s:o s:I s:o s:o s:o s:f s:i s:f s:O}", "next_item",
+                              (json_int_t)s->next_item, "position",
+                              position_json(schedule, s->next_item), "steps", (json_int_t)s->steps,
+                              "counters", counters, "train", metrics_json(&s->train), "valid",
                               metrics_json(&s->valid), "best_valid", s->best_valid, "best_epoch",
                               (int)s->best_epoch, "seconds", s->seconds, "epochs", s->epochs);
     char *text = json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -343,8 +366,8 @@ static char *state_text(const struct og_train_state *s)
     return text;
 }
 
-static int state_parse(struct og_train_state *s, const char *text, const char *path,
-                       struct og_err *err)
+static int state_parse(struct og_train_state *s, const struct og_schedule *schedule,
+                       const char *text, const char *path, struct og_err *err)
 {
     json_error_t why;
     json_t *state = text ? json_loads(text, 0, &why) : NULL;
@@ -354,6 +377,7 @@ static int state_parse(struct og_train_state *s, const char *text, const char *p
         return og__fail(err, -EINVAL, "remove it to start anew", "%s: not a resume file", path);
     }
     s->next_item = (uint64_t)json_integer_value(json_object_get(state, "next_item"));
+    int rc = check_position(schedule, state, s->next_item, path, err);
     s->steps = (uint64_t)json_integer_value(json_object_get(state, "steps"));
     og__epoch_counters_parse(&s->counters, json_object_get(state, "counters"));
     metrics_parse(&s->train, json_object_get(state, "train"));
@@ -364,7 +388,7 @@ static int state_parse(struct og_train_state *s, const char *text, const char *p
     json_decref(s->epochs);
     s->epochs = json_incref(epochs);
     json_decref(state);
-    return 0;
+    return rc;
 }
 
 int og__resume_write(const char *path, const struct og_session *s,
@@ -372,7 +396,8 @@ int og__resume_write(const char *path, const struct og_session *s,
 {
     size_t n;
     const struct og_param *params = og__model_params(s->model, &n);
-    struct og_metadata metadata[] = {{"state", state_text(state)}, {"numbers", numbers_text(s)}};
+    struct og_metadata metadata[] = {{"state", state_text(state, &s->schedule)},
+                                     {"numbers", numbers_text(s)}};
     struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
                            .metadata = metadata,
                            .n_metadata = OG_COUNT(metadata)};
@@ -410,7 +435,7 @@ static int take_resume(const struct og_tensors *t, struct og_session *s,
                         "give the options of config.yaml in that folder, or start another run",
                         "%s: the run was started on other data or with other options (%.300s)",
                         path, theirs ? theirs : "none recorded");
-    int rc = state_parse(state, find_metadata(t, "state"), path, err);
+    int rc = state_parse(state, &s->schedule, find_metadata(t, "state"), path, err);
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
     if (rc == 0)

@@ -203,6 +203,7 @@ int og_bench_epoch(const char *dataset, const struct og_options *opt,
     else
         json_decref(root);
     int closed = og__timeline_close(s->timeline, rc == 0 ? err : NULL);
+    s->timeline = NULL;
     rc = rc == 0 ? closed : rc;
     og__session_close(s);
     return rc;

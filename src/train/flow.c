@@ -316,8 +316,10 @@ static void *run_sampler(void *arg)
         struct og_err err = {0};
         struct og_work *w = &r->flow->works[i];
         int rc = make_work(own, item, w, &err);
-        if (rc < 0)
+        if (rc < 0) { /* the queues are shut: nobody waits for this number */
             fail_run(r, rc, &err);
+            break;
+        }
         going = hand_on(own, item, w);
     }
     deliver_late(own);

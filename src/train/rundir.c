@@ -1,9 +1,13 @@
 #include "train/rundir.h"
 
 #include "base/file.h"
+#include "base/temporary.h"
 
+#include <fcntl.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +32,28 @@ static int new_name(char **path, struct og_err *err)
         *path = NULL;
     }
     return rc;
+}
+
+/* One process a folder: the kernel drops the lock when it ends, however it ends. A file system that
+ * has no locks is trusted. */
+static int lock_folder(struct og_rundir *d, struct og_err *err)
+{
+    d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->lock < 0) {
+        d->lock = 0;
+        return og__fail_errno(err, -errno, NULL, "%s: cannot open", d->path);
+    }
+    if (flock(d->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return 0;
+    return og__fail(err, -EBUSY, "wait until it ends, or choose another --run",
+                    "%s: another process is training in this folder", d->path);
+}
+
+static void sweep(const struct og_rundir *d)
+{
+    const char *const names[] = {d->checkpoint, d->best, d->resume, d->summary, d->plan, d->config};
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        og__temporary_sweep(names[i]);
 }
 
 int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct og_err *err)
@@ -58,6 +84,10 @@ int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct o
     for (size_t i = 0; rc == 0 && i < OG_COUNT(files); i++)
         if (!(*files[i].field = og__path_join(d->path, files[i].name)))
             rc = og__fail_errno(err, -ENOMEM, NULL, "%s", d->path);
+    if (rc == 0)
+        rc = lock_folder(d, err);
+    if (rc == 0)
+        sweep(d);
     bool holds_run = rc == 0 && (access(d->summary, F_OK) == 0 || access(d->resume, F_OK) == 0);
     if (holds_run && !resume)
         rc = og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
@@ -73,5 +103,40 @@ void og__rundir_close(struct og_rundir *d)
                            d->summary, d->metrics,    d->plan, d->config};
     for (size_t i = 0; i < OG_COUNT(names); i++)
         free(names[i]);
+    if (d->lock > 0)
+        close(d->lock);
     *d = (struct og_rundir){0};
+}
+
+/* ---- metrics.jsonl ---- */
+
+static bool is_before(const char *line, uint32_t epoch, uint32_t batch)
+{
+    json_t *row = json_loads(line, 0, NULL);
+    json_int_t e = json_integer_value(json_object_get(row, "epoch"));
+    json_int_t b = json_integer_value(json_object_get(row, "batch"));
+    bool whole = row && line[strlen(line) - 1] == '\n';
+    json_decref(row);
+    return whole && (e < epoch || (e == epoch && b < batch));
+}
+
+int og__rundir_cut_metrics(const struct og_rundir *d, uint32_t epoch, uint32_t batch,
+                           struct og_err *err)
+{
+    FILE *f = fopen(d->metrics, "r+e");
+    if (!f)
+        return errno == ENOENT ? 0 : og__fail_errno(err, -errno, NULL, "%s", d->metrics);
+    char *line = NULL;
+    size_t room = 0;
+    off_t end = 0;
+    for (ssize_t n; (n = getline(&line, &room, f)) > 0 && is_before(line, epoch, batch);)
+        end += n;
+    int rc = 0;
+    if (ferror(f))
+        rc = og__fail_errno(err, -EIO, NULL, "%s: cannot read", d->metrics);
+    else if (ftruncate(fileno(f), end) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot cut", d->metrics);
+    free(line);
+    fclose(f);
+    return rc;
 }

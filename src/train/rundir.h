@@ -6,13 +6,20 @@
 
 struct og_rundir {
     char *path;
+    int lock; /* a descriptor of the folder above 0, locked; 0 = none */
     char *checkpoint, *best, *resume, *summary, *metrics, *plan, *config;
 };
 
 /* Creates `path`, or runs/<date>-<n> when it is NULL. A folder that holds a run already is refused
- * unless resume is set: a result is never overwritten by accident. */
+ * unless resume is set: a result is never overwritten by accident. So is one that another process
+ * trains in just now. What a killed one was writing there is removed. */
 OG_MUST_CHECK int og__rundir_open(struct og_rundir *d, const char *path, bool resume,
                                   struct og_err *err);
 void og__rundir_close(struct og_rundir *d);
+
+/* Cut metrics.jsonl after the last batch before (epoch, batch), both as its lines count them: what
+ * a killed run logged beyond its last checkpoint is logged again. */
+OG_MUST_CHECK int og__rundir_cut_metrics(const struct og_rundir *d, uint32_t epoch, uint32_t batch,
+                                         struct og_err *err);
 
 #endif

@@ -84,6 +84,8 @@ static int write_description(const struct recorder *r, struct og_err *err)
     char *path = og__path_join(r->dir.temporary, "trace.json");
     int rc = path ? og__json_deliver(root, path, NULL, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
+    if (!path)
+        json_decref(root);
     free(path);
     return rc;
 }

@@ -367,8 +367,9 @@ static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err
     if (OG__PROCESS_BYTES + structure + og__budget_used(s->budget) > s->memory.limit)
         return refuse_topology(s, want, err);
     int rc = open_topology(s, err);
-    if (rc == 0)
-        rc = og__pilot_run(&pilot, s, s->budget, err);
+    if (rc < 0)
+        return rc;
+    rc = og__pilot_run(&pilot, s, s->budget, err);
     if (rc == -ENOMEM) { /* not even the pilot fits: measure it unbudgeted, then refuse */
         *err = (struct og_err){0};
         rc = og__pilot_run(&pilot, s, NULL, err);
@@ -405,6 +406,9 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
     *err = (struct og_err){0};
     og__topology_release(&s->topology);
     s->opt = asked; /* what was tried out for the other is forgotten */
+    og__policy_close(s->policy);
+    s->policy = NULL;
+    drop_hotness(s);
     s->opt.topology = OG_TOPOLOGY_DISK;
     rc = plan_resolved(s, want, err);
     if (rc == 0)
@@ -798,6 +802,7 @@ void og__session_close(struct og_session *s)
 {
     if (!s)
         return;
+    (void)!og__timeline_close(s->timeline, NULL); /* of commands that do not tell of it */
     og__model_free(s->model);
     og__gather_close(s->gather);
     for (int i = 0; s->works && i < s->n_works; i++) {

@@ -82,7 +82,9 @@ static int save(struct trainer *t, struct og_err *err)
     struct og_train_state state = t->state;
     state.seconds = seconds_so_far(t);
     rewind_evaluation(t, &state);
-    int rc = og__resume_write(t->dir.resume, t->s, &state, t->best, err);
+    int rc = t->log && fflush(t->log) != 0
+                 ? og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics)
+                 : og__resume_write(t->dir.resume, t->s, &state, t->best, err);
     if (rc == 0)
         rc = write_params(t, t->dir.checkpoint, err);
     t->saved = og__now();
@@ -326,6 +328,36 @@ static int write_settings(struct trainer *t, struct og_err *err)
     return rc < 0 ? rc : write_plan(t, err);
 }
 
+/* The run's other files as they were at the position that resume.safetensors tells: it was written
+ * first, and the process may have ended between any two of them, or long after. */
+static int restore_files(struct trainer *t, struct og_err *err)
+{
+    const struct og_schedule *schedule = &t->s->schedule;
+    size_t n;
+    const struct og_param *params = og__model_params(t->s->model, &n);
+    int rc = write_params(t, t->dir.checkpoint, err);
+    if (rc == 0 && t->state.best_epoch)
+        rc = og__checkpoint_write(t->dir.best, og__model_config(t->s->model), params, n, t->best,
+                                  err);
+    if (rc < 0 || t->state.next_item >= og__schedule_items(schedule))
+        return rc;
+    struct og_turn turn = og__schedule_at(schedule, t->state.next_item);
+    uint32_t batch = turn.split == OG__TRAIN ? turn.batch + 1 : UINT32_MAX;
+    return og__rundir_cut_metrics(&t->dir, turn.epoch, batch, err);
+}
+
+/* Goes on where the folder's run stopped; without a file to resume from it starts anew. */
+static int resume_run(struct trainer *t, struct og_err *err)
+{
+    int rc = og__resume_read(t->dir.resume, t->s, &t->state, t->best, err);
+    if (rc == 0)
+        return restore_files(t, err);
+    if (rc != -ENOENT)
+        return rc;
+    og__say(&t->s->log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
+    return og__rundir_cut_metrics(&t->dir, 0, 0, err);
+}
+
 static int start_run(struct trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
@@ -341,13 +373,8 @@ static int start_run(struct trainer *t, struct og_err *err)
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
     int rc = s->opt.init ? og__checkpoint_load(s->opt.init, params, n, err) : 0;
-    if (rc == 0 && s->opt.resume) {
-        rc = og__resume_read(t->dir.resume, s, &t->state, t->best, err);
-        if (rc == -ENOENT) {
-            og__say(&s->log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
-            rc = 0;
-        }
-    }
+    if (rc == 0 && s->opt.resume)
+        rc = resume_run(t, err);
     if (rc == 0)
         rc = write_settings(t, err);
     if (rc == 0 && s->opt.log_every &&
@@ -383,7 +410,9 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
     if (rc == 0)
         rc = write_plan(t, err); /* what a first superbatch foretold is known now */
     if (rc == 0)
-        rc = write_summary(t, &test, summary, err);
+        return write_summary(t, &test, summary, err);
+    json_decref(test.acc);
+    json_decref(test.metrics);
     return rc;
 }
 
@@ -407,6 +436,7 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         if (rc == 0)
             rc = run_training(&t, summary, err);
         int closed = og__timeline_close(t.s->timeline, rc == 0 ? err : NULL);
+        t.s->timeline = NULL;
         rc = rc == 0 ? closed : rc;
         end_run(&t);
     }

@@ -348,9 +348,10 @@ static int write_nodes(struct maker *k, const char *name, enum og__npy_type type
         tell(k, "features", k->first + k->count, k->model.n_nodes);
         OG_TRY(stopped(k, err));
     }
-    OG_TRY(og__npy_finish(w, &checksum, err));
-    w = NULL;
-    og__meta_set_checksum(k->checksums, name, checksum);
+    rc = og__npy_finish(w, &checksum, err);
+    w = NULL; /* closed, whether it could be finished or not */
+    if (rc == 0)
+        og__meta_set_checksum(k->checksums, name, checksum);
 out:
     og__npy_discard(w);
     free(path);
@@ -380,9 +381,10 @@ static int write_split(struct maker *k, const char *name, uint64_t first, uint64
         OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
         done += n;
     }
-    OG_TRY(og__npy_finish(w, &checksum, err));
-    w = NULL;
-    og__meta_set_checksum(k->checksums, name, checksum);
+    rc = og__npy_finish(w, &checksum, err);
+    w = NULL; /* closed, whether it could be finished or not */
+    if (rc == 0)
+        og__meta_set_checksum(k->checksums, name, checksum);
 out:
     og__npy_discard(w);
     free(path);

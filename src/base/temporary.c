@@ -1,0 +1,148 @@
+/* The maker creates, locks, and looks whether the name is still there; a remover locks, then
+ * removes. Where the remover was quicker, the maker takes another number. */
+#include "base/temporary.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_TRIES = 1000 };
+
+/* ---- removing ---- */
+
+void og__remove_tree(const char *path)
+{
+    if (unlink(path) == 0 || errno == ENOENT)
+        return;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *child = og__path_join(path, entry->d_name);
+        if (child)
+            og__remove_tree(child);
+        free(child);
+    }
+    if (dir)
+        closedir(dir);
+    else if (fd >= 0)
+        close(fd);
+    rmdir(path);
+}
+
+/* <base>.tmp-<digits>, with or without -<digits> */
+static bool is_temporary_of(const char *name, const char *base)
+{
+    static const char digits[] = "0123456789";
+    static const char infix[] = ".tmp-";
+    size_t n = strlen(base);
+    if (strncmp(name, base, n) != 0 || strncmp(name + n, infix, sizeof(infix) - 1) != 0)
+        return false;
+    name += n + sizeof(infix) - 1;
+    size_t pid = strspn(name, digits);
+    if (pid == 0 || name[pid] == 0)
+        return pid > 0;
+    size_t number = strspn(name + pid + 1, digits);
+    return name[pid] == '-' && number > 0 && name[pid + 1 + number] == 0;
+}
+
+static void remove_if_stale(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    bool ours = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) &&
+                st.st_uid == geteuid();
+    if (ours && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        og__remove_tree(path);
+    close(fd);
+}
+
+/* "a/b" is folder "a" and name "b"; "b" is folder "." */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return strdup(".");
+    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+void og__temporary_sweep(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    char *folder = folder_of(path);
+    DIR *dir = folder ? opendir(folder) : NULL;
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        if (!is_temporary_of(entry->d_name, base))
+            continue;
+        char *name = og__path_join(folder, entry->d_name);
+        if (name)
+            remove_if_stale(name);
+        free(name);
+    }
+    if (dir)
+        closedir(dir);
+    free(folder);
+}
+
+/* ---- making ---- */
+
+static int create(const char *name, bool folder)
+{
+    if (!folder)
+        return open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (mkdir(name, 0777) < 0)
+        return -1;
+    int fd = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        int why = errno;
+        rmdir(name);
+        errno = why;
+    }
+    return fd;
+}
+
+/* False: a remover has it. Where there are no locks there are no removers either. */
+static bool lock_is_ours(int fd)
+{
+    struct stat st;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return false;
+    return fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+int og__temporary_make(const char *path, bool folder, char **name, struct og_err *err)
+{
+    og__temporary_sweep(path);
+    for (int n = 0; n < MAX_TRIES; n++) {
+        if (asprintf(name, "%s.tmp-%d-%d", path, (int)getpid(), n) < 0) {
+            *name = NULL;
+            return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+        }
+        int fd = create(*name, folder);
+        if (fd >= 0 && lock_is_ours(fd))
+            return fd;
+        int rc = fd >= 0 || errno == EEXIST
+                     ? 0
+                     : og__fail_errno(err, -errno, NULL, "%s: cannot create", *name);
+        if (fd >= 0)
+            close(fd);
+        free(*name);
+        *name = NULL;
+        if (rc < 0)
+            return rc;
+    }
+    return og__fail_errno(err, -EEXIST, "remove what is called so", "%s.tmp-%d-*: cannot create",
+                          path, (int)getpid());
+}

@@ -1,0 +1,339 @@
+#include "faults.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *const fault_names[FAULT_KINDS] = {"none",  "memory", "open",  "read", "end",
+                                              "short", "write",  "space", "slow"};
+
+static atomic_int armed; /* enum fault_kind */
+static atomic_long number, calls;
+static atomic_bool fired_now, full; /* full: the disk has no room left */
+
+void faults_arm(enum fault_kind kind, long k)
+{
+    atomic_store(&number, k);
+    atomic_store(&calls, 0);
+    atomic_store(&fired_now, false);
+    atomic_store(&full, false);
+    atomic_store(&armed, kind);
+}
+
+long faults_disarm(bool *fired)
+{
+    atomic_store(&armed, FAULT_NONE);
+    atomic_store(&full, false);
+    *fired = atomic_load(&fired_now);
+    return atomic_load(&calls);
+}
+
+/* Is this call the one? */
+static bool hit(enum fault_kind kind)
+{
+    if ((enum fault_kind)atomic_load(&armed) != kind)
+        return false;
+    bool now = atomic_fetch_add(&calls, 1) + 1 == atomic_load(&number);
+    if (now)
+        atomic_store(&fired_now, true);
+    return now;
+}
+
+/* For functions that return a pointer or -1: errno is set when it is their turn. */
+static bool fails(enum fault_kind kind, int code)
+{
+    if (!hit(kind))
+        return false;
+    errno = code;
+    return true;
+}
+
+/* The linker's names. */
+#define REAL(name) __real_##name
+#define WRAP(name) __wrap_##name
+
+/* ---- memory, threads ---- */
+
+void *REAL(malloc)(size_t n);
+void *REAL(calloc)(size_t n, size_t size);
+void *REAL(realloc)(void *p, size_t n);
+void *REAL(aligned_alloc)(size_t to, size_t n);
+char *REAL(strdup)(const char *s);
+char *REAL(strndup)(const char *s, size_t n);
+void *REAL(mmap)(void *at, size_t n, int prot, int flags, int fd, off_t offset);
+int REAL(pthread_create)(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
+
+void *WRAP(malloc)(size_t n);
+void *WRAP(malloc)(size_t n)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(malloc)(n);
+}
+
+void *WRAP(calloc)(size_t n, size_t size);
+void *WRAP(calloc)(size_t n, size_t size)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(calloc)(n, size);
+}
+
+void *WRAP(realloc)(void *p, size_t n);
+void *WRAP(realloc)(void *p, size_t n)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(realloc)(p, n);
+}
+
+void *WRAP(aligned_alloc)(size_t to, size_t n);
+void *WRAP(aligned_alloc)(size_t to, size_t n)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(aligned_alloc)(to, n);
+}
+
+char *WRAP(strdup)(const char *s);
+char *WRAP(strdup)(const char *s)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(strdup)(s);
+}
+
+char *WRAP(strndup)(const char *s, size_t n);
+char *WRAP(strndup)(const char *s, size_t n)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(strndup)(s, n);
+}
+
+int WRAP(asprintf)(char **out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int WRAP(asprintf)(char **out, const char *fmt, ...)
+{
+    if (fails(FAULT_MEMORY, ENOMEM))
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vasprintf(out, fmt, ap);
+    va_end(ap);
+    return n;
+}
+
+void *WRAP(mmap)(void *at, size_t n, int prot, int flags, int fd, off_t offset);
+void *WRAP(mmap)(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? MAP_FAILED : REAL(mmap)(at, n, prot, flags, fd, offset);
+}
+
+int WRAP(pthread_create)(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
+int WRAP(pthread_create)(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg)
+{
+    return hit(FAULT_MEMORY) ? EAGAIN : REAL(pthread_create)(t, a, fn, arg);
+}
+
+/* ---- names ---- */
+
+int REAL(open)(const char *path, int flags, ...);
+int REAL(openat)(int at, const char *path, int flags, ...);
+FILE *REAL(fopen)(const char *path, const char *mode);
+FILE *REAL(fdopen)(int fd, const char *mode);
+DIR *REAL(opendir)(const char *path);
+DIR *REAL(fdopendir)(int fd);
+int REAL(mkdir)(const char *path, mode_t mode);
+int REAL(mkdirat)(int at, const char *path, mode_t mode);
+int REAL(rename)(const char *from, const char *to);
+int REAL(fstat)(int fd, struct stat *st);
+
+static mode_t mode_of(int flags, va_list ap)
+{
+    return flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, mode_t) : 0;
+}
+
+int WRAP(open)(const char *path, int flags, ...);
+int WRAP(open)(const char *path, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = mode_of(flags, ap);
+    va_end(ap);
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(open)(path, flags, mode);
+}
+
+int WRAP(openat)(int at, const char *path, int flags, ...);
+int WRAP(openat)(int at, const char *path, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = mode_of(flags, ap);
+    va_end(ap);
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(openat)(at, path, flags, mode);
+}
+
+FILE *WRAP(fopen)(const char *path, const char *mode);
+FILE *WRAP(fopen)(const char *path, const char *mode)
+{
+    return fails(FAULT_OPEN, EACCES) ? NULL : REAL(fopen)(path, mode);
+}
+
+FILE *WRAP(fdopen)(int fd, const char *mode);
+FILE *WRAP(fdopen)(int fd, const char *mode)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(fdopen)(fd, mode);
+}
+
+DIR *WRAP(opendir)(const char *path);
+DIR *WRAP(opendir)(const char *path)
+{
+    return fails(FAULT_OPEN, EACCES) ? NULL : REAL(opendir)(path);
+}
+
+DIR *WRAP(fdopendir)(int fd);
+DIR *WRAP(fdopendir)(int fd)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(fdopendir)(fd);
+}
+
+int WRAP(mkdir)(const char *path, mode_t mode);
+int WRAP(mkdir)(const char *path, mode_t mode)
+{
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(mkdir)(path, mode);
+}
+
+int WRAP(mkdirat)(int at, const char *path, mode_t mode);
+int WRAP(mkdirat)(int at, const char *path, mode_t mode)
+{
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(mkdirat)(at, path, mode);
+}
+
+int WRAP(rename)(const char *from, const char *to);
+int WRAP(rename)(const char *from, const char *to)
+{
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(rename)(from, to);
+}
+
+int WRAP(fstat)(int fd, struct stat *st);
+int WRAP(fstat)(int fd, struct stat *st)
+{
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(fstat)(fd, st);
+}
+
+/* ---- reading ---- */
+
+ssize_t REAL(pread)(int fd, void *data, size_t n, off_t at);
+size_t REAL(fread)(void *data, size_t size, size_t n, FILE *f);
+int REAL(io_uring_queue_init)(unsigned entries, struct io_uring *ring, unsigned flags);
+int REAL(io_uring_submit_and_wait)(struct io_uring *ring, unsigned wait);
+
+static void be_slow(void)
+{
+    if (atomic_load(&armed) != FAULT_SLOW || atomic_fetch_add(&calls, 1) + 1 < atomic_load(&number))
+        return;
+    atomic_store(&fired_now, true);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* About half, on whole sectors where whole sectors were asked for, as direct I/O wants it. */
+static size_t shorter(size_t n)
+{
+    size_t half = (n + 1) / 2;
+    return n % 512 == 0 ? (half + 511) / 512 * 512 : half;
+}
+
+ssize_t WRAP(pread)(int fd, void *data, size_t n, off_t at);
+ssize_t WRAP(pread)(int fd, void *data, size_t n, off_t at)
+{
+    be_slow();
+    if (fails(FAULT_READ, EIO))
+        return -1;
+    if (hit(FAULT_END))
+        return 0;
+    return REAL(pread)(fd, data, hit(FAULT_SHORT) ? shorter(n) : n, at);
+}
+
+size_t WRAP(fread)(void *data, size_t size, size_t n, FILE *f);
+size_t WRAP(fread)(void *data, size_t size, size_t n, FILE *f)
+{
+    if (!hit(FAULT_READ))
+        return REAL(fread)(data, size, n, f);
+    f->_flags |= 0x20; /* what ferror looks at: _IO_ERR_SEEN */
+    errno = EIO;
+    return 0;
+}
+
+int WRAP(io_uring_queue_init)(unsigned entries, struct io_uring *ring, unsigned flags);
+int WRAP(io_uring_queue_init)(unsigned entries, struct io_uring *ring, unsigned flags)
+{
+    return hit(FAULT_MEMORY) ? -ENOMEM : REAL(io_uring_queue_init)(entries, ring, flags);
+}
+
+/* The oldest completion that waits in the ring is changed. */
+static void spoil_completion(struct io_uring *ring)
+{
+    unsigned head = *ring->cq.khead;
+    if (io_uring_cq_ready(ring) == 0)
+        return;
+    struct io_uring_cqe *cqe = &ring->cq.cqes[head & *ring->cq.kring_mask];
+    if (cqe->res <= 0)
+        return;
+    if (hit(FAULT_READ))
+        cqe->res = -EIO;
+    if (hit(FAULT_END))
+        cqe->res = 0;
+}
+
+int WRAP(io_uring_submit_and_wait)(struct io_uring *ring, unsigned wait);
+int WRAP(io_uring_submit_and_wait)(struct io_uring *ring, unsigned wait)
+{
+    be_slow();
+    if (hit(FAULT_MEMORY))
+        return -EAGAIN;
+    int rc = REAL(io_uring_submit_and_wait)(ring, wait);
+    spoil_completion(ring);
+    return rc;
+}
+
+/* ---- writing ---- */
+
+ssize_t REAL(pwrite)(int fd, const void *data, size_t n, off_t at);
+int REAL(fflush)(FILE *f);
+int REAL(ftruncate)(int fd, off_t n);
+
+ssize_t WRAP(pwrite)(int fd, const void *data, size_t n, off_t at);
+ssize_t WRAP(pwrite)(int fd, const void *data, size_t n, off_t at)
+{
+    if (fails(FAULT_WRITE, EIO))
+        return -1;
+    if (atomic_load(&full)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    if (!hit(FAULT_SPACE))
+        return REAL(pwrite)(fd, data, n, at);
+    atomic_store(&full, true);
+    if (n > 1)
+        return REAL(pwrite)(fd, data, n / 2, at);
+    errno = ENOSPC;
+    return -1;
+}
+
+int WRAP(fsync)(int fd);
+int WRAP(fsync)(int fd)
+{
+    (void)fd; /* nothing here has to outlive the machine */
+    return fails(FAULT_WRITE, EIO) ? -1 : 0;
+}
+
+int WRAP(fflush)(FILE *f);
+int WRAP(fflush)(FILE *f)
+{
+    return fails(FAULT_WRITE, EIO) || fails(FAULT_SPACE, ENOSPC) ? EOF : REAL(fflush)(f);
+}
+
+int WRAP(ftruncate)(int fd, off_t n);
+int WRAP(ftruncate)(int fd, off_t n)
+{
+    return fails(FAULT_WRITE, EIO) ? -1 : REAL(ftruncate)(fd, n);
+}

@@ -1,0 +1,34 @@
+/* One failure at a time, where memory, files and threads come from.
+ *
+ * The linker puts these functions in place of the C library's and liburing's in one test program
+ * (-Wl,--wrap, see CMakeLists.txt). So the layer lies under base and io and catches what calls the
+ * C library directly as well; it is not in the product at all, and costs it nothing. What happens
+ * inside other libraries (jansson, oneDNN, libyaml) is not touched.
+ *
+ * Arm it with a kind and a number k: the k-th call of that kind fails, or is slow, all others pass.
+ */
+#ifndef OG_FAULTS_H
+#define OG_FAULTS_H
+
+#include <stdbool.h>
+
+enum fault_kind {
+    FAULT_NONE,
+    FAULT_MEMORY, /* malloc and its kin, mmap, threads, rings: ENOMEM, EAGAIN */
+    FAULT_OPEN,   /* files and folders opened, made, renamed, looked at: EACCES */
+    FAULT_READ,   /* EIO */
+    FAULT_END,    /* the file ends here */
+    FAULT_SHORT,  /* half the bytes asked for: no failure */
+    FAULT_WRITE,  /* EIO; flushing as well */
+    FAULT_SPACE,  /* half the bytes, then ENOSPC */
+    FAULT_SLOW,   /* every read from the k-th on takes a millisecond longer: no failure */
+    FAULT_KINDS,
+};
+
+extern const char *const fault_names[FAULT_KINDS];
+
+void faults_arm(enum fault_kind kind, long k);
+/* How many calls of the kind there were since; *fired: one was made to fail. */
+long faults_disarm(bool *fired);
+
+#endif

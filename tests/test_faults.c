@@ -1,0 +1,590 @@
+/* Every public call, with every single failure there can be: the k-th allocation, open, read or
+ * write of it, for k = 1, 2, 3, ... until the call has no k-th one. It returns an error that says
+ * something, or does its work in another way; it leaves neither memory (under asan) nor descriptors
+ * nor files behind, and what was there before is as it was. */
+#include "testing.h"
+
+#include "base/file.h"
+#include "base/temporary.h"
+#include "faults.h"
+#include "nn/nn.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <outgrow/outgrow.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+static bool leaks(void)
+{
+    return __lsan_do_recoverable_leak_check() != 0;
+}
+#else
+static bool leaks(void)
+{
+    return false;
+}
+#endif
+
+static char root[] = "/tmp/og-faults-XXXXXX";
+static char graph[64], disk_cache[64], source[64], run_dir[64], out_dir[64], model[96], trace[64],
+    config[64], timeline[64];
+
+/* ---- what lies in the folder ---- */
+
+struct inventory {
+    uint64_t hash;
+    int temporaries; /* names of unfinished files, and scratch */
+};
+
+static void look_at_file(const char *path, struct inventory *v)
+{
+    char *text;
+    size_t len;
+    assert_int_equal(og__read_text(path, 1 << 26, &text, &len, NULL), 0);
+    v->hash += XXH3_64bits_withSeed(text, len, XXH3_64bits(path, strlen(path)));
+    free(text);
+}
+
+static void look(const char *folder, struct inventory *v)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *e;
+    while (dir && (e = readdir(dir))) {
+        struct stat st;
+        if (e->d_name[0] == '.')
+            continue;
+        char *path = og__path_join(folder, e->d_name);
+        assert_int_equal(lstat(path, &st), 0);
+        v->temporaries += strstr(e->d_name, ".tmp-") || strstr(e->d_name, "outgrow-scratch-");
+        v->hash += XXH3_64bits(path, strlen(path));
+        if (S_ISDIR(st.st_mode))
+            look(path, v);
+        else
+            look_at_file(path, v);
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static struct inventory take_inventory(void)
+{
+    struct inventory v = {0};
+    look(root, &v);
+    return v;
+}
+
+static int open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int n = 0;
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* ---- the calls ---- */
+
+static void set(struct og_options *opt, const char *name, const char *value)
+{
+    struct og_err err = {0};
+    if (og_options_set(opt, name, value, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* Made before faults are armed: setting options is a call of its own. */
+static struct og_options options;
+
+static void usual_options(void)
+{
+    static const char *const pairs[][2] = {{"fanout", "3,2"}, {"batch", "32"},   {"hidden", "4"},
+                                           {"epochs", "1"},   {"memory", "64M"}, {"threads", "1"},
+                                           {"io", "pread"},   {"run", run_dir},  {"cache", "10%"}};
+    og_options_release(&options);
+    og_options_init(&options);
+    for (size_t i = 0; i < OG_COUNT(pairs); i++)
+        set(&options, pairs[i][0], pairs[i][1]);
+}
+
+static struct og_generate small_graph(int kind)
+{
+    struct og_generate g;
+    og_generate_init(&g);
+    g.model = kind;
+    g.nodes = 256;
+    g.degree = 4;
+    g.dim = 8;
+    g.classes = 3;
+    g.train_fraction = 0.2;
+    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    g.threads = 1;
+    return g;
+}
+
+static int call_generate(struct og_err *err)
+{
+    struct og_generate g = small_graph(OG_PLANTED);
+    return og_generate(out_dir, &g, NULL, err);
+}
+
+static int call_generate_rmat(struct og_err *err)
+{
+    struct og_generate g = small_graph(OG_RMAT);
+    return og_generate(out_dir, &g, NULL, err);
+}
+
+static int call_import(struct og_err *err)
+{
+    struct og_import i;
+    og_import_init(&i);
+    i.symmetrize = i.row_normalize = true;
+    i.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    i.threads = 1;
+    return og_import("npy", source, out_dir, &i, NULL, err);
+}
+
+static int call_info(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_info(graph, &text, err);
+    free(text);
+    return rc;
+}
+
+static void on_finding(void *arg, const char *text, const char *hint)
+{
+    (void)arg;
+    (void)text;
+    (void)hint;
+}
+
+static int call_verify(struct og_err *err)
+{
+    return og_verify_hints(graph, on_finding, NULL, NULL, err);
+}
+
+static int call_options(struct og_err *err)
+{
+    struct og_options opt;
+    og_options_init(&opt);
+    int rc = og_options_load(&opt, config, err);
+    if (rc == 0)
+        rc = og_options_set(&opt, "scratch", "/tmp/elsewhere", err);
+    if (rc == 0)
+        rc = og_options_set(&opt, "fanout", "3,4,5", err);
+    og_options_release(&opt);
+    return rc;
+}
+
+static int call_plan(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_plan(graph, &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_sample(struct og_err *err)
+{
+    return og_sample(graph, out_dir, true, &options, NULL, err);
+}
+
+static int call_simulate(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_simulate(graph, "presc,lru,belady,hybrid", "5%,20%", &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_simulate_trace(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_simulate(trace, "frequency,rr", "5%", &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_train(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_train(graph, &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_eval(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_eval(graph, model, "valid", &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_bench_epoch(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_bench_epoch(graph, &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_bench_sample(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_bench_sample(graph, &options, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_bench_train(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_bench_train(graph, &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_bench_gemm(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_bench_gemm(8, 3, &options, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_bench_io(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_bench_io(root, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+/* ---- checking after a call ---- */
+
+static void set_tree_aside(void)
+{
+    og__remove_tree(run_dir);
+    og__remove_tree(out_dir);
+    og__remove_tree(timeline);
+}
+
+/* A checkpoint that is there is whole. */
+static void check_run_folder(void)
+{
+    static const char *const files[] = {"checkpoint", "best", "resume"};
+    for (size_t i = 0; i < OG_COUNT(files); i++) {
+        char path[160];
+        struct og_tensors t;
+        snprintf(path, sizeof(path), "%s/%s.safetensors", run_dir, files[i]);
+        if (access(path, F_OK) != 0)
+            continue;
+        assert_int_equal(og__tensors_read(path, &t, NULL), 0);
+        og__tensors_release(&t);
+    }
+}
+
+struct tally {
+    long injected, refused, done_otherwise;
+};
+static struct tally all;
+
+struct call {
+    const char *name;
+    int (*fn)(struct og_err *err);
+    const char *options[8]; /* name, value, ... */
+    /* Of what measures for seconds where nothing fails: so many, of memory and of reading; 0 = all
+     * kinds, until the call has no k-th of them. */
+    long most;
+};
+
+/* Told at once; the test fails at its end, when all are known. */
+static int complaints;
+
+static void complain(const char *what, const char *why)
+{
+    print_error("%s: %s\n", what, why);
+    complaints++;
+}
+
+static void check_one(const struct call *c, enum fault_kind kind, long k, int rc,
+                      const struct og_err *err, const struct inventory *before, int fds)
+{
+    char what[400];
+    snprintf(what, sizeof(what), "%s: %s %ld: %d %.300s", c->name, fault_names[kind], k, rc,
+             err->message);
+    if (rc < 0 && (!err->message[0] || err->code != rc))
+        complain(what, "no message, or one of another error");
+    if (rc < 0 && (kind == FAULT_SHORT || kind == FAULT_SLOW))
+        complain(what, "that is no failure");
+    if (open_files() != fds)
+        complain(what, "descriptors are left open");
+    check_run_folder();
+    if (rc < 0 && access(out_dir, F_OK) == 0)
+        complain(what, "there is an output");
+    struct inventory now = take_inventory();
+    if (rc < 0 && now.temporaries)
+        complain(what, "leaves temporaries");
+    set_tree_aside();
+    if (now.temporaries) { /* what failed was the cleaning up: the next does it */
+        struct og_err ignored = {0};
+        assert_true(c->fn(&ignored) >= 0);
+        set_tree_aside();
+    }
+    now = take_inventory();
+    if (now.hash != before->hash)
+        complain(what, "files have changed");
+}
+
+static struct tally torture(const struct call *c, enum fault_kind kind)
+{
+    struct tally t = {0};
+    int fds = open_files();
+    const struct inventory before = take_inventory();
+    bool fired = true;
+    for (long k = 1; fired && (c->most == 0 || k <= c->most); k++) {
+        struct og_err err = {0};
+        faults_arm(kind, k);
+        int rc = c->fn(&err);
+        faults_disarm(&fired);
+        if (!fired && rc < 0)
+            fail_msg("%s: without a failure: %s", c->name, err.message);
+        check_one(c, kind, k, rc, &err, &before, fds);
+        t.injected += fired;
+        t.refused += fired && rc < 0;
+        t.done_otherwise += fired && rc >= 0;
+        if (kind == FAULT_SLOW)
+            break;
+    }
+    if (leaks())
+        complain(c->name, fault_names[kind]);
+    return t;
+}
+
+static void torture_all(const struct call *c)
+{
+    usual_options();
+    for (const char *const *o = c->options; *o; o += 2)
+        set(&options, o[0], o[1]);
+    struct og_err err = {0}; /* what is kept between calls (caches, profiles) is there now */
+    if (c->most == 0 && c->fn(&err) < 0)
+        fail_msg("%s: %s", c->name, err.message);
+    set_tree_aside();
+    for (enum fault_kind kind = FAULT_MEMORY; kind < FAULT_KINDS; kind++) {
+        if (c->most && kind != FAULT_MEMORY && kind != FAULT_READ)
+            continue;
+        double start = og__now();
+        struct tally t = torture(c, kind);
+        print_message("%-24s %-8s %6ld injected: %6ld refused, %5ld done otherwise  %.1f s\n",
+                      c->name, fault_names[kind], t.injected, t.refused, t.done_otherwise,
+                      og__now() - start);
+        all.injected += t.injected;
+        all.refused += t.refused;
+        all.done_otherwise += t.done_otherwise;
+    }
+}
+
+static const struct call calls[] = {
+    {"options", call_options, {NULL}, 0},
+    {"info", call_info, {NULL}, 0},
+    {"verify", call_verify, {NULL}, 0},
+    {"generate planted", call_generate, {NULL}, 0},
+    {"generate rmat", call_generate_rmat, {NULL}, 0},
+    {"import npy", call_import, {NULL}, 0},
+    {"plan", call_plan, {NULL}, 0},
+    {"plan belady", call_plan, {"policy", "belady", "trace-timeline", timeline}, 0},
+    {"sample", call_sample, {NULL}, 0},
+    {"simulate", call_simulate, {NULL}, 0},
+    {"simulate a trace", call_simulate_trace, {NULL}, 0},
+    {"train", call_train, {"checkpoint-every", "0", "log-every", "1"}, 0},
+    {"train uring", call_train, {"io", "uring", "policy", "none"}, 0},
+    {"train belady", call_train, {"policy", "belady", "superbatch", "3"}, 0},
+    {"train in turns", call_train, {"policy", "belady", "alternate", "true"}, 0},
+    {"train early", call_train, {"policy", "degree", "early-reads", "true"}, 0},
+    {"train topology disk", call_train, {"topology", "disk", "scratch", disk_cache}, 0},
+    {"eval", call_eval, {"trace-timeline", timeline}, 0},
+    {"bench epoch", call_bench_epoch, {"policy", "hybrid"}, 0},
+    {"bench sample", call_bench_sample, {NULL}, 3},
+    {"bench train", call_bench_train, {NULL}, 3},
+    {"bench gemm", call_bench_gemm, {NULL}, 2},
+};
+
+/* ---- setting up ---- */
+
+static void make_source(void)
+{
+    static const char *const copies[][2] = {
+        {"features.npy", "feat.npy"}, {"labels.npy", "label.npy"}, {"train.npy", "train.npy"}};
+    char from[128], to[128];
+    char edges[128 + 4 * 16];
+    size_t len;
+    char *text;
+    assert_int_equal(mkdir(source, 0777), 0);
+    for (size_t i = 0; i < OG_COUNT(copies); i++) {
+        snprintf(from, sizeof(from), "%s/%s", graph, copies[i][0]);
+        snprintf(to, sizeof(to), "%s/%s", source, copies[i][1]);
+        assert_int_equal(og__read_text(from, 1 << 24, &text, &len, NULL), 0);
+        assert_int_equal(og__write_text(to, text, len, NULL), 0);
+        free(text);
+    }
+    /* four edges, by hand */
+    static const int64_t ends[4][2] = {{0, 1}, {1, 2}, {2, 2}, {5, 200}};
+    memset(edges, ' ', sizeof(edges));
+    memcpy(edges, "\x93NUMPY\x01\x00\x76\x00", 10);
+    static const char header[] = "{'descr': '<i8', 'fortran_order': False, 'shape': (4, 2), }";
+    memcpy(edges + 10, header, sizeof(header) - 1);
+    edges[127] = '\n';
+    memcpy(edges + 128, ends, sizeof(ends));
+    snprintf(to, sizeof(to), "%s/edges.npy", source);
+    assert_int_equal(og__write_text(to, edges, sizeof(edges), NULL), 0);
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    const struct {
+        char *out;
+        size_t room;
+        const char *name;
+    } names[] = {
+        {graph, sizeof(graph), "graph"},         {disk_cache, sizeof(disk_cache), ".cache"},
+        {source, sizeof(source), "source"},      {run_dir, sizeof(run_dir), "run"},
+        {out_dir, sizeof(out_dir), "out"},       {model, sizeof(model), "model.safetensors"},
+        {trace, sizeof(trace), "trace"},         {config, sizeof(config), "config.yaml"},
+        {timeline, sizeof(timeline), "timeline"}};
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        snprintf(names[i].out, names[i].room, "%s/%s", root, names[i].name);
+    setenv("XDG_CACHE_HOME", disk_cache, 1);
+    struct og_generate g = small_graph(OG_PLANTED);
+    assert_int_equal(og_generate(graph, &g, NULL, NULL), 0);
+    make_source();
+    usual_options();
+    assert_int_equal(og_sample(graph, trace, false, &options, NULL, NULL), 0);
+    assert_int_equal(call_train(NULL), 0);
+    char from[160];
+    snprintf(from, sizeof(from), "%s/best.safetensors", run_dir);
+    assert_int_equal(rename(from, model), 0);
+    snprintf(from, sizeof(from), "%s/config.yaml", run_dir);
+    assert_int_equal(rename(from, config), 0);
+    og__remove_tree(run_dir);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    og_options_release(&options);
+    og__remove_tree(root);
+    return 0;
+}
+
+static void every_call_survives_every_failure(void **state)
+{
+    (void)state;
+    const char *only = getenv("OG_FAULTS_ONLY");
+    for (size_t i = 0; i < OG_COUNT(calls); i++)
+        if (!only || strcmp(only, calls[i].name) == 0)
+            torture_all(&calls[i]);
+    print_message("%ld faults injected: %ld refused, %ld done otherwise\n", all.injected,
+                  all.refused, all.done_otherwise);
+    assert_int_equal(complaints, 0);
+}
+
+/* ---- a run that goes on while things fail still ends with the bytes of an unbroken one ---- */
+
+static void stop_at_once(void *arg, const struct og_progress *p)
+{
+    (void)p;
+    *(volatile sig_atomic_t *)arg = 1;
+}
+
+static uint64_t hash_of(const char *name)
+{
+    char path[160];
+    char *text;
+    size_t len;
+    snprintf(path, sizeof(path), "%s/%s", run_dir, name);
+    assert_int_equal(og__read_text(path, 1 << 24, &text, &len, NULL), 0);
+    uint64_t hash = XXH3_64bits(text, len);
+    free(text);
+    return hash;
+}
+
+static void a_run_whose_resuming_failed_ends_the_same(void **state)
+{
+    (void)state;
+    char at[160];
+    char *text;
+    size_t len;
+    volatile sig_atomic_t stop = 0;
+    const struct og_observer seen = {.arg = (void *)&stop, .progress = stop_at_once, .stop = &stop};
+    usual_options();
+    set(&options, "checkpoint-every", "0");
+    set(&options, "resume", "true");
+    assert_int_equal(call_train(NULL), 0);
+    const uint64_t whole = hash_of("checkpoint.safetensors");
+    og__remove_tree(run_dir);
+    assert_int_equal(og_train(graph, &options, &seen, NULL, NULL), OG_INTERRUPTED);
+    snprintf(at, sizeof(at), "%s/resume.safetensors", run_dir);
+    assert_int_equal(og__read_text(at, 1 << 24, &text, &len, NULL), 0);
+    long injected = 0;
+    for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_SPACE; kind++) {
+        long step = kind == FAULT_MEMORY ? 7 : 1; /* most are of the session, seen above */
+        bool fired = true;
+        for (long k = 1; fired; k += step) {
+            struct og_err err = {0};
+            og__remove_tree(run_dir);
+            assert_int_equal(mkdir(run_dir, 0777), 0);
+            assert_int_equal(og__write_text(at, text, len, NULL), 0);
+            faults_arm(kind, k);
+            int rc = call_train(&err);
+            faults_disarm(&fired);
+            injected += fired;
+            check_run_folder();
+            assert_true(rc >= 0 || err.message[0]);
+            struct og_err none = {0};
+            if (call_train(&none) < 0 || hash_of("checkpoint.safetensors") != whole)
+                fail_msg("%s %ld: %s; then: %s", fault_names[kind], k, err.message, none.message);
+        }
+    }
+    free(text);
+    og__remove_tree(run_dir);
+    print_message("%ld faults injected into a run that goes on\n", injected);
+}
+
+/* It measures for a minute where nothing fails; so only what it needs first. */
+static void measuring_a_disk_that_is_full_ends(void **state)
+{
+    (void)state;
+    static const enum fault_kind kinds[] = {FAULT_WRITE, FAULT_SPACE};
+    const struct inventory before = take_inventory();
+    for (size_t i = 0; i < OG_COUNT(kinds); i++) {
+        struct og_err err = {0};
+        bool fired;
+        faults_arm(kinds[i], 1);
+        assert_true(call_bench_io(&err) < 0);
+        faults_disarm(&fired);
+        assert_true(fired && err.message[0]);
+        assert_true(take_inventory().hash == before.hash);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_survives_every_failure),
+        cmocka_unit_test(a_run_whose_resuming_failed_ends_the_same),
+        cmocka_unit_test(measuring_a_disk_that_is_full_ends),
+    };
+    return cmocka_run_group_tests(tests, prepare, clean_up);
+}
