@@ -3,8 +3,10 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "train/predict.h"
+#include "train/segmented.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- how far ahead ---- */
 
@@ -59,7 +61,9 @@ struct ahead {
     uint64_t first, n, next;   /* its first item; the most it can have; those sampled */
     bool kept;                 /* an epoch's batches, for all epochs that train on them */
     struct og_packing packing; /* what they miss, until it is written */
-    uint64_t trace_bytes;      /* that replaying them will read */
+    struct og_prediction prediction;
+    uint64_t put_before;  /* bytes put away before this superbatch */
+    uint64_t trace_bytes; /* that replaying them will read */
 };
 
 /* Both ends of every edge, degrees where they are kept, plans; ids unless they stay in memory. */
@@ -153,6 +157,33 @@ static bool foretells(const struct ahead *a, uint32_t b)
     return turn.split == OG__TRAIN && turn.epoch == last.epoch;
 }
 
+static void end_prediction(struct ahead *a, uint32_t n_batches)
+{
+    og__predict_epoch(&a->prediction, a->s, a->trace_bytes / OG_MAX(n_batches, 1u));
+}
+
+/* What batches read is known when segments are laid out. */
+static int foretell_segments(struct ahead *a, struct og_segments *segments, uint32_t size,
+                             struct og_err *err)
+{
+    const uint32_t n = a->packing.n_batches;
+    if (a->s->predicted.known)
+        return 0;
+    struct og_io_counts *io = calloc((size_t)n + 1, sizeof(*io));
+    int rc = io ? og__segmented_predict(segments, size, a->s, io, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "segments");
+    for (uint32_t b = 0; rc == 0 && b < n; b++) {
+        if (!foretells(a, b))
+            continue;
+        a->prediction.sum.plan.reads += io[b].reads;
+        a->prediction.sum.plan.bytes += io[b].bytes;
+    }
+    if (rc == 0)
+        end_prediction(a, n);
+    free(io);
+    return rc;
+}
+
 static int foretell(struct ahead *a, uint32_t b, const uint32_t *ids, struct og_prediction *p,
                     struct og_err *err)
 {
@@ -162,11 +193,6 @@ static int foretell(struct ahead *a, uint32_t b, const uint32_t *ids, struct og_
     if (rc == 0)
         og__predict_batch(p, s, plan, &a->sampled[b].from);
     return rc;
-}
-
-static bool packs(const struct og_session *s)
-{
-    return s->opt.layout == OG_LAYOUT_PACKED;
 }
 
 static int begin_packing(struct ahead *a, const struct og_trace *trace, struct og_err *err)
@@ -182,22 +208,22 @@ static int put_plans(struct ahead *a, const struct og_trace *trace, uint32_t *co
                      struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_prediction prediction = {0};
     int rc = 0;
+    a->prediction = (struct og_prediction){0};
     for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
         rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
         a->sampled[b].codes_at = og__spill_size(s->codes);
-        if (rc == 0 && packs(s))
+        if (rc == 0 && og__packs(s))
             rc = og__packing_add(&a->packing, ids, codes, n, err);
         if (rc == 0)
             rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
         if (rc == 0 && foretells(a, b))
-            rc = foretell(a, b, ids, &prediction, err);
+            rc = foretell(a, b, ids, &a->prediction, err);
     }
-    if (rc == 0)
-        og__predict_epoch(&prediction, s, a->trace_bytes / OG_MAX(trace->n_batches, 1u));
+    if (rc == 0 && s->opt.layout != OG_LAYOUT_SEGMENTED)
+        end_prediction(a, trace->n_batches);
     return rc;
 }
 
@@ -219,7 +245,7 @@ static int plan_ahead(struct ahead *a, struct og_ahead_counts *done, struct og_e
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
     int rc = buffer ? og__policy_foresee(s->policy, &trace, &n_prefill, err) : -ENOMEM;
     og__spill_clear(s->codes);
-    if (rc == 0 && packs(s))
+    if (rc == 0 && og__packs(s))
         rc = begin_packing(a, &trace, err);
     if (rc == 0)
         rc = put_prefill(s, buffer, err);
@@ -292,50 +318,111 @@ static int refuse_pack(const struct og_session *s, uint64_t bytes, struct og_err
                     og__human_bytes(size, (double)bytes));
 }
 
-static int write_pack(struct ahead *a, const char *path, struct og_ahead_counts *done,
-                      struct og_err *err)
+static struct og_pack_options pack_options(const struct og_session *s, const char *path)
+{
+    return (struct og_pack_options){.path = path,
+                                    .memory = sweep_memory(s),
+                                    .reader = og__session_reader(s),
+                                    .stop = s->seen ? s->seen->stop : NULL};
+}
+
+static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts *counts)
+{
+    done->read.reads += counts->sweep.reads;
+    done->read.bytes += counts->sweep.bytes;
+    done->bytes_written += counts->bytes_written;
+}
+
+static uint64_t disk_left(const struct ahead *a, uint64_t away)
+{
+    const uint64_t disk = (uint64_t)a->s->opt.disk.value;
+    return disk - OG_MIN(disk, away);
+}
+
+/* Rows that several batches miss; the packing keeps the others. */
+static int write_shared(struct ahead *a, const char *path, uint64_t *left,
+                        struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_segments segments;
+    struct og_pack_counts counts;
+    uint32_t size;
+    int rc = og__segmented_choose(&segments, &size, s, &a->packing, *left, err);
+    if (rc < 0)
+        return rc;
+    rc = foretell_segments(a, &segments, size, err);
+    if (rc < 0) {
+        og__segments_close(&segments);
+        return rc;
+    }
+    struct og_pack_options opt = pack_options(s, path);
+    rc = og__segmented_write(&segments, size, s, &a->packing, &opt, &counts, err);
+    if (rc < 0)
+        return rc;
+    add_counts(done, &counts);
+    *left -= OG_MIN(*left, counts.bytes_written);
+    return 0;
+}
+
+static int write_chunks(struct ahead *a, const char *path, uint64_t left,
+                        struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_pack_counts counts = {0};
-    struct og_pack_options opt = {.path = path,
-                                  .memory = sweep_memory(s),
-                                  .reader = og__session_reader(s),
-                                  .stop = s->seen ? s->seen->stop : NULL};
-    int rc = og__packing_seal(&a->packing, err);
-    uint64_t bytes = rc == 0 ? a->packing.offset[a->packing.n_batches] : 0;
-    if (rc == 0 && (double)(bytes + put_away(s)) > s->opt.disk.value)
-        rc = refuse_pack(s, bytes, err);
+    struct og_pack_options opt = pack_options(s, path);
+    uint64_t bytes = a->packing.offset[a->packing.n_batches];
+    int rc = bytes > left ? refuse_pack(s, bytes, err) : 0;
     if (rc == 0)
         rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
-    if (rc < 0)
-        return rc;
-    done->read.reads += counts.sweep.reads;
-    done->read.bytes += counts.sweep.bytes;
-    done->bytes_written += counts.bytes_written;
-    return 0;
+    if (rc == 0)
+        add_counts(done, &counts);
+    return rc;
+}
+
+static int write_pack(struct ahead *a, const char *path, const char *shared,
+                      struct og_ahead_counts *done, struct og_err *err)
+{
+    uint64_t left = disk_left(a, put_away(a->s) - a->put_before);
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc == 0 && a->s->opt.layout == OG_LAYOUT_SEGMENTED)
+        rc = write_shared(a, shared, &left, done, err);
+    return rc < 0 ? rc : write_chunks(a, path, left, done, err);
+}
+
+static int open_pack(struct og_session *s, const char *path, const char *shared, struct og_err *err)
+{
+    struct og_reader_options reader = og__session_reader(s);
+    int rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
+    if (rc == 0 && s->opt.layout == OG_LAYOUT_SEGMENTED)
+        rc = og__pack_add_shared(s->pack, shared, s->ds, &reader, err);
+    if (rc == 0)
+        og__gather_from_pack(s->gather, s->pack);
+    return rc;
 }
 
 /* The superbatch's misses into a container of their own, in place of the one before. */
 static int pack_misses(struct ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_reader_options reader = og__session_reader(s);
     double start = og__now();
     og__gather_from_pack(s->gather, NULL);
     og__pack_close(s->pack);
     s->pack = NULL;
     int rc = s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err);
     char *path = rc == 0 ? og__path_join(og__scratch_path(s->pack_dir), "pack") : NULL;
-    if (rc == 0 && !path)
+    char *shared = path ? og__path_join(og__scratch_path(s->pack_dir), "shared") : NULL;
+    if (rc == 0 && !shared)
         rc = og__fail_errno(err, -ENOMEM, NULL, "packing");
-    if (rc == 0)
-        rc = write_pack(a, path, done, err);
+    if (rc == 0) { /* what is on the disk at the same time is one superbatch's */
+        unlink(path);
+        unlink(shared);
+        rc = write_pack(a, path, shared, done, err);
+    }
     og__packing_close(&a->packing);
     if (rc == 0)
-        rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
-    if (rc == 0)
-        og__gather_from_pack(s->gather, s->pack);
+        rc = open_pack(s, path, shared, err);
     free(path);
+    free(shared);
     done->gather_seconds += og__now() - start;
     og__timeline_add(s->timeline, "pack", 0, start, og__now());
     return rc;
@@ -365,7 +452,7 @@ static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t fir
                               struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
-    uint64_t before = put_away(s);
+    a->put_before = put_away(s);
     int rc = begin_sampling(s, done, err);
     if (rc == 0)
         rc = sample_ahead(a, pass, first, last, record, err);
@@ -373,13 +460,13 @@ static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t fir
         rc = plan_ahead(a, done, err);
     if (rc == 0)
         rc = end_sampling(s, err);
-    if (rc == 0 && packs(s))
+    if (rc == 0 && og__packs(s))
         rc = pack_misses(a, done, err);
     if (rc == 0)
         rc = og__gather_reclaim(s->gather, err);
     if (rc == 0)
         rc = fill_cache(s, done, err);
-    done->bytes_written += put_away(s) - before;
+    done->bytes_written += put_away(s) - a->put_before;
     return rc;
 }
 
@@ -454,13 +541,31 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
     return og__superbatch_append(a->s->superbatch, &ids, err);
 }
 
+static int foretell_laid_out(struct ahead *a, struct og_err *err)
+{
+    struct og_segments segments;
+    uint32_t size;
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc == 0)
+        rc = og__segmented_choose(&segments, &size, a->s, &a->packing, disk_left(a, a->trace_bytes),
+                                  err);
+    if (rc < 0)
+        return rc;
+    rc = foretell_segments(a, &segments, size, err);
+    og__segments_close(&segments);
+    return rc;
+}
+
 static int plan_epoch(struct ahead *a, struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_trace trace = og__superbatch_trace(s->superbatch);
-    struct og_prediction prediction = {0};
+    const bool segmented = s->opt.layout == OG_LAYOUT_SEGMENTED;
+    const struct og_plan *plan = &s->works[0].plan;
     uint32_t ignored;
     int rc = og__policy_foresee(s->policy, &trace, &ignored, err);
+    if (rc == 0 && segmented)
+        rc = begin_packing(a, &trace, err);
     uint32_t pair[2];
     while (rc == 0 && og__policy_prefill(s->policy, pair, pair + 1, 1) > 0)
         ;
@@ -469,11 +574,15 @@ static int plan_epoch(struct ahead *a, struct og_err *err)
         rc = og__policy_plan(s->policy, &s->planner, trace.ids + trace.ptr[b], n, &s->works[0].plan,
                              err);
         if (rc == 0 && foretells(a, b))
-            og__predict_batch(&prediction, s, &s->works[0].plan, &a->sampled[b].from);
+            og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
+        if (rc == 0 && segmented)
+            rc = og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err);
     }
+    if (rc == 0 && segmented)
+        return foretell_laid_out(a, err);
     bool ahead = og__samples_ahead(s);
     if (rc == 0)
-        og__predict_epoch(&prediction, s, ahead ? a->trace_bytes / OG_MAX(a->next, 1u) : 0);
+        og__predict_epoch(&a->prediction, s, ahead ? a->trace_bytes / OG_MAX(a->next, 1u) : 0);
     return rc;
 }
 
@@ -496,6 +605,7 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
         rc = sample_ahead(&a, OG__SPLITS, 0, last, record_ids, err);
     if (rc == 0)
         rc = plan_epoch(&a, err);
+    og__packing_close(&a.packing);
     free(a.sampled);
     return rc;
 }
