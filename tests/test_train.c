@@ -200,6 +200,7 @@ static void bytes_move_values_do_not(void **state)
         {"layout", "segmented", "policy", "belady", "disk", "600K", "superbatch", "all"},
         {"layout", "segmented", "policy", "none", "disk", "900K", "io", "mmap"},
         {"layout", "segmented", "policy", "degree", "cache", "10%", "superbatch", "3"},
+        {"layout", "segmented", "policy", "belady", "memory", "96M", "alternate", "true"},
         {"preset", "diskgnn", "layout", "segmented", "disk", "700K", "cache", "10%"},
     };
     for (size_t m = 0; m < OG_COUNT(models); m++) {
