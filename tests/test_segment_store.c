@@ -221,7 +221,8 @@ static void check_batch(const struct fixture *f, const struct og_pack *pack, int
     const uint64_t n = og__packing_chunk_rows(&f->all, b);
     for (uint64_t i = 0; i < n; i++) {
         uint32_t node = f->all.rows[f->all.ptr[b] + i];
-        if (memcmp(out + where[i] * f->row_bytes, f->bytes + node * f->row_bytes, f->row_bytes))
+        if (memcmp(out + where[i] * f->row_bytes, f->bytes + node * f->row_bytes, f->row_bytes) !=
+            0)
             fail_msg("batch %u miss %llu (node %u) differs", b, (unsigned long long)i, node);
     }
     for (size_t i = 0; i < 64; i++)

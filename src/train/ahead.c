@@ -546,9 +546,10 @@ static int foretell_laid_out(struct ahead *a, struct og_err *err)
     struct og_segments segments;
     uint32_t size;
     int rc = og__packing_seal(&a->packing, err);
-    if (rc == 0)
-        rc = og__segmented_choose(&segments, &size, a->s, &a->packing, disk_left(a, a->trace_bytes),
-                                  err);
+    if (rc < 0)
+        return rc;
+    rc = og__segmented_choose(&segments, &size, a->s, &a->packing, disk_left(a, a->trace_bytes),
+                              err);
     if (rc < 0)
         return rc;
     rc = foretell_segments(a, &segments, size, err);
