@@ -683,36 +683,13 @@ static size_t count_scratch(void)
     return n;
 }
 
-static void killed_with(const char *preset, const char *disk)
+static void killed_with(const char *preset, const char *layout, const char *disk)
 {
-    const char *const ahead[] = {"preset",
-                                 preset,
-                                 "epochs",
-                                 "400",
-                                 "superbatch",
-                                 "50",
-                                 "cache",
-                                 "10%",
-                                 "disk",
-                                 disk,
-                                 strcmp(disk, "1G") ? "layout" : NULL,
-                                 "segmented",
-                                 NULL};
-    const char *const again[] = {"resume",
-                                 "true",
-                                 "preset",
-                                 preset,
-                                 "epochs",
-                                 "400",
-                                 "superbatch",
-                                 "50",
-                                 "cache",
-                                 "10%",
-                                 "disk",
-                                 disk,
-                                 strcmp(disk, "1G") ? "layout" : NULL,
-                                 "segmented",
-                                 NULL};
+    const char *const ahead[] = {"preset", preset,   "epochs", "400",  "superbatch", "50", "cache",
+                                 "10%",    "layout", layout,   "disk", disk,         NULL};
+    const char *const again[] = {"preset", preset,  "epochs", "400",    "superbatch",
+                                 "50",     "cache", "10%",    "layout", layout,
+                                 "disk",   disk,    "resume", "true",   NULL};
     size_t found = 0;
     for (int i = 0; i < 6; i++) {
         pid_t child = fork();
@@ -744,9 +721,9 @@ static void killed_with(const char *preset, const char *disk)
 static void a_killed_run_leaves_nothing_after_the_next_start(void **state)
 {
     (void)state;
-    killed_with("ginex", "1G");
-    killed_with("diskgnn", "1G"); /* killed while it packs, too */
-    killed_with("diskgnn", "3M"); /* while it writes shared rows */
+    killed_with("ginex", "raw", "1G");
+    killed_with("diskgnn", "packed", "1G");    /* killed while it packs, too */
+    killed_with("diskgnn", "segmented", "3M"); /* while it writes shared rows */
 }
 
 static void refused_for_disk(const char *layout, const char *disk)
