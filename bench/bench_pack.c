@@ -1,6 +1,6 @@
 /* Batched packing against packing batch by batch, and reading back.
  *
- *     bench_pack DATASET FOLDER [CACHE_PERCENT] [MEMORY_MIB] [WRITERS] [BATCHES] [SEEDS]
+ *     bench_pack DATASET FOLDER [CACHE_PERCENT] [MEMORY_MIB] [WRITERS] [BATCHES] [SEEDS] [ALL]
  *
  * One epoch is sampled (fanout 10,10,10, SEEDS a batch) and the most visited rows are taken as
  * cached. What is left is packed into FOLDER/pack in one sweep and read back; then, of the first
@@ -8,9 +8,13 @@
  * read and wrote, and what the kernel says of both. The file is removed.
  *
  * Then what segments would take and read, with MinHash order and in the order of the file; and how
- * long choosing their size takes, for half the disk between the least and packs. */
+ * long choosing their size takes, for half the disk between the least and packs.
+ *
+ * Then segments written to FOLDER and read back, with as much disk as the features take 3 and 5
+ * times, in either order. Given ALL, every size is tried and the best that fits compared with the
+ * one that was chosen. */
 #include "base/file.h"
-#include "gather/pack.h"
+#include "gather/shared.h"
 #include "plan/policy.h"
 #include "plan/segments.h"
 #include "sample/sample.h"
@@ -29,6 +33,8 @@ struct bench {
     struct og_pack_options opt;
     uint32_t individual; /* batches packed one by one */
     uint32_t seeds;      /* of a batch */
+    char *shared;        /* path */
+    bool all;            /* try every size of segments */
 };
 
 /* What this process had the block layer read and write. */
@@ -174,13 +180,16 @@ static int pack_batched(const struct bench *b, double *seconds, struct og_err *e
     return rc;
 }
 
-static int read_back(const struct bench *b, struct og_err *err)
+/* p: all that batches miss. */
+static int read_back(const struct bench *b, const struct og_packing *p, bool segmented,
+                     struct og_err *err)
 {
     struct og_pack *pack = NULL;
     struct og_io_counts sum = {0};
     uint64_t most = 0;
-    const struct og_packing *p = &b->packing;
     int rc = og__pack_open(&pack, b->opt.path, b->ds, 2, &b->opt.reader, NULL, err);
+    if (rc == 0 && segmented)
+        rc = og__pack_add_shared(pack, b->shared, b->ds, &b->opt.reader, err);
     for (uint32_t k = 0; rc == 0 && k < p->n_batches; k++)
         most = OG_MAX(most, og__packing_chunk_rows(p, k) * p->row_bytes);
     char *out[2] = {og__alloc(NULL, most, "out", err), og__alloc(NULL, most, "out", err)};
@@ -193,8 +202,9 @@ static int read_back(const struct bench *b, struct og_err *err)
     }
     if (rc == 0) {
         report(&w, "read back", sum.bytes, 0);
-        printf("             %.4f bytes read a byte of rows\n",
-               (double)sum.bytes / (double)(p->ptr[p->n_batches] * p->row_bytes));
+        printf("             %.4f bytes read a byte of rows, %llu reads\n",
+               (double)sum.bytes / (double)(p->ptr[p->n_batches] * p->row_bytes),
+               (unsigned long long)sum.reads);
     }
     og__pack_close(pack);
     og__release(NULL, out[0], most, "out");
@@ -287,13 +297,133 @@ static int compare_segments(const struct bench *b, struct og_err *err)
     return rc;
 }
 
+/* What of each batch is not shared, as a packing of its own. */
+static int copy_packing(const struct og_packing *p, struct og_packing *out, struct og_err *err)
+{
+    int rc = og__packing_open(out, p->n_nodes, p->row_bytes, p->n_batches, NULL, err);
+    for (uint32_t k = 0; rc == 0 && k < p->n_batches; k++)
+        rc = og__packing_add(out, p->rows + p->ptr[k], NULL, (uint32_t)og__packing_chunk_rows(p, k),
+                             err);
+    return rc;
+}
+
+static int write_segments(const struct bench *b, struct og_segments *s, uint32_t size,
+                          enum og__segment_order order, uint64_t *disk, struct og_err *err)
+{
+    struct og_pack_options opt = b->opt;
+    struct og_pack_counts shared = {0};
+    struct og_pack_counts chunks = {0};
+    struct og_packing left = {0};
+    size_t bytes = og__bits_words(b->packing.ptr[b->packing.n_batches]) * sizeof(uint64_t);
+    uint64_t *stored = og__alloc(NULL, bytes, "stored", err);
+    opt.path = b->shared;
+    struct watch w = begin();
+    int rc = stored ? og__shared_write(b->ds, s, size, order, &opt, stored, NULL, &shared, err)
+                    : -ENOMEM;
+    if (rc == 0)
+        report(&w, "shared rows", shared.sweep.bytes, shared.bytes_written);
+    if (rc == 0)
+        rc = copy_packing(&b->packing, &left, err);
+    if (rc == 0)
+        rc = og__packing_drop(&left, stored, err);
+    w = begin();
+    if (rc == 0)
+        rc = og__pack_write(b->ds, &left, &b->opt, NULL, &chunks, err);
+    if (rc == 0)
+        report(&w, "the others", chunks.sweep.bytes, chunks.bytes_written);
+    *disk = shared.bytes_written + chunks.bytes_written;
+    og__packing_close(&left);
+    og__release(NULL, stored, bytes, "stored");
+    return rc;
+}
+
+/* The fewest bytes read of all sizes that fit. */
+static int try_sizes(struct og_segments *s, uint64_t limit, uint64_t *best, struct og_err *err)
+{
+    struct og_segment_cost cost;
+    int rc = 0;
+    *best = UINT64_MAX;
+    for (uint32_t k = 1; rc == 0 && k <= s->packing->n_batches; k++) {
+        rc = og__segments_cost(s, k, OG__BY_SIGNATURE, &cost, err);
+        if (cost.disk_bytes <= limit)
+            *best = OG_MIN(*best, cost.bytes_read);
+    }
+    return rc;
+}
+
+static int choose(const struct bench *b, struct og_segments *s, uint64_t limit, uint32_t *size,
+                  struct og_err *err)
+{
+    struct og_segment_cost cost;
+    uint64_t best;
+    double start = og__now();
+    int rc = og__segments_choose(s, limit, size, err);
+    double chosen = og__now() - start;
+    if (rc == 0)
+        rc = og__segments_cost(s, *size, OG__BY_SIGNATURE, &cost, err);
+    if (rc == 0)
+        printf("size %u, chosen in %.4f s, reads %.1f MB\n", *size, chosen,
+               (double)cost.bytes_read / 1e6);
+    if (rc < 0 || !b->all)
+        return rc;
+    start = og__now();
+    rc = try_sizes(s, limit, &best, err);
+    if (rc == 0)
+        printf(
+            "             all %u sizes in %.2f s, %.0f times; the best reads %.1f MB: %.4f of it\n",
+            s->packing->n_batches, og__now() - start, (og__now() - start) / chosen,
+            (double)best / 1e6, (double)cost.bytes_read / (double)best);
+    return rc;
+}
+
+/* With so much disk as the features take `times` times. */
+static int keep_to(const struct bench *b, struct og_segments *s, uint32_t times, struct og_err *err)
+{
+    const uint64_t features = (uint64_t)b->ds->n_nodes * b->packing.row_bytes;
+    const uint64_t limit = times * features;
+    const struct og_segment_cost all = {.shared_reads = b->packing.ptr[b->packing.n_batches]};
+    const uint64_t aside =
+        og__packing_data_start(b->packing.n_batches) + og__shared_file_bytes(&b->packing, &all);
+    uint64_t disk = 0;
+    uint32_t size;
+    printf("disk for %u times the features, %.1f MB: ", times, (double)limit / 1e6);
+    if (aside > limit)
+        return og__fail(err, -ENOSPC, NULL, "orders alone take more");
+    int rc = choose(b, s, limit - aside, &size, err);
+    for (int order = OG__BY_SIGNATURE; rc == 0 && order <= OG__BY_NODE; order++) {
+        puts(order == OG__BY_NODE ? "  in the order of the file" : "  by signature");
+        rc = write_segments(b, s, size, (enum og__segment_order)order, &disk, err);
+        if (rc == 0)
+            printf("             %.1f MB on disk, %.4f of what is allowed\n", (double)disk / 1e6,
+                   (double)disk / (double)limit);
+        if (rc == 0)
+            rc = read_back(b, &b->packing, true, err);
+    }
+    unlink(b->opt.path);
+    unlink(b->shared);
+    return rc;
+}
+
+static int measure_segments(const struct bench *b, struct og_err *err)
+{
+    struct og_segments s;
+    int rc = og__segments_open(&s, &b->packing, NULL, err);
+    if (rc < 0)
+        return rc;
+    rc = keep_to(b, &s, 3, err);
+    if (rc == 0)
+        rc = keep_to(b, &s, 5, err);
+    og__segments_close(&s);
+    return rc;
+}
+
 static int run(struct bench *b, struct og_err *err)
 {
     double batched = 0;
     double one_by_one = 0;
     int rc = pack_batched(b, &batched, err);
     if (rc == 0)
-        rc = read_back(b, err);
+        rc = read_back(b, &b->packing, false, err);
     if (rc == 0 && b->individual > 0)
         rc = pack_one_by_one(b, &one_by_one, err);
     if (rc == 0 && b->individual > 0) {
@@ -302,7 +432,9 @@ static int run(struct bench *b, struct og_err *err)
                one_by_one / share / batched, one_by_one / share);
     }
     unlink(b->opt.path);
-    return rc < 0 ? rc : compare_segments(b, err);
+    if (rc == 0)
+        rc = compare_segments(b, err);
+    return rc < 0 ? rc : measure_segments(b, err);
 }
 
 static void say(void *arg, int level, const char *text)
@@ -319,11 +451,13 @@ int main(int argc, char **argv)
     struct sampled s = {0};
     if (argc < 3) {
         fprintf(stderr, "usage: bench_pack DATASET FOLDER [CACHE_PERCENT] [MEMORY_MIB] [WRITERS] "
-                        "[BATCHES] [SEEDS]\n");
+                        "[BATCHES] [SEEDS] [ALL]\n");
         return 2;
     }
     char *path = og__path_join(argv[2], "pack");
     b.opt.path = path;
+    b.shared = og__path_join(argv[2], "shared");
+    b.all = argc > 8;
     double cache = argc > 3 ? strtod(argv[3], NULL) / 100 : 0.12;
     b.opt.memory = (argc > 4 ? strtoull(argv[4], NULL, 10) : 256) * OG_MIB;
     b.opt.writers = argc > 5 ? (int)strtol(argv[5], NULL, 10) : 0;
@@ -348,6 +482,7 @@ int main(int argc, char **argv)
     free(s.ptr);
     free(s.ids);
     free(s.visits);
+    free(b.shared);
     free(path);
     return rc < 0;
 }

@@ -199,6 +199,11 @@ static void bytes_move_values_do_not(void **state)
         {"layout", "packed", "policy", "belady", "cache", "5%", "superbatch", "4"},
         {"layout", "packed", "policy", "belady", "memory", "84M", "alternate", "true"},
         {"preset", "diskgnn", "cache", "10%", "io", "pread"},
+        {"layout", "segmented", "policy", "belady", "disk", "600K", "superbatch", "all"},
+        {"layout", "segmented", "policy", "none", "disk", "900K", "io", "mmap"},
+        {"layout", "segmented", "policy", "degree", "cache", "10%", "superbatch", "3"},
+        {"layout", "segmented", "policy", "belady", "memory", "96M", "alternate", "true"},
+        {"preset", "diskgnn", "layout", "segmented", "disk", "700K", "cache", "10%"},
     };
     for (size_t m = 0; m < OG_COUNT(models); m++) {
         const char *plain[] = {"model", models[m], NULL};
@@ -231,6 +236,9 @@ static void reused_batches_give_the_same_in_any_way(void **state)
         {"policy", "frequency", "cache", "5%", "io", "mmap", "topology", "disk"},
         {"policy", "degree", "cache", "10%", "layout", "packed"},
         {"policy", "none", "layout", "packed", "threads", "1"},
+        {"policy", "none", "layout", "segmented", "disk", "700K"},
+        {"policy", "belady", "cache", "10%", "layout", "segmented", "disk", "500K"},
+        {"preset", "diskgnn", "layout", "segmented", "disk", "800K", "cache", "5%"},
         {"preset", "diskgnn", "cache", "10%"},
         {"preset", "diskgnn", "memory", "84M", "threads", "3"},
         {"preset", "ginex", "cache", "10%"},
@@ -986,7 +994,7 @@ static void a_state_dict_is_taken(void **state)
 static void predictions_come_true(void **state)
 {
     (void)state;
-    static const char *const some[][13] = {
+    static const char *const some[][15] = {
         {"policy", "degree", "cache", "10%", "epochs", "1", "eval-every", "0"},
         {"policy", "belady", "cache", "10%", "epochs", "1", "eval-every", "0"},
         {"preset", "ginex", "cache", "10%", "epochs", "1", "eval-every", "0"},
@@ -994,6 +1002,8 @@ static void predictions_come_true(void **state)
         {"policy", "lru", "cache", "10%", "epochs", "1", "eval-every", "0"},
         {"policy", "belady", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "packed"},
         {"policy", "degree", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "packed"},
+        {"policy", "belady", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "segmented",
+         "disk", "450K", "superbatch", "all"},
     };
     static const char *const keys[] = {"rows",
                                        "hits",
@@ -1038,12 +1048,13 @@ static size_t count_scratch(void)
     return n;
 }
 
-static void killed_with(const char *preset)
+static void killed_with(const char *preset, const char *layout, const char *disk)
 {
-    const char *const ahead[] = {"preset", preset,  "epochs", "400", "superbatch",
-                                 "50",     "cache", "10%",    NULL};
-    const char *const again[] = {"preset", preset, "epochs", "400",  "superbatch", "50",
-                                 "cache",  "10%",  "resume", "true", NULL};
+    const char *const ahead[] = {"preset", preset,   "epochs", "400",  "superbatch", "50", "cache",
+                                 "10%",    "layout", layout,   "disk", disk,         NULL};
+    const char *const again[] = {"preset", preset,  "epochs", "400",    "superbatch",
+                                 "50",     "cache", "10%",    "layout", layout,
+                                 "disk",   disk,    "resume", "true",   NULL};
     size_t found = 0;
     for (int i = 0; i < 6; i++) {
         pid_t child = fork();
@@ -1075,15 +1086,15 @@ static void killed_with(const char *preset)
 static void a_killed_run_leaves_nothing_after_the_next_start(void **state)
 {
     (void)state;
-    killed_with("ginex");
-    killed_with("diskgnn"); /* killed while it packs, too */
+    killed_with("ginex", "raw", "1G");
+    killed_with("diskgnn", "packed", "1G");    /* killed while it packs, too */
+    killed_with("diskgnn", "segmented", "3M"); /* while it writes shared rows */
 }
 
-static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
+static void refused_for_disk(const char *layout, const char *disk)
 {
-    (void)state;
-    static const char *const little[] = {
-        "preset", "diskgnn", "resample-every", "3", "disk", "100K", "cache", "1%", NULL};
+    const char *const little[] = {"preset", "diskgnn", "resample-every", "3",    "disk", disk,
+                                  "cache",  "1%",      "layout",         layout, NULL};
     struct og_options opt;
     struct og_err err = {0};
     set_options(&opt, "killed", little);
@@ -1095,6 +1106,31 @@ static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
     char path[128];
     in_root(path, "killed");
     remove_folder(path);
+}
+
+static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
+{
+    (void)state;
+    refused_for_disk("packed", "600K");
+    refused_for_disk("segmented", "100K");
+}
+
+/* Where packing every batch is refused segments do it, and keep to what they may take. */
+static void segments_keep_to_the_disk_allowed(void **state)
+{
+    (void)state;
+    static const char *const limits[] = {"850K", "1000K", "1200K"};
+    for (size_t i = 0; i < OG_COUNT(limits); i++) {
+        const char *const pairs[] = {
+            "preset", "diskgnn", "resample-every", "3",       "layout", "segmented",
+            "cache",  "1%",      "disk",           limits[i], NULL};
+        struct outcome o = train("run", pairs);
+        const json_t *first = json_array_get(json_object_get(o.summary, "epochs"), 0);
+        double written = (double)json_integer_value(json_object_get(first, "bytes_written"));
+        assert_true(written <= 1.01 * 1024 * strtod(limits[i], NULL));
+        assert_true(written > 0);
+        drop(&o);
+    }
 }
 
 int main(void)
@@ -1123,6 +1159,7 @@ int main(void)
         cmocka_unit_test(predictions_come_true),
         cmocka_unit_test(a_killed_run_leaves_nothing_after_the_next_start),
         cmocka_unit_test(a_pack_beyond_the_disk_allowed_is_refused),
+        cmocka_unit_test(segments_keep_to_the_disk_allowed),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_all);
 }

@@ -78,7 +78,7 @@ enum og_policy_kind {
     OG_POLICY_AUTO,
 };
 enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
-enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_AUTO };
+enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_SEGMENTED, OG_LAYOUT_AUTO };
 enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
 enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
 enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };

@@ -326,12 +326,17 @@ int og__gather_part(struct og_gather *g, int lane, int staging, struct og_plan *
     return plan->n_misses > first || first == 0 ? read_misses(g, s, first, err) : 0;
 }
 
-/* Misses are numbered behind the slots; here they move to where their staging area lies. */
-static void point_misses(uint32_t *place, uint32_t n, uint32_t n_slots, uint32_t first)
+/* Misses are numbered behind the slots; here they move to where their staging area lies, in which
+ * they have the order of their numbers unless `where` tells another. */
+static void point_misses(uint32_t *place, uint32_t n, uint32_t n_slots, uint32_t first,
+                         const uint32_t *where)
 {
     uint32_t shift = first - n_slots;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n && !where; i++)
         place[i] += place[i] >= n_slots ? shift : 0;
+    for (uint32_t i = 0; i < n && where; i++)
+        if (place[i] >= n_slots)
+            place[i] = first + where[place[i] - n_slots];
 }
 
 static int finish_jobs(struct staging *s, struct og_io_counts *counts, struct og_err *err)
@@ -355,7 +360,8 @@ int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
         s->from_pack ? og__pack_finish(g->pack, staging, counts, err) : finish_jobs(s, counts, err);
     if (rc < 0)
         return rc;
-    point_misses(s->plan->place, s->plan->n, g->n_slots, s->first);
+    point_misses(s->plan->place, s->plan->n, g->n_slots, s->first,
+                 s->from_pack ? og__pack_where(g->pack, staging) : NULL);
     *rows = (struct og_rows){.base = g->base,
                              .index = s->plan->place,
                              .stride = g->row_bytes,

@@ -6,6 +6,7 @@
 #include "gather/pack.h"
 
 #include "base/file.h"
+#include "gather/shared.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,7 +35,8 @@ struct og_pack {
     struct og_pack_entry *table; /* [n_batches] */
     size_t table_bytes;
     struct og_reader *reader;
-    uint64_t longest; /* blocks */
+    struct og_shared *shared; /* NULL: chunks hold all rows */
+    uint64_t longest;         /* blocks */
     struct og_budget *budget;
     int n_reads;
     struct chunk_read read[];
@@ -192,6 +194,7 @@ void og__pack_close(struct og_pack *p)
 {
     if (!p)
         return;
+    og__shared_close(p->shared);
     og__reader_close(p->reader);
     for (int i = 0; i < p->n_reads; i++) {
         og__release(p->budget, p->read[i].blocks, p->longest * sizeof(uint32_t), part);
@@ -200,6 +203,23 @@ void og__pack_close(struct og_pack *p)
     og__release(p->budget, p->table, p->table_bytes, part);
     free(p->path);
     free(p);
+}
+
+int og__pack_add_shared(struct og_pack *p, const char *path, const struct og_dataset *ds,
+                        const struct og_reader_options *opt, struct og_err *err)
+{
+    struct og_shared *shared;
+    int rc = og__shared_open(&shared, path, ds, p->n_reads, opt, p->budget, err);
+    for (uint64_t b = 0; rc == 0 && b < p->head.n_batches; b++) {
+        const struct og_shared_entry *e = og__shared_entry(shared, b);
+        if (!e || e->misses - e->shared != p->table[b].rows)
+            rc = og__fail(err, -EINVAL, remedy, "%s: not the rows that %s lacks", path, p->path);
+    }
+    if (rc == 0)
+        p->shared = shared;
+    else
+        og__shared_close(shared);
+    return rc;
 }
 
 uint32_t og__pack_batches(const struct og_pack *p)
@@ -215,8 +235,12 @@ uint64_t og__pack_rows(const struct og_pack *p, uint32_t batch)
 int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows, uint64_t n,
                    struct og_err *err)
 {
-    if (batch < p->head.n_batches && p->table[batch].rows == n &&
-        p->table[batch].ids == og__pack_hash_ids(rows, n))
+    const bool there = batch < p->head.n_batches;
+    const struct og_shared_entry *shared =
+        there && p->shared ? og__shared_entry(p->shared, batch) : NULL;
+    uint64_t held = shared ? shared->misses : there ? p->table[batch].rows : 0;
+    uint64_t ids = shared ? shared->ids : there ? p->table[batch].ids : 0;
+    if (there && held == n && ids == og__pack_hash_ids(rows, n))
         return 0;
     return og__fail(err, -EINVAL, remedy, "%s: chunk %u does not hold what batch %u misses",
                     p->path, batch, batch);
@@ -227,6 +251,12 @@ int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows
 int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struct og_err *err)
 {
     struct chunk_read *r = &p->read[read];
+    if (p->shared) {
+        int rc = og__shared_begin(p->shared, read, batch, out, err);
+        if (rc < 0)
+            return rc;
+        out += og__shared_entry(p->shared, batch)->shared * p->head.row_bytes;
+    }
     r->out = out;
     r->out_bytes = p->table[batch].rows * p->head.row_bytes;
     uint32_t first = (uint32_t)(p->table[batch].offset / OG__PACK_BLOCK);
@@ -244,7 +274,9 @@ int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struc
 int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)
 {
     struct chunk_read *r = &p->read[read];
-    int rc = og__reader_wait(p->reader, &r->whole, err);
+    int rc = p->shared ? og__shared_finish(p->shared, read, counts, err) : 0;
+    if (rc == 0)
+        rc = og__reader_wait(p->reader, &r->whole, err);
     if (rc == 0)
         rc = og__reader_wait(p->reader, &r->rest, err);
     if (rc < 0)
@@ -255,4 +287,9 @@ int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, st
     counts->reads += r->whole.counts.reads + r->rest.counts.reads;
     counts->bytes += r->whole.counts.bytes + r->rest.counts.bytes;
     return 0;
+}
+
+const uint32_t *og__pack_where(const struct og_pack *p, int read)
+{
+    return p->shared ? og__shared_where(p->shared, read) : NULL;
 }

@@ -18,6 +18,7 @@
 #ifndef OG_GATHER_PACK_H
 #define OG_GATHER_PACK_H
 
+#include "base/file.h"
 #include "dataset/dataset.h"
 #include "io/io.h"
 #include "plan/packing.h"
@@ -47,6 +48,12 @@ struct og_pack_counts {
 OG_MUST_CHECK int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
                                  const struct og_pack_options *opt, struct og_budget *b,
                                  struct og_pack_counts *counts, struct og_err *err);
+
+/* A new file with room for so many bytes before anything is read, where the file system can reserve
+ * it; *direct_fd, -1 where that is refused, writes past the page cache. What is written first at
+ * byte 0 is overwritten last. */
+OG_MUST_CHECK int og__pack_create(struct og_newfile *file, int *direct_fd, const char *path,
+                                  uint64_t bytes, struct og_err *err);
 
 /* ---- the format ---- */
 
@@ -82,17 +89,26 @@ OG_MUST_CHECK int og__pack_open(struct og_pack **out, const char *path, const st
                                 struct og_budget *b, struct og_err *err);
 void og__pack_close(struct og_pack *p); /* accepts NULL */
 
+/* Rows that several batches miss were left out of the chunks and are in the file at `path`
+ * (gather/shared.h): from now on a batch's rows come from both. -EINVAL unless they fit together.
+ */
+OG_MUST_CHECK int og__pack_add_shared(struct og_pack *p, const char *path,
+                                      const struct og_dataset *ds,
+                                      const struct og_reader_options *opt, struct og_err *err);
+
 uint32_t og__pack_batches(const struct og_pack *p);
 uint64_t og__pack_rows(const struct og_pack *p, uint32_t batch);
-/* -EINVAL unless chunk `batch` holds just these rows. */
+/* -EINVAL unless chunk `batch` holds just these rows, or it and the shared ones together. */
 OG_MUST_CHECK int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows,
                                  uint64_t n, struct og_err *err);
 
-/* Start reading a chunk: its rows arrive at out, one behind another, og__pack_rows of them and not
- * a byte more. `read` < n_reads is free. */
+/* Start reading a batch: its rows arrive at out, one behind another and not a byte more; shared
+ * ones first, then og__pack_rows of its chunk. `read` < n_reads is free. */
 OG_MUST_CHECK int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out,
                                  struct og_err *err);
 OG_MUST_CHECK int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts,
                                   struct og_err *err);
+/* Miss i is row where[i] of what arrived; NULL: row i. Valid until `read` begins again. */
+const uint32_t *og__pack_where(const struct og_pack *p, int read);
 
 #endif

@@ -382,8 +382,9 @@ static int run(struct packer *pk, struct og_err *err)
 /* ---- the file ---- */
 
 /* Direct, if one block can be written so; it is the head's, which comes last. */
-static int open_direct(const struct og_newfile *file, char *block)
+static int open_direct(const struct og_newfile *file)
 {
+    _Alignas(OG__PACK_BLOCK) char block[OG__PACK_BLOCK] = {0};
     int fd = open(file->temporary, O_WRONLY | O_CLOEXEC | O_DIRECT | O_NOFOLLOW);
     if (fd >= 0 && pwrite(fd, block, OG__PACK_BLOCK, 0) != OG__PACK_BLOCK) {
         close(fd);
@@ -392,21 +393,20 @@ static int open_direct(const struct og_newfile *file, char *block)
     return fd;
 }
 
-/* Room for the whole container before anything is read, where the file system can reserve it. */
-static int open_file(struct packer *pk, char *block, struct og_err *err)
+int og__pack_create(struct og_newfile *file, int *direct_fd, const char *path, uint64_t bytes,
+                    struct og_err *err)
 {
-    int rc = og__newfile_open(&pk->file, pk->opt->path, err);
+    int rc = og__newfile_open(file, path, err);
     if (rc < 0)
         return rc;
-    uint64_t bytes = pk->packing->offset[pk->packing->n_batches];
     char size[32];
     do
-        rc = fallocate(pk->file.fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
+        rc = fallocate(file->fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
     while (rc == -EINTR);
     if (rc < 0 && rc != -EOPNOTSUPP && rc != -ENOSYS)
-        return og__fail_errno(err, rc, rc == -ENOSPC ? full_hint : NULL, "%s: no room for %s",
-                              pk->opt->path, og__human_bytes(size, (double)bytes));
-    pk->direct_fd = open_direct(&pk->file, block);
+        return og__fail_errno(err, rc, rc == -ENOSPC ? full_hint : NULL, "%s: no room for %s", path,
+                              og__human_bytes(size, (double)bytes));
+    *direct_fd = open_direct(file);
     return 0;
 }
 
@@ -512,7 +512,7 @@ int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
     OG_TRY(take_memory(&pk, b, err));
     OG_TRY(og__reader_open(&pk.reader, ds->features.path, (uint64_t)ds->features.offset,
                            p->row_bytes, p->n_nodes, &opt->reader, b, err));
-    OG_TRY(open_file(&pk, block, err));
+    OG_TRY(og__pack_create(&pk.file, &pk.direct_fd, opt->path, p->offset[p->n_batches], err));
     OG_TRY(run(&pk, err));
     OG_TRY(write_head(ds, &pk, block, err));
     *counts =

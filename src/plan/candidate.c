@@ -279,11 +279,12 @@ static int add_packed(const struct pass *p, const struct og_candidate *c, struct
     return rc;
 }
 
-/* At most: a request a page, and those of the chunks, whose last block is asked for by itself. */
+/* At most: a request a page, those of the chunks, whose last block is asked for by itself, and one
+ * for the order. */
 static uint64_t segment_reads(const struct pass *p, const struct og_segment_cost *cost)
 {
     uint64_t chunks = cost->bytes_read - cost->pages * OG__PACK_BLOCK;
-    return cost->pages + chunks / p->given->rule.max_request + 2 * (uint64_t)p->packing.n_batches;
+    return cost->pages + chunks / p->given->rule.max_request + 3 * (uint64_t)p->packing.n_batches;
 }
 
 static int add_segmented(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
@@ -294,12 +295,15 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
     struct og_packing_cost ignored;
     struct og_err no_room = {0};
     uint32_t size = 0;
-    const uint64_t head = og__packing_data_start(p->packing.n_batches);
+    /* two files, and a number for each row of a batch: where it lies (gather/shared.h) */
+    const uint64_t head = og__packing_data_start(p->packing.n_batches) + OG__PACK_BLOCK;
+    const uint64_t misses = p->packing.ptr[p->packing.n_batches];
+    const uint64_t most = head + 2 * sizeof(uint32_t) * misses;
     const uint64_t limit = container_limit(p->given, c);
     int rc = og__segments_open(&s, &p->packing, p->given->budget, err);
     if (rc < 0)
         return rc;
-    rc = og__segments_choose(&s, limit - OG_MIN(limit, head), &size, &no_room);
+    rc = og__segments_choose(&s, limit - OG_MIN(limit, most), &size, &no_room);
     if (rc == -ENOSPC)
         og__candidate_refuse(e, "%s", no_room.message);
     else if (rc < 0)
@@ -309,8 +313,9 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
     if (rc == 0) {
         e->counts.segment = e->counts.segment ? e->counts.segment : size;
         e->counts.batches.reads += segment_reads(p, &cost);
-        e->counts.batches.bytes += cost.bytes_read;
-        note_container(c, head + cost.disk_bytes, &e->counts);
+        const uint64_t orders = sizeof(uint32_t) * (misses + cost.shared_reads);
+        e->counts.batches.bytes += cost.bytes_read + orders;
+        note_container(c, head + cost.disk_bytes + orders, &e->counts);
         rc = add_sweep(p, c, e, &ignored, err);
     }
     og__segments_close(&s);

@@ -150,6 +150,24 @@ int og__packing_seal(struct og_packing *p, struct og_err *err)
     return 0;
 }
 
+int og__packing_drop(struct og_packing *p, const uint64_t *dropped, struct og_err *err)
+{
+    uint64_t kept = 0;
+    uint64_t i = 0;
+    memset(p->bits, 0, og__bits_words(p->n_nodes) * sizeof(*p->bits));
+    for (uint32_t b = 0; b < p->n_batches; b++) {
+        const uint64_t end = p->ptr[b + 1];
+        for (; i < end; i++) {
+            if (og__bits_has(dropped, i))
+                continue;
+            p->rows[kept++] = p->rows[i];
+            og__bits_add(p->bits, p->rows[i]);
+        }
+        p->ptr[b + 1] = kept;
+    }
+    return og__packing_seal(p, err);
+}
+
 /* ---- the sweep ---- */
 
 static size_t row_cost(const struct og_packing *p)

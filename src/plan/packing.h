@@ -56,6 +56,10 @@ OG_MUST_CHECK int og__packing_add(struct og_packing *p, const uint32_t *ids, con
 /* After the last batch. */
 OG_MUST_CHECK int og__packing_seal(struct og_packing *p, struct og_err *err);
 
+/* Without rows[i] where bit i is set, sealed again. */
+OG_MUST_CHECK int og__packing_drop(struct og_packing *p, const uint64_t *dropped,
+                                   struct og_err *err);
+
 static inline uint64_t og__packing_chunk_rows(const struct og_packing *p, uint32_t batch)
 {
     return p->ptr[batch + 1] - p->ptr[batch];

@@ -47,11 +47,22 @@ static int take_memory(struct og_segments *s, struct og_err *err)
     return s->touched ? 0 : -ENOMEM;
 }
 
+static uint64_t pages_for(uint64_t n_distinct, size_t row_bytes)
+{
+    return og__round_up(n_distinct * (uint64_t)row_bytes, PAGE) / PAGE;
+}
+
+size_t og__segments_bytes(uint64_t n_distinct, uint32_t n_batches, size_t row_bytes)
+{
+    return n_distinct * 4 * sizeof(uint32_t) + n_batches * 2 * sizeof(uint16_t) +
+           pages_for(n_distinct, row_bytes) * sizeof(uint32_t);
+}
+
 int og__segments_open(struct og_segments *s, const struct og_packing *p, struct og_budget *b,
                       struct og_err *err)
 {
     *s = (struct og_segments){.packing = p, .budget = b};
-    s->n_pages = og__round_up(p->n_distinct * (uint64_t)p->row_bytes, PAGE) / PAGE;
+    s->n_pages = pages_for(p->n_distinct, p->row_bytes);
     if (p->n_batches > OG__MOST_SEGMENTED)
         return og__fail(err, -EINVAL, NULL, "segments of more than %d batches", OG__MOST_SEGMENTED);
     int rc = take_memory(s, err);
@@ -172,12 +183,34 @@ int og__segments_lay_out(struct og_segments *s, uint32_t first, uint32_t last,
     return 0;
 }
 
-/* ---- what they cost ---- */
-
 static bool is_shared(uint32_t position)
 {
     return position <= SHARED;
 }
+
+uint32_t og__segments_batch(struct og_segments *s, uint32_t batch, uint32_t *where,
+                            uint32_t *positions)
+{
+    const struct og_packing *p = s->packing;
+    const uint32_t *rows = p->rows + p->ptr[batch];
+    const uint32_t n = (uint32_t)og__packing_chunk_rows(p, batch);
+    uint32_t *number = s->signature; /* of a shared row among the batch's */
+    uint32_t n_shared = 0;
+    uint32_t once = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        where[i] = rank_of(s, rows[i]);
+        if (is_shared(s->position[where[i]]))
+            s->spare[n_shared++] = s->position[where[i]];
+    }
+    og__sort_ids(s->spare, positions, n_shared);
+    for (uint32_t i = 0; i < n_shared; i++)
+        number[rank_of(s, s->order[positions[i]])] = i;
+    for (uint32_t i = 0; i < n; i++)
+        where[i] = is_shared(s->position[where[i]]) ? number[where[i]] : n_shared + once++;
+    return n_shared;
+}
+
+/* ---- what they cost ---- */
 
 static void add_chunk(const struct og_segments *s, uint64_t once, struct og_segment_cost *sum)
 {
@@ -240,15 +273,22 @@ int og__segments_cost(struct og_segments *s, uint32_t size, enum og__segment_ord
     return 0;
 }
 
-static uint64_t space_of(struct og_segments *s, uint32_t size)
+void og__segments_space(struct og_segments *s, uint32_t size, struct og_segment_cost *out)
 {
     const uint32_t n = s->packing->n_batches;
-    struct og_segment_cost cost = {0};
+    *out = (struct og_segment_cost){0};
     for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first)) {
         forget_last(s);
         mark(s, first, first + OG_MIN(size, n - first));
-        add_space(s, &cost);
+        add_space(s, out);
     }
+    out->bytes_read = 0;
+}
+
+static uint64_t space_of(struct og_segments *s, uint32_t size)
+{
+    struct og_segment_cost cost;
+    og__segments_space(s, size, &cost);
     return cost.disk_bytes;
 }
 

@@ -50,6 +50,7 @@ struct og_segments {
 #define OG__ONCE     (UINT32_MAX - 1) /* one does */
 
 /* From the budget as "packing": 16 bytes a distinct row, 4 a page of them. */
+size_t og__segments_bytes(uint64_t n_distinct, uint32_t n_batches, size_t row_bytes);
 OG_MUST_CHECK int og__segments_open(struct og_segments *s, const struct og_packing *p,
                                     struct og_budget *b, struct og_err *err);
 void og__segments_close(struct og_segments *s);
@@ -58,7 +59,18 @@ void og__segments_close(struct og_segments *s);
 OG_MUST_CHECK int og__segments_lay_out(struct og_segments *s, uint32_t first, uint32_t last,
                                        enum og__segment_order order, struct og_err *err);
 
-/* What all segments of `size` batches take and cost to read once. */
+/* Where a batch of that segment finds its rows, when it reads its shared ones in the order they are
+ * stored in and then its chunk: miss number i becomes row where[i] of these. `positions`, in
+ * `order` and ascending, are those of its shared rows; returns how many. Both have room for all its
+ * misses.
+ */
+uint32_t og__segments_batch(struct og_segments *s, uint32_t batch, uint32_t *where,
+                            uint32_t *positions);
+
+/* What all segments of `size` batches take, without the cost of reading: pages and bytes_read are
+ * 0. */
+void og__segments_space(struct og_segments *s, uint32_t size, struct og_segment_cost *out);
+/* What they take and cost to read once. */
 OG_MUST_CHECK int og__segments_cost(struct og_segments *s, uint32_t size,
                                     enum og__segment_order order, struct og_segment_cost *out,
                                     struct og_err *err);

@@ -4,8 +4,10 @@
 #include "base/scratch.h"
 #include "dataset/writer.h"
 #include "train/predict.h"
+#include "train/segmented.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- how far ahead ---- */
 
@@ -60,9 +62,11 @@ struct ahead {
     uint64_t first, n, next;   /* its first item; the most it can have; those sampled */
     bool kept;                 /* an epoch's batches, for all epochs that train on them */
     struct og_packing packing; /* what they miss, until it is written */
-    uint64_t trace_bytes;      /* that replaying the training batches will read */
-    uint64_t n_training;       /* of which there are so many */
-    struct og_io_counts made;  /* what was read of samples made beforehand */
+    struct og_prediction prediction;
+    uint64_t put_before;      /* bytes put away before this superbatch */
+    uint64_t trace_bytes;     /* that replaying the training batches will read */
+    uint64_t n_training;      /* of which there are so many */
+    struct og_io_counts made; /* what was read of samples made beforehand */
 };
 
 /* Both ends of every edge, degrees and weights where they are kept. */
@@ -187,6 +191,33 @@ static bool foretells(const struct ahead *a, uint32_t b)
     return turn.split == OG__TRAIN && turn.epoch == last.epoch;
 }
 
+static void end_prediction(struct ahead *a)
+{
+    og__predict_epoch(&a->prediction, a->s, a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1));
+}
+
+/* What batches read is known when segments are laid out. */
+static int foretell_segments(struct ahead *a, struct og_segments *segments, uint32_t size,
+                             struct og_err *err)
+{
+    const uint32_t n = a->packing.n_batches;
+    if (a->s->predicted.known)
+        return 0;
+    struct og_io_counts *io = calloc((size_t)n + 1, sizeof(*io));
+    int rc = io ? og__segmented_predict(segments, size, a->s, io, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "segments");
+    for (uint32_t b = 0; rc == 0 && b < n; b++) {
+        if (!foretells(a, b))
+            continue;
+        a->prediction.sum.plan.reads += io[b].reads;
+        a->prediction.sum.plan.bytes += io[b].bytes;
+    }
+    if (rc == 0)
+        end_prediction(a);
+    free(io);
+    return rc;
+}
+
 static int foretell(struct ahead *a, uint32_t b, const uint32_t *ids, struct og_prediction *p,
                     struct og_err *err)
 {
@@ -196,11 +227,6 @@ static int foretell(struct ahead *a, uint32_t b, const uint32_t *ids, struct og_
     if (rc == 0)
         og__predict_batch(p, s, plan, &a->sampled[b].from);
     return rc;
-}
-
-static bool packs(const struct og_session *s)
-{
-    return s->opt.layout == OG_LAYOUT_PACKED;
 }
 
 static int begin_packing(struct ahead *a, const struct og_trace *trace, struct og_err *err)
@@ -216,22 +242,22 @@ static int put_plans(struct ahead *a, const struct og_trace *trace, uint32_t *co
                      struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_prediction prediction = {0};
     int rc = 0;
+    a->prediction = (struct og_prediction){0};
     for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
         rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
         a->sampled[b].codes_at = og__spill_size(s->codes);
-        if (rc == 0 && packs(s))
+        if (rc == 0 && og__packs(s))
             rc = og__packing_add(&a->packing, ids, codes, n, err);
         if (rc == 0)
             rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
         if (rc == 0 && foretells(a, b))
-            rc = foretell(a, b, ids, &prediction, err);
+            rc = foretell(a, b, ids, &a->prediction, err);
     }
-    if (rc == 0)
-        og__predict_epoch(&prediction, s, a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1));
+    if (rc == 0 && s->opt.layout != OG_LAYOUT_SEGMENTED)
+        end_prediction(a);
     return rc;
 }
 
@@ -265,7 +291,7 @@ static int foresee(struct ahead *a, const struct og_trace *trace, uint32_t *n_pr
     struct og_err why = {0};
     uint32_t *nodes = NULL;
     uint32_t n = 0;
-    if (!a->kept || !s->packs)
+    if (!a->kept || !s->packs || s->opt.layout != OG_LAYOUT_PACKED)
         return og__policy_foresee(s->policy, trace, n_prefill, err);
     int rc = og__packs_cached(s->packs, draw_of(a), (uint64_t)s->ds->n_nodes, s->budget, &nodes, &n,
                               &why);
@@ -288,7 +314,7 @@ static int plan_ahead(struct ahead *a, struct og_ahead_counts *done, struct og_e
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
     int rc = buffer ? foresee(a, &trace, &n_prefill, err) : -ENOMEM;
     og__spill_clear(s->codes);
-    if (rc == 0 && packs(s))
+    if (rc == 0 && og__packs(s))
         rc = begin_packing(a, &trace, err);
     if (rc == 0)
         rc = put_prefill(s, buffer, err);
@@ -361,34 +387,83 @@ static int refuse_pack(const struct og_session *s, uint64_t bytes, struct og_err
                     og__human_bytes(size, (double)bytes));
 }
 
-/* before: bytes that lie on disk already. */
-static int write_pack(struct ahead *a, const char *path, uint64_t before,
-                      struct og_ahead_counts *done, struct og_err *err)
+static struct og_pack_options pack_options(const struct og_session *s, const char *path)
+{
+    return (struct og_pack_options){.path = path,
+                                    .memory = sweep_memory(s),
+                                    .reader = og__session_reader(s),
+                                    .stop = s->seen ? s->seen->stop : NULL};
+}
+
+static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts *counts)
+{
+    done->read.reads += counts->sweep.reads;
+    done->read.bytes += counts->sweep.bytes;
+    done->bytes_written += counts->bytes_written;
+}
+
+static uint64_t disk_left(const struct ahead *a, uint64_t away)
+{
+    const uint64_t disk = (uint64_t)a->s->opt.disk.value;
+    return disk - OG_MIN(disk, away);
+}
+
+/* Rows that several batches miss; the packing keeps the others. */
+static int write_shared(struct ahead *a, const char *path, uint64_t *left,
+                        struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_pack_counts counts = {0};
-    struct og_pack_options opt = {.path = path,
-                                  .memory = sweep_memory(s),
-                                  .reader = og__session_reader(s),
-                                  .stop = s->seen ? s->seen->stop : NULL};
-    int rc = og__packing_seal(&a->packing, err);
-    uint64_t bytes = rc == 0 ? a->packing.offset[a->packing.n_batches] : 0;
-    if (rc == 0 && (double)(bytes + before) > s->opt.disk.value)
-        rc = refuse_pack(s, bytes, err);
-    if (rc == 0)
-        rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
+    struct og_segments segments;
+    struct og_pack_counts counts;
+    uint32_t size;
+    int rc = og__segmented_choose(&segments, &size, s, &a->packing, *left, err);
     if (rc < 0)
         return rc;
-    done->read.reads += counts.sweep.reads;
-    done->read.bytes += counts.sweep.bytes;
-    done->bytes_written += counts.bytes_written;
+    rc = foretell_segments(a, &segments, size, err);
+    if (rc < 0) {
+        og__segments_close(&segments);
+        return rc;
+    }
+    struct og_pack_options opt = pack_options(s, path);
+    rc = og__segmented_write(&segments, size, s, &a->packing, &opt, &counts, err);
+    if (rc < 0)
+        return rc;
+    add_counts(done, &counts);
+    *left -= OG_MIN(*left, counts.bytes_written);
     return 0;
 }
 
-static int open_pack(struct og_session *s, const char *path, struct og_err *err)
+static int write_chunks(struct ahead *a, const char *path, uint64_t left,
+                        struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_pack_counts counts = {0};
+    struct og_pack_options opt = pack_options(s, path);
+    uint64_t bytes = a->packing.offset[a->packing.n_batches];
+    int rc = bytes > left ? refuse_pack(s, bytes, err) : 0;
+    if (rc == 0)
+        rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
+    if (rc == 0)
+        add_counts(done, &counts);
+    return rc;
+}
+
+static int write_pack(struct ahead *a, const char *path, const char *shared,
+                      struct og_ahead_counts *done, struct og_err *err)
+{
+    uint64_t left = disk_left(a, put_away(a->s) - a->put_before);
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc == 0 && a->s->opt.layout == OG_LAYOUT_SEGMENTED)
+        rc = write_shared(a, shared, &left, done, err);
+    return rc < 0 ? rc : write_chunks(a, path, left, done, err);
+}
+
+/* shared: NULL where chunks hold all that batches miss. */
+static int open_pack(struct og_session *s, const char *path, const char *shared, struct og_err *err)
 {
     struct og_reader_options reader = og__session_reader(s);
-    return og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
+    int rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
+    return rc < 0 || !shared ? rc : og__pack_add_shared(s->pack, shared, s->ds, &reader, err);
 }
 
 /* Does it hold what every batch misses, as far as it goes? */
@@ -410,8 +485,8 @@ static bool use_made_pack(struct ahead *a)
     if (!a->kept || !s->packs)
         return false;
     char *path = og__packs_container(s->packs->dir, draw_of(a));
-    int rc =
-        path ? open_pack(s, path, &why) : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir);
+    int rc = path ? open_pack(s, path, NULL, &why)
+                  : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir);
     free(path);
     if (rc == 0)
         rc = check_pack(s->pack, &a->packing, og__schedule_batches(&s->schedule, OG__TRAIN), &why);
@@ -428,14 +503,19 @@ static int write_own_pack(struct ahead *a, struct og_ahead_counts *done, struct 
     struct og_session *s = a->s;
     int rc = s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err);
     char *path = rc == 0 ? og__path_join(og__scratch_path(s->pack_dir), "pack") : NULL;
-    if (rc == 0 && !path)
+    char *shared = path ? og__path_join(og__scratch_path(s->pack_dir), "shared") : NULL;
+    if (rc == 0 && !shared)
         rc = og__fail_errno(err, -ENOMEM, NULL, "packing");
-    if (rc == 0)
-        rc = write_pack(a, path, put_away(s), done, err);
+    if (rc == 0) { /* what is on the disk at the same time is one superbatch's */
+        unlink(path);
+        unlink(shared);
+        rc = write_pack(a, path, shared, done, err);
+    }
     og__packing_close(&a->packing);
     if (rc == 0)
-        rc = open_pack(s, path, err);
+        rc = open_pack(s, path, s->opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL, err);
     free(path);
+    free(shared);
     return rc;
 }
 
@@ -480,7 +560,7 @@ static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t fir
                               struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
-    uint64_t before = put_away(s);
+    a->put_before = put_away(s);
     int rc = begin_sampling(s, done, err);
     if (rc == 0)
         rc = sample_ahead(a, pass, first, last, record, err);
@@ -490,13 +570,13 @@ static int prepare_superbatch(struct ahead *a, enum og__split pass, uint64_t fir
         rc = plan_ahead(a, done, err);
     if (rc == 0)
         rc = end_sampling(s, err);
-    if (rc == 0 && packs(s))
+    if (rc == 0 && og__packs(s))
         rc = pack_misses(a, done, err);
     if (rc == 0)
         rc = og__gather_reclaim(s->gather, err);
     if (rc == 0)
         rc = fill_cache(s, done, err);
-    done->bytes_written += put_away(s) - before;
+    done->bytes_written += put_away(s) - a->put_before;
     return rc;
 }
 
@@ -571,13 +651,32 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
     return og__superbatch_append(a->s->superbatch, &ids, err);
 }
 
+static int foretell_laid_out(struct ahead *a, struct og_err *err)
+{
+    struct og_segments segments;
+    uint32_t size;
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc < 0)
+        return rc;
+    rc = og__segmented_choose(&segments, &size, a->s, &a->packing, disk_left(a, a->trace_bytes),
+                              err);
+    if (rc < 0)
+        return rc;
+    rc = foretell_segments(a, &segments, size, err);
+    og__segments_close(&segments);
+    return rc;
+}
+
 static int plan_epoch(struct ahead *a, struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_trace trace = og__superbatch_trace(s->superbatch);
-    struct og_prediction prediction = {0};
+    const bool segmented = s->opt.layout == OG_LAYOUT_SEGMENTED;
+    const struct og_plan *plan = &s->works[0].plan;
     uint32_t ignored;
     int rc = og__policy_foresee(s->policy, &trace, &ignored, err);
+    if (rc == 0 && segmented)
+        rc = begin_packing(a, &trace, err);
     uint32_t pair[2];
     while (rc == 0 && og__policy_prefill(s->policy, pair, pair + 1, 1) > 0)
         ;
@@ -586,11 +685,15 @@ static int plan_epoch(struct ahead *a, struct og_err *err)
         rc = og__policy_plan(s->policy, &s->planner, trace.ids + trace.ptr[b], n, &s->works[0].plan,
                              err);
         if (rc == 0 && foretells(a, b))
-            og__predict_batch(&prediction, s, &s->works[0].plan, &a->sampled[b].from);
+            og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
+        if (rc == 0 && segmented)
+            rc = og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err);
     }
+    if (rc == 0 && segmented)
+        return foretell_laid_out(a, err);
     bool ahead = og__samples_ahead(s);
     if (rc == 0)
-        og__predict_epoch(&prediction, s,
+        og__predict_epoch(&a->prediction, s,
                           ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
     return rc;
 }
@@ -622,6 +725,7 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
         rc = sample_ahead(&a, OG__SPLITS, 0, last, record_ids, err);
     if (rc == 0)
         rc = plan_epoch(&a, err);
+    og__packing_close(&a.packing);
     free(a.sampled);
     return rc;
 }
@@ -668,7 +772,10 @@ static int pack_draw(struct ahead *a, const struct og_draw_files *to, struct og_
         rc = list_cached(s, to->cached, err);
     if (rc == 0)
         rc = add_misses(a, &trace, err);
-    return rc < 0 ? rc : write_pack(a, to->container, done->bytes_written, done, err);
+    if (rc == 0)
+        rc = og__packing_seal(&a->packing, err);
+    return rc < 0 ? rc
+                  : write_chunks(a, to->container, disk_left(a, done->bytes_written), done, err);
 }
 
 int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_draw_files *to,

@@ -21,10 +21,11 @@ struct way {
 };
 
 static const struct way ways[] = {
-    {OG_POLICY_DEGREE, OG_LAYOUT_RAW, false},   {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, false},
-    {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, true}, {OG_POLICY_FREQUENCY, OG_LAYOUT_PACKED, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_RAW, false},   {OG_POLICY_BELADY, OG_LAYOUT_RAW, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_PACKED, true},
+    {OG_POLICY_DEGREE, OG_LAYOUT_RAW, false},      {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, false},
+    {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, true},    {OG_POLICY_FREQUENCY, OG_LAYOUT_PACKED, true},
+    {OG_POLICY_BELADY, OG_LAYOUT_RAW, false},      {OG_POLICY_BELADY, OG_LAYOUT_RAW, true},
+    {OG_POLICY_BELADY, OG_LAYOUT_PACKED, true},    {OG_POLICY_FREQUENCY, OG_LAYOUT_SEGMENTED, true},
+    {OG_POLICY_BELADY, OG_LAYOUT_SEGMENTED, true},
 };
 enum { WAYS = OG_COUNT(ways) };
 
@@ -42,6 +43,14 @@ static bool allowed(const struct og_options *opt, const struct way *way)
     if (og__options_given(opt, "alternate") && opt->alternate != way->alternate)
         return false;
     return opt->layout == OG_LAYOUT_AUTO || opt->layout == way->layout;
+}
+
+static enum og__layout layout_of(const struct way *way)
+{
+    static const enum og__layout layout[] = {[OG_LAYOUT_RAW] = OG__RAW,
+                                             [OG_LAYOUT_PACKED] = OG__PACKED,
+                                             [OG_LAYOUT_SEGMENTED] = OG__SEGMENTED};
+    return layout[way->layout];
 }
 
 /* ---- the memory that each would have ---- */
@@ -85,7 +94,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
     uint64_t put_away = m->trace_blocks ? 0 : epoch * og__put_away_bytes(s);
     return (struct og_candidate){
         .policy = policy,
-        .layout = t->way.layout == OG_LAYOUT_PACKED ? OG__PACKED : OG__RAW,
+        .layout = layout_of(&t->way),
         .resample_every = (uint32_t)s->opt.resample_every,
         .superbatch =
             ahead ? (uint32_t)OG_MIN(OG_MIN(m->superbatch, run), (uint64_t)UINT32_MAX) : 0,
@@ -288,6 +297,16 @@ static void count_together(struct og_candidate *a, struct og_candidate *b)
     a->n_lent = b->n_lent = OG_MAX(a->n_lent, b->n_lent);
 }
 
+/* Segments read more than chunks: they are for when the disk is too small for those. */
+static bool is_for_it(const struct chooser *c, const struct trial *t,
+                      const struct og_options *asked)
+{
+    const uint64_t rows = c->pilot->rows / OG_MAX(c->pilot->n, 1u);
+    const double chunks = (double)(t->memory.superbatch * rows) * (double)og__row_bytes(c->s->ds);
+    return t->way.layout != OG_LAYOUT_SEGMENTED || asked->layout == OG_LAYOUT_SEGMENTED ||
+           chunks > asked->disk.value;
+}
+
 /* What fits in memory; the others are kept with the reason why they do not. */
 static void try_all(struct chooser *c, const struct og_options *asked)
 {
@@ -296,7 +315,10 @@ static void try_all(struct chooser *c, const struct og_options *asked)
             continue;
         struct trial *t = &c->trial[c->n];
         *t = (struct trial){.way = ways[i]};
-        if (try_memory(c->s, c->pilot, c->want, c->hotness, t) == 0) {
+        const bool fits = try_memory(c->s, c->pilot, c->want, c->hotness, t) == 0;
+        if (!is_for_it(c, t, asked))
+            continue;
+        if (fits) {
             t->fits = true;
             c->number[c->n_fit] = c->n;
             c->candidate[c->n_fit++] = candidate_of(c->s, t, c->hotness);

@@ -1,6 +1,6 @@
 #include "train/memory_plan.h"
 
-#include "plan/packing.h"
+#include "plan/segments.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -256,10 +256,15 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
         struct og_reader_options reader = {.io = s->opt.io, .profile = s->profile, .threads = 0};
         m->reader =
             og__reader_bytes(&reader) * (s->opt.early_reads ? (size_t)s->n_samplers + 1 : 1);
-        if (s->opt.layout == OG_LAYOUT_PACKED) { /* of packs, which the sweep may have before */
+        if (og__packs(s)) { /* of packs, which the sweep may have before */
             enum { SWEEP_SHARE = 16 };
             m->reader += og__reader_bytes(&reader);
             m->sweep = OG_MAX(m->limit / SWEEP_SHARE, (size_t)LEAST_SWEEP);
+        }
+        if (s->opt.layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
+            m->reader += og__reader_bytes(&reader);
+            m->plans += MOST_STAGING * rows * 2 * sizeof(uint32_t);
+            m->sweep += (size_t)s->ds->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
         }
         plan_policy(m, s);
     }
@@ -422,26 +427,48 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
     m->policy =
         held + og__policy_bytes(&setup, batches * rows, batches, distinct_nodes(g, batches));
     m->trace = batches * (rows * 4 + 64) + rows * 4;
-    if (s->opt.layout == OG_LAYOUT_PACKED) /* at worst every row is missed */
+    if (og__packs(s)) /* at worst every row is missed */
         m->packing = og__packing_bytes((uint64_t)s->ds->n_nodes, batches * rows, batches, rows);
+    if (s->opt.layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
+        m->packing += og__segments_bytes(distinct_nodes(g, batches), (uint32_t)batches,
+                                         og__row_bytes(s->ds)) +
+                      og__bits_words(batches * rows) * sizeof(uint64_t);
+}
+
+/* What batches that are sampled ahead put on the disk: ids, edges and their ends, plans, and what
+ * they miss, at worst every row. Segments can have each row but once, and some room makes them
+ * shorter. */
+static double disk_bytes(const struct og_session *s, const struct growth *g, uint64_t rows,
+                         uint64_t batches)
+{
+    const double n = (double)batches;
+    const double all = n * (double)rows * (double)og__row_bytes(s->ds);
+    const double once = (double)distinct_nodes(g, batches) * (double)og__row_bytes(s->ds);
+    double away = n * (double)(rows * 8 + 2 * block_bytes(s) + 1);
+    if (s->opt.layout == OG_LAYOUT_PACKED)
+        away += all;
+    if (s->opt.layout == OG_LAYOUT_SEGMENTED)
+        away += OG_MIN(all, 2 * once) + n * (double)rows * 8;
+    return away;
 }
 
 /* As many batches as fit (ginex.txt §3.5): where sampling has the memory to itself half of what is
  * left of it, up to the whole run; else an eighth, and an epoch at most, since what the trace takes
- * the cache has not. On disk: ids, edges and their ends, plans. */
+ * the cache has not. */
 static void choose_superbatch(struct og_memory_plan *m, const struct og_session *s,
                               const struct growth *g, uint64_t rows, size_t free)
 {
     uint64_t epoch = longest_epoch(s);
     uint64_t most = m->alternates ? OG_MAX(og__schedule_items(&s->schedule), epoch) : epoch;
-    uint64_t packed = s->opt.layout == OG_LAYOUT_PACKED ? og__row_bytes(s->ds) : 0;
-    uint64_t by_disk = (uint64_t)s->opt.disk.value / (rows * (8 + packed) + 2 * block_bytes(s) + 1);
-    uint64_t high = OG_MIN(OG_MIN(most, by_disk), (uint64_t)OG__MOST_FORESEEN);
+    uint64_t high = OG_MIN(most, (uint64_t)OG__MOST_FORESEEN);
+    if (s->opt.layout == OG_LAYOUT_SEGMENTED)
+        high = OG_MIN(high, (uint64_t)OG__MOST_SEGMENTED);
     uint64_t low = 1;
     while (low < high) { /* the largest that fits */
         uint64_t middle = low + (high - low + 1) / 2;
         size_ahead(m, s, g, rows, middle);
-        if (m->trace + m->packing + m->policy <= free / (m->alternates ? 2 : 8))
+        if (m->trace + m->packing + m->policy <= free / (m->alternates ? 2 : 8) &&
+            disk_bytes(s, g, rows, middle) <= s->opt.disk.value)
             low = middle;
         else
             high = middle - 1;

@@ -161,8 +161,9 @@ static const struct og_option table[] = {
      NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30},
     {"layout", "KIND", "auto", resources,
      "where batches read what no cache holds: rows of the feature file, or copies packed for each "
-     "batch beforehand in one pass over that file",
-     NAMES("raw", "packed", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0},
+     "batch beforehand in one pass over that file; segmented: rows that several batches need are "
+     "copied once for all of them, as far as --disk is too little for packed",
+     NAMES("raw", "packed", "segmented", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0},
     {"alternate", NULL, "false", resources,
      "sample ahead and train in turns, each with all the memory: the graph's structure first, then the "
      "feature cache",

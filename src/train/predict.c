@@ -11,11 +11,12 @@
 static void add_plan(struct og_plan_cost *sum, const struct og_session *s,
                      const struct og_plan *plan)
 {
-    struct og_io_counts io =
-        s->opt.layout == OG_LAYOUT_PACKED
-            ? og__packing_predict_chunk(plan->n_misses * og__row_bytes(s->ds),
-                                        s->read_rule.max_request)
-            : og__read_rule_predict(&s->read_rule, plan->misses, plan->n_misses);
+    struct og_io_counts io = {0}; /* of segments: known when they are laid out */
+    if (s->opt.layout == OG_LAYOUT_PACKED)
+        io = og__packing_predict_chunk(plan->n_misses * og__row_bytes(s->ds),
+                                       s->read_rule.max_request);
+    else if (s->opt.layout != OG_LAYOUT_SEGMENTED)
+        io = og__read_rule_predict(&s->read_rule, plan->misses, plan->n_misses);
     const struct og_plan_cost cost = {plan->n, plan->n - plan->n_misses, plan->n_misses, io.reads,
                                       io.bytes};
     og__plan_cost_add(sum, &cost);

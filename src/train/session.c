@@ -420,7 +420,12 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
 
 bool og__samples_ahead(const struct og_session *s)
 {
-    return og__policy_looks_ahead(s->opt.policy) || s->opt.layout == OG_LAYOUT_PACKED;
+    return og__policy_looks_ahead(s->opt.policy) || og__packs(s);
+}
+
+bool og__packs(const struct og_session *s)
+{
+    return s->opt.layout == OG_LAYOUT_PACKED || s->opt.layout == OG_LAYOUT_SEGMENTED;
 }
 
 bool og__keeps_batches(const struct og_session *s)
@@ -804,6 +809,7 @@ void og__session_close(struct og_session *s)
         return;
     (void)!og__timeline_close(s->timeline, NULL); /* of commands that do not tell of it */
     og__model_free(s->model);
+    og__pack_close(s->pack);
     og__gather_close(s->gather);
     for (int i = 0; s->works && i < s->n_works; i++) {
         struct og_work *w = &s->works[i];
@@ -821,7 +827,6 @@ void og__session_close(struct og_session *s)
     free(s->early);
     og__superbatch_close(s->superbatch);
     og__spill_close(s->codes);
-    og__pack_close(s->pack);
     og__scratch_close(s->pack_dir);
     free(s->choice);
     free(s->scratch);

@@ -142,6 +142,8 @@ struct og_sampling og__session_sampling(const struct og_session *s);
 unsigned og__batch_extras(const struct og_session *s); /* what its blocks carry */
 /* Are batches sampled ahead, planned, and only then trained? */
 bool og__samples_ahead(const struct og_session *s);
+/* Is what they miss written anew beforehand, packed or segmented? */
+bool og__packs(const struct og_session *s);
 /* Is an epoch sampled ahead once for all that train on it? Plans that stay good in any order only.
  */
 bool og__keeps_batches(const struct og_session *s);

@@ -1,0 +1,87 @@
+/* shared: rows that several batches of a segment miss (plan/segments.h), stored once for all of
+ * them beside the container of what is left, and where each batch finds its rows.
+ *
+ *   file     | head, one block | rows, one behind another |pad| table | order 0 | order 1 | ...
+ *
+ *   head     bytes 0-7    "OGSHAR1\n"
+ *            8-15         checksum of the dataset's meta.json
+ *            16-23        bytes of a row
+ *            24-31        batches
+ *            32-39        rows
+ *            40-47        rows that all batches miss
+ *            48-55        of these, rows that are read from here
+ *            56-63        bytes of the file
+ *            64-71        XXH3 of the table, seeded with the XXH3 of bytes 0-63
+ *   table    a batch: rows it misses, of these in this file, XXH3 of their node ids as u32, XXH3 of
+ *            its order
+ *   order    a batch: where[misses], then position[rows in this file], ascending
+ *
+ * A batch's rows lie in memory as those of this file, by position, then those of its chunk; miss i
+ * is row where[i] of them. Numbers of head and table are u64, orders are u32, all little endian;
+ * the table begins on a block of 4096, orders follow it and one another. */
+#ifndef OG_GATHER_SHARED_H
+#define OG_GATHER_SHARED_H
+
+#include "gather/pack.h"
+#include "plan/segments.h"
+
+/* ---- writing ---- */
+
+/* Lays the segments of `size` batches out and writes their shared rows, a block of positions at a
+ * time: its nodes are read in one pass through the feature file. `stored`, zeroed, gets a bit for
+ * each row of the packing that is in the file (og__packing_drop). opt and failures as
+ * og__pack_write's. */
+OG_MUST_CHECK int og__shared_write(const struct og_dataset *ds, struct og_segments *s,
+                                   uint32_t size, enum og__segment_order order,
+                                   const struct og_pack_options *opt, uint64_t *stored,
+                                   struct og_budget *b, struct og_pack_counts *counts,
+                                   struct og_err *err);
+size_t og__shared_least(const struct og_packing *p); /* memory */
+/* Bytes of such a file. */
+uint64_t og__shared_file_bytes(const struct og_packing *p, const struct og_segment_cost *cost);
+
+/* ---- the format ---- */
+
+struct og_shared_head {
+    uint64_t dataset; /* checksum */
+    uint64_t row_bytes, n_batches, n_rows, n_misses, n_reads, file_bytes;
+    uint64_t check;
+};
+struct og_shared_entry {
+    uint64_t misses, shared, ids, order;
+};
+/* As those of pack.h. */
+OG_MUST_CHECK int og__shared_parse(struct og_shared_head *h, const void *data, size_t len,
+                                   uint64_t file_bytes, const char *name, struct og_err *err);
+OG_MUST_CHECK int og__shared_check(const struct og_shared_head *h,
+                                   const struct og_shared_entry *table, const char *name,
+                                   struct og_err *err);
+void og__shared_format(struct og_shared_head *h, const struct og_shared_entry *table,
+                       char block[OG__PACK_BLOCK]);
+uint64_t og__shared_table_at(const struct og_shared_head *h);
+uint64_t og__shared_orders_at(const struct og_shared_head *h);
+uint64_t og__shared_hash_order(const uint32_t *order, uint64_t n);
+
+/* ---- reading ---- */
+
+struct og_shared;
+
+/* As og__pack_open. */
+OG_MUST_CHECK int og__shared_open(struct og_shared **out, const char *path,
+                                  const struct og_dataset *ds, int n_reads,
+                                  const struct og_reader_options *opt, struct og_budget *b,
+                                  struct og_err *err);
+void og__shared_close(struct og_shared *p); /* accepts NULL */
+
+/* Of a batch, NULL if there is none. */
+const struct og_shared_entry *og__shared_entry(const struct og_shared *p, uint64_t batch);
+
+/* Start reading a batch's rows of this file to out. */
+OG_MUST_CHECK int og__shared_begin(struct og_shared *p, int read, uint32_t batch, char *out,
+                                   struct og_err *err);
+OG_MUST_CHECK int og__shared_finish(struct og_shared *p, int read, struct og_io_counts *counts,
+                                    struct og_err *err);
+/* [misses] Valid until `read` begins again. */
+const uint32_t *og__shared_where(const struct og_shared *p, int read);
+
+#endif

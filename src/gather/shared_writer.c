@@ -1,0 +1,318 @@
+/* Writing shared rows, a block of positions at a time:
+ *
+ *   nodes by position   7 2 9 | 2 5 7 | ...     a node may be shared in several segments
+ *   read, ascending     2 7 9                   one pass through the feature file
+ *   written             7 2 9                   behind what did not fill a page before
+ */
+#include "gather/shared.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char part[] = "packing";
+enum { PAGE = OG__PACK_BLOCK };
+
+struct writer {
+    const struct og_dataset *ds;
+    const struct og_packing *packing;
+    struct og_segments *segments;
+    const struct og_pack_options *opt;
+    struct og_newfile file;
+    int direct_fd; /* -1 where direct writes are refused */
+    struct og_reader *reader;
+    struct og_shared_head head;
+    struct og_shared_entry *table;
+    uint64_t *stored;
+    struct og_pack_counts counts;
+    /* a block */
+    uint32_t most, n;  /* positions */
+    char *memory;      /* both of the next */
+    char *in;          /* [most] rows by node */
+    char *out;         /* [most] rows by position, after `kept` bytes of the block before */
+    size_t kept;       /* < PAGE */
+    uint64_t at;       /* where out goes */
+    uint32_t *nodes;   /* [most] by position */
+    uint32_t *list;    /* [most] ascending */
+    uint64_t *bits;    /* [ceil(N / 64)] of the block's nodes */
+    uint32_t *rank;    /* [ceil(N / 64)] */
+    uint32_t *order;   /* [2 * longest] of a batch */
+    uint64_t longest;  /* misses of a batch */
+    uint64_t order_at; /* where the next goes */
+    uint32_t first;    /* position of the segment's first row */
+};
+
+/* ---- memory ---- */
+
+static size_t row_cost(const struct og_packing *p)
+{
+    return 2 * (p->row_bytes + sizeof(uint32_t));
+}
+
+static uint64_t longest_batch(const struct og_packing *p)
+{
+    uint64_t longest = 0;
+    for (uint32_t b = 0; b < p->n_batches; b++)
+        longest = OG_MAX(longest, og__packing_chunk_rows(p, b));
+    return longest;
+}
+
+static size_t bits_bytes(const struct og_packing *p)
+{
+    return og__bits_words(p->n_nodes) * sizeof(uint64_t);
+}
+
+/* Whatever the block. */
+static size_t fixed_bytes(const struct og_packing *p)
+{
+    return bits_bytes(p) * 3 / 2 + longest_batch(p) * 2 * sizeof(uint32_t) + (size_t)2 * PAGE;
+}
+
+size_t og__shared_least(const struct og_packing *p)
+{
+    return fixed_bytes(p) + row_cost(p);
+}
+
+static size_t rows_bytes(const struct writer *w)
+{
+    return 2 * (w->most * w->packing->row_bytes + PAGE);
+}
+
+static int take_memory(struct writer *w, struct og_budget *b, struct og_err *err)
+{
+    const struct og_packing *p = w->packing;
+    if (w->opt->memory < og__shared_least(p))
+        return og__fail(err, -ENOMEM, NULL, "packing: shared rows take %zu bytes of memory",
+                        og__shared_least(p));
+    uint64_t most = (w->opt->memory - fixed_bytes(p)) / row_cost(p);
+    w->most = (uint32_t)OG_MAX(OG_MIN(most, w->head.n_rows), (uint64_t)1);
+    w->longest = longest_batch(p);
+    struct {
+        void **at;
+        size_t bytes;
+    } parts[] = {{(void **)&w->memory, rows_bytes(w)},
+                 {(void **)&w->nodes, w->most * sizeof(*w->nodes)},
+                 {(void **)&w->list, w->most * sizeof(*w->list)},
+                 {(void **)&w->bits, bits_bytes(p)},
+                 {(void **)&w->rank, bits_bytes(p) / 2},
+                 {(void **)&w->order, w->longest * 2 * sizeof(*w->order)}};
+    for (size_t i = 0; i < OG_COUNT(parts); i++)
+        if (!(*parts[i].at = og__alloc(b, parts[i].bytes, part, err)))
+            return -ENOMEM;
+    w->out = (char *)og__round_up((uintptr_t)w->memory, PAGE);
+    w->in = w->out + w->most * p->row_bytes + PAGE;
+    w->table = calloc((size_t)p->n_batches + 1, sizeof(*w->table));
+    return w->table ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing");
+}
+
+static void release(struct writer *w, struct og_budget *b)
+{
+    og__reader_close(w->reader);
+    if (w->direct_fd >= 0)
+        close(w->direct_fd);
+    og__newfile_abandon(&w->file);
+    og__release(b, w->memory, rows_bytes(w), part);
+    og__release(b, w->nodes, w->most * sizeof(*w->nodes), part);
+    og__release(b, w->list, w->most * sizeof(*w->list), part);
+    og__release(b, w->bits, bits_bytes(w->packing), part);
+    og__release(b, w->rank, bits_bytes(w->packing) / 2, part);
+    og__release(b, w->order, w->longest * 2 * sizeof(*w->order), part);
+    free(w->table);
+}
+
+/* ---- rows ---- */
+
+/* Whole pages of out, direct if that is possible; what a short write left goes the other way. */
+static int write_pages(struct writer *w, size_t bytes, struct og_err *err)
+{
+    int fd = w->direct_fd >= 0 ? w->direct_fd : w->file.fd;
+    ssize_t done;
+    do
+        done = pwrite(fd, w->out, bytes, (off_t)w->at);
+    while (done < 0 && errno == EINTR);
+    if (done < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot write at byte %llu", w->file.path,
+                              (unsigned long long)w->at);
+    int rc = og__write_all(w->file.fd, w->out + done, bytes - (size_t)done, (off_t)w->at + done,
+                           w->file.path, err);
+    if (rc == 0 && w->direct_fd < 0) { /* the page cache is for others */
+        sync_file_range(w->file.fd, (off_t)w->at, (off_t)bytes,
+                        SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+        posix_fadvise(w->file.fd, (off_t)w->at, (off_t)bytes, POSIX_FADV_DONTNEED);
+    }
+    w->at += bytes;
+    w->counts.bytes_written += bytes;
+    w->counts.writes++;
+    return rc;
+}
+
+static int read_block(struct writer *w, struct og_err *err)
+{
+    const uint64_t n_nodes = w->packing->n_nodes;
+    uint32_t n = og__bits_count(w->bits, n_nodes, w->rank);
+    uint64_t node = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        node = og__bits_next(w->bits, n_nodes, node);
+        w->list[i] = (uint32_t)node++;
+    }
+    struct og_read_job job = {.rows = w->list, .n = n, .out = w->in};
+    int rc = og__reader_submit(w->reader, &job, err);
+    if (rc == 0)
+        rc = og__reader_wait(w->reader, &job, err);
+    w->counts.sweep.reads += job.counts.reads;
+    w->counts.sweep.bytes += job.counts.bytes;
+    return rc;
+}
+
+static int write_block(struct writer *w, struct og_err *err)
+{
+    const size_t row = w->packing->row_bytes;
+    if (w->n == 0)
+        return 0;
+    if (w->opt->stop && *w->opt->stop)
+        return og__fail(err, OG_INTERRUPTED, NULL, "stopped while packing");
+    int rc = read_block(w, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < w->n; i++)
+        memcpy(w->out + w->kept + i * row,
+               w->in + og__bits_rank(w->bits, w->rank, w->nodes[i]) * row, row);
+    const size_t bytes = w->kept + w->n * row;
+    const size_t whole = bytes / PAGE * PAGE;
+    if (whole > 0)
+        rc = write_pages(w, whole, err);
+    w->kept = bytes - whole;
+    memmove(w->out, w->out + whole, w->kept);
+    memset(w->bits, 0, bits_bytes(w->packing));
+    w->n = 0;
+    return rc;
+}
+
+static int add_rows(struct writer *w, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < w->segments->n_shared; i++) {
+        uint32_t node = w->segments->order[i];
+        w->nodes[w->n++] = node;
+        og__bits_add(w->bits, node);
+        if (w->n == w->most)
+            rc = write_block(w, err);
+    }
+    return rc;
+}
+
+static int end_rows(struct writer *w, struct og_err *err)
+{
+    int rc = write_block(w, err);
+    if (rc < 0 || w->kept == 0)
+        return rc;
+    memset(w->out + w->kept, 0, PAGE - w->kept);
+    return write_pages(w, PAGE, err);
+}
+
+/* ---- orders ---- */
+
+static int add_order(struct writer *w, uint32_t batch, struct og_err *err)
+{
+    const struct og_packing *p = w->packing;
+    const uint64_t first = p->ptr[batch];
+    const uint64_t n = og__packing_chunk_rows(p, batch);
+    uint32_t *position = w->order + n;
+    const uint32_t n_shared = og__segments_batch(w->segments, batch, w->order, position);
+    for (uint64_t i = 0; i < n; i++)
+        if (w->order[i] < n_shared)
+            og__bits_add(w->stored, first + i);
+    for (uint32_t i = 0; i < n_shared; i++)
+        position[i] += w->first;
+    const size_t bytes = (n + n_shared) * sizeof(*w->order);
+    w->table[batch] = (struct og_shared_entry){n, n_shared, og__pack_hash_ids(p->rows + first, n),
+                                               og__shared_hash_order(w->order, n + n_shared)};
+    int rc = og__write_all(w->file.fd, w->order, bytes, (off_t)w->order_at, w->file.path, err);
+    w->order_at += bytes;
+    w->counts.bytes_written += bytes;
+    w->counts.writes += bytes > 0;
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static int write_segment(struct writer *w, uint32_t first, uint32_t last,
+                         enum og__segment_order order, struct og_err *err)
+{
+    int rc = og__segments_lay_out(w->segments, first, last, order, err);
+    if (rc == 0)
+        rc = add_rows(w, err);
+    for (uint32_t b = first; rc == 0 && b < last; b++)
+        rc = add_order(w, b, err);
+    w->first += w->segments->n_shared;
+    return rc;
+}
+
+static int write_segments(struct writer *w, uint32_t size, enum og__segment_order order,
+                          struct og_err *err)
+{
+    const uint32_t n = w->packing->n_batches;
+    int rc = 0;
+    for (uint32_t first = 0; rc == 0 && first < n; first += OG_MIN(size, n - first))
+        rc = write_segment(w, first, first + OG_MIN(size, n - first), order, err);
+    return rc < 0 ? rc : end_rows(w, err);
+}
+
+static int write_head(struct writer *w, struct og_err *err)
+{
+    char block[OG__PACK_BLOCK];
+    const size_t table = w->head.n_batches * sizeof(*w->table);
+    og__shared_format(&w->head, w->table, block);
+    int rc = og__write_all(w->file.fd, block, sizeof(block), 0, w->file.path, err);
+    if (rc == 0)
+        rc = og__write_all(w->file.fd, w->table, table, (off_t)og__shared_table_at(&w->head),
+                           w->file.path, err);
+    w->counts.bytes_written += sizeof(block) + table;
+    w->counts.writes += 2;
+    return rc;
+}
+
+int og__shared_write(const struct og_dataset *ds, struct og_segments *s, uint32_t size,
+                     enum og__segment_order order, const struct og_pack_options *opt,
+                     uint64_t *stored, struct og_budget *b, struct og_pack_counts *counts,
+                     struct og_err *err)
+{
+    const struct og_packing *p = s->packing;
+    struct og_segment_cost cost;
+    int rc = 0;
+    *counts = (struct og_pack_counts){0};
+    og__segments_space(s, OG_MAX(size, 1u), &cost);
+    if (cost.shared >= UINT32_MAX)
+        return og__fail(err, -EFBIG, "pack fewer batches at a time", "%s: too many shared rows",
+                        opt->path);
+    struct writer w = {.ds = ds,
+                       .packing = p,
+                       .segments = s,
+                       .opt = opt,
+                       .file = {.fd = -1},
+                       .direct_fd = -1,
+                       .stored = stored,
+                       .at = OG__PACK_BLOCK,
+                       .head = {.dataset = ds->checksum,
+                                .row_bytes = p->row_bytes,
+                                .n_batches = p->n_batches,
+                                .n_rows = cost.shared,
+                                .n_misses = p->ptr[p->n_batches],
+                                .n_reads = cost.shared_reads}};
+    w.order_at = og__shared_orders_at(&w.head);
+    OG_TRY(take_memory(&w, b, err));
+    OG_TRY(og__reader_open(&w.reader, ds->features.path, (uint64_t)ds->features.offset,
+                           p->row_bytes, p->n_nodes, &opt->reader, b, err));
+    OG_TRY(og__pack_create(&w.file, &w.direct_fd, opt->path, og__shared_file_bytes(p, &cost), err));
+    OG_TRY(write_segments(&w, OG_MAX(size, 1u), order, err));
+    OG_TRY(write_head(&w, err));
+    OG_TRY(og__newfile_commit(&w.file, err));
+    *counts = w.counts;
+    counts->direct = w.direct_fd >= 0;
+out:
+    release(&w, b);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* segmented: a superbatch's misses when a chunk for each batch would take more than --disk
+ * (plan/segments.h, gather/shared.h). */
+#ifndef OG_SEGMENTED_H
+#define OG_SEGMENTED_H
+
+#include "gather/shared.h"
+#include "train/session.h"
+
+/* Segments of the sealed packing and how many batches each has: as few as `disk` bytes allow for
+ * all files together. -ENOSPC with the least that would do. `out` is closed on failure. */
+OG_MUST_CHECK int og__segmented_choose(struct og_segments *out, uint32_t *size,
+                                       const struct og_session *s, const struct og_packing *p,
+                                       uint64_t disk, struct og_err *err);
+
+/* What each batch will read of them: io[n_batches]. */
+OG_MUST_CHECK int og__segmented_predict(struct og_segments *segments, uint32_t size,
+                                        const struct og_session *s, struct og_io_counts *io,
+                                        struct og_err *err);
+
+/* Write the shared rows; the packing keeps the others. Closes the segments, also on failure. */
+OG_MUST_CHECK int og__segmented_write(struct og_segments *segments, uint32_t size,
+                                      const struct og_session *s, struct og_packing *p,
+                                      const struct og_pack_options *opt,
+                                      struct og_pack_counts *counts, struct og_err *err);
+
+#endif
