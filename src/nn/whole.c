@@ -109,6 +109,11 @@ int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *cap
     return og__pack_weights(m, err);
 }
 
+void og__whole_release(struct og_model *m)
+{
+    og__arena_release(&m->workspace);
+}
+
 /* ---- the passes ---- */
 
 int og__whole_transform(struct og_model *m, int l, struct og_rows x, float *out, struct og_err *err)

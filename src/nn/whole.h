@@ -36,6 +36,7 @@ size_t og__whole_bytes(const struct og_model_config *c, int l, const struct og_w
 /* For layer l; the parameters are as they will stay. */
 OG_MUST_CHECK int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *caps,
                                     struct og_err *err);
+void og__whole_release(struct og_model *m); /* what reserve took */
 
 /* out [x.n, n_source] */
 OG_MUST_CHECK int og__whole_transform(struct og_model *m, int l, struct og_rows x, float *out,

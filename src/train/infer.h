@@ -19,7 +19,8 @@
 #include "plan/plan.h"
 #include "train/json.h"
 
-/* Rows of all nodes in a file. */
+/* Rows of all nodes in a file; those written here begin at OG__MATRIX_OFFSET. */
+enum { OG__MATRIX_OFFSET = 4096 };
 struct og_matrix {
     char *path; /* owned */
     uint64_t offset;
@@ -59,8 +60,13 @@ struct og_inference {
     double start;
 };
 
+#define OG__INFER_NODES "inference nodes" /* feeds and degree, in the budget */
+
 /* One pass over the graph's structure: feeds, degree, longest. */
 OG_MUST_CHECK int og__infer_survey(struct og_inference *f, struct og_err *err);
+
+/* After the survey: -ENOMEM, naming what would do, where the memory is too little for any layer. */
+OG_MUST_CHECK int og__infer_check(const struct og_inference *f, struct og_err *err);
 
 /* Layer l from `in` into a new .npy file at `path`; adds its figures to layers. */
 OG_MUST_CHECK int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in,

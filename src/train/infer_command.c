@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NODES  "inference nodes"
 #define LABELS "labels"
 
 /* ==== opening and closing ==== */
@@ -94,8 +93,8 @@ static void close_inference(struct og_inference *f)
     og__scratch_close(f->scratch);
     og__model_free(f->model);
     if (f->budget) {
-        og__release(f->budget, f->feeds, bytes, NODES);
-        og__release(f->budget, f->degree, bytes, NODES);
+        og__release(f->budget, f->feeds, bytes, OG__INFER_NODES);
+        og__release(f->budget, f->degree, bytes, OG__INFER_NODES);
     }
     og__budget_free(f->budget);
     og__pool_close(f->pool);
@@ -138,13 +137,15 @@ static int run_layers(struct og_inference *f, const struct outputs *o, struct og
                            .dim = f->ds->dim,
                            .dtype = f->ds->dtype};
     int rc = og__infer_survey(f, err);
+    if (rc == 0)
+        rc = og__infer_check(f, err);
     for (int l = 0; rc == 0 && l < f->config.layers; l++) {
         char *path = layer_path(f, o, l);
         rc = in.path && path ? og__infer_layer(f, l, &in, path, err)
                              : og__fail_errno(err, -ENOMEM, NULL, "inference");
         drop_matrix(&in, o, l > 0);
         in = (struct og_matrix){
-            .path = path, .offset = 4096, .dim = f->config.hidden, .dtype = OG_F32};
+            .path = path, .offset = OG__MATRIX_OFFSET, .dim = f->config.hidden, .dtype = OG_F32};
     }
     free(in.path);
     return rc;
@@ -173,12 +174,12 @@ static json_t *figures(const struct og_inference *f)
 
 /* ==== predict ==== */
 
-/* <path>.tmp-<pid>, without what a process of that number left there. */
+/* <path>.part, without what a killed process left there. */
 static int beside(const char *path, char **out, struct og_err *err)
 {
     if (!path)
         return 0;
-    if (asprintf(out, "%s.tmp-%ld", path, (long)getpid()) < 0) {
+    if (asprintf(out, "%s.part", path) < 0) {
         *out = NULL;
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     }
