@@ -223,7 +223,7 @@ static void attend(const struct dense *d, int l, const uint32_t *from, int64_t n
 {
     int heads = d->c.heads, width = last ? out : out / heads, all = heads * width;
     const float *src = param(d, "convs", l, "att_src"), *dst = param(d, "convs", l, "att_dst");
-    double *alpha = malloc((size_t)n * sizeof(*alpha));
+    double *alpha = calloc((size_t)n, sizeof(*alpha));
     for (int h = 0; h < heads; h++) {
         double sum = 0;
         for (int64_t i = 0; i < n; i++) {
@@ -240,72 +240,105 @@ static void attend(const struct dense *d, int l, const uint32_t *from, int64_t n
     free(alpha);
 }
 
-static void convolve(const struct dense *d, int l, const double *x, double *out_rows, int in,
-                     int out)
+/* What sources pass before they go along the edges, [n, *mid]; NULL: nothing. */
+static double *passed_first(const struct dense *d, int l, const double *x, int in, int out,
+                            int *mid)
 {
     const struct og_model_config *c = &d->c;
-    bool last = l == c->layers - 1, max = c->aggregator == OG_AGGREGATOR_MAX;
-    bool loop = c->kind == OG_MODEL_GCN || c->kind == OG_MODEL_GAT ||
-                (c->kind == OG_MODEL_SAGE && c->aggregator == OG_AGGREGATOR_GCN);
-    int mid = in, heads = c->heads;
-    double *t = NULL;
-    uint32_t *from = malloc((size_t)(d->t.n_edges + 1) * sizeof(*from));
-    if (c->kind == OG_MODEL_PINSAGE)
-        t = all_relu(d, param(d, "convs", l, "lin_q.weight"), param(d, "convs", l, "lin_q.bias"), x,
-                     mid = c->hidden, in);
-    else if (c->kind == OG_MODEL_SAGE && max)
-        t = all_relu(d, param(d, "convs", l, "lin.weight"), param(d, "convs", l, "lin.bias"), x, in,
-                     in);
-    if (c->kind == OG_MODEL_GAT) {
-        mid = last ? heads * out : out;
-        t = calloc((size_t)d->n * (size_t)mid, sizeof(*t));
-        for (int64_t v = 0; v < d->n; v++)
-            add_product(t + v * mid, param(d, "convs", l, "lin.weight"), x + v * in, mid, in, 1);
+    *mid = in;
+    if (c->kind == OG_MODEL_SAGE && c->aggregator == OG_AGGREGATOR_MAX)
+        return all_relu(d, param(d, "convs", l, "lin.weight"), param(d, "convs", l, "lin.bias"), x,
+                        in, in);
+    if (c->kind == OG_MODEL_PINSAGE) {
+        *mid = c->hidden;
+        return all_relu(d, param(d, "convs", l, "lin_q.weight"), param(d, "convs", l, "lin_q.bias"),
+                        x, *mid, in);
     }
-    const double *z = t ? t : x;
-    double *a = malloc((size_t)mid * sizeof(*a));
+    if (c->kind != OG_MODEL_GAT)
+        return NULL;
+    *mid = l == c->layers - 1 ? c->heads * out : out;
+    double *t = calloc((size_t)d->n * (size_t)*mid, sizeof(*t));
+    for (int64_t v = 0; v < d->n; v++)
+        add_product(t + v * *mid, param(d, "convs", l, "lin.weight"), x + v * in, *mid, in, 1);
+    return t;
+}
+
+/* Sum, mean or maximum over the sources of v, into a[mid]. */
+static void aggregate(const struct dense *d, int64_t v, const uint32_t *from, int64_t n,
+                      const double *z, int mid, double *a)
+{
+    bool max = d->c.kind == OG_MODEL_SAGE && d->c.aggregator == OG_AGGREGATOR_MAX;
+    memset(a, 0, (size_t)mid * sizeof(*a));
+    for (int64_t i = 0; i < n; i++) {
+        const double *u = z + (int64_t)from[i] * mid;
+        double w = d->c.kind == OG_MODEL_GIN ? 1 : 1 / (double)n;
+        if (d->c.kind == OG_MODEL_GCN)
+            w = 1 / (root_degree(d, v) * root_degree(d, from[i]));
+        for (int j = 0; j < mid; j++)
+            a[j] = max ? fmax(a[j], u[j]) : a[j] + w * u[j];
+    }
+}
+
+static void perceptron(const struct dense *d, int l, double *a, const double *x, double *y, int in,
+                       int out)
+{
+    int hidden = d->c.hidden;
+    double eps = (double)*param(d, "convs", l, "eps"), *s = calloc((size_t)hidden, sizeof(*s));
+    for (int j = 0; j < in; j++)
+        a[j] += (1 + eps) * x[j];
+    add_product(s, param(d, "convs", l, "nn.0.weight"), a, hidden, in, 1);
+    add_bias(s, param(d, "convs", l, "nn.0.bias"), hidden);
+    for (int j = 0; j < hidden; j++)
+        s[j] = fmax(s[j], 0);
+    add_product(y, param(d, "convs", l, "nn.2.weight"), s, out, hidden, 1);
+    add_bias(y, param(d, "convs", l, "nn.2.bias"), out);
+    free(s);
+}
+
+/* y of a node from what was aggregated, for all models but GAT. x: its own row */
+static void multiply(const struct dense *d, int l, double *a, int mid, const double *x, double *y,
+                     int in, int out)
+{
+    const float *self = param(d, "convs", l, "lin_r.weight");
+    if (d->c.kind == OG_MODEL_GIN) {
+        perceptron(d, l, a, x, y, in, out);
+        return;
+    }
+    bool gcn = d->c.kind == OG_MODEL_GCN;
+    add_product(y, param(d, "convs", l, gcn ? "lin.weight" : "lin_l.weight"), a, out, mid, 1);
+    add_bias(y, param(d, "convs", l, gcn ? "bias" : "lin_l.bias"), out);
+    if (self)
+        add_product(y, self, x, out, in, 1);
+}
+
+static void add_residual(const struct dense *d, int l, const double *x, double *y, int in, int out)
+{
+    if (d->c.residual && in != out)
+        add_product(y, param(d, "skips", l, "weight"), x, out, in, 1);
+    for (int j = 0; d->c.residual && in == out && j < out; j++)
+        y[j] += x[j];
+}
+
+static void convolve(const struct dense *d, int l, const double *x, double *rows, int in, int out)
+{
+    int mid;
+    bool gat = d->c.kind == OG_MODEL_GAT;
+    bool loop = gat || d->c.kind == OG_MODEL_GCN ||
+                (d->c.kind == OG_MODEL_SAGE && d->c.aggregator == OG_AGGREGATOR_GCN);
+    double *t = passed_first(d, l, x, in, out, &mid);
+    uint32_t *from = calloc((size_t)d->t.n_edges + 1, sizeof(*from));
+    double *a = calloc((size_t)mid, sizeof(*a));
     for (int64_t v = 0; v < d->n; v++) {
         int64_t n = sources(d, v, loop, from);
-        double *y = out_rows + v * out;
-        memset(a, 0, (size_t)mid * sizeof(*a));
-        for (int64_t i = 0; i < n; i++) {
-            double w = c->kind == OG_MODEL_GIN ? 1 : 1 / (double)n;
-            if (c->kind == OG_MODEL_GCN)
-                w = 1 / (root_degree(d, v) * root_degree(d, from[i]));
-            for (int j = 0; j < mid && c->kind != OG_MODEL_GAT; j++) {
-                double u = z[from[i] * mid + j];
-                a[j] = c->kind == OG_MODEL_SAGE && max ? fmax(a[j], u) : a[j] + w * u;
-            }
-        }
-        if (c->kind == OG_MODEL_GIN) {
-            double eps = (double)*param(d, "convs", l, "eps"),
-                   *s = calloc((size_t)c->hidden, sizeof(*s));
-            for (int j = 0; j < in; j++)
-                a[j] += (1 + eps) * x[v * in + j];
-            add_product(s, param(d, "convs", l, "nn.0.weight"), a, c->hidden, in, 1);
-            add_bias(s, param(d, "convs", l, "nn.0.bias"), c->hidden);
-            for (int j = 0; j < c->hidden; j++)
-                s[j] = fmax(s[j], 0);
-            add_product(y, param(d, "convs", l, "nn.2.weight"), s, out, c->hidden, 1);
-            add_bias(y, param(d, "convs", l, "nn.2.bias"), out);
-            free(s);
-        } else if (c->kind == OG_MODEL_GAT) {
-            attend(d, l, from, n, v, z, y, out, last);
-            add_bias(y, param(d, "convs", l, "bias"), out);
-        } else if (c->kind == OG_MODEL_GCN) {
-            add_product(y, param(d, "convs", l, "lin.weight"), a, out, in, 1);
+        double *y = rows + v * out;
+        if (gat) {
+            attend(d, l, from, n, v, t, y, out, l == d->c.layers - 1);
             add_bias(y, param(d, "convs", l, "bias"), out);
         } else {
-            add_product(y, param(d, "convs", l, "lin_l.weight"), a, out, mid, 1);
-            add_bias(y, param(d, "convs", l, "lin_l.bias"), out);
-            if (param(d, "convs", l, "lin_r.weight"))
-                add_product(y, param(d, "convs", l, "lin_r.weight"), x + v * in, out, in, 1);
+            aggregate(d, v, from, n, t ? t : x, mid, a);
+            multiply(d, l, a, mid, x + v * in, y, in, out);
         }
-        if (c->residual && in != out)
-            add_product(y, param(d, "skips", l, "weight"), x + v * in, out, in, 1);
-        else
-            for (int j = 0; c->residual && j < out; j++)
-                y[j] += x[v * in + j];
+        add_residual(d, l, x + v * in, y, in, out);
     }
     free(a);
     free(t);
@@ -345,7 +378,7 @@ static void end_row(const struct dense *d, int l, double *y, int n)
 /* Logits, and the input of the last layer. */
 static double *dense_logits(const struct dense *d, const float *features, double **last_input)
 {
-    double *x = malloc((size_t)d->n * (size_t)d->c.in_dim * sizeof(*x));
+    double *x = calloc((size_t)d->n * (size_t)d->c.in_dim, sizeof(*x));
     for (int64_t i = 0; i < d->n * d->c.in_dim; i++)
         x[i] = (double)features[i];
     *last_input = NULL;
@@ -370,7 +403,7 @@ static double *dense_logits(const struct dense *d, const float *features, double
 static float *read_rows(const char *path, int64_t rows, int64_t cols)
 {
     struct og_npy a;
-    float *out = malloc((size_t)(rows * cols) * sizeof(*out));
+    float *out = calloc((size_t)(rows * cols), sizeof(*out));
     assert_int_equal(og__npy_open(&a, path, NULL), 0);
     assert_int_equal(a.type, OG__NPY_F32);
     assert_int_equal(a.shape[0], rows);

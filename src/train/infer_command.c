@@ -286,6 +286,7 @@ static void close_judged(struct og_inference *f, struct og_judged *j)
     if (j->labels)
         og__release(f->budget, j->labels, og__labels_bytes(f->ds, j->n), LABELS);
     og__release(f->budget, j->logits, waiting_bytes(f), LABELS);
+    f->judged = NULL;
 }
 
 static int evaluate(struct og_inference *f, const char *checkpoint, const char *split,
