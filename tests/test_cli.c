@@ -85,6 +85,8 @@ static void wrong_usage_ends_with_2(void **state)
         {"simulate a --policy lru --cache 101%", "outgrow: --cache: '101%' given"},
         {"simulate a --policy lru --cache 1% --json", "outgrow: --json: needs a value, FILE"},
         {"eval a", "outgrow: eval: --checkpoint FILE expected"},
+        {"predict a --out p.npy", "outgrow: predict: --checkpoint FILE expected"},
+        {"predict a --checkpoint b", "outgrow: predict: --out FILE expected"},
         {"eval a --checkpoint b --split train", "one of valid, test expected"},
         {"bench", "outgrow: bench: io|"},
         {"bench cpu", "outgrow: bench cpu: "},
@@ -108,6 +110,8 @@ static void failures_end_with_1_and_leave_nothing(void **state)
         "train nowhere --run r",
         "plan nowhere",
         "eval nowhere --checkpoint nothing",
+        "eval nowhere --checkpoint nothing --full",
+        "predict nowhere --checkpoint nothing --out p.npy",
         "sample nowhere --out s",
         "pack nowhere --samples s",
         "simulate nowhere --policy lru --cache 1% --json j",
@@ -129,9 +133,9 @@ static void failures_end_with_1_and_leave_nothing(void **state)
 static void help_and_version_succeed(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"generate", "import", "export", "info",
-                                           "verify",   "sample", "pack",   "simulate",
-                                           "plan",     "train",  "eval",   "bench"};
+    static const char *const commands[] = {"generate", "import",  "export",   "info", "verify",
+                                           "sample",   "pack",    "simulate", "plan", "train",
+                                           "eval",     "predict", "bench"};
     struct outcome *o = outgrow("--version");
     assert_int_equal(o->status, 0);
     assert_says(o->out, og_version());
@@ -305,6 +309,14 @@ static void a_run_is_summed_up(void **state)
     json_t *v = json_of("eval d --checkpoint r/best.safetensors --split valid --json");
     assert_true(json_is_real(json_object_get(v, "acc")));
     json_decref(v);
+    v = json_of("eval d --checkpoint r/best.safetensors --full --json");
+    assert_true(json_is_real(json_object_get(v, "acc")));
+    json_decref(v);
+    v = json_of("predict d --checkpoint r/best.safetensors --out p.npy --embeddings e.npy --json");
+    assert_true(json_is_array(json_object_get(v, "layers")));
+    json_decref(v);
+    assert_int_equal(access("p.npy", F_OK), 0);
+    assert_int_equal(access("e.npy", F_OK), 0);
     const struct outcome *o = outgrow("train d --run r");
     assert_int_equal(o->status, 1); /* a finished run is not overwritten */
 }

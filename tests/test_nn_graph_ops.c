@@ -336,7 +336,8 @@ static void pooling_close(struct pooling *p)
 
 static void pool_with(struct pooling *p, const struct og_nn_ops *ops, bool keep)
 {
-    struct og_pool_max op = {&p->block, p->dim, p->x, p->y, keep ? p->from : NULL};
+    struct og_pool_max op = {&p->block, og__dense(p->x, p->block.n_src, p->dim), p->y,
+                             keep ? p->from : NULL};
     ops->pool_max(&p->b.be, &op);
 }
 

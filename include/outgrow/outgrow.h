@@ -233,6 +233,24 @@ OG_EXPORT OG_MUST_CHECK int og_eval(const char *dataset, const char *checkpoint,
                                     const struct og_options *opt, const struct og_observer *seen,
                                     char **out, struct og_err *err);
 
+/* The same with all neighbours of every node, as og_predict computes it: nothing is sampled.
+ * out  {"split","loss","acc","nodes","layers":[...],...} */
+OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkpoint,
+                                         const char *split, const struct og_options *opt,
+                                         const struct og_observer *seen, char **out,
+                                         struct og_err *err);
+
+/* The logits of every node, with all its neighbours, layer by layer from disk: float32 [N, C] in
+ * .npy file `out`, and, unless NULL, what the last layer was given, float32 [N, hidden], in
+ * `embeddings`. Both appear when they are complete. Of `opt` only the resources count; rows of a
+ * layer lie in opt->scratch, else in the folder of `out`. The same bytes whatever the memory.
+ * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}; may be NULL
+ * Returns OG_INTERRUPTED after a stop: nothing is kept then. */
+OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoint, const char *out,
+                                       const char *embeddings, const struct og_options *opt,
+                                       const struct og_observer *seen, char **text,
+                                       struct og_err *err);
+
 /* What training would keep where and read, without running it: the text of plan.json. */
 OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options *opt,
                                     const struct og_observer *seen, char **out, struct og_err *err);

@@ -3,6 +3,7 @@
 static const struct own_option own[] = {
     {"checkpoint", "FILE", "safetensors file to evaluate"},
     {"split", "NAME", "valid or test [test]"},
+    {"full", NULL, "with all neighbours, layer by layer, from disk"},
     {0},
 };
 
@@ -15,7 +16,10 @@ static int run(struct invocation *in, struct og_err *err)
     int rc = own_choice(in, "split", splits, &split, err);
     if (rc == 0 && !checkpoint)
         rc = usage_error(err, NULL, "eval: --checkpoint FILE expected");
-    if (rc == 0)
+    if (rc == 0 && own_flag(in, "full"))
+        rc = og_eval_full(in->arg[0], checkpoint, splits[split], &in->options,
+                          screen_observer(in->screen, 0), &text, err);
+    else if (rc == 0)
         rc = og_eval(in->arg[0], checkpoint, splits[split], &in->options,
                      screen_observer(in->screen, 0), &text, err);
     return rc == 0 ? deliver(in, text, show_any, err) : rc;
@@ -29,7 +33,8 @@ const struct command cmd_eval = {
     .summary = "measure a trained model",
     .text = "Loss and metrics of a checkpoint (docs/tasks.md), with neighbours sampled as in "
             "training. The model's "
-            "shape comes from the checkpoint; --batch, --fanout and the resources are yours.",
+            "shape comes from the checkpoint; --batch, --fanout and the resources are yours. With "
+            "--full nothing is sampled: as `outgrow predict` does it.",
     .own = own,
     .training = true,
     .run = run,

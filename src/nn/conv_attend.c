@@ -8,7 +8,7 @@
  * parentheses, att folded through W, is the same for every row. */
 #include "nn/model.h"
 
-static struct og_attend attention(const struct og_model *m, int l, struct og_rows in)
+static struct og_attend attention(const struct og_model *m, int l, struct og_rows sources)
 {
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &m->at.work[l];
@@ -17,7 +17,7 @@ static struct og_attend attention(const struct og_model *m, int l, struct og_row
                            .width = og__head_width(&m->config, l),
                            .average = og__is_last(&m->config, l),
                            .add = m->config.residual,
-                           .z = og__dense(w->t, w->block->n_src, layer->n_mid),
+                           .z = sources,
                            .att_src = layer->param[OG__ATT_SRC]->value,
                            .att_dst = layer->param[OG__ATT_DST]->value,
                            .bias = layer->param[OG__BIAS]->value,
@@ -30,7 +30,6 @@ static struct og_attend attention(const struct og_model *m, int l, struct og_row
     op.shared = true;
     op.add = false;
     op.width = layer->n_in;
-    op.z = in;
     op.att_src = w->fold[0];
     op.att_dst = w->fold[1];
     op.bias = NULL;
@@ -83,11 +82,11 @@ static int multiply_heads(struct og_model *m, int l, struct og_err *err)
     return rc;
 }
 
-static int multiply_sources(struct og_model *m, int l, struct og_rows in, struct og_err *err)
+static int multiply(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &m->at.work[l];
-    struct og_affine op = {.rows = w->block->n_src, .cols = layer->n_mid, .y = w->t, .n_inputs = 1};
+    struct og_affine op = {.rows = w->block->n_src, .cols = layer->n_mid, .y = out, .n_inputs = 1};
     op.input[0] = og__weighted(in, w->block->n_src, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
     return m->ops->affine(&m->backend, &op, err);
 }
@@ -103,15 +102,14 @@ static int start_from_input(struct og_model *m, int l, struct og_rows in, float 
     return m->ops->affine(&m->backend, &op, err);
 }
 
-static int forward(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
+static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
+                   struct og_err *err)
 {
     (void)keep;
     int rc = 0;
     const struct og_layer_work *w = &m->at.work[l];
-    struct og_attend attend = attention(m, l, in);
-    OG_TRY(start_from_input(m, l, in, w->transform_first ? attend.y : w->y, err));
-    if (w->transform_first)
-        OG_TRY(multiply_sources(m, l, in, err));
+    struct og_attend attend = attention(m, l, sources);
+    OG_TRY(start_from_input(m, l, own, w->transform_first ? attend.y : w->y, err));
     for (int side = 0; !w->transform_first && side < 2; side++) {
         struct og_fold fold = folding(m, l, side);
         m->ops->fold(&m->backend, &fold);
@@ -210,7 +208,8 @@ static int backward(struct og_model *m, int l, struct og_rows in, const float *d
     struct og_layer_work *w = &m->at.work[l];
     bool first = w->transform_first;
     float *const datt[] = {layer->param[OG__ATT_SRC]->grad, layer->param[OG__ATT_DST]->grad};
-    struct og_attend attend = attention(m, l, in);
+    struct og_rows sources = first ? og__dense(w->t, w->block->n_src, layer->n_mid) : in;
+    struct og_attend attend = attention(m, l, sources);
     struct og_attend_back back = {.forward = &attend,
                                   .dy = first ? dy : w->t,
                                   .indptr = m->at.back_indptr,
@@ -240,4 +239,4 @@ out:
     return rc;
 }
 
-const struct og_conv og__conv_attend = {forward, backward};
+const struct og_conv og__conv_attend = {multiply, combine, backward};

@@ -31,18 +31,18 @@ static struct og_sparse aggregation_back(struct og_model *m, int l)
 
 /* ==== forward ==== */
 
-static int multiply_sources(struct og_model *m, int l, struct og_rows in, struct og_err *err)
+static int multiply(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err)
 {
     struct og_layer_work *w = &m->at.work[l];
     struct og_affine op = {
-        .rows = w->block->n_src, .cols = m->layer[l].n_mid, .y = w->a, .n_inputs = 1};
+        .rows = w->block->n_src, .cols = m->layer[l].n_mid, .y = out, .n_inputs = 1};
     op.input[0] =
         og__weighted(in, w->block->n_src, &m->layer[l].weight[OG__NEIGHBOUR], OG__FORWARD);
     return m->ops->affine(&m->backend, &op, err);
 }
 
 /* GIN's second product, from t. */
-static int multiply_hidden(struct og_model *m, int l, struct og_rows in, struct og_err *err)
+static int multiply_hidden(struct og_model *m, int l, struct og_rows own, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
@@ -50,11 +50,12 @@ static int multiply_hidden(struct og_model *m, int l, struct og_rows in, struct 
     struct og_affine op = {.bias = layer->param[OG__OUT_BIAS]->value, .n_inputs = 1};
     op.input[0] =
         og__weighted(og__dense(w->t, n, layer->n_mid), n, &layer->weight[OG__OUT], OG__FORWARD);
-    og__end_layer(m, l, in, &op);
+    og__end_layer(m, l, own, &op);
     return m->ops->affine(&m->backend, &op, err);
 }
 
-static int forward(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
+static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
+                   struct og_err *err)
 {
     int rc = 0;
     const struct og_layer *layer = &m->layer[l];
@@ -69,24 +70,23 @@ static int forward(struct og_model *m, int l, struct og_rows in, bool keep, stru
                            .relu = true,
                            .bias = layer->param[OG__BIAS]->value};
     if (w->transform_first) {
-        OG_TRY(multiply_sources(m, l, in, err));
         op.plus_through = &through;
-        op.plus = og__dense(w->a, w->block->n_src, layer->n_mid);
+        op.plus = sources;
     } else {
-        op.input[0] = og__weighted(in, n, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
+        op.input[0] = og__weighted(sources, n, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
         op.input[0].through = &through;
         op.input[0].keep = keep ? w->a : NULL;
         op.n_inputs = 1;
     }
     if (layer->param[OG__SELF])
-        op.input[op.n_inputs++] = og__weighted(in, n, &layer->weight[OG__SELF], OG__FORWARD);
+        op.input[op.n_inputs++] = og__weighted(own, n, &layer->weight[OG__SELF], OG__FORWARD);
     if (!perceptron) {
         op.relu = false;
-        og__end_layer(m, l, in, &op);
+        og__end_layer(m, l, own, &op);
     }
     OG_TRY(m->ops->affine(&m->backend, &op, err));
     if (perceptron)
-        OG_TRY(multiply_hidden(m, l, in, err));
+        OG_TRY(multiply_hidden(m, l, own, err));
 out:
     return rc;
 }
@@ -231,4 +231,4 @@ out:
     return rc;
 }
 
-const struct og_conv og__conv_linear = {forward, backward};
+const struct og_conv og__conv_linear = {multiply, combine, backward};

@@ -12,14 +12,14 @@ static bool takes_max(const struct og_model *m)
 
 /* ==== forward ==== */
 
-static int multiply_sources(struct og_model *m, int l, struct og_rows in, struct og_err *err)
+static int multiply(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     uint32_t n = w->block->n_src;
     struct og_affine op = {.rows = n,
                            .cols = layer->n_mid,
-                           .y = w->t,
+                           .y = out,
                            .n_inputs = 1,
                            .bias = layer->param[OG__POOL_BIAS]->value,
                            .relu = true};
@@ -27,31 +27,29 @@ static int multiply_sources(struct og_model *m, int l, struct og_rows in, struct
     return m->ops->affine(&m->backend, &op, err);
 }
 
-static int forward(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
+static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
+                   struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     const struct og_block *b = w->block;
     struct og_sparse through;
     struct og_affine op = {.bias = layer->param[OG__BIAS]->value, .n_inputs = 2};
-    int rc = multiply_sources(m, l, in, err);
-    if (rc < 0)
-        return rc;
     if (takes_max(m)) {
-        struct og_pool_max pool = {b, layer->n_mid, w->t, w->a, keep ? w->from : NULL};
+        struct og_pool_max pool = {b, sources, w->a, keep ? w->from : NULL};
         m->ops->pool_max(&m->backend, &pool);
         op.input[0].x = og__dense(w->a, b->n_dst, layer->n_mid);
     } else {
         og__aggregate_scale(b, OG__WEIGHTED_MEAN, w->scale);
         through = og__aggregation(b, OG__WEIGHTED_MEAN, w->scale);
-        op.input[0].x = og__dense(w->t, b->n_src, layer->n_mid);
+        op.input[0].x = sources;
         op.input[0].through = &through;
         op.input[0].keep = keep ? w->a : NULL;
     }
     op.input[0].n = b->n_dst;
     op.input[0].weight = &layer->weight[OG__NEIGHBOUR];
-    op.input[1] = og__weighted(in, b->n_dst, &layer->weight[OG__SELF], OG__FORWARD);
-    og__end_layer(m, l, in, &op);
+    op.input[1] = og__weighted(own, b->n_dst, &layer->weight[OG__SELF], OG__FORWARD);
+    og__end_layer(m, l, own, &op);
     return m->ops->affine(&m->backend, &op, err);
 }
 
@@ -138,4 +136,4 @@ out:
     return rc;
 }
 
-const struct og_conv og__conv_pool = {forward, backward};
+const struct og_conv og__conv_pool = {multiply, combine, backward};

@@ -148,14 +148,25 @@ OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs 
 
 /* in: the layer's input rows. */
 struct og_conv {
-    /* keep: leave what the way back needs */
-    int (*forward)(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err);
+    /* Where w->transform_first: what every source passes before it goes along the edges,
+     * out [n_src, F_mid]. */
+    int (*multiply)(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err);
+    /* Along the edges, and up to the layer's end. sources: what multiply made, else the input; own:
+     * the input of the destinations, row by row; keep: leave what the way back needs */
+    int (*combine)(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
+                   struct og_err *err);
     /* dy: gradient of the convolution's output. Leaves gradients in params and, unless l is 0, the
      * gradient of the layer's input through og__input_gradient. */
     int (*backward)(struct og_model *m, int l, struct og_rows in, const float *dy,
                     struct og_err *err);
 };
 extern const struct og_conv og__conv_linear, og__conv_pool, og__conv_attend;
+const struct og_conv *og__conv_of(const struct og_model_config *c);
+
+/* Norm, activation and dropout of a layer that og__finishes. */
+void og__finish_layer(struct og_model *m, int l, bool training);
+/* Bring the parameters into the backend's layout; after every change. */
+OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);
 
 /* What convolutions are made with. */
 struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,

@@ -193,10 +193,9 @@ struct og_fold_back {
 enum { OG__NOWHERE = UINT32_MAX };
 struct og_pool_max {
     const struct og_block *block;
-    int dim;
-    const float *x; /* [n_src, dim] */
-    float *y;       /* [n_dst, dim] */
-    uint32_t *from; /* [n_dst, dim] or NULL */
+    struct og_rows x; /* [n_src, dim], f32 */
+    float *y;         /* [n_dst, dim] */
+    uint32_t *from;   /* [n_dst, dim] or NULL */
 };
 /* Tolerance: 1e-5 of the largest magnitude in the gradient. */
 #define OG__TOLERANCE_POOL_MAX_BACK 1e-5

@@ -351,14 +351,15 @@ static void ref_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
 {
     (void)be;
     const struct og_block *b = op->block;
-    size_t n = (size_t)op->dim;
+    size_t n = (size_t)op->x.dim;
     for (uint32_t v = 0; v < b->n_dst; v++)
         for (size_t j = 0; j < n; j++) {
             uint32_t best = OG__NOWHERE;
             for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
-                if (best == OG__NOWHERE || op->x[b->src[e] * n + j] > op->x[best * n + j])
+                if (best == OG__NOWHERE ||
+                    element(&op->x, b->src[e], (int)j) > element(&op->x, best, (int)j))
                     best = b->src[e];
-            op->y[v * n + j] = best == OG__NOWHERE ? 0 : op->x[best * n + j];
+            op->y[v * n + j] = best == OG__NOWHERE ? 0 : (float)element(&op->x, best, (int)j);
             if (op->from)
                 op->from[v * n + j] = best;
         }

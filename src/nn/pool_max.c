@@ -23,10 +23,11 @@ OG_CLONES static void raise_values(float *restrict y, const float *restrict x, s
         y[j] = x[j] > y[j] ? x[j] : y[j];
 }
 
-static void pool_row(const struct og_pool_max *op, const struct og_rows *x, uint32_t v)
+static void pool_row(const struct og_pool_max *op, uint32_t v)
 {
     const struct og_block *b = op->block;
-    size_t n = (size_t)op->dim;
+    const struct og_rows *x = &op->x;
+    size_t n = (size_t)x->dim;
     uint32_t ahead = og__rows_ahead(x), last = b->indptr[b->n_dst];
     uint32_t first = b->indptr[v], end = b->indptr[v + 1];
     float *y = op->y + v * n;
@@ -34,11 +35,11 @@ static void pool_row(const struct og_pool_max *op, const struct og_rows *x, uint
     if (first == end)
         memset(y, 0, n * sizeof(*y));
     else
-        memcpy(y, op->x + b->src[first] * n, n * sizeof(*y));
+        memcpy(y, og__row(x, b->src[first]), n * sizeof(*y));
     for (size_t j = 0; from && j < n; j++)
         from[j] = first == end ? (uint32_t)OG__NOWHERE : b->src[first];
     for (uint32_t e = first; e < end; e++) {
-        const float *row = op->x + b->src[e] * n;
+        const float *row = og__row(x, b->src[e]);
         if (last - e > ahead)
             og__fetch_row(x, b->src[e + ahead]);
         if (from)
@@ -52,11 +53,10 @@ static void pool_block(void *arg, size_t block, int thread)
 {
     (void)thread;
     const struct og_pool_max *op = *(const struct og_pool_max **)arg;
-    struct og_rows x = og__dense(op->x, op->block->n_src, op->dim);
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = r0 + og__rows_in_block(op->block->n_dst, block);
     for (uint32_t v = r0; v < end; v++)
-        pool_row(op, &x, v);
+        pool_row(op, v);
 }
 
 void og__cpu_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)

@@ -108,7 +108,7 @@ void og__transpose(struct og_model *m, int l)
     og__block_transpose(at->work[l].block, at->back_indptr, at->back_col, at->back_edge);
 }
 
-static const struct og_conv *conv_of(const struct og_model_config *c)
+const struct og_conv *og__conv_of(const struct og_model_config *c)
 {
     if (c->kind == OG_MODEL_GAT)
         return &og__conv_attend;
@@ -171,7 +171,7 @@ static void take_moments(struct og_model *m, int l, bool training)
         w->rstd[j] = 1 / sqrtf(w->rstd[j] + OG__NORM_EPS);
 }
 
-static void finish(struct og_model *m, int l, bool training)
+void og__finish_layer(struct og_model *m, int l, bool training)
 {
     if (m->config.norm == OG_NORM_BATCH)
         take_moments(m, l, training);
@@ -217,7 +217,7 @@ static int check_batch(const struct og_model *m, const struct og_batch *batch,
     return 0;
 }
 
-static int pack_weights(struct og_model *m, struct og_err *err)
+int og__pack_weights(struct og_model *m, struct og_err *err)
 {
     int rc = 0;
     struct og_weight *w[OG__ROLES + OG__MAX_HEADS];
@@ -237,21 +237,35 @@ static int pack_weights(struct og_model *m, struct og_err *err)
     return rc;
 }
 
+static int convolve(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
+{
+    const struct og_conv *conv = og__conv_of(&m->config);
+    const struct og_layer_work *w = &m->at.work[l];
+    struct og_rows sources = in;
+    if (w->transform_first) {
+        float *made = conv == &og__conv_linear ? w->a : w->t;
+        int rc = conv->multiply(m, l, in, made, err);
+        if (rc < 0)
+            return rc;
+        sources = og__dense(made, w->block->n_src, m->layer[l].n_mid);
+    }
+    return conv->combine(m, l, sources, in, keep, err);
+}
+
 /* step NULL: no dropout, running statistics, and nothing is kept for the way back. */
 static int forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                    const struct og_pairs *pairs, const struct og_step *step, struct og_err *err)
 {
     int rc = 0;
-    const struct og_conv *conv = conv_of(&m->config);
     OG_TRY(check_batch(m, batch, x, err));
     OG_TRY(og__workspace_carve(m, batch, pairs, err));
-    OG_TRY(pack_weights(m, err));
+    OG_TRY(og__pack_weights(m, err));
     for (int l = 0; l < m->config.layers; l++) {
         if (step && !og__is_last(&m->config, l))
             m->at.work[l].dropout = (struct og_dropout){m->config.dropout, *step, (uint32_t)l};
-        OG_TRY(conv->forward(m, l, input_of(m, l, x), step, err));
+        OG_TRY(convolve(m, l, input_of(m, l, x), step, err));
         if (og__finishes(&m->config, l))
-            finish(m, l, step);
+            og__finish_layer(m, l, step);
     }
 out:
     return rc;
@@ -316,7 +330,7 @@ static int backward_layer(struct og_model *m, int l, const struct og_rows *x, st
         finish_back(m, l);
     struct og_rows in = input_of(m, l, x);
     int rc = skip_gradient(m, l, in, dy, err); /* before the input gives way to its gradient */
-    return rc < 0 ? rc : conv_of(&m->config)->backward(m, l, in, dy, err);
+    return rc < 0 ? rc : og__conv_of(&m->config)->backward(m, l, in, dy, err);
 }
 
 int og__model_gradients(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,

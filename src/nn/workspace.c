@@ -85,6 +85,7 @@ static void carve_pool(const struct og_model_config *c, int l, const struct og_b
 {
     int mid = og__layer_mid(c, l);
     bool max = c->kind == OG_MODEL_SAGE;
+    w->transform_first = true;
     w->t = take_floats(arena, b->n_src, mid);
     if (!max)
         w->scale = take_floats(arena, b->n_dst, 1);

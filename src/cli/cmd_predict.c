@@ -1,0 +1,35 @@
+#include "cli.h"
+
+static const struct own_option own[] = {
+    {"checkpoint", "FILE", "safetensors file of the model"},
+    {"out", "FILE", "new .npy file: float32 [N, classes], the logits of every node"},
+    {"embeddings", "FILE", "new .npy file: float32 [N, hidden], what the last layer is given"},
+    {0},
+};
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    const char *checkpoint = own_text(in, "checkpoint"), *out = own_text(in, "out");
+    char *text = NULL;
+    if (!checkpoint)
+        return usage_error(err, NULL, "predict: --checkpoint FILE expected");
+    if (!out)
+        return usage_error(err, NULL, "predict: --out FILE expected");
+    int rc = og_predict(in->arg[0], checkpoint, out, own_text(in, "embeddings"), &in->options,
+                        screen_observer(in->screen, 0), &text, err);
+    return rc == 0 ? deliver(in, text, show_any, err) : rc;
+}
+
+const struct command cmd_predict = {
+    .name = "predict",
+    .args = "DATASET",
+    .min_args = 1,
+    .max_args = 1,
+    .summary = "apply a trained model to every node",
+    .text = "Computes every node with all its neighbours, layer by layer. What does not fit in "
+            "--memory lies in --scratch (the folder of --out), a layer's rows at a time. The "
+            "model comes from the checkpoint; of the training options only the resources count.",
+    .own = own,
+    .training = true,
+    .run = run,
+};

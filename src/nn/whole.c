@@ -1,0 +1,156 @@
+#include "nn/whole.h"
+
+#include "nn/model.h"
+#include "nn/product.h"
+
+#define ACTIVATIONS "activations"
+
+static bool has_loops(const struct og_model_config *c)
+{
+    return c->kind == OG_MODEL_GCN || c->kind == OG_MODEL_GAT || c->kind == OG_MODEL_GIN ||
+           (c->kind == OG_MODEL_SAGE && c->aggregator == OG_AGGREGATOR_GCN);
+}
+
+/* The graph as a block of its own. */
+static bool transforms(const struct og_model_config *c, int l, uint64_t n_nodes, uint64_t n_edges)
+{
+    struct og_block all = {
+        .n_dst = (uint32_t)n_nodes, .n_src = (uint32_t)n_nodes, .n_edges = n_edges};
+    if (c->kind == OG_MODEL_GAT || og__pools(c))
+        return true;
+    return og__transform_first(&all, og__layer_in(c, l), og__layer_mid(c, l));
+}
+
+struct og_whole_layer og__whole_layer(const struct og_model_config *c, int l, uint64_t n_nodes,
+                                      uint64_t n_edges)
+{
+    struct og_whole_layer s = {.transforms = transforms(c, l, n_nodes, n_edges),
+                               .degrees = c->kind == OG_MODEL_GCN,
+                               .n_in = og__layer_in(c, l),
+                               .n_out = og__layer_out(c, l)};
+    bool looks_at_own = og__has_self(c) || c->residual;
+    s.n_source = s.transforms ? og__layer_mid(c, l) : s.n_in;
+    s.own = s.transforms && looks_at_own;
+    s.prefix = has_loops(c) || (!s.transforms && looks_at_own);
+    return s;
+}
+
+/* ---- the workspace: scratch | what one block makes on its way ---- */
+
+/* An arena without a base only counts. */
+static void *take(struct og_arena *arena, size_t bytes)
+{
+    if (arena->base)
+        return og__arena_take(arena, bytes);
+    arena->used += og__round_up(bytes, 64);
+    return NULL;
+}
+
+static float *take_floats(struct og_arena *arena, uint64_t rows, int cols)
+{
+    return take(arena, rows * (size_t)cols * sizeof(float));
+}
+
+static void carve(const struct og_model_config *c, int l, const struct og_whole_caps *caps,
+                  int threads, struct og_arena *arena, struct og_workspace *at)
+{
+    struct og_layer_work *w = &at->work[l];
+    int mid = og__layer_mid(c, l), out = og__layer_out(c, l);
+    int widest = OG_MAX(OG_MAX(og__layer_in(c, l), mid), OG_MAX(out, c->n_classes));
+    *at = (struct og_workspace){.scratch_stride = og__scratch_bytes(widest)};
+    at->scratch = take(arena, (size_t)threads * at->scratch_stride);
+    at->loss_blocks = take(arena, sizeof(*at->loss_blocks));
+    if (c->kind == OG_MODEL_GAT) {
+        w->score_src = take_floats(arena, caps->n_src, c->heads);
+        w->score_dst = take_floats(arena, caps->n_dst, c->heads);
+        w->alpha = take_floats(arena, caps->n_edges + caps->n_dst, c->heads);
+    } else if (c->kind == OG_MODEL_SAGE && og__pools(c)) {
+        w->a = take_floats(arena, caps->n_dst, mid);
+    } else {
+        w->scale = take_floats(arena, c->kind == OG_MODEL_GCN ? caps->n_src : caps->n_dst, 1);
+    }
+    if (c->kind == OG_MODEL_GIN)
+        w->t = take_floats(arena, caps->n_dst, mid);
+    if (c->norm == OG_NORM_BATCH) {
+        w->mean = take_floats(arena, 1, out);
+        w->rstd = take_floats(arena, 1, out);
+    }
+}
+
+static size_t arena_bytes(const struct og_model_config *c, int l, const struct og_whole_caps *caps,
+                          int threads)
+{
+    struct og_arena counter = {0};
+    struct og_workspace at;
+    carve(c, l, caps, threads, &counter, &at);
+    return counter.used;
+}
+
+size_t og__whole_bytes(const struct og_model_config *c, int l, const struct og_whole_caps *caps,
+                       int threads)
+{
+    return arena_bytes(c, l, caps, threads) + (size_t)threads * OG__PRODUCT_SCRATCH;
+}
+
+int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *caps,
+                      struct og_err *err)
+{
+    int threads = og__pool_threads(m->backend.pool);
+    size_t bytes = arena_bytes(&m->config, l, caps, threads);
+    og__arena_release(&m->workspace);
+    m->caps = (struct og_batch_caps){0}; /* no batch fits it */
+    int rc = og__arena_init(&m->workspace, m->budget, bytes, ACTIVATIONS, err);
+    if (rc < 0)
+        return rc;
+    carve(&m->config, l, caps, threads, &m->workspace, &m->at);
+    m->backend.scratch = m->at.scratch;
+    m->backend.scratch_stride = m->at.scratch_stride;
+    m->backend.partial = NULL;
+    return og__pack_weights(m, err);
+}
+
+void og__whole_release(struct og_model *m)
+{
+    og__arena_release(&m->workspace);
+}
+
+/* ---- the passes ---- */
+
+int og__whole_transform(struct og_model *m, int l, struct og_rows x, float *out, struct og_err *err)
+{
+    struct og_block rows = {.n_dst = x.n, .n_src = x.n};
+    m->at.work[l].block = &rows;
+    m->at.work[l].transform_first = true;
+    int rc = og__conv_of(&m->config)->multiply(m, l, x, out, err);
+    m->at.work[l].block = NULL;
+    return rc;
+}
+
+int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
+                      const struct og_block *block, struct og_rows sources, struct og_rows own,
+                      float *out, struct og_err *err)
+{
+    struct og_layer_work *w = &m->at.work[l];
+    w->block = block;
+    w->transform_first = s->transforms;
+    w->y = w->h = out;
+    int rc = og__conv_of(&m->config)->combine(m, l, sources, s->own ? own : sources, false, err);
+    if (rc == 0 && og__finishes(&m->config, l))
+        og__finish_layer(m, l, false);
+    w->block = NULL;
+    return rc;
+}
+
+void og__whole_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
+                    struct og_metrics *out)
+{
+    struct og_loss op = {.rows = n,
+                         .cols = m->config.n_classes,
+                         .logits = logits,
+                         .labels = labels,
+                         .blocks = m->at.loss_blocks};
+    if (m->config.multi_label)
+        m->ops->sigmoid_loss(&m->backend, &op, out);
+    else
+        m->ops->softmax_loss(&m->backend, &op, out);
+}

@@ -1,0 +1,230 @@
+#include "train/infer_passes.h"
+
+#include "base/scratch.h"
+#include "dataset/stream.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LISTS "inference lists"
+
+/* ==== the survey ==== */
+
+struct survey {
+    struct og_inference *f;
+    struct og_indptr_check check;
+    uint64_t group; /* edges of the group at hand */
+    int64_t last;   /* where the list before begins */
+    uint64_t v;     /* whose list is at hand, */
+    uint64_t left;  /* and what is left of it */
+};
+
+static int look_at_indptr(void *arg, const void *data, int64_t first_byte, size_t bytes,
+                          struct og_err *err)
+{
+    struct survey *s = arg;
+    const int64_t *p = data;
+    int64_t first = first_byte / 8;
+    int rc = og__check_indptr(&s->check, p, first, bytes / 8, err);
+    for (size_t i = first == 0; rc == 0 && i < bytes / 8; i++) {
+        uint64_t v = (uint64_t)first + i - 1, before = (uint64_t)(i > 0 ? p[i - 1] : s->last);
+        uint64_t degree = (uint64_t)p[i] - before;
+        s->group = (v % OG__WHOLE_ROWS ? s->group : 0) + degree;
+        s->f->longest = OG_MAX(s->f->longest, s->group);
+        if (s->f->degree)
+            s->f->degree[v] = (uint32_t)degree;
+    }
+    s->last = p[bytes / 8 - 1];
+    return rc;
+}
+
+/* An edge of a node to itself is none of its degree. */
+static void look_at_loop(struct survey *s, uint64_t u)
+{
+    while (s->left == 0)
+        s->left = s->f->degree[++s->v];
+    s->left--;
+    s->f->degree[s->v] -= u == s->v;
+}
+
+static int look_at_indices(void *arg, const void *data, int64_t first_byte, size_t bytes,
+                           struct og_err *err)
+{
+    struct survey *s = arg;
+    struct og_dataset *ds = s->f->ds;
+    bool narrow = ds->indices.type == OG__NPY_I32;
+    int rc = og__check_indices(ds, data, first_byte, bytes, err);
+    for (size_t i = 0; rc == 0 && i < bytes / (narrow ? 4 : 8); i++) {
+        uint64_t u = narrow ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
+        s->f->feeds[u]++;
+        if (s->f->degree)
+            look_at_loop(s, u);
+    }
+    return rc;
+}
+
+int og__infer_survey(struct og_inference *f, struct og_err *err)
+{
+    struct survey s = {.f = f, .check = {f->ds, 0}, .v = (uint64_t)-1};
+    size_t bytes = (size_t)f->ds->n_nodes * sizeof(uint32_t);
+    int rc = 0;
+    void *buffer = NULL;
+    f->feeds = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
+    if (f->config.kind == OG_MODEL_GCN)
+        f->degree = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
+    if (!f->feeds || (f->config.kind == OG_MODEL_GCN && !f->degree))
+        OG_TRY(-ENOMEM);
+    buffer = og__alloc(f->budget, OG__CHUNK, LISTS, err);
+    OG_TRY(buffer ? 0 : -ENOMEM);
+    OG_TRY(og__npy_stream(&f->ds->indptr, buffer, look_at_indptr, &s, err));
+    OG_TRY(og__check_indptr_end(&s.check, err));
+    if (f->longest > UINT32_MAX)
+        OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: %d lists one after another have 2^32 edges",
+                        f->ds->path, (int)OG__WHOLE_ROWS));
+    OG_TRY(og__npy_stream(&f->ds->indices, buffer, look_at_indices, &s, err));
+    f->prepare.bytes = (uint64_t)f->ds->indptr.bytes + (uint64_t)f->ds->indices.bytes;
+    f->prepare.reads = f->prepare.bytes / OG__CHUNK + 2;
+out:
+    og__release(f->budget, buffer, OG__CHUNK, LISTS);
+    return rc;
+}
+
+/* ==== what a layer's passes share (infer_passes.h) ==== */
+
+void og__infer_count(struct og_inference *f, const struct og_read_job *job)
+{
+    f->counts.reads += job->counts.reads;
+    f->counts.bytes += job->counts.bytes;
+}
+
+static struct og_reader_options reader_options(const struct og_inference *f)
+{
+    return (struct og_reader_options){.io = f->opt.io, .profile = f->profile, .log = &f->log};
+}
+
+size_t og__infer_reader_bytes(const struct og_inference *f)
+{
+    struct og_reader_options opt = reader_options(f);
+    return og__reader_bytes(&opt);
+}
+
+int og__infer_reader(struct og_inference *f, struct og_reader **out, const struct og_matrix *x,
+                     struct og_err *err)
+{
+    struct og_reader_options opt = reader_options(f);
+    return og__reader_open(out, x->path, x->offset, og__matrix_row(x), (uint64_t)f->ds->n_nodes,
+                           &opt, f->budget, err);
+}
+
+int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t first, uint32_t n,
+                     uint32_t *ids, char *out, struct og_err *err)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = (uint32_t)first + i;
+    *job = (struct og_read_job){.rows = ids, .n = n, .out = out};
+    return og__reader_submit(r, job, err);
+}
+
+int og__infer_append(struct og_inference *f, struct og_npy_writer *w, const float *rows, uint32_t n,
+                     int dim, struct og_err *err)
+{
+    f->bytes_written += (uint64_t)n * (size_t)dim * sizeof(float);
+    return og__npy_append(w, rows, n, err);
+}
+
+int og__infer_stopped(const struct og_inference *f, struct og_err *err)
+{
+    const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
+    return stop && *stop ? og__fail(err, OG_INTERRUPTED, NULL, "stopped; nothing was kept") : 0;
+}
+
+void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done)
+{
+    struct og_progress p = {.stage = stage,
+                            .epoch = l + 1,
+                            .epochs = f->config.layers,
+                            .done = done,
+                            .total = (uint64_t)f->ds->n_nodes};
+    og__observe(f->seen, &p);
+}
+
+int og__infer_end(struct og_npy_writer *w, int rc, struct og_err *err)
+{
+    if (w && rc == 0)
+        return og__npy_finish(w, NULL, err);
+    og__npy_discard(w);
+    return rc;
+}
+
+static int too_small(const struct og_inference *f, size_t missing, struct og_err *err)
+{
+    char has[32], wants[32];
+    size_t limit = og__budget_limit(f->budget);
+    return og__fail(err, -ENOMEM, "raise --memory", "--memory %s: inference needs %s",
+                    og__human_bytes(has, (double)limit),
+                    og__human_bytes(wants, (double)(limit + missing)));
+}
+
+size_t og__infer_left(const struct og_inference *f)
+{
+    size_t left = og__budget_left(f->budget), spare = 2 * OG_MIB;
+    return left > spare ? left - spare : 0;
+}
+
+/* ==== a layer ==== */
+
+int og__infer_check(const struct og_inference *f, struct og_err *err)
+{
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->ds->n_edges;
+    size_t least = 0, left = og__infer_left(f);
+    for (int l = 0; l < f->config.layers; l++) {
+        struct og_whole_layer s = og__whole_layer(&f->config, l, n_nodes, n_edges);
+        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->dtype : OG_F32};
+        struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32};
+        size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &in, &s);
+        size_t transform = s.transforms ? og__infer_transform_least(f, l, &in, &s) : 0;
+        least = OG_MAX(least, OG_MAX(combine, transform));
+    }
+    return least > left ? too_small(f, least - left, err) : 0;
+}
+
+static void tell(struct og_inference *f, int l, const struct og_matrix *in,
+                 const struct og_blocks_used *used, double seconds)
+{
+    uint64_t least = (uint64_t)f->ds->n_nodes * og__matrix_row(in) + (uint64_t)f->ds->indptr.bytes +
+                     (uint64_t)f->ds->indices.bytes;
+    json_t *row =
+        json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
+                  "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
+                  "bytes_written", (json_int_t)f->bytes_written, "bytes_least", (json_int_t)least,
+                  "read_amplification", (double)f->counts.bytes / (double)least, "rows_kept",
+                  (json_int_t)used->n_hot, "nodes_a_block", (json_int_t)used->n_dst);
+    json_array_append_new(f->layers, row);
+}
+
+int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, const char *path,
+                    struct og_err *err)
+{
+    double start = og__now();
+    struct og_blocks_used used = {0};
+    struct og_matrix made = {.offset = OG__MATRIX_OFFSET, .dtype = OG_F32};
+    struct og_whole_layer shape =
+        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->ds->n_edges);
+    f->counts = (struct og_io_counts){0};
+    f->bytes_written = 0;
+    int rc = 0;
+    if (shape.transforms) {
+        made.dim = shape.n_source;
+        made.path = og__path_join(og__scratch_path(f->scratch), "sources.npy");
+        rc = made.path ? og__infer_transform(f, l, in, &shape, made.path, err)
+                       : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    }
+    if (rc == 0)
+        rc = og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, path, &used, err);
+    if (rc == 0)
+        tell(f, l, in, &used, og__now() - start);
+    if (made.path)
+        unlink(made.path);
+    free(made.path);
+    return rc;
+}

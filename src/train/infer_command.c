@@ -1,0 +1,331 @@
+/* predict, and eval with all neighbours. */
+#include "train/checkpoint.h"
+#include "train/infer.h"
+#include "train/memory_plan.h"
+#include "train/options.h"
+
+#include "base/file.h"
+#include "base/scratch.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LABELS "labels"
+
+/* ==== opening and closing ==== */
+
+static int check_shape(struct og_inference *f, struct og_err *err)
+{
+    const struct og_model_config *c = &f->config;
+    if (c->in_dim != f->ds->dim || c->n_classes != f->ds->n_classes)
+        return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
+                        "the checkpoint has %d features and %d classes, %s has %d and %d",
+                        c->in_dim, c->n_classes, f->ds->path, f->ds->dim, f->ds->n_classes);
+    f->config.multi_label = f->ds->multi_label;
+    f->config.dropout = 0;
+    return og__model_check(&f->config, err);
+}
+
+static int open_model(struct og_inference *f, const char *checkpoint, struct og_err *err)
+{
+    size_t n;
+    int rc = og__model_create(&f->model, &f->config, OG_OPTIMIZER_SGD, 0, f->pool, f->budget, err);
+    if (rc < 0)
+        return rc;
+    struct og_param *params = og__model_params(f->model, &n);
+    return og__checkpoint_load(checkpoint, params, n, err);
+}
+
+/* Options that only sampling looks at are left alone: layers come from the checkpoint. */
+static int settle_options(struct og_inference *f, const struct og_options *opt, struct og_err *err)
+{
+    int rc = og__options_copy(&f->opt, opt, err);
+    f->opt.layers = 0;
+    return rc < 0 ? rc : og__options_resolve(&f->opt, &f->log, err);
+}
+
+/* near: a file in whose folder what does not stay in memory goes; NULL = the user's cache. */
+static int open_scratch(struct og_inference *f, const char *near, struct og_err *err)
+{
+    char *copy = near ? strdup(near) : NULL;
+    char *cache = near ? NULL : og__cache_dir();
+    const char *where = f->opt.scratch ? f->opt.scratch : copy ? dirname(copy) : cache;
+    int rc = where ? og__scratch_open(&f->scratch, where, err)
+                   : og__fail(err, -ENOENT, "give a folder: --scratch DIR",
+                              "nowhere to put activations");
+    free(copy);
+    free(cache);
+    return rc;
+}
+
+static int open_inference(struct og_inference *f, const char *dataset, const char *checkpoint,
+                          const struct og_options *opt, const char *near, struct og_err *err)
+{
+    int rc = 0;
+    f->start = og__now();
+    if (f->seen)
+        f->log = (struct og_log){f->seen->message, f->seen->arg};
+    OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
+    OG_TRY(settle_options(f, opt, err));
+    OG_TRY(og__dataset_open(dataset, &f->ds, err));
+    OG_TRY(check_shape(f, err));
+    OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
+    OG_TRY(og__nn_warm_up(f->pool, err));
+    f->baseline_rss = og__rss_now();
+    f->budget = og__budget_new((size_t)f->opt.memory.value);
+    OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
+    OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES, "process", err));
+    og__profile_load(f->ds->features.path, &f->profile);
+    OG_TRY(open_model(f, checkpoint, err));
+    OG_TRY(open_scratch(f, near, err));
+    f->layers = json_array();
+out:
+    return rc;
+}
+
+static void close_inference(struct og_inference *f)
+{
+    size_t bytes = f->ds ? (size_t)f->ds->n_nodes * sizeof(uint32_t) : 0;
+    og__scratch_close(f->scratch);
+    og__model_free(f->model);
+    if (f->budget) {
+        og__release(f->budget, f->feeds, bytes, OG__INFER_NODES);
+        og__release(f->budget, f->degree, bytes, OG__INFER_NODES);
+    }
+    og__budget_free(f->budget);
+    og__pool_close(f->pool);
+    og__dataset_close(f->ds);
+    json_decref(f->layers);
+    og_options_release(&f->opt);
+}
+
+/* ==== all layers ==== */
+
+/* Where each layer's output goes: the last two may be wanted. */
+struct outputs {
+    char *logits, *embeddings; /* beside their final names; NULL = not wanted */
+};
+
+static char *layer_path(const struct og_inference *f, const struct outputs *o, int l)
+{
+    char name[32];
+    const char *wanted = l == f->config.layers - 1   ? o->logits
+                         : l == f->config.layers - 2 ? o->embeddings
+                                                     : NULL;
+    snprintf(name, sizeof(name), "layer%d.npy", l + 1);
+    return wanted ? strdup(wanted) : og__path_join(og__scratch_path(f->scratch), name);
+}
+
+/* Forget a matrix, and remove its file unless it is a dataset's or wanted. */
+static void drop_matrix(struct og_matrix *x, const struct outputs *o, bool own)
+{
+    if (own && x->path && !(o->embeddings && strcmp(x->path, o->embeddings) == 0))
+        unlink(x->path);
+    free(x->path);
+    *x = (struct og_matrix){0};
+}
+
+static int run_layers(struct og_inference *f, const struct outputs *o, struct og_err *err)
+{
+    const struct og_npy *features = &f->ds->features;
+    struct og_matrix in = {.path = strdup(features->path),
+                           .offset = (uint64_t)features->offset,
+                           .dim = f->ds->dim,
+                           .dtype = f->ds->dtype};
+    int rc = og__infer_survey(f, err);
+    if (rc == 0)
+        rc = og__infer_check(f, err);
+    for (int l = 0; rc == 0 && l < f->config.layers; l++) {
+        char *path = layer_path(f, o, l);
+        rc = in.path && path ? og__infer_layer(f, l, &in, path, err)
+                             : og__fail_errno(err, -ENOMEM, NULL, "inference");
+        drop_matrix(&in, o, l > 0);
+        in = (struct og_matrix){
+            .path = path, .offset = OG__MATRIX_OFFSET, .dim = f->config.hidden, .dtype = OG_F32};
+    }
+    free(in.path);
+    return rc;
+}
+
+/* ==== what it says ==== */
+
+static json_t *figures(const struct og_inference *f)
+{
+    json_int_t read = (json_int_t)f->prepare.bytes, written = 0;
+    size_t l;
+    json_t *row;
+    json_array_foreach(f->layers, l, row)
+    {
+        read += json_integer_value(json_object_get(row, "bytes_read"));
+        written += json_integer_value(json_object_get(row, "bytes_written"));
+    }
+    size_t peak = og__rss_peak();
+    return json_pack("{s:I s:f s:I s:I s:I s:O s:I s:I s:I}", "nodes", (json_int_t)f->ds->n_nodes,
+                     "seconds", og__now() - f->start, "bytes_read", read, "prepare_bytes_read",
+                     (json_int_t)f->prepare.bytes, "bytes_written", written, "layers", f->layers,
+                     "peak_rss_bytes", (json_int_t)(peak - OG_MIN(peak, f->baseline_rss)),
+                     "baseline_rss_bytes", (json_int_t)f->baseline_rss, "memory_budget_bytes",
+                     (json_int_t)og__budget_limit(f->budget));
+}
+
+/* ==== predict ==== */
+
+/* <path>.part, without what a killed process left there. */
+static int beside(const char *path, char **out, struct og_err *err)
+{
+    if (!path)
+        return 0;
+    if (asprintf(out, "%s.part", path) < 0) {
+        *out = NULL;
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    }
+    unlink(*out);
+    return 0;
+}
+
+static int put_in_place(const char *from, const char *to, struct og_err *err)
+{
+    if (from && rename(from, to) < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot rename to it", to);
+    return 0;
+}
+
+static void forget(char *path)
+{
+    if (path)
+        unlink(path);
+    free(path);
+}
+
+static int check_outputs(const struct og_inference *f, const char *out, const char *embeddings,
+                         struct og_err *err)
+{
+    if (embeddings && f->config.layers < 2)
+        return og__fail(err, -EINVAL, "its only input are the features",
+                        "--embeddings: a model of one layer has none");
+    if (embeddings && strcmp(out, embeddings) == 0)
+        return og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out");
+    return 0;
+}
+
+static int predict(struct og_inference *f, const char *out, const char *embeddings, char **text,
+                   struct og_err *err)
+{
+    struct outputs o = {0};
+    int rc = 0;
+    OG_TRY(check_outputs(f, out, embeddings, err));
+    OG_TRY(beside(out, &o.logits, err));
+    OG_TRY(beside(embeddings, &o.embeddings, err));
+    OG_TRY(run_layers(f, &o, err));
+    OG_TRY(put_in_place(o.embeddings, embeddings, err));
+    OG_TRY(put_in_place(o.logits, out, err));
+    json_t *root = figures(f);
+    json_object_set_new(root, "out", json_string(out));
+    if (embeddings)
+        json_object_set_new(root, "embeddings", json_string(embeddings));
+    if (text)
+        rc = og__json_deliver(root, NULL, text, err);
+    else
+        json_decref(root);
+out:
+    forget(o.logits);
+    forget(o.embeddings);
+    return rc;
+}
+
+int og_predict(const char *dataset, const char *checkpoint, const char *out, const char *embeddings,
+               const struct og_options *opt, const struct og_observer *seen, char **text,
+               struct og_err *err)
+{
+    struct og_inference f = {.seen = seen};
+    if (text)
+        *text = NULL;
+    int rc = open_inference(&f, dataset, checkpoint, opt, out, err);
+    if (rc == 0)
+        rc = predict(&f, out, embeddings, text, err);
+    close_inference(&f);
+    return rc;
+}
+
+/* ==== eval --full ==== */
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t waiting_bytes(const struct og_inference *f)
+{
+    return OG__WHOLE_ROWS * (size_t)f->config.n_classes * sizeof(float);
+}
+
+static int open_judged(struct og_inference *f, struct og_judged *j, enum og__split split,
+                       struct og_err *err)
+{
+    int rc = og__dataset_split(f->ds, split, f->budget, &j->ids, &j->n, err);
+    if (rc < 0)
+        return rc;
+    if (j->n > 0)
+        qsort(j->ids, (size_t)j->n, sizeof(*j->ids), by_number);
+    rc = og__dataset_labels(f->ds, j->ids, j->n, f->budget, &j->labels, err);
+    if (rc < 0)
+        return rc;
+    j->logits = og__alloc(f->budget, waiting_bytes(f), LABELS, err);
+    f->judged = j;
+    return j->logits ? 0 : -ENOMEM;
+}
+
+static void close_judged(struct og_inference *f, struct og_judged *j)
+{
+    og__release(f->budget, j->ids, (size_t)j->n * 4, "seeds");
+    if (j->labels)
+        og__release(f->budget, j->labels, og__labels_bytes(f->ds, j->n), LABELS);
+    og__release(f->budget, j->logits, waiting_bytes(f), LABELS);
+    f->judged = NULL;
+}
+
+static int evaluate(struct og_inference *f, const char *checkpoint, const char *split,
+                    enum og__split which, char **out, struct og_err *err)
+{
+    struct og_judged j = {0};
+    struct outputs none = {0};
+    int rc = open_judged(f, &j, which, err);
+    if (rc == 0)
+        rc = run_layers(f, &none, err);
+    if (rc == 0) {
+        json_t *root = figures(f);
+        json_object_set_new(root, "split", json_string(split));
+        json_object_set_new(root, "checkpoint", json_string(checkpoint));
+        json_object_set_new(root, "labelled", json_integer((json_int_t)j.metrics.counted));
+        json_object_set_new(root, "loss", json_real(og__metrics_loss(&j.metrics)));
+        json_object_set_new(root, "acc",
+                            json_real(og__metrics_acc(&j.metrics, &f->config)));
+        rc = og__json_deliver(root, NULL, out, err);
+    }
+    close_judged(f, &j);
+    return rc;
+}
+
+int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
+                 const struct og_options *opt, const struct og_observer *seen, char **out,
+                 struct og_err *err)
+{
+    struct og_inference f = {.seen = seen};
+    enum og__split which = strcmp(split, "valid") == 0 ? OG__VALID : OG__TEST;
+    *out = NULL;
+    if (which == OG__TEST && strcmp(split, "test") != 0)
+        return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
+    int rc = open_inference(&f, dataset, checkpoint, opt, NULL, err);
+    if (rc == 0 && f.config.task == OG_TASK_LINK)
+        rc = og__fail(err, -EINVAL, "leave out --full: edges are judged a batch at a time",
+                      "%s: a model of links", checkpoint);
+    if (rc == 0)
+        rc = evaluate(&f, checkpoint, split, which, out, err);
+    close_inference(&f);
+    return rc;
+}

@@ -1,0 +1,779 @@
+/* Inference over the whole graph: against a dense computation in double, written to be read, and
+ * against itself with other memory. */
+#include "testing.h"
+
+#include "base/file.h"
+#include "base/random.h"
+#include "dataset/writer.h"
+#include "train/checkpoint.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N = 500, DIM = 24, CLASSES = 5, HIDDEN = 12, LONGEST_PATH = 512 };
+
+static char root[] = "/tmp/og-infer-XXXXXX";
+static char graph[64], checkpoint[64], logits[64], embeddings[64];
+
+static int make_root(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    setenv("XDG_CACHE_HOME", root, 1);
+    snprintf(graph, sizeof(graph), "%s/graph", root);
+    snprintf(checkpoint, sizeof(checkpoint), "%s/model.safetensors", root);
+    snprintf(logits, sizeof(logits), "%s/logits.npy", root);
+    snprintf(embeddings, sizeof(embeddings), "%s/embeddings.npy", root);
+    return 0;
+}
+
+static void remove_folder(const char *folder)
+{
+    struct og_newdir d = {.path = strdup(folder), .temporary = strdup(folder)};
+    og__newdir_abandon(&d);
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    remove_folder(root);
+    return 0;
+}
+
+/* ==== a graph with what is awkward: loops, edges that are there twice, a hub, lonely nodes ==== */
+
+struct edges {
+    int64_t indptr[N + 1];
+    int32_t indices[N * 40];
+};
+
+static int ascending(const void *a, const void *b)
+{
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+static void draw_edges(struct edges *g)
+{
+    struct og_rng r;
+    og__rng_at(&r, 3, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (uint32_t v = 0; v < N; v++) {
+        uint32_t degree = v % 7 == 3 ? 0 : 1 + og__rng_below(&r, 12);
+        int32_t *list = g->indices + g->indptr[v];
+        if (v == 77)
+            degree = N; /* everyone, itself too */
+        for (uint32_t i = 0; i < degree; i++)
+            list[i] = (int32_t)(v == 77 ? i : og__rng_below(&r, i % 3 ? 40 : N));
+        if (v % 5 == 1 && degree > 1) {
+            list[0] = (int32_t)v;
+            list[1] = v % 2 ? (int32_t)v : list[1];
+        }
+        qsort(list, degree, sizeof(*list), ascending);
+        g->indptr[v + 1] = g->indptr[v] + degree;
+    }
+}
+
+static void write_array(const char *name, enum og__npy_type type, int64_t rows, int64_t row,
+                        const void *data)
+{
+    char path[LONGEST_PATH];
+    struct og_npy_writer *w;
+    snprintf(path, sizeof(path), "%s/%s.npy", graph, name);
+    assert_int_equal(og__npy_create(&w, path, type, row > 1 ? 2 : 1, row, NULL), 0);
+    assert_int_equal(og__npy_append(w, data, rows, NULL), 0);
+    assert_int_equal(og__npy_finish(w, NULL, NULL), 0);
+}
+
+static void make_awkward_graph(void)
+{
+    static struct edges g;
+    static float x[N * DIM];
+    int64_t labels[N], split[3][50];
+    struct og_rng r;
+    remove_folder(graph);
+    assert_int_equal(og__make_dirs(graph, NULL), 0);
+    draw_edges(&g);
+    og__rng_at(&r, 4, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (int i = 0; i < N * DIM; i++)
+        x[i] = og__rng_normal(&r);
+    for (int v = 0; v < N; v++)
+        labels[v] = v % 11 ? v % CLASSES : -1;
+    for (int i = 0; i < 150; i++)
+        split[i / 50][i % 50] = (i * 7 + 3) % N;
+    write_array("indptr", OG__NPY_I64, N + 1, 1, g.indptr);
+    write_array("indices", OG__NPY_I32, g.indptr[N], 1, g.indices);
+    write_array("features", OG__NPY_F32, N, DIM, x);
+    write_array("labels", OG__NPY_I64, N, 1, labels);
+    write_array("train", OG__NPY_I64, 50, 1, split[0]);
+    write_array("valid", OG__NPY_I64, 50, 1, split[1]);
+    write_array("test", OG__NPY_I64, 50, 1, split[2]);
+    char text[512], path[LONGEST_PATH];
+    snprintf(path, sizeof(path), "%s/meta.json", graph);
+    int n = snprintf(text, sizeof(text),
+                     "{\"format\":1,\"name\":\"awkward\",\"num_nodes\":%d,\"num_edges\":%lld,"
+                     "\"feature_dim\":%d,\"feature_dtype\":\"f32\",\"num_classes\":%d,"
+                     "\"multi_label\":false,\"task\":\"node classification\",\"checksums\":{}}",
+                     (int)N, (long long)g.indptr[N], (int)DIM, (int)CLASSES);
+    assert_int_equal(og__write_text(path, text, (size_t)n, NULL), 0);
+}
+
+/* ==== a model whose every parameter matters ==== */
+
+struct dense {
+    struct og_model_config c;
+    struct og_model *m;
+    int64_t n;
+    struct og_topology t;
+};
+
+static void scatter(struct og_model *m)
+{
+    size_t n;
+    struct og_param *p = og__model_params(m, &n);
+    struct og_rng r;
+    for (size_t i = 0; i < n; i++) {
+        bool variance = strstr(p[i].name, "running_var");
+        og__rng_at(&r, 9, OG__STREAM_BENCH, 0, (uint32_t)i, 0, 0);
+        for (size_t j = 0; j < og__param_count(&p[i]); j++)
+            p[i].value[j] += variance ? (float)og__rng_unit(&r) : 0.1f * og__rng_normal(&r);
+    }
+}
+
+static void write_model(const struct og_model_config *c)
+{
+    struct og_model *m;
+    size_t n;
+    assert_int_equal(og__model_create(&m, c, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL), 0);
+    scatter(m);
+    const struct og_param *p = og__model_params(m, &n);
+    assert_int_equal(og__checkpoint_write(checkpoint, c, p, n, NULL, NULL), 0);
+    og__model_free(m);
+}
+
+/* ==== the same in double ==== */
+
+/* The parameter convs.<l>.<name>, or NULL. */
+static const float *param(const struct dense *d, const char *module, int l, const char *name)
+{
+    char full[96];
+    size_t n;
+    const struct og_param *p = og__model_params(d->m, &n);
+    snprintf(full, sizeof(full), "%s.%d.%s", module, l, name);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(p[i].name, full) == 0)
+            return p[i].value;
+    return NULL;
+}
+
+/* y += scale * (W x), W [out, in] */
+static void add_product(double *y, const float *w, const double *x, int out, int in, double scale)
+{
+    for (int o = 0; o < out; o++)
+        for (int i = 0; i < in; i++)
+            y[o] += scale * (double)w[(size_t)o * (size_t)in + (size_t)i] * x[i];
+}
+
+static void add_bias(double *y, const float *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] += (double)b[i];
+}
+
+/* relu(W x + b) of every node */
+static double *all_relu(const struct dense *d, const float *w, const float *b, const double *x,
+                        int out, int in)
+{
+    double *t = calloc((size_t)d->n * (size_t)out, sizeof(*t));
+    for (int64_t v = 0; v < d->n; v++) {
+        double *y = t + v * out;
+        add_product(y, w, x + v * in, out, in, 1);
+        for (int o = 0; o < out; o++)
+            y[o] = fmax(y[o] + (b ? (double)b[o] : 0), 0);
+    }
+    return t;
+}
+
+/* Sources of v: its neighbours, or, with `loop`, those that are not v, and v once. */
+static int64_t sources(const struct dense *d, int64_t v, bool loop, uint32_t *out)
+{
+    int64_t n = 0;
+    for (int64_t e = d->t.indptr[v]; e < d->t.indptr[v + 1]; e++) {
+        uint32_t u = og__neighbor(&d->t, e);
+        if (!loop || u != v)
+            out[n++] = u;
+    }
+    if (loop)
+        out[n++] = (uint32_t)v;
+    return n;
+}
+
+static double root_degree(const struct dense *d, int64_t v)
+{
+    int64_t n = 1;
+    for (int64_t e = d->t.indptr[v]; e < d->t.indptr[v + 1]; e++)
+        n += og__neighbor(&d->t, e) != v;
+    return sqrt((double)n);
+}
+
+static void attend(const struct dense *d, int l, const uint32_t *from, int64_t n, int64_t v,
+                   const double *z, double *y, int out, bool last)
+{
+    int heads = d->c.heads, width = last ? out : out / heads, all = heads * width;
+    const float *src = param(d, "convs", l, "att_src"), *dst = param(d, "convs", l, "att_dst");
+    double *alpha = calloc((size_t)n, sizeof(*alpha));
+    for (int h = 0; h < heads; h++) {
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            double score = 0;
+            for (int j = h * width; j < (h + 1) * width; j++)
+                score += (double)src[j] * z[from[i] * all + j] + (double)dst[j] * z[v * all + j];
+            sum += alpha[i] = exp(score > 0 ? score : 0.2 * score);
+        }
+        for (int64_t i = 0; i < n; i++)
+            for (int j = 0; j < width; j++)
+                y[last ? j : h * width + j] +=
+                    alpha[i] / sum * z[from[i] * all + h * width + j] / (last ? heads : 1);
+    }
+    free(alpha);
+}
+
+/* What sources pass before they go along the edges, [n, *mid]; NULL: nothing. */
+static double *passed_first(const struct dense *d, int l, const double *x, int in, int out,
+                            int *mid)
+{
+    const struct og_model_config *c = &d->c;
+    *mid = in;
+    if (c->kind == OG_MODEL_SAGE && c->aggregator == OG_AGGREGATOR_MAX)
+        return all_relu(d, param(d, "convs", l, "lin.weight"), param(d, "convs", l, "lin.bias"), x,
+                        in, in);
+    if (c->kind == OG_MODEL_PINSAGE) {
+        *mid = c->hidden;
+        return all_relu(d, param(d, "convs", l, "lin_q.weight"), param(d, "convs", l, "lin_q.bias"),
+                        x, *mid, in);
+    }
+    if (c->kind != OG_MODEL_GAT)
+        return NULL;
+    *mid = l == c->layers - 1 ? c->heads * out : out;
+    double *t = calloc((size_t)d->n * (size_t)*mid, sizeof(*t));
+    for (int64_t v = 0; v < d->n; v++)
+        add_product(t + v * *mid, param(d, "convs", l, "lin.weight"), x + v * in, *mid, in, 1);
+    return t;
+}
+
+/* Sum, mean or maximum over the sources of v, into a[mid]. */
+static void aggregate(const struct dense *d, int64_t v, const uint32_t *from, int64_t n,
+                      const double *z, int mid, double *a)
+{
+    bool max = d->c.kind == OG_MODEL_SAGE && d->c.aggregator == OG_AGGREGATOR_MAX;
+    memset(a, 0, (size_t)mid * sizeof(*a));
+    for (int64_t i = 0; i < n; i++) {
+        const double *u = z + (int64_t)from[i] * mid;
+        double w = d->c.kind == OG_MODEL_GIN ? 1 : 1 / (double)n;
+        if (d->c.kind == OG_MODEL_GCN)
+            w = 1 / (root_degree(d, v) * root_degree(d, from[i]));
+        for (int j = 0; j < mid; j++)
+            a[j] = max ? fmax(a[j], u[j]) : a[j] + w * u[j];
+    }
+}
+
+static void perceptron(const struct dense *d, int l, double *a, const double *x, double *y, int in,
+                       int out)
+{
+    int hidden = d->c.hidden;
+    double eps = (double)*param(d, "convs", l, "eps"), *s = calloc((size_t)hidden, sizeof(*s));
+    for (int j = 0; j < in; j++)
+        a[j] += (1 + eps) * x[j];
+    add_product(s, param(d, "convs", l, "nn.0.weight"), a, hidden, in, 1);
+    add_bias(s, param(d, "convs", l, "nn.0.bias"), hidden);
+    for (int j = 0; j < hidden; j++)
+        s[j] = fmax(s[j], 0);
+    add_product(y, param(d, "convs", l, "nn.2.weight"), s, out, hidden, 1);
+    add_bias(y, param(d, "convs", l, "nn.2.bias"), out);
+    free(s);
+}
+
+/* y of a node from what was aggregated, for all models but GAT. x: its own row */
+static void multiply(const struct dense *d, int l, double *a, int mid, const double *x, double *y,
+                     int in, int out)
+{
+    const float *self = param(d, "convs", l, "lin_r.weight");
+    if (d->c.kind == OG_MODEL_GIN) {
+        perceptron(d, l, a, x, y, in, out);
+        return;
+    }
+    bool gcn = d->c.kind == OG_MODEL_GCN;
+    add_product(y, param(d, "convs", l, gcn ? "lin.weight" : "lin_l.weight"), a, out, mid, 1);
+    add_bias(y, param(d, "convs", l, gcn ? "bias" : "lin_l.bias"), out);
+    if (self)
+        add_product(y, self, x, out, in, 1);
+}
+
+static void add_residual(const struct dense *d, int l, const double *x, double *y, int in, int out)
+{
+    if (d->c.residual && in != out)
+        add_product(y, param(d, "skips", l, "weight"), x, out, in, 1);
+    for (int j = 0; d->c.residual && in == out && j < out; j++)
+        y[j] += x[j];
+}
+
+static void convolve(const struct dense *d, int l, const double *x, double *rows, int in, int out)
+{
+    int mid;
+    bool gat = d->c.kind == OG_MODEL_GAT;
+    bool loop = gat || d->c.kind == OG_MODEL_GCN ||
+                (d->c.kind == OG_MODEL_SAGE && d->c.aggregator == OG_AGGREGATOR_GCN);
+    double *t = passed_first(d, l, x, in, out, &mid);
+    uint32_t *from = calloc((size_t)d->t.n_edges + 1, sizeof(*from));
+    double *a = calloc((size_t)mid, sizeof(*a));
+    for (int64_t v = 0; v < d->n; v++) {
+        int64_t n = sources(d, v, loop, from);
+        double *y = rows + v * out;
+        if (gat) {
+            attend(d, l, from, n, v, t, y, out, l == d->c.layers - 1);
+            add_bias(y, param(d, "convs", l, "bias"), out);
+        } else {
+            aggregate(d, v, from, n, t ? t : x, mid, a);
+            multiply(d, l, a, mid, x + v * in, y, in, out);
+        }
+        add_residual(d, l, x + v * in, y, in, out);
+    }
+    free(a);
+    free(t);
+    free(from);
+}
+
+static void normalize(const struct dense *d, int l, double *y, int n)
+{
+    const float *w = param(d, "norms", l, "weight"), *b = param(d, "norms", l, "bias");
+    const float *mean = param(d, "norms", l, "running_mean"),
+                *var = param(d, "norms", l, "running_var");
+    double m = 0, s = 0;
+    for (int j = 0; j < n; j++)
+        m += y[j] / n;
+    for (int j = 0; j < n; j++)
+        s += (y[j] - m) * (y[j] - m) / n;
+    for (int j = 0; j < n; j++) {
+        double centre = mean ? (double)mean[j] : m, spread = var ? (double)var[j] : s;
+        y[j] = (y[j] - centre) / sqrt(spread + 1e-5) * (double)w[j] + (double)b[j];
+    }
+}
+
+/* The end of a hidden layer. */
+static void end_row(const struct dense *d, int l, double *y, int n)
+{
+    double length = 0;
+    if (d->c.norm != OG_NORM_NONE)
+        normalize(d, l, y, n);
+    for (int j = 0; j < n; j++) {
+        y[j] = y[j] > 0 ? y[j] : d->c.kind == OG_MODEL_GAT ? exp(y[j]) - 1 : 0;
+        length += y[j] * y[j];
+    }
+    for (int j = 0; d->c.kind == OG_MODEL_PINSAGE && length > 0 && j < n; j++)
+        y[j] /= sqrt(length);
+}
+
+/* Logits, and the input of the last layer. */
+static double *dense_logits(const struct dense *d, const float *features, double **last_input)
+{
+    double *x = calloc((size_t)d->n * (size_t)d->c.in_dim, sizeof(*x));
+    for (int64_t i = 0; i < d->n * d->c.in_dim; i++)
+        x[i] = (double)features[i];
+    *last_input = NULL;
+    for (int l = 0; l < d->c.layers; l++) {
+        bool last = l == d->c.layers - 1;
+        int in = l ? d->c.hidden : d->c.in_dim, out = last ? d->c.n_classes : d->c.hidden;
+        double *y = calloc((size_t)d->n * (size_t)out, sizeof(*y));
+        convolve(d, l, x, y, in, out);
+        for (int64_t v = 0; !last && v < d->n; v++)
+            end_row(d, l, y + v * out, out);
+        if (last)
+            *last_input = x;
+        else
+            free(x);
+        x = y;
+    }
+    return x;
+}
+
+/* ==== running it ==== */
+
+static float *read_rows(const char *path, int64_t rows, int64_t cols)
+{
+    struct og_npy a;
+    float *out = calloc((size_t)(rows * cols), sizeof(*out));
+    assert_int_equal(og__npy_open(&a, path, NULL), 0);
+    assert_int_equal(a.type, OG__NPY_F32);
+    assert_int_equal(a.shape[0], rows);
+    assert_int_equal(a.shape[1], cols);
+    assert_int_equal(og__npy_read(&a, 0, rows, out, NULL), 0);
+    og__npy_close(&a);
+    return out;
+}
+
+static int predict(const char *memory, const char *emb, char **text, struct og_err *err)
+{
+    struct og_options opt;
+    og_options_init(&opt);
+    assert_int_equal(og_options_set(&opt, "memory", memory, NULL), 0);
+    assert_int_equal(og_options_set(&opt, "threads", "2", NULL), 0);
+    int rc = og_predict(graph, checkpoint, logits, emb, &opt, NULL, text, err);
+    og_options_release(&opt);
+    return rc;
+}
+
+static void must_predict(const char *memory, const char *emb, char **text)
+{
+    struct og_err err = {0};
+    if (predict(memory, emb, text, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+}
+
+static void assert_near(const float *found, const double *wanted, int64_t n, const char *what)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs((double)found[i] - wanted[i]) < 1e-4 * fmax(1, fabs(wanted[i]))))
+            fail_msg("%s: element %lld is %g, not %g", what, (long long)i, (double)found[i],
+                     wanted[i]);
+}
+
+/* The model at `checkpoint` on the dataset at `graph`. */
+static void compare_with_dense(const char *what)
+{
+    struct og_dataset *ds;
+    struct dense d = {0};
+    size_t n;
+    double *last_input;
+    assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
+    assert_int_equal(og__checkpoint_shape(checkpoint, &d.c, NULL), 0);
+    assert_int_equal(og__model_create(&d.m, &d.c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
+    struct og_param *p = og__model_params(d.m, &n);
+    assert_int_equal(og__checkpoint_load(checkpoint, p, n, NULL), 0);
+    assert_int_equal(og__topology_load(ds, NULL, &d.t, NULL), 0);
+    d.n = ds->n_nodes;
+    const char *emb = d.c.layers > 1 ? embeddings : NULL;
+    must_predict("1G", emb, NULL);
+    float *x = read_rows(ds->features.path, d.n, d.c.in_dim);
+    double *wanted = dense_logits(&d, x, &last_input);
+    float *found = read_rows(logits, d.n, d.c.n_classes);
+    assert_near(found, wanted, d.n * d.c.n_classes, what);
+    free(found);
+    if (emb) {
+        found = read_rows(embeddings, d.n, d.c.hidden);
+        assert_near(found, last_input, d.n * d.c.hidden, what);
+        free(found);
+    }
+    free(last_input);
+    free(wanted);
+    free(x);
+    og__topology_release(&d.t);
+    og__model_free(d.m);
+    og__dataset_close(ds);
+}
+
+/* Every model, on layers that narrow (24 to 12 to 5) and widen (24 to 40), one to three of them. */
+static const struct {
+    const char *name;
+    struct og_model_config c;
+} models[] = {
+    {"gcn", {.kind = OG_MODEL_GCN}},
+    {"gcn, residual, layer norm", {.kind = OG_MODEL_GCN, .residual = true, .norm = OG_NORM_LAYER}},
+    {"sage", {.kind = OG_MODEL_SAGE}},
+    {"sage, residual, batch norm",
+     {.kind = OG_MODEL_SAGE, .residual = true, .norm = OG_NORM_BATCH}},
+    {"sage max", {.kind = OG_MODEL_SAGE, .aggregator = OG_AGGREGATOR_MAX}},
+    {"sage gcn", {.kind = OG_MODEL_SAGE, .aggregator = OG_AGGREGATOR_GCN}},
+    {"gat", {.kind = OG_MODEL_GAT, .heads = 4}},
+    {"gat, residual, layer norm",
+     {.kind = OG_MODEL_GAT, .heads = 2, .residual = true, .norm = OG_NORM_LAYER}},
+    {"gin", {.kind = OG_MODEL_GIN}},
+    {"gin, residual, batch norm", {.kind = OG_MODEL_GIN, .residual = true, .norm = OG_NORM_BATCH}},
+    {"pinsage", {.kind = OG_MODEL_PINSAGE}},
+    {"pinsage, residual", {.kind = OG_MODEL_PINSAGE, .residual = true}},
+};
+
+static struct og_model_config shaped(size_t model, int layers, int hidden)
+{
+    struct og_model_config c = models[model].c;
+    c.layers = layers;
+    c.in_dim = DIM;
+    c.hidden = hidden;
+    c.n_classes = CLASSES;
+    c.heads = c.heads ? c.heads : 1;
+    return c;
+}
+
+static void every_model_equals_a_dense_computation(void **state)
+{
+    (void)state;
+    static const struct {
+        int layers, hidden;
+    } shapes[] = {{1, HIDDEN}, {2, HIDDEN}, {3, 40}};
+    make_awkward_graph();
+    for (size_t i = 0; i < OG_COUNT(models); i++)
+        for (size_t s = 0; s < OG_COUNT(shapes); s++) {
+            struct og_model_config c = shaped(i, shapes[s].layers, shapes[s].hidden);
+            write_model(&c);
+            compare_with_dense(models[i].name);
+        }
+}
+
+static void cora_equals_a_dense_computation(void **state)
+{
+    (void)state;
+    const char *data = getenv("OUTGROW_DATA");
+    char source[LONGEST_PATH];
+    snprintf(source, sizeof(source), "%s/cora", data ? data : "../shared/data");
+    if (access(source, R_OK) != 0)
+        skip();
+    struct og_import import;
+    og_import_init(&import);
+    import.symmetrize = true;
+    import.feature_dtype = OG_F32;
+    remove_folder(graph);
+    assert_int_equal(og_import("npy", source, graph, &import, NULL, NULL), 0);
+    struct og_dataset *ds;
+    assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
+    for (size_t i = 0; i < OG_COUNT(models); i++) {
+        struct og_model_config c = shaped(i, 2, 16);
+        if (c.residual || c.aggregator == OG_AGGREGATOR_MAX) /* the slowest, and shown above */
+            continue;
+        c.in_dim = ds->dim;
+        c.n_classes = ds->n_classes;
+        write_model(&c);
+        compare_with_dense(models[i].name);
+    }
+    og__dataset_close(ds);
+}
+
+/* ==== memory ==== */
+
+static void make_larger_graph(void)
+{
+    struct og_generate g;
+    struct og_err err = {0};
+    og_generate_init(&g);
+    g.model = OG_RMAT;
+    g.nodes = 40000;
+    g.degree = 6;
+    g.dim = DIM;
+    g.classes = CLASSES;
+    g.threads = 2;
+    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    remove_folder(graph);
+    if (og_generate(graph, &g, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static char *file_bytes(const char *path, size_t *n)
+{
+    char *text;
+    assert_int_equal(og__read_text(path, 1 << 28, &text, n, NULL), 0);
+    return text;
+}
+
+/* The least memory in MiB that is not refused; models are alike, so the last one says where to
+ * look. */
+static int least_memory(void)
+{
+    static int near = 1;
+    for (int mib = OG_MAX(near - 8, 1); mib < 512; mib++) {
+        char memory[16];
+        struct og_err err = {0};
+        snprintf(memory, sizeof(memory), "%dM", mib);
+        int rc = predict(memory, NULL, NULL, &err);
+        if (rc == 0)
+            return near = mib;
+        if (rc != -ENOMEM)
+            fail_msg("%s", err.message);
+    }
+    fail_msg("nothing is enough");
+    return 0;
+}
+
+static void any_memory_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    make_larger_graph();
+    for (size_t i = 0; i < OG_COUNT(models); i++) {
+        struct og_model_config c = shaped(i, 2, HIDDEN);
+        size_t n[2];
+        char *bytes[2], memory[16];
+        write_model(&c);
+        must_predict("1G", NULL, NULL);
+        bytes[0] = file_bytes(logits, &n[0]);
+        int least = least_memory();
+        for (int more = 0; more <= 4; more += 2) {
+            snprintf(memory, sizeof(memory), "%dM", least + more);
+            must_predict(memory, NULL, NULL);
+            bytes[1] = file_bytes(logits, &n[1]);
+            assert_int_equal(n[0], n[1]);
+            assert_memory_equal(bytes[0], bytes[1], n[0]);
+            free(bytes[1]);
+        }
+        free(bytes[0]);
+    }
+}
+
+static void little_memory_makes_more_blocks(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(2, 2, HIDDEN);
+    char memory[16], *text;
+    make_larger_graph();
+    write_model(&c);
+    snprintf(memory, sizeof(memory), "%dM", least_memory());
+    must_predict(memory, NULL, &text);
+    json_t *said = json_loads(text, 0, NULL);
+    assert_non_null(said);
+    const json_t *layer = json_array_get(json_object_get(said, "layers"), 0);
+    assert_true(json_integer_value(json_object_get(layer, "nodes_a_block")) < 40000);
+    assert_true(json_integer_value(json_object_get(layer, "bytes_read")) >=
+                json_integer_value(json_object_get(layer, "bytes_least")));
+    json_decref(said);
+    free(text);
+}
+
+/* ==== eval ==== */
+
+static double key(const char *text, const char *name)
+{
+    json_t *said = json_loads(text, 0, NULL);
+    double x = json_number_value(json_object_get(said, name));
+    json_decref(said);
+    return x;
+}
+
+static void full_evaluation_is_sampled_evaluation_of_all_neighbours(void **state)
+{
+    (void)state;
+    make_larger_graph();
+    for (size_t i = 0; i < OG_COUNT(models); i++) {
+        struct og_model_config c = shaped(i, 2, HIDDEN);
+        struct og_options opt;
+        struct og_err err = {0};
+        char *full, *sampled;
+        write_model(&c);
+        og_options_init(&opt);
+        assert_int_equal(og_options_set(&opt, "fanout", "-1,-1", NULL), 0);
+        assert_int_equal(og_options_set(&opt, "batch", "100", NULL), 0);
+        assert_int_equal(og_options_set(&opt, "memory", "1G", NULL), 0);
+        if (og_eval_full(graph, checkpoint, "test", &opt, NULL, &full, &err) < 0 ||
+            og_eval(graph, checkpoint, "test", &opt, NULL, &sampled, &err) < 0)
+            fail_msg("%s: %s", models[i].name, err.message);
+        assert_true(key(full, "labelled") == key(sampled, "nodes"));
+        assert_true(fabs(key(full, "loss") - key(sampled, "loss")) < 1e-4);
+        assert_true(fabs(key(full, "acc") - key(sampled, "acc")) < 2e-3);
+        free(full);
+        free(sampled);
+        og_options_release(&opt);
+    }
+}
+
+/* ==== what cannot be ==== */
+
+/* Files in the root that no test put there. */
+static int left_behind(void)
+{
+    int n = 0;
+    DIR *dir = opendir(root);
+    const struct dirent *e;
+    assert_non_null(dir);
+    while ((e = readdir(dir)))
+        n += strstr(e->d_name, ".part") || strstr(e->d_name, "scratch");
+    closedir(dir);
+    return n;
+}
+
+static void refusals_leave_nothing(void **state)
+{
+    (void)state;
+    struct og_err err = {0};
+    struct og_model_config c = shaped(2, 2, HIDDEN);
+    make_larger_graph();
+    write_model(&c);
+    unlink(logits);
+    assert_int_equal(predict("2M", NULL, NULL, &err), -ENOMEM);
+    assert_non_null(strstr(err.hint, "--memory"));
+    assert_int_equal(predict("1G", logits, NULL, NULL), -EINVAL); /* one file for both */
+    c = shaped(2, 1, HIDDEN);
+    write_model(&c);
+    assert_int_equal(predict("1G", embeddings, NULL, NULL), -EINVAL);
+    c.in_dim = DIM + 1;
+    write_model(&c);
+    assert_int_equal(predict("1G", NULL, NULL, NULL), -EINVAL);
+    unlink(checkpoint);
+    assert_int_equal(predict("1G", NULL, NULL, NULL), -ENOENT);
+    assert_true(access(logits, F_OK) < 0);
+    assert_int_equal(left_behind(), 0);
+}
+
+static volatile sig_atomic_t stop;
+
+static void stop_in_second_layer(void *arg, const struct og_progress *p)
+{
+    (void)arg;
+    stop = p->epoch == 2;
+}
+
+static void a_stop_leaves_nothing(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(2, 2, HIDDEN);
+    struct og_options opt;
+    const struct og_observer seen = {.progress = stop_in_second_layer, .stop = &stop};
+    make_larger_graph();
+    write_model(&c);
+    unlink(logits);
+    unlink(embeddings);
+    og_options_init(&opt);
+    assert_int_equal(og_options_set(&opt, "memory", "40M", NULL), 0);
+    assert_int_equal(og_predict(graph, checkpoint, logits, embeddings, &opt, &seen, NULL, NULL),
+                     OG_INTERRUPTED);
+    og_options_release(&opt);
+    assert_true(access(logits, F_OK) < 0);
+    assert_true(access(embeddings, F_OK) < 0);
+    assert_int_equal(left_behind(), 0);
+}
+
+/* An index out of range is found before any output is begun. */
+static void damaged_indices_are_refused(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(2, 2, HIDDEN);
+    struct og_err err = {0};
+    struct og_npy a;
+    char path[LONGEST_PATH];
+    int32_t wrong = N + 5;
+    make_awkward_graph();
+    write_model(&c);
+    unlink(logits);
+    snprintf(path, sizeof(path), "%s/indices.npy", graph);
+    assert_int_equal(og__npy_open(&a, path, NULL), 0);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)a.offset + 400, SEEK_SET), 0);
+    assert_int_equal(fwrite(&wrong, sizeof(wrong), 1, f), 1);
+    fclose(f);
+    og__npy_close(&a);
+    assert_true(predict("1G", NULL, NULL, &err) < 0);
+    assert_non_null(strstr(err.message, "indices"));
+    assert_true(access(logits, F_OK) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_model_equals_a_dense_computation),
+        cmocka_unit_test(cora_equals_a_dense_computation),
+        cmocka_unit_test(any_memory_gives_the_same_bytes),
+        cmocka_unit_test(little_memory_makes_more_blocks),
+        cmocka_unit_test(full_evaluation_is_sampled_evaluation_of_all_neighbours),
+        cmocka_unit_test(refusals_leave_nothing),
+        cmocka_unit_test(a_stop_leaves_nothing),
+        cmocka_unit_test(damaged_indices_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}
