@@ -209,7 +209,9 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
                            .n = n,
                            .dim = s->ds->dim,
                            .dtype = s->ds->dtype};
-    int rc = index && labels && row ? 0 : -ENOMEM;
+    int rc = index && labels ? 0 : -ENOMEM;
+    if (rc == 0 && !row)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "timing the model");
     for (int round = 0; rc == 0 && round < 2; round++) {
         struct og_step step = {1, 1, 0};
         struct og_metrics ignored = {0};
