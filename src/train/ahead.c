@@ -504,13 +504,13 @@ static int write_own_pack(struct ahead *a, struct og_ahead_counts *done, struct 
     int rc = s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err);
     char *path = rc == 0 ? og__path_join(og__scratch_path(s->pack_dir), "pack") : NULL;
     char *shared = path ? og__path_join(og__scratch_path(s->pack_dir), "shared") : NULL;
-    if (rc == 0 && !shared)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "packing");
-    if (rc == 0) { /* what is on the disk at the same time is one superbatch's */
-        unlink(path);
-        unlink(shared);
-        rc = write_pack(a, path, shared, done, err);
+    if (!shared) {
+        free(path);
+        return rc < 0 ? rc : og__fail_errno(err, -ENOMEM, NULL, "packing");
     }
+    unlink(path); /* what is on the disk at the same time is one superbatch's */
+    unlink(shared);
+    rc = write_pack(a, path, shared, done, err);
     og__packing_close(&a->packing);
     if (rc == 0)
         rc = open_pack(s, path, s->opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL, err);
