@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
+#include "base/temporary.h"
 #include "dataset/writer.h"
 #include "sample/superbatch.h"
 #include "sample/trace.h"
@@ -244,8 +245,8 @@ static void check_id_type(uint64_t n_nodes, enum og__npy_type type)
     assert_int_equal(t.batches_per_epoch, 1);
     assert_memory_equal(t.trace.ids, ids, sizeof(ids));
     og__trace_release(&t);
-    struct og_newdir done = {.temporary = dir};
-    og__newdir_abandon(&done);
+    og__remove_tree(dir);
+    free(dir);
 }
 
 static void ids_are_as_wide_as_they_must_be(void **state)
@@ -521,8 +522,8 @@ static int open_made_up(const char *json, const int64_t *ptr, int64_t n_ptr, con
         og__trace_release(&t);
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
-    struct og_newdir done = {.temporary = dir};
-    og__newdir_abandon(&done);
+    og__remove_tree(dir);
+    free(dir);
     return rc;
 }
 
@@ -579,8 +580,8 @@ static void a_sampled_trace_is_read(void **state)
     og__trace_release(&t);
     free(dataset);
     free(dir);
-    struct og_newdir done = {.temporary = root};
-    og__newdir_abandon(&done);
+    og__remove_tree(root);
+    free(root);
 }
 
 int main(void)
