@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -25,7 +26,7 @@ enum { OFFSET = 77, N_BATCHES = 9 };
 
 /* ---- a disk that fails when told to ---- */
 
-static int fail_writes_after = -1; // pwritev calls; -1 = never
+static atomic_int fail_writes_after = -1; // pwritev calls; -1 = never
 static int failing_errno = EIO;
 static bool refuse_fallocate, refuse_direct;
 
@@ -52,11 +53,13 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 
 ssize_t pwritev(int fd, const struct iovec *io, int n, off_t offset)
 {
-    if (fail_writes_after == 0) {
+    int left = fail_writes_after;
+    while (left > 0 && !atomic_compare_exchange_weak(&fail_writes_after, &left, left - 1))
+        ;
+    if (left == 0) {
         errno = failing_errno;
         return -1;
     }
-    fail_writes_after -= fail_writes_after > 0;
     /* one vector a call: the rest is a short write */
     (void)n;
     return pwrite(fd, io[0].iov_base, io[0].iov_len, offset);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,7 +23,7 @@ enum { OFFSET = 128, N_BATCHES = 11, N_NODES = 600 };
 
 /* ---- a disk that fails when told to ---- */
 
-static int fail_writes_after = -1; /* pwrite calls; -1 = never */
+static atomic_int fail_writes_after = -1; /* pwrite calls; -1 = never */
 static int failing_errno = EIO;
 static bool refuse_direct, refuse_fallocate;
 
@@ -44,11 +45,13 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
         errno = EINVAL;
         return -1;
     }
-    if (fail_writes_after == 0) {
+    int left = fail_writes_after;
+    while (left > 0 && !atomic_compare_exchange_weak(&fail_writes_after, &left, left - 1))
+        ;
+    if (left == 0) {
         errno = failing_errno;
         return -1;
     }
-    fail_writes_after -= fail_writes_after > 0;
     return syscall(SYS_pwrite64, fd, data, bytes, offset);
 }
 
