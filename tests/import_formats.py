@@ -682,6 +682,36 @@ class Bag:
         self.__dict__.update(things)
 
 
+def test_export_of_values_and_edges():
+    """Values stay values, and lists of edges and `symmetric` come back."""
+    g = graph()
+    for columns in 1, 2:
+        values = rng.normal(size=(g["n"], columns)).astype(np.float32)
+        values[g["train"][0]] = np.nan
+        lists = {s: rng.integers(0, g["n"], (7, 2)) for s in ("train", "valid", "test")}
+        neutral("src", {**g, "label": values}, **{s + "_edges": a for s, a in lists.items()})
+        with open("src/meta.json", "w") as f:
+            json.dump({"task": "node regression", "symmetric": True}, f)
+        run("import", "npy", "src", "d", "--quiet")
+        for fmt in "npy", "graphbolt":
+            run("export", fmt, "d", "exported", "--quiet")
+            want = values.copy()
+            if fmt == "graphbolt":
+                for split in lists:
+                    np.testing.assert_array_equal(np.load(f"exported/set/{split}_labels.npy"), values[g[split]])
+                want[~np.isin(np.arange(g["n"]), np.concatenate([g[s] for s in lists]))] = np.nan
+            got = imported(fmt, "exported")
+            assert got["meta"]["task"] == "node regression" and not got["meta"]["multi_label"]
+            np.testing.assert_array_equal(got["labels"], want)
+            if fmt == "npy":
+                assert got["meta"]["symmetric"]
+                for split in lists:
+                    np.testing.assert_array_equal(got[split + "_edges"], lists[split])
+            shutil.rmtree("exported")
+        shutil.rmtree("d")
+        shutil.rmtree("src")
+
+
 def test_exporters():
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
     import export_dgl

@@ -1,8 +1,9 @@
 /* A dataset in layouts that others read.
  *
- *   npy         edges.npy [E, 2], edge_weight.npy, feat.npy, label.npy, train.npy valid.npy
- * test.npy, meta.json: what `import npy` takes graphbolt   metadata.yaml, edges/edges.npy [2, E],
- * data/feat.npy, set/<split>_{seeds,labels}.npy
+ *   npy         edges.npy [E, 2], edge_weight.npy, feat.npy, label.npy, <split>.npy,
+ *               <split>_edges.npy, meta.json: what `import npy` takes
+ *   graphbolt   metadata.yaml, edges/edges.npy [2, E], data/feat.npy,
+ *               set/<split>_{seeds,labels}.npy
  *
  * Arrays are copied in pieces; bf16, which NumPy has no name for, becomes float32. */
 #include "base/file.h"
@@ -184,11 +185,13 @@ static int export_array(const struct exporter *x, const struct og_npy *a, const 
 static int write_meta(const struct exporter *x, struct og_err *err)
 {
     const struct og_dataset *ds = x->ds;
-    return og__meta_write(x->dir.temporary,
-                          json_pack("{s:s s:I s:I s:i s:b}", "name", ds->name, "num_nodes",
-                                    (json_int_t)ds->n_nodes, "num_edges", (json_int_t)ds->n_edges,
-                                    "num_classes", ds->n_classes, "directed", 1),
-                          err);
+    json_t *meta =
+        json_pack("{s:s s:I s:I s:i s:b s:b}", "name", ds->name, "num_nodes",
+                  (json_int_t)ds->n_nodes, "num_edges", (json_int_t)ds->n_edges, "num_classes",
+                  ds->n_classes, "directed", 1, "symmetric", ds->symmetric);
+    if (ds->regression)
+        json_object_set_new(meta, "task", json_string("node regression"));
+    return og__meta_write(x->dir.temporary, meta, err);
 }
 
 static int export_npy(struct exporter *x, struct og_err *err)
@@ -202,9 +205,12 @@ static int export_npy(struct exporter *x, struct og_err *err)
     if (rc == 0)
         rc = export_array(x, &ds->labels, "label.npy", err);
     for (int s = 0; rc == 0 && s < OG__SPLITS; s++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof(name), "%s.npy", splits[s]);
         rc = export_array(x, &ds->split[s], name, err);
+        snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
+        if (rc == 0)
+            rc = export_array(x, &ds->edges[s], name, err);
     }
     return rc < 0 ? rc : write_meta(x, err);
 }
@@ -216,6 +222,7 @@ static int export_labels(const struct exporter *x, enum og__split s, const char 
                          struct og_err *err)
 {
     const struct og_dataset *ds = x->ds;
+    const bool floats = og__float_labels(ds);
     struct og_npy_writer *w = NULL;
     uint32_t *ids = NULL;
     void *labels = NULL;
@@ -223,11 +230,11 @@ static int export_labels(const struct exporter *x, enum og__split s, const char 
     int rc;
     OG_TRY(og__dataset_split(ds, s, x->budget, &ids, &n, err));
     OG_TRY(og__dataset_labels(ds, ids, n, x->budget, &labels, err));
-    OG_TRY(create(x, name, ds->multi_label ? OG__NPY_F32 : OG__NPY_I64, ds->multi_label ? 2 : 1,
-                  ds->multi_label ? ds->n_classes : 1, &w, err));
-    if (ds->multi_label)
+    OG_TRY(create(x, name, floats ? OG__NPY_F32 : OG__NPY_I64, floats ? 2 : 1,
+                  floats ? ds->n_classes : 1, &w, err));
+    if (floats)
         rc = og__npy_append(w, labels, n, err);
-    for (int64_t i = 0; rc == 0 && !ds->multi_label && i < n; i++)
+    for (int64_t i = 0; rc == 0 && !floats && i < n; i++)
         rc = og__npy_append(w, (const int64_t[]){((const int32_t *)labels)[i]}, 1, err);
     rc = end_array(w, rc, err);
 out:
@@ -264,7 +271,8 @@ static void describe(FILE *f, const struct og_dataset *ds, const char *name)
     if (ds->weights.fd >= 0)
         fprintf(f, "  - {domain: edge, name: weight, format: numpy, in_memory: false, path: "
                    "data/weight.npy}\n");
-    fprintf(f, "tasks:\n  - name: node_classification\n    num_classes: %d\n", ds->n_classes);
+    fprintf(f, "tasks:\n  - name: node_%s\n    num_classes: %d\n",
+            ds->regression ? "regression" : "classification", ds->n_classes);
     for (int s = 0; s < OG__SPLITS; s++)
         describe_set(f, ds, s);
 }

@@ -3,7 +3,8 @@
  *   graph.nodes          how many
  *   graph.edges          csv: src,dst a line; numpy: [2, E]
  *   feature_data         domain node: the one named feat, or the only one, [N, F]
- *   tasks[0]             train_set, validation_set, test_set: seeds (node ids) and labels
+ *   tasks[0]             train_set, validation_set, test_set: seeds (node ids) and labels, which
+ *                        are values where the task's name says regression
  *
  * Labels stand with their seeds, in three files; nodes that are in none have no label. What it
  * keeps in preprocessed/ is pickled and not read. */
@@ -174,7 +175,7 @@ static int fill_range(struct label_table *l, struct og_err *err)
     const size_t width = (size_t)l->t.columns;
     int rc = 0;
     for (size_t i = 0; i < (size_t)l->n * width; i++)
-        l->rows[i] = width > 1 ? 0 : NAN;
+        l->rows[i] = width > 1 && !l->b->imp->values ? 0 : NAN;
     for (int s = 0; rc == 0 && s < 3; s++)
         if (l->b->seeds[s] && l->b->labels[s])
             rc = fill_from(l, l->b->seeds[s], l->b->labels[s], err);
@@ -285,6 +286,7 @@ static int read_meta(struct bolt *b, struct og_err *err)
         json_object_set_new(b->imp->meta, "name", json_string(b->meta->name));
     if (rc == 0 && b->meta->n_tasks > 0)
         b->task = b->meta->tasks;
+    b->imp->values = b->task && b->task->name && strstr(b->task->name, "regression");
     if (rc == 0 && b->meta->n_tasks > 1)
         og__import_say(b->imp, "%s: the first of its tasks is read", path);
     free(text);
