@@ -98,7 +98,7 @@ out:
 static void add(struct bench *b, int kind, enum og__layout layout, uint32_t rows,
                 uint32_t superbatch)
 {
-    static const uint32_t share[] = {0, 8, 8, 4}; /* of the rows that a layout takes */
+    static const uint32_t share[] = {0, 8, 8}; /* of the rows that a layout takes */
     uint32_t given = layout == OG__RAW ? 0 : rows / share[layout];
     b->c[b->n++] = (struct og_candidate){
         .policy = {.kind = kind,
@@ -127,7 +127,7 @@ static void overlap(struct bench *b)
 
 static void list_candidates(struct bench *b, uint32_t rows)
 {
-    static const enum og__layout layouts[] = {OG__PACKED, OG__SEGMENTED, OG__SWEPT};
+    static const enum og__layout layouts[] = {OG__PACKED, OG__SEGMENTED};
     const uint32_t all = b->given.trace.n_batches;
     add(b, OG_POLICY_NONE, OG__RAW, rows, 0);
     add(b, OG_POLICY_DEGREE, OG__RAW, rows, 0);
@@ -136,6 +136,7 @@ static void list_candidates(struct bench *b, uint32_t rows)
     add(b, OG_POLICY_LRU, OG__RAW, rows, 0);
     add(b, OG_POLICY_FREQUENCY, OG__RAW, rows, all);
     add(b, OG_POLICY_BELADY, OG__RAW, rows, all);
+    add(b, OG_POLICY_SWEEP, OG__RAW, rows, all);
     for (size_t i = 0; i < OG_COUNT(layouts); i++) {
         add(b, OG_POLICY_BELADY, layouts[i], rows, all);
         overlap(b);

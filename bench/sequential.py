@@ -31,6 +31,7 @@ WAYS = {
     "belady": ["--policy", "belady"],
     "belady, turns": ["--policy", "belady", "--alternate"],
     "belady, packed": ["--policy", "belady", "--alternate", "--layout", "packed"],
+    "sweep, turns": ["--policy", "sweep", "--alternate"],
 }
 
 
@@ -78,7 +79,8 @@ def part_model(b, d, args):
     size = sum(f.stat().st_size for f in pathlib.Path(d).iterdir())
     rows = []
     base = ["--epochs", args.epochs, "--hidden", 256, "--eval-every", 0, "--batch", 1000]
-    for name, memory, options in (("preset memory", size * 2, ["--preset", "memory"]), ("auto", size // 4, [])):
+    for name, memory, options in (("preset memory", size * 2, ["--preset", "memory"]), ("ginex", size // 4, ["--preset", "ginex"]),
+                                  ("sweep, turns", size // 4, ["--policy", "sweep", "--alternate"]), ("auto", size // 4, [])):
         drop_caches()
         with cgroup(memory + 100 * MB) as prefix:
             s = b.train(d, *base, "--memory", memory, *options, prefix=prefix)
@@ -87,7 +89,8 @@ def part_model(b, d, args):
                      statistics.median(e["train_seconds"] for e in epochs), s["plan"]["policy"], s["plan"]["layout"], repr(epochs[-1]["loss"]), s["peak_rss_bytes"] / MB])
         print(rows[-1], flush=True)
     table("SAGE, hidden 256, in a quarter of the dataset's size", ["", "--memory MiB", "median epoch s", "s an epoch, all", "of which training", "policy", "layout", "loss", "peak MiB"], rows)
-    print("ratio of median epochs:", rows[0][2] / rows[1][2])
+    for row in rows[1:]:
+        print(f"{row[0]}: in memory / this: {rows[0][2] / row[2]:.3f} of the median epoch, {rows[0][3] / row[3]:.3f} with preparation; of {rows[0][2]:.2f} s")
     return rows
 
 

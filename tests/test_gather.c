@@ -167,8 +167,8 @@ static void rows_are_the_files_rows(void **state)
 static void rows_that_move_are_the_files_rows(void **state)
 {
     struct fixture *f = *state;
-    static const int kinds[] = {OG_POLICY_LRU, OG_POLICY_RR, OG_POLICY_BELADY, OG_POLICY_FREQUENCY,
-                                OG_POLICY_HYBRID};
+    static const int kinds[] = {OG_POLICY_LRU,       OG_POLICY_RR,     OG_POLICY_BELADY,
+                                OG_POLICY_FREQUENCY, OG_POLICY_HYBRID, OG_POLICY_SWEEP};
     enum { BATCHES = 12, ROWS = 400 };
     struct batch *b = calloc(1, sizeof(*b));
     uint32_t *ids = calloc((size_t)BATCHES * ROWS, sizeof(*ids));
@@ -178,7 +178,10 @@ static void rows_that_move_are_the_files_rows(void **state)
     for (size_t k = 0; k < OG_COUNT(kinds); k++) {
         struct og_policy_setup setup = {
             .kind = kinds[k], .n_nodes = N, .n_slots = 300, .ways = 8, .window = 4, .update = 2};
-        struct og_gather_options opt = {.n_slots = 300, .staging_rows = 10, .n_staging = 1 + k % 2};
+        struct og_gather_options opt = {.n_slots = 300,
+                                        .staging_rows = 10,
+                                        .n_staging = 1 + k % 2,
+                                        .fills_beside = kinds[k] == OG_POLICY_SWEEP};
         struct og_policy *policy;
         struct og_planner planner;
         struct og_gather *g;
@@ -201,9 +204,9 @@ static void rows_that_move_are_the_files_rows(void **state)
                 assert_int_equal(og__gather_reclaim(g, NULL), 0);
             }
             assert_int_equal(og__policy_foresee(policy, &trace, &n_prefill, NULL), 0);
-            fill(g, policy, &counts);
             for (uint32_t i = 0; i < BATCHES; i++) {
                 struct og_rows rows;
+                fill(g, policy, &counts);
                 assert_int_equal(
                     og__policy_plan(policy, &planner, ids + ptr[i], ROWS, &b->plan, NULL), 0);
                 assert_int_equal(og__gather_begin(g, 0, &b->plan, 0, NULL), 0);

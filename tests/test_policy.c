@@ -11,9 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int kinds[] = {
-    OG_POLICY_NONE,      OG_POLICY_RANDOM, OG_POLICY_DEGREE, OG_POLICY_PRESC,  OG_POLICY_PAGERANK,
-    OG_POLICY_FREQUENCY, OG_POLICY_LRU,    OG_POLICY_RR,     OG_POLICY_BELADY, OG_POLICY_HYBRID};
+static const int kinds[] = {OG_POLICY_NONE,   OG_POLICY_RANDOM,   OG_POLICY_DEGREE,
+                            OG_POLICY_PRESC,  OG_POLICY_PAGERANK, OG_POLICY_FREQUENCY,
+                            OG_POLICY_LRU,    OG_POLICY_RR,       OG_POLICY_BELADY,
+                            OG_POLICY_HYBRID, OG_POLICY_SWEEP};
 
 /* ---- random traces ---- */
 
@@ -60,7 +61,8 @@ struct tally {
     uint64_t rows, misses, prefill;
 };
 
-static void prefill_slots(struct og_policy *p, struct og_verifier *v, uint32_t expected,
+/* `expected`: rows before the first batch. */
+static void prefill_slots(struct og_policy *p, struct og_verifier *v, const uint32_t *expected,
                           struct tally *sum)
 {
     uint32_t nodes[7];
@@ -74,8 +76,68 @@ static void prefill_slots(struct og_policy *p, struct og_verifier *v, uint32_t e
             assert_int_equal(og__verifier_prefill(v, slots[i], nodes[i], NULL), 0);
         }
     }
-    assert_int_equal(total, expected);
+    if (expected)
+        assert_int_equal(total, *expected);
     sum->prefill += total;
+}
+
+static bool has(const struct og_trace *t, uint32_t batch, uint32_t node)
+{
+    for (uint64_t i = t->ptr[batch]; i < t->ptr[batch + 1]; i++)
+        if (t->ids[i] == node)
+            return true;
+    return false;
+}
+
+/* Rows enter while batches of the window before are trained: those from number `after` on may be,
+ * and none of them may want what the slot held. */
+static void sweep_fills_only_what_is_free(void **state)
+{
+    (void)state;
+    enum { NODES = 60, BATCHES = 30, ROWS = 20 };
+    struct og_rng rng;
+    uint32_t early = 0;
+    og__rng_at(&rng, 31, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (int draw = 0; draw < 200; draw++) {
+        uint32_t held[NODES];
+        struct trace t = draw_trace(&rng, NODES, 1 + og__rng_below(&rng, BATCHES), ROWS);
+        struct og_policy_setup setup = {.kind = OG_POLICY_SWEEP,
+                                        .n_nodes = NODES,
+                                        .n_slots =
+                                            ROWS / 2 + og__rng_below(&rng, NODES - ROWS / 2)};
+        struct og_planner planner;
+        struct og_policy *p;
+        struct og_plan plan;
+        uint32_t ignored;
+        og__planner_init(&planner, NULL);
+        og__plan_init(&plan, NULL);
+        memset(held, 0xff, sizeof(held));
+        assert_int_equal(og__policy_open(&p, &setup, NULL, NULL), 0);
+        assert_int_equal(og__policy_foresee(p, &t.view, &ignored, NULL), 0);
+        for (uint32_t b = 0; b < t.view.n_batches; b++) {
+            uint32_t node;
+            uint32_t slot;
+            uint32_t last = 0;
+            while (og__policy_prefill(p, &node, &slot, 1) > 0) {
+                uint32_t after = og__policy_free_after(p);
+                assert_true(after >= last && after <= b);
+                for (uint32_t k = after; k < b; k++)
+                    assert_false(has(&t.view, k, held[slot]));
+                held[slot] = node;
+                last = after;
+                early += after < b;
+            }
+            uint32_t n = (uint32_t)(t.ptr[b + 1] - t.ptr[b]);
+            assert_int_equal(og__policy_plan(p, &planner, t.ids + t.ptr[b], n, &plan, NULL), 0);
+            if (n <= setup.n_slots)
+                assert_int_equal(plan.n_misses, 0);
+        }
+        og__policy_close(p);
+        og__planner_release(&planner);
+        og__plan_release(&plan);
+        drop_trace(&t);
+    }
+    assert_true(early > 1000);
 }
 
 /* In superbatches of `s` batches. */
@@ -103,8 +165,8 @@ static struct tally run_policy(const struct og_policy_setup *setup, const struct
         struct og_trace part = {n_batches, ptr, trace->ids + start};
         uint32_t n_prefill = 0;
         assert_int_equal(og__policy_foresee(p, &part, &n_prefill, NULL), 0);
-        prefill_slots(p, &v, n_prefill, &sum);
         for (uint32_t b = 0; b < n_batches; b++) {
+            prefill_slots(p, &v, b == 0 ? &n_prefill : NULL, &sum);
             const uint32_t *ids = part.ids + ptr[b];
             uint32_t n = (uint32_t)(ptr[b + 1] - ptr[b]);
             struct og_err err = {0};
@@ -507,6 +569,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_plan_passes_the_verifier),
+        cmocka_unit_test(sweep_fills_only_what_is_free),
         cmocka_unit_test(belady_is_optimal),
         cmocka_unit_test(belady_equals_a_slow_one),
         cmocka_unit_test(belady_equals_a_slow_one_on_a_real_graph),

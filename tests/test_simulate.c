@@ -165,10 +165,9 @@ static void run_batches(struct real_run *r, struct og_policy *p, const struct og
     uint32_t slots[16];
     uint32_t prefill = 0;
     assert_int_equal(og__policy_foresee(p, t, &prefill, NULL), 0);
-    while (og__policy_prefill(p, nodes, slots, 16) > 0)
-        continue;
-    sum->prefill += prefill;
     for (uint32_t b = 0; b < t->n_batches; b++) {
+        for (uint32_t n; (n = og__policy_prefill(p, nodes, slots, 16)) > 0;)
+            sum->prefill += n;
         uint32_t n = (uint32_t)(t->ptr[b + 1] - t->ptr[b]);
         assert_int_equal(og__policy_plan(p, &r->planner, t->ids + t->ptr[b], n, &r->plan, NULL), 0);
         struct og_io_counts io = og__reader_predict(r->reader, r->plan.misses, r->plan.n_misses);
@@ -201,9 +200,9 @@ static struct og_simulated run_for_real(struct real_run *r, const struct og_simu
 static void every_policy_is_counted_as_it_runs(void **state)
 {
     (void)state;
-    static const int kinds[] = {OG_POLICY_NONE,  OG_POLICY_DEGREE,    OG_POLICY_RANDOM,
-                                OG_POLICY_PRESC, OG_POLICY_FREQUENCY, OG_POLICY_LRU,
-                                OG_POLICY_RR,    OG_POLICY_BELADY,    OG_POLICY_HYBRID};
+    static const int kinds[] = {
+        OG_POLICY_NONE, OG_POLICY_DEGREE, OG_POLICY_RANDOM, OG_POLICY_PRESC,  OG_POLICY_FREQUENCY,
+        OG_POLICY_LRU,  OG_POLICY_RR,     OG_POLICY_BELADY, OG_POLICY_HYBRID, OG_POLICY_SWEEP};
     static struct random_trace t;
     static const int ios[] = {OG_IO_PREAD, OG_IO_MMAP};
     struct scratch file;
@@ -241,7 +240,8 @@ static void every_policy_is_counted_as_it_runs(void **state)
             assert_int_equal(og__simulate(&sim, &setup, out, NULL), 0);
             for (uint32_t k = 0; k < 5; k++) {
                 const struct og_simulated want = run_for_real(&real, &sim, setup, size[k]);
-                assert_memory_equal(&out[k], &want, sizeof(want));
+                assert_memory_equal(&out[k].cost, &want.cost, sizeof(want.cost));
+                assert_int_equal(out[k].prefill, want.prefill);
             }
         }
         og__reader_close(real.reader);

@@ -75,6 +75,7 @@ enum og_policy_kind {
     OG_POLICY_RR,
     OG_POLICY_BELADY,
     OG_POLICY_HYBRID,
+    OG_POLICY_SWEEP,
     OG_POLICY_AUTO,
 };
 enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };

@@ -20,8 +20,8 @@ void og__spill_close(struct og_spill *s);
 /* What was appended before stays as it was when this fails. One thread. */
 OG_MUST_CHECK int og__spill_append(struct og_spill *s, const void *data, size_t bytes,
                                    struct og_err *err);
-/* Bytes [at, at + bytes) of what was appended. *read: asked of the kernel for them, added to. One
- * thread. */
+/* Bytes [at, at + bytes) of what was appended. *read: asked of the kernel for them, added to. Any
+ * number of threads, while none appends. */
 OG_MUST_CHECK int og__spill_read(struct og_spill *s, uint64_t at, void *out, size_t bytes,
                                  uint64_t *read, struct og_err *err);
 uint64_t og__spill_size(const struct og_spill *s);    /* bytes appended since it was empty */

@@ -7,7 +7,10 @@
 #define STAGING "staging"
 #define CACHE   "feature cache"
 
-enum { MAX_PARTS = OG_MAX_HOPS + 1 }; /* seeds and hops */
+enum {
+    MAX_PARTS = OG_MAX_HOPS + 1, /* seeds and hops */
+    FILL_AREAS = 2,
+};
 
 struct staging {
     uint32_t first;    /* its first row, counted from base */
@@ -24,6 +27,8 @@ struct piece;
 struct og_gather {
     struct og_budget *budget;
     struct og_reader *reader, **lanes;
+    struct og_reader
+        *beside;          /* fills the cache while batches are in flight; NULL: the first does */
     struct og_pack *pack; /* NULL: misses come from the feature file */
     int n_lanes;
     size_t row_bytes;
@@ -32,6 +37,7 @@ struct og_gather {
     uint32_t n_slots;
     uint32_t n_lent; /* the last so many slots have no memory now */
     int n_staging;
+    int n_areas; /* of staging; with those that filling has to itself */
     /* cache and staging areas. Only address space is taken for a staging area of the largest batch
      * there can be; memory follows the batches there are. */
     char *base;
@@ -46,10 +52,27 @@ static char *row_at(const struct og_gather *g, uint32_t row)
     return g->base + (size_t)row * g->row_bytes;
 }
 
+static int areas_of(const struct og_gather_options *opt)
+{
+    return opt->n_staging + (opt->fills_beside ? FILL_AREAS : 0);
+}
+
 static uint32_t most_staging_rows(const struct og_dataset *ds, const struct og_gather_options *opt)
 {
-    uint64_t rows = (UINT32_MAX - (uint64_t)opt->n_slots) / (uint64_t)opt->n_staging;
+    uint64_t rows = (UINT32_MAX - (uint64_t)opt->n_slots) / (uint64_t)areas_of(opt);
     return (uint32_t)OG_MIN((uint64_t)ds->n_nodes, rows);
+}
+
+/* Rows of a piece that has staging areas of its own. */
+static uint32_t beside_rows(size_t row_bytes)
+{
+    enum { LEAST = 64, BYTES = 4 * 1024 * 1024 };
+    return (uint32_t)OG_MIN(OG_MAX(BYTES / row_bytes, (size_t)LEAST), (size_t)OG__FILL_ROWS);
+}
+
+size_t og__gather_beside_bytes(const struct og_reader_options *reader, size_t row_bytes)
+{
+    return og__reader_bytes(reader) + FILL_AREAS * beside_rows(row_bytes) * row_bytes;
 }
 
 static int grow_staging(struct og_gather *g, struct staging *s, uint32_t rows, struct og_err *err)
@@ -74,15 +97,16 @@ static int open_rows(struct og_gather *g, const struct og_dataset *ds,
     int rc = og__budget_charge(g->budget, present_bytes(g), CACHE, err);
     if (rc < 0)
         return rc;
-    g->reserved = (g->n_slots + (size_t)g->n_staging * most) * g->row_bytes;
+    g->reserved = (g->n_slots + (size_t)g->n_areas * most) * g->row_bytes;
     g->base = og__address_reserve(g->reserved, err);
     if (!g->base) {
         og__budget_uncharge(g->budget, present_bytes(g), CACHE);
         return -ENOMEM;
     }
-    for (int i = 0; rc == 0 && i < g->n_staging; i++) {
+    for (int i = 0; rc == 0 && i < g->n_areas; i++) {
+        uint32_t rows = i < g->n_staging ? opt->staging_rows : beside_rows(g->row_bytes);
         g->staging[i].first = g->n_slots + (uint32_t)i * most;
-        rc = grow_staging(g, &g->staging[i], OG_MIN(opt->staging_rows, most), err);
+        rc = grow_staging(g, &g->staging[i], OG_MIN(rows, most), err);
     }
     return rc;
 }
@@ -110,7 +134,7 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
                     const struct og_gather_options *opt, struct og_budget *b, struct og_err *err)
 {
     *out = NULL;
-    struct og_gather *g = calloc(1, sizeof(*g) + (size_t)opt->n_staging * sizeof(g->staging[0]));
+    struct og_gather *g = calloc(1, sizeof(*g) + (size_t)areas_of(opt) * sizeof(g->staging[0]));
     if (!g)
         return og__fail_errno(err, -ENOMEM, NULL, "gather");
     g->budget = b;
@@ -120,9 +144,12 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->n_slots = opt->n_slots;
     g->n_lent = opt->n_lent;
     g->n_staging = opt->n_staging;
+    g->n_areas = areas_of(opt);
     int rc = open_rows(g, ds, opt, err);
     if (rc == 0)
         rc = open_reader(g, ds, opt, &g->reader, err);
+    if (rc == 0 && opt->fills_beside)
+        rc = open_reader(g, ds, opt, &g->beside, err);
     if (rc == 0)
         rc = open_lanes(g, ds, opt, err);
     if (rc == 0)
@@ -137,13 +164,14 @@ void og__gather_close(struct og_gather *g)
     if (!g)
         return;
     og__reader_close(g->reader);
+    og__reader_close(g->beside);
     for (int i = 0; i < g->n_lanes; i++)
         og__reader_close(g->lanes[i]);
     free(g->lanes);
     free(g->pieces);
     if (g->base) {
         og__budget_uncharge(g->budget, present_bytes(g), CACHE);
-        for (int i = 0; i < g->n_staging; i++)
+        for (int i = 0; i < g->n_areas; i++)
             og__budget_uncharge(g->budget, g->staging[i].capacity * g->row_bytes, STAGING);
         og__address_release(g->base, g->reserved);
     }
@@ -184,6 +212,7 @@ int og__gather_reclaim(struct og_gather *g, struct og_err *err)
  * of a staging area. */
 struct piece {
     struct og_read_job job;
+    struct og_reader *reader;
     struct staging *via; /* NULL = straight */
     uint32_t n;          /* 0 = not under way */
     uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
@@ -204,8 +233,9 @@ static int start_piece(struct og_gather *g, struct piece *p, struct staging *via
     int rc = p->via ? grow_staging(g, p->via, p->n, err) : 0;
     p->job = (struct og_read_job){
         .rows = p->nodes, .n = p->n, .out = row_at(g, p->via ? p->via->first : p->slots[0])};
+    p->reader = g->beside ? g->beside : g->reader;
     if (rc == 0)
-        rc = og__reader_submit(g->reader, &p->job, err);
+        rc = og__reader_submit(p->reader, &p->job, err);
     if (rc < 0)
         p->n = 0;
     return rc;
@@ -216,13 +246,20 @@ static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_count
 {
     if (p->n == 0)
         return 0;
-    int rc = og__reader_wait(g->reader, &p->job, err);
+    int rc = og__reader_wait(p->reader, &p->job, err);
     for (uint32_t i = 0; rc == 0 && p->via && i < p->n; i++)
         memcpy(row_at(g, p->slots[i]), row_at(g, p->via->first + i), g->row_bytes);
     counts->reads += p->job.counts.reads;
     counts->bytes += p->job.counts.bytes;
     p->n = 0;
     return rc;
+}
+
+/* Areas that pieces take turns in. */
+static struct staging *fill_areas(struct og_gather *g, uint32_t *n)
+{
+    *n = (uint32_t)(g->beside ? FILL_AREAS : g->n_staging);
+    return &g->staging[g->beside ? g->n_staging : 0];
 }
 
 /* Two pieces in turn, so that the disk never waits for the next list of nodes; one after the other
@@ -232,12 +269,14 @@ static int fill_piece(struct og_gather *g, const uint32_t *nodes, const uint32_t
 {
     struct piece *before = &g->pieces[g->turn % 2];
     struct piece *now = &g->pieces[++g->turn % 2];
+    uint32_t n_areas;
+    struct staging *areas = fill_areas(g, &n_areas);
     now->n = n;
     memcpy(now->nodes, nodes, n * sizeof(*nodes));
     memcpy(now->slots, slots, n * sizeof(*slots));
-    int rc = g->n_staging > 1 ? 0 : finish_piece(g, before, counts, err);
+    int rc = n_areas > 1 ? 0 : finish_piece(g, before, counts, err);
     if (rc == 0)
-        rc = start_piece(g, now, &g->staging[g->turn % (uint32_t)g->n_staging], err);
+        rc = start_piece(g, now, &areas[g->turn % n_areas], err);
     return rc < 0 ? rc : finish_piece(g, before, counts, err);
 }
 
@@ -248,7 +287,8 @@ int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *
     if (!g->pieces && !(g->pieces = calloc(2, sizeof(*g->pieces))))
         return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
     /* a piece that goes by way of staging is no larger than that */
-    uint32_t most = OG_MAX(g->staging[0].capacity, (uint32_t)LEAST_ROWS);
+    uint32_t n_areas;
+    uint32_t most = OG_MAX(fill_areas(g, &n_areas)->capacity, (uint32_t)LEAST_ROWS);
     for (uint32_t first = 0; first < n; first += most) {
         uint32_t k = OG_MIN(n - first, most);
         int rc = fill_piece(g, nodes + first, slots + first, k, counts, err);

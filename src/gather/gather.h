@@ -24,6 +24,7 @@ struct og_gather_options {
     uint32_t staging_rows; /* misses of one batch; grows when a batch has more */
     int n_staging;         /* batches in flight between loader and trainer, >= 1 */
     int n_lanes;           /* readers beside the loader's, for og__gather_part */
+    bool fills_beside;     /* the cache is filled while batches are in flight */
     struct og_reader_options reader;
 };
 
@@ -32,10 +33,13 @@ OG_MUST_CHECK int og__gather_open(struct og_gather **out, const struct og_datase
                                   const struct og_gather_options *opt, struct og_budget *b,
                                   struct og_err *err);
 void og__gather_close(struct og_gather *g);
+/* What fills_beside takes more. */
+size_t og__gather_beside_bytes(const struct og_reader_options *reader, size_t row_bytes);
 const char *og__gather_engine(const struct og_gather *g);
 
 /* Start putting rows into slots, n <= OG__FILL_ROWS, nodes ascending; both arrays are copied. Reads
- * of the call before are finished meanwhile. counts are added to. No batch is in flight. After the
+ * of the call before are finished meanwhile. counts are added to. No batch is in flight, unless
+ * opened with fills_beside: then one thread fills slots that no batch in flight uses. After the
  * last call, or a failed one, comes og__gather_fill_end. */
 enum { OG__FILL_ROWS = 16384 };
 OG_MUST_CHECK int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots,

@@ -383,6 +383,7 @@ static int step_belady(struct og_policy *p, const uint32_t *ids, struct og_plan 
 
 const struct og_policy_ops og__policy_belady = {
     .looks_ahead = true,
+    .admits = true,
     .open = open_belady,
     .close = close_belady,
     .foresee = foresee_belady,

@@ -5,8 +5,7 @@
  * do that differ in layout alone:
  *
  *   trace ──> policy ──> misses, batch by batch ──> a superbatch's packing ──> packed
- *                            └──> raw                                     ├──> segmented
- *                                                                         └──> swept */
+ *                            └──> raw                                     └──> segmented */
 #include "plan/candidate.h"
 
 #include "plan/segments.h"
@@ -15,11 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char part[] = "candidates";
-
 const char *og__layout_name(enum og__layout layout)
 {
-    static const char *const names[] = {"raw", "packed", "segmented", "swept"};
+    static const char *const names[] = {"raw", "packed", "segmented"};
     return names[layout];
 }
 
@@ -183,6 +180,9 @@ static void take_counts(struct pass *p, uint32_t member, const struct og_simulat
     counts->prefill = s->prefill;
     counts->fill = s->fill;
     counts->first_fill = first_fill;
+    counts->open = s->open;
+    counts->open_batches = s->open_batches;
+    counts->windows = s->windows;
     counts->superbatches = (p->given->trace.n_batches + p->superbatch - 1) / p->superbatch;
     if (p->candidates[number].layout == OG__RAW)
         counts->batches = (struct og_io_counts){s->cost.reads, s->cost.bytes};
@@ -322,75 +322,6 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
     return rc == -ENOSPC ? 0 : rc;
 }
 
-/* ---- sweeping into memory: as many batches at a time as their rows fit ---- */
-
-struct group {
-    uint64_t *bits; /* [ceil(N / 64)] rows that any of its batches misses */
-    uint32_t *rows; /* [capacity] the same as a list */
-    uint64_t n, capacity;
-};
-
-static uint64_t new_rows(const struct og_packing *p, const struct group *g, uint32_t batch)
-{
-    uint64_t n = 0;
-    for (uint64_t i = p->ptr[batch]; i < p->ptr[batch + 1]; i++)
-        n += !og__bits_has(g->bits, p->rows[i]);
-    return n;
-}
-
-static void join(const struct og_packing *p, struct group *g, uint32_t batch)
-{
-    g->n += new_rows(p, g, batch);
-    for (uint64_t i = p->ptr[batch]; i < p->ptr[batch + 1]; i++)
-        og__bits_add(g->bits, p->rows[i]);
-}
-
-static void sweep_group(const struct pass *p, struct group *g, struct og_candidate_counts *counts)
-{
-    uint64_t node = 0;
-    for (uint64_t i = 0; i < g->n; i++) {
-        node = og__bits_next(g->bits, p->given->n_nodes, node);
-        g->rows[i] = (uint32_t)node++;
-    }
-    add_io(&counts->sweep, og__read_rule_predict(&p->given->rule, g->rows, g->n));
-    counts->groups += g->n > 0;
-    memset(g->bits, 0, og__bits_words(p->given->n_nodes) * sizeof(*g->bits));
-    g->n = 0;
-}
-
-static void form_groups(const struct pass *p, struct group *g, struct og_estimate *e)
-{
-    const struct og_packing *packing = &p->packing;
-    for (uint32_t b = 0; b < packing->n_batches; b++) {
-        if (og__packing_chunk_rows(packing, b) > g->capacity) {
-            og__candidate_refuse(e, "a batch misses more rows than its half of the memory holds");
-            return;
-        }
-        if (g->n + new_rows(packing, g, b) > g->capacity)
-            sweep_group(p, g, &e->counts);
-        join(packing, g, b);
-    }
-    sweep_group(p, g, &e->counts);
-}
-
-static int add_swept(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
-                     struct og_err *err)
-{
-    struct og_budget *budget = p->given->budget;
-    uint64_t capacity = c->sweep_memory / 2 / p->given->rule.row_bytes;
-    struct group g = {.capacity = OG_MIN(capacity, (uint64_t)p->packing.n_distinct)};
-    size_t bits = og__bits_words(p->given->n_nodes) * sizeof(*g.bits);
-    size_t rows = g.capacity * sizeof(*g.rows);
-    g.bits = og__alloc(budget, bits, part, err);
-    g.rows = g.bits ? og__alloc(budget, rows, part, err) : NULL;
-    if (g.rows)
-        form_groups(p, &g, e);
-    int rc = g.rows ? 0 : -ENOMEM;
-    og__release(budget, g.bits, bits, part);
-    og__release(budget, g.rows, rows, part);
-    return rc;
-}
-
 /* ---- a pass over misses ---- */
 
 static int add_layouts(struct pass *p, struct og_err *err)
@@ -405,8 +336,6 @@ static int add_layouts(struct pass *p, struct og_err *err)
             rc = add_packed(p, c, e, err);
         else if (c->layout == OG__SEGMENTED)
             rc = add_segmented(p, c, e, err);
-        else if (c->layout == OG__SWEPT)
-            rc = add_swept(p, c, e, err);
     }
     og__packing_close(&p->packing);
     return rc;

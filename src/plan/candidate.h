@@ -17,7 +17,6 @@ enum og__layout {
     OG__RAW,       /* each batch reads its own from the feature file */
     OG__PACKED,    /* one sweep writes a chunk a batch, which reads it back in one run */
     OG__SEGMENTED, /* as packed, rows that several batches miss stored once (plan/segments.h) */
-    OG__SWEPT, /* one sweep brings the rows of several batches into memory; nothing is written */
 };
 const char *og__layout_name(enum og__layout layout);
 
@@ -34,8 +33,7 @@ struct og_candidate {
     uint32_t n_lent;  /* slots that lose their rows while the next superbatch is prepared */
     /* what the memory plan says */
     size_t memory;         /* bytes that it asks for in all */
-    size_t sweep_memory;   /* of these for packing, or for the rows of two sweeps: one is being read
-                              while the other's batches are trained */
+    size_t sweep_memory;   /* of these for packing */
     uint64_t reload_bytes; /* of topology and tables, read again for each superbatch */
     uint64_t spill_bytes;  /* of blocks and plans, written and read back, an epoch */
 };
@@ -83,12 +81,14 @@ struct og_candidate_counts {
     uint64_t rows, hits, misses;
     uint64_t prefill;                     /* rows put into the cache before batches */
     struct og_io_counts fill, first_fill; /* reading them; of which for the first superbatch */
-    struct og_io_counts sweep;            /* sequential: to pack, or into memory */
+    struct og_io_counts open;             /* and of which before a superbatch's first batch */
+    uint64_t open_batches;                /* before the next rows enter */
+    uint32_t windows;                     /* how often rows enter */
+    struct og_io_counts sweep;            /* sequential, to pack */
     struct og_io_counts batches;          /* what training's batches read */
     uint64_t written;                     /* containers */
     uint64_t disk;                        /* bytes on it at the same time */
     uint32_t superbatches;
-    uint32_t groups;  /* swept: runs of batches that one sweep serves */
     uint32_t segment; /* segmented: batches of one, the first superbatch's */
 };
 
@@ -96,10 +96,10 @@ struct og_candidate_counts {
 enum og__term {
     OG__SAMPLING,
     OG__PLANNING,
-    OG__SWEEPING, /* reading the file front to back */
+    OG__SWEEPING, /* reading the file front to back: to pack, or rows of later batches */
     OG__WRITING,  /* containers, and blocks and plans that are put away */
     OG__COPYING,  /* rows into chunks, or from staging into the cache */
-    OG__FILLING,  /* reading what a cache begins with */
+    OG__FILLING,  /* reading what a cache begins a superbatch with */
     OG__READING,  /* what batches read */
     OG__TRAINING,
     OG__DISK,  /* all that disk does beside training */

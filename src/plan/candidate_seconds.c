@@ -138,6 +138,57 @@ static struct io steady_fill(const struct og_candidate *c, const struct og_candi
     return times(n->first_fill, superbatches * lent);
 }
 
+/* ---- rows that enter while others are trained (plan/sweep.c) ---- */
+
+/* Reading so many rows that lie anywhere among all: of the rows between two of them, as many as the
+ * rule has for a gap are read too. */
+static struct io scattered(const struct og_choice *given, double rows)
+{
+    const struct og_read_rule *rule = &given->rule;
+    const double p = OG_MIN(rows / (double)OG_MAX(given->n_nodes, (uint64_t)1), 1.0);
+    const double q = 1 - p;
+    const double gap =
+        rule->never_merges_gaps ? 0 : floor((double)rule->gap / (double)rule->row_bytes);
+    const double between =
+        p > 0 ? q * (1 - (gap + 1) * pow(q, gap) + gap * pow(q, gap + 1)) / p : 0;
+    const double bytes = rows * (1 + between) * (double)rule->row_bytes;
+    return (struct io){rows * pow(q, gap + 1) + bytes / (double)rule->max_request, bytes};
+}
+
+/* The trace shows how many rows the first window of a superbatch reads, and if it is longer than
+ * that also how many the later ones do. If it is not, windows are as much longer as the cache is
+ * larger, and the next one reads what two of them want and one does not. */
+static void windows_of(const struct og_choice *given, const struct og_candidate *c,
+                       const struct og_candidate_counts *n, const struct rates *r, struct bytes *b)
+{
+    const double batches = OG_MAX(given->trace.n_batches, 1u);
+    const double begun = OG_MAX(n->superbatches, 1u);
+    double first = (double)n->open_batches / begun; /* batches of the first window */
+    struct io later;                                /* a batch */
+    b->fill = times(n->open, r->superbatches / begun);
+    if (n->windows > n->superbatches) {
+        const struct og_io_counts rest = {n->fill.reads - n->open.reads,
+                                          n->fill.bytes - n->open.bytes};
+        later = times(rest, 1 / (batches - (double)n->open_batches));
+    } else {
+        const double larger = c->policy.n_slots / OG_MAX(given->distinct, 1.0);
+        const double longer = pow(OG_MAX(larger, 1.0), 1 / OG_MAX(given->growth, 0.1));
+        const double grown = OG_MIN(longer, r->longer);
+        const double shown = scattered(given, given->distinct).bytes;
+        const double one = wanted_nodes(given, grown);
+        const double both = wanted_nodes(given, 2 * grown);
+        const double measured = shown > 0 ? (double)n->open.bytes / begun / shown : 1;
+        const struct io window = scattered(given, one);
+        const struct io next = scattered(given, both - one);
+        b->fill = (struct io){window.reads * measured * r->superbatches,
+                              window.bytes * measured * r->superbatches};
+        first *= grown;
+        later = (struct io){next.reads * measured / first, next.bytes * measured / first};
+    }
+    const double rest = OG_MAX(r->batches - first * r->superbatches, 0.0);
+    b->sweep = (struct io){later.reads * rest, later.bytes * rest};
+}
+
 static struct bytes bytes_of(const struct og_choice *given, const struct og_candidate *c,
                              const struct og_candidate_counts *n, const struct rates *r)
 {
@@ -150,6 +201,11 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
         .spill_written = (double)c->spill_bytes * r->prepared,
         .spill_read = (double)c->spill_bytes,
     };
+    if (c->policy.kind == OG_POLICY_SWEEP) {
+        windows_of(given, c, n, r, &b);
+        b.topology.bytes += (double)c->reload_bytes * r->superbatches;
+        return b;
+    }
     const struct io more = more_misses(given, c, r);
     b.batches.reads += more.reads * r->traces;
     b.batches.bytes += more.bytes * r->traces;
@@ -174,7 +230,7 @@ static void total_bytes(const struct bytes *b, struct og_estimate *e)
 static double copied_bytes(const struct og_choice *given, const struct og_candidate *c,
                            const struct og_candidate_counts *n, const struct rates *r)
 {
-    double enters = og__policy_is_steady(c->policy.kind) ? 0 : 1;
+    double enters = og__policy_admits(c->policy.kind) ? 1 : 0;
     double packed = writes(c) ? r->prepared : 0;
     return (enters + packed) * (double)n->misses * r->traces * (double)given->rule.row_bytes;
 }
@@ -261,8 +317,7 @@ static enum og__term ahead(const struct og_candidate *c, const struct rates *r,
                            struct og_estimate *e)
 {
     const double *term = e->term;
-    unsigned stages =
-        OF(OG__TRAINING) | (c->layout == OG__SWEPT ? OF(OG__SWEEPING) : 0) | OF(OG__READING);
+    unsigned stages = OF(OG__TRAINING) | (writes(c) ? 0 : OF(OG__SWEEPING)) | OF(OG__READING);
     enum og__term slowest = longest(term, stages);
     double replay = side_by_side(term, stages, slowest, r);
     unsigned before = chain(c, term);

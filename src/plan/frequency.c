@@ -31,6 +31,12 @@ static size_t bytes_frequency(const struct og_policy_setup *setup, uint64_t rows
            (size_t)setup->n_slots * 9 + (size_t)(setup->n_slots / 32 + 1) * 4;
 }
 
+static size_t rest_bytes_frequency(const struct og_policy_setup *setup)
+{
+    return og__placement_bytes(setup->n_nodes) + (size_t)setup->n_slots * 8 +
+           (size_t)(setup->n_slots / 32 + 1) * 4;
+}
+
 static size_t fresh_bytes(const struct og_policy *p)
 {
     return (size_t)(p->setup.n_slots / 32 + 1) * 4;
@@ -220,4 +226,5 @@ const struct og_policy_ops og__policy_frequency = {
     .step = step_frequency,
     .bytes = bytes_frequency,
     .forget = forget_frequency,
+    .rest_bytes = rest_bytes_frequency,
 };

@@ -229,6 +229,7 @@ static int step_hybrid(struct og_policy *p, const uint32_t *ids, struct og_plan 
 
 const struct og_policy_ops og__policy_hybrid = {
     .looks_ahead = true,
+    .admits = true,
     .open = open_hybrid,
     .close = close_hybrid,
     .foresee = foresee_hybrid,

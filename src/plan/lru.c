@@ -200,6 +200,7 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
 }
 
 const struct og_policy_ops og__policy_lru = {
+    .admits = true,
     .open = open_lru,
     .close = close_lru,
     .foresee = foresee_lru,

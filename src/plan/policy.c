@@ -17,6 +17,8 @@ static const struct og_policy_ops *ops_of(int kind)
         return &og__policy_belady;
     case OG_POLICY_HYBRID:
         return &og__policy_hybrid;
+    case OG_POLICY_SWEEP:
+        return &og__policy_sweep;
     default:
         return &og__policy_static;
     }
@@ -35,6 +37,11 @@ bool og__policy_is_static(int kind)
 bool og__policy_is_steady(int kind)
 {
     return ops_of(kind)->is_static || ops_of(kind)->is_steady;
+}
+
+bool og__policy_admits(int kind)
+{
+    return ops_of(kind)->admits;
 }
 
 bool og__policy_wants_hotness(int kind)
@@ -90,11 +97,15 @@ uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slot
     return p->ops->prefill(p, nodes, slots, most);
 }
 
+uint32_t og__policy_free_after(const struct og_policy *p)
+{
+    return p->ops->free_after ? p->ops->free_after(p) : 0;
+}
+
 static int step(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *out,
                 struct og_err *err)
 {
-    int rc = og__plan_reserve(
-        out, n, og__policy_is_steady(p->setup.kind) ? 0 : OG_MIN(n, p->setup.n_slots), err);
+    int rc = og__plan_reserve(out, n, p->ops->admits ? OG_MIN(n, p->setup.n_slots) : 0, err);
     if (rc < 0)
         return rc;
     out->n = n;

@@ -2,6 +2,7 @@
  *
  *   superbatch ──> foresee ──> prefill: rows put into slots before the first batch
  *   batch ───────> plan ─────> where each row is read from, and what enters the cache after it
+ *                  prefill: under sweep more of it comes before some of the later batches too
  *
  * A policy is its own simulation: its tables say at each moment which node each slot holds, and it
  * moves on by one batch a call. Planning is a pure function of (setup, batches so far, what was
@@ -35,12 +36,14 @@ OG_MUST_CHECK int og__policy_open(struct og_policy **out, const struct og_policy
                                   struct og_budget *b, struct og_err *err);
 void og__policy_close(struct og_policy *p);
 
-/* Must the coming batches be known before it can plan them (frequency, belady, hybrid)? */
+/* Must the coming batches be known before it can plan them (frequency, belady, hybrid, sweep)? */
 bool og__policy_looks_ahead(int kind);
 /* Does its cache stay as it was filled? */
 bool og__policy_is_static(int kind);
 /* Or at least from one foresight to the next (those, and frequency)? */
 bool og__policy_is_steady(int kind);
+/* May rows that a batch has read enter its cache after it (lru, rr, belady, hybrid)? */
+bool og__policy_admits(int kind);
 /* Is its hotness known before any batch is (random, degree, presc, pagerank, hybrid)? */
 bool og__policy_wants_hotness(int kind);
 
@@ -59,8 +62,12 @@ OG_MUST_CHECK int og__policy_foresee(struct og_policy *p, const struct og_trace 
 OG_MUST_CHECK int og__policy_adopt(struct og_policy *p, const uint32_t *nodes, uint32_t n,
                                    uint32_t *n_prefill, struct og_err *err);
 
-/* The next rows to be put into slots, nodes ascending, at most `most`; 0 = that was all of them. */
+/* The next rows to be put into slots before the next batch, nodes ascending, at most `most`; 0 =
+ * that was all of them. To be taken before each batch is planned. */
 uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
+/* Slots of the rows taken last are free once so many batches of the superbatch are done with: they
+ * may be filled while others are trained. 0, but for sweep. */
+uint32_t og__policy_free_after(const struct og_policy *p);
 
 /* The next batch. O(n), amortised over a superbatch. */
 OG_MUST_CHECK int og__policy_plan(struct og_policy *p, struct og_planner *planner,

@@ -12,7 +12,7 @@ struct og_policy {
 };
 
 struct og_policy_ops {
-    bool looks_ahead, is_static, is_steady;
+    bool looks_ahead, is_static, is_steady, admits;
     OG_MUST_CHECK int (*open)(struct og_policy *p, struct og_err *err);
     void (*close)(struct og_policy *p); /* accepts what open left when it failed */
     OG_MUST_CHECK int (*foresee)(struct og_policy *p, const struct og_trace *trace,
@@ -20,6 +20,7 @@ struct og_policy_ops {
     OG_MUST_CHECK int (*adopt)(struct og_policy *p, const uint32_t *nodes, uint32_t n,
                                uint32_t *n_prefill, struct og_err *err); /* or NULL */
     uint32_t (*prefill)(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
+    uint32_t (*free_after)(const struct og_policy *p); /* NULL = 0 always */
     /* Fills place[] with the slot of each row that is cached, else OG_NO_SLOT, and moves on: what
      * enters the cache after the batch goes to change_row and change_slot. out->n is set. */
     OG_MUST_CHECK int (*step)(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
@@ -32,7 +33,7 @@ struct og_policy_ops {
     size_t (*rest_bytes)(const struct og_policy_setup *setup);
 };
 extern const struct og_policy_ops og__policy_static, og__policy_frequency, og__policy_lru,
-    og__policy_rr, og__policy_belady, og__policy_hybrid;
+    og__policy_rr, og__policy_belady, og__policy_hybrid, og__policy_sweep;
 
 static inline void og__plan_change(struct og_plan *plan, uint32_t row, uint32_t slot)
 {

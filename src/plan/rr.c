@@ -107,6 +107,7 @@ static int step_rr(struct og_policy *p, const uint32_t *ids, struct og_plan *out
 }
 
 const struct og_policy_ops og__policy_rr = {
+    .admits = true,
     .open = open_rr,
     .close = close_rr,
     .foresee = foresee_rr,

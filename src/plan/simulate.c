@@ -412,19 +412,18 @@ static struct og_trace slice(const struct og_trace *t, uint32_t first, uint32_t 
     return (struct og_trace){last - first, ptr, t->ids + t->ptr[first]};
 }
 
-/* The policy's tables move on only as its prefill is taken. */
-static int take_prefill(const struct og_simulation *sim, struct og_policy *p,
-                        struct og_io_counts *sum, struct og_err *err)
+/* The policy's tables move on only as its prefill is taken. list: lot_bytes. Was there any? */
+static bool take_prefill(const struct og_simulation *sim, struct og_policy *p, uint32_t *list,
+                         struct og_simulated *sum)
 {
     const uint32_t most = lot_rows(sim);
-    uint32_t *nodes = og__alloc(sim->budget, lot_bytes(sim), part, err);
-    if (!nodes)
-        return -ENOMEM;
-    for (uint32_t n; (n = og__policy_prefill(p, nodes, nodes + most, most)) > 0;)
+    const uint64_t before = sum->prefill;
+    for (uint32_t n; (n = og__policy_prefill(p, list, list + most, most)) > 0;) {
+        sum->prefill += n;
         if (sim->fill_rows)
-            add_io(sum, og__read_rule_predict(&sim->rule, nodes, n));
-    og__release(sim->budget, nodes, lot_bytes(sim), part);
-    return 0;
+            add_io(&sum->fill, og__read_rule_predict(&sim->rule, list, n));
+    }
+    return sum->prefill > before;
 }
 
 /* Who is told of what each batch misses. */
@@ -440,14 +439,21 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, 
                           struct og_simulated *out)
 {
     struct og_plan *plan = &lane->plan;
-    uint32_t n_prefill = 0;
-    int rc = og__policy_foresee(p, t, &n_prefill, &lane->err);
-    if (rc == 0)
-        rc = take_prefill(sim, p, &out->fill, &lane->err);
-    out->prefill += n_prefill;
-    if (first == 0)
-        told->first_fill = out->fill;
+    const struct og_io_counts before = out->fill;
+    uint32_t ignored;
+    bool in_first = true;
+    uint32_t *list = og__alloc(sim->budget, lot_bytes(sim), part, &lane->err);
+    int rc = list ? og__policy_foresee(p, t, &ignored, &lane->err) : -ENOMEM;
     for (uint32_t b = 0; rc == 0 && b < t->n_batches && !stopped(sim); b++) {
+        const bool opens = b == 0;
+        const bool fills = take_prefill(sim, p, list, out);
+        if (opens) {
+            out->open.reads += out->fill.reads - before.reads;
+            out->open.bytes += out->fill.bytes - before.bytes;
+        }
+        in_first &= opens || !fills;
+        out->windows += opens || fills;
+        out->open_batches += in_first;
         rc = og__policy_plan(p, &lane->planner, t->ids + t->ptr[b], batch_rows(t, b), plan,
                              &lane->err);
         if (rc == 0)
@@ -455,6 +461,9 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, 
         if (rc == 0 && told->missed)
             rc = told->missed(told->arg, first + b, plan->misses, plan->n_misses, &lane->err);
     }
+    if (first == 0)
+        told->first_fill = out->fill;
+    og__release(sim->budget, list, lot_bytes(sim), part);
     return rc;
 }
 

@@ -37,6 +37,11 @@ struct og_simulated {
     struct og_plan_cost cost; /* of the misses */
     uint64_t prefill;         /* rows put into the cache outside a batch */
     struct og_io_counts fill; /* reading those */
+    /* of policies that fill while batches are trained: superbatches open with a window, in which
+     * nothing is put into the cache once it began */
+    struct og_io_counts open; /* reading for those */
+    uint64_t open_batches;    /* in those */
+    uint32_t windows;         /* those and the later ones */
 };
 
 /* Count one policy at every size into out[n_sizes]. setup->n_slots is ignored. The same figures as

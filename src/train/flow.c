@@ -81,6 +81,8 @@ static void shut_all(struct run *r)
     og__queue_shut(r->loaded);
     shelf_shut(&r->works);
     shelf_shut(&r->staging);
+    if (r->flow->filling)
+        og__filling_give_up(r->flow->filling);
 }
 
 /* The first failure is the flow's; later ones are its echoes. */
@@ -401,12 +403,31 @@ static int finish_loading(struct run *r, struct loading *l, struct og_err *err)
     return rc;
 }
 
+/* All that the batch has in the cache is there. The one before must be handed over first: filling
+ * may wait for it to be trained. */
+static int await_cache(struct run *r, struct loading *l, struct og_work *w, struct og_err *err)
+{
+    struct og_filling *filling = r->flow->filling;
+    struct og_filled filled;
+    int rc = og__filling_ready(filling, w->kept_as) ? 0 : finish_loading(r, l, err);
+    if (rc == 0)
+        rc = og__filling_await(filling, w->kept_as, &filled, err);
+    if (rc < 0)
+        return rc;
+    w->ahead.read.reads += filled.read.reads;
+    w->ahead.read.bytes += filled.read.bytes;
+    w->ahead.gather_seconds += filled.seconds;
+    return 0;
+}
+
 /* Take a staging area for w and start its reads. When there is none to be had at once, the batch
  * before must be handed over first: it may hold the only one. */
 static int begin_loading(struct run *r, struct loading *l, uint64_t item, struct og_work *w,
                          struct og_err *err)
 {
-    int rc = 0;
+    int rc = r->flow->filling ? await_cache(r, l, w, err) : 0;
+    if (rc < 0)
+        return rc;
     w->staging = shelf_take(&r->staging, false);
     if (w->staging < 0) {
         rc = finish_loading(r, l, err);
@@ -476,6 +497,8 @@ static int drain(struct run *r, og_sink *sink, void *arg)
         span(r, "train", w, start);
         if (f->gather)
             og__gather_change(f->gather, &w->plan);
+        if (f->filling)
+            og__filling_done(f->filling, (uint32_t)(item + 1 - r->first));
         if (w->staging >= 0 && !f->early)
             shelf_put(&r->staging, w->staging);
         w->staging = -1;

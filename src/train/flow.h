@@ -19,13 +19,15 @@
 #include "plan/policy.h"
 #include "report/timeline.h"
 #include "sample/superbatch.h"
+#include "train/filling.h"
 #include "train/offline.h"
 #include "train/seeds.h"
 
-/* What was done before a superbatch could begin; its first work tells it. */
+/* What was done before a superbatch could begin; its first work tells it. And what was put into the
+ * cache since: the first work that needs it tells that. */
 struct og_ahead_counts {
     double plan_seconds;
-    double gather_seconds; /* filling the cache */
+    double gather_seconds; /* packing, filling the cache */
     uint64_t prefill;      /* rows */
     uint64_t bytes_written;
     struct og_io_counts read; /* of prefill */
@@ -72,6 +74,7 @@ struct og_flow {
     struct og_spill *codes;                       /* its plans */
     uint32_t n_slots;                             /* which they are for */
     struct og_ahead_counts ahead;                 /* goes to the first work */
+    struct og_filling *filling;                   /* the cache is filled meanwhile; NULL: it is */
     struct og_policy *policy;
     struct og_planner *planner;
     struct og_gather *gather; /* NULL: nothing is gathered */

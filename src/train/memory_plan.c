@@ -12,6 +12,7 @@ enum {
     MARGIN_ROWS = 256,   /* and by more when they are tiny */
     MOST_STAGING = 2,    /* one batch is read while one is trained */
     LEAST_SWEEP = 32 * OG_MIB,
+    FILL_LIST = 2 * OG__FILL_ROWS * 4, /* rows that are about to enter the cache, and their slots */
 };
 
 /* ---- pilot ---- */
@@ -184,18 +185,28 @@ static size_t always(const struct og_memory_plan *m)
            m->reader + m->model + m->activations + m->staging;
 }
 
-/* What sampling ahead takes beside it, with no row cached. */
-static size_t while_sampling(const struct og_memory_plan *m)
+/* What a run takes beside it without turns, with no row cached. */
+static size_t without_turns(const struct og_memory_plan *m)
 {
     return always(m) + m->topology + m->neighbors + m->trace + m->packing + m->policy +
            m->n_slots * m->policy_slot;
 }
 
-/* And what packing takes after it, where the two take turns. */
-static size_t while_packing(const struct og_memory_plan *m)
+/* In turns a superbatch is sampled, planned, packed, and only then the cache has its rows: the most
+ * that the first three take. */
+static size_t before_training(const struct og_memory_plan *m)
 {
-    return always(m) + m->topology_rest + m->packing + m->sweep + m->rest +
-           m->n_slots * m->rest_slot;
+    const size_t rest = m->rest + m->n_slots * m->rest_slot;
+    const size_t policy = m->policy + m->n_slots * m->policy_slot;
+    const size_t sampling = m->topology + m->neighbors + m->trace + rest;
+    const size_t planning = m->topology_rest + m->trace + m->packing + policy;
+    const size_t packing = m->topology_rest + m->packing + m->sweep + rest;
+    return always(m) + OG_MAX(sampling, OG_MAX(planning, packing));
+}
+
+static size_t without_rows(const struct og_memory_plan *m)
+{
+    return m->alternates ? before_training(m) : without_turns(m);
 }
 
 /* Tables of the policy for an empty superbatch, and what a slot adds. */
@@ -210,7 +221,8 @@ static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
     m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
     m->alternates = s->opt.alternate && og__samples_ahead(s);
     size_t ranks = (size_t)s->ds->n_nodes * 4;
-    if (og__policy_wants_hotness(s->opt.policy) || og__policy_looks_ahead(s->opt.policy))
+    bool foresees = og__policy_looks_ahead(s->opt.policy) && s->opt.policy != OG_POLICY_SWEEP;
+    if (og__policy_wants_hotness(s->opt.policy) || foresees) /* to guess at misses */
         m->hotness = ranks;
     if (s->opt.policy == OG_POLICY_HYBRID) { /* as long as the run */
         m->policy += ranks;
@@ -249,13 +261,15 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     m->batches = (size_t)s->n_works *
                  (og__batch_bytes(&s->caps, og__batch_extras(s)) + og__seeds_bytes(&s->seeds));
     if (features) {
-        uint64_t changes = og__policy_is_steady(s->opt.policy) ? 0 : rows;
+        uint64_t changes = og__policy_admits(s->opt.policy) ? rows : 0;
         size_t planners = s->opt.early_reads ? (size_t)s->n_samplers : 1;
         m->plans =
             (size_t)s->n_works * og__plan_bytes(rows, changes) + planners * og__planner_bytes(rows);
         struct og_reader_options reader = {.io = s->opt.io, .profile = s->profile, .threads = 0};
         m->reader =
             og__reader_bytes(&reader) * (s->opt.early_reads ? (size_t)s->n_samplers + 1 : 1);
+        if (s->opt.policy == OG_POLICY_SWEEP)
+            m->reader += og__gather_beside_bytes(&reader, og__row_bytes(s->ds));
         if (og__packs(s)) { /* of packs, which the sweep may have before */
             enum { SWEEP_SHARE = 16 };
             m->reader += og__reader_bytes(&reader);
@@ -278,11 +292,11 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
             m->activations += og__labels_bytes(s->ds, (int64_t)batch);
         m->labels += og__session_most_scores(s) * sizeof(float);
     }
-    size_t fixed = OG_MAX(og__memory_plan_sum(m), OG_MAX(while_sampling(m), while_packing(m)));
+    size_t fixed = OG_MAX(og__memory_plan_sum(m), without_rows(m));
     size_t staged = rows * og__row_bytes(s->ds) * (size_t)least_staging(s);
     m->smallest = fixed + (features ? staged : 0);
     if (og__samples_ahead(s)) /* a superbatch of one batch */
-        m->smallest += rows * 8;
+        m->smallest += rows * 8 + FILL_LIST;
     /* hotness lives only while the cache is decided, when little else does; PageRank takes two more
      * arrays of its size */
     bool ranks = s->opt.policy == OG_POLICY_PAGERANK || s->opt.policy == OG_POLICY_HYBRID;
@@ -296,7 +310,7 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
     if (m->alternates)
         return always(m) + m->topology_rest + m->rest + m->cache + m->n_slots * m->rest_slot;
-    return while_sampling(m) + m->sweep + m->cache;
+    return without_turns(m) + m->sweep + m->cache;
 }
 
 int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
@@ -426,7 +440,7 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
     m->superbatch = batches;
     m->policy =
         held + og__policy_bytes(&setup, batches * rows, batches, distinct_nodes(g, batches));
-    m->trace = batches * (rows * 4 + 64) + rows * 4;
+    m->trace = batches * (rows * 4 + 64) + rows * 4 + FILL_LIST;
     if (og__packs(s)) /* at worst every row is missed */
         m->packing = og__packing_bytes((uint64_t)s->ds->n_nodes, batches * rows, batches, rows);
     if (s->opt.layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
@@ -452,12 +466,14 @@ static double disk_bytes(const struct og_session *s, const struct growth *g, uin
     return away;
 }
 
-/* As many batches as fit (ginex.txt §3.5): where sampling has the memory to itself half of what is
- * left of it, up to the whole run; else an eighth, and an epoch at most, since what the trace takes
- * the cache has not. */
+/* As many batches as fit (ginex.txt §3.5): where sampling has the memory to itself three quarters
+ * of what is left of it, up to the whole run; else an eighth, and an epoch at most, since what the
+ * trace takes the cache has not. */
 static void choose_superbatch(struct og_memory_plan *m, const struct og_session *s,
-                              const struct growth *g, uint64_t rows, size_t free)
+                              const struct growth *g, uint64_t rows, size_t used)
 {
+    const size_t free = m->limit - OG_MIN(m->limit, used);
+    const size_t bound = used + (m->alternates ? free / 4 * 3 : free / 8);
     uint64_t epoch = longest_epoch(s);
     uint64_t most = m->alternates ? OG_MAX(og__schedule_items(&s->schedule), epoch) : epoch;
     uint64_t high = OG_MIN(most, (uint64_t)OG__MOST_FORESEEN);
@@ -467,8 +483,7 @@ static void choose_superbatch(struct og_memory_plan *m, const struct og_session 
     while (low < high) { /* the largest that fits */
         uint64_t middle = low + (high - low + 1) / 2;
         size_ahead(m, s, g, rows, middle);
-        if (m->trace + m->packing + m->policy <= free / (m->alternates ? 2 : 8) &&
-            disk_bytes(s, g, rows, middle) <= s->opt.disk.value)
+        if (without_rows(m) <= bound && disk_bytes(s, g, rows, middle) <= s->opt.disk.value)
             low = middle;
         else
             high = middle - 1;
@@ -507,21 +522,21 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     /* hybrid starts with nothing cached: all of the first batches may have to be read */
     const size_t areas = m->alternates && s->opt.policy == OG_POLICY_HYBRID ? MOST_STAGING : 1;
     const size_t staging = input_rows(s) * og__row_bytes(s->ds) * areas;
-    const size_t slots = m->alternates ? m->limit / og__row_bytes(s->ds) * m->policy_slot : 0;
-    const size_t used = while_sampling(m) + staging + slots;
-    const size_t free = m->limit - OG_MIN(m->limit, used);
     uint64_t mean = pilot->rows / OG_MAX(pilot->n, 1u);
     uint64_t rows = OG_MIN(mean + mean / 32 + MARGIN_ROWS, input_rows(s));
+    if (m->alternates) /* at most: how many there are depends on what follows */
+        m->n_slots = (uint32_t)OG_MIN(m->limit / og__row_bytes(s->ds), (size_t)s->ds->n_nodes);
+    const size_t used = without_rows(m);
     if (og__keeps_batches(s))
         size_ahead(m, s, &g, rows, longest_epoch(s));
     else if (s->opt.superbatch == OG_SUPERBATCH_AUTO)
-        choose_superbatch(m, s, &g, rows, free);
+        choose_superbatch(m, s, &g, rows, used + staging);
     else
         size_ahead(m, s, &g, rows,
                    s->opt.superbatch == OG_SUPERBATCH_ALL ? longest_epoch(s)
                                                           : (uint64_t)s->opt.superbatch);
-    keep_blocks(m, s, free);
-    size_t need = while_sampling(m) + staging;
+    keep_blocks(m, s, m->limit - OG_MIN(m->limit, used + staging));
+    size_t need = without_rows(m) + staging;
     return need <= m->limit ? 0 : refuse_superbatch(m, need, err);
 }
 
@@ -542,8 +557,7 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session 
     if (s->opt.topology != OG_TOPOLOGY_DISK)
         return 0;
     const size_t row = og__row_bytes(s->ds);
-    const size_t slots = m->alternates ? m->limit / row * m->policy_slot : 0;
-    const size_t used = while_sampling(m) + input_rows(s) * row + slots + m->limit / 32;
+    const size_t used = without_rows(m) + input_rows(s) * row + m->limit / 32;
     const size_t free = m->limit - OG_MIN(m->limit, used);
     const struct og_amount *asked = &s->opt.neighbor_cache;
     size_t capacity = m->alternates ? free : free / (sweeps(s) ? 4 : 2);
@@ -569,6 +583,10 @@ static int pilot_misses(const struct og_session *s, const struct og_pilot *pilot
 {
     struct og_placement p;
     *worst = input_rows(s);
+    if (s->opt.policy == OG_POLICY_SWEEP) { /* what the cache has no room for */
+        *worst -= OG_MIN(*worst, n_slots);
+        return 0;
+    }
     if (!hotness && !og__policy_is_static(s->opt.policy))
         return 0;
     int rc = og__placement_build(&p, hotness, (uint64_t)s->ds->n_nodes, n_slots, s->budget, err);
@@ -622,10 +640,10 @@ static int refuse_cache(const struct og_memory_plan *m, const struct og_session 
 /* Rows that give way to topology, trace and tables while batches are sampled ahead. */
 static int settle_lent(struct og_memory_plan *m, size_t row, struct og_err *err)
 {
-    size_t sampling = OG_MAX(while_sampling(m), while_packing(m)) + m->slack;
-    if (sampling > m->limit)
-        return refuse_superbatch(m, sampling, err);
-    uint64_t kept = (m->limit - sampling) / row;
+    size_t before = before_training(m) + m->slack;
+    if (before > m->limit)
+        return refuse_superbatch(m, before, err);
+    uint64_t kept = (m->limit - before) / row;
     m->n_lent = kept < m->n_slots ? m->n_slots - (uint32_t)kept : 0;
     return 0;
 }
@@ -634,6 +652,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
                           const struct og_pilot *pilot, const uint32_t *hotness, uint32_t from,
                           struct og_err *err)
 {
+    m->n_slots = 0; /* known below */
     const size_t row = og__row_bytes(s->ds);
     const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));

@@ -149,9 +149,10 @@ static const struct og_option table[] = {
      "what is free; 0 = none",
      NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, MAX_BYTES},
     {"policy", "KIND", "auto", resources,
-     "which feature rows the cache keeps; presc:K samples K epochs first, hybrid:BY evicts BY",
+     "which feature rows the cache keeps; presc:K samples K epochs first, hybrid:BY evicts BY; sweep "
+     "reads all rows of the next batches while these are trained",
      NAMES("none", "random", "degree", "presc", "pagerank", "frequency", "lru", "rr", "belady",
-           "hybrid", "auto"), OG_OPTION_CHOICE, FIELD(policy), 0, 0},
+           "hybrid", "sweep", "auto"), OG_OPTION_CHOICE, FIELD(policy), 0, 0},
     {"presc-epochs", "K", "1", resources,
      "epochs that the policy presc samples before it ranks the nodes",
      NULL, OG_OPTION_INT, FIELD(presc_epochs), 1, 1000},

@@ -492,7 +492,7 @@ static int open_samplers(struct og_session *s, struct og_err *err)
 static int open_works(struct og_session *s, unsigned want, struct og_err *err)
 {
     uint32_t rows = (uint32_t)s->caps.hop[s->caps.n_hops - 1].n_src;
-    uint32_t changes = og__policy_is_steady(s->opt.policy) ? 0 : OG_MIN(rows, s->memory.n_slots);
+    uint32_t changes = og__policy_admits(s->opt.policy) ? OG_MIN(rows, s->memory.n_slots) : 0;
     s->works = calloc((size_t)s->n_works, sizeof(*s->works));
     if (!s->works)
         return og__fail_errno(err, -ENOMEM, NULL, "batches");
@@ -566,6 +566,7 @@ static int open_features(struct og_session *s, struct og_err *err)
         .n_slots = s->memory.n_slots,
         .n_lent = s->memory.n_lent,
         .n_lanes = s->opt.early_reads ? s->n_samplers : 0,
+        .fills_beside = s->opt.policy == OG_POLICY_SWEEP,
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
         .reader = og__session_reader(s),

@@ -1,0 +1,269 @@
+/* All that a batch wants is in the cache when its turn comes, brought there by passes over the
+ * feature file from front to back.
+ *
+ *   batches    | window 0             | window 1             | window 2      ...
+ *   reading    window 0 | window 1             | window 2             | ...
+ *
+ * A window is as many batches as have no more distinct rows than there are slots. While one is
+ * trained, those rows of the next that are not there yet come in the order of the file, each into
+ * the slot that is free first: the slots of rows that the next window does not want, by the last
+ * batch that wants them. Such a cache holds, at any time, what is left of one window and what has
+ * come of the next, so that reading and training go on side by side in the memory of one. */
+#include "plan/policy_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "policy";
+enum { AHEAD = 16 };
+#define NO_NODE UINT32_MAX
+
+struct sweep {
+    uint32_t *held; /* [n_slots] the node in each slot */
+    struct og_trace trace;
+    /* while a superbatch is planned, else NULL */
+    uint32_t *slot_of; /* [N] or OG_NO_SLOT */
+    uint32_t *last;  /* [N] the last batch that wants it, up to the window's end, counted from 1 */
+    uint32_t *free;  /* [n_slots] slots that the window does not want, the first to be free first */
+    uint32_t *start; /* [batches + 2] where the slots begin in there that a batch frees */
+    size_t n_start;
+    uint32_t first, end; /* the window's batches */
+    uint32_t next;       /* batch to be planned */
+    /* prefill of the window */
+    uint64_t node;
+    uint32_t n_free, n_taken, free_after;
+};
+
+static size_t table_bytes(const struct og_policy_setup *setup)
+{
+    return (size_t)setup->n_nodes * sizeof(uint32_t);
+}
+
+static size_t slot_bytes(const struct og_policy_setup *setup)
+{
+    return (size_t)setup->n_slots * sizeof(uint32_t);
+}
+
+static size_t rest_bytes_sweep(const struct og_policy_setup *setup)
+{
+    return slot_bytes(setup);
+}
+
+static size_t bytes_sweep(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                          uint64_t distinct)
+{
+    (void)rows;
+    (void)distinct;
+    return 2 * table_bytes(setup) + 2 * slot_bytes(setup) +
+           (size_t)(batches + 2) * sizeof(uint32_t);
+}
+
+static int open_sweep(struct og_policy *p, struct og_err *err)
+{
+    struct sweep *s = calloc(1, sizeof(*s));
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "sweep");
+    s->held = og__alloc(p->budget, slot_bytes(&p->setup), part, err);
+    if (!s->held)
+        return -ENOMEM;
+    memset(s->held, 0xff, slot_bytes(&p->setup));
+    return 0;
+}
+
+static void rest_sweep(struct og_policy *p)
+{
+    struct sweep *s = p->state;
+    og__release(p->budget, s->slot_of, table_bytes(&p->setup), part);
+    og__release(p->budget, s->last, table_bytes(&p->setup), part);
+    og__release(p->budget, s->free, slot_bytes(&p->setup), part);
+    og__release(p->budget, s->start, s->n_start * sizeof(*s->start), part);
+    s->slot_of = s->last = s->free = s->start = NULL;
+}
+
+static void close_sweep(struct og_policy *p)
+{
+    struct sweep *s = p->state;
+    if (!s)
+        return;
+    rest_sweep(p);
+    og__release(p->budget, s->held, slot_bytes(&p->setup), part);
+    free(s);
+}
+
+static void forget_sweep(struct og_policy *p, uint32_t first)
+{
+    struct sweep *s = p->state;
+    for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
+        s->held[slot] = NO_NODE;
+}
+
+/* ---- windows ---- */
+
+/* Nodes that no batch of the window has wanted so far. */
+OG_CLONES static uint32_t count_new(const struct sweep *s, const uint32_t *ids, uint32_t n)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            __builtin_prefetch(&s->last[ids[i + AHEAD]], 1);
+        found += s->last[ids[i]] <= s->first;
+    }
+    return found;
+}
+
+/* The window grows from s->first as long as its rows fit; one batch it has at least. Returns its
+ * distinct nodes. */
+OG_CLONES static uint64_t grow_window(struct sweep *s, uint32_t n_slots)
+{
+    const struct og_trace *t = &s->trace;
+    uint64_t distinct = 0;
+    for (s->end = s->first; s->end < t->n_batches; s->end++) {
+        const uint32_t *ids = t->ids + t->ptr[s->end];
+        uint32_t n = (uint32_t)(t->ptr[s->end + 1] - t->ptr[s->end]);
+        uint32_t more = count_new(s, ids, n);
+        if (s->end > s->first && distinct + more > n_slots)
+            break;
+        distinct += more;
+        for (uint32_t i = 0; i < n; i++)
+            s->last[ids[i]] = s->end + 1;
+    }
+    return distinct;
+}
+
+/* The batches after which the slot is free, or UINT32_MAX: the window wants its row. */
+static uint32_t freed_by(const struct sweep *s, uint32_t slot)
+{
+    uint32_t node = s->held[slot];
+    uint32_t last = node == NO_NODE ? 0 : s->last[node];
+    return last > s->first ? UINT32_MAX : last;
+}
+
+/* A counting sort. */
+OG_CLONES static void list_free(struct sweep *s, uint32_t n_slots)
+{
+    memset(s->start, 0, ((size_t)s->first + 2) * sizeof(*s->start));
+    for (uint32_t slot = 0; slot < n_slots; slot++) {
+        uint32_t after = freed_by(s, slot);
+        if (after != UINT32_MAX)
+            s->start[after + 1]++;
+    }
+    for (uint32_t b = 0; b <= s->first; b++)
+        s->start[b + 1] += s->start[b];
+    s->n_free = s->start[s->first + 1];
+    for (uint32_t slot = 0; slot < n_slots; slot++) {
+        uint32_t after = freed_by(s, slot);
+        if (after != UINT32_MAX)
+            s->free[s->start[after]++] = slot;
+    }
+}
+
+/* Returns how many rows it wants that are not there; more than there are free slots when a single
+ * batch has more rows than the cache. */
+static uint64_t next_window(struct og_policy *p)
+{
+    struct sweep *s = p->state;
+    s->first = s->end;
+    uint64_t distinct = grow_window(s, p->setup.n_slots);
+    list_free(s, p->setup.n_slots);
+    s->node = 0;
+    s->n_taken = s->free_after = 0;
+    return distinct - (p->setup.n_slots - s->n_free);
+}
+
+/* ---- a superbatch ---- */
+
+static int open_tables(struct og_policy *p, uint32_t n_batches, struct og_err *err)
+{
+    struct sweep *s = p->state;
+    rest_sweep(p);
+    s->n_start = (size_t)n_batches + 2;
+    s->slot_of = og__alloc(p->budget, table_bytes(&p->setup), part, err);
+    s->last = s->slot_of ? og__alloc(p->budget, table_bytes(&p->setup), part, err) : NULL;
+    s->free = s->last ? og__alloc(p->budget, slot_bytes(&p->setup), part, err) : NULL;
+    s->start = s->free ? og__alloc(p->budget, s->n_start * sizeof(*s->start), part, err) : NULL;
+    if (!s->start)
+        return -ENOMEM;
+    memset(s->slot_of, 0xff, table_bytes(&p->setup));
+    memset(s->last, 0, table_bytes(&p->setup));
+    return 0;
+}
+
+static int foresee_sweep(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+                         struct og_err *err)
+{
+    struct sweep *s = p->state;
+    int rc = open_tables(p, trace->n_batches, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t slot = 0; slot < p->setup.n_slots; slot++)
+        if (s->held[slot] != NO_NODE)
+            s->slot_of[s->held[slot]] = slot;
+    s->trace = *trace;
+    s->end = s->next = 0;
+    uint64_t wanted = next_window(p);
+    *n_prefill = (uint32_t)OG_MIN(wanted, (uint64_t)s->n_free);
+    return 0;
+}
+
+static void put_in_slot(struct sweep *s, uint32_t node, uint32_t slot)
+{
+    uint32_t before = s->held[slot];
+    if (before != NO_NODE) {
+        s->slot_of[before] = OG_NO_SLOT;
+        s->free_after = OG_MAX(s->free_after, s->last[before]);
+    }
+    s->held[slot] = node;
+    s->slot_of[node] = slot;
+}
+
+static uint32_t prefill_sweep(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
+{
+    struct sweep *s = p->state;
+    uint32_t n = 0;
+    for (; n < most && s->n_taken < s->n_free && s->node < p->setup.n_nodes; s->node++) {
+        if (s->last[s->node] <= s->first || s->slot_of[s->node] != OG_NO_SLOT)
+            continue;
+        nodes[n] = (uint32_t)s->node;
+        slots[n] = s->free[s->n_taken++];
+        put_in_slot(s, nodes[n], slots[n]);
+        n++;
+    }
+    return n;
+}
+
+static uint32_t free_after_sweep(const struct og_policy *p)
+{
+    const struct sweep *s = p->state;
+    return s->free_after;
+}
+
+OG_CLONES static int step_sweep(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                                struct og_err *err)
+{
+    struct sweep *s = p->state;
+    (void)err;
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (i + AHEAD < out->n)
+            __builtin_prefetch(&s->slot_of[ids[i + AHEAD]]);
+        out->place[i] = s->slot_of[ids[i]];
+    }
+    s->next++;
+    if (s->next == s->end && s->next < s->trace.n_batches)
+        next_window(p);
+    return 0;
+}
+
+const struct og_policy_ops og__policy_sweep = {
+    .looks_ahead = true,
+    .open = open_sweep,
+    .close = close_sweep,
+    .foresee = foresee_sweep,
+    .prefill = prefill_sweep,
+    .free_after = free_after_sweep,
+    .step = step_sweep,
+    .bytes = bytes_sweep,
+    .rest = rest_sweep,
+    .forget = forget_sweep,
+    .rest_bytes = rest_bytes_sweep,
+};

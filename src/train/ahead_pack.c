@@ -1,0 +1,204 @@
+#include "base/file.h"
+#include "base/scratch.h"
+#include "train/ahead_parts.h"
+#include "train/segmented.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The run goes on without packs made beforehand, and says why. */
+void og__ahead_lose_packs(struct og_session *s, const struct og_err *why)
+{
+    og__say(&s->log, OG__WARN, "%s: this run packs for itself", why->message);
+    og__packs_close(s->packs);
+    s->packs = NULL;
+}
+
+uint32_t og__ahead_draw(const struct og_ahead *a)
+{
+    struct og_turn turn = og__schedule_at(&a->s->schedule, a->first);
+    return og__offline_draw(a->s->offline, turn.drawn_epoch);
+}
+
+int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    og__packing_close(&a->packing);
+    int rc = og__packing_open(&a->packing, (uint64_t)s->ds->n_nodes, og__row_bytes(s->ds),
+                              trace->n_batches, s->budget, err);
+    return rc < 0 ? rc : og__packing_reserve(&a->packing, trace->ptr[trace->n_batches], err);
+}
+
+uint64_t og__ahead_put_away(const struct og_session *s)
+{
+    return og__superbatch_written(s->superbatch) + og__spill_written(s->codes);
+}
+
+/* What is left of the budget, as far as it makes the sweep faster. */
+static size_t sweep_memory(const struct og_session *s)
+{
+    enum { ENOUGH = 256 * OG_MIB };
+    size_t kept = s->memory.process + s->memory.slack;
+    size_t left = og__budget_left(s->budget);
+    return OG_MIN(OG_MAX(left - OG_MIN(left, kept), s->memory.sweep), (size_t)ENOUGH);
+}
+
+static int refuse_pack(const struct og_session *s, uint64_t bytes, struct og_err *err)
+{
+    char size[32];
+    return og__fail(err, -ENOSPC,
+                    og__keeps_batches(s) ? "give more --disk, or --resample-every 1"
+                                         : "give a smaller --superbatch, or more --disk",
+                    "--disk: packing what %u batches miss takes %s",
+                    og__superbatch_trace(s->superbatch).n_batches,
+                    og__human_bytes(size, (double)bytes));
+}
+
+static struct og_pack_options pack_options(const struct og_session *s, const char *path)
+{
+    return (struct og_pack_options){.path = path,
+                                    .memory = sweep_memory(s),
+                                    .reader = og__session_reader(s),
+                                    .stop = s->seen ? s->seen->stop : NULL};
+}
+
+static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts *counts)
+{
+    done->read.reads += counts->sweep.reads;
+    done->read.bytes += counts->sweep.bytes;
+    done->bytes_written += counts->bytes_written;
+}
+
+uint64_t og__ahead_disk_left(const struct og_ahead *a, uint64_t away)
+{
+    const uint64_t disk = (uint64_t)a->s->opt.disk.value;
+    return disk - OG_MIN(disk, away);
+}
+
+/* Rows that several batches miss; the packing keeps the others. */
+static int write_shared(struct og_ahead *a, const char *path, uint64_t *left,
+                        struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_segments segments;
+    struct og_pack_counts counts;
+    uint32_t size;
+    int rc = og__segmented_choose(&segments, &size, s, &a->packing, *left, err);
+    if (rc < 0)
+        return rc;
+    rc = og__ahead_foretell_segments(a, &segments, size, err);
+    if (rc < 0) {
+        og__segments_close(&segments);
+        return rc;
+    }
+    struct og_pack_options opt = pack_options(s, path);
+    rc = og__segmented_write(&segments, size, s, &a->packing, &opt, &counts, err);
+    if (rc < 0)
+        return rc;
+    add_counts(done, &counts);
+    *left -= OG_MIN(*left, counts.bytes_written);
+    return 0;
+}
+
+int og__ahead_write_chunks(struct og_ahead *a, const char *path, uint64_t left,
+                           struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_pack_counts counts = {0};
+    struct og_pack_options opt = pack_options(s, path);
+    uint64_t bytes = a->packing.offset[a->packing.n_batches];
+    int rc = bytes > left ? refuse_pack(s, bytes, err) : 0;
+    if (rc == 0)
+        rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
+    if (rc == 0)
+        add_counts(done, &counts);
+    return rc;
+}
+
+static int write_pack(struct og_ahead *a, const char *path, const char *shared,
+                      struct og_ahead_counts *done, struct og_err *err)
+{
+    uint64_t left = og__ahead_disk_left(a, og__ahead_put_away(a->s) - a->put_before);
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc == 0 && a->s->opt.layout == OG_LAYOUT_SEGMENTED)
+        rc = write_shared(a, shared, &left, done, err);
+    return rc < 0 ? rc : og__ahead_write_chunks(a, path, left, done, err);
+}
+
+/* shared: NULL where chunks hold all that batches miss. */
+static int open_pack(struct og_session *s, const char *path, const char *shared, struct og_err *err)
+{
+    struct og_reader_options reader = og__session_reader(s);
+    int rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
+    return rc < 0 || !shared ? rc : og__pack_add_shared(s->pack, shared, s->ds, &reader, err);
+}
+
+/* Does it hold what every batch misses, as far as it goes? */
+static int check_pack(const struct og_pack *pack, const struct og_packing *p, uint64_t n_train,
+                      struct og_err *err)
+{
+    uint32_t n = og__pack_batches(pack);
+    int rc = n >= n_train ? 0 : og__fail(err, -EINVAL, NULL, "a pack of too few batches");
+    for (uint32_t b = 0; rc == 0 && b < OG_MIN(n, p->n_batches); b++)
+        rc = og__pack_holds(pack, b, p->rows + p->ptr[b], p->ptr[b + 1] - p->ptr[b], err);
+    return rc;
+}
+
+/* The container made beforehand; false = it does not serve. */
+static bool use_made_pack(struct og_ahead *a)
+{
+    struct og_session *s = a->s;
+    struct og_err why = {0};
+    if (!a->kept || !s->packs)
+        return false;
+    char *path = og__packs_container(s->packs->dir, og__ahead_draw(a));
+    int rc = path ? open_pack(s, path, NULL, &why)
+                  : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir);
+    free(path);
+    if (rc == 0)
+        rc = check_pack(s->pack, &a->packing, og__schedule_batches(&s->schedule, OG__TRAIN), &why);
+    if (rc == 0)
+        return true;
+    og__pack_close(s->pack);
+    s->pack = NULL;
+    og__ahead_lose_packs(s, &why);
+    return false;
+}
+
+static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    int rc = s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err);
+    char *path = rc == 0 ? og__path_join(og__scratch_path(s->pack_dir), "pack") : NULL;
+    char *shared = path ? og__path_join(og__scratch_path(s->pack_dir), "shared") : NULL;
+    if (!shared) {
+        free(path);
+        return rc < 0 ? rc : og__fail_errno(err, -ENOMEM, NULL, "packing");
+    }
+    unlink(path); /* what is on the disk at the same time is one superbatch's */
+    unlink(shared);
+    rc = write_pack(a, path, shared, done, err);
+    og__packing_close(&a->packing);
+    if (rc == 0)
+        rc = open_pack(s, path, s->opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL, err);
+    free(path);
+    free(shared);
+    return rc;
+}
+
+/* The superbatch's misses in a container of their own, in place of the one before. */
+int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    double start = og__now();
+    og__gather_from_pack(s->gather, NULL);
+    og__pack_close(s->pack);
+    s->pack = NULL;
+    int rc = use_made_pack(a) ? 0 : write_own_pack(a, done, err);
+    og__packing_close(&a->packing);
+    if (rc == 0)
+        og__gather_from_pack(s->gather, s->pack);
+    done->gather_seconds += og__now() - start;
+    og__timeline_add(s->timeline, "pack", 0, start, og__now());
+    return rc;
+}

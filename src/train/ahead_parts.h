@@ -1,0 +1,62 @@
+/* What the files of a superbatch share: ahead.c samples, plans and trains it, ahead_pack.c writes
+ * anew what its batches miss, foretell.c tells what they will read. */
+#ifndef OG_AHEAD_PARTS_H
+#define OG_AHEAD_PARTS_H
+
+#include "plan/segments.h"
+#include "train/ahead.h"
+#include "train/predict.h"
+
+struct og_ahead {
+    struct og_session *s;
+    struct og_sampled_ahead *sampled; /* [n] of the superbatch */
+    enum og__split pass;
+    uint64_t first, n, next;        /* its first item; the most it can have; those sampled */
+    bool kept;                      /* an epoch's batches, for all epochs that train on them */
+    struct og_fill_windows windows; /* what enters the cache, and when */
+    struct og_packing packing;      /* what they miss, until it is written */
+    struct og_prediction prediction;
+    uint64_t put_before;      /* bytes put away before this superbatch */
+    uint64_t trace_bytes;     /* that replaying the training batches will read */
+    uint64_t n_training;      /* of which there are so many */
+    struct og_io_counts made; /* what was read of samples made beforehand */
+};
+
+/* Sample the items' batches into the session's superbatch; `sink` appends them. */
+OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first,
+                                   uint64_t last, og_sink *sink, struct og_err *err);
+/* What the next batch took to sample, and takes to read back. */
+void og__ahead_note(struct og_ahead *a, const struct og_work *w);
+uint64_t og__ahead_longest(const struct og_trace *trace); /* rows of a batch */
+
+/* ---- packing ---- */
+
+/* Bytes written so far, of blocks and plans. */
+uint64_t og__ahead_put_away(const struct og_session *s);
+/* Of --disk, beside so many bytes. */
+uint64_t og__ahead_disk_left(const struct og_ahead *a, uint64_t away);
+/* Which of the packs made beforehand is this superbatch's. */
+uint32_t og__ahead_draw(const struct og_ahead *a);
+/* The run goes on without packs made beforehand, and says why. */
+void og__ahead_lose_packs(struct og_session *s, const struct og_err *why);
+/* An empty packing for the batches of the trace. */
+OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace,
+                                          struct og_err *err);
+/* Chunks of the sealed packing, if they are no more than `left` bytes. */
+OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, const char *path, uint64_t left,
+                                         struct og_ahead_counts *done, struct og_err *err);
+/* The superbatch's misses in a container of their own, in place of the one before. */
+OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,
+                                 struct og_err *err);
+
+/* ---- foretelling ---- */
+
+/* Is the superbatch's batch number b one of those that tell what an epoch will read? */
+bool og__ahead_foretells(const struct og_ahead *a, uint32_t b);
+OG_MUST_CHECK int og__ahead_foretell_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids,
+                                           struct og_err *err);
+OG_MUST_CHECK int og__ahead_foretell_segments(struct og_ahead *a, struct og_segments *segments,
+                                              uint32_t size, struct og_err *err);
+void og__ahead_end_prediction(struct og_ahead *a);
+
+#endif

@@ -1,0 +1,252 @@
+#include "train/filling.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* ---- putting away ---- */
+
+void og__fill_windows_release(struct og_fill_windows *w)
+{
+    free(w->window);
+    *w = (struct og_fill_windows){0};
+}
+
+static int add_window(struct og_fill_windows *w, uint32_t batch, uint64_t at, struct og_err *err)
+{
+    if (w->n == w->capacity) {
+        uint32_t capacity = OG_MAX(2 * w->capacity, 8u);
+        void *more = realloc(w->window, capacity * sizeof(*w->window));
+        if (!more)
+            return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+        w->window = more;
+        w->capacity = capacity;
+    }
+    w->window[w->n++] = (struct og_fill_window){batch, at};
+    return 0;
+}
+
+struct head {
+    uint32_t n, after;
+};
+
+static int put_piece(struct head head, const uint32_t *list, struct og_spill *to,
+                     struct og_err *err)
+{
+    int rc = og__spill_append(to, &head, sizeof(head), err);
+    if (rc == 0)
+        rc = og__spill_append(to, list, head.n * sizeof(*list), err);
+    if (rc == 0)
+        rc = og__spill_append(to, list + OG__FILL_ROWS, head.n * sizeof(*list), err);
+    return rc;
+}
+
+int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_t batch,
+                    struct og_spill *to, uint32_t *list, struct og_err *err)
+{
+    bool begun = w->n == 0;
+    int rc = begun ? add_window(w, batch, og__spill_size(to), err) : 0;
+    for (struct head head = {.n = 1}; rc == 0 && head.n > 0;) {
+        head.n = og__policy_prefill(policy, list, list + OG__FILL_ROWS, OG__FILL_ROWS);
+        head.after = og__policy_free_after(policy);
+        if (!begun && head.n == 0)
+            break;
+        if (!begun)
+            rc = add_window(w, batch, og__spill_size(to), err);
+        begun = true;
+        if (rc == 0)
+            rc = put_piece(head, list, to, err);
+        w->rows += head.n;
+    }
+    return rc;
+}
+
+/* ---- the thread ---- */
+
+struct og_filling {
+    struct og_filling_options opt;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    /* guarded by lock */
+    uint32_t done;   /* batches */
+    uint32_t filled; /* windows */
+    bool given_up;   /* nobody waits any more */
+    int rc;          /* of the thread, with err */
+    struct og_err err;
+    struct og_filled untold;
+    /* the thread's own */
+    uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
+    struct og_filled now;
+};
+
+/* False = given up. */
+static bool await_slots(struct og_filling *f, uint32_t after)
+{
+    pthread_mutex_lock(&f->lock);
+    while (f->done < after && !f->given_up)
+        pthread_cond_wait(&f->moved, &f->lock);
+    bool going = !f->given_up;
+    pthread_mutex_unlock(&f->lock);
+    return going;
+}
+
+static int fetch_piece(struct og_filling *f, struct head *head, uint64_t *at, struct og_err *err)
+{
+    struct og_spill *from = f->opt.from;
+    uint64_t *read = &f->now.read.bytes;
+    int rc = og__spill_read(from, *at, head, sizeof(*head), read, err);
+    if (rc == 0 && head->n > OG__FILL_ROWS)
+        rc = og__fail(err, -EIO, NULL, "a plan that was put away is damaged");
+    const size_t bytes = rc == 0 ? head->n * sizeof(*f->nodes) : 0;
+    *at += sizeof(*head);
+    if (rc == 0)
+        rc = og__spill_read(from, *at, f->nodes, bytes, read, err);
+    if (rc == 0)
+        rc = og__spill_read(from, *at + bytes, f->slots, bytes, read, err);
+    *at += 2 * bytes;
+    return rc;
+}
+
+static int fill_window(struct og_filling *f, uint64_t at, struct og_err *err)
+{
+    struct head head = {.n = 1};
+    int rc = 0;
+    while (rc == 0 && head.n > 0) {
+        rc = fetch_piece(f, &head, &at, err);
+        if (rc < 0 || !await_slots(f, head.after))
+            break;
+        double start = og__now();
+        if (head.n > 0)
+            rc = og__gather_fill(f->opt.gather, f->nodes, f->slots, head.n, &f->now.read, err);
+        f->now.seconds += og__now() - start;
+        if (rc == 0 && f->opt.stop && *f->opt.stop)
+            rc = og__fail(err, OG_INTERRUPTED, "go on with --resume",
+                          "interrupted while rows were put into the cache");
+    }
+    double start = og__now();
+    int ended = og__gather_fill_end(f->opt.gather, &f->now.read, rc == 0 ? err : NULL);
+    f->now.seconds += og__now() - start;
+    return rc < 0 ? rc : ended;
+}
+
+/* A window is in the cache, or never will be. */
+static bool publish(struct og_filling *f, int rc, const struct og_err *err)
+{
+    pthread_mutex_lock(&f->lock);
+    f->filled += rc == 0;
+    f->rc = rc;
+    f->err = *err;
+    f->untold.read.reads += f->now.read.reads;
+    f->untold.read.bytes += f->now.read.bytes;
+    f->untold.seconds += f->now.seconds;
+    bool going = rc == 0 && !f->given_up;
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+    return going;
+}
+
+static void *fill_windows(void *arg)
+{
+    struct og_filling *f = arg;
+    const struct og_fill_windows *w = f->opt.windows;
+    bool going = true;
+    for (uint32_t i = 0; going && i < w->n; i++) {
+        struct og_err err = {0};
+        f->now = (struct og_filled){0};
+        double start = og__now();
+        int rc = fill_window(f, w->window[i].at, &err);
+        og__timeline_add(f->opt.timeline, "fill cache", i, start, og__now());
+        going = publish(f, rc, &err);
+    }
+    return NULL;
+}
+
+/* ---- its two ends ---- */
+
+int og__filling_start(struct og_filling **out, const struct og_filling_options *opt,
+                      struct og_err *err)
+{
+    *out = NULL;
+    struct og_filling *f = calloc(1, sizeof(*f));
+    if (!f)
+        return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
+    f->opt = *opt;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->moved, NULL);
+    int rc = pthread_create(&f->thread, NULL, fill_windows, f);
+    if (rc == 0) {
+        *out = f;
+        return 0;
+    }
+    pthread_cond_destroy(&f->moved);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+    return og__fail_errno(err, -rc, "lower --threads", "cannot start a thread");
+}
+
+void og__filling_give_up(struct og_filling *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->given_up = true;
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void og__filling_end(struct og_filling *f)
+{
+    if (!f)
+        return;
+    og__filling_give_up(f);
+    pthread_join(f->thread, NULL);
+    pthread_cond_destroy(&f->moved);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+/* Windows that must be there before the batch. */
+static uint32_t windows_before(const struct og_filling *f, uint32_t batch)
+{
+    const struct og_fill_windows *w = f->opt.windows;
+    uint32_t low = 0;
+    for (uint32_t high = w->n; low < high;) {
+        uint32_t middle = (low + high) / 2;
+        if (w->window[middle].batch <= batch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool og__filling_ready(struct og_filling *f, uint32_t batch)
+{
+    uint32_t need = windows_before(f, batch);
+    pthread_mutex_lock(&f->lock);
+    bool ready = f->filled >= need || f->rc < 0;
+    pthread_mutex_unlock(&f->lock);
+    return ready;
+}
+
+int og__filling_await(struct og_filling *f, uint32_t batch, struct og_filled *filled,
+                      struct og_err *err)
+{
+    uint32_t need = windows_before(f, batch);
+    pthread_mutex_lock(&f->lock);
+    while (f->filled < need && f->rc == 0 && !f->given_up)
+        pthread_cond_wait(&f->moved, &f->lock);
+    int rc = f->filled >= need ? 0 : f->rc < 0 ? f->rc : -ECANCELED;
+    if (rc < 0 && f->rc < 0)
+        og__fail(err, rc, f->err.hint, "%s", f->err.message);
+    *filled = f->untold;
+    f->untold = (struct og_filled){0};
+    pthread_mutex_unlock(&f->lock);
+    return rc;
+}
+
+void og__filling_done(struct og_filling *f, uint32_t n)
+{
+    pthread_mutex_lock(&f->lock);
+    f->done = OG_MAX(f->done, n);
+    pthread_cond_broadcast(&f->moved);
+    pthread_mutex_unlock(&f->lock);
+}

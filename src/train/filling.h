@@ -1,0 +1,68 @@
+/* filling: rows enter the cache as a superbatch's plan says, beside the flow that trains it.
+ *
+ *   put away:   | n, after, nodes, slots | ... | 0 |   a window: what must be there before a batch
+ *
+ *   a thread:   piece by piece, each once `after` batches of the superbatch are done with
+ *   the flow:   await(b) before batch b is loaded, done(n) after n batches are trained
+ *
+ * Most policies have one window, before the first batch; sweep has more (plan/sweep.c). */
+#ifndef OG_FILLING_H
+#define OG_FILLING_H
+
+#include "base/spill.h"
+#include "gather/gather.h"
+#include "plan/policy.h"
+#include "report/timeline.h"
+
+#include <signal.h>
+
+struct og_fill_window {
+    uint32_t batch; /* before which it must be there */
+    uint64_t at;    /* in the spill */
+};
+struct og_fill_windows {
+    struct og_fill_window *window; /* [n] */
+    uint32_t n, capacity;
+    uint64_t rows;
+};
+void og__fill_windows_release(struct og_fill_windows *w);
+
+/* What the policy wants in slots before the next batch, which is number `batch`, is put away; a
+ * window is added if that is anything, or it is the first. `list` has room for 2 OG__FILL_ROWS. */
+OG_MUST_CHECK int og__filling_put(struct og_fill_windows *w, struct og_policy *policy,
+                                  uint32_t batch, struct og_spill *to, uint32_t *list,
+                                  struct og_err *err);
+
+struct og_filling_options {
+    const struct og_fill_windows *windows;
+    struct og_spill *from;
+    struct og_gather *gather;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+    struct og_timeline *timeline;      /* may be NULL */
+};
+
+struct og_filling;
+
+/* All pointers are borrowed until the end. */
+OG_MUST_CHECK int og__filling_start(struct og_filling **out, const struct og_filling_options *opt,
+                                    struct og_err *err);
+/* Nothing more is begun, and nobody waits any longer. Any thread. */
+void og__filling_give_up(struct og_filling *f);
+void og__filling_end(struct og_filling *f);
+
+/* Would await return at once? Any thread. */
+bool og__filling_ready(struct og_filling *f, uint32_t batch);
+
+/* What reading took since the last time it was told. */
+struct og_filled {
+    struct og_io_counts read;
+    double seconds;
+};
+/* Until all that the batch wants is in the cache, or filling failed or was given up (-ECANCELED).
+ * One thread. */
+OG_MUST_CHECK int og__filling_await(struct og_filling *f, uint32_t batch, struct og_filled *filled,
+                                    struct og_err *err);
+/* So many batches of the superbatch are done with. Any thread. */
+void og__filling_done(struct og_filling *f, uint32_t n);
+
+#endif
