@@ -164,14 +164,13 @@ def dtype_bytes(b, args):
         for dtype in DTYPES:
             r = b.json("bench", "epoch", path, "--epochs", 2, "--fanout", "10,10", "--batch", 500, "--policy", "frequency", "--topology", "memory", "--layout",
                        "packed", "--cache", cache, "--pack-dtype", dtype)
-            e, told = r["epochs"][-1], r["plan"]["predicted"]
-            base = base or e
-            rows.append([cache, dtype, r["plan"]["cache_rows"], e["misses"], e["bytes_written"] / 1e6, base["bytes_written"] / e["bytes_written"],
-                         e["feature_bytes_read"] / 1e6, base["feature_bytes_read"] / e["feature_bytes_read"],
-                         r["epochs"][0]["feature_bytes_read"] / told["feature_bytes_read"]])
+            written, read = total(r, "bytes_written"), total(r, "feature_bytes_read")
+            base = base or (written, read)
+            rows.append([cache, dtype, r["plan"]["cache_rows"], total(r, "misses"), written / 1e6, base[0] / written, read / 1e6, base[1] / read,
+                         r["epochs"][-1]["feature_bytes_read"] / r["plan"]["predicted"]["feature_bytes_read"]])
             print(rows[-1], flush=True)
     shutil.rmtree(path)
-    table("Packed: what an epoch writes and reads", ["--cache", "dtype", "rows cached", "misses", "MB written", "f32 / this", "MB read", "f32 / this", "read / told"], rows)
+    table("Packed: what two epochs write and read", ["--cache", "dtype", "rows cached", "misses", "MB written", "f32 / this", "MB read", "f32 / this", "read / told"], rows)
     return rows
 
 
