@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Sequential instead of random: packed features, reused samples, and the planner that chooses.
 
-    bench/sequential.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--parts rows,reuse,model,auto,accuracy] [--epochs 3] [--data DIR]
+    bench/sequential.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--parts rows,reuse,model,auto,accuracy,dtype] [--epochs 3] [--data DIR]
 
 rows      every row size: what a packed epoch reads over the bytes of the rows it misses
 reuse     the data path alone on rmat 8 M nodes / 128 M edges / dim 128: ginex, diskgnn with R = 3, auto
 model     SAGE, hidden 256, in a quarter of the dataset's size, beside everything resident
 auto      twelve settings: auto beside every fixed way; what was predicted beside what was measured
 accuracy  R = 1, 5 and 20 on real graphs from --data
+dtype     --pack-dtype: accuracy on real graphs from --data, what is written and read on a generated one
 
 The rmat dataset (4.6 GB) is generated under --scratch and removed unless given. Cold page cache; memory cgroups where they can be
 made. Seconds an epoch are (prepare + all epochs) / epochs unless said otherwise.
@@ -135,13 +136,58 @@ def part_accuracy(b, d, args):
     return rows
 
 
+DTYPES = ("f32", "f16", "bf16")
+
+
+def dtype_accuracy(b, args):
+    """Rows are scaled to sum 1: as they come, these features are small whole numbers, which every dtype holds exactly."""
+    rows = []
+    for name in ("cora", "coauthor-cs", "amazon-computers"):
+        src = pathlib.Path(args.data) / name
+        if not src.is_dir():
+            print(f"{src}: absent, skipped")
+            continue
+        importing, training = ACCURACY[name]
+        path = b.scratch / name
+        b.run("import", "npy", src, path, "--row-normalize", *(o for o in importing if o != "--row-normalize"))
+        found = [[100 * b.train(path, "--model", "sage", "--seed", seed, "--pack-dtype", dtype, *training)["test_acc"] for seed in range(1, 6)] for dtype in DTYPES]
+        rows.append([name] + [f"{statistics.mean(f):.2f} ({statistics.stdev(f):.2f})" for f in found])
+        print(rows[-1], flush=True)
+        shutil.rmtree(path)
+    table("Test accuracy of SAGE in %, mean of 5 seeds (stdev)", ["dataset", *DTYPES], rows)
+    return rows
+
+
+def dtype_bytes(b, args):
+    rows = []
+    path = b.scratch / "narrow"
+    b.run("generate", path, "--model", "rmat", "--nodes", 200_000, "--degree", 12, "--dim", 128, "--classes", 8, "--train-fraction", 0.05, "--quiet")
+    for cache in ("5%", "10M"):
+        base = None
+        for dtype in DTYPES:
+            r = b.json("bench", "epoch", path, "--epochs", 2, "--fanout", "10,10", "--batch", 500, "--policy", "frequency", "--topology", "memory", "--layout",
+                       "packed", "--cache", cache, "--pack-dtype", dtype)
+            written, read = total(r, "bytes_written"), total(r, "feature_bytes_read")
+            base = base or (written, read)
+            rows.append([cache, dtype, r["plan"]["cache_rows"], total(r, "misses"), written / 1e6, base[0] / written, read / 1e6, base[1] / read,
+                         r["epochs"][-1]["feature_bytes_read"] / r["plan"]["predicted"]["feature_bytes_read"]])
+            print(rows[-1], flush=True)
+    shutil.rmtree(path)
+    table("Packed: what two epochs write and read", ["--cache", "dtype", "rows cached", "misses", "MB written", "f32 / this", "MB read", "f32 / this", "read / told"], rows)
+    return rows
+
+
+def part_dtype(b, d, args):
+    return dtype_accuracy(b, args), dtype_bytes(b, args)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--outgrow", default=str(suite.ROOT / "build/release/outgrow"))
     p.add_argument("--dataset")
     p.add_argument("--scratch")
     p.add_argument("--epochs", type=int, default=3)
-    p.add_argument("--parts", default="rows,reuse,model,auto,accuracy")
+    p.add_argument("--parts", default="rows,reuse,model,auto,accuracy,dtype")
     p.add_argument("--data", default=os.environ.get("OUTGROW_DATA", str(suite.ROOT / "../shared/data")))
     args = p.parse_args()
     args.reader = None

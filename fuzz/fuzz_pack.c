@@ -20,6 +20,17 @@ static void check_chunks(const struct og_pack_head *h, const struct og_pack_entr
     }
 }
 
+/* A head that is written is read back as it was. */
+static void check_head(const struct og_pack_head *h, const char block[OG__PACK_BLOCK])
+{
+    struct og_pack_head back;
+    if (h->dtype > OG_U8 || og__pack_parse(&back, block, OG__PACK_BLOCK, h->file_bytes, "", NULL))
+        abort();
+    if (back.dataset != h->dataset || back.row_bytes != h->row_bytes || back.dtype != h->dtype ||
+        back.n_batches != h->n_batches || back.n_rows != h->n_rows || back.check != h->check)
+        abort();
+}
+
 /* The check at the end of the head stands in the way of everything behind it: put right, so that
  * the table itself is looked at. */
 static int parse(const char *data, size_t size, bool put_right)
@@ -35,8 +46,10 @@ static int parse(const char *data, size_t size, bool put_right)
         if (!table)
             abort();
         memcpy(table, data + OG__PACK_BLOCK, bytes);
-        if (put_right)
+        if (put_right) {
             og__pack_format(&h, table, block);
+            check_head(&h, block);
+        }
         rc = og__pack_check(&h, table, "input", &err);
         if (rc == 0)
             check_chunks(&h, table);

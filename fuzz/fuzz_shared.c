@@ -23,6 +23,17 @@ static void check_parts(const struct og_shared_head *h, const struct og_shared_e
         abort();
 }
 
+/* A head that is written is read back as it was. */
+static void check_head(const struct og_shared_head *h, const char block[OG__PACK_BLOCK])
+{
+    struct og_shared_head back;
+    if (h->dtype > OG_U8 || og__shared_parse(&back, block, OG__PACK_BLOCK, h->file_bytes, "", NULL))
+        abort();
+    if (back.dataset != h->dataset || back.row_bytes != h->row_bytes || back.dtype != h->dtype ||
+        back.n_batches != h->n_batches || back.n_rows != h->n_rows || back.check != h->check)
+        abort();
+}
+
 /* The check at the end of the head stands in the way of everything behind it: put right, so that
  * the table itself is looked at. */
 static int parse(const char *data, size_t size, bool put_right)
@@ -38,8 +49,10 @@ static int parse(const char *data, size_t size, bool put_right)
         if (!table)
             abort();
         memcpy(table, data + og__shared_table_at(&h), bytes);
-        if (put_right)
+        if (put_right) {
             og__shared_format(&h, table, block);
+            check_head(&h, block);
+        }
         rc = og__shared_check(&h, table, "input", &err);
         if (rc == 0)
             check_parts(&h, table);

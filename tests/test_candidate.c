@@ -48,6 +48,7 @@ static void draw_trace(struct random_trace *t, struct og_rng *rng, struct og_cho
                  .align = 512,
                  .gap = og__rng_below(rng, 2000),
                  .max_request = 65536},
+        .row_bytes = og__rng_below(rng, 2) * (20 + og__rng_below(rng, 900)),
         .fill_rows = FILL_ROWS,
         .disk = {.iops = 1e5, .bandwidth = 1e9, .depth = 64},
         .times = {.sample = 1e-3, .plan_row = 1e-8, .model = 2e-3, .samplers = 2, .threads = 2},
@@ -98,6 +99,12 @@ static void add(struct og_io_counts *sum, struct og_io_counts more)
 {
     sum->reads += more.reads;
     sum->bytes += more.bytes;
+}
+
+/* Rows in memory may be narrower, or wider, than in the file. */
+static size_t kept_row(const struct og_choice *g)
+{
+    return g->row_bytes > 0 ? g->row_bytes : g->rule.row_bytes;
 }
 
 static uint32_t plain_prefill(const struct og_choice *g, struct og_policy *p, struct plain *plain)
@@ -155,8 +162,8 @@ static void plain_batch(const struct og_choice *g, const struct og_candidate *c,
 static struct og_packing plain_packing(const struct og_choice *g, const struct plain *plain)
 {
     struct og_packing p;
-    assert_int_equal(
-        og__packing_open(&p, g->n_nodes, g->rule.row_bytes, plain->n_batches, NULL, NULL), 0);
+    assert_int_equal(og__packing_open(&p, g->n_nodes, kept_row(g), plain->n_batches, NULL, NULL),
+                     0);
     for (uint32_t b = 0; b < plain->n_batches; b++)
         assert_int_equal(og__packing_add(&p, plain->missed[b], NULL, plain->n[b], NULL), 0);
     assert_int_equal(og__packing_seal(&p, NULL), 0);
@@ -505,6 +512,11 @@ static void packing_takes_turns_or_overlaps(void **state)
     assert_int_equal(e.bytes_written, 6 * 4096);
     assert_int_equal(e.counts.disk, 6 * 4096);
     assert_non_null(strstr(e.why, "writing takes 48 of 68 s"));
+    h.g.row_bytes = 512; /* narrower than the file's: less is copied, as much is swept */
+    e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__SWEEPING], 8);
+    assert_seconds(e.term[OG__COPYING], 6 / 3.0);
+    h.g.row_bytes = 0;
     c.overlaps = true;
     e = estimate(&h.g, c);
     assert_seconds(e.epoch, 4 + 3 + 56); /* longer than reading and training beside it */

@@ -396,6 +396,29 @@ static void documented_tasks_run(void **state)
     assert_true(n >= 4);
 }
 
+/* Every command of docs/presets.md that has to do with narrower rows runs as it stands there. */
+static void documented_narrow_rows_run(void **state)
+{
+    (void)state;
+    static const char prefix[] = "      outgrow ";
+    char line[512];
+    int n = 0;
+    FILE *f = fopen(TEST_DOCS "/presets.md", "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        if (strncmp(line, prefix, strlen(prefix)) != 0 || !strstr(line, "narrow"))
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        const struct outcome *o = outgrow(line + strlen(prefix));
+        if (o->status != 0)
+            fail_msg("%s: %s", line, o->err);
+        assert_null(strstr(o->err, "left alone"));
+        n++;
+    }
+    fclose(f);
+    assert_int_equal(n, 3);
+}
+
 /* Sampled and packed here, trained there. */
 static void samples_are_made_beforehand(void **state)
 {
@@ -537,6 +560,7 @@ int main(void)
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(samplers_train_as_shown),
         cmocka_unit_test(documented_tasks_run),
+        cmocka_unit_test(documented_narrow_rows_run),
         cmocka_unit_test(samples_are_made_beforehand),
         cmocka_unit_test(policies_are_compared),
         cmocka_unit_test(hit_rates_are_drawn),

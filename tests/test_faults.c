@@ -414,6 +414,7 @@ static const struct call calls[] = {
     {"train in turns", call_train, {"policy", "belady", "alternate", "true"}, 0},
     {"train early", call_train, {"policy", "degree", "early-reads", "true"}, 0},
     {"train topology disk", call_train, {"topology", "disk", "scratch", disk_cache}, 0},
+    {"train packed f16", call_train, {"layout", "packed", "cache", "5%", "pack-dtype", "f16"}, 0},
     {"eval", call_eval, {"trace-timeline", timeline}, 0},
     {"bench epoch", call_bench_epoch, {"policy", "hybrid"}, 0},
     {"bench sample", call_bench_sample, {NULL}, 3},

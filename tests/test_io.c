@@ -147,6 +147,111 @@ static void null_reads_zeros(void **state)
     scratch_close(&s);
 }
 
+/* ---- recoded ---- */
+
+/* Three bytes become their first and their sum; three zeros have no such form. */
+static int64_t sums_of_three(const void *in, size_t n, void *out)
+{
+    const unsigned char *from = in;
+    unsigned char *to = out;
+    int64_t refused = -1;
+    for (size_t i = 0; i < n; i++, from += 3, to += 2) {
+        to[0] = from[0];
+        to[1] = (unsigned char)(from[0] + from[1] + from[2]);
+        if (refused < 0 && !from[0] && !from[1] && !from[2])
+            refused = (int64_t)i;
+    }
+    return refused;
+}
+
+static const struct og_recode by_threes = {
+    .from = 3, .to = 2, .fn = sums_of_three, .refusal = "nothing", .hint = "write something"};
+
+static void check_recoded(const struct scratch *s, size_t offset, size_t row_bytes,
+                          const struct og_read_job *job)
+{
+    const size_t kept = row_bytes / 3 * 2;
+    char *want = malloc(kept);
+    for (size_t i = 0; i < job->n; i++) {
+        sums_of_three(s->bytes + offset + job->rows[i] * row_bytes, row_bytes / 3, want);
+        if (memcmp(job->out + i * kept, want, kept) != 0)
+            fail_msg("row %u (%zu bytes from %zu) differs", job->rows[i], row_bytes, offset);
+    }
+    free(want);
+}
+
+/* Wherever rows begin and requests end, elements are whole, and nothing goes straight to out. */
+static void rows_are_recoded_on_their_way(void **state)
+{
+    (void)state;
+    const size_t offsets[] = {0, 1, 512, 4096};
+    const size_t sizes[] = {3, 99, 1536, 4101, 300000};
+    for (size_t e = 0; e < OG_COUNT(engines) * OG_COUNT(offsets) * OG_COUNT(sizes); e++) {
+        const struct og_io_ops *ops = engines[e % 3];
+        const size_t offset = offsets[e / 3 % OG_COUNT(offsets)];
+        const size_t row_bytes = sizes[e / 3 / OG_COUNT(offsets)];
+        const uint32_t n_rows = row_bytes > 8192 ? 7 : 211;
+        const size_t kept = n_rows * (row_bytes / 3 * 2);
+        const struct og_reader_options opt = {
+            .profile = test_profile, .max_request = 65536, .recode = &by_threes};
+        uint32_t rows[211];
+        struct scratch s;
+        if (!here(ops))
+            continue;
+        scratch_open(&s, offset + n_rows * row_bytes);
+        char *out = aligned_alloc(4096, og__round_up(kept + 1, 4096));
+        struct og_reader *r = must_open(ops, &s, offset, row_bytes, n_rows, &opt);
+        for (int set = 0; set < N_SETS; set++) {
+            struct og_read_job job = {.rows = rows, .out = out};
+            job.n = pick((enum row_set)set, n_rows, rows);
+            memset(out, 0, kept);
+            out[job.n * (row_bytes / 3 * 2)] = 0x55;
+            must_read(r, &job);
+            check_recoded(&s, offset, row_bytes, &job);
+            assert_int_equal(out[job.n * (row_bytes / 3 * 2)], 0x55);
+            struct og_io_counts told = og__reader_predict(r, rows, job.n);
+            if (ops != &og__io_mmap) {
+                assert_int_equal(told.reads, job.counts.reads);
+                assert_int_equal(told.bytes, job.counts.bytes);
+            }
+        }
+        og__reader_close(r);
+        free(out);
+        scratch_close(&s);
+    }
+}
+
+/* The job fails with the row and the byte; the reader goes on. */
+static void what_cannot_be_recoded_is_named(void **state)
+{
+    (void)state;
+    enum { ROWS = 50, ROW = 300, FIRST = 100 };
+    for (size_t e = 0; e < OG_COUNT(engines); e++) {
+        const struct og_reader_options opt = {.profile = test_profile, .recode = &by_threes};
+        struct og_err err = {0};
+        uint32_t rows[ROWS];
+        static char out[ROWS * ROW];
+        struct scratch s;
+        if (!here(engines[e]))
+            continue;
+        scratch_open(&s, FIRST + ROWS * ROW);
+        int fd = open(s.path, O_WRONLY);
+        assert_int_equal(pwrite(fd, "\0\0", 3, FIRST + 33 * ROW + 27), 3);
+        close(fd);
+        struct og_reader *r = must_open(engines[e], &s, FIRST, ROW, ROWS, &opt);
+        struct og_read_job job = {.rows = rows, .n = pick(SET_ALL, ROWS, rows), .out = out};
+        int rc = og__reader_submit(r, &job, &err);
+        assert_int_equal(rc < 0 ? rc : og__reader_wait(r, &job, &err), -ERANGE);
+        assert_non_null(strstr(err.message, "row 33 is nothing (at byte 10027)"));
+        assert_string_equal(err.hint, "write something");
+        job = (struct og_read_job){.rows = rows, .n = 33, .out = out};
+        must_read(r, &job);
+        check_recoded(&s, FIRST, ROW, &job);
+        og__reader_close(r);
+        scratch_close(&s);
+    }
+}
+
 /* ---- many jobs ---- */
 
 /* Jobs are waited for in another order than they were queued in, at a depth far below what they
@@ -510,6 +615,8 @@ int main(void)
         cmocka_unit_test(mmap_reads_every_shape),
         cmocka_unit_test(long_rows_go_in_pieces),
         cmocka_unit_test(null_reads_zeros),
+        cmocka_unit_test(rows_are_recoded_on_their_way),
+        cmocka_unit_test(what_cannot_be_recoded_is_named),
         cmocka_unit_test(jobs_queue_behind_each_other),
         cmocka_unit_test(close_waits_for_what_is_in_flight),
         cmocka_unit_test(a_reader_may_change_threads),

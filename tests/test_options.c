@@ -50,6 +50,7 @@ static void defaults_are_as_documented(void **state)
         assert_int_equal(o.fanout[i], 10);
     assert_int_equal(o.batch, 1000);
     assert_int_equal(o.epochs, 10);
+    assert_int_equal(o.pack_dtype, OG_PACK_STORED);
     assert_int_equal(o.seed, 1);
     assert_false(o.no_shuffle);
     assert_int_equal(o.eval_every, 1);
@@ -131,6 +132,10 @@ static void choices_follow_the_enums(void **state)
         {"policy", "belady", offsetof(struct og_options, policy), OG_POLICY_BELADY},
         {"policy", "hybrid", offsetof(struct og_options, policy), OG_POLICY_HYBRID},
         {"policy", "auto", offsetof(struct og_options, policy), OG_POLICY_AUTO},
+        {"pack-dtype", "stored", offsetof(struct og_options, pack_dtype), OG_PACK_STORED},
+        {"pack-dtype", "f32", offsetof(struct og_options, pack_dtype), OG_PACK_F32},
+        {"pack-dtype", "f16", offsetof(struct og_options, pack_dtype), OG_PACK_F16},
+        {"pack-dtype", "bf16", offsetof(struct og_options, pack_dtype), OG_PACK_BF16},
         {"evict", "dynamic", offsetof(struct og_options, evict), OG_EVICT_DYNAMIC},
         {"topology", "disk", offsetof(struct og_options, topology), OG_TOPOLOGY_DISK},
         {"superbatch", "auto", offsetof(struct og_options, superbatch), OG_SUPERBATCH_AUTO},
@@ -354,6 +359,7 @@ static struct og_options unusual(void)
         {"walk-length", "2"},
         {"walk-restart", "0.25"},
         {"neighbors", "9"},
+        {"pack-dtype", "bf16"},
     };
     struct og_options o = fresh();
     size_t n;

@@ -97,6 +97,7 @@ static void open_fixture(struct fixture *f, uint32_t n_nodes, size_t row_bytes)
                                 .n_nodes = n_nodes,
                                 .dim = (int)row_bytes,
                                 .dtype = OG_U8,
+                                .kept = OG_U8,
                                 .checksum = 0x1234567890ull};
     f->ds.features = (struct og_npy){.fd = -1, .path = f->features, .offset = OFFSET};
 }

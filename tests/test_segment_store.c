@@ -112,6 +112,7 @@ static void open_fixture(struct fixture *f, size_t row_bytes, uint32_t size)
                                 .n_nodes = N_NODES,
                                 .dim = (int)row_bytes,
                                 .dtype = OG_U8,
+                                .kept = OG_U8,
                                 .checksum = 0x1234567890ull};
     f->ds.features = (struct og_npy){.fd = -1, .path = f->features, .offset = OFFSET};
     plan_batches(&f->all, row_bytes, row_bytes);

@@ -79,6 +79,8 @@ enum og_policy_kind {
     OG_POLICY_AUTO,
 };
 enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
+/* f32 to bf16: as enum og_dtype, one further on. */
+enum og_pack_dtype_kind { OG_PACK_STORED, OG_PACK_F32, OG_PACK_F16, OG_PACK_BF16 };
 enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_SEGMENTED, OG_LAYOUT_AUTO };
 enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
 enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
@@ -130,6 +132,7 @@ struct og_options {
     bool no_shuffle;
     int eval_every;     /* epochs; 0 = never */
     int resample_every; /* epochs that train on the same batches, in another order */
+    int pack_dtype;     /* enum og_pack_dtype_kind: of rows in memory and in packs */
     /* resources: these move bytes, never values */
     struct og_amount memory, cache;
     int threads;  /* 0 = all */

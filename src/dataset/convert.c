@@ -17,29 +17,35 @@ static float float_of(uint32_t bits)
     return x;
 }
 
-/* Small numbers are rounded by an addition that pushes their last bits out of the mantissa. */
-uint16_t og__half_of(float x)
+/* The bits of a half and of a bfloat16 from those of a float. Without branches, so that loops over
+ * rows become vectors on every x86-64. Small halves are rounded by an addition that pushes their
+ * last bits out of the mantissa; NaN stays NaN. */
+static inline uint32_t half_bits(uint32_t bits)
 {
     const uint32_t push = 126u << 23; /* 0.5f: its last bit is worth 2^-24 */
-    uint32_t bits = bits_of(x);
-    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
-    bits &= 0x7fffffff;
-    if (bits > 0x7f800000)
-        return sign | 0x7e00;
-    if (bits >= 143u << 23)
-        return sign | 0x7c00;
-    if (bits < 113u << 23)
-        return sign | (uint16_t)(bits_of(fabsf(x) + float_of(push)) - push);
-    bits += 0xfff + (bits >> 13 & 1) - (112u << 23);
-    return sign | (uint16_t)(bits >> 13);
+    const uint32_t magnitude = bits & 0x7fffffff;
+    const uint32_t small = bits_of(float_of(magnitude) + float_of(push)) - push;
+    const uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13;
+    uint32_t half = magnitude < 113u << 23 ? small : normal;
+    half = magnitude >= 143u << 23 ? 0x7c00 : half;
+    half = magnitude > 0x7f800000 ? 0x7e00 : half;
+    return half | (bits >> 16 & 0x8000);
+}
+
+static inline uint32_t bfloat_bits(uint32_t bits)
+{
+    const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded;
+}
+
+uint16_t og__half_of(float x)
+{
+    return (uint16_t)half_bits(bits_of(x));
 }
 
 uint16_t og__bfloat_of(float x)
 {
-    uint32_t bits = bits_of(x);
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    return (uint16_t)bfloat_bits(bits_of(x));
 }
 
 float og__float_of_half(uint16_t h)
@@ -119,4 +125,53 @@ int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n)
         }
     }
     return -1;
+}
+
+/* ---- rows of floats, narrowed ---- */
+
+typedef uint32_t loose_u32 __attribute__((aligned(1), may_alias));
+typedef uint16_t loose_u16 __attribute__((aligned(1), may_alias));
+
+/* The least floats that round to infinity: 65520, and the middle between the largest bfloat16 and
+ * what would follow it. */
+#define HALF_ENDS   0x477ff000u
+#define BFLOAT_ENDS 0x7f7f8000u
+
+/* Is it finite, and rounds to infinity? */
+static inline uint32_t overflows(uint32_t bits, uint32_t ends)
+{
+    return (bits & 0x7fffffff) - ends < 0x7f800000 - ends;
+}
+
+#define NARROW(name, convert, ends)                                        \
+    OG_CLONES static uint32_t name(const loose_u32 *restrict in, size_t n, \
+                                   loose_u16 *restrict out)                \
+    {                                                                      \
+        uint32_t over = 0;                                                 \
+        for (size_t j = 0; j < n; j++) {                                   \
+            over |= overflows(in[j], ends);                                \
+            out[j] = (uint16_t)convert(in[j]);                             \
+        }                                                                  \
+        return over;                                                       \
+    }
+NARROW(narrow_half, half_bits, HALF_ENDS)
+NARROW(narrow_bfloat, bfloat_bits, BFLOAT_ENDS)
+
+/* Looked for once it is known that there is one. */
+static int64_t first_over(const loose_u32 *in, uint32_t ends)
+{
+    size_t j = 0;
+    while (!overflows(in[j], ends))
+        j++;
+    return (int64_t)j;
+}
+
+int64_t og__narrow_to_half(const void *in, size_t n, void *out)
+{
+    return narrow_half(in, n, out) ? first_over(in, HALF_ENDS) : -1;
+}
+
+int64_t og__narrow_to_bfloat(const void *in, size_t n, void *out)
+{
+    return narrow_bfloat(in, n, out) ? first_over(in, BFLOAT_ENDS) : -1;
 }

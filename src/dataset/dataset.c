@@ -131,7 +131,7 @@ static int features_dtype(struct og_dataset *ds, int said, struct og_err *err)
     if (said < 0)
         return og__fail(err, -EINVAL, "import it with --feature-dtype f32",
                         "%s: features of type %s", ds->features.path, og__npy_name(stored));
-    ds->dtype = (enum og_dtype)said;
+    ds->dtype = ds->kept = (enum og_dtype)said;
     if (og__dtype_stored(ds->dtype) != stored)
         return og__fail(err, -EINVAL, again_hint, "%s: %s where meta.json says %s",
                         ds->features.path, og__npy_name(stored), og__dtype_name(ds->dtype));

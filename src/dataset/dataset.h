@@ -108,7 +108,8 @@ struct og_dataset {
     bool multi_label;
     bool regression;     /* labels are C values; then not multi_label */
     bool symmetric;      /* said to hold every edge in both directions */
-    enum og_dtype dtype; /* of features */
+    enum og_dtype dtype; /* of features, in the file */
+    enum og_dtype kept;  /* of their rows in memory and in packs (dataset/features.h) */
     struct og_npy indptr, indices, weights, features, labels, split[OG__SPLITS];
     struct og_npy edges[OG__SPLITS]; /* of link prediction; those held out are not in the graph */
     uint64_t checksum;               /* of meta.json's text: tells one dataset from another */
@@ -117,7 +118,12 @@ struct og_dataset {
 OG_MUST_CHECK int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err);
 void og__dataset_close(struct og_dataset *ds);
 
+/* Of a feature row as it is kept, in memory and in packs; and of one in the feature file. */
 static inline size_t og__row_bytes(const struct og_dataset *ds)
+{
+    return (size_t)ds->dim * og__dtype_size(ds->kept);
+}
+static inline size_t og__file_row_bytes(const struct og_dataset *ds)
 {
     return (size_t)ds->dim * og__dtype_size(ds->dtype);
 }

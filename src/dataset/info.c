@@ -74,7 +74,7 @@ static json_t *degrees_json(const struct og_dataset *ds, const struct degrees *d
 static json_t *fits_json(const struct og_dataset *ds)
 {
     static const int sizes[] = {1, 4, 16, 64, 256};
-    double features = (double)ds->n_nodes * (double)og__row_bytes(ds);
+    double features = (double)ds->n_nodes * (double)og__file_row_bytes(ds);
     json_t *list = json_array();
     for (size_t i = 0; i < OG_COUNT(sizes); i++) {
         double left = sizes[i] * (double)OG_GIB - (double)og__topology_bytes(ds);
@@ -102,7 +102,7 @@ static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
         (json_int_t)ds->edges[OG__VALID].shape[0], "test_edges",
         (json_int_t)ds->edges[OG__TEST].shape[0], "bytes", "topology",
         (json_int_t)og__topology_bytes(ds), "features",
-        (json_int_t)ds->n_nodes * (json_int_t)og__row_bytes(ds), "labels",
+        (json_int_t)ds->n_nodes * (json_int_t)og__file_row_bytes(ds), "labels",
         (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
         "in_degree", degrees_json(ds, d), "fits", fits_json(ds));
 }

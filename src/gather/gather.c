@@ -1,5 +1,7 @@
 #include "gather/gather.h"
 
+#include "dataset/features.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -115,8 +117,7 @@ static int open_reader(struct og_gather *g, const struct og_dataset *ds,
                        const struct og_gather_options *opt, struct og_reader **out,
                        struct og_err *err)
 {
-    return og__reader_open(out, ds->features.path, (uint64_t)ds->features.offset, g->row_bytes,
-                           (uint64_t)ds->n_nodes, &opt->reader, g->budget, err);
+    return og__features_open(out, ds, &opt->reader, g->budget, err);
 }
 
 static int open_lanes(struct og_gather *g, const struct og_dataset *ds,
@@ -140,7 +141,7 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->budget = b;
     g->row_bytes = og__row_bytes(ds);
     g->dim = ds->dim;
-    g->dtype = ds->dtype;
+    g->dtype = ds->kept;
     g->n_slots = opt->n_slots;
     g->n_lent = opt->n_lent;
     g->n_staging = opt->n_staging;

@@ -54,10 +54,36 @@ uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n)
     return n > 0 ? XXH3_64bits(rows, n * sizeof(*rows)) : 0;
 }
 
+uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype)
+{
+    return row_bytes | (uint64_t)dtype << 32;
+}
+
+bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype)
+{
+    *row_bytes = number & UINT32_MAX;
+    bool sound = *row_bytes > 0 && *row_bytes <= INT32_MAX && number >> 32 <= OG_U8;
+    *dtype = sound ? (enum og_dtype)(number >> 32) : OG_F32;
+    return sound;
+}
+
+int og__pack_suits(const struct og_dataset *ds, uint64_t checksum, uint64_t row_bytes,
+                   enum og_dtype dtype, const char *name, struct og_err *err)
+{
+    if (checksum == ds->checksum && dtype != ds->kept)
+        return og__fail(err, -EINVAL, "give the --pack-dtype they were packed with, or pack again",
+                        "%s: rows are %s, this run keeps them as %s", name, og__dtype_name(dtype),
+                        og__dtype_name(ds->kept));
+    if (checksum == ds->checksum && row_bytes == og__row_bytes(ds))
+        return 0;
+    return og__fail(err, -EINVAL, remedy, "%s: packed from another dataset than %s", name,
+                    ds->path);
+}
+
 static void put_head(const struct og_pack_head *h, char *block)
 {
-    const uint64_t number[] = {h->dataset, h->row_bytes,  h->n_batches,
-                               h->n_rows,  h->file_bytes, h->check};
+    const uint64_t row = og__pack_put_row(h->row_bytes, h->dtype);
+    const uint64_t number[] = {h->dataset, row, h->n_batches, h->n_rows, h->file_bytes, h->check};
     memset(block, 0, OG__PACK_BLOCK);
     memcpy(block, magic, sizeof(magic));
     memcpy(block + sizeof(magic), number, sizeof(number));
@@ -78,11 +104,16 @@ int og__pack_parse(struct og_pack_head *h, const void *data, size_t len, uint64_
     if (len < OG__PACK_BLOCK || memcmp(data, magic, sizeof(magic)) != 0)
         return og__fail(err, -EINVAL, NULL, "%s: not a container of packed features", name);
     memcpy(number, (const char *)data + sizeof(magic), sizeof(number));
-    *h = (struct og_pack_head){number[0], number[1], number[2], number[3], number[4], number[5]};
+    *h = (struct og_pack_head){.dataset = number[0],
+                               .n_batches = number[2],
+                               .n_rows = number[3],
+                               .file_bytes = number[4],
+                               .check = number[5]};
+    bool sound = og__pack_get_row(number[1], &h->row_bytes, &h->dtype);
     if (h->file_bytes != file_bytes)
         return og__fail(err, -EINVAL, remedy, "%s: %llu bytes, its head says %llu", name,
                         (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
-    if (h->row_bytes == 0 || h->row_bytes > INT32_MAX || h->n_batches >= UINT32_MAX)
+    if (!sound || h->n_batches >= UINT32_MAX)
         return og__fail(err, -EINVAL, remedy, "%s: the head is damaged", name);
     if (og__packing_data_start((uint32_t)h->n_batches) > file_bytes)
         return og__fail(err, -EINVAL, remedy, "%s: no room for a table of %llu batches", name,
@@ -128,9 +159,9 @@ static int read_table(struct og_pack *p, int fd, const struct og_dataset *ds, st
         rc = og__pack_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err);
     if (rc < 0)
         return rc;
-    if (p->head.dataset != ds->checksum || p->head.row_bytes != og__row_bytes(ds))
-        return og__fail(err, -EINVAL, remedy, "%s: packed from another dataset than %s", p->path,
-                        ds->path);
+    rc = og__pack_suits(ds, p->head.dataset, p->head.row_bytes, p->head.dtype, p->path, err);
+    if (rc < 0)
+        return rc;
     p->table_bytes = p->head.n_batches * sizeof(*p->table);
     p->table = og__alloc(p->budget, p->table_bytes, part, err);
     rc = p->table ? og__read_all(fd, p->table, p->table_bytes, OG__PACK_BLOCK, p->path, err)

@@ -7,14 +7,16 @@
  *
  *   head        bytes 0-7    "OGPACK1\n"
  *               8-15         checksum of the dataset's meta.json
- *               16-23        bytes of a row
+ *               16-19        bytes of a row
+ *               20-23        dtype of its elements (enum og_dtype)
  *               24-31        batches
  *               32-39        rows in all chunks
  *               40-47        bytes of the file
  *               48-55        XXH3 of the table, seeded with the XXH3 of bytes 0-47
  *   table       a batch: byte of its chunk, rows in it, XXH3 of their node ids as u32
  *
- * All numbers are u64, little endian. Chunks begin on blocks of 4096 and are padded to them. */
+ * Numbers are u64 but for those two, which are u32; all little endian. Chunks begin on blocks of
+ * 4096 and are padded to them. */
 #ifndef OG_GATHER_PACK_H
 #define OG_GATHER_PACK_H
 
@@ -59,7 +61,9 @@ OG_MUST_CHECK int og__pack_create(struct og_newfile *file, int *direct_fd, const
 
 struct og_pack_head {
     uint64_t dataset; /* checksum */
-    uint64_t row_bytes, n_batches, n_rows, file_bytes;
+    uint64_t row_bytes;
+    enum og_dtype dtype; /* of rows */
+    uint64_t n_batches, n_rows, file_bytes;
     uint64_t check;
 };
 struct og_pack_entry {
@@ -75,6 +79,12 @@ OG_MUST_CHECK int og__pack_check(const struct og_pack_head *h, const struct og_p
 /* One block, h->check filled from the table. */
 void og__pack_format(struct og_pack_head *h, const struct og_pack_entry *table,
                      char block[OG__PACK_BLOCK]);
+/* Bytes of a row and its dtype as one number of a head; false = no such rows. */
+uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype);
+bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype);
+/* -EINVAL unless rows like these of the dataset with this checksum are what ds keeps. */
+OG_MUST_CHECK int og__pack_suits(const struct og_dataset *ds, uint64_t checksum, uint64_t row_bytes,
+                                 enum og_dtype dtype, const char *name, struct og_err *err);
 uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n);
 
 /* ---- reading ---- */

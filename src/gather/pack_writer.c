@@ -14,6 +14,7 @@
 #include "gather/pack.h"
 
 #include "base/file.h"
+#include "dataset/features.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -417,6 +418,7 @@ static int write_head(const struct og_dataset *ds, struct packer *pk, char *bloc
     size_t bytes = og__packing_data_start(p->n_batches) - OG__PACK_BLOCK;
     struct og_pack_head head = {.dataset = ds->checksum,
                                 .row_bytes = p->row_bytes,
+                                .dtype = ds->kept,
                                 .n_batches = p->n_batches,
                                 .n_rows = p->ptr[p->n_batches],
                                 .file_bytes = p->offset[p->n_batches]};
@@ -510,8 +512,7 @@ int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
     pthread_cond_init(&pk.changed, NULL);
     *counts = (struct og_pack_counts){0};
     OG_TRY(take_memory(&pk, b, err));
-    OG_TRY(og__reader_open(&pk.reader, ds->features.path, (uint64_t)ds->features.offset,
-                           p->row_bytes, p->n_nodes, &opt->reader, b, err));
+    OG_TRY(og__features_open(&pk.reader, ds, &opt->reader, b, err));
     OG_TRY(og__pack_create(&pk.file, &pk.direct_fd, opt->path, p->offset[p->n_batches], err));
     OG_TRY(run(&pk, err));
     OG_TRY(write_head(ds, &pk, block, err));

@@ -74,8 +74,9 @@ static uint64_t check_of(const char *block, const struct og_shared_entry *table,
 
 static void put_head(const struct og_shared_head *h, char *block)
 {
-    const uint64_t number[NUMBERS] = {h->dataset,  h->row_bytes, h->n_batches,  h->n_rows,
-                                      h->n_misses, h->n_reads,   h->file_bytes, h->check};
+    const uint64_t row = og__pack_put_row(h->row_bytes, h->dtype);
+    const uint64_t number[NUMBERS] = {h->dataset,  row,        h->n_batches,  h->n_rows,
+                                      h->n_misses, h->n_reads, h->file_bytes, h->check};
     memset(block, 0, OG__PACK_BLOCK);
     memcpy(block, magic, sizeof(magic));
     memcpy(block + sizeof(magic), number, sizeof(number));
@@ -97,15 +98,21 @@ int og__shared_parse(struct og_shared_head *h, const void *data, size_t len, uin
     if (len < OG__PACK_BLOCK || memcmp(data, magic, sizeof(magic)) != 0)
         return og__fail(err, -EINVAL, NULL, "%s: not a file of shared rows", name);
     memcpy(n, (const char *)data + sizeof(magic), sizeof(n));
-    *h = (struct og_shared_head){n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]};
+    *h = (struct og_shared_head){.dataset = n[0],
+                                 .n_batches = n[2],
+                                 .n_rows = n[3],
+                                 .n_misses = n[4],
+                                 .n_reads = n[5],
+                                 .file_bytes = n[6],
+                                 .check = n[7]};
+    bool sound = og__pack_get_row(n[1], &h->row_bytes, &h->dtype);
     if (h->file_bytes != file_bytes)
         return og__fail(err, -EINVAL, remedy, "%s: %llu bytes, its head says %llu", name,
                         (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
     /* no sum overflows: none of its parts is larger than the file */
-    bool sound = file_bytes <= INT64_MAX / 2 && h->row_bytes > 0 && h->row_bytes <= INT32_MAX &&
-                 h->n_batches < UINT32_MAX && h->n_rows < UINT32_MAX &&
-                 h->n_rows <= file_bytes / h->row_bytes &&
-                 h->n_misses <= file_bytes / sizeof(uint32_t) && h->n_reads <= h->n_misses;
+    sound = sound && file_bytes <= INT64_MAX / 2 && h->n_batches < UINT32_MAX &&
+            h->n_rows < UINT32_MAX && h->n_rows <= file_bytes / h->row_bytes &&
+            h->n_misses <= file_bytes / sizeof(uint32_t) && h->n_reads <= h->n_misses;
     if (!sound || bytes_of(h) != file_bytes)
         return og__fail(err, -EINVAL, remedy, "%s: the head is damaged", name);
     return 0;
@@ -143,10 +150,8 @@ static int read_head(struct og_shared *p, const struct og_dataset *ds, struct og
     int rc = og__read_all(p->fd, block, len, 0, p->path, err);
     if (rc == 0)
         rc = og__shared_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err);
-    if (rc == 0 && (p->head.dataset != ds->checksum || p->head.row_bytes != og__row_bytes(ds)))
-        rc = og__fail(err, -EINVAL, remedy, "%s: packed from another dataset than %s", p->path,
-                      ds->path);
-    return rc;
+    const struct og_shared_head *h = &p->head;
+    return rc < 0 ? rc : og__pack_suits(ds, h->dataset, h->row_bytes, h->dtype, p->path, err);
 }
 
 static int read_table(struct og_shared *p, struct og_err *err)

@@ -5,7 +5,7 @@
  *
  *   head     bytes 0-7    "OGSHAR1\n"
  *            8-15         checksum of the dataset's meta.json
- *            16-23        bytes of a row
+ *            16-23        bytes of a row and its dtype, as in pack.h
  *            24-31        batches
  *            32-39        rows
  *            40-47        rows that all batches miss
@@ -44,7 +44,9 @@ uint64_t og__shared_file_bytes(const struct og_packing *p, const struct og_segme
 
 struct og_shared_head {
     uint64_t dataset; /* checksum */
-    uint64_t row_bytes, n_batches, n_rows, n_misses, n_reads, file_bytes;
+    uint64_t row_bytes;
+    enum og_dtype dtype; /* of rows */
+    uint64_t n_batches, n_rows, n_misses, n_reads, file_bytes;
     uint64_t check;
 };
 struct og_shared_entry {

@@ -7,6 +7,7 @@
 #include "gather/shared.h"
 
 #include "base/file.h"
+#include "dataset/features.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -298,14 +299,14 @@ int og__shared_write(const struct og_dataset *ds, struct og_segments *s, uint32_
                        .at = OG__PACK_BLOCK,
                        .head = {.dataset = ds->checksum,
                                 .row_bytes = p->row_bytes,
+                                .dtype = ds->kept,
                                 .n_batches = p->n_batches,
                                 .n_rows = cost.shared,
                                 .n_misses = p->ptr[p->n_batches],
                                 .n_reads = cost.shared_reads}};
     w.order_at = og__shared_orders_at(&w.head);
     OG_TRY(take_memory(&w, b, err));
-    OG_TRY(og__reader_open(&w.reader, ds->features.path, (uint64_t)ds->features.offset,
-                           p->row_bytes, p->n_nodes, &opt->reader, b, err));
+    OG_TRY(og__features_open(&w.reader, ds, &opt->reader, b, err));
     OG_TRY(og__pack_create(&w.file, &w.direct_fd, opt->path, og__shared_file_bytes(p, &cost), err));
     OG_TRY(write_segments(&w, OG_MAX(size, 1u), order, err));
     OG_TRY(write_head(&w, err));

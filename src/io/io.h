@@ -58,18 +58,28 @@ struct og_io_counts {
 
 struct og_reader;
 
+/* Rows that lie in memory in another form than in the file, element by element. */
+struct og_recode {
+    size_t from, to; /* bytes of an element in the file, and in memory; a row is whole elements */
+    /* n elements at `in` to `out`, either at any byte. The position of the first that has no such
+     * form, or -1. */
+    int64_t (*fn)(const void *in, size_t n, void *out);
+    const char *refusal, *hint; /* why it has none; a job with one fails with -ERANGE */
+};
+
 struct og_reader_options {
     int io;             /* enum og_io_kind; AUTO = uring, else pread */
     int threads;        /* of pread and mmap; 0 = what suits the engine and the profile */
     int depth;          /* requests in flight; 0 = profile's */
     size_t max_request; /* none is larger; longer rows are read in pieces; 0 = 256 KiB */
     struct og_disk_profile profile;
-    const struct og_log *log; /* fallbacks are said here; may be NULL */
+    const struct og_recode *recode; /* NULL: rows arrive as they are in the file */
+    const struct og_log *log;       /* fallbacks are said here; may be NULL */
 };
 
 /* One run of equal rows of one file: row r lies at offset + r * row_bytes, any alignment.
- * rows[n] ascending and distinct; row rows[i] arrives at out + i * row_bytes. All of it must stay
- * until og__reader_wait returns. */
+ * rows[n] ascending and distinct; row rows[i] arrives at out + i * row_bytes, or as many bytes as a
+ * row has once it is recoded. All of it must stay until og__reader_wait returns. */
 struct og_read_job {
     const uint32_t *rows;
     size_t n;
@@ -116,6 +126,7 @@ struct og_read_rule {
     size_t align;           /* requests begin and end on such blocks, a power of two */
     size_t gap;             /* bytes between two rows below which they are one request */
     size_t max_request;     /* bytes */
+    size_t element;         /* a row is cut between elements of so many bytes; 0 = anywhere */
     bool never_merges_gaps; /* only what touches is one request */
     bool by_page;           /* the kernel pages: each page of a row is a read */
 };

@@ -13,7 +13,8 @@
  * ones, then take large buffers and the depth falls to their number.)
  *
  * A request whose rows lie in the file just as they will lie in `out` is read straight there when
- * it is large and alignment allows: no copy at all.
+ * it is large and alignment allows: no copy at all. Where rows are recoded, every request bounces
+ * and the copy recodes.
  *
  * Memory: the slab from the budget as "read buffers"; one allocation of `depth` requests at open;
  * nothing afterwards. */
@@ -53,6 +54,7 @@ struct og_reader {
     const struct og_io_ops *ops;
     struct og_io_engine *engine;
     struct og_read_rule rule;
+    const struct og_recode *recode; /* NULL: rows arrive as they are in the file */
     uint64_t n_rows;
     int depth;
     /* owner thread only */
@@ -138,6 +140,14 @@ static void merge_near(const struct og_read_rule *r, struct slot *s, uint64_t li
     }
 }
 
+/* Where the request that begins with this block ends at the latest: with a block, or with the last
+ * whole element before. */
+static uint64_t request_end(const struct og_read_rule *r, uint64_t from)
+{
+    uint64_t limit = from + r->max_request;
+    return r->element ? limit - (limit - r->offset) % r->element : limit;
+}
+
 /* The next request of the job, from where its cursor stands; the cursor moves on. A row that does
  * not fit is cut where a block ends, so that no block is read twice and, in a long run, every
  * request but the first and the last may go straight to `out`. */
@@ -150,7 +160,7 @@ static void plan_request(const struct og_read_rule *r, struct og_read_job *job, 
     s->end = row + r->row_bytes;
     s->dense = true;
     uint64_t from = block_start(r, s->start);
-    uint64_t limit = from + r->max_request;
+    uint64_t limit = request_end(r, from);
     merge_near(r, s, limit);
     bool cut = s->end > limit;
     s->end = cut ? limit : s->end;
@@ -160,10 +170,16 @@ static void plan_request(const struct og_read_rule *r, struct og_read_job *job, 
     s->request.length = (uint32_t)(block_end(r, s->end) - from);
 }
 
+/* What so many bytes of rows take in memory. */
+static size_t arriving(const struct og_reader *r, uint64_t bytes)
+{
+    return r->recode ? bytes / r->recode->from * r->recode->to : bytes;
+}
+
 static char *place_in_out(const struct og_reader *r, const struct slot *s)
 {
     uint64_t into_row = s->start - row_start(&r->rule, s->job, s->first);
-    return s->job->out + s->first * r->rule.row_bytes + into_row;
+    return s->job->out + arriving(r, s->first * r->rule.row_bytes + into_row);
 }
 
 /* Where the request reads to: straight to out, or units of the slab. False while there are none. */
@@ -173,7 +189,7 @@ static bool find_room(struct og_reader *r, struct slot *s)
     bool exact = s->request.offset == s->start && s->request.length == s->end - s->start;
     bool aligned = (uintptr_t)out % r->file.align_memory == 0;
     bool worth = s->request.length >= DIRECT_AT || !r->file.direct;
-    s->bounces = !(s->dense && exact && aligned && worth);
+    s->bounces = r->recode || !(s->dense && exact && aligned && worth);
     s->request.data = s->bounces ? og__slab_take(&r->slab, s->request.length) : out;
     return s->request.data != NULL;
 }
@@ -234,31 +250,6 @@ static int top_up(struct og_reader *r, struct og_err *err)
 
 /* ---- from requests to rows ---- */
 
-/* Copy the wanted bytes to their rows; runs of adjacent rows in one piece. */
-static void scatter(const struct og_reader *r, const struct slot *s)
-{
-    const struct og_read_job *job = s->job;
-    const char *data = s->request.data;
-    char *out = place_in_out(r, s);
-    uint64_t from = s->start;
-    if (s->dense) {
-        memcpy(out, data + (from - s->request.offset), s->end - from);
-        return;
-    }
-    for (size_t i = s->first; i <= s->last;) {
-        size_t next = i + 1;
-        while (next <= s->last && job->rows[next] == job->rows[next - 1] + 1)
-            next++;
-        uint64_t to =
-            next > s->last ? s->end : row_start(&r->rule, job, next - 1) + r->rule.row_bytes;
-        memcpy(out, data + (from - s->request.offset), to - from);
-        out += to - from;
-        if (next <= s->last)
-            from = row_start(&r->rule, job, next);
-        i = next;
-    }
-}
-
 static int fail_job(struct og_reader *r, struct og_read_job *job, int code, const char *why,
                     uint64_t at)
 {
@@ -272,6 +263,53 @@ static int fail_job(struct og_reader *r, struct og_read_job *job, int code, cons
     return code;
 }
 
+static int refuse_element(struct og_reader *r, struct og_read_job *job, uint64_t at)
+{
+    og__fail(&r->failure, -ERANGE, r->recode->hint, "%s: a number of row %llu is %s (at byte %llu)",
+             r->file.path, (unsigned long long)((at - r->rule.offset) / r->rule.row_bytes),
+             r->recode->refusal, (unsigned long long)at);
+    if (job->failed == 0)
+        job->failed = -ERANGE;
+    return -ERANGE;
+}
+
+/* The bytes [from, to) of the file, which the request brought, to out. */
+static int deliver(struct og_reader *r, const struct slot *s, uint64_t from, uint64_t to, char *out)
+{
+    const char *data = (const char *)s->request.data + (from - s->request.offset);
+    if (!r->recode) {
+        memcpy(out, data, to - from);
+        return 0;
+    }
+    const size_t size = r->recode->from;
+    int64_t refused = r->recode->fn(data, (to - from) / size, out);
+    return refused < 0 ? 0 : refuse_element(r, s->job, from + (uint64_t)refused * size);
+}
+
+/* The wanted bytes to their rows; runs of adjacent rows in one piece. */
+static int scatter(struct og_reader *r, const struct slot *s)
+{
+    const struct og_read_job *job = s->job;
+    char *out = place_in_out(r, s);
+    uint64_t from = s->start;
+    int rc = 0;
+    if (s->dense)
+        return deliver(r, s, from, s->end, out);
+    for (size_t i = s->first; rc == 0 && i <= s->last;) {
+        size_t next = i + 1;
+        while (next <= s->last && job->rows[next] == job->rows[next - 1] + 1)
+            next++;
+        uint64_t to =
+            next > s->last ? s->end : row_start(&r->rule, job, next - 1) + r->rule.row_bytes;
+        rc = deliver(r, s, from, to, out);
+        out += arriving(r, to - from);
+        if (next <= s->last)
+            from = row_start(&r->rule, job, next);
+        i = next;
+    }
+    return rc;
+}
+
 /* Takes a finished request apart. Returns its failure, if it has one. */
 static int finish(struct og_reader *r, struct slot *s)
 {
@@ -283,7 +321,7 @@ static int finish(struct og_reader *r, struct slot *s)
     else if (q->offset + (uint32_t)q->result < s->end)
         rc = fail_job(r, job, -EIO, "the file ends early", q->offset + (uint32_t)q->result);
     else if (s->bounces)
-        scatter(r, s);
+        rc = scatter(r, s);
     if (r->ops->wants_direct && !r->file.direct)
         og__io_file_drop(&r->file, q->offset, q->length);
     r->in_flight--;
@@ -429,6 +467,7 @@ int og__reader_wait(struct og_reader *r, struct og_read_job *job, struct og_err 
 static int check_rows(const struct og_reader *r, struct og_err *err)
 {
     uint64_t bytes;
+    assert(!r->recode || r->rule.row_bytes % r->recode->from == 0);
     if (r->rule.row_bytes == 0 || __builtin_mul_overflow(r->n_rows, r->rule.row_bytes, &bytes) ||
         __builtin_add_overflow(bytes, r->rule.offset, &bytes))
         return og__fail(err, -EINVAL, NULL, "%s: %llu rows of %zu bytes", r->file.path,
@@ -495,6 +534,7 @@ static int open_on(struct og_reader **out, const struct og_io_ops *ops,
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     r->file.fd = -1;
     r->ops = ops;
+    r->recode = opt->recode;
     r->n_rows = n_rows;
     r->depth = depth_of(opt);
     OG_TRY(og__io_file_open(&r->file, path, ops->wants_direct, opt->log, err));
@@ -571,6 +611,7 @@ struct og_read_rule og__read_rule_standard(uint64_t offset, size_t row_bytes, si
         .align = align,
         .gap = opt->profile.iops > 0 ? og__profile_gap(&opt->profile) : 0,
         .max_request = request_limit(opt),
+        .element = opt->recode ? opt->recode->from : 0,
     };
 }
 

@@ -350,7 +350,7 @@ static int batch_missed(void *arg, uint32_t batch, const uint32_t *rows, uint32_
     if (!p->packs)
         return 0;
     if (!p->packing.ptr)
-        rc = og__packing_open(&p->packing, given->n_nodes, given->rule.row_bytes, p->superbatch,
+        rc = og__packing_open(&p->packing, given->n_nodes, og__kept_row_bytes(given), p->superbatch,
                               given->budget, err);
     if (rc == 0)
         rc = og__packing_add(&p->packing, rows, NULL, n, err);
@@ -392,7 +392,7 @@ static size_t pass_bytes(const struct pass *p)
     const uint64_t distinct = OG_MIN(rows, p->given->n_nodes);
     size_t packing = 3 * rows * sizeof(uint32_t) + 2 * og__placement_bytes(p->given->n_nodes);
     size_t layouts =
-        (5 + p->given->rule.row_bytes / OG__PACK_BLOCK + 1) * distinct * sizeof(uint32_t);
+        (5 + og__kept_row_bytes(p->given) / OG__PACK_BLOCK + 1) * distinct * sizeof(uint32_t);
     return og__simulate_bytes(&sim, &first_of(p)->policy, rows, longest) +
            (p->packs ? packing + layouts : 0);
 }

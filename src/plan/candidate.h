@@ -66,7 +66,8 @@ struct og_choice {
     uint32_t epochs;              /* to be trained; 0 = so many that only a steady epoch counts */
     struct og_io_counts topology; /* sampling reads in an epoch */
     struct og_read_rule rule;     /* how the features are read */
-    uint32_t fill_rows;           /* put into a cache at once (OG__FILL_ROWS) */
+    size_t row_bytes;   /* of a row in memory and in packs; 0 = as in the file (rule.row_bytes) */
+    uint32_t fill_rows; /* put into a cache at once (OG__FILL_ROWS) */
     struct og_disk_profile disk;
     struct og_flow_times times;
     size_t memory_limit; /* bytes; SIZE_MAX = none */
@@ -126,6 +127,11 @@ struct og_estimate {
  * in front. Candidates that share a policy are counted together. 0, OG_INTERRUPTED, -ENOMEM. */
 OG_MUST_CHECK int og__candidates_rank(const struct og_choice *given, const struct og_candidate *c,
                                       uint32_t n, struct og_estimate *out, struct og_err *err);
+
+static inline size_t og__kept_row_bytes(const struct og_choice *given)
+{
+    return given->row_bytes ? given->row_bytes : given->rule.row_bytes;
+}
 
 /* The two halves. count: candidate i into out[i]. seconds: from counts to the rest of an estimate,
  * again as often as times become known better. */

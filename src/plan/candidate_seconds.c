@@ -120,7 +120,8 @@ static struct io more_misses(const struct og_choice *given, const struct og_cand
     double shown = OG_MAX(given->distinct - slots, 0.0);
     double there = OG_MAX(wanted_nodes(given, r->longer) - slots, 0.0) / r->longer;
     double more = OG_MAX(there - shown, 0.0);
-    return (struct io){more, more * (double)OG_MAX(given->rule.row_bytes, given->rule.align)};
+    const size_t row = writes(c) ? og__kept_row_bytes(given) : given->rule.row_bytes;
+    return (struct io){more, more * (double)OG_MAX(row, given->rule.align)};
 }
 
 /* Filling the cache for one superbatch, once the run is on its way: as later ones of the trace do;
@@ -232,7 +233,7 @@ static double copied_bytes(const struct og_choice *given, const struct og_candid
 {
     double enters = og__policy_admits(c->policy.kind) ? 1 : 0;
     double packed = writes(c) ? r->prepared : 0;
-    return (enters + packed) * (double)n->misses * r->traces * (double)given->rule.row_bytes;
+    return (enters + packed) * (double)n->misses * r->traces * (double)og__kept_row_bytes(given);
 }
 
 static void set_terms(const struct og_choice *given, const struct og_candidate *c,

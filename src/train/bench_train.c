@@ -53,7 +53,7 @@ static int find_floor(const struct training *t, struct og_floor *floor, struct o
         mean.hop[h].n_src /= t->batches;
         mean.hop[h].n_edges /= t->batches;
     }
-    return og__model_floor(&t->s->config, &mean, t->s->ds->dtype, t->s->pool, floor, err);
+    return og__model_floor(&t->s->config, &mean, t->s->ds->kept, t->s->pool, floor, err);
 }
 
 static json_t *training_json(const struct training *t, const struct og_floor *floor)

@@ -128,7 +128,7 @@ static void close_probe(struct probe *p, struct og_budget *b)
 static int open_probe(struct probe *p, struct og_session *s, uint32_t n, struct og_err *err)
 {
     struct og_reader_options opt = og__session_reader(s);
-    *p = (struct probe){.n = n, .row_bytes = og__row_bytes(s->ds)};
+    *p = (struct probe){.n = n, .row_bytes = og__file_row_bytes(s->ds)};
     p->rows = og__alloc(s->budget, n * sizeof(*p->rows), "probe", err);
     p->out = p->rows ? og__alloc(s->budget, n * p->row_bytes, "probe", err) : NULL;
     if (!p->out)
@@ -157,7 +157,7 @@ static int probe_disk(struct og_session *s, struct og_disk_profile *disk, struct
     enum { SPREAD = 2048, MOST_BYTES = 64 * 1024 * 1024, SHARE = 16 };
     const uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
     const uint32_t step = (uint32_t)(n_nodes / SPREAD);
-    const uint64_t run = OG_MIN(MOST_BYTES / og__row_bytes(s->ds), n_nodes / SHARE);
+    const uint64_t run = OG_MIN(MOST_BYTES / og__file_row_bytes(s->ds), n_nodes / SHARE);
     struct probe p = {0};
     double rate = 0;
     *disk = s->profile;
@@ -174,7 +174,7 @@ static int probe_disk(struct og_session *s, struct og_disk_profile *disk, struct
         for (uint32_t i = 0; i < run; i++)
             p.rows[i] = (uint32_t)(n_nodes / 3 * (1 + round)) + i;
         rc = read_rate(&p, (uint32_t)run, &rate, err);
-        disk->bandwidth = OG_MAX(disk->bandwidth, rate * (double)og__row_bytes(s->ds));
+        disk->bandwidth = OG_MAX(disk->bandwidth, rate * (double)og__file_row_bytes(s->ds));
     }
     close_probe(&p, s->budget);
     return rc;
@@ -209,7 +209,7 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
                            .stride = og__row_bytes(s->ds),
                            .n = n,
                            .dim = s->ds->dim,
-                           .dtype = s->ds->dtype};
+                           .dtype = s->ds->kept};
     int rc = index && labels ? 0 : -ENOMEM;
     if (rc == 0 && !row)
         rc = og__fail_errno(err, -ENOMEM, NULL, "timing the model");
@@ -380,6 +380,7 @@ static int rank(struct chooser *c, struct og_estimate *out, struct og_err *err)
         .topology = {(uint64_t)((double)c->trace.reads.io.reads * epoch / n),
                      (uint64_t)((double)c->trace.reads.io.bytes * epoch / n)},
         .rule = s->read_rule,
+        .row_bytes = og__row_bytes(s->ds),
         .fill_rows = OG__FILL_ROWS,
         .times = {.sample = c->trace.seconds / n,
                   .plan_row = PLAN_ROW,

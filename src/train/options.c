@@ -128,6 +128,10 @@ static const struct og_option table[] = {
     {"resample-every", "EPOCHS", "1", numbers,
      "epochs that train on the same sampled batches, each in an order of its own",
      NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24},
+    {"pack-dtype", "TYPE", "stored", numbers,
+     "what f32 features are rounded to where they leave their file: caches hold twice the rows, and "
+     "packs take and read half the bytes; stored = as they are",
+     NAMES("stored", "f32", "f16", "bf16"), OG_OPTION_CHOICE, FIELD(pack_dtype), 0, 0},
 
     {"memory", "SIZE", "", resources,
      "bound on the memory of everything together, such as 512M, 4G or 25%; unless given, 90% of "

@@ -15,6 +15,9 @@ OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_option
 /* The word for a value of an option that is a choice: "belady". */
 const char *og__option_word(const char *name, int value);
 
+/* The dtype that rows are kept in, of features stored as `stored`. */
+enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored);
+
 /* Was the option set by name, on the command line or in a config file? */
 bool og__options_given(const struct og_options *opt, const char *name);
 

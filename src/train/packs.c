@@ -43,7 +43,7 @@ int og__packs_describe(const struct og_packs *p, const char *dir, const struct o
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
     json_t *root =
         json_pack("{s:i s:s s:s s:s s:I s:I s:I}", "format", 1, "dataset", ds->name,
-                  "dataset_checksum", checksum, "feature_dtype", og__dtype_name(ds->dtype),
+                  "dataset_checksum", checksum, "feature_dtype", og__dtype_name(ds->kept),
                   "row_bytes", (json_int_t)og__row_bytes(ds), "cache_rows",
                   (json_int_t)p->cache_rows, "draws", (json_int_t)p->draws);
     int rc = og__json_deliver(root, path, NULL, err);
@@ -65,18 +65,26 @@ static bool says(const json_t *root, const char *key, const char *text)
     return there && strcmp(there, text) == 0;
 }
 
-/* Is it for these features? */
+/* Of the packed rows: enum og_dtype, or -1. */
+static int dtype_of(const json_t *root)
+{
+    const char *name = json_string_value(json_object_get(root, "feature_dtype"));
+    return name ? og__dtype_find(name) : -1;
+}
+
+/* Is it for these features, in whatever dtype? */
 static bool fits_dataset(struct og_packs *p, const json_t *root, const struct og_dataset *ds)
 {
     char checksum[32];
     uint32_t format;
     uint32_t row_bytes;
+    int dtype = dtype_of(root);
     checksum_text(checksum, ds);
-    return get_count(root, "format", &format) && format == 1 &&
-           get_count(root, "row_bytes", &row_bytes) && row_bytes == og__row_bytes(ds) &&
+    return dtype >= 0 && get_count(root, "format", &format) && format == 1 &&
+           get_count(root, "row_bytes", &row_bytes) &&
+           row_bytes == (size_t)ds->dim * og__dtype_size((enum og_dtype)dtype) &&
            get_count(root, "cache_rows", &p->cache_rows) && get_count(root, "draws", &p->draws) &&
-           says(root, "dataset_checksum", checksum) &&
-           says(root, "feature_dtype", og__dtype_name(ds->dtype));
+           says(root, "dataset_checksum", checksum);
 }
 
 static bool read_description(struct og_packs *p, const struct og_dataset *ds,
@@ -92,12 +100,18 @@ static bool read_description(struct og_packs *p, const struct og_dataset *ds,
     int rc = there ? og__read_text(path, JSON_MAX, &text, &len, &err) : -ENOENT;
     json_t *root = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
     bool fits = fits_dataset(p, root, ds);
+    bool same = fits && dtype_of(root) == (int)ds->kept;
     if (there && !fits)
         og__say(log, OG__WARN, "%s: not packs of these features, left alone (%s)", p->dir, hint);
+    else if (there && !same)
+        og__say(log, OG__WARN,
+                "%s: rows are %s, this run keeps them as %s: left alone (give the --pack-dtype "
+                "they were packed with)",
+                p->dir, og__dtype_name((enum og_dtype)dtype_of(root)), og__dtype_name(ds->kept));
     json_decref(root);
     free(text);
     free(path);
-    return fits;
+    return same;
 }
 
 struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds,

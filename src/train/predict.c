@@ -1,5 +1,6 @@
 #include "train/predict.h"
 
+#include "dataset/features.h"
 #include "plan/packing.h"
 #include "train/choose.h"
 #include "train/options.h"
@@ -66,8 +67,7 @@ int og__learn_rule(struct og_session *s, struct og_err *err)
 {
     struct og_reader *reader;
     struct og_reader_options opt = og__session_reader(s);
-    int rc = og__reader_open(&reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
-                             og__row_bytes(s->ds), (uint64_t)s->ds->n_nodes, &opt, s->budget, err);
+    int rc = og__features_open(&reader, s->ds, &opt, s->budget, err);
     if (rc < 0)
         return rc;
     s->read_rule = og__reader_rule(reader);

@@ -74,6 +74,11 @@ static int settle_layers(struct og_options *opt, struct og_err *err)
                     "--layers %d: --fanout has %d numbers", opt->layers, opt->n_fanout);
 }
 
+enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored)
+{
+    return opt->pack_dtype == OG_PACK_STORED ? stored : (enum og_dtype)(opt->pack_dtype - 1);
+}
+
 /* 90 % of what is free, or the share or size asked for. */
 static int settle_memory(struct og_options *opt, struct og_err *err)
 {

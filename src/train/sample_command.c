@@ -121,8 +121,14 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
               const struct og_options *opt, const struct og_observer *seen, struct og_err *err)
 {
     struct recorder r = {0};
+    struct og_options own;
     unsigned want = OG__WANT_LABELS | (with_features ? OG__WANT_FEATURES : 0u);
-    int rc = og__session_open(&r.s, dataset, opt, want, NULL, seen, err);
+    int rc = og__options_copy(&own, opt, err);
+    if (rc < 0)
+        return rc;
+    own.pack_dtype = OG_PACK_STORED; /* of what is kept of a run, not of its samples */
+    rc = og__session_open(&r.s, dataset, &own, want, NULL, seen, err);
+    og_options_release(&own);
     if (rc < 0)
         return rc;
     struct og_session *s = r.s;

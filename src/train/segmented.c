@@ -87,6 +87,8 @@ int og__segmented_predict(struct og_segments *segments, uint32_t size, const str
     struct order o = {.where = og__alloc(s->budget, bytes, part, err)};
     o.positions = o.where ? og__alloc(s->budget, bytes, part, err) : NULL;
     rule.offset = OG__PACK_BLOCK;
+    rule.row_bytes = p->row_bytes;
+    rule.element = 0;
     int rc = o.positions ? predict_all(segments, size, &rule, &o, io, err) : -ENOMEM;
     og__release(s->budget, o.where, bytes, part);
     og__release(s->budget, o.positions, bytes, part);

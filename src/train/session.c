@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/edge_split.h"
+#include "dataset/features.h"
 #include "train/choose.h"
 #include "train/hotness.h"
 #include "train/memory_plan.h"
@@ -162,6 +163,15 @@ static int hold_out_edges(struct og_session *s, struct og_err *err)
     s->ds = left;
     s->prepare.bytes_written = bytes_of_graph(left);
     return 0;
+}
+
+/* Of features that are kept as they are stored there is one word for it. */
+static int settle_rows(struct og_session *s, struct og_err *err)
+{
+    int rc = og__features_keep(s->ds, og__pack_dtype(&s->opt, s->ds->dtype), err);
+    if (rc == 0 && s->ds->kept == s->ds->dtype)
+        s->opt.pack_dtype = OG_PACK_STORED;
+    return rc;
 }
 
 static void make_schedule(struct og_session *s)
@@ -754,7 +764,8 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     s->budget = og__budget_new(s->memory.limit);
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
-    return hold_out_edges(s, err);
+    rc = hold_out_edges(s, err);
+    return rc < 0 ? rc : settle_rows(s, err);
 }
 
 int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,

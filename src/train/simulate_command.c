@@ -4,6 +4,7 @@
  *   trace (a folder) ─────────────────────────────────────────┴─> ids in memory ──> plan/simulate
  */
 #include "base/file.h"
+#include "dataset/features.h"
 #include "plan/simulate.h"
 #include "sample/trace.h"
 #include "train/hotness.h"
@@ -113,13 +114,23 @@ static uint32_t cache_rows(const struct og_amount *a, uint64_t n_nodes, size_t r
     return (uint32_t)OG_MIN(rows, (double)n_nodes);
 }
 
+/* Of a row in the cache. */
+static size_t kept_row_bytes(const struct simulator *m)
+{
+    const enum og_dtype stored = m->folder.dtype;
+    if (m->s)
+        return og__row_bytes(m->s->ds);
+    return m->folder.row_bytes / og__dtype_size(stored) *
+           og__dtype_size(og__pack_dtype(&m->opt, stored));
+}
+
 /* Sizes ascending, whatever the order asked for. */
 static void settle_sizes(struct simulator *m)
 {
     struct og_simulation *sim = &m->sim;
     uint32_t rows[OG__MOST_SIZES] = {0};
     for (int i = 0; i < m->n_caches; i++)
-        rows[i] = cache_rows(&m->cache[i].amount, sim->n_nodes, sim->rule.row_bytes);
+        rows[i] = cache_rows(&m->cache[i].amount, sim->n_nodes, kept_row_bytes(m));
     for (int i = 0; i < m->n_caches; i++) {
         uint32_t place = 0;
         for (int k = 0; k < m->n_caches; k++)
@@ -226,8 +237,7 @@ static int find_rule(struct og_session *s, struct og_read_rule *rule, struct og_
 {
     struct og_reader *reader = NULL;
     struct og_reader_options opt = {.io = s->opt.io, .profile = s->profile, .log = &s->log};
-    int rc = og__reader_open(&reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
-                             og__row_bytes(s->ds), (uint64_t)s->ds->n_nodes, &opt, s->budget, err);
+    int rc = og__features_open(&reader, s->ds, &opt, s->budget, err);
     if (rc == 0)
         *rule = og__reader_rule(reader);
     og__reader_close(reader);
