@@ -153,6 +153,18 @@ static void write_model(const struct og_model_config *c)
     og__model_free(m);
 }
 
+/* The file as PyTorch would have written it. */
+static void forget_metadata(void)
+{
+    struct og_tensors t;
+    assert_int_equal(og__tensors_read(checkpoint, &t, NULL), 0);
+    size_t n = t.n_metadata;
+    t.n_metadata = 0;
+    assert_int_equal(og__tensors_write(checkpoint, &t, NULL), 0);
+    t.n_metadata = n;
+    og__tensors_release(&t);
+}
+
 /* ==== the same in double ==== */
 
 /* The parameter convs.<l>.<name>, or NULL. */
@@ -453,7 +465,7 @@ static void compare_with_dense(const char *what)
     assert_int_equal(og__checkpoint_load(checkpoint, p, n, NULL), 0);
     assert_int_equal(og__topology_load(ds, NULL, &d.t, NULL), 0);
     d.n = ds->n_nodes;
-    const char *emb = d.c.layers > 1 ? embeddings : NULL;
+    const char *emb = d.c.layers > 1 && d.c.task != OG_TASK_LINK ? embeddings : NULL;
     must_predict("1G", emb, NULL);
     float *x = read_rows(ds->features.path, d.n, d.c.in_dim);
     double *wanted = dense_logits(&d, x, &last_input);
@@ -518,6 +530,57 @@ static void every_model_equals_a_dense_computation(void **state)
             write_model(&c);
             compare_with_dense(models[i].name);
         }
+}
+
+/* They are wider than the dataset has classes: as wide as the embeddings that a decoder is given.
+ */
+static struct og_model_config linked(int decoder)
+{
+    struct og_model_config c = shaped(2, 2, HIDDEN);
+    c.task = OG_TASK_LINK;
+    c.decoder = decoder;
+    c.n_classes = HIDDEN;
+    return c;
+}
+
+static void models_of_links_give_embeddings(void **state)
+{
+    (void)state;
+    make_awkward_graph();
+    for (int decoder = OG_DECODER_DOT; decoder <= OG_DECODER_MLP; decoder++) {
+        struct og_model_config c = linked(decoder);
+        struct og_options opt;
+        struct og_err err = {0};
+        char *text;
+        write_model(&c);
+        compare_with_dense("links");
+        assert_int_equal(predict("1G", embeddings, NULL, &err), -EINVAL);
+        assert_non_null(strstr(err.hint, "--out"));
+        err = (struct og_err){0};
+        og_options_init(&opt);
+        assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, NULL, &text, &err), -EINVAL);
+        assert_non_null(strstr(err.hint, "--full"));
+        og_options_release(&opt);
+    }
+}
+
+/* A decoder that has no parameters leaves no name in a file of PyTorch's. */
+static void a_task_that_no_file_tells_is_an_option(void **state)
+{
+    (void)state;
+    struct og_model_config c = linked(OG_DECODER_DOT);
+    struct og_options opt;
+    struct og_err err = {0};
+    make_awkward_graph();
+    write_model(&c);
+    forget_metadata();
+    assert_int_equal(predict("1G", NULL, NULL, NULL), -EINVAL);
+    og_options_init(&opt);
+    assert_int_equal(og_options_set(&opt, "task", "link", NULL), 0);
+    if (og_predict(graph, checkpoint, logits, NULL, &opt, NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    free(read_rows(logits, N, HIDDEN));
+    og_options_release(&opt);
 }
 
 static void cora_equals_a_dense_computation(void **state)
@@ -767,6 +830,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_equals_a_dense_computation),
+        cmocka_unit_test(models_of_links_give_embeddings),
+        cmocka_unit_test(a_task_that_no_file_tells_is_an_option),
         cmocka_unit_test(cora_equals_a_dense_computation),
         cmocka_unit_test(any_memory_gives_the_same_bytes),
         cmocka_unit_test(little_memory_makes_more_blocks),

@@ -2,7 +2,10 @@
 
 static const struct own_option own[] = {
     {"checkpoint", "FILE", "safetensors file of the model"},
-    {"out", "FILE", "new .npy file: float32 [N, classes], the logits of every node"},
+    {"out", "FILE",
+     "new .npy file: float32 [N, classes], the logits of every node; of a model of links [N, "
+     "hidden], "
+     "the embeddings that its decoder is given"},
     {"embeddings", "FILE", "new .npy file: float32 [N, hidden], what the last layer is given"},
     {0},
 };

@@ -18,13 +18,29 @@
 
 /* ==== opening and closing ==== */
 
-static int check_shape(struct og_inference *f, struct og_err *err)
+/* A model of links is as wide as its embeddings, whatever classes there are. */
+static int check_widths(const struct og_inference *f, struct og_err *err)
 {
     const struct og_model_config *c = &f->config;
-    if (c->in_dim != f->ds->dim || c->n_classes != f->ds->n_classes)
-        return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
-                        "the checkpoint has %d features and %d classes, %s has %d and %d",
-                        c->in_dim, c->n_classes, f->ds->path, f->ds->dim, f->ds->n_classes);
+    const char *hint = "is it a checkpoint of this dataset?";
+    bool links = c->task == OG_TASK_LINK;
+    if (c->in_dim == f->ds->dim && (links || c->n_classes == f->ds->n_classes))
+        return 0;
+    if (links)
+        return og__fail(err, -EINVAL, hint, "the checkpoint has %d features, %s has %d", c->in_dim,
+                        f->ds->path, f->ds->dim);
+    return og__fail(err, -EINVAL, hint,
+                    "the checkpoint has %d features and %d classes, %s has %d and %d", c->in_dim,
+                    c->n_classes, f->ds->path, f->ds->dim, f->ds->n_classes);
+}
+
+static int check_shape(struct og_inference *f, struct og_err *err)
+{
+    if (f->config.task < 0) /* a file that does not say */
+        f->config.task = f->opt.task;
+    int rc = check_widths(f, err);
+    if (rc < 0)
+        return rc;
     f->config.multi_label = f->ds->multi_label;
     f->config.dropout = 0;
     return og__model_check(&f->config, err);
@@ -204,6 +220,9 @@ static void forget(char *path)
 static int check_outputs(const struct og_inference *f, const char *out, const char *embeddings,
                          struct og_err *err)
 {
+    if (embeddings && f->config.task == OG_TASK_LINK)
+        return og__fail(err, -EINVAL, "leave it out: --out holds them",
+                        "--embeddings: they are all that a model of links makes of a node");
     if (embeddings && f->config.layers < 2)
         return og__fail(err, -EINVAL, "its only input are the features",
                         "--embeddings: a model of one layer has none");
@@ -321,8 +340,11 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
         return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
     int rc = open_inference(&f, dataset, checkpoint, opt, NULL, err);
     if (rc == 0 && f.config.task == OG_TASK_LINK)
-        rc = og__fail(err, -EINVAL, "leave out --full: edges are judged a batch at a time",
-                      "%s: a model of links", checkpoint);
+        rc =
+            og__fail(err, -EINVAL,
+                     "leave out --full: edges are judged a batch at a time, by all neighbours with "
+                     "--fanout -1",
+                     "%s: a model of links", checkpoint);
     if (rc == 0)
         rc = evaluate(&f, checkpoint, split, which, out, err);
     close_inference(&f);
