@@ -317,7 +317,11 @@ static void a_run_is_summed_up(void **state)
     json_decref(v);
     assert_int_equal(access("p.npy", F_OK), 0);
     assert_int_equal(access("e.npy", F_OK), 0);
-    const struct outcome *o = outgrow("train d --run r");
+    const struct outcome *o =
+        outgrow("predict d --checkpoint r/best.safetensors --out p.npy --resume");
+    assert_int_equal(o->status, 0);
+    assert_says(o->err, "nothing to resume");
+    o = outgrow("train d --run r");
     assert_int_equal(o->status, 1); /* a finished run is not overwritten */
 }
 

@@ -8,10 +8,14 @@
 #include "train/checkpoint.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { N = 500, DIM = 24, CLASSES = 5, HIDDEN = 12, LONGEST_PATH = 512 };
@@ -425,12 +429,17 @@ static float *read_rows(const char *path, int64_t rows, int64_t cols)
     return out;
 }
 
+static void set(struct og_options *opt, const char *name, const char *value)
+{
+    assert_int_equal(og_options_set(opt, name, value, NULL), 0);
+}
+
 static int predict(const char *memory, const char *emb, char **text, struct og_err *err)
 {
     struct og_options opt;
     og_options_init(&opt);
-    assert_int_equal(og_options_set(&opt, "memory", memory, NULL), 0);
-    assert_int_equal(og_options_set(&opt, "threads", "2", NULL), 0);
+    set(&opt, "memory", memory);
+    set(&opt, "threads", "2");
     int rc = og_predict(graph, checkpoint, logits, emb, &opt, NULL, text, err);
     og_options_release(&opt);
     return rc;
@@ -745,7 +754,7 @@ static int left_behind(void)
     const struct dirent *e;
     assert_non_null(dir);
     while ((e = readdir(dir)))
-        n += strstr(e->d_name, ".part") || strstr(e->d_name, "scratch");
+        n += strstr(e->d_name, ".part") || strstr(e->d_name, "outgrow-");
     closedir(dir);
     return n;
 }
@@ -770,34 +779,6 @@ static void refusals_leave_nothing(void **state)
     unlink(checkpoint);
     assert_int_equal(predict("1G", NULL, NULL, NULL), -ENOENT);
     assert_true(access(logits, F_OK) < 0);
-    assert_int_equal(left_behind(), 0);
-}
-
-static volatile sig_atomic_t stop;
-
-static void stop_in_second_layer(void *arg, const struct og_progress *p)
-{
-    (void)arg;
-    stop = p->epoch == 2;
-}
-
-static void a_stop_leaves_nothing(void **state)
-{
-    (void)state;
-    struct og_model_config c = shaped(2, 2, HIDDEN);
-    struct og_options opt;
-    const struct og_observer seen = {.progress = stop_in_second_layer, .stop = &stop};
-    make_larger_graph();
-    write_model(&c);
-    unlink(logits);
-    unlink(embeddings);
-    og_options_init(&opt);
-    assert_int_equal(og_options_set(&opt, "memory", "40M", NULL), 0);
-    assert_int_equal(og_predict(graph, checkpoint, logits, embeddings, &opt, &seen, NULL, NULL),
-                     OG_INTERRUPTED);
-    og_options_release(&opt);
-    assert_true(access(logits, F_OK) < 0);
-    assert_true(access(embeddings, F_OK) < 0);
     assert_int_equal(left_behind(), 0);
 }
 
@@ -826,6 +807,355 @@ static void damaged_indices_are_refused(void **state)
     assert_true(access(logits, F_OK) < 0);
 }
 
+/* ==== what ends early ==== */
+
+/* A run that ends early, and what was heard of it. */
+struct broken {
+    volatile sig_atomic_t stop;
+    int stop_layer, kill_at; /* in the first block of that layer; at the n-th block; 0 = never */
+    int blocks, first_layer;
+    char said[1024];
+};
+
+static void hear_progress(void *arg, const struct og_progress *p)
+{
+    struct broken *b = arg;
+    if (b->blocks++ == 0)
+        b->first_layer = p->epoch;
+    if (b->blocks == b->kill_at)
+        raise(SIGKILL);
+    b->stop |= p->epoch == b->stop_layer;
+}
+
+static void hear_message(void *arg, int level, const char *text)
+{
+    struct broken *b = arg;
+    size_t n = strlen(b->said);
+    (void)level;
+    snprintf(b->said + n, sizeof(b->said) - n, "%s\n", text);
+}
+
+static int run_broken(struct broken *b, const char *memory, bool resume, struct og_err *err)
+{
+    struct og_options opt;
+    const struct og_observer seen = {
+        .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
+    og_options_init(&opt);
+    set(&opt, "memory", memory);
+    set(&opt, "threads", "2");
+    set(&opt, "checkpoint-every", "0");
+    set(&opt, "resume", resume ? "true" : "false");
+    int rc = og_predict(graph, checkpoint, logits, embeddings, &opt, &seen, NULL, err);
+    og_options_release(&opt);
+    return rc;
+}
+
+/* Both outputs of the model at `checkpoint`, made in one go; then they are removed. */
+struct files {
+    char *bytes[2];
+    size_t n[2];
+};
+
+static struct files take_files(void)
+{
+    struct files f;
+    f.bytes[0] = file_bytes(logits, &f.n[0]);
+    f.bytes[1] = file_bytes(embeddings, &f.n[1]);
+    unlink(logits);
+    unlink(embeddings);
+    return f;
+}
+
+static struct files unbroken(void)
+{
+    must_predict("1G", embeddings, NULL);
+    return take_files();
+}
+
+static void free_files(struct files *f)
+{
+    free(f->bytes[0]);
+    free(f->bytes[1]);
+}
+
+/* What is there now is that, and nothing else is. */
+static void assert_files(const struct files *wanted)
+{
+    struct files found = take_files();
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(found.n[i], wanted->n[i]);
+        assert_memory_equal(found.bytes[i], wanted->bytes[i], wanted->n[i]);
+    }
+    free_files(&found);
+    assert_int_equal(left_behind(), 0);
+}
+
+static void must_resume(struct broken *b, const char *memory)
+{
+    struct og_err err = {0};
+    if (run_broken(b, memory, true, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+}
+
+static void must_stop(int layer)
+{
+    struct broken b = {.stop_layer = layer};
+    assert_int_equal(run_broken(&b, "40M", false, NULL), OG_INTERRUPTED);
+    assert_true(access(logits, F_OK) < 0);
+    assert_true(access(embeddings, F_OK) < 0);
+    assert_true(left_behind() > 0);
+}
+
+/* models[]: multiplied first, with a wide output; summed first */
+enum { GAT = 6, SAGE = 2 };
+
+static void write_second_model(void)
+{
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    c.residual = true;
+    write_model(&c);
+}
+
+static void a_stopped_run_goes_on(void **state)
+{
+    (void)state;
+    static const size_t tried[] = {GAT, SAGE};
+    make_larger_graph();
+    for (size_t i = 0; i < OG_COUNT(tried); i++) {
+        struct og_model_config c = shaped(tried[i], 2, HIDDEN);
+        write_model(&c);
+        struct files whole = unbroken();
+        for (int layer = 1; layer <= 2; layer++) {
+            struct broken again = {0};
+            must_stop(layer);
+            must_resume(&again, "1G");
+            assert_non_null(strstr(again.said, "going on"));
+            assert_true(again.blocks == 0 || again.first_layer == layer);
+            assert_files(&whole);
+        }
+        free_files(&whole);
+    }
+}
+
+/* The folder in which the run to `logits` keeps what it has. */
+static char *kept_folder(void)
+{
+    char *found = NULL;
+    DIR *dir = opendir(root);
+    const struct dirent *e;
+    assert_non_null(dir);
+    while ((e = readdir(dir)))
+        if (!found && strstr(e->d_name, "outgrow-infer-"))
+            found = og__path_join(root, e->d_name);
+    closedir(dir);
+    assert_non_null(found);
+    return found;
+}
+
+static void what_is_kept_is_not_mixed_with_another_model(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken again = {0};
+    make_larger_graph();
+    write_second_model();
+    struct files second = unbroken();
+    write_model(&c);
+    must_stop(2);
+    write_second_model();
+    must_resume(&again, "40M");
+    assert_non_null(strstr(again.said, "another checkpoint"));
+    assert_int_equal(again.first_layer, 1);
+    assert_files(&second);
+    free_files(&second);
+}
+
+/* Neither is it gone on with where that was not asked for. */
+static void without_resume_a_run_starts_anew(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken again = {0};
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    must_stop(2);
+    assert_int_equal(run_broken(&again, "40M", false, NULL), 0);
+    assert_non_null(strstr(again.said, "--resume"));
+    assert_int_equal(again.first_layer, 1);
+    assert_files(&whole);
+    again = (struct broken){0};
+    must_resume(&again, "40M"); /* nothing is there to go on with */
+    assert_non_null(strstr(again.said, "nothing to resume"));
+    assert_files(&whole);
+    free_files(&whole);
+}
+
+static void flip_byte(const char *path, long at)
+{
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    int byte = fgetc(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    assert_int_equal(fputc(byte ^ 1, f), byte ^ 1);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void damage_to_what_is_kept_is_found(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"state.json", "sources.npy", NULL};
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        struct broken again = {0};
+        char part[LONGEST_PATH], *folder, *file;
+        must_stop(2);
+        folder = kept_folder();
+        file = names[i] ? og__path_join(folder, names[i]) : NULL;
+        snprintf(part, sizeof(part), "%s.part", embeddings); /* the input of the second layer */
+        flip_byte(file ? file : part, file && i == 0 ? 2 : 4096 + 100);
+        free(file);
+        free(folder);
+        must_resume(&again, "40M");
+        assert_non_null(strstr(again.said, "starting anew"));
+        assert_int_equal(again.first_layer, 1);
+        assert_files(&whole);
+    }
+    free_files(&whole);
+}
+
+static void two_do_not_make_the_same_at_once(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken again = {0};
+    struct og_err err = {0};
+    make_larger_graph();
+    write_model(&c);
+    must_stop(2);
+    char *folder = kept_folder();
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    assert_int_equal(run_broken(&again, "40M", true, &err), -EBUSY);
+    close(fd);
+    must_resume(&again, "40M");
+    free(folder);
+    struct files found = take_files();
+    free_files(&found);
+    assert_int_equal(left_behind(), 0);
+}
+
+/* One of two outputs has its name already when it ends. */
+static void what_cannot_be_put_in_place_waits(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken b = {0}, again = {0};
+    struct og_err err = {0};
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    assert_int_equal(mkdir(logits, 0700), 0);
+    assert_true(run_broken(&b, "40M", false, &err) < 0);
+    assert_int_equal(access(embeddings, F_OK), 0);
+    assert_int_equal(rmdir(logits), 0);
+    must_resume(&again, "40M");
+    assert_int_equal(again.blocks, 0);
+    assert_files(&whole);
+    free_files(&whole);
+}
+
+/* ---- kills ---- */
+
+/* True: it was killed. */
+static bool start_and_kill(const char *memory, struct og_rng *r, bool at_a_block)
+{
+    struct broken b = {.kill_at = at_a_block ? 2 + (int)og__rng_below(r, 6) : 0};
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(run_broken(&b, memory, true, NULL) < 0 ? 1 : 0);
+    if (!at_a_block) {
+        usleep(1000 + og__rng_below(r, 120000));
+        kill(child, SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+}
+
+static void killed_runs_end_in_the_same_bytes(void **state)
+{
+    (void)state;
+    struct og_rng r;
+    og__rng_at(&r, 6, OG__STREAM_BENCH, 0, 0, 0, 0);
+    make_larger_graph();
+    for (int i = 0; i < 2; i++) {
+        struct og_model_config c = shaped(i ? SAGE : GAT, 3, HIDDEN);
+        char memory[16];
+        int kills = 0;
+        write_model(&c);
+        struct files whole = unbroken();
+        snprintf(memory, sizeof(memory), "%dM", least_memory());
+        unlink(logits);
+        while (kills < 16 && start_and_kill(kills % 3 ? memory : "64M", &r, kills % 2 == 0))
+            kills++;
+        struct broken last = {0};
+        must_resume(&last, memory);
+        assert_true(kills >= 3);
+        assert_files(&whole);
+        free_files(&whole);
+    }
+}
+
+/* ---- evaluation ---- */
+
+static char *evaluate(struct broken *b, bool resume, int wanted)
+{
+    struct og_options opt;
+    const struct og_observer seen = {
+        .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
+    char *text = NULL;
+    og_options_init(&opt);
+    set(&opt, "memory", "40M");
+    set(&opt, "checkpoint-every", "0");
+    set(&opt, "scratch", root);
+    set(&opt, "resume", resume ? "true" : "false");
+    assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, &seen, &text, NULL), wanted);
+    og_options_release(&opt);
+    return text;
+}
+
+static void a_stopped_evaluation_goes_on(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken b = {.stop_layer = 2}, plain = {0};
+    make_larger_graph();
+    write_model(&c);
+    char *whole = evaluate(&plain, false, 0);
+    assert_null(evaluate(&b, false, OG_INTERRUPTED));
+    for (int more = 0; more < 3; more++) { /* in the pass that sums, too */
+        b = (struct broken){.stop_layer = 2};
+        free(evaluate(&b, true, OG_INTERRUPTED));
+        if (b.blocks == 0)
+            break;
+    }
+    b = (struct broken){0};
+    char *last = evaluate(&b, true, 0);
+    static const char *const same[] = {"loss", "acc", "labelled"};
+    for (size_t i = 0; i < OG_COUNT(same); i++)
+        assert_true(key(whole, same[i]) == key(last, same[i]));
+    free(whole);
+    free(last);
+    assert_int_equal(left_behind(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -837,8 +1167,15 @@ int main(void)
         cmocka_unit_test(little_memory_makes_more_blocks),
         cmocka_unit_test(full_evaluation_is_sampled_evaluation_of_all_neighbours),
         cmocka_unit_test(refusals_leave_nothing),
-        cmocka_unit_test(a_stop_leaves_nothing),
         cmocka_unit_test(damaged_indices_are_refused),
+        cmocka_unit_test(a_stopped_run_goes_on),
+        cmocka_unit_test(what_is_kept_is_not_mixed_with_another_model),
+        cmocka_unit_test(without_resume_a_run_starts_anew),
+        cmocka_unit_test(damage_to_what_is_kept_is_found),
+        cmocka_unit_test(two_do_not_make_the_same_at_once),
+        cmocka_unit_test(what_cannot_be_put_in_place_waits),
+        cmocka_unit_test(killed_runs_end_in_the_same_bytes),
+        cmocka_unit_test(a_stopped_evaluation_goes_on),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

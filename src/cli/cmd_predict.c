@@ -30,7 +30,8 @@ const struct command cmd_predict = {
     .max_args = 1,
     .summary = "apply a trained model to every node",
     .text = "Computes every node with all its neighbours, layer by layer. What does not fit in "
-            "--memory lies in --scratch (the folder of --out), a layer's rows at a time. The "
+            "--memory lies in --scratch (the folder of --out), a layer's rows at a time; --resume "
+            "goes on with what an interrupted or killed run left there. The "
             "model comes from the checkpoint; of the training options only the resources count.",
     .own = own,
     .training = true,

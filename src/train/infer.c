@@ -1,9 +1,10 @@
 #include "train/infer_passes.h"
 
-#include "base/scratch.h"
+#include "base/file.h"
 #include "dataset/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LISTS "inference lists"
@@ -125,19 +126,6 @@ int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t firs
     return og__reader_submit(r, job, err);
 }
 
-int og__infer_append(struct og_inference *f, struct og_npy_writer *w, const float *rows, uint32_t n,
-                     int dim, struct og_err *err)
-{
-    f->bytes_written += (uint64_t)n * (size_t)dim * sizeof(float);
-    return og__npy_append(w, rows, n, err);
-}
-
-int og__infer_stopped(const struct og_inference *f, struct og_err *err)
-{
-    const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
-    return stop && *stop ? og__fail(err, OG_INTERRUPTED, NULL, "stopped; nothing was kept") : 0;
-}
-
 void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done)
 {
     struct og_progress p = {.stage = stage,
@@ -202,29 +190,63 @@ static void tell(struct og_inference *f, int l, const struct og_matrix *in,
     json_array_append_new(f->layers, row);
 }
 
-int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, const char *path,
-                    struct og_err *err)
+/* The step at hand is `step`, or a later one of its layer. */
+static bool to_do(const struct og_inference *f, int step)
 {
-    double start = og__now();
-    struct og_blocks_used used = {0};
-    struct og_matrix made = {.offset = OG__MATRIX_OFFSET, .dtype = OG_F32};
-    struct og_whole_layer shape =
-        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->ds->n_edges);
+    return f->state.step <= step;
+}
+
+static int transform(struct og_inference *f, int l, const struct og_matrix *in,
+                     const struct og_whole_layer *shape, struct og_err *err)
+{
+    int rc = og__infer_transform(f, l, in, shape, err);
+    return rc < 0 ? rc : og__infer_next_step(f, og__combine_step(l), err);
+}
+
+/* Beside the features, the inputs of layers are files of ours: gone with their layer, but for what
+ * is wanted. */
+static void drop_inputs(const struct og_inference *f, int l, const char *sources)
+{
+    const char *embeddings = f->state.embeddings.part;
+    char *in = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
+    if (in && !(embeddings && strcmp(in, embeddings) == 0))
+        unlink(in);
+    unlink(sources);
+    free(in);
+}
+
+/* Logits that are judged are not a step that is done: what they are judged by is not kept. */
+static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
+                     const struct og_blocks_used *used, struct og_err *err)
+{
+    tell(f, l, in, used, og__now() - f->layer_start);
     f->counts = (struct og_io_counts){0};
     f->bytes_written = 0;
-    int rc = 0;
-    if (shape.transforms) {
-        made.dim = shape.n_source;
-        made.path = og__path_join(og__scratch_path(f->scratch), "sources.npy");
-        rc = made.path ? og__infer_transform(f, l, in, &shape, made.path, err)
-                       : og__fail_errno(err, -ENOMEM, NULL, "inference");
-    }
+    f->layer_start = og__now();
+    bool judged = f->judged && l == f->config.layers - 1;
+    return judged ? 0 : og__infer_next_step(f, og__transform_step(l + 1), err);
+}
+
+int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, struct og_err *err)
+{
+    struct og_blocks_used used = {0};
+    struct og_whole_layer shape =
+        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->ds->n_edges);
+    struct og_matrix made = {.path = og__infer_step_path(f, og__transform_step(l)),
+                             .offset = OG__MATRIX_OFFSET,
+                             .dim = shape.n_source,
+                             .dtype = OG_F32};
+    int rc = made.path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    if (rc == 0 && shape.transforms && to_do(f, og__transform_step(l)))
+        rc = transform(f, l, in, &shape, err);
     if (rc == 0)
-        rc = og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, path, &used, err);
+        f->state.step = og__combine_step(l);
     if (rc == 0)
-        tell(f, l, in, &used, og__now() - start);
-    if (made.path)
-        unlink(made.path);
+        rc = og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, &used, err);
+    if (rc == 0)
+        rc = end_layer(f, l, in, &used, err);
+    if (rc == 0)
+        drop_inputs(f, l, made.path);
     free(made.path);
     return rc;
 }

@@ -7,10 +7,13 @@
 #include "train/infer_passes.h"
 
 #include "base/bits.h"
+#include "base/file.h"
 #include "dataset/stream.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LISTS "inference lists"
 #define CACHE "feature cache"
@@ -180,7 +183,7 @@ static int fill_rows(struct combine *c, struct og_err *err)
     return rc;
 }
 
-static int open_combine(struct combine *c, const char *path, struct og_err *err)
+static int open_combine(struct combine *c, struct og_err *err)
 {
     int rc = og__infer_reader(c->f, &c->source_reader, c->sources, err);
     if (rc == 0 && c->shape.own)
@@ -193,7 +196,7 @@ static int open_combine(struct combine *c, const char *path, struct og_err *err)
         rc = take_rows(c, err);
     if (rc == 0)
         rc = fill_rows(c, err);
-    return rc < 0 ? rc : og__npy_create(&c->writer, path, OG__NPY_F32, 2, c->shape.n_out, err);
+    return rc < 0 ? rc : og__infer_create(c->f, og__combine_step(c->l), &c->writer, &c->first, err);
 }
 
 static void close_combine(struct combine *c)
@@ -369,6 +372,32 @@ static void judge(struct combine *c)
         judge_waiting(c->f);
 }
 
+static bool judges(const struct combine *c)
+{
+    return c->f->judged && c->l == c->f->config.layers - 1;
+}
+
+/* Those that an earlier run computed, too. */
+static int judge_again(struct combine *c, struct og_err *err)
+{
+    uint64_t end = c->first;
+    size_t row = (size_t)c->shape.n_out * sizeof(float);
+    char *path = og__infer_step_path(c->f, og__combine_step(c->l));
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int rc = fd < 0 ? og__fail_errno(err, path ? -errno : -ENOMEM, NULL, "logits") : 0;
+    for (c->first = 0; rc == 0 && c->first < end; c->first += c->block.n_dst) {
+        c->block.n_dst = (uint32_t)OG_MIN(end - c->first, (uint64_t)c->caps.n_dst);
+        rc = og__read_all(fd, c->out, c->block.n_dst * row,
+                          (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err);
+        if (rc == 0)
+            judge(c);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return rc;
+}
+
 /* ---- the pass ---- */
 
 static int combine_block(struct combine *c, struct og_err *err)
@@ -401,15 +430,15 @@ static int combine_block(struct combine *c, struct og_err *err)
 static int combine_blocks(struct combine *c, struct og_err *err)
 {
     struct og_inference *f = c->f;
-    int rc = 0;
-    for (c->first = 0; c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
-        OG_TRY(og__infer_stopped(f, err));
+    int rc = judges(c) && c->first > 0 ? judge_again(c, err) : 0;
+    for (; rc == 0 && c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
         OG_TRY(read_lists(c, err));
         OG_TRY(combine_block(c, err));
         OG_TRY(og__infer_append(f, c->writer, c->out, c->block.n_dst, c->shape.n_out, err));
-        if (f->judged && c->l == f->config.layers - 1)
+        if (judges(c))
             judge(c);
         og__infer_observe(f, "infer", c->l, c->first + c->block.n_dst);
+        OG_TRY(og__infer_mark(f, c->writer, c->first + c->block.n_dst, err));
     }
 out:
     return rc;
@@ -417,10 +446,10 @@ out:
 
 int og__infer_combine(struct og_inference *f, int l, const struct og_matrix *sources,
                       const struct og_matrix *own, const struct og_whole_layer *shape,
-                      const char *path, struct og_blocks_used *used, struct og_err *err)
+                      struct og_blocks_used *used, struct og_err *err)
 {
     struct combine c = {.f = f, .l = l, .sources = sources, .own = own, .shape = *shape};
-    int rc = open_combine(&c, path, err);
+    int rc = open_combine(&c, err);
     if (rc == 0)
         rc = combine_blocks(&c, err);
     *used = (struct og_blocks_used){c.hot.n_slots, c.caps.n_dst};
