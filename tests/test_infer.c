@@ -434,15 +434,21 @@ static void set(struct og_options *opt, const char *name, const char *value)
     assert_int_equal(og_options_set(opt, name, value, NULL), 0);
 }
 
-static int predict(const char *memory, const char *emb, char **text, struct og_err *err)
+static int predict_with(const char *threads, const char *memory, const char *emb, char **text,
+                        struct og_err *err)
 {
     struct og_options opt;
     og_options_init(&opt);
     set(&opt, "memory", memory);
-    set(&opt, "threads", "2");
+    set(&opt, "threads", threads);
     int rc = og_predict(graph, checkpoint, logits, emb, &opt, NULL, text, err);
     og_options_release(&opt);
     return rc;
+}
+
+static int predict(const char *memory, const char *emb, char **text, struct og_err *err)
+{
+    return predict_with("2", memory, emb, text, err);
 }
 
 static void must_predict(const char *memory, const char *emb, char **text)
@@ -648,14 +654,14 @@ static char *file_bytes(const char *path, size_t *n)
 
 /* The least memory in MiB that is not refused; models are alike, so the last one says where to
  * look. */
-static int least_memory(void)
+static int least_memory(const char *threads)
 {
     static int near = 1;
     for (int mib = OG_MAX(near - 8, 1); mib < 512; mib++) {
         char memory[16];
         struct og_err err = {0};
         snprintf(memory, sizeof(memory), "%dM", mib);
-        int rc = predict(memory, NULL, NULL, &err);
+        int rc = predict_with(threads, memory, NULL, NULL, &err);
         if (rc == 0)
             return near = mib;
         if (rc != -ENOMEM)
@@ -665,27 +671,36 @@ static int least_memory(void)
     return 0;
 }
 
-static void any_memory_gives_the_same_bytes(void **state)
+static void assert_same_logits(const char *wanted, size_t n)
+{
+    size_t found_n;
+    char *found = file_bytes(logits, &found_n);
+    assert_int_equal(found_n, n);
+    assert_memory_equal(found, wanted, n);
+    free(found);
+}
+
+static void any_memory_and_threads_give_the_same_bytes(void **state)
 {
     (void)state;
+    static const char *const threads[] = {"1", "2", "3"};
     make_larger_graph();
     for (size_t i = 0; i < OG_COUNT(models); i++) {
         struct og_model_config c = shaped(i, 2, HIDDEN);
-        size_t n[2];
-        char *bytes[2], memory[16];
+        size_t n;
         write_model(&c);
         must_predict("1G", NULL, NULL);
-        bytes[0] = file_bytes(logits, &n[0]);
-        int least = least_memory();
-        for (int more = 0; more <= 4; more += 2) {
-            snprintf(memory, sizeof(memory), "%dM", least + more);
-            must_predict(memory, NULL, NULL);
-            bytes[1] = file_bytes(logits, &n[1]);
-            assert_int_equal(n[0], n[1]);
-            assert_memory_equal(bytes[0], bytes[1], n[0]);
-            free(bytes[1]);
+        char *wanted = file_bytes(logits, &n);
+        for (size_t k = 0; k < OG_COUNT(threads); k++) {
+            char memory[16];
+            snprintf(memory, sizeof(memory), "%dM", least_memory(threads[k]) + 2);
+            assert_same_logits(wanted, n); /* with the least */
+            assert_int_equal(predict_with(threads[k], memory, NULL, NULL, NULL), 0);
+            assert_same_logits(wanted, n);
+            assert_int_equal(predict_with(threads[k], "1G", NULL, NULL, NULL), 0);
+            assert_same_logits(wanted, n);
         }
-        free(bytes[0]);
+        free(wanted);
     }
 }
 
@@ -696,7 +711,7 @@ static void little_memory_makes_more_blocks(void **state)
     char memory[16], *text;
     make_larger_graph();
     write_model(&c);
-    snprintf(memory, sizeof(memory), "%dM", least_memory());
+    snprintf(memory, sizeof(memory), "%dM", least_memory("2"));
     must_predict(memory, NULL, &text);
     json_t *said = json_loads(text, 0, NULL);
     assert_non_null(said);
@@ -1101,7 +1116,7 @@ static void killed_runs_end_in_the_same_bytes(void **state)
         int kills = 0;
         write_model(&c);
         struct files whole = unbroken();
-        snprintf(memory, sizeof(memory), "%dM", least_memory());
+        snprintf(memory, sizeof(memory), "%dM", least_memory("2"));
         unlink(logits);
         while (kills < 16 && start_and_kill(kills % 3 ? memory : "64M", &r, kills % 2 == 0))
             kills++;
@@ -1163,7 +1178,7 @@ int main(void)
         cmocka_unit_test(models_of_links_give_embeddings),
         cmocka_unit_test(a_task_that_no_file_tells_is_an_option),
         cmocka_unit_test(cora_equals_a_dense_computation),
-        cmocka_unit_test(any_memory_gives_the_same_bytes),
+        cmocka_unit_test(any_memory_and_threads_give_the_same_bytes),
         cmocka_unit_test(little_memory_makes_more_blocks),
         cmocka_unit_test(full_evaluation_is_sampled_evaluation_of_all_neighbours),
         cmocka_unit_test(refusals_leave_nothing),
