@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "dataset/writer.h"
+#include "sample/sample.h"
 #include "train/checkpoint.h"
 
 #include <dirent.h>
@@ -91,6 +92,18 @@ static void write_array(const char *name, enum og__npy_type type, int64_t rows, 
     assert_int_equal(og__npy_finish(w, NULL, NULL), 0);
 }
 
+static void write_meta(int64_t n_edges)
+{
+    char text[512], path[LONGEST_PATH];
+    snprintf(path, sizeof(path), "%s/meta.json", graph);
+    int n = snprintf(text, sizeof(text),
+                     "{\"format\":1,\"name\":\"awkward\",\"num_nodes\":%d,\"num_edges\":%lld,"
+                     "\"feature_dim\":%d,\"feature_dtype\":\"f32\",\"num_classes\":%d,"
+                     "\"multi_label\":false,\"task\":\"node classification\",\"checksums\":{}}",
+                     (int)N, (long long)n_edges, (int)DIM, (int)CLASSES);
+    assert_int_equal(og__write_text(path, text, (size_t)n, NULL), 0);
+}
+
 static void make_awkward_graph(void)
 {
     static struct edges g;
@@ -114,14 +127,7 @@ static void make_awkward_graph(void)
     write_array("train", OG__NPY_I64, 50, 1, split[0]);
     write_array("valid", OG__NPY_I64, 50, 1, split[1]);
     write_array("test", OG__NPY_I64, 50, 1, split[2]);
-    char text[512], path[LONGEST_PATH];
-    snprintf(path, sizeof(path), "%s/meta.json", graph);
-    int n = snprintf(text, sizeof(text),
-                     "{\"format\":1,\"name\":\"awkward\",\"num_nodes\":%d,\"num_edges\":%lld,"
-                     "\"feature_dim\":%d,\"feature_dtype\":\"f32\",\"num_classes\":%d,"
-                     "\"multi_label\":false,\"task\":\"node classification\",\"checksums\":{}}",
-                     (int)N, (long long)g.indptr[N], (int)DIM, (int)CLASSES);
-    assert_int_equal(og__write_text(path, text, (size_t)n, NULL), 0);
+    write_meta(g.indptr[N]);
 }
 
 /* ==== a model whose every parameter matters ==== */
@@ -131,6 +137,7 @@ struct dense {
     struct og_model *m;
     int64_t n;
     struct og_topology t;
+    const float *weight; /* of t's edges; NULL = all 1 */
 };
 
 static void scatter(struct og_model *m)
@@ -284,12 +291,18 @@ static void aggregate(const struct dense *d, int64_t v, const uint32_t *from, in
                       const double *z, int mid, double *a)
 {
     bool max = d->c.kind == OG_MODEL_SAGE && d->c.aggregator == OG_AGGREGATOR_MAX;
+    bool weighed = d->weight && d->c.kind == OG_MODEL_PINSAGE;
     memset(a, 0, (size_t)mid * sizeof(*a));
+    double sum = 0;
+    for (int64_t e = d->t.indptr[v]; weighed && e < d->t.indptr[v + 1]; e++)
+        sum += (double)d->weight[e];
     for (int64_t i = 0; i < n; i++) {
         const double *u = z + (int64_t)from[i] * mid;
         double w = d->c.kind == OG_MODEL_GIN ? 1 : 1 / (double)n;
         if (d->c.kind == OG_MODEL_GCN)
             w = 1 / (root_degree(d, v) * root_degree(d, from[i]));
+        if (weighed)
+            w = (double)d->weight[d->t.indptr[v] + i] / sum;
         for (int j = 0; j < mid; j++)
             a[j] = max ? fmax(a[j], u[j]) : a[j] + w * u[j];
     }
@@ -466,38 +479,56 @@ static void assert_near(const float *found, const double *wanted, int64_t n, con
                      wanted[i]);
 }
 
-/* The model at `checkpoint` on the dataset at `graph`. */
-static void compare_with_dense(const char *what)
+static void open_dense(struct dense *d, struct og_dataset **ds)
 {
-    struct og_dataset *ds;
-    struct dense d = {0};
     size_t n;
-    double *last_input;
-    assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
-    assert_int_equal(og__checkpoint_shape(checkpoint, &d.c, NULL), 0);
-    assert_int_equal(og__model_create(&d.m, &d.c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
-    struct og_param *p = og__model_params(d.m, &n);
+    *d = (struct dense){0};
+    assert_int_equal(og__dataset_open(graph, ds, NULL), 0);
+    assert_int_equal(og__checkpoint_shape(checkpoint, &d->c, NULL), 0);
+    assert_int_equal(og__model_create(&d->m, &d->c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
+    struct og_param *p = og__model_params(d->m, &n);
     assert_int_equal(og__checkpoint_load(checkpoint, p, n, NULL), 0);
-    assert_int_equal(og__topology_load(ds, NULL, &d.t, NULL), 0);
-    d.n = ds->n_nodes;
-    const char *emb = d.c.layers > 1 && d.c.task != OG_TASK_LINK ? embeddings : NULL;
-    must_predict("1G", emb, NULL);
-    float *x = read_rows(ds->features.path, d.n, d.c.in_dim);
-    double *wanted = dense_logits(&d, x, &last_input);
-    float *found = read_rows(logits, d.n, d.c.n_classes);
-    assert_near(found, wanted, d.n * d.c.n_classes, what);
+    assert_int_equal(og__topology_load(*ds, NULL, &d->t, NULL), 0);
+    d->n = (*ds)->n_nodes;
+}
+
+static void close_dense(struct dense *d, struct og_dataset *ds)
+{
+    og__topology_release(&d->t);
+    og__model_free(d->m);
+    og__dataset_close(ds);
+}
+
+/* What was predicted, beside a dense computation. */
+static void compare_files(const struct dense *d, const struct og_dataset *ds, bool embedded,
+                          const char *what)
+{
+    double *last_input;
+    float *x = read_rows(ds->features.path, d->n, d->c.in_dim);
+    double *wanted = dense_logits(d, x, &last_input);
+    float *found = read_rows(logits, d->n, d->c.n_classes);
+    assert_near(found, wanted, d->n * d->c.n_classes, what);
     free(found);
-    if (emb) {
-        found = read_rows(embeddings, d.n, d.c.hidden);
-        assert_near(found, last_input, d.n * d.c.hidden, what);
+    if (embedded) {
+        found = read_rows(embeddings, d->n, d->c.hidden);
+        assert_near(found, last_input, d->n * d->c.hidden, what);
         free(found);
     }
     free(last_input);
     free(wanted);
     free(x);
-    og__topology_release(&d.t);
-    og__model_free(d.m);
-    og__dataset_close(ds);
+}
+
+/* The model at `checkpoint` on the dataset at `graph`. */
+static void compare_with_dense(const char *what)
+{
+    struct og_dataset *ds;
+    struct dense d;
+    open_dense(&d, &ds);
+    bool embedded = d.c.layers > 1 && d.c.task != OG_TASK_LINK;
+    must_predict("1G", embedded ? embeddings : NULL, NULL);
+    compare_files(&d, ds, embedded, what);
+    close_dense(&d, ds);
 }
 
 /* Every model, on layers that narrow (24 to 12 to 5) and widen (24 to 40), one to three of them. */
@@ -626,6 +657,170 @@ static void cora_equals_a_dense_computation(void **state)
     og__dataset_close(ds);
 }
 
+static char *file_bytes(const char *path, size_t *n)
+{
+    char *text;
+    assert_int_equal(og__read_text(path, 1 << 28, &text, n, NULL), 0);
+    return text;
+}
+
+static void assert_same_logits(const char *wanted, size_t n)
+{
+    size_t found_n;
+    char *found = file_bytes(logits, &found_n);
+    assert_int_equal(found_n, n);
+    assert_memory_equal(found, wanted, n);
+    free(found);
+}
+
+/* Files in the root that no test put there. */
+static int left_behind(void)
+{
+    int n = 0;
+    DIR *dir = opendir(root);
+    const struct dirent *e;
+    assert_non_null(dir);
+    while ((e = readdir(dir)))
+        n += strstr(e->d_name, ".part") || strstr(e->d_name, "outgrow-");
+    closedir(dir);
+    return n;
+}
+
+/* ==== neighbours by walks ==== */
+
+static void predict_walking(const char *topology, const char *neighbors, const char *restart)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    og_options_init(&opt);
+    set(&opt, "memory", "1G");
+    set(&opt, "sampler", "walk");
+    set(&opt, "topology", topology);
+    set(&opt, "neighbors", neighbors);
+    set(&opt, "walk-restart", restart);
+    if (og_predict(graph, checkpoint, logits, embeddings, &opt, NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    og_options_release(&opt);
+}
+
+/* models[]: those that sum unlike */
+enum { GCN = 0, SAGE = 2, GAT = 6, PINSAGE = 10 };
+static const size_t walkers[] = {PINSAGE, PINSAGE + 1, SAGE, GCN};
+
+/* Two and two nodes feed each other. Every walk of three steps from v goes to w, v, w: of its
+ * visits two are w's, one is v's, whatever is drawn. */
+static void make_pairs(void)
+{
+    int64_t indptr[N + 1];
+    int32_t indices[N];
+    char path[LONGEST_PATH];
+    make_awkward_graph();
+    for (int v = 0; v <= N; v++)
+        indptr[v] = v;
+    for (int v = 0; v < N; v++)
+        indices[v] = v ^ 1;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/%s.npy", graph, i ? "indptr" : "indices");
+        assert_int_equal(unlink(path), 0);
+    }
+    write_array("indptr", OG__NPY_I64, N + 1, 1, indptr);
+    write_array("indices", OG__NPY_I32, N, 1, indices);
+    write_meta(N);
+}
+
+static void visits_are_weights(void **state)
+{
+    (void)state;
+    static int64_t indptr[N + 1];
+    static int32_t indices[2 * N];
+    static float weight[2 * N];
+    make_pairs();
+    for (size_t i = 0; i < OG_COUNT(walkers); i++)
+        for (int most = 1; most <= 2; most++) { /* the most visited alone; both */
+            struct og_model_config c = shaped(walkers[i], 2, HIDDEN);
+            struct og_dataset *ds;
+            struct dense d;
+            write_model(&c);
+            predict_walking("memory", most == 1 ? "1" : "2", "0");
+            open_dense(&d, &ds);
+            for (int v = 0; v < N; v++) {
+                indptr[v + 1] = (int64_t)(v + 1) * most;
+                for (int k = 0; k < most; k++) {
+                    indices[v * most + k] = k ? v : v ^ 1;
+                    weight[v * most + k] = k ? 1 : 2;
+                }
+            }
+            og__topology_release(&d.t);
+            d.t = (struct og_topology){
+                .n_nodes = N, .n_edges = indptr[N], .indptr = indptr, .indices32 = indices};
+            d.weight = weight;
+            compare_files(&d, ds, true, models[walkers[i]].name);
+            d.t = (struct og_topology){0};
+            close_dense(&d, ds);
+        }
+}
+
+/* The same by the sampler itself, from one node at a time: neighbourhoods are a node's own. */
+struct lists {
+    int64_t indptr[N + 1];
+    int32_t indices[N * 5];
+    float weight[N * 5];
+};
+
+static void walk_from_each(const struct og_topology *t, struct lists *out)
+{
+    const struct og_sampling how = {
+        .kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5};
+    const int neighbors = 5;
+    struct og_sampler *s;
+    struct og_batch_memory m;
+    og__batch_init(&m, NULL);
+    assert_int_equal(og__sampler_open(&s, t, &neighbors, 1, 1, NULL, NULL), 0);
+    assert_int_equal(og__sampler_choose(s, &how, NULL), 0);
+    for (uint32_t v = 0; v < N; v++) {
+        assert_int_equal(og__sample(s, &v, 1, OG__STREAM_EVAL, 0, 0, &m, NULL), 0);
+        const struct og_block *b = &m.batch.hop[0];
+        for (uint64_t e = 0; e < b->n_edges; e++) {
+            out->indices[out->indptr[v] + (int64_t)e] = (int32_t)m.batch.ids[b->src[e]];
+            out->weight[out->indptr[v] + (int64_t)e] = b->weight[e];
+        }
+        out->indptr[v + 1] = out->indptr[v] + (int64_t)b->n_edges;
+    }
+    og__sampler_close(s);
+    og__batch_release(&m);
+}
+
+static void each_node_walks_for_itself(void **state)
+{
+    (void)state;
+    static struct lists walked;
+    make_awkward_graph();
+    for (size_t i = 0; i < OG_COUNT(walkers); i++) {
+        struct og_model_config c = shaped(walkers[i], 2, HIDDEN);
+        struct og_dataset *ds;
+        struct dense d;
+        size_t n;
+        write_model(&c);
+        predict_walking("memory", "5", "0.5");
+        char *bytes = file_bytes(logits, &n);
+        predict_walking("disk", "5", "0.5");
+        assert_same_logits(bytes, n);
+        free(bytes);
+        open_dense(&d, &ds);
+        walk_from_each(&d.t, &walked);
+        og__topology_release(&d.t);
+        d.t = (struct og_topology){.n_nodes = N,
+                                   .n_edges = walked.indptr[N],
+                                   .indptr = walked.indptr,
+                                   .indices32 = walked.indices};
+        d.weight = walked.weight;
+        compare_files(&d, ds, true, models[walkers[i]].name);
+        d.t = (struct og_topology){0};
+        close_dense(&d, ds);
+    }
+    assert_int_equal(left_behind(), 0);
+}
+
 /* ==== memory ==== */
 
 static void make_larger_graph(void)
@@ -645,13 +840,6 @@ static void make_larger_graph(void)
         fail_msg("%s", err.message);
 }
 
-static char *file_bytes(const char *path, size_t *n)
-{
-    char *text;
-    assert_int_equal(og__read_text(path, 1 << 28, &text, n, NULL), 0);
-    return text;
-}
-
 /* The least memory in MiB that is not refused; models are alike, so the last one says where to
  * look. */
 static int least_memory(const char *threads)
@@ -669,15 +857,6 @@ static int least_memory(const char *threads)
     }
     fail_msg("nothing is enough");
     return 0;
-}
-
-static void assert_same_logits(const char *wanted, size_t n)
-{
-    size_t found_n;
-    char *found = file_bytes(logits, &found_n);
-    assert_int_equal(found_n, n);
-    assert_memory_equal(found, wanted, n);
-    free(found);
 }
 
 static void any_memory_and_threads_give_the_same_bytes(void **state)
@@ -761,19 +940,6 @@ static void full_evaluation_is_sampled_evaluation_of_all_neighbours(void **state
 
 /* ==== what cannot be ==== */
 
-/* Files in the root that no test put there. */
-static int left_behind(void)
-{
-    int n = 0;
-    DIR *dir = opendir(root);
-    const struct dirent *e;
-    assert_non_null(dir);
-    while ((e = readdir(dir)))
-        n += strstr(e->d_name, ".part") || strstr(e->d_name, "outgrow-");
-    closedir(dir);
-    return n;
-}
-
 static void refusals_leave_nothing(void **state)
 {
     (void)state;
@@ -828,6 +994,7 @@ static void damaged_indices_are_refused(void **state)
 struct broken {
     volatile sig_atomic_t stop;
     int stop_layer, kill_at; /* in the first block of that layer; at the n-th block; 0 = never */
+    const char *sampler;
     int blocks, first_layer;
     char said[1024];
 };
@@ -839,7 +1006,7 @@ static void hear_progress(void *arg, const struct og_progress *p)
         b->first_layer = p->epoch;
     if (b->blocks == b->kill_at)
         raise(SIGKILL);
-    b->stop |= p->epoch == b->stop_layer;
+    b->stop |= p->epoch == b->stop_layer && strcmp(p->stage, "walk") != 0;
 }
 
 static void hear_message(void *arg, int level, const char *text)
@@ -859,6 +1026,7 @@ static int run_broken(struct broken *b, const char *memory, bool resume, struct 
     set(&opt, "memory", memory);
     set(&opt, "threads", "2");
     set(&opt, "checkpoint-every", "0");
+    set(&opt, "sampler", b->sampler ? b->sampler : "uniform");
     set(&opt, "resume", resume ? "true" : "false");
     int rc = og_predict(graph, checkpoint, logits, embeddings, &opt, &seen, NULL, err);
     og_options_release(&opt);
@@ -920,9 +1088,6 @@ static void must_stop(int layer)
     assert_true(access(embeddings, F_OK) < 0);
     assert_true(left_behind() > 0);
 }
-
-/* models[]: multiplied first, with a wide output; summed first */
-enum { GAT = 6, SAGE = 2 };
 
 static void write_second_model(void)
 {
@@ -1003,6 +1168,35 @@ static void without_resume_a_run_starts_anew(void **state)
     must_resume(&again, "40M"); /* nothing is there to go on with */
     assert_non_null(strstr(again.said, "nothing to resume"));
     assert_files(&whole);
+    free_files(&whole);
+}
+
+/* Walks are the same at every start; neighbours of another kind are not mixed in. */
+static void a_stopped_run_walks_the_same_way(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(PINSAGE, 2, HIDDEN);
+    make_larger_graph();
+    write_model(&c);
+    struct broken plain = {.sampler = "walk"}, again = {.sampler = "walk"}, other = {0};
+    must_resume(&plain, "1G");
+    struct files whole = take_files();
+    for (int layer = 1; layer <= 2; layer++) {
+        struct broken b = {.sampler = "walk", .stop_layer = layer};
+        assert_int_equal(run_broken(&b, "40M", false, NULL), OG_INTERRUPTED);
+        must_resume(&again, "64M");
+        assert_non_null(strstr(again.said, "going on"));
+        assert_files(&whole);
+    }
+    must_stop(2);
+    again.said[0] = 0;
+    must_resume(&again, "64M");
+    assert_non_null(strstr(again.said, "starting anew"));
+    assert_files(&whole);
+    must_resume(&other, "64M");
+    struct files alike = take_files();
+    assert_memory_not_equal(alike.bytes[0], whole.bytes[0], whole.n[0]);
+    free_files(&alike);
     free_files(&whole);
 }
 
@@ -1178,6 +1372,8 @@ int main(void)
         cmocka_unit_test(models_of_links_give_embeddings),
         cmocka_unit_test(a_task_that_no_file_tells_is_an_option),
         cmocka_unit_test(cora_equals_a_dense_computation),
+        cmocka_unit_test(visits_are_weights),
+        cmocka_unit_test(each_node_walks_for_itself),
         cmocka_unit_test(any_memory_and_threads_give_the_same_bytes),
         cmocka_unit_test(little_memory_makes_more_blocks),
         cmocka_unit_test(full_evaluation_is_sampled_evaluation_of_all_neighbours),
@@ -1186,11 +1382,13 @@ int main(void)
         cmocka_unit_test(a_stopped_run_goes_on),
         cmocka_unit_test(what_is_kept_is_not_mixed_with_another_model),
         cmocka_unit_test(without_resume_a_run_starts_anew),
+        cmocka_unit_test(a_stopped_run_walks_the_same_way),
         cmocka_unit_test(damage_to_what_is_kept_is_found),
         cmocka_unit_test(two_do_not_make_the_same_at_once),
         cmocka_unit_test(what_cannot_be_put_in_place_waits),
         cmocka_unit_test(killed_runs_end_in_the_same_bytes),
         cmocka_unit_test(a_stopped_evaluation_goes_on),
     };
+    cmocka_set_test_filter(getenv("TEST_FILTER"));
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

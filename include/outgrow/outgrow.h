@@ -244,8 +244,8 @@ OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkp
  * .npy file `out`, and, unless NULL, what the last layer was given, float32 [N, hidden], in
  * `embeddings`. Of a model of links there are no logits: `out` holds the embeddings that its
  * decoder is given, [N, hidden], and `embeddings` is NULL. Both appear when they are complete. Of
- * `opt` only the resources count; rows of a layer lie in opt->scratch, else in the folder of `out`.
- * The same bytes whatever the memory.
+ * `opt` only the resources count, and what the sampler walk goes by, if it is that; rows of a layer
+ * lie in opt->scratch, else in the folder of `out`. The same bytes whatever the memory.
  *
  * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}; may be NULL
  *

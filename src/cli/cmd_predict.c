@@ -32,7 +32,9 @@ const struct command cmd_predict = {
     .text = "Computes every node with all its neighbours, layer by layer. What does not fit in "
             "--memory lies in --scratch (the folder of --out), a layer's rows at a time; --resume "
             "goes on with what an interrupted or killed run left there. The "
-            "model comes from the checkpoint; of the training options only the resources count.",
+            "model comes from the checkpoint; of the training options only the resources count, "
+            "and --sampler walk with its own and --seed: then neighbours are "
+            "drawn by walks, once a node.",
     .own = own,
     .training = true,
     .run = run,

@@ -52,9 +52,9 @@ static int look_at_indices(void *arg, const void *data, int64_t first_byte, size
                            struct og_err *err)
 {
     struct survey *s = arg;
-    struct og_dataset *ds = s->f->ds;
+    const struct og_dataset *ds = s->f->graph;
     bool narrow = ds->indices.type == OG__NPY_I32;
-    int rc = og__check_indices(ds, data, first_byte, bytes, err);
+    int rc = og__check_indices((void *)ds, data, first_byte, bytes, err);
     for (size_t i = 0; rc == 0 && i < bytes / (narrow ? 4 : 8); i++) {
         uint64_t u = narrow ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
         s->f->feeds[u]++;
@@ -66,7 +66,7 @@ static int look_at_indices(void *arg, const void *data, int64_t first_byte, size
 
 int og__infer_survey(struct og_inference *f, struct og_err *err)
 {
-    struct survey s = {.f = f, .check = {f->ds, 0}, .v = (uint64_t)-1};
+    struct survey s = {.f = f, .check = {f->graph, 0}, .v = (uint64_t)-1};
     size_t bytes = (size_t)f->ds->n_nodes * sizeof(uint32_t);
     int rc = 0;
     void *buffer = NULL;
@@ -77,14 +77,15 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
         OG_TRY(-ENOMEM);
     buffer = og__alloc(f->budget, OG__CHUNK, LISTS, err);
     OG_TRY(buffer ? 0 : -ENOMEM);
-    OG_TRY(og__npy_stream(&f->ds->indptr, buffer, look_at_indptr, &s, err));
+    OG_TRY(og__npy_stream(&f->graph->indptr, buffer, look_at_indptr, &s, err));
     OG_TRY(og__check_indptr_end(&s.check, err));
     if (f->longest > UINT32_MAX)
         OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: %d lists one after another have 2^32 edges",
                         f->ds->path, (int)OG__WHOLE_ROWS));
-    OG_TRY(og__npy_stream(&f->ds->indices, buffer, look_at_indices, &s, err));
-    f->prepare.bytes = (uint64_t)f->ds->indptr.bytes + (uint64_t)f->ds->indices.bytes;
-    f->prepare.reads = f->prepare.bytes / OG__CHUNK + 2;
+    OG_TRY(og__npy_stream(&f->graph->indices, buffer, look_at_indices, &s, err));
+    uint64_t read = (uint64_t)f->graph->indptr.bytes + (uint64_t)f->graph->indices.bytes;
+    f->prepare.bytes += read;
+    f->prepare.reads += read / OG__CHUNK + 2;
 out:
     og__release(f->budget, buffer, OG__CHUNK, LISTS);
     return rc;
@@ -98,21 +99,21 @@ void og__infer_count(struct og_inference *f, const struct og_read_job *job)
     f->counts.bytes += job->counts.bytes;
 }
 
-static struct og_reader_options reader_options(const struct og_inference *f)
+struct og_reader_options og__infer_reader_options(const struct og_inference *f)
 {
     return (struct og_reader_options){.io = f->opt.io, .profile = f->profile, .log = &f->log};
 }
 
 size_t og__infer_reader_bytes(const struct og_inference *f)
 {
-    struct og_reader_options opt = reader_options(f);
+    struct og_reader_options opt = og__infer_reader_options(f);
     return og__reader_bytes(&opt);
 }
 
 int og__infer_reader(struct og_inference *f, struct og_reader **out, const struct og_matrix *x,
                      struct og_err *err)
 {
-    struct og_reader_options opt = reader_options(f);
+    struct og_reader_options opt = og__infer_reader_options(f);
     return og__reader_open(out, x->path, x->offset, og__matrix_row(x), (uint64_t)f->ds->n_nodes,
                            &opt, f->budget, err);
 }
@@ -163,7 +164,7 @@ size_t og__infer_left(const struct og_inference *f)
 
 int og__infer_check(const struct og_inference *f, struct og_err *err)
 {
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->ds->n_edges;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->graph->n_edges;
     size_t least = 0, left = og__infer_left(f);
     for (int l = 0; l < f->config.layers; l++) {
         struct og_whole_layer s = og__whole_layer(&f->config, l, n_nodes, n_edges);
@@ -179,8 +180,10 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
 static void tell(struct og_inference *f, int l, const struct og_matrix *in,
                  const struct og_blocks_used *used, double seconds)
 {
-    uint64_t least = (uint64_t)f->ds->n_nodes * og__matrix_row(in) + (uint64_t)f->ds->indptr.bytes +
-                     (uint64_t)f->ds->indices.bytes;
+    const struct og_dataset *g = f->graph;
+    int64_t structure =
+        g->indptr.bytes + g->indices.bytes + (g == &f->walked ? g->weights.bytes : 0);
+    uint64_t least = (uint64_t)g->n_nodes * og__matrix_row(in) + (uint64_t)structure;
     json_t *row =
         json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
                   "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
@@ -231,7 +234,7 @@ int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, s
 {
     struct og_blocks_used used = {0};
     struct og_whole_layer shape =
-        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->ds->n_edges);
+        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->graph->n_edges);
     struct og_matrix made = {.path = og__infer_step_path(f, og__transform_step(l)),
                              .offset = OG__MATRIX_OFFSET,
                              .dim = shape.n_source,

@@ -43,6 +43,8 @@ struct og_inference {
     const struct og_observer *seen;
     struct og_log log;
     struct og_dataset *ds;
+    const struct og_dataset *graph; /* whose lists count: ds, or */
+    struct og_dataset walked;       /* structure alone: what walks found (infer_walks.c) */
     struct og_budget *budget;
     struct og_pool *pool;
     struct og_model_config config;
@@ -55,12 +57,17 @@ struct og_inference {
     uint64_t longest;                    /* edges of the OG__WHOLE_ROWS nodes that have most */
     struct og_io_counts prepare, counts; /* of learning the above; of the layer at hand */
     uint64_t bytes_written;              /* of the layer at hand */
+    uint64_t prepare_written;
     json_t *layers;
     size_t baseline_rss;
     double start, layer_start;
 };
 
 #define OG__INFER_NODES "inference nodes" /* feeds and degree, in the budget */
+
+/* Where --sampler walk has it: other lists, with weights. */
+OG_MUST_CHECK int og__infer_walk(struct og_inference *f, struct og_err *err);
+void og__infer_forget_walks(struct og_inference *f);
 
 /* One pass over the graph's structure: feeds, degree, longest. */
 OG_MUST_CHECK int og__infer_survey(struct og_inference *f, struct og_err *err);

@@ -68,6 +68,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
     OG_TRY(settle_options(f, opt, err));
     OG_TRY(og__dataset_open(dataset, &f->ds, err));
+    f->graph = f->ds;
     OG_TRY(check_shape(f, err));
     OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
     OG_TRY(og__nn_warm_up(f->pool, err));
@@ -85,6 +86,7 @@ out:
 static void close_inference(struct og_inference *f)
 {
     size_t bytes = f->ds ? (size_t)f->ds->n_nodes * sizeof(uint32_t) : 0;
+    og__infer_forget_walks(f);
     og__infer_state_close(f);
     og__model_free(f->model);
     if (f->budget) {
@@ -100,10 +102,23 @@ static void close_inference(struct og_inference *f)
 
 /* ==== all layers ==== */
 
+/* Neighbours that are drawn come before all else: layers know no difference. */
+static int choose_lists(struct og_inference *f, struct og_err *err)
+{
+    if (f->opt.sampler == OG_SAMPLER_WALK)
+        return og__infer_walk(f, err);
+    if (f->config.kind == OG_MODEL_PINSAGE)
+        og__say(&f->log, OG__INFO,
+                "all in-neighbours count alike; --sampler walk takes the neighbours of PinSAGE");
+    return 0;
+}
+
 static int run_layers(struct og_inference *f, struct og_err *err)
 {
     const struct og_npy *features = &f->ds->features;
-    int rc = og__infer_survey(f, err);
+    int rc = choose_lists(f, err);
+    if (rc == 0)
+        rc = og__infer_survey(f, err);
     if (rc == 0)
         rc = og__infer_check(f, err);
     if (rc == 0)
@@ -128,7 +143,7 @@ static int run_layers(struct og_inference *f, struct og_err *err)
 
 static json_t *figures(const struct og_inference *f)
 {
-    json_int_t read = (json_int_t)f->prepare.bytes, written = 0;
+    json_int_t read = (json_int_t)f->prepare.bytes, written = (json_int_t)f->prepare_written;
     size_t l;
     json_t *row;
     json_array_foreach(f->layers, l, row)

@@ -3,6 +3,7 @@
  *   infer.c             the survey, a layer, what its passes share
  *   infer_transform.c   every row multiplied
  *   infer_combine.c     along the edges
+ *   infer_walks.c       lists by random walks, before all layers
  *   infer_state.c       what is kept, to go on with
  *   infer_command.c     predict, and eval with all neighbours */
 #ifndef OG_INFER_PASSES_H
@@ -37,6 +38,7 @@ size_t og__infer_combine_least(const struct og_inference *f, int l, const struct
 
 /* ---- what both are made with ---- */
 
+struct og_reader_options og__infer_reader_options(const struct og_inference *f);
 size_t og__infer_reader_bytes(const struct og_inference *f);
 OG_MUST_CHECK int og__infer_reader(struct og_inference *f, struct og_reader **out,
                                    const struct og_matrix *x, struct og_err *err);

@@ -118,6 +118,16 @@ static uint64_t model_checksum(struct og_model *m)
     return sum;
 }
 
+/* Options that choose the neighbours; null where all are taken. */
+static json_t *neighbors_json(const struct og_inference *f)
+{
+    const struct og_options *opt = &f->opt;
+    if (opt->sampler != OG_SAMPLER_WALK)
+        return json_null();
+    return json_pack("[i, i, f, i, I]", opt->walks, opt->walk_length, opt->walk_restart,
+                     opt->neighbors, (json_int_t)opt->seed);
+}
+
 static char *numbers_text(struct og_inference *f)
 {
     const struct og_model_config *c = &f->config;
@@ -125,12 +135,12 @@ static char *numbers_text(struct og_inference *f)
     char model[32], dataset[32], *embeddings = second ? absolute(second) : NULL;
     snprintf(model, sizeof(model), "%016" PRIx64, model_checksum(f->model));
     snprintf(dataset, sizeof(dataset), "%016" PRIx64, f->ds->checksum);
-    json_t *all = json_pack("{s:s s:s s:s s:i s:i s:i s:i s:i s:i s:i s:b s:s*}", "version",
-                            og_version(), "model", model, "dataset", dataset, "kind", c->kind,
-                            "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
-                            "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
-                            "residual", c->residual, "embeddings", embeddings);
-    char *text = json_dumps(all, JSON_SORT_KEYS);
+    json_t *all = json_pack(
+        "{s:s s:s s:s s:i s:i s:i s:i s:i s:i s:i s:b s:s* s:o}", "version", og_version(), "model",
+        model, "dataset", dataset, "kind", c->kind, "layers", c->layers, "hidden", c->hidden,
+        "width", c->n_classes, "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
+        "residual", c->residual, "embeddings", embeddings, "neighbors", neighbors_json(f));
+    char *text = json_dumps(all, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     free(embeddings);
     json_decref(all);
     return text;
@@ -208,8 +218,8 @@ char *og__infer_step_path(const struct og_inference *f, int step)
 
 static size_t row_bytes_of(const struct og_inference *f, int step)
 {
-    struct og_whole_layer s =
-        og__whole_layer(&f->config, step / 2, (uint64_t)f->ds->n_nodes, (uint64_t)f->ds->n_edges);
+    struct og_whole_layer s = og__whole_layer(&f->config, step / 2, (uint64_t)f->ds->n_nodes,
+                                              (uint64_t)f->graph->n_edges);
     return (size_t)(step % 2 ? s.n_out : s.n_source) * sizeof(float);
 }
 
@@ -258,8 +268,9 @@ static bool all_whole(struct og_inference *f, char *buffer)
         return false;
     if (l > 0 && !is_whole(f, og__combine_step(l - 1), n_nodes, buffer))
         return false;
-    bool transformed = !end && s->step == og__combine_step(l) &&
-                       og__whole_layer(&f->config, l, n_nodes, (uint64_t)f->ds->n_edges).transforms;
+    bool transformed =
+        !end && s->step == og__combine_step(l) &&
+        og__whole_layer(&f->config, l, n_nodes, (uint64_t)f->graph->n_edges).transforms;
     if (transformed && !is_whole(f, og__transform_step(l), n_nodes, buffer))
         return false;
     XXH3_64bits_reset(s->hash);
@@ -283,12 +294,13 @@ static int save(struct og_inference *f, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
     json_t *root = json_pack(
-        "{s:s s:i s:I s:o s:O s:I s:I s:I s:f s:I s:I s:f}", "numbers", s->numbers, "step", s->step,
-        "rows", (json_int_t)s->rows, "checksums", checksums_json(s), "layers", f->layers, "reads",
-        (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes, "bytes_written",
-        (json_int_t)f->bytes_written, "layer_seconds", og__now() - f->layer_start, "prepare_reads",
-        (json_int_t)f->prepare.reads, "prepare_bytes_read", (json_int_t)f->prepare.bytes, "seconds",
-        og__now() - f->start);
+        "{s:s s:i s:I s:o s:O s:I s:I s:I s:f s:I s:I s:I s:f}", "numbers", s->numbers, "step",
+        s->step, "rows", (json_int_t)s->rows, "checksums", checksums_json(s), "layers", f->layers,
+        "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
+        "bytes_written", (json_int_t)f->bytes_written, "layer_seconds", og__now() - f->layer_start,
+        "prepare_reads", (json_int_t)f->prepare.reads, "prepare_bytes_read",
+        (json_int_t)f->prepare.bytes, "prepare_bytes_written", (json_int_t)f->prepare_written,
+        "seconds", og__now() - f->start);
     s->saved = og__now();
     return og__json_deliver(root, s->file, NULL, err);
 }
@@ -331,6 +343,7 @@ static void take_figures(struct og_inference *f, const json_t *root)
     f->layer_start = og__now() - json_number_value(json_object_get(root, "layer_seconds"));
     f->prepare.reads += whole_number(root, "prepare_reads");
     f->prepare.bytes += whole_number(root, "prepare_bytes_read");
+    f->prepare_written += whole_number(root, "prepare_bytes_written");
     f->start -= json_number_value(json_object_get(root, "seconds"));
 }
 
