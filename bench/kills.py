@@ -4,9 +4,9 @@
     bench/kills.py [--outgrow PATH] [--kills 100] [--seed 1] [--scratch DIR] [--nodes 20000]
 
 Kills take turns between training, checkpointing after every batch, sampling ahead (which puts much away),
-and importing. A run that was killed is started again with --resume, and killed again, until it gets through;
+predicting and importing. A run that was killed is started again with --resume, and killed again, until it gets through;
 then its parameters and losses are held against those of an unbroken run, and its folder against the files
-that belong there. An import that was killed leaves nothing under its name, and the next one is the unbroken
+that belong there. What predicts goes on with --resume as well. An import that was killed leaves nothing under its name, and the next one is the unbroken
 one, file by file. Exit status 1 at the first difference.
 """
 import argparse
@@ -120,11 +120,17 @@ class Kills:
     def train(self, run, *options):
         return ["train", self.dataset, "--run", run, *COMMON, *options]
 
+    def predict(self, out, *options):
+        return ["predict", self.dataset, "--checkpoint", self.scratch / "whole" / "best.safetensors", "--out", out / "p.npy",
+                "--embeddings", out / "e.npy", "--memory", "32M", "--checkpoint-every", "0", "--quiet", *options]
+
     def unbroken(self):
         whole = self.scratch / "whole"
         seconds = {name: self.must(*self.train(self.scratch / name, *options)) for name, options in TRAININGS.items()}
         self.must(*self.train(whole))
         seconds["importing"] = self.must("import", "npy", self.source, self.scratch / "imported")
+        (self.scratch / "predicted").mkdir()
+        seconds["predicting"] = self.must(*self.predict(self.scratch / "predicted"))
         for name in TRAININGS:
             self.compare(self.scratch / name, whole, name)
             shutil.rmtree(self.scratch / name)
@@ -156,6 +162,19 @@ class Kills:
         shutil.rmtree(run)
         return n
 
+    def broken_prediction(self, seconds, most):
+        out = self.scratch / "out"
+        out.mkdir()
+        n = 0
+        while n < most and self.killed("predicting", seconds, *self.predict(out, "--resume")):
+            n += 1
+        self.must(*self.predict(out, "--resume"))
+        if files_of(out) != files_of(self.scratch / "predicted"):
+            refuse("predicting: files differ from those of an unbroken prediction, or something is left")
+        self.whole_runs += 1
+        shutil.rmtree(out)
+        return n
+
     def broken_import(self, seconds, most):
         out = self.scratch / "out"
         n = 0
@@ -179,13 +198,17 @@ class Kills:
 
     def all(self, kills):
         whole, seconds = self.unbroken()
-        kinds = [*TRAININGS, "importing"]
+        kinds = ["predicting", *TRAININGS, "importing"]
         done = turn = 0
         while done < kills:
             what = kinds[turn % len(kinds)]
             most = min(4, kills - done)
-            done += self.broken_import(seconds[what], most) if what == "importing" else \
-                self.broken_training(what, whole, seconds[what], most)
+            if what == "importing":
+                done += self.broken_import(seconds[what], most)
+            elif what == "predicting":
+                done += self.broken_prediction(seconds[what], most)
+            else:
+                done += self.broken_training(what, whole, seconds[what], most)
             turn += 1
         for what, n in self.counts.items():
             print(f"{n:4} kills while {what}")

@@ -12,9 +12,10 @@
 enum { N = 60, DIM = 7, HIDDEN = 5, CLASSES = 3, SEEDS = 4 };
 
 struct graph {
-    bool edge[N][N];
+    bool edge[N][N]; /* but loops */
+    int loops[N];
     int64_t indptr[N + 1];
-    int32_t indices[N * N];
+    int32_t indices[N * (N + 2)];
     float x[N][DIM];
     struct og_topology t;
 };
@@ -26,12 +27,13 @@ static void make_graph(struct graph *g)
     for (int i = 0; i < 110; i++) {
         uint32_t u = og__rng_below(&rng, N);
         uint32_t v = og__rng_below(&rng, N);
-        g->edge[u][v] = g->edge[v][u] = true; /* some of them loops */
+        g->edge[u][v] = g->edge[v][u] = true;
+        g->loops[u] += i % 3 == 0; /* some twice */
     }
     for (int v = 0; v < N; v++) {
         g->indptr[v + 1] = g->indptr[v];
         for (int u = 0; u < N; u++)
-            if (g->edge[u][v])
+            for (int n = u == v ? g->loops[v] : g->edge[u][v]; n > 0; n--)
                 g->indices[g->indptr[v + 1]++] = u;
         for (int j = 0; j < DIM; j++)
             g->x[v][j] = og__rng_normal(&rng);
@@ -115,9 +117,16 @@ static void blocks_with_all_neighbours_equal_the_whole_graph(void **state)
     og__batch_init(&memory, NULL);
     assert_int_equal(og__sampler_open(&s, &g.t, fanout, 2, 1, NULL, NULL), 0);
     og__sampler_keep_degrees(s);
+    assert_int_equal(og__loops_find(&g.t, NULL), 0);
     assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 1, 0, &memory, NULL), 0);
     const struct og_batch *batch = &memory.batch;
-    assert_true(batch->n_ids < N); /* there is a rim */
+    assert_true(batch->n_ids < N); /* there is a rim, and some of it has loops */
+    int loops = 0;
+    for (uint32_t i = batch->hop[1].n_dst; i < batch->n_ids; i++) {
+        assert_int_equal(og__loops_of(&g.t, batch->ids[i]), g.loops[batch->ids[i]]);
+        loops += g.loops[batch->ids[i]];
+    }
+    assert_true(loops > 0);
     og__caps_include(&caps, batch);
     assert_int_equal(og__model_create(&m, &config, OG_OPTIMIZER_ADAM, 3, NULL, NULL, NULL), 0);
     assert_int_equal(og__model_reserve(m, &caps, false, NULL), 0);
@@ -138,12 +147,43 @@ static void blocks_with_all_neighbours_equal_the_whole_graph(void **state)
     og__model_free(m);
     og__sampler_close(s);
     og__batch_release(&memory);
+    og__loops_release(&g.t);
+}
+
+/* Few neighbours of many: at most so many, and none of them the node itself. */
+static void degrees_at_the_rim_are_bounded(void **state)
+{
+    (void)state;
+    static struct graph g;
+    make_graph(&g);
+    const int fanout[2] = {2, 2};
+    const uint32_t seeds[SEEDS] = {3, 11, 29, 58};
+    struct og_batch_memory memory;
+    struct og_sampler *s;
+    og__batch_init(&memory, NULL);
+    assert_int_equal(og__sampler_open(&s, &g.t, fanout, 2, 1, NULL, NULL), 0);
+    og__sampler_keep_degrees(s);
+    assert_int_equal(og__loops_find(&g.t, NULL), 0);
+    assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 1, 0, &memory, NULL), 0);
+    for (int h = 0; h < 2; h++) {
+        const struct og_block *b = &memory.batch.hop[h];
+        for (uint32_t i = b->n_dst; i < b->n_src; i++) {
+            uint32_t degree = 0;
+            for (int u = 0; u < N; u++)
+                degree += (uint32_t)u != memory.batch.ids[i] && g.edge[u][memory.batch.ids[i]];
+            assert_int_equal(b->degree[i - b->n_dst], OG_MIN(degree, 2u));
+        }
+    }
+    og__sampler_close(s);
+    og__batch_release(&memory);
+    og__loops_release(&g.t);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_with_all_neighbours_equal_the_whole_graph),
+        cmocka_unit_test(degrees_at_the_rim_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,18 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "dataset/writer.h"
+#include "sample/sample.h"
 #include "train/checkpoint.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { N = 500, DIM = 24, CLASSES = 5, HIDDEN = 12, LONGEST_PATH = 512 };
@@ -87,6 +92,18 @@ static void write_array(const char *name, enum og__npy_type type, int64_t rows, 
     assert_int_equal(og__npy_finish(w, NULL, NULL), 0);
 }
 
+static void write_meta(int64_t n_edges)
+{
+    char text[512], path[LONGEST_PATH];
+    snprintf(path, sizeof(path), "%s/meta.json", graph);
+    int n = snprintf(text, sizeof(text),
+                     "{\"format\":1,\"name\":\"awkward\",\"num_nodes\":%d,\"num_edges\":%lld,"
+                     "\"feature_dim\":%d,\"feature_dtype\":\"f32\",\"num_classes\":%d,"
+                     "\"multi_label\":false,\"task\":\"node classification\",\"checksums\":{}}",
+                     (int)N, (long long)n_edges, (int)DIM, (int)CLASSES);
+    assert_int_equal(og__write_text(path, text, (size_t)n, NULL), 0);
+}
+
 static void make_awkward_graph(void)
 {
     static struct edges g;
@@ -110,14 +127,7 @@ static void make_awkward_graph(void)
     write_array("train", OG__NPY_I64, 50, 1, split[0]);
     write_array("valid", OG__NPY_I64, 50, 1, split[1]);
     write_array("test", OG__NPY_I64, 50, 1, split[2]);
-    char text[512], path[LONGEST_PATH];
-    snprintf(path, sizeof(path), "%s/meta.json", graph);
-    int n = snprintf(text, sizeof(text),
-                     "{\"format\":1,\"name\":\"awkward\",\"num_nodes\":%d,\"num_edges\":%lld,"
-                     "\"feature_dim\":%d,\"feature_dtype\":\"f32\",\"num_classes\":%d,"
-                     "\"multi_label\":false,\"task\":\"node classification\",\"checksums\":{}}",
-                     (int)N, (long long)g.indptr[N], (int)DIM, (int)CLASSES);
-    assert_int_equal(og__write_text(path, text, (size_t)n, NULL), 0);
+    write_meta(g.indptr[N]);
 }
 
 /* ==== a model whose every parameter matters ==== */
@@ -127,6 +137,7 @@ struct dense {
     struct og_model *m;
     int64_t n;
     struct og_topology t;
+    const float *weight; /* of t's edges; NULL = all 1 */
 };
 
 static void scatter(struct og_model *m)
@@ -151,6 +162,18 @@ static void write_model(const struct og_model_config *c)
     const struct og_param *p = og__model_params(m, &n);
     assert_int_equal(og__checkpoint_write(checkpoint, c, p, n, NULL, NULL), 0);
     og__model_free(m);
+}
+
+/* The file as PyTorch would have written it. */
+static void forget_metadata(void)
+{
+    struct og_tensors t;
+    assert_int_equal(og__tensors_read(checkpoint, &t, NULL), 0);
+    size_t n = t.n_metadata;
+    t.n_metadata = 0;
+    assert_int_equal(og__tensors_write(checkpoint, &t, NULL), 0);
+    t.n_metadata = n;
+    og__tensors_release(&t);
 }
 
 /* ==== the same in double ==== */
@@ -268,12 +291,18 @@ static void aggregate(const struct dense *d, int64_t v, const uint32_t *from, in
                       const double *z, int mid, double *a)
 {
     bool max = d->c.kind == OG_MODEL_SAGE && d->c.aggregator == OG_AGGREGATOR_MAX;
+    bool weighed = d->weight && d->c.kind == OG_MODEL_PINSAGE;
     memset(a, 0, (size_t)mid * sizeof(*a));
+    double sum = 0;
+    for (int64_t e = d->t.indptr[v]; weighed && e < d->t.indptr[v + 1]; e++)
+        sum += (double)d->weight[e];
     for (int64_t i = 0; i < n; i++) {
         const double *u = z + (int64_t)from[i] * mid;
         double w = d->c.kind == OG_MODEL_GIN ? 1 : 1 / (double)n;
         if (d->c.kind == OG_MODEL_GCN)
             w = 1 / (root_degree(d, v) * root_degree(d, from[i]));
+        if (weighed)
+            w = (double)d->weight[d->t.indptr[v] + i] / sum;
         for (int j = 0; j < mid; j++)
             a[j] = max ? fmax(a[j], u[j]) : a[j] + w * u[j];
     }
@@ -413,15 +442,26 @@ static float *read_rows(const char *path, int64_t rows, int64_t cols)
     return out;
 }
 
-static int predict(const char *memory, const char *emb, char **text, struct og_err *err)
+static void set(struct og_options *opt, const char *name, const char *value)
+{
+    assert_int_equal(og_options_set(opt, name, value, NULL), 0);
+}
+
+static int predict_with(const char *threads, const char *memory, const char *emb, char **text,
+                        struct og_err *err)
 {
     struct og_options opt;
     og_options_init(&opt);
-    assert_int_equal(og_options_set(&opt, "memory", memory, NULL), 0);
-    assert_int_equal(og_options_set(&opt, "threads", "2", NULL), 0);
+    set(&opt, "memory", memory);
+    set(&opt, "threads", threads);
     int rc = og_predict(graph, checkpoint, logits, emb, &opt, NULL, text, err);
     og_options_release(&opt);
     return rc;
+}
+
+static int predict(const char *memory, const char *emb, char **text, struct og_err *err)
+{
+    return predict_with("2", memory, emb, text, err);
 }
 
 static void must_predict(const char *memory, const char *emb, char **text)
@@ -439,38 +479,56 @@ static void assert_near(const float *found, const double *wanted, int64_t n, con
                      wanted[i]);
 }
 
-/* The model at `checkpoint` on the dataset at `graph`. */
-static void compare_with_dense(const char *what)
+static void open_dense(struct dense *d, struct og_dataset **ds)
 {
-    struct og_dataset *ds;
-    struct dense d = {0};
     size_t n;
-    double *last_input;
-    assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
-    assert_int_equal(og__checkpoint_shape(checkpoint, &d.c, NULL), 0);
-    assert_int_equal(og__model_create(&d.m, &d.c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
-    struct og_param *p = og__model_params(d.m, &n);
+    *d = (struct dense){0};
+    assert_int_equal(og__dataset_open(graph, ds, NULL), 0);
+    assert_int_equal(og__checkpoint_shape(checkpoint, &d->c, NULL), 0);
+    assert_int_equal(og__model_create(&d->m, &d->c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
+    struct og_param *p = og__model_params(d->m, &n);
     assert_int_equal(og__checkpoint_load(checkpoint, p, n, NULL), 0);
-    assert_int_equal(og__topology_load(ds, NULL, &d.t, NULL), 0);
-    d.n = ds->n_nodes;
-    const char *emb = d.c.layers > 1 ? embeddings : NULL;
-    must_predict("1G", emb, NULL);
-    float *x = read_rows(ds->features.path, d.n, d.c.in_dim);
-    double *wanted = dense_logits(&d, x, &last_input);
-    float *found = read_rows(logits, d.n, d.c.n_classes);
-    assert_near(found, wanted, d.n * d.c.n_classes, what);
+    assert_int_equal(og__topology_load(*ds, NULL, &d->t, NULL), 0);
+    d->n = (*ds)->n_nodes;
+}
+
+static void close_dense(struct dense *d, struct og_dataset *ds)
+{
+    og__topology_release(&d->t);
+    og__model_free(d->m);
+    og__dataset_close(ds);
+}
+
+/* What was predicted, beside a dense computation. */
+static void compare_files(const struct dense *d, const struct og_dataset *ds, bool embedded,
+                          const char *what)
+{
+    double *last_input;
+    float *x = read_rows(ds->features.path, d->n, d->c.in_dim);
+    double *wanted = dense_logits(d, x, &last_input);
+    float *found = read_rows(logits, d->n, d->c.n_classes);
+    assert_near(found, wanted, d->n * d->c.n_classes, what);
     free(found);
-    if (emb) {
-        found = read_rows(embeddings, d.n, d.c.hidden);
-        assert_near(found, last_input, d.n * d.c.hidden, what);
+    if (embedded) {
+        found = read_rows(embeddings, d->n, d->c.hidden);
+        assert_near(found, last_input, d->n * d->c.hidden, what);
         free(found);
     }
     free(last_input);
     free(wanted);
     free(x);
-    og__topology_release(&d.t);
-    og__model_free(d.m);
-    og__dataset_close(ds);
+}
+
+/* The model at `checkpoint` on the dataset at `graph`. */
+static void compare_with_dense(const char *what)
+{
+    struct og_dataset *ds;
+    struct dense d;
+    open_dense(&d, &ds);
+    bool embedded = d.c.layers > 1 && d.c.task != OG_TASK_LINK;
+    must_predict("1G", embedded ? embeddings : NULL, NULL);
+    compare_files(&d, ds, embedded, what);
+    close_dense(&d, ds);
 }
 
 /* Every model, on layers that narrow (24 to 12 to 5) and widen (24 to 40), one to three of them. */
@@ -520,6 +578,57 @@ static void every_model_equals_a_dense_computation(void **state)
         }
 }
 
+/* They are wider than the dataset has classes: as wide as the embeddings that a decoder is given.
+ */
+static struct og_model_config linked(int decoder)
+{
+    struct og_model_config c = shaped(2, 2, HIDDEN);
+    c.task = OG_TASK_LINK;
+    c.decoder = decoder;
+    c.n_classes = HIDDEN;
+    return c;
+}
+
+static void models_of_links_give_embeddings(void **state)
+{
+    (void)state;
+    make_awkward_graph();
+    for (int decoder = OG_DECODER_DOT; decoder <= OG_DECODER_MLP; decoder++) {
+        struct og_model_config c = linked(decoder);
+        struct og_options opt;
+        struct og_err err = {0};
+        char *text;
+        write_model(&c);
+        compare_with_dense("links");
+        assert_int_equal(predict("1G", embeddings, NULL, &err), -EINVAL);
+        assert_non_null(strstr(err.hint, "--out"));
+        err = (struct og_err){0};
+        og_options_init(&opt);
+        assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, NULL, &text, &err), -EINVAL);
+        assert_non_null(strstr(err.hint, "--full"));
+        og_options_release(&opt);
+    }
+}
+
+/* A decoder that has no parameters leaves no name in a file of PyTorch's. */
+static void a_task_that_no_file_tells_is_an_option(void **state)
+{
+    (void)state;
+    struct og_model_config c = linked(OG_DECODER_DOT);
+    struct og_options opt;
+    struct og_err err = {0};
+    make_awkward_graph();
+    write_model(&c);
+    forget_metadata();
+    assert_int_equal(predict("1G", NULL, NULL, NULL), -EINVAL);
+    og_options_init(&opt);
+    assert_int_equal(og_options_set(&opt, "task", "link", NULL), 0);
+    if (og_predict(graph, checkpoint, logits, NULL, &opt, NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    free(read_rows(logits, N, HIDDEN));
+    og_options_release(&opt);
+}
+
 static void cora_equals_a_dense_computation(void **state)
 {
     (void)state;
@@ -548,6 +657,170 @@ static void cora_equals_a_dense_computation(void **state)
     og__dataset_close(ds);
 }
 
+static char *file_bytes(const char *path, size_t *n)
+{
+    char *text;
+    assert_int_equal(og__read_text(path, 1 << 28, &text, n, NULL), 0);
+    return text;
+}
+
+static void assert_same_logits(const char *wanted, size_t n)
+{
+    size_t found_n;
+    char *found = file_bytes(logits, &found_n);
+    assert_int_equal(found_n, n);
+    assert_memory_equal(found, wanted, n);
+    free(found);
+}
+
+/* Files in the root that no test put there. */
+static int left_behind(void)
+{
+    int n = 0;
+    DIR *dir = opendir(root);
+    const struct dirent *e;
+    assert_non_null(dir);
+    while ((e = readdir(dir)))
+        n += strstr(e->d_name, ".part") || strstr(e->d_name, "outgrow-");
+    closedir(dir);
+    return n;
+}
+
+/* ==== neighbours by walks ==== */
+
+static void predict_walking(const char *topology, const char *neighbors, const char *restart)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    og_options_init(&opt);
+    set(&opt, "memory", "1G");
+    set(&opt, "sampler", "walk");
+    set(&opt, "topology", topology);
+    set(&opt, "neighbors", neighbors);
+    set(&opt, "walk-restart", restart);
+    if (og_predict(graph, checkpoint, logits, embeddings, &opt, NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    og_options_release(&opt);
+}
+
+/* models[]: those that sum unlike */
+enum { GCN = 0, SAGE = 2, GAT = 6, PINSAGE = 10 };
+static const size_t walkers[] = {PINSAGE, PINSAGE + 1, SAGE, GCN};
+
+/* Two and two nodes feed each other. Every walk of three steps from v goes to w, v, w: of its
+ * visits two are w's, one is v's, whatever is drawn. */
+static void make_pairs(void)
+{
+    int64_t indptr[N + 1];
+    int32_t indices[N];
+    char path[LONGEST_PATH];
+    make_awkward_graph();
+    for (int v = 0; v <= N; v++)
+        indptr[v] = v;
+    for (int v = 0; v < N; v++)
+        indices[v] = v ^ 1;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/%s.npy", graph, i ? "indptr" : "indices");
+        assert_int_equal(unlink(path), 0);
+    }
+    write_array("indptr", OG__NPY_I64, N + 1, 1, indptr);
+    write_array("indices", OG__NPY_I32, N, 1, indices);
+    write_meta(N);
+}
+
+static void visits_are_weights(void **state)
+{
+    (void)state;
+    static int64_t indptr[N + 1];
+    static int32_t indices[2 * N];
+    static float weight[2 * N];
+    make_pairs();
+    for (size_t i = 0; i < OG_COUNT(walkers); i++)
+        for (int most = 1; most <= 2; most++) { /* the most visited alone; both */
+            struct og_model_config c = shaped(walkers[i], 2, HIDDEN);
+            struct og_dataset *ds;
+            struct dense d;
+            write_model(&c);
+            predict_walking("memory", most == 1 ? "1" : "2", "0");
+            open_dense(&d, &ds);
+            for (int v = 0; v < N; v++) {
+                indptr[v + 1] = (int64_t)(v + 1) * most;
+                for (int k = 0; k < most; k++) {
+                    indices[v * most + k] = k ? v : v ^ 1;
+                    weight[v * most + k] = k ? 1 : 2;
+                }
+            }
+            og__topology_release(&d.t);
+            d.t = (struct og_topology){
+                .n_nodes = N, .n_edges = indptr[N], .indptr = indptr, .indices32 = indices};
+            d.weight = weight;
+            compare_files(&d, ds, true, models[walkers[i]].name);
+            d.t = (struct og_topology){0};
+            close_dense(&d, ds);
+        }
+}
+
+/* The same by the sampler itself, from one node at a time: neighbourhoods are a node's own. */
+struct lists {
+    int64_t indptr[N + 1];
+    int32_t indices[N * 5];
+    float weight[N * 5];
+};
+
+static void walk_from_each(const struct og_topology *t, struct lists *out)
+{
+    const struct og_sampling how = {
+        .kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5};
+    const int neighbors = 5;
+    struct og_sampler *s;
+    struct og_batch_memory m;
+    og__batch_init(&m, NULL);
+    assert_int_equal(og__sampler_open(&s, t, &neighbors, 1, 1, NULL, NULL), 0);
+    assert_int_equal(og__sampler_choose(s, &how, NULL), 0);
+    for (uint32_t v = 0; v < N; v++) {
+        assert_int_equal(og__sample(s, &v, 1, OG__STREAM_EVAL, 0, 0, &m, NULL), 0);
+        const struct og_block *b = &m.batch.hop[0];
+        for (uint64_t e = 0; e < b->n_edges; e++) {
+            out->indices[out->indptr[v] + (int64_t)e] = (int32_t)m.batch.ids[b->src[e]];
+            out->weight[out->indptr[v] + (int64_t)e] = b->weight[e];
+        }
+        out->indptr[v + 1] = out->indptr[v] + (int64_t)b->n_edges;
+    }
+    og__sampler_close(s);
+    og__batch_release(&m);
+}
+
+static void each_node_walks_for_itself(void **state)
+{
+    (void)state;
+    static struct lists walked;
+    make_awkward_graph();
+    for (size_t i = 0; i < OG_COUNT(walkers); i++) {
+        struct og_model_config c = shaped(walkers[i], 2, HIDDEN);
+        struct og_dataset *ds;
+        struct dense d;
+        size_t n;
+        write_model(&c);
+        predict_walking("memory", "5", "0.5");
+        char *bytes = file_bytes(logits, &n);
+        predict_walking("disk", "5", "0.5");
+        assert_same_logits(bytes, n);
+        free(bytes);
+        open_dense(&d, &ds);
+        walk_from_each(&d.t, &walked);
+        og__topology_release(&d.t);
+        d.t = (struct og_topology){.n_nodes = N,
+                                   .n_edges = walked.indptr[N],
+                                   .indptr = walked.indptr,
+                                   .indices32 = walked.indices};
+        d.weight = walked.weight;
+        compare_files(&d, ds, true, models[walkers[i]].name);
+        d.t = (struct og_topology){0};
+        close_dense(&d, ds);
+    }
+    assert_int_equal(left_behind(), 0);
+}
+
 /* ==== memory ==== */
 
 static void make_larger_graph(void)
@@ -567,23 +840,16 @@ static void make_larger_graph(void)
         fail_msg("%s", err.message);
 }
 
-static char *file_bytes(const char *path, size_t *n)
-{
-    char *text;
-    assert_int_equal(og__read_text(path, 1 << 28, &text, n, NULL), 0);
-    return text;
-}
-
 /* The least memory in MiB that is not refused; models are alike, so the last one says where to
  * look. */
-static int least_memory(void)
+static int least_memory(const char *threads)
 {
     static int near = 1;
     for (int mib = OG_MAX(near - 8, 1); mib < 512; mib++) {
         char memory[16];
         struct og_err err = {0};
         snprintf(memory, sizeof(memory), "%dM", mib);
-        int rc = predict(memory, NULL, NULL, &err);
+        int rc = predict_with(threads, memory, NULL, NULL, &err);
         if (rc == 0)
             return near = mib;
         if (rc != -ENOMEM)
@@ -593,27 +859,27 @@ static int least_memory(void)
     return 0;
 }
 
-static void any_memory_gives_the_same_bytes(void **state)
+static void any_memory_and_threads_give_the_same_bytes(void **state)
 {
     (void)state;
+    static const char *const threads[] = {"1", "2", "3"};
     make_larger_graph();
     for (size_t i = 0; i < OG_COUNT(models); i++) {
         struct og_model_config c = shaped(i, 2, HIDDEN);
-        size_t n[2];
-        char *bytes[2], memory[16];
+        size_t n;
         write_model(&c);
         must_predict("1G", NULL, NULL);
-        bytes[0] = file_bytes(logits, &n[0]);
-        int least = least_memory();
-        for (int more = 0; more <= 4; more += 2) {
-            snprintf(memory, sizeof(memory), "%dM", least + more);
-            must_predict(memory, NULL, NULL);
-            bytes[1] = file_bytes(logits, &n[1]);
-            assert_int_equal(n[0], n[1]);
-            assert_memory_equal(bytes[0], bytes[1], n[0]);
-            free(bytes[1]);
+        char *wanted = file_bytes(logits, &n);
+        for (size_t k = 0; k < OG_COUNT(threads); k++) {
+            char memory[16];
+            snprintf(memory, sizeof(memory), "%dM", least_memory(threads[k]) + 2);
+            assert_same_logits(wanted, n); /* with the least */
+            assert_int_equal(predict_with(threads[k], memory, NULL, NULL, NULL), 0);
+            assert_same_logits(wanted, n);
+            assert_int_equal(predict_with(threads[k], "1G", NULL, NULL, NULL), 0);
+            assert_same_logits(wanted, n);
         }
-        free(bytes[0]);
+        free(wanted);
     }
 }
 
@@ -624,7 +890,7 @@ static void little_memory_makes_more_blocks(void **state)
     char memory[16], *text;
     make_larger_graph();
     write_model(&c);
-    snprintf(memory, sizeof(memory), "%dM", least_memory());
+    snprintf(memory, sizeof(memory), "%dM", least_memory("2"));
     must_predict(memory, NULL, &text);
     json_t *said = json_loads(text, 0, NULL);
     assert_non_null(said);
@@ -646,46 +912,54 @@ static double key(const char *text, const char *name)
     return x;
 }
 
+/* Sampled evaluation by all neighbours, of the model at `checkpoint`. */
+static void compare_evaluations(const char *what, const char *topology)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    char *full, *sampled;
+    og_options_init(&opt);
+    set(&opt, "fanout", "-1,-1");
+    set(&opt, "batch", "100");
+    set(&opt, "memory", "1G");
+    set(&opt, "topology", topology);
+    if (og_eval_full(graph, checkpoint, "test", &opt, NULL, &full, &err) < 0 ||
+        og_eval(graph, checkpoint, "test", &opt, NULL, &sampled, &err) < 0)
+        fail_msg("%s: %s", what, err.message);
+    assert_true(key(full, "labelled") == key(sampled, "nodes"));
+    if (!(fabs(key(full, "loss") - key(sampled, "loss")) < 1e-4))
+        fail_msg("%s: loss %g, of samples %g", what, key(full, "loss"), key(sampled, "loss"));
+    assert_true(fabs(key(full, "acc") - key(sampled, "acc")) < 2e-3);
+    free(full);
+    free(sampled);
+    og_options_release(&opt);
+}
+
 static void full_evaluation_is_sampled_evaluation_of_all_neighbours(void **state)
 {
     (void)state;
     make_larger_graph();
     for (size_t i = 0; i < OG_COUNT(models); i++) {
         struct og_model_config c = shaped(i, 2, HIDDEN);
-        struct og_options opt;
-        struct og_err err = {0};
-        char *full, *sampled;
         write_model(&c);
-        og_options_init(&opt);
-        assert_int_equal(og_options_set(&opt, "fanout", "-1,-1", NULL), 0);
-        assert_int_equal(og_options_set(&opt, "batch", "100", NULL), 0);
-        assert_int_equal(og_options_set(&opt, "memory", "1G", NULL), 0);
-        if (og_eval_full(graph, checkpoint, "test", &opt, NULL, &full, &err) < 0 ||
-            og_eval(graph, checkpoint, "test", &opt, NULL, &sampled, &err) < 0)
-            fail_msg("%s: %s", models[i].name, err.message);
-        assert_true(key(full, "labelled") == key(sampled, "nodes"));
-        assert_true(fabs(key(full, "loss") - key(sampled, "loss")) < 1e-4);
-        assert_true(fabs(key(full, "acc") - key(sampled, "acc")) < 2e-3);
-        free(full);
-        free(sampled);
-        og_options_release(&opt);
+        compare_evaluations(models[i].name, "memory");
+    }
+}
+
+/* Nodes at the rim of a block have degrees as all others: without their edges to themselves. */
+static void edges_of_a_node_to_itself_are_no_neighbours(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"memory", "disk"};
+    make_awkward_graph();
+    for (size_t i = 0; i < OG_COUNT(places); i++) {
+        struct og_model_config c = shaped(GCN, 2, HIDDEN);
+        write_model(&c);
+        compare_evaluations("gcn", places[i]);
     }
 }
 
 /* ==== what cannot be ==== */
-
-/* Files in the root that no test put there. */
-static int left_behind(void)
-{
-    int n = 0;
-    DIR *dir = opendir(root);
-    const struct dirent *e;
-    assert_non_null(dir);
-    while ((e = readdir(dir)))
-        n += strstr(e->d_name, ".part") || strstr(e->d_name, "scratch");
-    closedir(dir);
-    return n;
-}
 
 static void refusals_leave_nothing(void **state)
 {
@@ -707,34 +981,6 @@ static void refusals_leave_nothing(void **state)
     unlink(checkpoint);
     assert_int_equal(predict("1G", NULL, NULL, NULL), -ENOENT);
     assert_true(access(logits, F_OK) < 0);
-    assert_int_equal(left_behind(), 0);
-}
-
-static volatile sig_atomic_t stop;
-
-static void stop_in_second_layer(void *arg, const struct og_progress *p)
-{
-    (void)arg;
-    stop = p->epoch == 2;
-}
-
-static void a_stop_leaves_nothing(void **state)
-{
-    (void)state;
-    struct og_model_config c = shaped(2, 2, HIDDEN);
-    struct og_options opt;
-    const struct og_observer seen = {.progress = stop_in_second_layer, .stop = &stop};
-    make_larger_graph();
-    write_model(&c);
-    unlink(logits);
-    unlink(embeddings);
-    og_options_init(&opt);
-    assert_int_equal(og_options_set(&opt, "memory", "40M", NULL), 0);
-    assert_int_equal(og_predict(graph, checkpoint, logits, embeddings, &opt, &seen, NULL, NULL),
-                     OG_INTERRUPTED);
-    og_options_release(&opt);
-    assert_true(access(logits, F_OK) < 0);
-    assert_true(access(embeddings, F_OK) < 0);
     assert_int_equal(left_behind(), 0);
 }
 
@@ -763,17 +1009,408 @@ static void damaged_indices_are_refused(void **state)
     assert_true(access(logits, F_OK) < 0);
 }
 
+/* ==== what ends early ==== */
+
+/* A run that ends early, and what was heard of it. */
+struct broken {
+    volatile sig_atomic_t stop;
+    int stop_layer, kill_at; /* in the first block of that layer; at the n-th block; 0 = never */
+    const char *sampler;
+    int blocks, first_layer;
+    char said[1024];
+};
+
+static void hear_progress(void *arg, const struct og_progress *p)
+{
+    struct broken *b = arg;
+    if (b->blocks++ == 0)
+        b->first_layer = p->epoch;
+    if (b->blocks == b->kill_at)
+        raise(SIGKILL);
+    b->stop |= p->epoch == b->stop_layer && strcmp(p->stage, "walk") != 0;
+}
+
+static void hear_message(void *arg, int level, const char *text)
+{
+    struct broken *b = arg;
+    size_t n = strlen(b->said);
+    (void)level;
+    snprintf(b->said + n, sizeof(b->said) - n, "%s\n", text);
+}
+
+static int run_broken(struct broken *b, const char *memory, bool resume, struct og_err *err)
+{
+    struct og_options opt;
+    const struct og_observer seen = {
+        .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
+    og_options_init(&opt);
+    set(&opt, "memory", memory);
+    set(&opt, "threads", "2");
+    set(&opt, "checkpoint-every", "0");
+    set(&opt, "sampler", b->sampler ? b->sampler : "uniform");
+    set(&opt, "resume", resume ? "true" : "false");
+    int rc = og_predict(graph, checkpoint, logits, embeddings, &opt, &seen, NULL, err);
+    og_options_release(&opt);
+    return rc;
+}
+
+/* Both outputs of the model at `checkpoint`, made in one go; then they are removed. */
+struct files {
+    char *bytes[2];
+    size_t n[2];
+};
+
+static struct files take_files(void)
+{
+    struct files f;
+    f.bytes[0] = file_bytes(logits, &f.n[0]);
+    f.bytes[1] = file_bytes(embeddings, &f.n[1]);
+    unlink(logits);
+    unlink(embeddings);
+    return f;
+}
+
+static struct files unbroken(void)
+{
+    must_predict("1G", embeddings, NULL);
+    return take_files();
+}
+
+static void free_files(struct files *f)
+{
+    free(f->bytes[0]);
+    free(f->bytes[1]);
+}
+
+/* What is there now is that, and nothing else is. */
+static void assert_files(const struct files *wanted)
+{
+    struct files found = take_files();
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(found.n[i], wanted->n[i]);
+        assert_memory_equal(found.bytes[i], wanted->bytes[i], wanted->n[i]);
+    }
+    free_files(&found);
+    assert_int_equal(left_behind(), 0);
+}
+
+static void must_resume(struct broken *b, const char *memory)
+{
+    struct og_err err = {0};
+    if (run_broken(b, memory, true, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+}
+
+static void must_stop(int layer)
+{
+    struct broken b = {.stop_layer = layer};
+    assert_int_equal(run_broken(&b, "40M", false, NULL), OG_INTERRUPTED);
+    assert_true(access(logits, F_OK) < 0);
+    assert_true(access(embeddings, F_OK) < 0);
+    assert_true(left_behind() > 0);
+}
+
+static void write_second_model(void)
+{
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    c.residual = true;
+    write_model(&c);
+}
+
+static void a_stopped_run_goes_on(void **state)
+{
+    (void)state;
+    static const size_t tried[] = {GAT, SAGE};
+    make_larger_graph();
+    for (size_t i = 0; i < OG_COUNT(tried); i++) {
+        struct og_model_config c = shaped(tried[i], 2, HIDDEN);
+        write_model(&c);
+        struct files whole = unbroken();
+        for (int layer = 1; layer <= 2; layer++) {
+            struct broken again = {0};
+            must_stop(layer);
+            must_resume(&again, "1G");
+            assert_non_null(strstr(again.said, "going on"));
+            assert_true(again.blocks == 0 || again.first_layer == layer);
+            assert_files(&whole);
+        }
+        free_files(&whole);
+    }
+}
+
+/* The folder in which the run to `logits` keeps what it has. */
+static char *kept_folder(void)
+{
+    char *found = NULL;
+    DIR *dir = opendir(root);
+    const struct dirent *e;
+    assert_non_null(dir);
+    while ((e = readdir(dir)))
+        if (!found && strstr(e->d_name, "outgrow-infer-"))
+            found = og__path_join(root, e->d_name);
+    closedir(dir);
+    assert_non_null(found);
+    return found;
+}
+
+static void what_is_kept_is_not_mixed_with_another_model(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken again = {0};
+    make_larger_graph();
+    write_second_model();
+    struct files second = unbroken();
+    write_model(&c);
+    must_stop(2);
+    write_second_model();
+    must_resume(&again, "40M");
+    assert_non_null(strstr(again.said, "another checkpoint"));
+    assert_int_equal(again.first_layer, 1);
+    assert_files(&second);
+    free_files(&second);
+}
+
+/* Neither is it gone on with where that was not asked for. */
+static void without_resume_a_run_starts_anew(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken again = {0};
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    must_stop(2);
+    assert_int_equal(run_broken(&again, "40M", false, NULL), 0);
+    assert_non_null(strstr(again.said, "--resume"));
+    assert_int_equal(again.first_layer, 1);
+    assert_files(&whole);
+    again = (struct broken){0};
+    must_resume(&again, "40M"); /* nothing is there to go on with */
+    assert_non_null(strstr(again.said, "nothing to resume"));
+    assert_files(&whole);
+    free_files(&whole);
+}
+
+/* Walks are the same at every start; neighbours of another kind are not mixed in. */
+static void a_stopped_run_walks_the_same_way(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(PINSAGE, 2, HIDDEN);
+    make_larger_graph();
+    write_model(&c);
+    struct broken plain = {.sampler = "walk"}, again = {.sampler = "walk"}, other = {0};
+    must_resume(&plain, "1G");
+    struct files whole = take_files();
+    for (int layer = 1; layer <= 2; layer++) {
+        struct broken b = {.sampler = "walk", .stop_layer = layer};
+        assert_int_equal(run_broken(&b, "40M", false, NULL), OG_INTERRUPTED);
+        must_resume(&again, "64M");
+        assert_non_null(strstr(again.said, "going on"));
+        assert_files(&whole);
+    }
+    must_stop(2);
+    again.said[0] = 0;
+    must_resume(&again, "64M");
+    assert_non_null(strstr(again.said, "starting anew"));
+    assert_files(&whole);
+    must_resume(&other, "64M");
+    struct files alike = take_files();
+    assert_memory_not_equal(alike.bytes[0], whole.bytes[0], whole.n[0]);
+    free_files(&alike);
+    free_files(&whole);
+}
+
+static void flip_byte(const char *path, long at)
+{
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    int byte = fgetc(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    assert_int_equal(fputc(byte ^ 1, f), byte ^ 1);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void damage_to_what_is_kept_is_found(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"state.json", "sources.npy", NULL};
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        struct broken again = {0};
+        char part[LONGEST_PATH], *folder, *file;
+        must_stop(2);
+        folder = kept_folder();
+        file = names[i] ? og__path_join(folder, names[i]) : NULL;
+        snprintf(part, sizeof(part), "%s.part", embeddings); /* the input of the second layer */
+        flip_byte(file ? file : part, file && i == 0 ? 2 : 4096 + 100);
+        free(file);
+        free(folder);
+        must_resume(&again, "40M");
+        assert_non_null(strstr(again.said, "starting anew"));
+        assert_int_equal(again.first_layer, 1);
+        assert_files(&whole);
+    }
+    free_files(&whole);
+}
+
+static void two_do_not_make_the_same_at_once(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken again = {0};
+    struct og_err err = {0};
+    make_larger_graph();
+    write_model(&c);
+    must_stop(2);
+    char *folder = kept_folder();
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    assert_int_equal(run_broken(&again, "40M", true, &err), -EBUSY);
+    close(fd);
+    must_resume(&again, "40M");
+    free(folder);
+    struct files found = take_files();
+    free_files(&found);
+    assert_int_equal(left_behind(), 0);
+}
+
+/* One of two outputs has its name already when it ends. */
+static void what_cannot_be_put_in_place_waits(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken b = {0}, again = {0};
+    struct og_err err = {0};
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    assert_int_equal(mkdir(logits, 0700), 0);
+    assert_true(run_broken(&b, "40M", false, &err) < 0);
+    assert_int_equal(access(embeddings, F_OK), 0);
+    assert_int_equal(rmdir(logits), 0);
+    must_resume(&again, "40M");
+    assert_int_equal(again.blocks, 0);
+    assert_files(&whole);
+    free_files(&whole);
+}
+
+/* ---- kills ---- */
+
+/* True: it was killed. */
+static bool start_and_kill(const char *memory, struct og_rng *r, bool at_a_block)
+{
+    struct broken b = {.kill_at = at_a_block ? 2 + (int)og__rng_below(r, 6) : 0};
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(run_broken(&b, memory, true, NULL) < 0 ? 1 : 0);
+    if (!at_a_block) {
+        usleep(1000 + og__rng_below(r, 120000));
+        kill(child, SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+}
+
+static void killed_runs_end_in_the_same_bytes(void **state)
+{
+    (void)state;
+    struct og_rng r;
+    og__rng_at(&r, 6, OG__STREAM_BENCH, 0, 0, 0, 0);
+    make_larger_graph();
+    for (int i = 0; i < 2; i++) {
+        struct og_model_config c = shaped(i ? SAGE : GAT, 3, HIDDEN);
+        char memory[16];
+        int kills = 0;
+        write_model(&c);
+        struct files whole = unbroken();
+        snprintf(memory, sizeof(memory), "%dM", least_memory("2"));
+        unlink(logits);
+        while (kills < 16 && start_and_kill(kills % 3 ? memory : "64M", &r, kills % 2 == 0))
+            kills++;
+        struct broken last = {0};
+        must_resume(&last, memory);
+        assert_true(kills >= 3);
+        assert_files(&whole);
+        free_files(&whole);
+    }
+}
+
+/* ---- evaluation ---- */
+
+static char *evaluate(struct broken *b, bool resume, int wanted)
+{
+    struct og_options opt;
+    const struct og_observer seen = {
+        .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
+    char *text = NULL;
+    og_options_init(&opt);
+    set(&opt, "memory", "40M");
+    set(&opt, "checkpoint-every", "0");
+    set(&opt, "scratch", root);
+    set(&opt, "resume", resume ? "true" : "false");
+    assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, &seen, &text, NULL), wanted);
+    og_options_release(&opt);
+    return text;
+}
+
+static void a_stopped_evaluation_goes_on(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    struct broken b = {.stop_layer = 2}, plain = {0};
+    make_larger_graph();
+    write_model(&c);
+    char *whole = evaluate(&plain, false, 0);
+    assert_null(evaluate(&b, false, OG_INTERRUPTED));
+    for (int more = 0; more < 3; more++) { /* in the pass that sums, too */
+        b = (struct broken){.stop_layer = 2};
+        free(evaluate(&b, true, OG_INTERRUPTED));
+        if (b.blocks == 0)
+            break;
+    }
+    b = (struct broken){0};
+    char *last = evaluate(&b, true, 0);
+    static const char *const same[] = {"loss", "acc", "labelled"};
+    for (size_t i = 0; i < OG_COUNT(same); i++)
+        assert_true(key(whole, same[i]) == key(last, same[i]));
+    free(whole);
+    free(last);
+    assert_int_equal(left_behind(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_equals_a_dense_computation),
+        cmocka_unit_test(models_of_links_give_embeddings),
+        cmocka_unit_test(a_task_that_no_file_tells_is_an_option),
         cmocka_unit_test(cora_equals_a_dense_computation),
-        cmocka_unit_test(any_memory_gives_the_same_bytes),
+        cmocka_unit_test(visits_are_weights),
+        cmocka_unit_test(each_node_walks_for_itself),
+        cmocka_unit_test(any_memory_and_threads_give_the_same_bytes),
         cmocka_unit_test(little_memory_makes_more_blocks),
         cmocka_unit_test(full_evaluation_is_sampled_evaluation_of_all_neighbours),
+        cmocka_unit_test(edges_of_a_node_to_itself_are_no_neighbours),
         cmocka_unit_test(refusals_leave_nothing),
-        cmocka_unit_test(a_stop_leaves_nothing),
         cmocka_unit_test(damaged_indices_are_refused),
+        cmocka_unit_test(a_stopped_run_goes_on),
+        cmocka_unit_test(what_is_kept_is_not_mixed_with_another_model),
+        cmocka_unit_test(without_resume_a_run_starts_anew),
+        cmocka_unit_test(a_stopped_run_walks_the_same_way),
+        cmocka_unit_test(damage_to_what_is_kept_is_found),
+        cmocka_unit_test(two_do_not_make_the_same_at_once),
+        cmocka_unit_test(what_cannot_be_put_in_place_waits),
+        cmocka_unit_test(killed_runs_end_in_the_same_bytes),
+        cmocka_unit_test(a_stopped_evaluation_goes_on),
     };
+    cmocka_set_test_filter(getenv("TEST_FILTER"));
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

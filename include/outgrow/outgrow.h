@@ -246,10 +246,15 @@ OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkp
 
 /* The logits of every node, with all its neighbours, layer by layer from disk: float32 [N, C] in
  * .npy file `out`, and, unless NULL, what the last layer was given, float32 [N, hidden], in
- * `embeddings`. Both appear when they are complete. Of `opt` only the resources count; rows of a
- * layer lie in opt->scratch, else in the folder of `out`. The same bytes whatever the memory.
+ * `embeddings`. Of a model of links there are no logits: `out` holds the embeddings that its
+ * decoder is given, [N, hidden], and `embeddings` is NULL. Both appear when they are complete. Of
+ * `opt` only the resources count, and what the sampler walk goes by, if it is that; rows of a layer
+ * lie in opt->scratch, else in the folder of `out`. The same bytes whatever the memory.
+ *
  * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}; may be NULL
- * Returns OG_INTERRUPTED after a stop: nothing is kept then. */
+ *
+ * Returns OG_INTERRUPTED after a stop: then, as after a kill, rows are kept where they lie, and the
+ * same call with opt->resume goes on from there, to the same bytes. */
 OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoint, const char *out,
                                        const char *embeddings, const struct og_options *opt,
                                        const struct og_observer *seen, char **text,

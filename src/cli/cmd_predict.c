@@ -2,7 +2,10 @@
 
 static const struct own_option own[] = {
     {"checkpoint", "FILE", "safetensors file of the model"},
-    {"out", "FILE", "new .npy file: float32 [N, classes], the logits of every node"},
+    {"out", "FILE",
+     "new .npy file: float32 [N, classes], the logits of every node; of a model of links [N, "
+     "hidden], "
+     "the embeddings that its decoder is given"},
     {"embeddings", "FILE", "new .npy file: float32 [N, hidden], what the last layer is given"},
     {0},
 };
@@ -27,8 +30,11 @@ const struct command cmd_predict = {
     .max_args = 1,
     .summary = "apply a trained model to every node",
     .text = "Computes every node with all its neighbours, layer by layer. What does not fit in "
-            "--memory lies in --scratch (the folder of --out), a layer's rows at a time. The "
-            "model comes from the checkpoint; of the training options only the resources count.",
+            "--memory lies in --scratch (the folder of --out), a layer's rows at a time; --resume "
+            "goes on with what an interrupted or killed run left there. The "
+            "model comes from the checkpoint; of the training options only the resources count, "
+            "and --sampler walk with its own and --seed: then neighbours are "
+            "drawn by walks, once a node.",
     .own = own,
     .training = true,
     .run = run,

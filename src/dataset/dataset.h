@@ -182,6 +182,12 @@ size_t og__offsets_bytes(uint64_t n);
  * place of indptr, and `disk` (dataset/on_disk.h), which knows how to read the indices.
  * In-neighbours of v are edges [og__first_edge(v), og__first_edge(v) + og__degree(v)) of both. */
 struct og_alias;
+/* Edges of nodes to themselves: who has one, and each beyond a node's first. */
+struct og_loops {
+    uint64_t *bits;     /* [N], a bit a node; NULL = nobody */
+    uint32_t *more;     /* [n_more] nodes, ascending */
+    size_t n_more, cap; /* cap: room */
+};
 struct og_topology {
     int64_t n_nodes, n_edges;
     const int64_t *indptr; /* [N+1] */
@@ -192,6 +198,7 @@ struct og_topology {
     /* in memory, where og__weights_load was asked for */
     const float *weights;         /* [E] */
     const struct og_alias *alias; /* [E] of each list */
+    struct og_loops loops;        /* where og__loops_find was asked for */
     /* who gives the memory back */
     struct og_budget *budget;
     bool mapped; /* a read-only view of the files, for looking before the budget is settled */
@@ -253,6 +260,14 @@ static inline uint32_t og__neighbor(const struct og_topology *t, int64_t e)
 typedef int og_scan_fn(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err);
 OG_MUST_CHECK int og__topology_scan(const struct og_topology *t, og_scan_fn *fn, void *arg,
                                     struct og_err *err);
+
+/* Look for them, in one scan. Counted as "topology" and given back with it; og__loops_bytes is what
+ * it takes where no node has two. */
+OG_MUST_CHECK int og__loops_find(struct og_topology *t, struct og_err *err);
+void og__loops_release(struct og_topology *t);
+size_t og__loops_bytes(uint64_t n_nodes);
+/* How many of a node's edges are to itself; 0 where nobody looked. */
+int64_t og__loops_of(const struct og_topology *t, uint32_t v);
 
 /* How many lists each node is in: count[N], zeroed first. One scan. */
 OG_MUST_CHECK int og__topology_out_degrees(const struct og_topology *t, uint32_t *count,

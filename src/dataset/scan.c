@@ -1,13 +1,17 @@
 /* Topology as one long stream of edges, wherever it is. */
+#include "base/bits.h"
 #include "dataset/on_disk.h"
 #include "dataset/stream.h"
 
 #include <string.h>
 
 enum {
+    FIRST_MORE = 1 << 10,
     RUN = 1 << 20, /* edges passed on at once where nothing has to be converted */
     NARROW = 4096, /* where they have */
 };
+
+static const char part[] = "topology";
 
 struct scan {
     const struct og_topology *t;
@@ -65,11 +69,11 @@ int og__topology_scan(const struct og_topology *t, og_scan_fn *fn, void *arg, st
     struct scan s = {t, fn, arg};
     if (!t->disk)
         return scan_memory(&s, err);
-    void *buffer = og__alloc(t->budget, OG__CHUNK, "topology", err);
+    void *buffer = og__alloc(t->budget, OG__CHUNK, part, err);
     if (!buffer)
         return -ENOMEM;
     int rc = og__npy_stream(&t->disk->ds->indices, buffer, scan_chunk, &s, err);
-    og__release(t->budget, buffer, OG__CHUNK, "topology");
+    og__release(t->budget, buffer, OG__CHUNK, part);
     return rc;
 }
 
@@ -92,4 +96,105 @@ int og__topology_out_degrees(const struct og_topology *t, uint32_t *count, struc
 {
     memset(count, 0, (size_t)t->n_nodes * sizeof(*count));
     return og__topology_scan(t, count_run, count, err);
+}
+
+/* ---- edges of nodes to themselves ---- */
+
+size_t og__loops_bytes(uint64_t n_nodes)
+{
+    return og__bits_words(n_nodes) * sizeof(uint64_t);
+}
+
+static int grow_more(struct og_topology *t, struct og_err *err)
+{
+    struct og_loops *l = &t->loops;
+    size_t cap = OG_MAX(2 * l->cap, (size_t)FIRST_MORE);
+    uint32_t *more = og__alloc(t->budget, cap * sizeof(*more), part, err);
+    if (!more)
+        return -ENOMEM;
+    if (l->n_more > 0)
+        memcpy(more, l->more, l->n_more * sizeof(*more));
+    og__release(t->budget, l->more, l->cap * sizeof(*more), part);
+    l->more = more;
+    l->cap = cap;
+    return 0;
+}
+
+/* Few graphs have any: memory is taken for the first that is met. */
+static int add_loop(struct og_topology *t, uint32_t v, struct og_err *err)
+{
+    struct og_loops *l = &t->loops;
+    if (!l->bits)
+        l->bits = og__alloc(t->budget, og__loops_bytes((uint64_t)t->n_nodes), part, err);
+    if (!l->bits)
+        return -ENOMEM;
+    if (!og__bits_has(l->bits, v)) {
+        og__bits_add(l->bits, v);
+        return 0;
+    }
+    int rc = l->n_more == l->cap ? grow_more(t, err) : 0;
+    if (rc == 0)
+        l->more[l->n_more++] = v;
+    return rc;
+}
+
+struct loop_search {
+    struct og_topology *t;
+    uint64_t v; /* whose list is at hand */
+};
+
+static int search_run(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err)
+{
+    struct loop_search *s = arg;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; s->v++) {
+        int64_t end = og__first_edge(s->t, s->v + 1);
+        size_t last = (size_t)OG_MIN(end - first, (int64_t)n);
+        for (; rc == 0 && i < last; i++)
+            if (OG_UNLIKELY(ids[i] == s->v))
+                rc = add_loop(s->t, ids[i], err);
+        if (end - first >= (int64_t)n && i == n)
+            break; /* its list may go on in the next run */
+    }
+    return rc;
+}
+
+int og__loops_find(struct og_topology *t, struct og_err *err)
+{
+    struct loop_search s = {.t = t};
+    og__loops_release(t);
+    return og__topology_scan(t, search_run, &s, err);
+}
+
+void og__loops_release(struct og_topology *t)
+{
+    struct og_loops *l = &t->loops;
+    og__release(t->budget, l->bits, og__loops_bytes((uint64_t)t->n_nodes), part);
+    og__release(t->budget, l->more, l->cap * sizeof(*l->more), part);
+    *l = (struct og_loops){0};
+}
+
+/* The first of `more` that is not below v. */
+static size_t lower_bound(const struct og_loops *l, uint32_t v)
+{
+    size_t low = 0, high = l->n_more;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (l->more[mid] < v)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+int64_t og__loops_of(const struct og_topology *t, uint32_t v)
+{
+    const struct og_loops *l = &t->loops;
+    if (!l->bits || !og__bits_has(l->bits, v))
+        return 0;
+    int64_t n = 1;
+    for (size_t i = lower_bound(l, v); i < l->n_more && l->more[i] == v; i++)
+        n++;
+    return n;
 }

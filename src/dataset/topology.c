@@ -179,6 +179,7 @@ void og__topology_release(struct og_topology *t)
     if (!t)
         return;
     og__topology_close_disk(t);
+    og__loops_release(t);
     release_weights(t);
     size_t indptr_bytes = (size_t)(t->n_nodes + 1) * 8;
     const void *indices = t->indices32 ? (const void *)t->indices32 : t->indices64;

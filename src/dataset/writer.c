@@ -28,8 +28,10 @@ struct og_npy_writer {
     char buffer[];
 };
 
-int og__npy_create(struct og_npy_writer **out, const char *path, enum og__npy_type type, int ndim,
-                   int64_t row, struct og_err *err)
+static const char full_hint[] = "free space on that disk, or write to another one";
+
+static int open_writer(struct og_npy_writer **out, const char *path, enum og__npy_type type,
+                       int ndim, int64_t row, int flags, struct og_err *err)
 {
     *out = NULL;
     struct og_npy_writer *w = malloc(sizeof(*w) + BUFFER);
@@ -46,12 +48,35 @@ int og__npy_create(struct og_npy_writer **out, const char *path, enum og__npy_ty
     int rc = 0;
     if (!w->path)
         rc = og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    else if ((w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
+    else if ((w->fd = open(path, O_RDWR | flags | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot %s", path, flags ? "create" : "open");
     if (rc < 0)
         og__npy_discard(w);
     else
         *out = w;
+    return rc;
+}
+
+int og__npy_create(struct og_npy_writer **out, const char *path, enum og__npy_type type, int ndim,
+                   int64_t row, struct og_err *err)
+{
+    return open_writer(out, path, type, ndim, row, O_CREAT | O_EXCL, err);
+}
+
+int og__npy_reopen(struct og_npy_writer **out, const char *path, enum og__npy_type type,
+                   int64_t rows, int64_t row, struct og_err *err)
+{
+    int rc = open_writer(out, path, type, 2, row, 0, err);
+    if (rc < 0)
+        return rc;
+    struct og_npy_writer *w = *out;
+    w->rows = rows;
+    w->written = w->flushed = (off_t)og__npy_bytes(w);
+    if (ftruncate(w->fd, w->written) == 0)
+        return 0;
+    rc = og__fail_errno(err, -errno, NULL, "%s: cannot cut", path);
+    og__npy_discard(w);
+    *out = NULL;
     return rc;
 }
 
@@ -136,9 +161,16 @@ static int checksum_of(struct og_npy_writer *w, uint64_t *checksum, struct og_er
     return rc;
 }
 
+int og__npy_sync(struct og_npy_writer *w, struct og_err *err)
+{
+    int rc = flush_buffer(w, err);
+    if (rc == 0 && fsync(w->fd) < 0)
+        rc = og__fail_errno(err, -errno, full_hint, "%s: cannot flush", w->path);
+    return rc;
+}
+
 int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err)
 {
-    static const char hint[] = "free space on that disk, or write to another one";
     char header[HEADER] = {0};
     const int64_t shape[2] = {w->rows, w->row};
     int rc = flush_buffer(w, err);
@@ -147,7 +179,7 @@ int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *e
         rc = og__write_all(w->fd, header, bytes, 0, w->path, err);
     }
     if (rc == 0 && fsync(w->fd) < 0)
-        rc = og__fail_errno(err, -errno, hint, "%s: cannot flush", w->path);
+        rc = og__fail_errno(err, -errno, full_hint, "%s: cannot flush", w->path);
     if (rc == 0 && checksum)
         rc = checksum_of(w, checksum, err);
     og__npy_discard(w);

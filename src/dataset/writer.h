@@ -14,6 +14,10 @@
 struct og_npy_writer;
 OG_MUST_CHECK int og__npy_create(struct og_npy_writer **out, const char *path,
                                  enum og__npy_type type, int ndim, int64_t row, struct og_err *err);
+/* Go on with one of two dimensions that was not finished: its first `rows` rows stay. */
+OG_MUST_CHECK int og__npy_reopen(struct og_npy_writer **out, const char *path,
+                                 enum og__npy_type type, int64_t rows, int64_t row,
+                                 struct og_err *err);
 /* row = elements a row (1 when ndim is 1); data = whole rows. */
 OG_MUST_CHECK int og__npy_append(struct og_npy_writer *w, const void *data, int64_t rows,
                                  struct og_err *err);
@@ -22,6 +26,8 @@ uint64_t og__npy_bytes(const struct og_npy_writer *w); /* of the file so far, he
 enum { OG__NPY_BUFFER = 1024 * 1024 };                 /* what a writer collects before it writes */
 /* Other dimensions for as many elements: what was written becomes [rows, row]. Then finish. */
 void og__npy_reshape(struct og_npy_writer *w, int64_t rows, int64_t row);
+/* All that was appended is on disk; what follows may be lost. */
+OG_MUST_CHECK int og__npy_sync(struct og_npy_writer *w, struct og_err *err);
 /* Completes the header, flushes, closes and frees. checksum may be NULL. */
 OG_MUST_CHECK int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err);
 void og__npy_discard(

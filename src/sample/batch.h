@@ -19,8 +19,8 @@ struct og_block {
     uint64_t n_edges;
     uint32_t *indptr; /* [n_dst + 1] */
     uint32_t *src;    /* [n_edges] positions in ids, < n_src */
-    /* [n_src - n_dst] in-degree that each source beyond the destinations would have, were it one;
-     * NULL unless the sampler was told to look. What GCN normalises by. */
+    /* [n_src - n_dst] in-degree that each source beyond the destinations would have, were it one,
+     * without edges to itself; NULL unless the sampler was told to look. What GCN normalises by. */
     uint32_t *degree;
     /* [n_edges] how much each edge counts where a model weighs its neighbours (PinSAGE's visit
      * counts, LADIES' importance), >= 0; NULL = all alike. */

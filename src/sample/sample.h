@@ -57,7 +57,7 @@ struct og_sampling {
 OG_MUST_CHECK int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how,
                                      struct og_err *err);
 bool og__sampling_weighs(enum og_sampler_kind kind); /* does it fill og_block.weight? */
-/* Fill og_block.degree from now on. */
+/* Fill og_block.degree from now on; edges of nodes to themselves are known after og__loops_find. */
 void og__sampler_keep_degrees(struct og_sampler *s);
 /* What a sampler holds for batches up to caps; and what it holds besides when the topology is on
  * disk, its readers included, and the longest list is so long. */

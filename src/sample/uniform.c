@@ -222,14 +222,15 @@ void og__sampler_keep_degrees(struct og_sampler *s)
     s->keep_degrees = true;
 }
 
-/* What `fanout` leaves of the in-degrees of the nodes this hop found. */
+/* What `fanout` leaves of the in-degrees of the nodes this hop found. Edges of a node to itself are
+ * none of its degree, as with destinations. */
 static void look_up_degrees(const struct og_sampler *s, const uint32_t *ids, int fanout,
                             struct og_block *block)
 {
     for (uint32_t i = block->n_dst; i < block->n_src; i++) {
         if (i + OG__LOOKAHEAD < block->n_src)
             og__prefetch_degree(s->topology, ids[i + OG__LOOKAHEAD]);
-        int64_t degree = og__degree(s->topology, ids[i]);
+        int64_t degree = og__degree(s->topology, ids[i]) - og__loops_of(s->topology, ids[i]);
         block->degree[i - block->n_dst] = (uint32_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
     }
 }

@@ -1,9 +1,10 @@
 #include "train/infer_passes.h"
 
-#include "base/scratch.h"
+#include "base/file.h"
 #include "dataset/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LISTS "inference lists"
@@ -51,9 +52,9 @@ static int look_at_indices(void *arg, const void *data, int64_t first_byte, size
                            struct og_err *err)
 {
     struct survey *s = arg;
-    struct og_dataset *ds = s->f->ds;
+    const struct og_dataset *ds = s->f->graph;
     bool narrow = ds->indices.type == OG__NPY_I32;
-    int rc = og__check_indices(ds, data, first_byte, bytes, err);
+    int rc = og__check_indices((void *)ds, data, first_byte, bytes, err);
     for (size_t i = 0; rc == 0 && i < bytes / (narrow ? 4 : 8); i++) {
         uint64_t u = narrow ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
         s->f->feeds[u]++;
@@ -65,7 +66,7 @@ static int look_at_indices(void *arg, const void *data, int64_t first_byte, size
 
 int og__infer_survey(struct og_inference *f, struct og_err *err)
 {
-    struct survey s = {.f = f, .check = {f->ds, 0}, .v = (uint64_t)-1};
+    struct survey s = {.f = f, .check = {f->graph, 0}, .v = (uint64_t)-1};
     size_t bytes = (size_t)f->ds->n_nodes * sizeof(uint32_t);
     int rc = 0;
     void *buffer = NULL;
@@ -76,14 +77,15 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
         OG_TRY(-ENOMEM);
     buffer = og__alloc(f->budget, OG__CHUNK, LISTS, err);
     OG_TRY(buffer ? 0 : -ENOMEM);
-    OG_TRY(og__npy_stream(&f->ds->indptr, buffer, look_at_indptr, &s, err));
+    OG_TRY(og__npy_stream(&f->graph->indptr, buffer, look_at_indptr, &s, err));
     OG_TRY(og__check_indptr_end(&s.check, err));
     if (f->longest > UINT32_MAX)
         OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: %d lists one after another have 2^32 edges",
                         f->ds->path, (int)OG__WHOLE_ROWS));
-    OG_TRY(og__npy_stream(&f->ds->indices, buffer, look_at_indices, &s, err));
-    f->prepare.bytes = (uint64_t)f->ds->indptr.bytes + (uint64_t)f->ds->indices.bytes;
-    f->prepare.reads = f->prepare.bytes / OG__CHUNK + 2;
+    OG_TRY(og__npy_stream(&f->graph->indices, buffer, look_at_indices, &s, err));
+    uint64_t read = (uint64_t)f->graph->indptr.bytes + (uint64_t)f->graph->indices.bytes;
+    f->prepare.bytes += read;
+    f->prepare.reads += read / OG__CHUNK + 2;
 out:
     og__release(f->budget, buffer, OG__CHUNK, LISTS);
     return rc;
@@ -97,21 +99,21 @@ void og__infer_count(struct og_inference *f, const struct og_read_job *job)
     f->counts.bytes += job->counts.bytes;
 }
 
-static struct og_reader_options reader_options(const struct og_inference *f)
+struct og_reader_options og__infer_reader_options(const struct og_inference *f)
 {
     return (struct og_reader_options){.io = f->opt.io, .profile = f->profile, .log = &f->log};
 }
 
 size_t og__infer_reader_bytes(const struct og_inference *f)
 {
-    struct og_reader_options opt = reader_options(f);
+    struct og_reader_options opt = og__infer_reader_options(f);
     return og__reader_bytes(&opt);
 }
 
 int og__infer_reader(struct og_inference *f, struct og_reader **out, const struct og_matrix *x,
                      struct og_err *err)
 {
-    struct og_reader_options opt = reader_options(f);
+    struct og_reader_options opt = og__infer_reader_options(f);
     return og__reader_open(out, x->path, x->offset, og__matrix_row(x), (uint64_t)f->ds->n_nodes,
                            &opt, f->budget, err);
 }
@@ -123,19 +125,6 @@ int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t firs
         ids[i] = (uint32_t)first + i;
     *job = (struct og_read_job){.rows = ids, .n = n, .out = out};
     return og__reader_submit(r, job, err);
-}
-
-int og__infer_append(struct og_inference *f, struct og_npy_writer *w, const float *rows, uint32_t n,
-                     int dim, struct og_err *err)
-{
-    f->bytes_written += (uint64_t)n * (size_t)dim * sizeof(float);
-    return og__npy_append(w, rows, n, err);
-}
-
-int og__infer_stopped(const struct og_inference *f, struct og_err *err)
-{
-    const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
-    return stop && *stop ? og__fail(err, OG_INTERRUPTED, NULL, "stopped; nothing was kept") : 0;
 }
 
 void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done)
@@ -175,7 +164,7 @@ size_t og__infer_left(const struct og_inference *f)
 
 int og__infer_check(const struct og_inference *f, struct og_err *err)
 {
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->ds->n_edges;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->graph->n_edges;
     size_t least = 0, left = og__infer_left(f);
     for (int l = 0; l < f->config.layers; l++) {
         struct og_whole_layer s = og__whole_layer(&f->config, l, n_nodes, n_edges);
@@ -191,8 +180,10 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
 static void tell(struct og_inference *f, int l, const struct og_matrix *in,
                  const struct og_blocks_used *used, double seconds)
 {
-    uint64_t least = (uint64_t)f->ds->n_nodes * og__matrix_row(in) + (uint64_t)f->ds->indptr.bytes +
-                     (uint64_t)f->ds->indices.bytes;
+    const struct og_dataset *g = f->graph;
+    int64_t structure =
+        g->indptr.bytes + g->indices.bytes + (g == &f->walked ? g->weights.bytes : 0);
+    uint64_t least = (uint64_t)g->n_nodes * og__matrix_row(in) + (uint64_t)structure;
     json_t *row =
         json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
                   "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
@@ -202,29 +193,63 @@ static void tell(struct og_inference *f, int l, const struct og_matrix *in,
     json_array_append_new(f->layers, row);
 }
 
-int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, const char *path,
-                    struct og_err *err)
+/* The step at hand is `step`, or a later one of its layer. */
+static bool to_do(const struct og_inference *f, int step)
 {
-    double start = og__now();
-    struct og_blocks_used used = {0};
-    struct og_matrix made = {.offset = OG__MATRIX_OFFSET, .dtype = OG_F32};
-    struct og_whole_layer shape =
-        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->ds->n_edges);
+    return f->state.step <= step;
+}
+
+static int transform(struct og_inference *f, int l, const struct og_matrix *in,
+                     const struct og_whole_layer *shape, struct og_err *err)
+{
+    int rc = og__infer_transform(f, l, in, shape, err);
+    return rc < 0 ? rc : og__infer_next_step(f, og__combine_step(l), err);
+}
+
+/* Beside the features, the inputs of layers are files of ours: gone with their layer, but for what
+ * is wanted. */
+static void drop_inputs(const struct og_inference *f, int l, const char *sources)
+{
+    const char *embeddings = f->state.embeddings.part;
+    char *in = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
+    if (in && !(embeddings && strcmp(in, embeddings) == 0))
+        unlink(in);
+    unlink(sources);
+    free(in);
+}
+
+/* Logits that are judged are not a step that is done: what they are judged by is not kept. */
+static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
+                     const struct og_blocks_used *used, struct og_err *err)
+{
+    tell(f, l, in, used, og__now() - f->layer_start);
     f->counts = (struct og_io_counts){0};
     f->bytes_written = 0;
-    int rc = 0;
-    if (shape.transforms) {
-        made.dim = shape.n_source;
-        made.path = og__path_join(og__scratch_path(f->scratch), "sources.npy");
-        rc = made.path ? og__infer_transform(f, l, in, &shape, made.path, err)
-                       : og__fail_errno(err, -ENOMEM, NULL, "inference");
-    }
+    f->layer_start = og__now();
+    bool judged = f->judged && l == f->config.layers - 1;
+    return judged ? 0 : og__infer_next_step(f, og__transform_step(l + 1), err);
+}
+
+int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, struct og_err *err)
+{
+    struct og_blocks_used used = {0};
+    struct og_whole_layer shape =
+        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->graph->n_edges);
+    struct og_matrix made = {.path = og__infer_step_path(f, og__transform_step(l)),
+                             .offset = OG__MATRIX_OFFSET,
+                             .dim = shape.n_source,
+                             .dtype = OG_F32};
+    int rc = made.path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    if (rc == 0 && shape.transforms && to_do(f, og__transform_step(l)))
+        rc = transform(f, l, in, &shape, err);
     if (rc == 0)
-        rc = og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, path, &used, err);
+        f->state.step = og__combine_step(l);
     if (rc == 0)
-        tell(f, l, in, &used, og__now() - start);
-    if (made.path)
-        unlink(made.path);
+        rc = og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, &used, err);
+    if (rc == 0)
+        rc = end_layer(f, l, in, &used, err);
+    if (rc == 0)
+        drop_inputs(f, l, made.path);
     free(made.path);
     return rc;
 }

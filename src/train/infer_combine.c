@@ -7,10 +7,13 @@
 #include "train/infer_passes.h"
 
 #include "base/bits.h"
+#include "base/file.h"
 #include "dataset/stream.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LISTS "inference lists"
 #define CACHE "feature cache"
@@ -32,6 +35,7 @@ struct combine {
     uint64_t first;
     struct og_block block;
     int64_t *bounds;  /* [n_dst + 1] its part of indptr.npy */
+    float *weight;    /* [n_edges], or NULL: all alike */
     uint32_t *index;  /* [n_src] where each source's row is, of `rows` */
     uint64_t *marked; /* a bit a node: is among the sources */
     uint32_t *rank;
@@ -49,13 +53,20 @@ struct combine {
 /* ---- memory ---- */
 
 /* Arrays of a block, with the bytes of each. */
+/* Lists that walks found say how much each edge counts. */
+static bool weighs(const struct og_inference *f)
+{
+    return f->graph == &f->walked;
+}
+
 static size_t block_bytes(const struct og_inference *f, const struct combine *c,
                           const struct og_whole_caps *caps)
 {
     size_t d = caps->n_dst, s = caps->n_src, e = caps->n_edges;
     size_t own = c->shape.own ? sizeof(uint32_t) + og__matrix_row(c->own) : 0;
-    return (d + 1) * (sizeof(int64_t) + sizeof(uint32_t)) + e * sizeof(uint32_t) +
-           s * (3 * sizeof(uint32_t)) + d * (own + (size_t)c->shape.n_out * sizeof(float)) +
+    return (d + 1) * (sizeof(int64_t) + sizeof(uint32_t)) +
+           e * (sizeof(uint32_t) + (weighs(f) ? sizeof(float) : 0)) + s * (3 * sizeof(uint32_t)) +
+           d * (own + (size_t)c->shape.n_out * sizeof(float)) +
            og__placement_bytes((uint64_t)f->ds->n_nodes) + OG_KIB; /* OG_KIB: alignment */
 }
 
@@ -70,7 +81,7 @@ static size_t lists_and_rows(const struct og_inference *f, const struct combine 
 static struct og_whole_caps caps_of(const struct og_inference *f, const struct combine *c,
                                     uint64_t nodes, uint64_t edges)
 {
-    const struct og_dataset *ds = f->ds;
+    const struct og_dataset *ds = f->graph;
     nodes = OG_MIN(nodes, (uint64_t)ds->n_nodes);
     edges = OG_MIN(edges, (uint64_t)ds->n_edges);
     uint64_t sources = edges + (c->shape.prefix ? nodes : 0);
@@ -98,7 +109,7 @@ size_t og__infer_combine_least(const struct og_inference *f, int l, const struct
 static void size_blocks(struct combine *c)
 {
     struct og_inference *f = c->f;
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->ds->n_edges;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->graph->n_edges;
     size_t left = og__infer_left(f) - OG_MIN(og__infer_left(f), placement_bytes(f));
     uint64_t nodes = GROUP, edges = f->longest;
     c->caps = caps_of(f, c, nodes, edges);
@@ -124,6 +135,8 @@ static int take_block(struct combine *c, struct og_err *err)
     c->bounds = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->bounds));
     c->block.indptr = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->block.indptr));
     c->block.src = og__arena_take(a, caps->n_edges * sizeof(*c->block.src));
+    if (weighs(f))
+        c->weight = og__arena_take(a, caps->n_edges * sizeof(*c->weight));
     c->index = og__arena_take(a, caps->n_src * sizeof(*c->index));
     c->cold = og__arena_take(a, caps->n_src * sizeof(*c->cold));
     c->block.degree = og__arena_take(a, caps->n_src * sizeof(*c->block.degree));
@@ -180,7 +193,7 @@ static int fill_rows(struct combine *c, struct og_err *err)
     return rc;
 }
 
-static int open_combine(struct combine *c, const char *path, struct og_err *err)
+static int open_combine(struct combine *c, struct og_err *err)
 {
     int rc = og__infer_reader(c->f, &c->source_reader, c->sources, err);
     if (rc == 0 && c->shape.own)
@@ -193,7 +206,7 @@ static int open_combine(struct combine *c, const char *path, struct og_err *err)
         rc = take_rows(c, err);
     if (rc == 0)
         rc = fill_rows(c, err);
-    return rc < 0 ? rc : og__npy_create(&c->writer, path, OG__NPY_F32, 2, c->shape.n_out, err);
+    return rc < 0 ? rc : og__infer_create(c->f, og__combine_step(c->l), &c->writer, &c->first, err);
 }
 
 static void close_combine(struct combine *c)
@@ -208,11 +221,16 @@ static void close_combine(struct combine *c)
 
 /* ---- lists ---- */
 
+static void drop_pages(const struct og_npy *a, int64_t first, uint64_t n)
+{
+    int64_t size = (int64_t)og__npy_size(a->type);
+    posix_fadvise(a->fd, a->offset + first * size, (off_t)n * size, POSIX_FADV_DONTNEED);
+}
+
 static int read_ids(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
 {
     enum { AT_ONCE = 4096 };
-    const struct og_dataset *ds = c->f->ds;
-    const struct og_npy *a = &ds->indices;
+    const struct og_npy *a = &c->f->graph->indices;
     int rc = 0;
     if (a->type == OG__NPY_I32)
         rc = og__npy_read(a, first, (int64_t)n, c->block.src, err);
@@ -223,8 +241,20 @@ static int read_ids(const struct combine *c, int64_t first, uint64_t n, struct o
         for (uint64_t i = 0; rc == 0 && i < m; i++)
             c->block.src[done + i] = (uint32_t)wide[i];
     }
-    int64_t size = (int64_t)og__npy_size(a->type);
-    posix_fadvise(a->fd, a->offset + first * size, (off_t)n * size, POSIX_FADV_DONTNEED);
+    drop_pages(a, first, n);
+    return rc;
+}
+
+/* They stand beside the lists of those that walk. */
+static int read_weights(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
+{
+    const struct og_npy *a = &c->f->graph->weights;
+    if (!c->weight)
+        return 0;
+    int rc = og__npy_read(a, first, (int64_t)n, c->weight, err);
+    drop_pages(a, first, n);
+    c->f->counts.bytes += n * sizeof(float);
+    c->f->counts.reads++;
     return rc;
 }
 
@@ -238,7 +268,7 @@ static int changed(const struct og_dataset *ds, struct og_err *err)
 static int read_lists(struct combine *c, struct og_err *err)
 {
     struct og_inference *f = c->f;
-    const struct og_dataset *ds = f->ds;
+    const struct og_dataset *ds = f->graph;
     struct og_block *b = &c->block;
     int64_t n = OG_MIN(ds->n_nodes - (int64_t)c->first, (int64_t)c->caps.n_dst), fits = 0;
     int rc = og__npy_read_int64(&ds->indptr, (int64_t)c->first, n + 1, c->bounds, err);
@@ -259,6 +289,8 @@ static int read_lists(struct combine *c, struct og_err *err)
     rc = read_ids(c, c->bounds[0], b->n_edges, err);
     if (rc == 0 && !og__ids_below(b->src, b->n_edges, (uint64_t)ds->n_nodes))
         rc = changed(ds, err);
+    if (rc == 0)
+        rc = read_weights(c, c->bounds[0], b->n_edges, err);
     f->counts.bytes +=
         ((uint64_t)fits + 1) * 8 + b->n_edges * (uint64_t)og__npy_size(ds->indices.type);
     f->counts.reads += 2;
@@ -369,6 +401,32 @@ static void judge(struct combine *c)
         judge_waiting(c->f);
 }
 
+static bool judges(const struct combine *c)
+{
+    return c->f->judged && c->l == c->f->config.layers - 1;
+}
+
+/* Those that an earlier run computed, too. */
+static int judge_again(struct combine *c, struct og_err *err)
+{
+    uint64_t end = c->first;
+    size_t row = (size_t)c->shape.n_out * sizeof(float);
+    char *path = og__infer_step_path(c->f, og__combine_step(c->l));
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int rc = fd < 0 ? og__fail_errno(err, path ? -errno : -ENOMEM, NULL, "logits") : 0;
+    for (c->first = 0; rc == 0 && c->first < end; c->first += c->block.n_dst) {
+        c->block.n_dst = (uint32_t)OG_MIN(end - c->first, (uint64_t)c->caps.n_dst);
+        rc = og__read_all(fd, c->out, c->block.n_dst * row,
+                          (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err);
+        if (rc == 0)
+            judge(c);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return rc;
+}
+
 /* ---- the pass ---- */
 
 static int combine_block(struct combine *c, struct og_err *err)
@@ -382,6 +440,7 @@ static int combine_block(struct combine *c, struct og_err *err)
         return rc;
     og__pool_run(f->pool, (b->n_dst + GROUP - 1) / GROUP, number_group, c);
     struct og_block block = *b;
+    block.weight = c->weight;
     if (!c->shape.degrees)
         block.degree = NULL;
     struct og_rows sources = {.base = c->rows,
@@ -401,15 +460,15 @@ static int combine_block(struct combine *c, struct og_err *err)
 static int combine_blocks(struct combine *c, struct og_err *err)
 {
     struct og_inference *f = c->f;
-    int rc = 0;
-    for (c->first = 0; c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
-        OG_TRY(og__infer_stopped(f, err));
+    int rc = judges(c) && c->first > 0 ? judge_again(c, err) : 0;
+    for (; rc == 0 && c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
         OG_TRY(read_lists(c, err));
         OG_TRY(combine_block(c, err));
         OG_TRY(og__infer_append(f, c->writer, c->out, c->block.n_dst, c->shape.n_out, err));
-        if (f->judged && c->l == f->config.layers - 1)
+        if (judges(c))
             judge(c);
         og__infer_observe(f, "infer", c->l, c->first + c->block.n_dst);
+        OG_TRY(og__infer_mark(f, c->writer, c->first + c->block.n_dst, err));
     }
 out:
     return rc;
@@ -417,10 +476,10 @@ out:
 
 int og__infer_combine(struct og_inference *f, int l, const struct og_matrix *sources,
                       const struct og_matrix *own, const struct og_whole_layer *shape,
-                      const char *path, struct og_blocks_used *used, struct og_err *err)
+                      struct og_blocks_used *used, struct og_err *err)
 {
     struct combine c = {.f = f, .l = l, .sources = sources, .own = own, .shape = *shape};
-    int rc = open_combine(&c, path, err);
+    int rc = open_combine(&c, err);
     if (rc == 0)
         rc = combine_blocks(&c, err);
     *used = (struct og_blocks_used){c.hot.n_slots, c.caps.n_dst};

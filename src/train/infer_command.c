@@ -4,27 +4,37 @@
 #include "train/memory_plan.h"
 #include "train/options.h"
 
-#include "base/file.h"
-#include "base/scratch.h"
-
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LABELS "labels"
 
 /* ==== opening and closing ==== */
 
-static int check_shape(struct og_inference *f, struct og_err *err)
+/* A model of links is as wide as its embeddings, whatever classes there are. */
+static int check_widths(const struct og_inference *f, struct og_err *err)
 {
     const struct og_model_config *c = &f->config;
-    if (c->in_dim != f->ds->dim || c->n_classes != f->ds->n_classes)
-        return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
-                        "the checkpoint has %d features and %d classes, %s has %d and %d",
-                        c->in_dim, c->n_classes, f->ds->path, f->ds->dim, f->ds->n_classes);
+    const char *hint = "is it a checkpoint of this dataset?";
+    bool links = c->task == OG_TASK_LINK;
+    if (c->in_dim == f->ds->dim && (links || c->n_classes == f->ds->n_classes))
+        return 0;
+    if (links)
+        return og__fail(err, -EINVAL, hint, "the checkpoint has %d features, %s has %d", c->in_dim,
+                        f->ds->path, f->ds->dim);
+    return og__fail(err, -EINVAL, hint,
+                    "the checkpoint has %d features and %d classes, %s has %d and %d", c->in_dim,
+                    c->n_classes, f->ds->path, f->ds->dim, f->ds->n_classes);
+}
+
+static int check_shape(struct og_inference *f, struct og_err *err)
+{
+    if (f->config.task < 0) /* a file that does not say */
+        f->config.task = f->opt.task;
+    int rc = check_widths(f, err);
+    if (rc < 0)
+        return rc;
     f->config.multi_label = f->ds->multi_label;
     f->config.dropout = 0;
     return og__model_check(&f->config, err);
@@ -48,22 +58,8 @@ static int settle_options(struct og_inference *f, const struct og_options *opt, 
     return rc < 0 ? rc : og__options_resolve(&f->opt, &f->log, err);
 }
 
-/* near: a file in whose folder what does not stay in memory goes; NULL = the user's cache. */
-static int open_scratch(struct og_inference *f, const char *near, struct og_err *err)
-{
-    char *copy = near ? strdup(near) : NULL;
-    char *cache = near ? NULL : og__cache_dir();
-    const char *where = f->opt.scratch ? f->opt.scratch : copy ? dirname(copy) : cache;
-    int rc = where ? og__scratch_open(&f->scratch, where, err)
-                   : og__fail(err, -ENOENT, "give a folder: --scratch DIR",
-                              "nowhere to put activations");
-    free(copy);
-    free(cache);
-    return rc;
-}
-
 static int open_inference(struct og_inference *f, const char *dataset, const char *checkpoint,
-                          const struct og_options *opt, const char *near, struct og_err *err)
+                          const struct og_options *opt, struct og_err *err)
 {
     int rc = 0;
     f->start = og__now();
@@ -72,6 +68,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
     OG_TRY(settle_options(f, opt, err));
     OG_TRY(og__dataset_open(dataset, &f->ds, err));
+    f->graph = f->ds;
     OG_TRY(check_shape(f, err));
     OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
     OG_TRY(og__nn_warm_up(f->pool, err));
@@ -81,7 +78,6 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES, "process", err));
     og__profile_load(f->ds->features.path, &f->profile);
     OG_TRY(open_model(f, checkpoint, err));
-    OG_TRY(open_scratch(f, near, err));
     f->layers = json_array();
 out:
     return rc;
@@ -90,7 +86,8 @@ out:
 static void close_inference(struct og_inference *f)
 {
     size_t bytes = f->ds ? (size_t)f->ds->n_nodes * sizeof(uint32_t) : 0;
-    og__scratch_close(f->scratch);
+    og__infer_forget_walks(f);
+    og__infer_state_close(f);
     og__model_free(f->model);
     if (f->budget) {
         og__release(f->budget, f->feeds, bytes, OG__INFER_NODES);
@@ -105,49 +102,40 @@ static void close_inference(struct og_inference *f)
 
 /* ==== all layers ==== */
 
-/* Where each layer's output goes: the last two may be wanted. */
-struct outputs {
-    char *logits, *embeddings; /* beside their final names; NULL = not wanted */
-};
-
-static char *layer_path(const struct og_inference *f, const struct outputs *o, int l)
+/* Neighbours that are drawn come before all else: layers know no difference. */
+static int choose_lists(struct og_inference *f, struct og_err *err)
 {
-    char name[32];
-    const char *wanted = l == f->config.layers - 1   ? o->logits
-                         : l == f->config.layers - 2 ? o->embeddings
-                                                     : NULL;
-    snprintf(name, sizeof(name), "layer%d.npy", l + 1);
-    return wanted ? strdup(wanted) : og__path_join(og__scratch_path(f->scratch), name);
+    if (f->opt.sampler == OG_SAMPLER_WALK)
+        return og__infer_walk(f, err);
+    if (f->config.kind == OG_MODEL_PINSAGE)
+        og__say(&f->log, OG__INFO,
+                "all in-neighbours count alike; --sampler walk takes the neighbours of PinSAGE");
+    return 0;
 }
 
-/* Forget a matrix, and remove its file unless it is a dataset's or wanted. */
-static void drop_matrix(struct og_matrix *x, const struct outputs *o, bool own)
-{
-    if (own && x->path && !(o->embeddings && strcmp(x->path, o->embeddings) == 0))
-        unlink(x->path);
-    free(x->path);
-    *x = (struct og_matrix){0};
-}
-
-static int run_layers(struct og_inference *f, const struct outputs *o, struct og_err *err)
+static int run_layers(struct og_inference *f, struct og_err *err)
 {
     const struct og_npy *features = &f->ds->features;
-    struct og_matrix in = {.path = strdup(features->path),
-                           .offset = (uint64_t)features->offset,
-                           .dim = f->ds->dim,
-                           .dtype = f->ds->dtype};
-    int rc = og__infer_survey(f, err);
+    int rc = choose_lists(f, err);
+    if (rc == 0)
+        rc = og__infer_survey(f, err);
     if (rc == 0)
         rc = og__infer_check(f, err);
-    for (int l = 0; rc == 0 && l < f->config.layers; l++) {
-        char *path = layer_path(f, o, l);
-        rc = in.path && path ? og__infer_layer(f, l, &in, path, err)
-                             : og__fail_errno(err, -ENOMEM, NULL, "inference");
-        drop_matrix(&in, o, l > 0);
-        in = (struct og_matrix){
-            .path = path, .offset = OG__MATRIX_OFFSET, .dim = f->config.hidden, .dtype = OG_F32};
+    if (rc == 0)
+        rc = og__infer_begin(f, err);
+    for (int l = f->state.step / 2; rc == 0 && l < f->config.layers; l++) {
+        char *made = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
+        struct og_matrix in = {
+            .path = made, .offset = OG__MATRIX_OFFSET, .dim = f->config.hidden, .dtype = OG_F32};
+        if (l == 0)
+            in = (struct og_matrix){.path = features->path,
+                                    .offset = (uint64_t)features->offset,
+                                    .dim = f->ds->dim,
+                                    .dtype = f->ds->dtype};
+        rc = in.path ? og__infer_layer(f, l, &in, err)
+                     : og__fail_errno(err, -ENOMEM, NULL, "inference");
+        free(made);
     }
-    free(in.path);
     return rc;
 }
 
@@ -155,7 +143,7 @@ static int run_layers(struct og_inference *f, const struct outputs *o, struct og
 
 static json_t *figures(const struct og_inference *f)
 {
-    json_int_t read = (json_int_t)f->prepare.bytes, written = 0;
+    json_int_t read = (json_int_t)f->prepare.bytes, written = (json_int_t)f->prepare_written;
     size_t l;
     json_t *row;
     json_array_foreach(f->layers, l, row)
@@ -174,36 +162,12 @@ static json_t *figures(const struct og_inference *f)
 
 /* ==== predict ==== */
 
-/* <path>.part, without what a killed process left there. */
-static int beside(const char *path, char **out, struct og_err *err)
-{
-    if (!path)
-        return 0;
-    if (asprintf(out, "%s.part", path) < 0) {
-        *out = NULL;
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    }
-    unlink(*out);
-    return 0;
-}
-
-static int put_in_place(const char *from, const char *to, struct og_err *err)
-{
-    if (from && rename(from, to) < 0)
-        return og__fail_errno(err, -errno, NULL, "%s: cannot rename to it", to);
-    return 0;
-}
-
-static void forget(char *path)
-{
-    if (path)
-        unlink(path);
-    free(path);
-}
-
 static int check_outputs(const struct og_inference *f, const char *out, const char *embeddings,
                          struct og_err *err)
 {
+    if (embeddings && f->config.task == OG_TASK_LINK)
+        return og__fail(err, -EINVAL, "leave it out: --out holds them",
+                        "--embeddings: they are all that a model of links makes of a node");
     if (embeddings && f->config.layers < 2)
         return og__fail(err, -EINVAL, "its only input are the features",
                         "--embeddings: a model of one layer has none");
@@ -215,14 +179,11 @@ static int check_outputs(const struct og_inference *f, const char *out, const ch
 static int predict(struct og_inference *f, const char *out, const char *embeddings, char **text,
                    struct og_err *err)
 {
-    struct outputs o = {0};
     int rc = 0;
     OG_TRY(check_outputs(f, out, embeddings, err));
-    OG_TRY(beside(out, &o.logits, err));
-    OG_TRY(beside(embeddings, &o.embeddings, err));
-    OG_TRY(run_layers(f, &o, err));
-    OG_TRY(put_in_place(o.embeddings, embeddings, err));
-    OG_TRY(put_in_place(o.logits, out, err));
+    OG_TRY(og__infer_state_open(f, out, embeddings, NULL, err));
+    OG_TRY(run_layers(f, err));
+    OG_TRY(og__infer_deliver(f, err));
     json_t *root = figures(f);
     json_object_set_new(root, "out", json_string(out));
     if (embeddings)
@@ -232,8 +193,6 @@ static int predict(struct og_inference *f, const char *out, const char *embeddin
     else
         json_decref(root);
 out:
-    forget(o.logits);
-    forget(o.embeddings);
     return rc;
 }
 
@@ -244,7 +203,7 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
     struct og_inference f = {.seen = seen};
     if (text)
         *text = NULL;
-    int rc = open_inference(&f, dataset, checkpoint, opt, out, err);
+    int rc = open_inference(&f, dataset, checkpoint, opt, err);
     if (rc == 0)
         rc = predict(&f, out, embeddings, text, err);
     close_inference(&f);
@@ -289,14 +248,31 @@ static void close_judged(struct og_inference *f, struct og_judged *j)
     f->judged = NULL;
 }
 
+/* What is evaluated has no name of its own: that of its ingredients. */
+static int open_state(struct og_inference *f, const char *checkpoint, const char *split,
+                      struct og_err *err)
+{
+    char *files[2] = {realpath(f->ds->path, NULL), realpath(checkpoint, NULL)}, *what = NULL;
+    int rc = files[0] && files[1] && asprintf(&what, "eval %s %s %s", split, files[0], files[1]) > 0
+                 ? og__infer_state_open(f, NULL, NULL, what, err)
+                 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    free(files[0]);
+    free(files[1]);
+    free(what);
+    return rc;
+}
+
 static int evaluate(struct og_inference *f, const char *checkpoint, const char *split,
                     enum og__split which, char **out, struct og_err *err)
 {
     struct og_judged j = {0};
-    struct outputs none = {0};
     int rc = open_judged(f, &j, which, err);
     if (rc == 0)
-        rc = run_layers(f, &none, err);
+        rc = open_state(f, checkpoint, split, err);
+    if (rc == 0)
+        rc = run_layers(f, err);
+    if (rc == 0)
+        rc = og__infer_deliver(f, err);
     if (rc == 0) {
         json_t *root = figures(f);
         json_object_set_new(root, "split", json_string(split));
@@ -319,10 +295,13 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
     *out = NULL;
     if (which == OG__TEST && strcmp(split, "test") != 0)
         return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
-    int rc = open_inference(&f, dataset, checkpoint, opt, NULL, err);
+    int rc = open_inference(&f, dataset, checkpoint, opt, err);
     if (rc == 0 && f.config.task == OG_TASK_LINK)
-        rc = og__fail(err, -EINVAL, "leave out --full: edges are judged a batch at a time",
-                      "%s: a model of links", checkpoint);
+        rc =
+            og__fail(err, -EINVAL,
+                     "leave out --full: edges are judged a batch at a time, by all neighbours with "
+                     "--fanout -1",
+                     "%s: a model of links", checkpoint);
     if (rc == 0)
         rc = evaluate(&f, checkpoint, split, which, out, err);
     close_inference(&f);

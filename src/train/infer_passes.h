@@ -3,6 +3,8 @@
  *   infer.c             the survey, a layer, what its passes share
  *   infer_transform.c   every row multiplied
  *   infer_combine.c     along the edges
+ *   infer_walks.c       lists by random walks, before all layers
+ *   infer_state.c       what is kept, to go on with
  *   infer_command.c     predict, and eval with all neighbours */
 #ifndef OG_INFER_PASSES_H
 #define OG_INFER_PASSES_H
@@ -15,20 +17,18 @@ static inline size_t og__matrix_row(const struct og_matrix *x)
     return (size_t)x->dim * og__dtype_size(x->dtype);
 }
 
-/* in [N, n_in] into a new file at `path`, [N, n_source]. */
+/* in [N, n_in] into the file of its step, [N, n_source]. */
 OG_MUST_CHECK int og__infer_transform(struct og_inference *f, int l, const struct og_matrix *in,
-                                      const struct og_whole_layer *shape, const char *path,
-                                      struct og_err *err);
+                                      const struct og_whole_layer *shape, struct og_err *err);
 
-/* sources [N, n_source] and the layer's input, `own`, into a new file at `path`, [N, n_out]. */
+/* sources [N, n_source] and the layer's input, `own`, into the file of its step, [N, n_out]. */
 struct og_blocks_used {
     uint32_t n_hot; /* rows that stayed */
     uint32_t n_dst; /* the most nodes of a block */
 };
 OG_MUST_CHECK int og__infer_combine(struct og_inference *f, int l, const struct og_matrix *sources,
                                     const struct og_matrix *own, const struct og_whole_layer *shape,
-                                    const char *path, struct og_blocks_used *used,
-                                    struct og_err *err);
+                                    struct og_blocks_used *used, struct og_err *err);
 
 /* The least that must be left for them. */
 size_t og__infer_transform_least(const struct og_inference *f, int l, const struct og_matrix *in,
@@ -38,6 +38,7 @@ size_t og__infer_combine_least(const struct og_inference *f, int l, const struct
 
 /* ---- what both are made with ---- */
 
+struct og_reader_options og__infer_reader_options(const struct og_inference *f);
 size_t og__infer_reader_bytes(const struct og_inference *f);
 OG_MUST_CHECK int og__infer_reader(struct og_inference *f, struct og_reader **out,
                                    const struct og_matrix *x, struct og_err *err);
@@ -45,15 +46,12 @@ OG_MUST_CHECK int og__infer_reader(struct og_inference *f, struct og_reader **ou
 OG_MUST_CHECK int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t first,
                                    uint32_t n, uint32_t *ids, char *out, struct og_err *err);
 void og__infer_count(struct og_inference *f, const struct og_read_job *job);
-OG_MUST_CHECK int og__infer_append(struct og_inference *f, struct og_npy_writer *w,
-                                   const float *rows, uint32_t n, int dim, struct og_err *err);
 /* Complete the file, or forget it where rc tells of an error; returns what there is of one. */
 OG_MUST_CHECK int og__infer_end(struct og_npy_writer *w, int rc, struct og_err *err);
 
 /* What may still be taken: a little stays for what is not foreseen. */
 size_t og__infer_left(const struct og_inference *f);
 
-OG_MUST_CHECK int og__infer_stopped(const struct og_inference *f, struct og_err *err);
 void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done);
 
 #endif

@@ -22,6 +22,7 @@ struct transform {
     uint32_t n_rows; /* of a chunk */
     struct og_reader *reader;
     struct og_npy_writer *writer;
+    uint64_t first;        /* row that was not there yet */
     struct chunk chunk[2]; /* one being read, one being multiplied */
     float *out;
 };
@@ -39,7 +40,7 @@ static size_t transform_bytes(const struct og_inference *f, const struct transfo
            og__whole_bytes(&f->config, t->l, &caps, og__pool_threads(f->pool));
 }
 
-static int open_transform(struct transform *t, const char *path, struct og_err *err)
+static int open_transform(struct transform *t, struct og_err *err)
 {
     struct og_inference *f = t->f;
     int rc = og__infer_reader(f, &t->reader, t->in, err);
@@ -60,7 +61,7 @@ static int open_transform(struct transform *t, const char *path, struct og_err *
     struct og_whole_caps caps = {t->n_rows, t->n_rows, 0};
     t->out = og__alloc(f->budget, out_bytes, ROWS, err);
     rc = t->out ? og__whole_reserve(f->model, t->l, &caps, err) : -ENOMEM;
-    return rc < 0 ? rc : og__npy_create(&t->writer, path, OG__NPY_F32, 2, t->shape.n_source, err);
+    return rc < 0 ? rc : og__infer_create(f, og__transform_step(t->l), &t->writer, &t->first, err);
 }
 
 static void close_transform(struct transform *t)
@@ -73,9 +74,14 @@ static void close_transform(struct transform *t)
     og__release(f->budget, t->out, t->n_rows * (size_t)t->shape.n_source * sizeof(float), ROWS);
 }
 
+static struct chunk *chunk_of(struct transform *t, uint64_t first)
+{
+    return &t->chunk[(first - t->first) / t->n_rows % 2];
+}
+
 static int submit_chunk(struct transform *t, uint64_t first, struct og_err *err)
 {
-    struct chunk *c = &t->chunk[first / t->n_rows % 2];
+    struct chunk *c = chunk_of(t, first);
     uint64_t n_nodes = (uint64_t)t->f->ds->n_nodes;
     if (first >= n_nodes)
         return 0;
@@ -87,10 +93,9 @@ static int transform_rows(struct transform *t, struct og_err *err)
 {
     struct og_inference *f = t->f;
     int rc = 0;
-    OG_TRY(submit_chunk(t, 0, err));
-    for (uint64_t first = 0; first < (uint64_t)f->ds->n_nodes; first += t->n_rows) {
-        struct chunk *c = &t->chunk[first / t->n_rows % 2];
-        OG_TRY(og__infer_stopped(f, err));
+    OG_TRY(submit_chunk(t, t->first, err));
+    for (uint64_t first = t->first; first < (uint64_t)f->ds->n_nodes; first += t->n_rows) {
+        struct chunk *c = chunk_of(t, first);
         OG_TRY(submit_chunk(t, first + t->n_rows, err));
         OG_TRY(og__reader_wait(t->reader, &c->job, err));
         og__infer_count(f, &c->job);
@@ -102,16 +107,17 @@ static int transform_rows(struct transform *t, struct og_err *err)
         OG_TRY(og__whole_transform(f->model, t->l, x, t->out, err));
         OG_TRY(og__infer_append(f, t->writer, t->out, x.n, t->shape.n_source, err));
         og__infer_observe(f, "transform", t->l, first + x.n);
+        OG_TRY(og__infer_mark(f, t->writer, first + x.n, err));
     }
 out:
     return rc;
 }
 
 int og__infer_transform(struct og_inference *f, int l, const struct og_matrix *in,
-                        const struct og_whole_layer *shape, const char *path, struct og_err *err)
+                        const struct og_whole_layer *shape, struct og_err *err)
 {
     struct transform t = {.f = f, .l = l, .in = in, .shape = *shape};
-    int rc = open_transform(&t, path, err);
+    int rc = open_transform(&t, err);
     if (rc == 0)
         rc = transform_rows(&t, err);
     close_transform(&t);

@@ -197,7 +197,8 @@ static const struct og_option table[] = {
      "bound on what is written to --scratch; 25% means that share of what is free there",
      NULL, OG_OPTION_AMOUNT, FIELD(disk), 0, MAX_BYTES},
     {"scratch", "DIR", "", resources,
-     "folder for what is sampled ahead; unless given, the run's, or the cache folder of the user",
+     "folder for what is sampled ahead, and for rows of layers; unless given, the run's, that of --out, or "
+     "the cache folder of the user",
      NULL, OG_OPTION_TEXT, FIELD(scratch), 0, 0},
     {"samples", "DIR", "", resources,
      "train on the batches in this folder, which `outgrow sample` made of the same dataset with the "
@@ -216,10 +217,10 @@ static const struct og_option table[] = {
      "folder of the results; unless given, runs/<date>-<n>",
      NULL, OG_OPTION_TEXT, FIELD(run), 0, 0},
     {"resume", NULL, "false", running,
-     "go on where the run in --run was interrupted",
+     "go on where the run in --run, or predict or eval --full with the same arguments, was interrupted",
      NULL, OG_OPTION_FLAG, FIELD(resume), 0, 0},
     {"checkpoint-every", "SECONDS", "300", running,
-     "time between checkpoints",
+     "time between checkpoints; of predict and eval --full between marks that --resume goes on from",
      NULL, OG_OPTION_INT, FIELD(checkpoint_every), 0, 1 << 30},
     {"log-every", "N", "0", running,
      "batches between lines of metrics.jsonl; 0 = never",

@@ -287,11 +287,17 @@ static void name_neighbors(struct og_session *s)
     s->neighbors_dir = path;
 }
 
+static bool counts_degrees(const struct og_session *s)
+{
+    return og__batch_extras(s) & OG__WITH_DEGREES;
+}
+
 size_t og__session_structure_bytes(const struct og_session *s)
 {
+    size_t loops = counts_degrees(s) ? og__loops_bytes((uint64_t)s->ds->n_nodes) : 0;
     if (s->opt.topology == OG_TOPOLOGY_DISK)
-        return og__topology_disk_bytes(s->ds);
-    return og__topology_bytes(s->ds) +
+        return og__topology_disk_bytes(s->ds) + loops;
+    return og__topology_bytes(s->ds) + loops +
            (s->opt.sampler == OG_SAMPLER_WEIGHTED ? og__weights_bytes(s->ds) : 0);
 }
 
@@ -300,6 +306,8 @@ static int load_topology(struct og_session *s, struct og_err *err)
     int rc = og__topology_load(s->ds, s->budget, &s->topology, err);
     if (rc == 0 && s->opt.sampler == OG_SAMPLER_WEIGHTED)
         rc = og__weights_load(s->ds, &s->topology, err);
+    if (rc == 0 && counts_degrees(s))
+        rc = og__loops_find(&s->topology, err);
     return rc;
 }
 
@@ -309,7 +317,10 @@ static int open_topology(struct og_session *s, struct og_err *err)
         return load_topology(s, err);
     struct og_topology_disk_options opt = og__session_topology(s);
     opt.cache_bytes = 0; /* its size is not known yet */
-    return og__topology_open_disk(s->ds, &opt, s->budget, &s->topology, err);
+    int rc = og__topology_open_disk(s->ds, &opt, s->budget, &s->topology, err);
+    if (rc == 0 && counts_degrees(s))
+        rc = og__loops_find(&s->topology, err);
+    return rc;
 }
 
 static int open_neighbors(struct og_session *s, struct og_err *err)
