@@ -16,12 +16,14 @@ static double loss_at(struct og_model *m, const struct fixture *f, uint32_t b)
 }
 
 /* The same key drops the same elements, so the loss under dropout is a function with slopes. */
-static void slopes_under_dropout(const char *name, double dropout)
+static void slopes_under_all(const char *name, double dropout, double input, double attention)
 {
     struct fixture f;
     struct og_model *m;
     fixture_open(&f, name);
     f.config.dropout = dropout;
+    f.config.input_dropout = input;
+    f.config.attention_dropout = attention;
     assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL), 0);
     size_t n, bent = 0, tried = 0;
     struct og_param *p = og__model_params(m, &n);
@@ -51,6 +53,11 @@ static void slopes_under_dropout(const char *name, double dropout)
     fixture_close(&f);
 }
 
+static void slopes_under_dropout(const char *name, double dropout)
+{
+    slopes_under_all(name, dropout, 0, 0);
+}
+
 static void gradients_are_slopes_of_the_loss(void **state)
 {
     (void)state;
@@ -77,6 +84,14 @@ static void gradients_are_slopes_of_the_loss(void **state)
     slopes_under_dropout("link_mlp_margin", 0.5);
     slopes_under_dropout("value_mse", 0.5);
     slopes_under_dropout("value_mae", 0.3);
+    slopes_under_all("sage2_wide", 0.5, 0.3, 0);
+    slopes_under_all("gcn3", 0, 0.5, 0);
+    slopes_under_all("pinsage2", 0.3, 0.4, 0);
+    slopes_under_all("sage_wide_residual", 0.5, 0.4, 0);
+    slopes_under_all("gat2", 0.6, 0.6, 0.6);
+    slopes_under_all("gat3", 0.3, 0.2, 0.5);
+    slopes_under_all("gat2_narrow", 0, 0, 0.4);
+    slopes_under_all("gat3_single", 0, 0.3, 0.3);
 }
 
 static void widen(struct og_batch_caps *caps, const struct og_batch *b)

@@ -275,11 +275,14 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
 static char *numbers_text(const struct og_session *s)
 {
     static const char *const names[] = {
-        "model",        "layers",       "hidden",     "heads",          "aggregator",    "norm",
-        "residual",     "dropout",      "fanout",     "batch",          "optimizer",     "lr",
-        "weight-decay", "seed",         "no-shuffle", "eval-every",     "sampler",       "walks",
-        "walk-length",  "walk-restart", "neighbors",  "task",           "decoder",       "loss",
-        "edge-split",   "negatives",    "negative",   "eval-negatives", "resample-every"};
+        "model",        "layers",        "hidden",           "heads",
+        "aggregator",   "norm",          "residual",         "dropout",
+        "fanout",       "batch",         "optimizer",        "lr",
+        "weight-decay", "seed",          "no-shuffle",       "eval-every",
+        "sampler",      "walks",         "neighbors",        "task",
+        "walk-length",  "walk-restart",  "resample-every",   "decoder",
+        "loss",         "edge-split",    "negatives",        "eval-negatives",
+        "negative",     "input-dropout", "attention-dropout"};
     json_t *all = og__options_json(&s->opt);
     json_t *numbers = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
