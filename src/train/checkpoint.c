@@ -79,6 +79,50 @@ int og__checkpoint_write(const char *path, const struct og_model_config *config,
 
 /* ---- reading parameters ---- */
 
+/* In place: what comes before the first `part` in the name, then `with`, then what comes after. */
+static void rename_part(struct og_tensor *t, const char *part, const char *with)
+{
+    char *at = strstr(t->name, part), rest[sizeof(t->name)];
+    if (!at)
+        return;
+    snprintf(rest, sizeof(rest), "%s", at + strlen(part));
+    snprintf(at, sizeof(t->name) - (size_t)(at - t->name), "%s%s", with, rest);
+}
+
+/* Whether every matrix that GATConv had for destinations is the one it had for sources. */
+static bool same_for_both(const struct og_tensors *t, const struct og_tensor *dst)
+{
+    struct og_tensor name = *dst;
+    rename_part(&name, ".lin_dst.", ".lin_src.");
+    const struct og_tensor *src = og__tensors_find(t, name.name);
+    return src && src->bytes == dst->bytes && memcmp(src->data, dst->data, src->bytes) == 0;
+}
+
+/* Names that PyTorch Geometric has or had for the same: GATConv's matrix was lin_src and, once
+ * more, lin_dst up to 2.4; its BatchNorm holds PyTorch's as `module`. */
+static void rename_tensors(struct og_tensors *t)
+{
+    bool shared = true;
+    for (size_t i = 0; i < t->n; i++)
+        if (strstr(t->tensor[i].name, ".lin_dst.weight"))
+            shared = shared && same_for_both(t, &t->tensor[i]);
+    for (size_t i = 0; i < t->n; i++) {
+        struct og_tensor *tensor = &t->tensor[i];
+        if (shared)
+            rename_part(tensor, ".lin_src.weight", ".lin.weight");
+        if (strncmp(tensor->name, "norms.", strlen("norms.")) == 0)
+            rename_part(tensor, ".module.", ".");
+    }
+}
+
+static int read_tensors(const char *path, struct og_tensors *t, struct og_err *err)
+{
+    int rc = og__tensors_read(path, t, err);
+    if (rc == 0)
+        rename_tensors(t);
+    return rc;
+}
+
 static int take_tensor(const struct og_tensors *t, const char *prefix, const struct og_param *p,
                        float *out, const char *path, struct og_err *err)
 {
@@ -120,7 +164,7 @@ static int take_params(const struct og_tensors *t, struct og_param *params, size
 int og__checkpoint_load(const char *path, struct og_param *params, size_t n, struct og_err *err)
 {
     struct og_tensors t;
-    int rc = og__tensors_read(path, &t, err);
+    int rc = read_tensors(path, &t, err);
     if (rc < 0)
         return rc;
     rc = take_params(&t, params, n, path, err);
@@ -236,7 +280,7 @@ static void find_options(const struct og_tensors *t, struct og_model_config *con
 int og__checkpoint_shape(const char *path, struct og_model_config *config, struct og_err *err)
 {
     struct og_tensors t;
-    int rc = og__tensors_read(path, &t, err);
+    int rc = read_tensors(path, &t, err);
     if (rc < 0)
         return rc;
     *config = (struct og_model_config){0};
