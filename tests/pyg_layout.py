@@ -113,7 +113,10 @@ class GATConv(nn.Module):
         src, dst = with_loops(src, dst, n)
         z = self.lin(x).view(n, *self.att_src.shape[1:])
         score = (z * self.att_src).sum(-1)[src] + (z * self.att_dst).sum(-1)[dst]
-        e = nn.functional.leaky_relu(score, 0.2).exp()
+        score = nn.functional.leaky_relu(score, 0.2)
+        index = dst[:, None].expand_as(score)
+        top = torch.zeros(n, score.shape[1]).scatter_reduce(0, index, score, "amax", include_self=False)
+        e = (score - top.detach()[dst]).exp()
         alpha = e / total(n, dst, e)[dst]
         y = total(n, dst, alpha[:, :, None] * z[src])
         return (y.flatten(1) if self.concat else y.mean(1)) + self.bias
@@ -154,14 +157,14 @@ CONVS = {
 
 
 class Model(nn.Module):
-    def __init__(self, kind, layers, norm=None, residual=False):
+    def __init__(self, kind, layers, norm=None, residual=False, hidden=HIDDEN):
         super().__init__()
-        widths = [DIM] + [HIDDEN] * (layers - 1) + [CLASSES]
+        widths = [DIM] + [hidden] * (layers - 1) + [CLASSES]
         pairs = list(zip(widths, widths[1:]))
         self.kind = kind
         self.convs = nn.ModuleList(CONVS[kind](i, o, l == layers - 1) for l, (i, o) in enumerate(pairs))
         make = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}.get(norm)
-        self.norms = nn.ModuleList(make(HIDDEN) for _ in pairs[1:]) if make else None
+        self.norms = nn.ModuleList(make(hidden) for _ in pairs[1:]) if make else None
         self.skips = nn.ModuleDict({str(l): nn.Linear(i, o, bias=False) for l, (i, o) in enumerate(pairs) if i != o}) if residual else None
         self.residual = residual
 
@@ -256,15 +259,15 @@ def train_there(model, graph):
         optimizer.step()
 
 
-def there_and_back(kind, layers, graph, norm=None, residual=False, rename=lambda state: state):
+def there_and_back(kind, layers, graph, norm=None, residual=False, rename=lambda state: state, hidden=HIDDEN):
     """rename: what other versions call parameters."""
     torch.manual_seed(layers)
-    model = Model(kind, layers, norm, residual)
+    model = Model(kind, layers, norm, residual, hidden)
     train_there(model, graph)
     pinsage = kind == "pinsage"
     state = model.state_dict()
     write_safetensors("theirs.safetensors", rename(from_dgl(state) if pinsage else state))
-    options = ["--model", *kind.split(), "--hidden", HIDDEN, "--fanout", ",".join(["-1"] * layers), "--norm", norm or "none",
+    options = ["--model", *kind.split(), "--hidden", hidden, "--fanout", ",".join(["-1"] * layers), "--norm", norm or "none",
                "--quiet", *(["--residual"] if residual else [])]
     run("train", "graph", *options, "--init", "theirs.safetensors", "--epochs", 0, "--run", "loaded")
     want = logits_of(model, graph)
@@ -274,7 +277,7 @@ def there_and_back(kind, layers, graph, norm=None, residual=False, rename=lambda
 
     run("train", "graph", *options, "--init", "theirs.safetensors", "--epochs", 3, "--batch", 50, "--run", "ours")
     state = read_safetensors("ours/checkpoint.safetensors")
-    back = Model(kind, layers, norm, residual)
+    back = Model(kind, layers, norm, residual, hidden)
     back.load_state_dict(to_dgl(state) if pinsage else state, strict=True)
     moved = (logits_of(back, graph) - want).abs().max().item()
     assert moved > 100 * TOLERANCE, (kind, "was not trained", moved)
@@ -299,6 +302,14 @@ def wrapped_norms(state):
             for name, t in state.items()}
 
 
+def numbers_are_refused_that_are_none():
+    state = Model("gcn", 2).state_dict()
+    state["convs.1.lin.weight"][2, 3] = float("nan")
+    write_safetensors("nan.safetensors", state)
+    said = run("predict", "graph", "--checkpoint", "nan.safetensors", "--out", "logits.npy", status=1)
+    assert f"convs.1.lin.weight[{2 * HIDDEN + 3}]" in said, said
+
+
 def two_matrices_are_refused():
     """GATConv of a pair of widths multiplies destinations by another matrix: another model."""
     state = earlier_gat(Model(f"gat --heads {HEADS}", 2).state_dict())
@@ -317,7 +328,9 @@ with tempfile.TemporaryDirectory() as folder:
         there_and_back(kind, 2, graph)
         there_and_back(kind, 3, graph, norm="batch")
         there_and_back(kind, 3, graph, norm="layer", residual=True)
+    there_and_back(f"gat --heads {HEADS}", 4, graph, norm="layer", residual=True, hidden=512)
     there_and_back(f"gat --heads {HEADS}", 2, graph, rename=earlier_gat)
     there_and_back("sage", 3, graph, norm="batch", rename=wrapped_norms)
     two_matrices_are_refused()
+    numbers_are_refused_that_are_none()
     os.chdir("/")

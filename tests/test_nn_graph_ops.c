@@ -171,6 +171,8 @@ static const struct attention_case attentions[] = {
     {90, 300, 4, 17, .shared = true, .scattered = true},
     {90, 300, 2, 16, .scattered = true},
     {200, 700, 4, 16, .dropout = 0.6},
+    {70, 300, 4, 128, .average = false}, /* as wide as layers of 512 are */
+    {40, 200, 4, 512, .shared = true},
     {100, 500, 8, 5, .average = true, .add = true, .dropout = 0.5},
     {90, 300, 3, 17, .shared = true, .scattered = true, .dropout = 0.3},
 };

@@ -3,6 +3,7 @@
 #include "train/options.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -149,12 +150,23 @@ static int take_tensor(const struct og_tensors *t, const char *prefix, const str
     return 0;
 }
 
+static int check_finite(const struct og_param *p, const char *path, struct og_err *err)
+{
+    for (size_t i = 0; i < og__param_count(p); i++)
+        if (!isfinite(p->value[i]))
+            return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
+                            "%s: %s[%zu] is %g", path, p->name, i, (double)p->value[i]);
+    return 0;
+}
+
 static int take_params(const struct og_tensors *t, struct og_param *params, size_t n,
                        const char *path, struct og_err *err)
 {
     for (int copy = 0; copy <= 1; copy++) /* look first: nothing changes unless all is there */
         for (size_t i = 0; i < n; i++) {
             int rc = take_tensor(t, "", &params[i], copy ? params[i].value : NULL, path, err);
+            if (rc == 0 && copy)
+                rc = check_finite(&params[i], path, err);
             if (rc < 0)
                 return rc;
         }
