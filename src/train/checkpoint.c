@@ -150,12 +150,14 @@ static int take_tensor(const struct og_tensors *t, const char *prefix, const str
     return 0;
 }
 
-static int check_finite(const struct og_param *p, const char *path, struct og_err *err)
+static int check_finite(const struct og_tensor *t, const char *path, struct og_err *err)
 {
-    for (size_t i = 0; i < og__param_count(p); i++)
-        if (!isfinite(p->value[i]))
+    const float *value = t->data;
+    size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(value[i]))
             return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
-                            "%s: %s[%zu] is %g", path, p->name, i, (double)p->value[i]);
+                            "%s: %s[%zu] is %g", path, t->name, i, (double)value[i]);
     return 0;
 }
 
@@ -165,8 +167,8 @@ static int take_params(const struct og_tensors *t, struct og_param *params, size
     for (int copy = 0; copy <= 1; copy++) /* look first: nothing changes unless all is there */
         for (size_t i = 0; i < n; i++) {
             int rc = take_tensor(t, "", &params[i], copy ? params[i].value : NULL, path, err);
-            if (rc == 0 && copy)
-                rc = check_finite(&params[i], path, err);
+            if (rc == 0 && !copy)
+                rc = check_finite(og__tensors_find(t, params[i].name), path, err);
             if (rc < 0)
                 return rc;
         }
