@@ -238,7 +238,9 @@ ACCURACY = {
     # name: import options, training options, those of models that have more or others
     "cora": (["--row-normalize"],
              ["--fanout", "-1,-1", "--hidden", 16, "--batch", 140, "--epochs", 200, "--lr", 0.01, "--weight-decay", 5e-4],
-             {"gat": ["--heads", 8, "--hidden", 64, "--epochs", 300, "--lr", 0.005,
+             {"gcn": ["--input-dropout", 0.5],
+              "sage": ["--input-dropout", 0.5],
+              "gat": ["--heads", 8, "--hidden", 64, "--epochs", 300, "--lr", 0.005,
                       "--dropout", 0.6, "--input-dropout", 0.6, "--attention-dropout", 0.6]}),
     "coauthor-cs": ([],
                     ["--fanout", "10,10", "--hidden", 64, "--batch", 1000, "--epochs", 12, "--lr", 0.005, "--weight-decay", 5e-4],

@@ -8,7 +8,8 @@
  *
  *   "model", one arena     | value grad m v of each parameter | packed weights |
  *   "activations", another, carved anew for every batch:
- *       scratch | partial sums | transposed block | layer 0: scale a t ... h | layer 1 | dlogits
+ *       scratch | layer 0: scale a t ... h | layer 1 | dropped features | partial sums | transposed
+ * block | dlogits
  *
  * A layer is a convolution, then, unless it is the last, norm, activation and dropout. Where that
  * end is a ReLU and dropout alone, the convolution's last operator does it in passing; else the

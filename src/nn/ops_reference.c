@@ -199,35 +199,44 @@ static void ref_drop(const struct og_attend *op, float *p)
         og__dropout_attention(op, v, p + coefficient_at(op, v, 0, 0));
 }
 
-static void ref_attend(struct og_nn_backend *be, const struct og_attend *op)
+static void ref_scores(const struct og_attend *op)
 {
-    (void)be;
-    const struct og_block *b = op->block;
-    int cols = op->average ? op->width : op->heads * op->width;
-    for (uint32_t u = 0; u < b->n_src; u++)
+    for (uint32_t u = 0; u < op->block->n_src; u++)
         for (int h = 0; h < op->heads; h++) {
             size_t at = (size_t)u * (size_t)op->heads + (size_t)h;
             op->score_src[at] = (float)score_part(op, op->att_src, u, h);
-            if (u < b->n_dst)
+            if (u < op->block->n_dst)
                 op->score_dst[at] = (float)score_part(op, op->att_dst, u, h);
         }
-    for (uint32_t v = 0; v < b->n_dst; v++)
+}
+
+static void ref_attend_row(const struct og_attend *op, uint32_t v)
+{
+    int cols = op->average ? op->width : op->heads * op->width;
+    for (int j = 0; j < cols; j++) {
+        float *y = &op->y[(size_t)v * (size_t)cols + (size_t)j];
+        double sum = (op->bias ? (double)op->bias[j] : 0) + (op->add ? (double)*y : 0);
+        for (int h = 0; op->average && h < op->heads; h++)
+            sum += attended(op, v, h, j) / op->heads;
+        if (!op->average)
+            sum += attended(op, v, j / op->width, j % op->width);
+        *y = (float)sum;
+    }
+}
+
+static void ref_attend(struct og_nn_backend *be, const struct og_attend *op)
+{
+    (void)be;
+    uint32_t n_dst = op->block->n_dst;
+    ref_scores(op);
+    for (uint32_t v = 0; v < n_dst; v++)
         for (int h = 0; h < op->heads; h++)
             ref_softmax(op, v, h);
     if (op->dropout)
         memcpy(op->dropped, op->alpha, n_coefficients(op) * sizeof(float));
     ref_drop(op, op->dropped);
-    for (uint32_t v = 0; v < b->n_dst; v++) {
-        for (int j = 0; j < cols; j++) {
-            float *y = &op->y[(size_t)v * (size_t)cols + (size_t)j];
-            double sum = (op->bias ? (double)op->bias[j] : 0) + (op->add ? (double)*y : 0);
-            for (int h = 0; op->average && h < op->heads; h++)
-                sum += attended(op, v, h, j) / op->heads;
-            if (!op->average)
-                sum += attended(op, v, j / op->width, j % op->width);
-            *y = (float)sum;
-        }
-    }
+    for (uint32_t v = 0; v < n_dst; v++)
+        ref_attend_row(op, v);
 }
 
 /* How much of each coefficient counts: 1, or what dropout makes of it. The caller frees it. */
