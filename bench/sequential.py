@@ -126,7 +126,7 @@ def part_accuracy(b, d, args):
         if not src.is_dir():
             print(f"{src}: absent, skipped")
             continue
-        importing, training = ACCURACY[name]
+        importing, training, _ = ACCURACY[name]
         path = b.scratch / name
         b.run("import", "npy", src, path, *importing)
         found = [[100 * b.train(path, "--model", "sage", "--seed", seed, "--resample-every", r, *training)["test_acc"] for seed in range(1, 6)] for r in (1, 5, 20)]

@@ -5,6 +5,7 @@
 #include "testing.h"
 
 #include "base/random.h"
+#include "nn/kernels.h"
 #include "nn/sparse.h"
 
 #include <math.h>

@@ -208,6 +208,7 @@ static void a_dataset_is_made_and_checked(void **state)
     assert_keys(info, keys);
     assert_int_equal(json_integer_value(json_object_get(info, "num_nodes")), 2000);
     json_decref(info);
+    assert_int_equal(symlink("d", "graph"), 0); /* as examples in docs/ call it */
     struct outcome *o = outgrow("generate d");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "d: exists already");
@@ -377,16 +378,15 @@ static void samplers_train_as_shown(void **state)
     assert_says(o->err, "no edge weights");
 }
 
-/* Every line of docs/tasks.md that is a command runs as it stands there. */
-static void documented_tasks_run(void **state)
+/* Every line of the file that is a command runs as it stands there and tells of `what`. Returns how
+ * many there are. */
+static int run_documented(const char *path, const char *what)
 {
-    (void)state;
     static const char prefix[] = "    outgrow ";
     char line[512];
     int n = 0;
-    FILE *f = fopen(TEST_DOCS "/tasks.md", "re");
+    FILE *f = fopen(path, "re");
     assert_non_null(f);
-    assert_int_equal(symlink("d", "graph"), 0);
     while (fgets(line, sizeof(line), f)) {
         if (strncmp(line, prefix, strlen(prefix)) != 0)
             continue;
@@ -394,11 +394,23 @@ static void documented_tasks_run(void **state)
         const struct outcome *o = outgrow(line + strlen(prefix));
         if (o->status != 0)
             fail_msg("%s: %s", line, o->err);
-        assert_says(o->out, strncmp(line + strlen(prefix), "predict", 7) ? "mrr" : "nodes");
+        assert_says(o->out, strncmp(line + strlen(prefix), "predict", 7) ? what : "nodes");
         n++;
     }
     fclose(f);
-    assert_true(n >= 5);
+    return n;
+}
+
+static void documented_tasks_run(void **state)
+{
+    (void)state;
+    assert_true(run_documented(TEST_DOCS "/tasks.md", "mrr") >= 5);
+}
+
+static void documented_models_run(void **state)
+{
+    (void)state;
+    assert_true(run_documented(TEST_DOCS "/models.md", "accuracy") >= 10);
 }
 
 /* Every command of docs/presets.md that has to do with narrower rows runs as it stands there. */
@@ -566,6 +578,7 @@ int main(void)
         cmocka_unit_test(samplers_train_as_shown),
         cmocka_unit_test(documented_tasks_run),
         cmocka_unit_test(documented_narrow_rows_run),
+        cmocka_unit_test(documented_models_run),
         cmocka_unit_test(samples_are_made_beforehand),
         cmocka_unit_test(policies_are_compared),
         cmocka_unit_test(hit_rates_are_drawn),

@@ -53,12 +53,14 @@ struct attention {
     struct og_attend op;
     size_t f, cols, n_z, n_y, n_alpha;
     float *z, *att[2], *bias, *before, *y, *c, *dscore, *datt[2];
+    struct og_dropout dropout;
 };
 
 struct attention_case {
     uint32_t n_dst, n_src;
     int heads, width;
     bool average, add, shared, scattered; /* scattered: rows of z in halves, through an index */
+    double dropout;
 };
 
 static void attention_open(struct attention *a, const struct attention_case *c, int threads)
@@ -102,7 +104,10 @@ static void attention_open(struct attention *a, const struct attention_case *c, 
                                .score_src = random_floats((size_t)n_src * (size_t)heads),
                                .score_dst = random_floats((size_t)n_dst * (size_t)heads),
                                .alpha = random_floats(a->n_alpha),
+                               .dropout = c->dropout > 0 ? &a->dropout : NULL,
+                               .dropped = a->dscore, /* as models have it */
                                .y = a->y};
+    a->dropout = (struct og_dropout){.p = c->dropout, .step = {5, 6, 7}, .layer = 3};
     if (c->scattered) { /* the upper halves of floats are numbers in bf16 */
         a->index = malloc(n_src * sizeof(*a->index));
         for (uint32_t i = 0; i < n_src; i++)
@@ -165,6 +170,11 @@ static const struct attention_case attentions[] = {
     {150, 600, 3, 20, .shared = true},
     {90, 300, 4, 17, .shared = true, .scattered = true},
     {90, 300, 2, 16, .scattered = true},
+    {200, 700, 4, 16, .dropout = 0.6},
+    {70, 300, 4, 128, .average = false}, /* as wide as layers of 512 are */
+    {40, 200, 4, 512, .shared = true},
+    {100, 500, 8, 5, .average = true, .add = true, .dropout = 0.5},
+    {90, 300, 3, 17, .shared = true, .scattered = true, .dropout = 0.3},
 };
 
 static void attention_equals_reference(void **state)
@@ -176,10 +186,11 @@ static void attention_equals_reference(void **state)
         for (int k = 0; k < BACKENDS; k++) {
             attention_open(&a[k], &attentions[i], 2);
             attend_with(&a[k], backends[k]);
-            dz[k] = attend_back_with(&a[k], backends[k]);
         }
         assert_close("alpha", a[0].op.alpha, a[1].op.alpha, a->n_alpha, OG__TOLERANCE_ATTEND);
         assert_close("y", a[0].y, a[1].y, a->n_y, OG__TOLERANCE_ATTEND);
+        for (int k = 0; k < BACKENDS; k++)
+            dz[k] = attend_back_with(&a[k], backends[k]);
         assert_close("dz", dz[0], dz[1], a->n_z, OG__TOLERANCE_ATTEND_BACK);
         for (int side = 0; side < 2; side++)
             assert_close("datt", a[0].datt[side], a[1].datt[side], a->f, OG__TOLERANCE_ATTEND_BACK);
@@ -214,6 +225,45 @@ static void attention_is_a_mean(void **state)
     attention_close(&a);
 }
 
+/* Coefficients stay whole; of what counts of them the share is as asked, scaled up, and one that
+ * is 0 or scaled in one head is not so in all. A list longer than a piece has no two alike. */
+static void dropout_of_attention(void **state)
+{
+    (void)state;
+    struct attention a;
+    attention_open(&a, &(struct attention_case){300, 900, 4, 4, .dropout = 0.6}, 2);
+    attend_with(&a, &og__ops_cpu);
+    size_t coefficients = 0, left = 0, mixed = 0;
+    for (size_t i = 0; i < a.n_alpha; i += 4) {
+        size_t here = 0;
+        for (size_t h = 0; h < 4; h++) {
+            float whole = a.op.alpha[i + h], counts = a.op.dropped[i + h];
+            assert_true(counts == 0 || counts == whole * (float)(1 / (1 - 0.6)));
+            coefficients += whole > 0;
+            here += counts > 0;
+        }
+        left += here;
+        mixed += here > 0 && here < 4;
+    }
+    assert_true(fabs((double)left / (double)coefficients - 0.4) < 0.02);
+    assert_true(mixed > 0);
+    attention_close(&a);
+
+    enum { LONG = 20000 };
+    const uint32_t indptr[] = {0, LONG};
+    struct og_block block = {
+        .n_dst = 1, .n_src = LONG, .n_edges = LONG, .indptr = (uint32_t *)indptr};
+    struct og_dropout dropout = {.p = 0.5, .step = {5, 6, 7}, .layer = 3};
+    struct og_attend op = {.block = &block, .heads = 32, .dropout = &dropout};
+    float *p = random_floats((LONG + 1) * 32);
+    for (size_t i = 0; i < (LONG + 1) * 32; i++)
+        p[i] = 1;
+    og__dropout_attention(&op, 0, p);
+    for (size_t piece = 4096 * 32; piece < 4 * 4096 * 32; piece += 4096 * 32)
+        assert_true(memcmp(p, p + piece, 4096 * sizeof(*p)) != 0);
+    free(p);
+}
+
 static double attention_value(void *arg)
 {
     struct attention *a = arg;
@@ -224,10 +274,16 @@ static double attention_value(void *arg)
 static void slopes_of_attention(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         struct attention a;
-        struct attention_case c = {
-            40, 70, 3, 5, .average = kind == 1, .add = true, .shared = kind == 2};
+        struct attention_case c = {40,
+                                   70,
+                                   3,
+                                   5,
+                                   .average = kind % 3 == 1,
+                                   .add = true,
+                                   .shared = kind % 3 == 2,
+                                   .dropout = kind >= 3 ? 0.4 : 0};
         attention_open(&a, &c, 2);
         attend_with(&a, &og__ops_cpu);
         float *dz = attend_back_with(&a, &og__ops_cpu);
@@ -582,7 +638,8 @@ static void same_bits_for_any_number_of_threads(void **state)
     float *back[2][3];
     for (int k = 0; k < 2; k++) {
         int threads = k ? 3 : 1;
-        attention_open(&a[k], &(struct attention_case){900, 2500, 4, 16, .shared = true}, threads);
+        const struct attention_case c = {900, 2500, 4, 16, .shared = true, .dropout = 0.4};
+        attention_open(&a[k], &c, threads);
         attend_with(&a[k], &og__ops_cpu);
         back[k][0] = attend_back_with(&a[k], &og__ops_cpu);
         pooling_open(&p[k], 900, 2500, 20, threads);
@@ -615,6 +672,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_equals_reference),
         cmocka_unit_test(attention_is_a_mean),
+        cmocka_unit_test(dropout_of_attention),
         cmocka_unit_test(slopes_of_attention),
         cmocka_unit_test(folding_equals_reference_and_slopes),
         cmocka_unit_test(pooling_equals_reference),

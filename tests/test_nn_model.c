@@ -16,12 +16,14 @@ static double loss_at(struct og_model *m, const struct fixture *f, uint32_t b)
 }
 
 /* The same key drops the same elements, so the loss under dropout is a function with slopes. */
-static void slopes_under_dropout(const char *name, double dropout)
+static void slopes_under_all(const char *name, double dropout, double input, double attention)
 {
     struct fixture f;
     struct og_model *m;
     fixture_open(&f, name);
     f.config.dropout = dropout;
+    f.config.input_dropout = input;
+    f.config.attention_dropout = attention;
     assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL), 0);
     size_t n, bent = 0, tried = 0;
     struct og_param *p = og__model_params(m, &n);
@@ -51,6 +53,11 @@ static void slopes_under_dropout(const char *name, double dropout)
     fixture_close(&f);
 }
 
+static void slopes_under_dropout(const char *name, double dropout)
+{
+    slopes_under_all(name, dropout, 0, 0);
+}
+
 static void gradients_are_slopes_of_the_loss(void **state)
 {
     (void)state;
@@ -77,6 +84,14 @@ static void gradients_are_slopes_of_the_loss(void **state)
     slopes_under_dropout("link_mlp_margin", 0.5);
     slopes_under_dropout("value_mse", 0.5);
     slopes_under_dropout("value_mae", 0.3);
+    slopes_under_all("sage2_wide", 0.5, 0.3, 0);
+    slopes_under_all("gcn3", 0, 0.5, 0);
+    slopes_under_all("pinsage2", 0.3, 0.4, 0);
+    slopes_under_all("sage_wide_residual", 0.5, 0.4, 0);
+    slopes_under_all("gat2", 0.6, 0.6, 0.6);
+    slopes_under_all("gat3", 0.3, 0.2, 0.5);
+    slopes_under_all("gat2_narrow", 0, 0, 0.4);
+    slopes_under_all("gat3_single", 0, 0.3, 0.3);
 }
 
 static void widen(struct og_batch_caps *caps, const struct og_batch *b)
@@ -118,6 +133,8 @@ static void steps_stay_within_the_plan(void **state)
         struct og_batch_caps caps = {0};
         struct og_err err = {0};
         fixture_open(&f, names[i]);
+        f.config.input_dropout = i % 2 ? 0.3 : 0;
+        f.config.attention_dropout = i % 2 ? 0.3 : 0;
         assert_true(f.n_batches > 0);
         for (uint32_t b = 0; b < f.n_batches; b++)
             widen(&caps, &f.batch[b]);
@@ -206,6 +223,32 @@ static void forward_alone_gives_the_same_logits(void **state)
                                  "pinsage3",   "sage_gcn2", "sage3_layer"};
     for (size_t i = 0; i < OG_COUNT(names); i++)
         forward_alone_equals_training(names[i]);
+}
+
+/* With what training left in the workspace as well. */
+static void evaluation_drops_nothing(void **state)
+{
+    (void)state;
+    const char *const names[] = {"sage2", "gat2", "gat2_narrow", "gin2_wide"};
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        struct fixture f;
+        struct og_model *m;
+        fixture_open(&f, names[i]);
+        f.config.dropout = f.config.input_dropout = f.config.attention_dropout = 0.5;
+        struct og_rows x = fixture_rows(&f, &f.batch[0]);
+        size_t bytes = f.batch[0].n_seeds * (size_t)f.config.n_classes * sizeof(float);
+        float *logits = malloc(bytes);
+        assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+        assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL), 0);
+        memcpy(logits, og__model_logits(m), bytes);
+        loss_at(m, &f, 0);
+        assert_memory_not_equal(logits, og__model_logits(m), bytes);
+        assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL), 0);
+        assert_memory_equal(logits, og__model_logits(m), bytes);
+        free(logits);
+        og__model_free(m);
+        fixture_close(&f);
+    }
 }
 
 static void parameters_are_pytorch_geometrics(void **state)
@@ -325,6 +368,7 @@ int main(void)
         cmocka_unit_test(steps_stay_within_the_plan),
         cmocka_unit_test(a_larger_batch_takes_more_or_is_refused),
         cmocka_unit_test(forward_alone_gives_the_same_logits),
+        cmocka_unit_test(evaluation_drops_nothing),
         cmocka_unit_test(parameters_are_pytorch_geometrics),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(the_floor_counts_products),

@@ -34,6 +34,8 @@ static void defaults_are_as_documented(void **state)
     assert_int_equal(o.norm, OG_NORM_NONE);
     assert_false(o.residual);
     assert_true(o.dropout == 0.5);
+    assert_true(o.input_dropout == 0);
+    assert_true(o.attention_dropout == 0);
     assert_int_equal(o.optimizer, OG_OPTIMIZER_ADAM);
     assert_true(o.lr == 0.003);
     assert_true(o.weight_decay == 0);
@@ -310,6 +312,8 @@ static struct og_options unusual(void)
         {"norm", "layer"},
         {"residual", "true"},
         {"dropout", "0.1"},
+        {"input-dropout", "0.2"},
+        {"attention-dropout", "0.3"},
         {"optimizer", "sgd"},
         {"lr", "0.30000000000000004"},
         {"weight-decay", "5e-4"},

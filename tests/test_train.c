@@ -587,6 +587,7 @@ static void a_run_may_be_made_longer_where_its_batches_stay(void **state)
 static const char *const kinds[][7] = {
     {"model", "gat"},
     {"model", "gat", "norm", "batch", "residual", "true"},
+    {"model", "gat", "input-dropout", "0.2", "attention-dropout", "0.4"},
     {"model", "gin", "norm", "batch"},
     {"model", "gin"},
     {"model", "pinsage"},

@@ -110,8 +110,9 @@ struct og_options {
     int aggregator; /* enum og_aggregator_kind, of sage */
     int norm;       /* enum og_norm_kind */
     bool residual;
-    double dropout;
-    int optimizer; /* enum og_optimizer_kind */
+    double dropout, input_dropout;
+    double attention_dropout; /* of gat */
+    int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
     char *init;  /* safetensors file with initial parameters, or NULL */
     int task;    /* enum og_task_kind */

@@ -205,14 +205,24 @@ OG_CLONES static void finish_row(const struct og_attend *op, const float *restri
             y[j] += share * sum[h * width + j];
 }
 
+/* Returns what dropout leaves of the coefficients of v. */
+static const float *drop(const struct og_attend *op, uint32_t v, uint32_t n)
+{
+    size_t at = first_coefficient(op, v);
+    memcpy(op->dropped + at, op->alpha + at, n * (size_t)op->heads * sizeof(float));
+    og__dropout_attention(op, v, op->dropped + at);
+    return op->dropped + at;
+}
+
 /* Rows of a bunch are widened side by side. */
 static void attend_row(const struct og_attend *op, uint32_t v, struct sum *s, float *room,
                        uint32_t ahead)
 {
     const struct og_block *b = op->block;
-    float *p = op->alpha + first_coefficient(op, v);
+    float *alpha = op->alpha + first_coefficient(op, v);
     uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, last = b->indptr[b->n_dst];
-    coefficients(op, v, p);
+    coefficients(op, v, alpha);
+    const float *p = op->dropout ? drop(op, v, n) : alpha;
     memset(s->y, 0, features(op) * sizeof(float));
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
@@ -320,7 +330,11 @@ static void destination_block(void *arg, size_t block, int thread)
             else
                 memset(d + i * heads, 0, heads * sizeof(float));
         }
+        if (op->dropout)
+            og__dropout_attention(op, v, d);
         score_slopes(op, v, d);
+        if (op->dropout) /* what the walk by source takes */
+            og__dropout_attention(op, v, op->alpha + first_coefficient(op, v));
     }
 }
 

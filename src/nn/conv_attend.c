@@ -24,6 +24,8 @@ static struct og_attend attention(const struct og_model *m, int l, struct og_row
                            .score_src = w->score_src,
                            .score_dst = w->score_dst,
                            .alpha = w->alpha,
+                           .dropout = w->attention.p > 0 ? &w->attention : NULL,
+                           .dropped = w->dscore, /* until the way back needs it */
                            .y = og__finishes(&m->config, l) ? w->y : w->h};
     if (w->transform_first)
         return op;

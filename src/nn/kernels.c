@@ -325,6 +325,18 @@ void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t 
     }
 }
 
+/* In pieces, each a row by where it lies, since a row has words for 2^19 elements. */
+void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
+{
+    enum { PIECE = 4096 };
+    const uint32_t *indptr = op->block->indptr;
+    uint32_t n = indptr[v + 1] - indptr[v] + 1;
+    size_t heads = (size_t)op->heads;
+    for (uint32_t i = 0; i < n; i += PIECE)
+        og__dropout_row(op->dropout, indptr[v] + v + i, p + i * heads,
+                        OG_MIN(n - i, (uint32_t)PIECE) * heads);
+}
+
 /* ==== optimisers ==== */
 
 /* PyTorch's Adam: weight decay joins the gradient; eps is added to the corrected root. */

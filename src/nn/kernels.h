@@ -31,6 +31,8 @@ void og__gate(float *restrict y, const float *restrict g, float scale, size_t n)
 /* Dropout of one row in place. The mask is a pure function of (step, layer, row): element j is
  * decided by one bit for p = 1/2, by 16 bits else, taken in order from the row's Philox words. */
 void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t n);
+/* The same of what lies by coefficient of destination v; p: [its edges and loop, heads]. */
+void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p);
 
 void og__adam(const struct og_update *op, size_t first, size_t n);
 void og__sgd(const struct og_update *op, size_t first, size_t n);

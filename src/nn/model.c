@@ -109,8 +109,10 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
         c->n_classes < 1 || c->n_classes > widest)
         return og__fail(err, -EINVAL, NULL, "model: widths %d, %d, %d, 1 to %d are possible",
                         c->in_dim, c->hidden, c->n_classes, widest);
-    if (!(c->dropout >= 0 && c->dropout < 1))
-        return og__fail(err, -EINVAL, NULL, "model: dropout %g is not in [0, 1)", c->dropout);
+    const double shares[] = {c->dropout, c->input_dropout, c->attention_dropout};
+    for (size_t i = 0; i < OG_COUNT(shares); i++)
+        if (!(shares[i] >= 0 && shares[i] < 1))
+            return og__fail(err, -EINVAL, NULL, "model: dropout %g is not in [0, 1)", shares[i]);
     return check_choices(c, err);
 }
 

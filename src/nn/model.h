@@ -8,7 +8,8 @@
  *
  *   "model", one arena     | value grad m v of each parameter | packed weights |
  *   "activations", another, carved anew for every batch:
- *       scratch | partial sums | transposed block | layer 0: scale a t ... h | layer 1 | dlogits
+ *       scratch | layer 0: scale a t ... h | layer 1 | dropped features | partial sums | transposed
+ * block | dlogits
  *
  * A layer is a convolution, then, unless it is the last, norm, activation and dropout. Where that
  * end is a ReLU and dropout alone, the convolution's last operator does it in passing; else the
@@ -57,7 +58,7 @@ struct og_layer {
 struct og_layer_work {
     const struct og_block *block;
     bool transform_first;
-    struct og_dropout dropout; /* of the layer's end; p = 0: none */
+    struct og_dropout dropout, attention; /* of the layer's end, of GAT's alpha; p = 0: none */
     float *scale, *a, *t, *y, *h;
     uint32_t *from;                                /* SAGE max: [D, F_mid] */
     float *score_src, *score_dst, *alpha, *dscore; /* GAT, see og_attend */
@@ -73,6 +74,8 @@ struct og_decoder {
 
 struct og_workspace {
     struct og_layer_work work[OG_MAX_HOPS];
+    struct og_rows input; /* what layer 0 reads: the features, or what dropout leaves of them: */
+    float *dropped;       /* [n_ids, in_dim], NULL: none */
     uint32_t *back_indptr, *back_col, *back_edge; /* the transposed block of the layer at hand */
     float *dlogits, *partial;
     /* links */

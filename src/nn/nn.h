@@ -7,7 +7,8 @@
  * The same bits whatever the number of threads: products run in fixed blocks of rows, one
  * single-threaded oneDNN call a block; partial weight gradients are summed in block order;
  * aggregation and attention walk each row's edges in order, forwards by destination, backwards by
- * source; sums over rows go block by block; dropout is keyed by (seed, epoch, batch, layer, row).
+ * source; sums over rows go block by block; dropout is keyed by (seed, epoch, batch, layer, row),
+ * where features and coefficients of attention have layers of their own.
  * Block sizes and operator order depend on shapes alone. */
 #ifndef OG_NN_H
 #define OG_NN_H
@@ -22,10 +23,12 @@
 struct og_model_config {
     int kind;                              /* enum og_model_kind */
     int layers, in_dim, hidden, n_classes; /* n_classes: width of the output, whatever the task */
-    double dropout;
-    int task;    /* enum og_task_kind */
-    int decoder; /* enum og_decoder_kind, of links */
-    int loss;    /* enum og_loss_kind, of links and regression */
+    double dropout;                        /* of the outputs of hidden layers */
+    double input_dropout;                  /* of the features */
+    double attention_dropout;              /* of GAT's coefficients */
+    int task;                              /* enum og_task_kind */
+    int decoder;                           /* enum og_decoder_kind, of links */
+    int loss;                              /* enum og_loss_kind, of links and regression */
     bool multi_label;
     int heads;      /* of GAT */
     int aggregator; /* enum og_aggregator_kind, of SAGE */

@@ -137,8 +137,9 @@ struct og_dot {
  * heads make lies side by side, or is averaged; then come bias and, with `add`, what y held. Every
  * destination is a source of its own by a loop that stands for its edges on the diagonal.
  * Coefficients lie by destination, each one's edges and then its loop: those of edge e of v at
- * (e + v) * heads, those of the loop at (indptr[v + 1] + v) * heads.
- * Tolerance: 1e-5 of the largest magnitude in y. */
+ * (e + v) * heads, those of the loop at (indptr[v + 1] + v) * heads. With dropout some of them
+ * count for nothing and the rest for more: y is of those, `alpha` still of all. Tolerance: 1e-5 of
+ * the largest magnitude in y. */
 #define OG__TOLERANCE_ATTEND 1e-5
 #define OG__LEAK             0.2f
 enum { OG__MAX_HEADS = 64 };
@@ -146,15 +147,18 @@ struct og_attend {
     const struct og_block *block;
     int heads, width; /* F = heads * width */
     bool shared, average, add;
-    struct og_rows z;               /* [n_src, shared ? width : F] */
-    const float *att_src, *att_dst; /* [F] */
-    const float *bias;              /* of a row of y, or NULL */
-    float *score_src, *score_dst;   /* out [n_src, heads], [n_dst, heads] */
-    float *alpha;                   /* out [n_edges + n_dst, heads] */
-    float *y;                       /* out [n_dst, average ? width : F] */
+    struct og_rows z;                 /* [n_src, shared ? width : F] */
+    const float *att_src, *att_dst;   /* [F] */
+    const float *bias;                /* of a row of y, or NULL */
+    float *score_src, *score_dst;     /* out [n_src, heads], [n_dst, heads] */
+    float *alpha;                     /* out [n_edges + n_dst, heads] */
+    const struct og_dropout *dropout; /* of alpha, or NULL */
+    float *dropped;                   /* out, as alpha: what dropout leaves of it */
+    float *y;                         /* out [n_dst, average ? width : F] */
 };
 
-/* The way back. dz may be where z is. Overwrites score_dst.
+/* The way back. dz may be where z is, and dscore where `dropped` is. Overwrites score_dst and, with
+ * dropout, alpha.
  * Tolerance: 1e-5 of the largest magnitude in each gradient. */
 #define OG__TOLERANCE_ATTEND_BACK 1e-5
 struct og_attend_back {

@@ -156,6 +156,11 @@ static size_t coefficient_at(const struct og_attend *op, uint32_t v, uint32_t i,
     return ((size_t)op->block->indptr[v] + v + i) * (size_t)op->heads + (size_t)h;
 }
 
+static size_t n_coefficients(const struct og_attend *op)
+{
+    return ((size_t)op->block->indptr[op->block->n_dst] + op->block->n_dst) * (size_t)op->heads;
+}
+
 static void ref_softmax(const struct og_attend *op, uint32_t v, int h)
 {
     const struct og_block *b = op->block;
@@ -178,43 +183,74 @@ static void ref_softmax(const struct og_attend *op, uint32_t v, int h)
 static double attended(const struct og_attend *op, uint32_t v, int h, int j)
 {
     const struct og_block *b = op->block;
+    const float *alpha = op->dropout ? op->dropped : op->alpha;
     uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
         if (source_at(b, v, i, &u))
-            sum += (double)op->alpha[coefficient_at(op, v, i, h)] *
-                   source_at_head(op, u, h, (size_t)j);
+            sum += (double)alpha[coefficient_at(op, v, i, h)] * source_at_head(op, u, h, (size_t)j);
     return sum;
+}
+
+/* All coefficients of p through dropout. */
+static void ref_drop(const struct og_attend *op, float *p)
+{
+    for (uint32_t v = 0; op->dropout && v < op->block->n_dst; v++)
+        og__dropout_attention(op, v, p + coefficient_at(op, v, 0, 0));
+}
+
+static void ref_scores(const struct og_attend *op)
+{
+    for (uint32_t u = 0; u < op->block->n_src; u++)
+        for (int h = 0; h < op->heads; h++) {
+            size_t at = (size_t)u * (size_t)op->heads + (size_t)h;
+            op->score_src[at] = (float)score_part(op, op->att_src, u, h);
+            if (u < op->block->n_dst)
+                op->score_dst[at] = (float)score_part(op, op->att_dst, u, h);
+        }
+}
+
+static void ref_attend_row(const struct og_attend *op, uint32_t v)
+{
+    int cols = op->average ? op->width : op->heads * op->width;
+    for (int j = 0; j < cols; j++) {
+        float *y = &op->y[(size_t)v * (size_t)cols + (size_t)j];
+        double sum = (op->bias ? (double)op->bias[j] : 0) + (op->add ? (double)*y : 0);
+        for (int h = 0; op->average && h < op->heads; h++)
+            sum += attended(op, v, h, j) / op->heads;
+        if (!op->average)
+            sum += attended(op, v, j / op->width, j % op->width);
+        *y = (float)sum;
+    }
 }
 
 static void ref_attend(struct og_nn_backend *be, const struct og_attend *op)
 {
     (void)be;
-    const struct og_block *b = op->block;
-    int cols = op->average ? op->width : op->heads * op->width;
-    for (uint32_t u = 0; u < b->n_src; u++)
-        for (int h = 0; h < op->heads; h++) {
-            size_t at = (size_t)u * (size_t)op->heads + (size_t)h;
-            op->score_src[at] = (float)score_part(op, op->att_src, u, h);
-            if (u < b->n_dst)
-                op->score_dst[at] = (float)score_part(op, op->att_dst, u, h);
-        }
-    for (uint32_t v = 0; v < b->n_dst; v++) {
+    uint32_t n_dst = op->block->n_dst;
+    ref_scores(op);
+    for (uint32_t v = 0; v < n_dst; v++)
         for (int h = 0; h < op->heads; h++)
             ref_softmax(op, v, h);
-        for (int j = 0; j < cols; j++) {
-            float *y = &op->y[(size_t)v * (size_t)cols + (size_t)j];
-            double sum = (op->bias ? (double)op->bias[j] : 0) + (op->add ? (double)*y : 0);
-            for (int h = 0; op->average && h < op->heads; h++)
-                sum += attended(op, v, h, j) / op->heads;
-            if (!op->average)
-                sum += attended(op, v, j / op->width, j % op->width);
-            *y = (float)sum;
-        }
-    }
+    if (op->dropout)
+        memcpy(op->dropped, op->alpha, n_coefficients(op) * sizeof(float));
+    ref_drop(op, op->dropped);
+    for (uint32_t v = 0; v < n_dst; v++)
+        ref_attend_row(op, v);
 }
 
-/* dL/d alpha of coefficient i: dy[v, h] . z[u, h] */
+/* How much of each coefficient counts: 1, or what dropout makes of it. The caller frees it. */
+static float *kept_of(const struct og_attend *op)
+{
+    size_t n = n_coefficients(op);
+    float *kept = calloc(n, sizeof(*kept));
+    for (size_t i = 0; i < n; i++)
+        kept[i] = 1;
+    ref_drop(op, kept);
+    return kept;
+}
+
+/* dL/d of coefficient i as it counts: dy[v, h] . z[u, h] */
 static double alpha_slope(const struct og_attend_back *op, uint32_t v, uint32_t u, int h)
 {
     const struct og_attend *fwd = op->forward;
@@ -227,22 +263,25 @@ static double alpha_slope(const struct og_attend_back *op, uint32_t v, uint32_t 
     return fwd->average ? sum / fwd->heads : sum;
 }
 
-static void ref_score_slopes(const struct og_attend_back *op, uint32_t v, int h)
+static void ref_score_slopes(const struct og_attend_back *op, const float *kept, uint32_t v, int h)
 {
     const struct og_attend *fwd = op->forward;
     const struct og_block *b = fwd->block;
     uint32_t n = b->indptr[v + 1] - b->indptr[v] + 1, u;
     double mean = 0, sum = 0;
     float *to = &fwd->score_dst[(size_t)v * (size_t)fwd->heads + (size_t)h];
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        size_t at = coefficient_at(fwd, v, i, h);
         if (source_at(b, v, i, &u))
-            mean += (double)fwd->alpha[coefficient_at(fwd, v, i, h)] * alpha_slope(op, v, u, h);
+            mean += (double)fwd->alpha[at] * (double)kept[at] * alpha_slope(op, v, u, h);
+    }
     for (uint32_t i = 0; i < n; i++) {
         size_t at = coefficient_at(fwd, v, i, h);
         source_at(b, v, i, &u);
         double score = (double)fwd->score_src[(size_t)u * (size_t)fwd->heads + (size_t)h];
         double leak = score + (double)*to > 0 ? 1 : (double)OG__LEAK;
-        double slope = leak * (double)fwd->alpha[at] * (alpha_slope(op, v, u, h) - mean);
+        double of_alpha = (double)kept[at] * alpha_slope(op, v, u, h);
+        double slope = leak * (double)fwd->alpha[at] * (of_alpha - mean);
         op->dscore[at] = (float)slope;
         sum += slope;
     }
@@ -250,21 +289,22 @@ static void ref_score_slopes(const struct og_attend_back *op, uint32_t v, int h)
 }
 
 /* Everything that flows into z[u, h] along coefficient `at` of destination v. */
-static void add_flow(const struct og_attend_back *op, uint32_t v, size_t at, int h, double *dz,
-                     double *dscore)
+static void add_flow(const struct og_attend_back *op, const float *kept, uint32_t v, size_t at,
+                     int h, double *dz, double *dscore)
 {
     const struct og_attend *fwd = op->forward;
     size_t width = (size_t)fwd->width, heads = (size_t)fwd->heads;
     const float *dy = op->dy + v * (fwd->average ? width : heads * width);
     double share = fwd->average ? 1.0 / fwd->heads : 1;
+    double weight = share * (double)fwd->alpha[at] * (double)kept[at];
     for (size_t j = 0; j < width; j++)
-        dz[j] +=
-            share * (double)fwd->alpha[at] * (double)dy[(fwd->average ? 0 : (size_t)h * width) + j];
+        dz[j] += weight * (double)dy[(fwd->average ? 0 : (size_t)h * width) + j];
     *dscore += (double)op->dscore[at];
 }
 
 /* dz of one head, and its share of datt. */
-static void ref_source(const struct og_attend_back *op, uint32_t u, int h, double *dz, double *datt)
+static void ref_source(const struct og_attend_back *op, const float *kept, uint32_t u, int h,
+                       double *dz, double *datt)
 {
     const struct og_attend *fwd = op->forward;
     const struct og_block *b = fwd->block;
@@ -273,10 +313,11 @@ static void ref_source(const struct og_attend_back *op, uint32_t u, int h, doubl
     memset(dz, 0, width * sizeof(*dz));
     for (uint32_t e = op->indptr[u]; e < op->indptr[u + 1]; e++) {
         size_t at = ((size_t)op->edge[e] + op->col[e]) * heads + (size_t)h;
-        add_flow(op, op->col[e], at, h, dz, &from);
+        add_flow(op, kept, op->col[e], at, h, dz, &from);
     }
     if (u < b->n_dst) {
-        add_flow(op, u, coefficient_at(fwd, u, b->indptr[u + 1] - b->indptr[u], h), h, dz, &from);
+        size_t at = coefficient_at(fwd, u, b->indptr[u + 1] - b->indptr[u], h);
+        add_flow(op, kept, u, at, h, dz, &from);
         to = (double)fwd->score_dst[u * heads + (size_t)h];
     }
     for (size_t j = 0; j < width; j++) {
@@ -296,12 +337,13 @@ static void ref_attend_back(struct og_nn_backend *be, const struct og_attend_bac
     const struct og_block *b = fwd->block;
     size_t heads = (size_t)fwd->heads, width = (size_t)fwd->width, f = heads * width;
     double *datt = calloc(4 * f, sizeof(*datt)), *dz = datt + 2 * f;
+    float *kept = kept_of(fwd);
     for (uint32_t v = 0; v < b->n_dst; v++)
         for (int h = 0; h < fwd->heads; h++)
-            ref_score_slopes(op, v, h);
+            ref_score_slopes(op, kept, v, h);
     for (uint32_t u = 0; u < b->n_src; u++) {
         for (int h = 0; h < fwd->heads; h++)
-            ref_source(op, u, h, dz + (size_t)h * width, datt);
+            ref_source(op, kept, u, h, dz + (size_t)h * width, datt);
         for (size_t h = 1; fwd->shared && h < heads; h++)
             for (size_t j = 0; j < width; j++)
                 dz[j] += dz[h * width + j];
@@ -313,6 +355,7 @@ static void ref_attend_back(struct og_nn_backend *be, const struct og_attend_bac
         op->datt_src[k] = (float)datt[k];
         op->datt_dst[k] = (float)datt[f + k];
     }
+    free(kept);
     free(datt);
 }
 

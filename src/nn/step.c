@@ -194,10 +194,10 @@ static void finish_back(struct og_model *m, int l)
 /* ==== forward ==== */
 
 /* What a layer reads. */
-static struct og_rows input_of(const struct og_model *m, int l, const struct og_rows *x)
+static struct og_rows input_of(const struct og_model *m, int l)
 {
     if (l == 0)
-        return *x;
+        return m->at.input;
     return og__dense(m->at.work[l - 1].h, m->at.work[l].block->n_src, m->layer[l].n_in);
 }
 
@@ -252,6 +252,41 @@ static int convolve(struct og_model *m, int l, struct og_rows in, bool keep, str
     return conv->combine(m, l, sources, in, keep, err);
 }
 
+/* Dropout has a layer of its own wherever it is: rows have the same numbers in all. */
+enum { ATTENTION_LAYERS = OG_MAX_HOPS, INPUT_LAYER = 2 * OG_MAX_HOPS };
+
+static void key_dropout(struct og_model *m, const struct og_step *step)
+{
+    const struct og_model_config *c = &m->config;
+    for (int l = 0; l < c->layers; l++) {
+        struct og_layer_work *w = &m->at.work[l];
+        uint32_t layer = (uint32_t)l;
+        if (!og__is_last(c, l))
+            w->dropout = (struct og_dropout){c->dropout, *step, layer};
+        w->attention = (struct og_dropout){c->attention_dropout, *step, ATTENTION_LAYERS + layer};
+    }
+}
+
+/* The features, through dropout in training: then as f32, since every row is read more than once.
+ */
+static int take_input(struct og_model *m, const struct og_rows *x, const struct og_step *step,
+                      struct og_err *err)
+{
+    m->at.input = *x;
+    if (!step || !m->at.dropped)
+        return 0;
+    uint32_t n = m->at.work[0].block->n_src;
+    const struct og_dropout dropout = {m->config.input_dropout, *step, INPUT_LAYER};
+    struct og_affine op = {.rows = n,
+                           .cols = x->dim,
+                           .y = m->at.dropped,
+                           .n_inputs = 1,
+                           .input = {og__weighted(*x, n, NULL, OG__FORWARD)},
+                           .dropout = &dropout};
+    m->at.input = og__dense(m->at.dropped, n, x->dim);
+    return m->ops->affine(&m->backend, &op, err);
+}
+
 /* step NULL: no dropout, running statistics, and nothing is kept for the way back. */
 static int forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                    const struct og_pairs *pairs, const struct og_step *step, struct og_err *err)
@@ -260,10 +295,11 @@ static int forward(struct og_model *m, const struct og_batch *batch, const struc
     OG_TRY(check_batch(m, batch, x, err));
     OG_TRY(og__workspace_carve(m, batch, pairs, err));
     OG_TRY(og__pack_weights(m, err));
+    if (step)
+        key_dropout(m, step);
+    OG_TRY(take_input(m, x, step, err));
     for (int l = 0; l < m->config.layers; l++) {
-        if (step && !og__is_last(&m->config, l))
-            m->at.work[l].dropout = (struct og_dropout){m->config.dropout, *step, (uint32_t)l};
-        OG_TRY(convolve(m, l, input_of(m, l, x), step, err));
+        OG_TRY(convolve(m, l, input_of(m, l), step, err));
         if (og__finishes(&m->config, l))
             og__finish_layer(m, l, step);
     }
@@ -323,12 +359,12 @@ static int skip_gradient(struct og_model *m, int l, struct og_rows in, const flo
     return m->ops->weight_grad(&m->backend, &op, err);
 }
 
-static int backward_layer(struct og_model *m, int l, const struct og_rows *x, struct og_err *err)
+static int backward_layer(struct og_model *m, int l, struct og_err *err)
 {
     const float *dy = og__is_last(&m->config, l) ? m->at.dlogits : m->at.work[l].h;
     if (og__finishes(&m->config, l))
         finish_back(m, l);
-    struct og_rows in = input_of(m, l, x);
+    struct og_rows in = input_of(m, l);
     int rc = skip_gradient(m, l, in, dy, err); /* before the input gives way to its gradient */
     return rc < 0 ? rc : og__conv_of(&m->config)->backward(m, l, in, dy, err);
 }
@@ -349,7 +385,7 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
     else
         loss(m, batch, labels, m->at.dlogits, out);
     for (int l = m->config.layers - 1; l >= 0; l--)
-        OG_TRY(backward_layer(m, l, x, err));
+        OG_TRY(backward_layer(m, l, err));
 out:
     return rc;
 }

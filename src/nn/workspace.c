@@ -224,6 +224,8 @@ static bool carve(const struct og_model_config *c, const struct og_batch *batch,
     out->loss_blocks = take(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
     for (int l = 0; l < c->layers; l++)
         carve_layer(c, l, &batch->hop[c->layers - 1 - l], training, arena, &out->work[l]);
+    if (training && c->input_dropout > 0)
+        out->dropped = take_floats(arena, batch->hop[c->layers - 1].n_src, c->in_dim);
     if (c->task == OG_TASK_LINK)
         carve_pairs(c, batch, pairs, training, arena, out);
     if (training)

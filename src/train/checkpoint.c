@@ -3,6 +3,7 @@
 #include "train/options.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,6 +80,50 @@ int og__checkpoint_write(const char *path, const struct og_model_config *config,
 
 /* ---- reading parameters ---- */
 
+/* In place: what comes before the first `part` in the name, then `with`, then what comes after. */
+static void rename_part(struct og_tensor *t, const char *part, const char *with)
+{
+    char *at = strstr(t->name, part), rest[sizeof(t->name)];
+    if (!at)
+        return;
+    snprintf(rest, sizeof(rest), "%s", at + strlen(part));
+    snprintf(at, sizeof(t->name) - (size_t)(at - t->name), "%s%s", with, rest);
+}
+
+/* Whether every matrix that GATConv had for destinations is the one it had for sources. */
+static bool same_for_both(const struct og_tensors *t, const struct og_tensor *dst)
+{
+    struct og_tensor name = *dst;
+    rename_part(&name, ".lin_dst.", ".lin_src.");
+    const struct og_tensor *src = og__tensors_find(t, name.name);
+    return src && src->bytes == dst->bytes && memcmp(src->data, dst->data, src->bytes) == 0;
+}
+
+/* Names that PyTorch Geometric has or had for the same: GATConv's matrix was lin_src and, once
+ * more, lin_dst up to 2.4; its BatchNorm holds PyTorch's as `module`. */
+static void rename_tensors(struct og_tensors *t)
+{
+    bool shared = true;
+    for (size_t i = 0; i < t->n; i++)
+        if (strstr(t->tensor[i].name, ".lin_dst.weight"))
+            shared = shared && same_for_both(t, &t->tensor[i]);
+    for (size_t i = 0; i < t->n; i++) {
+        struct og_tensor *tensor = &t->tensor[i];
+        if (shared)
+            rename_part(tensor, ".lin_src.weight", ".lin.weight");
+        if (strncmp(tensor->name, "norms.", strlen("norms.")) == 0)
+            rename_part(tensor, ".module.", ".");
+    }
+}
+
+static int read_tensors(const char *path, struct og_tensors *t, struct og_err *err)
+{
+    int rc = og__tensors_read(path, t, err);
+    if (rc == 0)
+        rename_tensors(t);
+    return rc;
+}
+
 static int take_tensor(const struct og_tensors *t, const char *prefix, const struct og_param *p,
                        float *out, const char *path, struct og_err *err)
 {
@@ -105,12 +150,25 @@ static int take_tensor(const struct og_tensors *t, const char *prefix, const str
     return 0;
 }
 
+static int check_finite(const struct og_tensor *t, const char *path, struct og_err *err)
+{
+    const float *value = t->data;
+    size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(value[i]))
+            return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
+                            "%s: %s[%zu] is %g", path, t->name, i, (double)value[i]);
+    return 0;
+}
+
 static int take_params(const struct og_tensors *t, struct og_param *params, size_t n,
                        const char *path, struct og_err *err)
 {
     for (int copy = 0; copy <= 1; copy++) /* look first: nothing changes unless all is there */
         for (size_t i = 0; i < n; i++) {
             int rc = take_tensor(t, "", &params[i], copy ? params[i].value : NULL, path, err);
+            if (rc == 0 && !copy)
+                rc = check_finite(og__tensors_find(t, params[i].name), path, err);
             if (rc < 0)
                 return rc;
         }
@@ -120,7 +178,7 @@ static int take_params(const struct og_tensors *t, struct og_param *params, size
 int og__checkpoint_load(const char *path, struct og_param *params, size_t n, struct og_err *err)
 {
     struct og_tensors t;
-    int rc = og__tensors_read(path, &t, err);
+    int rc = read_tensors(path, &t, err);
     if (rc < 0)
         return rc;
     rc = take_params(&t, params, n, path, err);
@@ -236,7 +294,7 @@ static void find_options(const struct og_tensors *t, struct og_model_config *con
 int og__checkpoint_shape(const char *path, struct og_model_config *config, struct og_err *err)
 {
     struct og_tensors t;
-    int rc = og__tensors_read(path, &t, err);
+    int rc = read_tensors(path, &t, err);
     if (rc < 0)
         return rc;
     *config = (struct og_model_config){0};
@@ -275,12 +333,14 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
 static char *numbers_text(const struct og_session *s)
 {
     static const char *const names[] = {
-        "model",      "layers",   "hidden",         "heads",          "aggregator",
-        "norm",       "residual", "dropout",        "fanout",         "batch",
-        "optimizer",  "lr",       "weight-decay",   "seed",           "no-shuffle",
-        "eval-every", "sampler",  "walks",          "walk-length",    "walk-restart",
-        "neighbors",  "task",     "decoder",        "loss",           "edge-split",
-        "negatives",  "negative", "eval-negatives", "resample-every", "pack-dtype"};
+        "model",        "layers",        "hidden",           "heads",
+        "aggregator",   "norm",          "residual",         "dropout",
+        "fanout",       "batch",         "optimizer",        "lr",
+        "weight-decay", "seed",          "no-shuffle",       "eval-every",
+        "sampler",      "walks",         "neighbors",        "task",
+        "walk-length",  "walk-restart",  "resample-every",   "decoder",
+        "loss",         "edge-split",    "negatives",        "eval-negatives",
+        "negative",     "input-dropout", "attention-dropout", "pack-dtype"};
     json_t *all = og__options_json(&s->opt);
     json_t *numbers = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)

@@ -36,6 +36,8 @@ static int check_shape(struct og_inference *f, struct og_err *err)
     if (rc < 0)
         return rc;
     f->config.multi_label = f->ds->multi_label;
+    if (f->config.task < 0) /* the checkpoint does not say */
+        f->config.task = f->ds->regression ? OG_TASK_REGRESSION : OG_TASK_NODE;
     f->config.dropout = 0;
     return og__model_check(&f->config, err);
 }

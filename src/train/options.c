@@ -54,6 +54,12 @@ static const struct og_option table[] = {
     {"dropout", "P", "0.5", numbers,
      "share of hidden activations dropped in training",
      NULL, OG_OPTION_REAL, FIELD(dropout), 0, MAX_DROPOUT},
+    {"input-dropout", "P", "0", numbers,
+     "share of the features dropped in training, for each batch anew",
+     NULL, OG_OPTION_REAL, FIELD(input_dropout), 0, MAX_DROPOUT},
+    {"attention-dropout", "P", "0", numbers,
+     "share of the attention coefficients of the model gat dropped in training",
+     NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT},
     {"task", "KIND", "node", numbers,
      "what is learnt: the labels of nodes (classes or, where they are values, regression), or which "
      "nodes have an edge (docs/tasks.md)",

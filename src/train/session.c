@@ -667,6 +667,8 @@ static int shape_model(struct og_session *s, const struct og_model_config *given
             .decoder = s->opt.decoder,
             .loss = s->opt.loss,
             .dropout = s->opt.dropout,
+            .input_dropout = s->opt.input_dropout,
+            .attention_dropout = s->opt.attention_dropout,
             .multi_label = s->ds->multi_label,
             .heads = s->opt.heads,
             .aggregator = s->opt.aggregator,
