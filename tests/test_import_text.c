@@ -1,4 +1,5 @@
-/* Numbers in text beside the C library's; node ids beside a sorted array. */
+/* Blocks of text beside the whole of it; numbers beside the C library's; node ids beside a sorted
+ * array. */
 #include "testing.h"
 
 #include "dataset/import/ids.h"
@@ -17,6 +18,70 @@ static uint64_t next(void)
     state ^= state >> 7;
     state ^= state << 17;
     return state;
+}
+
+/* ---- blocks ---- */
+
+static void write_text(const char *path, bool zipped, const char *text, size_t len)
+{
+    gzFile f = gzopen(path, zipped ? "wb" : "wbT");
+    assert_non_null(f);
+    assert_int_equal(gzwrite(f, text, (unsigned)len), len);
+    assert_int_equal(gzclose(f), Z_OK);
+}
+
+/* All of it, a newline added where the last line has none. */
+static void check_text(const char *path, const char *text, size_t len)
+{
+    struct og_text t;
+    struct og_budget *b = og__budget_new(0);
+    const char *begin;
+    const char *end;
+    size_t seen = 0;
+    assert_int_equal(og__text_open(&t, path, b, NULL), 0);
+    if (len < 100)
+        assert_true(og__budget_used(b) < OG_MIB / 4); /* by the file's size */
+    while (og__text_block(&t, &begin, &end, NULL) == 0 && begin) {
+        size_t n = (size_t)(end - begin);
+        assert_true(end[-1] == '\n' && seen + n <= len + 1);
+        assert_memory_equal(begin, text + seen, n - (seen + n > len));
+        seen += n;
+    }
+    assert_int_equal(seen, len + (len > 0 && text[len - 1] != '\n'));
+    og__text_close(&t);
+    assert_int_equal(og__budget_used(b), 0);
+    og__budget_free(b);
+}
+
+/* Lines of 8 bytes, cut off anywhere. */
+static void blocks_hold_all_of_a_file_and_take_no_more_than_it_needs(void **unused)
+{
+    (void)unused;
+    static const size_t lengths[] = {0,
+                                     1,
+                                     2,
+                                     7,
+                                     8,
+                                     9,
+                                     63,
+                                     64,
+                                     65,
+                                     OG__TEXT_BLOCK - 1,
+                                     OG__TEXT_BLOCK,
+                                     OG__TEXT_BLOCK + 1,
+                                     3 * OG__TEXT_BLOCK + 5};
+    static char text[3 * OG__TEXT_BLOCK + 8];
+    char path[] = "/tmp/og-text-XXXXXX";
+    close(mkstemp(path));
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = i % 8 == 7 ? '\n' : (char)('0' + i / 8 % 10);
+    for (size_t i = 0; i < OG_COUNT(lengths); i++) {
+        for (int zipped = 0; zipped < 2; zipped++) {
+            write_text(path, zipped, text, lengths[i]);
+            check_text(path, text, lengths[i]);
+        }
+    }
+    unlink(path);
 }
 
 /* ---- numbers ---- */
@@ -178,6 +243,7 @@ static void ids_that_do_not_fit_are_refused(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_hold_all_of_a_file_and_take_no_more_than_it_needs),
         cmocka_unit_test(reals_are_those_of_strtod),
         cmocka_unit_test(odd_reals),
         cmocka_unit_test(ids_become_their_places),
