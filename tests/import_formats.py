@@ -79,6 +79,9 @@ def csc(src, dst, n, weight=None, both=False, once=False, loops=True):
 def same_graph(got, want, weighted=False):
     np.testing.assert_array_equal(got["indptr"], want[0])
     np.testing.assert_array_equal(got["indices"], want[1])
+    dst = np.repeat(np.arange(len(want[0]) - 1), np.diff(want[0]))
+    there, back = (np.sort(a * len(want[0]) + b) for a, b in [(want[1].astype(np.int64), dst), (dst, want[1].astype(np.int64))])
+    assert got["meta"].get("symmetric", False) == np.array_equal(there, back)
     assert got["indices"].dtype == np.int32
     assert ("weights" in got) == weighted
     if weighted:
@@ -194,7 +197,7 @@ def test_edgelist():
     save("folder/feat.npy", feat[:n - 9])
     save("folder/label.npy", label[:n - 9])
     refused("edgelist", "folder", "edges.tsv.gz: line", "does not have")
-    refused("edgelist", "snap.txt", "budget", flags=["--memory", "1M"])
+    refused("edgelist", "snap.txt", "of memory", flags=["--memory", "1M"])
 
 
 def test_killed():
@@ -285,7 +288,9 @@ def test_ogb():
     np.testing.assert_array_equal(got["features"], g["feat"].astype(np.float16))
     # products lists an edge once for both directions; its loader adds the other
     ogbn("ogbn_products", g, "sales_ranking")
-    same_graph(imported("ogb", "ogbn_products/"), csc(g["src"], g["dst"], g["n"], both=True))
+    got = imported("ogb", "ogbn_products/")
+    same_graph(got, csc(g["src"], g["dst"], g["n"], both=True))
+    assert got["meta"]["symmetric"]
     # labels that are missing, as floats; a hundred tasks; no features
     label = np.where(rng.random(g["n"]) < 0.3, np.nan, g["label"])
     csv("ogbn_arxiv/raw/node-label.csv.gz", label, "%.1f")
@@ -548,7 +553,14 @@ def test_mtx():
     mtx("s.mtx", "real", "symmetric", n, low[:, 0], low[:, 1], weight)
     off = low[:, 0] != low[:, 1]
     both = np.r_[low, low[off][:, ::-1]]
-    same_graph(imported("mtx", "s.mtx"), csc(both[:, 0], both[:, 1], n, np.r_[weight, weight[off]]), True)
+    got = imported("mtx", "s.mtx")
+    same_graph(got, csc(both[:, 0], both[:, 1], n, np.r_[weight, weight[off]]), True)
+    assert got["meta"]["symmetric"]
+    # also where the file lists both ways by itself, and not where one edge lacks its reverse
+    mtx("s.mtx", "pattern", "general", n, both[:, 0], both[:, 1])
+    assert imported("mtx", "s.mtx")["meta"]["symmetric"]
+    mtx("s.mtx", "pattern", "general", n, both[:-1, 0], both[:-1, 1])
+    assert "symmetric" not in imported("mtx", "s.mtx")["meta"]
     os.mkdir("folder")
     mtx("folder/graph.mtx.gz", "pattern", "general", n, src, dst)
     save("folder/feat.npy", g["feat"][:n])

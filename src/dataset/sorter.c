@@ -67,7 +67,8 @@ struct og_edge_sorter {
     int64_t n_out;           /* and kept */
     uint32_t next_node;      /* indptr is complete up to here */
     uint64_t last_key;
-    int64_t *wide; /* [OUT_ROWS] */
+    uint64_t one, other; /* sums that are equal if the graph is symmetric */
+    int64_t *wide;       /* [OUT_ROWS] */
     uint64_t bytes_written;
 };
 
@@ -366,6 +367,15 @@ static int append_indices(struct og_edge_sorter *s, const uint64_t *key, size_t 
     return og__npy_append(s->indices, s->wide, (int64_t)n, err);
 }
 
+static void add_fingerprints(struct og_edge_sorter *s, const uint64_t *key, size_t n)
+{
+    const uint64_t mask = ((uint64_t)1 << s->node_bits) - 1;
+    for (size_t i = 0; i < n; i++) {
+        s->one += og__edge_fingerprint(key[i] & mask, key[i] >> s->node_bits);
+        s->other += og__edge_fingerprint(key[i] >> s->node_bits, key[i] & mask);
+    }
+}
+
 /* Sorted edges to the files, the same edge once if so wanted. */
 static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_err *err)
 {
@@ -384,6 +394,7 @@ static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_e
         kept++;
         s->n_out++;
     }
+    add_fingerprints(s, e->key, kept);
     for (size_t i = 0; rc == 0 && i < kept; i += OUT_ROWS)
         rc = append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err);
     if (rc == 0 && e->weight)
@@ -514,6 +525,7 @@ int og__sorter_finish(struct og_edge_sorter *s, const char *folder,
     OG_TRY(finish_array(s, &s->indices, narrow ? 4 : 8, &result->indices_checksum, err));
     OG_TRY(finish_array(s, &s->weights, 4, &result->weights_checksum, err));
     result->n_edges = s->n_out;
+    result->symmetric = s->one == s->other;
     result->bytes_written = s->bytes_written;
 out:
     return rc;
