@@ -141,6 +141,25 @@ def test_edgelist():
     got = imported("edgelist", "wide.txt")
     same_graph(got, csc(renamed[order, 0], renamed[order, 1], n))
     np.testing.assert_array_equal(got["node_ids"].astype(np.uint64), wide)
+    # more of them than memory holds: sorted on disk, and the same edges in the same order; weights
+    # tell whether of equal edges the first is kept
+    many = rng.integers(0, 2**63, 500000, dtype=np.uint64)
+    pairs_wide = np.concatenate([many[rng.integers(0, len(many), (450000, 2))], many[:1000].reshape(-1, 2)])
+    pairs_wide = np.concatenate([pairs_wide, pairs_wide[::9, ::-1], pairs_wide[::7]])
+    known_wide, places = np.unique(pairs_wide, return_inverse=True)
+    places = places.reshape(-1, 2)
+    weight = np.arange(len(places), dtype=np.float32)
+    write("far.txt", "".join(f"{u} {v} {w}\n" for (u, v), w in zip(pairs_wide.tolist(), range(len(places)))))
+    for flags, rules in [([], {}), (["--symmetrize"], {"both": True, "once": True})]:
+        want = csc(places[:, 0], places[:, 1], len(known_wide), weight, **rules)
+        for memory in "16M", "128M":
+            done = run("import", "edgelist", "far.txt", "out", "--memory", memory, "--weight-column", "3", *flags)
+            assert ("sorted on disk" in done.stderr) == (memory == "16M"), done.stderr
+            got = {name: np.load(f"out/{name}.npy") for name in ["indptr", "indices", "weights", "node_ids"]}
+            np.testing.assert_array_equal(got["node_ids"].astype(np.uint64), known_wide)
+            for name, array in zip(["indptr", "indices", "weights"], want):
+                np.testing.assert_array_equal(got[name], array)
+            shutil.rmtree("out")
     # CSV with a header line, weights, separators
     weight = rng.normal(size=5000).astype(np.float32)
     want = csc(renamed[:, 0], renamed[:, 1], n, weight)

@@ -128,6 +128,15 @@ int og__read_all(int fd, void *data, size_t bytes, off_t offset, const char *pat
     return 0;
 }
 
+void og__write_behind(int fd, uint64_t *from, uint64_t to)
+{
+    if (to < *from + 8 * OG_MIB)
+        return;
+    sync_file_range(fd, (off_t)*from, (off_t)(to - *from), SYNC_FILE_RANGE_WRITE);
+    posix_fadvise(fd, 0, (off_t)*from, POSIX_FADV_DONTNEED);
+    *from = to;
+}
+
 int og__read_text(const char *path, size_t max, char **out, size_t *len, struct og_err *err)
 {
     *out = NULL;

@@ -28,6 +28,11 @@ OG_MUST_CHECK int og__write_all(int fd, const void *data, size_t bytes, off_t of
 OG_MUST_CHECK int og__read_all(int fd, void *data, size_t bytes, off_t offset, const char *path,
                                struct og_err *err);
 
+/* Bytes [*from, to) were written, front to back: now and then the kernel is told to put them on the
+ * disk, and to forget those before. Dirty pages would count against a memory limit until it thinks
+ * of them. *from moves on. */
+void og__write_behind(int fd, uint64_t *from, uint64_t to);
+
 /* Whole small text file (at most `max` bytes) as a NUL-terminated malloc'ed string. */
 OG_MUST_CHECK int og__read_text(const char *path, size_t max, char **out, size_t *len,
                                 struct og_err *err);

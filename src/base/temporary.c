@@ -146,3 +146,20 @@ int og__temporary_make(const char *path, bool folder, char **name, struct og_err
     return og__fail_errno(err, -EEXIST, "remove what is called so", "%s.tmp-%d-*: cannot create",
                           path, (int)getpid());
 }
+
+int og__unnamed_file(const char *folder, struct og_err *err)
+{
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    /* no such files there: a named one, unnamed at once */
+    char *path = og__path_join(folder, "unnamed.tmp");
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = fd >= 0 ? fd : og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return rc;
+}

@@ -14,6 +14,7 @@
  * much and compare more. The scratch file has no name, so nothing of it can be left behind.
  *
  * Memory: a and b, 16 bytes an edge, 24 with weights, from the budget as "edge sorter". */
+#include "base/temporary.h"
 #include "dataset/writer.h"
 
 #include <fcntl.h>
@@ -187,20 +188,9 @@ static void partition(struct cut c, const struct edges *from, const struct edges
 
 static int open_scratch(struct og_edge_sorter *s, struct og_err *err)
 {
-    if (s->scratch >= 0)
-        return 0;
-    s->scratch = open(s->opt.scratch, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (s->scratch >= 0)
-        return 0;
-    /* no unnamed files there: a named one, unnamed at once */
-    char *path = og__path_join(s->opt.scratch, "edges.tmp");
-    if (path)
-        s->scratch = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int rc = s->scratch >= 0 ? 0 : og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
-    if (rc == 0)
-        unlink(path);
-    free(path);
-    return rc;
+    if (s->scratch < 0)
+        s->scratch = og__unnamed_file(s->opt.scratch, err);
+    return OG_MIN(s->scratch, 0);
 }
 
 static int add_extent(struct extents *e, struct extent x, struct og_err *err)
