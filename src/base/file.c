@@ -181,6 +181,16 @@ int og__write_text(const char *path, const char *text, size_t len, struct og_err
     return rc;
 }
 
+int og__exists(const char *folder, const char *name, struct og_err *err)
+{
+    char *path = folder ? og__path_join(folder, name) : strdup(name);
+    int rc = path ? access(path, F_OK) == 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (rc == 0 && errno != ENOENT && errno != ENOTDIR)
+        rc = og__fail_errno(err, -errno, NULL, "%s", path);
+    free(path);
+    return rc;
+}
+
 /* ---- folders ---- */
 
 int og__make_dirs(const char *path, struct og_err *err)
@@ -222,6 +232,8 @@ int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
     if (lstat(path, &st) == 0)
         return og__fail(err, -EEXIST, "remove it or choose another name", "%s: exists already",
                         path);
+    if (errno != ENOENT && errno != ENOTDIR)
+        return og__fail_errno(err, -errno, NULL, "%s", path);
     d->path = strdup(path);
     for (char *end = d->path ? d->path + strlen(d->path) - 1 : NULL; end > d->path && *end == '/';)
         *end-- = 0;

@@ -40,6 +40,10 @@ OG_MUST_CHECK int og__read_text(const char *path, size_t max, char **out, size_t
 OG_MUST_CHECK int og__write_text(const char *path, const char *text, size_t len,
                                  struct og_err *err);
 
+/* 1, 0, or negative where it cannot be told: what cannot be looked at is not taken for absent.
+ * `name` is looked for in `folder`, or by itself where that is NULL. */
+OG_MUST_CHECK int og__exists(const char *folder, const char *name, struct og_err *err);
+
 /* mkdir -p. */
 OG_MUST_CHECK int og__make_dirs(const char *path, struct og_err *err);
 

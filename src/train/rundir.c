@@ -88,8 +88,11 @@ int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct o
         rc = lock_folder(d, err);
     if (rc == 0)
         sweep(d);
-    bool holds_run = rc == 0 && (access(d->summary, F_OK) == 0 || access(d->resume, F_OK) == 0);
-    if (holds_run && !resume)
+    int holds_run = rc == 0 ? og__exists(NULL, d->summary, err) : rc;
+    if (holds_run == 0)
+        holds_run = og__exists(NULL, d->resume, err);
+    rc = OG_MIN(holds_run, 0);
+    if (holds_run > 0 && !resume)
         rc = og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
                       "%s: holds a run already", d->path);
     if (rc < 0)

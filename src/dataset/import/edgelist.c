@@ -246,19 +246,22 @@ out:
 
 /* ---- which file ---- */
 
-static char *find_file(const struct og_importer *imp, bool *is_folder)
+static int find_file(const struct og_importer *imp, char **path, bool *is_folder,
+                     struct og_err *err)
 {
     static const char *const names[] = {"edges.txt",    "edges.tsv",    "edges.csv",
                                         "edges.el",     "edges.txt.gz", "edges.tsv.gz",
                                         "edges.csv.gz", "edges.el.gz"};
     struct stat st;
     *is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
-    if (!*is_folder)
-        return strdup(imp->src);
-    for (size_t i = 0; i < OG_COUNT(names); i++)
-        if (og__import_has(imp, names[i]))
-            return og__import_source(imp, names[i]);
-    return og__import_source(imp, names[0]);
+    int has = 0;
+    size_t i = 0;
+    while (*is_folder && i < OG_COUNT(names) && (has = og__import_has(imp, names[i], err)) == 0)
+        i++;
+    if (has < 0)
+        return has;
+    *path = *is_folder ? og__import_source(imp, names[has ? i : 0]) : strdup(imp->src);
+    return *path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
 }
 
 static int import_file(struct edge_list *l, bool is_folder, struct og_err *err)
@@ -289,9 +292,10 @@ int og__import_edgelist(struct og_importer *imp, struct og_err *err)
 {
     struct edge_list l = {.imp = imp};
     bool is_folder;
-    char *path = find_file(imp, &is_folder);
-    int rc = path ? og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
+    char *path = NULL;
+    int rc = find_file(imp, &path, &is_folder, err);
+    if (rc == 0)
+        rc = og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err);
     if (rc == 0) {
         l.pairs.weight_column = imp->opt->weight_column;
         rc = import_file(&l, is_folder, err);

@@ -24,6 +24,8 @@ void og__id_runs_init(struct og_id_runs *r, const char *folder, struct og_budget
 
 void og__id_runs_release(struct og_id_runs *r)
 {
+    if (!r->folder)
+        return;
     if (r->fd >= 0)
         close(r->fd);
     free(r->run);

@@ -18,7 +18,7 @@ struct og_id_runs {
 
 /* folder must outlive it. */
 void og__id_runs_init(struct og_id_runs *r, const char *folder, struct og_budget *b);
-void og__id_runs_release(struct og_id_runs *r);
+void og__id_runs_release(struct og_id_runs *r); /* also of a zeroed one */
 
 /* n ids, ascending, each once. */
 OG_MUST_CHECK int og__id_runs_add(struct og_id_runs *r, const uint64_t *id, size_t n,

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void og_import_init(struct og_import *i)
 {
@@ -19,12 +18,9 @@ char *og__import_target(const struct og_importer *imp, const char *name)
     return og__path_join(imp->dir.temporary, name);
 }
 
-bool og__import_has(const struct og_importer *imp, const char *name)
+int og__import_has(const struct og_importer *imp, const char *name, struct og_err *err)
 {
-    char *path = og__import_source(imp, name);
-    bool has = path && access(path, F_OK) == 0;
-    free(path);
-    return has;
+    return og__exists(imp->src, name, err);
 }
 
 int og__import_inside(const char *name, const char *said_by, struct og_err *err)
@@ -67,15 +63,15 @@ int og__import_tell(const struct og_importer *imp, const char *stage, int64_t do
 int og__import_open_npy(const struct og_importer *imp, const char *name, bool optional,
                         struct og_table **out, struct og_err *err)
 {
-    char *path = og__import_source(imp, name);
-    int rc = 0;
+    int there = og__import_has(imp, name, err);
     *out = NULL;
-    if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    bool absent = access(path, F_OK) != 0 && errno == ENOENT;
-    if (!absent)
+    if (there < 0)
+        return there;
+    char *path = og__import_source(imp, name);
+    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (rc == 0 && there)
         rc = og__table_npy(out, path, err);
-    else if (!optional)
+    else if (rc == 0 && !optional)
         rc = og__fail(err, -ENOENT, "docs/formats.md lists the files of each format",
                       "%s: not there", path);
     free(path);

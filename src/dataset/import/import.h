@@ -41,7 +41,9 @@ OG_MUST_CHECK int og__import_graphbolt(struct og_importer *imp, struct og_err *e
 /* Path of `name` in the source, or in the new folder; malloc'ed, NULL on lack of memory. */
 char *og__import_source(const struct og_importer *imp, const char *name);
 char *og__import_target(const struct og_importer *imp, const char *name);
-bool og__import_has(const struct og_importer *imp, const char *name);
+/* 1, 0, or negative where it cannot be told. */
+OG_MUST_CHECK int og__import_has(const struct og_importer *imp, const char *name,
+                                 struct og_err *err);
 
 /* A name that comes from a file of the source: -EINVAL when it would leave the source's folder. */
 OG_MUST_CHECK int og__import_inside(const char *name, const char *said_by, struct og_err *err);
