@@ -520,9 +520,16 @@ def test_graphbolt():
     good = YAML.format(fmt="numpy", edges="edges/edges.npy")
     save("beyond.npy", np.stack([g["src"], g["dst"]]))
     os.symlink("/etc", "bolt/etc")
+    os.symlink("../beyond.npy", "bolt/link.npy")  # out of the folder, and within it
+    os.symlink("edges/edges.npy", "bolt/near.npy")
+    write("bolt/metadata.yaml", good.replace("edges/edges.npy", "near.npy"))
+    same_graph(imported("graphbolt", "bolt"), csc(g["src"], g["dst"], g["n"]))
     for old, new, words in [
             ("edges/edges.npy", "../beyond.npy", ["leaves the source"]),
             ("edges/edges.npy", os.path.abspath("beyond.npy"), ["leaves the source"]),
+            ("edges/edges.npy", "link.npy", ["leaves the source"]),
+            ("edges/edges.npy", "etc/passwd", ["leaves the source"]),
+            ("edges/edges.npy", "etc/../edges/edges.npy", ["leaves the source"]),
             ("edges/edges.npy", "edges/../../beyond.npy", ["leaves the source"]),
             ("format: numpy\n      path", "format: torch\n      path", ["torch"]),
             ("num: 500", "num: 50", ["500 rows", "50 nodes"]),

@@ -47,7 +47,7 @@ static int open_source(struct og_importer *imp, struct igb *g, struct og_err *er
     const char *labels = imp->opt->labels ? imp->opt->labels : default_labels;
     char *name = NULL;
     int rc;
-    OG_TRY(og__import_inside(labels, "--labels", err));
+    OG_TRY(og__import_inside(labels, "--labels", err)); /* the user's word: links are his too */
     if (asprintf(&name, "processed/paper/%s", labels) < 0) {
         name = NULL;
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));

@@ -23,6 +23,14 @@ int og__import_has(const struct og_importer *imp, const char *name, struct og_er
     return og__exists(imp->src, name, err);
 }
 
+static int leaves(const char *name, const char *said_by, struct og_err *err)
+{
+    return og__fail(
+        err, -EINVAL,
+        "files are named relative to the source, and lie in it; links lead nowhere else",
+        "%s: '%s' leaves the source's folder", said_by, name);
+}
+
 int og__import_inside(const char *name, const char *said_by, struct og_err *err)
 {
     bool inside = name[0] != '/' && name[0] != 0;
@@ -32,8 +40,37 @@ int og__import_inside(const char *name, const char *said_by, struct og_err *err)
     }
     if (inside)
         return 0;
-    return og__fail(err, -EINVAL, "files are named relative to the source, and lie in it",
-                    "%s: '%s' leaves the source's folder", said_by, name);
+    return leaves(name, said_by, err);
+}
+
+/* Both without symbolic links. */
+static bool lies_in(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || folder[n - 1] == '/');
+}
+
+int og__import_named(const struct og_importer *imp, const char *name, const char *said_by,
+                     char **path, struct og_err *err)
+{
+    *path = NULL;
+    int rc = og__import_inside(name, said_by, err);
+    if (rc < 0)
+        return rc;
+    char *said = og__import_source(imp, name);
+    char *folder = said ? realpath(imp->src, NULL) : NULL;
+    char *real = folder ? realpath(said, NULL) : NULL;
+    if (!real)
+        rc = og__fail_errno(err, said ? -errno : -ENOMEM, NULL, "%s", said ? said : name);
+    else if (!lies_in(real, folder))
+        rc = leaves(name, said_by, err);
+    free(said);
+    free(folder);
+    if (rc < 0)
+        free(real);
+    else
+        *path = real;
+    return rc;
 }
 
 void og__import_say(const struct og_importer *imp, const char *fmt, ...)
