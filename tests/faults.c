@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -12,8 +13,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
+#include <zip.h>
+#include <zlib.h>
 
 const char *const fault_names[FAULT_KINDS] = {"none",  "memory", "open",  "read", "end",
                                               "short", "write",  "space", "slow"};
@@ -21,6 +26,7 @@ const char *const fault_names[FAULT_KINDS] = {"none",  "memory", "open",  "read"
 static atomic_int armed; /* enum fault_kind */
 static atomic_long number, calls;
 static atomic_bool fired_now, full; /* full: the disk has no room left */
+static atomic_bool spoilt;          /* a gzip stream, until it is asked why */
 
 void faults_arm(enum fault_kind kind, long k)
 {
@@ -28,6 +34,7 @@ void faults_arm(enum fault_kind kind, long k)
     atomic_store(&calls, 0);
     atomic_store(&fired_now, false);
     atomic_store(&full, false);
+    atomic_store(&spoilt, false);
     atomic_store(&armed, kind);
 }
 
@@ -128,6 +135,49 @@ void *WRAP(mmap)(void *at, size_t n, int prot, int flags, int fd, off_t offset)
     return fails(FAULT_MEMORY, ENOMEM) ? MAP_FAILED : REAL(mmap)(at, n, prot, flags, fd, offset);
 }
 
+int REAL(posix_memalign)(void **p, size_t to, size_t n);
+char *REAL(realpath)(const char *path, char *out);
+int REAL(dup)(int fd);
+locale_t REAL(newlocale)(int mask, const char *name, locale_t base);
+FILE *REAL(open_memstream)(char **data, size_t *n);
+XXH3_state_t *REAL(XXH3_createState)(void);
+
+int WRAP(posix_memalign)(void **p, size_t to, size_t n);
+int WRAP(posix_memalign)(void **p, size_t to, size_t n)
+{
+    return hit(FAULT_MEMORY) ? ENOMEM : REAL(posix_memalign)(p, to, n);
+}
+
+char *WRAP(realpath)(const char *path, char *out);
+char *WRAP(realpath)(const char *path, char *out)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(realpath)(path, out);
+}
+
+int WRAP(dup)(int fd);
+int WRAP(dup)(int fd)
+{
+    return fails(FAULT_MEMORY, EMFILE) ? -1 : REAL(dup)(fd);
+}
+
+locale_t WRAP(newlocale)(int mask, const char *name, locale_t base);
+locale_t WRAP(newlocale)(int mask, const char *name, locale_t base)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? (locale_t)0 : REAL(newlocale)(mask, name, base);
+}
+
+FILE *WRAP(open_memstream)(char **data, size_t *n);
+FILE *WRAP(open_memstream)(char **data, size_t *n)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(open_memstream)(data, n);
+}
+
+XXH3_state_t *WRAP(XXH3_createState)(void);
+XXH3_state_t *WRAP(XXH3_createState)(void)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(XXH3_createState)();
+}
+
 int WRAP(pthread_create)(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg);
 int WRAP(pthread_create)(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg)
 {
@@ -217,7 +267,41 @@ int WRAP(rename)(const char *from, const char *to)
 int WRAP(fstat)(int fd, struct stat *st);
 int WRAP(fstat)(int fd, struct stat *st)
 {
-    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(fstat)(fd, st);
+    if (fails(FAULT_OPEN, EACCES))
+        return -1;
+    int rc = REAL(fstat)(fd, st);
+    if (rc == 0 && S_ISREG(st->st_mode) && hit(FAULT_END))
+        st->st_size /= 2; /* which a mapping is asked for where others read too far */
+    return rc;
+}
+
+int REAL(stat)(const char *path, struct stat *st);
+int REAL(lstat)(const char *path, struct stat *st);
+int REAL(statx)(int at, const char *path, int flags, unsigned mask, struct statx *st);
+int REAL(access)(const char *path, int mode);
+
+int WRAP(stat)(const char *path, struct stat *st);
+int WRAP(stat)(const char *path, struct stat *st)
+{
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(stat)(path, st);
+}
+
+int WRAP(lstat)(const char *path, struct stat *st);
+int WRAP(lstat)(const char *path, struct stat *st)
+{
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(lstat)(path, st);
+}
+
+int WRAP(statx)(int at, const char *path, int flags, unsigned mask, struct statx *st);
+int WRAP(statx)(int at, const char *path, int flags, unsigned mask, struct statx *st)
+{
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(statx)(at, path, flags, mask, st);
+}
+
+int WRAP(access)(const char *path, int mode);
+int WRAP(access)(const char *path, int mode)
+{
+    return fails(FAULT_OPEN, EACCES) ? -1 : REAL(access)(path, mode);
 }
 
 /* ---- reading ---- */
@@ -261,6 +345,87 @@ size_t WRAP(fread)(void *data, size_t size, size_t n, FILE *f)
     f->_flags |= 0x20; /* what ferror looks at: _IO_ERR_SEEN */
     errno = EIO;
     return 0;
+}
+
+/* ---- compressed ---- */
+
+gzFile REAL(gzdopen)(int fd, const char *mode);
+int REAL(gzread)(gzFile f, void *data, unsigned n);
+const char *REAL(gzerror)(gzFile f, int *why);
+zip_t *REAL(zip_open)(const char *path, int flags, int *why);
+zip_file_t *REAL(zip_fopen_index)(zip_t *z, zip_uint64_t index, zip_flags_t flags);
+zip_int64_t REAL(zip_fread)(zip_file_t *f, void *data, zip_uint64_t n);
+
+gzFile WRAP(gzdopen)(int fd, const char *mode);
+gzFile WRAP(gzdopen)(int fd, const char *mode)
+{
+    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(gzdopen)(fd, mode);
+}
+
+/* An end too early shows nowhere in a text that is not compressed: only what is said elsewhere, as
+ * the number of edges, can tell. */
+int WRAP(gzread)(gzFile f, void *data, unsigned n);
+int WRAP(gzread)(gzFile f, void *data, unsigned n)
+{
+    be_slow();
+    if (fails(FAULT_READ, EIO)) {
+        atomic_store(&spoilt, true);
+        return -1;
+    }
+    return REAL(gzread)(f, data, hit(FAULT_SHORT) ? (unsigned)shorter(n) : n);
+}
+
+const char *WRAP(gzerror)(gzFile f, int *why);
+const char *WRAP(gzerror)(gzFile f, int *why)
+{
+    if (!atomic_exchange(&spoilt, false))
+        return REAL(gzerror)(f, why);
+    *why = Z_ERRNO;
+    errno = EIO;
+    return "input/output error";
+}
+
+zip_t *WRAP(zip_open)(const char *path, int flags, int *why);
+zip_t *WRAP(zip_open)(const char *path, int flags, int *why)
+{
+    if (!hit(FAULT_OPEN))
+        return REAL(zip_open)(path, flags, why);
+    *why = ZIP_ER_OPEN;
+    return NULL;
+}
+
+zip_file_t *WRAP(zip_fopen_index)(zip_t *z, zip_uint64_t index, zip_flags_t flags);
+zip_file_t *WRAP(zip_fopen_index)(zip_t *z, zip_uint64_t index, zip_flags_t flags)
+{
+    return hit(FAULT_MEMORY) ? NULL : REAL(zip_fopen_index)(z, index, flags);
+}
+
+zip_int64_t WRAP(zip_fread)(zip_file_t *f, void *data, zip_uint64_t n);
+zip_int64_t WRAP(zip_fread)(zip_file_t *f, void *data, zip_uint64_t n)
+{
+    be_slow();
+    if (hit(FAULT_READ))
+        return -1;
+    if (hit(FAULT_END))
+        return 0;
+    return REAL(zip_fread)(f, data, hit(FAULT_SHORT) ? (n + 1) / 2 : n);
+}
+
+/* ---- rings ---- */
+
+int REAL(io_uring_register_buffers)(struct io_uring *ring, const struct iovec *v, unsigned n);
+int REAL(io_uring_register_files)(struct io_uring *ring, const int *fd, unsigned n);
+
+int WRAP(io_uring_register_buffers)(struct io_uring *ring, const struct iovec *v, unsigned n);
+int WRAP(io_uring_register_buffers)(struct io_uring *ring, const struct iovec *v, unsigned n)
+{
+    return hit(FAULT_MEMORY) ? -ENOMEM : REAL(io_uring_register_buffers)(ring, v, n);
+}
+
+int WRAP(io_uring_register_files)(struct io_uring *ring, const int *fd, unsigned n);
+int WRAP(io_uring_register_files)(struct io_uring *ring, const int *fd, unsigned n)
+{
+    return hit(FAULT_MEMORY) ? -ENOMEM : REAL(io_uring_register_files)(ring, fd, n);
 }
 
 int WRAP(io_uring_queue_init)(unsigned entries, struct io_uring *ring, unsigned flags);
@@ -317,6 +482,40 @@ ssize_t WRAP(pwrite)(int fd, const void *data, size_t n, off_t at)
         return REAL(pwrite)(fd, data, n / 2, at);
     errno = ENOSPC;
     return -1;
+}
+
+ssize_t REAL(pwritev)(int fd, const struct iovec *v, int n, off_t at);
+int REAL(fallocate)(int fd, int mode, off_t at, off_t n);
+int REAL(fclose)(FILE *f);
+
+ssize_t WRAP(pwritev)(int fd, const struct iovec *v, int n, off_t at);
+ssize_t WRAP(pwritev)(int fd, const struct iovec *v, int n, off_t at)
+{
+    if (fails(FAULT_WRITE, EIO))
+        return -1;
+    if (hit(FAULT_SPACE))
+        atomic_store(&full, true);
+    if (!atomic_load(&full))
+        return REAL(pwritev)(fd, v, n, at);
+    errno = ENOSPC;
+    return -1;
+}
+
+int WRAP(fallocate)(int fd, int mode, off_t at, off_t n);
+int WRAP(fallocate)(int fd, int mode, off_t at, off_t n)
+{
+    if (!fails(FAULT_SPACE, ENOSPC))
+        return REAL(fallocate)(fd, mode, at, n);
+    atomic_store(&full, true);
+    return -1;
+}
+
+/* What was still to be written is written where it can be. */
+int WRAP(fclose)(FILE *f);
+int WRAP(fclose)(FILE *f)
+{
+    int rc = REAL(fclose)(f);
+    return fails(FAULT_WRITE, EIO) ? EOF : rc;
 }
 
 int WRAP(fsync)(int fd);

@@ -79,6 +79,9 @@ def csc(src, dst, n, weight=None, both=False, once=False, loops=True):
 def same_graph(got, want, weighted=False):
     np.testing.assert_array_equal(got["indptr"], want[0])
     np.testing.assert_array_equal(got["indices"], want[1])
+    dst = np.repeat(np.arange(len(want[0]) - 1), np.diff(want[0]))
+    there, back = (np.sort(a * len(want[0]) + b) for a, b in [(want[1].astype(np.int64), dst), (dst, want[1].astype(np.int64))])
+    assert got["meta"].get("symmetric", False) == np.array_equal(there, back)
     assert got["indices"].dtype == np.int32
     assert ("weights" in got) == weighted
     if weighted:
@@ -138,6 +141,25 @@ def test_edgelist():
     got = imported("edgelist", "wide.txt")
     same_graph(got, csc(renamed[order, 0], renamed[order, 1], n))
     np.testing.assert_array_equal(got["node_ids"].astype(np.uint64), wide)
+    # more of them than memory holds: sorted on disk, and the same edges in the same order; weights
+    # tell whether of equal edges the first is kept
+    many = rng.integers(0, 2**63, 500000, dtype=np.uint64)
+    pairs_wide = np.concatenate([many[rng.integers(0, len(many), (450000, 2))], many[:1000].reshape(-1, 2)])
+    pairs_wide = np.concatenate([pairs_wide, pairs_wide[::9, ::-1], pairs_wide[::7]])
+    known_wide, places = np.unique(pairs_wide, return_inverse=True)
+    places = places.reshape(-1, 2)
+    weight = np.arange(len(places), dtype=np.float32)
+    write("far.txt", "".join(f"{u} {v} {w}\n" for (u, v), w in zip(pairs_wide.tolist(), range(len(places)))))
+    for flags, rules in [([], {}), (["--symmetrize"], {"both": True, "once": True})]:
+        want = csc(places[:, 0], places[:, 1], len(known_wide), weight, **rules)
+        for memory in "16M", "128M":
+            done = run("import", "edgelist", "far.txt", "out", "--memory", memory, "--weight-column", "3", *flags)
+            assert ("sorted on disk" in done.stderr) == (memory == "16M"), done.stderr
+            got = {name: np.load(f"out/{name}.npy") for name in ["indptr", "indices", "weights", "node_ids"]}
+            np.testing.assert_array_equal(got["node_ids"].astype(np.uint64), known_wide)
+            for name, array in zip(["indptr", "indices", "weights"], want):
+                np.testing.assert_array_equal(got[name], array)
+            shutil.rmtree("out")
     # CSV with a header line, weights, separators
     weight = rng.normal(size=5000).astype(np.float32)
     want = csc(renamed[:, 0], renamed[:, 1], n, weight)
@@ -194,7 +216,7 @@ def test_edgelist():
     save("folder/feat.npy", feat[:n - 9])
     save("folder/label.npy", label[:n - 9])
     refused("edgelist", "folder", "edges.tsv.gz: line", "does not have")
-    refused("edgelist", "snap.txt", "budget", flags=["--memory", "1M"])
+    refused("edgelist", "snap.txt", "of memory", flags=["--memory", "1M"])
 
 
 def test_killed():
@@ -285,7 +307,9 @@ def test_ogb():
     np.testing.assert_array_equal(got["features"], g["feat"].astype(np.float16))
     # products lists an edge once for both directions; its loader adds the other
     ogbn("ogbn_products", g, "sales_ranking")
-    same_graph(imported("ogb", "ogbn_products/"), csc(g["src"], g["dst"], g["n"], both=True))
+    got = imported("ogb", "ogbn_products/")
+    same_graph(got, csc(g["src"], g["dst"], g["n"], both=True))
+    assert got["meta"]["symmetric"]
     # labels that are missing, as floats; a hundred tasks; no features
     label = np.where(rng.random(g["n"]) < 0.3, np.nan, g["label"])
     csv("ogbn_arxiv/raw/node-label.csv.gz", label, "%.1f")
@@ -496,9 +520,16 @@ def test_graphbolt():
     good = YAML.format(fmt="numpy", edges="edges/edges.npy")
     save("beyond.npy", np.stack([g["src"], g["dst"]]))
     os.symlink("/etc", "bolt/etc")
+    os.symlink("../beyond.npy", "bolt/link.npy")  # out of the folder, and within it
+    os.symlink("edges/edges.npy", "bolt/near.npy")
+    write("bolt/metadata.yaml", good.replace("edges/edges.npy", "near.npy"))
+    same_graph(imported("graphbolt", "bolt"), csc(g["src"], g["dst"], g["n"]))
     for old, new, words in [
             ("edges/edges.npy", "../beyond.npy", ["leaves the source"]),
             ("edges/edges.npy", os.path.abspath("beyond.npy"), ["leaves the source"]),
+            ("edges/edges.npy", "link.npy", ["leaves the source"]),
+            ("edges/edges.npy", "etc/passwd", ["leaves the source"]),
+            ("edges/edges.npy", "etc/../edges/edges.npy", ["leaves the source"]),
             ("edges/edges.npy", "edges/../../beyond.npy", ["leaves the source"]),
             ("format: numpy\n      path", "format: torch\n      path", ["torch"]),
             ("num: 500", "num: 50", ["500 rows", "50 nodes"]),
@@ -548,7 +579,14 @@ def test_mtx():
     mtx("s.mtx", "real", "symmetric", n, low[:, 0], low[:, 1], weight)
     off = low[:, 0] != low[:, 1]
     both = np.r_[low, low[off][:, ::-1]]
-    same_graph(imported("mtx", "s.mtx"), csc(both[:, 0], both[:, 1], n, np.r_[weight, weight[off]]), True)
+    got = imported("mtx", "s.mtx")
+    same_graph(got, csc(both[:, 0], both[:, 1], n, np.r_[weight, weight[off]]), True)
+    assert got["meta"]["symmetric"]
+    # also where the file lists both ways by itself, and not where one edge lacks its reverse
+    mtx("s.mtx", "pattern", "general", n, both[:, 0], both[:, 1])
+    assert imported("mtx", "s.mtx")["meta"]["symmetric"]
+    mtx("s.mtx", "pattern", "general", n, both[:-1, 0], both[:-1, 1])
+    assert "symmetric" not in imported("mtx", "s.mtx")["meta"]
     os.mkdir("folder")
     mtx("folder/graph.mtx.gz", "pattern", "general", n, src, dst)
     save("folder/feat.npy", g["feat"][:n])

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
+#include "dataset/dataset.h"
 #include "faults.h"
 #include "nn/nn.h"
 
@@ -17,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include <zip.h>
+#include <zlib.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -33,7 +36,7 @@ static bool leaks(void)
 
 static char root[] = "/tmp/og-faults-XXXXXX";
 static char graph[64], disk_cache[64], source[64], run_dir[64], out_dir[64], model[96], trace[64],
-    config[64], timeline[64];
+    config[64], timeline[64], link_model[96], packed[64], pack_dir[96], embeddings[64];
 
 /* ---- what lies in the folder ---- */
 
@@ -105,9 +108,9 @@ static struct og_options options;
 
 static void usual_options(void)
 {
-    static const char *const pairs[][2] = {{"fanout", "3,2"}, {"batch", "32"},   {"hidden", "4"},
-                                           {"epochs", "1"},   {"memory", "64M"}, {"threads", "1"},
-                                           {"io", "pread"},   {"run", run_dir},  {"cache", "10%"}};
+    static const char *const pairs[][2] = {
+        {"fanout", "3,2"}, {"batch", "32"}, {"hidden", "4"},  {"epochs", "1"},  {"memory", "64M"},
+        {"threads", "1"},  {"io", "pread"}, {"run", run_dir}, {"cache", "10%"}, {"disk", "1G"}};
     og_options_release(&options);
     og_options_init(&options);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
@@ -149,6 +152,81 @@ static int call_import(struct og_err *err)
     i.memory = (struct og_amount){OG_BYTES, 64 << 20};
     i.threads = 1;
     return og_import("npy", source, out_dir, &i, NULL, err);
+}
+
+static int import_from(const char *format, const char *name, bool link, struct og_err *err)
+{
+    struct og_import i;
+    char path[160];
+    og_import_init(&i);
+    i.link = link;
+    i.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    i.threads = 1;
+    i.weight_column = strcmp(format, "edgelist") == 0 ? 3 : -1;
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    return og_import(format, path, out_dir, &i, NULL, err);
+}
+
+static int call_import_link(struct og_err *err)
+{
+    return import_from("npy", "source", true, err);
+}
+
+static int call_import_ogb(struct og_err *err)
+{
+    return import_from("ogb", "ogbn_products", false, err);
+}
+
+static int call_import_papers(struct og_err *err)
+{
+    return import_from("ogb", "papers", false, err);
+}
+
+static int call_import_mag(struct og_err *err)
+{
+    return import_from("ogb", "mag", false, err);
+}
+
+static int call_import_igb(struct og_err *err)
+{
+    return import_from("igb", "igb", false, err);
+}
+
+static int call_import_graphbolt(struct og_err *err)
+{
+    return import_from("graphbolt", "graphbolt", false, err);
+}
+
+static int call_import_edgelist(struct og_err *err)
+{
+    return import_from("edgelist", "edges.txt.gz", false, err);
+}
+
+static int call_import_mtx(struct og_err *err)
+{
+    return import_from("mtx", "graph.mtx", false, err);
+}
+
+/* The same edge list, with so many ids and so little memory that ids and edges go to the disk. */
+static int call_import_far(struct og_err *err)
+{
+    struct og_import i;
+    char path[160];
+    og_import_init(&i);
+    i.memory = (struct og_amount){OG_BYTES, 13 << 20};
+    i.threads = 1;
+    snprintf(path, sizeof(path), "%s/far.txt", root);
+    return og_import("edgelist", path, out_dir, &i, NULL, err);
+}
+
+static int call_export_npy(struct og_err *err)
+{
+    return og_export("npy", graph, out_dir, NULL, err);
+}
+
+static int call_export_graphbolt(struct og_err *err)
+{
+    return og_export("graphbolt", graph, out_dir, NULL, err);
 }
 
 static int call_info(struct og_err *err)
@@ -229,6 +307,38 @@ static int call_eval(struct og_err *err)
     return rc;
 }
 
+static int call_eval_link(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_eval(graph, link_model, "test", &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_eval_full(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_eval_full(graph, model, "test", &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_predict(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_predict(graph, model, out_dir, embeddings, &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int call_pack(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_pack(graph, &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
 static int call_bench_epoch(struct og_err *err)
 {
     char *text = NULL;
@@ -276,6 +386,29 @@ static void set_tree_aside(void)
     og__remove_tree(run_dir);
     og__remove_tree(out_dir);
     og__remove_tree(timeline);
+    og__remove_tree(pack_dir);
+    og__remove_tree(embeddings);
+}
+
+/* What a call has made, but for files that hold times. A call that did its work another way has
+ * made the same. */
+static uint64_t hash_outputs(void)
+{
+    static const char *const files[] = {"checkpoint", "best"};
+    struct inventory v = {0};
+    char path[160];
+    look(out_dir, &v);
+    look(pack_dir, &v);
+    for (size_t i = 0; i < OG_COUNT(files); i++) {
+        snprintf(path, sizeof(path), "%s/%s.safetensors", run_dir, files[i]);
+        if (access(path, F_OK) == 0)
+            look_at_file(path, &v);
+    }
+    if (access(embeddings, F_OK) == 0) { /* and the file beside it */
+        look_at_file(embeddings, &v);
+        look_at_file(out_dir, &v);
+    }
+    return v.hash;
 }
 
 /* A checkpoint that is there is whole. */
@@ -301,7 +434,7 @@ static struct tally all;
 struct call {
     const char *name;
     int (*fn)(struct og_err *err);
-    const char *options[8]; /* name, value, ... */
+    const char *options[10]; /* name, value, ... */
     /* Of what measures for seconds where nothing fails: so many, of memory and of reading; 0 = all
      * kinds, until the call has no k-th of them. */
     long most;
@@ -317,7 +450,8 @@ static void complain(const char *what, const char *why)
 }
 
 static void check_one(const struct call *c, enum fault_kind kind, long k, int rc,
-                      const struct og_err *err, const struct inventory *before, int fds)
+                      const struct og_err *err, const struct inventory *before, uint64_t made,
+                      int fds)
 {
     char what[400];
     snprintf(what, sizeof(what), "%s: %s %ld: %d %.300s", c->name, fault_names[kind], k, rc,
@@ -329,8 +463,11 @@ static void check_one(const struct call *c, enum fault_kind kind, long k, int rc
     if (open_files() != fds)
         complain(what, "descriptors are left open");
     check_run_folder();
-    if (rc < 0 && access(out_dir, F_OK) == 0)
+    if (rc < 0 && (access(out_dir, F_OK) == 0 || access(pack_dir, F_OK) == 0 ||
+                   access(embeddings, F_OK) == 0))
         complain(what, "there is an output");
+    if (rc >= 0 && c->most == 0 && hash_outputs() != made)
+        complain(what, "its output is another");
     struct inventory now = take_inventory();
     if (rc < 0 && now.temporaries)
         complain(what, "leaves temporaries");
@@ -345,10 +482,11 @@ static void check_one(const struct call *c, enum fault_kind kind, long k, int rc
         complain(what, "files have changed");
 }
 
-/* Every fault, or every so many-th: OG_FAULTS_STEP. Calls that measure for seconds only with 1. */
+/* Every fault, or every so many-th: OG_FAULTS_STEP. Of one call alone: OG_FAULTS_ONLY. Calls that
+ * measure for seconds only with 1. */
 static long fault_step = 1;
 
-static struct tally torture(const struct call *c, enum fault_kind kind)
+static struct tally torture(const struct call *c, enum fault_kind kind, uint64_t made)
 {
     struct tally t = {0};
     int fds = open_files();
@@ -361,7 +499,7 @@ static struct tally torture(const struct call *c, enum fault_kind kind)
         faults_disarm(&fired);
         if (!fired && rc < 0)
             fail_msg("%s: without a failure: %s", c->name, err.message);
-        check_one(c, kind, k, rc, &err, &before, fds);
+        check_one(c, kind, k, rc, &err, &before, made, fds);
         t.injected += fired;
         t.refused += fired && rc < 0;
         t.done_otherwise += fired && rc >= 0;
@@ -381,12 +519,13 @@ static void torture_all(const struct call *c)
     struct og_err err = {0}; /* what is kept between calls (caches, profiles) is there now */
     if (c->most == 0 && c->fn(&err) < 0)
         fail_msg("%s: %s", c->name, err.message);
+    const uint64_t made = hash_outputs();
     set_tree_aside();
     for (enum fault_kind kind = FAULT_MEMORY; kind < FAULT_KINDS; kind++) {
         if (c->most && ((kind != FAULT_MEMORY && kind != FAULT_READ) || fault_step > 1))
             continue;
         double start = og__now();
-        struct tally t = torture(c, kind);
+        struct tally t = torture(c, kind, made);
         print_message("%-24s %-8s %6ld injected: %6ld refused, %5ld done otherwise  %.1f s\n",
                       c->name, fault_names[kind], t.injected, t.refused, t.done_otherwise,
                       og__now() - start);
@@ -403,6 +542,17 @@ static const struct call calls[] = {
     {"generate planted", call_generate, {NULL}, 0},
     {"generate rmat", call_generate_rmat, {NULL}, 0},
     {"import npy", call_import, {NULL}, 0},
+    {"import npy --link", call_import_link, {NULL}, 0},
+    {"import ogb", call_import_ogb, {NULL}, 0},
+    {"import ogb papers", call_import_papers, {NULL}, 0},
+    {"import ogb mag", call_import_mag, {NULL}, 0},
+    {"import igb", call_import_igb, {NULL}, 0},
+    {"import graphbolt", call_import_graphbolt, {NULL}, 0},
+    {"import edgelist", call_import_edgelist, {NULL}, 0},
+    {"import edgelist far", call_import_far, {NULL}, 0},
+    {"import mtx", call_import_mtx, {NULL}, 0},
+    {"export npy", call_export_npy, {NULL}, 0},
+    {"export graphbolt", call_export_graphbolt, {NULL}, 0},
     {"plan", call_plan, {NULL}, 0},
     {"plan belady", call_plan, {"policy", "belady", "trace-timeline", timeline}, 0},
     {"sample", call_sample, {NULL}, 0},
@@ -414,7 +564,40 @@ static const struct call calls[] = {
     {"train in turns", call_train, {"policy", "belady", "alternate", "true"}, 0},
     {"train early", call_train, {"policy", "degree", "early-reads", "true"}, 0},
     {"train topology disk", call_train, {"topology", "disk", "scratch", disk_cache}, 0},
+    {"train sweep", call_train, {"policy", "sweep", "cache", "50%", "superbatch", "3"}, 0},
     {"train packed f16", call_train, {"layout", "packed", "cache", "5%", "pack-dtype", "f16"}, 0},
+    {"train mmap", call_train, {"io", "mmap", "policy", "none"}, 0},
+    {"train packed",
+     call_train,
+     {"layout", "packed", "policy", "belady", "superbatch", "all", "epochs", "2"},
+     0},
+    {"train segmented",
+     call_train,
+     {"layout", "segmented", "policy", "degree", "disk", "38K", "superbatch", "all"},
+     0},
+    {"train reusing",
+     call_train,
+     {"resample-every", "2", "policy", "frequency", "layout", "packed", "epochs", "2"},
+     0},
+    {"train samples", call_train, {"samples", packed, "policy", "frequency"}, 0},
+    {"train ladies", call_train, {"sampler", "ladies", "model", "gcn", "norm", "batch"}, 0},
+    {"train pinsage", call_train, {"sampler", "walk", "model", "pinsage", "eval-every", "0"}, 0},
+    {"train gat",
+     call_train,
+     {"sampler", "labor", "model", "gat", "topology", "disk", "scratch", disk_cache},
+     0},
+    {"train link",
+     call_train,
+     {"task", "link", "edge-split", "80/10/10", "eval-negatives", "5", "eval-every", "0"},
+     0},
+    {"eval link",
+     call_eval_link,
+     {"task", "link", "edge-split", "80/10/10", "eval-negatives", "5"},
+     0},
+    {"eval --full", call_eval_full, {NULL}, 0},
+    {"predict", call_predict, {NULL}, 0},
+    {"predict from disk", call_predict, {"topology", "disk", "io", "uring"}, 0},
+    {"pack", call_pack, {"samples", trace}, 0},
     {"eval", call_eval, {"trace-timeline", timeline}, 0},
     {"bench epoch", call_bench_epoch, {"policy", "hybrid"}, 0},
     {"bench sample", call_bench_sample, {NULL}, 3},
@@ -452,6 +635,167 @@ static void make_source(void)
     assert_int_equal(og__write_text(to, edges, sizeof(edges), NULL), 0);
 }
 
+/* ---- small sources, laid out as their projects do ---- */
+
+static const char *in_root(const char *name)
+{
+    static char path[160];
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    for (char *p = strchr(path + strlen(root) + 1, '/'); p; p = strchr(p + 1, '/')) {
+        *p = 0;
+        mkdir(path, 0777);
+        *p = '/';
+    }
+    return path;
+}
+
+static void write_file(const char *name, const char *text)
+{
+    size_t len = strlen(name);
+    gzFile f = gzopen(in_root(name), strcmp(name + len - 3, ".gz") == 0 ? "wb" : "wbT");
+    assert_non_null(f);
+    assert_int_equal(gzputs(f, text), strlen(text));
+    assert_int_equal(gzclose(f), Z_OK);
+}
+
+/* The bytes of a .npy file. */
+static char *npy_bytes(enum og__npy_type type, int64_t rows, int64_t columns, const void *data,
+                       size_t *len)
+{
+    const int64_t shape[2] = {rows, columns};
+    char head[4096];
+    size_t n = og__npy_header(head, type, columns > 1 ? 2 : 1, shape, 64);
+    size_t bytes = (size_t)(rows * columns) * og__npy_size(type);
+    char *whole = malloc(n + bytes);
+    assert_non_null(whole);
+    memcpy(whole, head, n);
+    memcpy(whole + n, data, bytes);
+    *len = n + bytes;
+    return whole;
+}
+
+static void write_npy(const char *name, enum og__npy_type type, int64_t rows, int64_t columns,
+                      const void *data)
+{
+    size_t len;
+    char *whole = npy_bytes(type, rows, columns, data, &len);
+    assert_int_equal(og__write_text(in_root(name), whole, len, NULL), 0);
+    free(whole);
+}
+
+static void add_member(zip_t *z, const char *name, enum og__npy_type type, int64_t rows,
+                       int64_t columns, const void *data)
+{
+    size_t len;
+    char *whole = npy_bytes(type, rows, columns, data, &len);
+    assert_true(zip_file_add(z, name, zip_source_buffer(z, whole, len, 1), 0) >= 0);
+}
+
+enum { SMALL = 6, SMALL_EDGES = 7 };
+static const int64_t small_src[SMALL_EDGES] = {0, 1, 2, 3, 4, 5, 0};
+static const int64_t small_dst[SMALL_EDGES] = {1, 2, 3, 4, 5, 0, 3};
+static const float small_rows[SMALL][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {1, 0.5f}};
+static const float small_labels[SMALL] = {0, 1, 2, 0, 1, 2};
+
+static void make_ogb(const char *name, const char *file, const char *text)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "%s/%s", name, file);
+    write_file(path, text);
+}
+
+static void make_splits(const char *name)
+{
+    make_ogb(name, "split/time/train.csv.gz", "0\n1\n");
+    make_ogb(name, "split/time/valid.csv.gz", "2\n");
+    make_ogb(name, "split/time/test.csv.gz", "3\n");
+}
+
+static void make_products(void)
+{
+    static const char name[] = "ogbn_products";
+    make_ogb(name, "raw/edge.csv.gz", "0,1\n1,2\n2,3\n3,4\n4,5\n5,0\n0,3\n");
+    make_ogb(name, "raw/num-node-list.csv.gz", "6\n");
+    make_ogb(name, "raw/num-edge-list.csv.gz", "7\n");
+    make_ogb(name, "raw/node-feat.csv.gz", "0,1\n2,3\n4,5\n6,7\n8,9\n1,0.5\n");
+    make_ogb(name, "raw/node-label.csv.gz", "0\n1\n2\n0\nnan\n2\n");
+    make_splits(name);
+}
+
+static void make_papers(void)
+{
+    static const int64_t nodes = SMALL;
+    int64_t edges[2][SMALL_EDGES];
+    memcpy(edges[0], small_src, sizeof(small_src));
+    memcpy(edges[1], small_dst, sizeof(small_dst));
+    zip_t *z = zip_open(in_root("papers/raw/data.npz"), ZIP_CREATE, NULL);
+    assert_non_null(z);
+    add_member(z, "edge_index.npy", OG__NPY_I64, 2, SMALL_EDGES, edges);
+    add_member(z, "node_feat.npy", OG__NPY_F32, SMALL, 2, small_rows);
+    add_member(z, "num_nodes_list.npy", OG__NPY_I64, 1, 1, &nodes);
+    assert_int_equal(zip_close(z), 0);
+    z = zip_open(in_root("papers/raw/node-label.npz"), ZIP_CREATE, NULL);
+    assert_non_null(z);
+    add_member(z, "node_label.npy", OG__NPY_F32, SMALL, 1, small_labels);
+    assert_int_equal(zip_close(z), 0);
+    make_splits("papers");
+    write_npy("mag/processed/paper___cites___paper/edge_index.npy", OG__NPY_I64, 2, SMALL_EDGES,
+              edges);
+    write_npy("mag/processed/paper/node_feat.npy", OG__NPY_F32, SMALL, 2, small_rows);
+    write_npy("mag/processed/paper/node_label.npy", OG__NPY_F32, SMALL, 1, small_labels);
+    write_npy("mag/train.npy", OG__NPY_I64, 3, 1, small_src);
+}
+
+static void make_igb(void)
+{
+    int64_t edges[SMALL_EDGES][2];
+    for (size_t i = 0; i < SMALL_EDGES; i++) {
+        edges[i][0] = small_src[i];
+        edges[i][1] = small_dst[i];
+    }
+    write_npy("igb/processed/paper__cites__paper/edge_index.npy", OG__NPY_I64, SMALL_EDGES, 2,
+              edges);
+    write_npy("igb/processed/paper/node_label_19.npy", OG__NPY_F32, SMALL, 1, small_labels);
+    static const float rows[SMALL][1024] = {{1, 2}, {0, 0.5f}};
+    assert_int_equal(og__write_text(in_root("igb/processed/paper/node_feat.npy"),
+                                    (const char *)rows, sizeof(rows), NULL),
+                     0); /* headerless */
+}
+
+static void make_far(void)
+{
+    enum { LINES = 90000 };
+    FILE *f = fopen(in_root("far.txt"), "w");
+    assert_non_null(f);
+    for (uint64_t i = 0; i < LINES; i++)
+        fprintf(f, "%llu %llu\n", (unsigned long long)(2 * i * 0x9e3779b97f4a7c15u >> 1),
+                (unsigned long long)((2 * i + 1) * 0x9e3779b97f4a7c15u >> 1));
+    assert_int_equal(fclose(f), 0);
+}
+
+static void make_formats(void)
+{
+    make_products();
+    make_papers();
+    make_igb();
+    make_far();
+    write_file("edges.txt.gz", "# a remark\n7 900 0.5\n900 31 1.5\n31 7 2\n7 7 1\n");
+    write_file("graph.mtx", "%%MatrixMarket matrix coordinate real symmetric\n% a remark\n"
+                            "4 4 3\n2 1 0.5\n3 3 1\n4 2 2\n");
+    assert_int_equal(og_export("graphbolt", graph, in_root("graphbolt"), NULL, NULL), 0);
+}
+
+/* Trains, and keeps the model as `to`. */
+static void train_model(const char *to)
+{
+    char from[160];
+    struct og_err err = {0};
+    if (call_train(&err) < 0)
+        fail_msg("%s", err.message);
+    snprintf(from, sizeof(from), "%s/checkpoint.safetensors", run_dir);
+    assert_int_equal(rename(from, to), 0);
+}
+
 static int prepare(void **state)
 {
     (void)state;
@@ -460,24 +804,39 @@ static int prepare(void **state)
         char *out;
         size_t room;
         const char *name;
-    } names[] = {
-        {graph, sizeof(graph), "graph"},         {disk_cache, sizeof(disk_cache), ".cache"},
-        {source, sizeof(source), "source"},      {run_dir, sizeof(run_dir), "run"},
-        {out_dir, sizeof(out_dir), "out"},       {model, sizeof(model), "model.safetensors"},
-        {trace, sizeof(trace), "trace"},         {config, sizeof(config), "config.yaml"},
-        {timeline, sizeof(timeline), "timeline"}};
+    } names[] = {{graph, sizeof(graph), "graph"},
+                 {disk_cache, sizeof(disk_cache), ".cache"},
+                 {source, sizeof(source), "source"},
+                 {run_dir, sizeof(run_dir), "run"},
+                 {out_dir, sizeof(out_dir), "out"},
+                 {model, sizeof(model), "model.safetensors"},
+                 {trace, sizeof(trace), "trace"},
+                 {config, sizeof(config), "config.yaml"},
+                 {timeline, sizeof(timeline), "timeline"},
+                 {link_model, sizeof(link_model), "link.safetensors"},
+                 {packed, sizeof(packed), "packed"},
+                 {pack_dir, sizeof(pack_dir), "trace/pack"},
+                 {embeddings, sizeof(embeddings), "embeddings.npy"}};
     for (size_t i = 0; i < OG_COUNT(names); i++)
         snprintf(names[i].out, names[i].room, "%s/%s", root, names[i].name);
     setenv("XDG_CACHE_HOME", disk_cache, 1);
     struct og_generate g = small_graph(OG_PLANTED);
     assert_int_equal(og_generate(graph, &g, NULL, NULL), 0);
     make_source();
+    make_formats();
     usual_options();
     assert_int_equal(og_sample(graph, trace, false, &options, NULL, NULL), 0);
-    assert_int_equal(call_train(NULL), 0);
+    assert_int_equal(og_sample(graph, packed, false, &options, NULL, NULL), 0);
+    set(&options, "samples", packed);
+    assert_int_equal(call_pack(NULL), 0);
+    usual_options();
+    set(&options, "task", "link");
+    set(&options, "edge-split", "80/10/10");
+    train_model(link_model);
+    og__remove_tree(run_dir);
+    usual_options();
+    train_model(model);
     char from[160];
-    snprintf(from, sizeof(from), "%s/best.safetensors", run_dir);
-    assert_int_equal(rename(from, model), 0);
     snprintf(from, sizeof(from), "%s/config.yaml", run_dir);
     assert_int_equal(rename(from, config), 0);
     og__remove_tree(run_dir);
@@ -533,6 +892,8 @@ static void a_run_whose_resuming_failed_ends_the_same(void **state)
     char *text;
     size_t len;
     volatile sig_atomic_t stop = 0;
+    if (getenv("OG_FAULTS_ONLY"))
+        skip();
     const struct og_observer seen = {.arg = (void *)&stop, .progress = stop_at_once, .stop = &stop};
     usual_options();
     set(&options, "checkpoint-every", "0");

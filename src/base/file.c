@@ -128,6 +128,15 @@ int og__read_all(int fd, void *data, size_t bytes, off_t offset, const char *pat
     return 0;
 }
 
+void og__write_behind(int fd, uint64_t *from, uint64_t to)
+{
+    if (to < *from + 8 * OG_MIB)
+        return;
+    sync_file_range(fd, (off_t)*from, (off_t)(to - *from), SYNC_FILE_RANGE_WRITE);
+    posix_fadvise(fd, 0, (off_t)*from, POSIX_FADV_DONTNEED);
+    *from = to;
+}
+
 int og__read_text(const char *path, size_t max, char **out, size_t *len, struct og_err *err)
 {
     *out = NULL;
@@ -172,6 +181,16 @@ int og__write_text(const char *path, const char *text, size_t len, struct og_err
     return rc;
 }
 
+int og__exists(const char *folder, const char *name, struct og_err *err)
+{
+    char *path = folder ? og__path_join(folder, name) : strdup(name);
+    int rc = path ? access(path, F_OK) == 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (rc == 0 && errno != ENOENT && errno != ENOTDIR)
+        rc = og__fail_errno(err, -errno, NULL, "%s", path);
+    free(path);
+    return rc;
+}
+
 /* ---- folders ---- */
 
 int og__make_dirs(const char *path, struct og_err *err)
@@ -213,6 +232,8 @@ int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
     if (lstat(path, &st) == 0)
         return og__fail(err, -EEXIST, "remove it or choose another name", "%s: exists already",
                         path);
+    if (errno != ENOENT && errno != ENOTDIR)
+        return og__fail_errno(err, -errno, NULL, "%s", path);
     d->path = strdup(path);
     for (char *end = d->path ? d->path + strlen(d->path) - 1 : NULL; end > d->path && *end == '/';)
         *end-- = 0;

@@ -28,12 +28,21 @@ OG_MUST_CHECK int og__write_all(int fd, const void *data, size_t bytes, off_t of
 OG_MUST_CHECK int og__read_all(int fd, void *data, size_t bytes, off_t offset, const char *path,
                                struct og_err *err);
 
+/* Bytes [*from, to) were written, front to back: now and then the kernel is told to put them on the
+ * disk, and to forget those before. Dirty pages would count against a memory limit until it thinks
+ * of them. *from moves on. */
+void og__write_behind(int fd, uint64_t *from, uint64_t to);
+
 /* Whole small text file (at most `max` bytes) as a NUL-terminated malloc'ed string. */
 OG_MUST_CHECK int og__read_text(const char *path, size_t max, char **out, size_t *len,
                                 struct og_err *err);
 /* Text through og__newfile. */
 OG_MUST_CHECK int og__write_text(const char *path, const char *text, size_t len,
                                  struct og_err *err);
+
+/* 1, 0, or negative where it cannot be told: what cannot be looked at is not taken for absent.
+ * `name` is looked for in `folder`, or by itself where that is NULL. */
+OG_MUST_CHECK int og__exists(const char *folder, const char *name, struct og_err *err);
 
 /* mkdir -p. */
 OG_MUST_CHECK int og__make_dirs(const char *path, struct og_err *err);

@@ -113,13 +113,32 @@ static int create(const char *name, bool folder)
     return fd;
 }
 
-/* False: a remover has it. Where there are no locks there are no removers either. */
-static bool lock_is_ours(int fd)
+/* 0: ours. -EAGAIN: a remover has it. Where there are no locks there are no removers either. */
+static int take_lock(int fd)
 {
     struct stat st;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return false;
-    return fstat(fd, &st) == 0 && st.st_nlink > 0;
+        return -EAGAIN;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    return st.st_nlink > 0 ? 0 : -EAGAIN;
+}
+
+/* The descriptor, or -EAGAIN where another number is to be tried. */
+static int create_locked(const char *name, bool folder, struct og_err *err)
+{
+    int fd = create(name, folder);
+    if (fd < 0)
+        return errno == EEXIST ? -EAGAIN
+                               : og__fail_errno(err, -errno, NULL, "%s: cannot create", name);
+    int rc = take_lock(fd);
+    if (rc == 0)
+        return fd;
+    close(fd);
+    if (rc == -EAGAIN)
+        return rc;
+    og__remove_tree(name);
+    return og__fail_errno(err, rc, NULL, "%s: cannot lock", name);
 }
 
 int og__temporary_make(const char *path, bool folder, char **name, struct og_err *err)
@@ -130,19 +149,31 @@ int og__temporary_make(const char *path, bool folder, char **name, struct og_err
             *name = NULL;
             return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
         }
-        int fd = create(*name, folder);
-        if (fd >= 0 && lock_is_ours(fd))
-            return fd;
-        int rc = fd >= 0 || errno == EEXIST
-                     ? 0
-                     : og__fail_errno(err, -errno, NULL, "%s: cannot create", *name);
-        if (fd >= 0)
-            close(fd);
+        int rc = create_locked(*name, folder, err);
+        if (rc >= 0)
+            return rc;
         free(*name);
         *name = NULL;
-        if (rc < 0)
+        if (rc != -EAGAIN)
             return rc;
     }
     return og__fail_errno(err, -EEXIST, "remove what is called so", "%s.tmp-%d-*: cannot create",
                           path, (int)getpid());
+}
+
+int og__unnamed_file(const char *folder, struct og_err *err)
+{
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    /* no such files there: a named one, unnamed at once */
+    char *path = og__path_join(folder, "unnamed.tmp");
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = fd >= 0 ? fd : og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return rc;
 }

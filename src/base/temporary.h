@@ -14,6 +14,10 @@ OG_MUST_CHECK int og__temporary_make(const char *path, bool folder, char **name,
 /* Only removes what the gone left for `path`. Never fails: what cannot be removed stays. */
 void og__temporary_sweep(const char *path);
 
+/* A file in `folder` that has no name, and so is gone with its descriptor, which is returned; or
+ * negative. */
+OG_MUST_CHECK int og__unnamed_file(const char *folder, struct og_err *err);
+
 /* A file, or a folder and all in it; symbolic links are not followed. */
 void og__remove_tree(const char *path);
 

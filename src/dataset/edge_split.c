@@ -121,22 +121,13 @@ out:
 
 /* ---- is every edge there in both directions? ---- */
 
-/* A number for an ordered pair, such that sums over different sets of pairs differ. */
-static uint64_t fingerprint(uint64_t a, uint64_t b)
-{
-    uint64_t x = (a << 32 | b) * 0x9E3779B97F4A7C15u;
-    x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ x >> 32) * 0x94D049BB133111EBu;
-    return x ^ x >> 29;
-}
-
 static int add_fingerprints(struct splitter *w, uint32_t dst, size_t from, size_t to,
                             struct og_err *err)
 {
     (void)err;
     for (size_t i = from; i < to; i++) {
-        w->one += fingerprint((uint64_t)w->src[i], dst);
-        w->other += fingerprint(dst, (uint64_t)w->src[i]);
+        w->one += og__edge_fingerprint((uint64_t)w->src[i], dst);
+        w->other += og__edge_fingerprint(dst, (uint64_t)w->src[i]);
     }
     return 0;
 }

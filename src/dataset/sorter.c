@@ -14,6 +14,7 @@
  * much and compare more. The scratch file has no name, so nothing of it can be left behind.
  *
  * Memory: a and b, 16 bytes an edge, 24 with weights, from the budget as "edge sorter". */
+#include "base/temporary.h"
 #include "dataset/writer.h"
 
 #include <fcntl.h>
@@ -67,7 +68,8 @@ struct og_edge_sorter {
     int64_t n_out;           /* and kept */
     uint32_t next_node;      /* indptr is complete up to here */
     uint64_t last_key;
-    int64_t *wide; /* [OUT_ROWS] */
+    uint64_t one, other; /* sums that are equal if the graph is symmetric */
+    int64_t *wide;       /* [OUT_ROWS] */
     uint64_t bytes_written;
 };
 
@@ -186,20 +188,9 @@ static void partition(struct cut c, const struct edges *from, const struct edges
 
 static int open_scratch(struct og_edge_sorter *s, struct og_err *err)
 {
-    if (s->scratch >= 0)
-        return 0;
-    s->scratch = open(s->opt.scratch, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (s->scratch >= 0)
-        return 0;
-    /* no unnamed files there: a named one, unnamed at once */
-    char *path = og__path_join(s->opt.scratch, "edges.tmp");
-    if (path)
-        s->scratch = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int rc = s->scratch >= 0 ? 0 : og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
-    if (rc == 0)
-        unlink(path);
-    free(path);
-    return rc;
+    if (s->scratch < 0)
+        s->scratch = og__unnamed_file(s->opt.scratch, err);
+    return OG_MIN(s->scratch, 0);
 }
 
 static int add_extent(struct extents *e, struct extent x, struct og_err *err)
@@ -366,6 +357,15 @@ static int append_indices(struct og_edge_sorter *s, const uint64_t *key, size_t 
     return og__npy_append(s->indices, s->wide, (int64_t)n, err);
 }
 
+static void add_fingerprints(struct og_edge_sorter *s, const uint64_t *key, size_t n)
+{
+    const uint64_t mask = ((uint64_t)1 << s->node_bits) - 1;
+    for (size_t i = 0; i < n; i++) {
+        s->one += og__edge_fingerprint(key[i] & mask, key[i] >> s->node_bits);
+        s->other += og__edge_fingerprint(key[i] >> s->node_bits, key[i] & mask);
+    }
+}
+
 /* Sorted edges to the files, the same edge once if so wanted. */
 static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_err *err)
 {
@@ -384,6 +384,7 @@ static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_e
         kept++;
         s->n_out++;
     }
+    add_fingerprints(s, e->key, kept);
     for (size_t i = 0; rc == 0 && i < kept; i += OUT_ROWS)
         rc = append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err);
     if (rc == 0 && e->weight)
@@ -514,6 +515,7 @@ int og__sorter_finish(struct og_edge_sorter *s, const char *folder,
     OG_TRY(finish_array(s, &s->indices, narrow ? 4 : 8, &result->indices_checksum, err));
     OG_TRY(finish_array(s, &s->weights, 4, &result->weights_checksum, err));
     result->n_edges = s->n_out;
+    result->symmetric = s->one == s->other;
     result->bytes_written = s->bytes_written;
 out:
     return rc;

@@ -33,6 +33,16 @@ OG_MUST_CHECK int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, st
 void og__npy_discard(
     struct og_npy_writer *w); /* closes and frees; the file is the caller's to remove */
 
+/* A number for an ordered pair, such that sums over different sets of pairs differ: a graph whose
+ * edges have the same sum as their reverses has every edge in both directions. */
+static inline uint64_t og__edge_fingerprint(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a << 32 | b) * 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 29) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 32) * 0x94D049BB133111EBu;
+    return x ^ x >> 29;
+}
+
 /* ---- external sort: edges in any order -> CSC ----
  *
  * Pictured, and argued for, in sorter.c. Edges go to bucket files by range of dst, each bucket is
@@ -58,6 +68,7 @@ OG_MUST_CHECK int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, 
 /* Writes indptr.npy, indices.npy and, if weighted, weights.npy into `folder`. */
 struct og_edge_sorter_result {
     int64_t n_edges;
+    bool symmetric; /* every edge is there in both directions */
     uint64_t indptr_checksum, indices_checksum, weights_checksum;
     uint64_t bytes_written;
 };

@@ -517,10 +517,11 @@ static int take_resume(const struct og_tensors *t, struct og_session *s,
 int og__resume_read(const char *path, struct og_session *s, struct og_train_state *state,
                     float *best, struct og_err *err)
 {
-    if (access(path, F_OK) != 0)
-        return -ENOENT;
     struct og_tensors t;
-    int rc = og__tensors_read(path, &t, err);
+    int rc = og__exists(NULL, path, err);
+    if (rc <= 0)
+        return rc < 0 ? rc : -ENOENT;
+    rc = og__tensors_read(path, &t, err);
     if (rc < 0)
         return rc;
     rc = take_resume(&t, s, state, best, path, err);

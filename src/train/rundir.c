@@ -88,8 +88,11 @@ int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct o
         rc = lock_folder(d, err);
     if (rc == 0)
         sweep(d);
-    bool holds_run = rc == 0 && (access(d->summary, F_OK) == 0 || access(d->resume, F_OK) == 0);
-    if (holds_run && !resume)
+    int holds_run = rc == 0 ? og__exists(NULL, d->summary, err) : rc;
+    if (holds_run == 0)
+        holds_run = og__exists(NULL, d->resume, err);
+    rc = OG_MIN(holds_run, 0);
+    if (holds_run > 0 && !resume)
         rc = og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
                       "%s: holds a run already", d->path);
     if (rc < 0)
@@ -110,6 +113,24 @@ void og__rundir_close(struct og_rundir *d)
 
 /* ---- metrics.jsonl ---- */
 
+/* The one file that is written in place: where its name is a link, what that leads to is none of
+ * ours. */
+FILE *og__rundir_metrics(const struct og_rundir *d, const char *mode, struct og_err *err)
+{
+    int flags =
+        mode[0] == 'r' ? O_RDWR : O_WRONLY | O_CREAT | (mode[0] == 'a' ? O_APPEND : O_TRUNC);
+    int fd = open(d->metrics, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, mode);
+    if (f)
+        return f;
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    og__fail_errno(err, -why, why == ELOOP ? "a symbolic link: remove it" : NULL, "%s", d->metrics);
+    errno = why;
+    return NULL;
+}
+
 static bool is_before(const char *line, uint32_t epoch, uint32_t batch)
 {
     json_t *row = json_loads(line, 0, NULL);
@@ -123,15 +144,18 @@ static bool is_before(const char *line, uint32_t epoch, uint32_t batch)
 int og__rundir_cut_metrics(const struct og_rundir *d, uint32_t epoch, uint32_t batch,
                            struct og_err *err)
 {
-    FILE *f = fopen(d->metrics, "r+e");
+    int rc = og__exists(NULL, d->metrics, err);
+    if (rc <= 0)
+        return rc;
+    FILE *f = og__rundir_metrics(d, "r+", err);
     if (!f)
-        return errno == ENOENT ? 0 : og__fail_errno(err, -errno, NULL, "%s", d->metrics);
+        return -errno;
     char *line = NULL;
     size_t room = 0;
     off_t end = 0;
     for (ssize_t n; (n = getline(&line, &room, f)) > 0 && is_before(line, epoch, batch);)
         end += n;
-    int rc = 0;
+    rc = 0;
     if (ferror(f))
         rc = og__fail_errno(err, -EIO, NULL, "%s: cannot read", d->metrics);
     else if (ftruncate(fileno(f), end) < 0)

@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#include <stdio.h>
+
 struct og_rundir {
     char *path;
     int lock; /* a descriptor of the folder above 0, locked; 0 = none */
@@ -16,6 +18,10 @@ struct og_rundir {
 OG_MUST_CHECK int og__rundir_open(struct og_rundir *d, const char *path, bool resume,
                                   struct og_err *err);
 void og__rundir_close(struct og_rundir *d);
+
+/* metrics.jsonl as fopen would open it, but never through a symbolic link. NULL with err and errno.
+ */
+FILE *og__rundir_metrics(const struct og_rundir *d, const char *mode, struct og_err *err);
 
 /* Cut metrics.jsonl after the last batch before (epoch, batch), both as its lines count them: what
  * a killed run logged beyond its last checkpoint is logged again. */

@@ -298,14 +298,6 @@ static int sample_trace(struct simulator *m, struct og_err *err)
 
 /* ---- a trace: its batches are read ---- */
 
-static bool is_trace(const char *source)
-{
-    char *path = og__path_join(source, "trace.json");
-    bool there = path && access(path, F_OK) == 0;
-    free(path);
-    return there;
-}
-
 static int open_column(struct og_npy *a, const char *dir, const char *name, struct og_err *err)
 {
     char *path = og__path_join(dir, name);
@@ -416,7 +408,9 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
     if (rc == 0)
         rc = read_caches(m, caches, err);
     if (rc == 0)
-        rc = is_trace(source) ? open_trace(m, source, err) : open_dataset(m, source, err);
+        rc = og__exists(source, "trace.json", err);
+    if (rc >= 0)
+        rc = rc ? open_trace(m, source, err) : open_dataset(m, source, err);
     if (rc == 0)
         rc = check_policies(m, err);
     if (rc < 0)

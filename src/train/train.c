@@ -378,8 +378,8 @@ static int start_run(struct trainer *t, struct og_err *err)
     if (rc == 0)
         rc = write_settings(t, err);
     if (rc == 0 && s->opt.log_every &&
-        !(t->log = fopen(t->dir.metrics, s->opt.resume ? "ae" : "we")))
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot create", t->dir.metrics);
+        !(t->log = og__rundir_metrics(&t->dir, s->opt.resume ? "a" : "w", err)))
+        rc = -errno;
     return rc;
 }
 

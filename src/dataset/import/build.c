@@ -141,7 +141,7 @@ int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter, bo
         return rc;
     json_object_set_new(imp->meta, "num_nodes", json_integer(imp->n_nodes));
     json_object_set_new(imp->meta, "num_edges", json_integer(result.n_edges));
-    if (imp->opt->symmetrize)
+    if (result.symmetric)
         json_object_set_new(imp->meta, "symmetric", json_true());
     og__meta_set_checksum(imp->checksums, "indptr.npy", result.indptr_checksum);
     og__meta_set_checksum(imp->checksums, "indices.npy", result.indices_checksum);

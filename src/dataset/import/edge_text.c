@@ -7,7 +7,12 @@
 static const char part_name[] = "edge list";
 
 /* "0 1\n": no edge takes less, so edge k of a part that begins at byte b has place b / 4 + k. */
-enum { LEAST_LINE = 4, MOST_EDGES = OG__TEXT_BLOCK / LEAST_LINE + 2 };
+enum { LEAST_LINE = 4 };
+
+static size_t most_edges(const struct og_edge_text *p)
+{
+    return p->text.room / LEAST_LINE + 2;
+}
 
 static const char line_hint[] =
     "a line is: src dst, or src dst weight; blanks, tabs, commas or semicolons between them";
@@ -17,9 +22,10 @@ int og__edge_text_open(struct og_edge_text *p, const char *path, struct og_budge
 {
     *p = (struct og_edge_text){.budget = b, .pool = pool, .weight_column = -1};
     int rc = og__text_open(&p->text, path, b, err);
-    if (rc == 0 && !(p->ids = og__alloc(b, 2 * MOST_EDGES * sizeof(*p->ids), part_name, err)))
+    if (rc == 0 && !(p->ids = og__alloc(b, 2 * most_edges(p) * sizeof(*p->ids), part_name, err)))
         rc = -ENOMEM;
-    if (rc == 0 && !(p->weights = og__alloc(b, MOST_EDGES * sizeof(*p->weights), part_name, err)))
+    if (rc == 0 &&
+        !(p->weights = og__alloc(b, most_edges(p) * sizeof(*p->weights), part_name, err)))
         rc = -ENOMEM;
     if (rc < 0)
         og__edge_text_close(p);
@@ -28,8 +34,8 @@ int og__edge_text_open(struct og_edge_text *p, const char *path, struct og_budge
 
 void og__edge_text_close(struct og_edge_text *p)
 {
-    og__release(p->budget, p->ids, 2 * MOST_EDGES * sizeof(*p->ids), part_name);
-    og__release(p->budget, p->weights, MOST_EDGES * sizeof(*p->weights), part_name);
+    og__release(p->budget, p->ids, 2 * most_edges(p) * sizeof(*p->ids), part_name);
+    og__release(p->budget, p->weights, most_edges(p) * sizeof(*p->weights), part_name);
     og__text_close(&p->text);
     *p = (struct og_edge_text){0};
 }
@@ -188,7 +194,7 @@ static void cut_block(struct og_edge_text *p, const char *begin, const char *end
             (struct og_edge_text_part){.begin = at,
                                        .end = to,
                                        .src = p->ids + place,
-                                       .dst = p->ids + MOST_EDGES + place,
+                                       .dst = p->ids + most_edges(p) + place,
                                        .weight = p->weight_column > 0 ? p->weights + place : NULL};
         at = to;
     }

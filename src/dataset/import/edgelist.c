@@ -1,6 +1,6 @@
 /* Edge lists in text, as SNAP publishes them, and CSV.
  *
- *   first reading   which ids are there        bitmap, or list
+ *   first reading   which ids are there        bitmap, list, or runs on disk
  *   second reading  ids -> 0, 1, 2, ...   ──>  sorter
  *
  * Reading the text twice costs less than what it saves: edges go to the disk once, in their final
@@ -88,6 +88,27 @@ out:
     return rc;
 }
 
+/* Ids on disk: another reading puts all of them, so that their places can be found. */
+static int place_ids(struct edge_list *l, struct og_err *err)
+{
+    int rc = og__edge_text_rewind(&l->pairs, err);
+    if (rc < 0)
+        return rc;
+    og__import_say(l->imp, "the ids do not fit --memory: they are sorted on disk");
+    do {
+        OG_TRY(og__edge_text_next(&l->pairs, err));
+        for (size_t i = 0; i < l->pairs.parts; i++) {
+            const struct og_edge_text_part *p = &l->pairs.part[i];
+            OG_TRY(og__ids_put(&l->ids, p->src, p->n, err));
+            OG_TRY(og__ids_put(&l->ids, p->dst, p->n, err));
+        }
+        OG_TRY(tell(l, "placing nodes", err));
+    } while (l->pairs.parts > 0);
+    OG_TRY(og__ids_find(&l->ids, err));
+out:
+    return rc;
+}
+
 static int no_edges(const struct edge_list *l, struct og_err *err)
 {
     return og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
@@ -102,8 +123,9 @@ static int find_nodes(struct edge_list *l, struct og_err *err)
     struct og_importer *imp = l->imp;
     struct og_npy_writer *w = NULL;
     uint64_t at = 0;
+    size_t n;
     int rc;
-    OG_TRY(og__ids_open(&l->ids, imp->budget, err));
+    OG_TRY(og__ids_open(&l->ids, imp->dir.temporary, imp->budget, err));
     OG_TRY(read_ids(l, err));
     if (l->edges == 0)
         OG_TRY(no_edges(l, err));
@@ -115,12 +137,16 @@ static int find_nodes(struct edge_list *l, struct og_err *err)
     }
     OG_TRY(og__import_set_nodes(imp, l->ids.n, err));
     OG_TRY(og__import_create(imp, &w, "node_ids.npy", OG__NPY_I64, 1, 1, err));
-    for (size_t n; (n = og__ids_list(&l->ids, &at, ids, IDS)) > 0;)
+    do {
+        OG_TRY(og__ids_list(&l->ids, &at, ids, IDS, &n, err));
         OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
+    } while (n > 0);
     rc = og__import_finish(imp, w, "node_ids.npy", err);
     w = NULL;
     og__import_say(imp, "nodes are numbered anew, %lld of ids up to %llu: node_ids.npy has the ids",
                    (long long)l->ids.n, (unsigned long long)l->ids.most);
+    if (rc == 0 && l->ids.far)
+        rc = place_ids(l, err);
 out:
     og__npy_discard(w);
     return rc;
@@ -151,12 +177,39 @@ static void rank_part(void *arg, size_t task, int thread)
     }
 }
 
+/* The same for ids on disk. */
+static int take_part(struct edge_list *l, const struct og_edge_text_part *p, struct og_err *err)
+{
+    uint64_t *const lists[] = {p->src, p->dst};
+    enum { STEP = 512 };
+    uint32_t rank[STEP];
+    int rc = 0;
+    for (size_t i = 0; i < OG_COUNT(lists); i++) {
+        for (size_t first = 0; rc == 0 && first < p->n; first += STEP) {
+            size_t n = OG_MIN(p->n - first, (size_t)STEP);
+            rc = og__ids_take(&l->ids, lists[i] + first, n, rank, err);
+            memcpy((uint32_t *)lists[i] + first, rank, n * sizeof(*rank));
+        }
+    }
+    return rc;
+}
+
+static int rank_block(struct edge_list *l, struct og_err *err)
+{
+    int rc = 0;
+    if (!l->renumber || !l->ids.far)
+        og__pool_run(l->imp->pool, l->pairs.parts, rank_part, l);
+    else
+        for (size_t i = 0; rc == 0 && i < l->pairs.parts; i++)
+            rc = take_part(l, &l->pairs.part[i], err);
+    return rc;
+}
+
 static int add_block(struct edge_list *l, struct og_edge_sorter *sorter, struct og_err *err)
 {
     const struct og_import *o = l->imp->opt;
-    int rc = 0;
-    og__pool_run(l->imp->pool, l->pairs.parts, rank_part, l);
-    for (size_t i = 0; i < l->pairs.parts; i++) {
+    int rc = rank_block(l, err);
+    for (size_t i = 0; rc == 0 && i < l->pairs.parts; i++) {
         const struct og_edge_text_part *p = &l->pairs.part[i];
         const uint32_t *from = (const uint32_t *)(o->reverse ? p->dst : p->src);
         const uint32_t *to = (const uint32_t *)(o->reverse ? p->src : p->dst);
@@ -193,19 +246,22 @@ out:
 
 /* ---- which file ---- */
 
-static char *find_file(const struct og_importer *imp, bool *is_folder)
+static int find_file(const struct og_importer *imp, char **path, bool *is_folder,
+                     struct og_err *err)
 {
     static const char *const names[] = {"edges.txt",    "edges.tsv",    "edges.csv",
                                         "edges.el",     "edges.txt.gz", "edges.tsv.gz",
                                         "edges.csv.gz", "edges.el.gz"};
     struct stat st;
     *is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
-    if (!*is_folder)
-        return strdup(imp->src);
-    for (size_t i = 0; i < OG_COUNT(names); i++)
-        if (og__import_has(imp, names[i]))
-            return og__import_source(imp, names[i]);
-    return og__import_source(imp, names[0]);
+    int has = 0;
+    size_t i = 0;
+    while (*is_folder && i < OG_COUNT(names) && (has = og__import_has(imp, names[i], err)) == 0)
+        i++;
+    if (has < 0)
+        return has;
+    *path = *is_folder ? og__import_source(imp, names[has ? i : 0]) : strdup(imp->src);
+    return *path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
 }
 
 static int import_file(struct edge_list *l, bool is_folder, struct og_err *err)
@@ -236,9 +292,10 @@ int og__import_edgelist(struct og_importer *imp, struct og_err *err)
 {
     struct edge_list l = {.imp = imp};
     bool is_folder;
-    char *path = find_file(imp, &is_folder);
-    int rc = path ? og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
+    char *path = NULL;
+    int rc = find_file(imp, &path, &is_folder, err);
+    if (rc == 0)
+        rc = og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err);
     if (rc == 0) {
         l.pairs.weight_column = imp->opt->weight_column;
         rc = import_file(&l, is_folder, err);

@@ -46,11 +46,9 @@ static int open_data(const struct bolt *b, const struct og_gb_data *d, enum og__
     int rc;
     if (!d->path)
         return no_sense(b, "every file has a path", "an entry without path: ", d->name, err);
-    if ((rc = og__import_inside(d->path, meta_file, err)) < 0)
+    char *path;
+    if ((rc = og__import_named(b->imp, d->path, meta_file, &path, err)) < 0)
         return rc;
-    char *path = og__import_source(b->imp, d->path);
-    if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", d->path);
     if (strcmp(format, "numpy") == 0)
         rc = og__table_npy(out, path, err);
     else if (strcmp(format, "csv") == 0)

@@ -1,7 +1,9 @@
 /* Ids below 2^32 are a bitmap, whose running count of ones, kept for every word, is the new number:
  * 1.5 bits for each possible id, and order is kept. (A count for every eight words would take 1.06
- * and 40 % longer.) Larger ones, hashes say, are a sorted list: 8 bytes an id, twice
- * to four times that while they are collected. */
+ * and 40 % longer.) Larger ones, hashes say, are a set, then a sorted list: 8 bytes an id, twice to
+ * five times that while they are collected. Where half of the memory cannot hold the set, what it
+ * has goes to the disk as a sorted run, as often as it is full, and places are found on disk too.
+ */
 #include "dataset/import/ids.h"
 
 #include <stdlib.h>
@@ -9,12 +11,13 @@
 
 static const char part[] = "node ids";
 #define BITMAP_BYTES ((size_t)1 << 29) /* 2^32 bits */
-enum { FIRST_ROOM = 1 << 16 };
+enum { FIRST_ROOM = 1 << 12 };
 static const uint64_t EMPTY = UINT64_MAX; /* no id: those are below 2^63 */
 
-int og__ids_open(struct og_ids *ids, struct og_budget *b, struct og_err *err)
+int og__ids_open(struct og_ids *ids, const char *folder, struct og_budget *b, struct og_err *err)
 {
     *ids = (struct og_ids){.budget = b};
+    og__id_runs_init(&ids->runs, folder, b);
     ids->bits = og__address_reserve(BITMAP_BYTES, err);
     return ids->bits ? 0 : -ENOMEM;
 }
@@ -40,6 +43,8 @@ void og__ids_close(struct og_ids *ids)
         og__release(ids->budget, ids->before, before_bytes(ids), part);
     og__release(ids->budget, ids->list, ids->room * sizeof(*ids->list), part);
     drop_bitmap(ids);
+    og__id_ranges_close(&ids->ranges);
+    og__id_runs_release(&ids->runs);
     *ids = (struct og_ids){0};
 }
 
@@ -73,12 +78,9 @@ static int make_room(struct og_ids *ids, uint64_t room, struct og_err *err)
 {
     uint64_t *old = ids->list;
     uint64_t old_room = ids->room;
-    uint64_t *list = og__alloc(ids->budget, room * sizeof(*list), part, NULL);
+    uint64_t *list = og__alloc(ids->budget, room * sizeof(*list), part, err);
     if (!list)
-        return og__fail(err, -ENOMEM,
-                        "give --memory 40 bytes a node, or renumber the nodes below 2^32",
-                        "node ids: %lld distinct ones so far, up to %llu, do not fit --memory",
-                        (long long)ids->n, (unsigned long long)ids->most);
+        return -ENOMEM;
     memset(list, 0xff, room * sizeof(*list));
     ids->list = list;
     ids->room = room;
@@ -93,7 +95,35 @@ int og__ids_widen(struct og_ids *ids, struct og_err *err)
 {
     drop_bitmap(ids);
     ids->wide = true;
+    ids->most_room = og__budget_left(ids->budget) / 2 / sizeof(*ids->list);
     return make_room(ids, FIRST_ROOM, err);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The set becomes a list, in its memory. */
+static size_t sort_set(struct og_ids *ids)
+{
+    size_t n = 0;
+    for (uint64_t i = 0; i < ids->room; i++)
+        if (ids->list[i] != EMPTY)
+            ids->list[n++] = ids->list[i];
+    qsort(ids->list, n, sizeof(*ids->list), compare);
+    return n;
+}
+
+/* The set goes to the disk, and is empty again. */
+static int spill(struct og_ids *ids, struct og_err *err)
+{
+    int rc = og__id_runs_add(&ids->runs, ids->list, sort_set(ids), err);
+    memset(ids->list, 0xff, ids->room * sizeof(*ids->list));
+    ids->n = 0;
+    return rc;
 }
 
 static int mark_wide(struct og_ids *ids, const uint64_t *id, size_t n, struct og_err *err)
@@ -104,35 +134,36 @@ static int mark_wide(struct og_ids *ids, const uint64_t *id, size_t n, struct og
             continue;
         ids->list[at] = id[i];
         ids->n++;
-        if ((uint64_t)ids->n > ids->room / 8 * 5) {
-            int rc = make_room(ids, 2 * ids->room, err);
-            if (rc < 0)
-                return rc;
-        }
+        if ((uint64_t)ids->n <= ids->room / 8 * 5)
+            continue;
+        int rc =
+            2 * ids->room <= ids->most_room ? make_room(ids, 2 * ids->room, err) : spill(ids, err);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a;
-    const uint64_t y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sorted, in memory of its own size. */
+/* Sorted, in memory of its own size; or one run on disk. */
 static int settle_wide(struct og_ids *ids, struct og_err *err)
 {
-    uint64_t n = 0;
-    for (uint64_t i = 0; i < ids->room; i++)
-        if (ids->list[i] != EMPTY)
-            ids->list[n++] = ids->list[i];
-    qsort(ids->list, n, sizeof(*ids->list), compare);
+    if (ids->runs.n > 0) {
+        int rc = spill(ids, err);
+        og__release(ids->budget, ids->list, ids->room * sizeof(*ids->list), part);
+        ids->list = NULL;
+        ids->room = 0;
+        ids->far = true;
+        if (rc == 0)
+            rc = og__id_runs_merge(&ids->runs, err);
+        ids->n = rc == 0 ? (int64_t)ids->runs.run[0].n : 0;
+        return rc;
+    }
+    uint64_t n = sort_set(ids);
     uint64_t *list = og__alloc(ids->budget, n * sizeof(*list), part, err);
     if (!list)
         return -ENOMEM;
     memcpy(list, ids->list, n * sizeof(*list));
-    og__release(ids->budget, ids->list, ids->room * sizeof(*list), part);
+    og__release(ids->budget, ids->list, ids->room * sizeof(*ids->list), part);
     ids->list = list;
     ids->room = n;
     return 0;
@@ -207,14 +238,33 @@ void og__ids_rank(const struct og_ids *ids, const uint64_t *id, size_t n, uint32
         rank_bitmap(ids, id, n, rank);
 }
 
-size_t og__ids_list(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t room)
+/* ---- far ---- */
+
+int og__ids_put(struct og_ids *ids, const uint64_t *id, size_t n, struct og_err *err)
+{
+    int rc = 0;
+    if (!ids->ranges.list)
+        rc = og__id_ranges_open(&ids->ranges, &ids->runs, ids->budget, err);
+    return rc < 0 ? rc : og__id_ranges_put(&ids->ranges, id, n, err);
+}
+
+int og__ids_find(struct og_ids *ids, struct og_err *err)
+{
+    return og__id_ranges_find(&ids->ranges, err);
+}
+
+int og__ids_take(struct og_ids *ids, const uint64_t *id, size_t n, uint32_t *rank,
+                 struct og_err *err)
+{
+    return og__id_ranges_take(&ids->ranges, id, n, rank, err);
+}
+
+/* ---- the map ---- */
+
+/* The next ids of a bitmap. */
+static size_t list_bits(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t room)
 {
     size_t n = 0;
-    if (ids->wide) {
-        for (; n < room && *at < ids->room; ++*at)
-            out[n++] = (int64_t)ids->list[*at];
-        return n;
-    }
     while (n < room && *at <= ids->most) {
         uint64_t rest = ids->bits[*at / 64] >> *at % 64;
         if (rest == 0) {
@@ -225,4 +275,21 @@ size_t og__ids_list(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t
         out[n++] = (int64_t)(*at)++;
     }
     return n;
+}
+
+int og__ids_list(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t room, size_t *n,
+                 struct og_err *err)
+{
+    int rc = 0;
+    if (!ids->wide) {
+        *n = list_bits(ids, at, out, room);
+        return 0;
+    }
+    *n = (size_t)OG_MIN((uint64_t)room, (uint64_t)ids->n - *at);
+    if (ids->far)
+        rc = og__id_runs_read(&ids->runs, *at, *n, (uint64_t *)out, err);
+    else
+        memcpy(out, ids->list + *at, *n * sizeof(*out));
+    *at += *n;
+    return rc;
 }

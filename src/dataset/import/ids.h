@@ -2,21 +2,26 @@
 #ifndef OG_IMPORT_IDS_H
 #define OG_IMPORT_IDS_H
 
-#include "base/memory.h"
+#include "dataset/import/id_ranges.h"
 
 struct og_ids {
     struct og_budget *budget;
-    bool wide;        /* a sorted list instead of a bitmap */
+    bool wide;        /* a sorted list instead of a bitmap, */
+    bool far;         /* and on disk */
     uint64_t most;    /* largest id so far */
     int64_t n;        /* distinct ids, once settled */
     uint64_t *bits;   /* one an id; address space is reserved for 2^32 */
     size_t charged;   /* bytes of it that may be touched */
     uint32_t *before; /* settled: how many ids lie below each word */
     uint64_t *list;   /* wide: open addressing, then sorted */
-    uint64_t room;
+    uint64_t room, most_room;
+    struct og_id_runs runs;     /* what did not fit the list */
+    struct og_id_ranges ranges; /* far: the places of the ids of all edges */
 };
 
-OG_MUST_CHECK int og__ids_open(struct og_ids *ids, struct og_budget *b, struct og_err *err);
+/* What does not fit memory goes to a file without a name in `folder`, which must outlive it. */
+OG_MUST_CHECK int og__ids_open(struct og_ids *ids, const char *folder, struct og_budget *b,
+                               struct og_err *err);
 void og__ids_close(struct og_ids *ids);
 
 /* Makes room for ids up to `most`. False: they do not fit a bitmap; then widen, and mark all of
@@ -24,7 +29,7 @@ void og__ids_close(struct og_ids *ids);
 bool og__ids_cover(struct og_ids *ids, uint64_t most);
 OG_MUST_CHECK int og__ids_widen(struct og_ids *ids, struct og_err *err);
 
-/* Notes ids, all covered. Any thread, unless wide: then one, and it may run out of memory. */
+/* Notes ids, all covered. Any thread, unless wide: then one, and it may fail. */
 OG_MUST_CHECK int og__ids_mark(struct og_ids *ids, const uint64_t *id, size_t n,
                                struct og_err *err);
 
@@ -35,11 +40,19 @@ static inline bool og__ids_dense(const struct og_ids *ids)
 {
     return (uint64_t)ids->n == ids->most + 1;
 }
-/* Places of marked ids. Any thread. */
+/* Places of marked ids, unless far. Any thread. */
 void og__ids_rank(const struct og_ids *ids, const uint64_t *id, size_t n, uint32_t *rank);
 
-/* Ids in order, from *at on (0 at first, then left alone by the caller): at most `room`. Returns
- * how many. */
-size_t og__ids_list(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t room);
+/* Far: the ids of all edges are put, then the places of all are found, then they are taken in the
+ * order of the puts. One thread. */
+OG_MUST_CHECK int og__ids_put(struct og_ids *ids, const uint64_t *id, size_t n, struct og_err *err);
+OG_MUST_CHECK int og__ids_find(struct og_ids *ids, struct og_err *err);
+OG_MUST_CHECK int og__ids_take(struct og_ids *ids, const uint64_t *id, size_t n, uint32_t *rank,
+                               struct og_err *err);
+
+/* Ids in order, from *at on (0 at first, then left alone by the caller): at most `room`, *n of
+ * them, 0 at the end. */
+OG_MUST_CHECK int og__ids_list(const struct og_ids *ids, uint64_t *at, int64_t *out, size_t room,
+                               size_t *n, struct og_err *err);
 
 #endif

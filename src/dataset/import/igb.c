@@ -47,7 +47,7 @@ static int open_source(struct og_importer *imp, struct igb *g, struct og_err *er
     const char *labels = imp->opt->labels ? imp->opt->labels : default_labels;
     char *name = NULL;
     int rc;
-    OG_TRY(og__import_inside(labels, "--labels", err));
+    OG_TRY(og__import_inside(labels, "--labels", err)); /* the user's word: links are his too */
     if (asprintf(&name, "processed/paper/%s", labels) < 0) {
         name = NULL;
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
@@ -82,9 +82,10 @@ static int import_splits(struct og_importer *imp, int64_t n, struct og_err *err)
 {
     int64_t train = n / 10 * 6 + n % 10 * 6 / 10;
     int64_t valid = n / 10 * 8 + n % 10 * 8 / 10;
-    if (og__import_has(imp, "train.npy"))
-        return og__import_npy_splits(imp, err);
-    int rc = write_range(imp, "train.npy", 0, train, err);
+    int rc = og__import_has(imp, "train.npy", err);
+    if (rc != 0)
+        return rc < 0 ? rc : og__import_npy_splits(imp, err);
+    rc = write_range(imp, "train.npy", 0, train, err);
     if (rc == 0)
         rc = write_range(imp, "valid.npy", train, valid, err);
     return rc < 0 ? rc : write_range(imp, "test.npy", valid, n, err);

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void og_import_init(struct og_import *i)
 {
@@ -19,12 +18,17 @@ char *og__import_target(const struct og_importer *imp, const char *name)
     return og__path_join(imp->dir.temporary, name);
 }
 
-bool og__import_has(const struct og_importer *imp, const char *name)
+int og__import_has(const struct og_importer *imp, const char *name, struct og_err *err)
 {
-    char *path = og__import_source(imp, name);
-    bool has = path && access(path, F_OK) == 0;
-    free(path);
-    return has;
+    return og__exists(imp->src, name, err);
+}
+
+static int leaves(const char *name, const char *said_by, struct og_err *err)
+{
+    return og__fail(
+        err, -EINVAL,
+        "files are named relative to the source, and lie in it; links lead nowhere else",
+        "%s: '%s' leaves the source's folder", said_by, name);
 }
 
 int og__import_inside(const char *name, const char *said_by, struct og_err *err)
@@ -36,8 +40,37 @@ int og__import_inside(const char *name, const char *said_by, struct og_err *err)
     }
     if (inside)
         return 0;
-    return og__fail(err, -EINVAL, "files are named relative to the source, and lie in it",
-                    "%s: '%s' leaves the source's folder", said_by, name);
+    return leaves(name, said_by, err);
+}
+
+/* Both without symbolic links. */
+static bool lies_in(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || folder[n - 1] == '/');
+}
+
+int og__import_named(const struct og_importer *imp, const char *name, const char *said_by,
+                     char **path, struct og_err *err)
+{
+    *path = NULL;
+    int rc = og__import_inside(name, said_by, err);
+    if (rc < 0)
+        return rc;
+    char *said = og__import_source(imp, name);
+    char *folder = said ? realpath(imp->src, NULL) : NULL;
+    char *real = folder ? realpath(said, NULL) : NULL;
+    if (!real)
+        rc = og__fail_errno(err, said ? -errno : -ENOMEM, NULL, "%s", said ? said : name);
+    else if (!lies_in(real, folder))
+        rc = leaves(name, said_by, err);
+    free(said);
+    free(folder);
+    if (rc < 0)
+        free(real);
+    else
+        *path = real;
+    return rc;
 }
 
 void og__import_say(const struct og_importer *imp, const char *fmt, ...)
@@ -67,15 +100,15 @@ int og__import_tell(const struct og_importer *imp, const char *stage, int64_t do
 int og__import_open_npy(const struct og_importer *imp, const char *name, bool optional,
                         struct og_table **out, struct og_err *err)
 {
-    char *path = og__import_source(imp, name);
-    int rc = 0;
+    int there = og__import_has(imp, name, err);
     *out = NULL;
-    if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    bool absent = access(path, F_OK) != 0 && errno == ENOENT;
-    if (!absent)
+    if (there < 0)
+        return there;
+    char *path = og__import_source(imp, name);
+    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (rc == 0 && there)
         rc = og__table_npy(out, path, err);
-    else if (!optional)
+    else if (rc == 0 && !optional)
         rc = og__fail(err, -ENOENT, "docs/formats.md lists the files of each format",
                       "%s: not there", path);
     free(path);

@@ -41,10 +41,15 @@ OG_MUST_CHECK int og__import_graphbolt(struct og_importer *imp, struct og_err *e
 /* Path of `name` in the source, or in the new folder; malloc'ed, NULL on lack of memory. */
 char *og__import_source(const struct og_importer *imp, const char *name);
 char *og__import_target(const struct og_importer *imp, const char *name);
-bool og__import_has(const struct og_importer *imp, const char *name);
+/* 1, 0, or negative where it cannot be told. */
+OG_MUST_CHECK int og__import_has(const struct og_importer *imp, const char *name,
+                                 struct og_err *err);
 
 /* A name that comes from a file of the source: -EINVAL when it would leave the source's folder. */
 OG_MUST_CHECK int og__import_inside(const char *name, const char *said_by, struct og_err *err);
+/* Such a name's path, malloc'ed: also -EINVAL when a symbolic link on its way leads out. */
+OG_MUST_CHECK int og__import_named(const struct og_importer *imp, const char *name,
+                                   const char *said_by, char **path, struct og_err *err);
 
 /* Says how far it is; OG_INTERRUPTED when asked to stop. total 0 = not known. */
 OG_MUST_CHECK int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done,

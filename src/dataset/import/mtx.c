@@ -216,9 +216,11 @@ int og__import_mtx(struct og_importer *imp, struct og_err *err)
     struct matrix m = {.imp = imp};
     struct stat st;
     bool is_folder = stat(imp->src, &st) == 0 && S_ISDIR(st.st_mode);
-    bool zipped = is_folder && !og__import_has(imp, "graph.mtx");
-    char *path = is_folder ? og__import_source(imp, zipped ? "graph.mtx.gz" : "graph.mtx")
-                           : strdup(imp->src);
+    int plain = is_folder ? og__import_has(imp, "graph.mtx", err) : 1;
+    if (plain < 0)
+        return plain;
+    char *path =
+        is_folder ? og__import_source(imp, plain ? "graph.mtx" : "graph.mtx.gz") : strdup(imp->src);
     int rc = path ? og__edge_text_open(&m.pairs, path, imp->budget, imp->pool, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
     if (rc == 0) {

@@ -176,11 +176,12 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
     size_t len = 0;
     json_error_t why;
     s->said_nodes = s->said_classes = -1;
-    if (!og__import_has(imp, "meta.json"))
-        return 0;
+    int rc = og__import_has(imp, "meta.json", err);
+    if (rc <= 0)
+        return rc;
     char *path = og__import_source(imp, "meta.json");
-    int rc = path ? og__read_text(path, 16 * OG_MIB, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
+    rc = path ? og__read_text(path, 16 * OG_MIB, &text, &len, err)
+              : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
     json_t *root = rc == 0 ? json_loadb(text, len, 0, &why) : NULL;
     if (rc == 0 && !json_is_object(root))
         rc = og__fail(err, -EINVAL, "mend it, or remove it: it is optional", "%s: line %d: %s",
@@ -207,7 +208,10 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
 static int open_features(const struct og_importer *imp, struct source *s, struct og_err *err)
 {
     int rc = og__import_open_npy(imp, "feat.npy", true, &s->features, err);
-    if (rc < 0 || s->features || !og__import_has(imp, "feat_indptr.npy"))
+    if (rc < 0 || s->features)
+        return rc;
+    rc = og__import_has(imp, "feat_indptr.npy", err);
+    if (rc <= 0)
         return rc;
     rc = open_sparse(imp, &s->features, err);
     return rc < 0 ? rc : og__import_open_npy(imp, "feat_data.npy", false, &s->values, err);

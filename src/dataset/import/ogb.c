@@ -102,7 +102,9 @@ static int open_counts(struct ogb *o, struct og_err *err)
         rc = only_number(t, &nodes, err);
     if (rc == 0)
         rc = og__import_set_nodes(o->imp, nodes, err);
-    if (rc < 0 || !og__import_has(o->imp, "raw/num-edge-list.csv.gz"))
+    if (rc == 0)
+        rc = og__import_has(o->imp, "raw/num-edge-list.csv.gz", err);
+    if (rc <= 0)
         return rc;
     rc = open_csv(o->imp, "raw/num-edge-list.csv.gz", OG__NPY_I64, 1, &t, err);
     return rc < 0 ? rc : only_number(t, &o->said_edges, err);
@@ -113,16 +115,20 @@ static int open_text(struct ogb *o, struct og_err *err)
     int rc = open_counts(o, err);
     if (rc == 0)
         rc = open_csv(o->imp, "raw/edge.csv.gz", OG__NPY_I64, 2, &o->edges.pairs, err);
-    if (rc == 0 && og__import_has(o->imp, "raw/node-feat.csv.gz"))
+    if (rc == 0)
+        rc = og__import_has(o->imp, "raw/node-feat.csv.gz", err);
+    if (rc == 1)
         rc = open_csv(o->imp, "raw/node-feat.csv.gz", OG__NPY_F64, 0, &o->features, err);
     if (rc == 0)
         rc = open_csv(o->imp, "raw/node-label.csv.gz", OG__NPY_F64, 0, &o->labels, err);
     o->edges.both_ways = lists_edges_once(o->imp->src);
     if (o->edges.both_ways)
         og__import_say(o->imp, "every edge is added in both directions, as OGB does");
-    if (og__import_has(o->imp, "raw/edge-feat.csv.gz"))
+    if (rc == 0)
+        rc = og__import_has(o->imp, "raw/edge-feat.csv.gz", err);
+    if (rc == 1)
         og__import_say(o->imp, "raw/edge-feat.csv.gz: edge features are left out");
-    return rc;
+    return OG_MIN(rc, 0);
 }
 
 /* ---- papers100M: archives ---- */
@@ -166,8 +172,10 @@ static int open_mag(struct ogb *o, struct og_err *err)
         rc = og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err);
     if (rc == 0)
         og__import_say(o->imp, "papers and the citations between them are read");
-    if (rc == 0 && !og__import_has(o->imp, "train.npy"))
+    int splits = rc == 0 ? og__import_has(o->imp, "train.npy", err) : 0;
+    if (rc == 0 && splits == 0)
         og__import_say(o->imp, "no splits: examples/mag240m_splits.py writes them as .npy");
+    rc = OG_MIN(rc, splits);
     return rc < 0 ? rc : og__import_set_nodes(o->imp, o->features->rows, err);
 }
 
@@ -243,14 +251,18 @@ static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
 int og__import_ogb(struct og_importer *imp, struct og_err *err)
 {
     struct ogb o = {.imp = imp, .said_edges = -1};
-    bool is_mag = og__import_has(imp, mag_edges);
-    int rc;
-    if (og__import_has(imp, "raw/num-node-dict.csv.gz"))
+    int is_mag = og__import_has(imp, mag_edges, err);
+    int is_typed = og__import_has(imp, "raw/num-node-dict.csv.gz", err);
+    int is_zipped = og__import_has(imp, "raw/data.npz", err);
+    int rc = OG_MIN(is_mag, OG_MIN(is_typed, is_zipped));
+    if (rc < 0)
+        return rc;
+    if (is_typed)
         return og__fail(err, -ENOTSUP, "graphs of one node type are read",
                         "%s: a graph of several node types", imp->src);
     if (is_mag)
         rc = open_mag(&o, err);
-    else if (og__import_has(imp, "raw/data.npz"))
+    else if (is_zipped)
         rc = open_archives(&o, err);
     else
         rc = open_text(&o, err);

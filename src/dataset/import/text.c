@@ -1,5 +1,7 @@
 #include "dataset/import/text.h"
 
+#include "base/file.h"
+
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 #include <unistd.h>
 
 static const char part[] = "text";
-enum { GZ_WINDOW = 128 * 1024 };
+enum { GZ_WINDOW = 128 * 1024, GZ_LEAST = 512, GZ_RATIO = 1032 };
 
 /* ---- files ---- */
 
@@ -22,8 +24,26 @@ static int start_gz(struct og_text *t, struct og_err *err)
         close(copy);
         return og__fail_errno(err, -ENOMEM, NULL, "%s", t->path);
     }
-    gzbuffer(t->gz, GZ_WINDOW);
+    gzbuffer(t->gz,
+             (unsigned)OG_MAX(OG_MIN(t->file_bytes, (uint64_t)GZ_WINDOW), (uint64_t)GZ_LEAST));
     return 0;
+}
+
+/* A small file takes little memory: its text is as long as it is, or, gzipped, at most 1032 times
+ * that. One byte more shows where it ends. */
+static int choose_room(struct og_text *t, struct og_err *err)
+{
+    unsigned char magic[2] = {0};
+    uint64_t ratio = 1;
+    int rc = 0;
+    if (t->file_bytes >= sizeof(magic))
+        rc = og__read_all(t->fd, magic, sizeof(magic), 0, t->path, err);
+    if (magic[0] == 0x1f && magic[1] == 0x8b)
+        ratio = GZ_RATIO;
+    t->room = OG__TEXT_BLOCK;
+    if (t->file_bytes < OG__TEXT_BLOCK / ratio)
+        t->room = (size_t)(t->file_bytes * ratio) + 1;
+    return rc;
 }
 
 int og__text_open(struct og_text *t, const char *path, struct og_budget *b, struct og_err *err)
@@ -44,7 +64,8 @@ int og__text_open(struct og_text *t, const char *path, struct og_budget *b, stru
     t->file_bytes = (uint64_t)st.st_size;
     if (!(t->plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    if (!(t->buffer = og__alloc(b, OG__TEXT_BLOCK + 1, part, err)))
+    OG_TRY(choose_room(t, err));
+    if (!(t->buffer = og__alloc(b, t->room + 1, part, err)))
         OG_TRY(-ENOMEM);
     posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     OG_TRY(start_gz(t, err));
@@ -64,7 +85,7 @@ void og__text_close(struct og_text *t)
         close(t->fd);
     if (t->plain)
         freelocale(t->plain);
-    og__release(t->budget, t->buffer, OG__TEXT_BLOCK + 1, part);
+    og__release(t->budget, t->buffer, t->room + 1, part);
     free(t->path);
     *t = (struct og_text){.fd = -1};
 }
@@ -85,8 +106,8 @@ int og__text_rewind(struct og_text *t, struct og_err *err)
 /* Room in the buffer -> text. An archive that breaks off is an error, not an end. */
 static int fill(struct og_text *t, struct og_err *err)
 {
-    while (t->filled < OG__TEXT_BLOCK && !t->ended) {
-        int n = gzread(t->gz, t->buffer + t->filled, (unsigned)(OG__TEXT_BLOCK - t->filled));
+    while (t->filled < t->room && !t->ended) {
+        int n = gzread(t->gz, t->buffer + t->filled, (unsigned)(t->room - t->filled));
         int why = Z_OK;
         const char *text = n <= 0 ? gzerror(t->gz, &why) : "";
         if (why == Z_ERRNO)
@@ -124,8 +145,8 @@ int og__text_block(struct og_text *t, const char **begin, const char **end, stru
     const char *last = memrchr(t->buffer, '\n', t->filled);
     if (!last)
         return og__fail(err, -EINVAL, "it is a text file that is read here",
-                        "%s: line %lld: longer than %d bytes", t->path, (long long)t->lines + 1,
-                        OG__TEXT_BLOCK);
+                        "%s: line %lld: longer than %zu bytes", t->path, (long long)t->lines + 1,
+                        t->room);
     t->block = (size_t)(last + 1 - t->buffer);
     *begin = t->buffer;
     *end = last + 1;

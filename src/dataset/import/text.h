@@ -17,7 +17,8 @@ struct og_text {
     gzFile gz;
     uint64_t file_bytes;
     struct og_budget *budget;
-    char *buffer; /* [OG__TEXT_BLOCK + 1] */
+    size_t room;  /* of a block: less where the file cannot fill one */
+    char *buffer; /* [room + 1] */
     size_t block; /* bytes of the block handed out */
     size_t filled;
     int64_t lines; /* before the block */
