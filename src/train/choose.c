@@ -132,7 +132,7 @@ struct probe {
     double iops, bandwidth; /* the best of all rounds: others work on the disk as well */
 };
 
-enum { PROBE_ROWS = 512, PROBE_RUN = 4 * 1024 * 1024, LEAST_NODES = 1 << 17 };
+enum { PROBE_ROWS = 512, PROBE_RUN = 8 * 1024 * 1024, LEAST_BYTES = 64 * 1024 * 1024 };
 
 static void close_probe(struct probe *p, struct og_budget *b)
 {
@@ -149,8 +149,9 @@ static int open_probe(struct probe *p, struct og_session *s, struct og_err *err)
     *p = (struct probe){.row_bytes = row, .n_nodes = n_nodes};
     p->run = (uint32_t)OG_MIN((uint64_t)(PROBE_RUN / row + 1), n_nodes / 16);
     p->n = OG_MAX(p->run, (uint32_t)PROBE_ROWS);
+    const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * PROBE_ROWS;
     const bool costs = p->n * row > og__budget_left(s->budget) / 8;
-    if (n_nodes < LEAST_NODES || s->opt.io == OG_IO_MMAP || costs)
+    if (small || costs || s->opt.io == OG_IO_MMAP)
         return og__learn_rule(s, err);
     p->rows = og__alloc(s->budget, p->n * sizeof(*p->rows), "probe", err);
     p->out = p->rows ? og__alloc(s->budget, p->n * row, "probe", err) : NULL;
@@ -197,16 +198,25 @@ static int probe_once(struct probe *p, struct og_err *err)
     return rc;
 }
 
-/* At least once, and until so many seconds have gone. */
-static int probe_disk(struct probe *p, double seconds, struct og_err *err)
+/* Rates far below those of the profile may be of a moment when others used the disk. */
+static bool doubtful(const struct probe *p, const struct og_disk_profile *known)
 {
+    const double share = 0.6;
+    return p->bandwidth < share * known->bandwidth || p->iops < share * known->iops;
+}
+
+/* Until so many seconds have gone; at least once, and a few times if in doubt. */
+static int probe_disk(struct probe *p, const struct og_disk_profile *known, double seconds,
+                      struct og_err *err)
+{
+    enum { FEW = 3 };
     const double start = og__now();
     int rc = 0;
     if (!p->reader)
         return 0;
     do
         rc = probe_once(p, err);
-    while (rc == 0 && og__now() - start < seconds);
+    while (rc == 0 && (og__now() - start < seconds || (p->round < FEW && doubtful(p, known))));
     return rc;
 }
 
@@ -507,7 +517,7 @@ static int compare_all(struct chooser *c, struct og_err *err)
 {
     const double least = 0.01;
     const double most = 4;
-    int rc = probe_disk(&c->probe, 0, err);
+    int rc = probe_disk(&c->probe, &c->s->profile, 0, err);
     for (uint32_t i = 0; i < c->n_fit; i++)
         c->out[i].candidate = i;
     if (rc == 0)
@@ -518,7 +528,7 @@ static int compare_all(struct chooser *c, struct og_err *err)
     const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
     if (left < least)
         return 0;
-    rc = probe_disk(&c->probe, left / 4, err);
+    rc = probe_disk(&c->probe, &c->s->profile, left / 4, err);
     return rc < 0 ? rc : count_more(c, left / 2, err);
 }
 
