@@ -23,10 +23,10 @@ BASE = ["--memory", "1400M", "--topology", "memory", "--batch", 1000, "--fanout"
 
 
 class Bench(suite.Suite):
-    def epochs(self, dataset, *options, limit=1500, epochs=3):
+    def epochs(self, dataset, *options, limit=1500, epochs=3, **kw):
         drop_caches()
         with cgroup(limit << 20) as prefix:
-            r = self.json("bench", "epoch", dataset, "--epochs", epochs, *options, prefix=prefix)
+            r = self.json("bench", "epoch", dataset, "--epochs", epochs, *options, prefix=prefix, **kw)
         r["average"] = (r["prepare"]["seconds"] + sum(e["seconds"] for e in r["epochs"])) / epochs
         return r
 

@@ -6,7 +6,7 @@
 rows      every row size: what a packed epoch reads over the bytes of the rows it misses
 reuse     the data path alone on rmat 8 M nodes / 128 M edges / dim 128: ginex, diskgnn with R = 3, auto
 model     SAGE, hidden 256, in a quarter of the dataset's size, beside everything resident
-auto      twelve settings: auto beside every fixed way; what was predicted beside what was measured
+auto      twelve settings, ten epochs, 15 minutes: auto beside every fixed way; what was predicted beside what was measured
 accuracy  R = 1, 5 and 20 on real graphs from --data
 dtype     --pack-dtype: accuracy on real graphs from --data, what is written and read on a generated one
 
@@ -14,26 +14,38 @@ The rmat dataset (4.6 GB) is generated under --scratch and removed unless given.
 made. Seconds an epoch are (prepare + all epochs) / epochs unless said otherwise.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import shutil
 import statistics
+import subprocess
 
 import suite
 from lookahead import BASE, MB, Bench, total
 from suite import ACCURACY, cgroup, drop_caches, table
 
-# Ways that auto chooses from, by hand.
+# Ways that auto chooses from, by hand, and how its candidates are named.
 WAYS = {
-    "degree": ["--policy", "degree"],
-    "frequency": ["--policy", "frequency"],
-    "frequency, turns": ["--policy", "frequency", "--alternate"],
-    "frequency, packed": ["--policy", "frequency", "--alternate", "--layout", "packed"],
-    "belady": ["--policy", "belady"],
-    "belady, turns": ["--policy", "belady", "--alternate"],
-    "belady, packed": ["--policy", "belady", "--alternate", "--layout", "packed"],
-    "sweep, turns": ["--policy", "sweep", "--alternate"],
+    ("degree", "raw", False): ["--policy", "degree"],
+    ("frequency", "raw", False): ["--policy", "frequency"],
+    ("frequency", "raw", True): ["--policy", "frequency", "--alternate"],
+    ("frequency", "packed", True): ["--policy", "frequency", "--alternate", "--layout", "packed"],
+    ("belady", "raw", False): ["--policy", "belady"],
+    ("belady", "raw", True): ["--policy", "belady", "--alternate"],
+    ("belady", "packed", True): ["--policy", "belady", "--alternate", "--layout", "packed"],
+    ("sweep", "raw", True): ["--policy", "sweep", "--alternate"],
 }
+
+# Graph, nodes at most, in-neighbours, values and type of a row, and of each run: cache, epochs that share a sample.
+SETTINGS = [
+    ("rmat", 1_000_000, 12, 256, "u8", (("2%", 1), ("20%", 5))),
+    ("rmat", 1_000_000, 12, 128, "f32", (("1%", 1), ("40%", 5))),
+    ("rmat", 1_000_000, 12, 1024, "f32", (("10%", 1), ("5%", 5))),
+    ("planted", 500_000, 10, 256, "u8", (("10%", 1), ("40%", 5))),
+    ("planted", 500_000, 10, 256, "f32", (("20%", 1), ("2%", 5))),
+    ("planted", 500_000, 10, 1024, "f32", (("1%", 5), ("40%", 1))),
+]
 
 
 def part_rows(b, d, args):
@@ -95,27 +107,77 @@ def part_model(b, d, args):
     return rows
 
 
+def way_name(way):
+    return f"{way[0]}, {way[1]}{', turns' if way[2] else ''}"
+
+
+def chosen(r):
+    c = r["plan"]["candidates"][0]
+    return c["policy"], c["layout"], c["alternates"]
+
+
+def ratio(told, taken):
+    return told / taken if taken else 1.0 if told == 0 else float("inf")
+
+
+def phases(c, r):
+    """Of the way that was chosen, told over taken: core-seconds sampling, planning, and all that brings features."""
+    t, n = c["terms"], len(r["epochs"])
+    told = (t["sampling"] * os.cpu_count(), t["planning"], max(t["sweeping"] + t["writing"], t["copying"]) + t["filling"] + t["reading"])
+    taken = [total(r, key) / n for key in ("sample_seconds", "plan_seconds", "gather_seconds")]
+    return [f"{a:.3f} / {b:.3f}" for a, b in zip(told, taken)]
+
+
+def fixed_ways(run, auto):
+    """Every way once, unless it takes three times as long as auto; then auto and the two best of them twice more, in turns."""
+    limit = max(3.0, 3 * auto["average"] * len(auto["epochs"]) + 1)
+    taken = {}
+    for way, options in WAYS.items():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            taken[way] = run(*options, timeout=limit)
+    for _ in range(2):
+        for way in sorted(taken, key=lambda w: taken[w]["average"])[:2]:
+            taken[way] = min(taken[way], run(*WAYS[way]), key=lambda r: r["average"])
+        auto = min(auto, run(), key=lambda r: r["average"])
+    return taken, auto
+
+
+def auto_row(run, name, size, cache, reuse, seconds):
+    taken, auto = fixed_ways(run, run())
+    told = {(c["policy"], c["layout"], c["alternates"]): c for c in auto["plan"]["candidates"]}
+    best = min(taken, key=lambda w: taken[w]["average"])
+    ways = {way: ratio(told[way]["seconds"], r["average"]) for way, r in taken.items() if told[way]["possible"]}
+    seconds.update({(name, size, cache, reuse, way): x for way, x in ways.items()})
+    for way, x in ways.items():
+        print(f"    {way_name(way):24} told {told[way]['seconds']:.3f} s, taken {taken[way]['average']:.3f} s: {x:.2f}")
+    last, predicted, first = auto["epochs"][-1], auto["plan"]["predicted"], auto["plan"]["candidates"][0]
+    return [name, size, cache, reuse, way_name(chosen(auto)), auto["average"], way_name(best), taken[best]["average"], auto["average"] / taken[best]["average"],
+            ratio(predicted["feature_bytes_read"], last["feature_bytes_read"]), ratio(first["seconds"], auto["average"]), *phases(first, auto)]
+
+
 def part_auto(b, d, args):
-    rows = []
-    for graph, nodes, degree in (("rmat", 1_000_000, 12), ("planted", 500_000, 10)):
-        for dim, dtype in ((256, "u8"), (128, "f32"), (1024, "f32")):
-            size = dim * {"u8": 1, "f32": 4}[dtype]
-            n = nodes if size < 4096 else nodes // 2
-            path = b.scratch / f"{graph}{size}"
-            b.run("generate", path, "--model", graph, "--nodes", n, "--degree", degree, "--dim", dim, "--dtype", dtype, "--classes", 8, "--train-fraction",
-                  0.02, "--quiet")
-            for cache, reuse in (("2%", 1), ("20%", 5)):
-                base = ["--batch", 500, "--fanout", "10,10", "--topology", "memory", "--cache", cache, "--resample-every", reuse, "--memory", "2G"]
-                best = {k: b.epochs(path, *base, *way, limit=3000, epochs=args.epochs)["average"] for k, way in WAYS.items()}
-                r = b.epochs(path, *base, limit=3000, epochs=args.epochs)
-                fastest = min(best, key=best.get)
-                last, told = r["epochs"][-1], r["plan"]["predicted"]
-                rows.append([graph, size, cache, reuse, f"{r['plan']['policy']}, {r['plan']['layout']}", r["average"], fastest, best[fastest], r["average"] / best[fastest],
-                             told["feature_bytes_read"] / max(1, last["feature_bytes_read"]), r["plan"]["candidates"][0]["seconds"] / r["average"]])
-                print(rows[-1], flush=True)
-            shutil.rmtree(path)
+    epochs = 10
+    rows, seconds = [], {}
+    for graph, nodes, degree, dim, dtype, runs in SETTINGS:
+        size = dim * {"u8": 1, "f32": 4}[dtype]
+        path = b.scratch / f"{graph}{size}"
+        b.run("generate", path, "--model", graph, "--nodes", min(nodes, 400_000_000 // size), "--degree", degree, "--dim", dim, "--dtype", dtype, "--classes", 8,
+              "--train-fraction", 0.02, "--quiet")
+        for cache, reuse in runs:
+            base = ["--batch", 500, "--fanout", "10,10", "--topology", "memory", "--cache", cache, "--resample-every", reuse, "--memory", "2G"]
+
+            def run(*options, timeout=None):
+                return b.epochs(path, *base, *options, limit=3000, epochs=epochs, timeout=timeout)
+
+            rows.append(auto_row(run, graph, size, cache, reuse, seconds))
+            print(rows[-1], flush=True)
+        shutil.rmtree(path)
     table("auto beside every fixed way", ["graph", "row bytes", "cache", "R", "auto chose", "s an epoch", "best by hand", "s an epoch", "ratio", "bytes told / read",
-                                          "seconds told / taken"], rows)
+                                          "seconds told / taken", "sampling, told / taken", "planning", "features"], rows)
+    near = [x for x in seconds.values() if 0.75 <= x <= 1.25]
+    print(f"within 10 % of the best by hand: {sum(r[8] <= 1.10 for r in rows)} of {len(rows)}; bytes within 2 %: {sum(abs(r[9] - 1) <= 0.02 for r in rows)}; "
+          f"seconds told / taken: median {statistics.median(seconds.values()):.2f} of {len(seconds)} ways, {len(near)} within 25 %, "
+          f"of the chosen ones median {statistics.median(r[10] for r in rows):.2f}, {sum(0.75 <= r[10] <= 1.25 for r in rows)} of {len(rows)} within 25 %")
     return rows
 
 

@@ -32,8 +32,8 @@ class Suite:
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="outgrow-bench-", dir=args.scratch))
         self.made = {}
 
-    def run(self, *words, check=True, prefix=()):
-        r = subprocess.run([*prefix, self.outgrow, *map(str, words)], capture_output=True, text=True)
+    def run(self, *words, check=True, prefix=(), timeout=None):
+        r = subprocess.run([*prefix, self.outgrow, *map(str, words)], capture_output=True, text=True, timeout=timeout)
         if check and r.returncode:
             sys.exit(f"outgrow {' '.join(map(str, words))}\n{r.stderr}")
         return r

@@ -4,7 +4,9 @@
 
 #include "base/random.h"
 #include "plan/candidate.h"
+#include "plan/policy_ops.h"
 #include "plan/segments.h"
+#include "train/memory_plan.h"
 
 #include <outgrow/outgrow.h>
 
@@ -588,6 +590,97 @@ static void every_superbatch_fills_the_cache(void **state)
     assert_seconds(e.prepare, 10);
 }
 
+/* A superbatch of more batches than the trace: what it sweeps and fills grows with its nodes, and
+ * ends with the file. */
+static void longer_superbatches_read_the_file_once(void **state)
+{
+    (void)state;
+    struct by_hand h;
+    set_by_hand(&h);
+    h.g.epochs = 4;
+    h.g.distinct = 8;
+    h.g.growth = 1;
+    struct og_candidate c = {
+        .policy = {.kind = OG_POLICY_NONE}, .layout = OG__PACKED, .superbatch = 16};
+    /* eight rows in four batches, 32 in 16, which are all four epochs */
+    assert_seconds(estimate(&h.g, c).term[OG__SWEEPING], 32 / 4.0);
+    /* twice as many nodes for the first four batches more, then 2^(1/2), 2^(1/4) ... times */
+    h.g.slowing = 0.5;
+    assert_seconds(estimate(&h.g, c).term[OG__SWEEPING], 8 * exp2(0.5 + 0.25) / 4);
+    h.g.slowing = 0;
+    h.g.n_nodes = 80;
+    h.g.growth = 2; /* 128 rows: more than there are */
+    assert_seconds(estimate(&h.g, c).term[OG__SWEEPING], 80 / 4.0);
+    /* two epochs that share a sample need no more rows than one */
+    h.g.growth = 1;
+    c.policy = (struct og_policy_setup){.kind = OG_POLICY_BELADY};
+    c.layout = OG__RAW;
+    c.policy.n_slots = 40;
+    c.resample_every = 2;
+    struct og_estimate e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__FILLING], 16 / 4.0);
+    assert_seconds(e.term[OG__READING], 0);
+    c.resample_every = 4;
+    assert_seconds(estimate(&h.g, c).term[OG__FILLING], 8 / 4.0);
+    /* and where a cache has but room for some, the others are missed */
+    c.resample_every = 1;
+    c.policy.n_slots = 12;
+    e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__FILLING], 12 / 4.0);
+    assert_seconds(e.term[OG__READING], (32 - 12) / 4.0);
+}
+
+/* The first superbatch of a run fills the cache, later ones with what their batches bring. */
+static void later_superbatches_keep_what_they_need(void **state)
+{
+    (void)state;
+    struct by_hand h;
+    set_by_hand(&h);
+    h.g.epochs = 4;
+    h.g.distinct = 8;
+    h.g.growth = 0.5;
+    struct og_candidate c = {.policy = {.kind = OG_POLICY_BELADY, .n_slots = 8}, .superbatch = 4};
+    const double anew = exp2(0.5) - 1;
+    assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * anew * 8) / 4);
+    c.resample_every = 4; /* the same rows, all of them there */
+    assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * anew / 4 * 8) / 4);
+    c.n_lent = 4; /* but half of them gave way */
+    c.resample_every = 1;
+    assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * (0.5 + anew / 2) * 8) / 4);
+    /* seconds that opening took are a run's, once */
+    const struct og_estimate none = estimate(&h.g, c);
+    h.g.times.before = 6;
+    const struct og_estimate some = estimate(&h.g, c);
+    assert_seconds(some.prepare, none.prepare + 6);
+    assert_seconds(some.seconds, none.seconds + 6 / 4.0);
+    assert_seconds(some.epoch, none.epoch);
+}
+
+/* Places stand for the placement of a cache of any size. */
+static void places_keep_what_a_placement_keeps(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    struct og_budget *budget = og__budget_new(SIZE_MAX);
+    uint32_t hotness[N];
+    uint32_t place[N];
+    struct og_rng rng;
+    struct og_pilot pilot = {0};
+    og__rng_at(&rng, 25, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (uint32_t v = 0; v < N; v++)
+        place[v] = hotness[v] = og__rng_below(&rng, 20);
+    og__pilot_rank(&pilot, N, place);
+    assert_true(pilot.ranked);
+    for (uint32_t slots = 0; slots <= N; slots++) {
+        struct og_placement kept;
+        assert_int_equal(og__placement_build(&kept, hotness, N, slots, budget, NULL), 0);
+        for (uint32_t v = 0; v < N; v++)
+            assert_int_equal(place[v] >= N - slots, og__placement_has(&kept, v));
+        og__placement_release(&kept);
+    }
+    og__budget_free(budget);
+}
+
 static void rows_of_later_batches_come_beside_training(void **state)
 {
     (void)state;
@@ -816,6 +909,9 @@ int main(void)
         cmocka_unit_test(packing_takes_turns_or_overlaps),
         cmocka_unit_test(reuse_shares_preparation),
         cmocka_unit_test(every_superbatch_fills_the_cache),
+        cmocka_unit_test(longer_superbatches_read_the_file_once),
+        cmocka_unit_test(later_superbatches_keep_what_they_need),
+        cmocka_unit_test(places_keep_what_a_placement_keeps),
         cmocka_unit_test(rows_of_later_batches_come_beside_training),
         cmocka_unit_test(early_reads_are_counted_by_hop),
         cmocka_unit_test(more_is_never_worse),

@@ -116,7 +116,8 @@ static bool same_pass(const struct og_choice *given, const struct og_candidate *
         return false;
     if (counts_by_level(a) && counts_by_level(b))
         return true;
-    return a->policy.n_slots == b->policy.n_slots && a->n_lent == b->n_lent &&
+    const bool one = a->superbatch >= n || a->superbatch == 0; /* nothing is lent in between */
+    return a->policy.n_slots == b->policy.n_slots && (one || a->n_lent == b->n_lent) &&
            OG_MIN(a->superbatch, n) == OG_MIN(b->superbatch, n);
 }
 

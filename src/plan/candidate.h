@@ -48,6 +48,7 @@ struct og_flow_times {
     double write;       /* bytes a second, written to disk; 0 = as the profile reads */
     double fresh;       /* bytes a second, reading what was just written: hosts cache that; 0 = as
                            the profile reads */
+    double before;      /* seconds that opening has taken already: of every run's preparation */
     int samplers;       /* threads that sample */
     int threads;        /* cores */
 };
@@ -59,9 +60,10 @@ struct og_choice {
      * for at once. No batches where that is not known. */
     struct og_trace hops;
     uint64_t n_nodes;
-    /* Distinct nodes of the trace; k times as many batches have k^growth times as many: for
-     * superbatches longer than the trace. */
-    double distinct, growth;
+    /* Distinct nodes of the trace, for superbatches longer than it; 0 = not known. With half of its
+     * batches it had 2^growth times fewer, with twice as many it has 2^(growth * slowing) times as
+     * many, with four times as many 2^(growth * slowing^2) times as many again; slowing 0 = 1. */
+    double distinct, growth, slowing;
     double epoch_batches;         /* training batches of an epoch; 0 = those of the trace */
     uint32_t epochs;              /* to be trained; 0 = so many that only a steady epoch counts */
     struct og_io_counts topology; /* sampling reads in an epoch */
@@ -139,6 +141,7 @@ OG_MUST_CHECK int og__candidates_count(const struct og_choice *given, const stru
                                        uint32_t n, struct og_estimate *out, struct og_err *err);
 void og__candidate_seconds(const struct og_choice *given, const struct og_candidate *c,
                            struct og_estimate *out);
+void og__candidates_sort(struct og_estimate *out, uint32_t n); /* by rank, as above */
 
 /* Marks it as not possible; the first reason stays. */
 void og__candidate_refuse(struct og_estimate *e, const char *fmt, ...) OG_PRINTF(2, 3);

@@ -28,6 +28,11 @@ static struct io times(struct og_io_counts io, double by)
     return (struct io){(double)io.reads * by, (double)io.bytes * by};
 }
 
+static struct io times_io(struct io io, double by)
+{
+    return (struct io){io.reads * by, io.bytes * by};
+}
+
 /* Requests and bytes both take their time, as the profile has it (io/io.h). The longer of the two
  * alone, as of a disk with two limits, was found a third short where rows lie 40 to 80 KiB apart.
  */
@@ -39,6 +44,8 @@ static double disk_seconds(const struct og_disk_profile *disk, struct io io, dou
 struct rates {
     double bandwidth, write, fresh, copy; /* bytes a second */
     double longer;                        /* than the trace is a superbatch, or 1 */
+    double own;                           /* as longer, but for batches that are another's again */
+    double wider;        /* distinct nodes of such a superbatch, for one of the trace */
     double traces;       /* of an epoch: counts of one trace times this are an epoch's */
     double prepared;     /* preparations an epoch: 1, or fewer where samples are reused */
     double superbatches; /* an epoch */
@@ -57,6 +64,26 @@ static bool lasts(const struct og_candidate *c)
     return c->superbatch > 0 && og__policy_is_steady(c->policy.kind);
 }
 
+/* A superbatch of k times as many batches as the trace wants more nodes than that shows. With each
+ * doubling they grow by a power that is itself smaller each time. */
+static double wanted_nodes(const struct og_choice *given, double k)
+{
+    const double slowing = or_else(given->slowing, 1);
+    const double doublings = log2(OG_MAX(k, 1.0));
+    const double steps =
+        slowing < 1 ? slowing * (1 - pow(slowing, doublings)) / (1 - slowing) : doublings;
+    return OG_MIN(given->distinct * exp2(given->growth * steps), (double)given->n_nodes);
+}
+
+/* Epochs that train on the same samples bring no new nodes: for one of the trace, how many batches
+ * has a superbatch that are not another's again? */
+static double own_batches(const struct og_candidate *c, double n, double epoch)
+{
+    const double superbatch = OG_MAX(c->superbatch, n);
+    const double drawn = OG_MAX(epoch, superbatch / OG_MAX(c->resample_every, 1u));
+    return OG_MAX(OG_MIN(superbatch, drawn), n) / n;
+}
+
 static struct rates rates_of(const struct og_choice *given, const struct og_candidate *c,
                              const struct og_candidate_counts *counts)
 {
@@ -65,6 +92,7 @@ static struct rates rates_of(const struct og_choice *given, const struct og_cand
     const double reuse = c->resample_every;
     const double epochs = given->epochs;
     const double longer = OG_MAX(c->superbatch, n) / n; /* than the trace, over more epochs */
+    const double own = own_batches(c, n, batches);
     double superbatches = counts->superbatches * batches / n / longer;
     if (longer > 1 && epochs > 0) /* of a run, which the last one may not fill */
         superbatches = ceil(epochs * batches / c->superbatch) / epochs;
@@ -74,6 +102,8 @@ static struct rates rates_of(const struct og_choice *given, const struct og_cand
         .fresh = or_else(given->times.fresh, given->disk.bandwidth),
         .copy = or_else(given->times.copy, INFINITY),
         .longer = longer,
+        .own = own,
+        .wider = given->distinct > 0 ? wanted_nodes(given, own) / given->distinct : own,
         .traces = batches / n,
         .prepared = !lasts(c)    ? 1
                     : epochs > 0 ? ceil(epochs / reuse) / epochs
@@ -95,22 +125,14 @@ struct bytes {
     double written, spill_written, spill_read;
 };
 
-/* A superbatch longer than the trace wants more nodes than that shows: more of them are filled in,
- * and what finds no slot is missed at least once. */
-static double wanted_nodes(const struct og_choice *given, double longer)
+/* At most all of the file. */
+static struct io within_file(const struct og_choice *given, struct io io)
 {
-    double nodes = given->distinct * pow(longer, given->growth);
-    return OG_MIN(nodes, (double)given->n_nodes);
+    const double all = (double)given->n_nodes * (double)given->rule.row_bytes;
+    return times_io(io, io.bytes > all ? all / io.bytes : 1);
 }
 
-static double fill_growth(const struct og_choice *given, const struct og_candidate *c,
-                          const struct rates *r)
-{
-    const double slots = OG_MAX(c->policy.n_slots, 1u);
-    double shown = OG_MIN(given->distinct, slots);
-    return r->longer > 1 && shown > 0 ? OG_MIN(wanted_nodes(given, r->longer), slots) / shown : 1;
-}
-
+/* What finds no slot in a superbatch longer than the trace is missed at least once. */
 static struct io more_misses(const struct og_choice *given, const struct og_candidate *c,
                              const struct rates *r)
 {
@@ -118,25 +140,64 @@ static struct io more_misses(const struct og_choice *given, const struct og_cand
     if (r->longer <= 1)
         return (struct io){0};
     double shown = OG_MAX(given->distinct - slots, 0.0);
-    double there = OG_MAX(wanted_nodes(given, r->longer) - slots, 0.0) / r->longer;
+    double there = OG_MAX(given->distinct * r->wider - slots, 0.0) / r->longer;
     double more = OG_MAX(there - shown, 0.0);
     const size_t row = writes(c) ? og__kept_row_bytes(given) : given->rule.row_bytes;
     return (struct io){more, more * (double)OG_MAX(row, given->rule.align)};
 }
 
-/* Filling the cache for one superbatch, once the run is on its way: as later ones of the trace do;
- * where it has only one, a cache that stays needs what it lent, others begin anew. */
-static struct io steady_fill(const struct og_candidate *c, const struct og_candidate_counts *n,
-                             double superbatches)
+/* The share of a cache that a later superbatch has to read anew, where the trace shows only one:
+ * what it lent; but for caches that stay, also rows that its batches bring. Those of a new sample
+ * are as many as twice the batches have more nodes; those of the same one again, what the cache did
+ * not hold of them. */
+static double later_share(const struct og_choice *given, const struct og_candidate *c,
+                          const struct rates *r)
+{
+    const double slots = OG_MAX(c->policy.n_slots, 1u);
+    const double lent = OG_MIN(c->n_lent, slots) / slots;
+    if (og__policy_is_static(c->policy.kind))
+        return lent;
+    if (given->distinct <= 0)
+        return 1;
+    const double wanted = given->distinct * r->wider;
+    double anew = OG_MIN(wanted_nodes(given, 2 * r->own) / wanted - 1, 1.0);
+    double again = OG_MAX(1 - slots / wanted, 0.0);
+    double of_sample = lasts(c) ? 1 : OG_MAX(c->resample_every * r->superbatches, 1.0);
+    double share = (anew + again * (of_sample - 1)) / of_sample;
+    return lent + (1 - lent) * share;
+}
+
+/* Filling the cache, an epoch: the first superbatch of a run all of it (where the policy does not
+ * begin with that), others as later ones of the trace do. */
+static struct io filling(const struct og_choice *given, const struct og_candidate *c,
+                         const struct og_candidate_counts *n, const struct rates *r)
 {
     const struct og_io_counts later = {n->fill.reads - n->first_fill.reads,
                                        n->fill.bytes - n->first_fill.bytes};
-    if (n->superbatches > 1)
-        return times(later, superbatches / (n->superbatches - 1));
-    if (!og__policy_is_static(c->policy.kind))
-        return times(n->first_fill, superbatches);
-    double lent = (double)OG_MIN(c->n_lent, c->policy.n_slots) / OG_MAX(c->policy.n_slots, 1u);
-    return times(n->first_fill, superbatches * lent);
+    const double slots = OG_MAX(c->policy.n_slots, 1u);
+    const double shown = OG_MIN(given->distinct, slots);
+    const double grown = shown > 0 ? OG_MIN(given->distinct * r->wider, slots) / shown : 1;
+    const double all = r->superbatches * r->prepared;
+    const double first = given->epochs > 0 ? OG_MIN(1.0 / given->epochs, all) : 0;
+    const double begins = og__policy_looks_ahead(c->policy.kind) ? first : 0;
+    const struct io one = within_file(given, times(n->first_fill, grown));
+    const struct io each = n->superbatches > 1
+                               ? within_file(given, times(later, grown / (n->superbatches - 1)))
+                               : times_io(one, later_share(given, c, r));
+    const struct io begun = times_io(one, begins);
+    const struct io rest = times_io(each, all - first);
+    return (struct io){begun.reads + rest.reads, begun.bytes + rest.bytes};
+}
+
+/* A longer superbatch has its misses from more of the file, and still reads that but once. */
+static struct io sweeping(const struct og_choice *given, const struct og_candidate_counts *n,
+                          const struct rates *r)
+{
+    const double sweeps = r->superbatches * r->prepared;
+    if (n->superbatches == 0)
+        return (struct io){0};
+    struct io sweep = times(n->sweep, r->wider / n->superbatches);
+    return times_io(r->longer > 1 ? within_file(given, sweep) : sweep, sweeps);
 }
 
 /* ---- rows that enter while others are trained (plan/sweep.c) ---- */
@@ -194,8 +255,8 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
                              const struct og_candidate_counts *n, const struct rates *r)
 {
     struct bytes b = {
-        .fill = steady_fill(c, n, r->superbatches * r->prepared * fill_growth(given, c, r)),
-        .sweep = times(n->sweep, r->traces * r->prepared),
+        .fill = filling(given, c, n, r),
+        .sweep = sweeping(given, n, r),
         .batches = times(n->batches, r->traces),
         .topology = times(given->topology, r->prepared),
         .written = (double)n->written * r->traces * r->prepared,
@@ -210,8 +271,6 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
     const struct io more = more_misses(given, c, r);
     b.batches.reads += more.reads * r->traces;
     b.batches.bytes += more.bytes * r->traces;
-    b.fill.bytes = OG_MIN(b.fill.bytes, (double)given->n_nodes * (double)given->rule.row_bytes *
-                                            OG_MAX(r->superbatches, 1.0));
     b.topology.bytes += (double)c->reload_bytes * r->superbatches * r->prepared;
     return b;
 }
@@ -374,7 +433,9 @@ void og__candidate_seconds(const struct og_choice *given, const struct og_candid
     const struct bytes b = bytes_of(given, c, &e->counts, &r);
     /* what comes with every superbatch is in the epochs */
     bool once = !og__policy_looks_ahead(c->policy.kind);
-    e->prepare = once ? disk_seconds(&given->disk, times(e->counts.first_fill, 1), r.bandwidth) : 0;
+    e->prepare = given->times.before;
+    if (once)
+        e->prepare += disk_seconds(&given->disk, times(e->counts.first_fill, 1), r.bandwidth);
     set_terms(given, c, &r, &b, e);
     enum og__term most = c->superbatch > 0 ? ahead(c, &r, e) : straight(c, &r, e);
     e->seconds = e->epoch + (given->epochs > 0 ? e->prepare / given->epochs : 0);
@@ -397,6 +458,11 @@ static int by_rank(const void *left, const void *right)
     return a->candidate < b->candidate ? -1 : 1;
 }
 
+void og__candidates_sort(struct og_estimate *out, uint32_t n)
+{
+    qsort(out, n, sizeof(*out), by_rank);
+}
+
 int og__candidates_rank(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
                         struct og_estimate *out, struct og_err *err)
 {
@@ -405,6 +471,6 @@ int og__candidates_rank(const struct og_choice *given, const struct og_candidate
         return rc;
     for (uint32_t i = 0; i < n; i++)
         og__candidate_seconds(given, &c[i], &out[i]);
-    qsort(out, n, sizeof(*out), by_rank);
+    og__candidates_sort(out, n);
     return 0;
 }

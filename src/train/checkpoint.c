@@ -332,15 +332,38 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
 /* What must be the same for the numbers to be. */
 static char *numbers_text(const struct og_session *s)
 {
-    static const char *const names[] = {
-        "model",        "layers",        "hidden",           "heads",
-        "aggregator",   "norm",          "residual",         "dropout",
-        "fanout",       "batch",         "optimizer",        "lr",
-        "weight-decay", "seed",          "no-shuffle",       "eval-every",
-        "sampler",      "walks",         "neighbors",        "task",
-        "walk-length",  "walk-restart",  "resample-every",   "decoder",
-        "loss",         "edge-split",    "negatives",        "eval-negatives",
-        "negative",     "input-dropout", "attention-dropout", "pack-dtype"};
+    static const char *const names[] = {"model",
+                                        "layers",
+                                        "hidden",
+                                        "heads",
+                                        "aggregator",
+                                        "norm",
+                                        "residual",
+                                        "dropout",
+                                        "fanout",
+                                        "batch",
+                                        "optimizer",
+                                        "lr",
+                                        "weight-decay",
+                                        "seed",
+                                        "no-shuffle",
+                                        "eval-every",
+                                        "sampler",
+                                        "walks",
+                                        "neighbors",
+                                        "task",
+                                        "walk-length",
+                                        "walk-restart",
+                                        "resample-every",
+                                        "decoder",
+                                        "loss",
+                                        "edge-split",
+                                        "negatives",
+                                        "eval-negatives",
+                                        "negative",
+                                        "input-dropout",
+                                        "attention-dropout",
+                                        "pack-dtype"};
     json_t *all = og__options_json(&s->opt);
     json_t *numbers = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)

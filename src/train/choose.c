@@ -4,6 +4,7 @@
 #include "train/predict.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,11 @@
 #define FORESEE_ROW 18e-9
 /* Disks write about half as fast as they read. */
 #define WRITE_SHARE 0.5
+/* Of a run, what choosing may take beyond a look at the pilot's batches. */
+#define CHOOSING_SHARE 0.03
+/* Ways that take longer than the fastest so many times, by the pilot's batches, are not looked at
+ * again. */
+#define CONTENDS 1.6
 
 /* ---- the ways there are ---- */
 
@@ -76,7 +82,7 @@ static int try_memory(struct og_session *s, const struct og_pilot *pilot, unsign
     if (rc == 0)
         rc = og__memory_plan_neighbors(&own, s, &t->refused);
     if (rc == 0)
-        rc = og__memory_plan_cache(&own, s, pilot, hotness, pilot->n / 2, &t->refused);
+        rc = og__memory_plan_cache(&own, s, pilot, hotness, 0, &t->refused);
     t->memory = own;
     return rc;
 }
@@ -93,12 +99,16 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
     uint64_t epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(s->opt.epochs, 1);
     uint64_t put_away = m->trace_blocks ? 0 : epoch * og__put_away_bytes(s);
+    const uint64_t items = OG_MAX(og__schedule_items(&s->schedule), run);
+    uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
+    if (s->opt.resample_every > 1 && og__policy_is_steady(t->way.policy))
+        superbatch = epoch;
     return (struct og_candidate){
         .policy = policy,
         .layout = layout_of(&t->way),
         .resample_every = (uint32_t)s->opt.resample_every,
         .superbatch =
-            ahead ? (uint32_t)OG_MIN(OG_MIN(m->superbatch, run), (uint64_t)UINT32_MAX) : 0,
+            ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
         .n_lent = m->n_lent,
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
@@ -109,14 +119,21 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
 
 /* ---- what is measured ---- */
 
-/* Memory for reading a sample of the features. */
+/* What the disk does with the very file, since hosts serve what was written last faster than the
+ * rest. Reading by itself leaves nothing in memory. */
 struct probe {
-    struct og_reader *reader;
-    uint32_t *rows; /* [n] */
-    char *out;      /* [n] rows */
-    uint32_t n;
+    struct og_reader
+        *reader;     /* NULL: not measured: it is soon read, from memory, or memory is short */
+    uint32_t *rows;  /* [n] */
+    char *out;       /* [n] rows */
+    uint32_t n, run; /* most rows at once; rows of a run */
     size_t row_bytes;
+    uint64_t n_nodes;
+    uint32_t round;
+    double iops, bandwidth; /* the best of all rounds: others work on the disk as well */
 };
+
+enum { PROBE_ROWS = 512, PROBE_RUN = 8 * 1024 * 1024, LEAST_BYTES = 64 * 1024 * 1024 };
 
 static void close_probe(struct probe *p, struct og_budget *b)
 {
@@ -125,16 +142,27 @@ static void close_probe(struct probe *p, struct og_budget *b)
     og__release(b, p->rows, p->n * sizeof(*p->rows), "probe");
 }
 
-static int open_probe(struct probe *p, struct og_session *s, uint32_t n, struct og_err *err)
+static int open_probe(struct probe *p, struct og_session *s, struct og_err *err)
 {
     struct og_reader_options opt = og__session_reader(s);
-    *p = (struct probe){.n = n, .row_bytes = og__file_row_bytes(s->ds)};
-    p->rows = og__alloc(s->budget, n * sizeof(*p->rows), "probe", err);
-    p->out = p->rows ? og__alloc(s->budget, n * p->row_bytes, "probe", err) : NULL;
+    const size_t row = og__file_row_bytes(s->ds);
+    const uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
+    *p = (struct probe){.row_bytes = row, .n_nodes = n_nodes};
+    p->run = (uint32_t)OG_MIN((uint64_t)(PROBE_RUN / row + 1), n_nodes / 16);
+    p->n = OG_MAX(p->run, (uint32_t)PROBE_ROWS);
+    const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * PROBE_ROWS;
+    const bool costs = p->n * row > og__budget_left(s->budget) / 8;
+    if (small || costs || s->opt.io == OG_IO_MMAP)
+        return og__learn_rule(s, err);
+    p->rows = og__alloc(s->budget, p->n * sizeof(*p->rows), "probe", err);
+    p->out = p->rows ? og__alloc(s->budget, p->n * row, "probe", err) : NULL;
     if (!p->out)
         return -ENOMEM;
-    return og__reader_open(&p->reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
-                           p->row_bytes, (uint64_t)s->ds->n_nodes, &opt, s->budget, err);
+    int rc = og__reader_open(&p->reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
+                             row, n_nodes, &opt, s->budget, err);
+    if (rc == 0)
+        s->read_rule = og__reader_rule(p->reader);
+    return rc;
 }
 
 /* Rows a second. */
@@ -149,40 +177,53 @@ static int read_rate(struct probe *p, uint32_t n, double *rate, struct og_err *e
     return rc;
 }
 
-/* What the disk does with the very file, since hosts serve what was written last faster than the
- * rest: rows from all over it, then the better of two runs of them. Reading by itself leaves
- * nothing in memory. */
-static int probe_disk(struct og_session *s, struct og_disk_profile *disk, struct og_err *err)
+/* A run of rows, and rows from all over the file, others in each round. */
+static int probe_once(struct probe *p, struct og_err *err)
 {
-    enum { SPREAD = 2048, MOST_BYTES = 64 * 1024 * 1024, SHARE = 16 };
-    const uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
-    const uint32_t step = (uint32_t)(n_nodes / SPREAD);
-    const uint64_t run = OG_MIN(MOST_BYTES / og__file_row_bytes(s->ds), n_nodes / SHARE);
-    struct probe p = {0};
+    const uint64_t step = p->n_nodes / PROBE_ROWS;
+    const double golden = 0.6180339887498949; /* its multiples lie apart from one another */
+    const double place = p->round * golden - floor(p->round * golden);
+    const uint64_t first = (uint64_t)(place * (double)(p->n_nodes - p->run));
     double rate = 0;
-    *disk = s->profile;
-    if (step < 64 || s->opt.io == OG_IO_MMAP) /* soon read, or from memory */
+    p->round++;
+    for (uint32_t i = 0; i < p->run; i++)
+        p->rows[i] = (uint32_t)first + i;
+    int rc = read_rate(p, p->run, &rate, err);
+    if (rc < 0)
+        return rc;
+    p->bandwidth = OG_MAX(p->bandwidth, rate * (double)p->row_bytes);
+    for (uint32_t i = 0; i < PROBE_ROWS; i++)
+        p->rows[i] = (uint32_t)(i * step + (uint64_t)(place * (double)step));
+    rc = read_rate(p, PROBE_ROWS, &rate, err);
+    p->iops = OG_MAX(p->iops, rate);
+    return rc;
+}
+
+/* Rates far below those of the profile may be of a moment when others used the disk. */
+static bool doubtful(const struct probe *p, const struct og_disk_profile *known)
+{
+    const double share = 0.6;
+    return p->bandwidth < share * known->bandwidth || p->iops < share * known->iops;
+}
+
+/* Until so many seconds have gone; at least once, and a few times if in doubt. */
+static int probe_disk(struct probe *p, const struct og_disk_profile *known, double seconds,
+                      struct og_err *err)
+{
+    enum { FEW = 3 };
+    const double start = og__now();
+    int rc = 0;
+    if (!p->reader)
         return 0;
-    int rc = open_probe(&p, s, (uint32_t)OG_MAX(run, (uint64_t)SPREAD), err);
-    for (uint32_t i = 0; rc == 0 && i < SPREAD; i++)
-        p.rows[i] = i * step + step / 2;
-    if (rc == 0)
-        rc = read_rate(&p, SPREAD, &rate, err);
-    disk->iops = OG_MIN(rate, 2 * s->profile.iops);
-    disk->bandwidth = 0;
-    for (uint32_t round = 0; rc == 0 && round < 2; round++) {
-        for (uint32_t i = 0; i < run; i++)
-            p.rows[i] = (uint32_t)(n_nodes / 3 * (1 + round)) + i;
-        rc = read_rate(&p, (uint32_t)run, &rate, err);
-        disk->bandwidth = OG_MAX(disk->bandwidth, rate * (double)og__file_row_bytes(s->ds));
-    }
-    close_probe(&p, s->budget);
+    do
+        rc = probe_once(p, err);
+    while (rc == 0 && (og__now() - start < seconds || (p->round < FEW && doubtful(p, known))));
     return rc;
 }
 
 static double copy_rate(void)
 {
-    enum { BYTES = 8 * 1024 * 1024 };
+    enum { BYTES = 2 * 1024 * 1024 };
     char *from = malloc(2 * (size_t)BYTES);
     if (!from)
         return 0;
@@ -265,27 +306,33 @@ static int time_model(struct og_session *s, unsigned want, double *seconds, stru
 
 struct chooser {
     struct og_session *s;
-    const struct og_pilot *pilot;
+    struct og_pilot pilot; /* the session's, and what it tells of places and growth */
     unsigned want;
-    uint32_t *hotness;     /* [N] a guess at degrees, and visits of the pilot's first half */
-    double model;          /* seconds of one batch */
-    struct og_pilot trace; /* batches to count with */
+    double began;
+    uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
+                          pilot's batches must not have learnt from them */
+    double model;      /* seconds of one batch */
+    double copy;       /* bytes a second */
+    double counting;   /* seconds a batch of the trace */
+    struct probe probe;
     struct trial trial[WAYS];
     uint32_t n;
     struct og_candidate candidate[WAYS]; /* trials that fit */
     uint32_t number[WAYS];               /* which they are */
     uint32_t n_fit;
+    struct og_estimate out[WAYS]; /* of these, ranked */
 };
 
 static int guess_hotness(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
-    const struct og_pilot *p = c->pilot;
+    struct og_pilot *p = &c->pilot;
     c->hotness = og__alloc(s->budget, (size_t)s->ds->n_nodes * 4, "hotness", err);
     int rc = c->hotness ? og__hotness_degree_guess(&s->topology, c->hotness, err) : -ENOMEM;
-    for (uint64_t i = 0; rc == 0 && p->n > 1 && i < p->end[p->n / 2 - 1]; i++)
-        c->hotness[p->ids[i]]++;
-    return rc;
+    if (rc < 0)
+        return rc;
+    og__pilot_rank(p, (uint64_t)s->ds->n_nodes, c->hotness);
+    return og__pilot_growth(p, s, err);
 }
 
 /* Caches that differ by a hundredth are counted as one. */
@@ -297,14 +344,13 @@ static void count_together(struct og_candidate *a, struct og_candidate *b)
         more - less > more / 100)
         return;
     a->policy.n_slots = b->policy.n_slots = less;
-    a->n_lent = b->n_lent = OG_MAX(a->n_lent, b->n_lent);
 }
 
 /* Segments read more than chunks: they are for when the disk is too small for those. */
 static bool is_for_it(const struct chooser *c, const struct trial *t,
                       const struct og_options *asked)
 {
-    const uint64_t rows = c->pilot->rows / OG_MAX(c->pilot->n, 1u);
+    const uint64_t rows = c->pilot.rows / OG_MAX(c->pilot.n, 1u);
     const double chunks = (double)(t->memory.superbatch * rows) * (double)og__row_bytes(c->s->ds);
     return t->way.layout != OG_LAYOUT_SEGMENTED || asked->layout == OG_LAYOUT_SEGMENTED ||
            chunks > asked->disk.value;
@@ -318,7 +364,7 @@ static void try_all(struct chooser *c, const struct og_options *asked)
             continue;
         struct trial *t = &c->trial[c->n];
         *t = (struct trial){.way = ways[i]};
-        const bool fits = try_memory(c->s, c->pilot, c->want, c->hotness, t) == 0;
+        const bool fits = try_memory(c->s, &c->pilot, c->want, c->hotness, t) == 0;
         if (!is_for_it(c, t, asked))
             continue;
         if (fits) {
@@ -333,60 +379,43 @@ static void try_all(struct chooser *c, const struct og_options *asked)
             count_together(&c->candidate[k], &c->candidate[i]);
 }
 
-/* What a batch will take at least: sampling and the model, or reading what the first way misses. */
-static double least_seconds(const struct chooser *c)
-{
-    const struct og_session *s = c->s;
-    const struct trial *first = &c->trial[0];
-    double work = c->pilot->seconds / OG_MAX(c->pilot->n, 1u) / s->opt.threads + c->model;
-    double misses =
-        first->fits ? first->memory.staging_rows : (double)s->caps.hop[s->caps.n_hops - 1].n_src;
-    return OG_MAX(work, misses / s->profile.iops);
-}
-
-/* Batches of an epoch that the pilot has not seen: all, unless that takes much memory, or more than
- * a small part of the time that the run will take. */
-static int sample_some(struct chooser *c, struct og_err *err)
-{
-    enum { MEMORY_SHARE = 8 };
-    const double least = 0.05;
-    const double most = 2;
-    const double share = 0.03;
-    const struct og_session *s = c->s;
-    const double epoch = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
-    const struct og_pilot_limits limits = {
-        .epoch = 2,
-        .batches = (uint32_t)OG_MIN(epoch, (double)UINT32_MAX),
-        .seconds = OG_MIN(OG_MAX(share * least_seconds(c) * epoch * s->opt.epochs, least), most),
-        .bytes = og__budget_left(s->budget) / MEMORY_SHARE,
-    };
-    return og__pilot_sample(&c->trace, c->s, &limits, c->s->budget, err);
-}
-
-static int rank(struct chooser *c, struct og_estimate *out, struct og_err *err)
+/* What ways are judged by, over the batches of a pilot; ptr: room for their offsets. */
+static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches,
+                                  uint64_t *ptr)
 {
     struct og_session *s = c->s;
-    const double n = OG_MAX(c->trace.n, 1u);
+    const double n = OG_MAX(batches->n, 1u);
     const double epoch = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
-    uint64_t *ptr = calloc((size_t)c->trace.n + 1, sizeof(*ptr));
-    if (!ptr)
-        return og__fail_errno(err, -ENOMEM, NULL, "candidates");
-    memcpy(ptr + 1, c->trace.end, c->trace.n * sizeof(*ptr));
-    struct og_choice given = {
-        .trace = {.n_batches = c->trace.n, .ptr = ptr, .ids = c->trace.ids},
+    struct og_disk_profile disk = s->profile;
+    if (c->probe.iops > 0)
+        disk.iops = OG_MIN(c->probe.iops, 2 * s->profile.iops);
+    if (c->probe.bandwidth > 0)
+        disk.bandwidth = c->probe.bandwidth;
+    ptr[0] = 0;
+    memcpy(ptr + 1, batches->end, batches->n * sizeof(*ptr));
+    return (struct og_choice){
+        .trace = {.n_batches = batches->n, .ptr = ptr, .ids = batches->ids},
         .n_nodes = (uint64_t)s->ds->n_nodes,
+        .distinct = batches->growth.distinct,
+        .growth = batches->growth.power,
+        .slowing = batches->growth.slowing,
         .epoch_batches = epoch,
         .epochs = (uint32_t)s->opt.epochs,
-        .topology = {(uint64_t)((double)c->trace.reads.io.reads * epoch / n),
-                     (uint64_t)((double)c->trace.reads.io.bytes * epoch / n)},
+        .topology = {(uint64_t)((double)batches->reads.io.reads * epoch / n),
+                     (uint64_t)((double)batches->reads.io.bytes * epoch / n)},
         .rule = s->read_rule,
         .row_bytes = og__row_bytes(s->ds),
         .fill_rows = OG__FILL_ROWS,
-        .times = {.sample = c->trace.seconds / n,
+        .disk = disk,
+        .times = {.sample = batches->seconds / n,
                   .plan_row = PLAN_ROW,
                   .foresee_row = FORESEE_ROW,
                   .model = c->model,
-                  .copy = copy_rate(),
+                  .copy = c->copy,
+                  .write = disk.bandwidth * WRITE_SHARE,
+                  /* the profile is of a file just written; the file at hand may be that too */
+                  .fresh = OG_MAX(s->profile.bandwidth, disk.bandwidth),
+                  .before = og__now() - s->opened,
                   .samplers = s->opt.threads,
                   .threads = s->opt.threads},
         .memory_limit = s->memory.limit,
@@ -395,15 +424,114 @@ static int rank(struct chooser *c, struct og_estimate *out, struct og_err *err)
         .budget = s->budget,
         .stop = s->seen ? s->seen->stop : NULL,
     };
-    int rc = probe_disk(s, &given.disk, err);
-    if (rc == 0)
-        rc = og__pilot_distinct(s, &c->trace, &given.distinct, &given.growth, err);
-    given.times.write = given.disk.bandwidth * WRITE_SHARE;
-    given.times.fresh = s->profile.bandwidth; /* measured on a file just written */
-    if (rc == 0)
-        rc = og__candidates_rank(&given, c->candidate, c->n_fit, out, err);
+}
+
+/* Estimates say so that follow from some of an epoch's batches only. */
+static void note_batches(const struct chooser *c, const struct og_pilot *batches,
+                         struct og_estimate *e)
+{
+    const uint64_t epoch = og__schedule_batches(&c->s->schedule, OG__TRAIN);
+    const size_t used = strlen(e->why);
+    if (e->possible && batches->n < epoch)
+        snprintf(e->why + used, sizeof(e->why) - used, "; by %u of %llu batches", batches->n,
+                 (unsigned long long)epoch);
+}
+
+/* The first n of those in c->out, which they are in again, ranked, by other batches. */
+static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, struct og_err *err)
+{
+    struct og_candidate these[WAYS];
+    uint32_t number[WAYS];
+    uint64_t *ptr = malloc(((size_t)batches->n + 1) * sizeof(*ptr));
+    if (!ptr)
+        return og__fail_errno(err, -ENOMEM, NULL, "candidates");
+    const struct og_choice given = judged_by(c, batches, ptr);
+    for (uint32_t i = 0; i < n; i++) {
+        number[i] = c->out[i].candidate;
+        these[i] = c->candidate[number[i]];
+    }
+    const double start = og__now();
+    int rc = og__candidates_rank(&given, these, n, c->out, err);
+    c->counting = (og__now() - start) / OG_MAX(batches->n, 1u);
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        c->out[i].candidate = number[c->out[i].candidate];
+        note_batches(c, batches, &c->out[i]);
+    }
     free(ptr);
     return rc;
+}
+
+/* The same counts with better known rates. */
+static int rank_again(struct chooser *c, const struct og_pilot *batches, struct og_err *err)
+{
+    uint64_t *ptr = malloc(((size_t)batches->n + 1) * sizeof(*ptr));
+    if (!ptr)
+        return og__fail_errno(err, -ENOMEM, NULL, "candidates");
+    const struct og_choice given = judged_by(c, batches, ptr);
+    for (uint32_t i = 0; i < c->n_fit; i++) {
+        og__candidate_seconds(&given, &c->candidate[c->out[i].candidate], &c->out[i]);
+        note_batches(c, batches, &c->out[i]);
+    }
+    og__candidates_sort(c->out, c->n_fit);
+    free(ptr);
+    return 0;
+}
+
+/* Those that may still be the fastest: they are the first. */
+static uint32_t contenders(const struct chooser *c)
+{
+    uint32_t n = 0;
+    while (n < c->n_fit && c->out[n].possible && c->out[n].seconds <= CONTENDS * c->out[0].seconds)
+        n++;
+    return n;
+}
+
+/* Batches of an epoch that the pilot has not seen: all, unless that takes too long, or much memory.
+ */
+static int count_more(struct chooser *c, double seconds, struct og_err *err)
+{
+    enum { MEMORY_SHARE = 8 };
+    struct og_session *s = c->s;
+    struct og_pilot more;
+    const uint32_t n = contenders(c);
+    const double each = c->pilot.seconds / OG_MAX(c->pilot.n, 1u) + c->counting;
+    const double epoch = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
+    const double most = OG_MIN(seconds / OG_MAX(each, 1e-9), OG_MIN(epoch, 1e9));
+    const struct og_pilot_limits limits = {
+        .epoch = 2, .batches = (uint32_t)most, .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
+    if (n < 2 || most < 2.0 * c->pilot.n)
+        return rank_again(c, &c->pilot, err);
+    int rc = og__pilot_sample(&more, s, &limits, s->budget, err);
+    if (rc < 0)
+        return rc;
+    rc = og__pilot_growth(&more, s, err);
+    if (rc == 0)
+        rc = rank_again(c, &c->pilot, err);
+    if (rc == 0)
+        rc = rank(c, &more, n, err);
+    og__pilot_release(&more, s->budget);
+    return rc;
+}
+
+/* First by the pilot's batches alone. Then, as far as the run is long enough for it to pay, with
+ * rates better known, and those that are near the fastest by more batches. */
+static int compare_all(struct chooser *c, struct og_err *err)
+{
+    const double least = 0.01;
+    const double most = 4;
+    int rc = probe_disk(&c->probe, &c->s->profile, 0, err);
+    for (uint32_t i = 0; i < c->n_fit; i++)
+        c->out[i].candidate = i;
+    if (rc == 0)
+        rc = rank(c, &c->pilot, c->n_fit, err);
+    if (rc < 0)
+        return rc;
+    const double run = c->out[0].seconds * OG_MAX(c->s->opt.epochs, 1);
+    const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
+    if (left < least)
+        return 0;
+    rc = probe_disk(&c->probe, &c->s->profile, left / 4, err);
+    return rc < 0 ? rc : count_more(c, left / 2, err);
 }
 
 static void add_choice(struct og_session *s, const struct trial *t, const struct og_estimate *e)
@@ -412,8 +540,7 @@ static void add_choice(struct og_session *s, const struct trial *t, const struct
         (struct og_chosen){t->way.policy, t->way.layout, t->way.alternate, t->memory.n_slots, *e};
 }
 
-static int keep_choice(struct og_session *s, const struct chooser *c, const struct og_estimate *out,
-                       struct og_err *err)
+static int keep_choice(struct og_session *s, const struct chooser *c, struct og_err *err)
 {
     free(s->choice);
     s->choice = calloc(c->n, sizeof(*s->choice));
@@ -421,7 +548,7 @@ static int keep_choice(struct og_session *s, const struct chooser *c, const stru
     if (!s->choice)
         return og__fail_errno(err, -ENOMEM, NULL, "candidates");
     for (uint32_t i = 0; i < c->n_fit; i++)
-        add_choice(s, &c->trial[c->number[out[i].candidate]], &out[i]);
+        add_choice(s, &c->trial[c->number[c->out[i].candidate]], &c->out[i]);
     for (uint32_t i = 0; i < c->n; i++) {
         struct og_estimate none = {.possible = true, .memory = c->trial[i].memory.smallest};
         og__candidate_refuse(&none, "%.150s", c->trial[i].refused.message);
@@ -433,18 +560,18 @@ static int keep_choice(struct og_session *s, const struct chooser *c, const stru
 
 static int compare(struct chooser *c, struct og_err *err)
 {
-    struct og_estimate out[WAYS];
-    int rc = time_model(c->s, c->want, &c->model, err);
+    struct og_session *s = c->s;
+    int rc = time_model(s, c->want, &c->model, err);
+    c->copy = copy_rate();
     if (rc == 0)
-        rc = sample_some(c, err);
+        rc = open_probe(&c->probe, s, err);
     if (rc == 0)
-        rc = og__learn_rule(c->s, err);
+        rc = compare_all(c, err);
+    close_probe(&c->probe, s->budget);
     if (rc == 0)
-        rc = rank(c, out, err);
+        rc = keep_choice(s, c, err);
     if (rc == 0)
-        rc = keep_choice(c->s, c, out, err);
-    if (rc == 0)
-        take_way(c->s, &c->trial[c->number[out[0].candidate]].way, c->want);
+        take_way(s, &c->trial[c->number[c->out[0].candidate]].way, c->want);
     return rc;
 }
 
@@ -452,7 +579,7 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want
                struct og_err *err)
 {
     const struct og_options asked = s->opt;
-    struct chooser c = {.s = s, .pilot = pilot, .want = want};
+    struct chooser c = {.s = s, .pilot = *pilot, .want = want, .began = og__now()};
     if (asked.policy != OG_POLICY_AUTO)
         return 0;
     take_way(s, &ways[0], want);
@@ -465,12 +592,24 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want
     bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= (uint64_t)s->ds->n_nodes;
     if (rc == 0 && c.n_fit > 1 && !all)
         rc = compare(&c, err);
-    og__pilot_release(&c.trace, s->budget);
     og__release(s->budget, c.hotness, (size_t)s->ds->n_nodes * 4, "hotness");
     return rc;
 }
 
 /* ---- told ---- */
+
+/* Seconds an epoch of each thing by itself. */
+static json_t *terms_json(const struct og_estimate *e)
+{
+    static const char *const names[] = {
+        [OG__SAMPLING] = "sampling", [OG__PLANNING] = "planning", [OG__SWEEPING] = "sweeping",
+        [OG__WRITING] = "writing",   [OG__COPYING] = "copying",   [OG__FILLING] = "filling",
+        [OG__READING] = "reading",   [OG__TRAINING] = "training"};
+    json_t *terms = json_object();
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        json_object_set_new(terms, names[i], json_real(e->term[i]));
+    return terms;
+}
 
 json_t *og__choice_json(const struct og_session *s)
 {
@@ -479,14 +618,15 @@ json_t *og__choice_json(const struct og_session *s)
         const struct og_chosen *c = &s->choice[i];
         const struct og_estimate *e = &c->estimate;
         json_array_append_new(
-            list, json_pack("{s:s s:s s:b s:I s:b s:f s:f s:I s:I s:I s:I s:s}", "policy",
-                            og__option_word("policy", c->policy), "layout",
-                            og__option_word("layout", c->layout), "alternates", c->alternate,
-                            "cache_rows", (json_int_t)c->n_slots, "possible", e->possible,
-                            "seconds", e->seconds, "prepare_seconds", e->prepare, "reads",
-                            (json_int_t)e->reads, "bytes_read", (json_int_t)e->bytes_read,
-                            "bytes_written", (json_int_t)e->bytes_written, "memory",
-                            (json_int_t)e->memory, "why", e->why));
+            list,
+            json_pack("{s:s s:s s:b s:I s:b s:f s:f s:o s:I s:I s:I s:I s:s}", "policy",
+                      og__option_word("policy", c->policy), "layout",
+                      og__option_word("layout", c->layout), "alternates", c->alternate,
+                      "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
+                      e->seconds, "prepare_seconds", e->prepare, "terms", terms_json(e), "reads",
+                      (json_int_t)e->reads, "bytes_read", (json_int_t)e->bytes_read,
+                      "bytes_written", (json_int_t)e->bytes_written, "memory",
+                      (json_int_t)e->memory, "why", e->why));
     }
     return list;
 }

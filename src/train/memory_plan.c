@@ -344,24 +344,6 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
 
 /* ---- sampling ahead ---- */
 
-/* Distinct nodes among the first `batches` of the pilot. */
-static int count_distinct(const struct og_session *s, const struct og_pilot *pilot,
-                          uint32_t batches, uint64_t *distinct, struct og_err *err)
-{
-    size_t bytes = ((size_t)s->ds->n_nodes / 64 + 1) * 8;
-    uint64_t *seen = og__alloc(s->budget, bytes, "pilot", err);
-    *distinct = 0;
-    if (!seen)
-        return -ENOMEM;
-    for (uint64_t i = 0; batches > 0 && i < pilot->end[batches - 1]; i++) {
-        uint64_t bit = (uint64_t)1 << (pilot->ids[i] & 63);
-        *distinct += !(seen[pilot->ids[i] >> 6] & bit);
-        seen[pilot->ids[i] >> 6] |= bit;
-    }
-    og__release(s->budget, seen, bytes, "pilot");
-    return 0;
-}
-
 /* Distinct nodes grow as a power of the batches, a little slower the more there are (Heaps' law),
  * so that the pilot's growth carries too far rather than too short. */
 struct growth {
@@ -370,30 +352,51 @@ struct growth {
     uint64_t most;
 };
 
-static int measure_growth(const struct og_session *s, const struct og_pilot *pilot,
-                          struct growth *g, struct og_err *err)
+/* Of a quarter, of half, and of all batches of a pilot. */
+static int count_distinct(const struct og_session *s, const struct og_pilot *pilot,
+                          double distinct[3], struct og_err *err)
 {
-    uint64_t half = 0;
-    uint64_t all = 0;
-    int rc = count_distinct(s, pilot, pilot->n / 2, &half, err);
-    if (rc == 0)
-        rc = count_distinct(s, pilot, pilot->n, &all, err);
-    if (rc < 0)
-        return rc;
-    double power = half > 0 ? log2((double)all / (double)half) : 1;
-    *g = (struct growth){(double)all, OG_MIN(power, 1.0), OG_MAX(pilot->n, 1u),
-                         (uint64_t)s->ds->n_nodes};
+    const uint32_t until[3] = {pilot->n / 4, pilot->n / 2, pilot->n};
+    const size_t bytes = og__bits_words((uint64_t)s->ds->n_nodes) * sizeof(uint64_t);
+    uint64_t *seen = og__alloc(s->budget, bytes, "pilot", err);
+    if (!seen)
+        return -ENOMEM;
+    uint64_t found = 0;
+    uint64_t i = 0;
+    for (int part = 0; part < 3; part++) {
+        for (; until[part] > 0 && i < pilot->end[until[part] - 1]; i++) {
+            found += !og__bits_has(seen, pilot->ids[i]);
+            og__bits_add(seen, pilot->ids[i]);
+        }
+        distinct[part] = (double)found;
+    }
+    og__release(s->budget, seen, bytes, "pilot");
     return 0;
 }
 
-int og__pilot_distinct(const struct og_session *s, const struct og_pilot *pilot, double *distinct,
-                       double *power, struct og_err *err)
+int og__pilot_growth(struct og_pilot *p, const struct og_session *s, struct og_err *err)
 {
-    struct growth g;
-    int rc = measure_growth(s, pilot, &g, err);
-    *distinct = rc == 0 ? g.pilot : 0;
-    *power = rc == 0 ? g.power : 1;
-    return rc;
+    double distinct[3];
+    int rc = count_distinct(s, p, distinct, err);
+    if (rc < 0)
+        return rc;
+    const double before = distinct[0] > 0 ? log2(distinct[1] / distinct[0]) : 1;
+    const double power = distinct[1] > 0 ? OG_MIN(log2(distinct[2] / distinct[1]), 1.0) : 1;
+    const double slowing = before > 0 && p->n >= 4 ? OG_MIN(power / before, 1.0) : 1;
+    p->growth = (struct og_growth){distinct[2], power, slowing};
+    return 0;
+}
+
+static int measure_growth(const struct og_session *s, const struct og_pilot *pilot,
+                          struct growth *g, struct og_err *err)
+{
+    struct og_pilot own = *pilot;
+    int rc = own.growth.distinct > 0 ? 0 : og__pilot_growth(&own, s, err);
+    if (rc < 0)
+        return rc;
+    *g = (struct growth){own.growth.distinct, own.growth.power, OG_MAX(pilot->n, 1u),
+                         (uint64_t)s->ds->n_nodes};
+    return 0;
 }
 
 static uint64_t distinct_nodes(const struct growth *g, uint64_t batches)
@@ -576,12 +579,49 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session 
 
 /* ---- staging and cache ---- */
 
+void og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness)
+{
+    enum { MOST = 1 << 14 }; /* hotter ones are equal */
+    uint32_t place[MOST + 1] = {0};
+    for (uint64_t v = 0; v < n_nodes; v++)
+        place[OG_MIN(hotness[v], (uint32_t)MOST)]++;
+    uint32_t hotter = 0;
+    for (int score = MOST; score >= 0; score--) {
+        const uint32_t equal = place[score];
+        place[score] = hotter;
+        hotter += equal;
+    }
+    for (uint64_t v = 0; v < n_nodes; v++)
+        hotness[v] = (uint32_t)(n_nodes - 1) - place[OG_MIN(hotness[v], (uint32_t)MOST)]++;
+    p->ranked = true;
+}
+
+/* Is this node kept by a cache of n_slots rows? place: hotness, once it is ranked. */
+struct kept {
+    struct og_placement placement;
+    const uint32_t *place; /* NULL: by the placement */
+    uint64_t first_kept;
+};
+
+static int find_kept(struct kept *k, const struct og_session *s, const struct og_pilot *pilot,
+                     const uint32_t *hotness, uint64_t n_slots, struct og_err *err)
+{
+    const uint64_t n = (uint64_t)s->ds->n_nodes;
+    *k = (struct kept){.place = pilot->ranked ? hotness : NULL, .first_kept = n - n_slots};
+    return k->place ? 0 : og__placement_build(&k->placement, hotness, n, n_slots, s->budget, err);
+}
+
+static inline bool is_kept(const struct kept *k, uint32_t node)
+{
+    return k->place ? k->place[node] >= k->first_kept : og__placement_has(&k->placement, node);
+}
+
 /* Misses of the pilot's worst batch under a cache of n_slots rows, with margin. */
 static int pilot_misses(const struct og_session *s, const struct og_pilot *pilot,
                         const uint32_t *hotness, uint32_t from, uint64_t n_slots, uint64_t *worst,
                         struct og_err *err)
 {
-    struct og_placement p;
+    struct kept kept;
     *worst = input_rows(s);
     if (s->opt.policy == OG_POLICY_SWEEP) { /* what the cache has no room for */
         *worst -= OG_MIN(*worst, n_slots);
@@ -589,7 +629,7 @@ static int pilot_misses(const struct og_session *s, const struct og_pilot *pilot
     }
     if (!hotness && !og__policy_is_static(s->opt.policy))
         return 0;
-    int rc = og__placement_build(&p, hotness, (uint64_t)s->ds->n_nodes, n_slots, s->budget, err);
+    int rc = find_kept(&kept, s, pilot, hotness, n_slots, err);
     if (rc < 0)
         return rc;
     *worst = 0;
@@ -597,10 +637,11 @@ static int pilot_misses(const struct og_session *s, const struct og_pilot *pilot
     for (uint32_t b = from; b < pilot->n; b++) {
         uint64_t misses = 0;
         for (; i < pilot->end[b]; i++)
-            misses += !og__placement_has(&p, pilot->ids[i]);
+            misses += !is_kept(&kept, pilot->ids[i]);
         *worst = OG_MAX(*worst, misses);
     }
-    og__placement_release(&p);
+    if (!kept.place)
+        og__placement_release(&kept.placement);
     *worst = with_margin(*worst, OG_MIN(input_rows(s), (uint64_t)s->ds->n_nodes - n_slots));
     return 0;
 }

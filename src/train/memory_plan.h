@@ -25,6 +25,13 @@ struct og_pilot {
     double seconds;
     struct og_sample_reads reads; /* what sampling the training batches read */
     struct og_batch_caps caps;    /* of these and of an evaluation batch; no margin */
+    /* once it is noted: */
+    struct og_growth {
+        double distinct;       /* nodes of all its batches */
+        double power, slowing; /* of k times as many batches they are k^power times as many; with
+                                  each doubling the power grows by the factor `slowing` */
+    } growth;
+    bool ranked; /* hotness is that of og__pilot_rank */
 };
 
 /* With the session's topology (resident, or mapped for a first look). b as in the session. */
@@ -42,6 +49,11 @@ OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, struct og_session *s,
                                    struct og_err *err);
 void og__pilot_release(struct og_pilot *p, struct og_budget *b);
 
+/* Make hotness, an array of N, the place of each node in the order of it, N - 1 the hottest, the
+ * smaller id in front of equal ones. Memory plans made with such a pilot and that hotness count its
+ * misses without a placement: for plans of many ways. */
+void og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness);
+
 /* Caps with a margin for batches larger than the pilot's, bounded by what the graph allows. */
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_session *s);
@@ -53,10 +65,10 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m);
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
 
-/* Distinct nodes among a pilot's batches; of k times as many batches, about k^power times as many.
- */
-OG_MUST_CHECK int og__pilot_distinct(const struct og_session *s, const struct og_pilot *pilot,
-                                     double *distinct, double *power, struct og_err *err);
+/* Distinct nodes among a pilot's batches, and how they grow: into p->growth, which is measured each
+ * time it is needed where that is not known. */
+OG_MUST_CHECK int og__pilot_growth(struct og_pilot *p, const struct og_session *s,
+                                   struct og_err *err);
 
 /* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */
 size_t og__put_away_bytes(const struct og_session *s);
