@@ -149,7 +149,7 @@ def auto_row(run, name, size, cache, reuse, seconds):
     ways = {way: ratio(told[way]["seconds"], r["average"]) for way, r in taken.items() if told[way]["possible"]}
     seconds.update({(name, size, cache, reuse, way): x for way, x in ways.items()})
     for way, x in ways.items():
-        print(f"    {way_name(way):24} told {told[way]['seconds']:.3f} s, taken {taken[way]['average']:.3f} s: {x:.2f}")
+        print(f"    {way_name(way):24} told {told[way]['seconds']:.3f} s, taken {taken[way]['average']:.3f} s: {x:.2f}", flush=True)
     last, predicted, first = auto["epochs"][-1], auto["plan"]["predicted"], auto["plan"]["candidates"][0]
     return [name, size, cache, reuse, way_name(chosen(auto)), auto["average"], way_name(best), taken[best]["average"], auto["average"] / taken[best]["average"],
             ratio(predicted["feature_bytes_read"], last["feature_bytes_read"]), ratio(first["seconds"], auto["average"]), *phases(first, auto)]

@@ -628,6 +628,15 @@ static void longer_superbatches_read_the_file_once(void **state)
     e = estimate(&h.g, c);
     assert_seconds(e.term[OG__FILLING], 12 / 4.0);
     assert_seconds(e.term[OG__READING], (32 - 12) / 4.0);
+    /* or packed: they are swept up, written and read in one run */
+    c.layout = OG__PACKED;
+    const double written = (double)estimate(&h.g, c).counts.written / 512;
+    e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__SWEEPING], (32 - 12) / 4.0);
+    assert_seconds(e.term[OG__WRITING], written + (32 - 12) / 4.0 * 2);
+    assert_seconds(e.term[OG__READING], (32 - 12) / 4.0 / 4);
+    h.g.rule.gap = 4096; /* so near one another that all of the file is read */
+    assert_seconds(estimate(&h.g, c).term[OG__SWEEPING], 80 / 4.0);
 }
 
 /* The first superbatch of a run fills the cache, later ones with what their batches bring. */

@@ -132,18 +132,44 @@ static struct io within_file(const struct og_choice *given, struct io io)
     return times_io(io, io.bytes > all ? all / io.bytes : 1);
 }
 
-/* What finds no slot in a superbatch longer than the trace is missed at least once. */
-static struct io more_misses(const struct og_choice *given, const struct og_candidate *c,
-                             const struct rates *r)
+/* What finds no slot in a superbatch longer than the trace is missed at least once: so many rows
+ * more, for each run of batches as long as the trace. */
+static double more_misses(const struct og_choice *given, const struct og_candidate *c,
+                          const struct rates *r)
 {
     const double slots = c->policy.n_slots;
     if (r->longer <= 1)
-        return (struct io){0};
+        return 0;
     double shown = OG_MAX(given->distinct - slots, 0.0);
     double there = OG_MAX(given->distinct * r->wider - slots, 0.0) / r->longer;
-    double more = OG_MAX(there - shown, 0.0);
-    const size_t row = writes(c) ? og__kept_row_bytes(given) : given->rule.row_bytes;
-    return (struct io){more, more * (double)OG_MAX(row, given->rule.align)};
+    return OG_MAX(there - shown, 0.0);
+}
+
+/* Reading those: each by itself from the file, or one behind another from what was written. */
+static struct io read_more(const struct og_choice *given, const struct og_candidate *c, double rows)
+{
+    const struct og_read_rule *rule = &given->rule;
+    const size_t row = writes(c) ? og__kept_row_bytes(given) : rule->row_bytes;
+    const double bytes = rows * (double)OG_MAX(row, rule->align);
+    if (!writes(c))
+        return (struct io){rows, bytes};
+    return (struct io){bytes / (double)OG_MAX(rule->max_request, (size_t)1), bytes};
+}
+
+/* Sweeping up rows that the trace does not show: the whole file where they lie near one another. */
+static struct io sweep_more(const struct og_choice *given, const struct og_candidate *c,
+                            const struct rates *r)
+{
+    const struct og_read_rule *rule = &given->rule;
+    const double slots = c->policy.n_slots;
+    const double shown = OG_MAX(given->distinct - slots, 0.0) * r->wider;
+    const double more = OG_MAX(given->distinct * r->wider - slots, 0.0) - shown;
+    const double all = (double)given->n_nodes * (double)rule->row_bytes;
+    if (more <= 0)
+        return (struct io){0};
+    if (all / more > (double)(rule->gap + rule->row_bytes))
+        return (struct io){more, more * (double)OG_MAX(rule->row_bytes, rule->align)};
+    return (struct io){all / (double)OG_MAX(rule->max_request, (size_t)1), all};
 }
 
 /* The share of a cache that a later superbatch has to read anew, where the trace shows only one:
@@ -190,13 +216,18 @@ static struct io filling(const struct og_choice *given, const struct og_candidat
 }
 
 /* A longer superbatch has its misses from more of the file, and still reads that but once. */
-static struct io sweeping(const struct og_choice *given, const struct og_candidate_counts *n,
-                          const struct rates *r)
+static struct io sweeping(const struct og_choice *given, const struct og_candidate *c,
+                          const struct og_candidate_counts *n, const struct rates *r)
 {
     const double sweeps = r->superbatches * r->prepared;
     if (n->superbatches == 0)
         return (struct io){0};
     struct io sweep = times(n->sweep, r->wider / n->superbatches);
+    if (writes(c) && r->longer > 1) {
+        const struct io more = sweep_more(given, c, r);
+        sweep.reads += more.reads;
+        sweep.bytes += more.bytes;
+    }
     return times_io(r->longer > 1 ? within_file(given, sweep) : sweep, sweeps);
 }
 
@@ -256,7 +287,7 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
 {
     struct bytes b = {
         .fill = filling(given, c, n, r),
-        .sweep = sweeping(given, n, r),
+        .sweep = sweeping(given, c, n, r),
         .batches = times(n->batches, r->traces),
         .topology = times(given->topology, r->prepared),
         .written = (double)n->written * r->traces * r->prepared,
@@ -268,9 +299,11 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
         b.topology.bytes += (double)c->reload_bytes * r->superbatches;
         return b;
     }
-    const struct io more = more_misses(given, c, r);
-    b.batches.reads += more.reads * r->traces;
-    b.batches.bytes += more.bytes * r->traces;
+    const double missed = more_misses(given, c, r) * r->traces;
+    const struct io more = read_more(given, c, missed);
+    b.batches.reads += more.reads;
+    b.batches.bytes += more.bytes;
+    b.written += writes(c) ? more.bytes * r->prepared : 0;
     b.topology.bytes += (double)c->reload_bytes * r->superbatches * r->prepared;
     return b;
 }

@@ -120,25 +120,31 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
 /* ---- what is measured ---- */
 
 /* What the disk does with the very file, since hosts serve what was written last faster than the
- * rest. Reading by itself leaves nothing in memory. */
+ * rest. What is read is not looked at: all jobs have it in the same place, as memory touched for
+ * the first time takes about as long as reading it. */
 struct probe {
-    struct og_reader
-        *reader;     /* NULL: not measured: it is soon read, from memory, or memory is short */
-    uint32_t *rows;  /* [n] */
-    char *out;       /* [n] rows */
-    uint32_t n, run; /* most rows at once; rows of a run */
+    struct og_reader *reader; /* NULL: not measured: the file is small, or memory is short */
+    uint32_t *rows;           /* [n] of a round */
+    char *out;                /* rows of one job */
+    uint32_t n, run;          /* rows at most; of a run */
+    size_t out_bytes;
     size_t row_bytes;
     uint64_t n_nodes;
     uint32_t round;
     double iops, bandwidth; /* the best of all rounds: others work on the disk as well */
 };
 
-enum { PROBE_ROWS = 512, PROBE_RUN = 8 * 1024 * 1024, LEAST_BYTES = 64 * 1024 * 1024 };
+enum {
+    PROBE_ROWS = 512,
+    PROBE_RUN = 8 * 1024 * 1024,
+    PROBE_JOBS = 8,
+    LEAST_BYTES = 64 * 1024 * 1024,
+};
 
 static void close_probe(struct probe *p, struct og_budget *b)
 {
     og__reader_close(p->reader);
-    og__release(b, p->out, p->n * p->row_bytes, "probe");
+    og__release(b, p->out, p->out_bytes, "probe");
     og__release(b, p->rows, p->n * sizeof(*p->rows), "probe");
 }
 
@@ -150,14 +156,16 @@ static int open_probe(struct probe *p, struct og_session *s, struct og_err *err)
     *p = (struct probe){.row_bytes = row, .n_nodes = n_nodes};
     p->run = (uint32_t)OG_MIN((uint64_t)(PROBE_RUN / row + 1), n_nodes / 16);
     p->n = OG_MAX(p->run, (uint32_t)PROBE_ROWS);
+    p->out_bytes = (p->n / PROBE_JOBS + 1) * row;
     const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * PROBE_ROWS;
-    const bool costs = p->n * row > og__budget_left(s->budget) / 8;
+    const bool costs = p->out_bytes > og__budget_left(s->budget) / 16;
     if (small || costs || s->opt.io == OG_IO_MMAP)
         return og__learn_rule(s, err);
     p->rows = og__alloc(s->budget, p->n * sizeof(*p->rows), "probe", err);
-    p->out = p->rows ? og__alloc(s->budget, p->n * row, "probe", err) : NULL;
+    p->out = p->rows ? og__alloc(s->budget, p->out_bytes, "probe", err) : NULL;
     if (!p->out)
         return -ENOMEM;
+    memset(p->out, 0, p->out_bytes);
     int rc = og__reader_open(&p->reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
                              row, n_nodes, &opt, s->budget, err);
     if (rc == 0)
@@ -165,14 +173,20 @@ static int open_probe(struct probe *p, struct og_session *s, struct og_err *err)
     return rc;
 }
 
-/* Rows a second. */
+/* Rows a second: a few jobs at a time, so that the disk has always work. */
 static int read_rate(struct probe *p, uint32_t n, double *rate, struct og_err *err)
 {
-    struct og_read_job job = {.rows = p->rows, .n = n, .out = p->out};
-    double start = og__now();
-    int rc = og__reader_submit(p->reader, &job, err);
-    if (rc == 0)
-        rc = og__reader_wait(p->reader, &job, err);
+    struct og_read_job job[PROBE_JOBS] = {0};
+    const double start = og__now();
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < PROBE_JOBS; i++) {
+        const uint32_t first = (uint32_t)((uint64_t)n * i / PROBE_JOBS);
+        const uint32_t end = (uint32_t)((uint64_t)n * (i + 1) / PROBE_JOBS);
+        job[i] = (struct og_read_job){.rows = p->rows + first, .n = end - first, .out = p->out};
+        rc = og__reader_submit(p->reader, &job[i], err);
+    }
+    for (int i = 0; rc == 0 && i < PROBE_JOBS; i++)
+        rc = og__reader_wait(p->reader, &job[i], err);
     *rate = n / OG_MAX(og__now() - start, 1e-6);
     return rc;
 }
