@@ -60,7 +60,7 @@ static int make_folder(struct og_infer_state *s, struct og_err *err)
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    return slash ? strndup(path, (size_t)OG_MAX(slash - path, 1)) : strdup(".");
 }
 
 /* What a file that may not be there yet, in a folder that is, is called from anywhere; malloc'ed.
