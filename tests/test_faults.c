@@ -929,6 +929,64 @@ static void a_run_whose_resuming_failed_ends_the_same(void **state)
     print_message("%ld faults injected into a run that goes on\n", injected);
 }
 
+/* ---- so does inference ---- */
+
+static int call_predict(struct og_err *err)
+{
+    char logits[160], embeddings[160];
+    snprintf(logits, sizeof(logits), "%s/p.npy", run_dir);
+    snprintf(embeddings, sizeof(embeddings), "%s/e.npy", run_dir);
+    char *text = NULL;
+    int rc = og_predict(graph, model, logits, embeddings, &options, NULL, &text, err);
+    free(text);
+    return rc;
+}
+
+static int files_in_run(void)
+{
+    DIR *dir = opendir(run_dir);
+    const struct dirent *e;
+    int n = 0;
+    while (dir && (e = readdir(dir)))
+        n += e->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static void a_prediction_that_failed_ends_the_same(void **state)
+{
+    (void)state;
+    usual_options();
+    set(&options, "sampler", "walk"); /* one pass more */
+    set(&options, "checkpoint-every", "0");
+    set(&options, "resume", "true");
+    assert_int_equal(call_predict(NULL), 0);
+    const uint64_t logits = hash_of("p.npy"), embeddings = hash_of("e.npy");
+    long injected = 0;
+    for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_SPACE; kind++) {
+        long step = kind == FAULT_MEMORY ? 3 : 1; /* most are of the model, seen above */
+        bool fired = true;
+        for (long k = 1; fired; k += step * fault_step) {
+            struct og_err err = {0}, none = {0};
+            og__remove_tree(run_dir);
+            int before = open_files();
+            faults_arm(kind, k);
+            int rc = call_predict(&err);
+            faults_disarm(&fired);
+            injected += fired;
+            assert_int_equal(open_files(), before);
+            assert_true(rc >= 0 || err.message[0]);
+            if (call_predict(&none) < 0 || hash_of("p.npy") != logits ||
+                hash_of("e.npy") != embeddings || files_in_run() != 2)
+                fail_msg("%s %ld: %s; then: %s", fault_names[kind], k, err.message, none.message);
+        }
+    }
+    assert_false(leaks());
+    og__remove_tree(run_dir);
+    print_message("%ld faults injected into inference\n", injected);
+}
+
 /* It measures for a minute where nothing fails; so only what it needs first. */
 static void measuring_a_disk_that_is_full_ends(void **state)
 {
@@ -951,6 +1009,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_survives_every_failure),
         cmocka_unit_test(a_run_whose_resuming_failed_ends_the_same),
+        cmocka_unit_test(a_prediction_that_failed_ends_the_same),
         cmocka_unit_test(measuring_a_disk_that_is_full_ends),
     };
     return cmocka_run_group_tests(tests, prepare, clean_up);

@@ -510,6 +510,7 @@ static void compare_files(const struct dense *d, const struct og_dataset *ds, bo
     assert_near(found, wanted, d->n * d->c.n_classes, what);
     free(found);
     if (embedded) {
+        assert_non_null(last_input);
         found = read_rows(embeddings, d->n, d->c.hidden);
         assert_near(found, last_input, d->n * d->c.hidden, what);
         free(found);

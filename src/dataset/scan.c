@@ -146,17 +146,19 @@ struct loop_search {
 static int search_run(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err)
 {
     struct loop_search *s = arg;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; s->v++) {
-        int64_t end = og__first_edge(s->t, s->v + 1);
-        size_t last = (size_t)OG_MIN(end - first, (int64_t)n);
-        for (; rc == 0 && i < last; i++)
-            if (OG_UNLIKELY(ids[i] == s->v))
-                rc = add_loop(s->t, ids[i], err);
-        if (end - first >= (int64_t)n && i == n)
-            break; /* its list may go on in the next run */
+    for (int64_t i = 0; i < (int64_t)n;) {
+        int64_t end = og__first_edge(s->t, s->v + 1) - first; /* of its list, in the run */
+        int64_t last = OG_MIN(end, (int64_t)n);
+        for (; i < last; i++) {
+            int rc = OG_UNLIKELY(ids[i] == s->v) ? add_loop(s->t, ids[i], err) : 0;
+            if (rc < 0)
+                return rc;
+        }
+        if (end > (int64_t)n)
+            break; /* it goes on in the next run */
+        s->v++;
     }
-    return rc;
+    return 0;
 }
 
 int og__loops_find(struct og_topology *t, struct og_err *err)

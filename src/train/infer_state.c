@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,57 +50,72 @@ static int lock_folder(struct og_infer_state *s, struct og_err *err)
 
 static int make_folder(struct og_infer_state *s, struct og_err *err)
 {
-    struct stat st;
     int rc = -EAGAIN;
-    s->made_under = stat(s->under, &st) < 0 && errno == ENOENT;
-    if (s->made_under && (rc = og__make_dirs(s->under, err)) < 0)
-        return rc;
-    rc = -EAGAIN;
     for (int i = 0; rc == -EAGAIN && i < MAX_TRIES; i++)
         rc = lock_folder(s, err);
     return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make it", s->folder) : 0;
 }
 
-/* What a file that may not be there yet is called from anywhere; malloc'ed. */
+/* The folder that is to hold `path`; malloc'ed. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, (size_t)OG_MAX(slash - path, 1)) : strdup(".");
+}
+
+/* What a file that may not be there yet, in a folder that is, is called from anywhere; malloc'ed.
+ */
 static char *absolute(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *given = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    char *folder = given ? realpath(given, NULL) : NULL;
-    char *name = given ? og__path_join(folder ? folder : given, slash ? slash + 1 : path) : NULL;
+    char *given = folder_of(path), *folder = given ? realpath(given, NULL) : NULL;
+    char *name = folder ? og__path_join(folder, slash ? slash + 1 : path) : NULL;
     free(folder);
     free(given);
     return name;
 }
 
+/* --scratch, else where the output goes, else the user's cache. */
+static int make_under(struct og_inference *f, const char *out, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    struct stat st;
+    if (!f->opt.scratch && !out && !(s->under = og__cache_dir()))
+        return og__fail(err, -ENOENT, "give a folder: --scratch DIR", "nowhere to put activations");
+    if (!s->under)
+        s->under = f->opt.scratch ? strdup(f->opt.scratch) : folder_of(out);
+    if (!s->under)
+        return og__fail_errno(err, -ENOMEM, NULL, "inference");
+    s->made_under = stat(s->under, &st) < 0 && errno == ENOENT;
+    return og__make_dirs(s->under, err);
+}
+
 static int name_folder(struct og_inference *f, const char *what, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    char *copy = s->out.path ? strdup(s->out.path) : NULL;
-    char *cache = s->out.path ? NULL : og__cache_dir();
-    const char *under = f->opt.scratch ? f->opt.scratch : copy ? dirname(copy) : cache;
     char *name = what ? strdup(what) : absolute(s->out.path);
-    int rc = 0;
-    if (!under)
-        rc = og__fail(err, -ENOENT, "give a folder: --scratch DIR", "nowhere to put activations");
-    else if (!name || !(s->under = strdup(under)) ||
-             asprintf(&s->folder, "%s/outgrow-infer-%016" PRIx64, under,
-                      XXH3_64bits(name, strlen(name))) < 0 ||
-             !(s->file = og__path_join(s->folder, "state.json")))
-        rc = og__fail_errno(err, -ENOMEM, NULL, "inference");
+    bool named = name &&
+                 asprintf(&s->folder, "%s/outgrow-infer-%016" PRIx64, s->under,
+                          XXH3_64bits(name, strlen(name))) > 0 &&
+                 (s->file = og__path_join(s->folder, "state.json"));
     free(name);
-    free(copy);
-    free(cache);
-    return rc;
+    return named ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
 }
 
+/* Its folder is made, lest that be found out in the last layer. */
 static int want(struct og_wanted *w, const char *path, struct og_err *err)
 {
-    if (path && (!(w->path = strdup(path)) || asprintf(&w->part, "%s.part", path) < 0)) {
+    if (!path)
+        return 0;
+    char *folder = folder_of(path);
+    int rc = folder ? og__make_dirs(folder, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    free(folder);
+    if (rc < 0)
+        return rc;
+    w->path = strdup(path);
+    if (asprintf(&w->part, "%s.part", path) < 0)
         w->part = NULL;
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    }
-    return 0;
+    return w->path && w->part ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
 }
 
 /* ==== what must be the same ==== */
@@ -154,6 +168,7 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     struct og_infer_state *s = &f->state;
     int rc = 0;
     s->saved = og__now();
+    OG_TRY(make_under(f, out, err));
     OG_TRY(want(&s->out, out, err));
     OG_TRY(want(&s->embeddings, embeddings, err));
     OG_TRY(name_folder(f, what, err));
