@@ -37,9 +37,10 @@ lint: ## format, clang-tidy
 	@cmake --preset dev >/dev/null
 	@tools/lint build/dev
 
-fuzz: ## build the fuzzers into build/fuzz
+fuzz: ## build the fuzzers into build/fuzz; SECONDS=10 runs each so long
 	@cmake --preset fuzz >/dev/null
 	@cmake --build build/fuzz -j $(JOBS)
+	@[ -z "$(SECONDS)" ] || tools/fuzz $(SECONDS) $(TARGETS)
 
 clean:
 	rm -rf build

@@ -931,13 +931,13 @@ static void a_run_whose_resuming_failed_ends_the_same(void **state)
 
 /* ---- so does inference ---- */
 
-static int call_predict(struct og_err *err)
+static int predict_in_run(struct og_err *err)
 {
-    char logits[160], embeddings[160];
+    char logits[160], activations[160];
     snprintf(logits, sizeof(logits), "%s/p.npy", run_dir);
-    snprintf(embeddings, sizeof(embeddings), "%s/e.npy", run_dir);
+    snprintf(activations, sizeof(activations), "%s/e.npy", run_dir);
     char *text = NULL;
-    int rc = og_predict(graph, model, logits, embeddings, &options, NULL, &text, err);
+    int rc = og_predict(graph, model, logits, activations, &options, NULL, &text, err);
     free(text);
     return rc;
 }
@@ -961,8 +961,8 @@ static void a_prediction_that_failed_ends_the_same(void **state)
     set(&options, "sampler", "walk"); /* one pass more */
     set(&options, "checkpoint-every", "0");
     set(&options, "resume", "true");
-    assert_int_equal(call_predict(NULL), 0);
-    const uint64_t logits = hash_of("p.npy"), embeddings = hash_of("e.npy");
+    assert_int_equal(predict_in_run(NULL), 0);
+    const uint64_t logits = hash_of("p.npy"), activations = hash_of("e.npy");
     long injected = 0;
     for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_SPACE; kind++) {
         long step = kind == FAULT_MEMORY ? 3 : 1; /* most are of the model, seen above */
@@ -972,13 +972,13 @@ static void a_prediction_that_failed_ends_the_same(void **state)
             og__remove_tree(run_dir);
             int before = open_files();
             faults_arm(kind, k);
-            int rc = call_predict(&err);
+            int rc = predict_in_run(&err);
             faults_disarm(&fired);
             injected += fired;
             assert_int_equal(open_files(), before);
             assert_true(rc >= 0 || err.message[0]);
-            if (call_predict(&none) < 0 || hash_of("p.npy") != logits ||
-                hash_of("e.npy") != embeddings || files_in_run() != 2)
+            if (predict_in_run(&none) < 0 || hash_of("p.npy") != logits ||
+                hash_of("e.npy") != activations || files_in_run() != 2)
                 fail_msg("%s %ld: %s; then: %s", fault_names[kind], k, err.message, none.message);
         }
     }

@@ -28,15 +28,19 @@ static void remove_trace(char *dir)
         array_path(path, dir, arrays[i]);
         unlink(path);
     }
+    array_path(path, dir, "check");
+    unlink(path);
     assert_int_equal(rmdir(dir), 0);
     free(dir);
 }
 
 /* A folder with `draws` epochs of batches. n_nodes beyond int32 makes ids of 8 bytes. */
-static char *make_trace(struct source *k, uint32_t draws, unsigned extras, uint64_t n_nodes)
+static char *make_checked(struct source *k, uint32_t draws, unsigned extras, uint64_t n_nodes,
+                          bool checks)
 {
     char *dir = fresh_folder();
-    const struct og_trace_options opt = {.n_hops = HOPS, .n_nodes = n_nodes, .extras = extras};
+    const struct og_trace_options opt = {
+        .n_hops = HOPS, .n_nodes = n_nodes, .extras = extras, .checks = checks};
     struct og_trace_writer *w;
     assert_int_equal(og__trace_create(&w, dir, &opt, NULL), 0);
     for (uint32_t d = 0; d < draws; d++)
@@ -44,6 +48,11 @@ static char *make_trace(struct source *k, uint32_t draws, unsigned extras, uint6
             assert_int_equal(og__trace_append(w, batch_of(k, d, i), NULL, NULL), 0);
     assert_int_equal(og__trace_finish(w, NULL), 0);
     return dir;
+}
+
+static char *make_trace(struct source *k, uint32_t draws, unsigned extras, uint64_t n_nodes)
+{
+    return make_checked(k, draws, extras, n_nodes, false);
 }
 
 static int open_samples(struct og_samples **out, const char *dir, unsigned extras,
@@ -271,6 +280,43 @@ static void nothing_in_it_is_believed(void **state)
     remove_trace(dir);
 }
 
+/* Whatever bit of it it is; a run compares seeds with its own. */
+static void a_batch_that_was_changed_is_told(void **state)
+{
+    (void)state;
+    struct source k;
+    struct og_batch_memory out;
+    struct og_rng r;
+    open_source(&k, 9, true);
+    char *dir = make_checked(&k, 1, OG__WITH_DEGREES, N, true);
+    og__batch_init(&out, NULL);
+    assert_int_equal(read_all(dir, &out, assert_sound, NULL), 0);
+    og__rng_at(&r, 12, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (int trial = 0; trial < 400; trial++) {
+        const char *name = arrays[(size_t)trial % OG_COUNT(arrays)];
+        struct og_err err = {0};
+        char path[256];
+        size_t n;
+        if (strcmp(name, "seeds") == 0)
+            continue;
+        array_path(path, dir, name);
+        char *data = slurp(path, &n);
+        size_t at = 4096 + og__rng_below(&r, (uint32_t)(n - 4096));
+        char was = data[at];
+        data[at] = (char)(was ^ 1 << og__rng_below(&r, 8));
+        put_back(path, data, n);
+        if (read_all(dir, &out, assert_sound, &err) == 0)
+            fail_msg("%s: byte %zu", name, at);
+        assert_true(err.message[0] && err.hint[0]);
+        data[at] = was;
+        put_back(path, data, n);
+        free(data);
+    }
+    og__batch_release(&out);
+    close_source(&k);
+    remove_trace(dir);
+}
+
 static void an_array_that_is_gone_is_named(void **state)
 {
     (void)state;
@@ -304,6 +350,7 @@ int main(void)
         cmocka_unit_test(ids_come_without_blocks),
         cmocka_unit_test(a_superbatch_refers_to_samples),
         cmocka_unit_test(nothing_in_it_is_believed),
+        cmocka_unit_test(a_batch_that_was_changed_is_told),
         cmocka_unit_test(an_array_that_is_gone_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 static const char disk_hint[] = "free space on that disk, or write to another one";
 
@@ -135,6 +136,33 @@ void og__write_behind(int fd, uint64_t *from, uint64_t to)
     sync_file_range(fd, (off_t)*from, (off_t)(to - *from), SYNC_FILE_RANGE_WRITE);
     posix_fadvise(fd, 0, (off_t)*from, POSIX_FADV_DONTNEED);
     *from = to;
+}
+
+static int hash_stream(FILE *f, const char *path, XXH3_state_t *state, uint64_t *hash,
+                       struct og_err *err)
+{
+    enum { PIECE = 64 * 1024 };
+    char *piece = malloc(PIECE);
+    if (!piece)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    XXH3_64bits_reset(state);
+    for (size_t n; (n = fread(piece, 1, PIECE, f)) > 0;)
+        XXH3_64bits_update(state, piece, n);
+    free(piece);
+    *hash = XXH3_64bits_digest(state);
+    return ferror(f) ? og__fail_errno(err, -EIO, NULL, "%s: cannot read", path) : 0;
+}
+
+int og__file_checksum(const char *path, uint64_t *hash, struct og_err *err)
+{
+    FILE *f = fopen(path, "re");
+    XXH3_state_t *state = f ? XXH3_createState() : NULL;
+    int rc = state ? hash_stream(f, path, state, hash, err)
+                   : og__fail_errno(err, f ? -ENOMEM : -errno, NULL, "%s", path);
+    XXH3_freeState(state);
+    if (f)
+        fclose(f);
+    return rc;
 }
 
 int og__read_text(const char *path, size_t max, char **out, size_t *len, struct og_err *err)

@@ -33,6 +33,9 @@ OG_MUST_CHECK int og__read_all(int fd, void *data, size_t bytes, off_t offset, c
  * of them. *from moves on. */
 void og__write_behind(int fd, uint64_t *from, uint64_t to);
 
+/* XXH3-64 of the whole file, however large. */
+OG_MUST_CHECK int og__file_checksum(const char *path, uint64_t *hash, struct og_err *err);
+
 /* Whole small text file (at most `max` bytes) as a NUL-terminated malloc'ed string. */
 OG_MUST_CHECK int og__read_text(const char *path, size_t max, char **out, size_t *len,
                                 struct og_err *err);

@@ -230,19 +230,16 @@ static int finish_all(struct splitter *w, struct og_err *err)
 }
 
 /* The features where they are. */
-static json_t *features_json(const struct og_dataset *ds, struct og_err *err)
+static int features_json(const struct og_dataset *ds, json_t **out, struct og_err *err)
 {
     char *path = realpath(ds->features.path, NULL);
-    if (!path) {
-        og__fail_errno(err, -errno, NULL, "%s", ds->features.path);
-        return NULL;
-    }
-    json_t *file =
-        json_pack("{s:s s:s s:[I, I] s:I}", "path", path, "dtype", og__npy_name(ds->features.type),
-                  "shape", (json_int_t)ds->features.shape[0], (json_int_t)ds->features.shape[1],
-                  "offset", (json_int_t)ds->features.offset);
+    if (!path)
+        return og__fail_errno(err, -errno, NULL, "%s", ds->features.path);
+    *out = json_pack("{s:s s:s s:[I, I] s:I}", "path", path, "dtype",
+                     og__npy_name(ds->features.type), "shape", (json_int_t)ds->features.shape[0],
+                     (json_int_t)ds->features.shape[1], "offset", (json_int_t)ds->features.offset);
     free(path);
-    return file;
+    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
 }
 
 static int write_meta(struct splitter *w, const char *folder, struct og_err *err)
@@ -251,9 +248,10 @@ static int write_meta(struct splitter *w, const char *folder, struct og_err *err
     const struct og_edge_split *s = w->split;
     char of[17];
     snprintf(of, sizeof(of), "%016" PRIx64, ds->checksum);
-    json_t *features = features_json(ds, err);
-    if (!features)
-        return -ENOENT;
+    json_t *features = NULL;
+    int rc = features_json(ds, &features, err);
+    if (rc < 0)
+        return rc;
     json_t *root =
         json_pack("{s:i s:s s:I s:I s:i s:s s:i s:s s:b s:O s:{s:o} s:{s:s s:[f, f, f] s:I}}",
                   "format", 1, "name", ds->name, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { PIECE_BYTES = 1024 * 1024, TOLD_A_FILE = 3 };
 
@@ -275,33 +274,14 @@ static int verify_edges(struct verifier *v, int split, const char *file, struct 
 
 /* ---- checksums ---- */
 
-static int hash_file(const char *path, void *buffer, uint64_t *hash, struct og_err *err)
-{
-    FILE *f = fopen(path, "re");
-    XXH3_state_t *state = XXH3_createState();
-    int rc = f && state ? 0 : og__fail_errno(err, f ? -ENOMEM : -errno, NULL, "%s", path);
-    if (rc == 0)
-        XXH3_64bits_reset(state);
-    for (size_t n; rc == 0 && (n = fread(buffer, 1, PIECE_BYTES, f)) > 0;)
-        XXH3_64bits_update(state, buffer, n);
-    if (rc == 0 && ferror(f))
-        rc = og__fail_errno(err, -EIO, NULL, "%s: cannot read", path);
-    if (rc == 0)
-        *hash = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    if (f)
-        fclose(f);
-    return rc;
-}
-
 static int verify_checksum(struct verifier *v, const char *file, const char *expected,
                            struct og_err *err)
 {
     char hex[17];
     uint64_t hash = 0;
     char *path = og__path_join(v->ds->path, file);
-    int rc = path ? hash_file(path, v->piece, &hash, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", file);
+    int rc =
+        path ? og__file_checksum(path, &hash, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", file);
     free(path);
     snprintf(hex, sizeof(hex), "%016" PRIx64, hash);
     begin(v, file);

@@ -34,6 +34,8 @@ struct og_disk_profile {
     bool measured;     /* false: figures of a common NVMe disk, nothing was measured here */
 };
 
+/* The text of one. False: damaged or absurd. For fuzzing too. */
+bool og__profile_parse(const char *text, size_t len, struct og_disk_profile *out);
 /* Profile stored for the device that holds `path`; else the built-in one. Never fails. */
 void og__profile_load(const char *path, struct og_disk_profile *out);
 /* Store it for the device that holds `path`, as JSON under $XDG_CACHE_HOME/outgrow (or

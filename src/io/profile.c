@@ -47,7 +47,7 @@ static bool number_within(const json_t *root, const char *key, double low, doubl
     return json_is_number(v) && *out >= low && *out <= high;
 }
 
-static bool parse(const json_t *root, struct og_disk_profile *p)
+static bool take_numbers(const json_t *root, struct og_disk_profile *p)
 {
     double depth;
     double threads;
@@ -63,6 +63,14 @@ static bool parse(const json_t *root, struct og_disk_profile *p)
     return true;
 }
 
+bool og__profile_parse(const char *text, size_t len, struct og_disk_profile *out)
+{
+    json_t *root = json_loadb(text, len, 0, NULL);
+    bool good = root && take_numbers(root, out);
+    json_decref(root);
+    return good;
+}
+
 void og__profile_load(const char *path, struct og_disk_profile *out)
 {
     struct og_disk_profile p;
@@ -70,12 +78,9 @@ void og__profile_load(const char *path, struct og_disk_profile *out)
     size_t len = 0;
     *out = common_disk;
     char *file = profile_file(path);
-    if (file && og__read_text(file, 64 * OG_KIB, &text, &len, NULL) == 0) {
-        json_t *root = json_loadb(text, len, 0, NULL);
-        if (root && parse(root, &p))
-            *out = p;
-        json_decref(root);
-    }
+    if (file && og__read_text(file, 64 * OG_KIB, &text, &len, NULL) == 0 &&
+        og__profile_parse(text, len, &p))
+        *out = p;
     free(text);
     free(file);
 }

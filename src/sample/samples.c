@@ -15,6 +15,7 @@ struct og_samples {
     uint32_t n;
     char *spots; /* [n] of struct og_trace_spot */
     size_t spots_bytes, seen_bytes;
+    uint64_t *checks; /* [n][OG__CHECKS]; NULL where the trace has none */
     pthread_mutex_t lock;
     /* guarded by lock */
     uint64_t *seen; /* bit a node, 0 between batches */
@@ -242,6 +243,8 @@ int og__samples_open(struct og_samples **out, const struct og_samples_options *o
     if (rc == 0)
         rc = read_sizes(s, opt->dir, err);
     if (rc == 0)
+        rc = og__trace_checks_load(opt->dir, s->n, b, hint, &s->checks, err);
+    if (rc == 0)
         *out = s;
     else
         og__samples_close(s);
@@ -255,6 +258,7 @@ void og__samples_close(struct og_samples *s)
     og__trace_files_close(&s->files);
     og__release(s->budget, s->spots, s->spots_bytes, part);
     og__release(s->budget, s->seen, s->seen_bytes, part);
+    og__release(s->budget, s->checks, og__trace_checks_bytes(s->n), part);
     og__release(s->budget, s->chunk, OG__TRACE_CHUNK * sizeof(*s->chunk), part);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -267,7 +271,8 @@ uint32_t og__samples_batches(const struct og_samples *s)
 
 size_t og__samples_memory(const struct og_samples *s)
 {
-    return s->spots_bytes + s->seen_bytes + OG__TRACE_CHUNK * sizeof(*s->chunk);
+    return s->spots_bytes + s->seen_bytes + OG__TRACE_CHUNK * sizeof(*s->chunk) +
+           (s->checks ? og__trace_checks_bytes(s->n) : 0);
 }
 
 uint64_t og__samples_batch_bytes(const struct og_samples *s)
@@ -327,6 +332,26 @@ static int read_locked(struct og_samples *s, const struct og_trace_spot *p, bool
     return rc;
 }
 
+/* What was read of it is what was written; of what was not, nothing is said. */
+static int compare_checks(const struct og_samples *s, uint32_t i, bool blocks,
+                          const struct og_batch *batch, struct og_err *err)
+{
+    uint64_t found[OG__CHECKS];
+    if (!s->checks)
+        return 0;
+    const uint64_t *said = s->checks + (size_t)i * OG__CHECKS;
+    const bool read[OG__CHECKS] = {true, blocks, blocks && (s->files.extras & OG__WITH_DEGREES),
+                                   blocks && (s->files.extras & OG__WITH_WEIGHTS)};
+    og__trace_batch_check(batch, blocks, found);
+    for (int c = 0; c < OG__CHECKS; c++)
+        if (read[c] && found[c] != said[c])
+            return og__fail(err, -EIO, hint,
+                            "%s: batch %u is not what was written: its checksum is"
+                            " another",
+                            s->files.ids.path, i);
+    return 0;
+}
+
 static void drop_arrays(struct og_batch *batch)
 {
     for (uint32_t h = 0; h < batch->n_hops; h++) {
@@ -349,6 +374,8 @@ int og__samples_read(struct og_samples *s, uint32_t i, bool blocks, struct og_ba
     pthread_mutex_unlock(&s->lock);
     if (rc == 0 && blocks)
         rc = check_weights(s, &out->batch, err);
+    if (rc == 0)
+        rc = compare_checks(s, i, blocks, &out->batch, err);
     if (!blocks)
         drop_arrays(&out->batch);
     return rc;

@@ -1,6 +1,7 @@
 #include "sample/trace.h"
 
 #include "dataset/writer.h"
+#include "sample/trace_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct og_trace_writer {
         struct og_npy_writer *src, *dst, *ptr, *nodes;
         struct og_npy_writer *degree, *weight; /* NULL unless kept */
     } hop[OG_MAX_HOPS];
-    struct og_npy_writer *labels; /* NULL unless kept */
+    struct og_npy_writer *labels, *check; /* NULL unless kept */
     struct og_trace_options opt;
 };
 
@@ -93,6 +94,8 @@ int og__trace_create(struct og_trace_writer **out, const char *dir,
     if (opt->label_width)
         OG_TRY(create(&w->labels, dir, "labels", 0, "", multi ? OG__NPY_F32 : OG__NPY_I64,
                       multi ? 2 : 1, opt->label_width, err));
+    if (opt->checks)
+        OG_TRY(create(&w->check, dir, "check", 0, "", OG__NPY_U64, 2, OG__CHECKS, err));
     *out = w;
     return 0;
 out:
@@ -168,6 +171,11 @@ int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, co
         rc = append_ids(w, &w->ids, batch->ids, batch->n_ids, err);
     for (uint32_t h = 0; rc == 0 && h < batch->n_hops; h++)
         rc = append_block(&w->hop[h], &batch->hop[h], err);
+    if (rc == 0 && w->check) {
+        uint64_t check[OG__CHECKS];
+        og__trace_batch_check(batch, true, check);
+        rc = og__npy_append(w->check, check, 1, err);
+    }
     return rc < 0 || !w->labels ? rc : append_labels(w, labels, batch->n_seeds, err);
 }
 
@@ -181,6 +189,8 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
     list[n++] = w->ids.ptr;
     if (w->labels)
         list[n++] = w->labels;
+    if (w->check)
+        list[n++] = w->check;
     for (int h = 0; h < w->opt.n_hops; h++) {
         list[n++] = w->hop[h].src;
         list[n++] = w->hop[h].dst;
@@ -194,7 +204,7 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
     return n;
 }
 
-enum { MAX_WRITERS = 5 + 6 * OG_MAX_HOPS };
+enum { MAX_WRITERS = 6 + 6 * OG_MAX_HOPS };
 
 size_t og__trace_writer_bytes(const struct og_trace_options *opt)
 {

@@ -9,6 +9,8 @@
  *   hop<h>_degree             int32, og_block.degree where kept; batch by batch as many as ids were
  *                             found in that hop
  *   hop<h>_weight             float32, og_block.weight, one an edge, where kept
+ *   check                     uint64 [batches, 4]: XXH3-64 of each batch's ids, edges, degrees and
+ *                             weights; where kept
  *   labels                    as the dataset's, a row per seed; where kept
  *
  * seeds and ids are int32 while N < 2^31, else int64. */
@@ -28,6 +30,7 @@ struct og_trace_options {
     unsigned extras;  /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too */
     int label_width;  /* 0 = no labels, 1 for class numbers, classes when multi-label */
     bool multi_label;
+    bool checks; /* what others will read back says whether it is still what it was */
 };
 /* Into existing folder `dir`. */
 OG_MUST_CHECK int og__trace_create(struct og_trace_writer **out, const char *dir,

@@ -1,7 +1,10 @@
 #include "sample/trace_files.h"
 
+#include "base/file.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 enum { WORD = 4 /* bytes of a position, a degree, a weight */ };
 
@@ -196,6 +199,61 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
             rc = read_words(&file->weight, from->first_edge, k->n_edges, out->weight[h].data, read,
                             err);
     }
+    return rc;
+}
+
+/* ---- is it still what it was? ---- */
+
+void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[OG__CHECKS])
+{
+    for (int i = 0; i < OG__CHECKS; i++)
+        out[i] = 0;
+    out[OG__CHECK_IDS] = XXH3_64bits(b->ids, b->n_ids * sizeof(*b->ids));
+    for (uint32_t h = 0; blocks && h < b->n_hops; h++) {
+        const struct og_block *k = &b->hop[h];
+        const size_t rows = (size_t)k->n_dst + 1;
+        const size_t found = (size_t)k->n_src - k->n_dst;
+        uint64_t *edges = &out[OG__CHECK_EDGES];
+        *edges = XXH3_64bits_withSeed(k->indptr, rows * sizeof(*k->indptr), *edges);
+        *edges = XXH3_64bits_withSeed(k->src, k->n_edges * sizeof(*k->src), *edges);
+        if (k->degree)
+            out[OG__CHECK_DEGREES] =
+                XXH3_64bits_withSeed(k->degree, found * sizeof(*k->degree), out[OG__CHECK_DEGREES]);
+        if (k->weight)
+            out[OG__CHECK_WEIGHTS] = XXH3_64bits_withSeed(
+                k->weight, k->n_edges * sizeof(*k->weight), out[OG__CHECK_WEIGHTS]);
+    }
+}
+
+static int read_checks(const struct og_npy *a, uint32_t n, struct og_budget *b, const char *hint,
+                       uint64_t **out, struct og_err *err)
+{
+    if (a->type != OG__NPY_U64 || a->ndim != 2 || a->shape[0] != n || a->shape[1] != OG__CHECKS)
+        return og__fail(err, -EINVAL, hint, "%s: not %d checksums for each batch", a->path,
+                        OG__CHECKS);
+    if (!(*out = og__alloc(b, og__trace_checks_bytes(n), "trace", err)))
+        return -ENOMEM;
+    int rc = og__npy_read(a, 0, n, *out, err);
+    if (rc < 0) {
+        og__release(b, *out, og__trace_checks_bytes(n), "trace");
+        *out = NULL;
+    }
+    return rc;
+}
+
+int og__trace_checks_load(const char *dir, uint32_t n, struct og_budget *b, const char *hint,
+                          uint64_t **out, struct og_err *err)
+{
+    struct og_npy a;
+    *out = NULL;
+    int rc = og__exists(dir, "check.npy", err);
+    if (rc <= 0)
+        return rc;
+    rc = og__trace_array_open(&a, dir, 0, "check", err);
+    if (rc < 0)
+        return rc;
+    rc = read_checks(&a, n, b, hint, out, err);
+    og__npy_close(&a);
     return rc;
 }
 

@@ -65,6 +65,19 @@ OG_MUST_CHECK int og__trace_files_blocks(const struct og_trace_files *f,
                                          uint32_t chunk[OG__TRACE_CHUNK],
                                          struct og_batch_memory *out, struct og_io_counts *read,
                                          struct og_err *err);
+/* What a trace keeps of a batch to tell whether it is still what it was: XXH3-64 of ids, edges,
+ * degrees and weights in the form they have in memory. Without `blocks` of ids alone. */
+enum { OG__CHECK_IDS, OG__CHECK_EDGES, OG__CHECK_DEGREES, OG__CHECK_WEIGHTS, OG__CHECKS };
+void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[OG__CHECKS]);
+/* Those of all n batches in folder `dir`, [n][OG__CHECKS] from the budget as "trace"; NULL where a
+ * trace has none. */
+OG_MUST_CHECK int og__trace_checks_load(const char *dir, uint32_t n, struct og_budget *b,
+                                        const char *hint, uint64_t **out, struct og_err *err);
+static inline size_t og__trace_checks_bytes(uint32_t n)
+{
+    return (size_t)n * OG__CHECKS * sizeof(uint64_t);
+}
+
 /* Let a batch come from the disk while other things are done. */
 void og__trace_files_expect(const struct og_trace_files *f, const struct og_trace_spot *p,
                             bool ids);

@@ -1,6 +1,7 @@
 /* Reading a trace folder: from outside, so every count is measured before it is used. */
 #include "base/file.h"
 #include "sample/trace.h"
+#include "sample/trace_files.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -192,6 +193,24 @@ static int read_ids(struct og_trace_folder *t, const char *dir, uint64_t *n_ids,
     return rc;
 }
 
+static int compare_checks(const struct og_trace_folder *t, const char *dir, struct og_err *err)
+{
+    const struct og_trace *trace = &t->trace;
+    uint64_t *said;
+    int rc = og__trace_checks_load(dir, trace->n_batches, t->budget, hint, &said, err);
+    for (uint32_t i = 0; rc == 0 && said && i < trace->n_batches; i++) {
+        const struct og_batch batch = {.ids = (uint32_t *)trace->ids + trace->ptr[i],
+                                       .n_ids = (uint32_t)(trace->ptr[i + 1] - trace->ptr[i])};
+        uint64_t found[OG__CHECKS];
+        og__trace_batch_check(&batch, false, found);
+        if (found[OG__CHECK_IDS] != said[(size_t)i * OG__CHECKS])
+            rc = og__fail(err, -EIO, hint,
+                          "%s: batch %u is not what was written: its checksum is another", dir, i);
+    }
+    og__release(t->budget, said, og__trace_checks_bytes(trace->n_batches), part);
+    return rc;
+}
+
 int og__trace_open_dir(struct og_trace_folder *t, const char *dir, struct og_budget *b,
                        struct og_err *err)
 {
@@ -203,6 +222,7 @@ int og__trace_open_dir(struct og_trace_folder *t, const char *dir, struct og_bud
     OG_TRY(read_ptr(t, dir, err));
     OG_TRY(read_ids(t, dir, &n_ids, err));
     OG_TRY(og__trace_check(&t->trace, n_ids, t->n_nodes, b, dir, err));
+    OG_TRY(compare_checks(t, dir, err));
     t->batches_per_epoch = OG_MIN(t->batches_per_epoch, OG_MAX(t->trace.n_batches, 1u));
 out:
     if (rc < 0)

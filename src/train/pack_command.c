@@ -115,15 +115,18 @@ static int pack_draw(struct packer *p, uint32_t draw, struct og_err *err)
     char *container = og__packs_container(p->dir.temporary, draw);
     char *list = og__packs_list(p->dir.temporary, draw);
     struct og_npy_writer *cached = NULL;
+    uint64_t checksum = 0;
     int rc = container && list ? og__npy_create(&cached, list, OG__NPY_I64, 1, 1, err)
                                : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path);
     if (rc == 0) {
         rc = pack_files(p, draw, container, cached, err);
         if (rc == 0)
-            rc = og__npy_finish(cached, NULL, err);
+            rc = og__npy_finish(cached, &checksum, err);
         else
             og__npy_discard(cached);
     }
+    if (rc == 0)
+        rc = og__packs_note(&p->packs, checksum, err);
     free(container);
     free(list);
     return rc;
@@ -183,6 +186,7 @@ int og_pack(const char *dataset, const struct og_options *opt, const struct og_o
     if (rc < 0)
         return rc;
     rc = run_pack(&p, dataset, &own, seen, out, err);
+    json_decref(p.packs.checksums);
     og__newdir_abandon(&p.dir);
     og__session_close(p.s);
     og_options_release(&own);

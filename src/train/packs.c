@@ -46,9 +46,27 @@ int og__packs_describe(const struct og_packs *p, const char *dir, const struct o
                   "dataset_checksum", checksum, "feature_dtype", og__dtype_name(ds->kept),
                   "row_bytes", (json_int_t)og__row_bytes(ds), "cache_rows",
                   (json_int_t)p->cache_rows, "draws", (json_int_t)p->draws);
+    if (p->checksums)
+        json_object_set(root, "cached_checksums", p->checksums);
     int rc = og__json_deliver(root, path, NULL, err);
     free(path);
     return rc;
+}
+
+static void hex_of(char hex[17], uint64_t checksum)
+{
+    snprintf(hex, 17, "%016" PRIx64, checksum);
+}
+
+int og__packs_note(struct og_packs *p, uint64_t checksum, struct og_err *err)
+{
+    char hex[17];
+    hex_of(hex, checksum);
+    if (!p->checksums)
+        p->checksums = json_array();
+    return json_array_append_new(p->checksums, json_string(hex)) == 0
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "pack.json");
 }
 
 static bool get_count(const json_t *root, const char *key, uint32_t *out)
@@ -108,6 +126,8 @@ static bool read_description(struct og_packs *p, const struct og_dataset *ds,
                 "%s: rows are %s, this run keeps them as %s: left alone (give the --pack-dtype "
                 "they were packed with)",
                 p->dir, og__dtype_name((enum og_dtype)dtype_of(root)), og__dtype_name(ds->kept));
+    if (fits)
+        p->checksums = json_incref(json_object_get(root, "cached_checksums"));
     json_decref(root);
     free(text);
     free(path);
@@ -128,6 +148,7 @@ void og__packs_close(struct og_packs *p)
 {
     if (!p)
         return;
+    json_decref(p->checksums);
     free(p->dir);
     free(p);
 }
@@ -170,13 +191,31 @@ static int read_list(const struct og_packs *p, const struct og_npy *a, uint64_t 
     return rc;
 }
 
+/* Lists of an older pack, or of another program, say nothing. */
+static int compare_checksum(const struct og_packs *p, uint32_t draw, const char *path,
+                            struct og_err *err)
+{
+    const char *said = json_string_value(json_array_get(p->checksums, draw));
+    uint64_t found = 0;
+    char hex[17];
+    int rc = said ? og__file_checksum(path, &found, err) : 0;
+    hex_of(hex, found);
+    return rc < 0 || !said || strcmp(hex, said) == 0
+               ? rc
+               : og__fail(err, -EINVAL, hint, "%s: not what was written: its checksum is another",
+                          path);
+}
+
 int og__packs_cached(const struct og_packs *p, uint32_t draw, uint64_t n_nodes, struct og_budget *b,
                      uint32_t **nodes, uint32_t *n, struct og_err *err)
 {
     struct og_npy a;
     char *path = og__packs_list(p->dir, draw);
     *nodes = NULL;
-    int rc = path ? og__npy_open(&a, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir);
+    int rc = path ? compare_checksum(p, draw, path, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir);
+    if (rc == 0)
+        rc = og__npy_open(&a, path, err);
     if (rc == 0) {
         rc = read_list(p, &a, n_nodes, b, nodes, n, err);
         og__npy_close(&a);

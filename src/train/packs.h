@@ -13,9 +13,12 @@
 #include "base/memory.h"
 #include "dataset/dataset.h"
 
+#include <jansson.h>
+
 struct og_packs {
     char *dir;
     uint32_t draws, cache_rows;
+    json_t *checksums; /* of the lists of nodes: an array by draw; NULL = not said */
 };
 
 /* Those beside the samples in folder `samples`; NULL when there are none for this dataset. */
@@ -23,6 +26,9 @@ struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds
                                 const struct og_log *log);
 void og__packs_close(struct og_packs *p); /* accepts NULL */
 
+/* The checksum of the next draw's list of nodes, for pack.json. json_decref(p->checksums) is the
+ * caller's. */
+OG_MUST_CHECK int og__packs_note(struct og_packs *p, uint64_t checksum, struct og_err *err);
 /* pack.json of a folder `dir` in the making. */
 OG_MUST_CHECK int og__packs_describe(const struct og_packs *p, const char *dir,
                                      const struct og_dataset *ds, struct og_err *err);

@@ -50,6 +50,7 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     const struct og_trace_options opt = {.n_hops = s->opt.n_fanout,
                                          .n_nodes = (uint64_t)s->ds->n_nodes,
                                          .extras = og__batch_extras(s),
+                                         .checks = true,
                                          .multi_label = og__float_labels(s->ds),
                                          .label_width = s->seeds.edges ? 0 : label_width(s->ds)};
     int rc = og__newdir_begin(&r->dir, out_dir, err);

@@ -1,0 +1,45 @@
+/* The folder beside samples: any pack.json and any list of nodes either are left alone or give
+ * nodes in ascending order.   input: | u8 length of the list | the list, i8 | pack.json | */
+#include "fuzz.h"
+#include "memory_folder.h"
+
+#include "train/packs.h"
+
+enum { NODES = 100 };
+
+static void check_list(const struct og_packs *p)
+{
+    struct og_err err = {0};
+    uint32_t *nodes;
+    uint32_t n;
+    if (og__packs_cached(p, 0, NODES, NULL, &nodes, &n, &err) < 0) {
+        if (!err.message[0] || !err.hint[0])
+            abort();
+        return;
+    }
+    if (n > p->cache_rows)
+        abort();
+    for (uint32_t i = 0; i < n; i++)
+        if (nodes[i] >= NODES || (i > 0 && nodes[i] <= nodes[i - 1]))
+            abort();
+    og__release(NULL, nodes, n * sizeof(*nodes), "policy");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct og_dataset ds = {
+        .name = (char *)"graph", .n_nodes = NODES, .dim = 2, .dtype = OG_F32, .checksum = 0x1234};
+    char dir[128];
+    if (size == 0)
+        return 0;
+    snprintf(dir, sizeof(dir), "%s/pack", memory_folder());
+    mkdir(dir, 0700);
+    size_t n = OG_MIN((size_t)data[0], size - 1);
+    memory_folder_array("pack/draw0_cached.npy", OG__NPY_I64, data + 1, n);
+    memory_folder_put("pack/pack.json", data + 1 + n, size - 1 - n);
+    struct og_packs *p = og__packs_open(memory_folder(), &ds, NULL);
+    if (p)
+        check_list(p);
+    og__packs_close(p);
+    return 0;
+}
