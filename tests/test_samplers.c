@@ -17,16 +17,15 @@ struct graph {
     int64_t *indptr;
     int32_t *indices;
     float *weights;
-    struct og_alias *alias;
+    struct og_alias_edge *alias;
 };
 
 static void add_aliases(struct graph *g)
 {
-    void *scratch = malloc(og__alias_scratch_bytes(g->t.n_edges + 1));
+    void *scratch = malloc(og__alias_list_scratch_bytes(g->t.n_edges + 1));
     g->alias = calloc((size_t)g->t.n_edges + 1, sizeof(*g->alias));
     for (int64_t v = 0; v < g->t.n_nodes; v++)
-        og__alias_make(g->alias + g->indptr[v], g->weights + g->indptr[v],
-                       g->indptr[v + 1] - g->indptr[v], scratch);
+        og__alias_list_make(&g->t, (uint32_t)v, g->alias, scratch);
     g->t.alias = g->alias;
     free(scratch);
 }

@@ -72,11 +72,21 @@ void og__say(const struct og_log *log, enum og__level level, const char *fmt, ..
     log->fn(log->arg, level, text);
 }
 
-double og__now(void)
+static double read_clock(clockid_t clock)
 {
     struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+double og__now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double og__thread_time(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int og__cpu_count(void)

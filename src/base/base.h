@@ -79,6 +79,7 @@ void og__say(const struct og_log *log, enum og__level level, const char *fmt, ..
 /* ---- time and machine ---- */
 
 double og__now(void);         /* seconds, monotonic */
+double og__thread_time(void); /* seconds that a processor worked for this thread */
 int og__cpu_count(void);      /* processors this process may use */
 size_t og__memory_free(void); /* bytes: what the machine, or the cgroup if smaller, has left */
 

@@ -63,15 +63,22 @@ static inline void og__rng_at(struct og_rng *r, uint64_t seed, enum og__stream s
     r->next = 4;
 }
 
+/* The four words of the next block, whatever is left of this one. */
+static inline void og__rng_block(struct og_rng *r, uint32_t out[4])
+{
+    philox4x32_ctr_t ctr = {{r->ctr[0], r->ctr[1], r->ctr[2], r->ctr[3]}};
+    philox4x32_key_t key = {{(uint32_t)r->seed, (uint32_t)(r->seed >> 32)}};
+    philox4x32_ctr_t words = philox4x32(ctr, key);
+    for (int i = 0; i < 4; i++)
+        out[i] = words.v[i];
+    r->ctr[3]++;
+    r->next = 4;
+}
+
 static inline uint32_t og__rng_u32(struct og_rng *r)
 {
     if (r->next == 4) {
-        philox4x32_ctr_t ctr = {{r->ctr[0], r->ctr[1], r->ctr[2], r->ctr[3]}};
-        philox4x32_key_t key = {{(uint32_t)r->seed, (uint32_t)(r->seed >> 32)}};
-        philox4x32_ctr_t out = philox4x32(ctr, key);
-        for (int i = 0; i < 4; i++)
-            r->word[i] = out.v[i];
-        r->ctr[3]++;
+        og__rng_block(r, r->word);
         r->next = 0;
     }
     return r->word[r->next++];

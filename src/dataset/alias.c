@@ -1,6 +1,6 @@
 #include "dataset/alias.h"
 
-#include "base/base.h"
+#include "dataset/dataset.h"
 
 size_t og__alias_scratch_bytes(int64_t n)
 {
@@ -65,4 +65,24 @@ void og__alias_make(struct og_alias *out, const float *weights, int64_t n, void 
             put(&p, (uint32_t)i);
     }
     pair_up(&p, out, weights);
+}
+
+size_t og__alias_list_scratch_bytes(int64_t longest)
+{
+    return (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
+}
+
+void og__alias_list_make(const struct og_topology *t, uint32_t v, struct og_alias_edge *table,
+                         void *scratch)
+{
+    int64_t first = og__first_edge(t, v);
+    int64_t n = og__degree(t, v);
+    struct og_alias *alias = scratch;
+    og__alias_make(alias, t->weights + first, n, alias + n);
+    for (int64_t i = 0; i < n; i++)
+        table[first + i] = (struct og_alias_edge){
+            .alias = alias[i],
+            .node = og__neighbor(t, first + i),
+            .other_node = alias[i].other == OG__NO_OTHER ? OG__NO_OTHER
+                                                         : og__neighbor(t, first + alias[i].other)};
 }

@@ -181,7 +181,7 @@ size_t og__offsets_bytes(uint64_t n);
 /* Two forms. In memory (or mapped): indptr and one of the two indices. On disk: `first` in the
  * place of indptr, and `disk` (dataset/on_disk.h), which knows how to read the indices.
  * In-neighbours of v are edges [og__first_edge(v), og__first_edge(v) + og__degree(v)) of both. */
-struct og_alias;
+struct og_alias_edge;
 /* Edges of nodes to themselves: who has one, and each beyond a node's first. */
 struct og_loops {
     uint64_t *bits;     /* [N], a bit a node; NULL = nobody */
@@ -196,9 +196,9 @@ struct og_topology {
     struct og_offsets first;
     struct og_topology_disk *disk;
     /* in memory, where og__weights_load was asked for */
-    const float *weights;         /* [E] */
-    const struct og_alias *alias; /* [E] of each list */
-    struct og_loops loops;        /* where og__loops_find was asked for */
+    const float *weights;              /* [E] */
+    const struct og_alias_edge *alias; /* [E] of each list */
+    struct og_loops loops;             /* where og__loops_find was asked for */
     /* who gives the memory back */
     struct og_budget *budget;
     bool mapped; /* a read-only view of the files, for looking before the budget is settled */
@@ -211,7 +211,7 @@ OG_MUST_CHECK int og__topology_load(const struct og_dataset *ds, struct og_budge
 size_t og__topology_bytes(const struct og_dataset *ds);
 
 /* Edge weights of a topology in memory, counted as "topology" and given back with it; and the
- * tables for draws in proportion to them (dataset/alias.h): 12 bytes an edge. -EINVAL where the
+ * tables for draws in proportion to them (dataset/alias.h): 20 bytes an edge. -EINVAL where the
  * dataset has none, or one is negative or not finite. */
 OG_MUST_CHECK int og__weights_load(const struct og_dataset *ds, struct og_topology *t,
                                    struct og_err *err);

@@ -56,7 +56,7 @@ out:
 
 static size_t alias_bytes(int64_t n_edges)
 {
-    return ((size_t)n_edges + 1) * sizeof(struct og_alias);
+    return ((size_t)n_edges + 1) * sizeof(struct og_alias_edge);
 }
 
 size_t og__weights_bytes(const struct og_dataset *ds)
@@ -90,16 +90,15 @@ static void release_weights(struct og_topology *t)
     t->alias = NULL;
 }
 
-static int make_aliases(const struct og_topology *t, struct og_alias *alias, struct og_err *err)
+static int make_aliases(const struct og_topology *t, struct og_alias_edge *table,
+                        struct og_err *err)
 {
-    size_t bytes = og__alias_scratch_bytes(OG_MAX(og__longest_list(t), (int64_t)1));
+    size_t bytes = og__alias_list_scratch_bytes(OG_MAX(og__longest_list(t), (int64_t)1));
     void *scratch = og__alloc(t->budget, bytes, part, err);
     if (!scratch)
         return -ENOMEM;
-    for (int64_t v = 0; v < t->n_nodes; v++) {
-        int64_t begin = t->indptr[v];
-        og__alias_make(alias + begin, t->weights + begin, t->indptr[v + 1] - begin, scratch);
-    }
+    for (int64_t v = 0; v < t->n_nodes; v++)
+        og__alias_list_make(t, (uint32_t)v, table, scratch);
     og__release(t->budget, scratch, bytes, part);
     return 0;
 }
@@ -112,7 +111,7 @@ int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct 
     int rc = 0;
     float *weights = og__alloc(t->budget, (size_t)ds->weights.bytes, part, err);
     t->weights = weights;
-    struct og_alias *alias =
+    struct og_alias_edge *alias =
         weights ? og__alloc(t->budget, alias_bytes(t->n_edges), part, err) : NULL;
     t->alias = alias;
     if (!alias)

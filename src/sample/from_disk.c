@@ -77,7 +77,7 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
                    (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
                    og__reader_bytes(&opt->reader);
     if (how->kind == OG_SAMPLER_WALK)
-        bytes += OG__MOST_VISITS * (sizeof(int64_t) + 7 * sizeof(uint32_t));
+        bytes += OG__MOST_VISITS * (sizeof(int64_t) + 9 * sizeof(uint32_t));
     if (how->kind == OG_SAMPLER_WEIGHTED)
         bytes += og__lists_bytes(opt, sizeof(float), longest) +
                  (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);

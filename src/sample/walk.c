@@ -2,40 +2,106 @@
  * in-neighbours; the nodes they visit most often are its neighbours, and weigh by their visits.
  *
  * A walk takes its first step, and before each further one ends with probability `restart`, or
- * where there is no in-neighbour. A step is two dependent misses, so destinations walk in groups,
- * all walkers of a group a step at a time. From disk groups are as large as memory allows: a step
- * of one is a round of reading. */
+ * where there is no in-neighbour. A step looks at two places of memory, one after the other: the
+ * list it leaves from and the edge it takes. So destinations walk in parties, and parties follow
+ * one another through the stages of a walk: each stage asks for what the next one looks at, and
+ * until then the other parties have their turn.
+ *
+ *   set out ──> choose an edge ──> arrive ──> choose ──> arrive ──> ... ──> count, take the most
+ * visited prefetch         prefetch      prefetch    prefetch
+ *
+ * Only walkers that go on are looked at, and where walks end is worked out without branches, since
+ * half of them would be guessed wrongly. From disk there is one party, as large as memory allows: a
+ * step of it is a round of reading. */
 #include "sample/lists.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { GROUP = 32, FEW = 24, MOST_TOGETHER = 8192, MOST_STEPS = 16, WORD_BLOCKS = 8 };
-#define ENDED OG__NO_NODE
+/* Walkers of a party in memory; destinations of the one from disk; up to FEW visits of a
+ * destination are counted in a register. */
+enum { TOGETHER = 32, MOST_TOGETHER = 8192, FEW = 16, MOST_STEPS = 16, WORD_BLOCKS = 8 };
+enum { MOST_PARTIES = 2 * MOST_STEPS + 1 };
 
 static const char part[] = "sampler";
 
+struct walker {
+    int64_t edge;     /* that it takes */
+    uint32_t at;      /* where it stands */
+    uint16_t from;    /* destination of the party */
+    uint8_t walk;     /* of that destination */
+    uint8_t steps;    /* that it may make */
+    uint32_t word[4]; /* random */
+};
+
+struct party {
+    uint32_t first, n; /* destinations of the hop */
+    uint32_t n_live;
+    struct walker *live; /* [n_live] who goes on */
+    uint32_t *visit;     /* [n][stride] */
+    uint32_t *n_visits;  /* [n] */
+};
+
 struct og_walks {
-    uint32_t group;  /* destinations that walk together */
-    uint32_t *at;    /* [group][walks] where walkers stand, or ENDED */
-    int64_t *edge;   /* [group][walks] that they go next, or -1; from disk its place in its list */
-    uint32_t *visit; /* [group][walks * length] */
-    uint32_t *n_visits;   /* [group] */
-    uint64_t *tally;      /* [walks * length] */
-    uint32_t (*words)[4]; /* [group][walks] */
-    uint8_t *steps;       /* [group][walks] that a walker may make */
+    struct party party[MOST_PARTIES];
+    uint32_t n_parties, group; /* destinations of a party */
+    struct walker *walkers;    /* [n_parties][group][walks] */
+    uint32_t *visit;           /* [n_parties][group][stride] */
+    uint32_t *n_visits;        /* [n_parties][group] */
+    size_t stride;
+    uint64_t *tally;  /* [stride] */
+    uint32_t *source; /* from disk [group][walks]: what was read */
     /* of 2^32 walks so many make more than that many steps, where nothing stops them */
     uint64_t goes_on[MOST_STEPS];
 };
 
-static size_t walkers(const struct og_sampler *s)
+static size_t destinations(const struct og_sampler *s)
 {
-    return (size_t)s->walks->group * (size_t)s->how.walks;
+    return (size_t)s->walks->n_parties * s->walks->group;
 }
 
-static size_t visits_a_node(const struct og_sampler *s)
+static size_t walkers(const struct og_sampler *s)
 {
-    return (size_t)s->how.walks * (size_t)s->how.walk_length;
+    return destinations(s) * (size_t)s->how.walks;
+}
+
+static size_t sources(const struct og_sampler *s)
+{
+    return s->topology->disk ? walkers(s) : 0;
+}
+
+static int reserve(struct og_sampler *s, struct og_err *err)
+{
+    struct og_walks *w = s->walks;
+    size_t n = destinations(s);
+    w->walkers = og__alloc(s->budget, walkers(s) * sizeof(*w->walkers), part, err);
+    w->visit = og__alloc(s->budget, n * w->stride * sizeof(*w->visit), part, err);
+    w->n_visits = og__alloc(s->budget, n * sizeof(*w->n_visits), part, err);
+    w->tally = og__alloc(s->budget, w->stride * sizeof(*w->tally), part, err);
+    w->source = og__alloc(s->budget, sources(s) * sizeof(*w->source), part, err);
+    if (!w->walkers || !w->visit || !w->n_visits || !w->tally || (s->disk && !w->source))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < w->n_parties; i++) {
+        struct party *p = &w->party[i];
+        p->live = w->walkers + (size_t)i * w->group * (size_t)s->how.walks;
+        p->visit = w->visit + (size_t)i * w->group * w->stride;
+        p->n_visits = w->n_visits + (size_t)i * w->group;
+    }
+    return 0;
+}
+
+/* How many walk at once. */
+static void size_parties(struct og_sampler *s, uint32_t visits)
+{
+    struct og_walks *w = s->walks;
+    if (s->disk) {
+        w->n_parties = 1;
+        w->group = OG_MIN((uint32_t)OG__MOST_VISITS / visits, (uint32_t)MOST_TOGETHER);
+    } else {
+        w->n_parties = 2 * (uint32_t)s->how.walk_length + 1;
+        w->group = OG_MAX(TOGETHER / (uint32_t)s->how.walks, 1u);
+    }
+    w->stride = OG_MAX(visits, (uint32_t)FEW);
 }
 
 int og__walks_open(struct og_sampler *s, struct og_err *err)
@@ -44,24 +110,13 @@ int og__walks_open(struct og_sampler *s, struct og_err *err)
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, part);
     s->walks = w;
-    int visits = (int)visits_a_node(s); /* there are no more nodes to take */
+    int visits = s->how.walks * s->how.walk_length; /* there are no more nodes to take */
     for (int i = 0; i < s->n_hops; i++)
         s->fanout[i] = s->fanout[i] < 0 ? visits : OG_MIN(s->fanout[i], visits);
-    w->group = GROUP;
-    if (s->disk)
-        w->group = OG_MIN((uint32_t)OG__MOST_VISITS / (uint32_t)visits, (uint32_t)MOST_TOGETHER);
     for (int steps = 0; steps < MOST_STEPS; steps++)
         w->goes_on[steps] = (uint64_t)llround(pow(1 - s->how.restart, steps) * 0x1p32);
-    w->at = og__alloc(s->budget, walkers(s) * sizeof(*w->at), part, err);
-    w->edge = og__alloc(s->budget, walkers(s) * sizeof(*w->edge), part, err);
-    w->visit = og__alloc(s->budget, w->group * visits_a_node(s) * sizeof(*w->visit), part, err);
-    w->n_visits = og__alloc(s->budget, w->group * sizeof(*w->n_visits), part, err);
-    w->tally = og__alloc(s->budget, visits_a_node(s) * sizeof(*w->tally), part, err);
-    w->words = og__alloc(s->budget, walkers(s) * sizeof(*w->words), part, err);
-    w->steps = og__alloc(s->budget, walkers(s) * sizeof(*w->steps), part, err);
-    return w->at && w->edge && w->visit && w->n_visits && w->tally && w->words && w->steps
-               ? 0
-               : -ENOMEM;
+    size_parties(s, (uint32_t)visits);
+    return reserve(s, err);
 }
 
 void og__walks_close(struct og_sampler *s)
@@ -69,122 +124,156 @@ void og__walks_close(struct og_sampler *s)
     struct og_walks *w = s->walks;
     if (!w)
         return;
-    og__release(s->budget, w->at, walkers(s) * sizeof(*w->at), part);
-    og__release(s->budget, w->edge, walkers(s) * sizeof(*w->edge), part);
-    og__release(s->budget, w->visit, w->group * visits_a_node(s) * sizeof(*w->visit), part);
-    og__release(s->budget, w->n_visits, w->group * sizeof(*w->n_visits), part);
-    og__release(s->budget, w->tally, visits_a_node(s) * sizeof(*w->tally), part);
-    og__release(s->budget, w->words, walkers(s) * sizeof(*w->words), part);
-    og__release(s->budget, w->steps, walkers(s) * sizeof(*w->steps), part);
+    size_t n = destinations(s);
+    og__release(s->budget, w->walkers, walkers(s) * sizeof(*w->walkers), part);
+    og__release(s->budget, w->visit, n * w->stride * sizeof(*w->visit), part);
+    og__release(s->budget, w->n_visits, n * sizeof(*w->n_visits), part);
+    og__release(s->budget, w->tally, w->stride * sizeof(*w->tally), part);
+    og__release(s->budget, w->source, sources(s) * sizeof(*w->source), part);
     free(w);
     s->walks = NULL;
 }
 
-/* ---- walking ---- */
+/* ---- random words ----
+ *
+ * The first word of a walk says when it ends, the others where each step goes. Four come together,
+ * and stay with the walker until it needs the next. */
 
-/* Random words of a walk: the first says when it ends, the others where each step goes. Four come
- * together, and stay with the walker until it needs the next. */
-static uint32_t word_of(const struct og_hop *h, uint32_t from, uint32_t walk, uint32_t which,
-                        uint32_t words[4])
+static inline void draw_words(const struct og_hop *h, const struct party *p, struct walker *x,
+                              uint32_t block)
 {
-    if (which % 4 == 0)
-        og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, from,
-                   walk * WORD_BLOCKS + which / 4, words);
-    return words[which % 4];
+    og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, h->ids[p->first + x->from],
+               (uint32_t)x->walk * WORD_BLOCKS + block, x->word);
 }
 
-static uint8_t steps_of(const struct og_sampler *s, uint32_t word)
+static inline uint8_t steps_of(const struct og_walks *w, int length, uint32_t word)
 {
     int steps = 1;
-    while (steps < s->how.walk_length && word < s->walks->goes_on[steps])
-        steps++;
+    for (int k = 1; k < length; k++)
+        steps += word < w->goes_on[k];
     return (uint8_t)steps;
 }
 
-/* The place in its list of the edge by which a walker leaves, or -1; within 2^-32 as likely as any
- * other. */
-static int64_t choose_step(const struct og_hop *h, uint32_t from, uint32_t walker, uint32_t walk,
-                           uint32_t step)
+/* ---- the stages of a walk ---- */
+
+static void set_out(const struct og_hop *h, struct party *p)
 {
-    struct og_walks *w = h->s->walks;
-    if (w->at[walker] == ENDED)
-        return -1;
-    uint64_t degree = (uint64_t)og__degree(h->s->topology, w->at[walker]);
-    if (degree == 0)
-        return -1;
-    if (step == 0)
-        w->steps[walker] = steps_of(h->s, word_of(h, from, walk, 0, w->words[walker]));
-    if (step >= w->steps[walker])
-        return -1;
-    return (int64_t)(word_of(h, from, walk, step + 1, w->words[walker]) * degree >> 32);
+    for (uint32_t i = 0; i < p->n; i++)
+        og__prefetch_degree(h->s->topology, h->ids[p->first + i]);
+    memset(p->n_visits, 0, p->n * sizeof(*p->n_visits));
+    memset(p->visit, 0xff, p->n * h->s->walks->stride * sizeof(*p->visit)); /* none */
 }
 
-/* The walker's edge is asked for: of memory, or of the disk. */
-static inline void ask(struct og_sampler *s, uint32_t walker, int64_t place)
+/* A walker's random word makes a place in a list of n, each within 2^-32 as likely as any other. */
+static inline int64_t place_in(uint64_t n, uint32_t word)
 {
-    const struct og_topology *t = s->topology;
-    struct og_walks *w = s->walks;
-    uint32_t at = w->at[walker];
-    w->edge[walker] = place;
-    if (place < 0)
-        return;
-    if (s->disk) {
-        const uint32_t position = (uint32_t)place;
-        og__fetch_want(s, walker, at, &position, 1);
-    } else {
-        w->edge[walker] += og__first_edge(t, at);
-        og__prefetch_edge(t, w->edge[walker]);
+    return (int64_t)(word * n >> 32);
+}
+
+/* Every destination that has in-neighbours sends its walkers. */
+static void choose_first(const struct og_hop *h, struct party *p)
+{
+    const struct og_sampler *s = h->s;
+    const bool in_memory = !s->disk;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n; i++) {
+        uint32_t v = h->ids[p->first + i];
+        int64_t begin = og__first_edge(s->topology, v);
+        uint64_t degree = (uint64_t)og__degree(s->topology, v);
+        for (int k = 0; degree > 0 && k < s->how.walks; k++) {
+            struct walker *x = &p->live[n++];
+            x->at = v;
+            x->from = (uint16_t)i;
+            x->walk = (uint8_t)k;
+            draw_words(h, p, x, 0);
+            x->steps = steps_of(s->walks, s->how.walk_length, x->word[0]);
+            x->edge = begin + place_in(degree, x->word[1]);
+            if (in_memory)
+                og__prefetch_edge(s->topology, x->edge);
+        }
     }
+    p->n_live = n;
 }
 
-/* From disk it stands there already. */
-static inline void arrive(struct og_sampler *s, uint32_t i, uint32_t walker)
+static void draw_more_words(const struct og_hop *h, struct party *p, uint32_t block)
 {
-    const struct og_topology *t = s->topology;
-    struct og_walks *w = s->walks;
-    if (w->edge[walker] < 0) {
-        w->at[walker] = ENDED;
-        return;
-    }
-    if (!s->disk)
-        w->at[walker] = og__neighbor(t, w->edge[walker]);
-    og__prefetch_degree(t, w->at[walker]);
-    w->visit[i * visits_a_node(s) + w->n_visits[i]++] = w->at[walker];
+    for (uint32_t j = 0; j < p->n_live; j++)
+        draw_words(h, p, &p->live[j], block);
 }
 
-static int step_all(struct og_hop *h, uint32_t first, uint32_t n, int step, struct og_err *err)
+/* Who stands where there is no in-neighbour is done. */
+static void choose_next(const struct og_hop *h, struct party *p, uint32_t step)
+{
+    const struct og_topology *t = h->s->topology;
+    const bool in_memory = !h->s->disk;
+    uint32_t word = (step + 1) % 4;
+    uint32_t n = 0;
+    if (word == 0)
+        draw_more_words(h, p, (step + 1) / 4);
+    for (uint32_t j = 0; j < p->n_live; j++) {
+        struct walker x = p->live[j];
+        uint64_t degree = (uint64_t)og__degree(t, x.at);
+        x.edge = og__first_edge(t, x.at) + place_in(degree, p->live[j].word[word]);
+        if (in_memory)
+            og__prefetch_edge(t, x.edge);
+        p->live[n] = x;
+        n += degree > 0;
+    }
+    p->n_live = n;
+}
+
+/* From disk: the sources of the edges that walkers take. */
+static int fetch(struct og_hop *h, const struct party *p, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    uint32_t walks = (uint32_t)s->how.walks;
-    int rc = s->disk ? og__fetch_begin(s, s->walks->at, (uint64_t)n * walks, err) : 0;
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
-        for (uint32_t k = 0; k < walks; k++) {
-            uint32_t walker = i * walks + k;
-            uint32_t from = h->ids[first + i];
-            ask(s, walker, choose_step(h, from, walker, k, (uint32_t)step));
-        }
-    if (rc == 0 && s->disk)
-        rc = og__fetch(s, err);
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
-        for (uint32_t k = 0; k < walks; k++)
-            arrive(s, i, i * walks + k);
-    return rc;
+    int rc = og__fetch_begin(s, s->walks->source, p->n_live, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t j = 0; j < p->n_live; j++) {
+        const struct walker *x = &p->live[j];
+        const uint32_t place = (uint32_t)(x->edge - og__first_edge(s->topology, x->at));
+        og__fetch_want(s, j, x->at, &place, 1);
+    }
+    return og__fetch(s, err);
+}
+
+static void arrive(const struct og_sampler *s, struct party *p, uint32_t step)
+{
+    const struct og_topology *t = s->topology;
+    const uint32_t *source = s->walks->source;
+    const bool in_memory = !s->disk;
+    const size_t stride = s->walks->stride;
+    uint32_t n = 0;
+    for (uint32_t j = 0; j < p->n_live; j++) {
+        struct walker x = p->live[j];
+        x.at = in_memory ? og__neighbor(t, x.edge) : source[j];
+        p->visit[x.from * stride + p->n_visits[x.from]++] = x.at;
+        p->live[n] = x;
+        n += x.steps > step + 1;
+    }
+    for (uint32_t j = 0; j < n; j++)
+        og__prefetch_degree(t, p->live[j].at);
+    p->n_live = n;
 }
 
 /* ---- counting ---- */
+
+/* Visited nodes, the most visited first, of equals the smaller. */
+static uint64_t entry_of(uint32_t node, uint32_t visits)
+{
+    return (((uint64_t)1 << 32) - visits) << 32 | node;
+}
+
+static uint32_t visits_of(uint64_t entry)
+{
+    return (uint32_t)(((uint64_t)1 << 32) - (entry >> 32));
+}
 
 static int ascending(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a;
     uint64_t y = *(const uint64_t *)b;
     return (x > y) - (x < y);
-}
-
-/* An entry is (2^32 - visits) << 32 | node: the smaller, the more visits, of equals the smaller
- * node. */
-static uint64_t entry_of(uint32_t node, uint32_t visits)
-{
-    return (((uint64_t)1 << 32) - visits) << 32 | node;
 }
 
 static uint32_t count_many(uint64_t *tally, const uint32_t *visit, uint32_t n)
@@ -200,93 +289,125 @@ static uint32_t count_many(uint64_t *tally, const uint32_t *visit, uint32_t n)
             i++;
         tally[distinct++] = entry_of((uint32_t)node, i - begin);
     }
+    qsort(tally, distinct, sizeof(*tally), ascending);
     return distinct;
 }
 
-static uint32_t count_few(uint64_t *tally, const uint32_t *visit, uint32_t n)
+typedef uint32_t lanes __attribute__((vector_size(FEW * 4), aligned(4), may_alias));
+
+/* Each visit is compared with all at once: where a node is met first it has all its visits, and its
+ * rank is how many such come before it. */
+OG_CLONES static uint32_t count_few(uint64_t *tally, const uint32_t *visit, uint32_t n)
 {
-    uint32_t distinct = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = distinct;
-        for (uint32_t k = 0; k < distinct; k++)
-            at = (uint32_t)tally[k] == visit[i] ? k : at;
-        uint64_t before = at < distinct ? tally[at] : entry_of(visit[i], 0);
-        tally[at] = before - ((uint64_t)1 << 32);
-        distinct += at == distinct;
+    const lanes node = *(const lanes *)visit;
+    const lanes place = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    lanes visits = {0}, earlier = {0}, rank = {0};
+    for (uint32_t j = 0; j < n; j++) {
+        lanes same = (lanes)(node == visit[j]);
+        visits -= same;
+        earlier |= same & (lanes)(place > j);
     }
+    visits &= ~earlier;
+    uint32_t distinct = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        lanes before =
+            (lanes)(visits < visits[j]) | ((lanes)(visits == visits[j]) & (lanes)(node > visit[j]));
+        rank -= before;
+        distinct += visits[j] > 0;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        tally[rank[i]] = entry_of(visit[i], visits[i]);
     return distinct;
 }
 
-/* The last of them leaves: the largest entry. */
-static void drop_last(uint64_t *tally, uint32_t n)
-{
-    uint32_t last = 0;
-    for (uint32_t k = 1; k < n; k++)
-        last = tally[k] > tally[last] ? k : last;
-    tally[last] = tally[n - 1];
-}
+/* ---- a hop ---- */
 
-/* The `most` most visited nodes, in no order that means something. */
-static uint32_t count_visits(uint64_t *tally, const uint32_t *visit, uint32_t n, uint32_t most)
-{
-    uint32_t distinct = n > FEW ? count_many(tally, visit, n) : count_few(tally, visit, n);
-    if (n > FEW)
-        qsort(tally, distinct, sizeof(*tally), ascending);
-    for (; n <= FEW && distinct > most; distinct--)
-        drop_last(tally, distinct);
-    return OG_MIN(distinct, most);
-}
-
-static uint32_t visits_of(uint64_t entry)
-{
-    return (uint32_t)(((uint64_t)1 << 32) - (entry >> 32));
-}
-
-/* Destination i has the most visited of `visit`. */
-static int take_neighbors(struct og_hop *h, uint32_t i, const uint32_t *visit, uint32_t n,
-                          struct og_err *err)
+/* Destination `i` of the party has the most visited. */
+static int take_neighbors(struct og_hop *h, const struct party *p, uint32_t i, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    const uint64_t *tally = s->walks->tally;
-    uint32_t kept = count_visits(s->walks->tally, visit, n, (uint32_t)h->fanout);
+    struct og_walks *w = s->walks;
+    const uint32_t *visit = p->visit + i * w->stride;
+    uint32_t n = p->n_visits[i];
+    uint32_t distinct = n > FEW ? count_many(w->tally, visit, n) : count_few(w->tally, visit, n);
+    uint32_t kept = OG_MIN(distinct, (uint32_t)h->fanout);
     uint32_t sum = 0;
     int rc = 0;
     for (uint32_t k = 0; k < kept; k++)
-        sum += visits_of(tally[k]);
-    og__begin_list(h, i);
+        sum += visits_of(w->tally[k]);
+    og__begin_list(h, p->first + i);
     for (uint32_t k = 0; rc == 0 && k < kept; k++) {
-        h->weight[h->block->n_edges + s->filled] = (float)visits_of(tally[k]) / (float)sum;
-        rc = og__push_node(h, (uint32_t)tally[k], err);
+        h->weight[h->block->n_edges + s->filled] = (float)visits_of(w->tally[k]) / (float)sum;
+        rc = og__push_node(h, (uint32_t)w->tally[k], err);
     }
     return rc;
 }
 
-static void set_out(struct og_hop *h, uint32_t first, uint32_t n)
+/* Stage 0: set out; 2 k + 1: choose step k; 2 k + 2: arrive. After the last the party is done. */
+static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    uint32_t step = (stage - 1) / 2;
+    int rc = 0;
+    if (stage == 0) {
+        set_out(h, p);
+    } else if (stage == 1) {
+        choose_first(h, p);
+    } else if (stage % 2 == 1) {
+        choose_next(h, p, step);
+    } else {
+        if (s->disk)
+            rc = fetch(h, p, err);
+        if (rc == 0)
+            arrive(s, p, step);
+    }
+    bool done = stage == 2 * (uint32_t)s->how.walk_length;
+    for (uint32_t i = 0; done && rc == 0 && i < p->n; i++)
+        rc = take_neighbors(h, p, i, err);
+    return rc;
+}
+
+/* From disk each party goes through all stages by itself. */
+static int walk_from_disk(struct og_hop *h, struct og_err *err)
 {
     struct og_walks *w = h->s->walks;
-    size_t walks = (size_t)h->s->how.walks;
-    for (uint32_t i = 0; i < n; i++) {
-        w->n_visits[i] = 0;
-        og__prefetch_degree(h->s->topology, h->ids[first + i]);
-        for (size_t k = 0; k < walks; k++)
-            w->at[i * walks + k] = h->ids[first + i];
+    uint32_t n_dst = h->block->n_dst;
+    int rc = 0;
+    for (uint32_t first = 0; rc == 0 && first < n_dst; first += w->group) {
+        struct party *p = &w->party[0];
+        p->first = first;
+        p->n = OG_MIN(n_dst - first, w->group);
+        for (uint32_t stage = 0; rc == 0 && stage <= 2 * (uint32_t)h->s->how.walk_length; stage++)
+            rc = pass_stage(h, p, stage, err);
+        if (rc == 0) /* what the next party fetches passes through the window too */
+            rc = og__number_window(h, err);
     }
+    return rc;
+}
+
+/* In memory a party enters every turn, and all that are on the way go on by one stage, the foremost
+ * first. */
+static int walk_in_memory(struct og_hop *h, struct og_err *err)
+{
+    struct og_walks *w = h->s->walks;
+    uint32_t n_dst = h->block->n_dst;
+    uint32_t n_stages = w->n_parties;
+    uint32_t last = (n_dst + w->group - 1) / w->group;
+    int rc = 0;
+    for (uint32_t turn = 0; rc == 0 && turn < last + n_stages - 1; turn++) {
+        struct party *entering = &w->party[turn % n_stages];
+        if (turn < last) {
+            entering->first = turn * w->group;
+            entering->n = OG_MIN(n_dst - entering->first, w->group);
+        }
+        for (uint32_t stage = n_stages; rc == 0 && stage-- > 0;)
+            if (stage <= turn && turn - stage < last)
+                rc = pass_stage(h, &w->party[(turn - stage) % n_stages], stage, err);
+    }
+    return rc < 0 ? rc : og__number_window(h, err);
 }
 
 int og__sample_hop_by_walks(struct og_hop *h, struct og_err *err)
 {
-    struct og_sampler *s = h->s;
-    struct og_walks *w = s->walks;
-    int rc = 0;
-    for (uint32_t first = 0; rc == 0 && first < h->block->n_dst; first += w->group) {
-        uint32_t n = OG_MIN(h->block->n_dst - first, w->group);
-        set_out(h, first, n);
-        for (int step = 0; rc == 0 && step < s->how.walk_length; step++)
-            rc = step_all(h, first, n, step, err);
-        for (uint32_t i = 0; rc == 0 && i < n; i++)
-            rc = take_neighbors(h, first + i, w->visit + i * visits_a_node(s), w->n_visits[i], err);
-        if (rc == 0 && s->disk) /* what the next group fetches passes through the window too */
-            rc = og__number_window(h, err);
-    }
-    return rc < 0 ? rc : og__number_window(h, err);
+    return h->s->disk ? walk_from_disk(h, err) : walk_in_memory(h, err);
 }

@@ -10,8 +10,9 @@
  * two draws next depends on what was drawn so far and on how often that came again, and neither
  * tells what is next: so the mixture is exact.
  *
- * In memory some destinations draw together: what all of them look at is asked for, then looked at.
- */
+ * In memory the tables hold the drawn nodes too, and some destinations draw together, in rounds:
+ * what all of them look at is asked for, then looked at; those that found again what they had ask
+ * once more. */
 #include "dataset/alias.h"
 #include "sample/heap.h"
 #include "sample/lists.h"
@@ -19,24 +20,32 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Destinations that draw together; draws that are made ahead; those tried for each wanted. */
+/* Destinations that draw together; draws of a round; draws tried for each pick. */
 enum { GROUP = 16, TOGETHER = 16, TRIES = 3 };
 
 static const char part[] = "sampler";
 
 /* A destination that draws. */
 struct drawing {
-    const float *weights;         /* [n] */
-    const struct og_alias *alias; /* [n] */
-    int64_t begin, n;             /* its edges */
+    const float *weights;              /* [n] */
+    const struct og_alias_edge *table; /* [n], or NULL: from disk */
+    const struct og_alias *alias;      /* [n], from disk */
+    int64_t begin, n;                  /* its edges */
     uint32_t v;
     bool all;
     struct og_rng rng;
-    uint64_t bits[TOGETHER]; /* of its first draws */
+    uint32_t *pick; /* [stride]; OG__NO_NODE where there is none yet, up to TOGETHER */
+    uint32_t *node; /* [stride] those picked, in memory */
+    uint32_t n_picks, tries;
+    uint32_t asked; /* draws of this round */
+    uint64_t bits[TOGETHER];
 };
 
 struct og_weighted {
     struct og_candidate *candidate; /* [max_pick] */
+    uint32_t *pick, *node;          /* [group][stride] */
+    uint32_t group;                 /* destinations that draw together */
+    size_t stride;
     struct drawing drawing[GROUP];
     /* from disk, of the longest list */
     struct og_alias *alias;
@@ -67,9 +76,17 @@ int og__weighted_open(struct og_sampler *s, struct og_err *err)
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, part);
     s->weighted = w;
+    w->group = s->max_pick <= TOGETHER ? GROUP : 1;
+    w->stride = OG_MAX(s->max_pick, (size_t)TOGETHER);
     w->candidate = og__alloc(s->budget, s->max_pick * sizeof(*w->candidate), part, err);
-    if (!w->candidate)
+    w->pick = og__alloc(s->budget, w->group * w->stride * sizeof(*w->pick), part, err);
+    w->node = og__alloc(s->budget, w->group * w->stride * sizeof(*w->node), part, err);
+    if (!w->candidate || !w->pick || !w->node)
         return -ENOMEM;
+    for (uint32_t i = 0; i < w->group; i++) {
+        w->drawing[i].pick = w->pick + i * w->stride;
+        w->drawing[i].node = w->node + i * w->stride;
+    }
     return t->disk ? open_disk(s, err) : 0;
 }
 
@@ -79,6 +96,8 @@ void og__weighted_close(struct og_sampler *s)
     if (!w)
         return;
     og__release(s->budget, w->candidate, s->max_pick * sizeof(*w->candidate), part);
+    og__release(s->budget, w->pick, w->group * w->stride * sizeof(*w->pick), part);
+    og__release(s->budget, w->node, w->group * w->stride * sizeof(*w->node), part);
     og__release(s->budget, w->alias, (size_t)w->longest * sizeof(*w->alias), part);
     og__release(s->budget, w->scratch, og__alias_scratch_bytes(w->longest), part);
     free(w);
@@ -101,24 +120,25 @@ static double time_before(double limit, double w, struct og_rng *rng)
     return -log1p(og__draw_open(rng) * expm1(-limit * w)) / w;
 }
 
-/* n picks become k, or as many as have weight. */
-static uint32_t draw_rest(struct og_sampler *s, const struct drawing *l, struct og_rng *rng,
-                          uint32_t n, uint32_t k)
+/* The picks become k, or as many as have weight. */
+static void draw_rest(struct og_sampler *s, struct drawing *l, uint32_t k)
 {
     struct og_candidate *heap = s->weighted->candidate;
+    struct og_rng *rng = &l->rng;
+    const size_t room = k - l->n_picks;
     size_t held = 0;
     double jump = 0; /* weight to pass over before the next candidate, once the heap is full */
     memset(s->set, 0xff, s->set_size * sizeof(*s->set));
-    for (uint32_t i = 0; i < n; i++)
-        og__set_add(s, s->pick[i]);
+    for (uint32_t i = 0; i < l->n_picks; i++)
+        og__set_add(s, l->pick[i]);
     for (int64_t i = 0; i < l->n; i++) {
         double w = (double)l->weights[i];
         uint32_t at = (uint32_t)i;
         if (w == 0 || in_set(s, at))
             continue;
-        if (held < k - n) {
+        if (held < room) {
             heap[held++] = (struct og_candidate){-log(og__draw_open(rng)) / w, at};
-            if (held < k - n)
+            if (held < room)
                 continue;
             og__heap_make(heap, held);
         } else if ((jump -= w) < 0) {
@@ -129,76 +149,124 @@ static uint32_t draw_rest(struct og_sampler *s, const struct drawing *l, struct 
         }
         jump = -log(og__draw_open(rng)) / heap[0].time;
     }
-    if (held < k - n) /* all that have weight */
+    if (held < room) /* all that have weight */
         og__heap_make(heap, held);
     og__heap_sort(heap, held);
-    for (size_t i = 0; i < held; i++)
-        s->pick[n++] = heap[i].at;
-    return n;
+    for (size_t i = 0; i < held; i++) {
+        if (l->table)
+            l->node[l->n_picks] = l->table[heap[i].at].node;
+        l->pick[l->n_picks++] = heap[i].at;
+    }
 }
 
 /* ---- draws ---- */
 
-static uint64_t next_bits(struct og_rng *rng)
+static void begin_draws(struct og_sampler *s, struct drawing *l, uint32_t k)
 {
-    uint64_t high = og__rng_u32(rng);
-    return high << 32 | og__rng_u32(rng);
-}
-
-/* The first draws are asked for. */
-static void ask(struct drawing *l, uint32_t k)
-{
-    for (uint32_t i = 0; i < OG_MIN(k, (uint32_t)TOGETHER); i++) {
-        l->bits[i] = next_bits(&l->rng);
-        __builtin_prefetch(&l->alias[og__alias_place(l->n, l->bits[i])]);
-    }
-}
-
-/* k picks, or as many as have weight; what was asked for first. */
-static uint32_t draw(struct og_sampler *s, struct drawing *l, uint32_t k)
-{
-    bool few = k <= OG__LINEAR_FLOYD;
-    uint32_t n = 0;
-    if (!few)
+    l->tries = 0;
+    if (k <= TOGETHER)
+        memset(l->pick, 0xff, TOGETHER * sizeof(*l->pick));
+    else if (k > OG__LINEAR_FLOYD)
         memset(s->set, 0xff, s->set_size * sizeof(*s->set));
-    for (uint64_t tries = 0; n < k && tries < TRIES * (uint64_t)k; tries++) {
-        uint64_t bits = tries < OG_MIN(k, (uint32_t)TOGETHER) ? l->bits[tries] : next_bits(&l->rng);
-        uint32_t x = og__alias_draw(l->alias, l->n, bits);
-        if (OG_UNLIKELY(x == OG__NO_OTHER))
-            return 0;
-        bool fresh = few ? !og__picked_before(s->pick, n, x) : og__set_add(s, x);
-        s->pick[n] = x;
-        n += fresh;
+}
+
+/* Draws of the next round are asked for: as many as picks are missing, and where some were in vain
+ * twice as many. Two come of one call. */
+static inline void ask(struct drawing *l, uint32_t k)
+{
+    uint32_t missing = k - l->n_picks;
+    uint32_t most = OG_MIN(l->tries > 0 ? 2 * missing : missing, (uint32_t)TOGETHER);
+    l->asked = (uint32_t)OG_MIN((uint64_t)most, TRIES * (uint64_t)k - l->tries);
+    l->tries += l->asked;
+    for (uint32_t i = 0; i < l->asked; i += 2) {
+        uint32_t word[4];
+        og__rng_block(&l->rng, word);
+        l->bits[i] = (uint64_t)word[0] << 32 | word[1];
+        l->bits[i + 1] = (uint64_t)word[2] << 32 | word[3];
+        if (l->table) {
+            __builtin_prefetch(&l->table[og__alias_place(l->n, l->bits[i])]);
+            __builtin_prefetch(&l->table[og__alias_place(l->n, l->bits[i + 1])]);
+        }
     }
-    return n < k ? draw_rest(s, l, &l->rng, n, k) : n;
+}
+
+/* Whether x is no pick yet. A number of comparisons that is known beforehand takes no branches. */
+static inline bool is_fresh(struct og_sampler *s, const struct drawing *l, uint32_t k, uint32_t x)
+{
+    if (k <= TOGETHER)
+        return !og__picked_before(l->pick, TOGETHER, x);
+    if (k <= OG__LINEAR_FLOYD)
+        return !og__picked_before(l->pick, l->n_picks, x);
+    return og__set_add(s, x);
+}
+
+/* What was asked for is looked at. Is something missing still? */
+static inline bool look(struct og_sampler *s, struct drawing *l, uint32_t k)
+{
+    for (uint32_t i = 0; i < l->asked && l->n_picks < k; i++) {
+        uint64_t place = og__alias_place(l->n, l->bits[i]);
+        const struct og_alias_edge *edge = l->table ? &l->table[place] : NULL;
+        const struct og_alias a = edge ? edge->alias : l->alias[place];
+        bool keeps = og__alias_keeps(a, l->n, l->bits[i]);
+        uint32_t x = og__alias_choose(keeps, (uint32_t)place, a.other);
+        if (OG_UNLIKELY(x == OG__NO_OTHER))
+            return false;
+        if (edge)
+            l->node[l->n_picks] = og__alias_choose(keeps, edge->node, edge->other_node);
+        bool fresh = is_fresh(s, l, k, x);
+        l->pick[l->n_picks] = fresh ? x : OG__NO_NODE;
+        l->n_picks += fresh;
+    }
+    bool missing = l->n_picks < k;
+    bool tried = l->tries == TRIES * (uint64_t)k;
+    if (missing && tried)
+        draw_rest(s, l, k);
+    return missing && !tried;
+}
+
+/* k picks each, or as many as have weight. */
+static void draw(struct og_sampler *s, struct drawing *drawing, uint32_t n, uint32_t k)
+{
+    uint32_t at_it[GROUP]; /* who asks */
+    uint32_t n_at_it = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!drawing[i].all) {
+            at_it[n_at_it++] = i;
+            begin_draws(s, &drawing[i], k);
+        }
+    while (n_at_it > 0) {
+        uint32_t left = 0;
+        for (uint32_t j = 0; j < n_at_it; j++)
+            ask(&drawing[at_it[j]], k);
+        for (uint32_t j = 0; j < n_at_it; j++)
+            if (look(s, &drawing[at_it[j]], k))
+                at_it[left++] = at_it[j];
+        n_at_it = left;
+    }
 }
 
 /* ---- a hop ---- */
 
-/* The edge at a place in the list of v is one of the hop's. */
-static inline int take(struct og_hop *h, uint32_t v, int64_t begin, uint32_t place,
-                       struct og_err *err)
+/* Without lists of weight 0 a share of 0 is that of weight 0. */
+static int take_in_memory(struct og_hop *h, const struct drawing *l, struct og_err *err)
 {
-    if (!h->s->disk)
-        return og__push_edge(h, begin + place, err);
-    og__fetch_want(h->s, h->n_wanted++, v, &place, 1);
-    return 0;
+    int rc = 0;
+    for (int64_t i = 0; l->all && rc == 0 && i < l->n; i++)
+        if (l->table[i].alias.share > 0)
+            rc = og__push_node(h, l->table[i].node, err);
+    for (uint32_t i = 0; rc == 0 && i < l->n_picks; i++)
+        rc = og__push_node(h, l->node[i], err);
+    return rc;
 }
 
-static int take_picks(struct og_hop *h, struct drawing *l, struct og_err *err)
+/* From disk what is drawn is only wanted. */
+static void want_picks(struct og_hop *h, const struct drawing *l)
 {
-    struct og_sampler *s = h->s;
-    int rc = 0;
-    if (l->all) {
-        for (int64_t i = 0; rc == 0 && i < l->n; i++)
-            if (l->weights[i] > 0)
-                rc = take(h, l->v, l->begin, (uint32_t)i, err);
-        return rc;
-    }
-    uint32_t n = draw(s, l, (uint32_t)h->fanout);
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
-        rc = take(h, l->v, l->begin, s->pick[i], err);
-    return rc;
+    for (uint32_t i = 0; l->all && i < l->n; i++)
+        if (l->weights[i] > 0)
+            og__fetch_want(h->s, h->n_wanted++, l->v, &i, 1);
+    for (uint32_t i = 0; i < l->n_picks; i++)
+        og__fetch_want(h->s, h->n_wanted++, l->v, &l->pick[i], 1);
 }
 
 static void set_up(const struct og_hop *h, struct drawing *l, uint32_t v)
@@ -208,6 +276,7 @@ static void set_up(const struct og_hop *h, struct drawing *l, uint32_t v)
     l->begin = og__first_edge(t, v);
     l->n = og__degree(t, v);
     l->all = h->fanout < 0 || l->n <= h->fanout;
+    l->n_picks = 0;
     if (!l->all)
         og__hop_rng(h, v, &l->rng);
 }
@@ -218,26 +287,25 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
     struct drawing *drawing = h->s->weighted->drawing;
     uint32_t n_dst = h->block->n_dst;
     int rc = 0;
-    for (uint32_t first = 0; rc == 0 && first < n_dst; first += GROUP) {
-        uint32_t n = OG_MIN(n_dst - first, (uint32_t)GROUP);
+    for (uint32_t first = 0; rc == 0 && first < n_dst; first += h->s->weighted->group) {
+        uint32_t n = OG_MIN(n_dst - first, h->s->weighted->group);
         for (uint32_t i = 0; i < n; i++) {
             struct drawing *l = &drawing[i];
             if (first + i + OG__LOOKAHEAD < n_dst)
                 og__prefetch_degree(t, h->ids[first + i + OG__LOOKAHEAD]);
             set_up(h, l, h->ids[first + i]);
             l->weights = t->weights + l->begin;
-            l->alias = t->alias + l->begin;
+            l->table = t->alias + l->begin;
             if (l->all)
-                __builtin_prefetch(l->weights);
-            else
-                ask(l, (uint32_t)h->fanout);
+                __builtin_prefetch(l->table);
         }
+        draw(h->s, drawing, n, (uint32_t)h->fanout);
         for (uint32_t i = 0; rc == 0 && i < n; i++) {
             og__begin_list(h, first + i);
-            rc = take_picks(h, &drawing[i], err);
+            rc = take_in_memory(h, &drawing[i], err);
         }
     }
-    return rc < 0 ? rc : og__flush_edges(h, err);
+    return rc < 0 ? rc : og__number_window(h, err);
 }
 
 /* ---- from disk ---- */
@@ -253,12 +321,12 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
     int rc = og__check_weights(h->s->topology->disk->ds, l->weights, l->begin, (size_t)l->n, err);
     if (rc < 0)
         return rc;
-    if (!l->all) {
+    if (!l->all)
         og__alias_make(w->alias, l->weights, l->n, w->scratch);
-        ask(l, (uint32_t)h->fanout);
-    }
+    draw(h->s, l, 1, (uint32_t)h->fanout);
     h->block->indptr[first + i] = h->n_wanted;
-    return take_picks(h, l, err);
+    want_picks(h, l);
+    return 0;
 }
 
 /* Weights of whole lists are read, what is drawn of them is only wanted; its sources are read
