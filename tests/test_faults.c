@@ -555,7 +555,7 @@ static const struct call calls[] = {
     {"export graphbolt", call_export_graphbolt, {NULL}, 0},
     {"plan", call_plan, {NULL}, 0},
     {"plan belady", call_plan, {"policy", "belady", "trace-timeline", timeline}, 0},
-    {"sample", call_sample, {NULL}, 0},
+    {"sample", call_sample, {"policy", "degree", "topology", "memory", "layout", "raw"}, 0},
     {"simulate", call_simulate, {NULL}, 0},
     {"simulate a trace", call_simulate_trace, {NULL}, 0},
     {"train", call_train, {"checkpoint-every", "0", "log-every", "1"}, 0},
