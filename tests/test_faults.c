@@ -555,7 +555,7 @@ static const struct call calls[] = {
     {"export graphbolt", call_export_graphbolt, {NULL}, 0},
     {"plan", call_plan, {NULL}, 0},
     {"plan belady", call_plan, {"policy", "belady", "trace-timeline", timeline}, 0},
-    {"sample", call_sample, {NULL}, 0},
+    {"sample", call_sample, {"policy", "degree", "topology", "memory", "layout", "raw"}, 0},
     {"simulate", call_simulate, {NULL}, 0},
     {"simulate a trace", call_simulate_trace, {NULL}, 0},
     {"train", call_train, {"checkpoint-every", "0", "log-every", "1"}, 0},
@@ -683,12 +683,14 @@ static void write_npy(const char *name, enum og__npy_type type, int64_t rows, in
     free(whole);
 }
 
-static void add_member(zip_t *z, const char *name, enum og__npy_type type, int64_t rows,
-                       int64_t columns, const void *data)
+/* Its bytes, which are the archive's until that is closed. */
+static char *add_member(zip_t *z, const char *name, enum og__npy_type type, int64_t rows,
+                        int64_t columns, const void *data)
 {
     size_t len;
     char *whole = npy_bytes(type, rows, columns, data, &len);
-    assert_true(zip_file_add(z, name, zip_source_buffer(z, whole, len, 1), 0) >= 0);
+    assert_true(zip_file_add(z, name, zip_source_buffer(z, whole, len, 0), 0) >= 0);
+    return whole;
 }
 
 enum { SMALL = 6, SMALL_EDGES = 7 };
@@ -730,14 +732,17 @@ static void make_papers(void)
     memcpy(edges[1], small_dst, sizeof(small_dst));
     zip_t *z = zip_open(in_root("papers/raw/data.npz"), ZIP_CREATE, NULL);
     assert_non_null(z);
-    add_member(z, "edge_index.npy", OG__NPY_I64, 2, SMALL_EDGES, edges);
-    add_member(z, "node_feat.npy", OG__NPY_F32, SMALL, 2, small_rows);
-    add_member(z, "num_nodes_list.npy", OG__NPY_I64, 1, 1, &nodes);
+    char *members[4];
+    members[0] = add_member(z, "edge_index.npy", OG__NPY_I64, 2, SMALL_EDGES, edges);
+    members[1] = add_member(z, "node_feat.npy", OG__NPY_F32, SMALL, 2, small_rows);
+    members[2] = add_member(z, "num_nodes_list.npy", OG__NPY_I64, 1, 1, &nodes);
     assert_int_equal(zip_close(z), 0);
     z = zip_open(in_root("papers/raw/node-label.npz"), ZIP_CREATE, NULL);
     assert_non_null(z);
-    add_member(z, "node_label.npy", OG__NPY_F32, SMALL, 1, small_labels);
+    members[3] = add_member(z, "node_label.npy", OG__NPY_F32, SMALL, 1, small_labels);
     assert_int_equal(zip_close(z), 0);
+    for (size_t i = 0; i < OG_COUNT(members); i++)
+        free(members[i]);
     make_splits("papers");
     write_npy("mag/processed/paper___cites___paper/edge_index.npy", OG__NPY_I64, 2, SMALL_EDGES,
               edges);
