@@ -388,6 +388,12 @@ static void set_tree_aside(void)
     og__remove_tree(timeline);
     og__remove_tree(pack_dir);
     og__remove_tree(embeddings);
+    const char *const outputs[] = {out_dir, embeddings};
+    for (size_t i = 0; i < OG_COUNT(outputs); i++) { /* what a prediction would go on with */
+        char part[96];
+        snprintf(part, sizeof(part), "%s.part", outputs[i]);
+        unlink(part);
+    }
 }
 
 /* What a call has made, but for files that hold times. A call that did its work another way has
@@ -595,8 +601,11 @@ static const struct call calls[] = {
      {"task", "link", "edge-split", "80/10/10", "eval-negatives", "5"},
      0},
     {"eval --full", call_eval_full, {NULL}, 0},
-    {"predict", call_predict, {NULL}, 0},
-    {"predict from disk", call_predict, {"topology", "disk", "io", "uring"}, 0},
+    {"predict", call_predict, {"scratch", run_dir}, 0},
+    {"predict from disk",
+     call_predict,
+     {"topology", "disk", "io", "uring", "scratch", run_dir},
+     0},
     {"pack", call_pack, {"samples", trace}, 0},
     {"eval", call_eval, {"trace-timeline", timeline}, 0},
     {"bench epoch", call_bench_epoch, {"policy", "hybrid"}, 0},
