@@ -119,12 +119,6 @@ static void reuse(struct bench *b, uint32_t epochs)
     b->c[b->n++].resample_every = epochs;
 }
 
-static void overlap(struct bench *b)
-{
-    b->c[b->n] = b->c[b->n - 1];
-    b->c[b->n++].overlaps = true;
-}
-
 static void list_candidates(struct bench *b, uint32_t rows)
 {
     static const enum og__layout layouts[] = {OG__PACKED, OG__SEGMENTED};
@@ -139,7 +133,6 @@ static void list_candidates(struct bench *b, uint32_t rows)
     add(b, OG_POLICY_SWEEP, OG__RAW, rows, all);
     for (size_t i = 0; i < OG_COUNT(layouts); i++) {
         add(b, OG_POLICY_BELADY, layouts[i], rows, all);
-        overlap(b);
         add(b, OG_POLICY_FREQUENCY, layouts[i], rows, all);
         reuse(b, 3);
     }
@@ -166,10 +159,9 @@ static const char *policy_name(int kind)
 static void print_line(const struct bench *b, const struct og_estimate *e)
 {
     const struct og_candidate *c = &b->c[e->candidate];
-    printf("| %s | %s%s%s | %u | %u | %.1f | %.2f | %.2f | %llu | %.0f | %.0f | %s%s |\n",
-           policy_name(c->policy.kind), og__layout_name(c->layout),
-           c->overlaps ? ", overlapping" : "", c->early_reads ? ", early" : "", c->policy.n_slots,
-           c->resample_every,
+    printf("| %s | %s%s | %u | %u | %.1f | %.2f | %.2f | %llu | %.0f | %.0f | %s%s |\n",
+           policy_name(c->policy.kind), og__layout_name(c->layout), c->early_reads ? ", early" : "",
+           c->policy.n_slots, c->resample_every,
            e->counts.rows ? 100 * (double)e->counts.hits / (double)e->counts.rows : 0, e->epoch,
            e->prepare, (unsigned long long)e->reads, (double)e->bytes_read / 1e6,
            (double)e->bytes_written / 1e6, e->possible ? "" : "no: ", e->why);

@@ -28,7 +28,7 @@ class Suite:
         self.outgrow = args.outgrow
         self.reader = args.reader
         self.data = pathlib.Path(args.data)
-        self.models = args.models.split(",")
+        self.models = getattr(args, "models", "").split(",")
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="outgrow-bench-", dir=args.scratch))
         self.made = {}
 

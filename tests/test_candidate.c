@@ -76,7 +76,6 @@ static struct og_candidate draw_candidate(const struct random_trace *t, struct o
         .layout = (enum og__layout)og__rng_below(rng, 3),
         .resample_every = 1,
         .superbatch = 1 + og__rng_below(rng, MOST_BATCHES),
-        .overlaps = og__rng_below(rng, 2),
         .n_lent = og__rng_below(rng, 2) * og__rng_below(rng, t->n_nodes),
         .sweep_memory = 200000 + og__rng_below(rng, 100000),
     };
@@ -198,7 +197,7 @@ static void plain_written(const struct og_choice *g, const struct og_candidate *
         cost.bytes_written = seg.disk_bytes + orders + og__packing_data_start(p.n_batches) + 4096;
     }
     n->written += cost.bytes_written;
-    n->disk = OG_MAX(n->disk, cost.bytes_written * (c->overlaps ? 2 : 1));
+    n->disk = OG_MAX(n->disk, cost.bytes_written);
     og__packing_close(&p);
 }
 
@@ -496,7 +495,7 @@ static void straight_is_as_slow_as_its_slowest_stage(void **state)
     assert_int_equal(e.reads, 3 + 16);
 }
 
-static void packing_takes_turns_or_overlaps(void **state)
+static void packing_comes_before_training(void **state)
 {
     (void)state;
     struct by_hand h;
@@ -518,16 +517,6 @@ static void packing_takes_turns_or_overlaps(void **state)
     e = estimate(&h.g, c);
     assert_seconds(e.term[OG__SWEEPING], 8);
     assert_seconds(e.term[OG__COPYING], 6 / 3.0);
-    h.g.row_bytes = 0;
-    c.overlaps = true;
-    e = estimate(&h.g, c);
-    assert_seconds(e.epoch, 4 + 3 + 56); /* longer than reading and training beside it */
-    assert_seconds(e.prepare, 63);
-    assert_int_equal(e.counts.disk, 2 * 6 * 4096);
-    h.g.times.model = 100;
-    e = estimate(&h.g, c);
-    assert_seconds(e.epoch, 400 + (8 + 3 + 4) / 2.0);
-    assert_non_null(strstr(e.why, "all that the cores do"));
 }
 
 static void reuse_shares_preparation(void **state)
@@ -915,7 +904,7 @@ int main(void)
         cmocka_unit_test(threads_and_memory_change_nothing),
         cmocka_unit_test(too_little_memory_is_an_error),
         cmocka_unit_test(straight_is_as_slow_as_its_slowest_stage),
-        cmocka_unit_test(packing_takes_turns_or_overlaps),
+        cmocka_unit_test(packing_comes_before_training),
         cmocka_unit_test(reuse_shares_preparation),
         cmocka_unit_test(every_superbatch_fills_the_cache),
         cmocka_unit_test(longer_superbatches_read_the_file_once),

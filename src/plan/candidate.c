@@ -221,18 +221,12 @@ static int count_sizes(struct pass *p, struct og_err *err)
 
 /* ---- layouts of one superbatch ---- */
 
-/* Two containers are there at the same time where one is written while the other is read. */
-static uint64_t containers(const struct og_candidate *c)
-{
-    return c->overlaps ? 2 : 1;
-}
-
 /* Blocks and plans that are put away at the same time. */
 static uint64_t spilled(const struct og_choice *given, const struct og_candidate *c)
 {
     double epoch = OG_MAX(given->epoch_batches, (double)given->trace.n_batches);
     double share = epoch > 0 ? c->superbatch / epoch : 1;
-    return (uint64_t)((double)(containers(c) * c->spill_bytes) * OG_MIN(share, 1.0));
+    return (uint64_t)((double)c->spill_bytes * OG_MIN(share, 1.0));
 }
 
 /* What is left of the limit for one container. */
@@ -240,14 +234,13 @@ static uint64_t container_limit(const struct og_choice *given, const struct og_c
 {
     if (given->disk_limit == UINT64_MAX)
         return UINT64_MAX;
-    return (given->disk_limit - OG_MIN(given->disk_limit, spilled(given, c))) / containers(c);
+    return given->disk_limit - OG_MIN(given->disk_limit, spilled(given, c));
 }
 
-static void note_container(const struct og_candidate *c, uint64_t bytes,
-                           struct og_candidate_counts *counts)
+static void note_container(uint64_t bytes, struct og_candidate_counts *counts)
 {
     counts->written += bytes;
-    counts->disk = OG_MAX(counts->disk, containers(c) * bytes);
+    counts->disk = OG_MAX(counts->disk, bytes);
 }
 
 /* The sweep is the same whatever is written; *cost is what packing costs. */
@@ -276,7 +269,7 @@ static int add_packed(const struct pass *p, const struct og_candidate *c, struct
     struct og_packing_cost cost;
     int rc = add_sweep(p, c, e, &cost, err);
     add_io(&e->counts.batches, cost.back);
-    note_container(c, cost.bytes_written, &e->counts);
+    note_container(cost.bytes_written, &e->counts);
     return rc;
 }
 
@@ -316,7 +309,7 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
         e->counts.batches.reads += segment_reads(p, &cost);
         const uint64_t orders = sizeof(uint32_t) * (misses + cost.shared_reads);
         e->counts.batches.bytes += cost.bytes_read + orders;
-        note_container(c, head + cost.disk_bytes + orders, &e->counts);
+        note_container(head + cost.disk_bytes + orders, &e->counts);
         rc = add_sweep(p, c, e, &ignored, err);
     }
     og__segments_close(&s);

@@ -28,7 +28,6 @@ struct og_candidate {
     /* Batches sampled, planned and packed together before they are trained; 0 = each batch goes
      * straight through. */
     uint32_t superbatch;
-    bool overlaps;    /* the next superbatch is prepared beside training, else they take turns */
     bool early_reads; /* rows are asked for hop by hop */
     uint32_t n_lent;  /* slots that lose their rows while the next superbatch is prepared */
     /* what the memory plan says */

@@ -5,8 +5,7 @@
  *   in turns     sample  plan  sweep+write  fill  |  read | train           a superbatch
  *                ---------- one after another --    side by side
  *
- *   overlapping  sample  plan  sweep+write    of the next superbatch, beside
- *                fill  |  read | train        of this one
+ *   sweep        sample  plan  fill  |  sweep | train          a superbatch
  *
  * What runs side by side takes as long as the slowest of it, and no less than all that it asks of
  * the disk or of the cores together. What is reused for R epochs counts for an R-th. */
@@ -414,17 +413,8 @@ static enum og__term ahead(const struct og_candidate *c, const struct rates *r,
     enum og__term slowest = longest(term, stages);
     double replay = side_by_side(term, stages, slowest, r);
     unsigned before = chain(c, term);
-    double prepare = sum_of(term, before);
-    if (!c->overlaps) {
-        e->epoch = prepare + term[OG__FILLING] + replay;
-        return longest(term, before | OF(OG__FILLING) | OF(slowest));
-    }
-    double together = OG_MAX(term[OG__DISK], term[OG__CORES]);
-    e->epoch = term[OG__FILLING] + OG_MAX(OG_MAX(prepare, replay), together);
-    e->prepare += prepare / OG_MAX(r->superbatches * r->prepared, 1.0);
-    if (together > OG_MAX(prepare, replay))
-        return longest(term, OF(OG__DISK) | OF(OG__CORES) | OF(OG__FILLING));
-    return longest(term, OF(OG__FILLING) | (prepare > replay ? before : OF(slowest)));
+    e->epoch = sum_of(term, before) + term[OG__FILLING] + replay;
+    return longest(term, before | OF(OG__FILLING) | OF(slowest));
 }
 
 /* ---- why ---- */

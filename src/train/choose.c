@@ -168,6 +168,8 @@ static int open_probe(struct probe *p, struct og_session *s, struct og_err *err)
     memset(p->out, 0, p->out_bytes);
     int rc = og__reader_open(&p->reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
                              row, n_nodes, &opt, s->budget, err);
+    if (rc == 0 && s->ds->kept != s->ds->dtype) /* rows are rounded on their way */
+        return og__learn_rule(s, err);
     if (rc == 0)
         s->read_rule = og__reader_rule(p->reader);
     return rc;

@@ -1,0 +1,29 @@
+/* What the files of a session share while it is opened, in this order: session_task.c settles what
+ * is learnt from which edges and nodes, session_topology.c where the graph's structure is,
+ * session.c all else. */
+#ifndef OG_SESSION_PARTS_H
+#define OG_SESSION_PARTS_H
+
+#include "train/session.h"
+
+/* What the dataset's labels are decides between classes, labels and values; the task between them
+ * and edges. */
+OG_MUST_CHECK int og__session_settle_task(struct og_session *s, struct og_err *err);
+/* For link prediction, edges are held out, unless the dataset says which: the graph that is left is
+ * the dataset from then on. */
+OG_MUST_CHECK int og__session_hold_out(struct og_session *s, struct og_err *err);
+/* Nodes or edges of each split, and their labels as far as `want` goes. */
+OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err);
+/* How they make batches. */
+void og__session_schedule(struct og_session *s);
+
+/* The folder where a neighbour cache is kept. */
+void og__session_name_neighbors(struct og_session *s);
+/* In memory or on disk, as resolved; on disk without a neighbour cache, whose size is not known
+ * yet.
+ */
+OG_MUST_CHECK int og__session_open_topology(struct og_session *s, struct og_err *err);
+/* And with it. */
+OG_MUST_CHECK int og__session_open_neighbors(struct og_session *s, struct og_err *err);
+
+#endif

@@ -1,0 +1,185 @@
+/* What a session learns from: splits, labels or edges, and what the task makes of them. */
+#include "base/file.h"
+#include "dataset/edge_split.h"
+#include "train/session_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the task ---- */
+
+/* What the dataset's labels are decides between classes, labels and values; the task between them
+ * and edges. */
+int og__session_settle_task(struct og_session *s, struct og_err *err)
+{
+    struct og_options *opt = &s->opt;
+    struct og_dataset *ds = s->ds;
+    if (opt->task == OG_TASK_NODE && ds->regression)
+        opt->task = OG_TASK_REGRESSION;
+    if (opt->task == OG_TASK_REGRESSION && !og__float_labels(ds))
+        return og__fail(err, -EINVAL,
+                        "import the graph with a float label.npy and \"task\": "
+                        "\"node regression\" in its meta.json",
+                        "--task regression: the labels of %s are classes", ds->path);
+    if (opt->task == OG_TASK_REGRESSION) {
+        ds->regression = true;
+        ds->multi_label = false;
+    }
+    static const int first[] = {OG_LOSS_AUTO, OG_LOSS_BCE, OG_LOSS_MSE};
+    static const int last[] = {OG_LOSS_AUTO, OG_LOSS_MARGIN, OG_LOSS_MAE};
+    if (opt->loss == OG_LOSS_AUTO)
+        opt->loss = first[opt->task];
+    if (opt->loss < first[opt->task] || opt->loss > last[opt->task])
+        return og__fail(err, -EINVAL,
+                        "bce and margin are of --task link, mse and mae of --task regression",
+                        "--loss: the task has no such loss");
+    return 0;
+}
+
+/* Of the graph that is left: all but the features is new. */
+static uint64_t bytes_of_graph(const struct og_dataset *ds)
+{
+    const struct og_npy *const arrays[] = {&ds->indptr,           &ds->indices,
+                                           &ds->weights,          &ds->edges[OG__TRAIN],
+                                           &ds->edges[OG__VALID], &ds->edges[OG__TEST]};
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < OG_COUNT(arrays); i++)
+        if (arrays[i]->fd >= 0)
+            bytes += (uint64_t)(arrays[i]->offset + arrays[i]->bytes);
+    return bytes;
+}
+
+/* The dataset without what is held out, in a folder of its own under `where`. */
+static int write_left(struct og_session *s, const char *where, struct og_dataset **left,
+                      struct og_err *err)
+{
+    struct og_edge_split split = {.seed = (uint64_t)s->opt.seed};
+    const char *percent = s->opt.edge_split ? s->opt.edge_split : "85/5/10";
+    uint64_t bytes = og__edge_split_bytes(s->ds);
+    int rc = og__edge_split_parse(&split, percent, err);
+    if (rc == 0 && (double)bytes > s->opt.disk.value)
+        rc = og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
+                      "--edge-split: writes up to %llu MiB, --disk is %.0f",
+                      (unsigned long long)(bytes / OG_MIB), s->opt.disk.value / (double)OG_MIB);
+    if (rc == 0)
+        rc = og__scratch_open(&s->held_out, where, err);
+    if (rc == 0)
+        rc = og__edge_split_write(s->ds, &split, og__scratch_path(s->held_out), s->budget, err);
+    return rc < 0 ? rc : og__dataset_open(og__scratch_path(s->held_out), left, err);
+}
+
+/* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
+ * on. */
+int og__session_hold_out(struct og_session *s, struct og_err *err)
+{
+    bool has = s->ds->edges[OG__TRAIN].fd >= 0;
+    struct og_dataset *left = NULL;
+    struct og_io_counts before;
+    struct og_io_counts *read = &s->held_out_read;
+    if (s->opt.task != OG_TASK_LINK || (has && !s->opt.edge_split))
+        return 0;
+    char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
+    og__reads_made(&before.reads, &before.bytes);
+    int rc = own ? write_left(s, own, &left, err)
+                 : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
+    og__reads_made(&read->reads, &read->bytes);
+    read->reads -= before.reads;
+    read->bytes -= before.bytes;
+    free(own);
+    if (rc < 0)
+        return rc;
+    og__dataset_close(s->ds);
+    s->ds = left;
+    s->prepare.bytes_written = bytes_of_graph(left);
+    return 0;
+}
+
+/* ---- seeds ---- */
+
+size_t og__split_bytes(const struct og_session *s, const struct og_split *split)
+{
+    return (size_t)split->n * (s->seeds.edges ? 8 : 4);
+}
+
+static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
+{
+    struct og_split *split = &s->split[which];
+    if (s->seeds.edges)
+        return og__dataset_edges(s->ds, which, s->budget, &split->ids, &split->n, err);
+    int rc = og__dataset_split(s->ds, which, s->budget, &split->ids, &split->n, err);
+    if (rc == 0 && split->n && (want & (OG__WANT_MODEL | OG__WANT_LABELS)))
+        rc = og__dataset_labels(s->ds, split->ids, split->n, s->budget, &split->labels, err);
+    return rc;
+}
+
+int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
+{
+    s->seeds.schedule = &s->schedule;
+    s->seeds.edges = s->opt.task == OG_TASK_LINK;
+    s->seeds.rule = (struct og_pair_rule){.seed = (uint64_t)s->opt.seed,
+                                          .n_nodes = (uint32_t)s->ds->n_nodes,
+                                          .symmetric = s->ds->symmetric,
+                                          .in_batch = s->opt.negative == OG_NEGATIVE_BATCH,
+                                          .negatives = (uint32_t)s->opt.negatives,
+                                          .rivals = (uint32_t)s->opt.eval_negatives};
+    for (int i = 0; i < OG__SPLITS; i++) {
+        int rc = load_split(s, (enum og__split)i, want, err);
+        if (rc < 0)
+            return rc;
+        s->schedule.n_seeds[i] = (uint64_t)s->split[i].n;
+        s->seeds.split[i] = s->split[i].ids;
+    }
+    if (s->split[OG__TRAIN].n > 0)
+        return 0;
+    if (s->seeds.edges)
+        return og__fail(err, -EINVAL, "hold out less with --edge-split", "%s: no edges to train on",
+                        s->ds->path);
+    return og__fail(err, -EINVAL, "add train.npy: node ids, int64", "%s: no training nodes",
+                    s->ds->path);
+}
+
+void og__session_schedule(struct og_session *s)
+{
+    s->schedule.epochs = s->opt.epochs;
+    s->schedule.eval_every = s->opt.eval_every;
+    s->schedule.resample_every = s->opt.resample_every;
+    s->schedule.seed = (uint64_t)s->opt.seed;
+    s->schedule.shuffle = !s->opt.no_shuffle;
+    uint64_t most = 1;
+    for (int i = 0; i < OG__SPLITS; i++)
+        most = OG_MAX(most, s->schedule.n_seeds[i]);
+    s->schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->opt.batch, most);
+}
+
+/* ---- labels ---- */
+
+void og__session_labels(const struct og_session *s, const struct og_work *w, void *out)
+{
+    size_t width = og__labels_bytes(s->ds, 1);
+    const char *labels = s->split[w->turn.split].labels;
+    for (uint32_t i = 0; i < w->turn.n_seeds; i++)
+        memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);
+}
+
+size_t og__targets_bytes(const struct og_session *s)
+{
+    return s->seeds.edges ? 0 : og__labels_bytes(s->ds, s->schedule.batch_size);
+}
+
+const void *og__session_targets(const struct og_session *s, const struct og_work *w, void *out)
+{
+    if (s->seeds.edges)
+        return &w->seeds.pairs;
+    og__session_labels(s, w, out);
+    return out;
+}
+
+size_t og__session_most_scores(const struct og_session *s)
+{
+    size_t n = (size_t)OG_MAX(s->split[OG__VALID].n, s->split[OG__TEST].n);
+    if (s->seeds.edges)
+        return 2 * n;
+    if (s->ds->multi_label)
+        return n * (size_t)s->ds->n_classes;
+    return s->opt.task == OG_TASK_NODE && s->ds->n_classes == 2 ? n : 0;
+}

@@ -1,0 +1,95 @@
+/* A session's hold on the graph's structure: in memory or on disk, given back and fetched again. */
+#include "base/file.h"
+#include "train/session_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct og_topology_disk_options og__session_topology(const struct og_session *s)
+{
+    return (struct og_topology_disk_options){.cache_dir = s->neighbors_dir,
+                                             .cache_bytes = s->memory.neighbors,
+                                             .reader = {.io = s->opt.io, .profile = s->profile},
+                                             .log = &s->log};
+}
+
+/* --scratch or the user's cache folder, by the dataset's name and checksum. */
+void og__session_name_neighbors(struct og_session *s)
+{
+    char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
+    char *path = NULL;
+    if (own && asprintf(&path, "%s/neighbors-%s-%016llx", own, s->ds->name,
+                        (unsigned long long)s->ds->checksum) < 0)
+        path = NULL;
+    free(own);
+    s->neighbors_dir = path;
+}
+
+static bool counts_degrees(const struct og_session *s)
+{
+    return og__batch_extras(s) & OG__WITH_DEGREES;
+}
+
+size_t og__session_structure_bytes(const struct og_session *s)
+{
+    size_t loops = counts_degrees(s) ? og__loops_bytes((uint64_t)s->ds->n_nodes) : 0;
+    if (s->opt.topology == OG_TOPOLOGY_DISK)
+        return og__topology_disk_bytes(s->ds) + loops;
+    return og__topology_bytes(s->ds) + loops +
+           (s->opt.sampler == OG_SAMPLER_WEIGHTED ? og__weights_bytes(s->ds) : 0);
+}
+
+static int load_topology(struct og_session *s, struct og_err *err)
+{
+    int rc = og__topology_load(s->ds, s->budget, &s->topology, err);
+    if (rc == 0 && s->opt.sampler == OG_SAMPLER_WEIGHTED)
+        rc = og__weights_load(s->ds, &s->topology, err);
+    if (rc == 0 && counts_degrees(s))
+        rc = og__loops_find(&s->topology, err);
+    return rc;
+}
+
+int og__session_open_topology(struct og_session *s, struct og_err *err)
+{
+    if (s->opt.topology == OG_TOPOLOGY_MEMORY)
+        return load_topology(s, err);
+    struct og_topology_disk_options opt = og__session_topology(s);
+    opt.cache_bytes = 0; /* its size is not known yet */
+    int rc = og__topology_open_disk(s->ds, &opt, s->budget, &s->topology, err);
+    if (rc == 0 && counts_degrees(s))
+        rc = og__loops_find(&s->topology, err);
+    return rc;
+}
+
+int og__session_open_neighbors(struct og_session *s, struct og_err *err)
+{
+    if (!s->topology.disk || s->memory.neighbors == 0)
+        return 0;
+    s->topology.disk->opt.cache_bytes = s->memory.neighbors;
+    return og__neighbors_load(&s->topology, err);
+}
+
+void og__session_drop_topology(struct og_session *s)
+{
+    if (s->topology.disk)
+        og__neighbors_unload(&s->topology);
+    else
+        og__topology_release(&s->topology);
+}
+
+int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read, struct og_err *err)
+{
+    struct og_io_counts before;
+    struct og_io_counts after;
+    bool there = s->topology.disk ? s->topology.disk->cache.bits || s->memory.neighbors == 0
+                                  : s->topology.indptr != NULL;
+    if (there)
+        return 0;
+    og__reads_made(&before.reads, &before.bytes);
+    int rc = s->topology.disk ? og__neighbors_load(&s->topology, err) : load_topology(s, err);
+    og__reads_made(&after.reads, &after.bytes);
+    read->reads += after.reads - before.reads;
+    read->bytes += after.bytes - before.bytes;
+    return rc;
+}
