@@ -947,6 +947,79 @@ static void full_evaluation_is_sampled_evaluation_of_all_neighbours(void **state
     }
 }
 
+/* The same graph with values, those of some nodes missing, or several labels a node. */
+static void relabel(const char *task)
+{
+    char path[256];
+    char head[4096];
+    json_error_t error;
+    snprintf(path, sizeof(path), "%s/meta.json", graph);
+    json_t *meta = json_load_file(path, 0, &error);
+    const int64_t n = json_integer_value(json_object_get(meta, "num_nodes"));
+    const int64_t shape[2] = {n, CLASSES};
+    const bool values = strcmp(task, "node regression") == 0;
+    json_object_del(meta, "checksums");
+    json_object_set_new(meta, "task", json_string(task));
+    json_object_set_new(meta, "multi_label", json_boolean(!values));
+    assert_int_equal(json_dump_file(meta, path, 0), 0);
+    json_decref(meta);
+    snprintf(path, sizeof(path), "%s/labels.npy", graph);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    size_t bytes = og__npy_header(head, OG__NPY_F32, 2, shape, 64);
+    assert_int_equal(fwrite(head, 1, bytes, f), bytes);
+    for (int64_t i = 0; i < n * CLASSES; i++) {
+        float value = i / CLASSES % 11 ? (float)(i % 17) / 8 : NAN;
+        float label = values ? value : (float)(i % 3 == 0);
+        assert_int_equal(fwrite(&label, sizeof(label), 1, f), 1);
+    }
+    fclose(f);
+}
+
+static double value_of(const char *text, const char *name)
+{
+    json_t *said = json_loads(text, 0, NULL);
+    const json_t *x = json_object_get(json_object_get(said, "metrics"), name);
+    double value = x ? json_number_value(x) : NAN;
+    json_decref(said);
+    return value;
+}
+
+static void full_evaluation_knows_every_task_of_nodes(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"loss", "mse", "mae", "r2", "micro_f1"};
+    static const char *const tasks[] = {"node regression", "node classification"};
+    for (size_t t = 0; t < OG_COUNT(tasks); t++) {
+        struct og_model_config c = shaped(0, 2, HIDDEN);
+        struct og_options opt;
+        char *full, *sampled;
+        make_larger_graph();
+        relabel(tasks[t]);
+        c.task = t == 0 ? OG_TASK_REGRESSION : OG_TASK_NODE;
+        c.loss = t == 0 ? OG_LOSS_MSE : OG_LOSS_AUTO;
+        c.multi_label = t > 0;
+        write_model(&c);
+        compare_evaluations(tasks[t], "memory");
+        og_options_init(&opt);
+        set(&opt, "fanout", "-1,-1");
+        set(&opt, "batch", "4000");
+        assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, NULL, &full, NULL), 0);
+        assert_int_equal(og_eval(graph, checkpoint, "test", &opt, NULL, &sampled, NULL), 0);
+        int n = 0;
+        for (size_t i = 0; i < OG_COUNT(keys); i++) {
+            double a = value_of(full, keys[i]), b = value_of(sampled, keys[i]);
+            assert_int_equal(isnan(a), isnan(b));
+            assert_true(isnan(a) || fabs(a - b) < 1e-3 * (1 + fabs(b)));
+            n += !isnan(a);
+        }
+        assert_int_equal(n, t == 0 ? 4 : 2);
+        free(full);
+        free(sampled);
+        og_options_release(&opt);
+    }
+}
+
 /* Nodes at the rim of a block have degrees as all others: without their edges to themselves. */
 static void edges_of_a_node_to_itself_are_no_neighbours(void **state)
 {
@@ -1399,6 +1472,7 @@ int main(void)
         cmocka_unit_test(any_memory_and_threads_give_the_same_bytes),
         cmocka_unit_test(little_memory_makes_more_blocks),
         cmocka_unit_test(full_evaluation_is_sampled_evaluation_of_all_neighbours),
+        cmocka_unit_test(full_evaluation_knows_every_task_of_nodes),
         cmocka_unit_test(edges_of_a_node_to_itself_are_no_neighbours),
         cmocka_unit_test(refusals_leave_nothing),
         cmocka_unit_test(damaged_indices_are_refused),

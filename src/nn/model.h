@@ -116,6 +116,9 @@ enum og__aggregate og__aggregate_of(const struct og_model_config *c);
 bool og__pools(const struct og_model_config *c); /* sources pass a layer before they are pooled */
 bool og__has_self(const struct og_model_config *c); /* own rows have a matrix of their own */
 bool og__is_last(const struct og_model_config *c, int layer);
+/* The task's loss of n rows of logits and what its metrics count; grad: [n, C], or NULL. */
+void og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
+                    float *grad, struct og_metrics *out);
 bool og__finishes(const struct og_model_config *c, int layer); /* the layer's end is `finish` */
 
 uint64_t og__model_trained(const struct og_model_config *c); /* numbers that training changes */

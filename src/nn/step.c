@@ -307,12 +307,12 @@ out:
     return rc;
 }
 
-static void loss(struct og_model *m, const struct og_batch *batch, const void *labels, float *grad,
-                 struct og_metrics *out)
+void og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
+                    float *grad, struct og_metrics *out)
 {
-    struct og_loss op = {.rows = batch->n_seeds,
+    struct og_loss op = {.rows = n,
                          .cols = m->config.n_classes,
-                         .logits = og__model_logits(m),
+                         .logits = logits,
                          .labels = labels,
                          .grad = grad,
                          .blocks = m->at.loss_blocks};
@@ -333,7 +333,7 @@ int og__model_forward(struct og_model *m, const struct og_batch *batch, const st
     if (rc == 0 && pairs && out)
         return og__links_forward(m, pairs, out, err);
     if (rc == 0 && labels && out)
-        loss(m, batch, labels, NULL, out);
+        og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, NULL, out);
     return rc;
 }
 
@@ -383,7 +383,7 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
     if (pairs)
         OG_TRY(og__links_gradients(m, pairs, out, err));
     else
-        loss(m, batch, labels, m->at.dlogits, out);
+        og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, m->at.dlogits, out);
     for (int l = m->config.layers - 1; l >= 0; l--)
         OG_TRY(backward_layer(m, l, err));
 out:

@@ -144,13 +144,5 @@ int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
 void og__whole_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
                     struct og_metrics *out)
 {
-    struct og_loss op = {.rows = n,
-                         .cols = m->config.n_classes,
-                         .logits = logits,
-                         .labels = labels,
-                         .blocks = m->at.loss_blocks};
-    if (m->config.multi_label)
-        m->ops->sigmoid_loss(&m->backend, &op, out);
-    else
-        m->ops->softmax_loss(&m->backend, &op, out);
+    og__model_loss(m, logits, labels, n, NULL, out);
 }

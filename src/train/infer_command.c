@@ -3,6 +3,7 @@
 #include "train/infer.h"
 #include "train/memory_plan.h"
 #include "train/options.h"
+#include "train/scores.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,6 +283,7 @@ static int evaluate(struct og_inference *f, const char *checkpoint, const char *
         json_object_set_new(root, "labelled", json_integer((json_int_t)j.metrics.counted));
         json_object_set_new(root, "loss", json_real(og__metrics_loss(&j.metrics)));
         json_object_set_new(root, "acc", json_real(og__metrics_acc(&j.metrics, &f->config)));
+        json_object_set_new(root, "metrics", og__metrics_json(&f->config, &j.metrics));
         rc = og__json_deliver(root, NULL, out, err);
     }
     close_judged(f, &j);

@@ -87,6 +87,19 @@ static void set(json_t *object, const char *key, double value)
     json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
 }
 
+json_t *og__metrics_json(const struct og_model_config *config, const struct og_metrics *sum)
+{
+    json_t *object = json_pack("{s:f}", "loss", og__metrics_loss(sum));
+    if (config->task == OG_TASK_REGRESSION) {
+        set(object, "mse", sum->squared / (double)sum->values);
+        set(object, "mae", sum->absolute / (double)sum->values);
+        set(object, "r2", og__metrics_r2(sum));
+    } else if (config->task == OG_TASK_NODE) {
+        set(object, config->multi_label ? "micro_f1" : "acc", og__metrics_acc(sum, config));
+    }
+    return object;
+}
+
 static void set_areas(const struct og_scores *c, json_t *object)
 {
     set(object, "auc", c->ranking.auc);
@@ -107,21 +120,11 @@ static void set_ranks(const struct og_metrics *sum, json_t *object)
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
 {
     const struct og_model_config *config = &c->s->config;
-    json_t *object = json_pack("{s:f}", "loss", og__metrics_loss(sum));
-    if (config->task == OG_TASK_LINK) {
+    json_t *object = og__metrics_json(config, sum);
+    bool links = config->task == OG_TASK_LINK;
+    if (links || config->multi_label || (config->task == OG_TASK_NODE && c->value))
         set_areas(c, object);
+    if (links)
         set_ranks(sum, object);
-    } else if (config->task == OG_TASK_REGRESSION) {
-        set(object, "mse", sum->squared / (double)sum->values);
-        set(object, "mae", sum->absolute / (double)sum->values);
-        set(object, "r2", og__metrics_r2(sum));
-    } else if (config->multi_label) {
-        set(object, "micro_f1", og__metrics_acc(sum, config));
-        set_areas(c, object);
-    } else {
-        set(object, "acc", og__metrics_acc(sum, config));
-        if (c->value)
-            set_areas(c, object);
-    }
     return object;
 }

@@ -33,6 +33,8 @@ void og__scores_rank(struct og_scores *c);
 /* One number, the more the better: the epoch in which it is highest is the best. As
  * og__metrics_acc, but the area for links. */
 double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum);
+/* What the sums alone tell of nodes: loss, and acc, micro_f1, or mse, mae and r2. */
+json_t *og__metrics_json(const struct og_model_config *config, const struct og_metrics *sum);
 /* All that the task is measured by. */
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum);
 
