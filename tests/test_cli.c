@@ -240,10 +240,7 @@ static void a_dataset_is_made_and_checked(void **state)
     json_decref(root);
 }
 
-static void a_run_is_summed_up(void **state)
-{
-    (void)state;
-    static const char *const keys[] = {"version",
+static const char *const run_keys[] = {"version",
                                        "dataset",
                                        "config",
                                        "seed",
@@ -258,36 +255,40 @@ static void a_run_is_summed_up(void **state)
                                        "seconds",
                                        "memory_budget_bytes",
                                        NULL};
-    static const char *const epoch_keys[] = {"epoch",
-                                             "loss",
-                                             "train_acc",
-                                             "valid_acc",
-                                             "seconds",
-                                             "sample_seconds",
-                                             "plan_seconds",
-                                             "gather_seconds",
-                                             "train_seconds",
-                                             "stall_seconds",
-                                             "eval_seconds",
-                                             "eval_bytes_read",
-                                             "rows",
-                                             "hits",
-                                             "misses",
-                                             "prefill",
-                                             "reads",
-                                             "bytes_read",
-                                             "feature_bytes_read",
-                                             "topology_bytes_read",
-                                             "trace_bytes_read",
-                                             "bytes_written",
-                                             "prepare_reads",
-                                             "prepare_bytes_read",
-                                             NULL};
-    static const char *const plan_keys[] = {"policy", "layout",    "topology",
-                                            "memory", "predicted", NULL};
+static const char *const epoch_keys[] = {"epoch",
+                                         "loss",
+                                         "train_acc",
+                                         "valid_acc",
+                                         "seconds",
+                                         "sample_seconds",
+                                         "plan_seconds",
+                                         "gather_seconds",
+                                         "train_seconds",
+                                         "stall_seconds",
+                                         "eval_seconds",
+                                         "eval_bytes_read",
+                                         "rows",
+                                         "hits",
+                                         "misses",
+                                         "prefill",
+                                         "reads",
+                                         "bytes_read",
+                                         "feature_bytes_read",
+                                         "topology_bytes_read",
+                                         "trace_bytes_read",
+                                         "bytes_written",
+                                         "prepare_reads",
+                                         "prepare_bytes_read",
+                                         NULL};
+static const char *const plan_keys[] = {"policy", "layout",    "topology",
+                                        "memory", "predicted", NULL};
+
+static void a_run_is_summed_up(void **state)
+{
+    (void)state;
     json_t *s = json_of("train d --json --run r --epochs 3 --batch 50 --hidden 16 --fanout 5,5 "
                         "--cache 5% --log-every 1");
-    assert_keys(s, keys);
+    assert_keys(s, run_keys);
     assert_keys(json_object_get(s, "plan"), plan_keys);
     json_t *epochs = json_object_get(s, "epochs");
     assert_int_equal(json_array_size(epochs), 3);

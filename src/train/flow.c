@@ -408,7 +408,7 @@ static int finish_loading(struct run *r, struct loading *l, struct og_err *err)
 static int await_cache(struct run *r, struct loading *l, struct og_work *w, struct og_err *err)
 {
     struct og_filling *filling = r->flow->filling;
-    struct og_filled filled;
+    struct og_filled filled = {0};
     int rc = og__filling_ready(filling, w->kept_as) ? 0 : finish_loading(r, l, err);
     if (rc == 0)
         rc = og__filling_await(filling, w->kept_as, &filled, err);

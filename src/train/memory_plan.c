@@ -236,14 +236,16 @@ static int least_staging(const struct og_session *s)
     return s->opt.early_reads ? s->n_works : 1;
 }
 
-void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
+static void plan_sampling(struct og_memory_plan *m, const struct og_session *s)
 {
-    uint64_t rows = input_rows(s);
-    size_t batch = s->schedule.batch_size;
-    bool features = want & OG__WANT_FEATURES;
-    m->process = OG__PROCESS_BYTES;
+    const bool on_disk = s->opt.topology == OG_TOPOLOGY_DISK;
+    struct og_topology_disk_options disk = og__session_topology(s);
+    struct og_sampling how = og__session_sampling(s);
+    size_t sampler = og__sampler_bytes(&s->caps);
+    if (on_disk)
+        sampler +=
+            og__sampler_disk_bytes(s->ds, &disk, &s->caps, &how, og__longest_list(&s->topology));
     m->samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
-    bool on_disk = s->opt.topology == OG_TOPOLOGY_DISK;
     m->topology = og__session_structure_bytes(s);
     m->topology_rest = on_disk ? m->topology : 0;
     for (int i = 0; i < OG__SPLITS; i++) {
@@ -251,59 +253,73 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
         if (s->split[i].labels)
             m->labels += og__labels_bytes(s->ds, s->split[i].n);
     }
-    struct og_topology_disk_options disk = og__session_topology(s);
-    struct og_sampling how = og__session_sampling(s);
-    m->sampler =
-        (size_t)s->n_samplers * (og__sampler_bytes(&s->caps) +
-                                 (on_disk ? og__sampler_disk_bytes(s->ds, &disk, &s->caps, &how,
-                                                                   og__longest_list(&s->topology))
-                                          : 0));
+    m->sampler = (size_t)s->n_samplers * sampler;
     m->batches = (size_t)s->n_works *
                  (og__batch_bytes(&s->caps, og__batch_extras(s)) + og__seeds_bytes(&s->seeds));
-    if (features) {
-        uint64_t changes = og__policy_admits(s->opt.policy) ? rows : 0;
-        size_t planners = s->opt.early_reads ? (size_t)s->n_samplers : 1;
-        m->plans =
-            (size_t)s->n_works * og__plan_bytes(rows, changes) + planners * og__planner_bytes(rows);
-        struct og_reader_options reader = {.io = s->opt.io, .profile = s->profile, .threads = 0};
-        m->reader =
-            og__reader_bytes(&reader) * (s->opt.early_reads ? (size_t)s->n_samplers + 1 : 1);
-        if (s->opt.policy == OG_POLICY_SWEEP)
-            m->reader += og__gather_beside_bytes(&reader, og__row_bytes(s->ds));
-        if (og__packs(s)) { /* of packs, which the sweep may have before */
-            enum { SWEEP_SHARE = 16 };
-            m->reader += og__reader_bytes(&reader);
-            m->sweep = OG_MAX(m->limit / SWEEP_SHARE, (size_t)LEAST_SWEEP);
-        }
-        if (s->opt.layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
-            m->reader += og__reader_bytes(&reader);
-            m->plans += MOST_STAGING * rows * 2 * sizeof(uint32_t);
-            m->sweep += (size_t)s->ds->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
-        }
-        plan_policy(m, s);
+}
+
+/* Planning and reading, but for staging and cache. */
+static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
+{
+    enum { SWEEP_SHARE = 16 };
+    const uint64_t rows = input_rows(s);
+    const uint64_t changes = og__policy_admits(s->opt.policy) ? rows : 0;
+    const size_t early = s->opt.early_reads ? (size_t)s->n_samplers : 0; /* each by itself */
+    const struct og_reader_options opt = {.io = s->opt.io, .profile = s->profile};
+    const size_t reader = og__reader_bytes(&opt);
+    m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) +
+               OG_MAX(early, (size_t)1) * og__planner_bytes(rows);
+    m->reader = reader * (early + 1);
+    if (s->opt.policy == OG_POLICY_SWEEP)
+        m->reader += og__gather_beside_bytes(&opt, og__row_bytes(s->ds));
+    if (og__packs(s)) { /* of packs, which the sweep may have before */
+        m->reader += reader;
+        m->sweep = OG_MAX(m->limit / SWEEP_SHARE, (size_t)LEAST_SWEEP);
     }
-    if (want & OG__WANT_MODEL) {
-        bool training = want & OG__WANT_TRAINING;
-        m->model = og__model_bytes(&s->config, s->opt.optimizer);
-        if (training)
-            m->model += m->model / 2; /* the best parameters so far, and those being written */
-        m->activations = og__model_workspace_bytes(&s->config, &s->caps, training, s->opt.threads);
-        if (!s->seeds.edges)
-            m->activations += og__labels_bytes(s->ds, (int64_t)batch);
-        m->labels += og__session_most_scores(s) * sizeof(float);
+    if (s->opt.layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
+        m->reader += reader;
+        m->plans += MOST_STAGING * rows * 2 * sizeof(uint32_t);
+        m->sweep += (size_t)s->ds->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
     }
+    plan_policy(m, s);
+}
+
+static void plan_model(struct og_memory_plan *m, const struct og_session *s, bool training)
+{
+    m->model = og__model_bytes(&s->config, s->opt.optimizer);
+    if (training)
+        m->model += m->model / 2; /* the best parameters so far, and those being written */
+    m->activations = og__model_workspace_bytes(&s->config, &s->caps, training, s->opt.threads);
+    if (!s->seeds.edges)
+        m->activations += og__labels_bytes(s->ds, (int64_t)s->schedule.batch_size);
+    m->labels += og__session_most_scores(s) * sizeof(float);
+}
+
+/* Hotness lives only while the cache is decided, when little else does; PageRank takes two more
+ * arrays of its size. */
+static size_t while_deciding(const struct og_memory_plan *m, const struct og_session *s)
+{
+    bool ranks = s->opt.policy == OG_POLICY_PAGERANK || s->opt.policy == OG_POLICY_HYBRID;
+    return m->process + m->topology + m->seeds + m->labels + m->policy +
+           m->hotness * (ranks ? 3 : 1);
+}
+
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
+{
+    const uint64_t rows = input_rows(s);
+    const bool features = want & OG__WANT_FEATURES;
+    m->process = OG__PROCESS_BYTES;
+    plan_sampling(m, s);
+    if (features)
+        plan_reading(m, s);
+    if (want & OG__WANT_MODEL)
+        plan_model(m, s, want & OG__WANT_TRAINING);
     size_t fixed = OG_MAX(og__memory_plan_sum(m), without_rows(m));
     size_t staged = rows * og__row_bytes(s->ds) * (size_t)least_staging(s);
     m->smallest = fixed + (features ? staged : 0);
     if (og__samples_ahead(s)) /* a superbatch of one batch */
         m->smallest += rows * 8 + FILL_LIST;
-    /* hotness lives only while the cache is decided, when little else does; PageRank takes two more
-     * arrays of its size */
-    bool ranks = s->opt.policy == OG_POLICY_PAGERANK || s->opt.policy == OG_POLICY_HYBRID;
-    size_t deciding =
-        m->process + m->topology + m->seeds + m->labels + m->policy + m->hotness * (ranks ? 3 : 1);
-    m->smallest = OG_MAX(m->smallest, deciding);
-    m->smallest = og__round_up(m->smallest, OG_MIB);
+    m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, s)), OG_MIB);
 }
 
 size_t og__memory_plan_sum(const struct og_memory_plan *m)
