@@ -123,7 +123,7 @@ def ratio(told, taken):
 def phases(c, r):
     """Of the way that was chosen, told over taken: core-seconds sampling, planning, and all that brings features."""
     t, n = c["terms"], len(r["epochs"])
-    told = (t["sampling"] * os.cpu_count(), t["planning"], max(t["sweeping"] + t["writing"], t["copying"]) + t["filling"] + t["reading"])
+    told = (t["sampling"] * os.cpu_count(), t["planning"], max(t["sweeping"], t["writing"], t["copying"]) + t["filling"] + t["reading"])
     taken = [total(r, key) / n for key in ("sample_seconds", "plan_seconds", "gather_seconds")]
     return [f"{a:.3f} / {b:.3f}" for a, b in zip(told, taken)]
 

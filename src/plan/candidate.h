@@ -99,7 +99,8 @@ enum og__term {
     OG__SAMPLING,
     OG__PLANNING,
     OG__SWEEPING, /* reading the file front to back: to pack, or rows of later batches */
-    OG__WRITING,  /* containers, and blocks and plans that are put away */
+    OG__SPILLING, /* putting blocks and plans away */
+    OG__WRITING,  /* containers */
     OG__COPYING,  /* rows into chunks, or from staging into the cache */
     OG__FILLING,  /* reading what a cache begins a superbatch with */
     OG__READING,  /* what batches read */

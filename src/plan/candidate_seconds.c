@@ -341,13 +341,15 @@ static void set_terms(const struct og_choice *given, const struct og_candidate *
     term[OG__SAMPLING] = OG_MAX(sample / OG_MAX(t->samplers, 1), topology);
     term[OG__PLANNING] = rows * (t->plan_row + (ahead ? t->foresee_row : 0));
     term[OG__SWEEPING] = disk_seconds(disk, b->sweep, r->bandwidth);
-    term[OG__WRITING] = (b->written + b->spill_written) / r->write;
+    term[OG__SPILLING] = b->spill_written / r->write;
+    term[OG__WRITING] = b->written / r->write;
     term[OG__COPYING] = copied_bytes(given, c, &e->counts, r) / r->copy;
     term[OG__FILLING] = disk_seconds(disk, b->fill, r->bandwidth);
     term[OG__READING] =
         disk_seconds(disk, b->batches, writes(c) ? r->fresh : r->bandwidth) + read_back;
     term[OG__TRAINING] = r->batches * t->model;
-    term[OG__DISK] = topology + term[OG__SWEEPING] + term[OG__WRITING] + term[OG__READING];
+    term[OG__DISK] =
+        topology + term[OG__SPILLING] + term[OG__SWEEPING] + term[OG__WRITING] + term[OG__READING];
     term[OG__CORES] = (sample + term[OG__PLANNING] + term[OG__COPYING]) / OG_MAX(t->threads, 1) +
                       term[OG__TRAINING];
 }
@@ -395,14 +397,14 @@ static enum og__term straight(const struct og_candidate *c, const struct rates *
     return slowest;
 }
 
-/* Preparation without filling the cache, which needs the cache. */
-static unsigned chain(const struct og_candidate *c, const double *term)
+/* What a superbatch takes before the cache is filled: three phases, each as long as the slowest of
+ * what goes on in it. What is put away is written while others are sampled, containers while the
+ * sweep goes on: both without anybody waiting for the disk. */
+static unsigned phases(const struct og_candidate *c, const double *term)
 {
-    unsigned set = OF(OG__SAMPLING) | OF(OG__PLANNING);
-    if (!writes(c))
-        return set | OF(OG__WRITING);
-    bool by_disk = term[OG__SWEEPING] + term[OG__WRITING] >= term[OG__COPYING];
-    return set | (by_disk ? OF(OG__SWEEPING) | OF(OG__WRITING) : OF(OG__COPYING));
+    const unsigned packing = OF(OG__SWEEPING) | OF(OG__WRITING) | OF(OG__COPYING);
+    unsigned set = OF(OG__PLANNING) | OF(longest(term, OF(OG__SAMPLING) | OF(OG__SPILLING)));
+    return writes(c) ? set | OF(longest(term, packing)) : set;
 }
 
 static enum og__term ahead(const struct og_candidate *c, const struct rates *r,
@@ -411,10 +413,9 @@ static enum og__term ahead(const struct og_candidate *c, const struct rates *r,
     const double *term = e->term;
     unsigned stages = OF(OG__TRAINING) | (writes(c) ? 0 : OF(OG__SWEEPING)) | OF(OG__READING);
     enum og__term slowest = longest(term, stages);
-    double replay = side_by_side(term, stages, slowest, r);
-    unsigned before = chain(c, term);
-    e->epoch = sum_of(term, before) + term[OG__FILLING] + replay;
-    return longest(term, before | OF(OG__FILLING) | OF(slowest));
+    unsigned before = phases(c, term) | OF(OG__FILLING);
+    e->epoch = sum_of(term, before) + side_by_side(term, stages, slowest, r);
+    return longest(term, before | OF(slowest));
 }
 
 /* ---- why ---- */
@@ -425,6 +426,7 @@ static void say_why(const struct bytes *b, enum og__term most, struct og_estimat
         [OG__SAMPLING] = "sampling",
         [OG__PLANNING] = "planning",
         [OG__SWEEPING] = "sweeping the features",
+        [OG__SPILLING] = "putting blocks and plans away",
         [OG__WRITING] = "writing",
         [OG__COPYING] = "copying rows",
         [OG__FILLING] = "filling the cache",

@@ -619,8 +619,8 @@ static json_t *terms_json(const struct og_estimate *e)
 {
     static const char *const names[] = {
         [OG__SAMPLING] = "sampling", [OG__PLANNING] = "planning", [OG__SWEEPING] = "sweeping",
-        [OG__WRITING] = "writing",   [OG__COPYING] = "copying",   [OG__FILLING] = "filling",
-        [OG__READING] = "reading",   [OG__TRAINING] = "training"};
+        [OG__SPILLING] = "spilling", [OG__WRITING] = "writing",   [OG__COPYING] = "copying",
+        [OG__FILLING] = "filling",   [OG__READING] = "reading",   [OG__TRAINING] = "training"};
     json_t *terms = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
         json_object_set_new(terms, names[i], json_real(e->term[i]));
