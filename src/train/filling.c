@@ -79,15 +79,15 @@ struct og_filling {
     struct og_filled now;
 };
 
-/* False = given up. */
-static bool await_slots(struct og_filling *f, uint32_t after)
+/* -ECANCELED = given up. */
+static int await_slots(struct og_filling *f, uint32_t after)
 {
     pthread_mutex_lock(&f->lock);
     while (f->done < after && !f->given_up)
         pthread_cond_wait(&f->moved, &f->lock);
-    bool going = !f->given_up;
+    int rc = f->given_up ? -ECANCELED : 0;
     pthread_mutex_unlock(&f->lock);
-    return going;
+    return rc;
 }
 
 static int fetch_piece(struct og_filling *f, struct head *head, uint64_t *at, struct og_err *err)
@@ -113,7 +113,9 @@ static int fill_window(struct og_filling *f, uint64_t at, struct og_err *err)
     int rc = 0;
     while (rc == 0 && head.n > 0) {
         rc = fetch_piece(f, &head, &at, err);
-        if (rc < 0 || !await_slots(f, head.after))
+        if (rc == 0)
+            rc = await_slots(f, head.after);
+        if (rc < 0)
             break;
         double start = og__now();
         if (head.n > 0)
@@ -235,7 +237,7 @@ int og__filling_await(struct og_filling *f, uint32_t batch, struct og_filled *fi
     while (f->filled < need && f->rc == 0 && !f->given_up)
         pthread_cond_wait(&f->moved, &f->lock);
     int rc = f->filled >= need ? 0 : f->rc < 0 ? f->rc : -ECANCELED;
-    if (rc < 0 && f->rc < 0)
+    if (rc < 0 && rc != -ECANCELED)
         og__fail(err, rc, f->err.hint, "%s", f->err.message);
     *filled = f->untold;
     f->untold = (struct og_filled){0};
