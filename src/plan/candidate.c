@@ -8,11 +8,14 @@
  *                            └──> raw                                     └──> segmented */
 #include "plan/candidate.h"
 
+#include "plan/policy_ops.h"
 #include "plan/segments.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char part[] = "simulation";
 
 const char *og__layout_name(enum og__layout layout)
 {
@@ -73,10 +76,58 @@ static const char *unsound(const struct og_choice *given, const struct og_candid
     return NULL;
 }
 
+/* ---- the trace, condensed ----
+ *
+ * Nodes that occur in it are numbered 0, 1, 2, ... in the order of the file. To policies that look
+ * ahead nothing else is known of a node than where it occurs, so they do just the same, and their
+ * tables are as large as the trace, not as the graph. */
+struct condensed {
+    struct og_trace trace;
+    uint32_t *ids; /* [rows] its ids */
+    uint32_t *row; /* [n] of the file */
+    uint64_t rows, n;
+    struct og_budget *budget;
+};
+
+static void release_condensed(struct condensed *c)
+{
+    og__release(c->budget, c->ids, c->rows * sizeof(*c->ids), part);
+    og__release(c->budget, c->row, c->n * sizeof(*c->row), part);
+}
+
+static int condense(struct condensed *c, const struct og_choice *given, struct og_err *err)
+{
+    const struct og_trace *t = &given->trace;
+    struct og_placement nodes;
+    uint64_t cursor = 0;
+    *c = (struct condensed){.rows = t->ptr[t->n_batches], .budget = given->budget};
+    int rc = og__placement_build(&nodes, NULL, given->n_nodes, 0, given->budget, err);
+    if (rc < 0)
+        return rc;
+    og__placement_mark(&nodes, t);
+    og__placement_count(&nodes);
+    c->n = nodes.n_slots;
+    c->ids = og__alloc(given->budget, c->rows * sizeof(*c->ids), part, err);
+    c->row = c->ids ? og__alloc(given->budget, c->n * sizeof(*c->row), part, err) : NULL;
+    for (uint64_t i = 0; c->row && i < c->rows; i++)
+        c->ids[i] = og__placement_rank(&nodes, t->ids[i]);
+    if (c->row)
+        og__placement_nodes(&nodes, &cursor, c->row, (uint32_t)c->n);
+    og__placement_release(&nodes);
+    c->trace = (struct og_trace){t->n_batches, t->ptr, c->ids};
+    return c->row ? 0 : -ENOMEM;
+}
+
+static bool suits_condensed(int policy)
+{
+    return policy == OG_POLICY_FREQUENCY || policy == OG_POLICY_BELADY || policy == OG_POLICY_SWEEP;
+}
+
 /* ---- passes: candidates that are counted together ---- */
 
 struct pass {
     const struct og_choice *given;
+    const struct condensed *condensed; /* NULL: the policy does not suit it */
     const struct og_candidate *candidates;
     struct og_estimate *out;
     uint32_t *member; /* [n] numbers of candidates; the first stands for all */
@@ -122,8 +173,9 @@ static bool same_pass(const struct og_choice *given, const struct og_candidate *
 }
 
 /* Sorts the sound candidates into passes; member[] of all lie one behind another in `members`. */
-static uint32_t form_passes(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
-                            struct og_estimate *out, uint32_t *members, struct pass *pass)
+static uint32_t form_passes(const struct og_choice *given, const struct condensed *condensed,
+                            const struct og_candidate *c, uint32_t n, struct og_estimate *out,
+                            uint32_t *members, struct pass *pass)
 {
     uint32_t n_passes = 0;
     uint32_t used = 0;
@@ -132,6 +184,7 @@ static uint32_t form_passes(const struct og_choice *given, const struct og_candi
             continue;
         struct pass *p = &pass[n_passes++];
         *p = (struct pass){.given = given,
+                           .condensed = suits_condensed(c[i].policy.kind) ? condensed : NULL,
                            .candidates = c,
                            .out = out,
                            .member = members + used,
@@ -151,23 +204,39 @@ static uint32_t form_passes(const struct og_choice *given, const struct og_candi
     return n_passes;
 }
 
+/* More slots than nodes are no use. */
+static uint32_t slots_of(const struct pass *p, uint32_t member)
+{
+    const uint64_t n_nodes = p->condensed ? p->condensed->n : p->given->n_nodes;
+    return (uint32_t)OG_MIN((uint64_t)p->candidates[p->member[member]].policy.n_slots, n_nodes);
+}
+
+static struct og_policy_setup policy_of(const struct pass *p)
+{
+    struct og_policy_setup policy = first_of(p)->policy;
+    policy.n_nodes = p->condensed ? p->condensed->n : p->given->n_nodes;
+    policy.n_slots = slots_of(p, 0);
+    return policy;
+}
+
 static struct og_simulation simulation_of(const struct pass *p)
 {
     const struct og_choice *given = p->given;
-    return (struct og_simulation){.trace = first_of(p)->early_reads ? given->hops : given->trace,
-                                  .n_nodes = given->n_nodes,
+    const struct og_candidate *c = first_of(p);
+    const struct condensed *d = p->condensed;
+    const uint32_t not_lent = c->policy.n_slots - OG_MIN(c->n_lent, c->policy.n_slots);
+    const uint32_t slots = slots_of(p, 0);
+    return (struct og_simulation){.trace = d                ? d->trace
+                                           : c->early_reads ? given->hops
+                                                            : given->trace,
+                                  .n_nodes = d ? d->n : given->n_nodes,
+                                  .row = d ? d->row : NULL,
                                   .superbatch = p->superbatch,
-                                  .n_lent = first_of(p)->n_lent,
+                                  .n_lent = slots - OG_MIN(not_lent, slots),
                                   .rule = given->rule,
                                   .fill_rows = given->fill_rows,
                                   .budget = given->budget,
                                   .stop = given->stop};
-}
-
-static uint32_t slots_of(const struct pass *p, uint32_t member)
-{
-    return (uint32_t)OG_MIN((uint64_t)p->candidates[p->member[member]].policy.n_slots,
-                            p->given->n_nodes);
 }
 
 static void take_counts(struct pass *p, uint32_t member, const struct og_simulated *s,
@@ -361,8 +430,8 @@ static void count_misses(void *arg, size_t number, int thread)
     if (p->levels)
         return;
     struct og_simulation sim = simulation_of(p);
-    p->rc = og__simulate_each(&sim, &first_of(p)->policy, batch_missed, p, &counted, &first_fill,
-                              &p->err);
+    struct og_policy_setup policy = policy_of(p);
+    p->rc = og__simulate_each(&sim, &policy, batch_missed, p, &counted, &first_fill, &p->err);
     for (uint32_t i = 0; p->rc == 0 && i < p->n; i++)
         take_counts(p, i, &counted, first_fill);
     if (p->packing.ptr)
@@ -383,12 +452,12 @@ static size_t pass_bytes(const struct pass *p)
     const uint32_t size = slots_of(p, 0);
     sim.size = &size;
     sim.n_sizes = 1;
-    const uint64_t distinct = OG_MIN(rows, p->given->n_nodes);
+    const struct og_policy_setup policy = policy_of(p);
+    const uint64_t distinct = OG_MIN(rows, sim.n_nodes);
     size_t packing = 3 * rows * sizeof(uint32_t) + 2 * og__placement_bytes(p->given->n_nodes);
     size_t layouts =
         (5 + og__kept_row_bytes(p->given) / OG__PACK_BLOCK + 1) * distinct * sizeof(uint32_t);
-    return og__simulate_bytes(&sim, &first_of(p)->policy, rows, longest) +
-           (p->packs ? packing + layouts : 0);
+    return og__simulate_bytes(&sim, &policy, rows, longest) + (p->packs ? packing + layouts : 0);
 }
 
 /* As many passes at a time as there are threads, unless memory is short. */
@@ -446,11 +515,15 @@ int og__candidates_count(const struct og_choice *given, const struct og_candidat
         if (reason)
             og__candidate_refuse(&out[i], "%s", reason);
     }
+    struct condensed condensed = {0};
     uint32_t *members = malloc(OG_MAX(n, 1u) * sizeof(*members));
     struct pass *pass = calloc(OG_MAX(n, 1u), sizeof(*pass));
     int rc = members && pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates");
     if (rc == 0)
-        rc = run_passes(given, pass, form_passes(given, c, n, out, members, pass), err);
+        rc = condense(&condensed, given, err);
+    if (rc == 0)
+        rc = run_passes(given, pass, form_passes(given, &condensed, c, n, out, members, pass), err);
+    release_condensed(&condensed);
     free(members);
     free(pass);
     for (uint32_t i = 0; rc == 0 && i < n; i++) {

@@ -54,6 +54,13 @@ static void add_io(struct og_io_counts *sum, struct og_io_counts more)
     sum->bytes += more.bytes;
 }
 
+/* Nodes become the rows that they are in the file. */
+static void to_rows(const struct og_simulation *sim, uint32_t *nodes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && sim->row; i++)
+        nodes[i] = sim->row[nodes[i]];
+}
+
 /* Rows that are put into the cache, and their slots. */
 static uint32_t lot_rows(const struct og_simulation *sim)
 {
@@ -420,6 +427,7 @@ static bool take_prefill(const struct og_simulation *sim, struct og_policy *p, u
     const uint64_t before = sum->prefill;
     for (uint32_t n; (n = og__policy_prefill(p, list, list + most, most)) > 0;) {
         sum->prefill += n;
+        to_rows(sim, list, n);
         if (sim->fill_rows)
             add_io(&sum->fill, og__read_rule_predict(&sim->rule, list, n));
     }
@@ -456,6 +464,8 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, 
         out->open_batches += in_first;
         rc = og__policy_plan(p, &lane->planner, t->ids + t->ptr[b], batch_rows(t, b), plan,
                              &lane->err);
+        if (rc == 0)
+            to_rows(sim, plan->misses, plan->n_misses);
         if (rc == 0)
             count(sim, plan->n, plan->misses, plan->n_misses, &out->cost);
         if (rc == 0 && told->missed)
