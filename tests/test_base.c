@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,107 @@ static void budget_refuses_what_does_not_fit(void **state)
     assert_int_equal(err.code, -ENOMEM);
     assert_non_null(strstr(err.message, "staging"));
     og__release(b, p, 3 * OG_MIB, "cache");
+    assert_int_equal(og__budget_used(b), 0);
+    og__budget_free(b);
+}
+
+/* A sanitizer's own memory grows and is touched as well. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool counts_are_ours = false;
+#else
+static const bool counts_are_ours = true;
+#endif
+
+/* Pages that this process has touched for the first time. */
+static long faults(void)
+{
+    struct rusage u;
+    assert_int_equal(getrusage(RUSAGE_SELF, &u), 0);
+    return u.ru_minflt;
+}
+
+static void touch(char *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 4096)
+        p[i] = 1;
+}
+
+static bool all_zero(const char *p, size_t bytes)
+{
+    return p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0;
+}
+
+static void memory_given_back_is_there_for_the_next(void **state)
+{
+    (void)state;
+    enum { LARGE = 40 * 1024 * 1024, SMALL = 13 * 1024 * 1024 + 5 };
+    struct og_err err = {0};
+    struct og_budget *b = og__budget_new(128 * OG_MIB);
+    char *p = og__alloc(b, LARGE, "cache", &err);
+    assert_non_null(p);
+    memset(p, 0xff, LARGE);
+    og__release(b, p, LARGE, "cache");
+    assert_int_equal(og__budget_used(b), 0);
+    long before = faults();
+    char *q = og__alloc(b, SMALL, "staging", &err);
+    assert_true(q >= p && q < p + LARGE);
+    assert_true(all_zero(q, SMALL));
+    assert_true(!counts_are_ours || faults() - before < 8);
+    /* the rest goes where address space waits for memory, into whole huge pages */
+    char *space = og__address_reserve(LARGE, &err);
+    assert_non_null(space);
+    assert_int_equal(og__budget_charge(b, LARGE, "cache", &err), 0);
+    og__address_furnish(b, space + 4096, LARGE - 4096);
+    before = faults();
+    touch(space + 2 * OG_MIB, LARGE - SMALL - 6 * OG_MIB);
+    assert_true(!counts_are_ours || faults() - before < 8);
+    touch(space, LARGE);
+    og__budget_uncharge(b, LARGE, "cache");
+    og__address_release(space, LARGE);
+    og__release(b, q, SMALL, "staging");
+    og__budget_free(b);
+}
+
+/* Blocks of random sizes come and go: each is zero at first and its owner's alone, and all memory,
+ * kept or not, stays within the limit. */
+static void kept_memory_is_nobodys_and_within_the_limit(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 12, ROUNDS = 600 };
+    const size_t limit = 96 * OG_MIB;
+    const size_t noise = 8 * OG_MIB;
+    struct {
+        char *p;
+        size_t bytes;
+        char mark;
+    } block[BLOCKS] = {0};
+    struct og_budget *b = og__budget_new(limit);
+    size_t start = og__rss_now();
+    size_t most = 0;
+    struct og_rng rng;
+    og__rng_at(&rng, 7, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint32_t i = og__rng_below(&rng, BLOCKS);
+        if (block[i].p) {
+            assert_int_equal(block[i].p[0], block[i].mark);
+            assert_memory_equal(block[i].p, block[i].p + 1, block[i].bytes - 1);
+            og__release(b, block[i].p, block[i].bytes, "cache");
+            block[i].p = NULL;
+            continue;
+        }
+        block[i].bytes = 4096 + og__rng_below(&rng, 20 * 1024 * 1024);
+        block[i].mark = (char)(1 + og__rng_below(&rng, 100));
+        block[i].p = og__alloc(b, block[i].bytes, "cache", NULL);
+        if (!block[i].p)
+            continue;
+        assert_true(all_zero(block[i].p, block[i].bytes));
+        memset(block[i].p, block[i].mark, block[i].bytes);
+        most = OG_MAX(most, og__rss_now());
+    }
+    assert_true(!counts_are_ours || most < start + limit + noise);
+    assert_true(most > start + limit / 2);
+    for (int i = 0; i < BLOCKS; i++)
+        og__release(b, block[i].p, block[i].bytes, "cache");
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);
 }
@@ -259,6 +361,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(budget_refuses_what_does_not_fit),
+        cmocka_unit_test(memory_given_back_is_there_for_the_next),
+        cmocka_unit_test(kept_memory_is_nobodys_and_within_the_limit),
         cmocka_unit_test(first_message_wins),
         cmocka_unit_test(philox_matches_known_answers),
         cmocka_unit_test(below_is_uniform),

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
-enum { MAX_PARTS = 48 };
+enum { MAX_PARTS = 48, MOST_KEPT = 16 };
 #define HUGE (2 * OG_MIB)
 
 struct og_budget {
@@ -21,7 +24,119 @@ struct og_budget {
         size_t bytes;
     } parts[MAX_PARTS];
     size_t n_parts;
+    struct block {
+        char *start;
+        size_t bytes; /* whole huge pages */
+    } kept[MOST_KEPT];
+    int n_kept;
+    size_t kept_bytes;
 };
+
+/* ---- memory that was given back ----
+ *
+ * Pages are dear when they are touched for the first time: the kernel clears them, and a virtual
+ * machine's host may have to find them first. So large blocks that are given back are kept for
+ * whoever asks next, as far as the limit leaves room; what is asked for beyond that room drops
+ * them. */
+
+/* What is never filled with kept blocks: the process needs memory that no budget counts. */
+static size_t spare(const struct og_budget *b)
+{
+    return OG_MIN(b->limit, b->limit / 32 + 16 * OG_MIB);
+}
+
+static void shade(const struct block *k, bool usable)
+{
+#ifdef __SANITIZE_ADDRESS__
+    if (usable)
+        ASAN_UNPOISON_MEMORY_REGION(k->start, k->bytes);
+    else
+        ASAN_POISON_MEMORY_REGION(k->start, k->bytes);
+#else
+    (void)k;
+    (void)usable;
+#endif
+}
+
+/* Caller holds the lock. */
+static struct block take_kept(struct og_budget *b, int i)
+{
+    struct block k = b->kept[i];
+    b->kept[i] = b->kept[--b->n_kept];
+    b->kept_bytes -= k.bytes;
+    shade(&k, true);
+    return k;
+}
+
+/* Until used and kept memory leave `bytes` free. Caller holds the lock. */
+static void drop_kept(struct og_budget *b, size_t bytes)
+{
+    while (b->n_kept > 0 && b->used + b->kept_bytes + bytes > b->limit - spare(b)) {
+        struct block k = take_kept(b, b->n_kept - 1);
+        munmap(k.start, k.bytes);
+    }
+}
+
+/* Caller holds the lock. */
+static void put_kept(struct og_budget *b, struct block k)
+{
+    const bool room = b->limit < SIZE_MAX && b->n_kept < MOST_KEPT &&
+                      b->used + b->kept_bytes + k.bytes <= b->limit - spare(b);
+    if (!room) {
+        munmap(k.start, k.bytes);
+        return;
+    }
+    shade(&k, false);
+    b->kept[b->n_kept++] = k;
+    b->kept_bytes += k.bytes;
+}
+
+/* A mapping that nobody uses any more. */
+static void keep(struct og_budget *b, char *p, size_t bytes)
+{
+    const size_t size = og__round_up(bytes, 4096);
+    struct block k = {p, b ? size / HUGE * HUGE : 0};
+    if (size > k.bytes)
+        munmap(p + k.bytes, size - k.bytes);
+    if (k.bytes == 0)
+        return;
+    pthread_mutex_lock(&b->lock);
+    put_kept(b, k);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* The smallest kept block that is large enough, or -1. Caller holds the lock. */
+static int best_kept(const struct og_budget *b, size_t bytes)
+{
+    int best = -1;
+    for (int i = 0; i < b->n_kept; i++)
+        if (b->kept[i].bytes >= bytes && (best < 0 || b->kept[i].bytes < b->kept[best].bytes))
+            best = i;
+    return best;
+}
+
+/* Zeroed, or NULL where none is kept that is large enough. */
+static void *reuse(struct og_budget *b, size_t bytes)
+{
+    const size_t size = og__round_up(bytes, HUGE);
+    struct block k = {0};
+    if (!b)
+        return NULL;
+    pthread_mutex_lock(&b->lock);
+    int i = best_kept(b, size);
+    if (i >= 0) {
+        k = take_kept(b, i);
+        if (k.bytes > size)
+            put_kept(b, (struct block){k.start + size, k.bytes - size});
+    }
+    pthread_mutex_unlock(&b->lock);
+    if (!k.start)
+        return NULL;
+    const size_t used = og__round_up(bytes, 4096);
+    if (size > used)
+        munmap(k.start + used, size - used);
+    return memset(k.start, 0, used);
+}
 
 struct og_budget *og__budget_new(size_t limit)
 {
@@ -37,6 +152,10 @@ void og__budget_free(struct og_budget *b)
 {
     if (!b)
         return;
+    while (b->n_kept > 0) {
+        struct block k = take_kept(b, 0);
+        munmap(k.start, k.bytes);
+    }
     pthread_mutex_destroy(&b->lock);
     free(b);
 }
@@ -84,6 +203,7 @@ int og__budget_charge(struct og_budget *b, size_t bytes, const char *part, struc
         size_t *held = held_by(b, part);
         if (held)
             *held += bytes;
+        drop_kept(b, 0);
     }
     pthread_mutex_unlock(&b->lock);
     if (bytes <= left)
@@ -129,9 +249,10 @@ void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_e
     if (og__budget_charge(b, bytes, part, err) < 0)
         return NULL;
     void *p = NULL;
-    if (bytes >= HUGE)
-        p = map_huge(bytes, 0);
-    else if ((p = aligned_alloc(64, og__round_up(OG_MAX(bytes, 1), 64))) != NULL)
+    if (bytes >= HUGE) {
+        p = reuse(b, bytes);
+        p = p ? p : map_huge(bytes, 0);
+    } else if ((p = aligned_alloc(64, og__round_up(OG_MAX(bytes, 1), 64))) != NULL)
         memset(p, 0, og__round_up(OG_MAX(bytes, 1), 64));
     if (p)
         return p;
@@ -146,11 +267,11 @@ void og__release(struct og_budget *b, void *p, size_t bytes, const char *part)
 {
     if (!p)
         return;
+    og__budget_uncharge(b, bytes, part);
     if (bytes >= HUGE)
-        munmap(p, og__round_up(bytes, 4096));
+        keep(b, p, bytes);
     else
         free(p);
-    og__budget_uncharge(b, bytes, part);
 }
 
 void *og__address_reserve(size_t bytes, struct og_err *err)
@@ -167,6 +288,38 @@ void og__address_release(void *p, size_t bytes)
 {
     if (p)
         munmap(p, og__round_up(bytes, 4096));
+}
+
+/* Moves pages to where others, untouched ones, are mapped. */
+static bool move_pages(const struct block *from, char *to)
+{
+    if (mremap(from->start, from->bytes, from->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
+        return true;
+    /* what was there may be gone; this cannot fail for lack of address space */
+    munmap(from->start, from->bytes);
+    void *p = mmap(to, from->bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    return p == to;
+}
+
+void og__address_furnish(struct og_budget *b, void *start, size_t bytes)
+{
+    char *at = (char *)og__round_up((uintptr_t)start, HUGE);
+    char *end = (char *)((uintptr_t)start + bytes);
+    if (!b)
+        return;
+    pthread_mutex_lock(&b->lock);
+    while (b->n_kept > 0 && at + HUGE <= end) {
+        struct block k = take_kept(b, b->n_kept - 1);
+        const size_t n = OG_MIN(k.bytes, (size_t)(end - at) / HUGE * HUGE);
+        if (k.bytes > n)
+            put_kept(b, (struct block){k.start + n, k.bytes - n});
+        k.bytes = n;
+        if (!move_pages(&k, at))
+            break;
+        at += n;
+    }
+    pthread_mutex_unlock(&b->lock);
 }
 
 size_t og__memory_amount(const struct og_amount *a)

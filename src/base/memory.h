@@ -7,7 +7,8 @@
  * memory plan in train/ sets aside.
  *
  * Allocations of 2 MiB and more are mapped on 2 MiB boundaries and offered to the kernel as huge
- * pages: sampling walks them at random, and TLB misses would dominate. */
+ * pages: sampling walks them at random, and TLB misses would dominate. Given back, they are kept
+ * for the next that asks, within the limit. */
 #ifndef OG_MEMORY_H
 #define OG_MEMORY_H
 
@@ -36,6 +37,10 @@ void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
  * before touching more of it. NULL when the kernel has no such range. */
 void *og__address_reserve(size_t bytes, struct og_err *err);
 void og__address_release(void *p, size_t bytes);
+/* Such space that is charged and not touched yet gets memory that the budget has from others who
+ * gave theirs back, as far as there is; that spares touching new pages. What it holds is undefined.
+ */
+void og__address_furnish(struct og_budget *b, void *start, size_t bytes);
 OG_MUST_CHECK int og__budget_charge(struct og_budget *b, size_t bytes, const char *part,
                                     struct og_err *err);
 void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part);
