@@ -201,10 +201,13 @@ void og__gather_lend(struct og_gather *g, uint32_t n)
 
 int og__gather_reclaim(struct og_gather *g, struct og_err *err)
 {
+    const size_t before = present_bytes(g);
     int rc = og__budget_charge(g->budget, g->n_lent * g->row_bytes, CACHE, err);
-    if (rc == 0)
-        g->n_lent = 0;
-    return rc;
+    if (rc < 0)
+        return rc;
+    g->n_lent = 0;
+    og__address_furnish(g->budget, g->base + before, present_bytes(g) - before);
+    return 0;
 }
 
 /* ---- filling the cache ---- */
@@ -289,7 +292,8 @@ int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *
         return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
     /* a piece that goes by way of staging is no larger than that */
     uint32_t n_areas;
-    uint32_t most = OG_MAX(fill_areas(g, &n_areas)->capacity, (uint32_t)LEAST_ROWS);
+    const uint32_t via = OG_MAX(fill_areas(g, &n_areas)->capacity, (uint32_t)LEAST_ROWS);
+    const uint32_t most = neighbours(slots, n) ? n : via;
     for (uint32_t first = 0; first < n; first += most) {
         uint32_t k = OG_MIN(n - first, most);
         int rc = fill_piece(g, nodes + first, slots + first, k, counts, err);
