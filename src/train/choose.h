@@ -14,8 +14,4 @@
 OG_MUST_CHECK int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want,
                              struct og_err *err);
 
-/* What was compared, the best first: an array for plan.json, empty where there was nothing to
- * choose. New reference. */
-json_t *og__choice_json(const struct og_session *s);
-
 #endif

@@ -24,8 +24,4 @@ void og__predict_batch(struct og_prediction *p, const struct og_session *s,
 /* trace_bytes: read back for each batch. */
 void og__predict_epoch(const struct og_prediction *p, struct og_session *s, uint64_t trace_bytes);
 
-/* Plan as JSON: policy, layout, topology, memory, predicted (null while it is not known). New
- * reference. */
-json_t *og__session_plan_json(const struct og_session *s);
-
 #endif
