@@ -8,6 +8,7 @@
 #include "train/choose.h"
 
 #include "train/measure.h"
+#include "train/memory_plan.h"
 #include "train/options.h"
 
 #include <stdio.h>

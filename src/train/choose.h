@@ -7,7 +7,7 @@
 #ifndef OG_CHOOSE_H
 #define OG_CHOOSE_H
 
-#include "train/memory_plan.h"
+#include "train/pilot.h"
 
 /* Sets the session's policy, layout and turns, and s->choice. With topology, samplers' caps and the
  * fixed part of the memory plan; what it tries out of that plan is to be made again. */

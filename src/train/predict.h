@@ -5,7 +5,7 @@
 #ifndef OG_PREDICT_H
 #define OG_PREDICT_H
 
-#include "train/memory_plan.h"
+#include "train/pilot.h"
 
 /* s->read_rule: how the engine that will read the features merges; asked of one. */
 OG_MUST_CHECK int og__learn_rule(struct og_session *s, struct og_err *err);
