@@ -6,7 +6,7 @@
 #include "plan/candidate.h"
 #include "plan/policy_ops.h"
 #include "plan/segments.h"
-#include "train/memory_plan.h"
+#include "train/pilot.h"
 
 #include <outgrow/outgrow.h>
 

@@ -1,9 +1,16 @@
+/* Choosing a way, in the order of this file:
+ *
+ *   ways       a policy, a layout, in turns or not, as far as the user left that open
+ *   memory     what each would have; candidates are those that fit
+ *   comparing  all by the pilot's batches; then, if the run is long enough for that to pay, those
+ *              near the fastest by an epoch's, with rates better known
+ *   choosing   the first, and what is told of the others */
 #include "train/choose.h"
 
+#include "train/measure.h"
+#include "train/memory_plan.h"
 #include "train/options.h"
-#include "train/predict.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +67,7 @@ static enum og__layout layout_of(const struct way *way)
     return layout[way->layout];
 }
 
-/* ---- the memory that each would have ---- */
+/* ---- each with its memory ---- */
 
 struct trial {
     struct way way;
@@ -117,208 +124,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
     };
 }
 
-/* ---- what is measured ---- */
-
-/* What the disk does with the very file, since hosts serve what was written last faster than the
- * rest. What is read is not looked at: all jobs have it in the same place, as memory touched for
- * the first time takes about as long as reading it. */
-struct probe {
-    struct og_reader *reader; /* NULL: not measured: the file is small, or memory is short */
-    uint32_t *rows;           /* [n] of a round */
-    char *out;                /* rows of one job */
-    uint32_t n, run;          /* rows at most; of a run */
-    size_t out_bytes;
-    size_t row_bytes;
-    uint64_t n_nodes;
-    uint32_t round;
-    double iops, bandwidth; /* the best of all rounds: others work on the disk as well */
-};
-
-enum {
-    PROBE_ROWS = 512,
-    PROBE_RUN = 8 * 1024 * 1024,
-    PROBE_JOBS = 8,
-    LEAST_BYTES = 64 * 1024 * 1024,
-};
-
-static void close_probe(struct probe *p, struct og_budget *b)
-{
-    og__reader_close(p->reader);
-    og__release(b, p->out, p->out_bytes, "probe");
-    og__release(b, p->rows, p->n * sizeof(*p->rows), "probe");
-}
-
-static int open_probe(struct probe *p, struct og_session *s, struct og_err *err)
-{
-    struct og_reader_options opt = og__session_reader(s);
-    const size_t row = og__file_row_bytes(s->ds);
-    const uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
-    *p = (struct probe){.row_bytes = row, .n_nodes = n_nodes};
-    p->run = (uint32_t)OG_MIN((uint64_t)(PROBE_RUN / row + 1), n_nodes / 16);
-    p->n = OG_MAX(p->run, (uint32_t)PROBE_ROWS);
-    p->out_bytes = (p->n / PROBE_JOBS + 1) * row;
-    const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * PROBE_ROWS;
-    const bool costs = p->out_bytes > og__budget_left(s->budget) / 16;
-    if (small || costs || s->opt.io == OG_IO_MMAP)
-        return og__learn_rule(s, err);
-    p->rows = og__alloc(s->budget, p->n * sizeof(*p->rows), "probe", err);
-    p->out = p->rows ? og__alloc(s->budget, p->out_bytes, "probe", err) : NULL;
-    if (!p->out)
-        return -ENOMEM;
-    memset(p->out, 0, p->out_bytes);
-    int rc = og__reader_open(&p->reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
-                             row, n_nodes, &opt, s->budget, err);
-    if (rc == 0 && s->ds->kept != s->ds->dtype) /* rows are rounded on their way */
-        return og__learn_rule(s, err);
-    if (rc == 0)
-        s->read_rule = og__reader_rule(p->reader);
-    return rc;
-}
-
-/* Rows a second: a few jobs at a time, so that the disk has always work. */
-static int read_rate(struct probe *p, uint32_t n, double *rate, struct og_err *err)
-{
-    struct og_read_job job[PROBE_JOBS] = {0};
-    const double start = og__now();
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < PROBE_JOBS; i++) {
-        const uint32_t first = (uint32_t)((uint64_t)n * i / PROBE_JOBS);
-        const uint32_t end = (uint32_t)((uint64_t)n * (i + 1) / PROBE_JOBS);
-        job[i] = (struct og_read_job){.rows = p->rows + first, .n = end - first, .out = p->out};
-        rc = og__reader_submit(p->reader, &job[i], err);
-    }
-    for (int i = 0; rc == 0 && i < PROBE_JOBS; i++)
-        rc = og__reader_wait(p->reader, &job[i], err);
-    *rate = n / OG_MAX(og__now() - start, 1e-6);
-    return rc;
-}
-
-/* A run of rows, and rows from all over the file, others in each round. */
-static int probe_once(struct probe *p, struct og_err *err)
-{
-    const uint64_t step = p->n_nodes / PROBE_ROWS;
-    const double golden = 0.6180339887498949; /* its multiples lie apart from one another */
-    const double place = p->round * golden - floor(p->round * golden);
-    const uint64_t first = (uint64_t)(place * (double)(p->n_nodes - p->run));
-    double rate = 0;
-    p->round++;
-    for (uint32_t i = 0; i < p->run; i++)
-        p->rows[i] = (uint32_t)first + i;
-    int rc = read_rate(p, p->run, &rate, err);
-    if (rc < 0)
-        return rc;
-    p->bandwidth = OG_MAX(p->bandwidth, rate * (double)p->row_bytes);
-    for (uint32_t i = 0; i < PROBE_ROWS; i++)
-        p->rows[i] = (uint32_t)(i * step + (uint64_t)(place * (double)step));
-    rc = read_rate(p, PROBE_ROWS, &rate, err);
-    p->iops = OG_MAX(p->iops, rate);
-    return rc;
-}
-
-/* Rates far below those of the profile may be of a moment when others used the disk. */
-static bool doubtful(const struct probe *p, const struct og_disk_profile *known)
-{
-    const double share = 0.6;
-    return p->bandwidth < share * known->bandwidth || p->iops < share * known->iops;
-}
-
-/* Until so many seconds have gone; at least once, and a few times if in doubt. */
-static int probe_disk(struct probe *p, const struct og_disk_profile *known, double seconds,
-                      struct og_err *err)
-{
-    enum { FEW = 3 };
-    const double start = og__now();
-    int rc = 0;
-    if (!p->reader)
-        return 0;
-    do
-        rc = probe_once(p, err);
-    while (rc == 0 && (og__now() - start < seconds || (p->round < FEW && doubtful(p, known))));
-    return rc;
-}
-
-static double copy_rate(void)
-{
-    enum { BYTES = 2 * 1024 * 1024 };
-    char *from = malloc(2 * (size_t)BYTES);
-    if (!from)
-        return 0;
-    memset(from, 1, 2 * (size_t)BYTES);
-    double start = og__now();
-    memcpy(from + BYTES, from, BYTES);
-    double seconds = og__now() - start;
-    free(from);
-    return BYTES / OG_MAX(seconds, 1e-6);
-}
-
-/* One step of the model on a batch whose rows are all zero; the second counts. */
-static int time_step(struct og_session *s, struct og_model *model, const struct og_batch *batch,
-                     const struct og_pairs *pairs, bool training, double *seconds,
-                     struct og_err *err)
-{
-    const uint32_t n = batch->n_ids;
-    const size_t labels_bytes = og__labels_bytes(s->ds, batch->n_seeds);
-    uint32_t *index = og__alloc(s->budget, n * sizeof(*index), "batches", err);
-    void *labels = og__alloc(s->budget, labels_bytes, "batches", err);
-    char *row = calloc(1, og__row_bytes(s->ds));
-    struct og_rows rows = {.base = row,
-                           .index = index,
-                           .stride = og__row_bytes(s->ds),
-                           .n = n,
-                           .dim = s->ds->dim,
-                           .dtype = s->ds->kept};
-    int rc = index && labels ? 0 : -ENOMEM;
-    if (rc == 0 && !row)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "timing the model");
-    for (int round = 0; rc == 0 && round < 2; round++) {
-        struct og_step step = {1, 1, 0};
-        struct og_metrics ignored = {0};
-        double start = og__now();
-        const void *targets = s->seeds.edges ? (const void *)pairs : labels;
-        rc = training ? og__model_gradients(model, batch, &rows, targets, &step, &ignored, err)
-                      : og__model_forward(model, batch, &rows, targets, &ignored, err);
-        *seconds = og__now() - start;
-    }
-    og__release(s->budget, index, n * sizeof(*index), "batches");
-    og__release(s->budget, labels, labels_bytes, "batches");
-    free(row);
-    return rc;
-}
-
-static int time_model(struct og_session *s, unsigned want, double *seconds, struct og_err *err)
-{
-    const bool training = want & OG__WANT_TRAINING;
-    struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, 0);
-    struct og_model *model = NULL;
-    struct og_sampler *sampler = NULL;
-    struct og_batch_memory m;
-    struct og_seeds seeds;
-    *seconds = 0;
-    if (!(want & OG__WANT_MODEL))
-        return 0;
-    og__batch_init(&m, s->budget);
-    int rc = og__seeds_open(&seeds, &s->seeds, s->budget, err);
-    if (rc == 0)
-        rc = og__session_sampler(s, &sampler, s->budget, err);
-    if (rc == 0) {
-        og__seeds_take(&seeds, &s->seeds, &turn);
-        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err);
-    }
-    if (rc == 0)
-        rc = og__model_create(&model, &s->config, s->opt.optimizer, (uint64_t)s->opt.seed, s->pool,
-                              s->budget, err);
-    if (rc == 0)
-        rc = og__model_reserve(model, &s->caps, training, err);
-    if (rc == 0)
-        rc = time_step(s, model, &m.batch, &seeds.pairs, training, seconds, err);
-    og__model_free(model);
-    og__sampler_close(sampler);
-    og__batch_release(&m);
-    og__seeds_close(&seeds);
-    return rc;
-}
-
-/* ---- choosing ---- */
+/* ---- all that fit ---- */
 
 struct chooser {
     struct og_session *s;
@@ -330,7 +136,7 @@ struct chooser {
     double model;      /* seconds of one batch */
     double copy;       /* bytes a second */
     double counting;   /* seconds a batch of the trace */
-    struct probe probe;
+    struct og_probe probe;
     struct trial trial[WAYS];
     uint32_t n;
     struct og_candidate candidate[WAYS]; /* trials that fit */
@@ -394,6 +200,8 @@ static void try_all(struct chooser *c, const struct og_options *asked)
         for (uint32_t k = 0; k < i; k++)
             count_together(&c->candidate[k], &c->candidate[i]);
 }
+
+/* ---- comparing ---- */
 
 /* What ways are judged by, over the batches of a pilot; ptr: room for their offsets. */
 static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches,
@@ -535,7 +343,7 @@ static int compare_all(struct chooser *c, struct og_err *err)
 {
     const double least = 0.01;
     const double most = 4;
-    int rc = probe_disk(&c->probe, &c->s->profile, 0, err);
+    int rc = og__probe_disk(&c->probe, &c->s->profile, 0, err);
     for (uint32_t i = 0; i < c->n_fit; i++)
         c->out[i].candidate = i;
     if (rc == 0)
@@ -546,9 +354,11 @@ static int compare_all(struct chooser *c, struct og_err *err)
     const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
     if (left < least)
         return 0;
-    rc = probe_disk(&c->probe, &c->s->profile, left / 4, err);
+    rc = og__probe_disk(&c->probe, &c->s->profile, left / 4, err);
     return rc < 0 ? rc : count_more(c, left / 2, err);
 }
+
+/* ---- choosing ---- */
 
 static void add_choice(struct og_session *s, const struct trial *t, const struct og_estimate *e)
 {
@@ -577,13 +387,13 @@ static int keep_choice(struct og_session *s, const struct chooser *c, struct og_
 static int compare(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
-    int rc = time_model(s, c->want, &c->model, err);
-    c->copy = copy_rate();
+    int rc = og__time_model(s, c->want, &c->model, err);
+    c->copy = og__copy_rate();
     if (rc == 0)
-        rc = open_probe(&c->probe, s, err);
+        rc = og__probe_open(&c->probe, s, err);
     if (rc == 0)
         rc = compare_all(c, err);
-    close_probe(&c->probe, s->budget);
+    og__probe_close(&c->probe, s->budget);
     if (rc == 0)
         rc = keep_choice(s, c, err);
     if (rc == 0)
@@ -610,39 +420,4 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want
         rc = compare(&c, err);
     og__release(s->budget, c.hotness, (size_t)s->ds->n_nodes * 4, "hotness");
     return rc;
-}
-
-/* ---- told ---- */
-
-/* Seconds an epoch of each thing by itself. */
-static json_t *terms_json(const struct og_estimate *e)
-{
-    static const char *const names[] = {
-        [OG__SAMPLING] = "sampling", [OG__PLANNING] = "planning", [OG__SWEEPING] = "sweeping",
-        [OG__SPILLING] = "spilling", [OG__WRITING] = "writing",   [OG__COPYING] = "copying",
-        [OG__FILLING] = "filling",   [OG__READING] = "reading",   [OG__TRAINING] = "training"};
-    json_t *terms = json_object();
-    for (size_t i = 0; i < OG_COUNT(names); i++)
-        json_object_set_new(terms, names[i], json_real(e->term[i]));
-    return terms;
-}
-
-json_t *og__choice_json(const struct og_session *s)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < s->n_choice; i++) {
-        const struct og_chosen *c = &s->choice[i];
-        const struct og_estimate *e = &c->estimate;
-        json_array_append_new(
-            list,
-            json_pack("{s:s s:s s:b s:I s:b s:f s:f s:o s:I s:I s:I s:I s:s}", "policy",
-                      og__option_word("policy", c->policy), "layout",
-                      og__option_word("layout", c->layout), "alternates", c->alternate,
-                      "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
-                      e->seconds, "prepare_seconds", e->prepare, "terms", terms_json(e), "reads",
-                      (json_int_t)e->reads, "bytes_read", (json_int_t)e->bytes_read,
-                      "bytes_written", (json_int_t)e->bytes_written, "memory",
-                      (json_int_t)e->memory, "why", e->why));
-    }
-    return list;
 }

@@ -7,15 +7,11 @@
 #ifndef OG_CHOOSE_H
 #define OG_CHOOSE_H
 
-#include "train/memory_plan.h"
+#include "train/pilot.h"
 
 /* Sets the session's policy, layout and turns, and s->choice. With topology, samplers' caps and the
  * fixed part of the memory plan; what it tries out of that plan is to be made again. */
 OG_MUST_CHECK int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want,
                              struct og_err *err);
-
-/* What was compared, the best first: an array for plan.json, empty where there was nothing to
- * choose. New reference. */
-json_t *og__choice_json(const struct og_session *s);
 
 #endif

@@ -10,53 +10,12 @@
 #ifndef OG_MEMORY_PLAN_H
 #define OG_MEMORY_PLAN_H
 
-#include "train/session.h"
+#include "train/pilot.h"
 
 /* Thread stacks, the heap, stdio, what JIT kernels take while running. */
 #define OG__PROCESS_BYTES (12 * OG_MIB)
 
-/* Batches sampled before the run to learn its sizes: input node ids, one batch after another. */
-struct og_pilot {
-    uint32_t *ids;
-    uint64_t *end; /* [n] ids of batch i end here */
-    uint32_t n;
-    size_t bytes;
-    uint64_t rows; /* of all of them */
-    double seconds;
-    struct og_sample_reads reads; /* what sampling the training batches read */
-    struct og_batch_caps caps;    /* of these and of an evaluation batch; no margin */
-    /* once it is noted: */
-    struct og_growth {
-        double distinct;       /* nodes of all its batches */
-        double power, slowing; /* of k times as many batches they are k^power times as many; with
-                                  each doubling the power grows by the factor `slowing` */
-    } growth;
-    bool ranked; /* hotness is that of og__pilot_rank */
-};
-
-/* With the session's topology (resident, or mapped for a first look). b as in the session. */
-OG_MUST_CHECK int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b,
-                                struct og_err *err);
-/* The first training batches alone, as far as the limits let it, and at least one. */
-struct og_pilot_limits {
-    uint32_t epoch; /* whose they are */
-    uint32_t batches;
-    double seconds; /* none is begun later; 0 = no limit */
-    size_t bytes;   /* none is begun with more ids; 0 = no limit */
-};
-OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, struct og_session *s,
-                                   const struct og_pilot_limits *limits, struct og_budget *b,
-                                   struct og_err *err);
-void og__pilot_release(struct og_pilot *p, struct og_budget *b);
-
-/* Make hotness, an array of N, the place of each node in the order of it, N - 1 the hottest, the
- * smaller id in front of equal ones. Memory plans made with such a pilot and that hotness count its
- * misses without a placement: for plans of many ways. */
-void og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness);
-
-/* Caps with a margin for batches larger than the pilot's, bounded by what the graph allows. */
-struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
-                                          const struct og_session *s);
+/* ---- what is fixed (memory_plan.c) ---- */
 
 /* Fill everything but staging and cache, and `smallest`. */
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want);
@@ -65,10 +24,7 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m);
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
 
-/* Distinct nodes among a pilot's batches, and how they grow: into p->growth, which is measured each
- * time it is needed where that is not known. */
-OG_MUST_CHECK int og__pilot_growth(struct og_pilot *p, const struct og_session *s,
-                                   struct og_err *err);
+/* ---- what is sampled ahead (memory_plan_ahead.c) ---- */
 
 /* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */
 size_t og__put_away_bytes(const struct og_session *s);
@@ -76,6 +32,8 @@ size_t og__put_away_bytes(const struct og_session *s);
 /* How many batches are sampled ahead together, and what that takes. */
 OG_MUST_CHECK int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
                                         const struct og_pilot *pilot, struct og_err *err);
+
+/* ---- caches (memory_plan_cache.c) ---- */
 
 /* Size the cache of topology on disk: at most half of what is free; all of it where sampling has
  * the memory to itself; a quarter where a hop reads through the whole file anyway, so that lists in

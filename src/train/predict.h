@@ -5,7 +5,7 @@
 #ifndef OG_PREDICT_H
 #define OG_PREDICT_H
 
-#include "train/memory_plan.h"
+#include "train/pilot.h"
 
 /* s->read_rule: how the engine that will read the features merges; asked of one. */
 OG_MUST_CHECK int og__learn_rule(struct og_session *s, struct og_err *err);
@@ -23,9 +23,5 @@ void og__predict_batch(struct og_prediction *p, const struct og_session *s,
                        const struct og_plan *plan, const struct og_sample_reads *from);
 /* trace_bytes: read back for each batch. */
 void og__predict_epoch(const struct og_prediction *p, struct og_session *s, uint64_t trace_bytes);
-
-/* Plan as JSON: policy, layout, topology, memory, predicted (null while it is not known). New
- * reference. */
-json_t *og__session_plan_json(const struct og_session *s);
 
 #endif

@@ -7,6 +7,7 @@
 #include "train/hotness.h"
 #include "train/memory_plan.h"
 #include "train/options.h"
+#include "train/pilot.h"
 #include "train/predict.h"
 
 #include <inttypes.h>

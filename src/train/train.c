@@ -4,7 +4,7 @@
 #include "train/checkpoint.h"
 #include "train/json.h"
 #include "train/options.h"
-#include "train/predict.h"
+#include "train/plan_json.h"
 #include "train/rundir.h"
 #include "train/scores.h"
 

@@ -1,0 +1,197 @@
+#include "train/measure.h"
+
+#include "train/predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the disk ---- */
+
+enum {
+    PROBE_ROWS = 512,
+    PROBE_RUN = 8 * 1024 * 1024,
+    PROBE_JOBS = 8,
+    LEAST_BYTES = 64 * 1024 * 1024,
+};
+
+void og__probe_close(struct og_probe *p, struct og_budget *b)
+{
+    og__reader_close(p->reader);
+    og__release(b, p->out, p->out_bytes, "probe");
+    og__release(b, p->rows, p->n * sizeof(*p->rows), "probe");
+}
+
+int og__probe_open(struct og_probe *p, struct og_session *s, struct og_err *err)
+{
+    struct og_reader_options opt = og__session_reader(s);
+    const size_t row = og__file_row_bytes(s->ds);
+    const uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
+    *p = (struct og_probe){.row_bytes = row, .n_nodes = n_nodes};
+    p->run = (uint32_t)OG_MIN((uint64_t)(PROBE_RUN / row + 1), n_nodes / 16);
+    p->n = OG_MAX(p->run, (uint32_t)PROBE_ROWS);
+    p->out_bytes = (p->n / PROBE_JOBS + 1) * row;
+    const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * PROBE_ROWS;
+    const bool costs = p->out_bytes > og__budget_left(s->budget) / 16;
+    if (small || costs || s->opt.io == OG_IO_MMAP)
+        return og__learn_rule(s, err);
+    p->rows = og__alloc(s->budget, p->n * sizeof(*p->rows), "probe", err);
+    p->out = p->rows ? og__alloc(s->budget, p->out_bytes, "probe", err) : NULL;
+    if (!p->out)
+        return -ENOMEM;
+    memset(p->out, 0, p->out_bytes);
+    int rc = og__reader_open(&p->reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
+                             row, n_nodes, &opt, s->budget, err);
+    if (rc == 0 && s->ds->kept != s->ds->dtype) /* rows are rounded on their way */
+        return og__learn_rule(s, err);
+    if (rc == 0)
+        s->read_rule = og__reader_rule(p->reader);
+    return rc;
+}
+
+/* Rows a second: a few jobs at a time, so that the disk has always work. */
+static int read_rate(struct og_probe *p, uint32_t n, double *rate, struct og_err *err)
+{
+    struct og_read_job job[PROBE_JOBS] = {0};
+    const double start = og__now();
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < PROBE_JOBS; i++) {
+        const uint32_t first = (uint32_t)((uint64_t)n * i / PROBE_JOBS);
+        const uint32_t end = (uint32_t)((uint64_t)n * (i + 1) / PROBE_JOBS);
+        job[i] = (struct og_read_job){.rows = p->rows + first, .n = end - first, .out = p->out};
+        rc = og__reader_submit(p->reader, &job[i], err);
+    }
+    for (int i = 0; rc == 0 && i < PROBE_JOBS; i++)
+        rc = og__reader_wait(p->reader, &job[i], err);
+    *rate = n / OG_MAX(og__now() - start, 1e-6);
+    return rc;
+}
+
+/* A run of rows, and rows from all over the file, others in each round. */
+static int probe_once(struct og_probe *p, struct og_err *err)
+{
+    const uint64_t step = p->n_nodes / PROBE_ROWS;
+    const double golden = 0.6180339887498949; /* its multiples lie apart from one another */
+    const double place = p->round * golden - floor(p->round * golden);
+    const uint64_t first = (uint64_t)(place * (double)(p->n_nodes - p->run));
+    double rate = 0;
+    p->round++;
+    for (uint32_t i = 0; i < p->run; i++)
+        p->rows[i] = (uint32_t)first + i;
+    int rc = read_rate(p, p->run, &rate, err);
+    if (rc < 0)
+        return rc;
+    p->bandwidth = OG_MAX(p->bandwidth, rate * (double)p->row_bytes);
+    for (uint32_t i = 0; i < PROBE_ROWS; i++)
+        p->rows[i] = (uint32_t)(i * step + (uint64_t)(place * (double)step));
+    rc = read_rate(p, PROBE_ROWS, &rate, err);
+    p->iops = OG_MAX(p->iops, rate);
+    return rc;
+}
+
+/* Rates far below those of the profile may be of a moment when others used the disk. */
+static bool doubtful(const struct og_probe *p, const struct og_disk_profile *known)
+{
+    const double share = 0.6;
+    return p->bandwidth < share * known->bandwidth || p->iops < share * known->iops;
+}
+
+/* Until so many seconds have gone; at least once, and a few times if in doubt. */
+int og__probe_disk(struct og_probe *p, const struct og_disk_profile *known, double seconds,
+                   struct og_err *err)
+{
+    enum { FEW = 3 };
+    const double start = og__now();
+    int rc = 0;
+    if (!p->reader)
+        return 0;
+    do
+        rc = probe_once(p, err);
+    while (rc == 0 && (og__now() - start < seconds || (p->round < FEW && doubtful(p, known))));
+    return rc;
+}
+
+/* ---- memory ---- */
+
+double og__copy_rate(void)
+{
+    enum { BYTES = 2 * 1024 * 1024 };
+    char *from = malloc(2 * (size_t)BYTES);
+    if (!from)
+        return 0;
+    memset(from, 1, 2 * (size_t)BYTES);
+    double start = og__now();
+    memcpy(from + BYTES, from, BYTES);
+    double seconds = og__now() - start;
+    free(from);
+    return BYTES / OG_MAX(seconds, 1e-6);
+}
+
+/* ---- the model ---- */
+
+/* One step of the model on a batch whose rows are all zero; the second counts. */
+static int time_step(struct og_session *s, struct og_model *model, const struct og_batch *batch,
+                     const struct og_pairs *pairs, bool training, double *seconds,
+                     struct og_err *err)
+{
+    const uint32_t n = batch->n_ids;
+    const size_t labels_bytes = og__labels_bytes(s->ds, batch->n_seeds);
+    uint32_t *index = og__alloc(s->budget, n * sizeof(*index), "batches", err);
+    void *labels = og__alloc(s->budget, labels_bytes, "batches", err);
+    char *row = calloc(1, og__row_bytes(s->ds));
+    struct og_rows rows = {.base = row,
+                           .index = index,
+                           .stride = og__row_bytes(s->ds),
+                           .n = n,
+                           .dim = s->ds->dim,
+                           .dtype = s->ds->kept};
+    int rc = index && labels ? 0 : -ENOMEM;
+    if (rc == 0 && !row)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "timing the model");
+    for (int round = 0; rc == 0 && round < 2; round++) {
+        struct og_step step = {1, 1, 0};
+        struct og_metrics ignored = {0};
+        double start = og__now();
+        const void *targets = s->seeds.edges ? (const void *)pairs : labels;
+        rc = training ? og__model_gradients(model, batch, &rows, targets, &step, &ignored, err)
+                      : og__model_forward(model, batch, &rows, targets, &ignored, err);
+        *seconds = og__now() - start;
+    }
+    og__release(s->budget, index, n * sizeof(*index), "batches");
+    og__release(s->budget, labels, labels_bytes, "batches");
+    free(row);
+    return rc;
+}
+
+int og__time_model(struct og_session *s, unsigned want, double *seconds, struct og_err *err)
+{
+    const bool training = want & OG__WANT_TRAINING;
+    struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, 0);
+    struct og_model *model = NULL;
+    struct og_sampler *sampler = NULL;
+    struct og_batch_memory m;
+    struct og_seeds seeds;
+    *seconds = 0;
+    if (!(want & OG__WANT_MODEL))
+        return 0;
+    og__batch_init(&m, s->budget);
+    int rc = og__seeds_open(&seeds, &s->seeds, s->budget, err);
+    if (rc == 0)
+        rc = og__session_sampler(s, &sampler, s->budget, err);
+    if (rc == 0) {
+        og__seeds_take(&seeds, &s->seeds, &turn);
+        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err);
+    }
+    if (rc == 0)
+        rc = og__model_create(&model, &s->config, s->opt.optimizer, (uint64_t)s->opt.seed, s->pool,
+                              s->budget, err);
+    if (rc == 0)
+        rc = og__model_reserve(model, &s->caps, training, err);
+    if (rc == 0)
+        rc = time_step(s, model, &m.batch, &seeds.pairs, training, seconds, err);
+    og__model_free(model);
+    og__sampler_close(sampler);
+    og__batch_release(&m);
+    og__seeds_close(&seeds);
+    return rc;
+}

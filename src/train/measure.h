@@ -1,0 +1,41 @@
+/* measure: rates of the machine with this session's very file and model, in a few milliseconds, for
+ * choosing among ways (train/choose.c).
+ *
+ *   probe   reads of the feature file: runs of rows, and rows at random
+ *   copy    bytes in memory
+ *   model   one step on a sampled batch */
+#ifndef OG_MEASURE_H
+#define OG_MEASURE_H
+
+#include "train/session.h"
+
+/* What the disk does with the very file, since hosts serve what was written last faster than the
+ * rest. What is read is not looked at: all jobs have it in the same place, as memory touched for
+ * the first time takes about as long as reading it. */
+struct og_probe {
+    struct og_reader *reader; /* NULL: not measured: the file is small, or memory is short */
+    uint32_t *rows;           /* [n] of a round */
+    char *out;                /* rows of one job */
+    uint32_t n, run;          /* rows at most; of a run */
+    size_t out_bytes;
+    size_t row_bytes;
+    uint64_t n_nodes;
+    uint32_t round;
+    double iops, bandwidth; /* the best of all rounds: others work on the disk as well */
+};
+
+/* s->read_rule is known from then on. To be closed even if it fails. */
+OG_MUST_CHECK int og__probe_open(struct og_probe *p, struct og_session *s, struct og_err *err);
+void og__probe_close(struct og_probe *p, struct og_budget *b);
+/* Until so many seconds have gone; at least once, and a few times if in doubt. */
+OG_MUST_CHECK int og__probe_disk(struct og_probe *p, const struct og_disk_profile *known,
+                                 double seconds, struct og_err *err);
+
+/* Bytes a second, of one thread; 0 where it cannot be measured. */
+double og__copy_rate(void);
+
+/* Seconds of one step of the model, with gradients if `want` has training; 0 without a model. */
+OG_MUST_CHECK int og__time_model(struct og_session *s, unsigned want, double *seconds,
+                                 struct og_err *err);
+
+#endif

@@ -1,0 +1,131 @@
+/* What is left goes to caches: first of neighbour lists, where topology is on disk, then of feature
+ * rows, with staging areas for those that the cache does not have.
+ *
+ *   | fixed | ahead | neighbour cache | staging areas | feature cache | slack |
+ *                                     the more rows are cached the fewer are staged */
+#include "train/memory_plan_parts.h"
+
+#include <math.h>
+
+/* ---- of neighbour lists ---- */
+
+/* Are the blocks that a hop draws from so near each other that reading them is reading through the
+ * whole file? Then lists in memory save little until nearly all are there. */
+static bool sweeps(const struct og_session *s)
+{
+    uint64_t lists = s->caps.hop[s->caps.n_hops - 1].n_dst;
+    uint64_t apart = (uint64_t)s->ds->indices.bytes / OG_MAX(lists, (uint64_t)1);
+    return apart < og__profile_gap(&s->profile);
+}
+
+int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session *s,
+                              struct og_err *err)
+{
+    if (s->opt.topology != OG_TOPOLOGY_DISK)
+        return 0;
+    const size_t row = og__row_bytes(s->ds);
+    const size_t used = og__memory_plan_without_rows(m) + og__input_rows(s) * row + m->limit / 32;
+    const size_t free = m->limit - OG_MIN(m->limit, used);
+    const struct og_amount *asked = &s->opt.neighbor_cache;
+    size_t capacity = m->alternates ? free : free / (sweeps(s) ? 4 : 2);
+    if (asked->unit == OG_BYTES)
+        capacity = (size_t)asked->value;
+    else if (asked->unit == OG_PERCENT)
+        capacity = (size_t)((double)free * asked->value / 100);
+    capacity = OG_MIN(capacity, og__neighbors_whole_bytes(s->ds));
+    m->neighbors = capacity ? og__neighbors_bytes(s->ds, capacity) : 0;
+    if (m->neighbors <= free)
+        return 0;
+    return og__fail(err, -ENOMEM, "give a smaller --neighbor-cache or more --memory",
+                    "--neighbor-cache: %zu MiB asked for, --memory has room for %zu",
+                    m->neighbors / OG_MIB, free / OG_MIB);
+}
+
+/* ---- of feature rows ---- */
+
+/* Rows the user's --cache allows; N when it says nothing. */
+static uint64_t cache_limit(const struct og_session *s)
+{
+    uint64_t n = (uint64_t)s->ds->n_nodes;
+    if (s->opt.policy == OG_POLICY_NONE)
+        return 0;
+    if (s->opt.cache.unit == OG_PERCENT)
+        return (uint64_t)OG_MIN(floor((double)n * s->opt.cache.value / 100), (double)n);
+    if (s->opt.cache.unit == OG_BYTES)
+        return OG_MIN((uint64_t)s->opt.cache.value / og__row_bytes(s->ds), n);
+    return n;
+}
+
+/* A cached row takes its slot and what the policy notes of it. */
+static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, size_t row,
+                          size_t slot)
+{
+    size_t staged = staging_rows * (size_t)n_staging * row;
+    return room > staged ? (room - staged) / (row + slot) : 0;
+}
+
+static int refuse_cache(const struct og_memory_plan *m, const struct og_session *s, uint64_t want,
+                        uint64_t have, struct og_err *err)
+{
+    size_t short_of = (size_t)(want - have) * og__row_bytes(s->ds);
+    char hint[128];
+    snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
+             (m->limit + short_of) / OG_MIB + 1);
+    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
+                    (unsigned long long)want, (unsigned long long)have);
+}
+
+/* Rows that give way to topology, trace and tables while batches are sampled ahead. */
+static int settle_lent(struct og_memory_plan *m, size_t row, struct og_err *err)
+{
+    size_t before = og__memory_plan_before_training(m) + m->slack;
+    if (before > m->limit)
+        return og__memory_plan_refuse_superbatch(m, before, err);
+    uint64_t kept = (m->limit - before) / row;
+    m->n_lent = kept < m->n_slots ? m->n_slots - (uint32_t)kept : 0;
+    return 0;
+}
+
+int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
+                          const struct og_pilot *pilot, const uint32_t *hotness, uint32_t from,
+                          struct og_err *err)
+{
+    m->n_slots = 0; /* known below */
+    const size_t row = og__row_bytes(s->ds);
+    const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
+    const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
+    const size_t need = og__input_rows(s) * row * (size_t)og__least_staging(s);
+    /* what batches larger than the pilot's may grow into, where there is that much */
+    m->slack = OG_MIN(m->limit / 32, free - OG_MIN(free, need));
+    const size_t room = free - m->slack;
+    const uint64_t limit = cache_limit(s);
+    const int least = og__least_staging(s);
+    const int most = OG_MAX(least, (int)OG__MOST_STAGING);
+    uint64_t staging = og__input_rows(s);
+    uint64_t slots = 0;
+    int n_staging = least;
+    /* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second
+     * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
+     * round's staging suffices for the next round's larger cache. */
+    for (int round = 0; round < 6; round++) {
+        uint64_t two = OG_MIN(limit, rows_left(room, staging, most, row, slot));
+        uint64_t one = OG_MIN(limit, rows_left(room, staging, least, row, slot));
+        bool fits_two = staging * (uint64_t)most <= room / row && two >= slots;
+        uint64_t next = fits_two ? two : one;
+        if (round > 0 && next <= slots && fits_two == (n_staging == most))
+            break;
+        n_staging = fits_two ? most : least;
+        slots = OG_MAX(slots, next);
+        int rc = og__pilot_misses(pilot, s, hotness, from, slots, &staging, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (s->opt.cache.unit != OG_UNSET && slots < limit)
+        return refuse_cache(m, s, limit, slots, err);
+    m->n_slots = (uint32_t)slots;
+    m->staging_rows = (uint32_t)staging;
+    m->n_staging = n_staging;
+    m->staging = staging * (size_t)n_staging * row;
+    m->cache = slots * row;
+    return m->alternates ? settle_lent(m, row, err) : 0;
+}

@@ -1,0 +1,30 @@
+/* What the files of the memory plan share. They are asked in this order, each for what the ones
+ * before it leave:
+ *
+ *   memory_plan.c         what is alive at the same time; all that is fixed; refusing
+ *   memory_plan_ahead.c   batches sampled ahead
+ *   memory_plan_cache.c   neighbour cache, staging areas, feature cache */
+#ifndef OG_MEMORY_PLAN_PARTS_H
+#define OG_MEMORY_PLAN_PARTS_H
+
+#include "train/memory_plan.h"
+
+enum {
+    OG__MOST_STAGING = 2, /* one batch is read while one is trained */
+    /* rows that are about to enter the cache, and their slots */
+    OG__FILL_LIST = 2 * OG__FILL_ROWS * 4,
+};
+
+/* In turns: the most that sampling, planning and packing take. */
+size_t og__memory_plan_before_training(const struct og_memory_plan *m);
+/* The most that there is at a time beside the cached rows. */
+size_t og__memory_plan_without_rows(const struct og_memory_plan *m);
+
+/* Staging areas there must be: one a batch in flight when samplers read early. */
+int og__least_staging(const struct og_session *s);
+
+/* A superbatch needs so many bytes, which is more than the limit. */
+OG_MUST_CHECK int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, size_t need,
+                                                    struct og_err *err);
+
+#endif

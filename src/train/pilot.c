@@ -1,0 +1,274 @@
+/* Eight batches (OG__MARGIN_PERCENT covers what they do not show): sampled, then asked in turn for
+ * sizes, growth and misses. */
+#include "train/pilot.h"
+
+#include "base/bits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PILOT_BATCHES = 8 };
+
+/* ---- sampling it ---- */
+
+static int keep_ids(struct og_pilot *p, const struct og_batch *batch, struct og_budget *b,
+                    struct og_err *err)
+{
+    size_t need = (p->rows + batch->n_ids) * sizeof(*p->ids);
+    if (need > p->bytes) {
+        size_t first = (size_t)PILOT_BATCHES * batch->n_ids * sizeof(*p->ids) * 9 / 8;
+        size_t bytes = OG_MAX(OG_MAX(need, p->bytes * 3 / 2), first);
+        uint32_t *ids = og__alloc(b, bytes, "pilot", err);
+        if (!ids)
+            return -ENOMEM;
+        if (p->ids)
+            memcpy(ids, p->ids, p->rows * sizeof(*ids));
+        og__release(b, p->ids, p->bytes, "pilot");
+        p->ids = ids;
+        p->bytes = bytes;
+    }
+    memcpy(p->ids + p->rows, batch->ids, batch->n_ids * sizeof(*p->ids));
+    p->rows += batch->n_ids;
+    p->end[p->n++] = p->rows;
+    return 0;
+}
+
+static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
+                       const struct og_turn *turn, struct og_batch_memory *m, struct og_budget *b,
+                       struct og_err *err)
+{
+    struct og_seeds seeds;
+    int rc = og__seeds_open(&seeds, &s->seeds, b, err);
+    if (rc == 0) {
+        og__seeds_take(&seeds, &s->seeds, turn);
+        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, turn->drawn_epoch,
+                        turn->drawn_batch, m, err);
+    }
+    if (rc == 0) {
+        og__caps_include(&p->caps, &m->batch);
+        if (turn->split == OG__TRAIN)
+            rc = keep_ids(p, &m->batch, b, err);
+    }
+    og__seeds_close(&seeds);
+    return rc;
+}
+
+static bool enough(const struct og_pilot *p, const struct og_pilot_limits *limits, double since)
+{
+    return p->n == limits->batches ||
+           (limits->seconds > 0 && og__now() - since > limits->seconds) ||
+           (limits->bytes > 0 && p->rows * sizeof(*p->ids) > limits->bytes);
+}
+
+static int pilot_training(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
+                          const struct og_pilot_limits *limits, struct og_batch_memory *m,
+                          struct og_budget *b, struct og_err *err)
+{
+    double start = og__now();
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && !enough(p, limits, start); i++) {
+        struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, i);
+        turn.drawn_epoch = limits->epoch;
+        rc = pilot_batch(p, s, sampler, &turn, m, b, err);
+        p->reads.io.reads += og__sampler_reads(sampler).io.reads;
+        p->reads.io.bytes += og__sampler_reads(sampler).io.bytes;
+    }
+    p->seconds = og__now() - start;
+    return rc;
+}
+
+static int pilot_evaluation(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
+                            struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+{
+    int rc = 0;
+    for (int split = OG__VALID; rc == 0 && split < OG__SPLITS; split++) {
+        if (s->split[split].n == 0)
+            continue;
+        struct og_turn turn = og__schedule_pass(&s->schedule, (enum og__split)split, 0);
+        rc = pilot_batch(p, s, sampler, &turn, m, b, err);
+    }
+    return rc;
+}
+
+static int sample_pilot(struct og_pilot *p, struct og_session *s,
+                        const struct og_pilot_limits *limits, bool evaluates, struct og_budget *b,
+                        struct og_err *err)
+{
+    struct og_sampler *sampler = NULL;
+    struct og_batch_memory m;
+    *p = (struct og_pilot){.end = calloc(OG_MAX(limits->batches, 1u), sizeof(*p->end))};
+    if (!p->end)
+        return og__fail_errno(err, -ENOMEM, NULL, "pilot");
+    og__batch_init(&m, b);
+    int rc = og__session_sampler(s, &sampler, b, err);
+    if (rc == 0)
+        rc = pilot_training(p, s, sampler, limits, &m, b, err);
+    if (rc == 0 && evaluates)
+        rc = pilot_evaluation(p, s, sampler, &m, b, err);
+    og__sampler_close(sampler);
+    og__batch_release(&m);
+    if (rc < 0)
+        og__pilot_release(p, b);
+    return rc;
+}
+
+int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b, struct og_err *err)
+{
+    uint64_t n = og__schedule_batches(&s->schedule, OG__TRAIN);
+    const struct og_pilot_limits few = {.epoch = 1,
+                                        .batches = (uint32_t)OG_MIN(n, (uint64_t)PILOT_BATCHES)};
+    return sample_pilot(p, s, &few, true, b, err);
+}
+
+int og__pilot_sample(struct og_pilot *p, struct og_session *s, const struct og_pilot_limits *limits,
+                     struct og_budget *b, struct og_err *err)
+{
+    return sample_pilot(p, s, limits, false, b, err);
+}
+
+void og__pilot_release(struct og_pilot *p, struct og_budget *b)
+{
+    og__release(b, p->ids, p->bytes, "pilot");
+    free(p->end);
+    *p = (struct og_pilot){0};
+}
+
+/* ---- how large batches are ---- */
+
+static uint64_t with_margin(uint64_t seen, uint64_t bound)
+{
+    return OG_MIN(seen + seen * OG__MARGIN_PERCENT / 100 + OG__MARGIN_ROWS, bound);
+}
+
+struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
+                                          const struct og_session *s)
+{
+    struct og_batch_caps caps = {.n_hops = seen->n_hops};
+    uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
+    uint64_t n_dst = og__seeds_most(&s->seeds);
+    if (s->seeds.edges) {
+        caps.n_pairs = og__pairs_most(&s->seeds.rule, s->schedule.batch_size, true);
+        caps.n_scores =
+            OG_MAX(caps.n_pairs, og__pairs_most(&s->seeds.rule, s->schedule.batch_size, false));
+    }
+    for (uint32_t h = 0; h < seen->n_hops; h++) {
+        int fanout = s->opt.fanout[h];
+        uint64_t most_edges = (uint64_t)s->ds->n_edges;
+        bool bounded = s->opt.sampler != OG_SAMPLER_LABOR && s->opt.sampler != OG_SAMPLER_LADIES;
+        if (fanout >= 0 && bounded)
+            most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
+        caps.hop[h].n_dst = n_dst;
+        caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
+        n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));
+        caps.hop[h].n_src = n_dst;
+        if (seen->hop[h].n_seen > 0)
+            caps.hop[h].n_seen = with_margin(seen->hop[h].n_seen, n_nodes);
+    }
+    return caps;
+}
+
+/* ---- how distinct nodes grow ---- */
+
+/* Of a quarter, of half, and of all batches of a pilot. */
+static int count_distinct(const struct og_session *s, const struct og_pilot *pilot,
+                          double distinct[3], struct og_err *err)
+{
+    const uint32_t until[3] = {pilot->n / 4, pilot->n / 2, pilot->n};
+    const size_t bytes = og__bits_words((uint64_t)s->ds->n_nodes) * sizeof(uint64_t);
+    uint64_t *seen = og__alloc(s->budget, bytes, "pilot", err);
+    if (!seen)
+        return -ENOMEM;
+    uint64_t found = 0;
+    uint64_t i = 0;
+    for (int part = 0; part < 3; part++) {
+        for (; until[part] > 0 && i < pilot->end[until[part] - 1]; i++) {
+            found += !og__bits_has(seen, pilot->ids[i]);
+            og__bits_add(seen, pilot->ids[i]);
+        }
+        distinct[part] = (double)found;
+    }
+    og__release(s->budget, seen, bytes, "pilot");
+    return 0;
+}
+
+int og__pilot_growth(struct og_pilot *p, const struct og_session *s, struct og_err *err)
+{
+    double distinct[3];
+    int rc = count_distinct(s, p, distinct, err);
+    if (rc < 0)
+        return rc;
+    const double before = distinct[0] > 0 ? log2(distinct[1] / distinct[0]) : 1;
+    const double power = distinct[1] > 0 ? OG_MIN(log2(distinct[2] / distinct[1]), 1.0) : 1;
+    const double slowing = before > 0 && p->n >= 4 ? OG_MIN(power / before, 1.0) : 1;
+    p->growth = (struct og_growth){distinct[2], power, slowing};
+    return 0;
+}
+
+/* ---- what a cache would miss ---- */
+
+void og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness)
+{
+    enum { MOST = 1 << 14 }; /* hotter ones are equal */
+    uint32_t place[MOST + 1] = {0};
+    for (uint64_t v = 0; v < n_nodes; v++)
+        place[OG_MIN(hotness[v], (uint32_t)MOST)]++;
+    uint32_t hotter = 0;
+    for (int score = MOST; score >= 0; score--) {
+        const uint32_t equal = place[score];
+        place[score] = hotter;
+        hotter += equal;
+    }
+    for (uint64_t v = 0; v < n_nodes; v++)
+        hotness[v] = (uint32_t)(n_nodes - 1) - place[OG_MIN(hotness[v], (uint32_t)MOST)]++;
+    p->ranked = true;
+}
+
+/* Is this node kept by a cache of n_slots rows? place: hotness, once it is ranked. */
+struct kept {
+    struct og_placement placement;
+    const uint32_t *place; /* NULL: by the placement */
+    uint64_t first_kept;
+};
+
+static int find_kept(struct kept *k, const struct og_session *s, const struct og_pilot *pilot,
+                     const uint32_t *hotness, uint64_t n_slots, struct og_err *err)
+{
+    const uint64_t n = (uint64_t)s->ds->n_nodes;
+    *k = (struct kept){.place = pilot->ranked ? hotness : NULL, .first_kept = n - n_slots};
+    return k->place ? 0 : og__placement_build(&k->placement, hotness, n, n_slots, s->budget, err);
+}
+
+static inline bool is_kept(const struct kept *k, uint32_t node)
+{
+    return k->place ? k->place[node] >= k->first_kept : og__placement_has(&k->placement, node);
+}
+
+int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
+                     const uint32_t *hotness, uint32_t from, uint64_t n_slots, uint64_t *worst,
+                     struct og_err *err)
+{
+    struct kept kept;
+    *worst = og__input_rows(s);
+    if (s->opt.policy == OG_POLICY_SWEEP) { /* what the cache has no room for */
+        *worst -= OG_MIN(*worst, n_slots);
+        return 0;
+    }
+    if (!hotness && !og__policy_is_static(s->opt.policy))
+        return 0;
+    int rc = find_kept(&kept, s, pilot, hotness, n_slots, err);
+    if (rc < 0)
+        return rc;
+    *worst = 0;
+    uint64_t i = from ? pilot->end[from - 1] : 0;
+    for (uint32_t b = from; b < pilot->n; b++) {
+        uint64_t misses = 0;
+        for (; i < pilot->end[b]; i++)
+            misses += !is_kept(&kept, pilot->ids[i]);
+        *worst = OG_MAX(*worst, misses);
+    }
+    if (!kept.place)
+        og__placement_release(&kept.placement);
+    *worst = with_margin(*worst, OG_MIN(og__input_rows(s), (uint64_t)s->ds->n_nodes - n_slots));
+    return 0;
+}

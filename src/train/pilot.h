@@ -1,0 +1,85 @@
+/* pilot: a few batches that are sampled before the run, and what they tell of all others.
+ *
+ *   ids of each batch ──> how distinct nodes grow with batches ──> what a superbatch will have
+ *                    └──> misses under a cache of any size ──────> staging areas, cache
+ *   sizes of each hop ──> caps, with a margin ───────────────────> all buffers of the run
+ *   seconds, reads ──────────────────────────────────────────────> what sampling takes */
+#ifndef OG_PILOT_H
+#define OG_PILOT_H
+
+#include "train/session.h"
+
+/* Batches sampled before the run to learn its sizes: input node ids, one batch after another. */
+struct og_pilot {
+    uint32_t *ids;
+    uint64_t *end; /* [n] ids of batch i end here */
+    uint32_t n;
+    size_t bytes;
+    uint64_t rows; /* of all of them */
+    double seconds;
+    struct og_sample_reads reads; /* what sampling the training batches read */
+    struct og_batch_caps caps;    /* of these and of an evaluation batch; no margin */
+    /* once it is noted: */
+    struct og_growth {
+        double distinct;       /* nodes of all its batches */
+        double power, slowing; /* of k times as many batches they are k^power times as many; with
+                                  each doubling the power grows by the factor `slowing` */
+    } growth;
+    bool ranked; /* hotness is that of og__pilot_rank */
+};
+
+/* ---- sampling it ---- */
+
+/* With the session's topology (resident, or mapped for a first look). b as in the session. */
+OG_MUST_CHECK int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b,
+                                struct og_err *err);
+/* The first training batches alone, as far as the limits let it, and at least one. */
+struct og_pilot_limits {
+    uint32_t epoch; /* whose they are */
+    uint32_t batches;
+    double seconds; /* none is begun later; 0 = no limit */
+    size_t bytes;   /* none is begun with more ids; 0 = no limit */
+};
+OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, struct og_session *s,
+                                   const struct og_pilot_limits *limits, struct og_budget *b,
+                                   struct og_err *err);
+void og__pilot_release(struct og_pilot *p, struct og_budget *b);
+
+/* ---- how large batches are ---- */
+
+enum {
+    OG__MARGIN_PERCENT = 12, /* batches of a run spread by a few percent around the pilot's */
+    OG__MARGIN_ROWS = 256,   /* and by more when they are tiny */
+};
+
+/* Caps with a margin for batches larger than the pilot's, bounded by what the graph allows. */
+struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
+                                          const struct og_session *s);
+
+/* Rows of the largest batch, by the session's caps. */
+static inline uint64_t og__input_rows(const struct og_session *s)
+{
+    return s->caps.hop[s->caps.n_hops - 1].n_src;
+}
+
+/* ---- how distinct nodes grow ---- */
+
+/* Distinct nodes among a pilot's batches, and how they grow: into p->growth, which is measured each
+ * time it is needed where that is not known. */
+OG_MUST_CHECK int og__pilot_growth(struct og_pilot *p, const struct og_session *s,
+                                   struct og_err *err);
+
+/* ---- what a cache would miss ---- */
+
+/* Make hotness, an array of N, the place of each node in the order of it, N - 1 the hottest, the
+ * smaller id in front of equal ones. Memory plans made with such a pilot and that hotness count its
+ * misses without a placement: for plans of many ways. */
+void og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness);
+
+/* Misses of the worst batch under a cache of n_slots rows, with margin. hotness, from: as
+ * og__memory_plan_cache has them. */
+OG_MUST_CHECK int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
+                                   const uint32_t *hotness, uint32_t from, uint64_t n_slots,
+                                   uint64_t *worst, struct og_err *err);
+
+#endif
