@@ -626,6 +626,62 @@ def neutral(root, g, **more):
         save(f"{root}/{name}.npy", array)
 
 
+def edge_layouts(src, dst):
+    """What edges.npy may be, by name. np.save writes an array in Fortran order as it lies."""
+    for kind in "int32", "int64":
+        pairs, index = np.stack([src, dst], 1).astype(kind), np.stack([src, dst]).astype(kind)
+        yield f"[E,2] {kind}", pairs
+        yield f"[2,E] {kind}", index
+        yield f"[E,2] {kind}, Fortran order", index.T
+        yield f"[2,E] {kind}, Fortran order", pairs.T
+
+
+def test_npy():
+    """Edges as rows of two or as PyTorch Geometric's edge_index, in several pieces; few edges; what is wrong."""
+    g = graph(3000, 150000)
+    src, dst, n = g["src"], g["dst"], g["n"]
+    weight = rng.random(150000).astype(np.float32)
+    alike = (src * dst % 97).astype(np.float32)  # of an edge and its reverse
+    neutral("plain", g)
+    orders = set()
+    for name, edges in edge_layouts(src, dst):
+        print(name, flush=True)
+        neutral("src", g, edges=edges, edge_weight=weight)
+        save("plain/edges.npy", edges)
+        orders.add((np.load("src/edges.npy", mmap_mode="r").flags.f_contiguous, edges.shape[0] == 2))
+        for flags, rules in [([], {}), (["--drop-self-loops"], {"loops": False}), (["--drop-duplicates"], {"once": True})]:
+            same_graph(imported("npy", "src", *flags), csc(src, dst, n, weight, **rules), True)
+        got = imported("npy", "src", "--reverse")
+        same_graph(got, csc(dst, src, n, weight), True)
+        same_nodes(got, g, g["label"])
+        save("src/edge_weight.npy", alike)
+        for root in "src", "plain":
+            want = csc(src, dst, n, alike, both=True, once=True)
+            same_graph(imported("npy", root, "--symmetrize"), want, root == "src")
+    assert len(orders) == 4
+    # few edges; two of them are a row an edge, in whatever order they lie
+    for e in 1, 2, 3:
+        src, dst = np.arange(e) + 5, np.arange(e) * 2
+        for name, edges in edge_layouts(src, dst):
+            if e != 2 or name.startswith("[E"):
+                save("plain/edges.npy", edges)
+                same_graph(imported("npy", "plain"), csc(src, dst, n))
+    save("plain/edges.npy", np.array([[1, 2], [3, 4]]))
+    same_graph(imported("npy", "plain"), csc([1, 3], [2, 4], n))
+    for edges, *words in [(np.zeros((2, 0), int), "no edges"), (np.zeros((3, 4), int), "[3, 4]", "[2, E]"),
+                          (np.zeros((3, 4), int).T, "[4, 3]", "[2, E]"), (np.zeros(2, int), "[2, 1]"),
+                          (np.zeros((2, 5)), "float64"), (np.array([[0, 1, n], [0, 0, 0]]), "row 2", f"node {n}"),
+                          (np.array([[0, 1, 2], [0, -7, 0]]), "row 1", "node -7"),
+                          (np.zeros((2, 2, 2), int), "3 dimensions")]:
+        save("plain/edges.npy", edges)
+        refused("npy", "plain", *words)
+    save("src/edges.npy", np.zeros((2, 149999), int))
+    refused("npy", "src", "150000 weights for 149999 edges")
+    save("plain/edges.npy", np.zeros((2, 5000), int))
+    os.truncate("plain/edges.npy", 79000)
+    refused("npy", "plain", "promises")
+
+
 def test_export():
     g = graph(3000, 150000)
     weight = rng.random(150000).astype(np.float32)

@@ -370,7 +370,10 @@ static void samplers_train_as_shown(void **state)
     static const char *const others[] = {
         "simulate d --policy degree,belady --cache 10% --epochs 1 --sampler labor",
         "plan d --sampler ladies --topology disk",
-        "predict d --checkpoint s0/best.safetensors --out walked.npy --sampler walk --seed 3",
+        "predict d --checkpoint s0/best.safetensors --out walked.npy --seed 3",
+        "predict d --checkpoint s0/best.safetensors --out all.npy --sampler uniform",
+        "eval d --checkpoint s0/best.safetensors --neighbors 8",
+        "train d --model pinsage --hidden 16 --init s0/best.safetensors --run again --epochs 1",
         "bench epoch d --epochs 1 --sampler walk --json"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         assert_int_equal(outgrow(others[i])->status, 0);

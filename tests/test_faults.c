@@ -2,7 +2,7 @@
  * write of it, for k = 1, 2, 3, ... until the call has no k-th one. It returns an error that says
  * something, or does its work in another way; it leaves neither memory (under asan) nor descriptors
  * nor files behind, and what was there before is as it was. */
-#include "testing.h"
+#include "small_run.h"
 
 #include "base/file.h"
 #include "base/temporary.h"
@@ -108,28 +108,10 @@ static struct og_options options;
 
 static void usual_options(void)
 {
-    static const char *const pairs[][2] = {
-        {"fanout", "3,2"}, {"batch", "32"}, {"hidden", "4"},  {"epochs", "1"},  {"memory", "64M"},
-        {"threads", "1"},  {"io", "pread"}, {"run", run_dir}, {"cache", "10%"}, {"disk", "1G"}};
     og_options_release(&options);
-    og_options_init(&options);
-    for (size_t i = 0; i < OG_COUNT(pairs); i++)
-        set(&options, pairs[i][0], pairs[i][1]);
-}
-
-static struct og_generate small_graph(int kind)
-{
-    struct og_generate g;
-    og_generate_init(&g);
-    g.model = kind;
-    g.nodes = 256;
-    g.degree = 4;
-    g.dim = 8;
-    g.classes = 3;
-    g.train_fraction = 0.2;
-    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
-    g.threads = 1;
-    return g;
+    small_run(&options, run_dir);
+    set(&options, "cache", "10%");
+    set(&options, "disk", "1G");
 }
 
 static int call_generate(struct og_err *err)

@@ -43,6 +43,24 @@ static void write_npy(const struct place *p, const char *name, enum og__npy_type
     free(all);
 }
 
+/* `data` lies column by column. */
+static void write_fortran(const struct place *p, const char *name, enum og__npy_type type,
+                          int64_t rows, int64_t columns, const void *data)
+{
+    char all[512];
+    const size_t bytes = (size_t)(rows * columns) * og__npy_size(type);
+    const char *code = type == OG__NPY_F32 ? "<f4" : type == OG__NPY_I32 ? "<i4" : "<i8";
+    assert_true(128 + bytes <= sizeof(all));
+    memset(all, ' ', 128);
+    memcpy(all, "\x93NUMPY\x01\x00\x76\x00", 10);
+    int n = snprintf(all + 10, 118, "{'descr': '%s', 'fortran_order': True, 'shape': (%d, %d), }",
+                     code, (int)rows, (int)columns);
+    all[10 + n] = ' ';
+    all[127] = '\n';
+    memcpy(all + 128, data, bytes);
+    write_bytes(p, name, all, 128 + bytes);
+}
+
 static const int64_t edges[6][2] = {{0, 1}, {1, 2}, {3, 1}, {0, 1}, {2, 2}, {4, 0}};
 static const float feat[5][2] = {{1, 3}, {0, 0}, {2, 2}, {255, 1}, {7, 0}};
 static const int64_t label[5] = {0, 2, 1, -1, 2};
@@ -145,6 +163,63 @@ static void edges_become_lists_of_in_neighbours(void **state)
     check_list(ds, 1, 3, (const int64_t[]){0, 2, 3});
     check_list(ds, 2, 2, (const int64_t[]){1, 2});
     og__dataset_close(ds);
+    remove_place(&p);
+}
+
+static void check_edges(const struct place *p, const struct og_import *opt)
+{
+    struct og_dataset *ds = import_and_open(p, opt);
+    assert_int_equal(ds->n_edges, 6);
+    check_list(ds, 0, 1, (const int64_t[]){4});
+    check_list(ds, 1, 3, (const int64_t[]){0, 0, 3});
+    check_list(ds, 2, 2, (const int64_t[]){1, 2});
+    og__dataset_close(ds);
+    remove_folder(p->out);
+}
+
+/* Two edges are [2, 2] either way: a row an edge, as is said of it. */
+static void two_edges_are_rows(const struct place *p, const struct og_import *opt)
+{
+    static const int32_t pairs[2][2] = {{3, 1}, {4, 2}};
+    static const int32_t columns[2][2] = {{3, 4}, {1, 2}};
+    for (int fortran = 0; fortran <= 1; fortran++) {
+        if (fortran)
+            write_fortran(p, "edges.npy", OG__NPY_I32, 2, 2, columns);
+        else
+            write_npy(p, "edges.npy", OG__NPY_I32, 2, 2, 2, pairs);
+        struct og_dataset *ds = import_and_open(p, opt);
+        check_list(ds, 1, 1, (const int64_t[]){3});
+        check_list(ds, 2, 1, (const int64_t[]){4});
+        check_list(ds, 4, 0, NULL);
+        og__dataset_close(ds);
+        remove_folder(p->out);
+    }
+}
+
+/* As PyTorch Geometric has them; and each way in the other order of elements. */
+static void edges_may_be_two_rows(void **state)
+{
+    (void)state;
+    int64_t rows[2][6];
+    int32_t narrow[2][6];
+    struct place p;
+    make_source(&p);
+    struct og_import opt = settings();
+    for (int i = 0; i < 12; i++) {
+        rows[i % 2][i / 2] = edges[i / 2][i % 2];
+        narrow[i % 2][i / 2] = (int32_t)edges[i / 2][i % 2];
+    }
+    write_npy(&p, "edges.npy", OG__NPY_I64, 2, 2, 6, rows);
+    check_edges(&p, &opt);
+    write_npy(&p, "edges.npy", OG__NPY_I32, 2, 2, 6, narrow);
+    check_edges(&p, &opt);
+    write_fortran(&p, "edges.npy", OG__NPY_I64, 6, 2, rows);
+    check_edges(&p, &opt);
+    write_fortran(&p, "edges.npy", OG__NPY_I32, 6, 2, narrow);
+    check_edges(&p, &opt);
+    write_fortran(&p, "edges.npy", OG__NPY_I64, 2, 6, edges);
+    check_edges(&p, &opt);
+    two_edges_are_rows(&p, &opt);
     remove_place(&p);
 }
 
@@ -294,8 +369,38 @@ static void expect_refusal(const struct place *p, const struct og_import *opt, c
 /* Each breaks one thing of a good source. */
 static void three_columns(const struct place *p)
 {
-    static const int64_t e[2][3] = {{0, 1, 5}, {1, 2, 5}};
-    write_npy(p, "edges.npy", OG__NPY_I64, 2, 2, 3, e);
+    static const int64_t e[4][3] = {{0, 1, 5}, {1, 2, 5}, {2, 3, 5}, {3, 4, 5}};
+    write_npy(p, "edges.npy", OG__NPY_I64, 2, 4, 3, e);
+}
+static void one_column(const struct place *p)
+{
+    write_npy(p, "edges.npy", OG__NPY_I64, 1, 2, 1, edges);
+}
+static void float_rows(const struct place *p)
+{
+    static const float e[2][3] = {{0, 1, 3}, {1, 2, 3}};
+    write_npy(p, "edges.npy", OG__NPY_F32, 2, 2, 3, e);
+}
+static void source_out_of_range(const struct place *p)
+{
+    static const int32_t e[2][3] = {{0, 1, 5}, {1, 2, 3}};
+    write_npy(p, "edges.npy", OG__NPY_I32, 2, 2, 3, e);
+}
+static void destination_out_of_range(const struct place *p)
+{
+    static const int32_t e[2][3] = {{0, 1, 2}, {1, -3, 3}};
+    write_npy(p, "edges.npy", OG__NPY_I32, 2, 2, 3, e);
+}
+static void rows_without_edges(const struct place *p)
+{
+    write_npy(p, "edges.npy", OG__NPY_I64, 2, 2, 0, edges);
+}
+static void too_few_weights(const struct place *p)
+{
+    static const int32_t e[2][3] = {{0, 1, 2}, {1, 2, 3}};
+    static const float weights[2] = {1, 2};
+    write_npy(p, "edges.npy", OG__NPY_I32, 2, 2, 3, e);
+    write_npy(p, "edge_weight.npy", OG__NPY_F32, 1, 2, 1, weights);
 }
 static void float_edges(const struct place *p)
 {
@@ -331,15 +436,12 @@ static void lying_header(const struct place *p)
 }
 static void fortran_order(const struct place *p)
 {
-    char all[256];
-    char path[160];
-    memset(all, ' ', sizeof(all));
-    memcpy(all, "\x93NUMPY\x01\x00\x76\x00", 10);
-    static const char dict[] = "{'descr': '<i8', 'fortran_order': True, 'shape': (2, 2), }";
-    memcpy(all + 10, dict, sizeof(dict) - 1);
-    all[127] = '\n';
-    path_in(path, p->src, "edges.npy");
-    write_bytes(p, "edges.npy", all, 160);
+    write_fortran(p, "feat.npy", OG__NPY_F32, 5, 2, feat);
+}
+static void three_fortran_columns(const struct place *p)
+{
+    static const int64_t e[12] = {0};
+    write_fortran(p, "edges.npy", OG__NPY_I64, 4, 3, e);
 }
 static void not_npy(const struct place *p)
 {
@@ -399,15 +501,31 @@ static void bad_sources_are_refused(void **state)
         void (*spoil)(const struct place *p);
         const char *word;
     } cases[] = {
-        {three_columns, "[2, 3]"},        {float_edges, "float32"},
-        {id_out_of_range, "row 1"},       {negative_id, "node -1"},
-        {no_edges, "empty graph"},        {truncated_edges, "edges.npy"},
-        {lying_header, "edges.npy"},      {fortran_order, "edges.npy"},
-        {not_npy, "edges.npy"},           {nan_feature, "row 3, column 1"},
-        {short_labels, "4 labels"},       {negative_label, "row 2"},
-        {wrong_split_dtype, "train.npy"}, {split_out_of_range, "node 5"},
-        {missing_edges, "edges.npy"},     {missing_features, "no features"},
-        {broken_meta, "meta.json"},       {nodes_do_not_agree, "7 nodes"},
+        {three_columns, "[4, 3]"},
+        {float_edges, "float32"},
+        {one_column, "[2, 1]"},
+        {float_rows, "float32"},
+        {source_out_of_range, "node 5"},
+        {destination_out_of_range, "row 1: node -3"},
+        {rows_without_edges, "no edges"},
+        {too_few_weights, "2 weights for 3 edges"},
+        {three_fortran_columns, "[4, 3]"},
+        {id_out_of_range, "row 1"},
+        {negative_id, "node -1"},
+        {no_edges, "empty graph"},
+        {truncated_edges, "edges.npy"},
+        {lying_header, "edges.npy"},
+        {fortran_order, "Fortran"},
+        {not_npy, "edges.npy"},
+        {nan_feature, "row 3, column 1"},
+        {short_labels, "4 labels"},
+        {negative_label, "row 2"},
+        {wrong_split_dtype, "train.npy"},
+        {split_out_of_range, "node 5"},
+        {missing_edges, "edges.npy"},
+        {missing_features, "no features"},
+        {broken_meta, "meta.json"},
+        {nodes_do_not_agree, "7 nodes"},
     };
     struct og_import opt = settings();
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
@@ -446,6 +564,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges_become_lists_of_in_neighbours),
+        cmocka_unit_test(edges_may_be_two_rows),
         cmocka_unit_test(features_keep_or_take_a_dtype),
         cmocka_unit_test(labels_may_be_many_missing_or_floats),
         cmocka_unit_test(labels_may_be_values),

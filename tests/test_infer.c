@@ -153,15 +153,20 @@ static void scatter(struct og_model *m)
     }
 }
 
-static void write_model(const struct og_model_config *c)
+static void write_model_of(const struct og_model_config *c, const struct og_options *trained)
 {
     struct og_model *m;
     size_t n;
     assert_int_equal(og__model_create(&m, c, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL), 0);
     scatter(m);
     const struct og_param *p = og__model_params(m, &n);
-    assert_int_equal(og__checkpoint_write(checkpoint, c, p, n, NULL, NULL), 0);
+    assert_int_equal(og__checkpoint_write(checkpoint, c, trained, p, n, NULL, NULL), 0);
     og__model_free(m);
+}
+
+static void write_model(const struct og_model_config *c)
+{
+    write_model_of(c, NULL);
 }
 
 /* The file as PyTorch would have written it. */
@@ -822,6 +827,47 @@ static void each_node_walks_for_itself(void **state)
     assert_int_equal(left_behind(), 0);
 }
 
+/* What was trained on walks is predicted by walks, and by other walks or none where they are given.
+ */
+static void the_checkpoint_tells_of_walks(void **state)
+{
+    (void)state;
+    static const char *const given[][2] = {
+        {NULL, NULL}, {"neighbors", "5"}, {"sampler", "uniform"}};
+    struct og_model_config c = shaped(PINSAGE, 2, HIDDEN);
+    struct og_options trained;
+    char *wanted[OG_COUNT(given)];
+    size_t n[OG_COUNT(given)];
+    make_awkward_graph();
+    og_options_init(&trained);
+    set(&trained, "sampler", "walk");
+    set(&trained, "neighbors", "3");
+    set(&trained, "walk-restart", "0.25");
+    write_model(&c);
+    predict_walking("memory", "3", "0.25");
+    wanted[0] = file_bytes(logits, &n[0]);
+    predict_walking("memory", "5", "0.25");
+    wanted[1] = file_bytes(logits, &n[1]);
+    must_predict("1G", embeddings, NULL);
+    wanted[2] = file_bytes(logits, &n[2]);
+    write_model_of(&c, &trained);
+    for (size_t i = 0; i < OG_COUNT(given); i++) {
+        struct og_options opt;
+        og_options_init(&opt);
+        set(&opt, "memory", "1G");
+        if (given[i][0])
+            set(&opt, given[i][0], given[i][1]);
+        assert_int_equal(og_predict(graph, checkpoint, logits, NULL, &opt, NULL, NULL, NULL), 0);
+        assert_same_logits(wanted[i], n[i]);
+        for (size_t k = 0; k < i; k++)
+            assert_memory_not_equal(wanted[k], wanted[i], n[i]);
+        og_options_release(&opt);
+    }
+    for (size_t i = 0; i < OG_COUNT(given); i++)
+        free(wanted[i]);
+    og_options_release(&trained);
+}
+
 /* ==== memory ==== */
 
 static void make_larger_graph(void)
@@ -1469,6 +1515,7 @@ int main(void)
         cmocka_unit_test(cora_equals_a_dense_computation),
         cmocka_unit_test(visits_are_weights),
         cmocka_unit_test(each_node_walks_for_itself),
+        cmocka_unit_test(the_checkpoint_tells_of_walks),
         cmocka_unit_test(any_memory_and_threads_give_the_same_bytes),
         cmocka_unit_test(little_memory_makes_more_blocks),
         cmocka_unit_test(full_evaluation_is_sampled_evaluation_of_all_neighbours),

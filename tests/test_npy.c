@@ -8,10 +8,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static void golden_path(char path[512], const char *name)
+{
+    snprintf(path, 512, TEST_GOLDEN "/npy/%s.npy", name);
+}
+
 static int open_golden(struct og_npy *a, const char *name, struct og_err *err)
 {
     char path[512];
-    snprintf(path, sizeof(path), TEST_GOLDEN "/npy/%s.npy", name);
+    golden_path(path, name);
     return og__npy_open(a, path, err);
 }
 
@@ -46,6 +51,28 @@ static void reads_what_numpy_wrote(void **state)
     assert_true(row[0] == 2.0f && row[3] == 2.75f);
     assert_int_equal(og__npy_read(&a, 3, 1, row, NULL), -EINVAL);
     og__npy_close(&a);
+}
+
+/* numpy.arange(12).reshape(3, 4), column by column: the rows of its transpose. */
+static void reads_either_order_where_asked(void **state)
+{
+    (void)state;
+    char path[512];
+    struct og_npy a;
+    float row[3];
+    bool fortran = false;
+    golden_path(path, "refuse_fortran");
+    assert_int_equal(og__npy_open_either(&a, path, &fortran, NULL), 0);
+    assert_true(fortran && a.ndim == 2 && a.shape[0] == 4 && a.shape[1] == 3);
+    assert_int_equal(og__npy_read(&a, 1, 1, row, NULL), 0);
+    assert_true(row[0] == 1 && row[1] == 5 && row[2] == 9);
+    og__npy_close(&a);
+    golden_path(path, "float32_2d");
+    assert_int_equal(og__npy_open_either(&a, path, &fortran, NULL), 0);
+    assert_true(!fortran && a.shape[0] == 3 && a.shape[1] == 4);
+    og__npy_close(&a);
+    golden_path(path, "refuse_3d");
+    assert_int_equal(og__npy_open_either(&a, path, &fortran, NULL), -EINVAL);
 }
 
 static void widens_every_integer(void **state)
@@ -196,9 +223,13 @@ static void dtypes_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_numpy_wrote),     cmocka_unit_test(widens_every_integer),
-        cmocka_unit_test(refuses_what_we_cannot_use), cmocka_unit_test(refuses_headers_that_lie),
-        cmocka_unit_test(refuses_every_truncation),   cmocka_unit_test(our_headers_come_back),
+        cmocka_unit_test(reads_what_numpy_wrote),
+        cmocka_unit_test(widens_every_integer),
+        cmocka_unit_test(reads_either_order_where_asked),
+        cmocka_unit_test(refuses_what_we_cannot_use),
+        cmocka_unit_test(refuses_headers_that_lie),
+        cmocka_unit_test(refuses_every_truncation),
+        cmocka_unit_test(our_headers_come_back),
         cmocka_unit_test(dtypes_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

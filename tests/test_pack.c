@@ -1,65 +1,34 @@
 /* Packing: every chunk against the feature file itself, costs against what was predicted, and what
  * happens when the disk will not. */
-#include "testing.h"
+#include "pack_fixture.h"
 
-#include "base/file.h"
 #include "base/random.h"
 #include "gather/pack.h"
-#include "io/engine.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static const size_t row_sizes[] = {1, 100, 400, 512, 1536, 3000, 4096, 16384};
 enum { OFFSET = 77, N_BATCHES = 9 };
 
-/* ---- a disk that fails when told to ---- */
-
-static atomic_int fail_writes_after = -1; // pwritev calls; -1 = never
-static int failing_errno = EIO;
-static bool refuse_fallocate, refuse_direct;
-
-int fallocate(int fd, int mode, off_t offset, off_t len)
-{
-    (void)mode;
-    if (refuse_fallocate) {
-        errno = EOPNOTSUPP;
-        return -1;
-    }
-    int rc = posix_fallocate(fd, offset, len);
-    errno = rc;
-    return rc ? -1 : 0;
-}
+/* ---- a disk that fails when told to: pwritev is counted ---- */
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 {
-    if (refuse_direct && fcntl(fd, F_GETFL) & O_DIRECT) {
-        errno = EINVAL;
+    if (refused(fd))
         return -1;
-    }
     return syscall(SYS_pwrite64, fd, data, bytes, offset);
 }
 
 ssize_t pwritev(int fd, const struct iovec *io, int n, off_t offset)
 {
-    int left = fail_writes_after;
-    while (left > 0 && !atomic_compare_exchange_weak(&fail_writes_after, &left, left - 1))
-        ;
-    if (left == 0) {
-        errno = failing_errno;
+    if (fails_now())
         return -1;
-    }
     /* one vector a call: the rest is a short write */
     (void)n;
     return pwrite(fd, io[0].iov_base, io[0].iov_len, offset);
@@ -83,33 +52,8 @@ static void open_fixture(struct fixture *f, uint32_t n_nodes, size_t row_bytes)
     assert_non_null(mkdtemp(f->dir));
     snprintf(f->features, sizeof(f->features), "%s/features", f->dir);
     snprintf(f->pack, sizeof(f->pack), "%s/pack", f->dir);
-    size_t size = n_nodes * row_bytes;
-    f->bytes = malloc(size);
-    for (size_t i = 0; i < size; i++)
-        f->bytes[i] = (unsigned char)((i * 2654435761u) >> 13);
-    int fd = open(f->features, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(og__write_all(fd, f->bytes, size, OFFSET, f->features, NULL), 0);
-    /* whole blocks, so that no read ends early and the kernel's counts are ours */
-    assert_int_equal(ftruncate(fd, (off_t)og__round_up(OFFSET + size, 4096)), 0);
-    close(fd);
-    f->ds = (struct og_dataset){.path = f->dir,
-                                .n_nodes = n_nodes,
-                                .dim = (int)row_bytes,
-                                .dtype = OG_U8,
-                                .kept = OG_U8,
-                                .checksum = 0x1234567890ull};
-    f->ds.features = (struct og_npy){.fd = -1, .path = f->features, .offset = OFFSET};
-}
-
-static int files_in(const char *dir)
-{
-    int n = 0;
-    DIR *d = opendir(dir);
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
+    f->bytes = write_features(f->features, n_nodes * row_bytes, OFFSET);
+    f->ds = features_alone(f->dir, f->features, n_nodes, row_bytes, OFFSET);
 }
 
 static void close_fixture(struct fixture *f)
@@ -159,9 +103,6 @@ static void plan_batches(struct fixture *f, uint64_t seed)
     free(ids);
     free(codes);
 }
-
-static const struct og_disk_profile profile = {
-    .iops = 1e5, .bandwidth = 4e8, .depth = 8, .fault_threads = 2}; // gap 4 kB
 
 static struct og_pack_options options(const struct fixture *f, size_t memory)
 {
@@ -296,11 +237,12 @@ static void chunks_hold_the_rows_of_the_file(void **state)
         size_t least = og__sweep_least(&f.packing);
         const size_t memory[] = {least, least + 40000, 3 * least, OG_MIB, 64 * OG_MIB};
         for (size_t m = 0; m < OG_COUNT(memory); m++) {
-            refuse_fallocate = m % 2;
+            refuse_fallocate = m % 2 ? EOPNOTSUPP : 0;
             refuse_direct = m >= 3;
             pack_and_check(&f, OG_MAX(memory[m], least), m == 1 ? OG_IO_AUTO : OG_IO_PREAD);
         }
-        refuse_fallocate = refuse_direct = false;
+        refuse_fallocate = 0;
+        refuse_direct = false;
         close_fixture(&f);
     }
 }
@@ -413,7 +355,7 @@ static void a_file_may_be_too_large(void **state)
         if (pid == 0) {
             struct rlimit limit = {OG_MIB, OG_MIB};
             signal(SIGXFSZ, SIG_IGN);
-            refuse_fallocate = i == 1;
+            refuse_fallocate = i == 1 ? EOPNOTSUPP : 0;
             if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
                 _exit(1);
             expect_failure(&f, -EFBIG, "File too large");

@@ -1,5 +1,5 @@
 /* Outputs where somebody has put symbolic links: nothing they lead to is touched. */
-#include "testing.h"
+#include "small_run.h"
 
 #include "base/file.h"
 #include "base/temporary.h"
@@ -16,15 +16,7 @@ static const char secret[] = "not yours\n";
 static int set_up(void **state)
 {
     (void)state;
-    struct og_generate g;
-    og_generate_init(&g);
-    g.nodes = 300;
-    g.degree = 4;
-    g.dim = 8;
-    g.classes = 3;
-    g.train_fraction = 0.2;
-    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
-    g.threads = 1;
+    const struct og_generate g = small_graph(OG_PLANTED);
     assert_non_null(mkdtemp(root));
     assert_int_equal(chdir(root), 0);
     setenv("XDG_CACHE_HOME", root, 1);
@@ -57,16 +49,10 @@ static bool is_link(const char *path)
 
 static int train(const char *run, struct og_err *err)
 {
-    static const char *const pairs[][2] = {{"fanout", "3,2"}, {"batch", "32"},   {"hidden", "4"},
-                                           {"epochs", "1"},   {"memory", "64M"}, {"threads", "1"},
-                                           {"io", "pread"},   {"log-every", "1"}};
     struct og_options opt;
-    og_options_init(&opt);
-    int rc = og_options_set(&opt, "run", run, err);
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(pairs); i++)
-        rc = og_options_set(&opt, pairs[i][0], pairs[i][1], err);
-    if (rc == 0)
-        rc = og_train("graph", &opt, NULL, NULL, err);
+    small_run(&opt, run);
+    opt.log_every = 1;
+    int rc = og_train("graph", &opt, NULL, NULL, err);
     og_options_release(&opt);
     return rc;
 }

@@ -1,57 +1,24 @@
 /* Segments on disk: every batch's rows against the feature file itself, through the order that is
  * read with them; what is read against the prediction; damage, and disks that will not. */
-#include "testing.h"
+#include "pack_fixture.h"
 
-#include "base/file.h"
 #include "base/random.h"
 #include "gather/shared.h"
-#include "io/engine.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 static const size_t row_sizes[] = {100, 400, 512, 1536, 3000, 4096, 16384};
 enum { OFFSET = 128, N_BATCHES = 11, N_NODES = 600 };
 
-/* ---- a disk that fails when told to ---- */
-
-static atomic_int fail_writes_after = -1; /* pwrite calls; -1 = never */
-static int failing_errno = EIO;
-static bool refuse_direct, refuse_fallocate;
-
-int fallocate(int fd, int mode, off_t offset, off_t len)
-{
-    (void)mode;
-    if (refuse_fallocate) {
-        errno = failing_errno;
-        return -1;
-    }
-    int rc = posix_fallocate(fd, offset, len);
-    errno = rc;
-    return rc ? -1 : 0;
-}
+/* ---- a disk that fails when told to: pwrite is counted ---- */
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 {
-    if (refuse_direct && fcntl(fd, F_GETFL) & O_DIRECT) {
-        errno = EINVAL;
+    if (refused(fd) || fails_now())
         return -1;
-    }
-    int left = fail_writes_after;
-    while (left > 0 && !atomic_compare_exchange_weak(&fail_writes_after, &left, left - 1))
-        ;
-    if (left == 0) {
-        errno = failing_errno;
-        return -1;
-    }
     return syscall(SYS_pwrite64, fd, data, bytes, offset);
 }
 
@@ -65,9 +32,6 @@ struct fixture {
     struct og_packing all, left; /* all misses; those in chunks */
     uint32_t size;               /* batches of a segment */
 };
-
-static const struct og_disk_profile profile = {
-    .iops = 1e5, .bandwidth = 4e8, .depth = 8, .fault_threads = 2}; /* gap 4 kB */
 
 static struct og_reader_options reader_options(int io)
 {
@@ -99,34 +63,10 @@ static void open_fixture(struct fixture *f, size_t row_bytes, uint32_t size)
     snprintf(f->features, sizeof(f->features), "%s/features", f->dir);
     snprintf(f->pack, sizeof(f->pack), "%s/pack", f->dir);
     snprintf(f->shared, sizeof(f->shared), "%s/shared", f->dir);
-    size_t bytes = N_NODES * row_bytes;
-    f->bytes = malloc(bytes);
-    for (size_t i = 0; i < bytes; i++)
-        f->bytes[i] = (unsigned char)((i * 2654435761u) >> 13);
-    int fd = open(f->features, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(og__write_all(fd, f->bytes, bytes, OFFSET, f->features, NULL), 0);
-    assert_int_equal(ftruncate(fd, (off_t)og__round_up(OFFSET + bytes, 4096)), 0);
-    close(fd);
-    f->ds = (struct og_dataset){.path = f->dir,
-                                .n_nodes = N_NODES,
-                                .dim = (int)row_bytes,
-                                .dtype = OG_U8,
-                                .kept = OG_U8,
-                                .checksum = 0x1234567890ull};
-    f->ds.features = (struct og_npy){.fd = -1, .path = f->features, .offset = OFFSET};
+    f->bytes = write_features(f->features, N_NODES * row_bytes, OFFSET);
+    f->ds = features_alone(f->dir, f->features, N_NODES, row_bytes, OFFSET);
     plan_batches(&f->all, row_bytes, row_bytes);
     plan_batches(&f->left, row_bytes, row_bytes);
-}
-
-static int files_in(const char *dir)
-{
-    int n = 0;
-    DIR *d = opendir(dir);
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
 }
 
 static void close_fixture(struct fixture *f)
@@ -447,9 +387,9 @@ static void failures_leave_nothing(void **state)
             expect_failure(&f, -codes[i], NULL);
         }
         fail_writes_after = -1;
-        refuse_fallocate = true;
+        refuse_fallocate = codes[i];
         expect_failure(&f, -codes[i], NULL);
-        refuse_fallocate = false;
+        refuse_fallocate = 0;
     }
     expect_failure(&f, OG_INTERRUPTED, &stop);
     assert_int_equal(write_shared(&f, og__shared_least(&f.all) - 1, NULL, NULL, stored, NULL),
@@ -457,10 +397,9 @@ static void failures_leave_nothing(void **state)
     f.ds.features.path = "/nonexistent";
     expect_failure(&f, -ENOENT, NULL);
     f.ds.features.path = f.features;
-    refuse_fallocate = true; /* of a file system that cannot, only */
-    failing_errno = EOPNOTSUPP;
+    refuse_fallocate = EOPNOTSUPP; /* of a file system that cannot, only */
     write_all(&f, OG_MIB);
-    refuse_fallocate = false;
+    refuse_fallocate = 0;
     close_fixture(&f);
 }
 

@@ -100,7 +100,8 @@ enum og_preset_kind {
 
 /* Everything that training can be told. Names, defaults and help are in og_option_table(); set
  * fields directly or by name. Strings are owned by the struct. A preset fills in what was not
- * `given`: og_options_set and og_options_load record that, a field set directly does not. */
+ * `given`: og_options_set and og_options_load record that, a field set directly does not. So does a
+ * checkpoint, of `init` say, with the sampler that it was trained with. */
 struct og_options {
     /* model: these and the next group decide the numbers */
     int model;  /* enum og_model_kind */
@@ -232,7 +233,8 @@ OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_option
                                      struct og_err *err);
 
 /* Metrics of a checkpoint on split "valid" or "test", with sampled neighbours as in training.
- * The model's shape comes from the checkpoint; batch, fanout and resources from `opt`.
+ * The model's shape comes from the checkpoint, as does the sampler with its own options where they
+ * were not `given`; batch, fanout and resources from `opt`.
  * out  {"split","loss","acc","rows",...} */
 OG_EXPORT OG_MUST_CHECK int og_eval(const char *dataset, const char *checkpoint, const char *split,
                                     const struct og_options *opt, const struct og_observer *seen,
@@ -249,8 +251,9 @@ OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkp
  * .npy file `out`, and, unless NULL, what the last layer was given, float32 [N, hidden], in
  * `embeddings`. Of a model of links there are no logits: `out` holds the embeddings that its
  * decoder is given, [N, hidden], and `embeddings` is NULL. Both appear when they are complete. Of
- * `opt` only the resources count, and what the sampler walk goes by, if it is that; rows of a layer
- * lie in opt->scratch, else in the folder of `out`. The same bytes whatever the memory.
+ * `opt` only the resources count, and what the sampler walk goes by, if it is that (where it was
+ * not `given`, the checkpoint says so); rows of a layer lie in opt->scratch, else in the folder of
+ * `out`. The same bytes whatever the memory.
  *
  * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}; may be NULL
  *

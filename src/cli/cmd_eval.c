@@ -33,7 +33,8 @@ const struct command cmd_eval = {
     .summary = "measure a trained model",
     .text = "Loss and metrics of a checkpoint (docs/tasks.md), with neighbours sampled as in "
             "training. The model's "
-            "shape comes from the checkpoint; --batch, --fanout and the resources are yours. With "
+            "shape comes from the checkpoint, the sampler too unless it is given; --batch, "
+            "--fanout and the resources are yours. With "
             "--full nothing is sampled: as `outgrow predict` does it.",
     .own = own,
     .training = true,

@@ -60,7 +60,8 @@ const struct command cmd_import = {
     .text =
         "Edges are sorted on disk, so the graph may be larger than memory; OUT appears when it is "
         "complete. FORMAT is one of: "
-        "npy: SRC holds edges.npy (integers [E,2], src,dst), feat.npy ([N,F]) or "
+        "npy: SRC holds edges.npy (integers [E,2], src,dst, or [2,E] as PyTorch Geometric's "
+        "edge_index; [2,2] is [E,2]), feat.npy ([N,F]) or "
         "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), label.npy, train.npy, "
         "valid.npy and test.npy, and optionally edge_weight.npy, meta.json and, for --task link, "
         "train_edges.npy, valid_edges.npy and test_edges.npy. "

@@ -33,8 +33,8 @@ const struct command cmd_predict = {
             "--memory lies in --scratch (the folder of --out), a layer's rows at a time; --resume "
             "goes on with what an interrupted or killed run left there. The "
             "model comes from the checkpoint; of the training options only the resources count, "
-            "and --sampler walk with its own and --seed: then neighbours are "
-            "drawn by walks, once a node.",
+            "and --sampler walk with its own and --seed: then neighbours are drawn by walks, once "
+            "a node, as they are where the checkpoint says so and no --sampler is given.",
     .own = own,
     .training = true,
     .run = run,

@@ -55,6 +55,10 @@ struct og_npy {
 /* -ENOENT, -EACCES, or -EINVAL for anything that is not such a file: wrong magic, a header that
  * lies about the size, Fortran order, big endian, more than two dimensions. */
 OG_MUST_CHECK int og__npy_open(struct og_npy *a, const char *path, struct og_err *err);
+/* Of two dimensions in Fortran order as well: shape is then that of the transpose, which has the
+ * same bytes in C order. */
+OG_MUST_CHECK int og__npy_open_either(struct og_npy *a, const char *path, bool *fortran,
+                                      struct og_err *err);
 void og__npy_close(struct og_npy *a);
 
 /* The two halves of opening a headerless file: open it and learn its size; then, with type, ndim,
@@ -68,6 +72,9 @@ OG_MUST_CHECK int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *
  * `file_size` bytes. Fills type, ndim, shape, offset, bytes. `name` is for messages. */
 OG_MUST_CHECK int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
                                 const char *name, struct og_err *err);
+OG_MUST_CHECK int og__npy_parse_either(struct og_npy *a, const void *head, size_t len,
+                                       uint64_t file_size, const char *name, bool *fortran,
+                                       struct og_err *err);
 
 /* Enough bytes to hold any header we accept. */
 enum { OG__NPY_HEAD_MAX = 64 * 1024 };

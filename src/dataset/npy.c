@@ -236,8 +236,8 @@ static int find_dictionary(const unsigned char *head, size_t len, const char *na
                     "%s: ends inside its header", name);
 }
 
-int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
-                  const char *name, struct og_err *err)
+int og__npy_parse_either(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
+                         const char *name, bool *fortran, struct og_err *err)
 {
     size_t start = 0;
     size_t size = 0;
@@ -250,17 +250,29 @@ int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_
         return og__fail(err, -EINVAL, save_hint, "%s: its header is not NumPy's", name);
     if ((rc = find_type(d.descr, name, &a->type, err)) < 0)
         return rc;
-    if (d.fortran && d.ndim > 1)
-        return og__fail(err, -EINVAL, save_hint, "%s: stored in Fortran order, C order is needed",
-                        name);
     if (d.ndim < 1 || d.ndim > MAX_DIMS)
         return og__fail(err, -EINVAL, "reshape it to one or two dimensions", "%s: %d dimensions",
                         name, d.ndim);
+    *fortran = d.fortran && d.ndim == 2;
     a->ndim = d.ndim;
-    a->shape[0] = d.shape[0];
-    a->shape[1] = d.shape[1];
+    a->shape[0] = d.shape[*fortran];
+    a->shape[1] = d.shape[!*fortran];
     a->offset = (int64_t)(start + size);
     return og__npy_fit(a, file_size, name, err);
+}
+
+static int refuse_fortran(const char *name, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, save_hint, "%s: stored in Fortran order, C order is needed",
+                    name);
+}
+
+int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
+                  const char *name, struct og_err *err)
+{
+    bool fortran = false;
+    int rc = og__npy_parse_either(a, head, len, file_size, name, &fortran, err);
+    return rc == 0 && fortran ? refuse_fortran(name, err) : rc;
 }
 
 size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const int64_t shape[2],
@@ -309,7 +321,7 @@ int og__npy_open_file(struct og_npy *a, const char *path, uint64_t *size, struct
     return rc;
 }
 
-int og__npy_open(struct og_npy *a, const char *path, struct og_err *err)
+int og__npy_open_either(struct og_npy *a, const char *path, bool *fortran, struct og_err *err)
 {
     uint64_t size = 0;
     char *head = NULL;
@@ -320,12 +332,22 @@ int og__npy_open(struct og_npy *a, const char *path, struct og_err *err)
     if (!(head = malloc(len + 1)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     OG_TRY(og__read_all(a->fd, head, len, 0, path, err));
-    OG_TRY(og__npy_parse(a, head, len, size, path, err));
+    OG_TRY(og__npy_parse_either(a, head, len, size, path, fortran, err));
 out:
     free(head);
     if (rc < 0)
         og__npy_close(a);
     return rc;
+}
+
+int og__npy_open(struct og_npy *a, const char *path, struct og_err *err)
+{
+    bool fortran = false;
+    int rc = og__npy_open_either(a, path, &fortran, err);
+    if (rc < 0 || !fortran)
+        return rc;
+    og__npy_close(a);
+    return refuse_fortran(path, err);
 }
 
 void og__npy_close(struct og_npy *a)

@@ -43,17 +43,28 @@ static const char *const norm_names[] = {"none", "batch", "layer"};
 static const char *const task_names[] = {"node", "link", "regression"};
 static const char *const loss_names[] = {"auto", "bce", "margin", "mse", "mae"};
 
-int og__checkpoint_write(const char *path, const struct og_model_config *config,
-                         const struct og_param *params, size_t n, const float *values,
-                         struct og_err *err)
+/* The sampler and its own options, named and written as on the command line. */
+static const char *const sampler_options[] = {"sampler", "walks", "walk-length", "walk-restart",
+                                              "neighbors"};
+
+/* How many of these a run is described by: only walks have options. */
+static size_t count_sampler_options(const struct og_options *opt)
 {
-    enum { NUMBERS = 5 };
+    return !opt ? 0 : opt->sampler == OG_SAMPLER_WALK ? OG_COUNT(sampler_options) : 1;
+}
+
+int og__checkpoint_write(const char *path, const struct og_model_config *config,
+                         const struct og_options *trained, const struct og_param *params, size_t n,
+                         const float *values, struct og_err *err)
+{
+    enum { NUMBERS = 5, MODEL = 12 };
     char number[NUMBERS][16];
     const int numbers[NUMBERS] = {config->layers, config->in_dim, config->hidden, config->n_classes,
                                   config->heads};
     for (int i = 0; i < NUMBERS; i++)
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
-    struct og_metadata metadata[] = {
+    char value[OG_COUNT(sampler_options)][32];
+    struct og_metadata metadata[MODEL + OG_COUNT(sampler_options)] = {
         {"format", "pt"},
         {"model", (char *)model_names[config->kind]},
         {"layers", number[0]},
@@ -67,9 +78,13 @@ int og__checkpoint_write(const char *path, const struct og_model_config *config,
         {"task", (char *)task_names[config->task]},
         {"loss", (char *)loss_names[config->loss]},
     };
-    struct og_tensors t = {.tensor = calloc(n, sizeof(*t.tensor)),
-                           .metadata = metadata,
-                           .n_metadata = OG_COUNT(metadata)};
+    struct og_tensors t = {
+        .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL};
+    for (size_t i = 0; i < count_sampler_options(trained); i++) {
+        const char *name = sampler_options[i];
+        metadata[t.n_metadata++] =
+            (struct og_metadata){(char *)name, (char *)og__option_text(trained, name, value[i])};
+    }
     if (!t.tensor)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     add_params(&t, "", params, n, values);
@@ -325,6 +340,37 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
         err, -EINVAL,
         "expected the parameters of docs/models.md, such as convs.0.lin_l.weight (SAGE)",
         "%s: not a checkpoint of a model known here", path);
+}
+
+/* ---- the sampler ---- */
+
+static int take_sampler_option(const struct og_tensors *t, const char *name, const char *path,
+                               struct og_options *opt, struct og_err *err)
+{
+    char hint[64];
+    struct og_err why = {0};
+    const char *said = find_metadata(t, name);
+    if (!said || og__options_given(opt, name) || og_options_set(opt, name, said, &why) == 0)
+        return 0;
+    snprintf(hint, sizeof(hint), "give --%s: what is given wins", name);
+    return og__fail(err, -EINVAL, hint, "%s: metadata: %s", path, why.message);
+}
+
+int og__checkpoint_sampler(const char *path, struct og_options *opt, const struct og_log *log,
+                           struct og_err *err)
+{
+    struct og_tensors t;
+    const int sampler = opt->sampler;
+    int rc = og__tensors_read(path, &t, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < count_sampler_options(opt); i++)
+        rc = take_sampler_option(&t, sampler_options[i], path, opt, err);
+    og__tensors_release(&t);
+    if (rc == 0 && opt->sampler != sampler)
+        og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
+                og__option_word("sampler", opt->sampler));
+    return rc;
 }
 
 /* ---- resuming ---- */

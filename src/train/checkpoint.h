@@ -1,6 +1,7 @@
 /* Checkpoints: safetensors with PyTorch Geometric's names and shapes.
  *
- *   checkpoint.safetensors, best.safetensors   parameters; metadata: the model's shape, no times
+ *   checkpoint.safetensors, best.safetensors   parameters; metadata: the model's shape and the
+ *                                              sampler it was trained with, no times
  *   resume.safetensors                         the same, and
  *       adam.m.<name>, adam.v.<name>           the optimiser's moments
  *       best.<name>                            the parameters of the best epoch so far
@@ -23,14 +24,20 @@ struct og_train_state {
     json_t *epochs; /* rows of summary.json, owned */
 };
 
-/* best: the parameters of the best epoch, one after another in the order of params; may be NULL. */
+/* values: all parameters one after another in the order of params; NULL = those in params.
+ * trained: with which sampler; NULL = the file says nothing of that. */
 OG_MUST_CHECK int og__checkpoint_write(const char *path, const struct og_model_config *config,
+                                       const struct og_options *trained,
                                        const struct og_param *params, size_t n, const float *values,
                                        struct og_err *err);
 /* Shape of the model a checkpoint holds, from names and shapes: metadata is not needed, but for the
  * task, which is -1 where nothing says it. */
 OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,
                                        struct og_err *err);
+/* Options of the sampler as the checkpoint has them, where it has them and `opt` was not given
+ * others. */
+OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
+                                         const struct og_log *log, struct og_err *err);
 /* Every parameter must be there with its shape; nothing is changed otherwise. */
 OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_param *params, size_t n,
                                       struct og_err *err);

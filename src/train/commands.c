@@ -121,6 +121,7 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     struct og_model_config config = {0};
     struct og_options own = {0};
     struct evaluation e = {0};
+    const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
     int rc = find_split(split, &which, err);
     if (rc == 0)
         rc = og__checkpoint_shape(checkpoint, &config, err);
@@ -129,6 +130,8 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     if (rc < 0)
         return rc;
     rc = fit_options(&own, &config, checkpoint, err);
+    if (rc == 0)
+        rc = og__checkpoint_sampler(checkpoint, &own, &log, err);
     if (rc == 0)
         rc = og__session_open(&e.s, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config,
                               seen, err);

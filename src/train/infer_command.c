@@ -54,10 +54,13 @@ static int open_model(struct og_inference *f, const char *checkpoint, struct og_
 }
 
 /* Options that only sampling looks at are left alone: layers come from the checkpoint. */
-static int settle_options(struct og_inference *f, const struct og_options *opt, struct og_err *err)
+static int settle_options(struct og_inference *f, const char *checkpoint,
+                          const struct og_options *opt, struct og_err *err)
 {
     int rc = og__options_copy(&f->opt, opt, err);
     f->opt.layers = 0;
+    if (rc == 0)
+        rc = og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err);
     return rc < 0 ? rc : og__options_resolve(&f->opt, &f->log, err);
 }
 
@@ -69,7 +72,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     if (f->seen)
         f->log = (struct og_log){f->seen->message, f->seen->arg};
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
-    OG_TRY(settle_options(f, opt, err));
+    OG_TRY(settle_options(f, checkpoint, opt, err));
     OG_TRY(og__dataset_open(dataset, &f->ds, err));
     f->graph = f->ds;
     OG_TRY(check_shape(f, err));

@@ -120,7 +120,8 @@ static const struct og_option table[] = {
      "L2 penalty, added to the gradient",
      NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6},
     {"init", "FILE", "", numbers,
-     "safetensors file with the initial parameters",
+     "safetensors file with the initial parameters; unless given, the sampler is the one it was "
+     "trained with",
      NULL, OG_OPTION_TEXT, FIELD(init), 0, 0},
     {"seed", "N", "1", numbers,
      "start of every random choice",

@@ -15,6 +15,9 @@ OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_option
 /* The word for a value of an option that is a choice: "belady". */
 const char *og__option_word(const char *name, int value);
 
+/* The option's value as og_options_set takes it. Not for the fanout. */
+const char *og__option_text(const struct og_options *opt, const char *name, char buf[32]);
+
 /* The dtype that rows are kept in, of features stored as `stored`. */
 enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored);
 

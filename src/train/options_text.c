@@ -158,6 +158,16 @@ static const char *value_text(const struct og_options *opt, const struct og_opti
     return "";
 }
 
+const char *og__option_text(const struct og_options *opt, const char *name, char buf[32])
+{
+    size_t n;
+    const struct og_option *table = og_option_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return value_text(opt, &table[i], buf);
+    return "";
+}
+
 static bool emit_option(yaml_emitter_t *out, const struct og_options *opt,
                         const struct og_option *row)
 {

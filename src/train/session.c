@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/features.h"
+#include "train/checkpoint.h"
 #include "train/choose.h"
 #include "train/hotness.h"
 #include "train/memory_plan.h"
@@ -521,15 +522,23 @@ static int plan_offline(struct og_session *s, unsigned want, struct og_err *err)
     return plan_again(s, &asked, want, err);
 }
 
+/* The model of a checkpoint comes with its options settled. */
+static int settle_options(struct og_session *s, const struct og_options *opt,
+                          const struct og_model_config *model, struct og_err *err)
+{
+    int rc = og__options_copy(&s->opt, opt, err);
+    if (rc == 0 && opt->init && !model)
+        rc = og__checkpoint_sampler(opt->init, &s->opt, &s->log, err);
+    return rc < 0 ? rc : og__options_resolve(&s->opt, &s->log, err);
+}
+
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
-                         struct og_err *err)
+                         const struct og_model_config *model, struct og_err *err)
 {
     s->opened = og__now();
     if (s->seen)
         s->log = (struct og_log){s->seen->message, s->seen->arg};
-    int rc = og__options_copy(&s->opt, opt, err);
-    if (rc == 0)
-        rc = og__options_resolve(&s->opt, &s->log, err);
+    int rc = settle_options(s, opt, model, err);
     if (rc == 0)
         rc = og__session_scratch(s, NULL, err);
     if (rc == 0)
@@ -561,7 +570,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
         return og__fail_errno(err, -ENOMEM, NULL, "session");
     s->seen = seen;
     int rc;
-    OG_TRY(start_session(s, dataset, opt, err));
+    OG_TRY(start_session(s, dataset, opt, model, err));
     og__planner_init(&s->planner, s->budget);
     OG_TRY(check_sampler(s, err));
     og__profile_load(s->ds->features.path, &s->profile);

@@ -52,7 +52,8 @@ static int write_params(struct trainer *t, const char *path, struct og_err *err)
 {
     size_t n;
     const struct og_param *params = og__model_params(t->s->model, &n);
-    return og__checkpoint_write(path, og__model_config(t->s->model), params, n, NULL, err);
+    return og__checkpoint_write(path, og__model_config(t->s->model), &t->s->opt, params, n, NULL,
+                                err);
 }
 
 /* ---- saving ---- */
@@ -337,8 +338,8 @@ static int restore_files(struct trainer *t, struct og_err *err)
     const struct og_param *params = og__model_params(t->s->model, &n);
     int rc = write_params(t, t->dir.checkpoint, err);
     if (rc == 0 && t->state.best_epoch)
-        rc = og__checkpoint_write(t->dir.best, og__model_config(t->s->model), params, n, t->best,
-                                  err);
+        rc = og__checkpoint_write(t->dir.best, og__model_config(t->s->model), &t->s->opt, params, n,
+                                  t->best, err);
     if (rc < 0 || t->state.next_item >= og__schedule_items(schedule))
         return rc;
     struct og_turn turn = og__schedule_at(schedule, t->state.next_item);

@@ -97,20 +97,46 @@ int og__import_tell(const struct og_importer *imp, const char *stage, int64_t do
     return 0;
 }
 
+/* Path of a file that is there, malloc'ed; NULL of one that need not be and is not. */
+static int find_npy(const struct og_importer *imp, const char *name, bool optional, char **path,
+                    struct og_err *err)
+{
+    int there = og__import_has(imp, name, err);
+    *path = NULL;
+    if (there < 0 || (there == 0 && optional))
+        return there;
+    *path = og__import_source(imp, name);
+    if (!*path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (there)
+        return 0;
+    int rc = og__fail(err, -ENOENT, "docs/formats.md lists the files of each format",
+                      "%s: not there", *path);
+    free(*path);
+    *path = NULL;
+    return rc;
+}
+
 int og__import_open_npy(const struct og_importer *imp, const char *name, bool optional,
                         struct og_table **out, struct og_err *err)
 {
-    int there = og__import_has(imp, name, err);
+    char *path;
     *out = NULL;
-    if (there < 0)
-        return there;
-    char *path = og__import_source(imp, name);
-    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    if (rc == 0 && there)
+    int rc = find_npy(imp, name, optional, &path, err);
+    if (rc == 0 && path)
         rc = og__table_npy(out, path, err);
-    else if (rc == 0 && !optional)
-        rc = og__fail(err, -ENOENT, "docs/formats.md lists the files of each format",
-                      "%s: not there", path);
+    free(path);
+    return rc;
+}
+
+int og__import_open_either(const struct og_importer *imp, const char *name, struct og_table **out,
+                           bool *fortran, struct og_err *err)
+{
+    char *path;
+    *out = NULL;
+    int rc = find_npy(imp, name, false, &path, err);
+    if (rc == 0)
+        rc = og__table_npy_either(out, path, fortran, err);
     free(path);
     return rc;
 }

@@ -60,6 +60,9 @@ void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRIN
 /* Opens `name` of the source as .npy. With `optional`, absence leaves NULL and is no failure. */
 OG_MUST_CHECK int og__import_open_npy(const struct og_importer *imp, const char *name,
                                       bool optional, struct og_table **out, struct og_err *err);
+/* Also in Fortran order: as og__npy_open_either. */
+OG_MUST_CHECK int og__import_open_either(const struct og_importer *imp, const char *name,
+                                         struct og_table **out, bool *fortran, struct og_err *err);
 
 /* An array of the dataset being made; finish records its checksum. */
 OG_MUST_CHECK int og__import_create(struct og_importer *imp, struct og_npy_writer **w,

@@ -153,6 +153,50 @@ out:
     return rc;
 }
 
+/* ---- edges: a row an edge, or a row of sources and one of destinations ----
+ *
+ *   shape            order     in the file
+ *   [E, 2]           C         src dst src dst ...
+ *   [E, 2]           Fortran   src src ... dst dst ...
+ *   [2, E], E != 2   C         src src ... dst dst ...    PyTorch Geometric's edge_index
+ *   [2, E], E != 2   Fortran   src dst src dst ...
+ *
+ * What lies as two rows is read by two tables, side by side. [2, 2] is [E, 2]. */
+
+static const char edges_file[] = "edges.npy";
+
+/* src is the file already. */
+static int take_two_rows(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
+{
+    bool fortran = false;
+    int rc = og__import_open_either(imp, edges_file, &e->dst, &fortran, err);
+    if (rc == 0)
+        rc = og__table_take_row(e->src, 0, err);
+    return rc < 0 ? rc : og__table_take_row(e->dst, 1, err);
+}
+
+static int open_edges(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
+{
+    struct og_table *t;
+    bool fortran = false;
+    int rc = og__import_open_either(imp, edges_file, &t, &fortran, err);
+    if (rc < 0)
+        return rc;
+    const int64_t rows = fortran ? t->columns : t->rows;
+    const int64_t columns = fortran ? t->rows : t->columns;
+    const bool in_pairs = (columns == 2) != fortran;
+    if (in_pairs)
+        e->pairs = t;
+    else
+        e->src = t;
+    if (t->ndim != 2 || (rows != 2 && columns != 2))
+        return og__fail(err, -EINVAL,
+                        "one row an edge: src, dst; weights go to a file of their own",
+                        "%s: shape [%lld, %lld], expected [E, 2] or [2, E]", t->name,
+                        (long long)rows, (long long)columns);
+    return in_pairs ? 0 : take_two_rows(imp, e, err);
+}
+
 /* ---- opening ---- */
 
 struct source {
@@ -164,6 +208,8 @@ struct source {
 static void close_source(struct source *s)
 {
     og__table_close(s->edges.pairs);
+    og__table_close(s->edges.src);
+    og__table_close(s->edges.dst);
     og__table_close(s->edges.weights);
     og__table_close(s->features);
     og__table_close(s->values);
@@ -265,7 +311,7 @@ int og__import_npy_nodes(struct og_importer *imp, struct og_err *err)
 
 static int open_source(struct og_importer *imp, struct source *s, struct og_err *err)
 {
-    int rc = og__import_open_npy(imp, "edges.npy", false, &s->edges.pairs, err);
+    int rc = open_edges(imp, &s->edges, err);
     if (rc == 0)
         rc = og__import_open_npy(imp, "edge_weight.npy", true, &s->edges.weights, err);
     if (rc == 0)

@@ -120,6 +120,14 @@ int og__table_npy(struct og_table **out, const char *path, struct og_err *err)
     return rc < 0 ? rc : open_file(out, &a, false, err);
 }
 
+int og__table_npy_either(struct og_table **out, const char *path, bool *fortran, struct og_err *err)
+{
+    struct og_npy a;
+    *out = NULL;
+    int rc = og__npy_open_either(&a, path, fortran, err);
+    return rc < 0 ? rc : open_file(out, &a, false, err);
+}
+
 int og__table_raw(struct og_table **out, const char *path, enum og__npy_type type, int64_t columns,
                   struct og_err *err)
 {

@@ -31,6 +31,9 @@ struct og_table {
 };
 
 OG_MUST_CHECK int og__table_npy(struct og_table **out, const char *path, struct og_err *err);
+/* As og__npy_open_either. */
+OG_MUST_CHECK int og__table_npy_either(struct og_table **out, const char *path, bool *fortran,
+                                       struct og_err *err);
 /* A headerless file of rows of `columns` elements. */
 OG_MUST_CHECK int og__table_raw(struct og_table **out, const char *path, enum og__npy_type type,
                                 int64_t columns, struct og_err *err);
