@@ -33,6 +33,9 @@ OG_MUST_CHECK int og__packs_note(struct og_packs *p, uint64_t checksum, struct o
 OG_MUST_CHECK int og__packs_describe(const struct og_packs *p, const char *dir,
                                      const struct og_dataset *ds, struct og_err *err);
 
+/* What pack.json says that the rows beside those samples are; `unless` it says nothing. */
+enum og_dtype og__packs_dtype(const char *samples, enum og_dtype unless);
+
 /* Files of a draw, malloc'ed; NULL on lack of memory. */
 char *og__packs_container(const char *dir, uint32_t draw);
 char *og__packs_list(const char *dir, uint32_t draw);
