@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <jansson.h>
 #include <outgrow/outgrow.h>
 #include <signal.h>
@@ -586,6 +587,62 @@ static void damaged_rows_end_the_run(void **state)
     }
 }
 
+/* A byte of each chunk, or of each shared row, where the run keeps them. */
+static void damage_scratch(const char *file)
+{
+    uint64_t head[9];
+    glob_t found;
+    char pattern[64];
+    snprintf(pattern, sizeof(pattern), "scr/*/%s", file);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    int fd = open(found.gl_pathv[0], O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, head, sizeof(head), 0), sizeof(head));
+    const bool shared = strcmp(file, "shared") == 0;
+    const uint64_t n = shared ? head[4] : head[3];
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t at = 4096 + i * 24 * 4;
+        if (!shared)
+            assert_int_equal(pread(fd, &at, sizeof(at), (off_t)(4096 + 32 * i)), sizeof(at));
+        flip(found.gl_pathv[0], (off_t)at);
+    }
+    close(fd);
+    globfree(&found);
+}
+
+static void on_first_epoch(void *arg, const char *json)
+{
+    const char **file = arg;
+    (void)json;
+    if (*file)
+        damage_scratch(*file);
+    *file = NULL;
+}
+
+static void what_the_disk_loses_during_a_run_ends_it(void **state)
+{
+    (void)state;
+    static pairs_t ways[] = {
+        {"layout", "packed", "policy", "none", "resample-every", "3", "scratch", "scr"},
+        {"layout", "segmented", "policy", "none", "resample-every", "3", "scratch", "scr", "disk",
+         "900K"}};
+    static const char *const files[] = {"pack", "shared"};
+    for (size_t i = 0; i < OG_COUNT(ways); i++) {
+        const char *file = files[i];
+        const struct og_observer seen = {.arg = &file, .epoch = on_first_epoch};
+        struct og_options opt;
+        struct og_err err = {0};
+        set_options(&opt, ways[i]);
+        assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
+        assert_int_equal(og_train("graph", &opt, &seen, NULL, &err), -EIO);
+        assert_null(file);
+        assert_non_null(strstr(err.message, "not what w"));
+        assert_non_null(strstr(err.message, "scr/"));
+        assert_non_null(strstr(err.hint, "--scratch"));
+        og_options_release(&opt);
+        shell("rm -rf %s %s", "run", "scr");
+    }
+}
+
 struct findings {
     int n;
     char text[4096];
@@ -775,6 +832,7 @@ int main(void)
         cmocka_unit_test(packs_of_reused_draws_serve),
         cmocka_unit_test(damaged_packs_are_done_without),
         cmocka_unit_test(damaged_rows_end_the_run),
+        cmocka_unit_test(what_the_disk_loses_during_a_run_ends_it),
         cmocka_unit_test(verify_finds_all_damage),
         cmocka_unit_test(verify_compares_what_belongs_together),
         cmocka_unit_test(packing_leaves_all_or_nothing),

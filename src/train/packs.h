@@ -6,7 +6,8 @@
  *   draw<d>.pack         a container of what its batches miss then (gather/pack.h)
  *
  * It is of use to a run whose cache is as large. What does not fit, or is damaged, is said and left
- * alone: the run does without. */
+ * alone: the run does without. Rows that are found damaged later, when their batch comes, end it.
+ */
 #ifndef OG_PACKS_H
 #define OG_PACKS_H
 
