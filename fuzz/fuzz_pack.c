@@ -38,7 +38,7 @@ static int parse(const char *data, size_t size, bool put_right)
     struct og_pack_entry *table = NULL;
     if (rc == 0) {
         char block[OG__PACK_BLOCK];
-        size_t bytes = h.n_batches * sizeof(*table);
+        size_t bytes = og__packing_data_start((uint32_t)h.n_batches) - OG__PACK_BLOCK;
         table = malloc(OG_MAX(bytes, (size_t)1));
         if (!table)
             abort();

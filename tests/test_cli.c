@@ -467,6 +467,18 @@ static void samples_are_made_beforehand(void **state)
     assert_says(o->err, "hint: --resample-every 2 would do");
     o = outgrow("bench epoch d --samples elsewhere --epochs 1 --fanout 5,5 --json");
     assert_int_equal(o->status, 0);
+    o = outgrow("verify elsewhere --dataset d");
+    assert_int_equal(o->status, 0);
+    assert_says(o->out, "elsewhere: nothing wrong");
+    assert_int_equal(outgrow("verify d --dataset d")->status, 2);
+    assert_int_equal(truncate("elsewhere/pack/draw1_cached.npy", 4000), 0);
+    o = outgrow("verify elsewhere --repair-hints");
+    assert_int_equal(o->status, 1);
+    assert_says(o->out, "draw1_cached.npy: not what was written");
+    assert_says(o->out, "make it anew with `outgrow pack`");
+    json_t *found = json_loads(outgrow("verify elsewhere --json")->out, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(found, "findings")), 1);
+    json_decref(found);
 }
 
 static void policies_are_compared(void **state)

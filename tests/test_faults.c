@@ -231,6 +231,11 @@ static int call_verify(struct og_err *err)
     return og_verify_hints(graph, on_finding, NULL, NULL, err);
 }
 
+static int call_verify_samples(struct og_err *err)
+{
+    return og_verify_samples(packed, graph, on_finding, NULL, NULL, err);
+}
+
 static int call_options(struct og_err *err)
 {
     struct og_options opt;
@@ -527,6 +532,7 @@ static const struct call calls[] = {
     {"options", call_options, {NULL}, 0},
     {"info", call_info, {NULL}, 0},
     {"verify", call_verify, {NULL}, 0},
+    {"verify samples", call_verify_samples, {NULL}, 0},
     {"generate planted", call_generate, {NULL}, 0},
     {"generate rmat", call_generate_rmat, {NULL}, 0},
     {"import npy", call_import, {NULL}, 0},

@@ -7,12 +7,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <jansson.h>
 #include <outgrow/outgrow.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -544,6 +546,228 @@ static void damaged_packs_are_done_without(void **state)
     drop(&whole);
 }
 
+/* ---- damage that only checksums tell ---- */
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return (uint64_t)st.st_size;
+}
+
+/* Where the chunks begin, by the format's description. */
+static off_t rows_at(const char *path)
+{
+    uint64_t batches;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, &batches, sizeof(batches), 24), sizeof(batches));
+    close(fd);
+    return (off_t)(4096 + (batches * 32 + 4095) / 4096 * 4096);
+}
+
+static void damaged_rows_end_the_run(void **state)
+{
+    (void)state;
+    static pairs_t use = {"samples", "p", "preset", "diskgnn", "cache", "10%"};
+    static const char file[] = "p/pack/draw1.pack";
+    const off_t places[] = {0, 4095, 96 * 7 + 1, -1}; /* of the rows; the last block's padding */
+    for (size_t i = 0; i < OG_COUNT(places); i++) {
+        struct og_options opt;
+        struct og_err err = {0};
+        shell("rm -rf %s && cp -r s %s", "p", "p");
+        flip(file, places[i] < 0 ? (off_t)size_of(file) - 1 : rows_at(file) + places[i]);
+        set_options(&opt, use);
+        assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
+        assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EIO);
+        assert_non_null(strstr(err.message, "draw1.pack: chunk "));
+        assert_non_null(strstr(err.message, "is not what was written"));
+        assert_non_null(strstr(err.hint, "make it anew with `outgrow pack`"));
+        og_options_release(&opt);
+        shell("rm -rf %s%s", "run", "");
+    }
+}
+
+/* A byte of each chunk, or of each shared row, where the run keeps them. */
+static void damage_scratch(const char *file)
+{
+    uint64_t head[9];
+    glob_t found;
+    char pattern[64];
+    snprintf(pattern, sizeof(pattern), "scr/*/%s", file);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    int fd = open(found.gl_pathv[0], O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, head, sizeof(head), 0), sizeof(head));
+    const bool shared = strcmp(file, "shared") == 0;
+    const uint64_t n = shared ? head[4] : head[3];
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t at = 4096 + i * 24 * 4;
+        if (!shared)
+            assert_int_equal(pread(fd, &at, sizeof(at), (off_t)(4096 + 32 * i)), sizeof(at));
+        flip(found.gl_pathv[0], (off_t)at);
+    }
+    close(fd);
+    globfree(&found);
+}
+
+static void on_first_epoch(void *arg, const char *json)
+{
+    const char **file = arg;
+    (void)json;
+    if (*file)
+        damage_scratch(*file);
+    *file = NULL;
+}
+
+static void what_the_disk_loses_during_a_run_ends_it(void **state)
+{
+    (void)state;
+    static pairs_t ways[] = {
+        {"layout", "packed", "policy", "none", "resample-every", "3", "scratch", "scr"},
+        {"layout", "segmented", "policy", "none", "resample-every", "3", "scratch", "scr", "disk",
+         "900K"}};
+    static const char *const files[] = {"pack", "shared"};
+    for (size_t i = 0; i < OG_COUNT(ways); i++) {
+        const char *file = files[i];
+        const struct og_observer seen = {.arg = &file, .epoch = on_first_epoch};
+        struct og_options opt;
+        struct og_err err = {0};
+        set_options(&opt, ways[i]);
+        assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
+        assert_int_equal(og_train("graph", &opt, &seen, NULL, &err), -EIO);
+        assert_null(file);
+        assert_non_null(strstr(err.message, "not what w"));
+        assert_non_null(strstr(err.message, "scr/"));
+        assert_non_null(strstr(err.hint, "--scratch"));
+        og_options_release(&opt);
+        shell("rm -rf %s %s", "run", "scr");
+    }
+}
+
+struct findings {
+    int n;
+    char text[4096];
+};
+
+static void note_finding(void *arg, const char *text, const char *hint)
+{
+    struct findings *f = arg;
+    assert_true(text[0] != 0);
+    f->n++;
+    snprintf(f->text + strlen(f->text), sizeof(f->text) - strlen(f->text), "%s: %s\n", text, hint);
+}
+
+static int verify(const char *dir, const char *dataset, struct findings *f)
+{
+    struct og_err err = {0};
+    *f = (struct findings){0};
+    int n = og_verify_samples(dir, dataset, note_finding, f, NULL, &err);
+    if (n < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    assert_int_equal(n, f->n);
+    return n;
+}
+
+/* Somewhere among the elements of an array, or in any place of a container. */
+static void verify_finds(const char *file, off_t at)
+{
+    char path[160];
+    struct findings f;
+    snprintf(path, sizeof(path), "v/%s", file);
+    flip(path, at);
+    if (verify("v", NULL, &f) == 0)
+        fail_msg("%s: byte %lld is not missed", file, (long long)at);
+    flip(path, at);
+}
+
+static void verify_finds_all_damage(void **state)
+{
+    (void)state;
+    static const char *const arrays[] = {"seeds",    "seeds_ptr", "ids",        "ids_ptr",
+                                         "hop1_src", "hop1_dst",  "hop1_ptr",   "hop2_src",
+                                         "hop2_dst", "hop2_ptr",  "hop2_nodes", "check",
+                                         "labels",   "features",  "hop1_nodes"};
+    static pairs_t none = {NULL};
+    static pairs_t packed = {"samples", "v", "cache", "10%", "epochs", "3"};
+    struct findings f;
+    struct og_options opt;
+    set_options(&opt, none);
+    assert_int_equal(og_sample("graph", "v", true, &opt, NULL, NULL), 0);
+    og_options_release(&opt);
+    pack(packed);
+    assert_int_equal(verify("v", NULL, &f), 0);
+    assert_int_equal(verify("v", "graph", &f), 0);
+    assert_int_equal(verify("v", "other", &f), 1);
+    assert_non_null(strstr(f.text, "sampled from another dataset"));
+    for (size_t i = 0; i < OG_COUNT(arrays); i++) {
+        char file[64];
+        char path[80];
+        snprintf(file, sizeof(file), "%s.npy", arrays[i]);
+        snprintf(path, sizeof(path), "v/%s", file);
+        const off_t size = (off_t)size_of(path);
+        verify_finds(file, 4096);
+        verify_finds(file, 4096 + (size - 4096) / 3);
+        verify_finds(file, size - 1);
+    }
+    for (int draw = 0; draw < 3; draw++) {
+        char file[64];
+        char path[80];
+        snprintf(file, sizeof(file), "pack/draw%d_cached.npy", draw);
+        verify_finds(file, 4096 + 11);
+        snprintf(file, sizeof(file), "pack/draw%d.pack", draw);
+        snprintf(path, sizeof(path), "v/%s", file);
+        const off_t size = (off_t)size_of(path);
+        const off_t places[] = {0,
+                                9,
+                                20,
+                                30,
+                                53,
+                                57,
+                                4095,
+                                4096,
+                                5000,
+                                8191,
+                                rows_at(path),
+                                size / 2 + 1,
+                                size - 4096,
+                                size - 1};
+        for (size_t i = 0; i < OG_COUNT(places); i++)
+            verify_finds(file, places[i]);
+    }
+    verify_finds("pack/pack.json", 4);
+    verify_finds("trace.json", 4);
+}
+
+/* Whole files, each sound, that do not belong together. */
+static void verify_compares_what_belongs_together(void **state)
+{
+    (void)state;
+    struct findings f;
+    shell("rm -rf %s && cp -r v %s", "w", "w");
+    shell("cp %s %s", "v/pack/draw0.pack", "w/pack/draw1.pack");
+    assert_true(verify("w", NULL, &f) > 0);
+    assert_non_null(strstr(f.text, "draw1.pack: chunk 0 does not hold what batch 0 misses"));
+    assert_non_null(strstr(f.text, "more like it"));
+    shell("rm -rf %s%s", "w/pack/draw2.pack", "");
+    assert_true(verify("w", NULL, &f) > 0);
+    assert_non_null(strstr(f.text, "draw2.pack: cannot open"));
+    shell("rm -rf %s && cp -r v %s", "w", "w");
+    shell("rm %s%s", "w/hop1_src.npy", "");
+    assert_true(verify("w", NULL, &f) > 0);
+    assert_non_null(strstr(f.text, "hop1_src.npy"));
+    shell("rm -rf %s && cp -r v %s", "w", "w");
+    shell("rm %s%s", "w/pack/pack.json", "");
+    assert_int_equal(verify("w", NULL, &f), 1);
+    assert_non_null(strstr(f.text, "pack.json: missing"));
+    /* features of the same description that are others */
+    shell("rm -rf %s && cp -r graph %s", "x", "x");
+    flip("x/features.npy", 4096 + 24 * 4 * 1500);
+    flip("x/features.npy", 4096 + 24 * 4 * 700);
+    shell("rm -rf %s && cp -r v %s", "w", "w");
+    assert_int_equal(verify("w", NULL, &f), 0);
+    assert_true(verify("w", "x", &f) > 0);
+    assert_non_null(strstr(f.text, "rows are not those of x"));
+}
+
 static bool left_over(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -607,6 +831,10 @@ int main(void)
         cmocka_unit_test(packs_serve_a_cache_as_large),
         cmocka_unit_test(packs_of_reused_draws_serve),
         cmocka_unit_test(damaged_packs_are_done_without),
+        cmocka_unit_test(damaged_rows_end_the_run),
+        cmocka_unit_test(what_the_disk_loses_during_a_run_ends_it),
+        cmocka_unit_test(verify_finds_all_damage),
+        cmocka_unit_test(verify_compares_what_belongs_together),
         cmocka_unit_test(packing_leaves_all_or_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -46,7 +46,7 @@ static char *make_checked(struct source *k, uint32_t draws, unsigned extras, uin
     for (uint32_t d = 0; d < draws; d++)
         for (uint32_t i = 0; i < BATCHES; i++)
             assert_int_equal(og__trace_append(w, batch_of(k, d, i), NULL, NULL), 0);
-    assert_int_equal(og__trace_finish(w, NULL), 0);
+    assert_int_equal(og__trace_finish(w, NULL, NULL), 0);
     return dir;
 }
 

@@ -304,6 +304,26 @@ static int read_all(const struct fixture *f)
     return rc;
 }
 
+/* Two rows that are whole, but in each other's place. */
+static void rows_that_changed_places_are_told(void **state)
+{
+    (void)state;
+    struct fixture f;
+    char row[2][400];
+    open_fixture(&f, 400, 5);
+    write_all(&f, og__shared_least(&f.all) + 9000); /* several blocks a segment */
+    for (int order = 0; order < 2; order++) {
+        int fd = open(f.shared, O_RDWR);
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(pread(fd, row[k], 400, 4096 + 400 * (3 + 2 * k)), 400);
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(pwrite(fd, row[k], 400, 4096 + 400 * (5 - 2 * k)), 400);
+        close(fd);
+        assert_int_equal(read_all(&f), order == 0 ? -EIO : 0);
+    }
+    close_fixture(&f);
+}
+
 static void damage_is_detected(void **state)
 {
     (void)state;
@@ -328,6 +348,12 @@ static void damage_is_detected(void **state)
     for (off_t at = (off_t)og__shared_table_at(&head); at < st.st_size; at += 3) {
         flip(f.shared, at);
         assert_int_equal(read_all(&f), -EINVAL);
+        flip(f.shared, at);
+    }
+    const off_t end = (off_t)(4096 + head.n_rows * head.row_bytes);
+    for (off_t at = 4096; at < end; at += at == end - 400 ? 399 : 397) {
+        flip(f.shared, at);
+        assert_int_equal(read_all(&f), -EIO);
         flip(f.shared, at);
     }
     assert_int_equal(read_all(&f), 0);
@@ -408,6 +434,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_find_their_rows),
         cmocka_unit_test(what_is_read_is_what_was_told),
+        cmocka_unit_test(rows_that_changed_places_are_told),
         cmocka_unit_test(damage_is_detected),
         cmocka_unit_test(two_that_do_not_fit_are_refused),
         cmocka_unit_test(failures_leave_nothing),

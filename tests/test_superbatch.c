@@ -231,7 +231,7 @@ static void check_id_type(uint64_t n_nodes, enum og__npy_type type)
     struct og_trace_writer *w;
     assert_int_equal(og__trace_create(&w, dir, &opt, NULL), 0);
     assert_int_equal(og__trace_append(w, &batch, NULL, NULL), 0);
-    assert_int_equal(og__trace_finish(w, NULL), 0);
+    assert_int_equal(og__trace_finish(w, NULL, NULL), 0);
     free(read_in(dir, "ids.npy", type, 2));
     free(read_in(dir, "seeds.npy", type, 1));
     char text[256];

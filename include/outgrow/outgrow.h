@@ -360,6 +360,13 @@ OG_EXPORT OG_MUST_CHECK int
 og_verify_hints(const char *dataset, void (*finding)(void *arg, const char *text, const char *hint),
                 void *arg, const struct og_observer *seen, struct og_err *err);
 
+/* The same for a folder of samples made by og_sample, and what og_pack put into it: everything
+ * against its checksums; and, unless `dataset` is NULL, against that dataset, packed rows too. */
+OG_EXPORT OG_MUST_CHECK int
+og_verify_samples(const char *samples, const char *dataset,
+                  void (*finding)(void *arg, const char *text, const char *hint), void *arg,
+                  const struct og_observer *seen, struct og_err *err);
+
 /* ==== 4. Benchmarks ==== */
 
 /* Measure the disk under folder `path` with every engine this machine has and store the profile

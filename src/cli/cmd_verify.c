@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const struct own_option own[] = {
+    {"dataset", "DIR", "of samples: compare them, and the rows packed for them, with this one"},
     {"repair-hints", NULL, "after each finding, say what would mend it"},
     {0},
 };
@@ -26,11 +28,31 @@ static void on_finding(void *arg, const char *text, const char *hint)
         printf("hint: %s\n", hint);
 }
 
+static bool is_there(const char *folder, const char *file)
+{
+    char *path = NULL;
+    bool there = asprintf(&path, "%s/%s", folder, file) >= 0 && access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static int verify(const struct invocation *in, struct listing *l, struct og_err *err)
+{
+    const char *folder = in->arg[0];
+    const char *dataset = own_text(in, "dataset");
+    const struct og_observer *seen = screen_observer(in->screen, 0);
+    if (is_there(folder, "trace.json"))
+        return og_verify_samples(folder, dataset, on_finding, l, seen, err);
+    if (dataset)
+        return usage_error(err, NULL, "verify: --dataset is for a folder of samples");
+    return og_verify_hints(folder, on_finding, l, seen, err);
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     json_t *findings = in->json ? json_array() : NULL;
     struct listing l = {findings, in->json ? json_array() : NULL, own_flag(in, "repair-hints")};
-    int rc = og_verify_hints(in->arg[0], on_finding, &l, screen_observer(in->screen, 0), err);
+    int rc = verify(in, &l, err);
     if (rc >= 0 && findings) {
         json_t *root = json_pack("{s:O}", "findings", findings);
         if (l.with_hints)
@@ -48,14 +70,16 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_verify = {
     .name = "verify",
-    .args = "DATASET",
+    .args = "DATASET|SAMPLES",
     .min_args = 1,
     .max_args = 1,
-    .summary = "check a dataset for damage",
-    .text =
-        "Reads every file and checks checksums, ranges, order and NaN. One line a finding; exit "
-        "status 1 if there is one. With --repair-hints each is followed by what would mend it; "
-        "nothing is ever changed by this command.",
+    .summary = "check a dataset, or samples and packs, for damage",
+    .text = "Reads every file and checks checksums, ranges, order and NaN. Of a folder made by "
+            "`outgrow sample`: every batch, and what `outgrow pack` put beside them, against their "
+            "checksums and each other; with --dataset against that dataset too, packed rows "
+            "included. One line a finding; exit "
+            "status 1 if there is one. With --repair-hints each is followed by what would mend it; "
+            "nothing is ever changed by this command.",
     .own = own,
     .run = run,
 };

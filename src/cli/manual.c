@@ -115,6 +115,7 @@ static const char manual_tail[] =
     "outgrow train graph \\-\\-memory=512M \\-\\-run=first\n"
     "outgrow sample graph \\-\\-out=samples\n"
     "outgrow pack graph \\-\\-samples=samples \\-\\-preset=diskgnn \\-\\-memory=512M\n"
+    "outgrow verify samples \\-\\-dataset=graph\n"
     "outgrow train graph \\-\\-samples=samples \\-\\-preset=diskgnn \\-\\-memory=512M\n"
     "outgrow eval graph \\-\\-checkpoint=first/best.safetensors\n"
     ".fi\n";

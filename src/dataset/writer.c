@@ -129,6 +129,11 @@ int64_t og__npy_rows(const struct og_npy_writer *w)
     return w->rows;
 }
 
+const char *og__npy_path(const struct og_npy_writer *w)
+{
+    return w->path;
+}
+
 uint64_t og__npy_bytes(const struct og_npy_writer *w)
 {
     return HEADER + (uint64_t)w->rows * w->row_bytes;

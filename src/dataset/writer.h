@@ -22,6 +22,7 @@ OG_MUST_CHECK int og__npy_reopen(struct og_npy_writer **out, const char *path,
 OG_MUST_CHECK int og__npy_append(struct og_npy_writer *w, const void *data, int64_t rows,
                                  struct og_err *err);
 int64_t og__npy_rows(const struct og_npy_writer *w);
+const char *og__npy_path(const struct og_npy_writer *w);
 uint64_t og__npy_bytes(const struct og_npy_writer *w); /* of the file so far, header included */
 enum { OG__NPY_BUFFER = 1024 * 1024 };                 /* what a writer collects before it writes */
 /* Other dimensions for as many elements: what was written becomes [rows, row]. Then finish. */

@@ -2,7 +2,10 @@
  *
  *   chunk     | block | block | block | rows    |pad|
  *   out       | block | block | block | rows |            the last block by way of `tail`,
- *                                                         because out ends where the rows do */
+ *                                                         because out ends where the rows do
+ *
+ * Whole blocks are read in parts: one is hashed, still in the processor's caches, while the disk
+ * has the next ones. */
 #include "gather/pack.h"
 
 #include "base/file.h"
@@ -16,17 +19,27 @@
 #include <xxhash.h>
 
 static const char part[] = "packing";
-static const char magic[8] = "OGPACK1\n";
-static const char remedy[] = "pack again";
-enum { CHECKED = 48 }; /* bytes of the head that its check covers */
+static const char magic[8] = "OGPACK2\n";
+static const char earlier[8] = "OGPACK1\n"; /* whose chunks had no checksums */
+static const char remedy[] = "make it anew with `outgrow pack`";
+const char og__pack_disk_hint[] =
+    "that disk does not keep what is written to it: check it, or give another with --scratch";
+/* bytes of the head that its check covers, and that it has */
+enum { CHECKED = 48, HEAD = CHECKED + 8 };
+enum {
+    PART_REQUESTS = 8
+}; /* of the reader make a part of a chunk: no more are made than without */
 
 struct chunk_read {
-    struct og_read_job whole, rest;
+    struct og_read_job *parts; /* [n_parts] of up to part_blocks whole blocks */
+    struct og_read_job rest;
+    size_t n_parts;
     uint32_t *blocks; /* [longest chunk] numbers in the file */
     uint32_t last;    /* number of the block in part, if there is one */
     char *tail;       /* [OG__PACK_BLOCK] */
     char *out;
     size_t out_bytes;
+    const struct og_pack_entry *entry;
 };
 
 struct og_pack {
@@ -36,7 +49,9 @@ struct og_pack {
     size_t table_bytes;
     struct og_reader *reader;
     struct og_shared *shared; /* NULL: chunks hold all rows */
+    const char *hint;         /* where a chunk is damaged */
     uint64_t longest;         /* blocks */
+    size_t part_blocks;
     struct og_budget *budget;
     int n_reads;
     struct chunk_read read[];
@@ -44,14 +59,34 @@ struct og_pack {
 
 /* ---- format ---- */
 
-static uint64_t check_of(const char *block, const struct og_pack_entry *table, uint64_t n)
+/* Of its blocks, with the zeros at their end. */
+static size_t table_bytes(const struct og_pack_head *h)
 {
-    return XXH3_64bits_withSeed(table, n * sizeof(*table), XXH3_64bits(block, CHECKED));
+    return og__packing_data_start((uint32_t)h->n_batches) - OG__PACK_BLOCK;
+}
+
+static uint64_t check_of(const char *block, const struct og_pack_head *h,
+                         const struct og_pack_entry *table)
+{
+    return XXH3_64bits_withSeed(table, table_bytes(h), XXH3_64bits(block, CHECKED));
 }
 
 uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n)
 {
     return n > 0 ? XXH3_64bits(rows, n * sizeof(*rows)) : 0;
+}
+
+uint64_t og__pack_hash_at(const void *data, size_t bytes, uint64_t place)
+{
+    return XXH3_64bits(data, bytes) * (2 * place + 1);
+}
+
+uint64_t og__pack_hash_blocks(const char *blocks, uint64_t n, uint64_t first)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += og__pack_hash_at(blocks + i * OG__PACK_BLOCK, OG__PACK_BLOCK, first + i);
+    return sum;
 }
 
 uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype)
@@ -93,14 +128,25 @@ void og__pack_format(struct og_pack_head *h, const struct og_pack_entry *table,
                      char block[OG__PACK_BLOCK])
 {
     put_head(h, block);
-    h->check = check_of(block, table, h->n_batches);
+    h->check = check_of(block, h, table);
     put_head(h, block);
+}
+
+static bool is_zero(const char *data, size_t bytes)
+{
+    char any = 0;
+    for (size_t i = 0; i < bytes; i++)
+        any |= data[i];
+    return any == 0;
 }
 
 int og__pack_parse(struct og_pack_head *h, const void *data, size_t len, uint64_t file_bytes,
                    const char *name, struct og_err *err)
 {
     uint64_t number[6];
+    if (len >= OG__PACK_BLOCK && memcmp(data, earlier, sizeof(earlier)) == 0)
+        return og__fail(err, -EINVAL, remedy,
+                        "%s: of an earlier version, which kept no checksums of rows", name);
     if (len < OG__PACK_BLOCK || memcmp(data, magic, sizeof(magic)) != 0)
         return og__fail(err, -EINVAL, NULL, "%s: not a container of packed features", name);
     memcpy(number, (const char *)data + sizeof(magic), sizeof(number));
@@ -109,7 +155,8 @@ int og__pack_parse(struct og_pack_head *h, const void *data, size_t len, uint64_
                                .n_rows = number[3],
                                .file_bytes = number[4],
                                .check = number[5]};
-    bool sound = og__pack_get_row(number[1], &h->row_bytes, &h->dtype);
+    bool sound = og__pack_get_row(number[1], &h->row_bytes, &h->dtype) &&
+                 is_zero((const char *)data + HEAD, OG__PACK_BLOCK - HEAD);
     if (h->file_bytes != file_bytes)
         return og__fail(err, -EINVAL, remedy, "%s: %llu bytes, its head says %llu", name,
                         (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
@@ -139,8 +186,7 @@ int og__pack_check(const struct og_pack_head *h, const struct og_pack_entry *tab
         rows += table[b].rows;
     }
     put_head(h, block);
-    if (at != h->file_bytes || rows != h->n_rows ||
-        h->check != check_of(block, table, h->n_batches))
+    if (at != h->file_bytes || rows != h->n_rows || h->check != check_of(block, h, table))
         return og__fail(err, -EINVAL, remedy, "%s: the table of chunks is damaged", name);
     return 0;
 }
@@ -162,7 +208,7 @@ static int read_table(struct og_pack *p, int fd, const struct og_dataset *ds, st
     rc = og__pack_suits(ds, p->head.dataset, p->head.row_bytes, p->head.dtype, p->path, err);
     if (rc < 0)
         return rc;
-    p->table_bytes = p->head.n_batches * sizeof(*p->table);
+    p->table_bytes = table_bytes(&p->head);
     p->table = og__alloc(p->budget, p->table_bytes, part, err);
     rc = p->table ? og__read_all(fd, p->table, p->table_bytes, OG__PACK_BLOCK, p->path, err)
                   : -ENOMEM;
@@ -181,6 +227,13 @@ static int open_table(struct og_pack *p, const struct og_dataset *ds, struct og_
     return rc;
 }
 
+static void release_read(const struct og_pack *p, struct chunk_read *read)
+{
+    og__release(p->budget, read->blocks, p->longest * sizeof(*read->blocks), part);
+    free(read->tail);
+    free(read->parts);
+}
+
 static int open_reads(struct og_pack *p, int n_reads, struct og_err *err)
 {
     for (; p->n_reads < n_reads; p->n_reads++) {
@@ -189,8 +242,9 @@ static int open_reads(struct og_pack *p, int n_reads, struct og_err *err)
         if (!read->blocks)
             return -ENOMEM;
         read->tail = aligned_alloc(OG__PACK_BLOCK, OG__PACK_BLOCK);
-        if (!read->tail) {
-            og__release(p->budget, read->blocks, p->longest * sizeof(*read->blocks), part);
+        read->parts = calloc(p->longest / p->part_blocks + 1, sizeof(*read->parts));
+        if (!read->tail || !read->parts) {
+            release_read(p, read);
             return og__fail_errno(err, -ENOMEM, NULL, "%s", p->path);
         }
     }
@@ -208,12 +262,14 @@ int og__pack_open(struct og_pack **out, const char *path, const struct og_datase
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     }
     p->budget = b;
+    p->hint = remedy;
     OG_TRY(open_table(p, ds, err));
     uint64_t blocks = p->head.file_bytes / OG__PACK_BLOCK;
     if (blocks > UINT32_MAX) /* 16 TiB */
         OG_TRY(og__fail(err, -EFBIG, "pack fewer batches at a time", "%s: too large", path));
-    OG_TRY(open_reads(p, n_reads, err));
     OG_TRY(og__reader_open(&p->reader, path, 0, OG__PACK_BLOCK, blocks, opt, b, err));
+    p->part_blocks = PART_REQUESTS * og__reader_rule(p->reader).max_request / OG__PACK_BLOCK;
+    OG_TRY(open_reads(p, n_reads, err));
     *out = p;
     return 0;
 out:
@@ -227,10 +283,8 @@ void og__pack_close(struct og_pack *p)
         return;
     og__shared_close(p->shared);
     og__reader_close(p->reader);
-    for (int i = 0; i < p->n_reads; i++) {
-        og__release(p->budget, p->read[i].blocks, p->longest * sizeof(uint32_t), part);
-        free(p->read[i].tail);
-    }
+    for (int i = 0; i < p->n_reads; i++)
+        release_read(p, &p->read[i]);
     og__release(p->budget, p->table, p->table_bytes, part);
     free(p->path);
     free(p);
@@ -251,6 +305,11 @@ int og__pack_add_shared(struct og_pack *p, const char *path, const struct og_dat
     else
         og__shared_close(shared);
     return rc;
+}
+
+void og__pack_is_own(struct og_pack *p)
+{
+    p->hint = og__pack_disk_hint;
 }
 
 uint32_t og__pack_batches(const struct og_pack *p)
@@ -279,6 +338,20 @@ int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows
 
 /* ---- one chunk ---- */
 
+static int submit_parts(struct og_pack *p, struct chunk_read *r, uint32_t n, struct og_err *err)
+{
+    int rc = 0;
+    r->n_parts = 0;
+    for (size_t i = 0, k; rc == 0 && i < n; i += k) {
+        struct og_read_job *job = &r->parts[r->n_parts++];
+        k = OG_MIN(n - i, p->part_blocks);
+        *job =
+            (struct og_read_job){.rows = r->blocks + i, .n = k, .out = r->out + i * OG__PACK_BLOCK};
+        rc = og__reader_submit(p->reader, job, err);
+    }
+    return rc;
+}
+
 int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struct og_err *err)
 {
     struct chunk_read *r = &p->read[read];
@@ -289,34 +362,51 @@ int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struc
         out += og__shared_entry(p->shared, batch)->shared * p->head.row_bytes;
     }
     r->out = out;
-    r->out_bytes = p->table[batch].rows * p->head.row_bytes;
-    uint32_t first = (uint32_t)(p->table[batch].offset / OG__PACK_BLOCK);
+    r->entry = &p->table[batch];
+    r->out_bytes = r->entry->rows * p->head.row_bytes;
+    uint32_t first = (uint32_t)(r->entry->offset / OG__PACK_BLOCK);
     uint32_t n = (uint32_t)(r->out_bytes / OG__PACK_BLOCK);
     for (uint32_t i = 0; i < n; i++)
         r->blocks[i] = first + i;
     r->last = first + n;
-    r->whole = (struct og_read_job){.rows = r->blocks, .n = n, .out = out};
+    int rc = submit_parts(p, r, n, err);
     r->rest = (struct og_read_job){
         .rows = &r->last, .n = r->out_bytes % OG__PACK_BLOCK > 0, .out = r->tail};
-    int rc = og__reader_submit(p->reader, &r->whole, err);
     return rc < 0 ? rc : og__reader_submit(p->reader, &r->rest, err);
+}
+
+/* Blocks arrive and are hashed; the last one with the zeros at its end. */
+static int finish_job(struct og_pack *p, struct og_read_job *job, uint64_t *sum,
+                      struct og_io_counts *counts, struct og_err *err)
+{
+    int rc = og__reader_wait(p->reader, job, err);
+    if (rc < 0)
+        return rc;
+    if (job->n > 0)
+        *sum += og__pack_hash_blocks(job->out, job->n, job->rows[0]);
+    counts->reads += job->counts.reads;
+    counts->bytes += job->counts.bytes;
+    return 0;
 }
 
 int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)
 {
     struct chunk_read *r = &p->read[read];
+    uint64_t sum = 0;
     int rc = p->shared ? og__shared_finish(p->shared, read, counts, err) : 0;
+    for (size_t i = 0; rc == 0 && i < r->n_parts; i++)
+        rc = finish_job(p, &r->parts[i], &sum, counts, err);
     if (rc == 0)
-        rc = og__reader_wait(p->reader, &r->whole, err);
-    if (rc == 0)
-        rc = og__reader_wait(p->reader, &r->rest, err);
+        rc = finish_job(p, &r->rest, &sum, counts, err);
     if (rc < 0)
         return rc;
+    if (sum != r->entry->check)
+        return og__fail(err, -EIO, p->hint,
+                        "%s: chunk %td is not what was written: its checksum is another", p->path,
+                        r->entry - p->table);
     size_t rest = r->out_bytes % OG__PACK_BLOCK;
     if (rest > 0)
         memcpy(r->out + (r->out_bytes - rest), r->tail, rest);
-    counts->reads += r->whole.counts.reads + r->rest.counts.reads;
-    counts->bytes += r->whole.counts.bytes + r->rest.counts.bytes;
     return 0;
 }
 

@@ -5,18 +5,19 @@
  *
  *   container   | head, one block | table, whole blocks | chunk 0 | chunk 1 | ...
  *
- *   head        bytes 0-7    "OGPACK1\n"
+ *   head        bytes 0-7    "OGPACK2\n"
  *               8-15         checksum of the dataset's meta.json
  *               16-19        bytes of a row
  *               20-23        dtype of its elements (enum og_dtype)
  *               24-31        batches
  *               32-39        rows in all chunks
  *               40-47        bytes of the file
- *               48-55        XXH3 of the table, seeded with the XXH3 of bytes 0-47
- *   table       a batch: byte of its chunk, rows in it, XXH3 of their node ids as u32
+ *               48-55        XXH3 of the table's blocks, seeded with the XXH3 of bytes 0-47
+ *   table       a batch: byte of its chunk, rows in it, XXH3 of their node ids as u32, the sum of
+ *               og__pack_hash_at over its blocks, places counted from the beginning of the file
  *
  * Numbers are u64 but for those two, which are u32; all little endian. Chunks begin on blocks of
- * 4096 and are padded to them. */
+ * 4096 and are padded to them with zeros, as are head and table. */
 #ifndef OG_GATHER_PACK_H
 #define OG_GATHER_PACK_H
 
@@ -67,13 +68,14 @@ struct og_pack_head {
     uint64_t check;
 };
 struct og_pack_entry {
-    uint64_t offset, rows, ids;
+    uint64_t offset, rows, ids, check;
 };
 /* Head of a file of file_bytes, from its first len bytes. Nothing in it is believed: -EINVAL.
  * `name` is for messages. */
 OG_MUST_CHECK int og__pack_parse(struct og_pack_head *h, const void *data, size_t len,
                                  uint64_t file_bytes, const char *name, struct og_err *err);
-/* The table behind it: chunks lie one behind another and within the file. */
+/* The table behind it, up to where chunks begin: they lie one behind another and within the file.
+ */
 OG_MUST_CHECK int og__pack_check(const struct og_pack_head *h, const struct og_pack_entry *table,
                                  const char *name, struct og_err *err);
 /* One block, h->check filled from the table. */
@@ -86,6 +88,11 @@ bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype
 OG_MUST_CHECK int og__pack_suits(const struct og_dataset *ds, uint64_t checksum, uint64_t row_bytes,
                                  enum og_dtype dtype, const char *name, struct og_err *err);
 uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n);
+/* XXH3 times an odd number that tells the place. Summed up it does not matter in what order, or by
+ * whom, parts are looked at; and what lies in the place of another is found. */
+uint64_t og__pack_hash_at(const void *data, size_t bytes, uint64_t place);
+/* The sum over n blocks of a file from number `first` on. */
+uint64_t og__pack_hash_blocks(const char *blocks, uint64_t n, uint64_t first);
 
 /* ---- reading ---- */
 
@@ -106,6 +113,10 @@ OG_MUST_CHECK int og__pack_add_shared(struct og_pack *p, const char *path,
                                       const struct og_dataset *ds,
                                       const struct og_reader_options *opt, struct og_err *err);
 
+/* It was made by this run: then what is damaged is a disk's doing, and the hint says so. */
+void og__pack_is_own(struct og_pack *p);
+extern const char og__pack_disk_hint[];
+
 uint32_t og__pack_batches(const struct og_pack *p);
 uint64_t og__pack_rows(const struct og_pack *p, uint32_t batch);
 /* -EINVAL unless chunk `batch` holds just these rows, or it and the shared ones together. */
@@ -116,6 +127,7 @@ OG_MUST_CHECK int og__pack_holds(const struct og_pack *p, uint32_t batch, const 
  * ones first, then og__pack_rows of its chunk. `read` < n_reads is free. */
 OG_MUST_CHECK int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out,
                                  struct og_err *err);
+/* -EIO for a chunk, or shared rows, that are not what was written. */
 OG_MUST_CHECK int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts,
                                   struct og_err *err);
 /* Miss i is row where[i] of what arrived; NULL: row i. Valid until `read` begins again. */

@@ -7,7 +7,8 @@
  *   writer threads    write full pieces; such as lie one behind another go together
  *
  * Every batch has one piece open: what it holds waits for the partitions to come, so that no block
- * is written twice and every write begins and ends on one.
+ * is written twice and every write begins and ends on one. Blocks are hashed by whoever writes
+ * them; a chunk's checksum is the sum of its blocks' hashes.
  *
  * Direct where the file system lets us; else through the page cache, which is pushed to the disk
  * and dropped behind the writes. */
@@ -31,6 +32,8 @@ struct piece {
     char *data;      /* [sweep.piece] */
     uint64_t offset; /* of the container */
     size_t bytes;
+    uint32_t batch; /* whose rows they are */
+    uint64_t check; /* of its blocks, once it is written */
     struct piece *next;
 };
 
@@ -66,7 +69,8 @@ struct packer {
     struct part part[2];
     struct piece *free_pieces, *queue, **queue_end;
     uint64_t written, writes;
-    bool ended; /* nothing more will be queued */
+    uint64_t *checks; /* [n_batches] of what is written of their chunks */
+    bool ended;       /* nothing more will be queued */
     int failed;
     struct og_err why; /* of the first failure */
 };
@@ -156,6 +160,7 @@ static void give_back(struct packer *pk, struct piece **run, int n, uint64_t byt
 {
     pthread_mutex_lock(&pk->lock);
     for (int i = 0; i < n; i++) {
+        pk->checks[run[i]->batch] += run[i]->check;
         run[i]->next = pk->free_pieces;
         pk->free_pieces = run[i];
     }
@@ -192,8 +197,11 @@ static int write_run(const struct packer *pk, struct piece **run, int n, uint64_
     struct iovec io[TOGETHER];
     *bytes = 0;
     for (int i = 0; i < n; i++) {
-        io[i] = (struct iovec){run[i]->data, run[i]->bytes};
-        *bytes += run[i]->bytes;
+        struct piece *piece = run[i];
+        io[i] = (struct iovec){piece->data, piece->bytes};
+        *bytes += piece->bytes;
+        piece->check = og__pack_hash_blocks(piece->data, piece->bytes / OG__PACK_BLOCK,
+                                            piece->offset / OG__PACK_BLOCK);
     }
     int fd = pk->direct_fd >= 0 ? pk->direct_fd : pk->file.fd;
     ssize_t done;
@@ -264,6 +272,7 @@ static struct piece *room_of(struct packer *pk, uint32_t batch)
     piece = pk->open[batch] = take_free(pk);
     if (piece) {
         piece->offset = offset;
+        piece->batch = batch;
         piece->bytes = 0;
     }
     return piece;
@@ -427,8 +436,8 @@ static int write_head(const struct og_dataset *ds, struct packer *pk, char *bloc
         return og__fail_errno(err, -ENOMEM, NULL, "%s", pk->opt->path);
     for (uint32_t b = 0; b < p->n_batches; b++) {
         uint64_t n = og__packing_chunk_rows(p, b);
-        table[b] =
-            (struct og_pack_entry){p->offset[b], n, og__pack_hash_ids(p->rows + p->ptr[b], n)};
+        uint64_t ids = og__pack_hash_ids(p->rows + p->ptr[b], n);
+        table[b] = (struct og_pack_entry){p->offset[b], n, ids, pk->checks[b]};
     }
     og__pack_format(&head, table, block);
     int rc = og__write_all(pk->file.fd, block, OG__PACK_BLOCK, 0, pk->opt->path, err);
@@ -479,7 +488,8 @@ static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *er
     pk->pieces = calloc(pk->sweep.n_pieces, sizeof(*pk->pieces));
     pk->open = calloc((size_t)n + 1, sizeof(struct piece *));
     pk->cursor = calloc((size_t)n + 1, sizeof(*pk->cursor));
-    if (!pk->pieces || !pk->open || !pk->cursor)
+    pk->checks = calloc((size_t)n + 1, sizeof(*pk->checks));
+    if (!pk->pieces || !pk->open || !pk->cursor || !pk->checks)
         return og__fail_errno(err, -ENOMEM, NULL, "packing");
     memcpy(pk->cursor, pk->packing->ptr, n * sizeof(*pk->cursor));
     carve(pk);
@@ -497,6 +507,7 @@ static void release(struct packer *pk, struct og_budget *b)
     free(pk->pieces);
     free(pk->open);
     free(pk->cursor);
+    free(pk->checks);
     pthread_cond_destroy(&pk->changed);
     pthread_mutex_destroy(&pk->lock);
 }

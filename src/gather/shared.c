@@ -11,8 +11,7 @@
 #include <xxhash.h>
 
 static const char part[] = "packing";
-static const char magic[8] = "OGSHAR1\n";
-static const char remedy[] = "pack again";
+static const char magic[8] = "OGSHAR2\n";
 enum { CHECKED = 64, NUMBERS = 8 }; /* bytes of the head that its check covers */
 
 struct shared_read {
@@ -107,14 +106,14 @@ int og__shared_parse(struct og_shared_head *h, const void *data, size_t len, uin
                                  .check = n[7]};
     bool sound = og__pack_get_row(n[1], &h->row_bytes, &h->dtype);
     if (h->file_bytes != file_bytes)
-        return og__fail(err, -EINVAL, remedy, "%s: %llu bytes, its head says %llu", name,
-                        (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
+        return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: %llu bytes, its head says %llu",
+                        name, (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
     /* no sum overflows: none of its parts is larger than the file */
     sound = sound && file_bytes <= INT64_MAX / 2 && h->n_batches < UINT32_MAX &&
             h->n_rows < UINT32_MAX && h->n_rows <= file_bytes / h->row_bytes &&
             h->n_misses <= file_bytes / sizeof(uint32_t) && h->n_reads <= h->n_misses;
     if (!sound || bytes_of(h) != file_bytes)
-        return og__fail(err, -EINVAL, remedy, "%s: the head is damaged", name);
+        return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the head is damaged", name);
     return 0;
 }
 
@@ -126,7 +125,8 @@ int og__shared_check(const struct og_shared_head *h, const struct og_shared_entr
     char block[OG__PACK_BLOCK];
     for (uint64_t b = 0; b < h->n_batches; b++) {
         if (table[b].misses > h->n_misses - misses || table[b].shared > table[b].misses)
-            return og__fail(err, -EINVAL, remedy, "%s: batch %llu misses more than there is", name,
+            return og__fail(err, -EINVAL, og__pack_disk_hint,
+                            "%s: batch %llu misses more than there is", name,
                             (unsigned long long)b);
         misses += table[b].misses;
         reads += table[b].shared;
@@ -134,7 +134,8 @@ int og__shared_check(const struct og_shared_head *h, const struct og_shared_entr
     put_head(h, block);
     if (misses != h->n_misses || reads != h->n_reads ||
         h->check != check_of(block, table, h->n_batches))
-        return og__fail(err, -EINVAL, remedy, "%s: the table of batches is damaged", name);
+        return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the table of batches is damaged",
+                        name);
     return 0;
 }
 
@@ -256,11 +257,26 @@ int og__shared_begin(struct og_shared *p, int read, uint32_t batch, char *out, s
     int rc = og__read_all(p->fd, r->order, (e->misses + e->shared) * sizeof(*r->order),
                           (off_t)p->at[batch], p->path, err);
     if (rc == 0 && !order_is_sound(p, e, r->order))
-        rc = og__fail(err, -EINVAL, remedy, "%s: the order of batch %u is damaged", p->path, batch);
+        rc = og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the order of batch %u is damaged",
+                      p->path, batch);
     if (rc < 0)
         return rc;
     r->job = (struct og_read_job){.rows = r->order + e->misses, .n = e->shared, .out = out};
     return og__reader_submit(p->reader, &r->job, err);
+}
+
+/* The rows of a batch are those that were written for it, each in its place. */
+static int compare_check(const struct og_shared *p, const struct shared_read *r, struct og_err *err)
+{
+    const size_t row = p->head.row_bytes;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < r->job.n; i++)
+        sum += og__pack_hash_at(r->job.out + i * row, row, r->job.rows[i]);
+    if (sum == r->entry->check)
+        return 0;
+    return og__fail(err, -EIO, og__pack_disk_hint,
+                    "%s: rows of batch %td are not what was written: their checksum is another",
+                    p->path, r->entry - p->table);
 }
 
 int og__shared_finish(struct og_shared *p, int read, struct og_io_counts *counts,
@@ -271,7 +287,7 @@ int og__shared_finish(struct og_shared *p, int read, struct og_io_counts *counts
     int rc = og__reader_wait(p->reader, &r->job, err);
     counts->reads += r->job.counts.reads + (order > 0);
     counts->bytes += r->job.counts.bytes + order * sizeof(*r->order);
-    return rc;
+    return rc < 0 ? rc : compare_check(p, r, err);
 }
 
 const uint32_t *og__shared_where(const struct og_shared *p, int read)

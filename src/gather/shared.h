@@ -3,7 +3,7 @@
  *
  *   file     | head, one block | rows, one behind another |pad| table | order 0 | order 1 | ...
  *
- *   head     bytes 0-7    "OGSHAR1\n"
+ *   head     bytes 0-7    "OGSHAR2\n"
  *            8-15         checksum of the dataset's meta.json
  *            16-23        bytes of a row and its dtype, as in pack.h
  *            24-31        batches
@@ -13,7 +13,7 @@
  *            56-63        bytes of the file
  *            64-71        XXH3 of the table, seeded with the XXH3 of bytes 0-63
  *   table    a batch: rows it misses, of these in this file, XXH3 of their node ids as u32, XXH3 of
- *            its order
+ *            its order, the sum of og__pack_hash_at over its rows in this file, by position
  *   order    a batch: where[misses], then position[rows in this file], ascending
  *
  * A batch's rows lie in memory as those of this file, by position, then those of its chunk; miss i
@@ -50,7 +50,7 @@ struct og_shared_head {
     uint64_t check;
 };
 struct og_shared_entry {
-    uint64_t misses, shared, ids, order;
+    uint64_t misses, shared, ids, order, check;
 };
 /* As those of pack.h. */
 OG_MUST_CHECK int og__shared_parse(struct og_shared_head *h, const void *data, size_t len,

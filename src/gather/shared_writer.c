@@ -3,6 +3,9 @@
  *   nodes by position   7 2 9 | 2 5 7 | ...     a node may be shared in several segments
  *   read, ascending     2 7 9                   one pass through the feature file
  *   written             7 2 9                   behind what did not fill a page before
+ *
+ * A segment's orders are written before its rows: with a block of rows in hand, the orders in the
+ * file say whose checksum each row is part of.
  */
 #include "gather/shared.h"
 
@@ -17,6 +20,11 @@
 static const char part[] = "packing";
 enum { PAGE = OG__PACK_BLOCK };
 
+/* Of a batch's rows in the file, those that were not in a block yet. */
+struct unhashed {
+    uint64_t at, n; /* byte of their positions; how many */
+};
+
 struct writer {
     const struct og_dataset *ds;
     const struct og_packing *packing;
@@ -30,27 +38,31 @@ struct writer {
     uint64_t *stored;
     struct og_pack_counts counts;
     /* a block */
-    uint32_t most, n;  /* positions */
-    char *memory;      /* both of the next */
-    char *in;          /* [most] rows by node */
-    char *out;         /* [most] rows by position, after `kept` bytes of the block before */
-    size_t kept;       /* < PAGE */
-    uint64_t at;       /* where out goes */
-    uint32_t *nodes;   /* [most] by position */
-    uint32_t *list;    /* [most] ascending */
-    uint64_t *bits;    /* [ceil(N / 64)] of the block's nodes */
-    uint32_t *rank;    /* [ceil(N / 64)] */
-    uint32_t *order;   /* [2 * longest] of a batch */
-    uint64_t longest;  /* misses of a batch */
-    uint64_t order_at; /* where the next goes */
-    uint32_t first;    /* position of the segment's first row */
+    uint32_t most, n;          /* positions */
+    char *memory;              /* both of the next */
+    char *in;                  /* [most] rows by node */
+    char *out;                 /* [most] rows by position, after `kept` bytes of the block before */
+    uint64_t *hashes;          /* [most] by position */
+    uint32_t done;             /* positions before the block */
+    size_t kept;               /* < PAGE */
+    uint64_t at;               /* where out goes */
+    uint32_t *nodes;           /* [most] by position */
+    uint32_t *list;            /* [most] ascending */
+    uint64_t *bits;            /* [ceil(N / 64)] of the block's nodes */
+    uint32_t *rank;            /* [ceil(N / 64)] */
+    uint32_t *order;           /* [2 * longest] of a batch */
+    uint64_t longest;          /* misses of a batch */
+    uint64_t order_at;         /* where the next goes */
+    struct unhashed *unhashed; /* [n_batches] */
+    uint32_t open, laid_out;   /* batches with unhashed rows, if any, lie between them */
+    uint32_t first;            /* position of the segment's first row */
 };
 
 /* ---- memory ---- */
 
 static size_t row_cost(const struct og_packing *p)
 {
-    return 2 * (p->row_bytes + sizeof(uint32_t));
+    return 2 * (p->row_bytes + sizeof(uint32_t)) + sizeof(uint64_t);
 }
 
 static uint64_t longest_batch(const struct og_packing *p)
@@ -95,6 +107,7 @@ static int take_memory(struct writer *w, struct og_budget *b, struct og_err *err
         void **at;
         size_t bytes;
     } parts[] = {{(void **)&w->memory, rows_bytes(w)},
+                 {(void **)&w->hashes, w->most * sizeof(*w->hashes)},
                  {(void **)&w->nodes, w->most * sizeof(*w->nodes)},
                  {(void **)&w->list, w->most * sizeof(*w->list)},
                  {(void **)&w->bits, bits_bytes(p)},
@@ -106,7 +119,8 @@ static int take_memory(struct writer *w, struct og_budget *b, struct og_err *err
     w->out = (char *)og__round_up((uintptr_t)w->memory, PAGE);
     w->in = w->out + w->most * p->row_bytes + PAGE;
     w->table = calloc((size_t)p->n_batches + 1, sizeof(*w->table));
-    return w->table ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing");
+    w->unhashed = calloc((size_t)p->n_batches + 1, sizeof(*w->unhashed));
+    return w->table && w->unhashed ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing");
 }
 
 static void release(struct writer *w, struct og_budget *b)
@@ -116,12 +130,14 @@ static void release(struct writer *w, struct og_budget *b)
         close(w->direct_fd);
     og__newfile_abandon(&w->file);
     og__release(b, w->memory, rows_bytes(w), part);
+    og__release(b, w->hashes, w->most * sizeof(*w->hashes), part);
     og__release(b, w->nodes, w->most * sizeof(*w->nodes), part);
     og__release(b, w->list, w->most * sizeof(*w->list), part);
     og__release(b, w->bits, bits_bytes(w->packing), part);
     og__release(b, w->rank, bits_bytes(w->packing) / 2, part);
     og__release(b, w->order, w->longest * 2 * sizeof(*w->order), part);
     free(w->table);
+    free(w->unhashed);
 }
 
 /* ---- rows ---- */
@@ -168,6 +184,44 @@ static int read_block(struct writer *w, struct og_err *err)
     return rc;
 }
 
+/* The batch's rows that are in the block: its positions ascend, so they come next. What no block
+ * has had is left for later; of an order that was damaged already, for ever. */
+static int add_checks_of(struct writer *w, uint32_t batch, struct og_err *err)
+{
+    enum { PIECE = 1024 };
+    uint32_t position[PIECE];
+    struct unhashed *u = &w->unhashed[batch];
+    for (bool more = true; more && u->n > 0;) {
+        const uint64_t n = OG_MIN(u->n, (uint64_t)PIECE);
+        uint64_t i = 0;
+        int rc = og__read_all(w->file.fd, position, n * sizeof(*position), (off_t)u->at,
+                              w->file.path, err);
+        if (rc < 0)
+            return rc;
+        for (; i < n && position[i] - w->done < w->n; i++)
+            w->table[batch].check += w->hashes[position[i] - w->done];
+        u->at += i * sizeof(*position);
+        u->n -= i;
+        more = i == n;
+        w->counts.sweep.reads++;
+        w->counts.sweep.bytes += n * sizeof(*position);
+    }
+    return 0;
+}
+
+static int add_checks(struct writer *w, struct og_err *err)
+{
+    const size_t row = w->packing->row_bytes;
+    int rc = 0;
+    for (uint32_t i = 0; i < w->n; i++)
+        w->hashes[i] = og__pack_hash_at(w->out + w->kept + i * row, row, w->done + i);
+    for (uint32_t b = w->open; rc == 0 && b < w->laid_out; b++)
+        rc = add_checks_of(w, b, err);
+    while (w->open < w->laid_out && w->unhashed[w->open].n == 0)
+        w->open++;
+    return rc;
+}
+
 static int write_block(struct writer *w, struct og_err *err)
 {
     const size_t row = w->packing->row_bytes;
@@ -181,6 +235,9 @@ static int write_block(struct writer *w, struct og_err *err)
     for (uint32_t i = 0; i < w->n; i++)
         memcpy(w->out + w->kept + i * row,
                w->in + og__bits_rank(w->bits, w->rank, w->nodes[i]) * row, row);
+    rc = add_checks(w, err);
+    if (rc < 0)
+        return rc;
     const size_t bytes = w->kept + w->n * row;
     const size_t whole = bytes / PAGE * PAGE;
     if (whole > 0)
@@ -188,6 +245,7 @@ static int write_block(struct writer *w, struct og_err *err)
     w->kept = bytes - whole;
     memmove(w->out, w->out + whole, w->kept);
     memset(w->bits, 0, bits_bytes(w->packing));
+    w->done += w->n;
     w->n = 0;
     return rc;
 }
@@ -230,7 +288,9 @@ static int add_order(struct writer *w, uint32_t batch, struct og_err *err)
         position[i] += w->first;
     const size_t bytes = (n + n_shared) * sizeof(*w->order);
     w->table[batch] = (struct og_shared_entry){n, n_shared, og__pack_hash_ids(p->rows + first, n),
-                                               og__shared_hash_order(w->order, n + n_shared)};
+                                               og__shared_hash_order(w->order, n + n_shared), 0};
+    w->unhashed[batch] = (struct unhashed){w->order_at + n * sizeof(*w->order), n_shared};
+    w->laid_out = batch + 1;
     int rc = og__write_all(w->file.fd, w->order, bytes, (off_t)w->order_at, w->file.path, err);
     w->order_at += bytes;
     w->counts.bytes_written += bytes;
@@ -244,10 +304,10 @@ static int write_segment(struct writer *w, uint32_t first, uint32_t last,
                          enum og__segment_order order, struct og_err *err)
 {
     int rc = og__segments_lay_out(w->segments, first, last, order, err);
-    if (rc == 0)
-        rc = add_rows(w, err);
     for (uint32_t b = first; rc == 0 && b < last; b++)
         rc = add_order(w, b, err);
+    if (rc == 0)
+        rc = add_rows(w, err);
     w->first += w->segments->n_shared;
     return rc;
 }

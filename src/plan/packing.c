@@ -4,7 +4,7 @@
 
 static const char part[] = "packing";
 enum {
-    TABLE_ENTRY = 24,
+    TABLE_ENTRY = 32,
     LIST_ENTRY = 4,
     LEAST_SPARE = 4,
     LARGEST_PIECE = 256 * 1024,

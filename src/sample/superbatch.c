@@ -381,7 +381,7 @@ int og__superbatch_seal(struct og_superbatch *s, struct og_err *err)
     struct og_trace_writer *writer = s->writer;
     s->writer = NULL;
     s->written += og__trace_written(writer);
-    rc = og__trace_finish(writer, err);
+    rc = og__trace_finish(writer, NULL, err);
     og__budget_uncharge(s->budget, og__trace_writer_bytes(&s->form), part);
     if (rc == 0 && !s->chunk &&
         !(s->chunk = og__alloc(s->budget, OG__TRACE_CHUNK * sizeof(*s->chunk), part, err)))

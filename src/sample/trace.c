@@ -3,6 +3,7 @@
 #include "dataset/writer.h"
 #include "sample/trace_files.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,14 +224,43 @@ uint64_t og__trace_written(const struct og_trace_writer *w)
     return bytes;
 }
 
-int og__trace_finish(struct og_trace_writer *w, struct og_err *err)
+int og__trace_note(json_t *checksums, const char *name, uint64_t checksum, struct og_err *err)
+{
+    char hex[17];
+    snprintf(hex, sizeof(hex), "%016" PRIx64, checksum);
+    return json_object_set_new(checksums, name, json_string(hex)) == 0
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+}
+
+/* Is what is in it part of the batches' checks? */
+static bool is_checked(const struct og_trace_writer *w, const struct og_npy_writer *one)
+{
+    bool checked = one == w->ids.data;
+    for (int h = 0; h < w->opt.n_hops; h++) {
+        const struct hop_columns *c = &w->hop[h];
+        checked |= one == c->src || one == c->dst || one == c->degree || one == c->weight;
+    }
+    return w->check && checked;
+}
+
+static int finish_one(struct og_npy_writer *one, json_t *checksums, struct og_err *err)
+{
+    char name[64];
+    uint64_t checksum = 0;
+    snprintf(name, sizeof(name), "%s", strrchr(og__npy_path(one), '/') + 1);
+    int rc = og__npy_finish(one, checksums ? &checksum : NULL, err);
+    return rc < 0 || !checksums ? rc : og__trace_note(checksums, name, checksum, err);
+}
+
+int og__trace_finish(struct og_trace_writer *w, json_t *checksums, struct og_err *err)
 {
     struct og_npy_writer *list[MAX_WRITERS];
     size_t n = all_writers(w, list);
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
         if (rc == 0)
-            rc = og__npy_finish(list[i], NULL, err);
+            rc = finish_one(list[i], is_checked(w, list[i]) ? NULL : checksums, err);
         else
             og__npy_discard(list[i]);
     }

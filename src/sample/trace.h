@@ -20,6 +20,8 @@
 #include "dataset/dataset.h"
 #include "sample/sample.h"
 
+#include <jansson.h>
+
 /* ---- writing ---- */
 
 struct og_trace_writer;
@@ -41,8 +43,13 @@ size_t og__trace_writer_bytes(const struct og_trace_options *opt);
 OG_MUST_CHECK int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch,
                                    const void *labels, struct og_err *err);
 uint64_t og__trace_written(const struct og_trace_writer *w); /* bytes of its files so far */
-/* Completes every header and frees. After an error elsewhere call discard instead. */
-OG_MUST_CHECK int og__trace_finish(struct og_trace_writer *w, struct og_err *err);
+/* Completes every header and frees. `checksums`, unless NULL, is an object that gets XXH3 of each
+ * file that `check` leaves out, by name. After an error elsewhere call discard instead. */
+OG_MUST_CHECK int og__trace_finish(struct og_trace_writer *w, json_t *checksums,
+                                   struct og_err *err);
+/* Under `name`, in 16 hexadecimal digits. */
+OG_MUST_CHECK int og__trace_note(json_t *checksums, const char *name, uint64_t checksum,
+                                 struct og_err *err);
 void og__trace_discard(struct og_trace_writer *w);
 
 /* ---- reading: what a policy needs of a trace that `outgrow sample` wrote ---- */

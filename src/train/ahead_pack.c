@@ -181,6 +181,8 @@ static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, stru
     og__packing_close(&a->packing);
     if (rc == 0)
         rc = open_pack(s, path, s->opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL, err);
+    if (rc == 0)
+        og__pack_is_own(s->pack);
     free(path);
     free(shared);
     return rc;

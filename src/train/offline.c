@@ -11,7 +11,7 @@ static const char anew[] = "make it anew with `outgrow sample`";
 
 /* ---- the description ---- */
 
-static int load_description(const char *dir, json_t **out, struct og_err *err)
+int og__offline_load(const char *dir, json_t **out, struct og_err *err)
 {
     enum { JSON_MAX = 1024 * 1024 };
     json_error_t where;
@@ -50,7 +50,7 @@ int og__offline_describe(const char *dir, uint32_t *every, uint32_t *draws, json
                          struct og_err *err)
 {
     json_t *root = NULL;
-    int rc = load_description(dir, &root, err);
+    int rc = og__offline_load(dir, &root, err);
     if (rc == 0)
         rc = get_draws(dir, root, every, draws, err);
     *options = rc == 0 ? json_incref(json_object_get(root, "options")) : NULL;
@@ -193,7 +193,7 @@ static int open_folder(struct og_offline *o, const struct og_offline_for *run, s
                        struct og_err *err)
 {
     json_t *root = NULL;
-    int rc = load_description(o->dir, &root, err);
+    int rc = og__offline_load(o->dir, &root, err);
     if (rc == 0)
         rc = check_dataset(o, run, root, err);
     if (rc == 0)

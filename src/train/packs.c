@@ -105,18 +105,39 @@ static bool fits_dataset(struct og_packs *p, const json_t *root, const struct og
            says(root, "dataset_checksum", checksum);
 }
 
-static bool read_description(struct og_packs *p, const struct og_dataset *ds,
-                             const struct og_log *log)
+/* NULL where it is not there, or no JSON. */
+static json_t *load_description(const char *dir, bool *there)
 {
     enum { JSON_MAX = 64 * 1024 };
     struct stat st;
     struct og_err err = {0};
     char *text = NULL;
     size_t len = 0;
-    char *path = og__path_join(p->dir, "pack.json");
-    bool there = path && stat(path, &st) == 0;
-    int rc = there ? og__read_text(path, JSON_MAX, &text, &len, &err) : -ENOENT;
+    char *path = og__path_join(dir, "pack.json");
+    *there = path && stat(path, &st) == 0;
+    int rc = *there ? og__read_text(path, JSON_MAX, &text, &len, &err) : -ENOENT;
     json_t *root = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    free(text);
+    free(path);
+    return root;
+}
+
+enum og_dtype og__packs_dtype(const char *samples, enum og_dtype unless)
+{
+    bool there = false;
+    char *dir = og__path_join(samples, "pack");
+    json_t *root = dir ? load_description(dir, &there) : NULL;
+    int dtype = dtype_of(root);
+    json_decref(root);
+    free(dir);
+    return dtype < 0 ? unless : (enum og_dtype)dtype;
+}
+
+static bool read_description(struct og_packs *p, const struct og_dataset *ds,
+                             const struct og_log *log)
+{
+    bool there;
+    json_t *root = load_description(p->dir, &there);
     bool fits = fits_dataset(p, root, ds);
     bool same = fits && dtype_of(root) == (int)ds->kept;
     if (there && !fits)
@@ -129,8 +150,6 @@ static bool read_description(struct og_packs *p, const struct og_dataset *ds,
     if (fits)
         p->checksums = json_incref(json_object_get(root, "cached_checksums"));
     json_decref(root);
-    free(text);
-    free(path);
     return same;
 }
 

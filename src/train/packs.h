@@ -6,7 +6,8 @@
  *   draw<d>.pack         a container of what its batches miss then (gather/pack.h)
  *
  * It is of use to a run whose cache is as large. What does not fit, or is damaged, is said and left
- * alone: the run does without. */
+ * alone: the run does without. Rows that are found damaged later, when their batch comes, end it.
+ */
 #ifndef OG_PACKS_H
 #define OG_PACKS_H
 
@@ -32,6 +33,9 @@ OG_MUST_CHECK int og__packs_note(struct og_packs *p, uint64_t checksum, struct o
 /* pack.json of a folder `dir` in the making. */
 OG_MUST_CHECK int og__packs_describe(const struct og_packs *p, const char *dir,
                                      const struct og_dataset *ds, struct og_err *err);
+
+/* What pack.json says that the rows beside those samples are; `unless` it says nothing. */
+enum og_dtype og__packs_dtype(const char *samples, enum og_dtype unless);
 
 /* Files of a draw, malloc'ed; NULL on lack of memory. */
 char *og__packs_container(const char *dir, uint32_t draw);

@@ -15,6 +15,7 @@ struct recorder {
     struct og_trace_writer *trace;
     struct og_npy_writer *features; /* NULL unless asked for */
     void *labels;
+    json_t *checksums; /* of files, by name */
     uint64_t batches, rows;
 };
 
@@ -82,6 +83,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
         (json_int_t)r->rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
         !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(s->ds->dtype), "options",
         og__options_json(&s->opt));
+    json_object_set(root, "checksums", r->checksums);
     char *path = og__path_join(r->dir.temporary, "trace.json");
     int rc = path ? og__json_deliver(root, path, NULL, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
@@ -91,14 +93,22 @@ static int write_description(const struct recorder *r, struct og_err *err)
     return rc;
 }
 
+static int finish_features(struct recorder *r, struct og_err *err)
+{
+    uint64_t checksum;
+    int rc = og__npy_finish(r->features, &checksum, err);
+    r->features = NULL;
+    return rc < 0 ? rc : og__trace_note(r->checksums, "features.npy", checksum, err);
+}
+
 static int finish_recorder(struct recorder *r, struct og_err *err)
 {
-    int rc = og__trace_finish(r->trace, err);
+    if (!(r->checksums = json_object()))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
+    int rc = og__trace_finish(r->trace, r->checksums, err);
     r->trace = NULL;
-    if (rc == 0 && r->features) {
-        rc = og__npy_finish(r->features, NULL, err);
-        r->features = NULL;
-    }
+    if (rc == 0 && r->features)
+        rc = finish_features(r, err);
     if (rc == 0)
         rc = write_description(r, err);
     return rc < 0 ? rc : og__newdir_commit(&r->dir, err);
@@ -144,6 +154,7 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
     og__trace_discard(r.trace);
     og__npy_discard(r.features);
     og__newdir_abandon(&r.dir);
+    json_decref(r.checksums);
     og__release(s->budget, r.labels, bytes, "batches");
     og__session_close(s);
     return rc;

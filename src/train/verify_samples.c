@@ -1,0 +1,476 @@
+/* og_verify_samples: reads once what `outgrow sample` wrote, and the packs beside it, and tells all
+ * that is not what was written.
+ *
+ *   trace.json ──> files that have a checksum there
+ *              ──> every batch, by check.npy         what it misses of each draw's list
+ *   pack.json  ──> draw<d>_cached.npy, draw<d>.pack  is what the chunk holds, row by row
+ */
+#include "base/file.h"
+#include "dataset/features.h"
+#include "gather/pack.h"
+#include "train/offline.h"
+#include "train/session.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOLD_A_FILE = 3 };
+
+static const char anew[] = "make it anew with `outgrow sample`";
+static const char pack_anew[] = "remove the folder pack and make it anew with `outgrow pack`";
+
+struct room {
+    void *data;
+    size_t bytes;
+};
+
+struct verifier {
+    const char *dir;
+    void (*finding)(void *arg, const char *text, const char *hint);
+    void *arg;
+    const struct og_observer *seen;
+    int n_findings;
+    uint64_t wrong; /* of what is looked at; only the first few are told one by one */
+    /* what trace.json says */
+    json_t *root;
+    uint32_t draws, per_draw;
+    struct og_samples_options arrays;
+    struct og_dataset said; /* of the dataset; no files */
+    /* the dataset itself, where one is given and it is that */
+    struct og_dataset *given;
+    struct og_reader *features;
+    struct og_samples *samples; /* NULL: cannot be opened */
+    struct og_batch_memory batch;
+    uint64_t *cached; /* bit a node: in the draw's list */
+    struct room misses, spare, chunk, rows;
+};
+
+/* ---- telling ---- */
+
+static void tell_text(struct verifier *v, const char *text, const char *hint)
+{
+    if (v->wrong++ >= TOLD_A_FILE)
+        return;
+    v->finding(v->arg, text, hint);
+    v->n_findings++;
+}
+
+static void tell(struct verifier *v, const char *hint, const char *fmt, ...) OG_PRINTF(3, 4);
+
+static void tell(struct verifier *v, const char *hint, const char *fmt, ...)
+{
+    char text[768];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    tell_text(v, text, hint);
+}
+
+static void begin(struct verifier *v)
+{
+    v->wrong = 0;
+}
+
+static void end(struct verifier *v, const char *what)
+{
+    char text[768];
+    if (v->wrong <= TOLD_A_FILE)
+        return;
+    snprintf(text, sizeof(text), "%s: and %" PRIu64 " more like it", what, v->wrong - TOLD_A_FILE);
+    v->finding(v->arg, text, "");
+    v->n_findings++;
+}
+
+/* What is wrong with a file, or cannot be read of it, is a finding: 1. What keeps us from looking
+ * at any is a failure. */
+static int judge(struct verifier *v, int rc, const struct og_err *why, struct og_err *err)
+{
+    if (rc >= 0)
+        return 0;
+    if (rc != -EINVAL && rc != -EIO && rc != -ENOENT)
+        return og__fail(err, rc, why->hint, "%s", why->message);
+    tell_text(v, why->message, why->hint);
+    return 1;
+}
+
+static void *grow(struct room *room, size_t bytes, struct og_err *err)
+{
+    if (room->bytes < bytes || !room->data) {
+        free(room->data);
+        room->bytes = OG_MAX(bytes, (size_t)1);
+        room->data = malloc(room->bytes);
+    }
+    if (!room->data) {
+        room->bytes = 0;
+        og__fail_errno(err, -ENOMEM, NULL, "verify");
+    }
+    return room->data;
+}
+
+static void show_progress(const struct verifier *v, uint64_t done, uint64_t total)
+{
+    const struct og_progress p = {.stage = "verify", .done = done, .total = total};
+    og__observe(v->seen, &p);
+}
+
+/* ---- trace.json ---- */
+
+static int64_t number(const json_t *root, const char *key)
+{
+    const json_t *value = json_object_get(root, key);
+    return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+/* 16 hexadecimal digits. */
+static bool get_checksum(const json_t *value, uint64_t *out)
+{
+    const char *text = json_string_value(value);
+    char *stop = NULL;
+    bool digits = text && strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
+    *out = digits ? strtoull(text, &stop, 16) : 0;
+    return digits;
+}
+
+/* What everything else is looked at by. */
+static bool get_facts(struct verifier *v)
+{
+    const json_t *root = v->root;
+    const char *dtype = json_string_value(json_object_get(root, "feature_dtype"));
+    const size_t n_hops =
+        json_array_size(json_object_get(json_object_get(root, "options"), "fanout"));
+    const int64_t nodes = number(root, "num_nodes");
+    const int64_t dim = number(root, "feature_dim");
+    const int64_t draws = number(root, "draws");
+    const int64_t per_draw = number(root, "batches_per_epoch");
+    uint64_t checksum;
+    if (n_hops < 1 || n_hops > OG_MAX_HOPS || nodes < 1 || nodes >= UINT32_MAX || dim < 0 ||
+        dim > INT32_MAX / 8 || draws < 1 || per_draw < 1 || draws > UINT32_MAX / per_draw ||
+        !dtype || og__dtype_find(dtype) < 0 ||
+        !get_checksum(json_object_get(root, "dataset_checksum"), &checksum))
+        return false;
+    unsigned extras = json_is_true(json_object_get(root, "degrees")) ? OG__WITH_DEGREES : 0;
+    extras |= json_is_true(json_object_get(root, "weights")) ? OG__WITH_WEIGHTS : 0;
+    v->draws = (uint32_t)draws;
+    v->per_draw = (uint32_t)per_draw;
+    v->arrays = (struct og_samples_options){
+        .dir = v->dir, .n_hops = (int)n_hops, .extras = extras, .n_nodes = (uint64_t)nodes};
+    v->said = (struct og_dataset){.path = (char *)v->dir,
+                                  .n_nodes = nodes,
+                                  .dim = (int)dim,
+                                  .dtype = (enum og_dtype)og__dtype_find(dtype),
+                                  .checksum = checksum};
+    return true;
+}
+
+/* 1: nothing more can be said. */
+static int read_description(struct verifier *v, struct og_err *err)
+{
+    struct og_err why = {0};
+    int rc = og__offline_load(v->dir, &v->root, &why);
+    if (rc < 0)
+        return rc == -EINVAL ? judge(v, rc, &why, err)
+                             : og__fail(err, rc, why.hint, "%s", why.message);
+    if (get_facts(v))
+        return 0;
+    tell(v, anew, "%s/trace.json: lacks what a folder of samples says of itself", v->dir);
+    return 1;
+}
+
+/* ---- files ---- */
+
+static int verify_file(struct verifier *v, const char *file, const json_t *said, struct og_err *err)
+{
+    struct og_err why = {0};
+    uint64_t expected;
+    uint64_t found = 0;
+    char *path = og__path_join(v->dir, file);
+    int rc = path ? og__file_checksum(path, &found, &why)
+                  : og__fail_errno(&why, -ENOMEM, NULL, "%s", file);
+    begin(v);
+    if (rc == 0 && (!get_checksum(said, &expected) || expected != found))
+        tell(v, anew, "%s: checksum %016" PRIx64 ", trace.json says %.16s", path, found,
+             json_is_string(said) ? json_string_value(said) : "none");
+    free(path);
+    rc = judge(v, rc, &why, err);
+    return OG_MIN(rc, 0);
+}
+
+static int verify_files(struct verifier *v, struct og_err *err)
+{
+    const char *file;
+    json_t *said;
+    int rc = 0;
+    json_object_foreach(json_object_get(v->root, "checksums"), file, said)
+    {
+        /* names come from a file: none of them leads out of the folder */
+        if (rc == 0 && !strchr(file, '/'))
+            rc = verify_file(v, file, said, err);
+    }
+    return rc;
+}
+
+/* ---- batches ---- */
+
+static int open_samples(struct verifier *v, struct og_err *err)
+{
+    struct og_err why = {0};
+    begin(v);
+    int rc = judge(v, og__samples_open(&v->samples, &v->arrays, NULL, &why), &why, err);
+    if (rc != 0 || og__samples_batches(v->samples) == v->draws * v->per_draw)
+        return OG_MIN(rc, 0);
+    tell(v, anew, "%s: %u batches, trace.json says %u draws of %u", v->dir,
+         og__samples_batches(v->samples), v->draws, v->per_draw);
+    og__samples_close(v->samples);
+    v->samples = NULL;
+    return 0;
+}
+
+static int verify_batches(struct verifier *v, struct og_err *err)
+{
+    const uint32_t n = v->samples ? og__samples_batches(v->samples) : 0;
+    int rc = 0;
+    begin(v);
+    for (uint32_t i = 0; rc >= 0 && i < n; i++) {
+        struct og_err why = {0};
+        struct og_io_counts read;
+        rc = og__samples_read(v->samples, i, true, &v->batch, &read, &why);
+        rc = judge(v, rc, &why, err);
+        show_progress(v, i + 1, n);
+    }
+    end(v, v->dir);
+    return OG_MIN(rc, 0);
+}
+
+/* ---- packs ---- */
+
+/* What the batch misses of the draw's list, ascending, into v->misses. */
+static int list_misses(struct verifier *v, uint32_t batch, uint32_t *n, struct og_err *err)
+{
+    struct og_io_counts read;
+    int rc = og__samples_read(v->samples, batch, false, &v->batch, &read, err);
+    if (rc < 0)
+        return rc;
+    const struct og_batch *b = &v->batch.batch;
+    uint32_t *spare = grow(&v->spare, b->n_ids * sizeof(*spare), err);
+    uint32_t *misses = spare ? grow(&v->misses, b->n_ids * sizeof(*misses), err) : NULL;
+    if (!misses)
+        return -ENOMEM;
+    *n = 0;
+    for (uint32_t i = 0; i < b->n_ids; i++) {
+        spare[*n] = b->ids[i];
+        *n += !og__bits_has(v->cached, b->ids[i]);
+    }
+    og__sort_ids(spare, misses, *n);
+    return 0;
+}
+
+/* The rows that the chunk holds against those of the dataset. */
+static int compare_rows(struct verifier *v, uint32_t n, const char *path, uint32_t chunk,
+                        struct og_err *err)
+{
+    const size_t bytes = n * og__row_bytes(v->given);
+    char *rows = grow(&v->rows, bytes, err);
+    if (!rows)
+        return -ENOMEM;
+    struct og_read_job job = {.rows = v->misses.data, .n = n, .out = rows};
+    int rc = og__reader_submit(v->features, &job, err);
+    if (rc == 0)
+        rc = og__reader_wait(v->features, &job, err);
+    if (rc == 0 && n > 0 && memcmp(rows, v->chunk.data, bytes) != 0)
+        tell(v, pack_anew, "%s: chunk %u: rows are not those of %s", path, chunk, v->given->path);
+    return rc;
+}
+
+/* Chunk c of the draw holds what the batch misses. */
+static int compare_batch(struct verifier *v, const struct og_pack *pack, uint32_t draw, uint32_t c,
+                         const char *path, struct og_err *err)
+{
+    uint32_t n = 0;
+    int rc = list_misses(v, draw * v->per_draw + c, &n, err);
+    if (rc == 0)
+        rc = og__pack_holds(pack, c, v->misses.data, n, err);
+    return rc == 0 && v->features ? compare_rows(v, n, path, c, err) : rc;
+}
+
+static int verify_chunk(struct verifier *v, struct og_pack *pack, uint32_t draw, uint32_t c,
+                        const char *path, struct og_err *err)
+{
+    struct og_err why = {0};
+    struct og_io_counts counts = {0};
+    const bool training = v->cached && v->samples && c < v->per_draw;
+    char *out = grow(&v->chunk, og__pack_rows(pack, c) * og__row_bytes(&v->said), err);
+    if (!out)
+        return -ENOMEM;
+    int rc = og__pack_begin(pack, 0, c, out, &why);
+    if (rc == 0)
+        rc = og__pack_finish(pack, 0, &counts, &why);
+    if (rc == 0 && training)
+        rc = compare_batch(v, pack, draw, c, path, &why);
+    rc = judge(v, rc, &why, err);
+    return OG_MIN(rc, 0);
+}
+
+static int verify_chunks(struct verifier *v, struct og_pack *pack, uint32_t draw, const char *path,
+                         struct og_err *err)
+{
+    const uint32_t n = og__pack_batches(pack);
+    int rc = 0;
+    begin(v);
+    if (n < v->per_draw)
+        tell(v, pack_anew, "%s: chunks for %u of %u batches", path, n, v->per_draw);
+    for (uint32_t c = 0; rc == 0 && c < n; c++) {
+        rc = verify_chunk(v, pack, draw, c, path, err);
+        show_progress(v, draw * (uint64_t)n + c + 1, v->draws * (uint64_t)n);
+    }
+    end(v, path);
+    return rc;
+}
+
+static int verify_container(struct verifier *v, const struct og_packs *packs, uint32_t draw,
+                            struct og_err *err)
+{
+    struct og_err why = {0};
+    struct og_reader_options reader = {.io = OG_IO_AUTO};
+    struct og_pack *pack = NULL;
+    char *path = og__packs_container(packs->dir, draw);
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
+    og__profile_load(path, &reader.profile);
+    begin(v);
+    int rc = og__pack_open(&pack, path, &v->said, 1, &reader, NULL, &why);
+    rc = judge(v, rc, &why, err);
+    if (rc == 0)
+        rc = verify_chunks(v, pack, draw, path, err);
+    og__pack_close(pack);
+    free(path);
+    return OG_MIN(rc, 0);
+}
+
+/* The draw's list into bits; NULL where it cannot be believed. */
+static int read_list(struct verifier *v, const struct og_packs *packs, uint32_t draw,
+                     struct og_err *err)
+{
+    struct og_err why = {0};
+    const size_t bytes = og__bits_words(v->arrays.n_nodes) * sizeof(*v->cached);
+    uint32_t *nodes = NULL;
+    uint32_t n = 0;
+    begin(v);
+    int rc = og__packs_cached(packs, draw, v->arrays.n_nodes, NULL, &nodes, &n, &why);
+    rc = judge(v, rc, &why, err);
+    free(v->cached);
+    v->cached = rc == 0 ? calloc(1, bytes) : NULL;
+    if (rc == 0 && !v->cached)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        og__bits_add(v->cached, nodes[i]);
+    og__release(NULL, nodes, n * sizeof(*nodes), "policy");
+    return OG_MIN(rc, 0);
+}
+
+/* The dataset's rows in the form that packs have. */
+static int open_features(struct verifier *v, struct og_err *err)
+{
+    struct og_reader_options reader = {.io = OG_IO_AUTO};
+    if (!v->given)
+        return 0;
+    og__profile_load(v->given->path, &reader.profile);
+    int rc = og__features_keep(v->given, v->said.kept, err);
+    return rc < 0 ? rc : og__features_open(&v->features, v->given, &reader, NULL, err);
+}
+
+static void on_message(void *arg, int level, const char *text)
+{
+    if (level == OG__WARN)
+        tell_text(arg, text, "");
+}
+
+/* NULL where there are none, or none that can be looked at. */
+static int open_packs(struct verifier *v, struct og_packs **out, struct og_err *err)
+{
+    const struct og_log log = {.fn = on_message, .arg = v};
+    *out = NULL;
+    begin(v);
+    int rc = og__exists(v->dir, "pack", err);
+    if (rc <= 0)
+        return rc;
+    rc = og__exists(v->dir, "pack/pack.json", err);
+    if (rc == 0)
+        tell(v, pack_anew, "%s/pack/pack.json: missing", v->dir);
+    if (rc <= 0)
+        return rc;
+    v->said.kept = og__packs_dtype(v->dir, v->said.dtype);
+    *out = og__packs_open(v->dir, &v->said, &log);
+    if (*out && (*out)->draws != v->draws)
+        tell(v, pack_anew, "%s: %u draws, the samples have %u", v->dir, (*out)->draws, v->draws);
+    return *out || v->wrong > 0 ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", v->dir);
+}
+
+static int verify_packs(struct verifier *v, struct og_err *err)
+{
+    struct og_packs *packs;
+    int rc = open_packs(v, &packs, err);
+    if (rc < 0 || !packs)
+        return rc;
+    rc = open_features(v, err);
+    for (uint32_t d = 0; rc == 0 && d < OG_MIN(packs->draws, v->draws); d++) {
+        rc = read_list(v, packs, d, err);
+        if (rc == 0)
+            rc = verify_container(v, packs, d, err);
+    }
+    og__packs_close(packs);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+/* The dataset that the samples are said to be of. */
+static int open_given(struct verifier *v, const char *dataset, struct og_err *err)
+{
+    int rc = og__dataset_open(dataset, &v->given, err);
+    if (rc < 0 || v->given->checksum == v->said.checksum)
+        return rc;
+    begin(v);
+    tell(v, "sample this dataset: `outgrow sample DATASET --out DIR`",
+         "%s/trace.json: sampled from another dataset (checksum %016" PRIx64 ", %s has %016" PRIx64
+         ")",
+         v->dir, v->said.checksum, v->given->path, v->given->checksum);
+    og__dataset_close(v->given);
+    v->given = NULL;
+    return 0;
+}
+
+static int verify_all(struct verifier *v, const char *dataset, struct og_err *err)
+{
+    int rc = read_description(v, err);
+    if (rc != 0)
+        return OG_MIN(rc, 0);
+    rc = dataset ? open_given(v, dataset, err) : 0;
+    if (rc == 0)
+        rc = verify_files(v, err);
+    if (rc == 0)
+        rc = open_samples(v, err);
+    if (rc == 0)
+        rc = verify_batches(v, err);
+    return rc < 0 ? rc : verify_packs(v, err);
+}
+
+int og_verify_samples(const char *samples, const char *dataset,
+                      void (*finding)(void *arg, const char *text, const char *hint), void *arg,
+                      const struct og_observer *seen, struct og_err *err)
+{
+    struct verifier v = {.dir = samples, .finding = finding, .arg = arg, .seen = seen};
+    struct room *const rooms[] = {&v.misses, &v.spare, &v.chunk, &v.rows};
+    og__batch_init(&v.batch, NULL);
+    int rc = verify_all(&v, dataset, err);
+    og__reader_close(v.features);
+    og__dataset_close(v.given);
+    og__samples_close(v.samples);
+    og__batch_release(&v.batch);
+    for (size_t i = 0; i < OG_COUNT(rooms); i++)
+        free(rooms[i]->data);
+    free(v.cached);
+    json_decref(v.root);
+    return rc < 0 ? rc : v.n_findings;
+}
