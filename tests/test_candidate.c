@@ -663,12 +663,17 @@ static void places_keep_what_a_placement_keeps(void **state)
     uint32_t hotness[N];
     uint32_t place[N];
     struct og_rng rng;
-    struct og_pilot pilot = {0};
+    enum { ROWS = 2 * N };
+    uint32_t ids[ROWS];
+    struct og_pilot pilot = {.ids = ids, .rows = ROWS};
     og__rng_at(&rng, 25, OG__STREAM_BENCH, 0, 0, 0, 0);
     for (uint32_t v = 0; v < N; v++)
         place[v] = hotness[v] = og__rng_below(&rng, 20);
-    og__pilot_rank(&pilot, N, place);
-    assert_true(pilot.ranked);
+    for (uint32_t i = 0; i < ROWS; i++)
+        ids[i] = og__rng_below(&rng, N);
+    assert_int_equal(og__pilot_rank(&pilot, N, place, budget, NULL), 0);
+    for (uint32_t i = 0; i < ROWS; i++)
+        assert_int_equal(pilot.place[i], place[ids[i]]);
     for (uint32_t slots = 0; slots <= N; slots++) {
         struct og_placement kept;
         assert_int_equal(og__placement_build(&kept, hotness, N, slots, budget, NULL), 0);
@@ -676,6 +681,7 @@ static void places_keep_what_a_placement_keeps(void **state)
             assert_int_equal(place[v] >= N - slots, og__placement_has(&kept, v));
         og__placement_release(&kept);
     }
+    og__pilot_unrank(&pilot, budget);
     og__budget_free(budget);
 }
 

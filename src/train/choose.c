@@ -153,8 +153,8 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
     int rc = c->hotness ? og__hotness_degree_guess(&s->topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
         return rc;
-    og__pilot_rank(p, (uint64_t)s->ds->n_nodes, c->hotness);
-    return og__pilot_growth(p, s, err);
+    rc = og__pilot_rank(p, (uint64_t)s->ds->n_nodes, c->hotness, s->budget, err);
+    return rc < 0 ? rc : og__pilot_growth(p, s, err);
 }
 
 /* Caches that differ by a hundredth are counted as one. */
@@ -418,6 +418,7 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want
     bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= (uint64_t)s->ds->n_nodes;
     if (rc == 0 && c.n_fit > 1 && !all)
         rc = compare(&c, err);
+    og__pilot_unrank(&c.pilot, s->budget);
     og__release(s->budget, c.hotness, (size_t)s->ds->n_nodes * 4, "hotness");
     return rc;
 }

@@ -129,6 +129,7 @@ int og__pilot_sample(struct og_pilot *p, struct og_session *s, const struct og_p
 
 void og__pilot_release(struct og_pilot *p, struct og_budget *b)
 {
+    og__pilot_unrank(p, b);
     og__release(b, p->ids, p->bytes, "pilot");
     free(p->end);
     *p = (struct og_pilot){0};
@@ -207,7 +208,7 @@ int og__pilot_growth(struct og_pilot *p, const struct og_session *s, struct og_e
 
 /* ---- what a cache would miss ---- */
 
-void og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness)
+static void order_by_place(uint64_t n_nodes, uint32_t *hotness)
 {
     enum { MOST = 1 << 14 }; /* hotter ones are equal */
     uint32_t place[MOST + 1] = {0};
@@ -221,12 +222,28 @@ void og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness)
     }
     for (uint64_t v = 0; v < n_nodes; v++)
         hotness[v] = (uint32_t)(n_nodes - 1) - place[OG_MIN(hotness[v], (uint32_t)MOST)]++;
-    p->ranked = true;
 }
 
-/* Is this node kept by a cache of n_slots rows? place: hotness, once it is ranked. */
+int og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness, struct og_budget *b,
+                   struct og_err *err)
+{
+    order_by_place(n_nodes, hotness);
+    p->place = og__alloc(b, p->rows * sizeof(*p->place), "pilot", err);
+    for (uint64_t i = 0; p->place && i < p->rows; i++)
+        p->place[i] = hotness[p->ids[i]];
+    return p->place ? 0 : -ENOMEM;
+}
+
+void og__pilot_unrank(struct og_pilot *p, struct og_budget *b)
+{
+    og__release(b, p->place, p->rows * sizeof(*p->place), "pilot");
+    p->place = NULL;
+}
+
+/* Is a row of the pilot kept by a cache of n_slots rows? */
 struct kept {
     struct og_placement placement;
+    const uint32_t *ids;
     const uint32_t *place; /* NULL: by the placement */
     uint64_t first_kept;
 };
@@ -235,13 +252,14 @@ static int find_kept(struct kept *k, const struct og_session *s, const struct og
                      const uint32_t *hotness, uint64_t n_slots, struct og_err *err)
 {
     const uint64_t n = (uint64_t)s->ds->n_nodes;
-    *k = (struct kept){.place = pilot->ranked ? hotness : NULL, .first_kept = n - n_slots};
+    *k = (struct kept){.ids = pilot->ids, .place = pilot->place, .first_kept = n - n_slots};
     return k->place ? 0 : og__placement_build(&k->placement, hotness, n, n_slots, s->budget, err);
 }
 
-static inline bool is_kept(const struct kept *k, uint32_t node)
+static inline bool is_kept(const struct kept *k, uint64_t row)
 {
-    return k->place ? k->place[node] >= k->first_kept : og__placement_has(&k->placement, node);
+    return k->place ? k->place[row] >= k->first_kept
+                    : og__placement_has(&k->placement, k->ids[row]);
 }
 
 int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
@@ -264,7 +282,7 @@ int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
     for (uint32_t b = from; b < pilot->n; b++) {
         uint64_t misses = 0;
         for (; i < pilot->end[b]; i++)
-            misses += !is_kept(&kept, pilot->ids[i]);
+            misses += !is_kept(&kept, i);
         *worst = OG_MAX(*worst, misses);
     }
     if (!kept.place)

@@ -25,7 +25,7 @@ struct og_pilot {
         double power, slowing; /* of k times as many batches they are k^power times as many; with
                                   each doubling the power grows by the factor `slowing` */
     } growth;
-    bool ranked; /* hotness is that of og__pilot_rank */
+    uint32_t *place; /* [rows] by og__pilot_rank; NULL = not ranked */
 };
 
 /* ---- sampling it ---- */
@@ -72,9 +72,12 @@ OG_MUST_CHECK int og__pilot_growth(struct og_pilot *p, const struct og_session *
 /* ---- what a cache would miss ---- */
 
 /* Make hotness, an array of N, the place of each node in the order of it, N - 1 the hottest, the
- * smaller id in front of equal ones. Memory plans made with such a pilot and that hotness count its
- * misses without a placement: for plans of many ways. */
-void og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness);
+ * smaller id in front of equal ones, and note the places of the pilot's rows. Memory plans made
+ * with such a pilot count its misses without a placement: for plans of many ways. */
+OG_MUST_CHECK int og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t *hotness,
+                                 struct og_budget *b, struct og_err *err);
+/* The places alone are given back. */
+void og__pilot_unrank(struct og_pilot *p, struct og_budget *b);
 
 /* Misses of the worst batch under a cache of n_slots rows, with margin. hotness, from: as
  * og__memory_plan_cache has them. */
