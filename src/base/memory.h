@@ -37,9 +37,9 @@ void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
  * before touching more of it. NULL when the kernel has no such range. */
 void *og__address_reserve(size_t bytes, struct og_err *err);
 void og__address_release(void *p, size_t bytes);
-/* Such space that is charged and not touched yet gets memory that the budget has from others who
- * gave theirs back, as far as there is; that spares touching new pages. What it holds is undefined.
- */
+/* Such space that is not touched yet gets memory that the budget has from others who gave theirs
+ * back, as far as there is; that spares touching new pages. What it holds is undefined. Charge it
+ * right after: charging first would give away what is kept. */
 void og__address_furnish(struct og_budget *b, void *start, size_t bytes);
 OG_MUST_CHECK int og__budget_charge(struct og_budget *b, size_t bytes, const char *part,
                                     struct og_err *err);

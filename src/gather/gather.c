@@ -202,12 +202,12 @@ void og__gather_lend(struct og_gather *g, uint32_t n)
 int og__gather_reclaim(struct og_gather *g, struct og_err *err)
 {
     const size_t before = present_bytes(g);
-    int rc = og__budget_charge(g->budget, g->n_lent * g->row_bytes, CACHE, err);
-    if (rc < 0)
-        return rc;
-    g->n_lent = 0;
-    og__address_furnish(g->budget, g->base + before, present_bytes(g) - before);
-    return 0;
+    const size_t lent = g->n_lent * g->row_bytes;
+    og__address_furnish(g->budget, g->base + before, lent); /* charging would drop what is kept */
+    int rc = og__budget_charge(g->budget, lent, CACHE, err);
+    if (rc == 0)
+        g->n_lent = 0;
+    return rc;
 }
 
 /* ---- filling the cache ---- */
