@@ -718,6 +718,11 @@ static void rows_of_later_batches_come_beside_training(void **state)
     assert_int_equal(e.counts.windows, 1);
     assert_seconds(e.term[OG__FILLING], 8 / 2.0);
     assert_true(e.term[OG__SWEEPING] > 0 && e.term[OG__SWEEPING] < 8 / 2.0);
+    /* unless its second half is the first again */
+    c.resample_every = 2;
+    e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__FILLING], 8 / 2.0);
+    assert_seconds(e.term[OG__SWEEPING], 0);
 }
 
 /* Early reads ask more often, and the first batch need not wait. */

@@ -74,13 +74,12 @@ static double wanted_nodes(const struct og_choice *given, double k)
     return OG_MIN(given->distinct * exp2(given->growth * steps), (double)given->n_nodes);
 }
 
-/* Epochs that train on the same samples bring no new nodes: for one of the trace, how many batches
- * has a superbatch that are not another's again? */
-static double own_batches(const struct og_candidate *c, double n, double epoch)
+/* Epochs that train on the same samples bring no new nodes: of so many batches in a row, how many
+ * are not another's again? For one of the trace, which has n. */
+static double own_batches(const struct og_candidate *c, double batches, double n, double epoch)
 {
-    const double superbatch = OG_MAX(c->superbatch, n);
-    const double drawn = OG_MAX(epoch, superbatch / OG_MAX(c->resample_every, 1u));
-    return OG_MAX(OG_MIN(superbatch, drawn), n) / n;
+    const double drawn = OG_MAX(epoch, batches / OG_MAX(c->resample_every, 1u));
+    return OG_MAX(OG_MIN(batches, drawn), n) / n;
 }
 
 static struct rates rates_of(const struct og_choice *given, const struct og_candidate *c,
@@ -91,7 +90,7 @@ static struct rates rates_of(const struct og_choice *given, const struct og_cand
     const double reuse = c->resample_every;
     const double epochs = given->epochs;
     const double longer = OG_MAX(c->superbatch, n) / n; /* than the trace, over more epochs */
-    const double own = own_batches(c, n, batches);
+    const double own = own_batches(c, OG_MAX(c->superbatch, n), n, batches);
     double superbatches = counts->superbatches * batches / n / longer;
     if (longer > 1 && epochs > 0) /* of a run, which the last one may not fill */
         superbatches = ceil(epochs * batches / c->superbatch) / epochs;
@@ -249,7 +248,8 @@ static struct io scattered(const struct og_choice *given, double rows)
 
 /* The trace shows how many rows the first window of a superbatch reads, and if it is longer than
  * that also how many the later ones do. If it is not, windows are as much longer as the cache is
- * larger, and the next one reads what two of them want and one does not. */
+ * larger, and as often again as epochs reuse what fits, and the next one reads what two of them
+ * want and one does not. */
 static void windows_of(const struct og_choice *given, const struct og_candidate *c,
                        const struct og_candidate_counts *n, const struct rates *r, struct bytes *b)
 {
@@ -264,11 +264,15 @@ static void windows_of(const struct og_choice *given, const struct og_candidate 
         later = times(rest, 1 / (batches - (double)n->open_batches));
     } else {
         const double larger = c->policy.n_slots / OG_MAX(given->distinct, 1.0);
-        const double longer = pow(OG_MAX(larger, 1.0), 1 / OG_MAX(given->growth, 0.1));
+        const double reach = pow(OG_MAX(larger, 1.0), 1 / OG_MAX(given->growth, 0.1));
+        const bool whole = reach * batches >= r->batches; /* samples of an epoch, or several */
+        const double longer = whole ? reach * c->resample_every : reach;
         const double grown = OG_MIN(longer, r->longer);
         const double shown = scattered(given, given->distinct).bytes;
-        const double one = wanted_nodes(given, grown);
-        const double both = wanted_nodes(given, 2 * grown);
+        const double one =
+            wanted_nodes(given, own_batches(c, grown * batches, batches, r->batches));
+        const double both =
+            wanted_nodes(given, own_batches(c, 2 * grown * batches, batches, r->batches));
         const double measured = shown > 0 ? (double)n->open.bytes / begun / shown : 1;
         const struct io window = scattered(given, one);
         const struct io next = scattered(given, both - one);

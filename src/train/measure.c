@@ -89,18 +89,19 @@ static int probe_once(struct og_probe *p, struct og_err *err)
     return rc;
 }
 
-/* Rates far below those of the profile may be of a moment when others used the disk. */
+/* Rates far below those of the profile may be of a moment when others used the disk; half of them
+ * is what a file has that was not written last. */
 static bool doubtful(const struct og_probe *p, const struct og_disk_profile *known)
 {
-    const double share = 0.6;
+    const double share = 0.35;
     return p->bandwidth < share * known->bandwidth || p->iops < share * known->iops;
 }
 
-/* Until so many seconds have gone; at least once, and a few times if in doubt. */
+/* Until so many seconds have gone; at least once, and once more if in doubt. */
 int og__probe_disk(struct og_probe *p, const struct og_disk_profile *known, double seconds,
                    struct og_err *err)
 {
-    enum { FEW = 3 };
+    enum { FEW = 2 };
     const double start = og__now();
     int rc = 0;
     if (!p->reader)
