@@ -18,7 +18,7 @@
 /* Seconds a row of one core: looking it up, and finding its next use (bench/bench_plan). */
 #define PLAN_ROW    6e-9
 #define FORESEE_ROW 18e-9
-/* Disks write about half as fast as they read. */
+/* Disks write about half as fast as they read what was just written. */
 #define WRITE_SHARE 0.5
 /* Of a run, what choosing may take beyond a look at the pilot's batches. */
 #define CHOOSING_SHARE 0.03
@@ -215,6 +215,8 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         disk.iops = OG_MIN(c->probe.iops, 2 * s->profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
+    /* the profile is of a file just written; the file at hand may be that too */
+    const double fresh = OG_MAX(s->profile.bandwidth, disk.bandwidth);
     ptr[0] = 0;
     memcpy(ptr + 1, batches->end, batches->n * sizeof(*ptr));
     return (struct og_choice){
@@ -236,9 +238,8 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
                   .foresee_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = c->copy,
-                  .write = disk.bandwidth * WRITE_SHARE,
-                  /* the profile is of a file just written; the file at hand may be that too */
-                  .fresh = OG_MAX(s->profile.bandwidth, disk.bandwidth),
+                  .write = fresh * WRITE_SHARE,
+                  .fresh = fresh,
                   .before = og__now() - s->opened,
                   .samplers = s->opt.threads,
                   .threads = s->opt.threads},
