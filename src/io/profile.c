@@ -47,6 +47,7 @@ static bool number_within(const json_t *root, const char *key, double low, doubl
     return json_is_number(v) && *out >= low && *out <= high;
 }
 
+/* Nor has any disk a request that takes as long as reading a GiB. */
 static bool take_numbers(const json_t *root, struct og_disk_profile *p)
 {
     double depth;
@@ -54,6 +55,7 @@ static bool take_numbers(const json_t *root, struct og_disk_profile *p)
     if (json_integer_value(json_object_get(root, "format")) != 1 ||
         !number_within(root, "iops", 1, 1e9, &p->iops) ||
         !number_within(root, "bandwidth", 1e3, 1e13, &p->bandwidth) ||
+        p->bandwidth / p->iops > (double)OG_GIB ||
         !number_within(root, "depth", 1, 4096, &depth) ||
         !number_within(root, "fault_threads", 1, 1024, &threads))
         return false;
