@@ -109,6 +109,11 @@ void say_error(const struct og_err *err);
 int deliver(const struct invocation *in, char *text, void (*human)(const json_t *root),
             struct og_err *err);
 
+/* Prints `root`, whose reference is taken; NULL is a want of memory. */
+int print_json(json_t *root, struct og_err *err);
+/* Says that there was no memory to show the result, and returns its code. */
+int no_result(struct og_err *err);
+
 void show_any(const json_t *root); /* whatever keys there are */
 void show_dataset(const json_t *root);
 void show_training(const json_t *root);
