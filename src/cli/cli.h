@@ -5,6 +5,7 @@
  *   screen.c    progress, messages, signals
  *   show.c      results: JSON as it came, or as aligned text
  *   manual.c    man page and shell completion, from the same tables as --help
+ *   lost_file.c   mapped files that can no longer be read
  *   plot.c      pictures, drawn by gnuplot
  *   cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H
@@ -134,6 +135,11 @@ struct output {
 int output_open(struct output *o, const char *path, struct og_err *err);
 int output_commit(struct output *o, struct og_err *err);
 void output_abandon(struct output *o); /* also after commit */
+
+/* ---- lost_file.c ---- */
+
+/* From here on a mapped file that cannot be read is told, and ends the process with status 1. */
+void tell_lost_files(void);
 
 /* ---- plot.c ---- */
 
