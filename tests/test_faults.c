@@ -125,7 +125,7 @@ static uint64_t shape_of_file(const char *path, bool by_line)
     if (access(path, F_OK) != 0)
         return 0;
     assert_int_equal(og__read_text(path, 1 << 24, &text, &len, NULL), 0);
-    char *end = text;
+    char *end;
     for (char *line = text; by_line && (end = strchr(line, '\n')); line = end + 1) {
         *end = 0;
         shape = 31 * shape + shape_of_text(line);

@@ -34,7 +34,7 @@ static volatile char *map_and_cut(void)
 
 static void touch(void *map, struct og_io_request *q)
 {
-    q->result = ((volatile char *)map)[q->offset];
+    q->result = ((volatile unsigned char *)map)[q->offset];
 }
 
 static void touch_here(void)
