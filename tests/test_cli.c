@@ -567,6 +567,30 @@ static void an_interrupted_run_goes_on(void **state)
     assert_int_equal(access("i/resume.safetensors", F_OK), 0);
 }
 
+/* Whether it is seen by its size or by a page that is gone, is chance; see test_lost_file.c. */
+static void features_cut_while_mapped_end_with_1(void **state)
+{
+    (void)state;
+    char line[1024], said[4096];
+    static const char options[] = "--io mmap --policy belady --superbatch 3 --cache 5% --scratch . "
+                                  "--fanout 5,5 --hidden 16 --quiet";
+    snprintf(line, sizeof(line),
+             "cp -r d cut && { '%s' train cut --run z --epochs 100000 %s 2>err.txt & "
+             "p=$!; n=0; while ! [ -e z ] && [ $n -lt 200 ]; do n=$((n + 1)); sleep 0.05; done; "
+             "sleep 0.3; truncate -s 4096 cut/features.npy; wait $p; }",
+             TEST_COMMAND, options);
+    int status = system(line);
+    slurp("err.txt", said, sizeof(said));
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_int_equal(strncmp(said, "outgrow: ", 9), 0);
+    assert_says(said, "cut/features.npy");
+    assert_int_equal(system("cp d/features.npy cut/features.npy"), 0);
+    snprintf(line, sizeof(line), "train cut --run y --epochs 1 %s", options);
+    assert_int_equal(outgrow(line)->status, 0);
+    assert_int_equal(system("test -z \"$(ls -d outgrow-scratch-* z/*.tmp-* 2>/dev/null)\""), 0);
+}
+
 static int enter(void **state)
 {
     (void)state;
@@ -601,6 +625,7 @@ int main(void)
         cmocka_unit_test(no_gnuplot_is_told_at_once),
         cmocka_unit_test(too_little_memory_is_refused),
         cmocka_unit_test(an_interrupted_run_goes_on),
+        cmocka_unit_test(features_cut_while_mapped_end_with_1),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

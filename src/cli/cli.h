@@ -5,6 +5,7 @@
  *   screen.c    progress, messages, signals
  *   show.c      results: JSON as it came, or as aligned text
  *   manual.c    man page and shell completion, from the same tables as --help
+ *   lost_file.c   mapped files that can no longer be read
  *   plot.c      pictures, drawn by gnuplot
  *   cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H
@@ -109,6 +110,11 @@ void say_error(const struct og_err *err);
 int deliver(const struct invocation *in, char *text, void (*human)(const json_t *root),
             struct og_err *err);
 
+/* Prints `root`, whose reference is taken; NULL is a want of memory. */
+int print_json(json_t *root, struct og_err *err);
+/* Says that there was no memory to show the result, and returns its code. */
+int no_result(struct og_err *err);
+
 void show_any(const json_t *root); /* whatever keys there are */
 void show_dataset(const json_t *root);
 void show_training(const json_t *root);
@@ -129,6 +135,11 @@ struct output {
 int output_open(struct output *o, const char *path, struct og_err *err);
 int output_commit(struct output *o, struct og_err *err);
 void output_abandon(struct output *o); /* also after commit */
+
+/* ---- lost_file.c ---- */
+
+/* From here on a mapped file that cannot be read is told, and ends the process with status 1. */
+void tell_lost_files(void);
 
 /* ---- plot.c ---- */
 

@@ -17,13 +17,9 @@ static int run(struct invocation *in, struct og_err *err)
                        screen_observer(in->screen, in->options.epochs), err);
     if (rc < 0)
         return rc;
-    json_t *root = json_pack("{s:s}", "trace", out);
     if (in->json)
-        json_dumpf(root, stdout, JSON_INDENT(2));
-    else
-        printf("%s", out);
-    putchar('\n');
-    json_decref(root);
+        return print_json(json_pack("{s:s}", "trace", out), err);
+    puts(out);
     return 0;
 }
 

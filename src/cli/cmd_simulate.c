@@ -75,15 +75,14 @@ static int check_list(const struct invocation *in, const char *name, struct og_e
 static int write_results(const char *text, struct output *json, struct output *plot,
                          struct og_err *err)
 {
-    json_error_t why;
     int rc = 0;
     if (json->file) {
         fprintf(json->file, "%s\n", text);
         rc = output_commit(json, err);
     }
     if (rc == 0 && plot->file) {
-        json_t *root = json_loads(text, 0, &why);
-        rc = plot_hit_rates(root, plot->file, err);
+        json_t *root = json_loads(text, 0, NULL);
+        rc = root ? plot_hit_rates(root, plot->file, err) : no_result(err);
         json_decref(root);
     }
     return rc == 0 && plot->file ? output_commit(plot, err) : rc;

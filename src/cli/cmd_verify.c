@@ -12,15 +12,15 @@ static const struct own_option own[] = {
 
 struct listing {
     json_t *findings, *hints; /* NULL: printed line by line */
-    bool with_hints;
+    bool with_hints, lacking; /* lacking: not all could be kept */
 };
 
 static void on_finding(void *arg, const char *text, const char *hint)
 {
     struct listing *l = arg;
     if (l->findings) {
-        json_array_append_new(l->findings, json_string(text));
-        json_array_append_new(l->hints, json_string(hint));
+        l->lacking = l->lacking || json_array_append_new(l->findings, json_string(text)) < 0 ||
+                     json_array_append_new(l->hints, json_string(hint)) < 0;
         return;
     }
     puts(text);
@@ -50,20 +50,22 @@ static int verify(const struct invocation *in, struct listing *l, struct og_err 
 
 static int run(struct invocation *in, struct og_err *err)
 {
-    json_t *findings = in->json ? json_array() : NULL;
-    struct listing l = {findings, in->json ? json_array() : NULL, own_flag(in, "repair-hints")};
-    int rc = verify(in, &l, err);
-    if (rc >= 0 && findings) {
-        json_t *root = json_pack("{s:O}", "findings", findings);
-        if (l.with_hints)
-            json_object_set(root, "hints", l.hints);
-        json_dumpf(root, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(root);
+    struct listing l = {.with_hints = own_flag(in, "repair-hints")};
+    if (in->json && (!(l.findings = json_array()) || !(l.hints = json_array())))
+        l.lacking = true;
+    int rc = l.lacking ? no_result(err) : verify(in, &l, err);
+    if (rc >= 0 && in->json) {
+        json_t *root = json_pack("{s:O}", "findings", l.findings);
+        if (l.lacking || (l.with_hints && json_object_set(root, "hints", l.hints) < 0)) {
+            json_decref(root);
+            root = NULL;
+        }
+        int printed = print_json(root, err);
+        rc = printed < 0 ? printed : rc;
     } else if (rc == 0 && !in->quiet) {
         printf("%s: nothing wrong\n", in->arg[0]);
     }
-    json_decref(findings);
+    json_decref(l.findings);
     json_decref(l.hints);
     return rc > 0 ? CLI_FOUND : rc;
 }

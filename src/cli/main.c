@@ -77,6 +77,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     if (rc == 0 && in.help) {
         print_help(command);
     } else if (rc == 0) {
+        tell_lost_files();
         in.screen = screen_open(in.quiet, command == &cmd_train);
         rc = command->run(&in, &err);
         screen_close(in.screen);

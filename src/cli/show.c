@@ -343,21 +343,36 @@ void show_training(const json_t *root)
 
 /* ---- delivery ---- */
 
+/* Text of the library's making is JSON: what fails is for want of memory. */
+int no_result(struct og_err *err)
+{
+    err->code = -ENOMEM;
+    snprintf(err->message, sizeof(err->message), "result: out of memory");
+    return -ENOMEM;
+}
+
+int print_json(json_t *root, struct og_err *err)
+{
+    int printed = json_dumpf(root, stdout, JSON_INDENT(2));
+    json_decref(root);
+    if (printed < 0)
+        return no_result(err);
+    putchar('\n');
+    return 0;
+}
+
 int deliver(const struct invocation *in, char *text, void (*human)(const json_t *root),
             struct og_err *err)
 {
-    json_error_t why;
     int rc = 0;
     if (in->json) {
         puts(text);
     } else {
-        json_t *root = json_loads(text, 0, &why);
-        if (root) {
+        json_t *root = json_loads(text, 0, NULL);
+        if (root)
             human(root);
-        } else {
-            rc = -EINVAL;
-            snprintf(err->message, sizeof(err->message), "result: %s", why.text);
-        }
+        else
+            rc = no_result(err);
         json_decref(root);
     }
     free(text);

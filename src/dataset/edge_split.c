@@ -213,7 +213,7 @@ static int finish(struct splitter *w, struct og_npy_writer **writer, const char 
     *writer = NULL;
     int rc = it ? og__npy_finish(it, &checksum, err) : 0;
     if (rc == 0 && it)
-        og__meta_set_checksum(w->checksums, name, checksum);
+        rc = og__meta_set_checksum(w->checksums, name, checksum, err);
     return rc;
 }
 

@@ -190,7 +190,7 @@ static int write_meta(const struct exporter *x, struct og_err *err)
                   (json_int_t)ds->n_nodes, "num_edges", (json_int_t)ds->n_edges, "num_classes",
                   ds->n_classes, "directed", 1, "symmetric", ds->symmetric);
     if (ds->regression)
-        json_object_set_new(meta, "task", json_string("node regression"));
+        meta = og__json_with(meta, "task", json_string("node regression"));
     return og__meta_write(x->dir.temporary, meta, err);
 }
 
@@ -243,53 +243,64 @@ out:
     return rc;
 }
 
-static void describe_set(FILE *f, const struct og_dataset *ds, int s)
+struct text {
+    FILE *file;
+    bool lacking; /* something could not be added: the file itself does not remember */
+};
+
+static void OG_PRINTF(2, 3) say(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (vfprintf(t->file, fmt, ap) < 0)
+        t->lacking = true;
+    va_end(ap);
+}
+
+static void describe_set(struct text *t, const struct og_dataset *ds, int s)
 {
     static const char *const keys[OG__SPLITS] = {"train_set", "validation_set", "test_set"};
     if (ds->split[s].fd < 0)
         return;
-    fprintf(f, "    %s:\n      - data:\n", keys[s]);
-    fprintf(f,
-            "          - {name: seeds, format: numpy, in_memory: true, path: set/%s_seeds.npy}\n",
-            splits[s]);
+    say(t, "    %s:\n      - data:\n", keys[s]);
+    say(t, "          - {name: seeds, format: numpy, in_memory: true, path: set/%s_seeds.npy}\n",
+        splits[s]);
     if (ds->labels.fd >= 0)
-        fprintf(f,
-                "          - {name: labels, format: numpy, in_memory: true, path: "
-                "set/%s_labels.npy}\n",
-                splits[s]);
+        say(t,
+            "          - {name: labels, format: numpy, in_memory: true, path: "
+            "set/%s_labels.npy}\n",
+            splits[s]);
 }
 
-static void describe(FILE *f, const struct og_dataset *ds, const char *name)
+static void describe(struct text *t, const struct og_dataset *ds, const char *name)
 {
-    fprintf(f, "dataset_name: %s\n", name); /* JSON's quotes are YAML's */
-    fprintf(f, "graph:\n  nodes:\n    - num: %" PRId64 "\n", ds->n_nodes);
-    fprintf(f, "  edges:\n    - format: numpy\n      path: edges/edges.npy\n");
-    fprintf(f, "feature_data:\n");
-    fprintf(
-        f,
+    say(t, "dataset_name: %s\n", name); /* JSON's quotes are YAML's */
+    say(t, "graph:\n  nodes:\n    - num: %" PRId64 "\n", ds->n_nodes);
+    say(t, "  edges:\n    - format: numpy\n      path: edges/edges.npy\n");
+    say(t, "feature_data:\n");
+    say(t,
         "  - {domain: node, name: feat, format: numpy, in_memory: false, path: data/feat.npy}\n");
     if (ds->weights.fd >= 0)
-        fprintf(f, "  - {domain: edge, name: weight, format: numpy, in_memory: false, path: "
-                   "data/weight.npy}\n");
-    fprintf(f, "tasks:\n  - name: node_%s\n    num_classes: %d\n",
-            ds->regression ? "regression" : "classification", ds->n_classes);
+        say(t, "  - {domain: edge, name: weight, format: numpy, in_memory: false, path: "
+               "data/weight.npy}\n");
+    say(t, "tasks:\n  - name: node_%s\n    num_classes: %d\n",
+        ds->regression ? "regression" : "classification", ds->n_classes);
     for (int s = 0; s < OG__SPLITS; s++)
-        describe_set(f, ds, s);
+        describe_set(t, ds, s);
 }
 
 static int write_yaml(const struct exporter *x, struct og_err *err)
 {
     char *path = og__path_join(x->dir.temporary, "metadata.yaml");
     json_t *name = json_string(x->ds->name);
-    char *quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+    char *quoted = og__json_print(name, JSON_ENCODE_ANY);
     char *text = NULL;
     size_t len = 0;
-    FILE *f = path && quoted ? open_memstream(&text, &len) : NULL;
-    int rc = f ? 0 : og__fail_errno(err, -ENOMEM, NULL, "metadata.yaml");
-    if (f)
-        describe(f, x->ds, quoted);
-    if (f && fclose(f) != 0)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "metadata.yaml");
+    struct text t = {path && quoted ? open_memstream(&text, &len) : NULL, false};
+    if (t.file)
+        describe(&t, x->ds, quoted);
+    bool whole = t.file && fclose(t.file) == 0 && !t.lacking && text;
+    int rc = whole ? 0 : og__fail_errno(err, -ENOMEM, NULL, "metadata.yaml");
     if (rc == 0)
         rc = og__write_text(path, text, len, err);
     free(text);

@@ -81,8 +81,8 @@ static json_t *fits_json(const struct og_dataset *ds)
         double share = left > 0 ? OG_MIN(left / features, 1.0) : 0;
         char text[16];
         snprintf(text, sizeof(text), "%dG", sizes[i]);
-        json_array_append_new(list, json_pack("{s:s s:b s:f}", "memory", text, "topology_fits",
-                                              left >= 0, "feature_share", share));
+        list = og__json_append(list, json_pack("{s:s s:b s:f}", "memory", text, "topology_fits",
+                                               left >= 0, "feature_share", share));
     }
     return list;
 }
@@ -117,7 +117,9 @@ int og_info(const char *dataset, char **out, struct og_err *err)
     struct degrees *d = calloc(1, sizeof(*d));
     rc = d ? read_degrees(ds, d, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
     json_t *root = rc == 0 ? info_json(ds, d) : NULL;
-    if (rc == 0 && !(*out = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17))))
+    if (rc == 0)
+        *out = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    if (rc == 0 && !*out)
         rc = og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
     json_decref(root);
     free(d);

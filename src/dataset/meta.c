@@ -153,14 +153,12 @@ out:
 int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *name,
                    struct og_err *err)
 {
-    json_error_t where;
-    int rc = 0;
+    static const char hint[] = "the file was cut short or edited: import the data again";
     *m = (struct og_meta){
         .n_nodes = -1, .n_edges = -1, .dim = -1, .n_classes = -1, .dtype = -1, .multi_label = -1};
-    m->root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
-    if (!m->root)
-        return og__fail(err, -EINVAL, "the file was cut short or edited: import the data again",
-                        "%s: line %d: %s", name, where.line, where.text);
+    int rc = og__json_parse(&m->root, text, len, name, hint, err);
+    if (rc < 0)
+        return rc;
     if (!json_is_object(m->root))
         OG_TRY(og__fail(err, -EINVAL, NULL, "%s: not a JSON object", name));
     OG_TRY(get_format(m->root, name, err));
@@ -189,7 +187,7 @@ void og__meta_release(struct og_meta *m)
 int og__meta_write(const char *folder, json_t *root, struct og_err *err)
 {
     char *path = og__path_join(folder, "meta.json");
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     int rc = path && text ? og__write_text(path, text, strlen(text), err)
                           : og__fail_errno(err, -ENOMEM, NULL, "%s/meta.json", folder);
     free(text);
@@ -198,9 +196,11 @@ int og__meta_write(const char *folder, json_t *root, struct og_err *err)
     return rc;
 }
 
-void og__meta_set_checksum(json_t *object, const char *file, uint64_t checksum)
+int og__meta_set_checksum(json_t *object, const char *file, uint64_t checksum, struct og_err *err)
 {
     char hex[17];
     snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)checksum);
-    json_object_set_new(object, file, json_string(hex));
+    return json_object_set_new(object, file, json_string(hex)) == 0
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
 }

@@ -13,9 +13,8 @@
 #ifndef OG_DATASET_META_H
 #define OG_DATASET_META_H
 
+#include "base/json.h"
 #include "dataset/dataset.h"
-
-#include <jansson.h>
 
 enum og__array {
     OG__INDPTR,
@@ -63,6 +62,7 @@ void og__meta_release(struct og_meta *m);
 OG_MUST_CHECK int og__meta_write(const char *folder, json_t *root, struct og_err *err);
 
 /* object[file] = "16 hex digits". */
-void og__meta_set_checksum(json_t *object, const char *file, uint64_t checksum);
+OG_MUST_CHECK int og__meta_set_checksum(json_t *object, const char *file, uint64_t checksum,
+                                        struct og_err *err);
 
 #endif

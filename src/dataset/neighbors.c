@@ -1,10 +1,10 @@
 #include "dataset/neighbors.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "dataset/on_disk.h"
 #include "dataset/stream.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -275,14 +275,14 @@ int og__neighbors_parse(struct og_neighbors_note *note, const char *text, size_t
 static char *print_note(struct og_neighbors_note *note)
 {
     json_t *root = json_pack("{s:i}", "format", FORMAT);
-    for (size_t i = 0; root && i < OG_COUNT(fields); i++) {
+    for (size_t i = 0; i < OG_COUNT(fields); i++) {
         const uint64_t value = *field_of(note, &fields[i]);
         char hex[17];
         snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)value);
-        json_object_set_new(root, fields[i].name,
-                            fields[i].hex ? json_string(hex) : json_integer((json_int_t)value));
+        root = og__json_with(root, fields[i].name,
+                             fields[i].hex ? json_string(hex) : json_integer((json_int_t)value));
     }
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
+    char *text = og__json_print(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
     json_decref(root);
     return text;
 }

@@ -297,9 +297,10 @@ static int verify_checksums(struct verifier *v, struct og_err *err)
     size_t len = 0;
     int rc = path ? og__read_text(path, 16 * OG_MIB, &text, &len, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
-    json_t *root = rc == 0 ? json_loadb(text, len, 0, NULL) : NULL;
+    json_t *root = NULL, *value;
     const char *file;
-    json_t *value;
+    if (rc == 0)
+        rc = og__json_parse(&root, text, len, path, NULL, err);
     json_object_foreach(json_object_get(root, "checksums"), file, value)
     {
         /* names come from a file: none of them leads out of the folder */

@@ -8,12 +8,12 @@
  * not, or less: the largest is read as well (two levels down, never written to), and where there
  * is one, it decides the profile. Only an existing file can be old: none is made up. */
 #include "base/file.h"
+#include "base/json.h"
 #include "base/random.h"
 #include "io/engine.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,10 +333,10 @@ static json_t *rows(const struct point *points, size_t n, bool sequential)
         const struct point *p = &points[i];
         if (p->shape.sequential != sequential)
             continue;
-        json_t *row = json_pack("{s:I, s:i, s:f, s:f}", "bytes", (json_int_t)p->shape.bytes,
-                                "depth", p->shape.depth, "iops", p->rate.iops, "bytes_per_second",
-                                p->rate.bytes_per_second);
-        json_array_append_new(list, row);
+        json_t *row = json_pack("{s:I, s:i, s:o, s:o}", "bytes", (json_int_t)p->shape.bytes,
+                                "depth", p->shape.depth, "iops", og__json_real(p->rate.iops),
+                                "bytes_per_second", og__json_real(p->rate.bytes_per_second));
+        list = og__json_append(list, row);
     }
     return list;
 }
@@ -345,10 +345,10 @@ static json_t *fault_rows(const struct bench *b)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < N_FAULTS; i++)
-        json_array_append_new(list,
-                              json_pack("{s:i, s:f, s:f}", "threads", b->faults[i].shape.depth,
-                                        "iops", b->faults[i].rate.iops, "bytes_per_second",
-                                        b->faults[i].rate.bytes_per_second));
+        list = og__json_append(
+            list, json_pack("{s:i, s:o, s:o}", "threads", b->faults[i].shape.depth, "iops",
+                            og__json_real(b->faults[i].rate.iops), "bytes_per_second",
+                            og__json_real(b->faults[i].rate.bytes_per_second)));
     return list;
 }
 
@@ -378,11 +378,11 @@ static char *to_json(const struct bench *b, const char *profile_file)
                             rows(b->pread, N_PREAD, false)),
                   "mmap_faults", fault_rows(b), "old", old_file(b), "profile",
                   profile_json(&b->profile, profile_file));
-    if (root && !b->old_path)
-        json_object_set_new(root, "old_reason",
-                            json_string("no file of 256 MiB or more that was last written an hour "
-                                        "or longer ago lies in this folder"));
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : NULL;
+    if (!b->old_path)
+        root = og__json_with(root, "old_reason",
+                             json_string("no file of 256 MiB or more that was last written an hour "
+                                         "or longer ago lies in this folder"));
+    char *text = og__json_print(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     json_decref(root);
     return text;
 }

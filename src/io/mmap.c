@@ -5,9 +5,10 @@
  *     thread ──> memcpy from the mapping ──page absent──> fault ──> disk (one page)
  *
  * A mapping turns a failed read into SIGBUS. A file cut short is noticed by its size, asked for
- * once a submit; a failing disk kills the program, as it does any that maps its data. (Asking for
- * the pages with MADV_POPULATE_READ returns an error instead, but makes rows that are in memory
- * already cost twice as much, 0.6 instead of 1.2 million a second: no fair baseline.)
+ * once a submit; what fails or is cut between that and the fault ends the process. The command
+ * says so first (cli/lost_file.c); another program may handle SIGBUS as well, in any thread.
+ * (Asking for the pages with MADV_POPULATE_READ returns an error instead, but makes rows that are
+ * in memory already cost twice as much, 0.6 instead of 1.2 million a second: no fair baseline.)
  *
  * The kernel reads pages, not rows, and keeps them as long as it likes: what was read is what it
  * says was read for these threads. */

@@ -7,9 +7,9 @@
  * file that is missing, damaged or absurd is as good as none: figures of a common NVMe disk then
  * stand in, and say that they were not measured. */
 #include "base/file.h"
+#include "base/json.h"
 #include "io/io.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +55,7 @@ static bool take_numbers(const json_t *root, struct og_disk_profile *p)
     if (json_integer_value(json_object_get(root, "format")) != 1 ||
         !number_within(root, "iops", 1, 1e9, &p->iops) ||
         !number_within(root, "bandwidth", 1e3, 1e13, &p->bandwidth) ||
-        p->bandwidth / p->iops > (double)OG_GIB ||
-        !number_within(root, "depth", 1, 4096, &depth) ||
+        p->bandwidth / p->iops > (double)OG_GIB || !number_within(root, "depth", 1, 4096, &depth) ||
         !number_within(root, "fault_threads", 1, 1024, &threads))
         return false;
     p->depth = (int)depth;
@@ -92,7 +91,7 @@ static char *dump(const struct og_disk_profile *p, const char *path)
     json_t *root = json_pack("{s:i, s:f, s:f, s:i, s:i, s:s}", "format", 1, "iops", p->iops,
                              "bandwidth", p->bandwidth, "depth", p->depth, "fault_threads",
                              p->fault_threads, "measured_under", path);
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : NULL;
+    char *text = og__json_print(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     json_decref(root);
     return text;
 }

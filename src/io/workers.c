@@ -94,7 +94,8 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Signals are for the threads of the program that uses the library. */
+/* Signals are for the threads of the program that uses the library; but that a mapped page cannot
+ * be read comes to the thread that touches it, and kills outright where it is blocked. */
 static int start_threads(struct og_workers *w, size_t threads, struct og_err *err)
 {
     pthread_attr_t attr;
@@ -104,6 +105,7 @@ static int start_threads(struct og_workers *w, size_t threads, struct og_err *er
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     size_t started = 0;
     while (started < threads && failed == 0) {

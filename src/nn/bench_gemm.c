@@ -1,8 +1,8 @@
 /* `bench gemm`: the products of a model's layers as training runs them, beside oneDNN's best. */
+#include "base/json.h"
 #include "nn/bench_onednn.h"
 #include "nn/ops.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 static const uint32_t heights[] = {1024, 10240, 102400}; /* rows: of the last layer to the first */
@@ -120,9 +120,11 @@ static int measure(struct bench *b, const struct og_bench_product *p, json_t *ro
     OG_TRY(best_of_both(b, p, &ours, &theirs, err));
     snprintf(shape, sizeof(shape), p->over_rows ? "[%u,%d]^T[.,%d]" : "[%u,%d][.,%d]", p->rows,
              p->k, p->n);
-    json_array_append_new(rows,
-                          json_pack("{s:s,s:f,s:f,s:f}", "shape", shape, "ours_gflops", ours * 1e-9,
-                                    "onednn_best_gflops", theirs * 1e-9, "ratio", ours / theirs));
+    json_t *row =
+        json_pack("{s:s,s:f,s:f,s:o}", "shape", shape, "ours_gflops", ours * 1e-9,
+                  "onednn_best_gflops", theirs * 1e-9, "ratio", og__json_real(ours / theirs));
+    if (json_array_append_new(rows, row) < 0)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "bench gemm");
 out:
     close_bench(b);
     return rc;
@@ -158,7 +160,7 @@ int og_bench_gemm(int dim, int classes, const struct og_options *opt, char **out
     OG_TRY(measure_layer(&b, opt->hidden, opt->hidden, false, rows, err));
     OG_TRY(measure_layer(&b, opt->hidden, classes, false, rows, err));
     all = json_pack("{s:i,s:O}", "threads", threads, "rows", rows);
-    *out = all ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(5)) : NULL;
+    *out = og__json_print(all, JSON_INDENT(2) | JSON_REAL_PRECISION(5));
     if (!*out)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "bench gemm"));
 out:

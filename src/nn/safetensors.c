@@ -3,12 +3,12 @@
  * A header is believed only after it was held against the file's real size: every range inside,
  * as long as dtype and shape say, ranges back to back from the first byte of data to the last. */
 #include "base/file.h"
+#include "base/json.h"
 #include "nn/nn.h"
 
 #include <endian.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static json_t *entry_json(const struct og_tensor *t, size_t begin)
 {
     json_t *shape = json_array();
     for (int i = 0; i < t->ndim; i++)
-        json_array_append_new(shape, json_integer(t->shape[i]));
+        shape = og__json_append(shape, json_integer(t->shape[i]));
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_name[t->dtype], "shape", shape,
                      "data_offsets", (json_int_t)begin, (json_int_t)(begin + t->bytes));
 }
@@ -54,10 +54,9 @@ static void print_digits(char out[DIGITS + 1], const XXH3_state_t *state)
 
 static json_t *metadata_json(const struct og_tensors *t)
 {
-    json_t *all = json_object();
-    json_object_set_new(all, "xxh3", json_string(no_digits));
+    json_t *all = og__json_with(json_object(), "xxh3", json_string(no_digits));
     for (size_t i = 0; i < t->n_metadata; i++)
-        json_object_set_new(all, t->metadata[i].key, json_string(t->metadata[i].value));
+        all = og__json_with(all, t->metadata[i].key, json_string(t->metadata[i].value));
     return all;
 }
 
@@ -70,18 +69,17 @@ static bool in_turn(const struct og_tensor *t, size_t size)
 /* Header text, padded with spaces to a multiple of 8 bytes. NULL on lack of memory. */
 static char *header_text(const struct og_tensors *t, size_t *len)
 {
-    json_t *root = json_object();
+    json_t *root = og__json_with(json_object(), "__metadata__", metadata_json(t));
     size_t begin = 0;
-    json_object_set_new(root, "__metadata__", metadata_json(t));
     for (size_t size = 8; size >= 4; size -= 4) {
         for (size_t i = 0; i < t->n; i++) {
             if (!in_turn(&t->tensor[i], size))
                 continue;
-            json_object_set_new(root, t->tensor[i].name, entry_json(&t->tensor[i], begin));
+            root = og__json_with(root, t->tensor[i].name, entry_json(&t->tensor[i], begin));
             begin += t->tensor[i].bytes;
         }
     }
-    char *text = json_dumps(root, JSON_COMPACT);
+    char *text = og__json_print(root, JSON_COMPACT);
     json_decref(root);
     if (!text)
         return NULL;
@@ -377,6 +375,8 @@ int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og
     p.data_bytes = len - sizeof(header) - header;
     OG_TRY(check_digits(bytes, len, header, name, err));
     root = json_loadb((const char *)bytes + sizeof(header), header, JSON_REJECT_DUPLICATES, &why);
+    if (!root && og__json_lacked_memory(&why))
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", name));
     if (!root)
         OG_TRY(og__fail(err, -EINVAL, hint, "%s: header, byte %d: %s", name, why.position + 8,
                         why.text));

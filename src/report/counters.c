@@ -2,7 +2,7 @@
 
 static json_t *json_of_double(double x)
 {
-    return json_real(x);
+    return og__json_real(x);
 }
 
 static json_t *json_of_uint64_t(uint64_t x)
@@ -20,17 +20,20 @@ static uint64_t uint64_t_of(const json_t *value)
     return (uint64_t)json_integer_value(value);
 }
 
-#define SET_KEY(name, type) json_object_set_new(object, #name, json_of_##type(c->name));
+#define SET_KEY(name, type) object = og__json_with(object, #name, json_of_##type(c->name));
 #define GET_KEY(name, type) c->name = type##_of(json_object_get(object, #name));
 
-void og__epoch_counters_json(const struct og_epoch_counters *c, json_t *object)
+json_t *og__epoch_counters_json(const struct og_epoch_counters *c, json_t *object)
 {
     OG_EPOCH_COUNTERS(SET_KEY)
+    return object;
 }
 
-void og__prepare_counters_json(const struct og_prepare_counters *c, json_t *object)
+json_t *og__prepare_counters_json(const struct og_prepare_counters *c)
 {
+    json_t *object = json_object();
     OG_PREPARE_COUNTERS(SET_KEY)
+    return object;
 }
 
 void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object)

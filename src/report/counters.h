@@ -3,9 +3,7 @@
 #ifndef OG_COUNTERS_H
 #define OG_COUNTERS_H
 
-#include "base/base.h"
-
-#include <jansson.h>
+#include "base/json.h"
 
 /*  X(name, type)  in the order of an epoch's JSON object */
 #define OG_EPOCH_COUNTERS(X)                                                           \
@@ -47,9 +45,10 @@ struct og_prepare_counters {
     OG_PREPARE_COUNTERS(OG_COUNTER_FIELD)
 };
 
-/* Adds a key a counter to `object`. */
-void og__epoch_counters_json(const struct og_epoch_counters *c, json_t *object);
-void og__prepare_counters_json(const struct og_prepare_counters *c, json_t *object);
+/* `object`, whose reference is taken, with a key a counter; an object of them. NULL without memory.
+ */
+OG_MUST_CHECK json_t *og__epoch_counters_json(const struct og_epoch_counters *c, json_t *object);
+OG_MUST_CHECK json_t *og__prepare_counters_json(const struct og_prepare_counters *c);
 /* Back from such an object; absent keys are 0. */
 void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object);
 

@@ -1,9 +1,9 @@
 /* Reading a trace folder: from outside, so every count is measured before it is used. */
 #include "base/file.h"
+#include "base/json.h"
 #include "sample/trace.h"
 #include "sample/trace_files.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,13 +57,13 @@ out:
 int og__trace_parse(struct og_trace_folder *t, const char *text, size_t len, const char *name,
                     struct og_err *err)
 {
-    json_error_t where;
+    json_t *root;
     *t = (struct og_trace_folder){0};
-    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
-    if (!root)
-        return og__fail(err, -EINVAL, hint, "%s: line %d: %s", name, where.line, where.text);
-    int rc = json_is_object(root) ? get_facts(t, root, name, err)
-                                  : og__fail(err, -EINVAL, hint, "%s: not a JSON object", name);
+    int rc = og__json_parse(&root, text, len, name, hint, err);
+    if (rc < 0)
+        return rc;
+    rc = json_is_object(root) ? get_facts(t, root, name, err)
+                              : og__fail(err, -EINVAL, hint, "%s: not a JSON object", name);
     json_decref(root);
     return rc;
 }

@@ -413,11 +413,11 @@ static char *numbers_text(const struct og_session *s)
     json_t *all = og__options_json(&s->opt);
     json_t *numbers = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
-        json_object_set(numbers, names[i], json_object_get(all, names[i]));
+        numbers = og__json_with(numbers, names[i], json_incref(json_object_get(all, names[i])));
     char dataset[32];
     snprintf(dataset, sizeof(dataset), "%016" PRIx64, s->ds->checksum);
-    json_object_set_new(numbers, "dataset", json_string(dataset));
-    char *text = json_dumps(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    numbers = og__json_with(numbers, "dataset", json_string(dataset));
+    char *text = og__json_print(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     json_decref(numbers);
     json_decref(all);
     return text;
@@ -444,17 +444,19 @@ static json_t *metrics_json(const struct og_metrics *m)
     struct metrics_fields f = fields_of(&copy);
     json_t *list = json_array();
     for (size_t i = 0; i < OG_COUNT(f.sum); i++)
-        json_array_append_new(list, json_real(*f.sum[i]));
+        list = og__json_append(list, og__json_real(*f.sum[i]));
     for (size_t i = 0; i < OG_COUNT(f.count); i++)
-        json_array_append_new(list, json_integer((json_int_t)*f.count[i]));
+        list = og__json_append(list, json_integer((json_int_t)*f.count[i]));
     return list;
 }
 
 static void metrics_parse(struct og_metrics *m, const json_t *list)
 {
     struct metrics_fields f = fields_of(m);
-    for (size_t i = 0; i < OG_COUNT(f.sum); i++)
-        *f.sum[i] = json_number_value(json_array_get(list, i));
+    for (size_t i = 0; i < OG_COUNT(f.sum); i++) {
+        const json_t *sum = json_array_get(list, i);
+        *f.sum[i] = json_is_null(sum) ? NAN : json_number_value(sum);
+    }
     for (size_t i = 0; i < OG_COUNT(f.count); i++)
         *f.count[i] = (uint64_t)json_integer_value(json_array_get(list, OG_COUNT(f.sum) + i));
 }
@@ -472,6 +474,8 @@ static int check_position(const struct og_schedule *schedule, const json_t *stat
                           const char *path, struct og_err *err)
 {
     json_t *here = position_json(schedule, item);
+    if (!here)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     bool same = json_equal(here, json_object_get(state, "position"));
     json_decref(here);
     if (same && item <= og__schedule_items(schedule))
@@ -483,15 +487,14 @@ static int check_position(const struct og_schedule *schedule, const json_t *stat
 
 static char *state_text(const struct og_train_state *s, const struct og_schedule *schedule)
 {
-    json_t *counters = json_object();
-    og__epoch_counters_json(&s->counters, counters);
+    json_t *counters = og__epoch_counters_json(&s->counters, json_object());
     json_t *state = json_pack("{s:I s:o s:I s:o s:o s:o s:f s:i s:f s:O}", "next_item",
                               (json_int_t)s->next_item, "position",
                               position_json(schedule, s->next_item), "steps", (json_int_t)s->steps,
                               "counters", counters, "train", metrics_json(&s->train), "valid",
                               metrics_json(&s->valid), "best_valid", s->best_valid, "best_epoch",
                               (int)s->best_epoch, "seconds", s->seconds, "epochs", s->epochs);
-    char *text = json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    char *text = og__json_print(state, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(state);
     return text;
 }
@@ -499,15 +502,18 @@ static char *state_text(const struct og_train_state *s, const struct og_schedule
 static int state_parse(struct og_train_state *s, const struct og_schedule *schedule,
                        const char *text, const char *path, struct og_err *err)
 {
-    json_error_t why;
-    json_t *state = text ? json_loads(text, 0, &why) : NULL;
+    static const char hint[] = "remove it to start anew";
+    json_t *state = NULL;
+    int rc = text ? og__json_parse(&state, text, strlen(text), path, hint, err) : 0;
+    if (rc < 0)
+        return rc;
     json_t *epochs = json_object_get(state, "epochs");
     if (!json_is_array(epochs)) {
         json_decref(state);
-        return og__fail(err, -EINVAL, "remove it to start anew", "%s: not a resume file", path);
+        return og__fail(err, -EINVAL, hint, "%s: not a resume file", path);
     }
     s->next_item = (uint64_t)json_integer_value(json_object_get(state, "next_item"));
-    int rc = check_position(schedule, state, s->next_item, path, err);
+    rc = check_position(schedule, state, s->next_item, path, err);
     s->steps = (uint64_t)json_integer_value(json_object_get(state, "steps"));
     og__epoch_counters_parse(&s->counters, json_object_get(state, "counters"));
     metrics_parse(&s->train, json_object_get(state, "train"));
@@ -557,8 +563,10 @@ static int take_resume(const struct og_tensors *t, struct og_session *s,
                        struct og_err *err)
 {
     char *numbers = numbers_text(s);
+    if (!numbers)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     const char *theirs = find_metadata(t, "numbers");
-    bool same = numbers && theirs && strcmp(numbers, theirs) == 0;
+    bool same = theirs && strcmp(numbers, theirs) == 0;
     free(numbers);
     if (!same)
         return og__fail(err, -EINVAL,

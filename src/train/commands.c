@@ -69,13 +69,14 @@ static int evaluate(struct evaluation *e, const char *checkpoint, enum og__split
         return rc;
     const struct og_epoch_counters *c = &e->counters;
     og__scores_rank(&e->scores);
-    json_t *root = json_pack(
-        "{s:s s:s s:I s:f s:f s:o s:f s:I s:I s:I s:I s:I}", "split", name, "checkpoint",
-        checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss", og__metrics_loss(&e->metrics),
-        "acc", og__scores_chief(&e->scores, &e->metrics), "metrics",
-        og__scores_json(&e->scores, &e->metrics), "seconds", og__now() - start, "rows",
-        (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses, "reads",
-        (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read);
+    json_t *root =
+        json_pack("{s:s s:s s:I s:o s:o s:o s:f s:I s:I s:I s:I s:I}", "split", name, "checkpoint",
+                  checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
+                  og__json_real(og__metrics_loss(&e->metrics)), "acc",
+                  og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
+                  og__scores_json(&e->scores, &e->metrics), "seconds", og__now() - start, "rows",
+                  (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
+                  "reads", (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read);
     return og__json_deliver(root, NULL, out, err);
 }
 
@@ -162,7 +163,6 @@ struct delivery {
 static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct delivery *d = arg;
-    (void)err;
     og__count_work(&d->counters, w);
     double now = og__now();
     d->counters.seconds += now - d->lap;
@@ -176,10 +176,11 @@ static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
     if (!w->turn.last_of_epoch)
         return 0;
     json_t *row = json_pack("{s:i}", "epoch", (int)w->turn.epoch);
-    og__epoch_counters_json(&d->counters, row);
-    json_array_append_new(d->epochs, row);
+    row = og__epoch_counters_json(&d->counters, row);
     d->counters = (struct og_epoch_counters){0};
-    return 0;
+    return json_array_append_new(d->epochs, row) == 0
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", w->turn.epoch);
 }
 
 int og_bench_epoch(const char *dataset, const struct og_options *opt,
@@ -195,12 +196,11 @@ int og_bench_epoch(const char *dataset, const struct og_options *opt,
     d.epochs = json_array();
     d.lap = og__now();
     rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->schedule), deliver_sink, &d, err);
-    json_t *prepare = json_object();
-    og__prepare_counters_json(&s->prepare, prepare);
-    json_t *root = json_pack(
-        "{s:o s:o s:o s:s s:I s:I}", "plan", og__session_plan_json(s), "prepare", prepare, "epochs",
-        d.epochs, "io", og__gather_engine(s->gather), "peak_rss_bytes",
-        (json_int_t)og__session_peak_rss(s), "memory_budget_bytes", (json_int_t)s->memory.limit);
+    json_t *root = json_pack("{s:o s:o s:o s:s s:I s:I}", "plan", og__session_plan_json(s),
+                             "prepare", og__prepare_counters_json(&s->prepare), "epochs", d.epochs,
+                             "io", og__gather_engine(s->gather), "peak_rss_bytes",
+                             (json_int_t)og__session_peak_rss(s), "memory_budget_bytes",
+                             (json_int_t)s->memory.limit);
     if (rc == 0)
         rc = og__json_deliver(root, NULL, out, err);
     else

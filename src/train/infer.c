@@ -177,8 +177,8 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
     return least > left ? too_small(f, least - left, err) : 0;
 }
 
-static void tell(struct og_inference *f, int l, const struct og_matrix *in,
-                 const struct og_blocks_used *used, double seconds)
+static int tell(struct og_inference *f, int l, const struct og_matrix *in,
+                const struct og_blocks_used *used, double seconds, struct og_err *err)
 {
     const struct og_dataset *g = f->graph;
     int64_t structure =
@@ -190,7 +190,9 @@ static void tell(struct og_inference *f, int l, const struct og_matrix *in,
                   "bytes_written", (json_int_t)f->bytes_written, "bytes_least", (json_int_t)least,
                   "read_amplification", (double)f->counts.bytes / (double)least, "rows_kept",
                   (json_int_t)used->n_hot, "nodes_a_block", (json_int_t)used->n_dst);
-    json_array_append_new(f->layers, row);
+    return json_array_append_new(f->layers, row) == 0
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "figures of layer %d", l + 1);
 }
 
 /* The step at hand is `step`, or a later one of its layer. */
@@ -222,7 +224,9 @@ static void drop_inputs(const struct og_inference *f, int l, const char *sources
 static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
                      const struct og_blocks_used *used, struct og_err *err)
 {
-    tell(f, l, in, used, og__now() - f->layer_start);
+    int rc = tell(f, l, in, used, og__now() - f->layer_start, err);
+    if (rc < 0)
+        return rc;
     f->counts = (struct og_io_counts){0};
     f->bytes_written = 0;
     f->layer_start = og__now();

@@ -189,15 +189,11 @@ static int predict(struct og_inference *f, const char *out, const char *embeddin
     OG_TRY(check_outputs(f, out, embeddings, err));
     OG_TRY(og__infer_state_open(f, out, embeddings, NULL, err));
     OG_TRY(run_layers(f, err));
-    OG_TRY(og__infer_deliver(f, err));
-    json_t *root = figures(f);
-    json_object_set_new(root, "out", json_string(out));
+    json_t *root = og__json_with(figures(f), "out", og__json_text(out));
     if (embeddings)
-        json_object_set_new(root, "embeddings", json_string(embeddings));
-    if (text)
-        rc = og__json_deliver(root, NULL, text, err);
-    else
-        json_decref(root);
+        root = og__json_with(root, "embeddings", og__json_text(embeddings));
+    OG_TRY(og__json_deliver(root, NULL, text, err)); /* what may fail comes before the files */
+    OG_TRY(og__infer_deliver(f, err));
 out:
     return rc;
 }
@@ -212,6 +208,10 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
     int rc = open_inference(&f, dataset, checkpoint, opt, err);
     if (rc == 0)
         rc = predict(&f, out, embeddings, text, err);
+    if (rc < 0 && text) {
+        free(*text);
+        *text = NULL;
+    }
     close_inference(&f);
     return rc;
 }
@@ -281,12 +281,12 @@ static int evaluate(struct og_inference *f, const char *checkpoint, const char *
         rc = og__infer_deliver(f, err);
     if (rc == 0) {
         json_t *root = figures(f);
-        json_object_set_new(root, "split", json_string(split));
-        json_object_set_new(root, "checkpoint", json_string(checkpoint));
-        json_object_set_new(root, "labelled", json_integer((json_int_t)j.metrics.counted));
-        json_object_set_new(root, "loss", json_real(og__metrics_loss(&j.metrics)));
-        json_object_set_new(root, "acc", json_real(og__metrics_acc(&j.metrics, &f->config)));
-        json_object_set_new(root, "metrics", og__metrics_json(&f->config, &j.metrics));
+        root = og__json_with(root, "split", json_string(split));
+        root = og__json_with(root, "checkpoint", og__json_text(checkpoint));
+        root = og__json_with(root, "labelled", json_integer((json_int_t)j.metrics.counted));
+        root = og__json_with(root, "loss", og__json_real(og__metrics_loss(&j.metrics)));
+        root = og__json_with(root, "acc", og__json_real(og__metrics_acc(&j.metrics, &f->config)));
+        root = og__json_with(root, "metrics", og__metrics_json(&f->config, &j.metrics));
         rc = og__json_deliver(root, NULL, out, err);
     }
     close_judged(f, &j);

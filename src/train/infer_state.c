@@ -149,12 +149,14 @@ static char *numbers_text(struct og_inference *f)
     char model[32], dataset[32], *embeddings = second ? absolute(second) : NULL;
     snprintf(model, sizeof(model), "%016" PRIx64, model_checksum(f->model));
     snprintf(dataset, sizeof(dataset), "%016" PRIx64, f->ds->checksum);
-    json_t *all = json_pack(
-        "{s:s s:s s:s s:i s:i s:i s:i s:i s:i s:i s:b s:s* s:o}", "version", og_version(), "model",
-        model, "dataset", dataset, "kind", c->kind, "layers", c->layers, "hidden", c->hidden,
-        "width", c->n_classes, "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
-        "residual", c->residual, "embeddings", embeddings, "neighbors", neighbors_json(f));
-    char *text = json_dumps(all, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    json_t *all = json_pack("{s:s s:s s:s s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
+                            og_version(), "model", model, "dataset", dataset, "kind", c->kind,
+                            "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
+                            "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
+                            "residual", c->residual, "neighbors", neighbors_json(f));
+    if (second)
+        all = og__json_with(all, "embeddings", embeddings ? og__json_text(embeddings) : NULL);
+    char *text = og__json_print(all, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     free(embeddings);
     json_decref(all);
     return text;
@@ -300,7 +302,7 @@ static json_t *checksums_json(const struct og_infer_state *s)
     for (int i = 0; i < OG__INFER_STEPS; i++) {
         char text[32];
         snprintf(text, sizeof(text), "%016" PRIx64, s->checksum[i]);
-        json_array_append_new(list, json_string(text));
+        list = og__json_append(list, json_string(text));
     }
     return list;
 }

@@ -7,7 +7,7 @@
 
 int og__json_deliver(json_t *root, const char *path, char **text, struct og_err *err)
 {
-    char *dump = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    char *dump = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
     if (!dump)
         return og__fail_errno(err, -ENOMEM, NULL, "result");

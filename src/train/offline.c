@@ -14,15 +14,14 @@ static const char anew[] = "make it anew with `outgrow sample`";
 int og__offline_load(const char *dir, json_t **out, struct og_err *err)
 {
     enum { JSON_MAX = 1024 * 1024 };
-    json_error_t where;
     char *path = og__path_join(dir, "trace.json");
     char *text = NULL;
     size_t len = 0;
     int rc = path ? og__read_text(path, JSON_MAX, &text, &len, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    *out = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, &where) : NULL;
-    if (rc == 0 && !*out)
-        rc = og__fail(err, -EINVAL, anew, "%s: line %d: %s", path, where.line, where.text);
+    *out = NULL;
+    if (rc == 0)
+        rc = og__json_parse(out, text, len, path, anew, err);
     free(text);
     free(path);
     return rc;
@@ -76,8 +75,8 @@ static int check_dataset(const struct og_offline *o, const struct og_offline_for
 static int refuse_option(const struct og_offline *o, const char *name, const json_t *there,
                          const json_t *here, struct og_err *err)
 {
-    char *made = there ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    char *given = json_dumps(here, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *made = og__json_print(there, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *given = og__json_print(here, JSON_ENCODE_ANY | JSON_COMPACT);
     int rc = og__fail(err, -EINVAL, "give the options it was sampled with, or sample anew",
                       "--samples %s: sampled with another --%s (%.60s, this run has %.60s)", o->dir,
                       name, made ? made : "none", given ? given : "?");

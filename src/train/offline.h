@@ -4,10 +4,9 @@
 #ifndef OG_OFFLINE_H
 #define OG_OFFLINE_H
 
+#include "base/json.h"
 #include "sample/samples.h"
 #include "train/schedule.h"
-
-#include <jansson.h>
 
 struct og_offline {
     struct og_samples *samples;

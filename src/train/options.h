@@ -4,9 +4,7 @@
 
 #include <outgrow/outgrow.h>
 
-#include "base/base.h"
-
-#include <jansson.h>
+#include "base/json.h"
 
 /* A copy that owns its strings. *to need not be initialised. */
 OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_options *from,

@@ -54,7 +54,7 @@ static json_t *fanout_json(const struct og_options *opt)
 {
     json_t *list = json_array();
     for (int i = 0; i < opt->n_fanout; i++)
-        json_array_append_new(list, json_integer(opt->fanout[i]));
+        list = og__json_append(list, json_integer(opt->fanout[i]));
     return list;
 }
 
@@ -89,12 +89,8 @@ json_t *og__options_json(const struct og_options *opt)
     size_t n;
     const struct og_option *table = og_option_table(&n);
     json_t *object = json_object();
-    for (size_t i = 0; i < n; i++) {
-        if (json_object_set_new(object, table[i].name, value_json(opt, &table[i])) < 0) {
-            json_decref(object);
-            return NULL;
-        }
-    }
+    for (size_t i = 0; i < n; i++)
+        object = og__json_with(object, table[i].name, value_json(opt, &table[i]));
     return object;
 }
 
@@ -246,7 +242,10 @@ static int refuse(struct reader *r, const yaml_mark_t *at, const char *why)
 static int take(struct reader *r, yaml_event_t *e, yaml_event_type_t a, yaml_event_type_t b,
                 const char *otherwise)
 {
-    if (!yaml_parser_parse(&r->yaml, e)) {
+    int parsed = yaml_parser_parse(&r->yaml, e);
+    if (!parsed && r->yaml.error == YAML_MEMORY_ERROR)
+        return og__fail_errno(r->err, -ENOMEM, NULL, "%s", r->name);
+    if (!parsed) {
         const char *why = r->yaml.problem ? r->yaml.problem : "not YAML";
         return refuse(r, &r->yaml.problem_mark, why);
     }

@@ -39,7 +39,7 @@ static char *value_text(const json_t *value)
     if (json_is_array(value))
         return list_text(value);
     return json_is_string(value) ? strdup(json_string_value(value))
-                                 : json_dumps(value, JSON_ENCODE_ANY);
+                                 : og__json_print(value, JSON_ENCODE_ANY);
 }
 
 static int adopt_option(struct og_options *opt, const char *name, const json_t *value,
@@ -141,9 +141,7 @@ static int pack_all(struct packer *p, struct og_err *err)
         if (rc == 0)
             rc = og__session_stopped(p->s, "stopped while packing", err);
     }
-    if (rc == 0)
-        rc = og__packs_describe(&p->packs, p->dir.temporary, p->s->ds, err);
-    return rc < 0 ? rc : og__newdir_commit(&p->dir, err);
+    return rc < 0 ? rc : og__packs_describe(&p->packs, p->dir.temporary, p->s->ds, err);
 }
 
 static json_t *result_json(const struct packer *p, const char *path)
@@ -172,6 +170,8 @@ static int run_pack(struct packer *p, const char *dataset, struct og_options *ow
         rc = pack_all(p, err);
     if (rc == 0)
         rc = og__json_deliver(result_json(p, path), NULL, out, err);
+    if (rc == 0) /* last: without a result there is no folder */
+        rc = og__newdir_commit(&p->dir, err);
     free(path);
     return rc;
 }
@@ -186,6 +186,10 @@ int og_pack(const char *dataset, const struct og_options *opt, const struct og_o
     if (rc < 0)
         return rc;
     rc = run_pack(&p, dataset, &own, seen, out, err);
+    if (rc < 0) {
+        free(*out);
+        *out = NULL;
+    }
     json_decref(p.packs.checksums);
     og__newdir_abandon(&p.dir);
     og__session_close(p.s);

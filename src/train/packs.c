@@ -47,7 +47,7 @@ int og__packs_describe(const struct og_packs *p, const char *dir, const struct o
                   "row_bytes", (json_int_t)og__row_bytes(ds), "cache_rows",
                   (json_int_t)p->cache_rows, "draws", (json_int_t)p->draws);
     if (p->checksums)
-        json_object_set(root, "cached_checksums", p->checksums);
+        root = og__json_with(root, "cached_checksums", json_incref(p->checksums));
     int rc = og__json_deliver(root, path, NULL, err);
     free(path);
     return rc;

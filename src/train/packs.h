@@ -11,10 +11,9 @@
 #ifndef OG_PACKS_H
 #define OG_PACKS_H
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "dataset/dataset.h"
-
-#include <jansson.h>
 
 struct og_packs {
     char *dir;

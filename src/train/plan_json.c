@@ -1,5 +1,6 @@
 #include "train/plan_json.h"
 
+#include "base/json.h"
 #include "train/options.h"
 
 static double predicted_seconds(const struct og_session *s)
@@ -53,7 +54,7 @@ static json_t *terms_json(const struct og_estimate *e)
         [OG__FILLING] = "filling",   [OG__READING] = "reading",   [OG__TRAINING] = "training"};
     json_t *terms = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
-        json_object_set_new(terms, names[i], json_real(e->term[i]));
+        terms = og__json_with(terms, names[i], og__json_real(e->term[i]));
     return terms;
 }
 
@@ -63,16 +64,16 @@ static json_t *choice_json(const struct og_session *s)
     for (uint32_t i = 0; i < s->n_choice; i++) {
         const struct og_chosen *c = &s->choice[i];
         const struct og_estimate *e = &c->estimate;
-        json_array_append_new(
+        list = og__json_append(
             list,
-            json_pack("{s:s s:s s:b s:I s:b s:f s:f s:o s:I s:I s:I s:I s:s}", "policy",
+            json_pack("{s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
                       og__option_word("policy", c->policy), "layout",
                       og__option_word("layout", c->layout), "alternates", c->alternate,
                       "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
-                      e->seconds, "prepare_seconds", e->prepare, "terms", terms_json(e), "reads",
-                      (json_int_t)e->reads, "bytes_read", (json_int_t)e->bytes_read,
-                      "bytes_written", (json_int_t)e->bytes_written, "memory",
-                      (json_int_t)e->memory, "why", e->why));
+                      og__json_real(e->seconds), "prepare_seconds", og__json_real(e->prepare),
+                      "terms", terms_json(e), "reads", (json_int_t)e->reads, "bytes_read",
+                      (json_int_t)e->bytes_read, "bytes_written", (json_int_t)e->bytes_written,
+                      "memory", (json_int_t)e->memory, "why", e->why));
     }
     return list;
 }

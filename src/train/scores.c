@@ -82,39 +82,40 @@ double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum)
     return og__metrics_acc(sum, &c->s->config);
 }
 
-static void set(json_t *object, const char *key, double value)
+static json_t *with(json_t *object, const char *key, double value)
 {
-    json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+    return og__json_with(object, key, og__json_real(value));
 }
 
 json_t *og__metrics_json(const struct og_model_config *config, const struct og_metrics *sum)
 {
-    json_t *object = json_pack("{s:f}", "loss", og__metrics_loss(sum));
+    json_t *object = with(json_object(), "loss", og__metrics_loss(sum));
     if (config->task == OG_TASK_REGRESSION) {
-        set(object, "mse", sum->squared / (double)sum->values);
-        set(object, "mae", sum->absolute / (double)sum->values);
-        set(object, "r2", og__metrics_r2(sum));
+        object = with(object, "mse", sum->squared / (double)sum->values);
+        object = with(object, "mae", sum->absolute / (double)sum->values);
+        object = with(object, "r2", og__metrics_r2(sum));
     } else if (config->task == OG_TASK_NODE) {
-        set(object, config->multi_label ? "micro_f1" : "acc", og__metrics_acc(sum, config));
+        const char *key = config->multi_label ? "micro_f1" : "acc";
+        object = with(object, key, og__metrics_acc(sum, config));
     }
     return object;
 }
 
-static void set_areas(const struct og_scores *c, json_t *object)
+static json_t *with_areas(json_t *object, const struct og_scores *c)
 {
-    set(object, "auc", c->ranking.auc);
-    set(object, "ap", c->ranking.ap);
+    return with(with(object, "auc", c->ranking.auc), "ap", c->ranking.ap);
 }
 
-static void set_ranks(const struct og_metrics *sum, json_t *object)
+static json_t *with_ranks(json_t *object, const struct og_metrics *sum)
 {
     double n = (double)sum->ranked;
-    set(object, "mrr", sum->reciprocal_ranks / n);
+    object = with(object, "mrr", sum->reciprocal_ranks / n);
     for (int k = 0; k < OG__HITS; k++) {
         char key[16];
         snprintf(key, sizeof(key), "hits@%d", og__hits_at[k]);
-        set(object, key, (double)sum->hits[k] / n);
+        object = with(object, key, (double)sum->hits[k] / n);
     }
+    return object;
 }
 
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
@@ -123,8 +124,8 @@ json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
     json_t *object = og__metrics_json(config, sum);
     bool links = config->task == OG_TASK_LINK;
     if (links || config->multi_label || (config->task == OG_TASK_NODE && c->value))
-        set_areas(c, object);
+        object = with_areas(object, c);
     if (links)
-        set_ranks(sum, object);
+        object = with_ranks(object, sum);
     return object;
 }

@@ -10,9 +10,8 @@
 #ifndef OG_SCORES_H
 #define OG_SCORES_H
 
+#include "base/json.h"
 #include "train/session.h"
-
-#include <jansson.h>
 
 struct og_scores {
     struct og_session *s;

@@ -473,8 +473,11 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
     setup.hotness = hotness;
     if (rc == 0)
         rc = og__simulate(&m->sim, &setup, out, err);
-    for (int i = 0; rc == 0 && i < m->n_caches; i++)
-        json_array_append_new(results, result_json(m, p, &m->cache[i], &out[m->cache[i].place]));
+    for (int i = 0; rc == 0 && i < m->n_caches; i++) {
+        json_t *row = result_json(m, p, &m->cache[i], &out[m->cache[i].place]);
+        if (json_array_append_new(results, row) < 0)
+            rc = og__fail_errno(err, -ENOMEM, NULL, "simulate");
+    }
     og__release(m->sim.budget, hotness, bytes, "hotness");
     return rc;
 }
@@ -495,7 +498,8 @@ static json_t *names_json(const struct simulator *m, bool policies)
 {
     json_t *names = json_array();
     for (int i = 0; i < (policies ? m->n_policies : m->n_caches); i++)
-        json_array_append_new(names, json_string(policies ? m->policy[i].name : m->cache[i].name));
+        names =
+            og__json_append(names, json_string(policies ? m->policy[i].name : m->cache[i].name));
     return names;
 }
 

@@ -104,10 +104,12 @@ static int log_batch(struct trainer *t, const struct og_work *w, const struct og
                              (int)w->turn.batch + 1, "loss", og__metrics_loss(part), "rows",
                              (json_int_t)w->plan.n, "misses", (json_int_t)w->plan.n_misses,
                              "bytes_read", (json_int_t)w->read.bytes, "seconds", seconds_so_far(t));
-    char *text = json_dumps(line, JSON_REAL_PRECISION(17));
-    bool written = text && fprintf(t->log, "%s\n", text) > 0;
-    free(text);
+    char *text = og__json_print(line, JSON_REAL_PRECISION(17));
     json_decref(line);
+    if (!text)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.metrics);
+    bool written = fprintf(t->log, "%s\n", text) > 0;
+    free(text);
     return written ? 0 : og__fail_errno(err, -EIO, NULL, "%s: cannot write", t->dir.metrics);
 }
 
@@ -154,13 +156,25 @@ static json_t *epoch_json(const struct trainer *t, uint32_t epoch)
     json_t *row =
         json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
                   "train_acc", og__metrics_acc(&state->train, &t->s->config));
-    json_object_set_new(row, "valid_acc",
-                        evaluated ? json_real(og__scores_chief(&t->scores, &state->valid))
+    row = og__json_with(row, "valid_acc",
+                        evaluated ? og__json_real(og__scores_chief(&t->scores, &state->valid))
                                   : json_null());
-    json_object_set_new(row, "valid_metrics",
+    row = og__json_with(row, "valid_metrics",
                         evaluated ? og__scores_json(&t->scores, &state->valid) : json_null());
-    og__epoch_counters_json(&state->counters, row);
-    return row;
+    return og__epoch_counters_json(&state->counters, row);
+}
+
+/* Keeps the epoch's row, and hands it to who watches. */
+static int tell_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
+{
+    const struct og_observer *seen = t->s->seen;
+    json_t *row = epoch_json(t, epoch);
+    char *text = og__json_print(row, JSON_REAL_PRECISION(17));
+    bool kept = json_array_append_new(t->state.epochs, row) == 0 && text;
+    if (kept && seen && seen->epoch)
+        seen->epoch(seen->arg, text);
+    free(text);
+    return kept ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", epoch);
 }
 
 static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
@@ -177,12 +191,8 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
         copy_params(s, t->best, false);
         rc = write_params(t, t->dir.best, err);
     }
-    json_t *row = epoch_json(t, epoch);
-    char *text = json_dumps(row, JSON_REAL_PRECISION(17));
-    if (text && s->seen && s->seen->epoch)
-        s->seen->epoch(s->seen->arg, text);
-    free(text);
-    json_array_append_new(state->epochs, row);
+    if (rc == 0)
+        rc = tell_epoch(t, epoch, err);
     state->counters = (struct og_epoch_counters){0};
     state->train = state->valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
@@ -277,7 +287,7 @@ static int test_best(struct trainer *t, struct test_result *found, struct og_err
     if (rc < 0)
         return rc;
     og__scores_rank(&t->scores);
-    found->acc = json_real(og__scores_chief(&t->scores, &t->state.valid));
+    found->acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
     found->metrics = og__scores_json(&t->scores, &t->state.valid);
     t->state.counters.eval_seconds = og__now() - start;
     count_test(t);
@@ -299,20 +309,18 @@ static int write_summary(struct trainer *t, const struct test_result *test, char
 {
     struct og_session *s = t->s;
     const struct og_train_state *state = &t->state;
-    json_t *prepare = json_object();
-    og__prepare_counters_json(&s->prepare, prepare);
     bool evaluated = state->best_epoch > 0;
-    json_t *root =
-        json_pack("{s:s s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f}",
-                  "version", og_version(), "dataset", s->ds->name, "run", t->dir.path, "config",
-                  og__options_json(&s->opt), "seed", (json_int_t)s->opt.seed, "plan",
-                  og__session_plan_json(s), "prepare", prepare, "epochs", state->epochs,
-                  "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
-                  "valid_acc", evaluated ? json_real(state->best_valid) : json_null(), "test_acc",
-                  test->acc, "valid_metrics", best_metrics(state), "test_metrics", test->metrics,
-                  "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
-                  (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit,
-                  "io", og__gather_engine(s->gather), "seconds", seconds_so_far(t));
+    json_t *root = json_pack(
+        "{s:s s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f}", "version",
+        og_version(), "dataset", s->ds->name, "run", t->dir.path, "config",
+        og__options_json(&s->opt), "seed", (json_int_t)s->opt.seed, "plan",
+        og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
+        state->epochs, "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
+        "valid_acc", evaluated ? og__json_real(state->best_valid) : json_null(), "test_acc",
+        test->acc, "valid_metrics", best_metrics(state), "test_metrics", test->metrics,
+        "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
+        (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
+        og__gather_engine(s->gather), "seconds", seconds_so_far(t));
     return og__json_deliver(root, t->dir.summary, summary, err);
 }
 

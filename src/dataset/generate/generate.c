@@ -210,8 +210,8 @@ static int write_edges(struct maker *k, struct og_err *err)
     OG_TRY(add_edges(k, sorter, &r, err));
     OG_TRY(og__sorter_finish(sorter, k->dir.temporary, &result, err));
     k->n_edges = result.n_edges;
-    og__meta_set_checksum(k->checksums, "indptr.npy", result.indptr_checksum);
-    og__meta_set_checksum(k->checksums, "indices.npy", result.indices_checksum);
+    OG_TRY(og__meta_set_checksum(k->checksums, "indptr.npy", result.indptr_checksum, err));
+    OG_TRY(og__meta_set_checksum(k->checksums, "indices.npy", result.indices_checksum, err));
 out:
     og__sorter_free(sorter);
     og__release(k->budget, r.src, bytes, "edges");
@@ -351,7 +351,7 @@ static int write_nodes(struct maker *k, const char *name, enum og__npy_type type
     rc = og__npy_finish(w, &checksum, err);
     w = NULL; /* closed, whether it could be finished or not */
     if (rc == 0)
-        og__meta_set_checksum(k->checksums, name, checksum);
+        rc = og__meta_set_checksum(k->checksums, name, checksum, err);
 out:
     og__npy_discard(w);
     free(path);
@@ -384,7 +384,7 @@ static int write_split(struct maker *k, const char *name, uint64_t first, uint64
     rc = og__npy_finish(w, &checksum, err);
     w = NULL; /* closed, whether it could be finished or not */
     if (rc == 0)
-        og__meta_set_checksum(k->checksums, name, checksum);
+        rc = og__meta_set_checksum(k->checksums, name, checksum, err);
 out:
     og__npy_discard(w);
     free(path);

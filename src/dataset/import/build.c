@@ -30,7 +30,7 @@ int og__import_finish(struct og_importer *imp, struct og_npy_writer *w, const ch
     uint64_t checksum;
     int rc = og__npy_finish(w, &checksum, err);
     if (rc == 0)
-        og__meta_set_checksum(imp->checksums, name, checksum);
+        rc = og__meta_set_checksum(imp->checksums, name, checksum, err);
     return rc;
 }
 
@@ -139,15 +139,16 @@ int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter, bo
     int rc = og__sorter_finish(sorter, imp->dir.temporary, &result, err);
     if (rc < 0)
         return rc;
-    json_object_set_new(imp->meta, "num_nodes", json_integer(imp->n_nodes));
-    json_object_set_new(imp->meta, "num_edges", json_integer(result.n_edges));
+    og__import_note(imp, "num_nodes", json_integer(imp->n_nodes));
+    og__import_note(imp, "num_edges", json_integer(result.n_edges));
     if (result.symmetric)
-        json_object_set_new(imp->meta, "symmetric", json_true());
-    og__meta_set_checksum(imp->checksums, "indptr.npy", result.indptr_checksum);
-    og__meta_set_checksum(imp->checksums, "indices.npy", result.indices_checksum);
-    if (weighted)
-        og__meta_set_checksum(imp->checksums, "weights.npy", result.weights_checksum);
-    return 0;
+        og__import_note(imp, "symmetric", json_true());
+    rc = og__meta_set_checksum(imp->checksums, "indptr.npy", result.indptr_checksum, err);
+    if (rc == 0)
+        rc = og__meta_set_checksum(imp->checksums, "indices.npy", result.indices_checksum, err);
+    if (rc == 0 && weighted)
+        rc = og__meta_set_checksum(imp->checksums, "weights.npy", result.weights_checksum, err);
+    return rc;
 }
 
 struct edge_piece {
@@ -380,6 +381,12 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, enum og_dtype 
     return rc < 0 ? rc : check_rows(imp, t, done, "rows", err);
 }
 
+static void set_features(struct og_importer *imp, int64_t dim, enum og_dtype dtype)
+{
+    og__import_note(imp, "feature_dim", json_integer(dim));
+    og__import_note(imp, "feature_dtype", json_string(og__dtype_name(dtype)));
+}
+
 /* Features stay where they are. */
 static int link_features(struct og_importer *imp, const struct og_table *t, struct og_err *err)
 {
@@ -398,17 +405,12 @@ static int link_features(struct og_importer *imp, const struct og_table *t, stru
                         og__npy_name(t->type));
     if (!realpath(t->path, full))
         return og__fail_errno(err, -errno, NULL, "%s", t->path);
-    json_t *files = json_object_get(imp->meta, "files");
-    if (!files)
-        json_object_set_new(imp->meta, "files", files = json_object());
-    json_object_set_new(files, "features",
-                        t->raw ? json_pack("{s:s s:s s:[I,I] s:I}", "path", full, "dtype",
-                                           og__npy_name(t->type), "shape", (json_int_t)t->rows,
-                                           (json_int_t)t->columns, "offset", (json_int_t)t->offset)
-                               : json_pack("{s:s}", "path", full));
-    json_object_set_new(imp->meta, "feature_dim", json_integer(t->columns));
-    json_object_set_new(imp->meta, "feature_dtype",
-                        json_string(og__dtype_name((enum og_dtype)stored)));
+    json_t *where = t->raw ? json_pack("{s:s s:s s:[I,I] s:I}", "path", full, "dtype",
+                                       og__npy_name(t->type), "shape", (json_int_t)t->rows,
+                                       (json_int_t)t->columns, "offset", (json_int_t)t->offset)
+                           : json_pack("{s:s}", "path", full);
+    og__import_note(imp, "files", json_pack("{s:o}", "features", where));
+    set_features(imp, t->columns, (enum og_dtype)stored);
     return 0;
 }
 
@@ -429,8 +431,7 @@ int og__import_features(struct og_importer *imp, struct og_table *t, struct og_t
     OG_TRY(copy_rows(imp, t, dtype, w, err));
     rc = og__import_finish(imp, w, "features.npy", err);
     w = NULL;
-    json_object_set_new(imp->meta, "feature_dim", json_integer(t->columns));
-    json_object_set_new(imp->meta, "feature_dtype", json_string(og__dtype_name(dtype)));
+    set_features(imp, t->columns, dtype);
 out:
     og__npy_discard(w);
     return rc;
@@ -449,8 +450,7 @@ int og__import_no_features(struct og_importer *imp, struct og_err *err)
         og__npy_discard(w);
     else
         rc = og__import_finish(imp, w, "features.npy", err);
-    json_object_set_new(imp->meta, "feature_dim", json_integer(1));
-    json_object_set_new(imp->meta, "feature_dtype", json_string(og__dtype_name(OG_U8)));
+    set_features(imp, 1, OG_U8);
     return rc;
 }
 
@@ -531,10 +531,10 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
         return og__fail(err, -EINVAL, "the source says how many there are",
                         "%s: class %lld of %lld", t->name, (long long)l->most, (long long)said);
     int64_t classes = l->rows ? t->columns : OG_MAX(said, l->most + 1);
-    json_object_set_new(imp->meta, "num_classes", json_integer(classes));
-    json_object_set_new(imp->meta, "multi_label", json_boolean(l->rows && !l->values));
+    og__import_note(imp, "num_classes", json_integer(classes));
+    og__import_note(imp, "multi_label", json_boolean(l->rows && !l->values));
     if (l->values)
-        json_object_set_new(imp->meta, "task", json_string("node regression"));
+        og__import_note(imp, "task", json_string("node regression"));
     return 0;
 }
 
@@ -566,8 +566,8 @@ out:
 int og__import_no_labels(struct og_importer *imp, struct og_err *err)
 {
     (void)err;
-    json_object_set_new(imp->meta, "num_classes", json_integer(0));
-    json_object_set_new(imp->meta, "multi_label", json_false());
+    og__import_note(imp, "num_classes", json_integer(0));
+    og__import_note(imp, "multi_label", json_false());
     return 0;
 }
 

@@ -281,7 +281,7 @@ static int read_meta(struct bolt *b, struct og_err *err)
     if (rc == 0)
         rc = og__gb_meta_parse(&b->meta, text, len, path, err);
     if (rc == 0 && b->meta->name)
-        json_object_set_new(b->imp->meta, "name", json_string(b->meta->name));
+        og__import_note(b->imp, "name", json_string(b->meta->name));
     if (rc == 0 && b->meta->n_tasks > 0)
         b->task = b->meta->tasks;
     b->imp->values = b->task && b->task->name && strstr(b->task->name, "regression");

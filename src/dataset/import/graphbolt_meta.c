@@ -106,7 +106,9 @@ int og__gb_meta_parse(struct og_gb_meta **out, const char *text, size_t len, con
     cyaml_data_t *data = NULL;
     *out = NULL;
     cyaml_err_t rc = cyaml_load_data((const uint8_t *)text, len, &config, &meta_value, &data, NULL);
-    if (rc == CYAML_ERR_OOM)
+    /* libyaml names no problem where it lacks memory */
+    bool nameless = rc == CYAML_ERR_LIBYAML_PARSER && strstr(told.what, "(null)");
+    if (rc == CYAML_ERR_OOM || rc == CYAML_ERR_LIBYAML_PARSER_INIT || nameless)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     if (rc == CYAML_OK && data) {
         *out = data;

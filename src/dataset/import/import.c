@@ -85,6 +85,11 @@ void og__import_say(const struct og_importer *imp, const char *fmt, ...)
     imp->seen->message(imp->seen->arg, OG__INFO, text);
 }
 
+void og__import_note(struct og_importer *imp, const char *key, json_t *value)
+{
+    imp->meta = og__json_with(imp->meta, key, value);
+}
+
 int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done, int64_t total,
                     struct og_err *err)
 {

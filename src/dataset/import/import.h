@@ -64,6 +64,10 @@ OG_MUST_CHECK int og__import_open_npy(const struct og_importer *imp, const char 
 OG_MUST_CHECK int og__import_open_either(const struct og_importer *imp, const char *name,
                                          struct og_table **out, bool *fortran, struct og_err *err);
 
+/* meta.json gets `key`, whose reference is taken; without memory imp->meta becomes NULL, which
+ * fails when it is written. */
+void og__import_note(struct og_importer *imp, const char *key, json_t *value);
+
 /* An array of the dataset being made; finish records its checksum. */
 OG_MUST_CHECK int og__import_create(struct og_importer *imp, struct og_npy_writer **w,
                                     const char *name, enum og__npy_type type, int ndim, int64_t row,

@@ -216,11 +216,13 @@ static void close_source(struct source *s)
     og__table_close(s->labels);
 }
 
+static const char optional[] = "mend it, or remove it: it is optional";
+
 static int read_said(struct og_importer *imp, struct source *s, struct og_err *err)
 {
     char *text = NULL;
     size_t len = 0;
-    json_error_t why;
+    json_t *root = NULL;
     s->said_nodes = s->said_classes = -1;
     int rc = og__import_has(imp, "meta.json", err);
     if (rc <= 0)
@@ -228,10 +230,10 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
     char *path = og__import_source(imp, "meta.json");
     rc = path ? og__read_text(path, 16 * OG_MIB, &text, &len, err)
               : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
-    json_t *root = rc == 0 ? json_loadb(text, len, 0, &why) : NULL;
+    if (rc == 0)
+        rc = og__json_parse(&root, text, len, path, optional, err);
     if (rc == 0 && !json_is_object(root))
-        rc = og__fail(err, -EINVAL, "mend it, or remove it: it is optional", "%s: line %d: %s",
-                      path, root ? 1 : why.line, root ? "not an object" : why.text);
+        rc = og__fail(err, -EINVAL, optional, "%s: not a JSON object", path);
     const json_t *nodes = json_object_get(root, "num_nodes");
     const json_t *classes = json_object_get(root, "num_classes");
     const json_t *name = json_object_get(root, "name");
@@ -241,10 +243,10 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
     if (json_is_integer(classes))
         s->said_classes = json_integer_value(classes);
     if (json_is_string(name))
-        json_object_set(imp->meta, "name", (json_t *)name);
+        og__import_note(imp, "name", json_incref((json_t *)name));
     imp->values = task && strstr(task, "regression");
     if (json_is_true(json_object_get(root, "symmetric")))
-        json_object_set_new(imp->meta, "symmetric", json_true());
+        og__import_note(imp, "symmetric", json_true());
     json_decref(root);
     free(text);
     free(path);

@@ -186,9 +186,14 @@ static int find_split(const struct og_importer *imp, char **name, struct og_err 
 {
     char *path = og__import_source(imp, "split");
     DIR *dir = path ? opendir(path) : NULL;
+    int why = path ? errno : ENOMEM;
     const struct dirent *entry;
     int n = 0;
     *name = NULL;
+    if (!dir && why != ENOENT) {
+        free(path);
+        return og__fail_errno(err, -why, NULL, "%s/split", imp->src);
+    }
     while (dir && (entry = readdir(dir))) {
         if (entry->d_name[0] == '.')
             continue;
@@ -198,9 +203,12 @@ static int find_split(const struct og_importer *imp, char **name, struct og_err 
     }
     if (dir)
         closedir(dir);
-    int rc = n == 1 && *name ? 0
-                             : og__fail(err, -EINVAL, "split/ holds one folder, such as split/time",
-                                        "%s/split: %d folders", imp->src, n);
+    int rc = 0;
+    if (n != 1)
+        rc = og__fail(err, -EINVAL, "split/ holds one folder, such as split/time",
+                      "%s/split: %d folders", imp->src, n);
+    else if (!*name)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "%s/split", imp->src);
     free(path);
     return rc;
 }

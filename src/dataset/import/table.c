@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zip.h>
+#include <zlib.h>
 
 /* ---- any ---- */
 
@@ -182,7 +183,12 @@ static const char zip_hint[] = "the archive was cut short or damaged: fetch it a
 
 static int zip_wrong(const struct zip_table *z, struct og_err *err)
 {
-    const char *why = z->member ? zip_file_strerror(z->member) : zip_strerror(z->archive);
+    zip_error_t *error = z->member ? zip_file_get_error(z->member) : zip_get_error(z->archive);
+    bool in_zlib = zip_error_code_zip(error) == ZIP_ER_ZLIB;
+    if (zip_error_code_zip(error) == ZIP_ER_MEMORY ||
+        (in_zlib && zip_error_code_system(error) == Z_MEM_ERROR))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", z->t.name);
+    const char *why = zip_error_strerror(error);
     return og__fail(err, -EINVAL, zip_hint, "%s: row %lld: %s", z->t.name, (long long)z->t.next,
                     why);
 }
@@ -317,8 +323,9 @@ int og__table_zip(struct og_table **out, const char *path, const char *member, s
         return -ENOMEM;
     if (!(z->archive = zip_open(path, ZIP_RDONLY, &code))) {
         zip_error_init_with_code(&why, code);
-        rc = og__fail(err, code == ZIP_ER_NOENT ? -ENOENT : -EINVAL, zip_hint, "%s: %s", path,
-                      zip_error_strerror(&why));
+        rc = code == ZIP_ER_MEMORY ? og__fail_errno(err, -ENOMEM, NULL, "%s", path)
+                                   : og__fail(err, code == ZIP_ER_NOENT ? -ENOENT : -EINVAL,
+                                              zip_hint, "%s: %s", path, zip_error_strerror(&why));
         zip_error_fini(&why);
         goto out;
     }

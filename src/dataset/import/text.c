@@ -112,6 +112,8 @@ static int fill(struct og_text *t, struct og_err *err)
         const char *text = n <= 0 ? gzerror(t->gz, &why) : "";
         if (why == Z_ERRNO)
             return og__fail_errno(err, errno ? -errno : -EIO, NULL, "%s: cannot read", t->path);
+        if (why == Z_MEM_ERROR)
+            return og__fail_errno(err, -ENOMEM, NULL, "%s", t->path);
         if (why != Z_OK && why != Z_STREAM_END)
             return og__fail(err, -EINVAL, "the file was cut short or damaged: fetch it again",
                             "%s: byte %llu: %s", t->path, (unsigned long long)og__text_done(t),
