@@ -380,7 +380,7 @@ static const char *parse_field(const struct csv_table *c, const char *p, void *o
     if (c->t.type == OG__NPY_F64)
         return og__parse_real(&c->text, p, out);
     p = og__parse_id(p + minus, &id);
-    *(int64_t *)out = minus ? -(int64_t)id : (int64_t)id;
+    *(int64_t *)out = (int64_t)(minus ? 0 - id : id); /* of what is none, too: then p is NULL */
     return p;
 }
 
