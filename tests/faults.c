@@ -20,7 +20,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 #include <zip.h>
-#include <zlib.h>
 
 const char *const fault_names[FAULT_KINDS] = {"none", "memory", "library", "open",  "read",
                                               "end",  "short",  "write",   "space", "slow"};
@@ -28,7 +27,6 @@ const char *const fault_names[FAULT_KINDS] = {"none", "memory", "library", "open
 static atomic_int armed; /* enum fault_kind */
 static atomic_long number, calls;
 static atomic_bool fired_now, full; /* full: the disk has no room left */
-static atomic_bool spoilt;          /* a gzip stream, until it is asked why */
 
 /* The code of the libraries that are meant. */
 static struct text {
@@ -71,7 +69,6 @@ void faults_arm(enum fault_kind kind, long k)
     atomic_store(&calls, 0);
     atomic_store(&fired_now, false);
     atomic_store(&full, false);
-    atomic_store(&spoilt, false);
     atomic_store(&armed, kind);
 }
 
@@ -486,41 +483,9 @@ size_t WRAP(fread)(void *data, size_t size, size_t n, FILE *f)
 
 /* ---- compressed ---- */
 
-gzFile REAL(gzdopen)(int fd, const char *mode);
-int REAL(gzread)(gzFile f, void *data, unsigned n);
-const char *REAL(gzerror)(gzFile f, int *why);
 zip_t *REAL(zip_open)(const char *path, int flags, int *why);
 zip_file_t *REAL(zip_fopen_index)(zip_t *z, zip_uint64_t index, zip_flags_t flags);
 zip_int64_t REAL(zip_fread)(zip_file_t *f, void *data, zip_uint64_t n);
-
-gzFile WRAP(gzdopen)(int fd, const char *mode);
-gzFile WRAP(gzdopen)(int fd, const char *mode)
-{
-    return fails(FAULT_MEMORY, ENOMEM) ? NULL : REAL(gzdopen)(fd, mode);
-}
-
-/* An end too early shows nowhere in a text that is not compressed: only what is said elsewhere, as
- * the number of edges, can tell. */
-int WRAP(gzread)(gzFile f, void *data, unsigned n);
-int WRAP(gzread)(gzFile f, void *data, unsigned n)
-{
-    be_slow();
-    if (fails(FAULT_READ, EIO)) {
-        atomic_store(&spoilt, true);
-        return -1;
-    }
-    return REAL(gzread)(f, data, hit(FAULT_SHORT) ? (unsigned)shorter(n) : n);
-}
-
-const char *WRAP(gzerror)(gzFile f, int *why);
-const char *WRAP(gzerror)(gzFile f, int *why)
-{
-    if (!atomic_exchange(&spoilt, false))
-        return REAL(gzerror)(f, why);
-    *why = Z_ERRNO;
-    errno = EIO;
-    return "input/output error";
-}
 
 zip_t *WRAP(zip_open)(const char *path, int flags, int *why);
 zip_t *WRAP(zip_open)(const char *path, int flags, int *why)

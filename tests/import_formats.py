@@ -6,6 +6,7 @@ is compared array by array with NumPy's own reading.
 """
 import glob
 import gzip
+import io
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 
 try:
     import numpy as np
@@ -213,6 +215,41 @@ def test_edgelist():
     open("cut.txt.gz", "wb").write(whole[:500] + b"\0" * 40 + whole[540:])
     refused("edgelist", "cut.txt.gz", "cut.txt.gz: byte")
     refused("edgelist", "nowhere.txt", "nowhere.txt")
+    # what would be passed over in silence, or read as another number
+    for text, flags, words in [
+            (b"0 1 1,5\n", ["--weight-column", "3"], ["line 1: no finite weight", "'1,5'"]),
+            (b"0;1;1,5\n", ["--weight-column", "3"], ["line 1: no finite weight", "'1,5'"]),
+            (b"0 1 2x\n", ["--weight-column", "3"], ["line 1: no finite weight", "'2x'"]),
+            (b"0 1 naninity\n", ["--weight-column", "3"], ["line 1: no finite weight"]),
+            (b"0 1\r1 2\r", ["--weight-column", "0"], ["line 1: something after"]),
+            (b"\x005 6\n0 1\n", [], ["line 1: no node id"])]:
+        open("bad.txt", "wb").write(text)
+        refused("edgelist", "bad.txt", *words, flags=flags)
+    # one gzip member after another, as cat makes them, zeros behind; but nothing else behind
+    members = gzip.compress(b"0 1\n") + gzip.compress(b"1 2\n")
+    for tail in b"", bytes(600):
+        open("two.txt.gz", "wb").write(members + tail)
+        same_graph(imported("edgelist", "two.txt.gz"), csc([0, 1], [1, 2], 3))
+    for wrong in members + b"junk", members[:24] + b"\x1e" + members[25:], members[:-2]:
+        open("two.txt.gz", "wb").write(wrong)
+        refused("edgelist", "two.txt.gz", "two.txt.gz: byte")
+    # a mark before UTF-8, as some programs write it
+    open("mark.csv", "wb").write(b"\xef\xbb\xbfsrc,dst\r\n0,1\r\n1,2\r\n")
+    same_graph(imported("edgelist", "mark.csv"), csc([0, 1], [1, 2], 3))
+    # a few bytes do not make gigabytes, in memory or on disk
+    write("few.txt", "0 4294967290\n")
+    refused("edgelist", "few.txt", "4294967291 nodes", "1 edges", flags=["--keep-ids"])
+    same_graph(imported("edgelist", "few.txt"), csc([0], [1], 2))
+    write("few.txt", "7 7\n")
+    refused("edgelist", "few.txt", "no edges", flags=["--drop-self-loops"])
+    # ids that all meet at one place of a table whose hash is known
+    back = pow(0x9e3779b97f4a7c15, -1, 2**64)
+    chosen = [i for i in ((j << 44) * back % 2**64 for j in range(300000)) if i < 2**63]
+    write("chosen.txt", "".join(f"{u} {v}\n" for u, v in zip(chosen, chosen[1:])))
+    began = time.time()
+    run("import", "edgelist", "chosen.txt", "out", "--quiet", "--memory", "64M")
+    assert time.time() - began < 20
+    shutil.rmtree("out")
     save("folder/feat.npy", feat[:n - 9])
     save("folder/label.npy", label[:n - 9])
     refused("edgelist", "folder", "edges.tsv.gz: line", "does not have")
@@ -388,6 +425,33 @@ def test_papers():
     refused("ogb", "deflated", "data.npz:num_nodes_list.npy")
     np.savez("deflated/raw/data.npz", num_nodes_list=np.array([3000]), edge_index=np.zeros((3, 4), np.int64))
     refused("ogb", "deflated", "expected [2, E]")
+    # a member twice, of which each program takes the one it likes; a header that tells of less than
+    # there is, whose checksum nobody would see; another number of edges than was said
+    arrays = {"edge_index": np.stack([g["src"], g["dst"]]), "node_feat": g["feat"],
+              "num_nodes_list": np.array([g["n"]]), "num_edges_list": np.array([len(g["src"])])}
+    def archive(**changed):
+        with zipfile.ZipFile("deflated/raw/data.npz", "w", zipfile.ZIP_DEFLATED) as z:
+            for name, array in {**arrays, **changed}.items():
+                f = io.BytesIO()
+                np.save(f, array)
+                z.writestr(name + ".npy", f.getvalue())
+    archive()
+    with zipfile.ZipFile("deflated/raw/data.npz", "a") as z, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        z.writestr("node_feat.npy", b"another")
+    refused("ogb", "deflated", "data.npz:node_feat.npy: 2 members")
+    archive()
+    with zipfile.ZipFile("deflated/raw/data.npz") as old:
+        kept = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile("deflated/raw/data.npz", "w", zipfile.ZIP_DEFLATED) as z:
+        for name, data in kept.items():
+            z.writestr(name, data + bytes(10**6) if name == "node_feat.npy" else data)
+    refused("ogb", "deflated", "data.npz:node_feat.npy", "its header promises")
+    archive(num_edges_list=np.array([len(g["src"]) + 1]))
+    refused("ogb", "deflated", "200000 edges", "200001")
+    os.remove("deflated/raw/data.npz")
+    os.mkfifo("deflated/raw/data.npz")
+    refused("ogb", "deflated", "not a plain file")
 
 
 def test_mag240m():
@@ -443,6 +507,9 @@ def test_igb():
     shutil.rmtree("linked")
     refused("igb", "tiny", "--link", flags=["--link", "--feature-dtype", "f16"])
     refused("igb", "tiny", "leaves the source", flags=["--labels", "../../../x.npy"])
+    np.zeros(1001, np.float32).tofile(f"{folder}/node_label_19.npy")
+    refused("igb", "tiny", "1001 labels", "1000 nodes")
+    label19.astype(np.float32).tofile(f"{folder}/node_label_19.npy")
     open(f"{folder}/node_feat.npy", "ab").write(b"123")
     refused("igb", "tiny", "node_feat.npy", "no whole number of rows")
     save("tiny/train.npy", np.arange(3))
@@ -534,7 +601,11 @@ def test_graphbolt():
             ("format: numpy\n      path", "format: torch\n      path", ["torch"]),
             ("num: 500", "num: 50", ["500 rows", "50 nodes"]),
             ("num: 500", "num: 3000000000", ["500 rows", "3000000000 nodes"]),
-            ("num: 500", "num: many", ["metadata.yaml", "line"]),
+            ("num: 500", "num: many", ["metadata.yaml", "num", "many"]),
+            ("num: 500", "num: 5e2", ["num", "5e2"]),  # 5 where a reader stops at the e
+            ("num: 500", "num: 0764", ["num", "0764"]),  # octal in YAML 1.1
+            ("name: tiny_bolt", "name: " + "[" * 200000, ["brackets"]),  # hours of libyaml
+            ("name: tiny_bolt", 'name: x\nother: "' + "a\\n[" * 2000 + '"', ["brackets"]),
             ("num: 500", "num: 500\n    - num: 3", ["several types"]),
             ("num: 500", "type: user\n      num: 500", ["several types"]),
             ("graph:", "graf:", ["metadata.yaml", "graph"]),
@@ -547,8 +618,24 @@ def test_graphbolt():
         assert old in good, old
         write("bolt/metadata.yaml", good.replace(old, new, 1))
         refused("graphbolt", "bolt", *words)
+    # more labels than seeds, and a seed twice
+    write("bolt/metadata.yaml", good)
+    csv("bolt/set/test_label.csv", np.r_[g["label"][g["test"]], 1])
+    refused("graphbolt", "bolt", "test_label.csv", "goes on")
+    csv("bolt/set/test_label.csv", g["label"][g["test"]])
+    twice = g["test"].copy()
+    twice[3] = twice[1]
+    csv("bolt/set/test.csv", twice)
+    refused("graphbolt", "bolt", "test.csv", "row 3", "listed twice")
+    csv("bolt/set/test.csv", g["test"])
+    # a mere number of nodes, which only the edges speak for
+    alone = good[:good.index("feature_data")]
+    write("bolt/metadata.yaml", alone.replace("num: 500", "num: 4000000000"))
+    refused("graphbolt", "bolt", "4000000000 nodes", "4000 edges")
     os.remove("bolt/metadata.yaml")
     refused("graphbolt", "bolt", "metadata.yaml")
+    os.mkfifo("bolt/metadata.yaml")
+    refused("graphbolt", "bolt", "not a plain file")
 
 
 # ---- mtx ----
@@ -595,6 +682,7 @@ def test_mtx():
     same_graph(got, csc(src, dst, n))
     same_nodes(got, g, g["label"], splits=False)
     head = "%%MatrixMarket matrix coordinate pattern general\n"
+    real = head.replace("pattern", "real")
     for text, words in [
             ("1 1 1\n1 1\n", ["line 1: no coordinate"]),
             (head.replace("coordinate", "array") + "3 3\n", ["line 1: no coordinate"]),
@@ -608,6 +696,9 @@ def test_mtx():
             (head + "3 3 1\n0 1\n", ["line 3", "'0 1'"]),
             (head + "3 3 1\n1 4\n", ["line 3", "'4'"]),
             (head + "3 3 1\n1 2 3\n", ["line 3: more than two"]),
+            (real + "3 3 1\n1 2 1d5\n", ["line 3: no finite weight", "'1d5'"]),  # not 1
+            (real + "3 3 1\n1 2 0x1p3\n", ["line 3: no finite weight"]),
+            (real + "3 3 1\n1 2 3 4\n", ["line 3: something after the value", "'4'"]),
             (head + "9999999999 9999999999 1\n1 1\n", ["line 2: more than"]),
             (head + "3 3 9999999999999\n1 1\n", ["line 2: more than"]),
             (head + "3 3 0\n", ["no edges"]), ("", ["empty"])]:

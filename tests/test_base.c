@@ -141,6 +141,31 @@ static void first_message_wins(void **state)
     assert_int_equal(err.code, -EIO);
 }
 
+/* Foreign names and texts are in messages. */
+static void messages_are_one_line_that_fits(void **state)
+{
+    (void)state;
+    struct og_err err = {0};
+    char path[5000];
+    og__fail(&err, -EINVAL, NULL, "%s: why", "a\nb\x1b[31m\tc\x7f\xc3\xa9");
+    assert_string_equal(err.message, "a?b?[31m?c?\xc3\xa9: why");
+    /* of a long name the middle goes, by whole characters: its end, and why, stay */
+    for (size_t i = 0; i + 2 < sizeof(path); i += 2)
+        memcpy(path + i, "\xc3\xa9", 3);
+    for (int shift = 0; shift < 2; shift++) {
+        err = (struct og_err){0};
+        og__fail_errno(&err, -ENOENT, NULL, "%s/%s/x.npy", shift ? "ab" : "a", path);
+        assert_true(strlen(err.message) < sizeof(err.message) - 1);
+        assert_int_equal(strncmp(err.message, shift ? "ab/" : "a/", 2), 0);
+        assert_non_null(strstr(err.message, "/x.npy: No such file or directory"));
+        const char *gap = strstr(err.message, " ... ");
+        assert_non_null(gap);
+        assert_int_equal((unsigned char)gap[-1], 0xa9);
+        assert_int_equal((unsigned char)gap[5], 0xc3);
+        assert_string_equal(err.hint, "look at the name");
+    }
+}
+
 /* Known answers of Philox 4x32-10 from the Random123 distribution. */
 static void philox_matches_known_answers(void **state)
 {
@@ -364,6 +389,7 @@ int main(void)
         cmocka_unit_test(memory_given_back_is_there_for_the_next),
         cmocka_unit_test(kept_memory_is_nobodys_and_within_the_limit),
         cmocka_unit_test(first_message_wins),
+        cmocka_unit_test(messages_are_one_line_that_fits),
         cmocka_unit_test(philox_matches_known_answers),
         cmocka_unit_test(below_is_uniform),
         cmocka_unit_test(permutation_is_a_bijection),

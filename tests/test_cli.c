@@ -92,6 +92,7 @@ static void wrong_usage_ends_with_2(void **state)
         {"bench cpu", "outgrow: bench cpu: "},
         {"bench sample", "outgrow: bench sample: DATASET expected"},
         {"bench io a", "outgrow: bench io: takes no dataset"},
+        {"info \"$(printf 'a\\377')\"", "outgrow: argument 2: not UTF-8"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct outcome *o = outgrow(cases[i][0]);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- a folder with arrays ---- */
@@ -458,6 +459,16 @@ static void short_labels(const struct place *p)
 {
     write_npy(p, "label.npy", OG__NPY_I64, 1, 4, 1, label);
 }
+static void wide_label(const struct place *p)
+{
+    static const uint64_t l[5] = {0, 1, UINT64_MAX, 0, 0}; /* as int64 it would be none */
+    write_npy(p, "label.npy", OG__NPY_U64, 1, 5, 1, l);
+}
+static void many_classes(const struct place *p)
+{
+    static const int64_t l[5] = {0, 1, INT32_MAX / 8, 0, 0};
+    write_npy(p, "label.npy", OG__NPY_I64, 1, 5, 1, l);
+}
 static void negative_label(const struct place *p)
 {
     static const int64_t l[5] = {0, 1, -2, 0, 0};
@@ -472,6 +483,49 @@ static void split_out_of_range(const struct place *p)
 {
     static const int64_t ids[2] = {0, 5};
     write_npy(p, "train.npy", OG__NPY_I64, 1, 2, 1, ids);
+}
+static void split_with_a_node_twice(const struct place *p)
+{
+    static const int64_t ids[3] = {4, 0, 4};
+    write_npy(p, "train.npy", OG__NPY_I64, 1, 3, 1, ids);
+}
+static void write_csr(const struct place *p, const int64_t *indptr)
+{
+    static const int64_t columns[3] = {0, 1, 1};
+    static const float values[3] = {1, 2, 3};
+    char path[160];
+    path_in(path, p->src, "feat.npy");
+    unlink(path);
+    write_npy(p, "feat_indptr.npy", OG__NPY_I64, 1, 6, 1, indptr);
+    write_npy(p, "feat_indices.npy", OG__NPY_I64, 1, 3, 1, columns);
+    write_npy(p, "feat_data.npy", OG__NPY_F32, 1, 3, 1, values);
+}
+static void csr_with_values_left_over(const struct place *p)
+{
+    write_csr(p, (const int64_t[]){0, 1, 1, 2, 2, 2});
+}
+static void csr_that_begins_late(const struct place *p)
+{
+    write_csr(p, (const int64_t[]){1, 1, 1, 2, 2, 3});
+}
+static void rows_without_columns(const struct place *p)
+{
+    write_npy(p, "feat.npy", OG__NPY_F32, 2, (int64_t)4294967290, 0, feat);
+    write_npy(p, "label.npy", OG__NPY_F32, 2, (int64_t)4294967290, 0, label);
+}
+static void meta_is_a_pipe(const struct place *p)
+{
+    char path[160];
+    path_in(path, p->src, "meta.json");
+    assert_int_equal(mkfifo(path, 0600), 0);
+}
+static void fraction_of_a_node(const struct place *p)
+{
+    write_bytes(p, "meta.json", "{\"num_nodes\": 5.0}", 18);
+}
+static void negative_classes(const struct place *p)
+{
+    write_bytes(p, "meta.json", "{\"num_classes\": -3}", 19);
 }
 static void missing_edges(const struct place *p)
 {
@@ -526,6 +580,15 @@ static void bad_sources_are_refused(void **state)
         {missing_features, "no features"},
         {broken_meta, "meta.json"},
         {nodes_do_not_agree, "7 nodes"},
+        {wide_label, "row 2"},
+        {many_classes, "268435456 classes"},
+        {split_with_a_node_twice, "row 2: node 4"},
+        {csr_with_values_left_over, "from 0 to 2"},
+        {csr_that_begins_late, "from 1 to 3"},
+        {rows_without_columns, "0 columns"},
+        {meta_is_a_pipe, "not a plain file"},
+        {fraction_of_a_node, "num_nodes"},
+        {negative_classes, "num_classes"},
     };
     struct og_import opt = settings();
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
@@ -535,6 +598,53 @@ static void bad_sources_are_refused(void **state)
         expect_refusal(&p, &opt, cases[i].word);
         remove_place(&p);
     }
+}
+
+/* Numbers that a careless reading would make others of. */
+static void large_numbers_stay_what_they_are(void **state)
+{
+    (void)state;
+    static const uint64_t x[5][2] = {
+        {UINT64_MAX, 0}, {(uint64_t)1 << 63, 1}, {2, 3}, {4, 5}, {6, 7}};
+    static const float largest[5][2] = {{3.4028235e38f, 0}};
+    struct place p;
+    float row[2];
+    make_source(&p);
+    struct og_import opt = settings();
+    write_npy(&p, "feat.npy", OG__NPY_U64, 2, 5, 2, x);
+    struct og_dataset *ds = import_and_open(&p, &opt);
+    for (int v = 0; v < 5; v++) {
+        assert_int_equal(og__npy_read(&ds->features, v, 1, row, NULL), 0);
+        assert_true(row[0] == (float)x[v][0] && row[1] == (float)x[v][1]);
+    }
+    og__dataset_close(ds);
+    remove_folder(p.out);
+    /* bfloat16 rounds it to infinity */
+    write_npy(&p, "feat.npy", OG__NPY_F32, 2, 5, 2, largest);
+    opt.feature_dtype = OG_BF16;
+    expect_refusal(&p, &opt, "row 0, column 0: 3.40282e+38 does not fit bf16");
+    remove_place(&p);
+}
+
+/* A dataset that opens comes of it, for tasks that need no labels. */
+static void no_node_may_have_a_label(void **state)
+{
+    (void)state;
+    static const int64_t none[5] = {-1, -1, -1, -1, -1};
+    struct place p;
+    make_source(&p);
+    struct og_import opt = settings();
+    write_npy(&p, "label.npy", OG__NPY_I64, 1, 5, 1, none);
+    struct og_dataset *ds = import_and_open(&p, &opt);
+    assert_int_equal(ds->n_classes, 0);
+    assert_int_equal(ds->labels.fd, -1);
+    og__dataset_close(ds);
+    opt.drop_self_loops = true; /* of a graph that has nothing else */
+    static const int64_t loops[2][2] = {{1, 1}, {2, 2}};
+    write_npy(&p, "edges.npy", OG__NPY_I64, 2, 2, 2, loops);
+    remove_folder(p.out);
+    expect_refusal(&p, &opt, "no edges");
+    remove_place(&p);
 }
 
 static void what_exists_is_not_overwritten(void **state)
@@ -570,6 +680,8 @@ int main(void)
         cmocka_unit_test(labels_may_be_values),
         cmocka_unit_test(edges_to_learn_come_along),
         cmocka_unit_test(bad_sources_are_refused),
+        cmocka_unit_test(large_numbers_stay_what_they_are),
+        cmocka_unit_test(no_node_may_have_a_label),
         cmocka_unit_test(what_exists_is_not_overwritten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,7 +197,7 @@ static void check_ids(uint64_t limit, bool wide)
         if (n == 0 || sorted[i] != sorted[n - 1])
             sorted[n++] = sorted[i];
     struct og_budget *b = og__budget_new((size_t)1 << 31);
-    assert_int_equal(og__ids_open(&ids, "/tmp", b, NULL), 0);
+    assert_int_equal(og__ids_open(&ids, UINT64_MAX, "/tmp", b, NULL), 0);
     assert_int_equal(og__ids_cover(&ids, most), !wide);
     if (wide)
         assert_int_equal(og__ids_widen(&ids, NULL), 0);
@@ -249,7 +249,7 @@ static void ids_that_do_not_fit_are_sorted_on_disk(void **unused)
     uint64_t *sorted = calloc(N, sizeof(*sorted));
     uint64_t *id = draw_far(sorted, N, DRAWS);
     uint32_t rank[STEP];
-    assert_int_equal(og__ids_open(&ids, "/tmp", b, NULL), 0);
+    assert_int_equal(og__ids_open(&ids, UINT64_MAX, "/tmp", b, NULL), 0);
     assert_false(og__ids_cover(&ids, sorted[N - 1]));
     assert_int_equal(og__ids_widen(&ids, NULL), 0);
     for (size_t i = 0; i < DRAWS; i += STEP)
@@ -291,7 +291,7 @@ static void ids_beyond_all_memory_are_refused(void **unused)
     struct og_err err = {0};
     uint64_t *sorted = calloc(N, sizeof(*sorted));
     uint64_t *id = draw_far(sorted, N, N);
-    assert_int_equal(og__ids_open(&ids, "/tmp", b, NULL), 0);
+    assert_int_equal(og__ids_open(&ids, UINT64_MAX, "/tmp", b, NULL), 0);
     assert_int_equal(og__ids_widen(&ids, NULL), 0);
     assert_int_equal(og__ids_mark(&ids, id, N, NULL), 0);
     assert_int_equal(og__ids_settle(&ids, NULL), 0);

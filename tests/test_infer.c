@@ -1136,6 +1136,7 @@ struct broken {
     volatile sig_atomic_t stop;
     int stop_layer, kill_at; /* in the first block of that layer; at the n-th block; 0 = never */
     const char *sampler;
+    const char *obstacle; /* a folder that somebody makes meanwhile, or NULL */
     int blocks, first_layer;
     char said[1024];
 };
@@ -1145,6 +1146,8 @@ static void hear_progress(void *arg, const struct og_progress *p)
     struct broken *b = arg;
     if (b->blocks++ == 0)
         b->first_layer = p->epoch;
+    if (b->obstacle)
+        mkdir(b->obstacle, 0700);
     if (b->blocks == b->kill_at)
         raise(SIGKILL);
     b->stop |= p->epoch == b->stop_layer && strcmp(p->stage, "walk") != 0;
@@ -1399,17 +1402,57 @@ static void two_do_not_make_the_same_at_once(void **state)
     assert_int_equal(left_behind(), 0);
 }
 
+static void expect_no_output(const char *out, const char *second, const char *words)
+{
+    struct og_options opt;
+    struct og_err err = {0};
+    og_options_init(&opt);
+    set(&opt, "memory", "40M");
+    assert_true(og_predict(graph, checkpoint, out, second, &opt, NULL, NULL, &err) < 0);
+    og_options_release(&opt);
+    if (!strstr(err.message, words) || !err.hint[0])
+        fail_msg("\"%s\" does not say \"%s\"", err.message, words);
+    assert_int_equal(left_behind(), 0);
+}
+
+/* What is read is not written, and what no file can be is said at once. */
+static void outputs_are_looked_at_first(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    char path[512];
+    make_larger_graph();
+    write_model(&c);
+    size_t bytes;
+    char *features = og__path_join(graph, "features.npy"), *before = file_bytes(features, &bytes);
+    expect_no_output(features, NULL, "a file of the dataset");
+    expect_no_output(logits, features, "a file of the dataset");
+    expect_no_output(checkpoint, NULL, "the checkpoint itself");
+    expect_no_output(graph, NULL, "a folder");
+    expect_no_output("", NULL, "no name");
+    snprintf(path, sizeof(path), "%s/./%s", root, strrchr(embeddings, '/') + 1);
+    expect_no_output(embeddings, path, "the same file");
+    snprintf(path, sizeof(path), "%s/%0300d", root, 0);
+    expect_no_output(path, NULL, "too long");
+    size_t bytes_after;
+    char *after = file_bytes(features, &bytes_after);
+    assert_int_equal(bytes_after, bytes);
+    assert_memory_equal(after, before, bytes);
+    free(after);
+    free(before);
+    free(features);
+}
+
 /* One of two outputs has its name already when it ends. */
 static void what_cannot_be_put_in_place_waits(void **state)
 {
     (void)state;
     struct og_model_config c = shaped(GAT, 2, HIDDEN);
-    struct broken b = {0}, again = {0};
+    struct broken b = {.obstacle = logits}, again = {0};
     struct og_err err = {0};
     make_larger_graph();
     write_model(&c);
     struct files whole = unbroken();
-    assert_int_equal(mkdir(logits, 0700), 0);
     assert_true(run_broken(&b, "40M", false, &err) < 0);
     assert_int_equal(access(embeddings, F_OK), 0);
     assert_int_equal(rmdir(logits), 0);
@@ -1530,6 +1573,7 @@ int main(void)
         cmocka_unit_test(damage_to_what_is_kept_is_found),
         cmocka_unit_test(two_do_not_make_the_same_at_once),
         cmocka_unit_test(what_cannot_be_put_in_place_waits),
+        cmocka_unit_test(outputs_are_looked_at_first),
         cmocka_unit_test(killed_runs_end_in_the_same_bytes),
         cmocka_unit_test(a_stopped_evaluation_goes_on),
     };

@@ -84,6 +84,26 @@ static void metrics_are_not_written_through_a_link(void **state)
     check_victim();
 }
 
+/* What is read is not written. */
+static void the_dataset_is_no_output(void **state)
+{
+    (void)state;
+    struct og_options opt;
+    struct og_err err = {0};
+    uint64_t before, after;
+    assert_int_equal(og__file_checksum("graph/features.npy", &before, NULL), 0);
+    og_options_init(&opt);
+    assert_int_equal(og_options_set(&opt, "memory", "64M", NULL), 0);
+    assert_int_equal(og_options_set(&opt, "run", "spared", NULL), 0);
+    assert_int_equal(og_options_set(&opt, "trace-timeline", "graph/../graph/features.npy", NULL),
+                     0);
+    assert_true(og_train("graph", &opt, NULL, NULL, &err) < 0);
+    assert_non_null(strstr(err.message, "a file of the dataset"));
+    og_options_release(&opt);
+    assert_int_equal(og__file_checksum("graph/features.npy", &after, NULL), 0);
+    assert_int_equal(before, after);
+}
+
 static void new_folders_are_not_made_through_links(void **state)
 {
     (void)state;
@@ -126,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_of_a_run_take_the_place_of_links),
         cmocka_unit_test(metrics_are_not_written_through_a_link),
+        cmocka_unit_test(the_dataset_is_no_output),
         cmocka_unit_test(new_folders_are_not_made_through_links),
         cmocka_unit_test(predictions_take_the_place_of_links),
     };

@@ -6,12 +6,46 @@
 #include <string.h>
 #include <time.h>
 
+/* Room for two paths of any length. */
+enum { LONGEST_TEXT = 9 * 1024 };
+
+/* Names and texts of foreign files are in messages: what would begin a new line, or command the
+ * terminal, becomes a question mark. */
+static void keep_printable(char *text)
+{
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+}
+
+/* One line of at most size - 1 bytes. Of a longer text the middle goes: the beginning says where,
+ * the end what is wrong. */
+static void fit_line(char *out, size_t size, char *text)
+{
+    static const char gap[] = " ... ";
+    size_t len = strlen(text);
+    size_t head = size / 3;
+    const char *tail = text + len - OG_MIN(len, size - 1 - head - strlen(gap));
+    keep_printable(text);
+    if (len < size) {
+        memcpy(out, text, len + 1);
+        return;
+    }
+    while (head > 0 && ((unsigned char)text[head] & 0xc0) == 0x80) /* whole characters */
+        head--;
+    while (((unsigned char)*tail & 0xc0) == 0x80)
+        tail++;
+    snprintf(out, size, "%.*s%s%s", (int)head, text, gap, tail);
+}
+
 static void fail_with(struct og_err *err, int code, const char *hint, const char *fmt, va_list ap)
 {
+    char text[LONGEST_TEXT];
     if (!err || err->code)
         return;
     err->code = code;
-    vsnprintf(err->message, sizeof(err->message), fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    fit_line(err->message, sizeof(err->message), text);
     snprintf(err->hint, sizeof(err->hint), "%s", hint ? hint : "");
 }
 
@@ -34,7 +68,15 @@ static const char *usual_hint(int code)
         return "look at the permissions of the file and of its folder";
     case ENOENT:
     case ENOTDIR:
+    case EISDIR:
+    case ENAMETOOLONG:
         return "look at the name";
+    case ELOOP:
+        return "a symbolic link leads back to itself, or stands where none may: remove it";
+    case EROFS:
+        return "that disk is mounted read-only: write to another one";
+    case EFBIG:
+        return "raise the limit of file sizes: ulimit -f";
     case ENOSPC:
     case EDQUOT:
         return "free space on that disk, or write to another one";
@@ -50,7 +92,7 @@ static const char *usual_hint(int code)
 
 int(og__fail_errno)(struct og_err *err, int code, const char *hint, const char *fmt, ...)
 {
-    char what[sizeof(err->message) - 96];
+    char what[LONGEST_TEXT - 96];
     char why[80];
     va_list ap;
     va_start(ap, fmt);
@@ -64,12 +106,14 @@ void og__say(const struct og_log *log, enum og__level level, const char *fmt, ..
 {
     if (!log || !log->fn)
         return;
-    char text[1024];
+    char text[LONGEST_TEXT];
+    char line[1024];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    log->fn(log->arg, level, text);
+    fit_line(line, sizeof(line), text);
+    log->fn(log->arg, level, line);
 }
 
 static double read_clock(clockid_t clock)

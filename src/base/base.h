@@ -36,7 +36,7 @@
 /* ---- failing ---- */
 
 /* Record a failure and return `code`. Keeps what is already in `err`, so the first message wins.
- * hint may be NULL. */
+ * hint may be NULL. The message becomes one line that fits: of one too long the middle goes. */
 int og__fail(struct og_err *err, int code, const char *hint, const char *fmt, ...) OG_PRINTF(4, 5);
 
 /* As og__fail, with ": " and the text of errno value -code appended, and for the usual ones a hint

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -50,12 +51,48 @@ static int put_in_place(const char *temporary, const char *path, bool fresh, str
 
 /* ---- one file ---- */
 
+int og__check_target(const char *path, struct og_err *err)
+{
+    struct stat st;
+    size_t len = strlen(path);
+    if (len + 32 >= PATH_MAX) /* with the end of a temporary's name */
+        return og__fail_errno(err, -ENAMETOOLONG, NULL, "%s", path);
+    if (len == 0 || path[len - 1] == '/' || (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+        return og__fail(err, len ? -EISDIR : -ENOENT, "name a file", "%s: %s", len ? path : "\"\"",
+                        len ? "a folder" : "no name of a file");
+    return 0;
+}
+
+int og__open_plain(const char *path, uint64_t *size, struct og_err *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot open", path);
+    int rc = 0;
+    if (fstat(fd, &st) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s", path);
+    else if (!S_ISREG(st.st_mode))
+        rc = og__fail(err, -EINVAL, "name a file: a folder, a pipe or a device will not do",
+                      "%s: not a plain file", path);
+    if (rc < 0) {
+        close(fd);
+        return rc;
+    }
+    *size = (uint64_t)st.st_size;
+    return fd;
+}
+
 int og__newfile_open(struct og_newfile *f, const char *path, struct og_err *err)
 {
-    *f = (struct og_newfile){.fd = -1, .path = strdup(path)};
+    *f = (struct og_newfile){.fd = -1};
+    int rc = og__check_target(path, err);
+    if (rc < 0)
+        return rc;
+    f->path = strdup(path);
     if (!f->path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    int rc = f->fd = og__temporary_make(path, false, &f->temporary, err);
+    rc = f->fd = og__temporary_make(path, false, &f->temporary, err);
     if (rc < 0)
         og__newfile_abandon(f);
     return OG_MIN(rc, 0);
@@ -138,61 +175,62 @@ void og__write_behind(int fd, uint64_t *from, uint64_t to)
     *from = to;
 }
 
-static int hash_stream(FILE *f, const char *path, XXH3_state_t *state, uint64_t *hash,
-                       struct og_err *err)
+static int hash_file(int fd, uint64_t size, const char *path, XXH3_state_t *state, uint64_t *hash,
+                     struct og_err *err)
 {
     enum { PIECE = 64 * 1024 };
     char *piece = malloc(PIECE);
-    if (!piece)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    int rc = piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     XXH3_64bits_reset(state);
-    for (size_t n; (n = fread(piece, 1, PIECE, f)) > 0;)
-        XXH3_64bits_update(state, piece, n);
+    for (uint64_t at = 0; rc == 0 && at < size; at += PIECE) {
+        size_t n = (size_t)OG_MIN(size - at, (uint64_t)PIECE);
+        rc = og__read_all(fd, piece, n, (off_t)at, path, err);
+        if (rc == 0)
+            XXH3_64bits_update(state, piece, n);
+    }
     free(piece);
     *hash = XXH3_64bits_digest(state);
-    return ferror(f) ? og__fail_errno(err, -EIO, NULL, "%s: cannot read", path) : 0;
+    return rc;
 }
 
 int og__file_checksum(const char *path, uint64_t *hash, struct og_err *err)
 {
-    FILE *f = fopen(path, "re");
-    XXH3_state_t *state = f ? XXH3_createState() : NULL;
-    int rc = state ? hash_stream(f, path, state, hash, err)
-                   : og__fail_errno(err, f ? -ENOMEM : -errno, NULL, "%s", path);
+    uint64_t size = 0;
+    int fd = og__open_plain(path, &size, err);
+    if (fd < 0)
+        return fd;
+    XXH3_state_t *state = XXH3_createState();
+    int rc = state ? hash_file(fd, size, path, state, hash, err)
+                   : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     XXH3_freeState(state);
-    if (f)
-        fclose(f);
+    close(fd);
     return rc;
 }
 
 int og__read_text(const char *path, size_t max, char **out, size_t *len, struct og_err *err)
 {
-    *out = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return og__fail_errno(err, -errno, NULL, "%s: cannot open", path);
-    struct stat st;
-    int rc = 0;
+    uint64_t size = 0;
     char *text = NULL;
-    if (fstat(fd, &st) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s", path);
-    else if (!S_ISREG(st.st_mode))
-        rc = og__fail(err, -EINVAL, NULL, "%s: not a plain file", path);
-    else if ((size_t)st.st_size > max)
-        rc = og__fail(err, -EFBIG, NULL, "%s: %lld bytes, at most %zu expected", path,
-                      (long long)st.st_size, max);
-    else if (!(text = malloc((size_t)st.st_size + 1)))
+    *out = NULL;
+    int fd = og__open_plain(path, &size, err);
+    if (fd < 0)
+        return fd;
+    int rc = 0;
+    if (size > max)
+        rc = og__fail(err, -EFBIG, "is it the right file?", "%s: %llu bytes, at most %zu expected",
+                      path, (unsigned long long)size, max);
+    else if (!(text = malloc((size_t)size + 1)))
         rc = og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     else
-        rc = og__read_all(fd, text, (size_t)st.st_size, 0, path, err);
+        rc = og__read_all(fd, text, (size_t)size, 0, path, err);
     close(fd);
     if (rc < 0) {
         free(text);
         return rc;
     }
-    text[st.st_size] = 0;
+    text[size] = 0;
     *out = text;
-    *len = (size_t)st.st_size;
+    *len = (size_t)size;
     return 0;
 }
 
@@ -223,6 +261,8 @@ int og__exists(const char *folder, const char *name, struct og_err *err)
 
 int og__make_dirs(const char *path, struct og_err *err)
 {
+    if (strlen(path) >= PATH_MAX) /* before half of it is made */
+        return og__fail_errno(err, -ENAMETOOLONG, NULL, "%s", path);
     char *copy = strdup(path);
     if (!copy)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
@@ -257,6 +297,8 @@ int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
 {
     struct stat st;
     *d = (struct og_newdir){0};
+    if (!*path)
+        return og__fail(err, -ENOENT, "name a folder", "\"\": no name of a folder");
     if (lstat(path, &st) == 0)
         return og__fail(err, -EEXIST, "remove it or choose another name", "%s: exists already",
                         path);

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+/* Refuses what no file can take the place of: a folder, or a name that is none. What lies there
+ * already is no failure. */
+OG_MUST_CHECK int og__check_target(const char *path, struct og_err *err);
+
 /* A file written beside its final name and renamed into place once it is on disk. */
 struct og_newfile {
     int fd; /* -1 when closed */
@@ -20,6 +24,10 @@ OG_MUST_CHECK int og__newfile_open(struct og_newfile *f, const char *path, struc
 OG_MUST_CHECK int og__newfile_commit(struct og_newfile *f, struct og_err *err);
 /* Forget it: removes the temporary. Safe after commit and on a zeroed struct with fd = -1. */
 void og__newfile_abandon(struct og_newfile *f);
+
+/* An existing file for reading: its descriptor, or negative. What is no plain file is refused, and
+ * a pipe is not waited for. */
+OG_MUST_CHECK int og__open_plain(const char *path, uint64_t *size, struct og_err *err);
 
 /* All bytes or an error that names `path`; interrupted and short writes go on. */
 OG_MUST_CHECK int og__write_all(int fd, const void *data, size_t bytes, off_t offset,

@@ -1,7 +1,9 @@
 #include "cli.h"
 
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct own_option own[] = {
     {"policy", "P,P,...",
@@ -88,6 +90,21 @@ static int write_results(const char *text, struct output *json, struct output *p
     return rc == 0 && plot->file ? output_commit(plot, err) : rc;
 }
 
+/* What is in the dataset's folder, or in the trace's, is only read. */
+static int spare_inputs(const char *folder, const char *path, struct og_err *err)
+{
+    struct stat a;
+    struct stat b;
+    struct stat there;
+    char *copy = path ? strdup(path) : NULL;
+    bool inside = copy && lstat(path, &there) == 0 && stat(dirname(copy), &a) == 0 &&
+                  stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    free(copy);
+    return inside ? usage_error(err, "choose another name",
+                                "%s: a file of the source, which is only read", path)
+                  : 0;
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     const char *json_path = own_text(in, "json");
@@ -99,6 +116,10 @@ static int run(struct invocation *in, struct og_err *err)
     int rc = check_list(in, "policy", err);
     if (rc == 0)
         rc = check_list(in, "cache", err);
+    if (rc == 0)
+        rc = spare_inputs(in->arg[0], json_path, err);
+    if (rc == 0)
+        rc = spare_inputs(in->arg[0], plot_path, err);
     if (rc == 0 && plot_path)
         rc = plot_possible(err);
     if (rc == 0 && plot_path)

@@ -1,5 +1,7 @@
 #include "cli.h"
 
+#include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,9 +111,26 @@ static int run(int argc, char **argv)
     return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
 }
 
+/* JSON and YAML, which names are written into, know no other text. */
+static int refuse_other_text(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        json_t *text = json_string(argv[i]);
+        json_decref(text);
+        if (text)
+            continue;
+        fprintf(stderr, "outgrow: argument %d: not UTF-8\nhint: rename what it names\n", i);
+        return 2;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    int status = run(argc, argv);
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error to be told */
+    int status = refuse_other_text(argc, argv);
+    if (status == 0)
+        status = run(argc, argv);
     if (fflush(stdout) != 0 && status == 0) {
         perror("outgrow: standard output");
         return 1;

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,14 +21,22 @@ static int file_error(struct og_err *err, const char *path)
     char reason[128];
     int code = errno ? errno : EIO;
     *err = (struct og_err){.code = -code};
-    snprintf(err->message, sizeof(err->message), "%s: %s", path,
+    snprintf(err->message, sizeof(err->message), "%.*s: %s",
+             (int)(sizeof(err->message) - sizeof(reason) - 4), path,
              strerror_r(code, reason, sizeof(reason)));
+    snprintf(err->hint, sizeof(err->hint), "%s",
+             code == ENOSPC ? "free space on that disk, or write to another one"
+                            : "look at the name, and at the permissions of its folder");
     return -code;
 }
 
 int output_open(struct output *o, const char *path, struct og_err *err)
 {
+    struct stat st;
     *o = (struct output){.path = strdup(path)};
+    errno = EISDIR;
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return file_error(err, path);
     if (!o->path || asprintf(&o->temporary, "%s.tmp-%d", path, (int)getpid()) < 0)
         abort();
     errno = 0;

@@ -87,10 +87,19 @@ static void list_text(char *out, size_t size, const char *key, const json_t *lis
     }
 }
 
+/* Names may come from foreign files: nothing in them commands the terminal. */
+static void show_text(char buf[SHOWN_MAX], const char *text)
+{
+    snprintf(buf, SHOWN_MAX, "%s", text);
+    for (char *p = buf; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+}
+
 const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value)
 {
     if (json_is_string(value))
-        snprintf(buf, SHOWN_MAX, "%s", json_string_value(value));
+        show_text(buf, json_string_value(value));
     else if (json_is_boolean(value))
         snprintf(buf, SHOWN_MAX, "%s", json_is_true(value) ? "yes" : "no");
     else if (json_is_number(value))
@@ -211,7 +220,9 @@ void show_dataset(const json_t *root)
     static const char *const keys[] = {"num_nodes", "num_edges", "feature_dim", "num_classes"};
     static const char *const labels[] = {"nodes", "edges", "features", "classes"};
     const char *name = json_string_value(json_object_get(root, "name"));
-    printf("%s:", name ? name : "dataset");
+    char shown[SHOWN_MAX];
+    show_text(shown, name ? name : "dataset");
+    printf("%s:", shown);
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         char text[SHOWN_MAX];
         show_value(text, keys[i], json_object_get(root, keys[i]));

@@ -95,6 +95,8 @@ double og__number_at(enum og__npy_type type, const void *data, size_t i)
         return ELEMENT(float);
     case OG__NPY_F64:
         return ELEMENT(double);
+    case OG__NPY_U64:
+        return (double)ELEMENT(uint64_t);
     default:
         return (double)og__integer_at(type, data, i);
     }
@@ -116,6 +118,8 @@ int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n)
             break;
         case OG_BF16:
             ((uint16_t *)row)[j] = og__bfloat_of(x[j]);
+            if ((((uint16_t *)row)[j] & 0x7fff) == 0x7f80)
+                return (int64_t)j;
             break;
         case OG_U8:
             if (!(x[j] >= 0 && x[j] <= 255 && x[j] == floorf(x[j])))

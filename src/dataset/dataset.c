@@ -7,10 +7,11 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <xxhash.h>
 
-enum { META_MAX = 16 * 1024 * 1024 };
+enum { META_MAX = 1024 * 1024 };
 
 static const char again_hint[] = "the dataset is damaged or half copied: import it again";
 
@@ -272,6 +273,27 @@ void og__dataset_close(struct og_dataset *ds)
     free(ds->path);
     free(ds->name);
     free(ds);
+}
+
+int og__dataset_spare(const struct og_dataset *ds, const char *path, struct og_err *err)
+{
+    struct stat there;
+    struct stat st;
+    if (!path || lstat(path, &there) < 0)
+        return 0;
+    char *meta = og__path_join(ds->path, "meta.json");
+    if (!meta)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    bool ours = stat(meta, &st) == 0 && st.st_dev == there.st_dev && st.st_ino == there.st_ino;
+    free(meta);
+    for (enum og__array a = 0; !ours && a < OG__ARRAYS; a++) {
+        int fd = array_of((struct og_dataset *)ds, a)->fd;
+        ours = fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == there.st_dev &&
+               st.st_ino == there.st_ino;
+    }
+    return ours ? og__fail(err, -EEXIST, "choose another name",
+                           "%s: a file of the dataset, which is only read", path)
+                : 0;
 }
 
 /* ---- splits ---- */

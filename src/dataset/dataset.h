@@ -124,6 +124,10 @@ struct og_dataset {
 
 OG_MUST_CHECK int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err);
 void og__dataset_close(struct og_dataset *ds);
+/* Refuses an output that is one of the dataset's own files. NULL, and what is not there yet, may be
+ * written. */
+OG_MUST_CHECK int og__dataset_spare(const struct og_dataset *ds, const char *path,
+                                    struct og_err *err);
 
 /* Of a feature row as it is kept, in memory and in packs; and of one in the feature file. */
 static inline size_t og__row_bytes(const struct og_dataset *ds)

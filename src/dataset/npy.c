@@ -14,11 +14,9 @@
 
 #include "base/file.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- element types ---- */
@@ -95,7 +93,7 @@ static bool accept_text(struct cursor *c, char *text, size_t size)
     char quote = *c->p++;
     size_t n = 0;
     for (; c->p < c->end && *c->p != quote; c->p++) {
-        if (n + 1 == size)
+        if (n + 1 == size || *c->p == 0)
             return false;
         text[n++] = *c->p;
     }
@@ -302,23 +300,13 @@ size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const in
 
 int og__npy_open_file(struct og_npy *a, const char *path, uint64_t *size, struct og_err *err)
 {
-    struct stat st;
     *a = (struct og_npy){.fd = -1, .path = strdup(path), .shape = {0, 1}};
     if (!a->path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    a->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
-    int rc = 0;
-    if (a->fd < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot open", path);
-    else if (fstat(a->fd, &st) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s", path);
-    else if (!S_ISREG(st.st_mode))
-        rc = og__fail(err, -EINVAL, NULL, "%s: not a plain file", path);
+    int rc = a->fd = og__open_plain(path, size, err);
     if (rc < 0)
         og__npy_close(a);
-    else
-        *size = (uint64_t)st.st_size;
-    return rc;
+    return OG_MIN(rc, 0);
 }
 
 int og__npy_open_either(struct og_npy *a, const char *path, bool *fortran, struct og_err *err)
@@ -421,7 +409,8 @@ int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count, int
         return og__fail(err, -EINVAL, "convert it: array.astype('int64')",
                         "%s: %s where integers are expected", a->path, types[a->type].name);
     if (a->shape[1] != 1)
-        return og__fail(err, -EINVAL, NULL, "%s: two dimensions where one is expected", a->path);
+        return og__fail(err, -EINVAL, "flatten it: array.ravel()",
+                        "%s: two dimensions where one is expected", a->path);
     for (int64_t done = 0; done < count; done += CHUNK) {
         int64_t n = OG_MIN(count - done, (int64_t)CHUNK);
         int rc = og__npy_read(a, first + done, n, chunk, err);

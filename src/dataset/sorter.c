@@ -264,6 +264,11 @@ static int spill(struct og_edge_sorter *s, struct cut c, size_t n, struct extent
     return rc;
 }
 
+int64_t og__sorter_edges(const struct og_edge_sorter *s)
+{
+    return s->n_in;
+}
+
 int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t *dst,
                    const float *weights, size_t count, struct og_err *err)
 {

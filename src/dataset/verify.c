@@ -295,7 +295,7 @@ static int verify_checksums(struct verifier *v, struct og_err *err)
     char *path = og__path_join(v->ds->path, "meta.json");
     char *text = NULL;
     size_t len = 0;
-    int rc = path ? og__read_text(path, 16 * OG_MIB, &text, &len, err)
+    int rc = path ? og__read_text(path, OG_MIB, &text, &len, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
     json_t *root = NULL, *value;
     const char *file;

@@ -67,6 +67,9 @@ OG_MUST_CHECK int og__sorter_open(struct og_edge_sorter **out,
 OG_MUST_CHECK int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t *dst,
                                  const float *weights, size_t count, struct og_err *err);
 /* Writes indptr.npy, indices.npy and, if weighted, weights.npy into `folder`. */
+/* Edges added so far. */
+int64_t og__sorter_edges(const struct og_edge_sorter *s);
+
 struct og_edge_sorter_result {
     int64_t n_edges;
     bool symmetric; /* every edge is there in both directions */

@@ -113,7 +113,8 @@ int og__io_file_open(struct og_io_file *f, const char *path, bool want_direct,
     if (stat(path, &st) < 0)
         return og__fail_errno(err, -errno, NULL, "%s: cannot open", path);
     if (!S_ISREG(st.st_mode)) /* before open, which would wait for the writer of a pipe */
-        return og__fail(err, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL, NULL,
+        return og__fail(err, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
+                        "name a file: a folder, a pipe or a device will not do",
                         "%s: not a regular file", path);
     f->size = (uint64_t)st.st_size;
     f->path = strdup(path);

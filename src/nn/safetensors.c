@@ -7,12 +7,10 @@
 #include "nn/nn.h"
 
 #include <endian.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -392,19 +390,19 @@ out:
 int og__tensors_read(const char *path, struct og_tensors *out, struct og_err *err)
 {
     int rc = 0;
-    struct stat st;
+    uint64_t size = 0;
     char *bytes = NULL;
     *out = (struct og_tensors){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", path));
-    if (!S_ISREG(st.st_mode))
-        OG_TRY(og__fail(err, -EINVAL, NULL, "%s: not a file", path));
-    bytes = malloc((size_t)st.st_size + 1);
+    int fd = og__open_plain(path, &size, err);
+    OG_TRY(OG_MIN(fd, 0));
+    if (size > og__memory_free() / 2) /* it is held twice while it is parsed */
+        OG_TRY(og__fail(err, -EFBIG, "is it a checkpoint of a model that trained here?",
+                        "%s: %llu bytes do not fit memory", path, (unsigned long long)size));
+    bytes = malloc((size_t)size + 1);
     if (!bytes)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    OG_TRY(og__read_all(fd, bytes, (size_t)st.st_size, 0, path, err));
-    OG_TRY(og__tensors_parse(bytes, (size_t)st.st_size, path, out, err));
+    OG_TRY(og__read_all(fd, bytes, (size_t)size, 0, path, err));
+    OG_TRY(og__tensors_parse(bytes, (size_t)size, path, out, err));
 out:
     free(bytes);
     if (fd >= 0)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define LABELS "labels"
 
@@ -168,25 +169,40 @@ static json_t *figures(const struct og_inference *f)
 
 /* ==== predict ==== */
 
-static int check_outputs(const struct og_inference *f, const char *out, const char *embeddings,
-                         struct og_err *err)
+/* What is read is not written. */
+static int spare_inputs(const struct og_inference *f, const char *checkpoint, const char *out,
+                        struct og_err *err)
 {
+    struct stat a;
+    struct stat b;
+    if (out && lstat(out, &a) == 0 && stat(checkpoint, &b) == 0 && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino)
+        return og__fail(err, -EEXIST, "choose another name", "%s: the checkpoint itself", out);
+    return og__dataset_spare(f->ds, out, err);
+}
+
+static int check_outputs(const struct og_inference *f, const char *checkpoint, const char *out,
+                         const char *embeddings, struct og_err *err)
+{
+    int rc = spare_inputs(f, checkpoint, out, err);
+    if (rc == 0)
+        rc = spare_inputs(f, checkpoint, embeddings, err);
+    if (rc < 0)
+        return rc;
     if (embeddings && f->config.task == OG_TASK_LINK)
         return og__fail(err, -EINVAL, "leave it out: --out holds them",
                         "--embeddings: they are all that a model of links makes of a node");
     if (embeddings && f->config.layers < 2)
         return og__fail(err, -EINVAL, "its only input are the features",
                         "--embeddings: a model of one layer has none");
-    if (embeddings && strcmp(out, embeddings) == 0)
-        return og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out");
     return 0;
 }
 
-static int predict(struct og_inference *f, const char *out, const char *embeddings, char **text,
-                   struct og_err *err)
+static int predict(struct og_inference *f, const char *checkpoint, const char *out,
+                   const char *embeddings, char **text, struct og_err *err)
 {
     int rc = 0;
-    OG_TRY(check_outputs(f, out, embeddings, err));
+    OG_TRY(check_outputs(f, checkpoint, out, embeddings, err));
     OG_TRY(og__infer_state_open(f, out, embeddings, NULL, err));
     OG_TRY(run_layers(f, err));
     json_t *root = og__json_with(figures(f), "out", og__json_text(out));
@@ -207,7 +223,7 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
         *text = NULL;
     int rc = open_inference(&f, dataset, checkpoint, opt, err);
     if (rc == 0)
-        rc = predict(&f, out, embeddings, text, err);
+        rc = predict(&f, checkpoint, out, embeddings, text, err);
     if (rc < 0 && text) {
         free(*text);
         *text = NULL;

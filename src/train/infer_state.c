@@ -102,20 +102,47 @@ static int name_folder(struct og_inference *f, const char *what, struct og_err *
     return named ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
 }
 
-/* Its folder is made, lest that be found out in the last layer. */
-static int want(struct og_wanted *w, const char *path, struct og_err *err)
+/* Its folder is made, and must be one to write to. */
+static int prepare_folder(const char *path, struct og_err *err)
 {
-    if (!path)
-        return 0;
     char *folder = folder_of(path);
     int rc = folder ? og__make_dirs(folder, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (rc == 0 && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot write in its folder", path);
     free(folder);
-    if (rc < 0)
+    return rc;
+}
+
+/* All that is wrong with the name, lest it be found out in the last layer. */
+static int want(struct og_wanted *w, const char *path, struct og_err *err)
+{
+    struct stat st;
+    int rc = path ? og__check_target(path, err) : 0;
+    if (path && rc == 0)
+        rc = prepare_folder(path, err);
+    if (!path || rc < 0)
         return rc;
     w->path = strdup(path);
     if (asprintf(&w->part, "%s.part", path) < 0)
         w->part = NULL;
-    return w->path && w->part ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (!w->path || !w->part)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    return lstat(w->part, &st) == 0 || errno == ENOENT
+               ? 0
+               : og__fail_errno(err, -errno, NULL, "%s", w->part);
+}
+
+static int check_names(const struct og_infer_state *s, struct og_err *err)
+{
+    if (!s->embeddings.path)
+        return 0;
+    char *out = absolute(s->out.path), *embeddings = absolute(s->embeddings.path);
+    int rc = out && embeddings ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    if (rc == 0 && strcmp(out, embeddings) == 0)
+        rc = og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out");
+    free(out);
+    free(embeddings);
+    return rc;
 }
 
 /* ==== what must be the same ==== */
@@ -170,9 +197,10 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     struct og_infer_state *s = &f->state;
     int rc = 0;
     s->saved = og__now();
-    OG_TRY(make_under(f, out, err));
     OG_TRY(want(&s->out, out, err));
     OG_TRY(want(&s->embeddings, embeddings, err));
+    OG_TRY(make_under(f, out, err));
+    OG_TRY(check_names(s, err));
     OG_TRY(name_folder(f, what, err));
     s->numbers = numbers_text(f);
     s->hash = XXH3_createState();

@@ -380,6 +380,8 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
         rc = open_model(s, want, err);
     if (rc == 0 && (want & OG__WANT_FEATURES))
         rc = open_features(s, err);
+    if (rc == 0)
+        rc = og__dataset_spare(s->ds, s->opt.trace_timeline, err);
     if (rc == 0 && s->opt.trace_timeline)
         rc = og__timeline_open(&s->timeline, s->opt.trace_timeline, err);
     s->prepare.seconds = og__now() - s->opened;

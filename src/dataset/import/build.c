@@ -8,8 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { PIECE_BYTES = 4 * 1024 * 1024, EDGES_A_PIECE = 64 * 1024 };
+enum { PIECE_BYTES = 4 * 1024 * 1024, EDGES_A_PIECE = 64 * 1024, MOST_COLUMNS = INT32_MAX / 8 };
 static const char part[] = "import";
 
 /* ---- arrays of the dataset ---- */
@@ -70,10 +71,19 @@ static int check_rows(const struct og_importer *imp, const struct og_table *t, i
                     (long long)imp->n_nodes);
 }
 
+static int check_columns(const struct og_table *t, const char *what, struct og_err *err)
+{
+    if (t->columns >= 1 && t->columns <= MOST_COLUMNS)
+        return 0;
+    return og__fail(err, -EINVAL, "at least one column, at most 268435455",
+                    "%s: %s of %lld columns", t->name, what, (long long)t->columns);
+}
+
 int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
                            const char *what, struct og_err *err)
 {
-    return t ? check_rows(imp, t, t->rows, what, err) : 0;
+    int rc = t ? check_columns(t, what, err) : 0;
+    return t && rc == 0 ? check_rows(imp, t, t->rows, what, err) : rc;
 }
 
 /* ---- nodes ---- */
@@ -132,11 +142,27 @@ int og__import_sorter(struct og_importer *imp, bool weighted, int64_t expected,
     return rc < 0 ? rc : og__sorter_open(out, &opt, imp->budget, err);
 }
 
+/* A number costs a few bytes to write and eight bytes a node to believe. */
+static int check_claim(const struct og_importer *imp, int64_t edges, struct og_err *err)
+{
+    enum { NODES_AN_EDGE = 1024, ALWAYS = 1 << 24 };
+    if (!imp->claimed || imp->n_nodes <= ALWAYS || imp->n_nodes / NODES_AN_EDGE <= edges)
+        return 0;
+    return og__fail(err, -EINVAL, "is the number of nodes right? features or labels would show it",
+                    "%s: %lld nodes, of which %lld edges are all that is known", imp->src,
+                    (long long)imp->n_nodes, (long long)edges);
+}
+
 int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter, bool weighted,
                       struct og_err *err)
 {
     struct og_edge_sorter_result result;
-    int rc = og__sorter_finish(sorter, imp->dir.temporary, &result, err);
+    int64_t edges = og__sorter_edges(sorter);
+    int rc = edges > 0 ? check_claim(imp, edges, err)
+                       : og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
+                                  "%s: an empty graph: no edges", imp->src);
+    if (rc == 0)
+        rc = og__sorter_finish(sorter, imp->dir.temporary, &result, err);
     if (rc < 0)
         return rc;
     og__import_note(imp, "num_nodes", json_integer(imp->n_nodes));
@@ -405,10 +431,14 @@ static int link_features(struct og_importer *imp, const struct og_table *t, stru
                         og__npy_name(t->type));
     if (!realpath(t->path, full))
         return og__fail_errno(err, -errno, NULL, "%s", t->path);
-    json_t *where = t->raw ? json_pack("{s:s s:s s:[I,I] s:I}", "path", full, "dtype",
+    json_t *path = json_string(full);
+    if (!path)
+        return og__fail(err, -EINVAL, "rename the folder, or leave out --link",
+                        "%s: --link: its path is not UTF-8", t->name);
+    json_t *where = t->raw ? json_pack("{s:o s:s s:[I,I] s:I}", "path", path, "dtype",
                                        og__npy_name(t->type), "shape", (json_int_t)t->rows,
                                        (json_int_t)t->columns, "offset", (json_int_t)t->offset)
-                           : json_pack("{s:s}", "path", full);
+                           : json_pack("{s:o}", "path", path);
     og__import_note(imp, "files", json_pack("{s:o}", "features", where));
     set_features(imp, t->columns, (enum og_dtype)stored);
     return 0;
@@ -421,9 +451,6 @@ int og__import_features(struct og_importer *imp, struct og_table *t, struct og_t
     enum og_dtype dtype = OG_F32;
     int rc;
     OG_TRY(og__import_expect_rows(imp, t, "rows", err));
-    if (t->columns < 1 || t->columns > INT32_MAX / 8)
-        OG_TRY(og__fail(err, -EINVAL, "at least one column", "%s: %lld features a node", t->name,
-                        (long long)t->columns));
     if (imp->opt->link)
         return link_features(imp, t, err);
     OG_TRY(choose_dtype(imp, t, values, &dtype, err));
@@ -531,36 +558,14 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
         return og__fail(err, -EINVAL, "the source says how many there are",
                         "%s: class %lld of %lld", t->name, (long long)l->most, (long long)said);
     int64_t classes = l->rows ? t->columns : OG_MAX(said, l->most + 1);
+    if (classes > MOST_COLUMNS)
+        return og__fail(err, -EINVAL, "at most 268435455; is it what the labels are?",
+                        "%s: %lld classes", t->name, (long long)classes);
     og__import_note(imp, "num_classes", json_integer(classes));
     og__import_note(imp, "multi_label", json_boolean(l->rows && !l->values));
     if (l->values)
         og__import_note(imp, "task", json_string("node regression"));
     return 0;
-}
-
-int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes, bool partly,
-                      struct og_err *err)
-{
-    struct labelling l = {.rows = imp->values || t->columns > 1, .values = imp->values, .most = -1};
-    const size_t row_bytes = (size_t)t->columns * sizeof(float);
-    int rc;
-    if (!partly)
-        OG_TRY(og__import_expect_rows(imp, t, "labels", err));
-    if (t->columns < 1 || t->columns > INT32_MAX / 8)
-        OG_TRY(og__fail(err, -EINVAL, "at least one column", "%s: %lld columns", t->name,
-                        (long long)t->columns));
-    if (!(l.row = og__alloc(imp->budget, row_bytes, part, err)))
-        OG_TRY(-ENOMEM);
-    OG_TRY(og__import_create(imp, &l.w, "labels.npy", l.rows ? OG__NPY_F32 : OG__NPY_I64,
-                             l.rows ? 2 : 1, t->columns, err));
-    OG_TRY(copy_labels(imp, t, partly, &l, err));
-    OG_TRY(set_classes(imp, t, &l, n_classes, err));
-    rc = og__import_finish(imp, l.w, "labels.npy", err);
-    l.w = NULL;
-out:
-    og__npy_discard(l.w);
-    og__release(imp->budget, l.row, row_bytes, part);
-    return rc;
 }
 
 int og__import_no_labels(struct og_importer *imp, struct og_err *err)
@@ -569,6 +574,46 @@ int og__import_no_labels(struct og_importer *imp, struct og_err *err)
     og__import_note(imp, "num_classes", json_integer(0));
     og__import_note(imp, "multi_label", json_false());
     return 0;
+}
+
+/* What was written of them. */
+static int drop_labels(struct og_importer *imp, struct og_err *err)
+{
+    char *path = og__import_target(imp, "labels.npy");
+    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "labels.npy");
+    if (path && unlink(path) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s", path);
+    free(path);
+    return rc < 0 ? rc : og__import_no_labels(imp, err);
+}
+
+int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes, bool partly,
+                      struct og_err *err)
+{
+    struct labelling l = {.rows = imp->values || t->columns > 1, .values = imp->values, .most = -1};
+    const size_t row_bytes = (size_t)t->columns * sizeof(float);
+    int rc;
+    if (partly)
+        OG_TRY(check_columns(t, "labels", err));
+    else
+        OG_TRY(og__import_expect_rows(imp, t, "labels", err));
+    if (!(l.row = og__alloc(imp->budget, row_bytes, part, err)))
+        OG_TRY(-ENOMEM);
+    OG_TRY(og__import_create(imp, &l.w, "labels.npy", l.rows ? OG__NPY_F32 : OG__NPY_I64,
+                             l.rows ? 2 : 1, t->columns, err));
+    OG_TRY(copy_labels(imp, t, partly, &l, err));
+    if (!l.rows && l.most < 0 && n_classes <= 0) {
+        og__import_say(imp, "%s: no node has a label", t->name);
+        OG_TRY(drop_labels(imp, err));
+        goto out;
+    }
+    OG_TRY(set_classes(imp, t, &l, n_classes, err));
+    rc = og__import_finish(imp, l.w, "labels.npy", err);
+    l.w = NULL;
+out:
+    og__npy_discard(l.w);
+    og__release(imp->budget, l.row, row_bytes, part);
+    return rc;
 }
 
 /* ---- splits ---- */
@@ -582,8 +627,23 @@ static void swap_ends(int64_t *ids, int64_t rows)
     }
 }
 
-static int copy_ids(struct og_importer *imp, struct og_table *t, struct og_npy_writer *w,
-                    struct og_err *err)
+/* Nodes that a list has had: a bit each. Without (NULL, where memory has no room for them) nothing
+ * is told here, but when the list is loaded. */
+static int note_id(uint64_t *seen, const struct og_table *t, int64_t row, int64_t id,
+                   struct og_err *err)
+{
+    uint64_t bit = (uint64_t)1 << id % 64;
+    if (seen && (seen[id / 64] & bit))
+        return og__fail(err, -EINVAL, "remove the repeated ids (numpy.unique)",
+                        "%s: row %lld: node %lld is listed twice", t->name, (long long)row,
+                        (long long)id);
+    if (seen)
+        seen[id / 64] |= bit;
+    return 0;
+}
+
+static int copy_ids(struct og_importer *imp, struct og_table *t, uint64_t *seen,
+                    struct og_npy_writer *w, struct og_err *err)
 {
     enum { IDS = 8192 };
     int64_t raw[IDS];
@@ -593,11 +653,13 @@ static int copy_ids(struct og_importer *imp, struct og_table *t, struct og_npy_w
     for (int64_t done = 0, n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, raw, IDS / width, &n, err));
         og__npy_widen(t->type, raw, (size_t)(n * width), ids);
-        for (int64_t i = 0; i < n * width; i++)
+        for (int64_t i = 0; i < n * width; i++) {
             if (ids[i] < 0 || ids[i] >= imp->n_nodes)
                 OG_TRY(og__fail(err, -EINVAL, "ids count from 0", "%s: row %lld: node %lld of %lld",
                                 t->name, (long long)(done + i / width), (long long)ids[i],
                                 (long long)imp->n_nodes));
+            OG_TRY(note_id(seen, t, done + i, ids[i], err));
+        }
         if (width == 2 && imp->opt->reverse)
             swap_ends(ids, n);
         OG_TRY(og__npy_append(w, ids, n, err));
@@ -610,6 +672,8 @@ static int import_list(struct og_importer *imp, struct og_table *t, const char *
                        struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
+    size_t seen_bytes = (size_t)(imp->n_nodes / 64 + 1) * sizeof(uint64_t);
+    uint64_t *seen = NULL;
     int rc;
     if (!og__npy_is_integer(t->type) || t->columns != width)
         return og__fail(err, -EINVAL,
@@ -617,10 +681,14 @@ static int import_list(struct og_importer *imp, struct og_table *t, const char *
                         "%s: %s [%lld, %lld]", t->name, og__npy_name(t->type), (long long)t->rows,
                         (long long)t->columns);
     OG_TRY(og__import_create(imp, &w, name, OG__NPY_I64, width, width, err));
-    OG_TRY(copy_ids(imp, t, w, err));
+    if (width == 1 && seen_bytes <= og__budget_left(imp->budget) &&
+        !(seen = og__alloc(imp->budget, seen_bytes, part, err)))
+        OG_TRY(-ENOMEM);
+    OG_TRY(copy_ids(imp, t, seen, w, err));
     rc = og__import_finish(imp, w, name, err);
     w = NULL;
 out:
+    og__release(imp->budget, seen, seen_bytes, part);
     og__npy_discard(w);
     return rc;
 }

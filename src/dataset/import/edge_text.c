@@ -48,9 +48,15 @@ int og__edge_text_rewind(struct og_edge_text *p, struct og_err *err)
 
 /* ---- one line; a newline ends every scan ---- */
 
+/* A carriage return is one only before a newline: elsewhere it would join lines. */
+static bool is_blank(const char *p)
+{
+    return *p == ' ' || *p == '\t' || (*p == '\r' && p[1] == '\n');
+}
+
 static const char *skip_blanks(const char *p)
 {
-    while (*p == ' ' || *p == '\t' || *p == '\r')
+    while (is_blank(p))
         p++;
     return p;
 }
@@ -64,7 +70,7 @@ static const char *skip_separator(const char *p)
 
 static const char *skip_field(const char *p)
 {
-    while (*p != ' ' && *p != '\t' && *p != '\r' && *p != ',' && *p != ';' && *p != '\n')
+    while (!is_blank(p) && *p != ',' && *p != ';' && *p != '\n')
         p++;
     return p;
 }
@@ -80,6 +86,16 @@ static const char *next_line(const char *p, const char *end)
     return newline ? newline + 1 : end;
 }
 
+/* A number ends with its field: 1d5 is none, nor is 1,5 where columns are parted by `mark`, which
+ * is a semicolon, or 0 for blanks. */
+static bool ends_field(const char *at, char mark)
+{
+    const char *next = skip_blanks(at);
+    if (*next == ',' || *next == ';')
+        return *next == mark;
+    return next > at || *next == '\n';
+}
+
 /* The number in column `column`, from the end of column 2 on. NULL with *wrong. */
 static const char *parse_weight(const struct og_edge_text *p, const char *at, float *weight,
                                 const char **wrong)
@@ -87,11 +103,13 @@ static const char *parse_weight(const struct og_edge_text *p, const char *at, fl
     double x = NAN;
     for (int column = 3; column < p->weight_column; column++)
         at = skip_field(skip_separator(at));
+    char mark = *skip_blanks(at);
     at = skip_separator(at);
     *wrong = at;
     at = *at == '\n' ? NULL : og__parse_real(&p->text, at, &x);
     *weight = (float)x;
-    return at && isfinite(*weight) ? at : NULL;
+    bool whole = at && ends_field(at, mark == ',' || mark == ';' ? mark : 0);
+    return whole && isfinite(*weight) ? at : NULL;
 }
 
 static bool refuse(struct og_edge_text_part *part, const char *at, const char *why)
@@ -128,6 +146,8 @@ static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *p
     if (*q != '\n') {
         if (p->weight_column < 0)
             return refuse(part, q, "more than two columns");
+        if (p->exact)
+            return refuse(part, q, "something after the value");
         q = next_line(q, end) - 1;
     }
     part->src[part->n] = id[0];
@@ -168,7 +188,8 @@ static int begin_file(struct og_edge_text *p, const char **begin, const char *en
         at = next_line(at, end);
     if (at == end)
         return 0;
-    if (p->skip == 0 && strchr("\"ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz", *at))
+    if (p->skip == 0 && *at &&
+        strchr("\"ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz", *at))
         *begin = at = next_line(at, end);
     if (at == end || p->weight_column >= 0)
         return 0;

@@ -24,6 +24,7 @@ struct og_edge_text {
     struct og_pool *pool;
     /* rules: set between open and the first next */
     int weight_column; /* from 1; 0 = further columns are left out; -1 = there are none */
+    bool exact;        /* there are no columns behind the weight */
     uint64_t base;     /* the first id there may be */
     uint64_t limit;    /* ids are below base + limit; 0 = any */
     int64_t skip;      /* lines at the start that are a header */

@@ -125,7 +125,7 @@ static int find_nodes(struct edge_list *l, struct og_err *err)
     uint64_t at = 0;
     size_t n;
     int rc;
-    OG_TRY(og__ids_open(&l->ids, imp->dir.temporary, imp->budget, err));
+    OG_TRY(og__ids_open(&l->ids, l->pairs.text.file_bytes, imp->dir.temporary, imp->budget, err));
     OG_TRY(read_ids(l, err));
     if (l->edges == 0)
         OG_TRY(no_edges(l, err));
@@ -276,6 +276,7 @@ static int import_file(struct edge_list *l, bool is_folder, struct og_err *err)
         l->pairs.limit = (uint64_t)rows;
     } else {
         l->renumber = !imp->opt->keep_ids;
+        imp->claimed = imp->opt->keep_ids;
         OG_TRY(find_nodes(l, err));
         OG_TRY(og__edge_text_rewind(&l->pairs, err));
     }

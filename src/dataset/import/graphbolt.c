@@ -164,6 +164,11 @@ static int fill_from(struct label_table *l, struct og_table *seeds, struct og_ta
                     og__number_at(labels->type, raw, (size_t)i * width + j);
         }
     }
+    if (rc == 0)
+        rc = og__table_read(labels, raw, 1, &m, err);
+    if (rc == 0 && m > 0)
+        rc = og__fail(err, -EINVAL, "a label for every seed", "%s: goes on where %s ends",
+                      labels->name, seeds->name);
     og__release(l->b->imp->budget, raw, bytes, part);
     return rc;
 }
@@ -245,7 +250,7 @@ static int check_labels(const struct bolt *b, int64_t *columns, struct og_err *e
 
 static int import_labels(struct bolt *b, struct og_err *err)
 {
-    const int64_t *said = b->task ? b->task->num_classes : NULL;
+    int64_t said = b->task ? b->task->num_classes : -1;
     struct og_budget *budget = b->imp->budget;
     int64_t columns;
     int rc = check_labels(b, &columns, err);
@@ -264,7 +269,7 @@ static int import_labels(struct bolt *b, struct og_err *err)
                             .b = b,
                             .room = OG_MAX(OG_MIN(fits, b->imp->n_nodes), (int64_t)1)};
     l.rows = og__alloc(budget, (size_t)l.room * row, part, err);
-    rc = l.rows ? og__import_labels(b->imp, &l.t, said ? *said : -1, false, err) : -ENOMEM;
+    rc = l.rows ? og__import_labels(b->imp, &l.t, said, false, err) : -ENOMEM;
     og__release(budget, l.rows, (size_t)l.room * row, part);
     return rc;
 }
@@ -280,8 +285,8 @@ static int read_meta(struct bolt *b, struct og_err *err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", meta_file);
     if (rc == 0)
         rc = og__gb_meta_parse(&b->meta, text, len, path, err);
-    if (rc == 0 && b->meta->name)
-        og__import_note(b->imp, "name", json_string(b->meta->name));
+    if (rc == 0)
+        og__import_set_name(b->imp, b->meta->name);
     if (rc == 0 && b->meta->n_tasks > 0)
         b->task = b->meta->tasks;
     b->imp->values = b->task && b->task->name && strstr(b->task->name, "regression");
@@ -301,6 +306,7 @@ static int open_all(struct bolt *b, struct og_err *err)
         rc = open_features(b, err);
     for (int s = 0; rc == 0 && b->task && s < 3; s++)
         rc = open_set(b, s, err);
+    b->imp->claimed = !b->features || b->features->rows < 0;
     return rc < 0 ? rc : og__import_expect_rows(b->imp, b->features, "rows", err);
 }
 

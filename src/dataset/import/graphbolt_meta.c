@@ -2,10 +2,13 @@
 
 #include <cyaml/cyaml.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- schema ---- */
 
+/* A whole number is read as text: libcyaml's own reading stops at the first character that is no
+ * digit, and takes 1e6 for 1. */
 #define TEXT(key, structure, member)                                                            \
     CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, structure, member, 0, \
                            CYAML_UNLIMITED)
@@ -16,7 +19,7 @@ static const cyaml_schema_field_t data_fields[] = {
     TEXT("format", struct og_gb_data, format),
     TEXT("path", struct og_gb_data, path),
     TEXT("domain", struct og_gb_data, domain),
-    CYAML_FIELD_INT("num", CYAML_FLAG_OPTIONAL, struct og_gb_data, num),
+    TEXT("num", struct og_gb_data, num_text),
     CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t data_value = {
@@ -37,8 +40,7 @@ static const cyaml_schema_value_t set_value = {
 
 static const cyaml_schema_field_t task_fields[] = {
     TEXT("name", struct og_gb_task, name),
-    CYAML_FIELD_INT_PTR("num_classes", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct og_gb_task,
-                        num_classes),
+    TEXT("num_classes", struct og_gb_task, num_classes_text),
     SETS("train_set", 0),
     SETS("validation_set", 1),
     SETS("test_set", 2),
@@ -98,6 +100,48 @@ static cyaml_config_t config_for(struct told *told)
                             .flags = CYAML_CFG_IGNORE_UNKNOWN_KEYS | CYAML_CFG_NO_ALIAS};
 }
 
+/* Absent or null: -1. */
+static int read_number(const char *text, const char *key, int64_t *n, const char *name,
+                       struct og_err *err)
+{
+    *n = -1;
+    if (!og__gb_typed(text))
+        return 0;
+    size_t digits = strspn(text, "0123456789");
+    bool octal = text[0] == '0' && digits > 1; /* in YAML 1.1 */
+    if (digits > 0 && digits <= 18 && !octal && text[digits] == 0) {
+        *n = strtoll(text, NULL, 10);
+        return 0;
+    }
+    return og__fail(err, -EINVAL, "write a whole number in decimal digits",
+                    "%s: %s: '%.40s' is no whole number", name, key, text);
+}
+
+static int read_numbers(struct og_gb_meta *m, const char *name, struct og_err *err)
+{
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < m->graph.n_nodes; i++)
+        rc = read_number(m->graph.nodes[i].num_text, "num", &m->graph.nodes[i].num, name, err);
+    for (unsigned i = 0; rc == 0 && i < m->n_tasks; i++)
+        rc = read_number(m->tasks[i].num_classes_text, "num_classes", &m->tasks[i].num_classes,
+                         name, err);
+    return rc;
+}
+
+/* libyaml looks at all open brackets for every word: a megabyte of them would take hours. Those
+ * that are closed count too, since only it knows which are in quotes or remarks. */
+static int check_brackets(const char *text, size_t len, const char *name, struct og_err *err)
+{
+    enum { MOST_BRACKETS = 1000 };
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += text[i] == '[' || text[i] == '{';
+    return n <= MOST_BRACKETS
+               ? 0
+               : og__fail(err, -EINVAL, "write it in block style, one entry a line",
+                          "%s: %zu brackets, at most %d are read", name, n, MOST_BRACKETS);
+}
+
 int og__gb_meta_parse(struct og_gb_meta **out, const char *text, size_t len, const char *name,
                       struct og_err *err)
 {
@@ -105,14 +149,21 @@ int og__gb_meta_parse(struct og_gb_meta **out, const char *text, size_t len, con
     cyaml_config_t config = config_for(&told);
     cyaml_data_t *data = NULL;
     *out = NULL;
+    int wrong = check_brackets(text, len, name, err);
+    if (wrong < 0)
+        return wrong;
     cyaml_err_t rc = cyaml_load_data((const uint8_t *)text, len, &config, &meta_value, &data, NULL);
     /* libyaml names no problem where it lacks memory */
     bool nameless = rc == CYAML_ERR_LIBYAML_PARSER && strstr(told.what, "(null)");
     if (rc == CYAML_ERR_OOM || rc == CYAML_ERR_LIBYAML_PARSER_INIT || nameless)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     if (rc == CYAML_OK && data) {
-        *out = data;
-        return 0;
+        wrong = read_numbers(data, name, err);
+        if (wrong < 0)
+            og__gb_meta_free(data);
+        else
+            *out = data;
+        return wrong;
     }
     return og__fail(err, -EINVAL, "DGL's documentation of OnDiskDataset has the format",
                     "%s: %s %s", name, told.what[0] ? told.what : cyaml_strerror(rc), told.where);

@@ -7,6 +7,7 @@
 /* Absent text is NULL, absent numbers -1. */
 struct og_gb_data {
     char *name, *type, *format, *path, *domain;
+    char *num_text;
     int64_t num; /* of nodes */
 };
 struct og_gb_set { /* one entry of train_set and its kin */
@@ -16,7 +17,8 @@ struct og_gb_set { /* one entry of train_set and its kin */
 };
 struct og_gb_task {
     char *name;
-    int64_t *num_classes;     /* NULL = not said */
+    char *num_classes_text;
+    int64_t num_classes;
     struct og_gb_set *set[3]; /* train, valid, test */
     unsigned n_sets[3];
 };

@@ -8,15 +8,17 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static const char part[] = "node ids";
 #define BITMAP_BYTES ((size_t)1 << 29) /* 2^32 bits */
 enum { FIRST_ROOM = 1 << 12 };
 static const uint64_t EMPTY = UINT64_MAX; /* no id: those are below 2^63 */
 
-int og__ids_open(struct og_ids *ids, const char *folder, struct og_budget *b, struct og_err *err)
+int og__ids_open(struct og_ids *ids, uint64_t text_bytes, const char *folder, struct og_budget *b,
+                 struct og_err *err)
 {
-    *ids = (struct og_ids){.budget = b};
+    *ids = (struct og_ids){.budget = b, .enough = text_bytes};
     og__id_runs_init(&ids->runs, folder, b);
     ids->bits = og__address_reserve(BITMAP_BYTES, err);
     return ids->bits ? 0 : -ENOMEM;
@@ -48,13 +50,20 @@ void og__ids_close(struct og_ids *ids)
     *ids = (struct og_ids){0};
 }
 
+/* A bitmap is worth it where there are many ids: a few large ones are a short list. */
+static bool worth_a_bitmap(const struct og_ids *ids, size_t bytes)
+{
+    return ids->most <= UINT32_MAX && bytes <= OG_MAX(16 * OG_MIB, ids->enough) &&
+           bytes <= (og__budget_left(ids->budget) + ids->charged) / 4;
+}
+
 bool og__ids_cover(struct og_ids *ids, uint64_t most)
 {
     ids->most = OG_MAX(ids->most, most);
     if (ids->wide)
         return true;
     size_t need = (size_t)og__round_up(ids->most / 8 + 1, OG_MIB);
-    if (ids->most > UINT32_MAX || need > (og__budget_left(ids->budget) + ids->charged) / 4)
+    if (!worth_a_bitmap(ids, need))
         return false;
     if (need > ids->charged) {
         if (og__budget_charge(ids->budget, need - ids->charged, part, NULL) < 0)
@@ -68,7 +77,9 @@ bool og__ids_cover(struct og_ids *ids, uint64_t most)
 
 static uint64_t place_of(const struct og_ids *ids, uint64_t id)
 {
-    uint64_t at = (id * 0x9e3779b97f4a7c15u) >> 20 & (ids->room - 1);
+    uint64_t x = (id ^ ids->secret) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+    uint64_t at = x >> 20 & (ids->room - 1);
     while (ids->list[at] != EMPTY && ids->list[at] != id)
         at = (at + 1) & (ids->room - 1);
     return at;
@@ -95,6 +106,8 @@ int og__ids_widen(struct og_ids *ids, struct og_err *err)
 {
     drop_bitmap(ids);
     ids->wide = true;
+    if (getrandom(&ids->secret, sizeof(ids->secret), GRND_NONBLOCK) < 0)
+        ids->secret = (uint64_t)(uintptr_t)ids; /* no less is known of it */
     ids->most_room = og__budget_left(ids->budget) / 2 / sizeof(*ids->list);
     return make_room(ids, FIRST_ROOM, err);
 }

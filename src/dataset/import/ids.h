@@ -8,20 +8,23 @@ struct og_ids {
     struct og_budget *budget;
     bool wide;        /* a sorted list instead of a bitmap, */
     bool far;         /* and on disk */
+    uint64_t enough;  /* bytes that a bitmap may take in any case */
     uint64_t most;    /* largest id so far */
     int64_t n;        /* distinct ids, once settled */
     uint64_t *bits;   /* one an id; address space is reserved for 2^32 */
     size_t charged;   /* bytes of it that may be touched */
     uint32_t *before; /* settled: how many ids lie below each word */
     uint64_t *list;   /* wide: open addressing, then sorted */
+    uint64_t secret;  /* so that nobody can choose ids that all meet at one place of it */
     uint64_t room, most_room;
     struct og_id_runs runs;     /* what did not fit the list */
     struct og_id_ranges ranges; /* far: the places of the ids of all edges */
 };
 
-/* What does not fit memory goes to a file without a name in `folder`, which must outlive it. */
-OG_MUST_CHECK int og__ids_open(struct og_ids *ids, const char *folder, struct og_budget *b,
-                               struct og_err *err);
+/* The ids come from a text of so many bytes: what they take is in proportion. What does not fit
+ * memory goes to a file without a name in `folder`, which must outlive it. */
+OG_MUST_CHECK int og__ids_open(struct og_ids *ids, uint64_t text_bytes, const char *folder,
+                               struct og_budget *b, struct og_err *err);
 void og__ids_close(struct og_ids *ids);
 
 /* Makes room for ids up to `most`. False: they do not fit a bitmap; then widen, and mark all of

@@ -59,6 +59,11 @@ static int open_source(struct og_importer *imp, struct igb *g, struct og_err *er
     OG_TRY(open_either(imp, name, OG__NPY_F32, 1, &g->labels, err));
     assert(g->features && g->labels); /* open_either */
     OG_TRY(og__import_set_nodes(imp, g->features->rows, err));
+    OG_TRY(og__import_expect_rows(imp, g->features, "features", err));
+    if (g->labels->rows > imp->n_nodes)
+        OG_TRY(og__fail(err, -EINVAL, "labels may end before the nodes do, not after them",
+                        "%s: %lld labels, there are %lld nodes", g->labels->name,
+                        (long long)g->labels->rows, (long long)imp->n_nodes));
     g->labels->rows = OG_MIN(g->labels->rows, labelled(imp->n_nodes, labels));
 out:
     free(name);

@@ -73,16 +73,27 @@ int og__import_named(const struct og_importer *imp, const char *name, const char
     return rc;
 }
 
+void og__import_set_name(const struct og_importer *imp, const char *name)
+{
+    enum { LONGEST = 255 };
+    size_t len = name ? strlen(name) : 0;
+    if (len > LONGEST)
+        for (len = LONGEST; len > 0 && ((unsigned char)name[len] & 0xc0) == 0x80;)
+            len--; /* to where a character ends */
+    if (len > 0)
+        json_object_set_new(imp->meta, "name", json_stringn(name, len));
+}
+
 void og__import_say(const struct og_importer *imp, const char *fmt, ...)
 {
-    char text[256];
+    char text[1024];
     va_list ap;
-    if (!imp->seen || !imp->seen->message)
+    if (!imp->seen)
         return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    imp->seen->message(imp->seen->arg, OG__INFO, text);
+    og__say(&(struct og_log){imp->seen->message, imp->seen->arg}, OG__INFO, "%s", text);
 }
 
 void og__import_note(struct og_importer *imp, const char *key, json_t *value)

@@ -25,7 +25,8 @@ struct og_importer {
     struct og_newdir dir;
     json_t *meta, *checksums; /* of the dataset being made */
     int64_t n_nodes;
-    bool values; /* labels are numbers to be told, not classes */
+    bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */
+    bool values;  /* labels are numbers to be told, not classes */
 };
 
 /* Formats: each reads imp->src and writes everything but meta.json, whose keys it sets. */
@@ -54,6 +55,8 @@ OG_MUST_CHECK int og__import_named(const struct og_importer *imp, const char *na
 /* Says how far it is; OG_INTERRUPTED when asked to stop. total 0 = not known. */
 OG_MUST_CHECK int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done,
                                   int64_t total, struct og_err *err);
+/* The dataset's name, or NULL: as it is called; of a very long one the beginning. */
+void og__import_set_name(const struct og_importer *imp, const char *name);
 /* A remark for the user. */
 void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
 

@@ -114,7 +114,9 @@ int og__mtx_head(struct og_mtx_head *head, const struct og_text *t, const char *
         head->lines++;
     } while (p < end && (*p == '%' || p[strspn(p, " \t\r")] == '\n'));
     if (p == end)
-        return og__fail(err, -EINVAL, header_hint, "%s: ends before its size", t->path);
+        return og__fail(err, -EINVAL, header_hint,
+                        t->ended ? "%s: ends before its size" : "%s: remarks beyond its first MiB",
+                        t->path);
     return read_size(head, t, p, err);
 }
 
@@ -135,6 +137,7 @@ static int read_header(struct matrix *m, struct og_err *err)
     m->pairs.base = 1;
     m->pairs.limit = (uint64_t)m->head.nodes;
     m->pairs.weight_column = m->head.weighted ? 3 : -1;
+    m->pairs.exact = true;
     return og__edge_text_rewind(&m->pairs, err);
 }
 

@@ -105,6 +105,21 @@ static int check_sparse(const struct sparse_table *s, struct og_err *err)
     return 0;
 }
 
+/* The rows are all of the values, from the first to the last. */
+static int check_ends(const struct sparse_table *s, struct og_err *err)
+{
+    int64_t first = 0;
+    int64_t last = 0;
+    int rc = og__npy_read_int64(&s->indptr, 0, 1, &first, err);
+    if (rc == 0)
+        rc = og__npy_read_int64(&s->indptr, s->indptr.shape[0] - 1, 1, &last, err);
+    if (rc < 0 || (first == 0 && last == s->data.shape[0]))
+        return rc;
+    return og__fail(err, -EINVAL, "the three arrays of one CSR matrix belong together",
+                    "%s: from %lld to %lld, there are %lld values", s->indptr.path,
+                    (long long)first, (long long)last, (long long)s->data.shape[0]);
+}
+
 /* Width of the matrix: one more than its largest column. */
 static int find_columns(struct sparse_table *s, struct og_err *err)
 {
@@ -139,6 +154,7 @@ static int open_sparse(const struct og_importer *imp, struct og_table **out, str
     OG_TRY(open_in(imp, "feat_indices.npy", &s->indices, err));
     OG_TRY(open_in(imp, "feat_data.npy", &s->data, err));
     OG_TRY(check_sparse(s, err));
+    OG_TRY(check_ends(s, err));
     OG_TRY(find_columns(s, err));
     s->t.rows = s->indptr.shape[0] - 1;
     s->bytes = (size_t)OG_MAX(s->t.columns, (int64_t)1) * 16;
@@ -218,6 +234,20 @@ static void close_source(struct source *s)
 
 static const char optional[] = "mend it, or remove it: it is optional";
 
+/* *n stays where it is not said, or null. */
+static int get_count(const json_t *root, const char *key, int64_t *n, const char *path,
+                     struct og_err *err)
+{
+    const json_t *value = json_object_get(root, key);
+    if (!value || json_is_null(value))
+        return 0;
+    *n = json_integer_value(value);
+    return json_is_integer(value) && *n >= 0
+               ? 0
+               : og__fail(err, -EINVAL, "mend it, or leave it out: the arrays tell as well",
+                          "%s: \"%s\" must be a whole number", path, key);
+}
+
 static int read_said(struct og_importer *imp, struct source *s, struct og_err *err)
 {
     char *text = NULL;
@@ -228,22 +258,19 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
     if (rc <= 0)
         return rc;
     char *path = og__import_source(imp, "meta.json");
-    rc = path ? og__read_text(path, 16 * OG_MIB, &text, &len, err)
+    rc = path ? og__read_text(path, OG_MIB, &text, &len, err)
               : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
     if (rc == 0)
         rc = og__json_parse(&root, text, len, path, optional, err);
     if (rc == 0 && !json_is_object(root))
         rc = og__fail(err, -EINVAL, optional, "%s: not a JSON object", path);
-    const json_t *nodes = json_object_get(root, "num_nodes");
-    const json_t *classes = json_object_get(root, "num_classes");
-    const json_t *name = json_object_get(root, "name");
+    const char *name = json_string_value(json_object_get(root, "name"));
     const char *task = json_string_value(json_object_get(root, "task"));
-    if (json_is_integer(nodes))
-        s->said_nodes = json_integer_value(nodes);
-    if (json_is_integer(classes))
-        s->said_classes = json_integer_value(classes);
-    if (json_is_string(name))
-        og__import_note(imp, "name", json_incref((json_t *)name));
+    if (rc == 0)
+        rc = get_count(root, "num_nodes", &s->said_nodes, path, err);
+    if (rc == 0)
+        rc = get_count(root, "num_classes", &s->said_classes, path, err);
+    og__import_set_name(imp, name);
     imp->values = task && strstr(task, "regression");
     if (json_is_true(json_object_get(root, "symmetric")))
         og__import_note(imp, "symmetric", json_true());
@@ -297,6 +324,7 @@ int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *e
     struct source s = {0};
     int rc = open_nodes(imp, &s, err);
     *rows = count_nodes(&s);
+    imp->claimed = !s.features && !s.labels;
     close_source(&s);
     return rc;
 }

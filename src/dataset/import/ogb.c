@@ -133,6 +133,18 @@ static int open_text(struct ogb *o, struct og_err *err)
 
 /* ---- papers100M: archives ---- */
 
+/* The archive may be without it. */
+static int read_said_edges(struct ogb *o, const char *archive, struct og_err *err)
+{
+    struct og_table *t;
+    struct og_err why = {0};
+    int rc = open_member(o->imp, archive, "num_edges_list.npy", &t, &why);
+    if (rc == -ENOENT)
+        return 0;
+    return rc < 0 ? og__fail(err, rc, why.hint, "%s", why.message)
+                  : only_number(t, &o->said_edges, err);
+}
+
 static int open_archives(struct ogb *o, struct og_err *err)
 {
     static const char data[] = "raw/data.npz";
@@ -143,6 +155,8 @@ static int open_archives(struct ogb *o, struct og_err *err)
         rc = only_number(t, &nodes, err);
     if (rc == 0)
         rc = og__import_set_nodes(o->imp, nodes, err);
+    if (rc == 0)
+        rc = read_said_edges(o, data, err);
     if (rc == 0)
         rc = open_member(o->imp, data, "edge_index.npy", &o->edges.src, err);
     if (rc == 0)
@@ -246,7 +260,7 @@ static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
         rc = og__import_edges(o->imp, &o->edges, err);
     if (rc == 0 && o->said_edges >= 0 && edges->next != o->said_edges)
         rc = og__fail(err, -EINVAL, "fetch the files again: they belong together",
-                      "%s: %lld edges where num-edge-list.csv.gz says %lld", edges->name,
+                      "%s: %lld edges where its list of their numbers says %lld", edges->name,
                       (long long)edges->next, (long long)o->said_edges);
     if (rc == 0)
         rc = o->features ? og__import_features(o->imp, o->features, NULL, err)

@@ -177,6 +177,7 @@ struct zip_table {
     zip_uint64_t index;
     int64_t start; /* of the elements in the member */
     int64_t bytes; /* of the member */
+    uint64_t file_bytes;
 };
 
 static const char zip_hint[] = "the archive was cut short or damaged: fetch it again";
@@ -263,27 +264,43 @@ static void zip_close_table(struct og_table *t)
 
 static const struct og_table_ops zip_ops = {zip_read, zip_rewind, zip_close_table};
 
-/* Deflate makes at most 1032 bytes of one. */
-static bool believable(const zip_stat_t *st)
+/* Deflate makes at most 1032 bytes of one, and none that the archive does not have. */
+static bool believable(const struct zip_table *z, const zip_stat_t *st)
 {
-    return st->comp_method == ZIP_CM_STORE ? st->size == st->comp_size
-                                           : st->size / 1032 <= st->comp_size;
+    return st->comp_size <= z->file_bytes &&
+           (st->comp_method == ZIP_CM_STORE ? st->size == st->comp_size
+                                            : st->size / 1032 <= st->comp_size);
 }
 
-static int find_member(struct zip_table *z, const char *member, zip_stat_t *st, struct og_err *err)
+/* Of two members of one name every program takes the one it likes. */
+static int find_member(struct zip_table *z, const char *member, struct og_err *err)
 {
-    zip_int64_t index = zip_name_locate(z->archive, member, 0);
-    if (index < 0)
+    zip_int64_t n = zip_get_num_entries(z->archive, 0);
+    int found = 0;
+    for (zip_int64_t i = 0; i < n; i++) {
+        const char *name = zip_get_name(z->archive, (zip_uint64_t)i, 0);
+        if (!name || strcmp(name, member) != 0)
+            continue;
+        z->index = (zip_uint64_t)i;
+        found++;
+    }
+    if (found == 0)
         return og__fail(err, -ENOENT, "is it the archive that the project publishes?",
                         "%s: not in the archive", z->t.name);
-    z->index = (zip_uint64_t)index;
+    return found == 1
+               ? 0
+               : og__fail(err, -EINVAL, zip_hint, "%s: %d members of this name", z->t.name, found);
+}
+
+static int check_member(struct zip_table *z, zip_stat_t *st, struct og_err *err)
+{
     if (zip_stat_index(z->archive, z->index, 0, st) < 0)
         return zip_wrong(z, err);
     if (st->encryption_method != ZIP_EM_NONE ||
         (st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE))
         return og__fail(err, -EINVAL, "write it with numpy.savez or numpy.savez_compressed",
                         "%s: neither stored nor deflated", z->t.name);
-    return believable(st)
+    return believable(z, st)
                ? 0
                : og__fail(err, -EINVAL, zip_hint, "%s: %llu bytes from %llu: impossible", z->t.name,
                           (unsigned long long)st->size, (unsigned long long)st->comp_size);
@@ -306,30 +323,45 @@ static int read_header(struct zip_table *z, const zip_stat_t *st, struct og_err 
     z->t.columns = a.shape[1];
     z->start = a.offset;
     z->bytes = (int64_t)st->size;
+    if (rc == 0 && a.offset + a.bytes != z->bytes)
+        rc = og__fail(err, -EINVAL, zip_hint, "%s: %lld bytes, its header promises %lld", z->t.name,
+                      (long long)z->bytes, (long long)(a.offset + a.bytes));
+    return rc;
+}
+
+static int open_archive(struct zip_table *z, const char *path, struct og_err *err)
+{
+    zip_error_t why;
+    int code = 0;
+    int fd = og__open_plain(path, &z->file_bytes, err);
+    if (fd < 0)
+        return fd;
+    close(fd);
+    if ((z->archive = zip_open(path, ZIP_RDONLY, &code)))
+        return 0;
+    zip_error_init_with_code(&why, code);
+    int rc = code == ZIP_ER_MEMORY
+                 ? og__fail_errno(err, -ENOMEM, NULL, "%s", path)
+                 : og__fail(err, -EINVAL, zip_hint, "%s: %s", path, zip_error_strerror(&why));
+    zip_error_fini(&why);
     return rc;
 }
 
 int og__table_zip(struct og_table **out, const char *path, const char *member, struct og_err *err)
 {
-    char name[512];
     zip_stat_t st;
-    zip_error_t why;
-    int code = 0;
-    int rc;
+    char *name = NULL;
+    int rc = 0;
     *out = NULL;
-    snprintf(name, sizeof(name), "%s:%s", path, member);
-    struct zip_table *z = new_table(sizeof(*z), &zip_ops, name, err);
+    if (asprintf(&name, "%s:%s", path, member) < 0)
+        name = NULL;
+    struct zip_table *z = name ? new_table(sizeof(*z), &zip_ops, name, err) : NULL;
+    free(name);
     if (!z)
-        return -ENOMEM;
-    if (!(z->archive = zip_open(path, ZIP_RDONLY, &code))) {
-        zip_error_init_with_code(&why, code);
-        rc = code == ZIP_ER_MEMORY ? og__fail_errno(err, -ENOMEM, NULL, "%s", path)
-                                   : og__fail(err, code == ZIP_ER_NOENT ? -ENOENT : -EINVAL,
-                                              zip_hint, "%s: %s", path, zip_error_strerror(&why));
-        zip_error_fini(&why);
-        goto out;
-    }
-    OG_TRY(find_member(z, member, &st, err));
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    OG_TRY(open_archive(z, path, err));
+    OG_TRY(find_member(z, member, err));
+    OG_TRY(check_member(z, &st, err));
     OG_TRY(read_header(z, &st, err));
     OG_TRY(og__table_rewind(&z->t, err));
     *out = &z->t;
@@ -364,7 +396,7 @@ static const char *parse_field(const struct csv_table *c, const char *p, void *o
     if (c->t.type == OG__NPY_F64)
         return og__parse_real(&c->text, p, out);
     p = og__parse_id(p + minus, &id);
-    *(int64_t *)out = minus ? -(int64_t)id : (int64_t)id;
+    *(int64_t *)out = (int64_t)(minus ? 0 - id : id); /* of what is none, too: then p is NULL */
     return p;
 }
 

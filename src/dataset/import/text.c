@@ -7,26 +7,36 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char part[] = "text";
-enum { GZ_WINDOW = 128 * 1024, GZ_LEAST = 512, GZ_RATIO = 1032 };
+static const char damaged_hint[] = "the file was cut short or damaged: fetch it again";
+enum { GZ_INPUT = 128 * 1024, GZ_RATIO = 1032, GZ_ONLY = 15 + 16 };
 
 /* ---- files ---- */
 
+static void *gz_alloc(void *unused, unsigned items, unsigned size)
+{
+    (void)unused;
+    return calloc(items, size);
+}
+
+static void gz_free(void *unused, void *p)
+{
+    (void)unused;
+    free(p);
+}
+
 static int start_gz(struct og_text *t, struct og_err *err)
 {
-    int copy = dup(t->fd); /* gzclose closes it */
-    if (copy < 0)
-        return og__fail_errno(err, -errno, NULL, "%s", t->path);
-    if (!(t->gz = gzdopen(copy, "rb"))) {
-        close(copy);
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", t->path);
-    }
-    gzbuffer(t->gz,
-             (unsigned)OG_MAX(OG_MIN(t->file_bytes, (uint64_t)GZ_WINDOW), (uint64_t)GZ_LEAST));
-    return 0;
+    t->input_room = (size_t)OG_MIN(t->file_bytes, (uint64_t)GZ_INPUT);
+    t->input = malloc(t->input_room);
+    t->gz = (z_stream){.zalloc = gz_alloc, .zfree = gz_free};
+    if (t->input && inflateInit2(&t->gz, GZ_ONLY) == Z_OK)
+        return 0;
+    free(t->input);
+    t->input = NULL;
+    return og__fail_errno(err, -ENOMEM, NULL, "%s", t->path);
 }
 
 /* A small file takes little memory: its text is as long as it is, or, gzipped, at most 1032 times
@@ -38,7 +48,8 @@ static int choose_room(struct og_text *t, struct og_err *err)
     int rc = 0;
     if (t->file_bytes >= sizeof(magic))
         rc = og__read_all(t->fd, magic, sizeof(magic), 0, t->path, err);
-    if (magic[0] == 0x1f && magic[1] == 0x8b)
+    t->zipped = magic[0] == 0x1f && magic[1] == 0x8b;
+    if (t->zipped)
         ratio = GZ_RATIO;
     t->room = OG__TEXT_BLOCK;
     if (t->file_bytes < OG__TEXT_BLOCK / ratio)
@@ -48,27 +59,20 @@ static int choose_room(struct og_text *t, struct og_err *err)
 
 int og__text_open(struct og_text *t, const char *path, struct og_budget *b, struct og_err *err)
 {
-    struct stat st;
     int rc = 0;
     *t = (struct og_text){.fd = -1, .budget = b, .path = strdup(path)};
     if (!t->path)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
-    if (t->fd < 0)
-        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot open", path));
-    if (fstat(t->fd, &st) < 0)
-        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", path));
-    if (!S_ISREG(st.st_mode))
-        OG_TRY(og__fail(err, -EINVAL, "it is read twice, so a pipe will not do: name a file",
-                        "%s: not a plain file", path));
-    t->file_bytes = (uint64_t)st.st_size;
+    t->fd = og__open_plain(path, &t->file_bytes, err);
+    OG_TRY(OG_MIN(t->fd, 0));
     if (!(t->plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     OG_TRY(choose_room(t, err));
     if (!(t->buffer = og__alloc(b, t->room + 1, part, err)))
         OG_TRY(-ENOMEM);
     posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    OG_TRY(start_gz(t, err));
+    if (t->zipped)
+        OG_TRY(start_gz(t, err));
 out:
     if (rc < 0)
         og__text_close(t);
@@ -79,8 +83,9 @@ void og__text_close(struct og_text *t)
 {
     if (!t->path)
         return;
-    if (t->gz)
-        gzclose(t->gz);
+    if (t->input)
+        inflateEnd(&t->gz);
+    free(t->input);
     if (t->fd >= 0)
         close(t->fd);
     if (t->plain)
@@ -92,34 +97,77 @@ void og__text_close(struct og_text *t)
 
 int og__text_rewind(struct og_text *t, struct og_err *err)
 {
-    if (t->gz)
-        gzclose(t->gz);
-    t->gz = NULL;
+    (void)err;
+    t->gz.avail_in = 0;
+    t->inside = t->begun = t->ended = false;
     t->block = t->filled = 0;
+    t->taken = 0;
     t->lines = 0;
-    t->ended = false;
-    if (lseek(t->fd, 0, SEEK_SET) < 0)
-        return og__fail_errno(err, -errno, NULL, "%s", t->path);
-    return start_gz(t, err);
+    return 0;
 }
 
-/* Room in the buffer -> text. An archive that breaks off is an error, not an end. */
-static int fill(struct og_text *t, struct og_err *err)
+/* The next bytes of the file, at most n. */
+static int take(struct og_text *t, void *out, size_t *n, struct og_err *err)
+{
+    *n = (size_t)OG_MIN((uint64_t)*n, t->file_bytes - t->taken);
+    int rc = og__read_all(t->fd, out, *n, (off_t)t->taken, t->path, err);
+    t->taken += *n;
+    return rc;
+}
+
+static int fill_plain(struct og_text *t, struct og_err *err)
+{
+    size_t n = t->room - t->filled;
+    int rc = take(t, t->buffer + t->filled, &n, err);
+    t->filled += n;
+    t->ended = t->taken == t->file_bytes;
+    return rc;
+}
+
+static int damaged(const struct og_text *t, const char *why, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, damaged_hint, "%s: byte %llu: %s", t->path,
+                    (unsigned long long)og__text_done(t), why);
+}
+
+/* The gzip file goes on; or ends, where it is between two members. Zeros may fill it up. */
+static int take_gz(struct og_text *t, struct og_err *err)
+{
+    size_t n = t->input_room;
+    int rc = 0;
+    if (t->gz.avail_in == 0) {
+        rc = take(t, t->input, &n, err);
+        t->gz.next_in = t->input;
+        t->gz.avail_in = (unsigned)n;
+    }
+    for (; !t->inside && t->gz.avail_in > 0 && *t->gz.next_in == 0; t->gz.avail_in--)
+        t->gz.next_in++;
+    if (rc < 0 || t->gz.avail_in > 0 || t->taken < t->file_bytes)
+        return rc;
+    t->ended = true;
+    return t->inside ? damaged(t, "ends inside its compressed data", err) : 0;
+}
+
+/* Of one member after another. */
+static int fill_zipped(struct og_text *t, struct og_err *err)
 {
     while (t->filled < t->room && !t->ended) {
-        int n = gzread(t->gz, t->buffer + t->filled, (unsigned)(t->room - t->filled));
-        int why = Z_OK;
-        const char *text = n <= 0 ? gzerror(t->gz, &why) : "";
-        if (why == Z_ERRNO)
-            return og__fail_errno(err, errno ? -errno : -EIO, NULL, "%s: cannot read", t->path);
-        if (why == Z_MEM_ERROR)
-            return og__fail_errno(err, -ENOMEM, NULL, "%s", t->path);
-        if (why != Z_OK && why != Z_STREAM_END)
-            return og__fail(err, -EINVAL, "the file was cut short or damaged: fetch it again",
-                            "%s: byte %llu: %s", t->path, (unsigned long long)og__text_done(t),
-                            why == Z_BUF_ERROR ? "ends inside its compressed data" : text);
-        t->ended = n <= 0;
-        t->filled += n > 0 ? (size_t)n : 0;
+        int rc = take_gz(t, err);
+        if (rc < 0)
+            return rc;
+        if (t->gz.avail_in == 0)
+            continue;
+        if (!t->inside)
+            inflateReset(&t->gz);
+        size_t room = t->room - t->filled;
+        t->gz.next_out = (unsigned char *)t->buffer + t->filled;
+        t->gz.avail_out = (unsigned)room;
+        int why = inflate(&t->gz, Z_NO_FLUSH);
+        t->filled += room - t->gz.avail_out;
+        t->inside = why != Z_STREAM_END;
+        if (why != Z_OK && why != Z_STREAM_END && why != Z_BUF_ERROR)
+            return why == Z_MEM_ERROR ? og__fail_errno(err, -ENOMEM, NULL, "%s", t->path)
+                                      : damaged(t, t->gz.msg ? t->gz.msg : "not gzip", err);
     }
     return 0;
 }
@@ -132,6 +180,17 @@ static int64_t count_newlines(const char *p, size_t n)
     return count;
 }
 
+/* The mark with which some programs begin UTF-8 is no part of the text. */
+static void drop_mark(struct og_text *t)
+{
+    static const char mark[] = {'\xef', '\xbb', '\xbf'};
+    t->begun = true;
+    if (t->filled < sizeof(mark) || memcmp(t->buffer, mark, sizeof(mark)) != 0)
+        return;
+    t->filled -= sizeof(mark);
+    memmove(t->buffer, t->buffer + sizeof(mark), t->filled);
+}
+
 int og__text_block(struct og_text *t, const char **begin, const char **end, struct og_err *err)
 {
     *begin = *end = NULL;
@@ -139,7 +198,9 @@ int og__text_block(struct og_text *t, const char **begin, const char **end, stru
     t->filled -= t->block;
     memmove(t->buffer, t->buffer + t->block, t->filled);
     t->block = 0;
-    int rc = fill(t, err);
+    int rc = t->zipped ? fill_zipped(t, err) : fill_plain(t, err);
+    if (rc == 0 && !t->begun)
+        drop_mark(t);
     if (rc < 0 || t->filled == 0)
         return rc;
     if (t->ended && t->buffer[t->filled - 1] != '\n')
@@ -163,8 +224,7 @@ int64_t og__text_line(const struct og_text *t, const char *at)
 
 uint64_t og__text_done(const struct og_text *t)
 {
-    z_off_t at = gzoffset(t->gz);
-    return at > 0 ? OG_MIN((uint64_t)at, t->file_bytes) : 0;
+    return t->taken - t->gz.avail_in;
 }
 
 int og__text_wrong(const struct og_text *t, const char *at, const char *hint, const char *why,
@@ -203,7 +263,7 @@ static const char *parse_word(const char *p, double *x)
     else
         return NULL;
     digits += 3;
-    return strncasecmp(digits, "inity", 5) == 0 ? digits + 5 : digits;
+    return isinf(*x) && strncasecmp(digits, "inity", 5) == 0 ? digits + 5 : digits;
 }
 
 /* Up to 15 digits and a power of ten up to 22 are both exact as double, so one operation rounds

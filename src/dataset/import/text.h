@@ -13,16 +13,20 @@ enum { OG__TEXT_BLOCK = 1024 * 1024 };
 
 struct og_text {
     char *path;
-    int fd; /* also the gzip stream's */
-    gzFile gz;
-    uint64_t file_bytes;
+    int fd;
+    uint64_t file_bytes, taken; /* taken: read so far */
+    bool zipped;
+    z_stream gz;
+    bool inside;          /* a member of the gzip file */
+    unsigned char *input; /* [input_room] of it; NULL where it is not zipped */
+    size_t input_room;
     struct og_budget *budget;
     size_t room;  /* of a block: less where the file cannot fill one */
     char *buffer; /* [room + 1] */
     size_t block; /* bytes of the block handed out */
     size_t filled;
     int64_t lines; /* before the block */
-    bool ended;
+    bool begun, ended;
     locale_t plain; /* in which 1.5 is a number, whatever the program's locale */
 };
 
