@@ -252,6 +252,12 @@ static bool find_layer(const struct og_tensors *t, struct og_model_config *confi
         last = layer_tensor(t, "convs", layer, "lin_l.weight");
     if (!w || !last || w->ndim != 2 || last->ndim != 2 || (att && att->ndim != 3))
         return false;
+    for (int d = 0; d < 2; d++) /* a tensor without elements may be as wide as it likes */
+        if (w->shape[d] > INT32_MAX || last->shape[d] > INT32_MAX)
+            return false;
+    for (int d = 0; att && d < 3; d++)
+        if (att->shape[d] > INT32_MAX)
+            return false;
     *in = w->shape[1];
     *out = last->shape[0];
     if (config->kind == OG_MODEL_GIN || config->kind == OG_MODEL_PINSAGE)
@@ -335,7 +341,9 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
     if (config->layers > 0 && og__model_check(&told, &why) == 0)
         return 0;
     if (config->layers > 0)
-        return og__fail(err, -EINVAL, why.hint, "%s: %s", path, why.message);
+        return og__fail(err, -EINVAL,
+                        why.hint[0] ? why.hint : "is it a checkpoint of a model that trained here?",
+                        "%s: %s", path, why.message);
     return og__fail(
         err, -EINVAL,
         "expected the parameters of docs/models.md, such as convs.0.lin_l.weight (SAGE)",

@@ -165,7 +165,9 @@ static void parse_part(void *arg, size_t task, int thread)
     (void)thread;
     while (at < part.end) {
         at = skip_blanks(at);
-        if (*at == '\n' || is_remark(at))
+        if (*at == '\n')
+            at++;
+        else if (is_remark(at))
             at = next_line(at, part.end);
         else if (!parse_edge(p, &part, &at, part.end))
             break;
