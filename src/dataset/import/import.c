@@ -73,7 +73,7 @@ int og__import_named(const struct og_importer *imp, const char *name, const char
     return rc;
 }
 
-void og__import_set_name(const struct og_importer *imp, const char *name)
+void og__import_set_name(struct og_importer *imp, const char *name)
 {
     enum { LONGEST = 255 };
     size_t len = name ? strlen(name) : 0;
@@ -81,7 +81,7 @@ void og__import_set_name(const struct og_importer *imp, const char *name)
         for (len = LONGEST; len > 0 && ((unsigned char)name[len] & 0xc0) == 0x80;)
             len--; /* to where a character ends */
     if (len > 0)
-        json_object_set_new(imp->meta, "name", json_stringn(name, len));
+        og__import_note(imp, "name", json_stringn(name, len));
 }
 
 void og__import_say(const struct og_importer *imp, const char *fmt, ...)

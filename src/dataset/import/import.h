@@ -56,7 +56,7 @@ OG_MUST_CHECK int og__import_named(const struct og_importer *imp, const char *na
 OG_MUST_CHECK int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done,
                                   int64_t total, struct og_err *err);
 /* The dataset's name, or NULL: as it is called; of a very long one the beginning. */
-void og__import_set_name(const struct og_importer *imp, const char *name);
+void og__import_set_name(struct og_importer *imp, const char *name);
 /* A remark for the user. */
 void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
 
