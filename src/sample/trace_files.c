@@ -153,7 +153,7 @@ static int read_indptr(const struct og_trace_files *f, const struct og_npy *a, u
         if (rc < 0)
             return rc;
         for (uint64_t i = 0; i < n; i++) {
-            if (chunk[i] == d)
+            if (chunk[i] == d && d < k->n_dst)
                 continue;
             if (chunk[i] < d || chunk[i] >= k->n_dst)
                 return wrong(f, a, err);
