@@ -92,8 +92,8 @@ static void memory_given_back_is_there_for_the_next(void **state)
 static void kept_memory_is_nobodys_and_within_the_limit(void **state)
 {
     (void)state;
-    enum { BLOCKS = 12, ROUNDS = 600 };
-    const size_t limit = 96 * OG_MIB;
+    enum { BLOCKS = 12, ROUNDS = 400 };
+    const size_t limit = 48 * OG_MIB;
     const size_t noise = 8 * OG_MIB;
     struct {
         char *p;
@@ -114,7 +114,7 @@ static void kept_memory_is_nobodys_and_within_the_limit(void **state)
             block[i].p = NULL;
             continue;
         }
-        block[i].bytes = 4096 + og__rng_below(&rng, 20 * 1024 * 1024);
+        block[i].bytes = 4096 + og__rng_below(&rng, 8 * 1024 * 1024);
         block[i].mark = (char)(1 + og__rng_below(&rng, 100));
         block[i].p = og__alloc(b, block[i].bytes, "cache", NULL);
         if (!block[i].p)
