@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -187,6 +188,26 @@ static void open_and_close(void)
     og__scratch_close(s);
 }
 
+/* Where no file can be opened it cannot be emptied: the next start does. */
+static void what_could_not_be_emptied_goes_later(void **state)
+{
+    (void)state;
+    struct og_scratch *s;
+    struct rlimit few;
+    assert_int_equal(og__scratch_open(&s, root, NULL), 0);
+    touch_in(s, "left");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &few), 0);
+    const rlim_t most = few.rlim_cur;
+    few.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    og__scratch_close(s);
+    few.rlim_cur = most;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(entries(root), 1);
+    og__scratch_sweep(root);
+    assert_int_equal(entries(root), 0);
+}
+
 static void links_are_not_followed(void **state)
 {
     (void)state;
@@ -288,6 +309,7 @@ int main(void)
         cmocka_unit_test(its_parent_goes_only_if_it_was_made_and_is_empty),
         cmocka_unit_test(where_no_folder_can_be_is_said),
         cmocka_unit_test(what_a_killed_process_left_goes),
+        cmocka_unit_test(what_could_not_be_emptied_goes_later),
         cmocka_unit_test(links_are_not_followed),
         cmocka_unit_test(what_is_not_ours_stays),
         cmocka_unit_test(many_processes_share_a_place),

@@ -36,15 +36,15 @@ static int open_folder(int at, const char *name)
 
 /* ---- removing ---- */
 
-/* Unlinks all in folder fd except `keep`. */
-static void empty_folder(int fd, const char *keep, int depth)
+/* Unlinks all in folder fd except `keep`. False: it could not be looked into. */
+static bool empty_folder(int fd, const char *keep, int depth)
 {
     int copy = open_folder(fd, ".");
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     if (!dir) {
         if (copy >= 0)
             close(copy);
-        return;
+        return false;
     }
     struct dirent *entry;
     while ((entry = readdir(dir))) {
@@ -61,12 +61,15 @@ static void empty_folder(int fd, const char *keep, int depth)
         unlinkat(fd, name, AT_REMOVEDIR);
     }
     closedir(dir);
+    return true;
 }
 
-/* The folder `name` and all in it; its lock is held by the caller. */
+/* The folder `name` and all in it; its lock is held by the caller. What cannot be emptied keeps its
+ * lock file, by which the next start knows it for ours. */
 static void remove_folder(int under_fd, const char *name, int fd)
 {
-    empty_folder(fd, lock_name, MAX_DEPTH);
+    if (!empty_folder(fd, lock_name, MAX_DEPTH))
+        return;
     unlinkat(fd, lock_name, 0);
     unlinkat(under_fd, name, AT_REMOVEDIR);
 }
