@@ -518,13 +518,19 @@ static int put_in_place(const struct og_wanted *w, struct og_err *err)
     return 0;
 }
 
+/* Both or none, unless there was something in its place before. */
 int og__infer_deliver(struct og_inference *f, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    int rc = put_in_place(&s->embeddings, err);
-    if (rc == 0)
-        rc = put_in_place(&s->out, err);
+    const struct og_wanted *first = &s->embeddings;
+    const bool fresh = first->path && access(first->path, F_OK) < 0;
+    int rc = put_in_place(first, err);
+    if (rc < 0)
+        return rc;
+    rc = put_in_place(&s->out, err);
     if (rc == 0)
         unlink(s->file);
+    else if (fresh)
+        (void)!rename(first->path, first->part);
     return rc;
 }
