@@ -68,10 +68,10 @@ static struct block take_kept(struct og_budget *b, int i)
     return k;
 }
 
-/* Until used and kept memory leave `bytes` free. Caller holds the lock. */
-static void drop_kept(struct og_budget *b, size_t bytes)
+/* Until used and kept memory fit. Caller holds the lock. */
+static void drop_kept(struct og_budget *b)
 {
-    while (b->n_kept > 0 && b->used + b->kept_bytes + bytes > b->limit - spare(b)) {
+    while (b->n_kept > 0 && b->used + b->kept_bytes > b->limit - spare(b)) {
         struct block k = take_kept(b, b->n_kept - 1);
         munmap(k.start, k.bytes);
     }
@@ -203,7 +203,7 @@ int og__budget_charge(struct og_budget *b, size_t bytes, const char *part, struc
         size_t *held = held_by(b, part);
         if (held)
             *held += bytes;
-        drop_kept(b, 0);
+        drop_kept(b);
     }
     pthread_mutex_unlock(&b->lock);
     if (bytes <= left)

@@ -5,7 +5,7 @@
  *   screen.c    progress, messages, signals
  *   show.c      results: JSON as it came, or as aligned text
  *   manual.c    man page and shell completion, from the same tables as --help
- *   lost_file.c   mapped files that can no longer be read
+ *   lost_file.c mapped files that can no longer be read
  *   plot.c      pictures, drawn by gnuplot
  *   cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H

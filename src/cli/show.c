@@ -359,6 +359,7 @@ int no_result(struct og_err *err)
 {
     err->code = -ENOMEM;
     snprintf(err->message, sizeof(err->message), "result: out of memory");
+    snprintf(err->hint, sizeof(err->hint), "close other programs");
     return -ENOMEM;
 }
 

@@ -26,9 +26,8 @@ const char og__pack_disk_hint[] =
     "that disk does not keep what is written to it: check it, or give another with --scratch";
 /* bytes of the head that its check covers, and that it has */
 enum { CHECKED = 48, HEAD = CHECKED + 8 };
-enum {
-    PART_REQUESTS = 8
-}; /* of the reader make a part of a chunk: no more are made than without */
+/* Of the reader, make a part of a chunk: no more are made than without. */
+enum { PART_REQUESTS = 8 };
 
 struct chunk_read {
     struct og_read_job *parts; /* [n_parts] of up to part_blocks whole blocks */
