@@ -211,7 +211,7 @@ def dtype_accuracy(b, args):
         if not src.is_dir():
             print(f"{src}: absent, skipped")
             continue
-        importing, training = ACCURACY[name]
+        importing, training, _ = ACCURACY[name]
         path = b.scratch / name
         b.run("import", "npy", src, path, "--row-normalize", *(o for o in importing if o != "--row-normalize"))
         found = [[100 * b.train(path, "--model", "sage", "--seed", seed, "--pack-dtype", dtype, *training, *SHORTER.get(name, []))["test_acc"] for seed in range(1, 6)] for dtype in DTYPES]
