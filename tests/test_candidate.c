@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_NODES = 80, MOST_BATCHES = 14, FILL_ROWS = 7 };
 
@@ -654,6 +655,91 @@ static void later_superbatches_keep_what_they_need(void **state)
     assert_seconds(some.epoch, none.epoch);
 }
 
+/* ---- from a few batches to many ---- */
+
+enum { VISITED = 4000, SHORT = 8, LONG = 240, BATCH = 250 };
+
+/* Batches of nodes whose visits fall like a power of their rank, as on graphs. */
+static void draw_skewed(uint32_t *ids, uint64_t *ptr)
+{
+    struct og_rng rng;
+    bool seen[VISITED];
+    og__rng_at(&rng, 26, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (uint32_t b = 0; b < LONG; b++) {
+        uint32_t n = 0;
+        memset(seen, 0, sizeof(seen));
+        while (n < BATCH) {
+            const double u = og__rng_u32(&rng) / 4294967296.0;
+            const uint32_t v = (uint32_t)(VISITED * u * u * u);
+            if (!seen[v])
+                ids[ptr[b] + n++] = v;
+            seen[v] = true;
+        }
+        ptr[b + 1] = ptr[b] + n;
+    }
+}
+
+/* Of one batch, by the visits of all the others; equally visited nodes share what is left. */
+static double hits_by_others(const uint32_t *ids, const uint64_t *ptr, uint32_t out, uint32_t slots)
+{
+    uint32_t visits[VISITED] = {0};
+    double there[SHORT + 1] = {0};
+    double hits = 0;
+    for (uint32_t b = 0; b < SHORT; b++)
+        for (uint64_t i = ptr[b]; b != out && i < ptr[b + 1]; i++)
+            visits[ids[i]]++;
+    for (uint32_t v = 0; v < VISITED; v++)
+        there[visits[v]]++;
+    double left = slots;
+    for (uint32_t k = SHORT; k > 0; k--) {
+        const double held = OG_MIN(there[k], left);
+        for (uint64_t i = ptr[out]; i < ptr[out + 1]; i++)
+            hits += visits[ids[i]] == k ? held / there[k] : 0;
+        left -= held;
+    }
+    return hits;
+}
+
+/* What a cache chosen by visits will miss in many batches, told from a few of them. */
+static void a_few_batches_tell_of_many(void **state)
+{
+    (void)state;
+    static uint32_t ids[LONG * BATCH];
+    static uint64_t ptr[LONG + 1];
+    const uint32_t sizes[] = {100, 300, 600};
+    draw_skewed(ids, ptr);
+    struct by_hand h;
+    set_by_hand(&h);
+    h.g.n_nodes = VISITED;
+    h.g.epoch_batches = LONG;
+    for (size_t i = 0; i < OG_COUNT(sizes); i++) {
+        const struct og_candidate c = {.policy = {.kind = OG_POLICY_FREQUENCY, .n_slots = sizes[i]},
+                                       .layout = OG__PACKED,
+                                       .resample_every = 1,
+                                       .superbatch = LONG,
+                                       .sweep_memory = 1 << 22};
+        h.g.trace = (struct og_trace){SHORT, ptr, ids};
+        const struct og_estimate told = estimate(&h.g, c);
+        double out = 0;
+        for (uint32_t b = 0; b < SHORT; b++)
+            out += BATCH - hits_by_others(ids, ptr, b, sizes[i]);
+        assert_true(fabs((double)told.counts.held_out / out - 1) < 0.005);
+        h.g.trace = (struct og_trace){LONG, ptr, ids};
+        const struct og_estimate counted = estimate(&h.g, c);
+        const double few = (double)told.counts.misses * LONG / SHORT;
+        const double many = (double)counted.counts.misses;
+        const double off = (double)told.bytes_written / (double)counted.bytes_written - 1;
+        assert_true(few < 0.97 * many); /* what was drawn does not tell by itself */
+        assert_true(fabs(off) < 0.08 && fabs(off) < fabs(few / many - 1) / 2);
+        /* of a superbatch as long as the trace it does */
+        h.g.trace = (struct og_trace){SHORT, ptr, ids};
+        struct og_candidate brief = c;
+        brief.superbatch = SHORT;
+        const struct og_estimate exact = estimate(&h.g, brief);
+        assert_int_equal(exact.bytes_written, exact.counts.written * (LONG / SHORT));
+    }
+}
+
 /* Places stand for the placement of a cache of any size. */
 static void places_keep_what_a_placement_keeps(void **state)
 {
@@ -919,6 +1005,7 @@ int main(void)
         cmocka_unit_test(reuse_shares_preparation),
         cmocka_unit_test(every_superbatch_fills_the_cache),
         cmocka_unit_test(longer_superbatches_read_the_file_once),
+        cmocka_unit_test(a_few_batches_tell_of_many),
         cmocka_unit_test(later_superbatches_keep_what_they_need),
         cmocka_unit_test(places_keep_what_a_placement_keeps),
         cmocka_unit_test(rows_of_later_batches_come_beside_training),

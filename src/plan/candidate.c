@@ -83,16 +83,36 @@ static const char *unsound(const struct og_choice *given, const struct og_candid
  * tables are as large as the trace, not as the graph. */
 struct condensed {
     struct og_trace trace;
-    uint32_t *ids; /* [rows] its ids */
-    uint32_t *row; /* [n] of the file */
+    uint32_t *ids;   /* [rows] its ids */
+    uint32_t *row;   /* [n] of the file */
+    uint64_t *often; /* [batches + 1] nodes that are in so many batches */
     uint64_t rows, n;
     struct og_budget *budget;
 };
+
+static size_t often_bytes(const struct og_trace *t)
+{
+    return ((size_t)t->n_batches + 1) * sizeof(uint64_t);
+}
 
 static void release_condensed(struct condensed *c)
 {
     og__release(c->budget, c->ids, c->rows * sizeof(*c->ids), part);
     og__release(c->budget, c->row, c->n * sizeof(*c->row), part);
+    og__release(c->budget, c->often, often_bytes(&c->trace), part);
+}
+
+/* How many nodes are in 1, 2, ... batches. */
+static int count_visits(struct condensed *c, struct og_err *err)
+{
+    uint32_t *visits = og__alloc(c->budget, c->n * sizeof(*visits), part, err);
+    c->often = visits ? og__alloc(c->budget, often_bytes(&c->trace), part, err) : NULL;
+    for (uint64_t i = 0; c->often && i < c->rows; i++)
+        visits[c->ids[i]]++;
+    for (uint64_t v = 0; c->often && v < c->n; v++)
+        c->often[visits[v]]++;
+    og__release(c->budget, visits, c->n * sizeof(*visits), part);
+    return c->often ? 0 : -ENOMEM;
 }
 
 static int condense(struct condensed *c, const struct og_choice *given, struct og_err *err)
@@ -115,7 +135,25 @@ static int condense(struct condensed *c, const struct og_choice *given, struct o
         og__placement_nodes(&nodes, &cursor, c->row, (uint32_t)c->n);
     og__placement_release(&nodes);
     c->trace = (struct og_trace){t->n_batches, t->ptr, c->ids};
-    return c->row ? 0 : -ENOMEM;
+    return c->row ? count_visits(c, err) : -ENOMEM;
+}
+
+/* Misses of a cache of the most visited nodes, if each batch's own visits had not been counted when
+ * the nodes were chosen for it. Of nodes in k + 1 batches that is what each of these batches sees
+ * of k; whatever their batches, nodes with as many visits by others share the slots left. */
+static uint64_t held_out_misses(const struct condensed *c, uint32_t slots)
+{
+    const double n = c->trace.n_batches;
+    double left = slots;
+    double hits = 0;
+    for (uint32_t k = c->trace.n_batches; k-- > 1;) {
+        const double visits = (double)c->often[k + 1] * (k + 1);
+        const double there = (double)c->often[k] * (1 - k / n) + visits / n;
+        const double held = OG_MIN(there, left);
+        hits += there > 0 ? visits * held / there : 0;
+        left -= held;
+    }
+    return c->rows - (uint64_t)OG_MIN(hits, (double)c->rows);
 }
 
 static bool suits_condensed(int policy)
@@ -247,6 +285,9 @@ static void take_counts(struct pass *p, uint32_t member, const struct og_simulat
     counts->rows = s->cost.rows;
     counts->hits = s->cost.hits;
     counts->misses = s->cost.misses;
+    counts->held_out = first_of(p)->policy.kind == OG_POLICY_FREQUENCY
+                           ? held_out_misses(p->condensed, slots_of(p, member))
+                           : s->cost.misses;
     counts->prefill = s->prefill;
     counts->fill = s->fill;
     counts->first_fill = first_fill;

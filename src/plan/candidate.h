@@ -81,6 +81,8 @@ struct og_choice {
 /* Over the trace, once: exact. */
 struct og_candidate_counts {
     uint64_t rows, hits, misses;
+    uint64_t held_out;                    /* misses by a choice of nodes that did not know the batch
+                                             itself, where visits choose; else the misses */
     uint64_t prefill;                     /* rows put into the cache before batches */
     struct og_io_counts fill, first_fill; /* reading them; of which for the first superbatch */
     struct og_io_counts open;             /* and of which before a superbatch's first batch */

@@ -130,28 +130,39 @@ static struct io within_file(const struct og_choice *given, struct io io)
     return times_io(io, io.bytes > all ? all / io.bytes : 1);
 }
 
-/* What finds no slot in a superbatch longer than the trace is missed at least once: so many rows
- * more, for each run of batches as long as the trace. */
+/* A cache that visits choose holds what happened to be visited in the trace; of many more batches
+ * it can only hold what all of them visit much. Those misses lie between the trace's own and the
+ * ones of batches whose visits did not count, near the harmonic mean (bench/unlearnt.py); the
+ * trace's differ from them as the inverse of its length does. */
+static double unlearnt_misses(const struct og_candidate_counts *n, const struct rates *r)
+{
+    const double trace = (double)n->misses;
+    const double held_out = (double)n->held_out;
+    const double any = trace > 0 ? 2 * trace * held_out / (trace + held_out) : 0;
+    return OG_MAX(any - trace, 0.0) * (1 - 1 / r->own);
+}
+
+/* What finds no slot in a superbatch longer than the trace is missed at least once. How many rows
+ * more than in the trace, for each run of batches as long as that? */
 static double more_misses(const struct og_choice *given, const struct og_candidate *c,
-                          const struct rates *r)
+                          const struct og_candidate_counts *n, const struct rates *r)
 {
     const double slots = c->policy.n_slots;
     if (r->longer <= 1)
         return 0;
     double shown = OG_MAX(given->distinct - slots, 0.0);
     double there = OG_MAX(given->distinct * r->wider - slots, 0.0) / r->longer;
-    return OG_MAX(there - shown, 0.0);
+    return OG_MAX(there - shown, unlearnt_misses(n, r));
 }
 
 /* Reading those: each by itself from the file, or one behind another from what was written. */
 static struct io read_more(const struct og_choice *given, const struct og_candidate *c, double rows)
 {
     const struct og_read_rule *rule = &given->rule;
-    const size_t row = writes(c) ? og__kept_row_bytes(given) : rule->row_bytes;
-    const double bytes = rows * (double)OG_MAX(row, rule->align);
+    const double packed = rows * (double)og__kept_row_bytes(given);
     if (!writes(c))
-        return (struct io){rows, bytes};
-    return (struct io){bytes / (double)OG_MAX(rule->max_request, (size_t)1), bytes};
+        return (struct io){rows, rows * (double)OG_MAX(rule->row_bytes, rule->align)};
+    return (struct io){packed / (double)OG_MAX(rule->max_request, (size_t)1), packed};
 }
 
 /* Sweeping up rows that the trace does not show: the whole file where they lie near one another. */
@@ -302,7 +313,7 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
         b.topology.bytes += (double)c->reload_bytes * r->superbatches;
         return b;
     }
-    const double missed = more_misses(given, c, r) * r->traces;
+    const double missed = more_misses(given, c, n, r) * r->traces;
     const struct io more = read_more(given, c, missed);
     b.batches.reads += more.reads;
     b.batches.bytes += more.bytes;
