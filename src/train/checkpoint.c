@@ -431,116 +431,12 @@ static char *numbers_text(const struct og_session *s)
     return text;
 }
 
-/* The numbers of og_metrics, in one order for writing and reading. */
-struct metrics_fields {
-    uint64_t *count[9 + OG__HITS];
-    double *sum[6];
-};
-
-static struct metrics_fields fields_of(struct og_metrics *m)
-{
-    return (struct metrics_fields){{&m->counted, &m->correct, &m->true_positive, &m->false_positive,
-                                    &m->false_negative, &m->compared, &m->twice_ordered, &m->ranked,
-                                    &m->values, &m->hits[0], &m->hits[1], &m->hits[2]},
-                                   {&m->loss_sum, &m->reciprocal_ranks, &m->absolute, &m->squared,
-                                    &m->value_sum, &m->value_squares}};
-}
-
-static json_t *metrics_json(const struct og_metrics *m)
-{
-    struct og_metrics copy = *m;
-    struct metrics_fields f = fields_of(&copy);
-    json_t *list = json_array();
-    for (size_t i = 0; i < OG_COUNT(f.sum); i++)
-        list = og__json_append(list, og__json_real(*f.sum[i]));
-    for (size_t i = 0; i < OG_COUNT(f.count); i++)
-        list = og__json_append(list, json_integer((json_int_t)*f.count[i]));
-    return list;
-}
-
-static void metrics_parse(struct og_metrics *m, const json_t *list)
-{
-    struct metrics_fields f = fields_of(m);
-    for (size_t i = 0; i < OG_COUNT(f.sum); i++) {
-        const json_t *sum = json_array_get(list, i);
-        *f.sum[i] = json_is_null(sum) ? NAN : json_number_value(sum);
-    }
-    for (size_t i = 0; i < OG_COUNT(f.count); i++)
-        *f.count[i] = (uint64_t)json_integer_value(json_array_get(list, OG_COUNT(f.sum) + i));
-}
-
-/* Where the run stands, in words that do not depend on --epochs: a run may be made longer. */
-static json_t *position_json(const struct og_schedule *schedule, uint64_t item)
-{
-    if (item >= og__schedule_items(schedule))
-        return json_pack("[i, i, i]", schedule->epochs + 1, (int)OG__TRAIN, 0);
-    struct og_turn turn = og__schedule_at(schedule, item);
-    return json_pack("[I, i, I]", (json_int_t)turn.epoch, (int)turn.split, (json_int_t)turn.batch);
-}
-
-static int check_position(const struct og_schedule *schedule, const json_t *state, uint64_t item,
-                          const char *path, struct og_err *err)
-{
-    json_t *here = position_json(schedule, item);
-    if (!here)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    bool same = json_equal(here, json_object_get(state, "position"));
-    json_decref(here);
-    if (same && item <= og__schedule_items(schedule))
-        return 0;
-    return og__fail(err, -EINVAL, "give --epochs as it was",
-                    "%s: with --epochs %d another batch would come next than the one it stopped at",
-                    path, schedule->epochs);
-}
-
-static char *state_text(const struct og_train_state *s, const struct og_schedule *schedule)
-{
-    json_t *counters = og__epoch_counters_json(&s->counters, json_object());
-    json_t *state = json_pack("{s:I s:o s:I s:o s:o s:o s:f s:i s:f s:O}", "next_item",
-                              (json_int_t)s->next_item, "position",
-                              position_json(schedule, s->next_item), "steps", (json_int_t)s->steps,
-                              "counters", counters, "train", metrics_json(&s->train), "valid",
-                              metrics_json(&s->valid), "best_valid", s->best_valid, "best_epoch",
-                              (int)s->best_epoch, "seconds", s->seconds, "epochs", s->epochs);
-    char *text = og__json_print(state, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    json_decref(state);
-    return text;
-}
-
-static int state_parse(struct og_train_state *s, const struct og_schedule *schedule,
-                       const char *text, const char *path, struct og_err *err)
-{
-    static const char hint[] = "remove it to start anew";
-    json_t *state = NULL;
-    int rc = text ? og__json_parse(&state, text, strlen(text), path, hint, err) : 0;
-    if (rc < 0)
-        return rc;
-    json_t *epochs = json_object_get(state, "epochs");
-    if (!json_is_array(epochs)) {
-        json_decref(state);
-        return og__fail(err, -EINVAL, hint, "%s: not a resume file", path);
-    }
-    s->next_item = (uint64_t)json_integer_value(json_object_get(state, "next_item"));
-    rc = check_position(schedule, state, s->next_item, path, err);
-    s->steps = (uint64_t)json_integer_value(json_object_get(state, "steps"));
-    og__epoch_counters_parse(&s->counters, json_object_get(state, "counters"));
-    metrics_parse(&s->train, json_object_get(state, "train"));
-    metrics_parse(&s->valid, json_object_get(state, "valid"));
-    s->best_valid = json_number_value(json_object_get(state, "best_valid"));
-    s->best_epoch = (uint32_t)json_integer_value(json_object_get(state, "best_epoch"));
-    s->seconds = json_number_value(json_object_get(state, "seconds"));
-    json_decref(s->epochs);
-    s->epochs = json_incref(epochs);
-    json_decref(state);
-    return rc;
-}
-
 int og__resume_write(const char *path, const struct og_session *s,
                      const struct og_train_state *state, const float *best, struct og_err *err)
 {
     size_t n;
     const struct og_param *params = og__model_params(s->model, &n);
-    struct og_metadata metadata[] = {{"state", state_text(state, &s->schedule)},
+    struct og_metadata metadata[] = {{"state", og__train_state_text(state, &s->schedule)},
                                      {"numbers", numbers_text(s)}};
     struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
                            .metadata = metadata,
@@ -581,7 +477,7 @@ static int take_resume(const struct og_tensors *t, struct og_session *s,
                         "give the options of config.yaml in that folder, or start another run",
                         "%s: the run was started on other data or with other options (%.300s)",
                         path, theirs ? theirs : "none recorded");
-    int rc = state_parse(state, &s->schedule, find_metadata(t, "state"), path, err);
+    int rc = og__train_state_parse(state, &s->schedule, find_metadata(t, "state"), path, err);
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
     if (rc == 0)

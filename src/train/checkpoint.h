@@ -11,18 +11,7 @@
 #define OG_CHECKPOINT_H
 
 #include "train/session.h"
-
-/* Where a run stands between two batches. */
-struct og_train_state {
-    uint64_t next_item;                /* of the schedule */
-    uint64_t steps;                    /* updates made */
-    struct og_epoch_counters counters; /* of the epoch under way */
-    struct og_metrics train, valid;
-    double best_valid; /* < 0: none yet */
-    uint32_t best_epoch;
-    double seconds; /* of the whole run so far */
-    json_t *epochs; /* rows of summary.json, owned */
-};
+#include "train/train_state.h"
 
 /* values: all parameters one after another in the order of params; NULL = those in params.
  * trained: with which sampler; NULL = the file says nothing of that. */

@@ -355,26 +355,34 @@ static uint64_t whole_number(const json_t *root, const char *key)
     return (uint64_t)json_integer_value(json_object_get(root, key));
 }
 
-/* Into the state; false where it is not of this inference, or makes no sense. */
-static bool take_position(struct og_inference *f, const json_t *root)
+static bool take_checksums(struct og_infer_state *s, const json_t *list)
 {
-    struct og_infer_state *s = &f->state;
-    const char *numbers = json_string_value(json_object_get(root, "numbers"));
-    const json_t *sums = json_object_get(root, "checksums");
-    json_int_t step = json_integer_value(json_object_get(root, "step"));
-    uint64_t rows = whole_number(root, "rows"), n_nodes = (uint64_t)f->ds->n_nodes;
-    bool fits = numbers && strcmp(numbers, s->numbers) == 0 && step >= 0 &&
-                step <= 2 * f->config.layers && rows <= n_nodes &&
-                (rows == n_nodes || rows % OG__WHOLE_ROWS == 0) &&
-                json_array_size(sums) == OG__INFER_STEPS &&
-                json_array_size(json_object_get(root, "layers")) == (size_t)step / 2;
+    bool fits = json_array_size(list) == OG__INFER_STEPS;
     for (size_t i = 0; fits && i < OG__INFER_STEPS; i++) {
-        const char *text = json_string_value(json_array_get(sums, i));
+        const char *text = json_string_value(json_array_get(list, i));
         s->checksum[i] = text ? strtoull(text, NULL, 16) : 0;
     }
+    return fits;
+}
+
+json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_nodes,
+                              const char *text, size_t len)
+{
+    json_t *root = json_loadb(text, len, 0, NULL);
+    const char *numbers = json_string_value(json_object_get(root, "numbers"));
+    const json_t *told = json_object_get(root, "layers");
+    json_int_t step = json_integer_value(json_object_get(root, "step"));
+    uint64_t rows = whole_number(root, "rows");
+    bool fits = numbers && strcmp(numbers, s->numbers) == 0 && step >= 0 && step <= 2 * layers &&
+                rows <= n_nodes && (rows == n_nodes || rows % OG__WHOLE_ROWS == 0) &&
+                json_is_array(told) && json_array_size(told) == (size_t)step / 2 &&
+                take_checksums(s, json_object_get(root, "checksums"));
     s->step = fits ? (int)step : 0;
     s->rows = fits ? rows : 0;
-    return fits;
+    if (fits)
+        return root;
+    json_decref(root);
+    return NULL;
 }
 
 /* What was counted goes on being counted. */
@@ -402,9 +410,9 @@ static const char *go_on(struct og_inference *f, char *buffer)
         return "what is kept here would go on with --resume; starting anew";
     if (og__read_text(s->file, MAX_TEXT, &text, &len, NULL) < 0)
         return "what is kept here cannot be read; starting anew";
-    json_t *root = json_loadb(text, len, 0, NULL);
+    json_t *root = og__infer_state_parse(s, f->config.layers, (uint64_t)f->ds->n_nodes, text, len);
     const char *why = NULL;
-    if (!take_position(f, root))
+    if (!root)
         why = "kept of another checkpoint, dataset or options; starting anew";
     else if (!all_whole(f, buffer))
         why = "what is kept here is damaged; starting anew";

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 
+#include <jansson.h>
 #include <outgrow/outgrow.h>
 #include <xxhash.h>
 
@@ -55,6 +56,10 @@ OG_MUST_CHECK int og__infer_state_open(struct og_inference *f, const char *out,
 /* Keeps what state.json tells of, or nothing where there is none. */
 void og__infer_state_close(struct og_inference *f);
 
+/* The text of state.json; step, rows and checksums go into `s`. NULL, and step and rows 0, where it
+ * is not of this inference (s->numbers) or makes no sense. To be released by json_decref. */
+json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_nodes,
+                              const char *text, size_t len);
 /* Where to go on: state.step and state.rows, 0 and 0 unless --resume was given and what is kept
  * fits. What is not gone on with is removed. */
 OG_MUST_CHECK int og__infer_begin(struct og_inference *f, struct og_err *err);

@@ -1,0 +1,31 @@
+/* What is kept of an inference under way: any text either is not taken or tells of a place where
+ * this one may go on.   input: | u8: layers - 1 | u8: nodes | text | */
+#include "fuzz.h"
+
+#include "nn/whole.h"
+#include "train/infer_state.h"
+
+#include <stdlib.h>
+
+static void check_place(const struct og_infer_state *s, int layers, uint64_t n_nodes)
+{
+    if (s->step < 0 || s->step > 2 * layers || s->rows > n_nodes ||
+        (s->rows % OG__WHOLE_ROWS && s->rows != n_nodes))
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    struct og_infer_state s = {.numbers = (char *)"n", .step = 1, .rows = 1};
+    int layers = 1 + data[0] % OG_MAX_HOPS;
+    json_t *root = og__infer_state_parse(&s, layers, data[1], (const char *)data + 2, size - 2);
+    check_place(&s, layers, data[1]);
+    if (root && json_array_size(json_object_get(root, "layers")) != (size_t)s.step / 2)
+        abort();
+    if (!root && (s.step || s.rows))
+        abort();
+    json_decref(root);
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* Where a run stands between two batches, and that as text: what resume.safetensors tells beside
+ * the tensors. */
+#ifndef OG_TRAIN_STATE_H
+#define OG_TRAIN_STATE_H
+
+#include "nn/nn.h"
+#include "report/counters.h"
+#include "train/schedule.h"
+
+struct og_train_state {
+    uint64_t next_item;                /* of the schedule */
+    uint64_t steps;                    /* updates made */
+    struct og_epoch_counters counters; /* of the epoch under way */
+    struct og_metrics train, valid;
+    double best_valid; /* < 0: none yet */
+    uint32_t best_epoch;
+    double seconds; /* of the whole run so far */
+    json_t *epochs; /* rows of summary.json, owned */
+};
+
+/* JSON with 17 digits, to be freed; NULL without memory. The position is told in words that do not
+ * depend on --epochs as well: a run may be made longer. */
+char *og__train_state_text(const struct og_train_state *s, const struct og_schedule *schedule);
+/* s->epochs is released and replaced; s is as it was on errors. text NULL = none there: -EINVAL, as
+ * where it is not of this schedule. path is for messages. */
+OG_MUST_CHECK int og__train_state_parse(struct og_train_state *s,
+                                        const struct og_schedule *schedule, const char *text,
+                                        const char *path, struct og_err *err);
+
+#endif
