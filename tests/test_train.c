@@ -387,6 +387,17 @@ static void count_batch(void *arg, const struct og_progress *p)
         s->stop = 1;
 }
 
+/* A run that is stopped after so many batches. */
+static void interrupt(const char *name, const char *const *pairs, int at)
+{
+    struct stopper s = {.at = at};
+    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+    struct og_options opt;
+    set_options(&opt, name, pairs);
+    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+    og_options_release(&opt);
+}
+
 static void an_interrupted_run_ends_with_the_same_bytes(void **state)
 {
     (void)state;
@@ -394,12 +405,7 @@ static void an_interrupted_run_ends_with_the_same_bytes(void **state)
     static const int moments[] = {1, 4, 5, 6, 11, 17};
     struct outcome whole = train("whole", none);
     for (size_t i = 0; i < OG_COUNT(moments); i++) {
-        struct stopper s = {.at = moments[i]};
-        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-        struct og_options opt;
-        set_options(&opt, "cut", none);
-        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-        og_options_release(&opt);
+        interrupt("cut", none, moments[i]);
         /* goes on elsewhere: other memory, policy and threads */
         static const char *const policies[] = {"random", "belady", "hybrid"};
         const char *on[] = {"resume",        "true",    "cache", "20%", "policy",
@@ -422,12 +428,7 @@ static void reused_batches_are_resumed(void **state)
     static const int moments[] = {2, 6, 9, 13};
     struct outcome whole = train("whole", reuse);
     for (size_t i = 0; i < OG_COUNT(moments); i++) {
-        struct stopper s = {.at = moments[i]};
-        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-        struct og_options opt;
-        set_options(&opt, "cut", diskgnn);
-        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-        og_options_release(&opt);
+        interrupt("cut", diskgnn, moments[i]);
         struct outcome resumed = train("cut", on);
         assert_same(&whole, &resumed);
         drop(&resumed);
@@ -512,12 +513,7 @@ static void files_of_a_killed_run_follow_its_checkpoint(void **state)
     static const char *const files[] = {"best.safetensors", "checkpoint.safetensors",
                                         "plan.json.tmp-77-0", "resume.safetensors.tmp-77-0"};
     char path[160];
-    struct stopper s = {.at = 12};
-    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-    struct og_options opt;
-    set_options(&opt, "cut", log);
-    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-    og_options_release(&opt);
+    interrupt("cut", log, 12);
     snprintf(path, sizeof(path), "%s/cut/metrics.jsonl", root);
     FILE *f = fopen(path, "a");
     fputs("{\"epoch\": 2, \"batch\": 4}\n{\"epoch\": 3, \"batch\": 1}\n{\"epo", f);
@@ -528,9 +524,7 @@ static void files_of_a_killed_run_follow_its_checkpoint(void **state)
         fputs("torn", f);
         fclose(f);
     }
-    set_options(&opt, "cut", on);
-    s = (struct stopper){.at = 1};
-    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+    interrupt("cut", on, 1);
     for (size_t i = 0; i < OG_COUNT(files); i++) {
         char *text;
         size_t len;
@@ -542,6 +536,8 @@ static void files_of_a_killed_run_follow_its_checkpoint(void **state)
             free(text);
         }
     }
+    struct og_options opt;
+    set_options(&opt, "cut", on);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
     og_options_release(&opt);
     for (int epoch = 1; epoch <= 3; epoch++)
@@ -610,12 +606,7 @@ static void every_model_learns_the_same_in_any_way(void **state)
             pairs[n] = kinds[k][n];
         struct outcome whole = train("whole", pairs);
         assert_true(loss_of(&whole, 2) < loss_of(&whole, 0));
-        struct stopper s = {.at = 12};
-        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-        struct og_options opt;
-        set_options(&opt, "cut", pairs);
-        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-        og_options_release(&opt);
+        interrupt("cut", pairs, 12);
         static const char *const on[] = {"resume", "true", "cache", "20%", "threads", "1", NULL};
         memcpy(pairs + n, on, sizeof(on));
         struct outcome resumed = train("cut", pairs);
@@ -694,12 +685,7 @@ static void an_interrupted_run_of_links_ends_with_the_same_bytes(void **state)
     assert_int_equal(json_array_size(epochs), 3);
     static const int moments[] = {3, 34, 35, 38, 41, 46, 47, 48};
     for (size_t i = 0; i < OG_COUNT(moments); i++) {
-        struct stopper s = {.at = moments[i]};
-        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-        struct og_options opt;
-        set_options(&opt, "cut", links);
-        assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-        og_options_release(&opt);
+        interrupt("cut", links, moments[i]);
         static const char *const on[] = {"resume", "true", "threads", "1", NULL};
         const char *pairs[32];
         links_with(pairs, on);
@@ -775,12 +761,7 @@ static struct outcome train_other(bool values, const char *const *pairs)
     relabel(own, values);
     memcpy(dataset, own, sizeof(dataset));
     struct outcome whole = train("whole", pairs);
-    struct stopper s = {.at = 28};
-    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-    struct og_options opt;
-    set_options(&opt, "cut", pairs);
-    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-    og_options_release(&opt);
+    interrupt("cut", pairs, 28);
     const char *on[16] = {"resume", "true", "threads", "3", "policy", "lru", "cache", "10%"};
     for (size_t i = 0; pairs[i]; i++)
         on[8 + i] = pairs[i];
@@ -1118,12 +1099,7 @@ static void training_goes_on_with_the_sampler_of_its_start(void **state)
     assert_true(loss_of(&walked, 0) != loss_of(&drawn, 0));
     drop(&drawn);
     /* an interrupted run goes on in the same way */
-    struct stopper s = {.at = 7};
-    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-    struct og_options opt;
-    set_options(&opt, "cut", found);
-    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-    og_options_release(&opt);
+    interrupt("cut", found, 7);
     const char *const on[] = {"epochs", "2",      "model", "pinsage", "init",
                               path,     "resume", "true",  NULL};
     struct outcome resumed = train("cut", on);
@@ -1295,12 +1271,7 @@ static void killed_with(const char *preset, const char *layout, const char *disk
     }
     assert_true(found > 0); /* it was killed in the middle at least once */
     static const char *const last[] = {"policy", "degree", "resume", "true", "epochs", "400", NULL};
-    struct stopper s = {.at = 1};
-    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
-    struct og_options opt;
-    set_options(&opt, "killed", last);
-    assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
-    og_options_release(&opt);
+    interrupt("killed", last, 1);
     assert_int_equal(count_scratch(), 0);
     char path[128];
     in_root(path, "killed");

@@ -101,4 +101,15 @@ static inline uint64_t og__round_up(uint64_t x, uint64_t to)
     return (x + to - 1) & ~(to - 1);
 }
 
+/* Of a counting sort: how many there are of each becomes where each begins. */
+static inline void og__counts_to_starts(uint32_t *count, size_t n)
+{
+    uint32_t before = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t here = count[i];
+        count[i] = before;
+        before += here;
+    }
+}
+
 #endif

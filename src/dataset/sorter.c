@@ -318,12 +318,7 @@ static void sort_part(void *arg, size_t r, int thread)
         unsigned shift = OG_MIN(pass * BITS, 63u);
         for (size_t i = 0; i < n; i++)
             at[from.key[i] >> shift & (BINS - 1)]++;
-        uint32_t before = 0;
-        for (size_t bin = 0; bin < BINS; bin++) {
-            uint32_t count = at[bin];
-            at[bin] = before;
-            before += count;
-        }
+        og__counts_to_starts(at, BINS);
         for (size_t i = 0; i < n; i++) {
             uint32_t place = at[from.key[i] >> shift & (BINS - 1)]++;
             to.key[place] = from.key[i];

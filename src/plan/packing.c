@@ -93,12 +93,7 @@ void og__sort_ids(uint32_t *from, uint32_t *to, uint32_t n)
         uint32_t start[BINS] = {0};
         for (uint32_t i = 0; i < n; i++)
             start[from[i] >> shift & (BINS - 1)]++;
-        uint32_t before = 0;
-        for (uint32_t bin = 0; bin < BINS; bin++) {
-            uint32_t count = start[bin];
-            start[bin] = before;
-            before += count;
-        }
+        og__counts_to_starts(start, BINS);
         for (uint32_t i = 0; i < n; i++)
             to[start[from[i] >> shift & (BINS - 1)]++] = from[i];
         uint32_t *swap = from;

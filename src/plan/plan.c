@@ -102,12 +102,7 @@ static uint64_t *sort_pairs(uint64_t *a, uint64_t *b, uint32_t n)
         uint32_t start[BINS] = {0};
         for (uint32_t i = 0; i < n; i++)
             start[a[i] >> shift & (BINS - 1)]++;
-        uint32_t before = 0;
-        for (uint32_t bin = 0; bin < BINS; bin++) {
-            uint32_t count = start[bin];
-            start[bin] = before;
-            before += count;
-        }
+        og__counts_to_starts(start, BINS);
         for (uint32_t i = 0; i < n; i++)
             b[start[a[i] >> shift & (BINS - 1)]++] = a[i];
         uint64_t *swap = a;

@@ -149,12 +149,7 @@ static void sort_by_signature(struct og_segments *s)
         uint32_t start[BINS] = {0};
         for (uint32_t i = 0; i < s->n_shared; i++)
             start[s->signature[rank_of(s, s->order[i])] >> shift & (BINS - 1)]++;
-        uint32_t before = 0;
-        for (uint32_t bin = 0; bin < BINS; bin++) {
-            uint32_t count = start[bin];
-            start[bin] = before;
-            before += count;
-        }
+        og__counts_to_starts(start, BINS);
         for (uint32_t i = 0; i < s->n_shared; i++) {
             uint32_t node = s->order[i];
             s->spare[start[s->signature[rank_of(s, node)] >> shift & (BINS - 1)]++] = node;
