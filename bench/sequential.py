@@ -10,8 +10,8 @@ auto      twelve settings, ten epochs or --epochs if that is more, 7 minutes: au
 accuracy  R = 1, 5 and 20 on real graphs from --data
 dtype     --pack-dtype: accuracy on real graphs from --data, what is written and read on a generated one
 
-The rmat dataset (4.6 GB) is generated under --scratch and removed unless given. Cold page cache; memory cgroups where they can be
-made. Seconds an epoch are (prepare + all epochs) / epochs unless said otherwise.
+The rmat dataset (4.6 GB) is generated under --scratch and removed unless given. `outgrow bench io` measures the disk first (a minute). Cold
+page cache; memory cgroups where they can be made. Seconds an epoch are (prepare + all epochs) / epochs unless said otherwise.
 """
 import argparse
 import contextlib
@@ -261,6 +261,7 @@ def main():
         needs = {"reuse", "model"} & set(args.parts.split(","))
         d = args.dataset or needs and b.dataset("rmat8m", "--model", "rmat", "--nodes", 8_000_000, "--degree", 16, "--dim", 128, "--classes", 16,
                                                 "--train-fraction", 0.01, "--memory", "2G")
+        b.run("bench", "io", "--path", b.scratch, "--quiet")
         for part in args.parts.split(","):
             globals()["part_" + part](b, d, args)
     finally:

@@ -37,13 +37,18 @@ static void a_profile_is_found_again(void **state)
     og__profile_load(h.s.path, &got);
     assert_false(got.measured);
     assert_int_equal(og__profile_gap(&got), 11428); /* 1.6 GB/s over 140 k/s */
-    const struct og_disk_profile p = {
-        .iops = 12345.5, .bandwidth = 2.5e9, .depth = 64, .fault_threads = 24};
+    const struct og_disk_profile p = {.iops = 12345.5,
+                                      .bandwidth = 2.5e9,
+                                      .fresh = 3.5e9,
+                                      .write = 1.5e9,
+                                      .depth = 64,
+                                      .fault_threads = 24};
     assert_int_equal(og__profile_save(h.s.dir, &p, &file, &err), 0);
     assert_int_equal(strncmp(file, h.cache, strlen(h.cache)), 0);
     og__profile_load(h.s.path, &got); /* another path of the same device */
     assert_true(got.measured);
     assert_true(got.iops == p.iops && got.bandwidth == p.bandwidth);
+    assert_true(got.fresh == p.fresh && got.write == p.write);
     assert_int_equal(got.depth, 64);
     assert_int_equal(got.fault_threads, 24);
     og__profile_load("/nowhere/at/all", &got);
@@ -60,18 +65,28 @@ static void a_damaged_profile_is_as_good_as_none(void **state)
         "",
         "{",
         "[1]",
-        "{\"format\":2,\"iops\":1e5,\"bandwidth\":1e9,\"depth\":9,\"fault_threads\":9}",
-        "{\"format\":1,\"iops\":0,\"bandwidth\":1e9,\"depth\":9,\"fault_threads\":9}",
-        "{\"format\":1,\"iops\":1e5,\"bandwidth\":-1,\"depth\":9,\"fault_threads\":9}",
-        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"depth\":1e99,\"fault_threads\":9}",
-        "{\"format\":1,\"iops\":\"1e5\",\"bandwidth\":1e9,\"depth\":9,\"fault_threads\":9}",
-        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"depth\":9}",
+        "{\"format\":2,\"iops\":1e5,\"bandwidth\":1e9,\"fresh_bandwidth\":1e9,\"write_bandwidth\":"
+        "1e9,\"depth\":9,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":0,\"bandwidth\":1e9,\"fresh_bandwidth\":1e9,\"write_bandwidth\":"
+        "1e9,\"depth\":9,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":-1,\"fresh_bandwidth\":1e9,\"write_bandwidth\":"
+        "1e9,\"depth\":9,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"fresh_bandwidth\":1e9,\"write_bandwidth\":"
+        "1e9,\"depth\":1e99,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":\"1e5\",\"bandwidth\":1e9,\"fresh_bandwidth\":1e9,\"write_"
+        "bandwidth\":1e9,\"depth\":9,\"fault_threads\":9}",
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"fresh_bandwidth\":1e9,\"write_bandwidth\":"
+        "1e9,\"depth\":9}",
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"write_bandwidth\":1e9,\"depth\":9,\"fault_"
+        "threads\":9}",
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"fresh_bandwidth\":1e9,\"write_bandwidth\":"
+        "1,\"depth\":9,\"fault_threads\":9}",
     };
     struct home h;
     struct og_err err = {0};
     struct og_disk_profile got = {0};
     const struct og_disk_profile p = {
-        .iops = 1e5, .bandwidth = 1e9, .depth = 9, .fault_threads = 9};
+        .iops = 1e5, .bandwidth = 1e9, .fresh = 1e9, .write = 1e9, .depth = 9, .fault_threads = 9};
     char *file = NULL;
     home_open(&h);
     assert_int_equal(og__profile_save(h.s.dir, &p, &file, &err), 0);

@@ -147,6 +147,7 @@ static int write_file(struct bench *b, struct og_err *err)
     OG_TRY(create_file(b, &fd, err));
     words = og__alloc(NULL, BLOCK_BYTES, "benchmark", err);
     OG_TRY(words ? 0 : -ENOMEM);
+    (void)fcntl(fd, F_SETFL, O_DIRECT); /* as packs are written, where the file system lets us */
     double begin = og__now();
     OG_TRY(write_blocks(b, fd, words, err));
     if (fdatasync(fd) < 0)
@@ -318,6 +319,8 @@ static void make_profile(struct bench *b)
         .iops = b->old_path ? b->old[1].rate.iops : random->rate.iops,
         .bandwidth =
             b->old_path ? b->old[0].rate.bytes_per_second : sequential->rate.bytes_per_second,
+        .fresh = sequential->rate.bytes_per_second,
+        .write = b->write_rate,
         .depth = random->shape.depth,
         .fault_threads = best(b->faults, N_FAULTS, false, 0)->shape.depth,
         .measured = true,
@@ -362,7 +365,8 @@ static json_t *old_file(const struct bench *b)
 
 static json_t *profile_json(const struct og_disk_profile *p, const char *file)
 {
-    return json_pack("{s:f, s:f, s:i, s:i, s:I, s:s?}", "iops", p->iops, "bandwidth", p->bandwidth,
+    return json_pack("{s:f, s:f, s:f, s:f, s:i, s:i, s:I, s:s?}", "iops", p->iops, "bandwidth",
+                     p->bandwidth, "fresh_bandwidth", p->fresh, "write_bandwidth", p->write,
                      "depth", p->depth, "fault_threads", p->fault_threads, "merge_gap_bytes",
                      (json_int_t)og__profile_gap(p), "file", file);
 }

@@ -29,6 +29,8 @@ struct og_disk_point {
 struct og_disk_profile {
     double iops;       /* small random reads a second at the best depth */
     double bandwidth;  /* bytes a second, large sequential reads at the best depth */
+    double fresh;      /* the same of what was just written: hosts cache that */
+    double write;      /* bytes a second, large direct writes one behind another */
     int depth;         /* the best for small reads */
     int fault_threads; /* page faults: the number of threads that serves the disk best */
     bool measured;     /* false: figures of a common NVMe disk, nothing was measured here */

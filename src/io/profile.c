@@ -1,7 +1,8 @@
 /* The disk profile: measured once a device by `outgrow bench io`, kept as JSON.
  *
  *     $XDG_CACHE_HOME/outgrow/disk-<major>-<minor>-<file system id>.json
- *     {"format": 1, "iops": .., "bandwidth": .., "depth": .., "fault_threads": .., "device": ..}
+ *     {"format": 1, "iops": .., "bandwidth": .., "fresh_bandwidth": .., "write_bandwidth": ..,
+ *      "depth": .., "fault_threads": .., "measured_under": ".."}
  *
  * The file system's id is part of the name because device numbers are handed out anew at boot. A
  * file that is missing, damaged or absurd is as good as none: figures of a common NVMe disk then
@@ -20,6 +21,8 @@
 static const struct og_disk_profile common_disk = {
     .iops = 140e3,
     .bandwidth = 1.6e9,
+    .fresh = 1.6e9,
+    .write = 1.2e9,
     .depth = 128,
     .fault_threads = 16,
     .measured = false,
@@ -55,6 +58,8 @@ static bool take_numbers(const json_t *root, struct og_disk_profile *p)
     if (json_integer_value(json_object_get(root, "format")) != 1 ||
         !number_within(root, "iops", 1, 1e9, &p->iops) ||
         !number_within(root, "bandwidth", 1e3, 1e13, &p->bandwidth) ||
+        !number_within(root, "fresh_bandwidth", 1e3, 1e13, &p->fresh) ||
+        !number_within(root, "write_bandwidth", 1e3, 1e13, &p->write) ||
         p->bandwidth / p->iops > (double)OG_GIB || !number_within(root, "depth", 1, 4096, &depth) ||
         !number_within(root, "fault_threads", 1, 1024, &threads))
         return false;
@@ -88,8 +93,9 @@ void og__profile_load(const char *path, struct og_disk_profile *out)
 
 static char *dump(const struct og_disk_profile *p, const char *path)
 {
-    json_t *root = json_pack("{s:i, s:f, s:f, s:i, s:i, s:s}", "format", 1, "iops", p->iops,
-                             "bandwidth", p->bandwidth, "depth", p->depth, "fault_threads",
+    json_t *root = json_pack("{s:i, s:f, s:f, s:f, s:f, s:i, s:i, s:s}", "format", 1, "iops",
+                             p->iops, "bandwidth", p->bandwidth, "fresh_bandwidth", p->fresh,
+                             "write_bandwidth", p->write, "depth", p->depth, "fault_threads",
                              p->fault_threads, "measured_under", path);
     char *text = og__json_print(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     json_decref(root);

@@ -18,8 +18,6 @@
 /* Seconds a row of one core: looking it up, and finding its next use (bench/bench_plan). */
 #define PLAN_ROW    6e-9
 #define FORESEE_ROW 18e-9
-/* Disks write about half as fast as they read what was just written. */
-#define WRITE_SHARE 0.5
 /* Of a run, what choosing may take beyond a look at the pilot's batches. */
 #define CHOOSING_SHARE 0.03
 /* Ways that take longer than the fastest so many times, by the pilot's batches, are not looked at
@@ -215,8 +213,9 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         disk.iops = OG_MIN(c->probe.iops, 2 * s->profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
-    /* the profile is of a file just written; the file at hand may be that too */
-    const double fresh = OG_MAX(s->profile.bandwidth, disk.bandwidth);
+    /* the file at hand may be a fresh one */
+    const double fresh = OG_MAX(s->profile.fresh, disk.bandwidth);
+    const double faster = s->profile.measured ? 1 : fresh / s->profile.fresh;
     ptr[0] = 0;
     memcpy(ptr + 1, batches->end, batches->n * sizeof(*ptr));
     return (struct og_choice){
@@ -238,7 +237,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
                   .foresee_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = c->copy,
-                  .write = fresh * WRITE_SHARE,
+                  .write = s->profile.write * faster,
                   .fresh = fresh,
                   .before = og__now() - s->opened,
                   .samplers = s->opt.threads,
