@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-enum { LEAST_SWEEP = 32 * OG_MIB };
+enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16 };
 
 /* ---- what is alive at the same time ---- */
 
@@ -86,6 +86,13 @@ int og__least_staging(const struct og_session *s)
     return s->opt.early_reads ? s->n_works : 1;
 }
 
+/* In turns hybrid starts with nothing cached, and two batches in flight. */
+int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
+{
+    const bool empty = m->alternates && s->opt.policy == OG_POLICY_HYBRID;
+    return empty ? OG__MOST_STAGING : og__least_staging(s);
+}
+
 static void plan_sampling(struct og_memory_plan *m, const struct og_session *s)
 {
     const bool on_disk = s->opt.topology == OG_TOPOLOGY_DISK;
@@ -111,7 +118,6 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_session *s)
 /* Planning and reading, but for staging and cache. */
 static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
 {
-    enum { SWEEP_SHARE = 16 };
     const uint64_t rows = og__input_rows(s);
     const uint64_t changes = og__policy_admits(s->opt.policy) ? rows : 0;
     const size_t early = s->opt.early_reads ? (size_t)s->n_samplers : 0; /* each by itself */
@@ -124,7 +130,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
         m->reader += og__gather_beside_bytes(&opt, og__row_bytes(s->ds));
     if (og__packs(s)) { /* of packs, which the sweep may have before */
         m->reader += reader;
-        m->sweep = OG_MAX(m->limit / SWEEP_SHARE, (size_t)LEAST_SWEEP);
+        m->sweep = LEAST_SWEEP;
     }
     if (s->opt.layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
         m->reader += reader;
@@ -154,6 +160,14 @@ static size_t while_deciding(const struct og_memory_plan *m, const struct og_ses
            m->hotness * (ranks ? 3 : 1);
 }
 
+/* A share of the limit, as far as that leaves as much to the others. */
+static void widen_sweep(struct og_memory_plan *m)
+{
+    const size_t share = OG_MAX(m->limit / SWEEP_SHARE, (size_t)LEAST_SWEEP);
+    const size_t spare = m->limit - OG_MIN(m->limit, m->smallest);
+    m->sweep += OG_MIN(share - LEAST_SWEEP, spare / 2);
+}
+
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
 {
     const uint64_t rows = og__input_rows(s);
@@ -164,12 +178,14 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
         plan_reading(m, s);
     if (want & OG__WANT_MODEL)
         plan_model(m, s, want & OG__WANT_TRAINING);
-    size_t fixed = OG_MAX(og__memory_plan_sum(m), og__memory_plan_without_rows(m));
-    size_t staged = rows * og__row_bytes(s->ds) * (size_t)og__least_staging(s);
+    size_t fixed =
+        OG_MAX(og__memory_plan_sum(m), og__samples_ahead(s) ? og__memory_plan_least_ahead(m, s)
+                                                            : og__memory_plan_without_rows(m));
+    size_t staged = rows * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
     m->smallest = fixed + (features ? staged : 0);
-    if (og__samples_ahead(s)) /* a superbatch of one batch */
-        m->smallest += rows * 8 + OG__FILL_LIST;
     m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, s)), OG_MIB);
+    if (m->sweep) /* the more memory, the fewer partitions */
+        widen_sweep(m);
 }
 
 /* ---- refusing ---- */

@@ -33,10 +33,11 @@ static int measure_growth(const struct og_session *s, const struct og_pilot *pil
     return 0;
 }
 
-static uint64_t distinct_nodes(const struct growth *g, uint64_t batches)
+/* Of so many batches, each of so many rows at most. */
+static uint64_t distinct_nodes(const struct growth *g, uint64_t rows, uint64_t batches)
 {
     double guess = g->pilot * pow((double)batches / g->batches, g->power);
-    return OG_MIN((uint64_t)(guess * 1.05) + 1, g->most);
+    return OG_MIN((uint64_t)(guess * 1.05) + 1, OG_MIN(g->most, batches * rows));
 }
 
 static size_t block_bytes(const struct og_session *s)
@@ -77,12 +78,12 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
     size_t held = s->opt.policy == OG_POLICY_HYBRID ? (size_t)s->ds->n_nodes * 4 : 0;
     m->superbatch = batches;
     m->policy =
-        held + og__policy_bytes(&setup, batches * rows, batches, distinct_nodes(g, batches));
+        held + og__policy_bytes(&setup, batches * rows, batches, distinct_nodes(g, rows, batches));
     m->trace = batches * (rows * 4 + 64) + rows * 4 + OG__FILL_LIST;
     if (og__packs(s)) /* at worst every row is missed */
         m->packing = og__packing_bytes((uint64_t)s->ds->n_nodes, batches * rows, batches, rows);
     if (s->opt.layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
-        m->packing += og__segments_bytes(distinct_nodes(g, batches), (uint32_t)batches,
+        m->packing += og__segments_bytes(distinct_nodes(g, rows, batches), (uint32_t)batches,
                                          og__row_bytes(s->ds)) +
                       og__bits_words(batches * rows) * sizeof(uint64_t);
 }
@@ -95,7 +96,7 @@ static double disk_bytes(const struct og_session *s, const struct growth *g, uin
 {
     const double n = (double)batches;
     const double all = n * (double)rows * (double)og__row_bytes(s->ds);
-    const double once = (double)distinct_nodes(g, batches) * (double)og__row_bytes(s->ds);
+    const double once = (double)distinct_nodes(g, rows, batches) * (double)og__row_bytes(s->ds);
     double away = n * (double)(rows * 8 + 2 * block_bytes(s) + 1);
     if (s->opt.layout == OG_LAYOUT_PACKED)
         away += all;
@@ -104,15 +105,36 @@ static double disk_bytes(const struct og_session *s, const struct growth *g, uin
     return away;
 }
 
+/* Slots that so much memory may turn out to have, at most: how many there are depends on what
+ * follows. */
+static uint32_t most_slots(const struct og_session *s, size_t memory)
+{
+    return (uint32_t)OG_MIN(memory / og__row_bytes(s->ds), (size_t)s->ds->n_nodes);
+}
+
+size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_session *s)
+{
+    enum { ROUNDS = 8 }; /* slots take a fraction of what rows do */
+    const uint64_t rows = og__input_rows(s);
+    const struct growth all = {(double)rows, 0, 1, (uint64_t)s->ds->n_nodes};
+    struct og_memory_plan one = *m;
+    size_ahead(&one, s, &all, rows, 1);
+    const size_t staging = rows * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
+    for (int i = 0; one.alternates && i < ROUNDS; i++)
+        one.n_slots = most_slots(s, og__memory_plan_without_rows(&one) + staging);
+    return og__memory_plan_without_rows(&one);
+}
+
 /* ---- how many there are ---- */
 
 /* As many batches as fit (ginex.txt §3.5): where sampling has the memory to itself three quarters
  * of what is left of it, up to the whole run; else an eighth, and an epoch at most, since what the
- * trace takes the cache has not. */
+ * trace takes the cache has not. beside: bytes of staging and slack, which come later. */
 static void choose_superbatch(struct og_memory_plan *m, const struct og_session *s,
-                              const struct growth *g, uint64_t rows, size_t used)
+                              const struct growth *g, uint64_t rows, size_t beside)
 {
-    const size_t free = m->limit - OG_MIN(m->limit, used);
+    const size_t used = og__memory_plan_without_rows(m);
+    const size_t free = m->limit - OG_MIN(m->limit, used + beside);
     const size_t bound = used + (m->alternates ? free / 4 * 3 : free / 8);
     uint64_t epoch = longest_epoch(s);
     uint64_t most = m->alternates ? OG_MAX(og__schedule_items(&s->schedule), epoch) : epoch;
@@ -161,23 +183,23 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     int rc = measure_growth(s, pilot, &g, err);
     if (rc < 0)
         return rc;
-    /* hybrid starts with nothing cached: all of the first batches may have to be read */
-    const size_t areas = m->alternates && s->opt.policy == OG_POLICY_HYBRID ? OG__MOST_STAGING : 1;
-    const size_t staging = og__input_rows(s) * og__row_bytes(s->ds) * areas;
+    const size_t staging =
+        og__input_rows(s) * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
     uint64_t mean = pilot->rows / OG_MAX(pilot->n, 1u);
     uint64_t rows = OG_MIN(mean + mean / 32 + OG__MARGIN_ROWS, og__input_rows(s));
-    if (m->alternates) /* at most: how many there are depends on what follows */
-        m->n_slots = (uint32_t)OG_MIN(m->limit / og__row_bytes(s->ds), (size_t)s->ds->n_nodes);
-    const size_t used = og__memory_plan_without_rows(m);
+    if (m->alternates)
+        m->n_slots = most_slots(s, m->limit);
+    const size_t beside = staging + m->limit / OG__SLACK_SHARE;
+    const size_t used = og__memory_plan_without_rows(m) + beside;
     if (og__keeps_batches(s))
         size_ahead(m, s, &g, rows, longest_epoch(s));
     else if (s->opt.superbatch == OG_SUPERBATCH_AUTO)
-        choose_superbatch(m, s, &g, rows, used + staging);
+        choose_superbatch(m, s, &g, rows, beside);
     else
         size_ahead(m, s, &g, rows,
                    s->opt.superbatch == OG_SUPERBATCH_ALL ? longest_epoch(s)
                                                           : (uint64_t)s->opt.superbatch);
-    keep_blocks(m, s, m->limit - OG_MIN(m->limit, used + staging));
+    keep_blocks(m, s, m->limit - OG_MIN(m->limit, used));
     size_t need = og__memory_plan_without_rows(m) + staging;
     return need <= m->limit ? 0 : og__memory_plan_refuse_superbatch(m, need, err);
 }

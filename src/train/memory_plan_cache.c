@@ -24,7 +24,8 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session 
     if (s->opt.topology != OG_TOPOLOGY_DISK)
         return 0;
     const size_t row = og__row_bytes(s->ds);
-    const size_t used = og__memory_plan_without_rows(m) + og__input_rows(s) * row + m->limit / 32;
+    const size_t staging = og__input_rows(s) * row * (size_t)og__first_staging(m, s);
+    const size_t used = og__memory_plan_without_rows(m) + staging + m->limit / OG__SLACK_SHARE;
     const size_t free = m->limit - OG_MIN(m->limit, used);
     const struct og_amount *asked = &s->opt.neighbor_cache;
     size_t capacity = m->alternates ? free : free / (sweeps(s) ? 4 : 2);
@@ -75,6 +76,16 @@ static int refuse_cache(const struct og_memory_plan *m, const struct og_session 
                     (unsigned long long)want, (unsigned long long)have);
 }
 
+/* In turns: what sampling, planning and packing leave beside so much staging; else all. */
+static size_t left_before(const struct og_memory_plan *m, size_t staging, uint64_t slots)
+{
+    struct og_memory_plan with = *m;
+    with.staging = staging;
+    with.n_slots = (uint32_t)slots;
+    const size_t before = m->alternates ? og__memory_plan_before_training(&with) : 0;
+    return m->limit - OG_MIN(m->limit, before);
+}
+
 /* Rows that give way to topology, trace and tables while batches are sampled ahead. */
 static int settle_lent(struct og_memory_plan *m, size_t row, struct og_err *err)
 {
@@ -96,7 +107,9 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t need = og__input_rows(s) * row * (size_t)og__least_staging(s);
     /* what batches larger than the pilot's may grow into, where there is that much */
-    m->slack = OG_MIN(m->limit / 32, free - OG_MIN(free, need));
+    const uint64_t every = OG_MIN(m->limit / row, (uint64_t)s->ds->n_nodes);
+    const size_t spare = OG_MIN(free - OG_MIN(free, need), left_before(m, need, every));
+    m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;
     const uint64_t limit = cache_limit(s);
     const int least = og__least_staging(s);
@@ -110,7 +123,8 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
     for (int round = 0; round < 6; round++) {
         uint64_t two = OG_MIN(limit, rows_left(room, staging, most, row, slot));
         uint64_t one = OG_MIN(limit, rows_left(room, staging, least, row, slot));
-        bool fits_two = staging * (uint64_t)most <= room / row && two >= slots;
+        bool fits_two = staging * (uint64_t)most <= room / row && two >= slots &&
+                        left_before(m, staging * (size_t)most * row, two) >= m->slack;
         uint64_t next = fits_two ? two : one;
         if (round > 0 && next <= slots && fits_two == (n_staging == most))
             break;

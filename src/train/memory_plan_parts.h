@@ -11,6 +11,7 @@
 
 enum {
     OG__MOST_STAGING = 2, /* one batch is read while one is trained */
+    OG__SLACK_SHARE = 32, /* of the limit, kept for batches larger than the pilot's */
     /* rows that are about to enter the cache, and their slots */
     OG__FILL_LIST = 2 * OG__FILL_ROWS * 4,
 };
@@ -20,8 +21,13 @@ size_t og__memory_plan_before_training(const struct og_memory_plan *m);
 /* The most that there is at a time beside the cached rows. */
 size_t og__memory_plan_without_rows(const struct og_memory_plan *m);
 
+/* The same with one batch sampled ahead. */
+size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_session *s);
+
 /* Staging areas there must be: one a batch in flight when samplers read early. */
 int og__least_staging(const struct og_session *s);
+/* And while a run starts, when every row of a batch may have to be read. */
+int og__first_staging(const struct og_memory_plan *m, const struct og_session *s);
 
 /* A superbatch needs so many bytes, which is more than the limit. */
 OG_MUST_CHECK int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, size_t need,

@@ -1,0 +1,102 @@
+/* The memory plan: what it may choose itself it chooses so that it fits. */
+#include "testing.h"
+
+#include "base/temporary.h"
+
+#include <outgrow/outgrow.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char root[] = "/tmp/og-memory-plan-XXXXXX";
+static char graph[64];
+
+/* Topology, batches and staging all of the same order, tens of megabytes of each. */
+static int make_graph(void **state)
+{
+    (void)state;
+    struct og_generate g;
+    og_generate_init(&g);
+    assert_non_null(mkdtemp(root));
+    setenv("XDG_CACHE_HOME", root, 1);
+    snprintf(graph, sizeof(graph), "%s/graph", root);
+    g.model = OG_RMAT;
+    g.nodes = 60000;
+    g.degree = 16;
+    g.dim = 128;
+    g.classes = 4;
+    g.train_fraction = 0.2;
+    g.threads = 2;
+    return og_generate(graph, &g, NULL, NULL);
+}
+
+static int remove_graph(void **state)
+{
+    (void)state;
+    og__remove_tree(root);
+    return 0;
+}
+
+static json_t *plan_with(const char *const *pairs, int memory, struct og_err *err)
+{
+    struct og_options opt;
+    char limit[16];
+    char *text = NULL;
+    og_options_init(&opt);
+    snprintf(limit, sizeof(limit), "%dM", memory);
+    for (; *pairs; pairs += 2)
+        assert_int_equal(og_options_set(&opt, pairs[0], pairs[1], NULL), 0);
+    assert_int_equal(og_options_set(&opt, "memory", limit, NULL), 0);
+    json_t *plan = og_plan(graph, &opt, NULL, &text, err) < 0 ? NULL : json_loads(text, 0, NULL);
+    og_options_release(&opt);
+    free(text);
+    return plan;
+}
+
+/* MiB that the hint names. */
+static int smallest(const char *const *pairs)
+{
+    static const char words[] = "the smallest that would do is --memory ";
+    struct og_err err = {0};
+    json_t *plan = plan_with(pairs, 16, &err);
+    assert_null(plan);
+    const char *named = strstr(err.hint, words);
+    assert_non_null(named);
+    return (int)strtol(named + strlen(words), NULL, 10);
+}
+
+static void superbatches_that_it_chooses_fit(void **state)
+{
+    (void)state;
+    static const char *const ways[][3] = {
+        {"belady", "raw", "memory"},  {"belady", "packed", "memory"},
+        {"belady", "packed", "disk"}, {"frequency", "packed", "memory"},
+        {"sweep", "raw", "memory"},   {"hybrid", "raw", "memory"},
+        {"hybrid", "raw", "disk"},    {"belady", "segmented", "memory"},
+    };
+    enum { STEPS = 6 };
+    for (size_t w = 0; w < OG_COUNT(ways); w++) {
+        const char *const pairs[] = {"policy",    ways[w][0], "layout", ways[w][1], "topology",
+                                     ways[w][2],  "batch",    "300",    "fanout",   "10,10",
+                                     "alternate", "true",     "epochs", "20",       NULL};
+        const int least = smallest(pairs);
+        for (int i = 0; i < STEPS; i++) {
+            struct og_err err = {0};
+            json_t *plan = plan_with(pairs, least + i * i * 4, &err);
+            if (!plan)
+                fail_msg("%s, %s, topology %s, --memory %dM: %s; %s", ways[w][0], ways[w][1],
+                         ways[w][2], least + i * i * 4, err.message, err.hint);
+            json_decref(plan);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(superbatches_that_it_chooses_fit),
+    };
+    return cmocka_run_group_tests(tests, make_graph, remove_graph);
+}
