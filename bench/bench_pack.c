@@ -14,6 +14,7 @@
  * times, in either order. Given ALL, every size is tried and the best that fits compared with the
  * one that was chosen. */
 #include "base/file.h"
+#include "gather/pack.h"
 #include "gather/shared.h"
 #include "plan/policy.h"
 #include "plan/segments.h"

@@ -1,5 +1,5 @@
 /* Opening datasets: a small one written here by hand, whole and damaged in every way. */
-#include "testing.h"
+#include "own_folder.h"
 
 #include "base/file.h"
 #include "dataset/dataset.h"
@@ -19,8 +19,6 @@ static const int64_t train[] = {3, 0};
 static const int64_t valid[] = {2};
 static const char meta[] = "{\"format\": 1, \"name\": \"toy\", \"num_nodes\": 4, \"num_edges\": 5, "
                            "\"feature_dim\": 2, \"feature_dtype\": \"f32\", \"num_classes\": 3}";
-
-static char folder[256];
 
 static void path_in(char out[512], const char *file)
 {
@@ -69,22 +67,6 @@ static void write_toy(void)
     put_npy("valid.npy", OG__NPY_I64, 1, 1, 1, valid, 192);
     remove_file("test.npy");
     remove_file("weights.npy");
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/og-dataset-XXXXXX", tmp ? tmp : "/tmp");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    char command[300];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    return system(command);
 }
 
 static void opens_whole_dataset(void **state)
@@ -349,5 +331,5 @@ int main(void)
         cmocka_unit_test(multi_labels),         cmocka_unit_test(refuses_damage),
         cmocka_unit_test(refuses_bad_ids),      cmocka_unit_test(refuses_bad_topology),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -3,6 +3,7 @@
 #include "pack_fixture.h"
 
 #include "base/random.h"
+#include "gather/pack.h"
 #include "gather/shared.h"
 
 #include <signal.h>

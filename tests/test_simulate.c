@@ -1,6 +1,7 @@
 /* simulate: against the plainest simulation there is, and against the policies and readers that
  * runs use; then the command as a whole against the data path it speaks for. */
 #include "io_fixture.h"
+#include "own_folder.h"
 
 #include "base/random.h"
 #include "plan/simulate.h"
@@ -255,18 +256,16 @@ static void every_policy_is_counted_as_it_runs(void **state)
 /* ---- the command: what it says is what a run counts ---- */
 
 struct og_made {
-    char dir[256], dataset[300], trace[300];
+    char dataset[300], trace[300];
 };
 
 static int make_dataset(void **state)
 {
     static struct og_made made;
     struct og_generate g;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(made.dir, sizeof(made.dir), "%s/og-simulate-XXXXXX", tmp ? tmp : "/tmp");
-    assert_non_null(mkdtemp(made.dir));
-    snprintf(made.dataset, sizeof(made.dataset), "%s/d", made.dir);
-    snprintf(made.trace, sizeof(made.trace), "%s/t", made.dir);
+    assert_int_equal(make_folder(state), 0);
+    snprintf(made.dataset, sizeof(made.dataset), "%s/d", folder);
+    snprintf(made.trace, sizeof(made.trace), "%s/t", folder);
     og_generate_init(&g);
     g.nodes = 3000;
     g.dim = 70; /* rows that straddle blocks */
@@ -274,14 +273,6 @@ static int make_dataset(void **state)
     assert_int_equal(og_generate(made.dataset, &g, NULL, NULL), 0);
     *state = &made;
     return 0;
-}
-
-static int remove_dataset(void **state)
-{
-    const struct og_made *made = *state;
-    char line[300];
-    snprintf(line, sizeof(line), "rm -rf '%s'", made->dir);
-    return system(line);
 }
 
 static void set(struct og_options *opt, const char *name, const char *value)
@@ -515,5 +506,5 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(the_smallest_memory_named_is_enough),
     };
-    return cmocka_run_group_tests(tests, make_dataset, remove_dataset);
+    return cmocka_run_group_tests(tests, make_dataset, remove_folder);
 }

@@ -1,6 +1,6 @@
 /* Topology on disk: the batches of memory, bit for bit; a neighbour cache that is the best there
  * is, kept and never trusted; reads that are those needed and no more. */
-#include "testing.h"
+#include "own_folder.h"
 
 #include "base/file.h"
 #include "base/thread.h"
@@ -17,24 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
-
-static char folder[256];
-
-static int setup(void **state)
-{
-    (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/og-ondisk-XXXXXX", tmp ? tmp : "/tmp");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    char command[300];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    return system(command);
-}
 
 static const char *path_in(const char *name)
 {
@@ -1253,5 +1235,5 @@ int main(void)
         cmocka_unit_test(a_failed_read_is_one_error),
         cmocka_unit_test(what_cannot_be_held_is_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -250,3 +250,9 @@ const char *og__human_bytes(char buf[32], double bytes)
     snprintf(buf, 32, u ? "%.2f %s" : "%.0f %s", bytes, units[u]);
     return buf;
 }
+
+char *og__path_join(const char *a, const char *b)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", a, b) < 0 ? NULL : path;
+}

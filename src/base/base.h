@@ -1,4 +1,4 @@
-/* Small things every room needs: failing, saying, counting bytes, time.
+/* Small things every room needs: failing, saying, time, words.
  *
  * Naming: og_ is exported, og__ crosses files inside the library, static stays in its file.
  * A function that can fail returns 0 (or a count) or a negative errno and fills `err`. */
@@ -92,8 +92,15 @@ size_t og__rss_file(void);
  * nothing. What io_uring and page faults read is not in it. */
 void og__reads_made(uint64_t *reads, uint64_t *bytes);
 
+/* ---- words ---- */
+
 /* "1.50 GiB" into buf[32]; returns buf. */
 const char *og__human_bytes(char buf[32], double bytes);
+
+/* "a/b" malloc'ed; NULL on lack of memory. */
+char *og__path_join(const char *a, const char *b);
+
+/* ---- numbers ---- */
 
 /* Round up to a multiple of `to`, a power of two. */
 static inline uint64_t og__round_up(uint64_t x, uint64_t to)

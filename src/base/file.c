@@ -14,12 +14,6 @@
 
 static const char disk_hint[] = "free space on that disk, or write to another one";
 
-char *og__path_join(const char *a, const char *b)
-{
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", a, b) < 0 ? NULL : path;
-}
-
 /* The folder that holds `path`, to be flushed once the name is in it. */
 static int open_parent(const char *path, struct og_err *err)
 {

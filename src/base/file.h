@@ -69,9 +69,6 @@ OG_MUST_CHECK int og__newdir_begin(struct og_newdir *d, const char *path, struct
 OG_MUST_CHECK int og__newdir_commit(struct og_newdir *d, struct og_err *err);
 void og__newdir_abandon(struct og_newdir *d); /* removes the temporary and all in it */
 
-/* "a/b" malloc'ed; NULL on lack of memory. */
-char *og__path_join(const char *a, const char *b);
-
 /* $XDG_CACHE_HOME/outgrow or ~/.cache/outgrow, malloc'ed; NULL where there is neither. It may not
  * exist yet. */
 char *og__cache_dir(void);

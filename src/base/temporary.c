@@ -2,8 +2,6 @@
  * removes. Where the remover was quicker, the maker takes another number. */
 #include "base/temporary.h"
 
-#include "base/file.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "dataset/edge_split.h"
 
-#include "base/file.h"
 #include "base/random.h"
 #include "dataset/meta.h"
 #include "dataset/stream.h"

@@ -21,9 +21,6 @@
 static const char part[] = "packing";
 static const char magic[8] = "OGPACK2\n";
 static const char earlier[8] = "OGPACK1\n"; /* whose chunks had no checksums */
-static const char remedy[] = "make it anew with `outgrow pack`";
-const char og__pack_disk_hint[] =
-    "that disk does not keep what is written to it: check it, or give another with --scratch";
 /* bytes of the head that its check covers, and that it has */
 enum { CHECKED = 48, HEAD = CHECKED + 8 };
 /* Of the reader, make a part of a chunk: no more are made than without. */
@@ -70,50 +67,6 @@ static uint64_t check_of(const char *block, const struct og_pack_head *h,
     return XXH3_64bits_withSeed(table, table_bytes(h), XXH3_64bits(block, CHECKED));
 }
 
-uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n)
-{
-    return n > 0 ? XXH3_64bits(rows, n * sizeof(*rows)) : 0;
-}
-
-uint64_t og__pack_hash_at(const void *data, size_t bytes, uint64_t place)
-{
-    return XXH3_64bits(data, bytes) * (2 * place + 1);
-}
-
-uint64_t og__pack_hash_blocks(const char *blocks, uint64_t n, uint64_t first)
-{
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < n; i++)
-        sum += og__pack_hash_at(blocks + i * OG__PACK_BLOCK, OG__PACK_BLOCK, first + i);
-    return sum;
-}
-
-uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype)
-{
-    return row_bytes | (uint64_t)dtype << 32;
-}
-
-bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype)
-{
-    *row_bytes = number & UINT32_MAX;
-    bool sound = *row_bytes > 0 && *row_bytes <= INT32_MAX && number >> 32 <= OG_U8;
-    *dtype = sound ? (enum og_dtype)(number >> 32) : OG_F32;
-    return sound;
-}
-
-int og__pack_suits(const struct og_dataset *ds, uint64_t checksum, uint64_t row_bytes,
-                   enum og_dtype dtype, const char *name, struct og_err *err)
-{
-    if (checksum == ds->checksum && dtype != ds->kept)
-        return og__fail(err, -EINVAL, "give the --pack-dtype they were packed with, or pack again",
-                        "%s: rows are %s, this run keeps them as %s", name, og__dtype_name(dtype),
-                        og__dtype_name(ds->kept));
-    if (checksum == ds->checksum && row_bytes == og__row_bytes(ds))
-        return 0;
-    return og__fail(err, -EINVAL, remedy, "%s: packed from another dataset than %s", name,
-                    ds->path);
-}
-
 static void put_head(const struct og_pack_head *h, char *block)
 {
     const uint64_t row = og__pack_put_row(h->row_bytes, h->dtype);
@@ -144,7 +97,7 @@ int og__pack_parse(struct og_pack_head *h, const void *data, size_t len, uint64_
 {
     uint64_t number[6];
     if (len >= OG__PACK_BLOCK && memcmp(data, earlier, sizeof(earlier)) == 0)
-        return og__fail(err, -EINVAL, remedy,
+        return og__fail(err, -EINVAL, og__pack_remake_hint,
                         "%s: of an earlier version, which kept no checksums of rows", name);
     if (len < OG__PACK_BLOCK || memcmp(data, magic, sizeof(magic)) != 0)
         return og__fail(err, -EINVAL, NULL, "%s: not a container of packed features", name);
@@ -157,12 +110,13 @@ int og__pack_parse(struct og_pack_head *h, const void *data, size_t len, uint64_
     bool sound = og__pack_get_row(number[1], &h->row_bytes, &h->dtype) &&
                  is_zero((const char *)data + HEAD, OG__PACK_BLOCK - HEAD);
     if (h->file_bytes != file_bytes)
-        return og__fail(err, -EINVAL, remedy, "%s: %llu bytes, its head says %llu", name,
-                        (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
+        return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: %llu bytes, its head says %llu",
+                        name, (unsigned long long)file_bytes, (unsigned long long)h->file_bytes);
     if (!sound || h->n_batches >= UINT32_MAX)
-        return og__fail(err, -EINVAL, remedy, "%s: the head is damaged", name);
+        return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: the head is damaged", name);
     if (og__packing_data_start((uint32_t)h->n_batches) > file_bytes)
-        return og__fail(err, -EINVAL, remedy, "%s: no room for a table of %llu batches", name,
+        return og__fail(err, -EINVAL, og__pack_remake_hint,
+                        "%s: no room for a table of %llu batches", name,
                         (unsigned long long)h->n_batches);
     return 0;
 }
@@ -179,14 +133,16 @@ int og__pack_check(const struct og_pack_head *h, const struct og_pack_entry *tab
                     bytes <= h->file_bytes - at && table[b].offset == at;
         uint64_t padded = fits ? og__round_up(bytes, OG__PACK_BLOCK) : 0;
         if (!fits || padded > h->file_bytes - at)
-            return og__fail(err, -EINVAL, remedy, "%s: chunk %llu is not where it should be", name,
+            return og__fail(err, -EINVAL, og__pack_remake_hint,
+                            "%s: chunk %llu is not where it should be", name,
                             (unsigned long long)b);
         at += padded;
         rows += table[b].rows;
     }
     put_head(h, block);
     if (at != h->file_bytes || rows != h->n_rows || h->check != check_of(block, h, table))
-        return og__fail(err, -EINVAL, remedy, "%s: the table of chunks is damaged", name);
+        return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: the table of chunks is damaged",
+                        name);
     return 0;
 }
 
@@ -261,7 +217,7 @@ int og__pack_open(struct og_pack **out, const char *path, const struct og_datase
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     }
     p->budget = b;
-    p->hint = remedy;
+    p->hint = og__pack_remake_hint;
     OG_TRY(open_table(p, ds, err));
     uint64_t blocks = p->head.file_bytes / OG__PACK_BLOCK;
     if (blocks > UINT32_MAX) /* 16 TiB */
@@ -297,7 +253,8 @@ int og__pack_add_shared(struct og_pack *p, const char *path, const struct og_dat
     for (uint64_t b = 0; rc == 0 && b < p->head.n_batches; b++) {
         const struct og_shared_entry *e = og__shared_entry(shared, b);
         if (!e || e->misses - e->shared != p->table[b].rows)
-            rc = og__fail(err, -EINVAL, remedy, "%s: not the rows that %s lacks", path, p->path);
+            rc = og__fail(err, -EINVAL, og__pack_remake_hint, "%s: not the rows that %s lacks",
+                          path, p->path);
     }
     if (rc == 0)
         p->shared = shared;
@@ -331,8 +288,8 @@ int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows
     uint64_t ids = shared ? shared->ids : there ? p->table[batch].ids : 0;
     if (there && held == n && ids == og__pack_hash_ids(rows, n))
         return 0;
-    return og__fail(err, -EINVAL, remedy, "%s: chunk %u does not hold what batch %u misses",
-                    p->path, batch, batch);
+    return og__fail(err, -EINVAL, og__pack_remake_hint,
+                    "%s: chunk %u does not hold what batch %u misses", p->path, batch, batch);
 }
 
 /* ---- one chunk ---- */

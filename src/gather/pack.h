@@ -21,28 +21,9 @@
 #ifndef OG_GATHER_PACK_H
 #define OG_GATHER_PACK_H
 
-#include "base/file.h"
-#include "dataset/dataset.h"
-#include "io/io.h"
-#include "plan/packing.h"
-
-#include <signal.h>
+#include "gather/packed.h"
 
 /* ---- writing ---- */
-
-struct og_pack_options {
-    const char *path; /* of the container; what was there is replaced when it is whole */
-    size_t memory;    /* bytes, see og__sweep_share; from the budget as "packing" */
-    int writers;      /* threads; 0 = what suits most disks */
-    struct og_reader_options reader;   /* of the sweep; its buffers are "read buffers" */
-    const volatile sig_atomic_t *stop; /* may be NULL */
-};
-
-struct og_pack_counts {
-    struct og_io_counts sweep;
-    uint64_t bytes_written, writes;
-    bool direct; /* past the page cache */
-};
 
 /* One sweep of ds's features. On failure, or OG_INTERRUPTED after *stop, no container is left
  * behind; -ENOSPC comes before the sweep where the file system can reserve room. What a killed
@@ -51,12 +32,6 @@ struct og_pack_counts {
 OG_MUST_CHECK int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
                                  const struct og_pack_options *opt, struct og_budget *b,
                                  struct og_pack_counts *counts, struct og_err *err);
-
-/* A new file with room for so many bytes before anything is read, where the file system can reserve
- * it; *direct_fd, -1 where that is refused, writes past the page cache. What is written first at
- * byte 0 is overwritten last. */
-OG_MUST_CHECK int og__pack_create(struct og_newfile *file, int *direct_fd, const char *path,
-                                  uint64_t bytes, struct og_err *err);
 
 /* ---- the format ---- */
 
@@ -81,18 +56,6 @@ OG_MUST_CHECK int og__pack_check(const struct og_pack_head *h, const struct og_p
 /* One block, h->check filled from the table. */
 void og__pack_format(struct og_pack_head *h, const struct og_pack_entry *table,
                      char block[OG__PACK_BLOCK]);
-/* Bytes of a row and its dtype as one number of a head; false = no such rows. */
-uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype);
-bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype);
-/* -EINVAL unless rows like these of the dataset with this checksum are what ds keeps. */
-OG_MUST_CHECK int og__pack_suits(const struct og_dataset *ds, uint64_t checksum, uint64_t row_bytes,
-                                 enum og_dtype dtype, const char *name, struct og_err *err);
-uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n);
-/* XXH3 times an odd number that tells the place. Summed up it does not matter in what order, or by
- * whom, parts are looked at; and what lies in the place of another is found. */
-uint64_t og__pack_hash_at(const void *data, size_t bytes, uint64_t place);
-/* The sum over n blocks of a file from number `first` on. */
-uint64_t og__pack_hash_blocks(const char *blocks, uint64_t n, uint64_t first);
 
 /* ---- reading ---- */
 
@@ -115,7 +78,6 @@ OG_MUST_CHECK int og__pack_add_shared(struct og_pack *p, const char *path,
 
 /* It was made by this run: then what is damaged is a disk's doing, and the hint says so. */
 void og__pack_is_own(struct og_pack *p);
-extern const char og__pack_disk_hint[];
 
 uint32_t og__pack_batches(const struct og_pack *p);
 uint64_t og__pack_rows(const struct og_pack *p, uint32_t batch);

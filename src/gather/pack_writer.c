@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 static const char memory_part[] = "packing";
-static const char full_hint[] = "free space on that disk, or pack fewer batches at a time";
 enum { STANDARD_WRITERS = 4, MOST_WRITERS = 16, TOGETHER = 8 };
 
 struct piece {
@@ -209,7 +208,7 @@ static int write_run(const struct packer *pk, struct piece **run, int n, uint64_
         done = pwritev(fd, io, n, (off_t)run[0]->offset);
     while (done < 0 && errno == EINTR);
     if (done < 0)
-        return og__fail_errno(err, -errno, errno == ENOSPC ? full_hint : NULL,
+        return og__fail_errno(err, -errno, errno == ENOSPC ? og__pack_full_hint : NULL,
                               "%s: cannot write at byte %llu", pk->file.path,
                               (unsigned long long)run[0]->offset);
     int rc = (uint64_t)done < *bytes ? write_rest(pk, run, n, (uint64_t)done, err) : 0;
@@ -392,34 +391,6 @@ static int run(struct packer *pk, struct og_err *err)
 /* ---- the file ---- */
 
 /* Direct, if one block can be written so; it is the head's, which comes last. */
-static int open_direct(const struct og_newfile *file)
-{
-    _Alignas(OG__PACK_BLOCK) char block[OG__PACK_BLOCK] = {0};
-    int fd = open(file->temporary, O_WRONLY | O_CLOEXEC | O_DIRECT | O_NOFOLLOW);
-    if (fd >= 0 && pwrite(fd, block, OG__PACK_BLOCK, 0) != OG__PACK_BLOCK) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-int og__pack_create(struct og_newfile *file, int *direct_fd, const char *path, uint64_t bytes,
-                    struct og_err *err)
-{
-    int rc = og__newfile_open(file, path, err);
-    if (rc < 0)
-        return rc;
-    char size[32];
-    do
-        rc = fallocate(file->fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
-    while (rc == -EINTR);
-    if (rc < 0 && rc != -EOPNOTSUPP && rc != -ENOSYS)
-        return og__fail_errno(err, rc, rc == -ENOSPC ? full_hint : NULL, "%s: no room for %s", path,
-                              og__human_bytes(size, (double)bytes));
-    *direct_fd = open_direct(file);
-    return 0;
-}
-
 static int write_head(const struct og_dataset *ds, struct packer *pk, char *block,
                       struct og_err *err)
 {

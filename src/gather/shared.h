@@ -5,7 +5,7 @@
  *
  *   head     bytes 0-7    "OGSHAR2\n"
  *            8-15         checksum of the dataset's meta.json
- *            16-23        bytes of a row and its dtype, as in pack.h
+ *            16-23        bytes of a row and its dtype, as in packed.h
  *            24-31        batches
  *            32-39        rows
  *            40-47        rows that all batches miss
@@ -22,7 +22,7 @@
 #ifndef OG_GATHER_SHARED_H
 #define OG_GATHER_SHARED_H
 
-#include "gather/pack.h"
+#include "gather/packed.h"
 #include "plan/segments.h"
 
 /* ---- writing ---- */

@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "base/scratch.h"
 #include "train/ahead_parts.h"
 #include "train/segmented.h"

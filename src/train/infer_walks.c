@@ -7,7 +7,6 @@
  * than the layers, and where nothing is kept nothing can be old. */
 #include "train/infer_passes.h"
 
-#include "base/file.h"
 #include "dataset/on_disk.h"
 #include "sample/sample.h"
 

@@ -1,6 +1,10 @@
-/* What the files of a session share while it is opened, in this order: session_task.c settles what
- * is learnt from which edges and nodes, session_topology.c where the graph's structure is,
- * session.c all else. */
+/* What the files of a session share while it is opened. Each calls those below it:
+ *
+ *   session.c            opens it part by part, and closes it
+ *   session_task.c       what is learnt from which edges and nodes
+ *   session_plan.c       what it will do, and what of it memory holds
+ *   session_topology.c   where the graph's structure is
+ *   session_ask.c        what all others, too, ask it for */
 #ifndef OG_SESSION_PARTS_H
 #define OG_SESSION_PARTS_H
 
@@ -16,6 +20,11 @@ OG_MUST_CHECK int og__session_hold_out(struct og_session *s, struct og_err *err)
 OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err);
 /* How they make batches. */
 void og__session_schedule(struct og_session *s);
+
+/* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
+ * serve, else as if there were none. */
+OG_MUST_CHECK int og__session_plan(struct og_session *s, unsigned want, struct og_err *err);
+void og__session_drop_hotness(struct og_session *s);
 
 /* The folder where a neighbour cache is kept. */
 void og__session_name_neighbors(struct og_session *s);

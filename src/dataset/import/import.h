@@ -1,12 +1,19 @@
-/* What importers share: a dataset being made in a new folder, array by array.
+/* What importers share: a dataset being made in a new folder, array by array. Each file calls those
+ * below it:
  *
- *   import.c   formats by name, meta.json
- *   table.c    rows of numbers in .npy, headerless, .npz and CSV files
+ *   import.c   the command: formats by name, meta.json
+ *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c   one format each: which file is what
+ *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
+ *   build.c    the dataset being made: keys of its meta.json, arrays, number of nodes
+ *   source.c   the files it is made from
+ *   tell.c     what the user hears meanwhile
+ *
+ * and beside them, knowing nothing of importers:
+ *
+ *   table.c table_zip.c table_csv.c   rows of numbers in .npy, headerless, .npz and CSV files
+ *   edge_text.c   edge lists in text, one edge a line
  *   text.c     text files, gzipped or not
- *   build.c    tables -> the arrays of a dataset
- *   ids.c      sparse node ids -> 0, 1, 2, ...
- *   edge_text.c  edge lists in text, one edge a line
- *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c   one format each: which file is what */
+ *   ids.c      sparse node ids -> 0, 1, 2, ... */
 #ifndef OG_IMPORT_H
 #define OG_IMPORT_H
 
@@ -37,51 +44,18 @@ OG_MUST_CHECK int og__import_ogb(struct og_importer *imp, struct og_err *err);
 OG_MUST_CHECK int og__import_igb(struct og_importer *imp, struct og_err *err);
 OG_MUST_CHECK int og__import_graphbolt(struct og_importer *imp, struct og_err *err);
 
-/* ---- small things ---- */
+/* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */
 
-/* Path of `name` in the source, or in the new folder; malloc'ed, NULL on lack of memory. */
-char *og__import_source(const struct og_importer *imp, const char *name);
-char *og__import_target(const struct og_importer *imp, const char *name);
-/* 1, 0, or negative where it cannot be told. */
-OG_MUST_CHECK int og__import_has(const struct og_importer *imp, const char *name,
-                                 struct og_err *err);
+/* For formats that have only edges, when SRC is a folder: node features, labels and splits, those
+ * that are there. */
+OG_MUST_CHECK int og__import_npy_nodes(struct og_importer *imp, struct og_err *err);
+/* How many nodes these say there are; -1 = none of them is there. */
+OG_MUST_CHECK int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *err);
+/* train.npy, valid.npy and test.npy of the source, and train_edges.npy, ..., those that are there.
+ */
+OG_MUST_CHECK int og__import_npy_splits(struct og_importer *imp, struct og_err *err);
 
-/* A name that comes from a file of the source: -EINVAL when it would leave the source's folder. */
-OG_MUST_CHECK int og__import_inside(const char *name, const char *said_by, struct og_err *err);
-/* Such a name's path, malloc'ed: also -EINVAL when a symbolic link on its way leads out. */
-OG_MUST_CHECK int og__import_named(const struct og_importer *imp, const char *name,
-                                   const char *said_by, char **path, struct og_err *err);
-
-/* Says how far it is; OG_INTERRUPTED when asked to stop. total 0 = not known. */
-OG_MUST_CHECK int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done,
-                                  int64_t total, struct og_err *err);
-/* The dataset's name, or NULL: as it is called; of a very long one the beginning. */
-void og__import_set_name(struct og_importer *imp, const char *name);
-/* A remark for the user. */
-void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
-
-/* Opens `name` of the source as .npy. With `optional`, absence leaves NULL and is no failure. */
-OG_MUST_CHECK int og__import_open_npy(const struct og_importer *imp, const char *name,
-                                      bool optional, struct og_table **out, struct og_err *err);
-/* Also in Fortran order: as og__npy_open_either. */
-OG_MUST_CHECK int og__import_open_either(const struct og_importer *imp, const char *name,
-                                         struct og_table **out, bool *fortran, struct og_err *err);
-
-/* meta.json gets `key`, whose reference is taken; without memory imp->meta becomes NULL, which
- * fails when it is written. */
-void og__import_note(struct og_importer *imp, const char *key, json_t *value);
-
-/* An array of the dataset being made; finish records its checksum. */
-OG_MUST_CHECK int og__import_create(struct og_importer *imp, struct og_npy_writer **w,
-                                    const char *name, enum og__npy_type type, int ndim, int64_t row,
-                                    struct og_err *err);
-OG_MUST_CHECK int og__import_finish(struct og_importer *imp, struct og_npy_writer *w,
-                                    const char *name, struct og_err *err);
-
-/* ---- nodes, edges: imp->n_nodes is set first ---- */
-
-/* -EINVAL unless 1 <= n < 2^32 - 2. */
-OG_MUST_CHECK int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err);
+/* ---- edges (build_edges.c): imp->n_nodes is set first ---- */
 
 struct og_edges {
     struct og_table *pairs;     /* [E, 2]: src, dst; or */
@@ -98,12 +72,7 @@ OG_MUST_CHECK int og__import_sorter(struct og_importer *imp, bool weighted, int6
 OG_MUST_CHECK int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter,
                                     bool weighted, struct og_err *err);
 
-/* ---- what nodes have ---- */
-
-/* Refuses a table of another number of rows than there are nodes, as far as it knows: before
- * anything is written. t may be NULL. */
-OG_MUST_CHECK int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
-                                         const char *what, struct og_err *err);
+/* ---- what nodes have (build_features.c, build_labels.c, build_splits.c) ---- */
 
 /* features.npy from a row a node; or, with --link, a reference to the file they are in. `values`
  * holds the same numbers where they are quicker to look through; else NULL. */
@@ -122,13 +91,63 @@ OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, 
 /* The same of edges: src, dst a row. */
 OG_MUST_CHECK int og__import_edge_split(struct og_importer *imp, struct og_table *t,
                                         const char *name, struct og_err *err);
-/* train.npy, valid.npy and test.npy of the source, and train_edges.npy, ..., those that are there.
- */
-OG_MUST_CHECK int og__import_npy_splits(struct og_importer *imp, struct og_err *err);
-/* Node features, labels and splits of the neutral layout, those that are there: for formats that
- * have only edges, when SRC is a folder. */
-/* How many nodes these say there are; -1 = none of them is there. */
-OG_MUST_CHECK int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *err);
-OG_MUST_CHECK int og__import_npy_nodes(struct og_importer *imp, struct og_err *err);
+
+/* ---- the dataset being made (build.c) ---- */
+
+/* meta.json gets `key`, whose reference is taken; without memory imp->meta becomes NULL, which
+ * fails when it is written. */
+void og__import_note(struct og_importer *imp, const char *key, json_t *value);
+/* The dataset's name, or NULL: as it is called; of a very long one the beginning. */
+void og__import_set_name(struct og_importer *imp, const char *name);
+
+/* Path of `name` in the new folder; malloc'ed, NULL on lack of memory. */
+char *og__import_target(const struct og_importer *imp, const char *name);
+/* An array of it; finish records its checksum. */
+OG_MUST_CHECK int og__import_create(struct og_importer *imp, struct og_npy_writer **w,
+                                    const char *name, enum og__npy_type type, int ndim, int64_t row,
+                                    struct og_err *err);
+OG_MUST_CHECK int og__import_finish(struct og_importer *imp, struct og_npy_writer *w,
+                                    const char *name, struct og_err *err);
+
+/* -EINVAL unless 1 <= n < 2^32 - 2. */
+OG_MUST_CHECK int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err);
+/* -EINVAL unless so many rows, -1 = not known yet, are one a node; `what` they are. */
+OG_MUST_CHECK int og__import_check_rows(const struct og_importer *imp, const struct og_table *t,
+                                        int64_t rows, const char *what, struct og_err *err);
+enum { OG__MOST_COLUMNS = INT32_MAX / 8 };
+OG_MUST_CHECK int og__import_check_columns(const struct og_table *t, const char *what,
+                                           struct og_err *err);
+/* Both of a table, as far as it knows: before anything is written. t may be NULL. */
+OG_MUST_CHECK int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
+                                         const char *what, struct og_err *err);
+
+/* ---- the source (source.c) ---- */
+
+/* Path of `name` in it; malloc'ed, NULL on lack of memory. */
+char *og__import_source(const struct og_importer *imp, const char *name);
+/* 1, 0, or negative where it cannot be told. */
+OG_MUST_CHECK int og__import_has(const struct og_importer *imp, const char *name,
+                                 struct og_err *err);
+
+/* A name that comes from a file of the source: -EINVAL when it would leave the source's folder. */
+OG_MUST_CHECK int og__import_inside(const char *name, const char *said_by, struct og_err *err);
+/* Such a name's path, malloc'ed: also -EINVAL when a symbolic link on its way leads out. */
+OG_MUST_CHECK int og__import_named(const struct og_importer *imp, const char *name,
+                                   const char *said_by, char **path, struct og_err *err);
+
+/* Opens `name` of the source as .npy. With `optional`, absence leaves NULL and is no failure. */
+OG_MUST_CHECK int og__import_open_npy(const struct og_importer *imp, const char *name,
+                                      bool optional, struct og_table **out, struct og_err *err);
+/* Also in Fortran order: as og__npy_open_either. */
+OG_MUST_CHECK int og__import_open_either(const struct og_importer *imp, const char *name,
+                                         struct og_table **out, bool *fortran, struct og_err *err);
+
+/* ---- the user (tell.c) ---- */
+
+/* Says how far it is; OG_INTERRUPTED when asked to stop. total 0 = not known. */
+OG_MUST_CHECK int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done,
+                                  int64_t total, struct og_err *err);
+/* A remark. */
+void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
 
 #endif

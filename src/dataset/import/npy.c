@@ -292,6 +292,22 @@ static int open_features(const struct og_importer *imp, struct source *s, struct
     return rc < 0 ? rc : og__import_open_npy(imp, "feat_data.npy", false, &s->values, err);
 }
 
+int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
+{
+    static const char *const names[] = {"train.npy",       "valid.npy",       "test.npy",
+                                        "train_edges.npy", "valid_edges.npy", "test_edges.npy"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+        struct og_table *t;
+        rc = og__import_open_npy(imp, names[i], true, &t, err);
+        if (rc == 0 && t)
+            rc = i < 3 ? og__import_split(imp, t, names[i], err)
+                       : og__import_edge_split(imp, t, names[i], err);
+        og__table_close(t);
+    }
+    return rc;
+}
+
 static int import_nodes(struct og_importer *imp, struct source *s, struct og_err *err)
 {
     int rc = s->features ? og__import_features(imp, s->features, s->values, err)

@@ -1,5 +1,8 @@
-/* Rows of numbers, read front to back, wherever they lie: a .npy or headerless file, a member of an
- * .npz archive, a CSV file. What importers are made of. */
+/* Rows of numbers, read front to back, wherever they lie. What importers are made of.
+ *
+ *   table.c       any; a .npy or headerless file
+ *   table_zip.c   a member of an .npz archive
+ *   table_csv.c   a CSV file */
 #ifndef OG_IMPORT_TABLE_H
 #define OG_IMPORT_TABLE_H
 
@@ -30,6 +33,8 @@ struct og_table {
     bool raw; /* that file has no .npy header */
 };
 
+/* ---- opening one ---- */
+
 OG_MUST_CHECK int og__table_npy(struct og_table **out, const char *path, struct og_err *err);
 /* As og__npy_open_either. */
 OG_MUST_CHECK int og__table_npy_either(struct og_table **out, const char *path, bool *fortran,
@@ -47,6 +52,13 @@ OG_MUST_CHECK int og__table_zip(struct og_table **out, const char *path, const c
 OG_MUST_CHECK int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type,
                                 int64_t columns, struct og_budget *b, struct og_err *err);
 
+/* For who opens a kind of them: a struct of `bytes` that begins with a table, zeros but for ops and
+ * name. NULL on lack of memory. */
+void *og__table_new(size_t bytes, const struct og_table_ops *ops, const char *name,
+                    struct og_err *err);
+
+/* ---- any ---- */
+
 void og__table_close(struct og_table *t);
 OG_MUST_CHECK int og__table_rewind(struct og_table *t, struct og_err *err);
 OG_MUST_CHECK int og__table_read(struct og_table *t, void *out, int64_t want, int64_t *got,
@@ -58,5 +70,17 @@ static inline size_t og__table_row_bytes(const struct og_table *t)
 {
     return (size_t)t->columns * og__npy_size(t->type);
 }
+
+/* Room for some of its rows, so that what is held does not grow with the table. */
+struct og_piece {
+    struct og_table *t;
+    struct og_budget *budget;
+    int64_t room; /* rows */
+    size_t bytes;
+    char *raw; /* [room, columns] as stored */
+};
+OG_MUST_CHECK int og__piece_take(struct og_piece *p, struct og_table *t, struct og_budget *b,
+                                 struct og_err *err);
+void og__piece_give(struct og_piece *p); /* also a zeroed one */
 
 #endif

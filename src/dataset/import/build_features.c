@@ -1,0 +1,183 @@
+/* A table -> features.npy, copied or converted; or a reference to where it lies. */
+#include "dataset/import/import.h"
+
+#include "dataset/convert.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "import";
+
+/* Integers and sparse values are stored as u8 where that is exact; it takes a look at all of them.
+ */
+static int fits_bytes(struct og_importer *imp, struct og_table *t, bool *fits, struct og_err *err)
+{
+    struct og_piece p;
+    int64_t n;
+    int rc = og__piece_take(&p, t, imp->budget, err);
+    *fits = rc == 0;
+    while (rc == 0 && *fits && (rc = og__table_read(t, p.raw, p.room, &n, err)) == 0 && n > 0) {
+        for (size_t i = 0; i < (size_t)(n * t->columns); i++) {
+            double x = og__number_at(t->type, p.raw, i);
+            *fits = *fits && x >= 0 && x <= 255 && x == floor(x);
+        }
+    }
+    og__piece_give(&p);
+    return rc < 0 ? rc : og__table_rewind(t, err);
+}
+
+static int choose_dtype(struct og_importer *imp, struct og_table *t, struct og_table *values,
+                        enum og_dtype *dtype, struct og_err *err)
+{
+    bool whole = og__npy_is_integer(t->type) || t->type == OG__NPY_BOOL;
+    bool fits = false;
+    int rc = 0;
+    if (imp->opt->feature_dtype >= 0) {
+        *dtype = (enum og_dtype)imp->opt->feature_dtype;
+        return 0;
+    }
+    if (!imp->opt->row_normalize && (whole || values))
+        rc = fits_bytes(imp, values ? values : t, &fits, err);
+    *dtype = fits ? OG_U8 : OG_F32;
+    if (t->type == OG__NPY_F16 && !imp->opt->row_normalize)
+        *dtype = OG_F16;
+    return rc;
+}
+
+static void normalize(float *row, int64_t n)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        sum += row[j];
+    for (int64_t j = 0; sum != 0 && j < n; j++)
+        row[j] = (float)(row[j] / sum);
+}
+
+static int bad_feature(const struct og_table *t, int64_t v, int64_t column, float x,
+                       enum og_dtype dtype, struct og_err *err)
+{
+    if (!isfinite(x))
+        return og__fail(err, -EINVAL, "replace missing features, by 0 say",
+                        "%s: row %lld, column %lld: not a finite number (NaN or infinite)", t->name,
+                        (long long)v, (long long)column);
+    return og__fail(err, -EINVAL, "choose another --feature-dtype",
+                    "%s: row %lld, column %lld: %g does not fit %s", t->name, (long long)v,
+                    (long long)column, x, og__dtype_name(dtype));
+}
+
+/* Rows [first, first + n) from p to the writer. */
+static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64_t first, int64_t n,
+                        enum og_dtype dtype, float *row, char *out, struct og_npy_writer *w,
+                        struct og_err *err)
+{
+    const int64_t dim = p->t->columns;
+    int rc = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < dim; j++)
+            row[j] = (float)og__number_at(p->t->type, p->raw, (size_t)(i * dim + j));
+        if (imp->opt->row_normalize)
+            normalize(row, dim);
+        int64_t bad = og__store_row(dtype, out, row, (size_t)dim);
+        if (bad >= 0)
+            OG_TRY(bad_feature(p->t, first + i, bad, row[bad], dtype, err));
+        OG_TRY(og__npy_append(w, out, 1, err));
+    }
+out:
+    return rc;
+}
+
+static int copy_rows(struct og_importer *imp, struct og_table *t, enum og_dtype dtype,
+                     struct og_npy_writer *w, struct og_err *err)
+{
+    const size_t row_bytes = (size_t)t->columns * sizeof(float);
+    struct og_piece p = {0};
+    float *row = og__alloc(imp->budget, 2 * row_bytes, part, err);
+    int64_t done = 0;
+    int rc = row ? og__piece_take(&p, t, imp->budget, err) : -ENOMEM;
+    for (int64_t n = 1; rc == 0 && n > 0; done += n) {
+        rc = og__table_read(t, p.raw, p.room, &n, err);
+        if (rc == 0 && done + n <= imp->n_nodes)
+            rc = convert_rows(imp, &p, done, n, dtype, row, (char *)row + row_bytes, w, err);
+        if (rc == 0)
+            rc = og__import_tell(imp, "features", done + n, imp->n_nodes, err);
+    }
+    og__piece_give(&p);
+    og__release(imp->budget, row, 2 * row_bytes, part);
+    return rc < 0 ? rc : og__import_check_rows(imp, t, done, "rows", err);
+}
+
+static void set_features(struct og_importer *imp, int64_t dim, enum og_dtype dtype)
+{
+    og__import_note(imp, "feature_dim", json_integer(dim));
+    og__import_note(imp, "feature_dtype", json_string(og__dtype_name(dtype)));
+}
+
+/* Features stay where they are. */
+static int link_features(struct og_importer *imp, const struct og_table *t, struct og_err *err)
+{
+    char full[PATH_MAX];
+    int stored = -1;
+    for (int d = OG_F32; stored < 0 && d <= OG_U8; d++)
+        if (d != OG_BF16 && og__dtype_stored((enum og_dtype)d) == t->type)
+            stored = d;
+    if (!t->path || t->skip != 0)
+        return og__fail(err, -EINVAL, "leave out --link: they have to be copied",
+                        "%s: --link: only a .npy or headerless file can be used in place", t->name);
+    if (stored < 0 || imp->opt->row_normalize ||
+        (imp->opt->feature_dtype >= 0 && imp->opt->feature_dtype != stored))
+        return og__fail(err, -EINVAL, "leave out --link: they have to be converted",
+                        "%s: --link: %s features cannot stay as they are", t->name,
+                        og__npy_name(t->type));
+    if (!realpath(t->path, full))
+        return og__fail_errno(err, -errno, NULL, "%s", t->path);
+    json_t *path = json_string(full);
+    if (!path)
+        return og__fail(err, -EINVAL, "rename the folder, or leave out --link",
+                        "%s: --link: its path is not UTF-8", t->name);
+    json_t *where = t->raw ? json_pack("{s:o s:s s:[I,I] s:I}", "path", path, "dtype",
+                                       og__npy_name(t->type), "shape", (json_int_t)t->rows,
+                                       (json_int_t)t->columns, "offset", (json_int_t)t->offset)
+                           : json_pack("{s:o}", "path", path);
+    og__import_note(imp, "files", json_pack("{s:o}", "features", where));
+    set_features(imp, t->columns, (enum og_dtype)stored);
+    return 0;
+}
+
+int og__import_features(struct og_importer *imp, struct og_table *t, struct og_table *values,
+                        struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    enum og_dtype dtype = OG_F32;
+    int rc;
+    OG_TRY(og__import_expect_rows(imp, t, "rows", err));
+    if (imp->opt->link)
+        return link_features(imp, t, err);
+    OG_TRY(choose_dtype(imp, t, values, &dtype, err));
+    OG_TRY(og__import_create(imp, &w, "features.npy", og__dtype_stored(dtype), 2, t->columns, err));
+    OG_TRY(copy_rows(imp, t, dtype, w, err));
+    rc = og__import_finish(imp, w, "features.npy", err);
+    w = NULL;
+    set_features(imp, t->columns, dtype);
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
+int og__import_no_features(struct og_importer *imp, struct og_err *err)
+{
+    enum { ONES = 4096 };
+    uint8_t ones[ONES];
+    struct og_npy_writer *w = NULL;
+    int rc = og__import_create(imp, &w, "features.npy", OG__NPY_U8, 2, 1, err);
+    memset(ones, 1, sizeof(ones));
+    for (int64_t v = 0; rc == 0 && v < imp->n_nodes; v += ONES)
+        rc = og__npy_append(w, ones, OG_MIN(imp->n_nodes - v, (int64_t)ONES), err);
+    if (rc < 0)
+        og__npy_discard(w);
+    else
+        rc = og__import_finish(imp, w, "features.npy", err);
+    set_features(imp, 1, OG_U8);
+    return rc;
+}

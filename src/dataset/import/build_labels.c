@@ -1,0 +1,143 @@
+/* A table -> labels.npy: classes, several labels a node, or values. */
+#include "dataset/import/import.h"
+
+#include "dataset/convert.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char part[] = "import";
+
+/* A class number, -1 for none. */
+static int class_of(const struct og_table *t, const void *raw, size_t i, int64_t node,
+                    int64_t *class, struct og_err *err)
+{
+    double x = og__number_at(t->type, raw, i);
+    if (isnan(x))
+        x = -1;
+    if (x < -1 || x > INT32_MAX / 8 || x != floor(x))
+        return og__fail(err, -EINVAL, "classes count from 0; -1 or NaN means none",
+                        "%s: row %lld: %g is no class", t->name, (long long)node, x);
+    *class = (int64_t)x;
+    return 0;
+}
+
+struct labelling {
+    struct og_npy_writer *w;
+    bool rows;    /* of several labels, or of values */
+    bool values;  /* any number, NaN for none; else 0 or 1 */
+    float *row;   /* [C], when rows */
+    int64_t most; /* largest class */
+};
+
+static bool is_label(const struct labelling *l, float x)
+{
+    return l->values ? !isinf(x) : x >= 0 && x <= 1;
+}
+
+/* Label of node v, in row i of the piece. */
+static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, int64_t v,
+                      struct og_err *err)
+{
+    const size_t width = (size_t)p->t->columns;
+    int64_t class = -1;
+    if (!l->rows) {
+        int rc = class_of(p->t, p->raw, i, v, &class, err);
+        l->most = OG_MAX(l->most, class);
+        return rc < 0 ? rc : og__npy_append(l->w, &class, 1, err);
+    }
+    for (size_t j = 0; j < width; j++) {
+        l->row[j] = (float)og__number_at(p->t->type, p->raw, i * width + j);
+        if (!is_label(l, l->row[j]))
+            return og__fail(err, -EINVAL,
+                            l->values ? "NaN where a value is not known"
+                                      : "1 where the node is of the class, else 0",
+                            "%s: row %lld, column %zu: %g is no label", p->t->name, (long long)v, j,
+                            l->row[j]);
+    }
+    return og__npy_append(l->w, l->row, 1, err);
+}
+
+static int copy_labels(struct og_importer *imp, struct og_table *t, bool partly,
+                       struct labelling *l, struct og_err *err)
+{
+    static const int64_t none = -1;
+    struct og_piece p;
+    int64_t done = 0;
+    int rc = og__piece_take(&p, t, imp->budget, err);
+    for (int64_t n = 1; rc == 0 && n > 0; done += n) {
+        rc = og__table_read(t, p.raw, p.room, &n, err);
+        for (int64_t i = 0; rc == 0 && i < n && done + i < imp->n_nodes; i++)
+            rc = copy_label(l, &p, (size_t)i, done + i, err);
+    }
+    og__piece_give(&p);
+    for (; rc == 0 && partly && !l->rows && done < imp->n_nodes; done++)
+        rc = og__npy_append(l->w, &none, 1, err);
+    return rc < 0 ? rc : og__import_check_rows(imp, t, done, "labels", err);
+}
+
+static int set_classes(struct og_importer *imp, const struct og_table *t, const struct labelling *l,
+                       int64_t said, struct og_err *err)
+{
+    if (!l->rows && said >= 0 && l->most >= said)
+        return og__fail(err, -EINVAL, "the source says how many there are",
+                        "%s: class %lld of %lld", t->name, (long long)l->most, (long long)said);
+    int64_t classes = l->rows ? t->columns : OG_MAX(said, l->most + 1);
+    if (classes > OG__MOST_COLUMNS)
+        return og__fail(err, -EINVAL, "at most 268435455; is it what the labels are?",
+                        "%s: %lld classes", t->name, (long long)classes);
+    og__import_note(imp, "num_classes", json_integer(classes));
+    og__import_note(imp, "multi_label", json_boolean(l->rows && !l->values));
+    if (l->values)
+        og__import_note(imp, "task", json_string("node regression"));
+    return 0;
+}
+
+int og__import_no_labels(struct og_importer *imp, struct og_err *err)
+{
+    (void)err;
+    og__import_note(imp, "num_classes", json_integer(0));
+    og__import_note(imp, "multi_label", json_false());
+    return 0;
+}
+
+/* What was written of them. */
+static int drop_labels(struct og_importer *imp, struct og_err *err)
+{
+    char *path = og__import_target(imp, "labels.npy");
+    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "labels.npy");
+    if (path && unlink(path) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s", path);
+    free(path);
+    return rc < 0 ? rc : og__import_no_labels(imp, err);
+}
+
+int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t n_classes, bool partly,
+                      struct og_err *err)
+{
+    struct labelling l = {.rows = imp->values || t->columns > 1, .values = imp->values, .most = -1};
+    const size_t row_bytes = (size_t)t->columns * sizeof(float);
+    int rc;
+    if (partly)
+        OG_TRY(og__import_check_columns(t, "labels", err));
+    else
+        OG_TRY(og__import_expect_rows(imp, t, "labels", err));
+    if (!(l.row = og__alloc(imp->budget, row_bytes, part, err)))
+        OG_TRY(-ENOMEM);
+    OG_TRY(og__import_create(imp, &l.w, "labels.npy", l.rows ? OG__NPY_F32 : OG__NPY_I64,
+                             l.rows ? 2 : 1, t->columns, err));
+    OG_TRY(copy_labels(imp, t, partly, &l, err));
+    if (!l.rows && l.most < 0 && n_classes <= 0) {
+        og__import_say(imp, "%s: no node has a label", t->name);
+        OG_TRY(drop_labels(imp, err));
+        goto out;
+    }
+    OG_TRY(set_classes(imp, t, &l, n_classes, err));
+    rc = og__import_finish(imp, l.w, "labels.npy", err);
+    l.w = NULL;
+out:
+    og__npy_discard(l.w);
+    og__release(imp->budget, l.row, row_bytes, part);
+    return rc;
+}

@@ -1,0 +1,123 @@
+/* Comma separated numbers, a row a line. */
+#include "dataset/import/table.h"
+
+#include "dataset/import/text.h"
+
+#include <stdlib.h>
+
+struct csv_table {
+    struct og_table t;
+    struct og_text text;
+    const char *at, *end; /* within the present block */
+};
+
+static const char csv_hint[] = "numbers with commas between them and no header line are read here";
+
+static const char *skip_blanks(const char *p)
+{
+    while (*p == ' ' || *p == '\r')
+        p++;
+    return p;
+}
+
+/* One field. What follows it, or NULL. */
+static const char *parse_field(const struct csv_table *c, const char *p, void *out)
+{
+    uint64_t id = 0;
+    bool minus = *p == '-';
+    if (c->t.type == OG__NPY_F64)
+        return og__parse_real(&c->text, p, out);
+    p = og__parse_id(p + minus, &id);
+    *(int64_t *)out = (int64_t)(minus ? 0 - id : id); /* of what is none, too: then p is NULL */
+    return p;
+}
+
+static int parse_line(struct csv_table *c, char *out, struct og_err *err)
+{
+    const char *p = c->at;
+    for (int64_t j = 0; j < c->t.columns; j++, out += 8) {
+        const char *field = skip_blanks(p);
+        p = parse_field(c, field, out);
+        if (!p)
+            return og__text_wrong(&c->text, field, csv_hint,
+                                  c->t.type == OG__NPY_F64 ? "no number" : "no whole number", err);
+        p = skip_blanks(p);
+        if (*p != (j + 1 < c->t.columns ? ',' : '\n'))
+            return og__text_wrong(&c->text, p == c->end ? p - 1 : p, csv_hint,
+                                  *p == '\n'  ? "fewer columns than there should be"
+                                  : *p == ',' ? "more columns than there should be"
+                                              : "something after a number",
+                                  err);
+        p++;
+    }
+    c->at = p;
+    return 0;
+}
+
+static int csv_read(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err)
+{
+    struct csv_table *c = (struct csv_table *)t;
+    size_t row = og__table_row_bytes(t);
+    for (*got = 0; *got < want;) {
+        if (c->at == c->end) {
+            int rc = og__text_block(&c->text, &c->at, &c->end, err);
+            if (rc < 0 || !c->at)
+                return rc;
+        }
+        if (*skip_blanks(c->at) == '\n') { /* an empty line */
+            c->at = skip_blanks(c->at) + 1;
+            continue;
+        }
+        int rc = parse_line(c, (char *)out + (size_t)*got * row, err);
+        if (rc < 0)
+            return rc;
+        ++*got;
+    }
+    return 0;
+}
+
+static int csv_rewind(struct og_table *t, struct og_err *err)
+{
+    struct csv_table *c = (struct csv_table *)t;
+    c->at = c->end = NULL;
+    return og__text_rewind(&c->text, err);
+}
+
+static void csv_close(struct og_table *t)
+{
+    struct csv_table *c = (struct csv_table *)t;
+    og__text_close(&c->text);
+    free(c);
+}
+
+static const struct og_table_ops csv_ops = {csv_read, csv_rewind, csv_close};
+
+static int count_columns(struct csv_table *c, struct og_err *err)
+{
+    int rc = og__text_block(&c->text, &c->at, &c->end, err);
+    c->t.columns = 1;
+    for (const char *p = c->at; rc == 0 && p && *p != '\n'; p++)
+        c->t.columns += *p == ',';
+    return rc < 0 ? rc : og__table_rewind(&c->t, err);
+}
+
+int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type, int64_t columns,
+                  struct og_budget *b, struct og_err *err)
+{
+    *out = NULL;
+    struct csv_table *c = og__table_new(sizeof(*c), &csv_ops, path, err);
+    if (!c)
+        return -ENOMEM;
+    c->t.type = type;
+    c->t.rows = -1;
+    c->t.columns = columns;
+    int rc = og__text_open(&c->text, path, b, err);
+    if (rc == 0 && columns == 0)
+        rc = count_columns(c, err);
+    c->t.ndim = c->t.columns > 1 ? 2 : 1;
+    if (rc < 0)
+        og__table_close(&c->t);
+    else
+        *out = &c->t;
+    return rc;
+}

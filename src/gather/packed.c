@@ -1,0 +1,90 @@
+/* What container and shared rows have in common. */
+#include "gather/packed.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+const char og__pack_full_hint[] = "free space on that disk, or pack fewer batches at a time";
+const char og__pack_remake_hint[] = "make it anew with `outgrow pack`";
+const char og__pack_disk_hint[] =
+    "that disk does not keep what is written to it: check it, or give another with --scratch";
+
+/* ---- making a file ---- */
+
+static int open_direct(const struct og_newfile *file)
+{
+    _Alignas(OG__PACK_BLOCK) char block[OG__PACK_BLOCK] = {0};
+    int fd = open(file->temporary, O_WRONLY | O_CLOEXEC | O_DIRECT | O_NOFOLLOW);
+    if (fd >= 0 && pwrite(fd, block, OG__PACK_BLOCK, 0) != OG__PACK_BLOCK) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+int og__pack_create(struct og_newfile *file, int *direct_fd, const char *path, uint64_t bytes,
+                    struct og_err *err)
+{
+    int rc = og__newfile_open(file, path, err);
+    if (rc < 0)
+        return rc;
+    char size[32];
+    do
+        rc = fallocate(file->fd, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
+    while (rc == -EINTR);
+    if (rc < 0 && rc != -EOPNOTSUPP && rc != -ENOSYS)
+        return og__fail_errno(err, rc, rc == -ENOSPC ? og__pack_full_hint : NULL,
+                              "%s: no room for %s", path, og__human_bytes(size, (double)bytes));
+    *direct_fd = open_direct(file);
+    return 0;
+}
+
+/* ---- rows ---- */
+
+uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype)
+{
+    return row_bytes | (uint64_t)dtype << 32;
+}
+
+bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype)
+{
+    *row_bytes = number & UINT32_MAX;
+    bool sound = *row_bytes > 0 && *row_bytes <= INT32_MAX && number >> 32 <= OG_U8;
+    *dtype = sound ? (enum og_dtype)(number >> 32) : OG_F32;
+    return sound;
+}
+
+int og__pack_suits(const struct og_dataset *ds, uint64_t checksum, uint64_t row_bytes,
+                   enum og_dtype dtype, const char *name, struct og_err *err)
+{
+    if (checksum == ds->checksum && dtype != ds->kept)
+        return og__fail(err, -EINVAL, "give the --pack-dtype they were packed with, or pack again",
+                        "%s: rows are %s, this run keeps them as %s", name, og__dtype_name(dtype),
+                        og__dtype_name(ds->kept));
+    if (checksum == ds->checksum && row_bytes == og__row_bytes(ds))
+        return 0;
+    return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: packed from another dataset than %s",
+                    name, ds->path);
+}
+
+/* ---- checksums ---- */
+
+uint64_t og__pack_hash_ids(const uint32_t *rows, uint64_t n)
+{
+    return n > 0 ? XXH3_64bits(rows, n * sizeof(*rows)) : 0;
+}
+
+uint64_t og__pack_hash_at(const void *data, size_t bytes, uint64_t place)
+{
+    return XXH3_64bits(data, bytes) * (2 * place + 1);
+}
+
+uint64_t og__pack_hash_blocks(const char *blocks, uint64_t n, uint64_t first)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += og__pack_hash_at(blocks + i * OG__PACK_BLOCK, OG__PACK_BLOCK, first + i);
+    return sum;
+}

@@ -1,0 +1,155 @@
+/* What a session is asked for, by its own files while it opens and by all who use it. */
+#include "train/session.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- policies and layouts ---- */
+
+struct og_policy_setup og__policy_setup(const struct og_options *opt, uint64_t n_nodes)
+{
+    return (struct og_policy_setup){.kind = opt->policy,
+                                    .n_nodes = n_nodes,
+                                    .ways = (uint32_t)opt->ways,
+                                    .window = (uint32_t)opt->window,
+                                    .update = (uint32_t)opt->update,
+                                    .threshold = (uint32_t)opt->threshold,
+                                    .evict = opt->evict};
+}
+
+struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n_slots)
+{
+    struct og_policy_setup setup = og__policy_setup(&s->opt, (uint64_t)s->ds->n_nodes);
+    setup.n_slots = n_slots;
+    setup.hotness = s->hotness;
+    return setup;
+}
+
+bool og__samples_ahead(const struct og_session *s)
+{
+    return og__policy_looks_ahead(s->opt.policy) || og__packs(s);
+}
+
+bool og__packs(const struct og_session *s)
+{
+    return s->opt.layout == OG_LAYOUT_PACKED || s->opt.layout == OG_LAYOUT_SEGMENTED;
+}
+
+bool og__keeps_batches(const struct og_session *s)
+{
+    bool kept = s->opt.resample_every > 1 || s->whole_draws;
+    return kept && og__samples_ahead(s) && og__policy_is_steady(s->opt.policy);
+}
+
+/* ---- batches ---- */
+
+unsigned og__batch_extras(const struct og_session *s)
+{
+    return (s->config.kind == OG_MODEL_GCN ? OG__WITH_DEGREES : 0u) |
+           (og__sampling_weighs((enum og_sampler_kind)s->opt.sampler) ? OG__WITH_WEIGHTS : 0u);
+}
+
+struct og_sampling og__session_sampling(const struct og_session *s)
+{
+    return (struct og_sampling){.kind = (enum og_sampler_kind)s->opt.sampler,
+                                .walks = s->opt.walks,
+                                .walk_length = s->opt.walk_length,
+                                .restart = s->opt.walk_restart};
+}
+
+int og__session_sampler(const struct og_session *s, struct og_sampler **out, struct og_budget *b,
+                        struct og_err *err)
+{
+    int rc = og__sampler_open(out, &s->topology, s->opt.fanout, s->opt.n_fanout,
+                              (uint64_t)s->opt.seed, b, err);
+    if (rc < 0)
+        return rc;
+    struct og_sampling how = og__session_sampling(s);
+    if (how.kind == OG_SAMPLER_WEIGHTED && s->topology.mapped) /* sizes alone are asked for */
+        how.kind = OG_SAMPLER_UNIFORM;
+    if (og__batch_extras(s) & OG__WITH_DEGREES)
+        og__sampler_keep_degrees(*out);
+    rc = og__sampler_choose(*out, &how, err);
+    if (rc < 0) {
+        og__sampler_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void og__session_threads(struct og_session *s, unsigned want)
+{
+    /* Sampling is a small part of a training step: half the threads keep ahead of the model. With
+     * no model, or none at work while batches are sampled ahead, there is nothing to leave the
+     * other half to. */
+    bool beside = (want & OG__WANT_MODEL) && !og__samples_ahead(s);
+    s->n_samplers = beside ? (s->opt.threads + 1) / 2 : s->opt.threads;
+    s->n_samplers = OG_MIN(OG_MAX(s->n_samplers, 1), 32);
+    /* one in each sampler, one planned, one read, one trained; a sampler that reads early has two
+     */
+    s->n_works = (s->opt.early_reads ? 2 * s->n_samplers : s->n_samplers) + 3;
+}
+
+struct og_flow og__session_flow(struct og_session *s)
+{
+    return (struct og_flow){
+        .schedule = &s->schedule,
+        .seeds = &s->seeds,
+        .samplers = s->samplers,
+        .n_samplers = s->n_samplers,
+        .n_hops = s->opt.n_fanout,
+        .offline = s->offline,
+        .early = s->early,
+        .policy = s->policy,
+        .n_slots = s->memory.n_slots,
+        .planner = &s->planner,
+        .gather = s->gather,
+        .n_staging = s->memory.n_staging,
+        .works = s->works,
+        .n_works = s->n_works,
+        .stop = s->seen ? s->seen->stop : NULL,
+        .timeline = s->timeline,
+    };
+}
+
+/* ---- disk and memory ---- */
+
+struct og_reader_options og__session_reader(const struct og_session *s)
+{
+    return (struct og_reader_options){.io = s->opt.io, .profile = s->profile, .log = &s->log};
+}
+
+int og__session_scratch(struct og_session *s, const char *run, struct og_err *err)
+{
+    const char *named = s->opt.scratch ? s->opt.scratch : run;
+    free(s->scratch);
+    s->scratch = named ? strdup(named) : og__cache_dir();
+    if (named && !s->scratch)
+        return og__fail_errno(err, -ENOMEM, NULL, "scratch");
+    if (s->scratch)
+        og__scratch_sweep(s->scratch);
+    return 0;
+}
+
+size_t og__session_peak_rss(const struct og_session *s)
+{
+    size_t peak = og__rss_peak();
+    size_t mapped = s->opt.io == OG_IO_MMAP ? og__rss_file() : 0; /* clean: the kernel's to drop */
+    return peak - OG_MIN(peak, s->baseline_rss + mapped);
+}
+
+/* ---- the user ---- */
+
+void og__observe(const struct og_observer *seen, const struct og_progress *p)
+{
+    if (seen && seen->progress)
+        seen->progress(seen->arg, p);
+}
+
+int og__session_stopped(const struct og_session *s, const char *what, struct og_err *err)
+{
+    const volatile sig_atomic_t *stop = s->seen ? s->seen->stop : NULL;
+    return stop && *stop ? og__fail(err, OG_INTERRUPTED, NULL, "%s", what) : 0;
+}
