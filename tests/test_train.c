@@ -1204,6 +1204,9 @@ static void predictions_come_true(void **state)
         {"policy", "degree", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "packed"},
         {"policy", "belady", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "segmented",
          "disk", "450K", "superbatch", "all"},
+        {"policy", "degree", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "segmented",
+         "disk", "500K", "superbatch", "all"},
+        {"policy", "none", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "segmented"},
     };
     static const char *const keys[] = {"rows",
                                        "hits",
@@ -1230,6 +1233,29 @@ static void predictions_come_true(void **state)
         json_decref(predicted);
         free(plan);
         drop(&o);
+    }
+}
+
+/* There is nothing to foretell, and a plan nevertheless. */
+static void no_epochs_are_planned(void **state)
+{
+    (void)state;
+    static const char *const some[][7] = {
+        {"epochs", "0", "policy", "belady"},
+        {"epochs", "0", "policy", "lru"},
+        {"epochs", "0", "policy", "frequency", "layout", "packed"},
+        {"epochs", "0", "policy", "degree", "layout", "segmented"},
+    };
+    for (size_t k = 0; k < OG_COUNT(some); k++) {
+        struct og_options opt;
+        struct og_err err = {0};
+        char *plan = NULL;
+        set_options(&opt, "unused", some[k]);
+        if (og_plan(dataset, &opt, NULL, &plan, &err) < 0)
+            fail_msg("%s: %s", err.message, err.hint);
+        og_options_release(&opt);
+        assert_non_null(strstr(plan, "\"predicted\": null"));
+        free(plan);
     }
 }
 
@@ -1356,6 +1382,7 @@ int main(void)
         cmocka_unit_test(eval_finds_what_training_found),
         cmocka_unit_test(a_state_dict_is_taken),
         cmocka_unit_test(predictions_come_true),
+        cmocka_unit_test(no_epochs_are_planned),
         cmocka_unit_test(a_killed_run_leaves_nothing_after_the_next_start),
         cmocka_unit_test(a_pack_beyond_the_disk_allowed_is_refused),
         cmocka_unit_test(segments_keep_to_the_disk_allowed),

@@ -132,10 +132,10 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
 {
     uint64_t items = og__schedule_items(&s->schedule);
     uint64_t epoch = og__schedule_start(&s->schedule, 2);
+    if (s->predicted.known || items == 0)
+        return 0;
     uint64_t last =
         og__samples_ahead(s) ? og__superbatch_end(s, OG__SPLITS, 0, items) : OG_MIN(epoch, items);
-    if (s->predicted.known || last == 0)
-        return 0;
     struct og_ahead a = {.s = s, .n = last};
     int rc = open_ids(&a, err);
     if (rc == 0)
