@@ -1336,6 +1336,21 @@ static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
     refused_for_disk("segmented", "100K");
 }
 
+/* More than there are is all of them. */
+static void a_superbatch_ends_with_the_run(void **state)
+{
+    (void)state;
+    static const char *const many[] = {"policy", "belady", "superbatch", "1000000000", NULL};
+    static const char *const few[] = {"policy", "belady", "superbatch", "24", NULL};
+    struct outcome a = train("run", many);
+    struct outcome b = train("run", few);
+    const json_t *plan = json_object_get(a.summary, "plan");
+    assert_true(json_integer_value(json_object_get(plan, "superbatch")) <= 100);
+    assert_same(&a, &b);
+    drop(&a);
+    drop(&b);
+}
+
 /* Where packing every batch is refused segments do it, and keep to what they may take. */
 static void segments_keep_to_the_disk_allowed(void **state)
 {
@@ -1385,6 +1400,7 @@ int main(void)
         cmocka_unit_test(no_epochs_are_planned),
         cmocka_unit_test(a_killed_run_leaves_nothing_after_the_next_start),
         cmocka_unit_test(a_pack_beyond_the_disk_allowed_is_refused),
+        cmocka_unit_test(a_superbatch_ends_with_the_run),
         cmocka_unit_test(segments_keep_to_the_disk_allowed),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_all);
