@@ -93,16 +93,18 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
                       og__bits_words(batches * rows) * sizeof(uint64_t);
 }
 
-/* What batches that are sampled ahead put on the disk: ids, edges and their ends, plans, and what
- * they miss, at worst every row. Segments can have each row but once, and some room makes them
- * shorter. */
+/* What batches that are sampled ahead put on the disk: ids, edges and their ends, plans, what
+ * enters the cache, and what they miss, at worst every row. Segments can have each row but once,
+ * and some room makes them shorter. */
 static double disk_bytes(const struct og_session *s, const struct growth *g, uint64_t rows,
                          uint64_t batches)
 {
     const double n = (double)batches;
     const double all = n * (double)rows * (double)og__row_bytes(s->ds);
     const double once = (double)distinct_nodes(g, batches) * (double)og__row_bytes(s->ds);
-    double away = n * (double)(rows * 8 + 2 * block_bytes(s) + 1);
+    const double entering =
+        s->opt.policy == OG_POLICY_SWEEP ? n * (double)rows : (double)distinct_nodes(g, batches);
+    double away = n * (double)(rows * 8 + 2 * block_bytes(s) + 1) + entering * 8;
     if (s->opt.layout == OG_LAYOUT_PACKED)
         away += all;
     if (s->opt.layout == OG_LAYOUT_SEGMENTED)
