@@ -425,7 +425,7 @@ static void reused_batches_are_resumed(void **state)
                                           "cache",          "10%", NULL};
     static const char *const on[] = {"resample-every", "2",    "preset", "diskgnn", "cache", "20%",
                                      "resume",         "true", NULL};
-    static const int moments[] = {2, 6, 9, 13};
+    static const int moments[] = {2, 6, 9, 13, 16, 17, 18, 23}; /* some while it validates */
     struct outcome whole = train("whole", reuse);
     for (size_t i = 0; i < OG_COUNT(moments); i++) {
         interrupt("cut", diskgnn, moments[i]);

@@ -13,11 +13,15 @@ static uint64_t epoch_end(const struct og_session *s, uint64_t item)
     return og__schedule_start(&s->schedule, turn.epoch + 1);
 }
 
+uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item)
+{
+    return og__schedule_drawn(&s->schedule, og__schedule_at(&s->schedule, item).epoch);
+}
+
 /* Where the epochs end that train on what the epoch of `item` trains on. */
 static uint64_t reuse_end(const struct og_session *s, uint64_t item)
 {
-    struct og_turn turn = og__schedule_at(&s->schedule, item);
-    uint32_t last = turn.drawn_epoch + (uint32_t)s->schedule.resample_every - 1;
+    uint32_t last = og__ahead_drawn(s, item) + (uint32_t)s->schedule.resample_every - 1;
     return og__schedule_start(&s->schedule, OG_MIN(last, (uint32_t)s->schedule.epochs) + 1);
 }
 
@@ -111,8 +115,7 @@ static int sample_epoch(struct og_ahead *a, uint64_t item, og_sink *sink, struct
 {
     const struct og_schedule *schedule = &a->s->schedule;
     struct og_flow flow = sampling_flow(a->s);
-    uint32_t drawn = og__schedule_at(schedule, item).drawn_epoch;
-    uint64_t first = og__schedule_start(schedule, drawn);
+    uint64_t first = og__schedule_start(schedule, og__ahead_drawn(a->s, item));
     uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
     uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
     int rc = og__flow_run(&flow, OG__SPLITS, first, first + n_train, sink, a, err);

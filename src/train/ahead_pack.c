@@ -16,8 +16,7 @@ void og__ahead_lose_packs(struct og_session *s, const struct og_err *why)
 
 uint32_t og__ahead_draw(const struct og_ahead *a)
 {
-    struct og_turn turn = og__schedule_at(&a->s->schedule, a->first);
-    return og__offline_draw(a->s->offline, turn.drawn_epoch);
+    return og__offline_draw(a->s->offline, og__ahead_drawn(a->s, a->first));
 }
 
 int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)

@@ -23,6 +23,9 @@ struct og_ahead {
     struct og_io_counts made; /* what was read of samples made beforehand */
 };
 
+/* The epoch that drew what the epoch of `item` trains on; a run may go on from a batch of its
+ * validation. */
+uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item);
 /* Sample the items' batches into the session's superbatch; `sink` appends them. */
 OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first,
                                    uint64_t last, og_sink *sink, struct og_err *err);
