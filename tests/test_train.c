@@ -1351,10 +1351,12 @@ static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
 static void batches_beyond_the_disk_allowed_are_refused(void **state)
 {
     (void)state;
-    static const char *const little[][13] = {
+    static const char *const little[][15] = {
         {"policy", "belady", "cache", "5%", "superbatch", "all", "disk", "150K", "alternate",
          "true"},
         {"policy", "sweep", "cache", "10%", "superbatch", "all", "disk", "0", "alternate", "true"},
+        {"policy", "belady", "cache", "100%", "superbatch", "3", "disk", "4K", "alternate", "true",
+         "layout", "segmented"},
         {"policy", "frequency", "cache", "5%", "resample-every", "3", "disk", "100K", "alternate",
          "true"},
     };

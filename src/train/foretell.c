@@ -111,13 +111,15 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
         if (rc == 0 && og__packs(s))
             rc = og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err);
     }
+    bool ahead = og__samples_ahead(s);
+    if (rc == 0 && ahead)
+        rc = og__ahead_within_disk(s, a->away_bytes, err);
     if (rc == 0 && og__packs(s))
         return foretell_laid_out(a, err);
-    bool ahead = og__samples_ahead(s);
     if (rc == 0)
         og__predict_epoch(&a->prediction, s,
                           ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
-    return rc == 0 && ahead ? og__ahead_within_disk(s, a->away_bytes, err) : rc;
+    return rc;
 }
 
 /* A superbatch for ids alone. */
