@@ -68,7 +68,7 @@ int og__session_open_neighbors(struct og_session *s, struct og_err *err)
         return 0;
     s->topology.disk->opt.cache_bytes = s->memory.neighbors;
     if ((double)s->memory.neighbors > s->opt.disk.value) /* then every run makes its own */
-        s->topology.disk->opt.cache_dir = NULL;
+        og__neighbors_keep_none(&s->topology);
     return og__neighbors_load(&s->topology, err);
 }
 
