@@ -340,6 +340,20 @@ static void others_are_refused(void **state)
     og_options_release(&opt);
 }
 
+/* No epoch draws batches: there would be nothing that training could take. */
+static void no_epochs_are_no_samples(void **state)
+{
+    (void)state;
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, (pairs_t){"epochs", "0"});
+    assert_int_equal(og_sample("graph", "none", false, &opt, NULL, &err), -EINVAL);
+    og_options_release(&opt);
+    assert_non_null(strstr(err.message, "--epochs 0"));
+    assert_true(err.hint[0]);
+    assert_int_equal(access("none", F_OK), -1);
+}
+
 static void flip(const char *path, off_t at)
 {
     char byte;
@@ -826,6 +840,7 @@ int main(void)
         cmocka_unit_test(every_model_and_sampler_finds_what_it_needs),
         cmocka_unit_test(epochs_that_reuse_write_nothing),
         cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(no_epochs_are_no_samples),
         cmocka_unit_test(a_moved_folder_serves_and_a_damaged_one_is_named),
         cmocka_unit_test(an_interrupted_run_goes_on_with_or_without),
         cmocka_unit_test(packs_serve_a_cache_as_large),

@@ -425,7 +425,7 @@ static void reused_batches_are_resumed(void **state)
                                           "cache",          "10%", NULL};
     static const char *const on[] = {"resample-every", "2",    "preset", "diskgnn", "cache", "20%",
                                      "resume",         "true", NULL};
-    static const int moments[] = {2, 6, 9, 13};
+    static const int moments[] = {2, 6, 9, 13, 16, 17, 18, 23}; /* some while it validates */
     struct outcome whole = train("whole", reuse);
     for (size_t i = 0; i < OG_COUNT(moments); i++) {
         interrupt("cut", diskgnn, moments[i]);
@@ -1204,6 +1204,9 @@ static void predictions_come_true(void **state)
         {"policy", "degree", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "packed"},
         {"policy", "belady", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "segmented",
          "disk", "450K", "superbatch", "all"},
+        {"policy", "degree", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "segmented",
+         "disk", "500K", "superbatch", "all"},
+        {"policy", "none", "cache", "5%", "epochs", "1", "eval-every", "0", "layout", "segmented"},
     };
     static const char *const keys[] = {"rows",
                                        "hits",
@@ -1230,6 +1233,29 @@ static void predictions_come_true(void **state)
         json_decref(predicted);
         free(plan);
         drop(&o);
+    }
+}
+
+/* There is nothing to foretell, and a plan nevertheless. */
+static void no_epochs_are_planned(void **state)
+{
+    (void)state;
+    static const char *const some[][7] = {
+        {"epochs", "0", "policy", "belady"},
+        {"epochs", "0", "policy", "lru"},
+        {"epochs", "0", "policy", "frequency", "layout", "packed"},
+        {"epochs", "0", "policy", "degree", "layout", "segmented"},
+    };
+    for (size_t k = 0; k < OG_COUNT(some); k++) {
+        struct og_options opt;
+        struct og_err err = {0};
+        char *plan = NULL;
+        set_options(&opt, "unused", some[k]);
+        if (og_plan(dataset, &opt, NULL, &plan, &err) < 0)
+            fail_msg("%s: %s", err.message, err.hint);
+        og_options_release(&opt);
+        assert_non_null(strstr(plan, "\"predicted\": null"));
+        free(plan);
     }
 }
 
@@ -1286,17 +1312,21 @@ static void a_killed_run_leaves_nothing_after_the_next_start(void **state)
     killed_with("diskgnn", "segmented", "3M"); /* while it writes shared rows */
 }
 
-static void refused_for_disk(const char *layout, const char *disk)
+/* By the run, and by a plan of it. */
+static void refused_for_disk(const char *const *pairs)
 {
-    const char *const little[] = {"preset", "diskgnn", "resample-every", "3",    "disk", disk,
-                                  "cache",  "1%",      "layout",         layout, NULL};
     struct og_options opt;
     struct og_err err = {0};
-    set_options(&opt, "killed", little);
+    struct og_err planned = {0};
+    char *plan = NULL;
+    set_options(&opt, "killed", pairs);
+    assert_int_equal(og_plan(dataset, &opt, NULL, &plan, &planned), -ENOSPC);
+    assert_null(plan);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, &err), -ENOSPC);
     og_options_release(&opt);
     assert_non_null(strstr(err.message, "--disk"));
     assert_true(err.hint[0]);
+    assert_non_null(strstr(planned.message, "--disk"));
     assert_int_equal(count_scratch(), 0);
     char path[128];
     in_root(path, "killed");
@@ -1306,8 +1336,78 @@ static void refused_for_disk(const char *layout, const char *disk)
 static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
 {
     (void)state;
-    refused_for_disk("packed", "600K");
-    refused_for_disk("segmented", "100K");
+    static const char *const little[][15] = {
+        {"preset", "diskgnn", "resample-every", "3", "disk", "600K", "cache", "1%", "layout",
+         "packed"},
+        {"preset", "diskgnn", "resample-every", "3", "disk", "100K", "cache", "1%", "layout",
+         "segmented"},
+        {"policy", "belady", "superbatch", "1", "disk", "30K", "cache", "1%", "layout", "packed"},
+    };
+    for (size_t k = 0; k < OG_COUNT(little); k++)
+        refused_for_disk(little[k]);
+}
+
+/* Rows are read where they are, but what is sampled ahead is put away. */
+static void batches_beyond_the_disk_allowed_are_refused(void **state)
+{
+    (void)state;
+    static const char *const little[][15] = {
+        {"policy", "belady", "cache", "5%", "superbatch", "all", "disk", "150K", "alternate",
+         "true"},
+        {"policy", "sweep", "cache", "10%", "superbatch", "all", "disk", "0", "alternate", "true"},
+        {"policy", "belady", "cache", "100%", "superbatch", "3", "disk", "4K", "alternate", "true",
+         "layout", "segmented"},
+        {"policy", "frequency", "cache", "5%", "resample-every", "3", "disk", "100K", "alternate",
+         "true"},
+    };
+    for (size_t k = 0; k < OG_COUNT(little); k++)
+        refused_for_disk(little[k]);
+}
+
+/* As many batches as there is room for, whatever the policy puts away beside them. */
+static void batches_sampled_ahead_keep_to_the_disk_allowed(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"belady", "frequency", "sweep", "hybrid"};
+    static const char *const limits[] = {"300K", "500K", "900K"};
+    for (size_t k = 0; k < OG_COUNT(policies) * OG_COUNT(limits); k++) {
+        const char *const pairs[] = {"policy", policies[k / 3], "cache",       "20%", "alternate",
+                                     "true",   "disk",          limits[k % 3], NULL};
+        struct outcome o = train("run", pairs);
+        drop(&o);
+    }
+}
+
+/* It is kept for the next run where there is room, else not. */
+static void a_neighbour_cache_keeps_to_the_disk_allowed(void **state)
+{
+    (void)state;
+    char scratch[128];
+    in_root(scratch, "scratch");
+    for (int room = 0; room < 2; room++) {
+        const char *const pairs[] = {"topology", "disk", "neighbor-cache",      "40K", "scratch",
+                                     scratch,    "disk", room ? "100K" : "10K", NULL};
+        assert_int_equal(mkdir(scratch, 0700), 0);
+        struct outcome o = train("run", pairs);
+        drop(&o);
+        assert_int_equal(rmdir(scratch) == 0, !room);
+        remove_folder(scratch);
+    }
+}
+
+/* More than there are is all of them. */
+static void a_superbatch_ends_with_the_run(void **state)
+{
+    (void)state;
+    static const char *const many[] = {"policy", "belady", "superbatch", "1000000000", NULL};
+    static const char *const few[] = {"policy", "belady", "superbatch", "24", NULL};
+    struct outcome a = train("run", many);
+    struct outcome b = train("run", few);
+    const json_t *plan = json_object_get(a.summary, "plan");
+    assert_true(json_integer_value(json_object_get(plan, "superbatch")) <= 100);
+    assert_same(&a, &b);
+    drop(&a);
+    drop(&b);
 }
 
 /* Where packing every batch is refused segments do it, and keep to what they may take. */
@@ -1356,8 +1456,13 @@ int main(void)
         cmocka_unit_test(eval_finds_what_training_found),
         cmocka_unit_test(a_state_dict_is_taken),
         cmocka_unit_test(predictions_come_true),
+        cmocka_unit_test(no_epochs_are_planned),
         cmocka_unit_test(a_killed_run_leaves_nothing_after_the_next_start),
         cmocka_unit_test(a_pack_beyond_the_disk_allowed_is_refused),
+        cmocka_unit_test(batches_beyond_the_disk_allowed_are_refused),
+        cmocka_unit_test(batches_sampled_ahead_keep_to_the_disk_allowed),
+        cmocka_unit_test(a_neighbour_cache_keeps_to_the_disk_allowed),
+        cmocka_unit_test(a_superbatch_ends_with_the_run),
         cmocka_unit_test(segments_keep_to_the_disk_allowed),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_all);

@@ -156,6 +156,12 @@ void og__neighbors_unload(struct og_topology *t)
     og__neighbors_release(&t->disk->cache);
 }
 
+void og__neighbors_keep_none(struct og_topology *t)
+{
+    free((char *)t->disk->opt.cache_dir);
+    t->disk->opt.cache_dir = NULL;
+}
+
 int og__neighbors_load(struct og_topology *t, struct og_err *err)
 {
     const struct og_topology_disk_options *opt = &t->disk->opt;

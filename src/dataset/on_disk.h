@@ -51,6 +51,7 @@ void og__topology_close_disk(struct og_topology *t); /* og__topology_release cal
 /* Give the neighbour cache's memory back, and fetch it again: from its folder, or built anew. No
  * sampler may be at work meanwhile; batches are the same with and without it. */
 void og__neighbors_unload(struct og_topology *t);
+void og__neighbors_keep_none(struct og_topology *t); /* from now on in memory alone */
 OG_MUST_CHECK int og__neighbors_load(struct og_topology *t, struct og_err *err);
 
 /* What stays in memory, the neighbour cache apart; og__neighbors_bytes tells of that. Opening and

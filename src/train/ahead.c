@@ -13,11 +13,15 @@ static uint64_t epoch_end(const struct og_session *s, uint64_t item)
     return og__schedule_start(&s->schedule, turn.epoch + 1);
 }
 
+uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item)
+{
+    return og__schedule_drawn(&s->schedule, og__schedule_at(&s->schedule, item).epoch);
+}
+
 /* Where the epochs end that train on what the epoch of `item` trains on. */
 static uint64_t reuse_end(const struct og_session *s, uint64_t item)
 {
-    struct og_turn turn = og__schedule_at(&s->schedule, item);
-    uint32_t last = turn.drawn_epoch + (uint32_t)s->schedule.resample_every - 1;
+    uint32_t last = og__ahead_drawn(s, item) + (uint32_t)s->schedule.resample_every - 1;
     return og__schedule_start(&s->schedule, OG_MIN(last, (uint32_t)s->schedule.epochs) + 1);
 }
 
@@ -72,6 +76,7 @@ void og__ahead_note(struct og_ahead *a, const struct og_work *w)
     bool ids = w->made || (put_away && m->alternates);
     uint64_t words = w->made || put_away ? block_words(a->s, b) : 0;
     words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (put_away ? 1u : 0u));
+    a->away_bytes += !w->made ? 4 * words : put_away ? 4 * (uint64_t)b->n_ids : 0;
     if (w->turn.split == OG__TRAIN) {
         a->trace_bytes += 4 * words;
         a->n_training++;
@@ -87,8 +92,10 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
     struct og_ahead *a = arg;
     struct og_session *s = a->s;
     og__ahead_note(a, w);
-    if (!w->made)
-        return og__superbatch_append(s->superbatch, &w->sampled.batch, err);
+    if (!w->made) {
+        int rc = og__superbatch_append(s->superbatch, &w->sampled.batch, err);
+        return rc < 0 ? rc : og__ahead_within_disk(s, og__ahead_put_away(s) - a->put_before, err);
+    }
     return og__superbatch_refer(s->superbatch, &w->sampled.batch, s->offline->samples,
                                 og__offline_number(s->offline, &w->turn), err);
 }
@@ -108,8 +115,7 @@ static int sample_epoch(struct og_ahead *a, uint64_t item, og_sink *sink, struct
 {
     const struct og_schedule *schedule = &a->s->schedule;
     struct og_flow flow = sampling_flow(a->s);
-    uint32_t drawn = og__schedule_at(schedule, item).drawn_epoch;
-    uint64_t first = og__schedule_start(schedule, drawn);
+    uint64_t first = og__schedule_start(schedule, og__ahead_drawn(a->s, item));
     uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
     uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
     int rc = og__flow_run(&flow, OG__SPLITS, first, first + n_train, sink, a, err);
@@ -129,7 +135,7 @@ int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, ui
     a->pass = pass;
     a->first = first;
     a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
-    a->next = a->trace_bytes = a->n_training = 0;
+    a->next = a->away_bytes = a->trace_bytes = a->n_training = 0;
     a->made = (struct og_io_counts){0};
     og__superbatch_clear(a->s->superbatch);
     int rc =
@@ -162,6 +168,8 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
             rc = og__packing_add(&a->packing, ids, codes, n, err);
         if (rc == 0)
             rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
+        if (rc == 0)
+            rc = og__ahead_within_disk(s, og__ahead_put_away(s) - a->put_before, err);
         if (rc == 0 && og__ahead_foretells(a, b))
             rc = og__ahead_foretell_batch(a, b, ids, err);
     }

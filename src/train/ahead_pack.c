@@ -15,8 +15,7 @@ void og__ahead_lose_packs(struct og_session *s, const struct og_err *why)
 
 uint32_t og__ahead_draw(const struct og_ahead *a)
 {
-    struct og_turn turn = og__schedule_at(&a->s->schedule, a->first);
-    return og__offline_draw(a->s->offline, turn.drawn_epoch);
+    return og__offline_draw(a->s->offline, og__ahead_drawn(a->s, a->first));
 }
 
 int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
@@ -42,14 +41,30 @@ static size_t sweep_memory(const struct og_session *s)
     return OG_MIN(OG_MAX(left - OG_MIN(left, kept), s->memory.sweep), (size_t)ENOUGH);
 }
 
-static int refuse_pack(const struct og_session *s, uint64_t bytes, struct og_err *err)
+static const char *hint_of_disk(const struct og_session *s)
 {
+    return og__keeps_batches(s) ? "give more --disk, or --resample-every 1"
+                                : "give a smaller --superbatch, or more --disk";
+}
+
+int og__ahead_within_disk(const struct og_session *s, uint64_t away, struct og_err *err)
+{
+    char allowed[32];
+    if (away <= (uint64_t)s->opt.disk.value)
+        return 0;
+    return og__fail(err, -ENOSPC, hint_of_disk(s),
+                    "--disk: batches sampled ahead, and their plans, take more than %s",
+                    og__human_bytes(allowed, s->opt.disk.value));
+}
+
+int og__ahead_pack_fits(const struct og_ahead *a, uint64_t left, struct og_err *err)
+{
+    const uint64_t bytes = a->packing.offset[a->packing.n_batches];
     char size[32];
-    return og__fail(err, -ENOSPC,
-                    og__keeps_batches(s) ? "give more --disk, or --resample-every 1"
-                                         : "give a smaller --superbatch, or more --disk",
-                    "--disk: packing what %u batches miss takes %s",
-                    og__superbatch_trace(s->superbatch).n_batches,
+    if (bytes <= left)
+        return 0;
+    return og__fail(err, -ENOSPC, hint_of_disk(a->s),
+                    "--disk: packing what %u batches miss takes %s", a->packing.n_batches,
                     og__human_bytes(size, (double)bytes));
 }
 
@@ -105,8 +120,7 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, uint64_t left,
     struct og_session *s = a->s;
     struct og_pack_counts counts = {0};
     struct og_pack_options opt = pack_options(s, path);
-    uint64_t bytes = a->packing.offset[a->packing.n_batches];
-    int rc = bytes > left ? refuse_pack(s, bytes, err) : 0;
+    int rc = og__ahead_pack_fits(a, left, err);
     if (rc == 0)
         rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
     if (rc == 0)

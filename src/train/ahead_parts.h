@@ -17,11 +17,15 @@ struct og_ahead {
     struct og_packing packing;      /* what they miss, until it is written */
     struct og_prediction prediction;
     uint64_t put_before;      /* bytes put away before this superbatch */
+    uint64_t away_bytes;      /* that blocks and plans take on disk, at least */
     uint64_t trace_bytes;     /* that replaying the training batches will read */
     uint64_t n_training;      /* of which there are so many */
     struct og_io_counts made; /* what was read of samples made beforehand */
 };
 
+/* The epoch that drew what the epoch of `item` trains on; a run may go on from a batch of its
+ * validation. */
+uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item);
 /* Sample the items' batches into the session's superbatch; `sink` appends them. */
 OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first,
                                    uint64_t last, og_sink *sink, struct og_err *err);
@@ -35,6 +39,11 @@ uint64_t og__ahead_longest(const struct og_trace *trace); /* rows of a batch */
 uint64_t og__ahead_put_away(const struct og_session *s);
 /* Of --disk, beside so many bytes. */
 uint64_t og__ahead_disk_left(const struct og_ahead *a, uint64_t away);
+/* -ENOSPC where a superbatch puts so many bytes away and --disk is less. */
+OG_MUST_CHECK int og__ahead_within_disk(const struct og_session *s, uint64_t away,
+                                        struct og_err *err);
+/* -ENOSPC where the sealed packing's container takes more than `left` bytes. */
+OG_MUST_CHECK int og__ahead_pack_fits(const struct og_ahead *a, uint64_t left, struct og_err *err);
 /* Which of the packs made beforehand is this superbatch's. */
 uint32_t og__ahead_draw(const struct og_ahead *a);
 /* The run goes on without packs made beforehand, and says why. */

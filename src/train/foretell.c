@@ -68,6 +68,8 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
     return og__superbatch_append(a->s->superbatch, &ids, err);
 }
 
+/* What containers take, and what batches read of segments, follows from all the misses. Packs made
+ * beforehand take nothing. */
 static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
 {
     struct og_segments segments;
@@ -75,8 +77,12 @@ static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
     int rc = og__packing_seal(&a->packing, err);
     if (rc < 0)
         return rc;
-    rc = og__segmented_choose(&segments, &size, a->s, &a->packing,
-                              og__ahead_disk_left(a, a->trace_bytes), err);
+    const uint64_t left = og__ahead_disk_left(a, a->away_bytes);
+    if (a->s->opt.layout == OG_LAYOUT_PACKED) {
+        og__ahead_end_prediction(a);
+        return a->kept && a->s->packs ? 0 : og__ahead_pack_fits(a, left, err);
+    }
+    rc = og__segmented_choose(&segments, &size, a->s, &a->packing, left, err);
     if (rc < 0)
         return rc;
     rc = og__ahead_foretell_segments(a, &segments, size, err);
@@ -88,11 +94,10 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_trace trace = og__superbatch_trace(s->superbatch);
-    const bool segmented = s->opt.layout == OG_LAYOUT_SEGMENTED;
     const struct og_plan *plan = &s->works[0].plan;
     uint32_t ignored;
     int rc = og__policy_foresee(s->policy, &trace, &ignored, err);
-    if (rc == 0 && segmented)
+    if (rc == 0 && og__packs(s))
         rc = og__ahead_begin_packing(a, &trace, err);
     for (uint32_t b = 0; rc == 0 && b < trace.n_batches; b++) {
         uint32_t n = (uint32_t)(trace.ptr[b + 1] - trace.ptr[b]);
@@ -103,12 +108,14 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
                              err);
         if (rc == 0 && og__ahead_foretells(a, b))
             og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
-        if (rc == 0 && segmented)
+        if (rc == 0 && og__packs(s))
             rc = og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err);
     }
-    if (rc == 0 && segmented)
-        return foretell_laid_out(a, err);
     bool ahead = og__samples_ahead(s);
+    if (rc == 0 && ahead)
+        rc = og__ahead_within_disk(s, a->away_bytes, err);
+    if (rc == 0 && og__packs(s))
+        return foretell_laid_out(a, err);
     if (rc == 0)
         og__predict_epoch(&a->prediction, s,
                           ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
@@ -132,10 +139,10 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
 {
     uint64_t items = og__schedule_items(&s->schedule);
     uint64_t epoch = og__schedule_start(&s->schedule, 2);
+    if (s->predicted.known || items == 0)
+        return 0;
     uint64_t last =
         og__samples_ahead(s) ? og__superbatch_end(s, OG__SPLITS, 0, items) : OG_MIN(epoch, items);
-    if (s->predicted.known || last == 0)
-        return 0;
     struct og_ahead a = {.s = s, .n = last};
     int rc = open_ids(&a, err);
     if (rc == 0)

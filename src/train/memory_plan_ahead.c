@@ -70,6 +70,12 @@ static uint64_t longest_epoch(const struct og_session *s)
     return OG_MAX(train + valid, og__schedule_batches(&s->schedule, OG__TEST));
 }
 
+/* Items of the whole run, or of the test that follows it. */
+static uint64_t longest_superbatch(const struct og_session *s)
+{
+    return OG_MAX(og__schedule_items(&s->schedule), longest_epoch(s));
+}
+
 /* Ids of a superbatch and the policy's tables for it. */
 static void size_ahead(struct og_memory_plan *m, const struct og_session *s, const struct growth *g,
                        uint64_t rows, uint64_t batches)
@@ -88,16 +94,18 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
                       og__bits_words(batches * rows) * sizeof(uint64_t);
 }
 
-/* What batches that are sampled ahead put on the disk: ids, edges and their ends, plans, and what
- * they miss, at worst every row. Segments can have each row but once, and some room makes them
- * shorter. */
+/* What batches that are sampled ahead put on the disk: ids, edges and their ends, plans, what
+ * enters the cache, and what they miss, at worst every row. Segments can have each row but once,
+ * and some room makes them shorter. */
 static double disk_bytes(const struct og_session *s, const struct growth *g, uint64_t rows,
                          uint64_t batches)
 {
     const double n = (double)batches;
     const double all = n * (double)rows * (double)og__row_bytes(s->ds);
-    const double once = (double)distinct_nodes(g, rows, batches) * (double)og__row_bytes(s->ds);
-    double away = n * (double)(rows * 8 + 2 * block_bytes(s) + 1);
+    const double distinct = (double)distinct_nodes(g, rows, batches);
+    const double once = distinct * (double)og__row_bytes(s->ds);
+    const double entering = s->opt.policy == OG_POLICY_SWEEP ? n * (double)rows : distinct;
+    double away = n * (double)(rows * 8 + 2 * block_bytes(s) + 1) + entering * 8;
     if (s->opt.layout == OG_LAYOUT_PACKED)
         away += all;
     if (s->opt.layout == OG_LAYOUT_SEGMENTED)
@@ -137,7 +145,7 @@ static void choose_superbatch(struct og_memory_plan *m, const struct og_session 
     const size_t free = m->limit - OG_MIN(m->limit, used + beside);
     const size_t bound = used + (m->alternates ? free / 4 * 3 : free / 8);
     uint64_t epoch = longest_epoch(s);
-    uint64_t most = m->alternates ? OG_MAX(og__schedule_items(&s->schedule), epoch) : epoch;
+    uint64_t most = m->alternates ? longest_superbatch(s) : epoch;
     uint64_t high = OG_MIN(most, (uint64_t)OG__MOST_FORESEEN);
     if (s->opt.layout == OG_LAYOUT_SEGMENTED)
         high = OG_MIN(high, (uint64_t)OG__MOST_SEGMENTED);
@@ -197,8 +205,9 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
         choose_superbatch(m, s, &g, rows, beside);
     else
         size_ahead(m, s, &g, rows,
-                   s->opt.superbatch == OG_SUPERBATCH_ALL ? longest_epoch(s)
-                                                          : (uint64_t)s->opt.superbatch);
+                   s->opt.superbatch == OG_SUPERBATCH_ALL
+                       ? longest_epoch(s)
+                       : OG_MIN((uint64_t)s->opt.superbatch, longest_superbatch(s)));
     keep_blocks(m, s, m->limit - OG_MIN(m->limit, used));
     size_t need = og__memory_plan_without_rows(m) + staging;
     return need <= m->limit ? 0 : og__memory_plan_refuse_superbatch(m, need, err);

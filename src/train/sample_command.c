@@ -134,6 +134,9 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
     struct recorder r = {0};
     struct og_options own;
     unsigned want = OG__WANT_LABELS | (with_features ? OG__WANT_FEATURES : 0u);
+    if (opt->epochs < 1)
+        return og__fail(err, -EINVAL, "give --epochs 1 or more",
+                        "--epochs %d: there are no batches to sample", opt->epochs);
     int rc = og__options_copy(&own, opt, err);
     if (rc < 0)
         return rc;

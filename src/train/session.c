@@ -264,7 +264,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     s->prepare.bytes_read += s->held_out_read.bytes - bytes;
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
-    else if (!og__policy_is_static(s->opt.policy)) /* batches tell what it will do */
+    else if (!s->predicted.known) /* batches tell what it will do */
         OG_TRY(build_session(s, 0, err));
     *out = s;
     return 0;

@@ -56,11 +56,14 @@ static int write_left(struct og_session *s, const char *where, struct og_dataset
     struct og_edge_split split = {.seed = (uint64_t)s->opt.seed};
     const char *percent = s->opt.edge_split ? s->opt.edge_split : "85/5/10";
     uint64_t bytes = og__edge_split_bytes(s->ds);
+    char size[32];
+    char allowed[32];
     int rc = og__edge_split_parse(&split, percent, err);
     if (rc == 0 && (double)bytes > s->opt.disk.value)
         rc = og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
-                      "--edge-split: writes up to %llu MiB, --disk is %.0f",
-                      (unsigned long long)(bytes / OG_MIB), s->opt.disk.value / (double)OG_MIB);
+                      "--edge-split: writes up to %s, --disk is %s",
+                      og__human_bytes(size, (double)bytes),
+                      og__human_bytes(allowed, s->opt.disk.value));
     if (rc == 0)
         rc = og__scratch_open(&s->held_out, where, err);
     if (rc == 0)

@@ -67,6 +67,8 @@ int og__session_open_neighbors(struct og_session *s, struct og_err *err)
     if (!s->topology.disk || s->memory.neighbors == 0)
         return 0;
     s->topology.disk->opt.cache_bytes = s->memory.neighbors;
+    if ((double)s->memory.neighbors > s->opt.disk.value) /* then every run makes its own */
+        og__neighbors_keep_none(&s->topology);
     return og__neighbors_load(&s->topology, err);
 }
 
