@@ -322,7 +322,7 @@ static void sort_part(void *arg, size_t r, int thread)
         for (size_t i = 0; i < n; i++) {
             uint32_t place = at[from.key[i] >> shift & (BINS - 1)]++;
             to.key[place] = from.key[i];
-            if (from.weight)
+            if (from.weight && to.weight) /* both or neither */
                 to.weight[place] = from.weight[i];
         }
         struct edges swap = from;
