@@ -3,7 +3,7 @@
 
     bench/kills.py [--outgrow PATH] [--kills 100] [--seed 1] [--scratch DIR] [--nodes 20000]
 
-Kills take turns between training, checkpointing after every batch, sampling ahead (which puts much away),
+Kills take turns between training, checkpointing after every batch, sampling ahead (which puts much away), packing, reusing samples,
 predicting and importing. A run that was killed is started again with --resume, and killed again, until it gets through;
 then its parameters and losses are held against those of an unbroken run, and its folder against the files
 that belong there. What predicts goes on with --resume as well. An import that was killed leaves nothing under its name, and the next one is the unbroken
@@ -30,7 +30,11 @@ TRAININGS = {
     "checkpointing": ["--checkpoint-every", "0"],
     "sampling ahead": ["--checkpoint-every", "0", *AHEAD],
     "in turns": ["--checkpoint-every", "0", *AHEAD, "--alternate"],
+    "packing": ["--checkpoint-every", "0", *AHEAD, "--layout", "packed"],
+    "reusing": ["--checkpoint-every", "0", "--resample-every", "2", "--policy", "frequency", "--cache", "5%", "--layout", "packed"],
 }
+# Options that decide the numbers, of those that have others than the rest.
+NUMBERS = {"reusing": ["--resample-every", "2"]}
 RUN_FILES = {"checkpoint.safetensors", "best.safetensors", "resume.safetensors", "summary.json", "plan.json", "config.yaml"}
 
 
@@ -125,14 +129,15 @@ class Kills:
                 "--embeddings", out / "e.npy", "--memory", "32M", "--checkpoint-every", "0", "--quiet", *options]
 
     def unbroken(self):
-        whole = self.scratch / "whole"
+        whole = {name: self.scratch / f"whole{'-' + name if name in NUMBERS else ''}" for name in TRAININGS}
         seconds = {name: self.must(*self.train(self.scratch / name, *options)) for name, options in TRAININGS.items()}
-        self.must(*self.train(whole))
+        for name, run in {run: (name, run) for name, run in whole.items()}.values():
+            self.must(*self.train(run, *NUMBERS.get(name, [])))
         seconds["importing"] = self.must("import", "npy", self.source, self.scratch / "imported")
         (self.scratch / "predicted").mkdir()
         seconds["predicting"] = self.must(*self.predict(self.scratch / "predicted"))
         for name in TRAININGS:
-            self.compare(self.scratch / name, whole, name)
+            self.compare(self.scratch / name, whole[name], name)
             shutil.rmtree(self.scratch / name)
         return whole, seconds
 
@@ -202,13 +207,13 @@ class Kills:
         done = turn = 0
         while done < kills:
             what = kinds[turn % len(kinds)]
-            most = min(4, kills - done)
+            most = min(4, max(1, kills // len(kinds)), kills - done)
             if what == "importing":
                 done += self.broken_import(seconds[what], most)
             elif what == "predicting":
                 done += self.broken_prediction(seconds[what], most)
             else:
-                done += self.broken_training(what, whole, seconds[what], most)
+                done += self.broken_training(what, whole[what], seconds[what], most)
             turn += 1
         for what, n in self.counts.items():
             print(f"{n:4} kills while {what}")
