@@ -629,6 +629,24 @@ static void longer_superbatches_read_the_file_once(void **state)
     assert_seconds(estimate(&h.g, c).term[OG__SWEEPING], 80 / 4.0);
 }
 
+/* Bytes read for so many rows anywhere in the file, on average. */
+static double drawn_bytes(const struct og_choice *g, uint32_t rows)
+{
+    enum { DRAWS = 4000, MOST = 16 };
+    double sum = 0;
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        struct og_permutation order;
+        uint32_t drawn[MOST];
+        uint32_t spare[MOST];
+        og__permutation_init(&order, g->n_nodes, 27, d);
+        for (uint32_t i = 0; i < rows; i++)
+            drawn[i] = (uint32_t)og__permutation_at(&order, i);
+        og__sort_ids(drawn, spare, rows);
+        sum += (double)og__read_rule_predict(&g->rule, spare, rows).bytes;
+    }
+    return sum / DRAWS;
+}
+
 /* The first superbatch of a run fills the cache, later ones with what their batches bring. */
 static void later_superbatches_keep_what_they_need(void **state)
 {
@@ -646,6 +664,16 @@ static void later_superbatches_keep_what_they_need(void **state)
     c.n_lent = 4; /* but half of them gave way */
     c.resample_every = 1;
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * (0.5 + anew / 2) * 8) / 4);
+    /* half as many rows are less than half of the reading, where what lies between near ones is
+     * read */
+    c.n_lent = 0;
+    h.g.growth = log2(1.5); /* four of eight are new */
+    h.g.rule.gap = 4096;
+    const double among = drawn_bytes(&h.g, 4) / drawn_bytes(&h.g, 8);
+    const struct og_estimate near = estimate(&h.g, c);
+    const double first = (double)near.counts.first_fill.bytes / 1024;
+    assert_true(among < 0.45);
+    assert_true(fabs(near.term[OG__FILLING] / ((1 + 3 * among) * first / 4) - 1) < 0.03);
     /* seconds that opening took are a run's, once */
     const struct og_estimate none = estimate(&h.g, c);
     h.g.times.before = 6;

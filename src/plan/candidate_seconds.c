@@ -181,6 +181,28 @@ static struct io sweep_more(const struct og_choice *given, const struct og_candi
     return (struct io){all / (double)OG_MAX(rule->max_request, (size_t)1), all};
 }
 
+/* Reading so many rows that lie anywhere among all: of the rows between two of them, as many as the
+ * rule has for a gap are read too. */
+static struct io scattered(const struct og_choice *given, double rows)
+{
+    const struct og_read_rule *rule = &given->rule;
+    const double p = OG_MIN(rows / (double)OG_MAX(given->n_nodes, (uint64_t)1), 1.0);
+    const double q = 1 - p;
+    const double gap =
+        rule->never_merges_gaps ? 0 : floor((double)rule->gap / (double)rule->row_bytes);
+    const double between =
+        p > 0 ? q * (1 - (gap + 1) * pow(q, gap) + gap * pow(q, gap + 1)) / p : 0;
+    const double bytes = rows * (1 + between) * (double)rule->row_bytes;
+    return (struct io){rows * pow(q, gap + 1) + bytes / (double)rule->max_request, bytes};
+}
+
+/* Reading a share of so many rows anew, beside reading them all: what lies between is read too. */
+static double among_others(const struct og_choice *given, double rows, double share)
+{
+    const double all = scattered(given, rows).bytes;
+    return all > 0 ? scattered(given, rows * share).bytes / all : share;
+}
+
 /* The share of a cache that a later superbatch has to read anew, where the trace shows only one:
  * what it lent; but for caches that stay, also rows that its batches bring. Those of a new sample
  * are as many as twice the batches have more nodes; those of the same one again, what the cache did
@@ -199,7 +221,7 @@ static double later_share(const struct og_choice *given, const struct og_candida
     double again = OG_MAX(1 - slots / wanted, 0.0);
     double of_sample = lasts(c) ? 1 : OG_MAX(c->resample_every * r->superbatches, 1.0);
     double share = (anew + again * (of_sample - 1)) / of_sample;
-    return lent + (1 - lent) * share;
+    return lent + (1 - lent) * among_others(given, OG_MIN(wanted, slots), share);
 }
 
 /* Filling the cache, an epoch: the first superbatch of a run all of it (where the policy does not
@@ -241,21 +263,6 @@ static struct io sweeping(const struct og_choice *given, const struct og_candida
 }
 
 /* ---- rows that enter while others are trained (plan/sweep.c) ---- */
-
-/* Reading so many rows that lie anywhere among all: of the rows between two of them, as many as the
- * rule has for a gap are read too. */
-static struct io scattered(const struct og_choice *given, double rows)
-{
-    const struct og_read_rule *rule = &given->rule;
-    const double p = OG_MIN(rows / (double)OG_MAX(given->n_nodes, (uint64_t)1), 1.0);
-    const double q = 1 - p;
-    const double gap =
-        rule->never_merges_gaps ? 0 : floor((double)rule->gap / (double)rule->row_bytes);
-    const double between =
-        p > 0 ? q * (1 - (gap + 1) * pow(q, gap) + gap * pow(q, gap + 1)) / p : 0;
-    const double bytes = rows * (1 + between) * (double)rule->row_bytes;
-    return (struct io){rows * pow(q, gap + 1) + bytes / (double)rule->max_request, bytes};
-}
 
 /* The trace shows how many rows the first window of a superbatch reads, and if it is longer than
  * that also how many the later ones do. If it is not, windows are as much longer as the cache is
