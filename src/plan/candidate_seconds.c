@@ -420,13 +420,15 @@ static enum og__term straight(const struct og_candidate *c, const struct rates *
 }
 
 /* What a superbatch takes before the cache is filled: three phases, each as long as the slowest of
- * what goes on in it. What is put away is written while others are sampled, containers while the
- * sweep goes on: both without anybody waiting for the disk. */
+ * what goes on in it. What is put away is written while others are sampled; the sweep and the
+ * containers share the disk, and take as long as both. */
 static unsigned phases(const struct og_candidate *c, const double *term)
 {
-    const unsigned packing = OF(OG__SWEEPING) | OF(OG__WRITING) | OF(OG__COPYING);
+    const unsigned disk = OF(OG__SWEEPING) | OF(OG__WRITING);
     unsigned set = OF(OG__PLANNING) | OF(longest(term, OF(OG__SAMPLING) | OF(OG__SPILLING)));
-    return writes(c) ? set | OF(longest(term, packing)) : set;
+    if (!writes(c))
+        return set;
+    return set | (sum_of(term, disk) >= term[OG__COPYING] ? disk : OF(OG__COPYING));
 }
 
 static enum og__term ahead(const struct og_candidate *c, const struct rates *r,
