@@ -25,18 +25,6 @@ struct exporter {
     struct og_newdir dir;
 };
 
-static int tell(const struct exporter *x, const char *stage, int64_t done, int64_t total,
-                struct og_err *err)
-{
-    const struct og_observer *seen = x->seen;
-    struct og_progress p = {.stage = stage, .done = (uint64_t)done, .total = (uint64_t)total};
-    if (seen && seen->progress)
-        seen->progress(seen->arg, &p);
-    if (seen && seen->stop && *seen->stop)
-        return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
-    return 0;
-}
-
 static int create(const struct exporter *x, const char *name, enum og__npy_type type, int ndim,
                   int64_t row, struct og_npy_writer **w, struct og_err *err)
 {
@@ -109,7 +97,7 @@ static int append_edges(const struct exporter *x, const int64_t *only, struct wa
         for (int64_t i = 0; rc == 0 && !only && i < n; i++)
             rc = og__npy_append(w, (const int64_t[]){walk->src[i], walk->dst[i]}, 1, err);
         if (rc == 0)
-            rc = tell(x, "edges", walk->edge, x->ds->n_edges, err);
+            rc = og__writing_goes_on(x->seen, "edges", walk->edge, x->ds->n_edges, err);
     }
     walk->edge = walk->node = walk->n = walk->first = 0;
     return rc;
@@ -162,7 +150,7 @@ static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bflo
         if (rc == 0)
             rc = og__npy_append(w, bfloat ? raw + bytes : raw, n, err);
         if (rc == 0)
-            rc = tell(x, what, first + n, a->shape[0], err);
+            rc = og__writing_goes_on(x->seen, what, first + n, a->shape[0], err);
     }
     og__release(x->budget, raw, 3 * bytes, part);
     return rc;

@@ -7,6 +7,11 @@
 #include "base/thread.h"
 #include "dataset/dataset.h"
 
+/* Says how far making a dataset is; OG_INTERRUPTED when asked to stop. seen may be NULL; total 0 =
+ * not known. */
+OG_MUST_CHECK int og__writing_goes_on(const struct og_observer *seen, const char *stage,
+                                      int64_t done, int64_t total, struct og_err *err);
+
 /* ---- one .npy file, written front to back ----
  *
  * Large aligned writes from an internal buffer; the XXH3 of the whole file is kept as it goes by.

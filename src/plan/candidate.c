@@ -138,9 +138,9 @@ static int condense(struct condensed *c, const struct og_choice *given, struct o
     return c->row ? count_visits(c, err) : -ENOMEM;
 }
 
-/* Misses of a cache of the most visited nodes, if each batch's own visits had not been counted when
- * the nodes were chosen for it. Of nodes in k + 1 batches that is what each of these batches sees
- * of k; whatever their batches, nodes with as many visits by others share the slots left. */
+/* Misses of a cache of the most visited nodes, had the nodes been chosen for each batch by the
+ * visits of the others alone: a node in k + 1 batches has k visits by others to each of them. Of
+ * nodes with equally many all have the same chance of the slots that are left. */
 static uint64_t held_out_misses(const struct condensed *c, uint32_t slots)
 {
     const double n = c->trace.n_batches;

@@ -113,9 +113,7 @@ static double disk_bytes(const struct og_session *s, const struct growth *g, uin
     return away;
 }
 
-/* Slots that so much memory may turn out to have, at most: how many there are depends on what
- * follows. */
-static uint32_t most_slots(const struct og_session *s, size_t memory)
+uint32_t og__memory_plan_most_slots(const struct og_session *s, size_t memory)
 {
     return (uint32_t)OG_MIN(memory / og__row_bytes(s->ds), (size_t)s->ds->n_nodes);
 }
@@ -129,7 +127,7 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
     size_ahead(&one, s, &all, rows, 1);
     const size_t staging = rows * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
     for (int i = 0; one.alternates && i < ROUNDS; i++)
-        one.n_slots = most_slots(s, og__memory_plan_without_rows(&one) + staging);
+        one.n_slots = og__memory_plan_most_slots(s, og__memory_plan_without_rows(&one) + staging);
     return og__memory_plan_without_rows(&one);
 }
 
@@ -196,7 +194,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     uint64_t mean = pilot->rows / OG_MAX(pilot->n, 1u);
     uint64_t rows = OG_MIN(mean + mean / 32 + OG__MARGIN_ROWS, og__input_rows(s));
     if (m->alternates)
-        m->n_slots = most_slots(s, m->limit);
+        m->n_slots = og__memory_plan_most_slots(s, m->limit);
     const size_t beside = staging + m->limit / OG__SLACK_SHARE;
     const size_t used = og__memory_plan_without_rows(m) + beside;
     if (og__keeps_batches(s))

@@ -107,8 +107,8 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t need = og__input_rows(s) * row * (size_t)og__least_staging(s);
     /* what batches larger than the pilot's may grow into, where there is that much */
-    const uint64_t every = OG_MIN(m->limit / row, (uint64_t)s->ds->n_nodes);
-    const size_t spare = OG_MIN(free - OG_MIN(free, need), left_before(m, need, every));
+    const size_t before = left_before(m, need, og__memory_plan_most_slots(s, m->limit));
+    const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;
     const uint64_t limit = cache_limit(s);

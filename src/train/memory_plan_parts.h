@@ -24,6 +24,10 @@ size_t og__memory_plan_without_rows(const struct og_memory_plan *m);
 /* The same with one batch sampled ahead. */
 size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_session *s);
 
+/* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
+ */
+uint32_t og__memory_plan_most_slots(const struct og_session *s, size_t memory);
+
 /* Staging areas there must be: one a batch in flight when samplers read early. */
 int og__least_staging(const struct og_session *s);
 /* And while a run starts, when every row of a batch may have to be read. */

@@ -10,7 +10,8 @@ static const char part[] = "import";
 
 static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *err)
 {
-    return og__import_tell(arg, "sorting", done, total, err);
+    const struct og_importer *imp = arg;
+    return og__writing_goes_on(imp->seen, "sorting", done, total, err);
 }
 
 /* What will stand on the disk at most: the edges being sorted, and the result. */
@@ -191,7 +192,7 @@ static int add_edges(struct og_importer *imp, const struct og_edges *e,
         OG_TRY(og__sorter_add(sorter, p->src, p->dst, weight, (size_t)n, err));
         if (both)
             OG_TRY(og__sorter_add(sorter, p->dst, p->src, weight, (size_t)n, err));
-        OG_TRY(og__import_tell(imp, "edges", done + n, OG_MAX(total, (int64_t)0), err));
+        OG_TRY(og__writing_goes_on(imp->seen, "edges", done + n, OG_MAX(total, (int64_t)0), err));
     }
 out:
     return rc;

@@ -101,7 +101,7 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, enum og_dtype 
         if (rc == 0 && done + n <= imp->n_nodes)
             rc = convert_rows(imp, &p, done, n, dtype, row, (char *)row + row_bytes, w, err);
         if (rc == 0)
-            rc = og__import_tell(imp, "features", done + n, imp->n_nodes, err);
+            rc = og__writing_goes_on(imp->seen, "features", done + n, imp->n_nodes, err);
     }
     og__piece_give(&p);
     og__release(imp->budget, row, 2 * row_bytes, part);

@@ -64,8 +64,8 @@ static int mark_block(struct edge_list *l, struct og_err *err)
 
 static int tell(const struct edge_list *l, const char *stage, struct og_err *err)
 {
-    return og__import_tell(l->imp, stage, (int64_t)og__text_done(&l->pairs.text),
-                           (int64_t)l->pairs.text.file_bytes, err);
+    return og__writing_goes_on(l->imp->seen, stage, (int64_t)og__text_done(&l->pairs.text),
+                               (int64_t)l->pairs.text.file_bytes, err);
 }
 
 static int read_ids(struct edge_list *l, struct og_err *err)

@@ -6,7 +6,7 @@
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *   build.c    the dataset being made: keys of its meta.json, arrays, number of nodes
  *   source.c   the files it is made from
- *   tell.c     what the user hears meanwhile
+ *   tell.c     remarks to the user
  *
  * and beside them, knowing nothing of importers:
  *
@@ -144,9 +144,6 @@ OG_MUST_CHECK int og__import_open_either(const struct og_importer *imp, const ch
 
 /* ---- the user (tell.c) ---- */
 
-/* Says how far it is; OG_INTERRUPTED when asked to stop. total 0 = not known. */
-OG_MUST_CHECK int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done,
-                                  int64_t total, struct og_err *err);
 /* A remark. */
 void og__import_say(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
 

@@ -1,17 +1,5 @@
-/* What the user hears while a dataset is made. */
+/* Remarks to the user while a dataset is imported. */
 #include "dataset/import/import.h"
-
-int og__import_tell(const struct og_importer *imp, const char *stage, int64_t done, int64_t total,
-                    struct og_err *err)
-{
-    const struct og_observer *seen = imp->seen;
-    struct og_progress p = {.stage = stage, .done = (uint64_t)done, .total = (uint64_t)total};
-    if (seen && seen->progress)
-        seen->progress(seen->arg, &p);
-    if (seen && seen->stop && *seen->stop)
-        return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
-    return 0;
-}
 
 void og__import_say(const struct og_importer *imp, const char *fmt, ...)
 {
