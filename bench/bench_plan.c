@@ -1,5 +1,5 @@
-/* How long planning takes beside sampling, and how it grows: belady over superbatches of three
- * sizes, sampled from a dataset.
+/* How long planning takes beside sampling, and how it grows: policies that are planned for a
+ * superbatch at once, over superbatches of three sizes, sampled from a dataset.
  *
  *   bench_plan DATASET [CACHE_PERCENT [BATCH [REPEATS]]]
  *
@@ -14,6 +14,12 @@
 #include <stdlib.h>
 
 enum { SIZES = 3, MOST = 9 };
+
+static const struct {
+    int kind;
+    const char *name;
+} policies[] = {
+    {OG_POLICY_FREQUENCY, "frequency"}, {OG_POLICY_SWEEP, "sweep"}, {OG_POLICY_BELADY, "belady"}};
 
 struct bench {
     struct og_dataset *ds;
@@ -48,14 +54,15 @@ static int plan_all(struct og_policy *p, const struct og_trace *trace, struct ta
 {
     struct og_plan scratch;
     uint32_t n_prefill;
-    uint32_t pair[2];
+    uint32_t nodes[1024];
+    uint32_t slots[OG_COUNT(nodes)];
     uint32_t *codes = NULL;
     og__plan_init(&scratch, NULL);
     double start = og__now();
     int rc = og__policy_foresee(p, trace, &n_prefill, err);
-    while (rc == 0 && og__policy_prefill(p, pair, pair + 1, 1) > 0)
-        ;
     for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+        while (og__policy_prefill(p, nodes, slots, OG_COUNT(nodes)) > 0)
+            ;
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
         uint32_t *more = realloc(codes, n * sizeof(*codes));
         codes = more ? more : codes;
@@ -69,10 +76,10 @@ static int plan_all(struct og_policy *p, const struct og_trace *trace, struct ta
 }
 
 /* One superbatch of `batches`, sampled and planned from an empty cache. */
-static int measure(struct bench *b, uint32_t batches, double percent, struct taken *t,
+static int measure(struct bench *b, int policy, uint32_t batches, double percent, struct taken *t,
                    struct og_err *err)
 {
-    const struct og_policy_setup setup = {.kind = OG_POLICY_BELADY,
+    const struct og_policy_setup setup = {.kind = policy,
                                           .n_nodes = (uint64_t)b->ds->n_nodes,
                                           .n_slots =
                                               (uint32_t)((double)b->ds->n_nodes * percent / 100)};
@@ -109,18 +116,19 @@ static int by_plan(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int run(struct bench *b, double percent, int repeats, struct og_err *err)
+static int run(struct bench *b, size_t policy, double percent, int repeats, struct og_err *err)
 {
     struct taken median[SIZES];
     uint32_t epoch = (uint32_t)((b->n_seeds + b->batch - 1) / b->batch);
-    printf(
-        "| batches | rows | sampling s | planning s | planning / sampling (spread) | ns a row |\n"
-        "|---|---|---|---|---|---|\n");
+    printf("\n%s\n\n| batches | rows | sampling s | planning s | planning / sampling (spread) | ns "
+           "a row |\n"
+           "|---|---|---|---|---|---|\n",
+           policies[policy].name);
     for (int k = 0; k < SIZES; k++) {
         struct taken t[MOST];
         uint32_t batches = OG_MAX(epoch >> (SIZES - 1 - k), 1u);
         for (int i = 0; i < repeats; i++) {
-            int rc = measure(b, batches, percent, &t[i], err);
+            int rc = measure(b, policies[policy].kind, batches, percent, &t[i], err);
             if (rc < 0)
                 return rc;
         }
@@ -155,7 +163,8 @@ int main(int argc, char **argv)
     OG_TRY(og__topology_load(b.ds, NULL, &b.topology, &err));
     OG_TRY(og__dataset_split(b.ds, OG__TRAIN, NULL, &b.seeds, &b.n_seeds, &err));
     OG_TRY(og__sampler_open(&b.sampler, &b.topology, fanout, 3, 1, NULL, &err));
-    OG_TRY(run(&b, argc > 2 ? strtod(argv[2], NULL) : 10, repeats, &err));
+    for (size_t i = 0; i < OG_COUNT(policies); i++)
+        OG_TRY(run(&b, i, argc > 2 ? strtod(argv[2], NULL) : 10, repeats, &err));
 out:
     if (rc < 0)
         fprintf(stderr, "bench_plan: %s\n", err.message);

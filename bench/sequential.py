@@ -6,7 +6,8 @@
 rows      every row size: what a packed epoch reads over the bytes of the rows it misses
 reuse     the data path alone on rmat 8 M nodes / 128 M edges / dim 128: ginex, diskgnn with R = 3, auto
 model     SAGE, hidden 256, in a quarter of the dataset's size, beside everything resident
-auto      twelve settings, ten epochs or --epochs if that is more, 7 minutes: auto beside every fixed way; what was predicted beside what was measured
+auto      twelve settings, ten epochs or --epochs if that is more (30: half an hour): auto beside every fixed way, medians of runs in turns; what was predicted
+          beside what was measured
 accuracy  R = 1, 5 and 20 on real graphs from --data
 dtype     --pack-dtype: accuracy on real graphs from --data, what is written and read on a generated one
 
@@ -36,6 +37,8 @@ WAYS = {
     ("belady", "packed", True): ["--policy", "belady", "--alternate", "--layout", "packed"],
     ("sweep", "raw", True): ["--policy", "sweep", "--alternate"],
 }
+
+ROUNDS = 5
 
 # Graph, nodes at most, in-neighbours, values and type of a row, and of each run: cache, epochs that share a sample.
 SETTINGS = [
@@ -123,36 +126,56 @@ def ratio(told, taken):
 def phases(c, r):
     """Of the way that was chosen, told over taken: core-seconds sampling, planning, and all that brings features."""
     t, n = c["terms"], len(r["epochs"])
-    told = (t["sampling"] * os.cpu_count(), t["planning"], max(t["sweeping"], t["writing"], t["copying"]) + t["filling"] + t["reading"])
+    told = (t["sampling"] * os.cpu_count(), t["planning"], max(t["sweeping"] + t["writing"], t["copying"]) + t["filling"] + t["reading"])
     taken = [total(r, key) / n for key in ("sample_seconds", "plan_seconds", "gather_seconds")]
     return [f"{a:.3f} / {b:.3f}" for a, b in zip(told, taken)]
 
 
-def fixed_ways(run, auto):
-    """Every way once, unless it takes three times as long as auto; then auto and the two best of them twice more, in turns."""
-    limit = max(3.0, 3 * auto["average"] * len(auto["epochs"]) + 1)
+def average(r):
+    return r["average"]
+
+
+def likeliest(run):
+    """Every way once, unless it takes three times as long as auto: what each took, and auto."""
+    auto = run()
+    limit = max(3.0, 3 * average(auto) * len(auto["epochs"]) + 1)
     taken = {}
     for way, options in WAYS.items():
         with contextlib.suppress(subprocess.TimeoutExpired):
             taken[way] = run(*options, timeout=limit)
-    for _ in range(2):
-        for way in sorted(taken, key=lambda w: taken[w]["average"])[:2]:
-            taken[way] = min(taken[way], run(*WAYS[way]), key=lambda r: r["average"])
-        auto = min(auto, run(), key=lambda r: r["average"])
-    return taken, auto
+    return taken
+
+
+def in_turns(run, ways):
+    """auto and these ways, ROUNDS times in turns, there and back: the runs of each."""
+    runs = {way: [] for way in ["auto", *ways]}
+    for i in range(ROUNDS):
+        for way in list(runs)[:: -1 if i % 2 else 1]:
+            runs[way].append(run(*WAYS.get(way, [])))
+    return runs
+
+
+def middle(runs):
+    return sorted(runs, key=average)[len(runs) // 2]
 
 
 def auto_row(run, name, size, cache, reuse, seconds):
-    taken, auto = fixed_ways(run, run())
+    taken = likeliest(run)
+    runs = in_turns(run, sorted(taken, key=lambda w: average(taken[w]))[:3])
+    autos = runs.pop("auto")
+    auto = middle(autos)
+    taken.update({way: middle(r) for way, r in runs.items()})
+    best = min(runs, key=lambda w: average(taken[w]))
+    ratios = sorted(average(a) / average(r) for a, r in zip(autos, runs[best]))
     told = {(c["policy"], c["layout"], c["alternates"]): c for c in auto["plan"]["candidates"]}
-    best = min(taken, key=lambda w: taken[w]["average"])
-    ways = {way: ratio(told[way]["seconds"], r["average"]) for way, r in taken.items() if told[way]["possible"]}
+    ways = {way: ratio(told[way]["seconds"], average(r)) for way, r in taken.items() if told[way]["possible"]}
     seconds.update({(name, size, cache, reuse, way): x for way, x in ways.items()})
     for way, x in ways.items():
-        print(f"    {way_name(way):24} told {told[way]['seconds']:.3f} s, taken {taken[way]['average']:.3f} s: {x:.2f}", flush=True)
+        print(f"    {way_name(way):24} told {told[way]['seconds']:.3f} s, taken {average(taken[way]):.3f} s: {x:.2f}", flush=True)
     last, predicted, first = auto["epochs"][-1], auto["plan"]["predicted"], auto["plan"]["candidates"][0]
-    return [name, size, cache, reuse, way_name(chosen(auto)), auto["average"], way_name(best), taken[best]["average"], auto["average"] / taken[best]["average"],
-            ratio(predicted["feature_bytes_read"], last["feature_bytes_read"]), ratio(first["seconds"], auto["average"]), *phases(first, auto)]
+    return [name, size, cache, reuse, way_name(chosen(auto)), average(auto), way_name(best), average(taken[best]), ratios[ROUNDS // 2],
+            f"{ratios[0]:.2f} to {ratios[-1]:.2f}", ratio(predicted["feature_bytes_read"], last["feature_bytes_read"]), ratio(first["seconds"], average(auto)),
+            *phases(first, auto)]
 
 
 def part_auto(b, d, args):
@@ -172,12 +195,12 @@ def part_auto(b, d, args):
             rows.append(auto_row(run, graph, size, cache, reuse, seconds))
             print(rows[-1], flush=True)
         shutil.rmtree(path)
-    table("auto beside every fixed way", ["graph", "row bytes", "cache", "R", "auto chose", "s an epoch", "best by hand", "s an epoch", "ratio", "bytes told / read",
+    table("auto beside every fixed way", ["graph", "row bytes", "cache", "R", "auto chose", "s an epoch", "best by hand", "s an epoch", "ratio", "spread", "bytes told / read",
                                           "seconds told / taken", "sampling, told / taken", "planning", "features"], rows)
     near = [x for x in seconds.values() if 0.75 <= x <= 1.25]
-    print(f"within 10 % of the best by hand: {sum(r[8] <= 1.10 for r in rows)} of {len(rows)}; bytes within 2 %: {sum(abs(r[9] - 1) <= 0.02 for r in rows)}; "
+    print(f"within 10 % of the best by hand: {sum(r[8] <= 1.10 for r in rows)} of {len(rows)}; bytes within 2 %: {sum(abs(r[10] - 1) <= 0.02 for r in rows)}; "
           f"seconds told / taken: median {statistics.median(seconds.values()):.2f} of {len(seconds)} ways, {len(near)} within 25 %, "
-          f"of the chosen ones median {statistics.median(r[10] for r in rows):.2f}, {sum(0.75 <= r[10] <= 1.25 for r in rows)} of {len(rows)} within 25 %")
+          f"of the chosen ones median {statistics.median(r[11] for r in rows):.2f}, {sum(0.75 <= r[11] <= 1.25 for r in rows)} of {len(rows)} within 25 %")
     return rows
 
 

@@ -424,6 +424,7 @@ static void set_by_hand(struct by_hand *h)
         .disk = {.iops = 1e15, .bandwidth = 1024},
         .times = {.sample = 2,
                   .plan_row = 0.25,
+                  .count_row = 0.125,
                   .foresee_row = 0.5,
                   .model = 1,
                   .copy = 3072,
@@ -536,7 +537,7 @@ static void reuse_shares_preparation(void **state)
     assert_int_equal(e.counts.misses, 8);
     double put_away = 8;           /* longer than sampling, 4 */
     double pack = 6 + (4 + 2) * 8; /* the sweep; chunks */
-    double once = put_away + 12 * 0.75 + pack + 2;
+    double once = put_away + 12 * 0.375 + pack + 2;
     double each = 5 + 4 / 4.0; /* reading chunks and blocks; training */
     assert_seconds(e.term[OG__READING], 4 + 1);
     assert_seconds(e.epoch, once / 4 + each);
@@ -548,7 +549,7 @@ static void reuse_shares_preparation(void **state)
     h.g.epochs = 0;
     c.layout = OG__RAW;
     e = estimate(&h.g, c);
-    assert_seconds(e.epoch, (8 + 9 + 2) / 4.0 + (8 + 1) + 4 / 4.0);
+    assert_seconds(e.epoch, (8 + 4.5 + 2) / 4.0 + (8 + 1) + 4 / 4.0);
 }
 
 /* Two superbatches, each with a cache of its own; and what gave way is read again. */
@@ -564,7 +565,7 @@ static void every_superbatch_fills_the_cache(void **state)
     assert_int_equal(e.counts.prefill, 4); /* 0 and 10; 40 and 50 */
     assert_seconds(e.term[OG__FILLING], 4);
     assert_seconds(e.term[OG__SAMPLING], 2 * 5);
-    assert_seconds(e.epoch, 10 + 9 + 4 + (4 + 4.0 * 2 / 4));
+    assert_seconds(e.epoch, 10 + 4.5 + 4 + (4 + 4.0 * 2 / 4));
     assert_int_equal(e.bytes_read, (10 + 4 + 4) * 1024);
     h.g.epoch_batches = 8;
     e = estimate(&h.g, c);
@@ -812,7 +813,7 @@ static void rows_of_later_batches_come_beside_training(void **state)
     assert_int_equal(e.bytes_written, 0);
     assert_seconds(e.term[OG__FILLING], 4);
     assert_seconds(e.term[OG__SWEEPING], 4);
-    assert_seconds(e.epoch, 4 + 9 + 4 + 4 + 4 / 4.0);
+    assert_seconds(e.epoch, 4 + 4.5 + 4 + 4 + 4 / 4.0);
     c.policy.n_slots = 3; /* each batch is one */
     e = estimate(&h.g, c);
     assert_int_equal(e.counts.windows, 4);
@@ -837,6 +838,27 @@ static void rows_of_later_batches_come_beside_training(void **state)
     e = estimate(&h.g, c);
     assert_seconds(e.term[OG__FILLING], 8 / 2.0);
     assert_seconds(e.term[OG__SWEEPING], 0);
+}
+
+/* 12 rows: looked up, or counted as well, or put into lists. */
+static void planning_takes_what_a_policy_keeps(void **state)
+{
+    static const struct {
+        int policy;
+        uint32_t superbatch;
+        double seconds;
+    } expected[] = {{OG_POLICY_DEGREE, 0, 3},  {OG_POLICY_DEGREE, 4, 3},
+                    {OG_POLICY_LRU, 0, 3},     {OG_POLICY_FREQUENCY, 4, 4.5},
+                    {OG_POLICY_SWEEP, 4, 4.5}, {OG_POLICY_BELADY, 4, 9},
+                    {OG_POLICY_HYBRID, 4, 9}};
+    struct by_hand h;
+    (void)state;
+    set_by_hand(&h);
+    for (size_t i = 0; i < OG_COUNT(expected); i++) {
+        const struct og_candidate c = {.policy = {.kind = expected[i].policy, .n_slots = 32},
+                                       .superbatch = expected[i].superbatch};
+        assert_seconds(estimate(&h.g, c).term[OG__PLANNING], expected[i].seconds);
+    }
 }
 
 /* Early reads ask more often, and the first batch need not wait. */
@@ -1037,6 +1059,7 @@ int main(void)
         cmocka_unit_test(later_superbatches_keep_what_they_need),
         cmocka_unit_test(places_keep_what_a_placement_keeps),
         cmocka_unit_test(rows_of_later_batches_come_beside_training),
+        cmocka_unit_test(planning_takes_what_a_policy_keeps),
         cmocka_unit_test(early_reads_are_counted_by_hop),
         cmocka_unit_test(more_is_never_worse),
         cmocka_unit_test(the_best_come_first_and_the_impossible_last),

@@ -41,7 +41,8 @@ struct og_candidate {
 struct og_flow_times {
     double sample;      /* core-seconds, a batch */
     double plan_row;    /* core-seconds, a row */
-    double foresee_row; /* what a row takes more under a policy that looks ahead */
+    double count_row;   /* what a row of a superbatch takes more: its visits are counted */
+    double foresee_row; /* and what it takes instead where each of them is kept in a list */
     double model;       /* seconds, a batch on all threads; 0 without a model */
     double copy;        /* bytes a second, one thread */
     double write;       /* bytes a second, written to disk; 0 = as the profile reads */

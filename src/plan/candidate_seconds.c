@@ -349,19 +349,30 @@ static double copied_bytes(const struct og_choice *given, const struct og_candid
     return (enters + packed) * (double)n->misses * r->traces * (double)og__kept_row_bytes(given);
 }
 
+/* Core-seconds of planning a row. Frequency counts visits, sweep notes when a node is wanted last;
+ * others keep a list of each node's uses. */
+static double plan_row(const struct og_flow_times *t, const struct og_candidate *c)
+{
+    const int policy = c->policy.kind;
+    if (c->superbatch == 0 || og__policy_is_static(policy))
+        return t->plan_row;
+    const bool lists = og__policy_looks_ahead(policy) && !og__policy_is_steady(policy) &&
+                       policy != OG_POLICY_SWEEP;
+    return t->plan_row + (lists ? t->foresee_row : t->count_row);
+}
+
 static void set_terms(const struct og_choice *given, const struct og_candidate *c,
                       const struct rates *r, const struct bytes *b, struct og_estimate *e)
 {
     const struct og_flow_times *t = &given->times;
     const struct og_disk_profile *disk = &given->disk;
-    const bool ahead = og__policy_looks_ahead(c->policy.kind);
     const double sample = r->batches * t->sample * r->prepared;
     const double rows = (double)e->counts.rows * r->traces * r->prepared;
     const double topology = disk_seconds(disk, b->topology, r->bandwidth);
     const double read_back = b->spill_read / r->fresh;
     double *term = e->term;
     term[OG__SAMPLING] = OG_MAX(sample / OG_MAX(t->samplers, 1), topology);
-    term[OG__PLANNING] = rows * (t->plan_row + (ahead ? t->foresee_row : 0));
+    term[OG__PLANNING] = rows * plan_row(t, c);
     term[OG__SWEEPING] = disk_seconds(disk, b->sweep, r->bandwidth);
     term[OG__SPILLING] = b->spill_written / r->write;
     term[OG__WRITING] = b->written / r->write;

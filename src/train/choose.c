@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds a row of one core: looking it up, and finding its next use (bench/bench_plan). */
+/* Seconds a row of one core: looking it up, and besides counting it, or finding its next use
+ * (bench/bench_plan). */
 #define PLAN_ROW    6e-9
+#define COUNT_ROW   4e-9
 #define FORESEE_ROW 18e-9
 /* Of a run, what choosing may take beyond a look at the pilot's batches. */
 #define CHOOSING_SHARE 0.03
@@ -234,6 +236,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .disk = disk,
         .times = {.sample = batches->seconds / n,
                   .plan_row = PLAN_ROW,
+                  .count_row = COUNT_ROW,
                   .foresee_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = c->copy,
