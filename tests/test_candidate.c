@@ -515,6 +515,9 @@ static void packing_comes_before_training(void **state)
     assert_int_equal(e.bytes_written, 6 * 4096);
     assert_int_equal(e.counts.disk, 6 * 4096);
     assert_non_null(strstr(e.why, "writing takes 48 of 68 s"));
+    h.g.apart = true; /* a disk for each */
+    assert_seconds(estimate(&h.g, c).epoch, 4 + 3 + 48 + (4 + 4 / 4.0));
+    h.g.apart = false;
     h.g.row_bytes = 512; /* narrower than the file's: less is copied, as much is swept */
     e = estimate(&h.g, c);
     assert_seconds(e.term[OG__SWEEPING], 8);

@@ -3,6 +3,9 @@
 #include "io_fixture.h"
 
 #include <dirent.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 
 struct home {
     struct scratch s;
@@ -55,6 +58,26 @@ static void a_profile_is_found_again(void **state)
     assert_false(got.measured);
     unlink(file);
     free(file);
+    home_close(&h);
+}
+
+/* Memory is no part of a disk; what cannot be told is taken for one. */
+static void disks_are_told_apart(void **state)
+{
+    (void)state;
+    struct home h;
+    struct stat here;
+    struct stat memory;
+    struct statfs fs;
+    home_open(&h);
+    assert_true(og__same_disk(h.s.path, h.s.dir));
+    assert_true(og__same_disk(h.s.path, "/nowhere/at/all"));
+    assert_true(og__same_disk(h.s.path, "/proc")); /* a file system that lies on none */
+    if (stat("/dev/shm", &memory) == 0 && statfs("/dev/shm", &fs) == 0 &&
+        fs.f_type == TMPFS_MAGIC && stat(h.s.path, &here) == 0 && here.st_dev != memory.st_dev) {
+        assert_false(og__same_disk(h.s.path, "/dev/shm"));
+        assert_false(og__same_disk("/dev/shm", h.s.path));
+    }
     home_close(&h);
 }
 
@@ -143,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_profile_is_found_again),
+        cmocka_unit_test(disks_are_told_apart),
         cmocka_unit_test(a_damaged_profile_is_as_good_as_none),
         cmocka_unit_test(a_stopped_benchmark_leaves_nothing),
         cmocka_unit_test(a_folder_that_is_none_is_named),

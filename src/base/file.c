@@ -343,19 +343,26 @@ char *og__cache_dir(void)
     return home && home[0] == '/' ? og__path_join(home, ".cache/outgrow") : NULL;
 }
 
+char *og__nearest_there(const char *path)
+{
+    struct stat st;
+    char *at = strdup(path);
+    while (at && *at && stat(at, &st) < 0 && errno == ENOENT) {
+        char *slash = strrchr(at, '/');
+        if (!slash) {
+            memcpy(at, ".", sizeof(".")); /* the name has a character at least */
+            break;
+        }
+        slash[slash == at] = 0;
+    }
+    return at;
+}
+
 uint64_t og__disk_free(const char *path)
 {
     struct statvfs fs;
-    char *at = strdup(path);
-    int rc = -1;
-    while (at && (rc = statvfs(*at ? at : "/", &fs)) < 0 && errno == ENOENT) {
-        char *slash = strrchr(at, '/');
-        if (!slash) {
-            rc = statvfs(".", &fs);
-            break;
-        }
-        *slash = 0;
-    }
+    char *at = og__nearest_there(path);
+    int rc = at ? statvfs(at, &fs) : -1;
     free(at);
-    return rc == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0;
+    return rc < 0 ? 0 : (uint64_t)fs.f_bavail * fs.f_frsize;
 }

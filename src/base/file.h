@@ -73,6 +73,9 @@ void og__newdir_abandon(struct og_newdir *d); /* removes the temporary and all i
  * exist yet. */
 char *og__cache_dir(void);
 
+/* `path`, or the nearest folder above it that exists; malloc'ed, NULL = no memory. */
+char *og__nearest_there(const char *path);
+
 /* Bytes that an ordinary user may still write at `path`, or at the nearest folder above it that
  * exists; 0 when that is unknown. */
 uint64_t og__disk_free(const char *path);

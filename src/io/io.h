@@ -40,6 +40,8 @@ struct og_disk_profile {
 bool og__profile_parse(const char *text, size_t len, struct og_disk_profile *out);
 /* Profile stored for the device that holds `path`; else the built-in one. Never fails. */
 void og__profile_load(const char *path, struct og_disk_profile *out);
+/* Do both lie on the same disk, partitions of one included? What cannot be told counts as so. */
+bool og__same_disk(const char *a, const char *b);
 /* Store it for the device that holds `path`, as JSON under $XDG_CACHE_HOME/outgrow (or
  * ~/.cache/outgrow). The file's name is returned in *file (malloc'ed), which may be NULL. */
 OG_MUST_CHECK int og__profile_save(const char *path, const struct og_disk_profile *p, char **file,

@@ -11,12 +11,15 @@
 #include "base/json.h"
 #include "io/io.h"
 
+#include <linux/magic.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 static const struct og_disk_profile common_disk = {
     .iops = 140e3,
@@ -90,6 +93,46 @@ void og__profile_load(const char *path, struct og_disk_profile *out)
     free(text);
     free(file);
 }
+
+/* ---- which disk ---- */
+
+/* The kernel's name for the disk of a block device: of a partition the one it is a part of.
+ * malloc'ed; NULL where there is none, as for network and overlay file systems. */
+static char *disk_of(dev_t device)
+{
+    char link[64];
+    snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(device), minor(device));
+    char *disk = realpath(link, NULL);
+    char *partition = disk ? og__path_join(disk, "partition") : NULL;
+    if (partition && access(partition, F_OK) == 0)
+        *strrchr(disk, '/') = 0;
+    free(partition);
+    return disk;
+}
+
+static bool in_memory(const char *path)
+{
+    struct statfs fs;
+    return statfs(path, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+bool og__same_disk(const char *a, const char *b)
+{
+    struct stat of_a;
+    struct stat of_b;
+    if (stat(a, &of_a) < 0 || stat(b, &of_b) < 0 || of_a.st_dev == of_b.st_dev)
+        return true;
+    if (in_memory(a) || in_memory(b))
+        return false;
+    char *disk_a = disk_of(of_a.st_dev);
+    char *disk_b = disk_of(of_b.st_dev);
+    const bool other = disk_a && disk_b && strcmp(disk_a, disk_b) != 0;
+    free(disk_a);
+    free(disk_b);
+    return !other;
+}
+
+/* ---- keeping a profile ---- */
 
 static char *dump(const struct og_disk_profile *p, const char *path)
 {

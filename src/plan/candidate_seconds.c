@@ -432,23 +432,25 @@ static enum og__term straight(const struct og_candidate *c, const struct rates *
 
 /* What a superbatch takes before the cache is filled: three phases, each as long as the slowest of
  * what goes on in it. What is put away is written while others are sampled; the sweep and the
- * containers share the disk, and take as long as both. */
-static unsigned phases(const struct og_candidate *c, const double *term)
+ * containers take as long as both where they share a disk. */
+static unsigned phases(const struct og_choice *given, const struct og_candidate *c,
+                       const double *term)
 {
-    const unsigned disk = OF(OG__SWEEPING) | OF(OG__WRITING);
+    const unsigned both = OF(OG__SWEEPING) | OF(OG__WRITING);
+    const unsigned disk = given->apart ? OF(longest(term, both)) : both;
     unsigned set = OF(OG__PLANNING) | OF(longest(term, OF(OG__SAMPLING) | OF(OG__SPILLING)));
     if (!writes(c))
         return set;
     return set | (sum_of(term, disk) >= term[OG__COPYING] ? disk : OF(OG__COPYING));
 }
 
-static enum og__term ahead(const struct og_candidate *c, const struct rates *r,
-                           struct og_estimate *e)
+static enum og__term ahead(const struct og_choice *given, const struct og_candidate *c,
+                           const struct rates *r, struct og_estimate *e)
 {
     const double *term = e->term;
     unsigned stages = OF(OG__TRAINING) | (writes(c) ? 0 : OF(OG__SWEEPING)) | OF(OG__READING);
     enum og__term slowest = longest(term, stages);
-    unsigned before = phases(c, term) | OF(OG__FILLING);
+    unsigned before = phases(given, c, term) | OF(OG__FILLING);
     e->epoch = sum_of(term, before) + side_by_side(term, stages, slowest, r);
     return longest(term, before | OF(slowest));
 }
@@ -497,7 +499,7 @@ void og__candidate_seconds(const struct og_choice *given, const struct og_candid
     if (once)
         e->prepare += disk_seconds(&given->disk, times(e->counts.first_fill, 1), r.bandwidth);
     set_terms(given, c, &r, &b, e);
-    enum og__term most = c->superbatch > 0 ? ahead(c, &r, e) : straight(c, &r, e);
+    enum og__term most = c->superbatch > 0 ? ahead(given, c, &r, e) : straight(c, &r, e);
     e->seconds = e->epoch + (given->epochs > 0 ? e->prepare / given->epochs : 0);
     total_bytes(&b, e);
     if (e->possible)

@@ -18,7 +18,7 @@
 /* Seconds a row of one core: looking it up, and besides counting it, or finding its next use
  * (bench/bench_plan). */
 #define PLAN_ROW    6e-9
-#define COUNT_ROW   4e-9
+#define COUNT_ROW   6e-9
 #define FORESEE_ROW 18e-9
 /* Of a run, what choosing may take beyond a look at the pilot's batches. */
 #define CHOOSING_SHARE 0.03
@@ -215,9 +215,10 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         disk.iops = OG_MIN(c->probe.iops, 2 * s->profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
-    /* the file at hand may be a fresh one */
-    const double fresh = OG_MAX(s->profile.fresh, disk.bandwidth);
-    const double faster = s->profile.measured ? 1 : fresh / s->profile.fresh;
+    /* the file at hand may be a fresh one, and tell of the disk that is written to if it is on it
+     */
+    const double fresh = s->apart ? s->away.fresh : OG_MAX(s->away.fresh, disk.bandwidth);
+    const double faster = s->away.measured ? 1 : fresh / s->away.fresh;
     ptr[0] = 0;
     memcpy(ptr + 1, batches->end, batches->n * sizeof(*ptr));
     return (struct og_choice){
@@ -234,13 +235,14 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .row_bytes = og__row_bytes(s->ds),
         .fill_rows = OG__FILL_ROWS,
         .disk = disk,
+        .apart = s->apart,
         .times = {.sample = batches->seconds / n,
                   .plan_row = PLAN_ROW,
                   .count_row = COUNT_ROW,
                   .foresee_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = c->copy,
-                  .write = s->profile.write * faster,
+                  .write = s->away.write * faster,
                   .fresh = fresh,
                   .before = og__now() - s->opened,
                   .samplers = s->opt.threads,

@@ -19,6 +19,10 @@ const char *og__option_text(const struct og_options *opt, const char *name, char
 /* The dtype that rows are kept in, of features stored as `stored`. */
 enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored);
 
+/* Where scratch goes: --scratch, else the run's folder, else the user's cache folder. It may not
+ * exist yet; malloc'ed, NULL = nowhere. */
+char *og__scratch_place(const struct og_options *opt);
+
 /* Was the option set by name, on the command line or in a config file? */
 bool og__options_given(const struct og_options *opt, const char *name);
 

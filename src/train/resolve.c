@@ -90,16 +90,21 @@ static int settle_memory(struct og_options *opt, struct og_err *err)
                     "--memory: cannot tell how much is free");
 }
 
+char *og__scratch_place(const struct og_options *opt)
+{
+    const char *named = opt->scratch ? opt->scratch : opt->run;
+    return named ? strdup(named) : og__cache_dir();
+}
+
 /* What may be written to scratch: a share of what is free there. */
 static void settle_disk(struct og_options *opt)
 {
     if (opt->disk.unit == OG_BYTES)
         return;
-    char *cache = opt->scratch || opt->run ? NULL : og__cache_dir();
-    const char *where = opt->scratch ? opt->scratch : opt->run ? opt->run : cache;
+    char *where = og__scratch_place(opt);
     double share = opt->disk.unit == OG_PERCENT ? opt->disk.value / 100 : 0.9;
     uint64_t free_bytes = og__disk_free(where ? where : ".");
-    free(cache);
+    free(where);
     opt->disk = (struct og_amount){OG_BYTES, floor(share * (double)free_bytes)};
 }
 

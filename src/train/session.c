@@ -226,6 +226,20 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     return rc < 0 ? rc : settle_rows(s, err);
 }
 
+static void know_disks(struct og_session *s)
+{
+    const char *features = s->ds->features.path;
+    char *place = og__scratch_place(&s->opt);
+    char *there = place ? og__nearest_there(place) : NULL;
+    og__profile_load(features, &s->profile);
+    s->away = s->profile;
+    s->apart = there && !og__same_disk(there, features);
+    if (s->apart)
+        og__profile_load(there, &s->away);
+    free(there);
+    free(place);
+}
+
 int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
                      unsigned want, const struct og_model_config *model,
                      const struct og_observer *seen, struct og_err *err)
@@ -242,7 +256,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(start_session(s, dataset, opt, model, err));
     og__planner_init(&s->planner, s->budget);
     OG_TRY(check_sampler(s, err));
-    og__profile_load(s->ds->features.path, &s->profile);
+    know_disks(s);
     if (s->opt.policy == OG_POLICY_AUTO || !og__policy_is_static(s->opt.policy) ||
         og__samples_ahead(s) || !(want & OG__WANT_FEATURES))
         s->opt.early_reads = false;

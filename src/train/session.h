@@ -77,7 +77,9 @@ struct og_session {
     struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
     struct og_io_counts held_out_read; /* to write it */
     struct og_offline *offline;        /* samples made beforehand; NULL = none */
-    struct og_disk_profile profile;
+    struct og_disk_profile profile;    /* of the disk that features lie on */
+    struct og_disk_profile away;       /* of the one that scratch is on */
+    bool apart;                        /* these are two */
     struct og_batch_caps caps;
     struct og_memory_plan memory;
     struct og_predicted { /* one epoch */
