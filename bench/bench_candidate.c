@@ -9,6 +9,7 @@
  * disk is that of the profile. Nothing of the features is read. */
 #include "base/thread.h"
 #include "plan/candidate.h"
+#include "sample/sample.h"
 #include "sample/superbatch.h"
 
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "plan/policy.h"
+#include "sample/sample.h"
 #include "sample/superbatch.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "dataset/convert.h"
-#include "dataset/generate/generate.h"
+#include "dataset/generate/graph_model.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "base/memory.h"
+#include "dataset/offsets.h"
 
 /* ---- one array on disk ---- */
 
@@ -169,25 +170,6 @@ static inline size_t og__labels_bytes(const struct og_dataset *ds, int64_t count
 }
 
 /* ---- topology ---- */
-
-/* n + 1 ascending numbers at 4 bytes each: a 32-bit distance from a whole number that stands for
- * 1024 of them. */
-struct og_offsets {
-    uint64_t n;
-    int64_t *base; /* [n / 1024 + 1] */
-    uint32_t *low; /* [n + 1] */
-};
-enum { OG__OFFSETS_A_BASE = 1024 };
-static inline int64_t og__offset(const struct og_offsets *o, uint64_t i)
-{
-    return o->base[i / OG__OFFSETS_A_BASE] + o->low[i];
-}
-OG_MUST_CHECK int og__offsets_init(struct og_offsets *o, uint64_t n, struct og_budget *b,
-                                   const char *part, struct og_err *err);
-/* In order of i. False when it is too far from its base. */
-bool og__offsets_put(struct og_offsets *o, uint64_t i, int64_t value);
-void og__offsets_release(struct og_offsets *o, struct og_budget *b, const char *part);
-size_t og__offsets_bytes(uint64_t n);
 
 /* Two forms. In memory (or mapped): indptr and one of the two indices. On disk: `first` in the
  * place of indptr, and `disk` (dataset/on_disk.h), which knows how to read the indices.

@@ -1,7 +1,6 @@
-/* Sampling a topology on disk, a hop at a time; and sources of any edges, for those who draw
- * otherwise.
+/* Sources of edges from a topology on disk: those of a hop, or of a step of its walks, together.
  *
- *   all nodes of the hop draw positions, as in memory
+ *   who samples draws positions in lists, as in memory
  *       list in the neighbour cache ──> neighbour at once
  *       else ──> the block of indices.npy that holds the position is wanted
  *                     │
@@ -19,6 +18,8 @@
  *
  * What a hop reads may be more than is to be held at a time: it comes in rounds, two of them in
  * flight, so that the disk has work while one is taken apart. */
+#include "sample/from_disk.h"
+
 #include "dataset/alias.h"
 #include "dataset/on_disk.h"
 #include "sample/lists.h"
@@ -209,38 +210,6 @@ void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint3
     }
 }
 
-/* ---- drawing ---- */
-
-static void prefetch_node(const struct og_topology *t, uint32_t v)
-{
-    og__prefetch_degree(t, v);
-    if (t->disk->cache.bits)
-        __builtin_prefetch(&t->disk->cache.bits[v >> 6]);
-}
-
-static void draw_hop(struct og_hop *h)
-{
-    struct og_sampler *s = h->s;
-    uint32_t edge = 0;
-    for (uint32_t i = 0; i < h->block->n_dst; i++) {
-        if (i + OG__LOOKAHEAD < h->block->n_dst)
-            prefetch_node(s->topology, h->ids[i + OG__LOOKAHEAD]);
-        uint32_t v = h->ids[i];
-        int64_t degree = og__degree(s->topology, v);
-        bool drawn = h->fanout >= 0 && degree > h->fanout;
-        uint32_t k = drawn ? (uint32_t)h->fanout : (uint32_t)degree;
-        if (drawn) {
-            struct og_rng rng;
-            og__hop_rng(h, v, &rng);
-            og__draw(s, &rng, (uint32_t)degree, k);
-        }
-        h->block->indptr[i] = edge;
-        if (k > 0)
-            og__fetch_want(s, edge, v, drawn ? s->pick : NULL, k);
-        edge += k;
-    }
-}
-
 /* ---- reading ---- */
 
 /* Sources of the edges whose blocks are [low, high], where they now lie in memory: block b at
@@ -346,14 +315,4 @@ int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err)
         rc = og__number_window(h, err);
     }
     return rc;
-}
-
-int og__sample_hop_from_disk(struct og_hop *h, struct og_err *err)
-{
-    int rc = og__fetch_begin(h->s, h->block->src, h->n_edges, err);
-    if (rc < 0)
-        return rc;
-    draw_hop(h);
-    rc = og__fetch(h->s, err);
-    return rc < 0 ? rc : og__number_fetched(h, h->n_edges, err);
 }

@@ -5,6 +5,7 @@
  *
  * Every in-neighbour's roll is looked at: a hop costs the in-degrees of its nodes, not their
  * fanout. */
+#include "sample/kinds.h"
 #include "sample/lists.h"
 
 /* Of 64 bits. */

@@ -14,6 +14,7 @@
  * Two passes over the lists of the destinations, with a table of all their in-neighbours between;
  * from disk both read them. */
 #include "sample/heap.h"
+#include "sample/kinds.h"
 #include "sample/lists.h"
 
 #include <math.h>

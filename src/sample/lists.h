@@ -3,7 +3,7 @@
 #define OG_SAMPLE_LISTS_H
 
 #include "dataset/on_disk.h"
-#include "sample/sampler.h"
+#include "sample/hop.h"
 
 /* ---- from an array on disk ---- */
 

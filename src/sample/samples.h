@@ -10,7 +10,7 @@
 #define OG_SAMPLES_H
 
 #include "io/io.h"
-#include "sample/sample.h"
+#include "sample/batch_memory.h"
 
 struct og_samples;
 

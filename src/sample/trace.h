@@ -18,7 +18,7 @@
 #define OG_TRACE_H
 
 #include "dataset/dataset.h"
-#include "sample/sample.h"
+#include "sample/batch_memory.h"
 
 #include <jansson.h>
 

@@ -8,7 +8,8 @@
 #define OG_TRACE_FILES_H
 
 #include "dataset/dataset.h"
-#include "sample/sample.h"
+#include "io/io.h"
+#include "sample/batch_memory.h"
 
 /* How large a batch is, and where it begins in the files. One hop behind another. */
 struct og_trace_spot {

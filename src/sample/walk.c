@@ -13,7 +13,8 @@
  * Only walkers that go on are looked at, and where walks end is worked out without branches, since
  * half of them would be guessed wrongly. From disk there is one party, as large as memory allows: a
  * step of it is a round of reading. */
-#include "sample/lists.h"
+#include "sample/from_disk.h"
+#include "sample/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -14,7 +14,9 @@
  * what all of them look at is asked for, then looked at; those that found again what they had ask
  * once more. */
 #include "dataset/alias.h"
+#include "sample/from_disk.h"
 #include "sample/heap.h"
+#include "sample/kinds.h"
 #include "sample/lists.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * A node of rank r in its class is drawn with probability ~ (r + 1)^(-2/3), which makes the tail of
  * the degrees fall with exponent 1 + 3/2. The inverse of that distribution is a cube, so nodes
  * are drawn without any table. */
-#include "dataset/generate/generate.h"
+#include "dataset/generate/edges.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* R-MAT with Graph500's parameters: each of log2(N) levels picks one of four quadrants of the
  * adjacency matrix. Edges that fall outside [0, N) are drawn again; duplicates and loops stay, as
  * in Graph500. */
-#include "dataset/generate/generate.h"
+#include "dataset/generate/edges.h"
 
 /* a = 0.57, b = 0.19, c = 0.19, d = 0.05 in 16 bits, cumulated */
 enum { A = 37356, AB = 49807, ABC = 62259 };

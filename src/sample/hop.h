@@ -1,14 +1,17 @@
-/* Inside the sampler: what the ways to draw share (uniform.c, weighted.c, walk.c, labor.c,
- * ladies.c), and sources from disk (from_disk.c). */
-#ifndef OG_SAMPLE_SAMPLER_H
-#define OG_SAMPLE_SAMPLER_H
+/* What a hop consists of, whichever way its neighbours are drawn (kinds.h): the sampler it belongs
+ * to, draws, and the window in which edges become neighbours and neighbours positions in the batch.
+ *
+ *   drawn: edges ──> window of edges ──indices──> window of nodes ──table──> positions
+ *          nodes ───────────────────────────────────────^
+ */
+#ifndef OG_SAMPLE_HOP_H
+#define OG_SAMPLE_HOP_H
 
 #include "sample/sample.h"
 
 #include <string.h>
 
 enum {
-    OG__WINDOW = 256,      /* edges in a pipeline at once: fits L1 several times over */
     OG__LOOKAHEAD = 24,    /* nodes whose degree is asked for ahead */
     OG__LINEAR_FLOYD = 48, /* up to here a scan of what was drawn beats a set */
     /* of destinations that walk together from disk; those of one may be 128 * 16 */
@@ -140,6 +143,22 @@ static inline double og__draw_open(struct og_rng *rng)
     return ((double)((high << 32 | low) >> 12) + 0.5) * 0x1p-52;
 }
 
+/* ---- the batch's nodes ---- */
+
+/* Entries of a table in which so many nodes have room. */
+size_t og__table_size(uint64_t ids);
+/* Room for `ids` nodes; those of known[0 .. n) are put anew. */
+OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known,
+                                uint32_t n, struct og_err *err);
+
+/* The batch's first nodes; -EINVAL for one that is out of range or doubled. */
+OG_MUST_CHECK int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
+                                 struct og_batch_memory *out, struct og_err *err);
+
+/* ---- the window ---- */
+
+extern const char og__too_many_hint[]; /* more edges than a block can count */
+
 /* The window's nodes get positions, the known ones theirs and new ones the next: the edges from
  * block->n_edges on. */
 OG_MUST_CHECK int og__number_window(struct og_hop *h, struct og_err *err);
@@ -192,36 +211,5 @@ static inline void og__begin_list(struct og_hop *h, uint32_t i)
 {
     h->block->indptr[i] = (uint32_t)(h->block->n_edges + h->s->filled);
 }
-
-/* ---- weighted.c, walk.c, labor.c, ladies.c ---- */
-
-OG_MUST_CHECK int og__weighted_open(struct og_sampler *s, struct og_err *err);
-void og__weighted_close(struct og_sampler *s);
-OG_MUST_CHECK int og__sample_hop_weighted(struct og_hop *h, struct og_err *err);
-OG_MUST_CHECK int og__walks_open(struct og_sampler *s, struct og_err *err);
-void og__walks_close(struct og_sampler *s);
-OG_MUST_CHECK int og__sample_hop_by_walks(struct og_hop *h, struct og_err *err);
-OG_MUST_CHECK int og__sample_hop_labor(struct og_hop *h, struct og_err *err);
-OG_MUST_CHECK int og__ladies_open(struct og_sampler *s, struct og_err *err);
-void og__ladies_close(struct og_sampler *s);
-size_t og__ladies_bytes(uint64_t seen); /* when a hop has that many in-neighbours to draw from */
-OG_MUST_CHECK int og__sample_hop_ladies(struct og_hop *h, struct og_err *err);
-
-/* ---- from_disk.c ---- */
-
-OG_MUST_CHECK int og__disk_sampler_open(struct og_sampler *s, struct og_err *err);
-void og__disk_sampler_close(struct og_sampler *s);
-OG_MUST_CHECK int og__sample_hop_from_disk(struct og_hop *h, struct og_err *err);
-
-/* Sources of any edges: begin says where they are to come, want that src[edge ..] are those at
- * `positions` of the list of v (NULL = its first n), fetch brings them; what was not wanted stays
- * as it is. The window must be empty. */
-OG_MUST_CHECK int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t n,
-                                  struct og_err *err);
-void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint32_t *positions,
-                    uint32_t n);
-OG_MUST_CHECK int og__fetch(struct og_sampler *s, struct og_err *err);
-/* Sources that were fetched to the block's src become positions. */
-OG_MUST_CHECK int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err);
 
 #endif

@@ -1,0 +1,82 @@
+#include "sample/batch_memory.h"
+
+#include <string.h>
+
+int og__batch_grow(struct og_batch_memory *m, struct og_array *a, size_t bytes, size_t keep,
+                   struct og_err *err)
+{
+    if (bytes <= a->bytes)
+        return 0;
+    void *data = og__alloc(m->budget, bytes, "batches", err);
+    if (!data)
+        return -ENOMEM;
+    if (keep)
+        memcpy(data, a->data, keep);
+    og__release(m->budget, a->data, a->bytes, "batches");
+    *a = (struct og_array){data, bytes};
+    return 0;
+}
+
+void og__batch_init(struct og_batch_memory *m, struct og_budget *b)
+{
+    *m = (struct og_batch_memory){.budget = b};
+}
+
+/* While the last hop is sampled every edge might still find a new node. */
+static size_t ids_bytes(const struct og_batch_caps *caps)
+{
+    if (caps->n_hops == 0)
+        return 0;
+    uint32_t last = caps->n_hops - 1;
+    return (caps->hop[last].n_dst + caps->hop[last].n_edges + OG__WINDOW) * 4;
+}
+
+int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps, unsigned extras,
+                      struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t h = 0; rc == 0 && h < caps->n_hops; h++) {
+        rc = og__batch_grow(m, &m->indptr[h], (caps->hop[h].n_dst + 1) * 4, 0, err);
+        if (rc == 0)
+            rc = og__batch_grow(m, &m->src[h], caps->hop[h].n_edges * 4, 0, err);
+        if (rc == 0 && (extras & OG__WITH_DEGREES))
+            rc = og__batch_grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err);
+        if (rc == 0 && (extras & OG__WITH_WEIGHTS))
+            rc = og__batch_grow(m, &m->weight[h], caps->hop[h].n_edges * 4, 0, err);
+    }
+    return rc == 0 ? og__batch_grow(m, &m->ids, ids_bytes(caps), 0, err) : rc;
+}
+
+size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras)
+{
+    size_t words = 0;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        words += caps->hop[h].n_dst + 1 + caps->hop[h].n_edges +
+                 (extras & OG__WITH_DEGREES ? caps->hop[h].n_src : 0) +
+                 (extras & OG__WITH_WEIGHTS ? caps->hop[h].n_edges : 0);
+    return words * 4 + ids_bytes(caps);
+}
+
+void og__batch_release(struct og_batch_memory *m)
+{
+    for (int h = 0; h < OG_MAX_HOPS; h++) {
+        og__release(m->budget, m->indptr[h].data, m->indptr[h].bytes, "batches");
+        og__release(m->budget, m->src[h].data, m->src[h].bytes, "batches");
+        og__release(m->budget, m->degree[h].data, m->degree[h].bytes, "batches");
+        og__release(m->budget, m->weight[h].data, m->weight[h].bytes, "batches");
+    }
+    og__release(m->budget, m->ids.data, m->ids.bytes, "batches");
+    og__batch_init(m, m->budget);
+}
+
+void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
+{
+    caps->n_hops = OG_MAX(caps->n_hops, batch->n_hops);
+    for (uint32_t h = 0; h < batch->n_hops; h++) {
+        const struct og_block *block = &batch->hop[h];
+        caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, block->n_dst);
+        caps->hop[h].n_src = OG_MAX(caps->hop[h].n_src, block->n_src);
+        caps->hop[h].n_edges = OG_MAX(caps->hop[h].n_edges, block->n_edges);
+        caps->hop[h].n_seen = OG_MAX(caps->hop[h].n_seen, block->n_seen);
+    }
+}

@@ -1,0 +1,182 @@
+/* From the window to positions in the batch.
+ *
+ * The table from node id to position is open addressing with linear probing, at most 5/8 full,
+ * cleared a batch. A direct table of N entries would be a cache miss an edge as well, and takes
+ * memory by the graph instead of by the batch. */
+#include "sample/hop.h"
+
+#include <string.h>
+
+/* ---- node id -> position in the batch ---- */
+
+static size_t slot_of(const struct og_sampler *s, uint32_t id)
+{
+    return (size_t)((id * 0x9E3779B97F4A7C15ull) >> s->shift);
+}
+
+static void put(struct og_sampler *s, uint32_t id, uint32_t position)
+{
+    size_t i = slot_of(s, id);
+    while (s->table[i].id != OG__NO_NODE)
+        i = (i + 1) & (s->table_size - 1);
+    s->table[i] = (struct og_table_entry){id, position};
+}
+
+/* Position of id, which becomes `fresh` when it was not there. */
+static inline uint32_t find_or_put(struct og_sampler *s, uint32_t id, uint32_t fresh)
+{
+    size_t i = slot_of(s, id);
+    for (;;) {
+        struct og_table_entry *e = &s->table[i];
+        if (e->id == id)
+            return e->position;
+        if (e->id == OG__NO_NODE) {
+            *e = (struct og_table_entry){id, fresh};
+            return fresh;
+        }
+        i = (i + 1) & (s->table_size - 1);
+    }
+}
+
+size_t og__table_size(uint64_t ids)
+{
+    size_t size = 1024;
+    while (size * 5 / 8 < ids)
+        size *= 2;
+    return size;
+}
+
+static void clear_table(struct og_sampler *s)
+{
+    memset(s->table, 0xff, s->table_size * sizeof(*s->table));
+}
+
+int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known, uint32_t n,
+                  struct og_err *err)
+{
+    size_t size = og__table_size(ids);
+    if (size <= s->table_size)
+        return 0;
+    og__release(s->budget, s->table, s->table_size * sizeof(*s->table), "sampler");
+    s->table_size = 0;
+    s->table = og__alloc(s->budget, size * sizeof(*s->table), "sampler", err);
+    if (!s->table)
+        return -ENOMEM;
+    s->table_size = size;
+    s->shift = 64 - (unsigned)__builtin_ctzll(size);
+    clear_table(s);
+    for (uint32_t i = 0; i < n; i++)
+        put(s, known[i], i);
+    return 0;
+}
+
+/* ---- the window ---- */
+
+const char og__too_many_hint[] = "use a smaller --batch or --fanout";
+
+/* How many edges a hop has is not always known before: then its arrays grow. */
+int og__grow_hop(struct og_hop *h, struct og_err *err)
+{
+    struct og_batch_memory *out = h->out;
+    struct og_batch *b = &out->batch;
+    uint64_t now = h->block->n_edges;
+    uint64_t most = (now + OG__WINDOW) * 5 / 4;
+    if (most > UINT32_MAX)
+        return og__fail(err, -EOVERFLOW, og__too_many_hint,
+                        "a batch with more than %llu edges in a hop", (unsigned long long)now);
+    uint64_t ids = b->n_ids + OG_MIN(most - now, (uint64_t)h->s->topology->n_nodes - b->n_ids);
+    int rc = og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
+    if (rc == 0)
+        rc = og__batch_grow(out, &out->src[h->number], most * 4, now * 4, err);
+    b->ids = h->ids = out->ids.data;
+    h->block->src = out->src[h->number].data;
+    if (rc == 0 && h->weight) {
+        rc = og__batch_grow(out, &out->weight[h->number], most * 4, (now + h->s->filled) * 4, err);
+        h->weight = out->weight[h->number].data;
+    }
+    if (rc == 0)
+        h->n_edges = most;
+    return rc;
+}
+
+/* Room for all that the window might find: in the block, and in the table. */
+static inline int make_room(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    int rc = 0;
+    bool full = h->block->n_edges + s->filled > h->n_edges ||
+                (h->out->batch.n_ids + s->filled) * sizeof(*h->ids) > h->out->ids.bytes;
+    if (OG_UNLIKELY(full))
+        rc = og__grow_hop(h, err);
+    uint64_t ids = h->out->batch.n_ids + s->filled;
+    if (rc < 0 || ids <= s->table_size * 5 / 8)
+        return rc;
+    return og__fit_table(s, 2 * ids, h->ids, h->out->batch.n_ids, err);
+}
+
+static inline void number(struct og_hop *h)
+{
+    struct og_sampler *s = h->s;
+    struct og_batch *batch = &h->out->batch;
+    uint32_t *src = h->block->src + h->block->n_edges;
+    uint32_t n_ids = batch->n_ids;
+    for (size_t i = 0; i < s->filled; i++) {
+        src[i] = find_or_put(s, s->node[i], n_ids);
+        h->ids[n_ids] = s->node[i]; /* kept only when it was new */
+        n_ids += src[i] == n_ids;
+    }
+    batch->n_ids = n_ids;
+    h->block->n_edges += s->filled;
+    s->filled = 0;
+}
+
+int og__number_window(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    int rc = make_room(h, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < s->filled; i++)
+        __builtin_prefetch(&s->table[slot_of(s, s->node[i])]);
+    number(h);
+    return 0;
+}
+
+int og__flush_edges(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    int rc = make_room(h, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < s->filled; i++) {
+        s->node[i] = og__neighbor(s->topology, s->edge[i]);
+        __builtin_prefetch(&s->table[slot_of(s, s->node[i])]);
+    }
+    number(h);
+    return 0;
+}
+
+/* ---- the first nodes ---- */
+
+int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
+                   struct og_batch_memory *out, struct og_err *err)
+{
+    int rc = og__batch_grow(out, &out->ids, ((size_t)n + OG__WINDOW) * 4, 0, err);
+    if (rc == 0 && n > s->table_size * 5 / 8)
+        rc = og__fit_table(s, 2 * (uint64_t)n, NULL, 0, err);
+    if (rc < 0)
+        return rc;
+    clear_table(s);
+    uint32_t *ids = out->ids.data;
+    for (uint32_t i = 0; i < n; i++) {
+        if (seeds[i] >= s->topology->n_nodes)
+            return og__fail(err, -EINVAL, NULL, "seed %u: node %u of a graph of %lld", i, seeds[i],
+                            (long long)s->topology->n_nodes);
+        if (find_or_put(s, seeds[i], i) != i)
+            return og__fail(err, -EINVAL, NULL, "seed %u: node %u is in the batch already", i,
+                            seeds[i]);
+        ids[i] = seeds[i];
+    }
+    out->batch = (struct og_batch){.ids = ids, .n_ids = n, .n_seeds = n};
+    return 0;
+}

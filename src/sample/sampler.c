@@ -1,0 +1,238 @@
+/* The sampler of any kind: opened, it makes batches. A batch is its seeds, then one hop after
+ * another; each gets room, draws in the way of its kind (kinds.h), and where they are wanted the
+ * degrees of the nodes it found. */
+#include "sample/from_disk.h"
+#include "sample/kinds.h"
+#include "sample/lists.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- open and close ---- */
+
+int og__sampler_open(struct og_sampler **out, const struct og_topology *topology, const int *fanout,
+                     int n_hops, uint64_t seed, struct og_budget *b, struct og_err *err)
+{
+    *out = NULL;
+    struct og_sampler *s = calloc(1, sizeof(*s));
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "sampler");
+    s->topology = topology;
+    s->budget = b;
+    s->n_hops = n_hops;
+    s->seed = seed;
+    memcpy(s->fanout, fanout, (size_t)n_hops * sizeof(*fanout));
+    int most = 1;
+    for (int h = 0; h < n_hops; h++)
+        most = OG_MAX(most, fanout[h]);
+    s->max_pick = (size_t)most;
+    s->set_size = 64;
+    while (s->set_size < 2 * s->max_pick)
+        s->set_size *= 2;
+    s->pick = og__alloc(b, s->max_pick * 4, "sampler", err);
+    s->set = og__alloc(b, s->set_size * 4, "sampler", err);
+    int rc = s->pick && s->set ? og__fit_table(s, 1, NULL, 0, err) : -ENOMEM;
+    if (rc == 0 && topology->disk)
+        rc = og__disk_sampler_open(s, err);
+    if (rc == 0)
+        *out = s;
+    else
+        og__sampler_close(s);
+    return rc;
+}
+
+void og__sampler_close(struct og_sampler *s)
+{
+    if (!s)
+        return;
+    og__disk_sampler_close(s);
+    og__walks_close(s);
+    og__ladies_close(s);
+    og__lists_close(s->lists);
+    og__weighted_close(s);
+    og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
+    og__release(s->budget, s->set, s->set_size * 4, "sampler");
+    og__release(s->budget, s->table, s->table_size * sizeof(*s->table), "sampler");
+    free(s);
+}
+
+int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
+{
+    s->how = *how;
+    switch (how->kind) {
+    case OG_SAMPLER_WEIGHTED:
+        return og__weighted_open(s, err);
+    case OG_SAMPLER_WALK:
+        return og__walks_open(s, err);
+    case OG_SAMPLER_LABOR:
+        return og__source_lists_open(s, err);
+    case OG_SAMPLER_LADIES:
+        return og__ladies_open(s, err);
+    default:
+        return 0;
+    }
+}
+
+bool og__sampling_weighs(enum og_sampler_kind kind)
+{
+    return kind == OG_SAMPLER_WALK || kind == OG_SAMPLER_LADIES;
+}
+
+size_t og__sampler_bytes(const struct og_batch_caps *caps)
+{
+    uint64_t ids = caps->n_hops ? caps->hop[caps->n_hops - 1].n_src : 1;
+    uint64_t seen = 0;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        seen = OG_MAX(seen, caps->hop[h].n_seen);
+    return og__table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_table_entry) + OG_MIB / 2 +
+           (seen ? og__ladies_bytes(seen) : 0);
+}
+
+struct og_sample_reads og__sampler_reads(const struct og_sampler *s)
+{
+    return s->reads;
+}
+
+/* ---- degrees of the nodes found ---- */
+
+void og__sampler_keep_degrees(struct og_sampler *s)
+{
+    s->keep_degrees = true;
+}
+
+/* What `fanout` leaves of the in-degrees of the nodes this hop found. Edges of a node to itself are
+ * none of its degree, as with destinations. */
+static void look_up_degrees(const struct og_sampler *s, const uint32_t *ids, int fanout,
+                            struct og_block *block)
+{
+    for (uint32_t i = block->n_dst; i < block->n_src; i++) {
+        if (i + OG__LOOKAHEAD < block->n_src)
+            og__prefetch_degree(s->topology, ids[i + OG__LOOKAHEAD]);
+        int64_t degree = og__degree(s->topology, ids[i]) - og__loops_of(s->topology, ids[i]);
+        block->degree[i - block->n_dst] = (uint32_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
+    }
+}
+
+/* ---- a batch, hop by hop ---- */
+
+int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
+                     struct og_batch_memory *out, struct og_err *err)
+{
+    s->filled = 0;
+    s->reads = (struct og_sample_reads){0};
+    return og__take_seeds(s, seeds, n_seeds, out, err);
+}
+
+/* Edges a hop will have: exact, because a batch that does not fit must be known before it is
+ * written. The pass also brings indptr into the cache for the sampling that follows. */
+static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, uint32_t n,
+                            int fanout)
+{
+    uint64_t edges = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + OG__LOOKAHEAD < n)
+            og__prefetch_degree(t, ids[i + OG__LOOKAHEAD]);
+        int64_t degree = og__degree(t, ids[i]);
+        edges += (uint64_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
+    }
+    return edges;
+}
+
+/* Is it known beforehand how many edges a hop may have? Labor's are that many on average, ladies'
+ * as many as happen to be between those drawn. */
+static bool is_counted(const struct og_sampler *s)
+{
+    return s->how.kind != OG_SAMPLER_LABOR && s->how.kind != OG_SAMPLER_LADIES;
+}
+
+/* Room for all that hop i can make; where that is not known, for a beginning. */
+static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out, uint64_t *edges,
+                       struct og_err *err)
+{
+    struct og_batch *b = &out->batch;
+    *edges = s->how.kind == OG_SAMPLER_WALK
+                 ? (uint64_t)b->n_ids * (uint64_t)s->fanout[i]
+                 : count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
+    uint64_t ids = b->n_ids + OG_MIN(*edges, (uint64_t)s->topology->n_nodes - b->n_ids);
+    if (*edges > UINT32_MAX)
+        return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in hop %d",
+                        (unsigned long long)*edges, i + 1);
+    int rc = og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
+    if (rc == 0)
+        rc = og__batch_grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err);
+    if (rc == 0)
+        rc = og__batch_grow(out, &out->src[i], *edges * 4, 0, err);
+    if (rc == 0 && og__sampling_weighs(s->how.kind))
+        rc = og__batch_grow(out, &out->weight[i], *edges * 4, 0, err);
+    b->ids = out->ids.data;
+    return rc;
+}
+
+static int sample_hop_as(struct og_hop *h, struct og_err *err)
+{
+    switch (h->s->how.kind) {
+    case OG_SAMPLER_WEIGHTED:
+        return og__sample_hop_weighted(h, err);
+    case OG_SAMPLER_WALK:
+        return og__sample_hop_by_walks(h, err);
+    case OG_SAMPLER_LABOR:
+        return og__sample_hop_labor(h, err);
+    case OG_SAMPLER_LADIES:
+        return og__sample_hop_ladies(h, err);
+    default:
+        return og__sample_hop_uniform(h, err);
+    }
+}
+
+int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
+                   struct og_batch_memory *out, struct og_err *err)
+{
+    uint64_t edges;
+    int rc = reserve_hop(s, i, out, &edges, err);
+    if (rc < 0)
+        return rc;
+    struct og_batch *b = &out->batch;
+    struct og_block *block = &b->hop[i];
+    *block = (struct og_block){
+        .n_dst = b->n_ids, .indptr = out->indptr[i].data, .src = out->src[i].data};
+    bool weighs = og__sampling_weighs(s->how.kind);
+    size_t room = out->src[i].bytes;
+    if (weighs)
+        room = OG_MIN(room, out->weight[i].bytes);
+    struct og_hop hop = {.s = s,
+                         .weight = weighs ? out->weight[i].data : NULL,
+                         .out = out,
+                         .block = block,
+                         .ids = b->ids,
+                         .n_edges = is_counted(s) ? edges : room / sizeof(*block->src),
+                         .fanout = s->fanout[i],
+                         .stream = key->stream,
+                         .epoch = key->epoch,
+                         .batch = key->batch,
+                         .number = (uint32_t)i};
+    b->n_hops = (uint32_t)i + 1;
+    rc = sample_hop_as(&hop, err);
+    if (rc < 0)
+        return rc;
+    block->indptr[block->n_dst] = (uint32_t)block->n_edges;
+    block->n_src = b->n_ids;
+    block->weight = hop.weight;
+    if (!s->keep_degrees)
+        return 0;
+    rc = og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err);
+    block->degree = out->degree[i].data;
+    if (rc == 0)
+        look_up_degrees(s, b->ids, s->fanout[i], block);
+    return rc;
+}
+
+int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
+               enum og__stream stream, uint32_t epoch, uint32_t batch, struct og_batch_memory *out,
+               struct og_err *err)
+{
+    const struct og_sample_key key = {stream, epoch, batch};
+    int rc = og__sample_begin(s, seeds, n_seeds, out, err);
+    for (int hop = 0; rc == 0 && hop < s->n_hops; hop++)
+        rc = og__sample_hop(s, &key, hop, out, err);
+    return rc;
+}
