@@ -10,22 +10,6 @@
 
 #include <string.h>
 
-enum { WINDOW = 64 * OG__BLOCK_ROWS };
-
-const int og__hits_at[OG__HITS] = {1, 3, 10};
-
-/* ==== memory ==== */
-
-uint32_t og__pair_window(uint64_t n_pairs, uint64_t n_scores)
-{
-    return (uint32_t)OG_MAX(n_pairs, OG_MIN(n_scores, (uint64_t)WINDOW));
-}
-
-const float *og__model_scores(const struct og_model *m)
-{
-    return m->at.scores;
-}
-
 /* ==== scores ==== */
 
 static int perceive(struct og_model *m, uint32_t n, float *scores, struct og_err *err)

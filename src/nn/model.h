@@ -1,10 +1,15 @@
 /* Inside of a model; see nn.h for the outside.
  *
- *   model.c      what there is: shapes, parameters, initial values
+ *   shape.c      what follows from the configuration
+ *   model.c      what there is: parameters, initial values
  *   workspace.c  memory of a batch
- *   step.c       a batch through the layers and back, the optimiser
+ *   layer.c      what convolutions are made with, and the end of a layer
  *   conv_*.c     the convolutions: what a layer does before its end
  *   links.c      what comes behind the last layer in link prediction
+ *   step.c       a batch through the layers and back, the optimiser
+ *   whole.c      a layer for all nodes
+ *
+ * Each calls only those above it.
  *
  *   "model", one arena     | value grad m v of each parameter | packed weights |
  *   "activations", another, carved anew for every batch:
@@ -24,7 +29,7 @@
 #ifndef OG_NN_MODEL_H
 #define OG_NN_MODEL_H
 
-#include "nn/sparse.h"
+#include "nn/shape.h"
 
 /* What a layer's parameters are for. */
 enum og__role {
@@ -104,51 +109,33 @@ struct og_model {
     struct og_workspace at; /* the batch at hand; owner thread only */
 };
 
-/* ---- shapes ---- */
-
-int og__layer_in(const struct og_model_config *c, int layer);
-int og__layer_out(const struct og_model_config *c, int layer);
-/* Width of what a layer makes on the way; that of its output where it makes nothing. */
-int og__layer_mid(const struct og_model_config *c, int layer);
-int og__head_width(const struct og_model_config *c, int layer);
-
-enum og__aggregate og__aggregate_of(const struct og_model_config *c);
-bool og__pools(const struct og_model_config *c); /* sources pass a layer before they are pooled */
-bool og__has_self(const struct og_model_config *c); /* own rows have a matrix of their own */
-bool og__is_last(const struct og_model_config *c, int layer);
-/* The task's loss of n rows of logits and what its metrics count; grad: [n, C], or NULL. */
-void og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
-                    float *grad, struct og_metrics *out);
-bool og__finishes(const struct og_model_config *c, int layer); /* the layer's end is `finish` */
-
 uint64_t og__model_trained(const struct og_model_config *c); /* numbers that training changes */
-
-/* Whether to multiply before aggregating: it then moves F_out instead of F_in wide rows along the
- * edges, but multiplies all S sources instead of D destinations. Whichever moves fewer bytes; and
- * only where its matrix fits the place of the other's, so that memory can be planned. */
-bool og__transform_first(const struct og_block *b, int n_in, int n_out);
-
-/* The same choice for attention, which would move rows heads times F_in wide: attending to inputs
- * spares products where sources are many times the destinations. Hidden layers only. */
-bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b);
-/* Whether there are blocks for which it may be so. */
-bool og__may_attend_first(const struct og_model_config *c, int layer);
 
 /* Carve the workspace for a batch, after taking a larger one if needed. pairs: of links, else NULL.
  */
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                                       const struct og_pairs *pairs, struct og_err *err);
 
-/* ---- links ---- */
+/* ---- a layer but for its convolution ---- */
 
-/* Pairs that are scored at once. */
-uint32_t og__pair_window(uint64_t n_pairs, uint64_t n_scores);
-/* Behind a forward pass: scores, loss and ranks; in training also the gradients of the decoder and,
- * in dlogits, of the embeddings. */
-OG_MUST_CHECK int og__links_forward(struct og_model *m, const struct og_pairs *pairs,
-                                    struct og_metrics *out, struct og_err *err);
-OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs *pairs,
-                                      struct og_metrics *out, struct og_err *err);
+struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
+                             enum og__direction direction);
+/* Adds the residual to op's inputs, if there is one. x: what it is of. */
+void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__direction direction,
+                  struct og_affine *op);
+/* Let op, the terms of the gradient of layer l's input, end in its place: the residual's term, and
+ * the slope of the previous layer's end where that is a ReLU and dropout. Runs it. */
+OG_MUST_CHECK int og__input_gradient(struct og_model *m, int l, const float *dy,
+                                     struct og_affine *op, struct og_err *err);
+/* Transpose the layer's block into the workspace. */
+void og__transpose(struct og_model *m, int l);
+
+/* Let op end the layer: its place, the residual, activation and dropout. */
+void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op);
+/* Norm, activation and dropout of a layer that og__finishes; and back: h, the gradient of what they
+ * made, becomes that of y, in place. */
+void og__finish_layer(struct og_model *m, int l, bool training);
+void og__finish_layer_back(struct og_model *m, int l);
 
 /* ---- convolutions ---- */
 
@@ -167,26 +154,23 @@ struct og_conv {
                     struct og_err *err);
 };
 extern const struct og_conv og__conv_linear, og__conv_pool, og__conv_attend;
-const struct og_conv *og__conv_of(const struct og_model_config *c);
 
-/* Norm, activation and dropout of a layer that og__finishes. */
-void og__finish_layer(struct og_model *m, int l, bool training);
+/* ---- links ---- */
+
+/* Behind a forward pass: scores, loss and ranks; in training also the gradients of the decoder and,
+ * in dlogits, of the embeddings. */
+OG_MUST_CHECK int og__links_forward(struct og_model *m, const struct og_pairs *pairs,
+                                    struct og_metrics *out, struct og_err *err);
+OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs *pairs,
+                                      struct og_metrics *out, struct og_err *err);
+
+/* ---- a batch ---- */
+
+const struct og_conv *og__conv_of(const struct og_model_config *c);
 /* Bring the parameters into the backend's layout; after every change. */
 OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);
-
-/* What convolutions are made with. */
-struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
-                             enum og__direction direction);
-/* Let op end the layer: its place, the residual, activation and dropout. */
-void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op);
-/* Let op, the terms of the gradient of layer l's input, end in its place: the residual's term, and
- * the slope of the previous layer's end where that is a ReLU and dropout. Runs it. */
-OG_MUST_CHECK int og__input_gradient(struct og_model *m, int l, const float *dy,
-                                     struct og_affine *op, struct og_err *err);
-/* Adds the residual to op's inputs, if there is one. x: what it is of. */
-void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__direction direction,
-                  struct og_affine *op);
-/* Transpose the layer's block into the workspace. */
-void og__transpose(struct og_model *m, int l);
+/* The task's loss of n rows of logits and what its metrics count; grad: [n, C], or NULL. */
+void og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
+                    float *grad, struct og_metrics *out);
 
 #endif

@@ -3,7 +3,7 @@
  *   ops_reference.c   plain loops in double: the oracle, written to be read
  *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
  *                     attention.c, pool_max.c and finish.c have the operators of those names,
- *                     pairs.c those of links and regression
+ *                     pairs.c those of links and regression, backend.c what they work with
  *
  * A layer is one pass over its output rows, block by block, so that what one operator makes is
  * still in cache when the next one takes it:

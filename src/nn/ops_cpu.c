@@ -1,8 +1,5 @@
 /* The operators on processors: blocks of 64 rows are tasks of the pool.
  *
- *   a thread's scratch   | input tile | output tile | row |      in the caller's workspace
- *                         64 x width    64 x width   width       width: of the widest matrix
- *
  * A tile of an input is where it lies when it lies there densely; else it is made in scratch:
  * gathered and widened, or aggregated. The last, partial block is always made in scratch, filled
  * up with zeros, so that every product has the same height and matrices need no padding. */
@@ -15,57 +12,11 @@
 #include <string.h>
 
 enum {
-    STRIP = 256, /* columns of a weight gradient summed at a time: fits L2 */
-    NARROW = 64, /* up to so many outputs its blocks are tall: a call costs as much */
+    NARROW = 64, /* weight gradients of so few outputs go by tall blocks: a call costs as much */
     TALL_ROWS = 2 * OG__BLOCK_ROWS,
-    MAX_PARTS = 16,          /* partial sums of a weight gradient */
-    PART_BLOCKS = 4,         /* blocks that make a partial sum worth while */
     UPDATE_CHUNK = 16 * 1024 /* parameters a task */
 };
-#define PARTIAL_BYTES (4 * OG_MIB) /* of all partial sums */
-
-/* ==== workspace ==== */
-
-/* A tile holds a block of full width, or a tall block of a strip. */
-size_t og__scratch_bytes(int width)
-{
-    size_t columns = OG_MAX((size_t)width, 2 * (size_t)OG_MIN(width, (int)STRIP));
-    return (2 * OG__BLOCK_ROWS + 1) * og__round_up(columns, 16) * sizeof(float);
-}
-
-struct og__scratch og__scratch_of(const struct og_nn_backend *be, int thread)
-{
-    struct og__scratch s;
-    size_t floats = be->scratch_stride / sizeof(float);
-    size_t width = floats / (2 * OG__BLOCK_ROWS + 1);
-    s.in = (float *)(void *)(be->scratch + (size_t)thread * be->scratch_stride);
-    s.out = s.in + OG__BLOCK_ROWS * width;
-    s.row = s.out + OG__BLOCK_ROWS * width;
-    return s;
-}
-
-size_t og__packed_bytes(int n_out, int n_in)
-{
-    return OG_MAX(og__product_packed_bytes(n_in, n_out), og__product_packed_bytes(n_out, n_in));
-}
-
-int og__backend_init(struct og_nn_backend *be, struct og_pool *pool, struct og_budget *b,
-                     struct og_err *err)
-{
-    *be = (struct og_nn_backend){.pool = pool};
-    return og__products_open(&be->products, og__pool_threads(pool), b, err);
-}
-
-void og__backend_release(struct og_nn_backend *be)
-{
-    og__products_close(be->products);
-    be->products = NULL;
-}
-
-static uint32_t rows_left(uint32_t rows, uint32_t first, uint32_t most)
-{
-    return OG_MIN(rows - first, most);
-}
+#define PARTIAL_BYTES (4 * OG_MIB) /* of all partial sums of a weight gradient */
 
 /* ==== pack ==== */
 
@@ -275,8 +226,7 @@ struct gradient_run {
 static size_t count_parts(uint64_t rows, size_t elements)
 {
     size_t fit = PARTIAL_BYTES / (elements * sizeof(float));
-    size_t worth = og__n_blocks(rows) / PART_BLOCKS;
-    return OG_MAX(OG_MIN(OG_MIN(fit, worth), (size_t)MAX_PARTS), (size_t)1);
+    return OG_MAX(OG_MIN(fit, og__n_parts(rows)), (size_t)1);
 }
 
 size_t og__partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total)
@@ -288,7 +238,7 @@ size_t og__partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total)
 
 static size_t strips_of(int dim)
 {
-    return ((size_t)dim + STRIP - 1) / STRIP;
+    return ((size_t)dim + OG__STRIP - 1) / OG__STRIP;
 }
 
 /* Strips of one input are of equal width, a multiple of 16, but for the last. */
@@ -339,6 +289,11 @@ static void gradient_strip_block(const struct gradient_run *run, const struct gr
     bool narrow = s->width != strip_width(x->dim);
     bool made = tile == scratch;
     og__product_run(run->product[s->input][narrow][made], thread, dy, tile, grad + s->first, NULL);
+}
+
+static uint32_t rows_left(uint32_t rows, uint32_t first, uint32_t most)
+{
+    return OG_MIN(rows - first, most);
 }
 
 static void gradient_task(void *arg, size_t task, int thread)
@@ -445,42 +400,7 @@ static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
     return 0;
 }
 
-/* ==== sums over rows ==== */
-
-size_t og__n_parts(uint64_t rows)
-{
-    return OG_MAX(OG_MIN(og__n_blocks(rows) / PART_BLOCKS, (size_t)MAX_PARTS), (size_t)1);
-}
-
-static size_t part_floats(size_t columns)
-{
-    return og__round_up(columns, 16);
-}
-
-size_t og__column_bytes(uint64_t rows, size_t columns)
-{
-    return og__n_parts(rows) * part_floats(columns) * sizeof(float);
-}
-
-struct og__part og__part_of(const struct og_nn_backend *be, uint32_t rows, size_t columns,
-                            size_t part)
-{
-    size_t n = og__n_parts(rows), blocks = og__n_blocks(rows);
-    struct og__part p = {.first = (uint32_t)(part * blocks / n * OG__BLOCK_ROWS),
-                         .last = (uint32_t)((part + 1) * blocks / n * OG__BLOCK_ROWS),
-                         .sum = be->partial + part * part_floats(columns)};
-    p.last = OG_MIN(p.last, rows);
-    memset(p.sum, 0, columns * sizeof(float));
-    return p;
-}
-
-void og__add_parts(const struct og_nn_backend *be, uint32_t rows, size_t columns, size_t first,
-                   size_t n, float *out)
-{
-    memcpy(out, be->partial + first, n * sizeof(float));
-    for (size_t part = 1; part < og__n_parts(rows); part++)
-        og__add(out, be->partial + part * part_floats(columns) + first, n);
-}
+/* ==== dot ==== */
 
 struct dot_run {
     const struct og_nn_backend *be;

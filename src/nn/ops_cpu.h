@@ -4,6 +4,9 @@
 
 #include "nn/ops.h"
 
+/* Columns of a weight gradient that are summed at a time: they fit L2. */
+enum { OG__STRIP = 256 };
+
 /* A thread's part of the workspace: two tiles of 64 rows and one row, each of the widest matrix. */
 struct og__scratch {
     float *in, *out, *row;

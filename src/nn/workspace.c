@@ -5,36 +5,6 @@
 
 #define ACTIVATIONS "activations"
 
-bool og__transform_first(const struct og_block *b, int n_in, int n_out)
-{
-    double e = (double)b->n_edges, s = b->n_src, d = b->n_dst, in = n_in, out = n_out;
-    double aggregate_first = (e + 2 * d) * in;
-    double transform_first = s * (in + out) + e * out;
-    return transform_first < aggregate_first && s * out <= d * in;
-}
-
-/* A row of all heads must stay in cache, and scratch has room for such rows. */
-enum { WIDEST_ATTENDED = 4096 };
-
-bool og__may_attend_first(const struct og_model_config *c, int layer)
-{
-    return c->kind == OG_MODEL_GAT && !og__is_last(c, layer) &&
-           (int64_t)c->heads * og__layer_in(c, layer) <= WIDEST_ATTENDED;
-}
-
-/* By multiplications: products of three passes, two of which concern the way back (the last not for
- * features), and three walks along the edges, whose multiplications take eight times as long. */
-bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b)
-{
-    double e = (double)b->n_edges, s = b->n_src, d = b->n_dst;
-    double in = og__layer_in(c, layer), out = og__layer_mid(c, layer), wide = in * c->heads;
-    if (!og__may_attend_first(c, layer) || d * wide > s * out)
-        return false;
-    double transform_first = (layer > 0 ? 3 : 2) * s * in * out + 3 * 8 * e * out;
-    double attend_first = 3 * d * in * out + 3 * 8 * e * wide;
-    return attend_first < transform_first;
-}
-
 /* ==== carving ==== */
 
 /* An arena without a base only counts. */
@@ -195,13 +165,21 @@ static void carve_shared(const struct og_model_config *c, const struct og_batch 
     out->dlogits = take_floats(arena, batch->hop[0].n_dst, c->n_classes);
 }
 
+/* Pairs that are scored at once: all that are trained on, else up to so many. */
+enum { PAIR_WINDOW = 64 * OG__BLOCK_ROWS };
+
+static uint32_t pair_window(uint64_t n_pairs, uint64_t n_scores)
+{
+    return (uint32_t)OG_MAX(n_pairs, OG_MIN(n_scores, (uint64_t)PAIR_WINDOW));
+}
+
 static void carve_pairs(const struct og_model_config *c, const struct og_batch *batch,
                         const struct pair_counts *n, bool training, struct og_arena *arena,
                         struct og_workspace *out)
 {
     uint64_t kept = training ? n->trained : 0;
     bool mlp = c->decoder == OG_DECODER_MLP;
-    out->pair_window = og__pair_window(kept, n->scored);
+    out->pair_window = pair_window(kept, n->scored);
     out->scores = take_floats(arena, n->scored, 1);
     if (mlp) {
         out->pair_in = take_floats(arena, out->pair_window, c->n_classes);
@@ -326,4 +304,14 @@ int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
     m->backend.scratch_stride = m->at.scratch_stride;
     m->backend.partial = m->at.partial;
     return 0;
+}
+
+const float *og__model_logits(const struct og_model *m)
+{
+    return m->at.work[m->config.layers - 1].h;
+}
+
+const float *og__model_scores(const struct og_model *m)
+{
+    return m->at.scores;
 }

@@ -4,88 +4,7 @@
 
 #include <stdlib.h>
 
-/* ---- how far ahead ---- */
-
-/* Batches of the epoch that `item` belongs to, and where it ends. */
-static uint64_t epoch_end(const struct og_session *s, uint64_t item)
-{
-    struct og_turn turn = og__schedule_at(&s->schedule, item);
-    return og__schedule_start(&s->schedule, turn.epoch + 1);
-}
-
-uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item)
-{
-    return og__schedule_drawn(&s->schedule, og__schedule_at(&s->schedule, item).epoch);
-}
-
-/* Where the epochs end that train on what the epoch of `item` trains on. */
-static uint64_t reuse_end(const struct og_session *s, uint64_t item)
-{
-    uint32_t last = og__ahead_drawn(s, item) + (uint32_t)s->schedule.resample_every - 1;
-    return og__schedule_start(&s->schedule, OG_MIN(last, (uint32_t)s->schedule.epochs) + 1);
-}
-
-/* The last end of an epoch in (first, end]; 0 = none. */
-static uint64_t last_epoch_end(const struct og_session *s, uint64_t first, uint64_t end)
-{
-    uint64_t found = 0;
-    for (uint64_t at = first; at < end && (at = epoch_end(s, at)) <= end;)
-        found = at;
-    return found;
-}
-
-uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uint64_t first,
-                            uint64_t last)
-{
-    uint64_t end = OG_MIN(first + s->memory.superbatch, last);
-    if (pass == OG__SPLITS && og__keeps_batches(s))
-        return OG_MIN(reuse_end(s, first), last);
-    if (s->opt.superbatch > 0 || pass != OG__SPLITS)
-        return end;
-    bool one = s->opt.superbatch == OG_SUPERBATCH_ALL;
-    uint64_t whole = last_epoch_end(s, first, one ? OG_MIN(end, epoch_end(s, first)) : end);
-    if (whole)
-        return whole;
-    /* parts of an epoch are about equal */
-    uint64_t left = OG_MIN(epoch_end(s, first), last) - first;
-    uint64_t parts = (left + s->memory.superbatch - 1) / s->memory.superbatch;
-    return first + (left + parts - 1) / OG_MAX(parts, (uint64_t)1);
-}
-
-/* ---- sampling one superbatch ---- */
-
-/* Both ends of every edge, degrees and weights where they are kept. */
-static uint64_t block_words(const struct og_session *s, const struct og_batch *b)
-{
-    unsigned extras = og__batch_extras(s);
-    uint64_t words = 0;
-    for (uint32_t h = 0; h < b->n_hops; h++) {
-        const struct og_block *k = &b->hop[h];
-        words += k->n_edges * (extras & OG__WITH_WEIGHTS ? 3 : 2) +
-                 (extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0);
-    }
-    return words;
-}
-
-/* Blocks, and plans; ids unless they stay in memory. */
-void og__ahead_note(struct og_ahead *a, const struct og_work *w)
-{
-    const struct og_memory_plan *m = &a->s->memory;
-    const struct og_batch *b = &w->sampled.batch;
-    bool put_away = m->trace_blocks == 0;
-    bool ids = w->made || (put_away && m->alternates);
-    uint64_t words = w->made || put_away ? block_words(a->s, b) : 0;
-    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (put_away ? 1u : 0u));
-    a->away_bytes += !w->made ? 4 * words : put_away ? 4 * (uint64_t)b->n_ids : 0;
-    if (w->turn.split == OG__TRAIN) {
-        a->trace_bytes += 4 * words;
-        a->n_training++;
-    }
-    a->made.reads += w->trace_read.reads;
-    a->made.bytes += w->trace_read.bytes;
-    a->sampled[a->next++] =
-        (struct og_sampled_ahead){.seconds = w->sample_seconds, .from = w->sampled_from};
-}
+/* ---- sampling it ---- */
 
 static int record(void *arg, struct og_work *w, struct og_err *err)
 {
@@ -98,49 +17,6 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
     }
     return og__superbatch_refer(s->superbatch, &w->sampled.batch, s->offline->samples,
                                 og__offline_number(s->offline, &w->turn), err);
-}
-
-/* A flow that samples and does not gather. */
-static struct og_flow sampling_flow(struct og_session *s)
-{
-    struct og_flow flow = og__session_flow(s);
-    flow.gather = NULL;
-    flow.ids_only = true;
-    return flow;
-}
-
-/* The training batches of the epoch that drew those of `item`, then the validation batches, which
- * are the same in every epoch. */
-static int sample_epoch(struct og_ahead *a, uint64_t item, og_sink *sink, struct og_err *err)
-{
-    const struct og_schedule *schedule = &a->s->schedule;
-    struct og_flow flow = sampling_flow(a->s);
-    uint64_t first = og__schedule_start(schedule, og__ahead_drawn(a->s, item));
-    uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
-    uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
-    int rc = og__flow_run(&flow, OG__SPLITS, first, first + n_train, sink, a, err);
-    return rc < 0 ? rc : og__flow_run(&flow, OG__VALID, 0, n_valid, sink, a, err);
-}
-
-static int sample_items(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
-                        og_sink *sink, struct og_err *err)
-{
-    struct og_flow flow = sampling_flow(a->s);
-    return og__flow_run(&flow, pass, first, last, sink, a, err);
-}
-
-int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
-                     og_sink *sink, struct og_err *err)
-{
-    a->pass = pass;
-    a->first = first;
-    a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
-    a->next = a->away_bytes = a->trace_bytes = a->n_training = 0;
-    a->made = (struct og_io_counts){0};
-    og__superbatch_clear(a->s->superbatch);
-    int rc =
-        a->kept ? sample_epoch(a, first, sink, err) : sample_items(a, pass, first, last, sink, err);
-    return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
 }
 
 /* ---- planning it ---- */
@@ -176,14 +52,6 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
     if (rc == 0 && s->opt.layout != OG_LAYOUT_SEGMENTED)
         og__ahead_end_prediction(a);
     return rc;
-}
-
-uint64_t og__ahead_longest(const struct og_trace *trace)
-{
-    uint64_t longest = 0;
-    for (uint32_t b = 0; b < trace->n_batches; b++)
-        longest = OG_MAX(longest, trace->ptr[b + 1] - trace->ptr[b]);
-    return longest;
 }
 
 /* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */

@@ -1,5 +1,12 @@
-/* What the files of a superbatch share: ahead.c samples, plans and trains it, ahead_pack.c writes
- * anew what its batches miss, foretell.c tells what they will read. */
+/* What the files of a superbatch share.
+ *
+ *   ahead_sample.c   which batches it has, and sampling them
+ *   foretell.c       what its batches will read
+ *   ahead_pack.c     what they miss, written anew; what that and the rest takes on disk
+ *   ahead.c          one superbatch after another, sampled, planned and trained on
+ *   ahead_ids.c      one that is not trained on: to foretell a run, to pack beforehand
+ *
+ * Each calls only those above it. */
 #ifndef OG_AHEAD_PARTS_H
 #define OG_AHEAD_PARTS_H
 
@@ -23,6 +30,8 @@ struct og_ahead {
     struct og_io_counts made; /* what was read of samples made beforehand */
 };
 
+/* ---- sampling ---- */
+
 /* The epoch that drew what the epoch of `item` trains on; a run may go on from a batch of its
  * validation. */
 uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item);
@@ -32,6 +41,16 @@ OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint
 /* What the next batch took to sample, and takes to read back. */
 void og__ahead_note(struct og_ahead *a, const struct og_work *w);
 uint64_t og__ahead_longest(const struct og_trace *trace); /* rows of a batch */
+
+/* ---- foretelling ---- */
+
+/* Is the superbatch's batch number b one of those that tell what an epoch will read? */
+bool og__ahead_foretells(const struct og_ahead *a, uint32_t b);
+OG_MUST_CHECK int og__ahead_foretell_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids,
+                                           struct og_err *err);
+OG_MUST_CHECK int og__ahead_foretell_segments(struct og_ahead *a, struct og_segments *segments,
+                                              uint32_t size, struct og_err *err);
+void og__ahead_end_prediction(struct og_ahead *a);
 
 /* ---- packing ---- */
 
@@ -57,15 +76,5 @@ OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, const char *path, u
 /* The superbatch's misses in a container of their own, in place of the one before. */
 OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,
                                  struct og_err *err);
-
-/* ---- foretelling ---- */
-
-/* Is the superbatch's batch number b one of those that tell what an epoch will read? */
-bool og__ahead_foretells(const struct og_ahead *a, uint32_t b);
-OG_MUST_CHECK int og__ahead_foretell_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids,
-                                           struct og_err *err);
-OG_MUST_CHECK int og__ahead_foretell_segments(struct og_ahead *a, struct og_segments *segments,
-                                              uint32_t size, struct og_err *err);
-void og__ahead_end_prediction(struct og_ahead *a);
 
 #endif

@@ -1,6 +1,5 @@
 #include "train/infer_passes.h"
 
-#include "base/file.h"
 #include "dataset/stream.h"
 
 #include <stdlib.h>
@@ -91,59 +90,7 @@ out:
     return rc;
 }
 
-/* ==== what a layer's passes share (infer_passes.h) ==== */
-
-void og__infer_count(struct og_inference *f, const struct og_read_job *job)
-{
-    f->counts.reads += job->counts.reads;
-    f->counts.bytes += job->counts.bytes;
-}
-
-struct og_reader_options og__infer_reader_options(const struct og_inference *f)
-{
-    return (struct og_reader_options){.io = f->opt.io, .profile = f->profile, .log = &f->log};
-}
-
-size_t og__infer_reader_bytes(const struct og_inference *f)
-{
-    struct og_reader_options opt = og__infer_reader_options(f);
-    return og__reader_bytes(&opt);
-}
-
-int og__infer_reader(struct og_inference *f, struct og_reader **out, const struct og_matrix *x,
-                     struct og_err *err)
-{
-    struct og_reader_options opt = og__infer_reader_options(f);
-    return og__reader_open(out, x->path, x->offset, og__matrix_row(x), (uint64_t)f->ds->n_nodes,
-                           &opt, f->budget, err);
-}
-
-int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t first, uint32_t n,
-                     uint32_t *ids, char *out, struct og_err *err)
-{
-    for (uint32_t i = 0; i < n; i++)
-        ids[i] = (uint32_t)first + i;
-    *job = (struct og_read_job){.rows = ids, .n = n, .out = out};
-    return og__reader_submit(r, job, err);
-}
-
-void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done)
-{
-    struct og_progress p = {.stage = stage,
-                            .epoch = l + 1,
-                            .epochs = f->config.layers,
-                            .done = done,
-                            .total = (uint64_t)f->ds->n_nodes};
-    og__observe(f->seen, &p);
-}
-
-int og__infer_end(struct og_npy_writer *w, int rc, struct og_err *err)
-{
-    if (w && rc == 0)
-        return og__npy_finish(w, NULL, err);
-    og__npy_discard(w);
-    return rc;
-}
+/* ==== a layer ==== */
 
 static int too_small(const struct og_inference *f, size_t missing, struct og_err *err)
 {
@@ -153,14 +100,6 @@ static int too_small(const struct og_inference *f, size_t missing, struct og_err
                     og__human_bytes(has, (double)limit),
                     og__human_bytes(wants, (double)(limit + missing)));
 }
-
-size_t og__infer_left(const struct og_inference *f)
-{
-    size_t left = og__budget_left(f->budget), spare = 2 * OG_MIB;
-    return left > spare ? left - spare : 0;
-}
-
-/* ==== a layer ==== */
 
 int og__infer_check(const struct og_inference *f, struct og_err *err)
 {

@@ -15,11 +15,13 @@
 /* Thread stacks, the heap, stdio, what JIT kernels take while running. */
 #define OG__PROCESS_BYTES (12 * OG_MIB)
 
+/* All of it together (memory_plan_sum.c). */
+size_t og__memory_plan_sum(const struct og_memory_plan *m);
+
 /* ---- what is fixed (memory_plan.c) ---- */
 
 /* Fill everything but staging and cache, and `smallest`. */
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want);
-size_t og__memory_plan_sum(const struct og_memory_plan *m);
 
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);

@@ -1,9 +1,11 @@
 /* What the files of the memory plan share. They are asked in this order, each for what the ones
  * before it leave:
  *
- *   memory_plan.c         what is alive at the same time; all that is fixed; refusing
+ *   memory_plan.c         all that is fixed; refusing
  *   memory_plan_ahead.c   batches sampled ahead
- *   memory_plan_cache.c   neighbour cache, staging areas, feature cache */
+ *   memory_plan_cache.c   neighbour cache, staging areas, feature cache
+ *
+ * All add up by memory_plan_sum.c: what is alive at the same time. */
 #ifndef OG_MEMORY_PLAN_PARTS_H
 #define OG_MEMORY_PLAN_PARTS_H
 

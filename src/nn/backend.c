@@ -1,0 +1,89 @@
+/* What the operators on processors work with: products, scratch, sums over rows.
+ *
+ *   a thread's scratch   | input tile | output tile | row |      in the caller's workspace
+ *                         64 x width    64 x width   width       width: of the widest matrix */
+#include "nn/kernels.h"
+#include "nn/ops_cpu.h"
+#include "nn/product.h"
+
+#include <string.h>
+
+enum {
+    MAX_PARTS = 16,  /* partial sums over rows */
+    PART_BLOCKS = 4, /* blocks that make a partial sum worth while */
+};
+
+/* ==== products and scratch ==== */
+
+/* A tile holds a block of full width, or a tall block of a strip. */
+size_t og__scratch_bytes(int width)
+{
+    size_t columns = OG_MAX((size_t)width, 2 * (size_t)OG_MIN(width, (int)OG__STRIP));
+    return (2 * OG__BLOCK_ROWS + 1) * og__round_up(columns, 16) * sizeof(float);
+}
+
+struct og__scratch og__scratch_of(const struct og_nn_backend *be, int thread)
+{
+    struct og__scratch s;
+    size_t floats = be->scratch_stride / sizeof(float);
+    size_t width = floats / (2 * OG__BLOCK_ROWS + 1);
+    s.in = (float *)(void *)(be->scratch + (size_t)thread * be->scratch_stride);
+    s.out = s.in + OG__BLOCK_ROWS * width;
+    s.row = s.out + OG__BLOCK_ROWS * width;
+    return s;
+}
+
+size_t og__packed_bytes(int n_out, int n_in)
+{
+    return OG_MAX(og__product_packed_bytes(n_in, n_out), og__product_packed_bytes(n_out, n_in));
+}
+
+int og__backend_init(struct og_nn_backend *be, struct og_pool *pool, struct og_budget *b,
+                     struct og_err *err)
+{
+    *be = (struct og_nn_backend){.pool = pool};
+    return og__products_open(&be->products, og__pool_threads(pool), b, err);
+}
+
+void og__backend_release(struct og_nn_backend *be)
+{
+    og__products_close(be->products);
+    be->products = NULL;
+}
+
+/* ==== sums over rows ==== */
+
+size_t og__n_parts(uint64_t rows)
+{
+    return OG_MAX(OG_MIN(og__n_blocks(rows) / PART_BLOCKS, (size_t)MAX_PARTS), (size_t)1);
+}
+
+static size_t part_floats(size_t columns)
+{
+    return og__round_up(columns, 16);
+}
+
+size_t og__column_bytes(uint64_t rows, size_t columns)
+{
+    return og__n_parts(rows) * part_floats(columns) * sizeof(float);
+}
+
+struct og__part og__part_of(const struct og_nn_backend *be, uint32_t rows, size_t columns,
+                            size_t part)
+{
+    size_t n = og__n_parts(rows), blocks = og__n_blocks(rows);
+    struct og__part p = {.first = (uint32_t)(part * blocks / n * OG__BLOCK_ROWS),
+                         .last = (uint32_t)((part + 1) * blocks / n * OG__BLOCK_ROWS),
+                         .sum = be->partial + part * part_floats(columns)};
+    p.last = OG_MIN(p.last, rows);
+    memset(p.sum, 0, columns * sizeof(float));
+    return p;
+}
+
+void og__add_parts(const struct og_nn_backend *be, uint32_t rows, size_t columns, size_t first,
+                   size_t n, float *out)
+{
+    memcpy(out, be->partial + first, n * sizeof(float));
+    for (size_t part = 1; part < og__n_parts(rows); part++)
+        og__add(out, be->partial + part * part_floats(columns) + first, n);
+}

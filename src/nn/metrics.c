@@ -1,0 +1,50 @@
+/* What a batch is judged by: sums, and the figures made of them. */
+#include "nn/nn.h"
+
+const int og__hits_at[OG__HITS] = {1, 3, 10};
+
+void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
+{
+    sum->loss_sum += part->loss_sum;
+    sum->counted += part->counted;
+    sum->correct += part->correct;
+    sum->true_positive += part->true_positive;
+    sum->false_positive += part->false_positive;
+    sum->false_negative += part->false_negative;
+    sum->compared += part->compared;
+    sum->twice_ordered += part->twice_ordered;
+    sum->ranked += part->ranked;
+    for (int k = 0; k < OG__HITS; k++)
+        sum->hits[k] += part->hits[k];
+    sum->reciprocal_ranks += part->reciprocal_ranks;
+    sum->values += part->values;
+    sum->absolute += part->absolute;
+    sum->squared += part->squared;
+    sum->value_sum += part->value_sum;
+    sum->value_squares += part->value_squares;
+}
+
+double og__metrics_loss(const struct og_metrics *m)
+{
+    return m->counted ? m->loss_sum / (double)m->counted : 0;
+}
+
+double og__metrics_r2(const struct og_metrics *m)
+{
+    double n = (double)m->values;
+    double spread = n > 0 ? m->value_squares - m->value_sum * m->value_sum / n : 0;
+    return spread > 0 ? 1 - m->squared / spread : 0;
+}
+
+double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config)
+{
+    if (config->task == OG_TASK_REGRESSION)
+        return og__metrics_r2(m);
+    if (config->task == OG_TASK_LINK)
+        return m->compared ? (double)m->twice_ordered / (2 * (double)m->compared) : 0;
+    if (!config->multi_label)
+        return m->counted ? (double)m->correct / (double)m->counted : 0;
+    double right = 2 * (double)m->true_positive;
+    double all = right + (double)m->false_positive + (double)m->false_negative;
+    return all > 0 ? right / all : 0;
+}

@@ -1,0 +1,31 @@
+/* What follows from a model's configuration alone, and from the sizes of a block: how wide layers
+ * are, what they are made of, what they do first. */
+#ifndef OG_NN_SHAPE_H
+#define OG_NN_SHAPE_H
+
+#include "nn/sparse.h"
+
+int og__layer_in(const struct og_model_config *c, int layer);
+int og__layer_out(const struct og_model_config *c, int layer);
+/* Width of what a layer makes on the way; that of its output where it makes nothing. */
+int og__layer_mid(const struct og_model_config *c, int layer);
+int og__head_width(const struct og_model_config *c, int layer);
+
+enum og__aggregate og__aggregate_of(const struct og_model_config *c);
+bool og__pools(const struct og_model_config *c); /* sources pass a layer before they are pooled */
+bool og__has_self(const struct og_model_config *c); /* own rows have a matrix of their own */
+bool og__is_last(const struct og_model_config *c, int layer);
+bool og__finishes(const struct og_model_config *c, int layer); /* the layer's end is `finish` */
+
+/* Whether to multiply before aggregating: it then moves F_out instead of F_in wide rows along the
+ * edges, but multiplies all S sources instead of D destinations. Whichever moves fewer bytes; and
+ * only where its matrix fits the place of the other's, so that memory can be planned. */
+bool og__transform_first(const struct og_block *b, int n_in, int n_out);
+
+/* The same choice for attention, which would move rows heads times F_in wide: attending to inputs
+ * spares products where sources are many times the destinations. Hidden layers only. */
+bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b);
+/* Whether there are blocks for which it may be so. */
+bool og__may_attend_first(const struct og_model_config *c, int layer);
+
+#endif

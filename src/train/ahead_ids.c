@@ -1,0 +1,175 @@
+/* Superbatches that nobody trains on, so that the ids of their batches suffice. They are planned
+ * all the same: to foretell what a run will read, or to pack beforehand what a draw's batches miss.
+ */
+#include "dataset/writer.h"
+#include "train/ahead_parts.h"
+#include "train/segmented.h"
+
+#include <stdlib.h>
+
+/* ---- ids alone ---- */
+
+/* A superbatch for ids alone. */
+static int open_ids(struct og_ahead *a, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
+                                        .memory = SIZE_MAX,
+                                        .n_nodes = (uint64_t)s->ds->n_nodes};
+    a->sampled = calloc(a->n, sizeof(*a->sampled));
+    if (!a->sampled)
+        return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+    return s->superbatch ? 0 : og__superbatch_open(&s->superbatch, &opt, s->budget, err);
+}
+
+static int record_ids(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct og_ahead *a = arg;
+    struct og_batch ids = w->sampled.batch;
+    ids.n_hops = 0; /* nothing is trained: blocks are not needed */
+    og__ahead_note(a, w);
+    return og__superbatch_append(a->s->superbatch, &ids, err);
+}
+
+/* ---- what an epoch will read ---- */
+
+/* What containers take, and what batches read of segments, follows from all the misses. Packs made
+ * beforehand take nothing. */
+static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
+{
+    struct og_segments segments;
+    uint32_t size;
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc < 0)
+        return rc;
+    const uint64_t left = og__ahead_disk_left(a, a->away_bytes);
+    if (a->s->opt.layout == OG_LAYOUT_PACKED) {
+        og__ahead_end_prediction(a);
+        return a->kept && a->s->packs ? 0 : og__ahead_pack_fits(a, left, err);
+    }
+    rc = og__segmented_choose(&segments, &size, a->s, &a->packing, left, err);
+    if (rc < 0)
+        return rc;
+    rc = og__ahead_foretell_segments(a, &segments, size, err);
+    og__segments_close(&segments);
+    return rc;
+}
+
+static int plan_epoch(struct og_ahead *a, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    const struct og_plan *plan = &s->works[0].plan;
+    uint32_t ignored;
+    int rc = og__policy_foresee(s->policy, &trace, &ignored, err);
+    if (rc == 0 && og__packs(s))
+        rc = og__ahead_begin_packing(a, &trace, err);
+    for (uint32_t b = 0; rc == 0 && b < trace.n_batches; b++) {
+        uint32_t n = (uint32_t)(trace.ptr[b + 1] - trace.ptr[b]);
+        uint32_t pair[2];
+        while (og__policy_prefill(s->policy, pair, pair + 1, 1) > 0)
+            ;
+        rc = og__policy_plan(s->policy, &s->planner, trace.ids + trace.ptr[b], n, &s->works[0].plan,
+                             err);
+        if (rc == 0 && og__ahead_foretells(a, b))
+            og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
+        if (rc == 0 && og__packs(s))
+            rc = og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err);
+    }
+    bool ahead = og__samples_ahead(s);
+    if (rc == 0 && ahead)
+        rc = og__ahead_within_disk(s, a->away_bytes, err);
+    if (rc == 0 && og__packs(s))
+        return foretell_laid_out(a, err);
+    if (rc == 0)
+        og__predict_epoch(&a->prediction, s,
+                          ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
+    return rc;
+}
+
+int og__session_foretell(struct og_session *s, struct og_err *err)
+{
+    uint64_t items = og__schedule_items(&s->schedule);
+    uint64_t epoch = og__schedule_start(&s->schedule, 2);
+    if (s->predicted.known || items == 0)
+        return 0;
+    uint64_t last =
+        og__samples_ahead(s) ? og__superbatch_end(s, OG__SPLITS, 0, items) : OG_MIN(epoch, items);
+    struct og_ahead a = {.s = s, .n = last};
+    int rc = open_ids(&a, err);
+    if (rc == 0)
+        rc = og__ahead_sample(&a, OG__SPLITS, 0, last, record_ids, err);
+    if (rc == 0)
+        rc = plan_epoch(&a, err);
+    og__packing_close(&a.packing);
+    free(a.sampled);
+    return rc;
+}
+
+/* ---- offline packing ---- */
+
+/* The nodes that the policy keeps, from first to last. */
+static int list_cached(struct og_session *s, struct og_npy_writer *out, struct og_err *err)
+{
+    uint32_t node;
+    uint32_t slot;
+    int rc = 0;
+    while (rc == 0 && og__policy_prefill(s->policy, &node, &slot, 1) > 0)
+        rc = og__npy_append(out, &(int64_t){node}, 1, err);
+    return rc;
+}
+
+static int add_misses(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    size_t bytes = OG_MAX(og__ahead_longest(trace), (uint64_t)1) * sizeof(uint32_t);
+    uint32_t *codes = og__alloc(s->budget, bytes, "trace", err);
+    int rc = codes ? og__ahead_begin_packing(a, trace, err) : -ENOMEM;
+    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+        const uint32_t *ids = trace->ids + trace->ptr[b];
+        uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
+        rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
+        if (rc == 0)
+            rc = og__packing_add(&a->packing, ids, codes, n, err);
+    }
+    og__release(s->budget, codes, bytes, "trace");
+    return rc;
+}
+
+static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
+                     struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    uint32_t n_cached = 0;
+    og__policy_forget(s->policy, 0); /* all it keeps is told, not what is new since the last draw */
+    int rc = og__policy_foresee(s->policy, &trace, &n_cached, err);
+    if (rc == 0)
+        rc = list_cached(s, to->cached, err);
+    if (rc == 0)
+        rc = add_misses(a, &trace, err);
+    if (rc == 0)
+        rc = og__packing_seal(&a->packing, err);
+    return rc < 0 ? rc
+                  : og__ahead_write_chunks(a, to->container,
+                                           og__ahead_disk_left(a, done->bytes_written), done, err);
+}
+
+int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_draw_files *to,
+                          struct og_ahead_counts *done, uint64_t *rows, struct og_err *err)
+{
+    uint64_t first = og__schedule_start(&s->schedule, epoch);
+    struct og_ahead a = {.s = s, .n = s->memory.superbatch};
+    int rc = open_ids(&a, err);
+    if (rc == 0)
+        rc = og__ahead_sample(&a, OG__SPLITS, first, first + 1, record_ids, err);
+    if (rc == 0)
+        rc = pack_draw(&a, to, done, err);
+    if (rc == 0)
+        *rows += a.packing.ptr[a.packing.n_batches];
+    done->read.reads += a.made.reads;
+    done->read.bytes += a.made.bytes;
+    og__packing_close(&a.packing);
+    free(a.sampled);
+    return rc;
+}
