@@ -66,7 +66,8 @@ struct og_trace_folder {
 };
 
 /* The arrays are counted as "trace". Nothing in the folder is believed: -EINVAL for a trace.json
- * that lacks something, offsets that do not ascend, a node out of range or twice in a batch. */
+ * that lacks something or is not what was written, offsets that do not ascend, a node out of range
+ * or twice in a batch. */
 OG_MUST_CHECK int og__trace_open_dir(struct og_trace_folder *t, const char *dir,
                                      struct og_budget *b, struct og_err *err);
 void og__trace_release(struct og_trace_folder *t);
