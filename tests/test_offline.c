@@ -559,6 +559,15 @@ static void damaged_packs_are_done_without(void **state)
     assert_same(&whole, &o);
     assert_non_null(strstr(o.said.text, "does not hold what batch"));
     drop(&o);
+    /* what is packed instead may be more than --disk has room for */
+    static pairs_t little = {"samples", "p", "cache", "10%", "disk", "500K"};
+    shell("rm -rf %s && cp -r s %s", "p", "p");
+    flip("p/pack/draw1.pack", 40);
+    o = train(little);
+    assert_same(&whole, &o);
+    assert_non_null(strstr(o.said.text, "this run packs for itself"));
+    assert_non_null(strstr(o.said.text, "the others read the feature file"));
+    drop(&o);
     drop(&whole);
 }
 
