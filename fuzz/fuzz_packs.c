@@ -2,6 +2,7 @@
  * nodes in ascending order.   input: | u8 length of the list | the list, i8 | pack.json | */
 #include "fuzz.h"
 #include "memory_folder.h"
+#include "sealed.h"
 
 #include "train/packs.h"
 
@@ -25,10 +26,20 @@ static void check_list(const struct og_packs *p)
     og__release(NULL, nodes, n * sizeof(*nodes), "policy");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static bool open_packs(const char *description, size_t size)
 {
     const struct og_dataset ds = {
         .name = (char *)"graph", .n_nodes = NODES, .dim = 2, .dtype = OG_F32, .checksum = 0x1234};
+    memory_folder_put("pack/pack.json", description, size);
+    struct og_packs *p = og__packs_open(memory_folder(), &ds, NULL);
+    if (p)
+        check_list(p);
+    og__packs_close(p);
+    return p != NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
     char dir[128];
     if (size == 0)
         return 0;
@@ -36,10 +47,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mkdir(dir, 0700);
     size_t n = OG_MIN((size_t)data[0], size - 1);
     memory_folder_array("pack/draw0_cached.npy", OG__NPY_I64, data + 1, n);
-    memory_folder_put("pack/pack.json", data + 1 + n, size - 1 - n);
-    struct og_packs *p = og__packs_open(memory_folder(), &ds, NULL);
-    if (p)
-        check_list(p);
-    og__packs_close(p);
+    try_sealed((const char *)data + 1 + n, size - 1 - n, open_packs);
     return 0;
 }

@@ -2,6 +2,7 @@
  *
  *   input: | u16 length of the JSON | JSON | u8 batches | offsets, u64 | ids, u32 | */
 #include "fuzz.h"
+#include "sealed.h"
 
 #include "sample/trace.h"
 
@@ -62,20 +63,32 @@ static void try_trace(const uint8_t *data, size_t size, uint64_t n_nodes)
     free(ids);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* What lies behind the JSON. */
+static const uint8_t *arrays;
+static size_t arrays_size;
+
+static bool try_folder(const char *json, size_t len)
 {
     struct og_trace_folder folder;
     struct og_err err = {0};
-    if (size < 2)
-        return 0;
-    size_t len = OG_MIN((size_t)data[0] | (size_t)data[1] << 8, size - 2);
-    int rc = og__trace_parse(&folder, (const char *)data + 2, len, "input", &err);
+    int rc = og__trace_parse(&folder, json, len, "input", &err);
     if (rc < 0 && !err.message[0])
         abort();
     if (rc < 0)
-        return 0;
+        return false;
     check_description(&folder);
-    try_trace(data + 2 + len, size - 2 - len, folder.n_nodes);
+    try_trace(arrays, arrays_size, folder.n_nodes);
     og__trace_release(&folder);
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    size_t len = OG_MIN((size_t)data[0] | (size_t)data[1] << 8, size - 2);
+    arrays = data + 2 + len;
+    arrays_size = size - 2 - len;
+    try_sealed((const char *)data + 2, len, try_folder);
     return 0;
 }

@@ -1011,6 +1011,43 @@ static void the_best_come_first_and_the_impossible_last(void **state)
     assert_int_equal(og__candidates_rank(&h.g, many, 0, none, NULL), 0);
 }
 
+static void assert_takes(struct by_hand *h, struct og_candidate c, uint64_t disk)
+{
+    h->g.disk_limit = disk;
+    assert_true(estimate(&h->g, c).possible);
+    h->g.disk_limit = disk - 1;
+    assert_false(estimate(&h->g, c).possible);
+}
+
+/* A head, its table, and a chunk of a block for each of four batches; others are like these. */
+static void the_disk_has_to_have_room_for_all_batches(void **state)
+{
+    (void)state;
+    struct by_hand h;
+    set_by_hand(&h);
+    h.g.disk_margin = 0.25;
+    h.g.epoch_batches = 12;
+    struct og_candidate c = {
+        .policy = {.kind = OG_POLICY_NONE}, .layout = OG__PACKED, .superbatch = 4};
+    const uint64_t shown = 6 * 4096;
+    assert_takes(&h, c, shown);
+    c.away_bytes = 1000;
+    assert_takes(&h, c, shown + 1000);
+    c.written_batches = 6; /* two of validation */
+    assert_takes(&h, c, shown + shown / 2 * 5 / 4 + 1000);
+    c.superbatch = c.written_batches = 12;
+    assert_takes(&h, c, shown + 2 * shown * 5 / 4 + 1000);
+    c.away_bytes = 0;
+    c.superbatch = 2; /* two of them at a time */
+    c.written_batches = 0;
+    assert_takes(&h, c, 4 * 4096);
+    /* nothing is written anew */
+    c = (struct og_candidate){.policy = {.kind = OG_POLICY_FREQUENCY, .n_slots = 2},
+                              .superbatch = 12,
+                              .away_bytes = 1234};
+    assert_takes(&h, c, 1234);
+}
+
 static void what_cannot_be_foreseen_is_refused(void **state)
 {
     (void)state;
@@ -1066,6 +1103,7 @@ int main(void)
         cmocka_unit_test(early_reads_are_counted_by_hop),
         cmocka_unit_test(more_is_never_worse),
         cmocka_unit_test(the_best_come_first_and_the_impossible_last),
+        cmocka_unit_test(the_disk_has_to_have_room_for_all_batches),
         cmocka_unit_test(what_cannot_be_foreseen_is_refused),
         cmocka_unit_test(stopping_is_heard),
     };

@@ -4,6 +4,8 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "train/offline.h"
+#include "train/packs.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -533,7 +535,7 @@ static void damaged_packs_are_done_without(void **state)
         const char *file, *says;
         off_t at;
     } cases[] = {
-        {"p/pack/pack.json", "not packs of these features", 4},
+        {"p/pack/pack.json", "pack.json: damaged: its bytes have the checksum", 4},
         {"p/pack/draw1_cached.npy", "this run packs for itself", 4096 + 7},
         {"p/pack/draw1_cached.npy", "this run packs for itself", 200}, /* padding: by checksum */
         {"p/pack/draw0.pack", "this run packs for itself", 40},
@@ -551,11 +553,20 @@ static void damaged_packs_are_done_without(void **state)
     }
     /* lists of other draws, of a pack without checksums: then chunks are not what batches miss */
     shell("rm -rf %s && cp -r s %s", "p", "p");
-    shell("sed -i s/%s/%s/ p/pack/pack.json", "cached_checksums", "something_else");
+    shell("sed -i -e s/%s/%s/ -e s/xxh3/none/ p/pack/pack.json", "cached_checksums", "other");
     shell("cp p/pack/%s p/pack/%s", "draw0_cached.npy", "draw1_cached.npy");
     struct outcome o = train(use);
     assert_same(&whole, &o);
     assert_non_null(strstr(o.said.text, "does not hold what batch"));
+    drop(&o);
+    /* what is packed instead may be more than --disk has room for */
+    static pairs_t little = {"samples", "p", "cache", "10%", "disk", "500K"};
+    shell("rm -rf %s && cp -r s %s", "p", "p");
+    flip("p/pack/draw1.pack", 40);
+    o = train(little);
+    assert_same(&whole, &o);
+    assert_non_null(strstr(o.said.text, "this run packs for itself"));
+    assert_non_null(strstr(o.said.text, "the others read the feature file"));
     drop(&o);
     drop(&whole);
 }
@@ -751,6 +762,158 @@ static void verify_finds_all_damage(void **state)
     verify_finds("trace.json", 4);
 }
 
+/* ---- damage of what describes them ---- */
+
+static char *slurp(const char *path, size_t *len)
+{
+    char *text;
+    assert_int_equal(og__read_text(path, 1 << 20, &text, len, NULL), 0);
+    return text;
+}
+
+static void put_byte(const char *path, size_t at, char byte)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && pwrite(fd, &byte, 1, (off_t)at) == 1);
+    close(fd);
+}
+
+/* Does a description say what it said, whatever the checksum is called now? */
+static bool same_but_for_its_seal(const json_t *whole, const json_t *now)
+{
+    const char *key;
+    json_t *value;
+    bool same = json_object_size(whole) == json_object_size(now);
+    json_object_foreach((json_t *)whole, key, value) same =
+        same && (strcmp(key, "xxh3") == 0 || json_equal(value, json_object_get(now, key)));
+    return same;
+}
+
+static void no_byte_of_trace_json_changes_unnoticed(void **state)
+{
+    (void)state;
+    static const char flips[] = {1, 4, 0x20};
+    static const char file[] = "v/trace.json";
+    size_t len;
+    size_t believed = 0;
+    json_t *whole;
+    char *text = slurp(file, &len);
+    assert_int_equal(og__offline_load("v", &whole, NULL), 0);
+    for (size_t i = 0; i < len * sizeof(flips); i++) {
+        struct og_err err = {0};
+        json_t *now;
+        const size_t at = i / sizeof(flips);
+        put_byte(file, at, (char)(text[at] ^ flips[i % sizeof(flips)]));
+        if (og__offline_load("v", &now, &err) == 0) {
+            believed++;
+            if (!same_but_for_its_seal(whole, now))
+                fail_msg("byte %zu is not missed", at);
+        } else {
+            assert_non_null(strstr(err.message, file));
+            assert_non_null(strstr(err.hint, "make it anew with `outgrow sample`"));
+        }
+        json_decref(now);
+        put_byte(file, at, text[at]);
+    }
+    assert_true(believed <= strlen("xxh3") * sizeof(flips));
+    json_decref(whole);
+    free(text);
+}
+
+static void no_byte_of_pack_json_changes_unnoticed(void **state)
+{
+    (void)state;
+    static const char flips[] = {1, 4, 0x20};
+    static const char file[] = "v/pack/pack.json";
+    struct og_dataset *ds;
+    size_t len;
+    char *text = slurp(file, &len);
+    assert_int_equal(og__dataset_open("graph", &ds, NULL), 0);
+    struct og_packs *whole = og__packs_open("v", ds, NULL);
+    assert_non_null(whole);
+    for (size_t i = 0; i < len * sizeof(flips); i++) {
+        struct said said = {{0}};
+        const struct og_log log = {note_message, &said};
+        const size_t at = i / sizeof(flips);
+        put_byte(file, at, (char)(text[at] ^ flips[i % sizeof(flips)]));
+        struct og_packs *p = og__packs_open("v", ds, &log);
+        if (p && (p->draws != whole->draws || p->cache_rows != whole->cache_rows ||
+                  !json_equal(p->checksums, whole->checksums)))
+            fail_msg("byte %zu is not missed", at);
+        if (!p && !strstr(said.text, "make it anew with `outgrow pack`"))
+            fail_msg("byte %zu: %s", at, said.text);
+        og__packs_close(p);
+        put_byte(file, at, text[at]);
+    }
+    og__packs_close(whole);
+    og__dataset_close(ds);
+    free(text);
+}
+
+/* The last digit of a number that nothing else is held against. */
+static void change_digit(const char *file, const char *key)
+{
+    static const char digits[] = "0123456789";
+    size_t len;
+    char *text = slurp(file, &len);
+    size_t at = 0;
+    while (at < len && strncmp(text + at, key, strlen(key)) != 0)
+        at++;
+    at += strcspn(text + at, digits);
+    at += strspn(text + at, digits);
+    assert_true(at < len);
+    put_byte(file, at - 1, (char)(text[at - 1] ^ 1));
+    free(text);
+}
+
+static void assert_damaged(int rc, const struct og_err *err)
+{
+    assert_int_equal(rc, -EINVAL);
+    assert_non_null(strstr(err->message, "trace.json: damaged: its bytes have the checksum"));
+    assert_non_null(strstr(err->hint, "`outgrow sample`"));
+}
+
+static void a_damaged_description_is_refused_by_all(void **state)
+{
+    (void)state;
+    static pairs_t use = {"samples", "w", "run", "run"};
+    struct findings f;
+    struct og_options opt;
+    char *out = NULL;
+    shell("rm -rf %s && cp -r v %s", "w", "w");
+    change_digit("w/trace.json", "\"rows\"");
+    assert_int_equal(verify("w", NULL, &f), 1);
+    assert_non_null(strstr(f.text, "w/trace.json: damaged: "));
+    set_options(&opt, use);
+    struct og_err err = {0};
+    assert_damaged(og_train("graph", &opt, NULL, NULL, &err), &err);
+    err = (struct og_err){0};
+    assert_damaged(og_plan("graph", &opt, NULL, &out, &err), &err);
+    err = (struct og_err){0};
+    assert_damaged(og_pack("graph", &opt, NULL, &out, &err), &err);
+    err = (struct og_err){0};
+    assert_damaged(og_simulate("w", "degree", "10%", &opt, NULL, &out, &err), &err);
+    og_options_release(&opt);
+    shell("rm -rf %s && cp -r v %s", "w", "w");
+    change_digit("w/pack/pack.json", "\"cache_rows\"");
+    assert_int_equal(verify("w", NULL, &f), 1);
+    assert_non_null(strstr(f.text, "w/pack/pack.json: damaged: "));
+    shell("rm -rf %s %s", "w", "run");
+}
+
+/* As older versions wrote them, and other programs do. */
+static void descriptions_without_a_checksum_are_taken(void **state)
+{
+    (void)state;
+    struct findings f;
+    shell("rm -rf %s && cp -r v %s", "w", "w");
+    shell("sed -i s/xxh3/none/ %s/trace.json %s/pack/pack.json", "w", "w");
+    assert_int_equal(verify("w", "graph", &f), 0);
+    change_digit("w/trace.json", "\"rows\"");
+    assert_int_equal(verify("w", "graph", &f), 0);
+    shell("rm -rf %s%s", "w", "");
+}
+
 /* Whole files, each sound, that do not belong together. */
 static void verify_compares_what_belongs_together(void **state)
 {
@@ -849,6 +1012,10 @@ int main(void)
         cmocka_unit_test(damaged_rows_end_the_run),
         cmocka_unit_test(what_the_disk_loses_during_a_run_ends_it),
         cmocka_unit_test(verify_finds_all_damage),
+        cmocka_unit_test(no_byte_of_trace_json_changes_unnoticed),
+        cmocka_unit_test(no_byte_of_pack_json_changes_unnoticed),
+        cmocka_unit_test(a_damaged_description_is_refused_by_all),
+        cmocka_unit_test(descriptions_without_a_checksum_are_taken),
         cmocka_unit_test(verify_compares_what_belongs_together),
         cmocka_unit_test(packing_leaves_all_or_nothing),
     };

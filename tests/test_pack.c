@@ -289,6 +289,55 @@ static void what_nobody_needs_is_skipped(void **state)
     close_fixture(&f);
 }
 
+/* A container of the first n batches, and how many distinct rows they miss. */
+static uint64_t size_of_first(const struct og_packing *p, uint32_t n, uint32_t *distinct)
+{
+    bool seen[400] = {false};
+    uint64_t bytes = 4096 + ((uint64_t)n * 32 + 4095) / 4096 * 4096;
+    *distinct = 0;
+    for (uint32_t b = 0; b < n; b++) {
+        bytes += ((p->ptr[b + 1] - p->ptr[b]) * p->row_bytes + 4095) / 4096 * 4096;
+        for (uint64_t i = p->ptr[b]; i < p->ptr[b + 1]; i++) {
+            *distinct += !seen[p->rows[i]];
+            seen[p->rows[i]] = true;
+        }
+    }
+    return bytes;
+}
+
+static void as_many_batches_are_packed_as_there_is_room_for(void **state)
+{
+    (void)state;
+    enum { BATCHES = 270, NODES = 400 };
+    struct og_packing p;
+    struct og_rng rng;
+    uint32_t distinct;
+    og__rng_at(&rng, 9, OG__STREAM_BENCH, 0, 0, 0, 0);
+    assert_int_equal(og__packing_open(&p, NODES, 300, BATCHES, NULL, NULL), 0);
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint32_t ids[NODES];
+        uint32_t n = og__rng_below(&rng, 40);
+        for (uint32_t i = 0; i < n; i++)
+            ids[i] = (b + 7 * i) % NODES;
+        assert_int_equal(og__packing_add(&p, ids, NULL, n, NULL), 0);
+    }
+    assert_int_equal(og__packing_seal(&p, NULL), 0);
+    for (uint32_t n = BATCHES; n > 0; n--) {
+        const uint64_t whole = size_of_first(&p, n, &distinct);
+        assert_int_equal(p.offset[n], whole);
+        assert_int_equal(p.n_distinct, distinct);
+        assert_int_equal(og__packing_within(&p, whole), n);
+        uint32_t fewer = n - 1; /* a batch that misses nothing takes nothing */
+        while (fewer > 0 && size_of_first(&p, fewer, &distinct) > whole - 1)
+            fewer--;
+        assert_int_equal(og__packing_within(&p, whole - 1), fewer);
+        assert_int_equal(og__packing_shorten(&p, n - 1, NULL), 0);
+        assert_int_equal(p.n_batches, n - 1);
+    }
+    assert_int_equal(og__packing_within(&p, 0), 0);
+    og__packing_close(&p);
+}
+
 static void nothing_missed_is_a_container_too(void **state)
 {
     (void)state;
@@ -627,6 +676,7 @@ int main(void)
         cmocka_unit_test(batches_keep_the_order_of_the_file),
         cmocka_unit_test(reading_back_reads_little_else),
         cmocka_unit_test(what_nobody_needs_is_skipped),
+        cmocka_unit_test(as_many_batches_are_packed_as_there_is_room_for),
         cmocka_unit_test(nothing_missed_is_a_container_too),
         cmocka_unit_test(a_write_that_fails_leaves_nothing),
         cmocka_unit_test(a_file_may_be_too_large),

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { HEADER = 4096, BUFFER = OG__NPY_BUFFER, WINDOW = 8 * 1024 * 1024 };
+enum { HEADER = OG__NPY_HEADER, BUFFER = OG__NPY_BUFFER, WINDOW = 8 * 1024 * 1024 };
 
 struct og_npy_writer {
     int fd;

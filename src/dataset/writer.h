@@ -29,7 +29,10 @@ OG_MUST_CHECK int og__npy_append(struct og_npy_writer *w, const void *data, int6
 int64_t og__npy_rows(const struct og_npy_writer *w);
 const char *og__npy_path(const struct og_npy_writer *w);
 uint64_t og__npy_bytes(const struct og_npy_writer *w); /* of the file so far, header included */
-enum { OG__NPY_BUFFER = 1024 * 1024 };                 /* what a writer collects before it writes */
+enum {
+    OG__NPY_HEADER = 4096,        /* bytes of the file before its first row */
+    OG__NPY_BUFFER = 1024 * 1024, /* what a writer collects before it writes */
+};
 /* Other dimensions for as many elements: what was written becomes [rows, row]. Then finish. */
 void og__npy_reshape(struct og_npy_writer *w, int64_t rows, int64_t row);
 /* All that was appended is on disk; what follows may be lost. */

@@ -3,16 +3,14 @@
  * A header is believed only after it was held against the file's real size: every range inside,
  * as long as dtype and shape say, ranges back to back from the first byte of data to the last. */
 #include "base/file.h"
-#include "base/json.h"
+#include "base/seal.h"
 #include "nn/nn.h"
 
 #include <endian.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 static const char *const dtype_name[] = {"F32", "F64", "I64"};
 static const size_t dtype_bytes[] = {4, 8, 8};
@@ -29,30 +27,9 @@ static json_t *entry_json(const struct og_tensor *t, size_t begin)
                      "data_offsets", (json_int_t)begin, (json_int_t)(begin + t->bytes));
 }
 
-/* ---- the checksum: XXH3 of the whole file, its own 16 digits taken as zeros ----
- *
- * It stands in __metadata__, where other programs that read safetensors let it be. */
-
-enum { DIGITS = 16 };
-static const char no_digits[] = "0000000000000000";
-
-/* Its digits in the header text, or NULL: files of other programs have none. */
-static char *find_digits(const char *header, size_t len)
-{
-    static const char before[] = "\"xxh3\":\"";
-    char *found = memmem(header, len, before, sizeof(before) - 1);
-    char *digits = found ? found + sizeof(before) - 1 : NULL;
-    return digits && (size_t)(header + len - digits) >= DIGITS ? digits : NULL;
-}
-
-static void print_digits(char out[DIGITS + 1], const XXH3_state_t *state)
-{
-    snprintf(out, DIGITS + 1, "%016" PRIx64, (uint64_t)XXH3_64bits_digest(state));
-}
-
 static json_t *metadata_json(const struct og_tensors *t)
 {
-    json_t *all = og__json_with(json_object(), "xxh3", json_string(no_digits));
+    json_t *all = og__seal_begin(json_object());
     for (size_t i = 0; i < t->n_metadata; i++)
         all = og__json_with(all, t->metadata[i].key, json_string(t->metadata[i].value));
     return all;
@@ -91,10 +68,9 @@ static char *header_text(const struct og_tensors *t, size_t *len)
     return padded;
 }
 
-static int fill_digits(char *header, size_t len, const struct og_tensors *t, const char *path,
+static int seal_header(char *header, size_t len, const struct og_tensors *t, const char *path,
                        struct og_err *err)
 {
-    char digits[DIGITS + 1];
     uint64_t length = htole64(len);
     XXH3_state_t *state = XXH3_createState();
     if (!state)
@@ -106,9 +82,8 @@ static int fill_digits(char *header, size_t len, const struct og_tensors *t, con
         for (size_t i = 0; i < t->n; i++)
             if (in_turn(&t->tensor[i], size))
                 XXH3_64bits_update(state, t->tensor[i].data, t->tensor[i].bytes);
-    print_digits(digits, state);
+    og__seal_print(og__seal_find(header, len), state);
     XXH3_freeState(state);
-    memcpy(find_digits(header, len), digits, DIGITS);
     return 0;
 }
 
@@ -137,7 +112,7 @@ int og__tensors_write(const char *path, const struct og_tensors *t, struct og_er
     char *header = header_text(t, &len);
     if (!header)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    OG_TRY(fill_digits(header, len, t, path, err));
+    OG_TRY(seal_header(header, len, t, path, err));
     uint64_t length = htole64(len);
     OG_TRY(og__newfile_open(&f, path, err));
     OG_TRY(og__write_all(f.fd, &length, sizeof(length), 0, path, err));
@@ -245,7 +220,7 @@ static int read_metadata(struct parse *p, json_t *all)
         if (!json_is_string(v))
             return og__fail(p->err, -EINVAL, hint, "%s: __metadata__ '%.60s' is not text", p->name,
                             key);
-        if (strcmp(key, "xxh3") == 0)
+        if (strcmp(key, OG__SEAL_KEY) == 0)
             continue;
         struct og_metadata *m = &out->metadata[out->n_metadata++];
         m->key = strdup(key);
@@ -330,27 +305,13 @@ out:
     return rc;
 }
 
-static int check_digits(const char *bytes, size_t len, size_t header, const char *name,
-                        struct og_err *err)
+/* The checksum stands in __metadata__, where other programs that read safetensors let it be. */
+static int check_seal(const char *bytes, size_t len, size_t header, const char *name,
+                      struct og_err *err)
 {
-    char found[DIGITS + 1];
-    const char *digits = find_digits(bytes + sizeof(uint64_t), header);
-    if (!digits)
-        return 0;
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    XXH3_64bits_reset(state);
-    XXH3_64bits_update(state, bytes, (size_t)(digits - bytes));
-    XXH3_64bits_update(state, no_digits, DIGITS);
-    XXH3_64bits_update(state, digits + DIGITS, len - (size_t)(digits + DIGITS - bytes));
-    print_digits(found, state);
-    XXH3_freeState(state);
-    if (memcmp(found, digits, DIGITS) == 0)
-        return 0;
-    return og__fail(
-        err, -EINVAL, "take another copy; if it was edited on purpose, drop xxh3 from its metadata",
-        "%s: damaged: its bytes have the checksum %s, it says %.16s", name, found, digits);
+    return og__seal_check(
+        bytes, len, og__seal_find(bytes + sizeof(uint64_t), header), name,
+        "take another copy; if it was edited on purpose, drop xxh3 from its metadata", err);
 }
 
 int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og_tensors *out,
@@ -371,7 +332,7 @@ int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og
                         (unsigned long long)header, len);
     p.data = (const char *)bytes + sizeof(header) + header;
     p.data_bytes = len - sizeof(header) - header;
-    OG_TRY(check_digits(bytes, len, header, name, err));
+    OG_TRY(check_seal(bytes, len, header, name, err));
     root = json_loadb((const char *)bytes + sizeof(header), header, JSON_REJECT_DUPLICATES, &why);
     if (!root && og__json_lacked_memory(&why))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", name));

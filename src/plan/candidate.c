@@ -331,20 +331,12 @@ static int count_sizes(struct pass *p, struct og_err *err)
 
 /* ---- layouts of one superbatch ---- */
 
-/* Blocks and plans that are put away at the same time. */
-static uint64_t spilled(const struct og_choice *given, const struct og_candidate *c)
-{
-    double epoch = OG_MAX(given->epoch_batches, (double)given->trace.n_batches);
-    double share = epoch > 0 ? c->superbatch / epoch : 1;
-    return (uint64_t)((double)c->spill_bytes * OG_MIN(share, 1.0));
-}
-
 /* What is left of the limit for one container. */
 static uint64_t container_limit(const struct og_choice *given, const struct og_candidate *c)
 {
     if (given->disk_limit == UINT64_MAX)
         return UINT64_MAX;
-    return given->disk_limit - OG_MIN(given->disk_limit, spilled(given, c));
+    return given->disk_limit - OG_MIN(given->disk_limit, c->away_bytes);
 }
 
 static void note_container(uint64_t bytes, struct og_candidate_counts *counts)
@@ -528,21 +520,15 @@ static int run_passes(const struct og_choice *given, struct pass *pass, uint32_t
     return rc;
 }
 
-/* Limits that are known once it is counted. */
-static void check_limits(const struct og_choice *given, const struct og_candidate *c,
+static void check_memory(const struct og_choice *given, const struct og_candidate *c,
                          struct og_estimate *e)
 {
     char asked[32];
     char there[32];
-    uint64_t disk = e->counts.disk + spilled(given, c);
     if (c->memory > given->memory_limit)
         og__candidate_refuse(e, "asks for %s of memory, %s are there",
                              og__human_bytes(asked, (double)c->memory),
                              og__human_bytes(there, (double)given->memory_limit));
-    if (disk > given->disk_limit)
-        og__candidate_refuse(e, "takes %s of disk, %s are allowed",
-                             og__human_bytes(asked, (double)disk),
-                             og__human_bytes(there, (double)given->disk_limit));
 }
 
 int og__candidates_count(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
@@ -570,7 +556,7 @@ int og__candidates_count(const struct og_choice *given, const struct og_candidat
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
         out[i].counted &= out[i].possible;
         if (out[i].counted)
-            check_limits(given, &c[i], &out[i]);
+            check_memory(given, &c[i], &out[i]);
         else
             out[i].counts = (struct og_candidate_counts){0};
     }

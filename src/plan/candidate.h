@@ -28,13 +28,16 @@ struct og_candidate {
     /* Batches sampled, planned and packed together before they are trained; 0 = each batch goes
      * straight through. */
     uint32_t superbatch;
-    bool early_reads; /* rows are asked for hop by hop */
-    uint32_t n_lent;  /* slots that lose their rows while the next superbatch is prepared */
+    uint32_t written_batches; /* whose misses are on the disk at the same time: these and others,
+                                 such as validation's; 0 = these */
+    bool early_reads;         /* rows are asked for hop by hop */
+    uint32_t n_lent;          /* slots that lose their rows while the next superbatch is prepared */
     /* what the memory plan says */
     size_t memory;         /* bytes that it asks for in all */
     size_t sweep_memory;   /* of these for packing */
     uint64_t reload_bytes; /* of topology and tables, read again for each superbatch */
     uint64_t spill_bytes;  /* of blocks and plans, written and read back, an epoch */
+    uint64_t away_bytes;   /* of these, on the disk at the same time */
 };
 
 /* Times that were measured. Core-seconds are those of one thread. */
@@ -75,6 +78,7 @@ struct og_choice {
     struct og_flow_times times;
     size_t memory_limit; /* bytes; SIZE_MAX = none */
     uint64_t disk_limit; /* bytes of scratch; UINT64_MAX = none */
+    double disk_margin;  /* share by which batches beyond the trace may miss more than it tells */
     struct og_pool *pool;
     struct og_budget *budget;
     const volatile sig_atomic_t *stop; /* may be NULL */

@@ -338,6 +338,39 @@ static void total_bytes(const struct bytes *b, struct og_estimate *e)
     e->bytes_written = (uint64_t)llround(b->written + b->spill_written);
 }
 
+/* ---- what the disk has room for ---- */
+
+/* Containers of a superbatch, as far as the trace tells: where it has fewer batches, those it does
+ * not have miss as much, and rows that it does not show; and a margin. In segments each row may be
+ * there but once. */
+static double written_at_once(const struct og_choice *given, const struct og_candidate *c,
+                              const struct og_candidate_counts *n, const struct rates *r)
+{
+    const double row = (double)og__kept_row_bytes(given);
+    const double shown = OG_MIN(c->superbatch, OG_MAX(given->trace.n_batches, 1u));
+    const double longer = OG_MAX(c->written_batches, c->superbatch) / shown;
+    const double bytes = (double)n->disk;
+    if (!writes(c) || longer <= 1)
+        return bytes;
+    const double more = OG_MIN(more_misses(given, c, n, r), (double)(n->rows - n->misses));
+    double all = (bytes + more * row) * longer;
+    const double orders = 2 * sizeof(uint32_t) * (double)n->misses * longer;
+    if (c->layout == OG__SEGMENTED && given->distinct > 0)
+        all = OG_MIN(all, given->distinct * r->wider * row + orders);
+    return bytes + OG_MAX(all - bytes, 0.0) * (1 + given->disk_margin);
+}
+
+static void check_disk(const struct og_choice *given, const struct og_candidate *c,
+                       const struct rates *r, struct og_estimate *e)
+{
+    char asked[32];
+    char there[32];
+    const double disk = written_at_once(given, c, &e->counts, r) + (double)c->away_bytes;
+    if (disk > (double)given->disk_limit)
+        og__candidate_refuse(e, "takes %s of disk, %s are allowed", og__human_bytes(asked, disk),
+                             og__human_bytes(there, (double)given->disk_limit));
+}
+
 /* ---- terms ---- */
 
 /* Rows are copied into chunks; or those that enter a cache from staging, at most all misses. */
@@ -493,6 +526,7 @@ void og__candidate_seconds(const struct og_choice *given, const struct og_candid
         return;
     const struct rates r = rates_of(given, c, &e->counts);
     const struct bytes b = bytes_of(given, c, &e->counts, &r);
+    check_disk(given, c, &r, e);
     /* what comes with every superbatch is in the epochs */
     bool once = !og__policy_looks_ahead(c->policy.kind);
     e->prepare = given->times.before;

@@ -163,6 +163,24 @@ int og__packing_drop(struct og_packing *p, const uint64_t *dropped, struct og_er
     return og__packing_seal(p, err);
 }
 
+uint32_t og__packing_within(const struct og_packing *p, uint64_t bytes)
+{
+    const uint64_t start = og__packing_data_start(p->n_batches);
+    uint32_t n = p->n_batches;
+    while (n > 0 && og__packing_data_start(n) + (p->offset[n] - start) > bytes)
+        n--;
+    return n;
+}
+
+int og__packing_shorten(struct og_packing *p, uint32_t n, struct og_err *err)
+{
+    p->n_batches = n;
+    memset(p->bits, 0, og__bits_words(p->n_nodes) * sizeof(*p->bits));
+    for (uint64_t i = 0; i < p->ptr[n]; i++)
+        og__bits_add(p->bits, p->rows[i]);
+    return og__packing_seal(p, err);
+}
+
 /* ---- the sweep ---- */
 
 static size_t row_cost(const struct og_packing *p)

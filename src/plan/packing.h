@@ -60,6 +60,11 @@ OG_MUST_CHECK int og__packing_seal(struct og_packing *p, struct og_err *err);
 OG_MUST_CHECK int og__packing_drop(struct og_packing *p, const uint64_t *dropped,
                                    struct og_err *err);
 
+/* How many of its first batches, sealed, have room in a container of so many bytes; 0 = none. */
+uint32_t og__packing_within(const struct og_packing *p, uint64_t bytes);
+/* With the first n batches alone, sealed again. */
+OG_MUST_CHECK int og__packing_shorten(struct og_packing *p, uint32_t n, struct og_err *err);
+
 static inline uint64_t og__packing_chunk_rows(const struct og_packing *p, uint32_t batch)
 {
     return p->ptr[batch + 1] - p->ptr[batch];

@@ -224,6 +224,27 @@ uint64_t og__trace_written(const struct og_trace_writer *w)
     return bytes;
 }
 
+uint64_t og__trace_empty_bytes(const struct og_trace_options *opt)
+{
+    const uint64_t hops = (uint64_t)opt->n_hops;
+    const uint64_t of_a_hop =
+        4 + !!(opt->extras & OG__WITH_DEGREES) + !!(opt->extras & OG__WITH_WEIGHTS);
+    return (4 + hops * of_a_hop) * OG__NPY_HEADER + (2 + hops) * sizeof(int64_t);
+}
+
+uint64_t og__trace_batch_bytes(const struct og_trace_options *opt, const struct og_batch *batch)
+{
+    const uint64_t words_an_edge = 2 + !!(opt->extras & OG__WITH_WEIGHTS);
+    const uint64_t ids = (uint64_t)batch->n_seeds + batch->n_ids;
+    uint64_t bytes = ids * og__npy_size(id_type(opt->n_nodes)) + 2 * sizeof(int64_t);
+    for (uint32_t h = 0; h < batch->n_hops; h++) {
+        const struct og_block *k = &batch->hop[h];
+        const uint64_t found = opt->extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0;
+        bytes += (k->n_edges * words_an_edge + found) * sizeof(uint32_t) + 2 * sizeof(int64_t);
+    }
+    return bytes;
+}
+
 int og__trace_note(json_t *checksums, const char *name, uint64_t checksum, struct og_err *err)
 {
     char hex[17];

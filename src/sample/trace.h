@@ -43,6 +43,9 @@ size_t og__trace_writer_bytes(const struct og_trace_options *opt);
 OG_MUST_CHECK int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch,
                                    const void *labels, struct og_err *err);
 uint64_t og__trace_written(const struct og_trace_writer *w); /* bytes of its files so far */
+/* What that becomes: with no batch yet, and by each more. Without labels and checks. */
+uint64_t og__trace_empty_bytes(const struct og_trace_options *opt);
+uint64_t og__trace_batch_bytes(const struct og_trace_options *opt, const struct og_batch *batch);
 /* Completes every header and frees. `checksums`, unless NULL, is an object that gets XXH3 of each
  * file that `check` leaves out, by name. After an error elsewhere call discard instead. */
 OG_MUST_CHECK int og__trace_finish(struct og_trace_writer *w, json_t *checksums,
@@ -66,7 +69,8 @@ struct og_trace_folder {
 };
 
 /* The arrays are counted as "trace". Nothing in the folder is believed: -EINVAL for a trace.json
- * that lacks something, offsets that do not ascend, a node out of range or twice in a batch. */
+ * that lacks something or is not what was written, offsets that do not ascend, a node out of range
+ * or twice in a batch. */
 OG_MUST_CHECK int og__trace_open_dir(struct og_trace_folder *t, const char *dir,
                                      struct og_budget *b, struct og_err *err);
 void og__trace_release(struct og_trace_folder *t);

@@ -1,6 +1,6 @@
 /* Reading a trace folder: from outside, so every count is measured before it is used. */
 #include "base/file.h"
-#include "base/json.h"
+#include "base/seal.h"
 #include "sample/trace.h"
 #include "sample/trace_files.h"
 
@@ -59,7 +59,7 @@ int og__trace_parse(struct og_trace_folder *t, const char *text, size_t len, con
 {
     json_t *root;
     *t = (struct og_trace_folder){0};
-    int rc = og__json_parse(&root, text, len, name, hint, err);
+    int rc = og__sealed_parse(&root, text, len, name, hint, err);
     if (rc < 0)
         return rc;
     rc = json_is_object(root) ? get_facts(t, root, name, err)

@@ -124,6 +124,8 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
         og__session_drop_topology(s);
     if (rc == 0)
         rc = plan_ahead(a, done, err);
+    if (rc == 0)
+        rc = og__ahead_away_fits(a, og__ahead_put_away(s) - a->put_before, err);
     if (rc == 0 && s->memory.alternates)
         rc = og__superbatch_release_ids(s->superbatch, err);
     if (rc == 0 && og__packs(s))

@@ -42,12 +42,11 @@ static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
     int rc = og__packing_seal(&a->packing, err);
     if (rc < 0)
         return rc;
-    const uint64_t left = og__ahead_disk_left(a, a->away_bytes);
     if (a->s->opt.layout == OG_LAYOUT_PACKED) {
         og__ahead_end_prediction(a);
-        return a->kept && a->s->packs ? 0 : og__ahead_pack_fits(a, left, err);
+        return a->kept && a->s->packs ? 0 : og__ahead_fit_chunks(a, a->away_bytes, err);
     }
-    rc = og__segmented_choose(&segments, &size, a->s, &a->packing, left, err);
+    rc = og__ahead_fit_segments(a, a->away_bytes, &segments, &size, err);
     if (rc < 0)
         return rc;
     rc = og__ahead_foretell_segments(a, &segments, size, err);
@@ -55,36 +54,55 @@ static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
     return rc;
 }
 
-static int plan_epoch(struct og_ahead *a, struct og_err *err)
+/* What enters the cache before the batch would be put away with the plans. */
+static void enter_cache(struct og_ahead *a, uint32_t b, uint32_t *list)
+{
+    const uint64_t bytes = og__filling_bytes(a->s->policy, b, list);
+    if (og__samples_ahead(a->s) && a->s->memory.code_bytes == 0)
+        a->away_bytes += bytes;
+}
+
+static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32_t *list,
+                        struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_trace trace = og__superbatch_trace(s->superbatch);
-    const struct og_plan *plan = &s->works[0].plan;
-    uint32_t ignored;
-    int rc = og__policy_foresee(s->policy, &trace, &ignored, err);
-    if (rc == 0 && og__packs(s))
-        rc = og__ahead_begin_packing(a, &trace, err);
-    for (uint32_t b = 0; rc == 0 && b < trace.n_batches; b++) {
-        uint32_t n = (uint32_t)(trace.ptr[b + 1] - trace.ptr[b]);
-        uint32_t pair[2];
-        while (og__policy_prefill(s->policy, pair, pair + 1, 1) > 0)
-            ;
-        rc = og__policy_plan(s->policy, &s->planner, trace.ids + trace.ptr[b], n, &s->works[0].plan,
-                             err);
+    struct og_plan *plan = &s->works[0].plan;
+    int rc = 0;
+    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+        const uint32_t *ids = trace->ids + trace->ptr[b];
+        uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
+        enter_cache(a, b, list);
+        rc = og__policy_plan(s->policy, &s->planner, ids, n, plan, err);
         if (rc == 0 && og__ahead_foretells(a, b))
             og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
         if (rc == 0 && og__packs(s))
             rc = og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err);
     }
-    bool ahead = og__samples_ahead(s);
-    if (rc == 0 && ahead)
-        rc = og__ahead_within_disk(s, a->away_bytes, err);
+    return rc;
+}
+
+static int plan_epoch(struct og_ahead *a, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
+    const bool ahead = og__samples_ahead(s);
+    uint32_t ignored;
+    uint32_t *list = og__alloc(s->budget, bytes, "trace", err);
+    int rc = list ? og__policy_foresee(s->policy, &trace, &ignored, err) : -ENOMEM;
     if (rc == 0 && og__packs(s))
-        return foretell_laid_out(a, err);
+        rc = og__ahead_begin_packing(a, &trace, err);
     if (rc == 0)
+        rc = plan_batches(a, &trace, list, err);
+    og__release(s->budget, list, bytes, "trace");
+    if (rc < 0)
+        return rc;
+    if (og__packs(s))
+        rc = foretell_laid_out(a, err);
+    else
         og__predict_epoch(&a->prediction, s,
                           ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
-    return rc;
+    return rc == 0 && ahead ? og__ahead_away_fits(a, a->away_bytes, err) : rc;
 }
 
 int og__session_foretell(struct og_session *s, struct og_err *err)
@@ -136,6 +154,22 @@ static int add_misses(struct og_ahead *a, const struct og_trace *trace, struct o
     return rc;
 }
 
+/* All draws of a folder are there at the same time. */
+static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
+                      struct og_ahead_counts *done, struct og_err *err)
+{
+    char takes[32];
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc < 0)
+        return rc;
+    const uint64_t bytes = done->bytes_written + a->packing.offset[a->packing.n_batches];
+    if (bytes > (uint64_t)a->s->opt.disk.value)
+        return og__fail(err, -ENOSPC, "give more --disk",
+                        "--disk: what batches miss takes %s, up to the draw at hand",
+                        og__human_bytes(takes, (double)bytes));
+    return og__ahead_write_chunks(a, to->container, done, err);
+}
+
 static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
                      struct og_ahead_counts *done, struct og_err *err)
 {
@@ -148,11 +182,7 @@ static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
         rc = list_cached(s, to->cached, err);
     if (rc == 0)
         rc = add_misses(a, &trace, err);
-    if (rc == 0)
-        rc = og__packing_seal(&a->packing, err);
-    return rc < 0 ? rc
-                  : og__ahead_write_chunks(a, to->container,
-                                           og__ahead_disk_left(a, done->bytes_written), done, err);
+    return rc < 0 ? rc : write_draw(a, to, done, err);
 }
 
 int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_draw_files *to,

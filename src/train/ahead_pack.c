@@ -1,7 +1,10 @@
 #include "base/scratch.h"
 #include "train/ahead_parts.h"
+#include "train/pilot.h"
 #include "train/segmented.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -41,32 +44,104 @@ static size_t sweep_memory(const struct og_session *s)
     return OG_MIN(OG_MAX(left - OG_MIN(left, kept), s->memory.sweep), (size_t)ENOUGH);
 }
 
-static const char *hint_of_disk(const struct og_session *s)
+/* ---- what --disk has room for ---- */
+
+static const char *or_else(const struct og_session *s)
 {
-    return og__keeps_batches(s) ? "give more --disk, or --resample-every 1"
-                                : "give a smaller --superbatch, or more --disk";
+    return og__keeps_batches(s) ? "--resample-every 1" : "a smaller --superbatch";
 }
 
 int og__ahead_within_disk(const struct og_session *s, uint64_t away, struct og_err *err)
 {
+    char hint[128];
     char allowed[32];
     if (away <= (uint64_t)s->opt.disk.value)
         return 0;
-    return og__fail(err, -ENOSPC, hint_of_disk(s),
+    snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` tells how much), or %s",
+             or_else(s));
+    return og__fail(err, -ENOSPC, hint,
                     "--disk: batches sampled ahead, and their plans, take more than %s",
                     og__human_bytes(allowed, s->opt.disk.value));
 }
 
-int og__ahead_pack_fits(const struct og_ahead *a, uint64_t left, struct og_err *err)
+int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err *err)
 {
-    const uint64_t bytes = a->packing.offset[a->packing.n_batches];
-    char size[32];
-    if (bytes <= left)
-        return 0;
-    return og__fail(err, -ENOSPC, hint_of_disk(a->s),
-                    "--disk: packing what %u batches miss takes %s", a->packing.n_batches,
-                    og__human_bytes(size, (double)bytes));
+    const bool large = need > 64 * OG_MIB;
+    const uint64_t unit = large ? OG_MIB : OG_KIB;
+    char hint[128];
+    char takes[32];
+    char allowed[32];
+    snprintf(hint, sizeof(hint), "give --disk %" PRIu64 "%s, or %s", (need + unit - 1) / unit,
+             large ? "M" : "K", or_else(a->s));
+    return og__fail(
+        err, -ENOSPC, hint, "--disk: %" PRIu64 " batches sampled ahead%s take %s, %s are allowed",
+        a->next, og__packs(a->s) ? ", and what they miss," : "",
+        og__human_bytes(takes, (double)need), og__human_bytes(allowed, a->s->opt.disk.value));
 }
+
+/* Containers, where there are any, can be shorter; what is put away cannot. */
+int og__ahead_away_fits(const struct og_ahead *a, uint64_t away, struct og_err *err)
+{
+    const struct og_session *s = a->s;
+    const bool others = !og__packs(s) && a->last < og__schedule_items(&s->schedule);
+    const uint64_t need = away + (others ? away / OG__SUM_MARGIN : 0);
+    if (a->first > 0 || a->pass != OG__SPLITS || need <= (uint64_t)s->opt.disk.value)
+        return 0;
+    return og__ahead_refuse_disk(a, need, err);
+}
+
+static uint64_t disk_left(const struct og_ahead *a, uint64_t away)
+{
+    const uint64_t disk = (uint64_t)a->s->opt.disk.value;
+    return disk - OG_MIN(disk, away);
+}
+
+/* A run does not end because a later superbatch misses a little more than the first. */
+static bool may_shorten(const struct og_ahead *a)
+{
+    return a->s->layout_open || a->first > 0 || a->pass != OG__SPLITS;
+}
+
+static void tell_short(struct og_ahead *a)
+{
+    if (!a->told_short)
+        og__say(&a->s->log, OG__WARN,
+                "--disk has room for what %" PRIu32 " of %" PRIu64
+                " batches miss: the others read the feature file",
+                a->packing.n_batches, a->next);
+    a->told_short = true;
+}
+
+int og__ahead_fit_chunks(struct og_ahead *a, uint64_t away, struct og_err *err)
+{
+    const uint32_t fit = og__packing_within(&a->packing, disk_left(a, away));
+    if (fit == a->packing.n_batches)
+        return 0;
+    if (!may_shorten(a))
+        return og__ahead_refuse_disk(a, away + a->packing.offset[a->packing.n_batches], err);
+    int rc = og__packing_shorten(&a->packing, fit, err);
+    tell_short(a);
+    return rc;
+}
+
+int og__ahead_fit_segments(struct og_ahead *a, uint64_t away, struct og_segments *segments,
+                           uint32_t *size, struct og_err *err)
+{
+    struct og_packing *p = &a->packing;
+    const uint64_t left = disk_left(a, away);
+    uint64_t least;
+    int rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
+    while (rc == -ENOSPC && may_shorten(a) && p->n_batches > 0) {
+        rc = og__packing_shorten(p, p->n_batches - 1 - p->n_batches / 16, err);
+        if (rc == 0)
+            rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
+    }
+    if (rc == 0 && p->n_batches < a->next)
+        tell_short(a);
+    return rc == -ENOSPC ? og__ahead_refuse_disk(a, away + least, err) : rc;
+}
+
+/* ---- writing it ---- */
 
 static struct og_pack_options pack_options(const struct og_session *s, const char *path)
 {
@@ -83,46 +158,36 @@ static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts
     done->bytes_written += counts->bytes_written;
 }
 
-uint64_t og__ahead_disk_left(const struct og_ahead *a, uint64_t away)
-{
-    const uint64_t disk = (uint64_t)a->s->opt.disk.value;
-    return disk - OG_MIN(disk, away);
-}
-
 /* Rows that several batches miss; the packing keeps the others. */
-static int write_shared(struct og_ahead *a, const char *path, uint64_t *left,
+static int write_shared(struct og_ahead *a, const char *path, uint64_t away,
                         struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_segments segments;
     struct og_pack_counts counts;
     uint32_t size;
-    int rc = og__segmented_choose(&segments, &size, s, &a->packing, *left, err);
+    int rc = og__ahead_fit_segments(a, away, &segments, &size, err);
     if (rc < 0)
         return rc;
     rc = og__ahead_foretell_segments(a, &segments, size, err);
-    if (rc < 0) {
+    if (rc < 0 || a->packing.n_batches == 0) {
         og__segments_close(&segments);
         return rc;
     }
     struct og_pack_options opt = pack_options(s, path);
     rc = og__segmented_write(&segments, size, s, &a->packing, &opt, &counts, err);
-    if (rc < 0)
-        return rc;
-    add_counts(done, &counts);
-    *left -= OG_MIN(*left, counts.bytes_written);
-    return 0;
+    if (rc == 0)
+        add_counts(done, &counts);
+    return rc;
 }
 
-int og__ahead_write_chunks(struct og_ahead *a, const char *path, uint64_t left,
-                           struct og_ahead_counts *done, struct og_err *err)
+int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead_counts *done,
+                           struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_pack_counts counts = {0};
     struct og_pack_options opt = pack_options(s, path);
-    int rc = og__ahead_pack_fits(a, left, err);
-    if (rc == 0)
-        rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
+    int rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
     if (rc == 0)
         add_counts(done, &counts);
     return rc;
@@ -131,11 +196,13 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, uint64_t left,
 static int write_pack(struct og_ahead *a, const char *path, const char *shared,
                       struct og_ahead_counts *done, struct og_err *err)
 {
-    uint64_t left = og__ahead_disk_left(a, og__ahead_put_away(a->s) - a->put_before);
+    const uint64_t away = og__ahead_put_away(a->s) - a->put_before;
     int rc = og__packing_seal(&a->packing, err);
-    if (rc == 0 && a->s->opt.layout == OG_LAYOUT_SEGMENTED)
-        rc = write_shared(a, shared, &left, done, err);
-    return rc < 0 ? rc : og__ahead_write_chunks(a, path, left, done, err);
+    if (rc == 0)
+        rc = shared ? write_shared(a, shared, away, done, err) : og__ahead_fit_chunks(a, away, err);
+    if (rc == 0 && a->packing.n_batches > 0)
+        rc = og__ahead_write_chunks(a, path, done, err);
+    return rc;
 }
 
 /* shared: NULL where chunks hold all that batches miss. */
@@ -190,11 +257,13 @@ static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, stru
     }
     unlink(path); /* what is on the disk at the same time is one superbatch's */
     unlink(shared);
-    rc = write_pack(a, path, shared, done, err);
+    const char *segments = s->opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
+    rc = write_pack(a, path, segments, done, err);
+    const bool some = a->packing.n_batches > 0;
     og__packing_close(&a->packing);
-    if (rc == 0)
-        rc = open_pack(s, path, s->opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL, err);
-    if (rc == 0)
+    if (rc == 0 && some)
+        rc = open_pack(s, path, segments, err);
+    if (rc == 0 && some)
         og__pack_is_own(s->pack);
     free(path);
     free(shared);

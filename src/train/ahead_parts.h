@@ -18,15 +18,17 @@ struct og_ahead {
     struct og_session *s;
     struct og_sampled_ahead *sampled; /* [n] of the superbatch */
     enum og__split pass;
-    uint64_t first, n, next;        /* its first item; the most it can have; those sampled */
+    uint64_t first, last;           /* its items, the last excluded */
+    uint64_t n, next;               /* batches: the most it can have; those sampled */
     bool kept;                      /* an epoch's batches, for all epochs that train on them */
     struct og_fill_windows windows; /* what enters the cache, and when */
     struct og_packing packing;      /* what they miss, until it is written */
     struct og_prediction prediction;
-    uint64_t put_before;      /* bytes put away before this superbatch */
-    uint64_t away_bytes;      /* that blocks and plans take on disk, at least */
-    uint64_t trace_bytes;     /* that replaying the training batches will read */
-    uint64_t n_training;      /* of which there are so many */
+    uint64_t put_before;  /* bytes put away before this superbatch */
+    uint64_t away_bytes;  /* that blocks and plans will take on disk, where memory has no room */
+    bool told_short;      /* that not all is packed */
+    uint64_t trace_bytes; /* that replaying the training batches will read */
+    uint64_t n_training;  /* of which there are so many */
     struct og_io_counts made; /* what was read of samples made beforehand */
 };
 
@@ -56,13 +58,22 @@ void og__ahead_end_prediction(struct og_ahead *a);
 
 /* Bytes written so far, of blocks and plans. */
 uint64_t og__ahead_put_away(const struct og_session *s);
-/* Of --disk, beside so many bytes. */
-uint64_t og__ahead_disk_left(const struct og_ahead *a, uint64_t away);
-/* -ENOSPC where a superbatch puts so many bytes away and --disk is less. */
+/* -ENOSPC where --disk is less than what a superbatch has put away so far. */
 OG_MUST_CHECK int og__ahead_within_disk(const struct og_session *s, uint64_t away,
                                         struct og_err *err);
-/* -ENOSPC where the sealed packing's container takes more than `left` bytes. */
-OG_MUST_CHECK int og__ahead_pack_fits(const struct og_ahead *a, uint64_t left, struct og_err *err);
+/* Once all is put away: -ENOSPC where that has no room, or later superbatches of the run might not
+ * have it. */
+OG_MUST_CHECK int og__ahead_away_fits(const struct og_ahead *a, uint64_t away, struct og_err *err);
+/* -ENOSPC, with the --disk that would do, where a superbatch takes `need` bytes in all. */
+OG_MUST_CHECK int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need,
+                                        struct og_err *err);
+/* Does what the sealed packing takes fit beside `away` bytes? If not, that is an error before the
+ * first batch is trained, unless the layout was left to the program; else it goes without its last
+ * batches, maybe without any: they read from the feature file. */
+OG_MUST_CHECK int og__ahead_fit_chunks(struct og_ahead *a, uint64_t away, struct og_err *err);
+OG_MUST_CHECK int og__ahead_fit_segments(struct og_ahead *a, uint64_t away,
+                                         struct og_segments *segments, uint32_t *size,
+                                         struct og_err *err);
 /* Which of the packs made beforehand is this superbatch's. */
 uint32_t og__ahead_draw(const struct og_ahead *a);
 /* The run goes on without packs made beforehand, and says why. */
@@ -70,8 +81,8 @@ void og__ahead_lose_packs(struct og_session *s, const struct og_err *why);
 /* An empty packing for the batches of the trace. */
 OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace,
                                           struct og_err *err);
-/* Chunks of the sealed packing, if they are no more than `left` bytes. */
-OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, const char *path, uint64_t left,
+/* Chunks of the sealed packing, which fits. */
+OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, const char *path,
                                          struct og_ahead_counts *done, struct og_err *err);
 /* The superbatch's misses in a container of their own, in place of the one before. */
 OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,

@@ -1,4 +1,5 @@
 /* Which batches a superbatch has, and sampling them. */
+#include "sample/trace.h"
 #include "train/ahead_parts.h"
 
 /* ---- how far ahead ---- */
@@ -64,16 +65,30 @@ static uint64_t block_words(const struct og_session *s, const struct og_batch *b
     return words;
 }
 
+/* What a batch adds to the disk, as superbatch and plans are written. */
+static uint64_t away_bytes(const struct og_ahead *a, const struct og_work *w)
+{
+    const struct og_session *s = a->s;
+    const struct og_trace_options form = {.n_hops = s->opt.n_fanout,
+                                          .n_nodes = (uint64_t)s->ds->n_nodes,
+                                          .extras = og__batch_extras(s)};
+    const uint64_t codes = 4 * (uint64_t)w->sampled.batch.n_ids;
+    if (s->memory.trace_blocks > 0 || w->made)
+        return s->memory.trace_blocks > 0 ? 0 : codes;
+    return codes + og__trace_batch_bytes(&form, &w->sampled.batch) +
+           (a->next == 0 ? og__trace_empty_bytes(&form) : 0);
+}
+
 /* Blocks, and plans; ids unless they stay in memory. */
 void og__ahead_note(struct og_ahead *a, const struct og_work *w)
 {
+    a->away_bytes += away_bytes(a, w);
     const struct og_memory_plan *m = &a->s->memory;
     const struct og_batch *b = &w->sampled.batch;
     bool put_away = m->trace_blocks == 0;
     bool ids = w->made || (put_away && m->alternates);
     uint64_t words = w->made || put_away ? block_words(a->s, b) : 0;
     words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (put_away ? 1u : 0u));
-    a->away_bytes += !w->made ? 4 * words : put_away ? 4 * (uint64_t)b->n_ids : 0;
     if (w->turn.split == OG__TRAIN) {
         a->trace_bytes += 4 * words;
         a->n_training++;
@@ -118,6 +133,7 @@ int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, ui
 {
     a->pass = pass;
     a->first = first;
+    a->last = last;
     a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
     a->next = a->away_bytes = a->trace_bytes = a->n_training = 0;
     a->made = (struct og_io_counts){0};

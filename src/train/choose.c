@@ -105,7 +105,8 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
     policy.hotness = hotness;
     uint64_t epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(s->opt.epochs, 1);
-    uint64_t put_away = m->trace_blocks ? 0 : epoch * og__put_away_bytes(s);
+    const uint64_t put_away = ahead && !m->trace_blocks ? og__put_away_bytes(s) : 0;
+    const uint64_t plans = put_away ? og__input_rows(s) * sizeof(uint32_t) : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&s->schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
     if (s->opt.resample_every > 1 && og__policy_is_steady(t->way.policy))
@@ -120,7 +121,9 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
         .reload_bytes = m->alternates ? m->topology - m->topology_rest + m->neighbors : 0,
-        .spill_bytes = ahead ? put_away : 0,
+        .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
+        .spill_bytes = epoch * put_away,
+        .away_bytes = m->superbatch * (s->offline ? plans : put_away),
     };
 }
 
@@ -249,6 +252,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
                   .threads = s->opt.threads},
         .memory_limit = s->memory.limit,
         .disk_limit = (uint64_t)s->opt.disk.value,
+        .disk_margin = 1.0 / OG__SUM_MARGIN,
         .pool = s->pool,
         .budget = s->budget,
         .stop = s->seen ? s->seen->stop : NULL,

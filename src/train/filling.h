@@ -33,6 +33,9 @@ OG_MUST_CHECK int og__filling_put(struct og_fill_windows *w, struct og_policy *p
                                   uint32_t batch, struct og_spill *to, uint32_t *list,
                                   struct og_err *err);
 
+/* Bytes that it would put away; nothing is. `list` as above. */
+uint64_t og__filling_bytes(struct og_policy *policy, uint32_t batch, uint32_t *list);
+
 struct og_filling_options {
     const struct og_fill_windows *windows;
     struct og_spill *from;

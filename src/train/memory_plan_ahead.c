@@ -192,7 +192,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     const size_t staging =
         og__input_rows(s) * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
     uint64_t mean = pilot->rows / OG_MAX(pilot->n, 1u);
-    uint64_t rows = OG_MIN(mean + mean / 32 + OG__MARGIN_ROWS, og__input_rows(s));
+    uint64_t rows = OG_MIN(mean + mean / OG__SUM_MARGIN + OG__MARGIN_ROWS, og__input_rows(s));
     if (m->alternates)
         m->n_slots = og__memory_plan_most_slots(s, m->limit);
     const size_t beside = staging + m->limit / OG__SLACK_SHARE;

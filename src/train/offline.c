@@ -1,6 +1,7 @@
 #include "train/offline.h"
 
 #include "base/file.h"
+#include "base/seal.h"
 #include "train/options.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ int og__offline_load(const char *dir, json_t **out, struct og_err *err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
     *out = NULL;
     if (rc == 0)
-        rc = og__json_parse(out, text, len, path, anew, err);
+        rc = og__sealed_parse(out, text, len, path, anew, err);
     free(text);
     free(path);
     return rc;

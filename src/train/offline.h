@@ -28,7 +28,7 @@ struct og_offline_for {
  * other options, without what the model needs, or of fewer epochs than the run draws. */
 OG_MUST_CHECK int og__offline_open(struct og_offline **out, const struct og_offline_for *run,
                                    struct og_budget *b, struct og_err *err);
-/* trace.json of a folder (new reference). */
+/* trace.json of a folder (new reference). -EINVAL where it is not what was written. */
 OG_MUST_CHECK int og__offline_load(const char *dir, json_t **out, struct og_err *err);
 /* What it says: epochs between draws, draws, and the options (new reference).
  */

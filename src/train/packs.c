@@ -1,12 +1,11 @@
 #include "train/packs.h"
 
 #include "base/file.h"
-#include "train/json.h"
+#include "base/seal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const char hint[] = "remove the folder and make it anew with `outgrow pack`";
 
@@ -48,7 +47,7 @@ int og__packs_describe(const struct og_packs *p, const char *dir, const struct o
                   (json_int_t)p->cache_rows, "draws", (json_int_t)p->draws);
     if (p->checksums)
         root = og__json_with(root, "cached_checksums", json_incref(p->checksums));
-    int rc = og__json_deliver(root, path, NULL, err);
+    int rc = og__sealed_write(path, root, err);
     free(path);
     return rc;
 }
@@ -105,52 +104,66 @@ static bool fits_dataset(struct og_packs *p, const json_t *root, const struct og
            says(root, "dataset_checksum", checksum);
 }
 
-/* NULL where it is not there, or no JSON. */
-static json_t *load_description(const char *dir, bool *there)
+/* 1 with *out, 0 where there is none, or negative where what is there cannot be believed. */
+static int load_description(const char *dir, json_t **out, struct og_err *err)
 {
     enum { JSON_MAX = 64 * 1024 };
-    struct stat st;
-    struct og_err err = {0};
     char *text = NULL;
     size_t len = 0;
     char *path = og__path_join(dir, "pack.json");
-    *there = path && stat(path, &st) == 0;
-    int rc = *there ? og__read_text(path, JSON_MAX, &text, &len, &err) : -ENOENT;
-    json_t *root = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    *out = NULL;
+    int rc = path ? og__exists(NULL, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    const bool there = rc > 0;
+    if (there)
+        rc = og__read_text(path, JSON_MAX, &text, &len, err);
+    if (rc == 0 && there)
+        rc = og__sealed_parse(out, text, len, path, hint, err);
     free(text);
     free(path);
-    return root;
+    return rc < 0 ? rc : there;
 }
 
 enum og_dtype og__packs_dtype(const char *samples, enum og_dtype unless)
 {
-    bool there = false;
     char *dir = og__path_join(samples, "pack");
-    json_t *root = dir ? load_description(dir, &there) : NULL;
-    int dtype = dtype_of(root);
+    json_t *root = NULL;
+    int dtype = dir && load_description(dir, &root, NULL) > 0 ? dtype_of(root) : -1;
     json_decref(root);
     free(dir);
     return dtype < 0 ? unless : (enum og_dtype)dtype;
 }
 
+/* Are they what this run could use? If not, why. */
+static bool suits(struct og_packs *p, const json_t *root, const struct og_dataset *ds,
+                  const struct og_log *log)
+{
+    if (!fits_dataset(p, root, ds)) {
+        og__say(log, OG__WARN, "%s: not packs of these features, left alone (%s)", p->dir, hint);
+        return false;
+    }
+    const enum og_dtype dtype = (enum og_dtype)dtype_of(root);
+    if (dtype == ds->kept)
+        return true;
+    og__say(log, OG__WARN,
+            "%s: rows are %s, this run keeps them as %s: left alone (give the --pack-dtype they "
+            "were packed with)",
+            p->dir, og__dtype_name(dtype), og__dtype_name(ds->kept));
+    return false;
+}
+
 static bool read_description(struct og_packs *p, const struct og_dataset *ds,
                              const struct og_log *log)
 {
-    bool there;
-    json_t *root = load_description(p->dir, &there);
-    bool fits = fits_dataset(p, root, ds);
-    bool same = fits && dtype_of(root) == (int)ds->kept;
-    if (there && !fits)
-        og__say(log, OG__WARN, "%s: not packs of these features, left alone (%s)", p->dir, hint);
-    else if (there && !same)
-        og__say(log, OG__WARN,
-                "%s: rows are %s, this run keeps them as %s: left alone (give the --pack-dtype "
-                "they were packed with)",
-                p->dir, og__dtype_name((enum og_dtype)dtype_of(root)), og__dtype_name(ds->kept));
-    if (fits)
+    struct og_err why = {0};
+    json_t *root;
+    int rc = load_description(p->dir, &root, &why);
+    if (rc < 0)
+        og__say(log, OG__WARN, "%s: left alone (%s)", why.message, why.hint[0] ? why.hint : hint);
+    const bool use = rc > 0 && suits(p, root, ds, log);
+    if (use)
         p->checksums = json_incref(json_object_get(root, "cached_checksums"));
     json_decref(root);
-    return same;
+    return use;
 }
 
 struct og_packs *og__packs_open(const char *samples, const struct og_dataset *ds,

@@ -50,6 +50,7 @@ void og__pilot_release(struct og_pilot *p, struct og_budget *b);
 enum {
     OG__MARGIN_PERCENT = 12, /* batches of a run spread by a few percent around the pilot's */
     OG__MARGIN_ROWS = 256,   /* and by more when they are tiny */
+    OG__SUM_MARGIN = 32,     /* sums of many of them by less than such a share */
 };
 
 /* Caps with a margin for batches larger than the pilot's, bounded by what the graph allows. */

@@ -1,5 +1,6 @@
 /* og_sample: the batches a run would train on, written as a trace. */
 #include "base/file.h"
+#include "base/seal.h"
 #include "dataset/writer.h"
 #include "sample/trace.h"
 #include "train/ahead.h"
@@ -85,7 +86,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
         og__options_json(&s->opt));
     json_object_set(root, "checksums", r->checksums);
     char *path = og__path_join(r->dir.temporary, "trace.json");
-    int rc = path ? og__json_deliver(root, path, NULL, err)
+    int rc = path ? og__sealed_write(path, root, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
     if (!path)
         json_decref(root);

@@ -10,29 +10,24 @@ static uint64_t aside(const struct og_packing *p)
     return og__packing_data_start(p->n_batches) + og__shared_file_bytes(p, &all);
 }
 
-static int refuse(struct og_segments *s, uint64_t beside, struct og_err *err)
-{
-    char size[32];
-    struct og_segment_cost least;
-    og__segments_space(s, s->packing->n_batches, &least);
-    return og__fail(err, -ENOSPC, "give more --disk, or a smaller --superbatch",
-                    "--disk: what %u batches miss takes %s, stored once", s->packing->n_batches,
-                    og__human_bytes(size, (double)(least.disk_bytes + beside)));
-}
-
 int og__segmented_choose(struct og_segments *out, uint32_t *size, const struct og_session *s,
-                         const struct og_packing *p, uint64_t disk, struct og_err *err)
+                         const struct og_packing *p, uint64_t disk, uint64_t *least,
+                         struct og_err *err)
 {
     struct og_err why = {0};
+    struct og_segment_cost once;
     const uint64_t beside = aside(p);
+    *least = 0;
     int rc = og__segments_open(out, p, s->budget, err);
     if (rc < 0)
         return rc;
     rc = og__segments_choose(out, disk - OG_MIN(disk, beside), size, &why);
-    if (rc == -ENOSPC)
-        rc = refuse(out, beside, err);
-    else if (rc < 0)
+    if (rc == -ENOSPC) {
+        og__segments_space(out, p->n_batches, &once);
+        *least = once.disk_bytes + beside;
+    } else if (rc < 0) {
         og__fail(err, rc, why.hint, "%s", why.message);
+    }
     if (rc < 0)
         og__segments_close(out);
     return rc;

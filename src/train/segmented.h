@@ -7,10 +7,11 @@
 #include "train/session.h"
 
 /* Segments of the sealed packing and how many batches each has: as few as `disk` bytes allow for
- * all files together. -ENOSPC with the least that would do. `out` is closed on failure. */
+ * all files together. -ENOSPC, without words, where none do; *least would. `out` is closed on
+ * failure. */
 OG_MUST_CHECK int og__segmented_choose(struct og_segments *out, uint32_t *size,
                                        const struct og_session *s, const struct og_packing *p,
-                                       uint64_t disk, struct og_err *err);
+                                       uint64_t disk, uint64_t *least, struct og_err *err);
 
 /* What each batch will read of them: io[n_batches]. */
 OG_MUST_CHECK int og__segmented_predict(struct og_segments *segments, uint32_t size,

@@ -87,6 +87,7 @@ struct og_session {
         struct og_plan_cost plan;
         uint64_t topology_reads, topology_bytes, trace_bytes;
     } predicted;
+    bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_chosen *choice; /* [n_choice] what --policy auto compared, the best first */
     uint32_t n_choice;
     struct og_read_rule read_rule; /* of the features */

@@ -211,6 +211,7 @@ int og__session_plan(struct og_session *s, unsigned want, struct og_err *err)
 {
     const struct og_options asked = s->opt;
     s->whole_draws = want & OG__WANT_WHOLE_DRAWS;
+    s->layout_open = asked.layout == OG_LAYOUT_AUTO;
     if (!open_packs(s, want))
         return plan_session(s, want, err);
     s->opt.policy = OG_POLICY_FREQUENCY;
