@@ -87,6 +87,86 @@ static void memory_given_back_is_there_for_the_next(void **state)
     og__budget_free(b);
 }
 
+#if OG_ADDRESS_SANITIZER
+static bool nobodys(const char *p)
+{
+    return __asan_address_is_poisoned(p);
+}
+
+static bool ours(char *p, size_t bytes)
+{
+    return !__asan_region_is_poisoned(p, bytes);
+}
+
+/* Blocks of malloc's size and mapped ones, new and kept. */
+static void blocks_end_where_they_were_asked_to(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1,
+                                   63,
+                                   64,
+                                   4096,
+                                   2 * OG_MIB - 1,
+                                   2 * OG_MIB,
+                                   2 * OG_MIB + 5,
+                                   5 * OG_MIB - 4096,
+                                   6 * OG_MIB - 64};
+    struct og_budget *b = og__budget_new(256 * OG_MIB);
+    for (size_t i = 0; i < 3 * OG_COUNT(sizes); i++) {
+        const size_t bytes = sizes[i % OG_COUNT(sizes)];
+        char *p = og__alloc(b, bytes, "cache", NULL);
+        assert_true(ours(p, bytes) && nobodys(p + bytes));
+        assert_true(bytes < 2 * OG_MIB || nobodys(p + bytes + 4000));
+        memset(p, 1, bytes);
+        og__release(b, p, bytes, "cache");
+        assert_true(nobodys(p));
+    }
+    og__budget_free(b);
+}
+
+static void arrays_of_an_arena_are_apart(void **state)
+{
+    (void)state;
+    struct og_arena a;
+    assert_int_equal(og__arena_init(&a, NULL, og__arena_room(100) + og__arena_room(64), "x", NULL),
+                     0);
+    assert_true(nobodys(a.base));
+    char *one = og__arena_take(&a, 100);
+    char *two = og__arena_take(&a, 64);
+    assert_true(ours(one, 100) && nobodys(one + 100) && nobodys(two - 1));
+    assert_true(ours(two, 64) && nobodys(two + 64));
+    assert_null(og__arena_take(&a, 1));
+    og__arena_rewind(&a, og__arena_room(100));
+    assert_true(ours(one, 100) && nobodys(two));
+    assert_ptr_equal(og__arena_take(&a, 10), two);
+    assert_true(ours(two, 10) && nobodys(two + 10));
+    og__arena_release(&a);
+}
+
+/* The program stops: the difference would be someone else's. */
+static void as_much_is_given_back_as_was_asked_for(void **state)
+{
+    (void)state;
+    static const size_t sizes[][2] = {{100, 99},
+                                      {100, 101},
+                                      {3 * OG_MIB, 3 * OG_MIB - 1},
+                                      {3 * OG_MIB, 3 * OG_MIB + 1},
+                                      {3 * OG_MIB, OG_MIB}};
+    for (size_t i = 0; i < OG_COUNT(sizes); i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            (void)!freopen("/dev/null", "w", stderr);
+            void *p = og__alloc(NULL, sizes[i][0], "cache", NULL);
+            og__release(NULL, p, sizes[i][1], "cache");
+            _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_not_equal(status, 0);
+    }
+}
+#endif
+
 /* Blocks of random sizes come and go: each is zero at first and its owner's alone, and all memory,
  * kept or not, stays within the limit. */
 static void kept_memory_is_nobodys_and_within_the_limit(void **state)
@@ -387,6 +467,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(budget_refuses_what_does_not_fit),
         cmocka_unit_test(memory_given_back_is_there_for_the_next),
+#if OG_ADDRESS_SANITIZER
+        cmocka_unit_test(blocks_end_where_they_were_asked_to),
+        cmocka_unit_test(arrays_of_an_arena_are_apart),
+        cmocka_unit_test(as_much_is_given_back_as_was_asked_for),
+#endif
         cmocka_unit_test(kept_memory_is_nobodys_and_within_the_limit),
         cmocka_unit_test(first_message_wins),
         cmocka_unit_test(messages_are_one_line_that_fits),

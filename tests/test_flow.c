@@ -5,6 +5,7 @@
 #include "train/flow.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 enum { N = 2000, DEGREE = 9, BATCH = 32, WORKS = 8, MOST_SAMPLERS = 5 };
@@ -181,6 +182,60 @@ static void a_stop_ends_at_the_next_batch(void **state)
     assert_int_equal(seen.next, 12);
 }
 
+/* As many works as there may be, which samplers that read early have: two each. */
+static void the_most_works_circulate(void **state)
+{
+    struct fixture *f = *state;
+    struct og_work *works = calloc(OG__MOST_WORKS, sizeof(*works));
+    for (int i = 0; i < OG__MOST_WORKS; i++) {
+        og__batch_init(&works[i].sampled, NULL);
+        og__plan_init(&works[i].plan, NULL);
+        assert_int_equal(og__seeds_open(&works[i].seeds, &f->seeds, NULL, NULL), 0);
+    }
+    f->flow.works = works;
+    f->flow.n_works = OG__MOST_WORKS;
+    alarm(60); /* works that went astray are waited for */
+    batches_come_in_order_and_the_same_from_any_sampler(state);
+    alarm(0);
+    for (int i = 0; i < OG__MOST_WORKS; i++) {
+        og__batch_release(&works[i].sampled);
+        og__seeds_close(&works[i].seeds);
+    }
+    free(works);
+}
+
+static int keep(void *arg, struct og_work *w, struct og_err *err)
+{
+    return og__superbatch_append(arg, &w->sampled.batch, err);
+}
+
+/* Batches that are replayed are those of the turns, or the run ends: what they are judged by is
+ * taken for the turns. */
+static void replayed_batches_have_their_seeds(void **state)
+{
+    enum { ITEMS = 30 };
+    struct fixture *f = *state;
+    struct og_sampled_ahead ahead[ITEMS] = {0};
+    const struct og_superbatch_options opt = {
+        .scratch = "/tmp", .memory = 64 * OG_MIB, .n_hops = 2, .n_nodes = N};
+    struct og_superbatch *batches;
+    assert_int_equal(og__superbatch_open(&batches, &opt, NULL, NULL), 0);
+    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, ITEMS, keep, batches, NULL), 0);
+    assert_int_equal(og__superbatch_seal(batches, NULL), 0);
+    f->flow.replay = batches;
+    f->flow.sampled_ahead = ahead;
+    for (int other = 0; other < 2; other++) {
+        struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX};
+        struct og_err err = {0};
+        f->schedule.seed += (uint64_t)other;
+        int rc = og__flow_run(&f->flow, OG__SPLITS, 0, ITEMS, look, &seen, &err);
+        assert_int_equal(rc, other ? -EIO : 0);
+        assert_int_equal(seen.next, other ? 0 : ITEMS);
+        assert_true(!other || strstr(err.message, "batch 0"));
+    }
+    og__superbatch_close(batches);
+}
+
 int main(void)
 {
 #define FLOW_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
@@ -191,6 +246,8 @@ int main(void)
         FLOW_TEST(the_first_error_ends_it),
         FLOW_TEST(a_stage_that_fails_ends_it),
         FLOW_TEST(a_stop_ends_at_the_next_batch),
+        FLOW_TEST(the_most_works_circulate),
+        FLOW_TEST(replayed_batches_have_their_seeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -273,6 +273,7 @@ static void a_row_beyond_the_file_is_refused(void **state)
     scratch_open(&s, 10000);
     assert_int_equal(og__reader_open(&r, s.path, 0, 1000, 10, &opt, NULL, &err), 0);
     assert_int_equal(og__reader_submit(r, &job, &err), -EINVAL);
+    assert_int_equal(og__reader_wait(r, &job, &err), -EINVAL);
     og__reader_close(r);
     scratch_close(&s);
 }

@@ -6,6 +6,7 @@
 #include "gather/pack.h"
 #include "gather/shared.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -368,6 +369,53 @@ static void damage_is_detected(void **state)
     close_fixture(&f);
 }
 
+struct attempt {
+    struct og_pack *pack;
+    char *out;
+};
+
+/* How many batches are refused. */
+static void *try_all(void *arg)
+{
+    const struct attempt *a = arg;
+    intptr_t refused = 0;
+    for (uint32_t b = 0; b < N_BATCHES; b++) {
+        struct og_io_counts io = {0};
+        int rc = og__pack_begin(a->pack, 0, b, a->out, NULL);
+        if (rc == 0)
+            rc = og__pack_finish(a->pack, 0, &io, NULL);
+        refused += rc < 0;
+    }
+    return (void *)refused;
+}
+
+/* A batch that is refused for its shared rows leaves no read of its chunk in flight: the thread may
+ * end, and another closes. */
+static void what_is_refused_is_read_no_more(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct og_err err = {0};
+    struct attempt a;
+    pthread_t thread;
+    void *refused;
+    open_fixture(&f, 16384, 5);
+    write_all(&f, 64 * OG_MIB);
+    for (int row = 0; row < 40; row++)
+        flip(f.shared, 4096 + (off_t)row * 16384);
+    if (open_both(&f, &a.pack, OG_IO_AUTO, &err) != 0)
+        fail_msg("%s", err.message);
+    a.out = malloc(N_NODES * f.row_bytes);
+    alarm(60); /* reads that were forgotten confuse the next ones */
+    assert_int_equal(pthread_create(&thread, NULL, try_all, &a), 0);
+    assert_int_equal(pthread_join(thread, &refused), 0);
+    assert_true((intptr_t)refused > 2);
+    og__pack_close(a.pack);
+    alarm(0);
+    free(a.out);
+    close_fixture(&f);
+}
+
 /* A container and shared rows of different segments do not go together. */
 static void two_that_do_not_fit_are_refused(void **state)
 {
@@ -437,6 +485,7 @@ int main(void)
         cmocka_unit_test(what_is_read_is_what_was_told),
         cmocka_unit_test(rows_that_changed_places_are_told),
         cmocka_unit_test(damage_is_detected),
+        cmocka_unit_test(what_is_refused_is_read_no_more),
         cmocka_unit_test(two_that_do_not_fit_are_refused),
         cmocka_unit_test(failures_leave_nothing),
     };

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
+
+#if OG_ADDRESS_SANITIZER
+/* Of sanitizer/allocator_interface.h, which gcc does not bring along. */
+int __sanitizer_get_ownership(const volatile void *p);
+size_t __sanitizer_get_allocated_size(const volatile void *p);
 #endif
 
-enum { MAX_PARTS = 48, MOST_KEPT = 16 };
+enum { MAX_PARTS = 48, MOST_KEPT = 16, PAGE = 4096 };
 #define HUGE (2 * OG_MIB)
 
 struct og_budget {
@@ -32,6 +35,44 @@ struct og_budget {
     size_t kept_bytes;
 };
 
+/* ---- address sanitizer ----
+ *
+ * It knows malloc's blocks and nothing of mappings and arenas. So it is told: what lies behind the
+ * bytes that were asked for, and what was given back, is nobody's. And so that something does lie
+ * behind every block, a page is mapped in addition, and takes of an arena leave a gap.
+ *
+ *   | bytes asked for | to the end of the page | a page |
+ *                     ^ nobody's from here on           */
+
+/* What a mapped block takes of address space. */
+static size_t mapped(size_t bytes)
+{
+    return og__round_up(bytes + (OG_ADDRESS_SANITIZER ? PAGE : 0), PAGE);
+}
+
+/* Someone else may get these addresses. */
+static void unmap(char *p, size_t bytes)
+{
+    og__memory_open(p, bytes);
+    munmap(p, bytes);
+}
+
+/* Is that how much was asked for? A part that gives back another number of bytes would, for large
+ * blocks, give away what is not its own. */
+static bool is_whole(const char *p, size_t bytes)
+{
+#if OG_ADDRESS_SANITIZER
+    if (bytes < HUGE)
+        return __sanitizer_get_ownership(p) &&
+               __sanitizer_get_allocated_size(p) == OG_MAX(bytes, 1);
+    return !__asan_address_is_poisoned(p + bytes - 1) && __asan_address_is_poisoned(p + bytes);
+#else
+    (void)p;
+    (void)bytes;
+    return true;
+#endif
+}
+
 /* ---- memory that was given back ----
  *
  * Pages are dear when they are touched for the first time: the kernel clears them, and a virtual
@@ -45,26 +86,13 @@ static size_t spare(const struct og_budget *b)
     return OG_MIN(b->limit, b->limit / 32 + 16 * OG_MIB);
 }
 
-static void shade(const struct block *k, bool usable)
-{
-#ifdef __SANITIZE_ADDRESS__
-    if (usable)
-        ASAN_UNPOISON_MEMORY_REGION(k->start, k->bytes);
-    else
-        ASAN_POISON_MEMORY_REGION(k->start, k->bytes);
-#else
-    (void)k;
-    (void)usable;
-#endif
-}
-
 /* Caller holds the lock. */
 static struct block take_kept(struct og_budget *b, int i)
 {
     struct block k = b->kept[i];
     b->kept[i] = b->kept[--b->n_kept];
     b->kept_bytes -= k.bytes;
-    shade(&k, true);
+    og__memory_open(k.start, k.bytes);
     return k;
 }
 
@@ -83,10 +111,10 @@ static void put_kept(struct og_budget *b, struct block k)
     const bool room = b->limit < SIZE_MAX && b->n_kept < MOST_KEPT &&
                       b->used + b->kept_bytes + k.bytes <= b->limit - spare(b);
     if (!room) {
-        munmap(k.start, k.bytes);
+        unmap(k.start, k.bytes);
         return;
     }
-    shade(&k, false);
+    og__memory_shut(k.start, k.bytes);
     b->kept[b->n_kept++] = k;
     b->kept_bytes += k.bytes;
 }
@@ -94,10 +122,10 @@ static void put_kept(struct og_budget *b, struct block k)
 /* A mapping that nobody uses any more. */
 static void keep(struct og_budget *b, char *p, size_t bytes)
 {
-    const size_t size = og__round_up(bytes, 4096);
+    const size_t size = mapped(bytes);
     struct block k = {p, b ? size / HUGE * HUGE : 0};
     if (size > k.bytes)
-        munmap(p + k.bytes, size - k.bytes);
+        unmap(p + k.bytes, size - k.bytes);
     if (k.bytes == 0)
         return;
     pthread_mutex_lock(&b->lock);
@@ -118,7 +146,7 @@ static int best_kept(const struct og_budget *b, size_t bytes)
 /* Zeroed, or NULL where none is kept that is large enough. */
 static void *reuse(struct og_budget *b, size_t bytes)
 {
-    const size_t size = og__round_up(bytes, HUGE);
+    const size_t size = og__round_up(mapped(bytes), HUGE);
     struct block k = {0};
     if (!b)
         return NULL;
@@ -132,7 +160,7 @@ static void *reuse(struct og_budget *b, size_t bytes)
     pthread_mutex_unlock(&b->lock);
     if (!k.start)
         return NULL;
-    const size_t used = og__round_up(bytes, 4096);
+    const size_t used = mapped(bytes);
     if (size > used)
         munmap(k.start + used, size - used);
     return memset(k.start, 0, used);
@@ -229,9 +257,8 @@ void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part)
 }
 
 /* Map with a start on a huge-page boundary: over-map, then cut both ends off. */
-static void *map_huge(size_t bytes, int flags)
+static void *map_huge(size_t size, int flags)
 {
-    size_t size = og__round_up(bytes, 4096);
     char *p =
         mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (p == MAP_FAILED)
@@ -244,16 +271,28 @@ static void *map_huge(size_t bytes, int flags)
     return start;
 }
 
+static void *take_large(struct og_budget *b, size_t bytes)
+{
+    char *p = reuse(b, bytes);
+    p = p ? p : map_huge(mapped(bytes), 0);
+    if (p)
+        og__memory_shut(p + bytes, mapped(bytes) - bytes);
+    return p;
+}
+
+/* Whole cache lines, but where a tool looks at where it ends. */
+static void *take_small(size_t bytes)
+{
+    void *p = NULL;
+    const size_t size = og__round_up(OG_MAX(bytes, 1), OG_ADDRESS_SANITIZER ? 1 : 64);
+    return posix_memalign(&p, 64, size) == 0 ? memset(p, 0, size) : NULL;
+}
+
 void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)
 {
     if (og__budget_charge(b, bytes, part, err) < 0)
         return NULL;
-    void *p = NULL;
-    if (bytes >= HUGE) {
-        p = reuse(b, bytes);
-        p = p ? p : map_huge(bytes, 0);
-    } else if ((p = aligned_alloc(64, og__round_up(OG_MAX(bytes, 1), 64))) != NULL)
-        memset(p, 0, og__round_up(OG_MAX(bytes, 1), 64));
+    void *p = bytes >= HUGE ? take_large(b, bytes) : take_small(bytes);
     if (p)
         return p;
     og__budget_uncharge(b, bytes, part);
@@ -267,6 +306,7 @@ void og__release(struct og_budget *b, void *p, size_t bytes, const char *part)
 {
     if (!p)
         return;
+    assert(is_whole(p, bytes));
     og__budget_uncharge(b, bytes, part);
     if (bytes >= HUGE)
         keep(b, p, bytes);
@@ -276,7 +316,7 @@ void og__release(struct og_budget *b, void *p, size_t bytes, const char *part)
 
 void *og__address_reserve(size_t bytes, struct og_err *err)
 {
-    void *p = map_huge(bytes, MAP_NORESERVE);
+    void *p = map_huge(og__round_up(bytes, PAGE), MAP_NORESERVE);
     char size[32];
     if (!p)
         og__fail_errno(err, -errno, NULL, "cannot reserve %s of address space",
@@ -287,7 +327,7 @@ void *og__address_reserve(size_t bytes, struct og_err *err)
 void og__address_release(void *p, size_t bytes)
 {
     if (p)
-        munmap(p, og__round_up(bytes, 4096));
+        munmap(p, og__round_up(bytes, PAGE));
 }
 
 /* Moves pages to where others, untouched ones, are mapped. */
@@ -335,16 +375,19 @@ int og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap, const ch
 {
     *a = (struct og_arena){.cap = og__round_up(cap, 64), .budget = b, .part = part};
     a->base = og__alloc(b, a->cap, part, err);
-    if (a->base)
-        return 0;
-    a->cap = 0;
-    return -ENOMEM;
+    if (!a->base) {
+        a->cap = 0;
+        return -ENOMEM;
+    }
+    og__memory_shut(a->base, a->cap);
+    return 0;
 }
 
 void og__arena_release(struct og_arena *a)
 {
     if (!a)
         return;
+    og__memory_open(a->base, a->cap);
     og__release(a->budget, a->base, a->cap, a->part);
     *a = (struct og_arena){0};
 }

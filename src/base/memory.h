@@ -14,6 +14,17 @@
 
 #include "base/base.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define OG_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#define OG_ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define OG_ADDRESS_SANITIZER 0
+#endif
+#if OG_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
+
 struct og_budget;
 
 /* limit 0 = unlimited (still counted). NULL on lack of memory. */
@@ -49,6 +60,28 @@ void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part);
 struct og_amount;
 size_t og__memory_amount(const struct og_amount *a);
 
+/* Whose touches it is an error from now on, and whose no more; nothing but in a build with address
+ * sanitizer. */
+static inline void og__memory_shut(const void *p, size_t bytes)
+{
+#if OG_ADDRESS_SANITIZER
+    ASAN_POISON_MEMORY_REGION(p, bytes);
+#else
+    (void)p;
+    (void)bytes;
+#endif
+}
+
+static inline void og__memory_open(const void *p, size_t bytes)
+{
+#if OG_ADDRESS_SANITIZER
+    ASAN_UNPOISON_MEMORY_REGION(p, bytes);
+#else
+    (void)p;
+    (void)bytes;
+#endif
+}
+
 /* ---- arena: one allocation, pointers carved in order, all given back at once ----
  *
  *   base                    used                      cap
@@ -65,14 +98,21 @@ OG_MUST_CHECK int og__arena_init(struct og_arena *a, struct og_budget *b, size_t
                                  const char *part, struct og_err *err);
 void og__arena_release(struct og_arena *a);
 
+/* What `bytes` bytes take of an arena: sizes are sums of these. */
+static inline size_t og__arena_room(size_t bytes)
+{
+    return og__round_up(bytes, 64) + (OG_ADDRESS_SANITIZER ? 64 : 0); /* so that overruns show */
+}
+
 /* 64-byte aligned, contents undefined. NULL when the arena is full: a caller sizes it first. */
 static inline void *og__arena_take(struct og_arena *a, size_t bytes)
 {
-    size_t size = og__round_up(bytes, 64);
+    size_t size = og__arena_room(bytes);
     if (size > a->cap - a->used)
         return NULL;
     void *p = a->base + a->used;
     a->used += size;
+    og__memory_open(p, bytes);
     return p;
 }
 
@@ -80,6 +120,7 @@ static inline void *og__arena_take(struct og_arena *a, size_t bytes)
 static inline void og__arena_rewind(struct og_arena *a, size_t mark)
 {
     a->used = mark;
+    og__memory_shut(a->base + mark, a->cap - mark);
 }
 
 #endif

@@ -416,6 +416,15 @@ int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
     return 0;
 }
 
+void og__gather_give_up(struct og_gather *g, int staging)
+{
+    struct staging *s = &g->staging[staging];
+    if (s->from_pack)
+        og__pack_give_up(g->pack, staging);
+    for (int i = 0; i < s->n_jobs; i++)
+        (void)!og__reader_wait(s->reader, &s->jobs[i], NULL);
+}
+
 void og__gather_change(struct og_gather *g, const struct og_plan *plan)
 {
     enum { AHEAD = 8 };

@@ -67,6 +67,11 @@ OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, struct og_p
 OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
                                     struct og_io_counts *counts, struct og_err *err);
 
+/* Wait for them, whatever comes: nobody wants the batch any more. By the thread that has begun, or
+ * tried to, before it ends: reads must end before their buffers do, and no other thread can wait
+ * for them. */
+void og__gather_give_up(struct og_gather *g, int staging);
+
 /* Start reading the misses from number `first` on of a batch that is still being sampled; the first
  * part has first = 0. `lane` (< n_lanes) is the calling thread's alone, and finish is called by it
  * too. */

@@ -308,9 +308,11 @@ static int submit_parts(struct og_pack *p, struct chunk_read *r, uint32_t n, str
     return rc;
 }
 
-int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struct og_err *err)
+static int begin(struct og_pack *p, int read, uint32_t batch, char *out, struct og_err *err)
 {
     struct chunk_read *r = &p->read[read];
+    r->n_parts = 0;
+    r->rest = (struct og_read_job){0};
     if (p->shared) {
         int rc = og__shared_begin(p->shared, read, batch, out, err);
         if (rc < 0)
@@ -331,6 +333,24 @@ int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struc
     return rc < 0 ? rc : og__reader_submit(p->reader, &r->rest, err);
 }
 
+int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struct og_err *err)
+{
+    int rc = begin(p, read, batch, out, err);
+    if (rc < 0)
+        og__pack_give_up(p, read);
+    return rc;
+}
+
+void og__pack_give_up(struct og_pack *p, int read)
+{
+    struct chunk_read *r = &p->read[read];
+    if (p->shared)
+        og__shared_give_up(p->shared, read);
+    for (size_t i = 0; i < r->n_parts; i++)
+        (void)!og__reader_wait(p->reader, &r->parts[i], NULL);
+    (void)!og__reader_wait(p->reader, &r->rest, NULL);
+}
+
 /* Blocks arrive and are hashed; the last one with the zeros at its end. */
 static int finish_job(struct og_pack *p, struct og_read_job *job, uint64_t *sum,
                       struct og_io_counts *counts, struct og_err *err)
@@ -345,7 +365,7 @@ static int finish_job(struct og_pack *p, struct og_read_job *job, uint64_t *sum,
     return 0;
 }
 
-int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)
+static int finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)
 {
     struct chunk_read *r = &p->read[read];
     uint64_t sum = 0;
@@ -364,6 +384,14 @@ int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, st
     if (rest > 0)
         memcpy(r->out + (r->out_bytes - rest), r->tail, rest);
     return 0;
+}
+
+int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)
+{
+    int rc = finish(p, read, counts, err);
+    if (rc < 0)
+        og__pack_give_up(p, read);
+    return rc;
 }
 
 const uint32_t *og__pack_where(const struct og_pack *p, int read)

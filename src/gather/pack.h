@@ -89,9 +89,12 @@ OG_MUST_CHECK int og__pack_holds(const struct og_pack *p, uint32_t batch, const 
  * ones first, then og__pack_rows of its chunk. `read` < n_reads is free. */
 OG_MUST_CHECK int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out,
                                  struct og_err *err);
-/* -EIO for a chunk, or shared rows, that are not what was written. */
+/* -EIO for a chunk, or shared rows, that are not what was written. After a failure, of begin as
+ * well, nothing is read to out any more. */
 OG_MUST_CHECK int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts,
                                   struct og_err *err);
+/* Wait for what was begun, whatever comes. */
+void og__pack_give_up(struct og_pack *p, int read);
 /* Miss i is row where[i] of what arrived; NULL: row i. Valid until `read` begins again. */
 const uint32_t *og__pack_where(const struct og_pack *p, int read);
 

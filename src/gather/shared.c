@@ -290,6 +290,11 @@ int og__shared_finish(struct og_shared *p, int read, struct og_io_counts *counts
     return rc < 0 ? rc : compare_check(p, r, err);
 }
 
+void og__shared_give_up(struct og_shared *p, int read)
+{
+    (void)!og__reader_wait(p->reader, &p->read[read].job, NULL);
+}
+
 const uint32_t *og__shared_where(const struct og_shared *p, int read)
 {
     return p->read[read].order;

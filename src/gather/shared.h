@@ -83,6 +83,8 @@ OG_MUST_CHECK int og__shared_begin(struct og_shared *p, int read, uint32_t batch
                                    struct og_err *err);
 OG_MUST_CHECK int og__shared_finish(struct og_shared *p, int read, struct og_io_counts *counts,
                                     struct og_err *err);
+/* Wait for what was begun, whatever comes. */
+void og__shared_give_up(struct og_shared *p, int read);
 /* [misses] Valid until `read` begins again. */
 const uint32_t *og__shared_where(const struct og_shared *p, int read);
 

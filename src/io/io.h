@@ -107,6 +107,8 @@ OG_MUST_CHECK int og__reader_open(struct og_reader **out, const char *path, uint
                                   size_t row_bytes, uint64_t n_rows,
                                   const struct og_reader_options *opt, struct og_budget *b,
                                   struct og_err *err);
+/* Jobs that nobody waited for are awaited now. By the thread that submitted them: another cannot,
+ * and that thread should not end before they have. */
 void og__reader_close(struct og_reader *r);
 const char *og__reader_engine(const struct og_reader *r);     /* "uring"; what it fell back to */
 size_t og__reader_bytes(const struct og_reader_options *opt); /* what open takes of the budget */

@@ -397,9 +397,11 @@ int og__reader_submit(struct og_reader *r, struct og_read_job *job, struct og_er
     job->later = NULL;
     if (!r->engine)
         return tell_failure(r, -EIO, err);
-    if (job->n > 0 && job->rows[job->n - 1] >= r->n_rows)
+    if (job->n > 0 && job->rows[job->n - 1] >= r->n_rows) {
+        cancel(job, -EINVAL); /* there is nothing to wait for */
         return og__fail(err, -EINVAL, NULL, "%s: row %u of %llu", r->file.path,
                         job->rows[job->n - 1], (unsigned long long)r->n_rows);
+    }
     if (job->n == 0)
         return 0;
     if (r->in_flight == 0)

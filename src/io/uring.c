@@ -143,11 +143,20 @@ static int uring_open(struct og_io_engine **out, const struct og_io_setup *s, st
     return 0;
 }
 
+/* May this thread use the ring? A number tells threads apart only while both are there: one may
+ * have that of a thread that is no more, and then it is the kernel that knows. */
+static bool is_ours(struct og_io_engine *e)
+{
+    if (e->owner == 0)
+        return true;
+    return e->owner == gettid() && (e->in_flight > 0 || io_uring_get_events(&e->ring) != -EEXIST);
+}
+
 /* A ring of DEFER_TASKRUN belongs to the thread that made it. A reader that changes hands between
  * two jobs (opened here, used in a loader thread) gets a new ring. */
 static int bind_to_thread(struct og_io_engine *e, struct og_err *err)
 {
-    if (e->owner == 0 || e->owner == gettid())
+    if (is_ours(e))
         return 0;
     if (e->in_flight > 0)
         return og__fail(err, -EBUSY, NULL, "io_uring: two threads use one reader at the same time");
@@ -253,6 +262,9 @@ static int enter(struct og_io_engine *e, size_t wait, struct og_err *err)
     }
     if (rc >= 0 || rc == -EINTR)
         return 0;
+    /* Another thread's ring. Its reads cannot be awaited here, and would come to memory that is
+     * somebody else's by then. */
+    assert(rc != -EEXIST);
     return og__fail_errno(err, rc, "use --io pread", "%s: io_uring_enter", e->setup.file->path);
 }
 
@@ -262,8 +274,8 @@ static int uring_reap(struct og_io_engine *e, struct og_io_request **reqs, size_
     size_t n = 0;
     do {
         int rc = enter(e, min - OG_MIN(min, n), err);
-        if (rc < 0)
-            return rc;
+        if (rc < 0) /* what is there already must not be lost; the next call fails at once */
+            return n > 0 ? (int)n : rc;
         n += drain(e, reqs + n, max - n);
     } while (n < min);
     return (int)n;

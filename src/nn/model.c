@@ -196,12 +196,12 @@ static size_t n_arrays(const struct spec *s, int optimizer)
 
 static size_t packed_bytes(int n_out, int n_in)
 {
-    return og__round_up(og__packed_bytes(n_out, n_in), 64);
+    return og__arena_room(og__packed_bytes(n_out, n_in));
 }
 
 static size_t spec_bytes(const struct spec *s, int optimizer)
 {
-    size_t bytes = n_arrays(s, optimizer) * og__round_up(spec_count(s) * sizeof(float), 64);
+    size_t bytes = n_arrays(s, optimizer) * og__arena_room(spec_count(s) * sizeof(float));
     size_t packed = packed_bytes((int)s->shape[0], (int)s->shape[1]);
     return bytes + (s->weight ? packed * (s->multiplies_back ? 2 : 1) : 0);
 }

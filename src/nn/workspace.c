@@ -12,7 +12,7 @@ static void *take(struct og_arena *arena, size_t bytes)
 {
     if (arena->base)
         return og__arena_take(arena, bytes);
-    arena->used += og__round_up(bytes, 64);
+    arena->used += og__arena_room(bytes);
     return NULL;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/thread.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 struct shelf {
     pthread_mutex_t lock;
     pthread_cond_t put;
-    int thing[64];
+    int thing[OG__MOST_WORKS];
     int n;
     bool shut;
 };
@@ -20,6 +21,7 @@ static void shelf_init(struct shelf *s, int n)
 {
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->put, NULL);
+    assert(n <= OG__MOST_WORKS);
     s->shut = false;
     s->n = n;
     for (int i = 0; i < n; i++)
@@ -190,12 +192,19 @@ static void expect_made(const struct run *r, uint64_t item)
         og__samples_expect(f->offline->samples, og__offline_number(f->offline, &turn));
 }
 
-/* The seeds are known without the samples: that they agree tells that these are the run's. */
+/* The seeds are known without the batch: that they agree tells that it is the turn's. What it is
+ * judged by is taken for the turn, and has as many rows. */
+static bool has_its_seeds(const struct og_work *w)
+{
+    const struct og_batch *b = &w->sampled.batch;
+    return b->n_seeds == w->seeds.n &&
+           memcmp(b->ids, w->seeds.node, b->n_seeds * sizeof(*b->ids)) == 0;
+}
+
 static int read_made(struct sampler_start *own, uint64_t item, struct og_work *w,
                      struct og_err *err)
 {
     struct og_flow *f = own->run->flow;
-    const struct og_batch *b = &w->sampled.batch;
     uint32_t number = og__offline_number(f->offline, &w->turn);
     int rc = og__samples_read(f->offline->samples, number, !f->ids_only, &w->sampled,
                               &w->trace_read, err);
@@ -203,8 +212,7 @@ static int read_made(struct sampler_start *own, uint64_t item, struct og_work *w
         return rc;
     expect_made(own->run, item);
     w->made = true;
-    if (b->n_seeds != w->seeds.n ||
-        memcmp(b->ids, w->seeds.node, b->n_seeds * sizeof(*b->ids)) != 0)
+    if (!has_its_seeds(w))
         return og__fail(err, -EINVAL, "make it anew with `outgrow sample`",
                         "--samples %s: batch %u has not the seeds that it should have",
                         f->offline->dir, number);
@@ -236,8 +244,13 @@ static int sample_work(struct sampler_start *own, uint64_t item, struct og_work 
 static int replay_work(struct run *r, uint64_t item, struct og_work *w, struct og_err *err)
 {
     uint32_t next = item + 1 < r->last ? kept_as(r, item + 1) : UINT32_MAX;
-    return og__superbatch_replay(r->flow->replay, w->kept_as, next, &w->sampled, &w->trace_read,
-                                 err);
+    int rc =
+        og__superbatch_replay(r->flow->replay, w->kept_as, next, &w->sampled, &w->trace_read, err);
+    if (rc == 0 && !has_its_seeds(w))
+        rc = og__fail(err, -EIO, "give this run a --scratch folder of its own",
+                      "batch %u of what was sampled ahead has not the seeds that it should have",
+                      w->kept_as);
+    return rc;
 }
 
 static int make_work(struct sampler_start *own, uint64_t item, struct og_work *w,
@@ -320,6 +333,8 @@ static void *run_sampler(void *arg)
         int rc = make_work(own, item, w, &err);
         if (rc < 0) { /* the queues are shut: nobody waits for this number */
             fail_run(r, rc, &err);
+            if (r->flow->early)
+                og__gather_give_up(r->flow->gather, w->staging);
             break;
         }
         going = hand_on(own, item, w);
@@ -470,12 +485,8 @@ static void *run_loader(void *arg)
     int rc = load_all(r, &l, &err);
     if (rc < 0 && rc != -ECANCELED)
         fail_run(r, rc, &err);
-    if (l.work) { /* its reads must end before their buffers do */
-        struct og_io_counts counts;
-        struct og_err echo = {0};
-        rc = og__gather_finish(r->flow->gather, l.work->staging, &l.work->rows, &counts, &echo);
-        (void)rc;
-    }
+    if (l.work)
+        og__gather_give_up(r->flow->gather, l.work->staging);
     return NULL;
 }
 
@@ -543,10 +554,9 @@ static void close_run(struct run *r)
 int og__flow_run(struct og_flow *flow, enum og__split pass, uint64_t first, uint64_t last,
                  og_sink *sink, void *arg, struct og_err *err)
 {
-    enum { MAX_SAMPLERS = 32 };
     struct run run = {.flow = flow, .pass = pass, .first = first, .last = last};
-    struct sampler_start start[MAX_SAMPLERS];
-    pthread_t thread[MAX_SAMPLERS + 2];
+    struct sampler_start start[OG__MOST_SAMPLERS];
+    pthread_t thread[OG__MOST_SAMPLERS + 2];
     int n_threads = 0;
     int failed = 0;
     int n_samplers = flow->replay ? 1 : flow->n_samplers;

@@ -56,13 +56,16 @@ struct og_work {
     double stall_seconds; /* the sink waited for this batch */
 };
 
+/* Sampler threads of a flow, and works: a sampler that reads early has two. */
+enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = 2 * OG__MOST_SAMPLERS + 3 };
+
 /* What the stages work with: all set before the flow starts, shared read-only but for what one
  * stage alone uses. */
 struct og_flow {
     const struct og_schedule *schedule;
     const struct og_seed_source *seeds;
     struct og_sampler **samplers; /* one a sampler thread */
-    int n_samplers;
+    int n_samplers;               /* at most OG__MOST_SAMPLERS */
     int n_hops;
     const struct og_offline *offline; /* where training batches come from; NULL = all are sampled */
     bool ids_only;                    /* of those from there nothing but ids and counts */
@@ -84,7 +87,7 @@ struct og_flow {
     struct og_planner *early;
     int n_staging;
     struct og_work *works;
-    int n_works; /* more than n_samplers */
+    int n_works; /* more than n_samplers, at most OG__MOST_WORKS */
     uint64_t seed;
     const volatile sig_atomic_t *stop;
     struct og_timeline *timeline; /* may be NULL */

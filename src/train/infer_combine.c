@@ -52,22 +52,23 @@ struct combine {
 
 /* ---- memory ---- */
 
-/* Arrays of a block, with the bytes of each. */
 /* Lists that walks found say how much each edge counts. */
 static bool weighs(const struct og_inference *f)
 {
     return f->graph == &f->walked;
 }
 
+/* Arrays of a block, with the bytes of each. */
 static size_t block_bytes(const struct og_inference *f, const struct combine *c,
                           const struct og_whole_caps *caps)
 {
+    enum { ARRAYS = 12 };
     size_t d = caps->n_dst, s = caps->n_src, e = caps->n_edges;
     size_t own = c->shape.own ? sizeof(uint32_t) + og__matrix_row(c->own) : 0;
     return (d + 1) * (sizeof(int64_t) + sizeof(uint32_t)) +
            e * (sizeof(uint32_t) + (weighs(f) ? sizeof(float) : 0)) + s * (3 * sizeof(uint32_t)) +
            d * (own + (size_t)c->shape.n_out * sizeof(float)) +
-           og__placement_bytes((uint64_t)f->ds->n_nodes) + OG_KIB; /* OG_KIB: alignment */
+           og__placement_bytes((uint64_t)f->ds->n_nodes) + ARRAYS * og__arena_room(1);
 }
 
 static size_t lists_and_rows(const struct og_inference *f, const struct combine *c,
