@@ -328,9 +328,11 @@ static int begin(struct og_pack *p, int read, uint32_t batch, char *out, struct 
         r->blocks[i] = first + i;
     r->last = first + n;
     int rc = submit_parts(p, r, n, err);
+    if (rc < 0)
+        return rc;
     r->rest = (struct og_read_job){
         .rows = &r->last, .n = r->out_bytes % OG__PACK_BLOCK > 0, .out = r->tail};
-    return rc < 0 ? rc : og__reader_submit(p->reader, &r->rest, err);
+    return og__reader_submit(p->reader, &r->rest, err);
 }
 
 int og__pack_begin(struct og_pack *p, int read, uint32_t batch, char *out, struct og_err *err)
