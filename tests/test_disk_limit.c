@@ -1,6 +1,7 @@
 /* --disk: `plan` refuses what `train` refuses, byte for byte, and says what would do; what was left
  * to the program is never refused, and no run ends because a later superbatch takes more than its
  * first. */
+#include "small_graph.h"
 #include "testing.h"
 
 #include "base/base.h"
@@ -32,14 +33,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(root));
     assert_int_equal(chdir(root), 0);
     setenv("XDG_CACHE_HOME", root, 1);
-    og_generate_init(&g);
-    g.nodes = 3000;
-    g.degree = 10;
-    g.dim = 24;
-    g.classes = 5;
-    g.train_fraction = 0.2;
-    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
-    g.threads = 2;
+    small_graph_init(&g);
     return og_generate("graph", &g, NULL, NULL);
 }
 

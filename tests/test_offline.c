@@ -1,6 +1,7 @@
 /* Offline samples and packs: runs on batches made beforehand give the same bits as runs that
  * sample, whatever is moved or damaged is refused or done without, and packing leaves all or
  * nothing. */
+#include "small_graph.h"
 #include "testing.h"
 
 #include "base/file.h"
@@ -37,15 +38,8 @@ static void shell(const char *format, const char *a, const char *b)
 static void make_graph(const char *name, int64_t seed)
 {
     struct og_generate g;
-    og_generate_init(&g);
-    g.nodes = 3000;
-    g.degree = 10;
-    g.dim = 24;
-    g.classes = 5;
-    g.train_fraction = 0.2;
+    small_graph_init(&g);
     g.seed = seed;
-    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
-    g.threads = 2;
     assert_int_equal(og_generate(name, &g, NULL, NULL), 0);
 }
 

@@ -1,4 +1,5 @@
 /* Whole runs on a small generated graph: the same bits however bytes move, resuming, refusing. */
+#include "small_graph.h"
 #include "testing.h"
 
 #include "base/file.h"
@@ -49,14 +50,7 @@ static int make_dataset(void **state)
     assert_non_null(mkdtemp(root));
     snprintf(dataset, sizeof(dataset), "%s/graph", root);
     setenv("XDG_CACHE_HOME", root, 1);
-    og_generate_init(&g);
-    g.nodes = 3000;
-    g.degree = 10;
-    g.dim = 24;
-    g.classes = 5;
-    g.train_fraction = 0.2;
-    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
-    g.threads = 2;
+    small_graph_init(&g);
     if (og_generate(dataset, &g, NULL, &err) < 0)
         fail_msg("%s", err.message);
     return 0;

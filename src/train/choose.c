@@ -218,8 +218,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         disk.iops = OG_MIN(c->probe.iops, 2 * s->profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
-    /* the file at hand may be a fresh one, and tell of the disk that is written to if it is on it
-     */
+    /* the file at hand may be a fresh one; only on the same disk does it tell of what is written */
     const double fresh = s->apart ? s->away.fresh : OG_MAX(s->away.fresh, disk.bandwidth);
     const double faster = s->away.measured ? 1 : fresh / s->away.fresh;
     ptr[0] = 0;
