@@ -114,9 +114,9 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     OG_TRY(start_from_input(m, l, own, w->transform_first ? attend.y : w->y, err));
     for (int side = 0; !w->transform_first && side < 2; side++) {
         struct og_fold fold = folding(m, l, side);
-        m->ops->fold(&m->backend, &fold);
+        OG_TRY(m->ops->fold(&m->backend, &fold, err));
     }
-    m->ops->attend(&m->backend, &attend);
+    OG_TRY(m->ops->attend(&m->backend, &attend, err));
     if (!w->transform_first)
         OG_TRY(multiply_heads(m, l, err));
 out:
@@ -226,12 +226,12 @@ static int backward(struct og_model *m, int l, struct og_rows in, const float *d
     if (!first)
         OG_TRY(head_gradients(m, l, dy, err));
     og__transpose(m, l);
-    m->ops->attend_back(&m->backend, &back);
+    OG_TRY(m->ops->attend_back(&m->backend, &back, err));
     for (int side = 0; !first && side < 2; side++) {
         struct og_fold fold = folding(m, l, side);
         struct og_fold_back op = {&fold, w->dfold[side], layer->param[OG__NEIGHBOUR]->grad,
                                   datt[side]};
-        m->ops->fold_back(&m->backend, &op);
+        OG_TRY(m->ops->fold_back(&m->backend, &op, err));
     }
     if (first)
         OG_TRY(source_gradients(m, l, in, dy, err));

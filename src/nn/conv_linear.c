@@ -115,12 +115,12 @@ static int hidden_gradient(struct og_model *m, int l, const float *dy, struct og
 }
 
 /* eps weighs the own row: its slope is that row times the gradient of the sum. */
-static void eps_gradient(struct og_model *m, int l, const float *dsum, struct og_rows x)
+static int eps_gradient(struct og_model *m, int l, const float *dsum, struct og_rows x,
+                        struct og_err *err)
 {
     const struct og_param *eps = m->layer[l].param[OG__EPS];
     struct og_dot op = {m->at.work[l].block->n_dst, dsum, x, eps ? eps->grad : NULL};
-    if (eps)
-        m->ops->dot(&m->backend, &op);
+    return eps ? m->ops->dot(&m->backend, &op, err) : 0;
 }
 
 /* Gradients of the stage's weights where sources were multiplied first; in a, the gradient of
@@ -142,8 +142,9 @@ static int gradients_of_products(struct og_model *m, int l, const float *dy, str
                                   .n_inputs = 1,
                                   .input = {in},
                                   .grad = {layer->param[OG__NEIGHBOUR]->grad}};
-    eps_gradient(m, l, dy, og__dense(w->a, n_src, layer->n_mid));
-    int rc = m->ops->affine(&m->backend, &spread, err);
+    int rc = eps_gradient(m, l, dy, og__dense(w->a, n_src, layer->n_mid), err);
+    if (rc == 0)
+        rc = m->ops->affine(&m->backend, &spread, err);
     return rc < 0 ? rc : m->ops->weight_grad(&m->backend, &of_a, err);
 }
 
@@ -181,9 +182,7 @@ static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, str
     op.input[0] = og__weighted(og__dense(dy, n, layer->n_mid), n, &layer->weight[OG__NEIGHBOUR],
                                OG__BACKWARD);
     int rc = m->ops->affine(&m->backend, &op, err);
-    if (rc == 0)
-        eps_gradient(m, l, w->a, in);
-    return rc;
+    return rc < 0 ? rc : eps_gradient(m, l, w->a, in, err);
 }
 
 /* dy: of the stage; dlayer: of the layer, for the residual. */

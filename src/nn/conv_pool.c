@@ -30,6 +30,7 @@ static int multiply(struct og_model *m, int l, struct og_rows in, float *out, st
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err)
 {
+    int rc = 0;
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     const struct og_block *b = w->block;
@@ -37,7 +38,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     struct og_affine op = {.bias = layer->param[OG__BIAS]->value, .n_inputs = 2};
     if (takes_max(m)) {
         struct og_pool_max pool = {b, sources, w->a, keep ? w->from : NULL};
-        m->ops->pool_max(&m->backend, &pool);
+        OG_TRY(m->ops->pool_max(&m->backend, &pool, err));
         op.input[0].x = og__dense(w->a, b->n_dst, layer->n_mid);
     } else {
         og__aggregate_scale(b, OG__WEIGHTED_MEAN, w->scale);
@@ -50,7 +51,9 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     op.input[0].weight = &layer->weight[OG__NEIGHBOUR];
     op.input[1] = og__weighted(own, b->n_dst, &layer->weight[OG__SELF], OG__FORWARD);
     og__end_layer(m, l, own, &op);
-    return m->ops->affine(&m->backend, &op, err);
+    OG_TRY(m->ops->affine(&m->backend, &op, err));
+out:
+    return rc;
 }
 
 /* ==== backward ==== */
@@ -92,8 +95,7 @@ static int unpool(struct og_model *m, int l, struct og_err *err)
                                       .from = w->from,
                                       .indptr = m->at.back_indptr,
                                       .col = m->at.back_col};
-        m->ops->pool_max_back(&m->backend, &op);
-        return 0;
+        return m->ops->pool_max_back(&m->backend, &op, err);
     }
     struct og_sparse back = og__aggregation_back(b, OG__WEIGHTED_MEAN, w->scale, m->at.back_indptr,
                                                  m->at.back_col, m->at.back_edge);

@@ -99,14 +99,16 @@ static void track_moments(struct og_layer *layer, const float *mean, const float
 }
 
 /* Mean and rstd of the batch in training, else the running ones. */
-static void take_moments(struct og_model *m, int l, bool training)
+static int take_moments(struct og_model *m, int l, bool training, struct og_err *err)
 {
     struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     size_t n = (size_t)layer->n_out;
     if (training) {
         struct og_moments op = {w->block->n_dst, layer->n_out, w->y, w->mean, w->rstd};
-        m->ops->moments(&m->backend, &op);
+        int rc = m->ops->moments(&m->backend, &op, err);
+        if (rc < 0)
+            return rc;
         track_moments(layer, w->mean, w->rstd, w->block->n_dst);
     } else {
         memcpy(w->mean, layer->param[OG__NORM_MEAN]->value, n * sizeof(float));
@@ -114,17 +116,17 @@ static void take_moments(struct og_model *m, int l, bool training)
     }
     for (size_t j = 0; j < n; j++)
         w->rstd[j] = 1 / sqrtf(w->rstd[j] + OG__NORM_EPS);
+    return 0;
 }
 
-void og__finish_layer(struct og_model *m, int l, bool training)
+int og__finish_layer(struct og_model *m, int l, bool training, struct og_err *err)
 {
-    if (m->config.norm == OG_NORM_BATCH)
-        take_moments(m, l, training);
+    int rc = m->config.norm == OG_NORM_BATCH ? take_moments(m, l, training, err) : 0;
     struct og_finish op = finish_of(m, l);
-    m->ops->finish(&m->backend, &op);
+    return rc < 0 ? rc : m->ops->finish(&m->backend, &op, err);
 }
 
-void og__finish_layer_back(struct og_model *m, int l)
+int og__finish_layer_back(struct og_model *m, int l, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_finish forward = finish_of(m, l);
@@ -133,5 +135,5 @@ void og__finish_layer_back(struct og_model *m, int l)
         op.dweight = layer->param[OG__NORM_WEIGHT]->grad;
         op.dbias = layer->param[OG__NORM_BIAS]->grad;
     }
-    m->ops->finish_back(&m->backend, &op);
+    return m->ops->finish_back(&m->backend, &op, err);
 }

@@ -43,8 +43,8 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
                                 .dim = m->config.n_classes,
                                 .h = og__model_logits(m),
                                 .out = dot ? m->at.scores + first : m->at.pair_in};
-        (dot ? m->ops->pair_dot : m->ops->pair_product)(&m->backend, &op);
-        if (!dot)
+        rc = (dot ? m->ops->pair_dot : m->ops->pair_product)(&m->backend, &op, err);
+        if (rc == 0 && !dot)
             rc = perceive(m, n, m->at.scores + first, err);
     }
     return rc;
@@ -52,15 +52,16 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
 
 /* ==== loss and ranks ==== */
 
-static void link_loss(struct og_model *m, const struct og_pairs *pairs, float *grad,
-                      struct og_metrics *out)
+static int link_loss(struct og_model *m, const struct og_pairs *pairs, float *grad,
+                     struct og_metrics *out, struct og_err *err)
 {
     struct og_link_loss op = {.n_edges = pairs->n_edges,
                               .each = pairs->n_negatives / OG_MAX(pairs->n_edges, 1u),
                               .margin = m->config.loss == OG_LOSS_MARGIN,
                               .score = m->at.scores,
-                              .grad = grad};
-    m->ops->link_loss(&m->backend, &op, out);
+                              .grad = grad,
+                              .out = out};
+    return m->ops->link_loss(&m->backend, &op, err);
 }
 
 /* The edge's place among its rivals, from 1; those as high count half. A rival that is an end of
@@ -92,9 +93,10 @@ int og__links_forward(struct og_model *m, const struct og_pairs *pairs, struct o
                       struct og_err *err)
 {
     int rc = score_pairs(m, pairs, m->at.pair_window, err);
+    if (rc == 0)
+        rc = link_loss(m, pairs, NULL, out, err);
     if (rc < 0)
         return rc;
-    link_loss(m, pairs, NULL, out);
     rank_edges(pairs, m->at.scores, out);
     return 0;
 }
@@ -159,10 +161,9 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
     struct og_workspace *at = &m->at;
     bool mlp = m->config.decoder == OG_DECODER_MLP;
     int rc = score_pairs(m, pairs, pairs->n, err);
-    if (rc < 0)
-        return rc;
-    link_loss(m, pairs, at->dscores, out);
-    if (mlp)
+    if (rc == 0)
+        rc = link_loss(m, pairs, at->dscores, out, err);
+    if (rc == 0 && mlp)
         rc = perceive_back(m, pairs->n, err);
     if (rc < 0)
         return rc;
@@ -179,6 +180,5 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
                               .first = at->pair_first,
                               .pair = at->pair_list,
                               .dh = at->dlogits};
-    m->ops->pair_back(&m->backend, &op);
-    return 0;
+    return m->ops->pair_back(&m->backend, &op, err);
 }

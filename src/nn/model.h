@@ -134,8 +134,8 @@ void og__transpose(struct og_model *m, int l);
 void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op);
 /* Norm, activation and dropout of a layer that og__finishes; and back: h, the gradient of what they
  * made, becomes that of y, in place. */
-void og__finish_layer(struct og_model *m, int l, bool training);
-void og__finish_layer_back(struct og_model *m, int l);
+OG_MUST_CHECK int og__finish_layer(struct og_model *m, int l, bool training, struct og_err *err);
+OG_MUST_CHECK int og__finish_layer_back(struct og_model *m, int l, struct og_err *err);
 
 /* ---- convolutions ---- */
 
@@ -170,7 +170,8 @@ const struct og_conv *og__conv_of(const struct og_model_config *c);
 /* Bring the parameters into the backend's layout; after every change. */
 OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);
 /* The task's loss of n rows of logits and what its metrics count; grad: [n, C], or NULL. */
-void og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
-                    float *grad, struct og_metrics *out);
+OG_MUST_CHECK int og__model_loss(struct og_model *m, const float *logits, const void *labels,
+                                 uint32_t n, float *grad, struct og_metrics *out,
+                                 struct og_err *err);
 
 #endif

@@ -126,7 +126,8 @@ const float *og__model_scores(const struct og_model *m);
 
 /* One step of the optimiser with the gradients at hand; step counts from 1 (Adam's bias
  * correction). PyTorch's Adam (beta 0.9, 0.999, eps 1e-8; weight decay added to the gradient). */
-void og__model_update(struct og_model *m, double lr, double weight_decay, uint64_t step);
+OG_MUST_CHECK int og__model_update(struct og_model *m, double lr, double weight_decay,
+                                   uint64_t step, struct og_err *err);
 
 /* ---- ranking scores ---- */
 

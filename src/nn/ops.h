@@ -264,6 +264,7 @@ struct og_loss {
     const void *labels;
     float *grad;               /* [rows, cols] or NULL */
     struct og_metrics *blocks; /* scratch, [og__n_blocks(rows)] */
+    struct og_metrics *out;
 };
 
 /* Mean error over the values that are there (labels f32 [rows, cols], NaN = none) and its gradient:
@@ -308,6 +309,7 @@ struct og_link_loss {
     bool margin;
     const float *score;
     float *grad; /* as score, or NULL */
+    struct og_metrics *out;
 };
 
 /* One step on n parameters at once. Adam: rate = lr / (1 - beta1^t), root = sqrt(1 - beta2^t).
@@ -322,6 +324,17 @@ struct og_update {
 
 struct og_nn_backend;
 
+/* A kernel that cannot fail, as the table has it: kernel_op. */
+#define OG__NEVER_FAILS(kernel, operands)                                       \
+    static int kernel##_op(struct og_nn_backend *be, const struct operands *op, \
+                           struct og_err *err)                                  \
+    {                                                                           \
+        (void)err;                                                              \
+        kernel(be, op);                                                         \
+        return 0;                                                               \
+    }
+
+/* Each returns 0 or says why not: memory, a library, a device. */
 struct og_nn_ops {
     const char *name;
     /* Bring the weights into the backend's layout; after every change of value. */
@@ -329,29 +342,28 @@ struct og_nn_ops {
     int (*affine)(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err);
     int (*weight_grad)(struct og_nn_backend *be, const struct og_weight_grad *op,
                        struct og_err *err);
-    void (*dot)(struct og_nn_backend *be, const struct og_dot *op);
-    void (*attend)(struct og_nn_backend *be, const struct og_attend *op);
-    void (*attend_back)(struct og_nn_backend *be, const struct og_attend_back *op);
-    void (*fold)(struct og_nn_backend *be, const struct og_fold *op);
-    void (*fold_back)(struct og_nn_backend *be, const struct og_fold_back *op);
-    void (*pool_max)(struct og_nn_backend *be, const struct og_pool_max *op);
-    void (*pool_max_back)(struct og_nn_backend *be, const struct og_pool_max_back *op);
-    void (*moments)(struct og_nn_backend *be, const struct og_moments *op);
-    void (*finish)(struct og_nn_backend *be, const struct og_finish *op);
-    void (*finish_back)(struct og_nn_backend *be, const struct og_finish_back *op);
-    void (*softmax_loss)(struct og_nn_backend *be, const struct og_loss *op,
-                         struct og_metrics *out);
-    void (*sigmoid_loss)(struct og_nn_backend *be, const struct og_loss *op,
-                         struct og_metrics *out);
-    void (*value_loss)(struct og_nn_backend *be, const struct og_value_loss *op,
-                       struct og_metrics *out);
-    void (*pair_dot)(struct og_nn_backend *be, const struct og_pair_op *op);
-    void (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op);
-    void (*pair_back)(struct og_nn_backend *be, const struct og_pair_back *op);
-    void (*link_loss)(struct og_nn_backend *be, const struct og_link_loss *op,
-                      struct og_metrics *out);
-    void (*adam)(struct og_nn_backend *be, const struct og_update *op);
-    void (*sgd)(struct og_nn_backend *be, const struct og_update *op);
+    int (*dot)(struct og_nn_backend *be, const struct og_dot *op, struct og_err *err);
+    int (*attend)(struct og_nn_backend *be, const struct og_attend *op, struct og_err *err);
+    int (*attend_back)(struct og_nn_backend *be, const struct og_attend_back *op,
+                       struct og_err *err);
+    int (*fold)(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err);
+    int (*fold_back)(struct og_nn_backend *be, const struct og_fold_back *op, struct og_err *err);
+    int (*pool_max)(struct og_nn_backend *be, const struct og_pool_max *op, struct og_err *err);
+    int (*pool_max_back)(struct og_nn_backend *be, const struct og_pool_max_back *op,
+                         struct og_err *err);
+    int (*moments)(struct og_nn_backend *be, const struct og_moments *op, struct og_err *err);
+    int (*finish)(struct og_nn_backend *be, const struct og_finish *op, struct og_err *err);
+    int (*finish_back)(struct og_nn_backend *be, const struct og_finish_back *op,
+                       struct og_err *err);
+    int (*softmax_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
+    int (*sigmoid_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
+    int (*value_loss)(struct og_nn_backend *be, const struct og_value_loss *op, struct og_err *err);
+    int (*pair_dot)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
+    int (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
+    int (*pair_back)(struct og_nn_backend *be, const struct og_pair_back *op, struct og_err *err);
+    int (*link_loss)(struct og_nn_backend *be, const struct og_link_loss *op, struct og_err *err);
+    int (*adam)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
+    int (*sgd)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
 };
 extern const struct og_nn_ops og__ops_reference, og__ops_cpu;
 

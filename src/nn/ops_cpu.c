@@ -488,21 +488,20 @@ static void softmax_block(void *arg, size_t block, int thread)
     }
 }
 
-static void sum_blocks(const struct og_loss *op, struct og_metrics *out)
+static void sum_blocks(const struct og_loss *op)
 {
-    *out = (struct og_metrics){0};
+    *op->out = (struct og_metrics){0};
     for (size_t i = 0; i < og__n_blocks(op->rows); i++)
-        og__metrics_add(out, &op->blocks[i]);
+        og__metrics_add(op->out, &op->blocks[i]);
 }
 
-static void cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op,
-                             struct og_metrics *out)
+static void cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     struct loss_run run = {.op = op};
     for (uint32_t r = 0; r < op->rows; r++)
         run.counted += is_class(op, r);
     og__pool_run(be->pool, og__n_blocks(op->rows), softmax_block, &run);
-    sum_blocks(op, out);
+    sum_blocks(op);
 }
 
 /* log(1 + exp(-|x|)) + max(x, 0) - x y: never overflows. */
@@ -538,12 +537,11 @@ static void sigmoid_block(void *arg, size_t block, int thread)
         sigmoid_row(run->op, r, m);
 }
 
-static void cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op,
-                             struct og_metrics *out)
+static void cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     struct loss_run run = {.op = op};
     og__pool_run(be->pool, og__n_blocks(op->rows), sigmoid_block, &run);
-    sum_blocks(op, out);
+    sum_blocks(op);
 }
 
 /* ==== optimisers ==== */
@@ -574,26 +572,46 @@ static void cpu_sgd(struct og_nn_backend *be, const struct og_update *op)
     og__pool_run(be->pool, (op->n + UPDATE_CHUNK - 1) / UPDATE_CHUNK, sgd_task, (void *)op);
 }
 
+OG__NEVER_FAILS(cpu_dot, og_dot)
+OG__NEVER_FAILS(og__cpu_attend, og_attend)
+OG__NEVER_FAILS(og__cpu_attend_back, og_attend_back)
+OG__NEVER_FAILS(og__cpu_fold, og_fold)
+OG__NEVER_FAILS(og__cpu_fold_back, og_fold_back)
+OG__NEVER_FAILS(og__cpu_pool_max, og_pool_max)
+OG__NEVER_FAILS(og__cpu_pool_max_back, og_pool_max_back)
+OG__NEVER_FAILS(og__cpu_moments, og_moments)
+OG__NEVER_FAILS(og__cpu_finish, og_finish)
+OG__NEVER_FAILS(og__cpu_finish_back, og_finish_back)
+OG__NEVER_FAILS(cpu_softmax_loss, og_loss)
+OG__NEVER_FAILS(cpu_sigmoid_loss, og_loss)
+OG__NEVER_FAILS(og__cpu_value_loss, og_value_loss)
+OG__NEVER_FAILS(og__cpu_pair_dot, og_pair_op)
+OG__NEVER_FAILS(og__cpu_pair_product, og_pair_op)
+OG__NEVER_FAILS(og__cpu_pair_back, og_pair_back)
+OG__NEVER_FAILS(og__cpu_link_loss, og_link_loss)
+OG__NEVER_FAILS(cpu_adam, og_update)
+OG__NEVER_FAILS(cpu_sgd, og_update)
+
 const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .pack = cpu_pack,
                                       .affine = cpu_affine,
                                       .weight_grad = cpu_weight_grad,
-                                      .dot = cpu_dot,
-                                      .attend = og__cpu_attend,
-                                      .attend_back = og__cpu_attend_back,
-                                      .fold = og__cpu_fold,
-                                      .fold_back = og__cpu_fold_back,
-                                      .pool_max = og__cpu_pool_max,
-                                      .pool_max_back = og__cpu_pool_max_back,
-                                      .moments = og__cpu_moments,
-                                      .finish = og__cpu_finish,
-                                      .finish_back = og__cpu_finish_back,
-                                      .softmax_loss = cpu_softmax_loss,
-                                      .sigmoid_loss = cpu_sigmoid_loss,
-                                      .value_loss = og__cpu_value_loss,
-                                      .pair_dot = og__cpu_pair_dot,
-                                      .pair_product = og__cpu_pair_product,
-                                      .pair_back = og__cpu_pair_back,
-                                      .link_loss = og__cpu_link_loss,
-                                      .adam = cpu_adam,
-                                      .sgd = cpu_sgd};
+                                      .dot = cpu_dot_op,
+                                      .attend = og__cpu_attend_op,
+                                      .attend_back = og__cpu_attend_back_op,
+                                      .fold = og__cpu_fold_op,
+                                      .fold_back = og__cpu_fold_back_op,
+                                      .pool_max = og__cpu_pool_max_op,
+                                      .pool_max_back = og__cpu_pool_max_back_op,
+                                      .moments = og__cpu_moments_op,
+                                      .finish = og__cpu_finish_op,
+                                      .finish_back = og__cpu_finish_back_op,
+                                      .softmax_loss = cpu_softmax_loss_op,
+                                      .sigmoid_loss = cpu_sigmoid_loss_op,
+                                      .value_loss = og__cpu_value_loss_op,
+                                      .pair_dot = og__cpu_pair_dot_op,
+                                      .pair_product = og__cpu_pair_product_op,
+                                      .pair_back = og__cpu_pair_back_op,
+                                      .link_loss = og__cpu_link_loss_op,
+                                      .adam = cpu_adam_op,
+                                      .sgd = cpu_sgd_op};

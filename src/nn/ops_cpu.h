@@ -43,12 +43,10 @@ void og__cpu_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_ba
 void og__cpu_moments(struct og_nn_backend *be, const struct og_moments *op);
 void og__cpu_finish(struct og_nn_backend *be, const struct og_finish *op);
 void og__cpu_finish_back(struct og_nn_backend *be, const struct og_finish_back *op);
-void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op,
-                        struct og_metrics *out);
+void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op);
 void og__cpu_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op);
 void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op);
 void og__cpu_pair_back(struct og_nn_backend *be, const struct og_pair_back *op);
-void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
-                       struct og_metrics *out);
+void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op);
 
 #endif

@@ -563,10 +563,10 @@ static void ref_finish_back(struct og_nn_backend *be, const struct og_finish_bac
 
 /* ==== losses ==== */
 
-static void ref_softmax_loss(struct og_nn_backend *be, const struct og_loss *op,
-                             struct og_metrics *out)
+static void ref_softmax_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     (void)be;
+    struct og_metrics *out = op->out;
     const int32_t *labels = op->labels;
     *out = (struct og_metrics){0};
     for (uint32_t r = 0; r < op->rows; r++)
@@ -592,10 +592,10 @@ static void ref_softmax_loss(struct og_nn_backend *be, const struct og_loss *op,
     }
 }
 
-static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op,
-                             struct og_metrics *out)
+static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     (void)be;
+    struct og_metrics *out = op->out;
     *out = (struct og_metrics){.counted = op->rows};
     size_t n = (size_t)op->rows * (size_t)op->cols;
     for (size_t i = 0; i < n; i++) {
@@ -610,10 +610,10 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op,
     }
 }
 
-static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss *op,
-                           struct og_metrics *out)
+static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss *op)
 {
     (void)be;
+    struct og_metrics *out = op->rows.out;
     const struct og_loss *l = &op->rows;
     size_t cols = (size_t)l->cols, n = l->rows * cols;
     const float *labels = l->labels;
@@ -683,10 +683,10 @@ static void ref_pair_back(struct og_nn_backend *be, const struct og_pair_back *o
     free(sum);
 }
 
-static void ref_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
-                          struct og_metrics *out)
+static void ref_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
 {
     (void)be;
+    struct og_metrics *out = op->out;
     uint32_t n_negatives = op->n_edges * op->each, n = op->n_edges + n_negatives;
     double loss = 0;
     *out = (struct og_metrics){.counted = op->n_edges, .compared = n_negatives};
@@ -736,26 +736,46 @@ static void ref_sgd(struct og_nn_backend *be, const struct og_update *op)
     }
 }
 
+OG__NEVER_FAILS(ref_dot, og_dot)
+OG__NEVER_FAILS(ref_attend, og_attend)
+OG__NEVER_FAILS(ref_attend_back, og_attend_back)
+OG__NEVER_FAILS(ref_fold, og_fold)
+OG__NEVER_FAILS(ref_fold_back, og_fold_back)
+OG__NEVER_FAILS(ref_pool_max, og_pool_max)
+OG__NEVER_FAILS(ref_pool_max_back, og_pool_max_back)
+OG__NEVER_FAILS(ref_moments, og_moments)
+OG__NEVER_FAILS(ref_finish, og_finish)
+OG__NEVER_FAILS(ref_finish_back, og_finish_back)
+OG__NEVER_FAILS(ref_softmax_loss, og_loss)
+OG__NEVER_FAILS(ref_sigmoid_loss, og_loss)
+OG__NEVER_FAILS(ref_value_loss, og_value_loss)
+OG__NEVER_FAILS(ref_pair_dot, og_pair_op)
+OG__NEVER_FAILS(ref_pair_product, og_pair_op)
+OG__NEVER_FAILS(ref_pair_back, og_pair_back)
+OG__NEVER_FAILS(ref_link_loss, og_link_loss)
+OG__NEVER_FAILS(ref_adam, og_update)
+OG__NEVER_FAILS(ref_sgd, og_update)
+
 const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .pack = ref_pack,
                                             .affine = ref_affine,
                                             .weight_grad = ref_weight_grad,
-                                            .dot = ref_dot,
-                                            .attend = ref_attend,
-                                            .attend_back = ref_attend_back,
-                                            .fold = ref_fold,
-                                            .fold_back = ref_fold_back,
-                                            .pool_max = ref_pool_max,
-                                            .pool_max_back = ref_pool_max_back,
-                                            .moments = ref_moments,
-                                            .finish = ref_finish,
-                                            .finish_back = ref_finish_back,
-                                            .softmax_loss = ref_softmax_loss,
-                                            .sigmoid_loss = ref_sigmoid_loss,
-                                            .value_loss = ref_value_loss,
-                                            .pair_dot = ref_pair_dot,
-                                            .pair_product = ref_pair_product,
-                                            .pair_back = ref_pair_back,
-                                            .link_loss = ref_link_loss,
-                                            .adam = ref_adam,
-                                            .sgd = ref_sgd};
+                                            .dot = ref_dot_op,
+                                            .attend = ref_attend_op,
+                                            .attend_back = ref_attend_back_op,
+                                            .fold = ref_fold_op,
+                                            .fold_back = ref_fold_back_op,
+                                            .pool_max = ref_pool_max_op,
+                                            .pool_max_back = ref_pool_max_back_op,
+                                            .moments = ref_moments_op,
+                                            .finish = ref_finish_op,
+                                            .finish_back = ref_finish_back_op,
+                                            .softmax_loss = ref_softmax_loss_op,
+                                            .sigmoid_loss = ref_sigmoid_loss_op,
+                                            .value_loss = ref_value_loss_op,
+                                            .pair_dot = ref_pair_dot_op,
+                                            .pair_product = ref_pair_product_op,
+                                            .pair_back = ref_pair_back_op,
+                                            .link_loss = ref_link_loss_op,
+                                            .adam = ref_adam_op,
+                                            .sgd = ref_sgd_op};

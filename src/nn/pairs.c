@@ -134,10 +134,10 @@ static double margin(const struct og_link_loss *op, uint32_t n_negatives)
     return sum / n_negatives;
 }
 
-void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
-                       struct og_metrics *out)
+void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
 {
     (void)be;
+    struct og_metrics *out = op->out;
     uint32_t n_negatives = op->n_edges * op->each;
     double mean = op->margin ? margin(op, n_negatives) : bce(op, n_negatives);
     *out = (struct og_metrics){
@@ -173,10 +173,10 @@ static void value_row(const struct og_value_loss *op, uint32_t r, float share, s
     m->counted += any;
 }
 
-void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op,
-                        struct og_metrics *out)
+void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op)
 {
     (void)be;
+    struct og_metrics *out = op->rows.out;
     const struct og_loss *l = &op->rows;
     size_t values = 0;
     for (size_t i = 0; i < l->rows * (size_t)l->cols; i++)

@@ -120,28 +120,27 @@ static int forward(struct og_model *m, const struct og_batch *batch, const struc
     for (int l = 0; l < m->config.layers; l++) {
         OG_TRY(convolve(m, l, input_of(m, l), step, err));
         if (og__finishes(&m->config, l))
-            og__finish_layer(m, l, step);
+            OG_TRY(og__finish_layer(m, l, step, err));
     }
 out:
     return rc;
 }
 
-void og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
-                    float *grad, struct og_metrics *out)
+int og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
+                   float *grad, struct og_metrics *out, struct og_err *err)
 {
     struct og_loss op = {.rows = n,
                          .cols = m->config.n_classes,
                          .logits = logits,
                          .labels = labels,
                          .grad = grad,
-                         .blocks = m->at.loss_blocks};
+                         .blocks = m->at.loss_blocks,
+                         .out = out};
     struct og_value_loss values = {op, m->config.loss == OG_LOSS_MAE};
     if (m->config.task == OG_TASK_REGRESSION)
-        m->ops->value_loss(&m->backend, &values, out);
-    else if (m->config.multi_label)
-        m->ops->sigmoid_loss(&m->backend, &op, out);
-    else
-        m->ops->softmax_loss(&m->backend, &op, out);
+        return m->ops->value_loss(&m->backend, &values, err);
+    return (m->config.multi_label ? m->ops->sigmoid_loss : m->ops->softmax_loss)(&m->backend, &op,
+                                                                                 err);
 }
 
 int og__model_forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
@@ -152,7 +151,7 @@ int og__model_forward(struct og_model *m, const struct og_batch *batch, const st
     if (rc == 0 && pairs && out)
         return og__links_forward(m, pairs, out, err);
     if (rc == 0 && labels && out)
-        og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, NULL, out);
+        rc = og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, NULL, out, err);
     return rc;
 }
 
@@ -176,10 +175,10 @@ static int skip_gradient(struct og_model *m, int l, struct og_rows in, const flo
 static int backward_layer(struct og_model *m, int l, struct og_err *err)
 {
     const float *dy = og__is_last(&m->config, l) ? m->at.dlogits : m->at.work[l].h;
-    if (og__finishes(&m->config, l))
-        og__finish_layer_back(m, l);
     struct og_rows in = input_of(m, l);
-    int rc = skip_gradient(m, l, in, dy, err); /* before the input gives way to its gradient */
+    int rc = og__finishes(&m->config, l) ? og__finish_layer_back(m, l, err) : 0;
+    if (rc == 0)
+        rc = skip_gradient(m, l, in, dy, err); /* before the input gives way to its gradient */
     return rc < 0 ? rc : og__conv_of(&m->config)->backward(m, l, in, dy, err);
 }
 
@@ -197,7 +196,8 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
     if (pairs)
         OG_TRY(og__links_gradients(m, pairs, out, err));
     else
-        og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, m->at.dlogits, out);
+        OG_TRY(og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, m->at.dlogits, out,
+                              err));
     for (int l = m->config.layers - 1; l >= 0; l--)
         OG_TRY(backward_layer(m, l, err));
 out:
@@ -206,11 +206,13 @@ out:
 
 /* ==== update ==== */
 
-void og__model_update(struct og_model *m, double lr, double weight_decay, uint64_t step)
+int og__model_update(struct og_model *m, double lr, double weight_decay, uint64_t step,
+                     struct og_err *err)
 {
+    int rc = 0;
     bool adam = m->optimizer == OG_OPTIMIZER_ADAM;
     double t = (double)step;
-    for (size_t i = 0; i < m->n_params; i++) {
+    for (size_t i = 0; rc == 0 && i < m->n_params; i++) {
         struct og_param *p = &m->param[i];
         if (!p->grad)
             continue;
@@ -222,6 +224,7 @@ void og__model_update(struct og_model *m, double lr, double weight_decay, uint64
                                .rate = adam ? lr / (1 - pow(0.9, t)) : lr,
                                .root = adam ? sqrt(1 - pow(0.999, t)) : 1,
                                .weight_decay = weight_decay};
-        (adam ? m->ops->adam : m->ops->sgd)(&m->backend, &op);
+        rc = (adam ? m->ops->adam : m->ops->sgd)(&m->backend, &op, err);
     }
+    return rc;
 }

@@ -31,7 +31,7 @@ int og__nn_warm_up(struct og_pool *pool, struct og_err *err)
     if (rc == 0)
         rc = og__model_gradients(m, &batch, &x, labels, &step, &metrics, err);
     if (rc == 0)
-        og__model_update(m, 0, 0, 1);
+        rc = og__model_update(m, 0, 0, 1, err);
     og__model_free(m);
     return rc;
 }

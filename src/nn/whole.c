@@ -136,13 +136,13 @@ int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
     w->y = w->h = out;
     int rc = og__conv_of(&m->config)->combine(m, l, sources, s->own ? own : sources, false, err);
     if (rc == 0 && og__finishes(&m->config, l))
-        og__finish_layer(m, l, false);
+        rc = og__finish_layer(m, l, false, err);
     w->block = NULL;
     return rc;
 }
 
-void og__whole_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
-                    struct og_metrics *out)
+int og__whole_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
+                   struct og_metrics *out, struct og_err *err)
 {
-    og__model_loss(m, logits, labels, n, NULL, out);
+    return og__model_loss(m, logits, labels, n, NULL, out, err);
 }

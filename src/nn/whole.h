@@ -48,7 +48,7 @@ OG_MUST_CHECK int og__whole_combine(struct og_model *m, int l, const struct og_w
                                     struct og_rows own, float *out, struct og_err *err);
 
 /* Loss and what the metrics count, of n <= OG__WHOLE_ROWS rows of logits. */
-void og__whole_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
-                    struct og_metrics *out);
+OG_MUST_CHECK int og__whole_loss(struct og_model *m, const float *logits, const void *labels,
+                                 uint32_t n, struct og_metrics *out, struct og_err *err);
 
 #endif

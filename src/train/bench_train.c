@@ -36,7 +36,8 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     int rc = og__model_gradients(t->s->model, &w->sampled.batch, &w->rows, targets, &step, &metrics,
                                  err);
     double middle = og__now();
-    og__model_update(t->s->model, opt->lr, opt->weight_decay, ++t->batches);
+    if (rc == 0)
+        rc = og__model_update(t->s->model, opt->lr, opt->weight_decay, ++t->batches, err);
     t->gradient_seconds += middle - start;
     t->update_seconds += og__now() - middle;
     og__count_work(&t->counters, w);

@@ -372,34 +372,35 @@ static int read_sources(struct combine *c, struct og_err *err)
 
 /* ---- labels ---- */
 
-static void judge_waiting(struct og_inference *f)
+static int judge_waiting(struct og_inference *f, struct og_err *err)
 {
     struct og_judged *j = f->judged;
     size_t width = og__labels_bytes(f->ds, 1);
     struct og_metrics part = {0};
     if (j->waiting == 0)
-        return;
+        return 0;
     const char *labels = (const char *)j->labels + (size_t)(j->next - j->waiting) * width;
-    og__whole_loss(f->model, j->logits, labels, j->waiting, &part);
+    int rc = og__whole_loss(f->model, j->logits, labels, j->waiting, &part, err);
     og__metrics_add(&j->metrics, &part);
     j->waiting = 0;
+    return rc;
 }
 
 /* The block's logits that have labels. */
-static void judge(struct combine *c)
+static int judge(struct combine *c, struct og_err *err)
 {
+    int rc = 0;
     struct og_judged *j = c->f->judged;
     size_t classes = (size_t)c->shape.n_out;
     uint64_t end = c->first + c->block.n_dst;
-    while (j->next < j->n && j->ids[j->next] < end) {
+    while (rc == 0 && j->next < j->n && j->ids[j->next] < end) {
         memcpy(j->logits + j->waiting * classes, c->out + (j->ids[j->next] - c->first) * classes,
                classes * sizeof(float));
         j->next++;
         if (++j->waiting == OG__WHOLE_ROWS)
-            judge_waiting(c->f);
+            rc = judge_waiting(c->f, err);
     }
-    if (j->next == j->n)
-        judge_waiting(c->f);
+    return rc == 0 && j->next == j->n ? judge_waiting(c->f, err) : rc;
 }
 
 static bool judges(const struct combine *c)
@@ -420,7 +421,7 @@ static int judge_again(struct combine *c, struct og_err *err)
         rc = og__read_all(fd, c->out, c->block.n_dst * row,
                           (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err);
         if (rc == 0)
-            judge(c);
+            rc = judge(c, err);
     }
     if (fd >= 0)
         close(fd);
@@ -467,7 +468,7 @@ static int combine_blocks(struct combine *c, struct og_err *err)
         OG_TRY(combine_block(c, err));
         OG_TRY(og__infer_append(f, c->writer, c->out, c->block.n_dst, c->shape.n_out, err));
         if (judges(c))
-            judge(c);
+            OG_TRY(judge(c, err));
         og__infer_observe(f, "infer", c->l, c->first + c->block.n_dst);
         OG_TRY(og__infer_mark(f, c->writer, c->first + c->block.n_dst, err));
     }

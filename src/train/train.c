@@ -127,7 +127,9 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
         return og__fail(err, -EDOM, "lower --lr, or look for extreme values with `outgrow verify`",
                         "epoch %u, batch %u: the loss is not a finite number", w->turn.epoch,
                         w->turn.batch + 1);
-    og__model_update(s->model, s->opt.lr, s->opt.weight_decay, ++t->state.steps);
+    rc = og__model_update(s->model, s->opt.lr, s->opt.weight_decay, ++t->state.steps, err);
+    if (rc < 0)
+        return rc;
     og__metrics_add(&t->state.train, &part);
     t->state.counters.train_seconds += og__now() - start;
     og__count_work(&t->state.counters, w);
