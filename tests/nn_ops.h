@@ -49,7 +49,7 @@ static inline void assert_close(const char *what, const float *got, const float 
 
 struct bench {
     struct og_pool *pool;
-    struct og_nn_backend be;
+    struct og_nn_backend *be;
     char *scratch;
     float *partial;
 };
@@ -57,20 +57,27 @@ struct bench {
 static inline void bench_open(struct bench *b, int threads, int width)
 {
     assert_int_equal(og__pool_open(&b->pool, threads, NULL), 0);
-    assert_int_equal(og__backend_init(&b->be, b->pool, NULL, NULL), 0);
-    b->be.scratch_stride = og__scratch_bytes(width);
-    b->scratch = aligned_alloc(64, (size_t)threads * b->be.scratch_stride);
+    assert_int_equal(og__ops_cpu.open(&b->be, b->pool, NULL, NULL), 0);
+    size_t bytes = og__ops_cpu.scratch_bytes(width, threads);
+    b->scratch = aligned_alloc(64, og__round_up(bytes, 64));
     b->partial = aligned_alloc(64, 8 * OG_MIB);
-    b->be.scratch = b->scratch;
-    b->be.partial = b->partial;
+    og__ops_cpu.lend(b->be, b->scratch, bytes, b->partial);
 }
 
 static inline void bench_close(struct bench *b)
 {
-    og__backend_release(&b->be);
+    og__ops_cpu.close(b->be);
     og__pool_close(b->pool);
     free(b->scratch);
     free(b->partial);
+}
+
+/* Without threads or room: for operators that need neither. */
+static inline struct og_nn_backend *backend_alone(void)
+{
+    struct og_nn_backend *be;
+    assert_int_equal(og__ops_cpu.open(&be, NULL, NULL, NULL), 0);
+    return be;
 }
 
 static inline struct og_block random_block(uint32_t n_dst, uint32_t n_src, uint32_t degree)

@@ -128,7 +128,8 @@ static void blocks_with_all_neighbours_equal_the_whole_graph(void **state)
     }
     assert_true(loops > 0);
     og__caps_include(&caps, batch);
-    assert_int_equal(og__model_create(&m, &config, OG_OPTIMIZER_ADAM, 3, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        og__model_create(&m, &og__ops_cpu, &config, OG_OPTIMIZER_ADAM, 3, NULL, NULL, NULL), 0);
     assert_int_equal(og__model_reserve(m, &caps, false, NULL), 0);
     const struct og_rows x = {.base = (const char *)g.x,
                               .index = batch->ids,

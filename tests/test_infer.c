@@ -157,7 +157,8 @@ static void write_model_of(const struct og_model_config *c, const struct og_opti
 {
     struct og_model *m;
     size_t n;
-    assert_int_equal(og__model_create(&m, c, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL), 0);
+    assert_int_equal(og__model_create(&m, &og__ops_cpu, c, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL),
+                     0);
     scatter(m);
     const struct og_param *p = og__model_params(m, &n);
     assert_int_equal(og__checkpoint_write(checkpoint, c, trained, p, n, NULL, NULL), 0);
@@ -490,7 +491,8 @@ static void open_dense(struct dense *d, struct og_dataset **ds)
     *d = (struct dense){0};
     assert_int_equal(og__dataset_open(graph, ds, NULL), 0);
     assert_int_equal(og__checkpoint_shape(checkpoint, &d->c, NULL), 0);
-    assert_int_equal(og__model_create(&d->m, &d->c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        og__model_create(&d->m, &og__ops_cpu, &d->c, OG_OPTIMIZER_SGD, 0, NULL, NULL, NULL), 0);
     struct og_param *p = og__model_params(d->m, &n);
     assert_int_equal(og__checkpoint_load(checkpoint, p, n, NULL), 0);
     assert_int_equal(og__topology_load(*ds, NULL, &d->t, NULL), 0);

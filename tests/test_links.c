@@ -691,18 +691,18 @@ static void pairs_equal_their_reference(void **state)
               *got = random_floats((n + rows) * dim), *want = random_floats((n + rows) * dim);
         struct og_pair_op op = {n, ends, ends + n, (int)dim, h, got}, ref = op;
         ref.out = want;
-        assert_int_equal(og__ops_cpu.pair_dot(&b.be, &op, NULL), 0);
-        assert_int_equal(og__ops_reference.pair_dot(&b.be, &ref, NULL), 0);
+        assert_int_equal(og__ops_cpu.pair_dot(b.be, &op, NULL), 0);
+        assert_int_equal(og__ops_reference.pair_dot(b.be, &ref, NULL), 0);
         assert_close("dot", got, want, n, OG__TOLERANCE_PAIR);
-        assert_int_equal(og__ops_cpu.pair_product(&b.be, &op, NULL), 0);
-        assert_int_equal(og__ops_reference.pair_product(&b.be, &ref, NULL), 0);
+        assert_int_equal(og__ops_cpu.pair_product(b.be, &op, NULL), 0);
+        assert_int_equal(og__ops_reference.pair_product(b.be, &ref, NULL), 0);
         assert_close("product", got, want, n * dim, OG__TOLERANCE_PAIR);
         list_pairs(&op, rows, first, list);
         for (int wide = 0; wide < 2; wide++) {
             struct og_pair_back back = {&op, g, wide, rows, first, list, got}, same = back;
             same.dh = want;
-            assert_int_equal(og__ops_cpu.pair_back(&b.be, &back, NULL), 0);
-            assert_int_equal(og__ops_reference.pair_back(&b.be, &same, NULL), 0);
+            assert_int_equal(og__ops_cpu.pair_back(b.be, &back, NULL), 0);
+            assert_int_equal(og__ops_reference.pair_back(b.be, &same, NULL), 0);
             assert_close("back", got, want, rows * dim, OG__TOLERANCE_PAIR);
         }
         free(ends);
@@ -871,7 +871,8 @@ static void check_ranks(const struct og_pairs *p, int decoder)
         .n_dst = p->n_seeds, .n_src = p->n_seeds, .indptr = indptr, .src = indptr};
     struct og_rows rows = og__dense(x, p->n_seeds, DIM);
     assert_int_equal(og__pool_open(&pool, 2, NULL), 0);
-    assert_int_equal(og__model_create(&m, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, NULL), 0);
+    assert_int_equal(
+        og__model_create(&m, &og__ops_cpu, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, NULL), 0);
     assert_int_equal(og__model_forward(m, &batch, &rows, p, &got, NULL), 0);
     struct ranks want = rank_all(p, og__model_scores(m));
     assert_int_equal(got.ranked, BATCH);

@@ -47,7 +47,8 @@ static void run_open(struct run *r, const char *name, int threads)
     fixture_open(&r->f, name);
     assert_int_equal(og__pool_open(&r->pool, threads, NULL), 0);
     struct og_err err = {0};
-    if (og__model_create(&r->model, &r->f.config, OG_OPTIMIZER_ADAM, 1, r->pool, NULL, &err) < 0)
+    if (og__model_create(&r->model, &og__ops_cpu, &r->f.config, OG_OPTIMIZER_ADAM, 1, r->pool, NULL,
+                         &err) < 0)
         fail_msg("%s", err.message);
     fixture_load(&r->f, r->model, "init.");
 }
@@ -195,8 +196,9 @@ static uint64_t bits_after(const char *name, int threads, double dropout)
     r.f.config.dropout = dropout;
     r.f.config.input_dropout = dropout / 2;
     r.f.config.attention_dropout = dropout;
-    assert_int_equal(
-        og__model_create(&r.model, &r.f.config, OG_OPTIMIZER_ADAM, 9, r.pool, NULL, NULL), 0);
+    assert_int_equal(og__model_create(&r.model, &og__ops_cpu, &r.f.config, OG_OPTIMIZER_ADAM, 9,
+                                      r.pool, NULL, NULL),
+                     0);
     uint64_t h = 0xcbf29ce484222325u;
     for (uint32_t s = 0; s < 6; s++) {
         double loss = run_step(&r, s);

@@ -24,7 +24,8 @@ static void slopes_under_all(const char *name, double dropout, double input, dou
     f.config.dropout = dropout;
     f.config.input_dropout = input;
     f.config.attention_dropout = attention;
-    assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 5, NULL, NULL, NULL), 0);
     size_t n, bent = 0, tried = 0;
     struct og_param *p = og__model_params(m, &n);
     for (size_t i = 0; i < n; i++) {
@@ -140,11 +141,12 @@ static void steps_stay_within_the_plan(void **state)
             widen(&caps, &f.batch[b]);
         if (f.config.task == OG_TASK_LINK)
             caps.n_pairs = caps.n_scores = ((const struct og_pairs *)f.labels[0])->n;
-        size_t planned = og__model_bytes(&f.config, OG_OPTIMIZER_ADAM) +
-                         og__model_workspace_bytes(&f.config, &caps, true, 2);
+        size_t planned = og__model_bytes(&og__ops_cpu, &f.config, OG_OPTIMIZER_ADAM) +
+                         og__model_workspace_bytes(&og__ops_cpu, &f.config, &caps, true, 2);
         struct og_budget *budget = og__budget_new(planned);
         assert_int_equal(og__pool_open(&pool, 2, NULL), 0);
-        if (og__model_create(&m, &f.config, OG_OPTIMIZER_ADAM, 1, pool, budget, &err) < 0 ||
+        if (og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_ADAM, 1, pool, budget,
+                             &err) < 0 ||
             og__model_reserve(m, &caps, true, &err) < 0)
             fail_msg("%s", err.message);
         loss_at(m, &f, 0);
@@ -174,15 +176,17 @@ static void a_larger_batch_takes_more_or_is_refused(void **state)
     struct og_rows x = fixture_rows(&f, &f.batch[0]);
     struct og_step key = {0};
     struct og_metrics got;
-    assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
     assert_int_equal(og__model_reserve(m, &small, true, NULL), 0);
     assert_true(loss_at(m, &f, 0) > 0);
     og__model_free(m);
 
-    size_t plan = og__model_bytes(&f.config, OG_OPTIMIZER_SGD) +
-                  og__model_workspace_bytes(&f.config, &small, true, 1);
+    size_t plan = og__model_bytes(&og__ops_cpu, &f.config, OG_OPTIMIZER_SGD) +
+                  og__model_workspace_bytes(&og__ops_cpu, &f.config, &small, true, 1);
     struct og_budget *budget = og__budget_new(plan);
-    assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 1, NULL, budget, NULL), 0);
+    assert_int_equal(
+        og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 1, NULL, budget, NULL), 0);
     assert_int_equal(og__model_reserve(m, &small, true, NULL), 0);
     assert_int_equal(og__model_gradients(m, &f.batch[0], &x, f.labels[0], &key, &got, &err),
                      -ENOMEM);
@@ -203,7 +207,8 @@ static void forward_alone_equals_training(const char *name)
     struct og_step key = {0};
     size_t bytes = b->n_seeds * (size_t)f.config.n_classes * sizeof(float);
     float *logits = malloc(bytes);
-    assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
     assert_int_equal(og__model_forward(m, b, &x, f.labels[1], &seen, NULL), 0);
     memcpy(logits, og__model_logits(m), bytes);
     assert_int_equal(og__model_gradients(m, b, &x, f.labels[1], &key, &trained, NULL), 0);
@@ -238,7 +243,9 @@ static void evaluation_drops_nothing(void **state)
         struct og_rows x = fixture_rows(&f, &f.batch[0]);
         size_t bytes = f.batch[0].n_seeds * (size_t)f.config.n_classes * sizeof(float);
         float *logits = malloc(bytes);
-        assert_int_equal(og__model_create(&m, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+        assert_int_equal(
+            og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
+            0);
         assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL), 0);
         memcpy(logits, og__model_logits(m), bytes);
         loss_at(m, &f, 0);
@@ -264,8 +271,10 @@ static void parameters_are_pytorch_geometrics(void **state)
             .kind = kind, .layers = 2, .in_dim = 100, .hidden = 50, .n_classes = 7, .dropout = 0.5};
         struct og_model *m, *same;
         size_t n;
-        assert_int_equal(og__model_create(&m, &c, OG_OPTIMIZER_ADAM, 1, NULL, NULL, NULL), 0);
-        assert_int_equal(og__model_create(&same, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+        assert_int_equal(
+            og__model_create(&m, &og__ops_cpu, &c, OG_OPTIMIZER_ADAM, 1, NULL, NULL, NULL), 0);
+        assert_int_equal(
+            og__model_create(&same, &og__ops_cpu, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
         struct og_param *p = og__model_params(m, &n), *q = og__model_params(same, &n);
         assert_int_equal(n, kind == OG_MODEL_SAGE ? OG_COUNT(sage) : OG_COUNT(gcn));
         for (size_t i = 0; i < n; i++) {
@@ -299,7 +308,8 @@ static void what_does_not_fit_is_refused(void **state)
     fixture_open(&f, "sage2");
     struct og_model_config c = f.config;
     c.in_dim++;
-    assert_int_equal(og__model_create(&m, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+    assert_int_equal(og__model_create(&m, &og__ops_cpu, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
+                     0);
     struct og_rows x = fixture_rows(&f, &f.batch[0]);
     assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "width"));
@@ -307,7 +317,8 @@ static void what_does_not_fit_is_refused(void **state)
     c = f.config;
     c.layers = 3;
     err = (struct og_err){0};
-    assert_int_equal(og__model_create(&m, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
+    assert_int_equal(og__model_create(&m, &og__ops_cpu, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
+                     0);
     assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "hops"));
     og__model_free(m);
@@ -330,8 +341,9 @@ static void what_does_not_fit_is_refused(void **state)
     bad[8].heads = 3; /* 10 in 3 */
     bad[9].heads = 0;
     for (size_t i = 0; i < BAD; i++)
-        assert_int_equal(og__model_create(&m, &bad[i], OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
-                         -EINVAL);
+        assert_int_equal(
+            og__model_create(&m, &og__ops_cpu, &bad[i], OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
+            -EINVAL);
     assert_int_equal(og__model_check(&good, NULL), 0);
     fixture_close(&f);
 }

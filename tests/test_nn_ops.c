@@ -138,10 +138,11 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
     for (int k = 0; k < 2; k++) {
         w[k] = (struct og_weight){random_floats((size_t)w_out * (size_t)w_in), w_out, w_in, {0}};
         for (int d = 0; d < 2; d++)
-            w[k].packed[d] = aligned_alloc(64, og__round_up(og__packed_bytes(w_out, w_in), 64));
+            w[k].packed[d] =
+                aligned_alloc(64, og__round_up(og__ops_cpu.packed_bytes(w_out, w_in), 64));
     }
     struct og_weight *both[] = {&w[0], &w[1]};
-    assert_int_equal(og__ops_cpu.pack(&b->be, both, 2, NULL), 0);
+    assert_int_equal(og__ops_cpu.pack(b->be, both, 2, NULL), 0);
     struct og_dropout drop = {.p = 0.25, .step = {1, 2, 3}, .layer = 1};
     size_t n = (size_t)c->n_dst * (size_t)(c->n_out + c->gap),
            n_keep = (size_t)c->n_dst * (size_t)c->n_in;
@@ -166,7 +167,7 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
             op.input[0].keep = keep[side];
         op.plus = og__dense(features, c->n_src, c->n_out);
         const struct og_nn_ops *ops = side ? &og__ops_reference : &og__ops_cpu;
-        assert_int_equal(ops->affine(&b->be, &op, NULL), 0);
+        assert_int_equal(ops->affine(b->be, &op, NULL), 0);
     }
     assert_close("y", y[0], y[1], n, OG__TOLERANCE_AFFINE);
     assert_close("keep", keep[0], keep[1], n_keep, OG__TOLERANCE_AFFINE);
@@ -222,7 +223,7 @@ static void compare_weight_grad(struct bench *b, uint32_t rows, int n_out, int n
             .bias_grad = bias[side]};
         op.input[1].index = index;
         const struct og_nn_ops *ops = side ? &og__ops_reference : &og__ops_cpu;
-        assert_int_equal(ops->weight_grad(&b->be, &op, NULL), 0);
+        assert_int_equal(ops->weight_grad(b->be, &op, NULL), 0);
     }
     assert_close("grad 0", grad[0][0], grad[1][0], n[0], OG__TOLERANCE_WEIGHT_GRAD);
     assert_close("grad 1", grad[0][1], grad[1][1], n_in1 ? n[1] : 0, OG__TOLERANCE_WEIGHT_GRAD);
@@ -321,7 +322,8 @@ static void chain_open(struct chain *f, enum og__aggregate kind)
     f->value = random_floats((size_t)FD_OUT * FD_IN);
     f->w = (struct og_weight){.value = f->value, .n_out = FD_OUT, .n_in = FD_IN};
     for (int d = 0; d < 2; d++)
-        f->w.packed[d] = aligned_alloc(64, og__round_up(og__packed_bytes(FD_OUT, FD_IN), 64));
+        f->w.packed[d] =
+            aligned_alloc(64, og__round_up(og__ops_cpu.packed_bytes(FD_OUT, FD_IN), 64));
 }
 
 static void chain_close(struct chain *f)
@@ -345,11 +347,11 @@ static void chain_close(struct chain *f)
 static double chain_value(struct chain *f)
 {
     struct og_weight *w[] = {&f->w};
-    assert_int_equal(og__ops_cpu.pack(&f->b.be, w, 1, NULL), 0);
+    assert_int_equal(og__ops_cpu.pack(f->b.be, w, 1, NULL), 0);
     struct og_affine op = {.rows = FD_DST, .cols = FD_OUT, .y = f->y, .n_inputs = 1};
     op.input[0] = (struct og_input){
         .x = og__dense(f->x, FD_SRC, FD_IN), .through = &f->forward, .n = FD_DST, .weight = &f->w};
-    assert_int_equal(og__ops_cpu.affine(&f->b.be, &op, NULL), 0);
+    assert_int_equal(og__ops_cpu.affine(f->b.be, &op, NULL), 0);
     return weighted_sum(f->c, f->y, (size_t)FD_DST * FD_OUT);
 }
 
@@ -388,19 +390,19 @@ static void slopes_of_aggregation_and_product(void **state)
                                     .n_inputs = 1,
                                     .input = {og__dense(aggregate, FD_DST, FD_IN)},
                                     .grad = {dw}};
-        assert_int_equal(og__ops_cpu.weight_grad(&f.b.be, &wg, NULL), 0);
+        assert_int_equal(og__ops_cpu.weight_grad(f.b.be, &wg, NULL), 0);
         struct og_affine da = {.rows = FD_DST, .cols = FD_IN, .y = aggregate, .n_inputs = 1};
         da.input[0] = (struct og_input){.x = og__dense(f.c, FD_DST, FD_OUT),
                                         .n = FD_DST,
                                         .weight = &f.w,
                                         .direction = OG__BACKWARD};
-        assert_int_equal(og__ops_cpu.affine(&f.b.be, &da, NULL), 0);
+        assert_int_equal(og__ops_cpu.affine(f.b.be, &da, NULL), 0);
         struct og_affine spread = {.rows = FD_SRC,
                                    .cols = FD_IN,
                                    .y = dx,
                                    .plus_through = &f.back,
                                    .plus = og__dense(aggregate, FD_DST, FD_IN)};
-        assert_int_equal(og__ops_cpu.affine(&f.b.be, &spread, NULL), 0);
+        assert_int_equal(og__ops_cpu.affine(f.b.be, &spread, NULL), 0);
         assert_slopes(&f, f.value, dw, FD_OUT * FD_IN);
         assert_slopes(&f, f.x, dx, (size_t)FD_SRC * FD_IN);
         free(aggregate);
@@ -423,9 +425,10 @@ struct loss_case {
 static double loss_value(const struct loss_case *c, const struct og_nn_ops *ops, float *grad,
                          struct og_metrics *m)
 {
-    struct og_nn_backend be = {0};
+    struct og_nn_backend *be = backend_alone();
     struct og_loss op = {LOSS_ROWS, LOSS_COLS, c->logits, c->labels, grad, (void *)c->blocks, m};
-    assert_int_equal((c->multi ? ops->sigmoid_loss : ops->softmax_loss)(&be, &op, NULL), 0);
+    assert_int_equal((c->multi ? ops->sigmoid_loss : ops->softmax_loss)(be, &op, NULL), 0);
+    og__ops_cpu.close(be);
     return og__metrics_loss(m);
 }
 
@@ -485,13 +488,14 @@ static void losses_survive_large_logits(void **state)
     const int32_t label = 1;
     const float on[] = {0, 1};
     struct og_metrics block[1], m;
-    struct og_nn_backend be = {0};
+    struct og_nn_backend *be = backend_alone();
     struct og_loss op = {1, 2, logits, &label, NULL, block, &m};
-    assert_int_equal(og__ops_cpu.softmax_loss(&be, &op, NULL), 0);
+    assert_int_equal(og__ops_cpu.softmax_loss(be, &op, NULL), 0);
     assert_true(fabs(m.loss_sum - 2e4) < 1);
     op.labels = on;
-    assert_int_equal(og__ops_cpu.sigmoid_loss(&be, &op, NULL), 0);
+    assert_int_equal(og__ops_cpu.sigmoid_loss(be, &op, NULL), 0);
     assert_true(fabs(m.loss_sum - 1e4) < 1);
+    og__ops_cpu.close(be);
 }
 
 /* ==== optimisers and dropout ==== */
@@ -507,14 +511,15 @@ static void updates_equal_reference(void **state)
     for (int side = 0; side < 2; side++) {
         m[side] = calloc(N, 4);
         v[side] = calloc(N, 4);
-        struct og_nn_backend be = {0};
+        struct og_nn_backend *be = backend_alone();
         struct og_update op = {N,    value[side],      m[side],         v[side],
                                grad, 0.01 / (1 - 0.9), sqrt(1 - 0.999), 0.02};
         const struct og_nn_ops *ops = side ? &og__ops_reference : &og__ops_cpu;
-        assert_int_equal(ops->adam(&be, &op, NULL), 0);
-        assert_int_equal(ops->adam(&be, &op, NULL), 0);
+        assert_int_equal(ops->adam(be, &op, NULL), 0);
+        assert_int_equal(ops->adam(be, &op, NULL), 0);
         op.rate = 0.1;
-        assert_int_equal(ops->sgd(&be, &op, NULL), 0);
+        assert_int_equal(ops->sgd(be, &op, NULL), 0);
+        og__ops_cpu.close(be);
     }
     assert_close("value", value[0], value[1], N, OG__TOLERANCE_UPDATE);
     assert_close("m", m[0], m[1], N, OG__TOLERANCE_UPDATE);

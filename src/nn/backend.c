@@ -6,6 +6,7 @@
 #include "nn/ops_cpu.h"
 #include "nn/product.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -16,10 +17,17 @@ enum {
 /* ==== products and scratch ==== */
 
 /* A tile holds a block of full width, or a tall block of a strip. */
-size_t og__scratch_bytes(int width)
+size_t og__cpu_scratch_bytes(int width, int threads)
 {
     size_t columns = OG_MAX((size_t)width, 2 * (size_t)OG_MIN(width, (int)OG__STRIP));
-    return (2 * OG__BLOCK_ROWS + 1) * og__round_up(columns, 16) * sizeof(float);
+    return (size_t)threads * (2 * OG__BLOCK_ROWS + 1) * og__round_up(columns, 16) * sizeof(float);
+}
+
+void og__cpu_lend(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial)
+{
+    be->scratch = scratch;
+    be->scratch_stride = scratch_bytes / (size_t)og__pool_threads(be->pool);
+    be->partial = partial;
 }
 
 struct og__scratch og__scratch_of(const struct og_nn_backend *be, int thread)
@@ -33,22 +41,38 @@ struct og__scratch og__scratch_of(const struct og_nn_backend *be, int thread)
     return s;
 }
 
-size_t og__packed_bytes(int n_out, int n_in)
+size_t og__cpu_packed_bytes(int n_out, int n_in)
 {
     return OG_MAX(og__product_packed_bytes(n_in, n_out), og__product_packed_bytes(n_out, n_in));
 }
 
-int og__backend_init(struct og_nn_backend *be, struct og_pool *pool, struct og_budget *b,
-                     struct og_err *err)
+size_t og__cpu_own_bytes(int threads)
 {
-    *be = (struct og_nn_backend){.pool = pool};
-    return og__products_open(&be->products, og__pool_threads(pool), b, err);
+    return (size_t)threads * OG__PRODUCT_SCRATCH;
 }
 
-void og__backend_release(struct og_nn_backend *be)
+int og__cpu_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+                 struct og_err *err)
 {
-    og__products_close(be->products);
-    be->products = NULL;
+    int rc = 0;
+    struct og_nn_backend *be = calloc(1, sizeof(*be));
+    *out = NULL;
+    if (!be)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "operators"));
+    be->pool = pool;
+    OG_TRY(og__products_open(&be->products, og__pool_threads(pool), b, err));
+    *out = be;
+    be = NULL;
+out:
+    og__cpu_close(be);
+    return rc;
+}
+
+void og__cpu_close(struct og_nn_backend *be)
+{
+    if (be)
+        og__products_close(be->products);
+    free(be);
 }
 
 /* ==== sums over rows ==== */
@@ -63,7 +87,7 @@ static size_t part_floats(size_t columns)
     return og__round_up(columns, 16);
 }
 
-size_t og__column_bytes(uint64_t rows, size_t columns)
+size_t og__cpu_column_bytes(uint64_t rows, size_t columns)
 {
     return og__n_parts(rows) * part_floats(columns) * sizeof(float);
 }

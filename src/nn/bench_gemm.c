@@ -12,7 +12,8 @@ enum { ROUNDS = 3 };
 
 struct bench {
     struct og_pool *pool;
-    struct og_nn_backend be;
+    const struct og_nn_ops *ops;
+    struct og_nn_backend *be;
     struct og_arena memory;
 };
 
@@ -28,24 +29,23 @@ static float *take(struct bench *b, uint64_t rows, uint64_t cols)
 static int open_bench(struct bench *b, const struct og_bench_product *p, struct og_err *err)
 {
     uint64_t k = (uint64_t)p->k, n = (uint64_t)p->n;
-    size_t scratch = og__scratch_bytes(OG_MAX(p->k, p->n));
-    size_t threads = (size_t)og__pool_threads(b->pool);
-    size_t partial = og__partial_bytes(p->rows, p->k, n);
-    size_t bytes = (p->rows * (k + n) + 2 * k * n) * sizeof(float) + threads * scratch + partial +
-                   2 * og__packed_bytes(p->n, p->k) + 4096;
+    size_t scratch = b->ops->scratch_bytes(OG_MAX(p->k, p->n), og__pool_threads(b->pool));
+    size_t partial = b->ops->partial_bytes(p->rows, p->k, n);
+    size_t bytes = (p->rows * (k + n) + 2 * k * n) * sizeof(float) + scratch + partial +
+                   2 * b->ops->packed_bytes(p->n, p->k) + 4096;
     int rc = og__arena_init(&b->memory, NULL, bytes, "bench", err);
     if (rc < 0)
         return rc;
-    rc = og__backend_init(&b->be, b->pool, NULL, err);
-    b->be.scratch_stride = scratch;
-    b->be.scratch = og__arena_take(&b->memory, threads * scratch);
-    b->be.partial = og__arena_take(&b->memory, partial);
+    rc = b->ops->open(&b->be, b->pool, NULL, err);
+    if (rc == 0)
+        b->ops->lend(b->be, og__arena_take(&b->memory, scratch), scratch,
+                     og__arena_take(&b->memory, partial));
     return rc;
 }
 
 static void close_bench(struct bench *b)
 {
-    og__backend_release(&b->be);
+    b->ops->close(b->be);
     og__arena_release(&b->memory);
 }
 
@@ -56,16 +56,16 @@ static int run_affine(struct bench *b, const struct og_bench_product *p, double 
     struct og_weight w = {.n_out = p->n, .n_in = p->k};
     struct og_weight *one = &w;
     w.value = take(b, (uint64_t)p->n, (uint64_t)p->k);
-    w.packed[OG__FORWARD] = og__arena_take(&b->memory, og__packed_bytes(p->n, p->k));
+    w.packed[OG__FORWARD] = og__arena_take(&b->memory, b->ops->packed_bytes(p->n, p->k));
     struct og_rows x = og__dense(take(b, p->rows, (uint64_t)p->k), p->rows, p->k);
     struct og_affine op = {.rows = p->rows, .cols = p->n, .n_inputs = 1};
     op.y = take(b, p->rows, (uint64_t)p->n);
     op.input[0] = (struct og_input){.x = x, .n = p->rows, .weight = &w};
-    int rc = og__ops_cpu.pack(&b->be, &one, 1, err);
+    int rc = b->ops->pack(b->be, &one, 1, err);
     double end = og__now() + seconds_a_turn;
     while (rc == 0 && og__now() < end) {
         double start = og__now();
-        rc = og__ops_cpu.affine(&b->be, &op, err);
+        rc = b->ops->affine(b->be, &op, err);
         double t = og__now() - start;
         *best = OG_MIN(*best, t);
     }
@@ -83,7 +83,7 @@ static int run_weight_grad(struct bench *b, const struct og_bench_product *p, do
     double end = og__now() + seconds_a_turn;
     while (rc == 0 && og__now() < end) {
         double start = og__now();
-        rc = og__ops_cpu.weight_grad(&b->be, &op, err);
+        rc = b->ops->weight_grad(b->be, &op, err);
         double t = og__now() - start;
         *best = OG_MIN(*best, t);
     }
@@ -152,7 +152,7 @@ int og_bench_gemm(int dim, int classes, const struct og_options *opt, char **out
                   struct og_err *err)
 {
     int rc = 0;
-    struct bench b = {0};
+    struct bench b = {.ops = &og__ops_cpu};
     json_t *rows = json_array(), *all = NULL;
     int threads = opt->threads > 0 ? opt->threads : og__cpu_count();
     OG_TRY(og__pool_open(&b.pool, threads, err));

@@ -79,7 +79,7 @@ static int multiply_heads(struct og_model *m, int l, struct og_err *err)
                                .n_inputs = 1};
         op.input[0] = og__weighted(head_rows(w->t, n, m->config.heads, layer->n_in, h), n,
                                    &layer->head[h], OG__FORWARD);
-        rc = m->ops->affine(&m->backend, &op, err);
+        rc = m->ops->affine(m->backend, &op, err);
     }
     return rc;
 }
@@ -90,7 +90,7 @@ static int multiply(struct og_model *m, int l, struct og_rows in, float *out, st
     const struct og_layer_work *w = &m->at.work[l];
     struct og_affine op = {.rows = w->block->n_src, .cols = layer->n_mid, .y = out, .n_inputs = 1};
     op.input[0] = og__weighted(in, w->block->n_src, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
-    return m->ops->affine(&m->backend, &op, err);
+    return m->ops->affine(m->backend, &op, err);
 }
 
 /* The residual, in y's place. */
@@ -101,7 +101,7 @@ static int start_from_input(struct og_model *m, int l, struct og_rows in, float 
     if (!m->config.residual)
         return 0;
     og__add_skip(m, l, in, OG__FORWARD, &op);
-    return m->ops->affine(&m->backend, &op, err);
+    return m->ops->affine(m->backend, &op, err);
 }
 
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
@@ -114,9 +114,9 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     OG_TRY(start_from_input(m, l, own, w->transform_first ? attend.y : w->y, err));
     for (int side = 0; !w->transform_first && side < 2; side++) {
         struct og_fold fold = folding(m, l, side);
-        OG_TRY(m->ops->fold(&m->backend, &fold, err));
+        OG_TRY(m->ops->fold(m->backend, &fold, err));
     }
-    OG_TRY(m->ops->attend(&m->backend, &attend, err));
+    OG_TRY(m->ops->attend(m->backend, &attend, err));
     if (!w->transform_first)
         OG_TRY(multiply_heads(m, l, err));
 out:
@@ -151,9 +151,9 @@ static int head_gradients(struct og_model *m, int l, const float *dy, struct og_
                                .n_inputs = 1};
         dt.input[0] =
             og__weighted(head_rows(dy, n, heads, width, h), n, &layer->head[h], OG__BACKWARD);
-        rc = m->ops->weight_grad(&m->backend, &grad, err);
+        rc = m->ops->weight_grad(m->backend, &grad, err);
         if (rc == 0)
-            rc = m->ops->affine(&m->backend, &dt, err);
+            rc = m->ops->affine(m->backend, &dt, err);
     }
     return rc;
 }
@@ -174,8 +174,8 @@ static int source_gradients(struct og_model *m, int l, struct og_rows in, const 
                                   .n_inputs = 1,
                                   .input = {in},
                                   .grad = {layer->param[OG__NEIGHBOUR]->grad}};
-    int rc = m->ops->weight_grad(&m->backend, &bias, err);
-    return rc < 0 ? rc : m->ops->weight_grad(&m->backend, &grad, err);
+    int rc = m->ops->weight_grad(m->backend, &bias, err);
+    return rc < 0 ? rc : m->ops->weight_grad(m->backend, &grad, err);
 }
 
 /* The gradient of the input, where sources were multiplied. */
@@ -199,7 +199,7 @@ static int add_skip_back(struct og_model *m, int l, const float *dy, struct og_e
     if (!m->config.residual)
         return 0;
     og__add_skip(m, l, og__dense(dy, n, layer->n_out), OG__BACKWARD, &op);
-    return m->ops->affine(&m->backend, &op, err);
+    return m->ops->affine(m->backend, &op, err);
 }
 
 static int backward(struct og_model *m, int l, struct og_rows in, const float *dy,
@@ -226,12 +226,12 @@ static int backward(struct og_model *m, int l, struct og_rows in, const float *d
     if (!first)
         OG_TRY(head_gradients(m, l, dy, err));
     og__transpose(m, l);
-    OG_TRY(m->ops->attend_back(&m->backend, &back, err));
+    OG_TRY(m->ops->attend_back(m->backend, &back, err));
     for (int side = 0; !first && side < 2; side++) {
         struct og_fold fold = folding(m, l, side);
         struct og_fold_back op = {&fold, w->dfold[side], layer->param[OG__NEIGHBOUR]->grad,
                                   datt[side]};
-        OG_TRY(m->ops->fold_back(&m->backend, &op, err));
+        OG_TRY(m->ops->fold_back(m->backend, &op, err));
     }
     if (first)
         OG_TRY(source_gradients(m, l, in, dy, err));

@@ -38,7 +38,7 @@ static int multiply(struct og_model *m, int l, struct og_rows in, float *out, st
         .rows = w->block->n_src, .cols = m->layer[l].n_mid, .y = out, .n_inputs = 1};
     op.input[0] =
         og__weighted(in, w->block->n_src, &m->layer[l].weight[OG__NEIGHBOUR], OG__FORWARD);
-    return m->ops->affine(&m->backend, &op, err);
+    return m->ops->affine(m->backend, &op, err);
 }
 
 /* GIN's second product, from t. */
@@ -51,7 +51,7 @@ static int multiply_hidden(struct og_model *m, int l, struct og_rows own, struct
     op.input[0] =
         og__weighted(og__dense(w->t, n, layer->n_mid), n, &layer->weight[OG__OUT], OG__FORWARD);
     og__end_layer(m, l, own, &op);
-    return m->ops->affine(&m->backend, &op, err);
+    return m->ops->affine(m->backend, &op, err);
 }
 
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
@@ -84,7 +84,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
         op.relu = false;
         og__end_layer(m, l, own, &op);
     }
-    OG_TRY(m->ops->affine(&m->backend, &op, err));
+    OG_TRY(m->ops->affine(m->backend, &op, err));
     if (perceptron)
         OG_TRY(multiply_hidden(m, l, own, err));
 out:
@@ -110,8 +110,8 @@ static int hidden_gradient(struct og_model *m, int l, const float *dy, struct og
         .rows = n, .cols = layer->n_mid, .y = w->t, .n_inputs = 1, .gated = true, .gate_scale = 1};
     back.input[0] =
         og__weighted(og__dense(dy, n, layer->n_out), n, &layer->weight[OG__OUT], OG__BACKWARD);
-    int rc = m->ops->weight_grad(&m->backend, &grad, err);
-    return rc < 0 ? rc : m->ops->affine(&m->backend, &back, err);
+    int rc = m->ops->weight_grad(m->backend, &grad, err);
+    return rc < 0 ? rc : m->ops->affine(m->backend, &back, err);
 }
 
 /* eps weighs the own row: its slope is that row times the gradient of the sum. */
@@ -120,7 +120,7 @@ static int eps_gradient(struct og_model *m, int l, const float *dsum, struct og_
 {
     const struct og_param *eps = m->layer[l].param[OG__EPS];
     struct og_dot op = {m->at.work[l].block->n_dst, dsum, x, eps ? eps->grad : NULL};
-    return eps ? m->ops->dot(&m->backend, &op, err) : 0;
+    return eps ? m->ops->dot(m->backend, &op, err) : 0;
 }
 
 /* Gradients of the stage's weights where sources were multiplied first; in a, the gradient of
@@ -144,8 +144,8 @@ static int gradients_of_products(struct og_model *m, int l, const float *dy, str
                                   .grad = {layer->param[OG__NEIGHBOUR]->grad}};
     int rc = eps_gradient(m, l, dy, og__dense(w->a, n_src, layer->n_mid), err);
     if (rc == 0)
-        rc = m->ops->affine(&m->backend, &spread, err);
-    return rc < 0 ? rc : m->ops->weight_grad(&m->backend, &of_a, err);
+        rc = m->ops->affine(m->backend, &spread, err);
+    return rc < 0 ? rc : m->ops->weight_grad(m->backend, &of_a, err);
 }
 
 /* Gradients of what multiplies destinations, and of the bias. */
@@ -166,7 +166,7 @@ static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct 
         op.input[op.n_inputs] = in;
         op.grad[op.n_inputs++] = layer->param[OG__SELF]->grad;
     }
-    return m->ops->weight_grad(&m->backend, &op, err);
+    return m->ops->weight_grad(m->backend, &op, err);
 }
 
 /* In a, the gradient of the aggregate, for whom it concerns: the layer before, or eps. */
@@ -181,7 +181,7 @@ static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, str
         return 0;
     op.input[0] = og__weighted(og__dense(dy, n, layer->n_mid), n, &layer->weight[OG__NEIGHBOUR],
                                OG__BACKWARD);
-    int rc = m->ops->affine(&m->backend, &op, err);
+    int rc = m->ops->affine(m->backend, &op, err);
     return rc < 0 ? rc : eps_gradient(m, l, w->a, in, err);
 }
 

@@ -24,7 +24,7 @@ static int multiply(struct og_model *m, int l, struct og_rows in, float *out, st
                            .bias = layer->param[OG__POOL_BIAS]->value,
                            .relu = true};
     op.input[0] = og__weighted(in, n, &layer->weight[OG__POOL], OG__FORWARD);
-    return m->ops->affine(&m->backend, &op, err);
+    return m->ops->affine(m->backend, &op, err);
 }
 
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
@@ -38,7 +38,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     struct og_affine op = {.bias = layer->param[OG__BIAS]->value, .n_inputs = 2};
     if (takes_max(m)) {
         struct og_pool_max pool = {b, sources, w->a, keep ? w->from : NULL};
-        OG_TRY(m->ops->pool_max(&m->backend, &pool, err));
+        OG_TRY(m->ops->pool_max(m->backend, &pool, err));
         op.input[0].x = og__dense(w->a, b->n_dst, layer->n_mid);
     } else {
         og__aggregate_scale(b, OG__WEIGHTED_MEAN, w->scale);
@@ -51,7 +51,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     op.input[0].weight = &layer->weight[OG__NEIGHBOUR];
     op.input[1] = og__weighted(own, b->n_dst, &layer->weight[OG__SELF], OG__FORWARD);
     og__end_layer(m, l, own, &op);
-    OG_TRY(m->ops->affine(&m->backend, &op, err));
+    OG_TRY(m->ops->affine(m->backend, &op, err));
 out:
     return rc;
 }
@@ -76,8 +76,8 @@ static int output_gradients(struct og_model *m, int l, struct og_rows in, const 
     struct og_affine da = {.rows = n, .cols = layer->n_mid, .y = w->a, .n_inputs = 1};
     da.input[0] = og__weighted(og__dense(dy, n, layer->n_out), n, &layer->weight[OG__NEIGHBOUR],
                                OG__BACKWARD);
-    int rc = m->ops->weight_grad(&m->backend, &grad, err);
-    return rc < 0 ? rc : m->ops->affine(&m->backend, &da, err);
+    int rc = m->ops->weight_grad(m->backend, &grad, err);
+    return rc < 0 ? rc : m->ops->affine(m->backend, &da, err);
 }
 
 /* In t, the gradient before the sources' ReLU. */
@@ -95,7 +95,7 @@ static int unpool(struct og_model *m, int l, struct og_err *err)
                                       .from = w->from,
                                       .indptr = m->at.back_indptr,
                                       .col = m->at.back_col};
-        return m->ops->pool_max_back(&m->backend, &op, err);
+        return m->ops->pool_max_back(m->backend, &op, err);
     }
     struct og_sparse back = og__aggregation_back(b, OG__WEIGHTED_MEAN, w->scale, m->at.back_indptr,
                                                  m->at.back_col, m->at.back_edge);
@@ -106,7 +106,7 @@ static int unpool(struct og_model *m, int l, struct og_err *err)
                            .plus = og__dense(w->a, b->n_dst, n_mid),
                            .gated = true,
                            .gate_scale = 1};
-    return m->ops->affine(&m->backend, &op, err);
+    return m->ops->affine(m->backend, &op, err);
 }
 
 static int backward(struct og_model *m, int l, struct og_rows in, const float *dy,
@@ -125,7 +125,7 @@ static int backward(struct og_model *m, int l, struct og_rows in, const float *d
                                   .input = {in},
                                   .grad = {layer->param[OG__POOL]->grad},
                                   .bias_grad = layer->param[OG__POOL_BIAS]->grad};
-    OG_TRY(m->ops->weight_grad(&m->backend, &grad, err));
+    OG_TRY(m->ops->weight_grad(m->backend, &grad, err));
     if (l > 0) {
         struct og_affine op = {.n_inputs = 2};
         op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src,

@@ -36,7 +36,7 @@ int og__input_gradient(struct og_model *m, int l, const float *dy, struct og_aff
     op->gated = !og__finishes(&m->config, l - 1);
     op->gate_scale = (float)(1 / (1 - m->config.dropout));
     og__add_skip(m, l, og__dense(dy, w->block->n_dst, m->layer[l].n_out), OG__BACKWARD, op);
-    return m->ops->affine(&m->backend, op, err);
+    return m->ops->affine(m->backend, op, err);
 }
 
 void og__transpose(struct og_model *m, int l)
@@ -106,7 +106,7 @@ static int take_moments(struct og_model *m, int l, bool training, struct og_err 
     size_t n = (size_t)layer->n_out;
     if (training) {
         struct og_moments op = {w->block->n_dst, layer->n_out, w->y, w->mean, w->rstd};
-        int rc = m->ops->moments(&m->backend, &op, err);
+        int rc = m->ops->moments(m->backend, &op, err);
         if (rc < 0)
             return rc;
         track_moments(layer, w->mean, w->rstd, w->block->n_dst);
@@ -123,7 +123,7 @@ int og__finish_layer(struct og_model *m, int l, bool training, struct og_err *er
 {
     int rc = m->config.norm == OG_NORM_BATCH ? take_moments(m, l, training, err) : 0;
     struct og_finish op = finish_of(m, l);
-    return rc < 0 ? rc : m->ops->finish(&m->backend, &op, err);
+    return rc < 0 ? rc : m->ops->finish(m->backend, &op, err);
 }
 
 int og__finish_layer_back(struct og_model *m, int l, struct og_err *err)
@@ -135,5 +135,5 @@ int og__finish_layer_back(struct og_model *m, int l, struct og_err *err)
         op.dweight = layer->param[OG__NORM_WEIGHT]->grad;
         op.dbias = layer->param[OG__NORM_BIAS]->grad;
     }
-    return m->ops->finish_back(&m->backend, &op, err);
+    return m->ops->finish_back(m->backend, &op, err);
 }

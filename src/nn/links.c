@@ -26,8 +26,8 @@ static int perceive(struct og_model *m, uint32_t n, float *scores, struct og_err
     struct og_affine last = {
         .rows = n, .cols = 1, .y = scores, .n_inputs = 1, .bias = d->bias[1]->value};
     last.input[0] = og__weighted(og__dense(m->at.pair_mid, n, mid), n, &d->weight[1], OG__FORWARD);
-    int rc = m->ops->affine(&m->backend, &hidden, err);
-    return rc < 0 ? rc : m->ops->affine(&m->backend, &last, err);
+    int rc = m->ops->affine(m->backend, &hidden, err);
+    return rc < 0 ? rc : m->ops->affine(m->backend, &last, err);
 }
 
 static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_t window,
@@ -43,7 +43,7 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
                                 .dim = m->config.n_classes,
                                 .h = og__model_logits(m),
                                 .out = dot ? m->at.scores + first : m->at.pair_in};
-        rc = (dot ? m->ops->pair_dot : m->ops->pair_product)(&m->backend, &op, err);
+        rc = (dot ? m->ops->pair_dot : m->ops->pair_product)(m->backend, &op, err);
         if (rc == 0 && !dot)
             rc = perceive(m, n, m->at.scores + first, err);
     }
@@ -61,7 +61,7 @@ static int link_loss(struct og_model *m, const struct og_pairs *pairs, float *gr
                               .score = m->at.scores,
                               .grad = grad,
                               .out = out};
-    return m->ops->link_loss(&m->backend, &op, err);
+    return m->ops->link_loss(m->backend, &op, err);
 }
 
 /* The edge's place among its rivals, from 1; those as high count half. A rival that is an end of
@@ -132,7 +132,7 @@ static int weight_grad(struct og_model *m, int l, uint32_t n, const float *dy, c
                                 .input = {og__dense(x, n, d->weight[l].n_in)},
                                 .grad = {d->param[l]->grad},
                                 .bias_grad = d->bias[l]->grad};
-    return m->ops->weight_grad(&m->backend, &op, err);
+    return m->ops->weight_grad(m->backend, &op, err);
 }
 
 /* Gradients of the perceptron; that of its input takes the input's place. */
@@ -146,11 +146,11 @@ static int perceive_back(struct og_model *m, uint32_t n, struct og_err *err)
     struct og_affine to_mid = {
         .rows = n, .cols = mid, .y = at->pair_mid, .n_inputs = 1, .gated = true, .gate_scale = 1};
     to_mid.input[0] = og__weighted(og__dense(at->dscores, n, 1), n, &d->weight[1], OG__BACKWARD);
-    OG_TRY(m->ops->affine(&m->backend, &to_mid, err));
+    OG_TRY(m->ops->affine(m->backend, &to_mid, err));
     OG_TRY(weight_grad(m, 0, n, at->pair_mid, at->pair_in, err));
     struct og_affine to_in = {.rows = n, .cols = dim, .y = at->pair_in, .n_inputs = 1};
     to_in.input[0] = og__weighted(og__dense(at->pair_mid, n, mid), n, &d->weight[0], OG__BACKWARD);
-    OG_TRY(m->ops->affine(&m->backend, &to_in, err));
+    OG_TRY(m->ops->affine(m->backend, &to_in, err));
 out:
     return rc;
 }
@@ -180,5 +180,5 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
                               .first = at->pair_first,
                               .pair = at->pair_list,
                               .dh = at->dlogits};
-    return m->ops->pair_back(&m->backend, &op, err);
+    return m->ops->pair_back(m->backend, &op, err);
 }

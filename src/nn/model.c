@@ -194,39 +194,40 @@ static size_t n_arrays(const struct spec *s, int optimizer)
     return optimizer == OG_OPTIMIZER_ADAM ? 4 : 2;
 }
 
-static size_t packed_bytes(int n_out, int n_in)
+static size_t packed_bytes(const struct og_nn_ops *ops, int n_out, int n_in)
 {
-    return og__arena_room(og__packed_bytes(n_out, n_in));
+    return og__arena_room(ops->packed_bytes(n_out, n_in));
 }
 
-static size_t spec_bytes(const struct spec *s, int optimizer)
+static size_t spec_bytes(const struct og_nn_ops *ops, const struct spec *s, int optimizer)
 {
     size_t bytes = n_arrays(s, optimizer) * og__arena_room(spec_count(s) * sizeof(float));
-    size_t packed = packed_bytes((int)s->shape[0], (int)s->shape[1]);
+    size_t packed = packed_bytes(ops, (int)s->shape[0], (int)s->shape[1]);
     return bytes + (s->weight ? packed * (s->multiplies_back ? 2 : 1) : 0);
 }
 
 /* Of the heads' matrices, packed apart. */
-static size_t head_bytes(const struct og_model_config *c, int l)
+static size_t head_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l)
 {
     if (!og__may_attend_first(c, l))
         return 0;
-    return 2 * (size_t)c->heads * packed_bytes(og__head_width(c, l), og__layer_in(c, l));
+    return 2 * (size_t)c->heads * packed_bytes(ops, og__head_width(c, l), og__layer_in(c, l));
 }
 
-size_t og__model_bytes(const struct og_model_config *config, int optimizer)
+size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
+                       int optimizer)
 {
     size_t sum = 0;
     for (int l = 0; l < config->layers; l++) {
         struct specs s = layer_specs(config, l);
         for (size_t i = 0; i < s.n; i++)
-            sum += spec_bytes(&s.spec[i], optimizer);
-        sum += head_bytes(config, l);
+            sum += spec_bytes(ops, &s.spec[i], optimizer);
+        sum += head_bytes(ops, config, l);
     }
     for (int l = 0; l < 2; l++) {
         struct specs s = decoder_specs(config, l);
         for (size_t i = 0; i < s.n; i++)
-            sum += spec_bytes(&s.spec[i], optimizer);
+            sum += spec_bytes(ops, &s.spec[i], optimizer);
     }
     return sum;
 }
@@ -280,7 +281,7 @@ static void bind_weight(struct og_model *m, struct og_weight *w, const float *va
     w->value = value;
     w->n_out = n_out;
     w->n_in = n_in;
-    size_t bytes = og__packed_bytes(w->n_out, w->n_in);
+    size_t bytes = m->ops->packed_bytes(w->n_out, w->n_in);
     w->packed[OG__FORWARD] = og__arena_take(&m->memory, bytes);
     w->packed[OG__BACKWARD] = backward ? og__arena_take(&m->memory, bytes) : NULL;
 }
@@ -324,8 +325,9 @@ static void add_decoder(struct og_model *m, uint64_t seed)
     }
 }
 
-int og__model_create(struct og_model **out, const struct og_model_config *config, int optimizer,
-                     uint64_t seed, struct og_pool *pool, struct og_budget *b, struct og_err *err)
+int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
+                     const struct og_model_config *config, int optimizer, uint64_t seed,
+                     struct og_pool *pool, struct og_budget *b, struct og_err *err)
 {
     int rc = 0;
     struct og_model *m = NULL;
@@ -337,9 +339,10 @@ int og__model_create(struct og_model **out, const struct og_model_config *config
     m->config = *config;
     m->optimizer = optimizer;
     m->budget = b;
-    m->ops = &og__ops_cpu;
-    OG_TRY(og__arena_init(&m->memory, b, og__model_bytes(config, optimizer), MODEL, err));
-    OG_TRY(og__backend_init(&m->backend, pool, b, err));
+    m->ops = ops;
+    m->threads = og__pool_threads(pool);
+    OG_TRY(og__arena_init(&m->memory, b, og__model_bytes(ops, config, optimizer), MODEL, err));
+    OG_TRY(ops->open(&m->backend, pool, b, err));
     for (int l = 0; l < config->layers; l++)
         add_layer(m, l, seed);
     add_decoder(m, seed);
@@ -354,7 +357,7 @@ void og__model_free(struct og_model *m)
 {
     if (!m)
         return;
-    og__backend_release(&m->backend);
+    m->ops->close(m->backend);
     og__arena_release(&m->workspace);
     og__arena_release(&m->memory);
     free(m);

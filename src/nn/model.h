@@ -90,7 +90,7 @@ struct og_workspace {
     uint32_t *pair_first, *pair_list; /* see og_pair_back */
     struct og_metrics *loss_blocks;
     char *scratch;
-    size_t scratch_stride;
+    size_t scratch_bytes;
 };
 
 struct og_model {
@@ -98,7 +98,8 @@ struct og_model {
     int optimizer;
     struct og_budget *budget;
     const struct og_nn_ops *ops;
-    struct og_nn_backend backend;
+    struct og_nn_backend *backend;
+    int threads;
     struct og_arena memory, workspace;
     struct og_param param[OG__ROLES * OG_MAX_HOPS + 4]; /* those of the decoder come last */
     size_t n_params;

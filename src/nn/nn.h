@@ -55,22 +55,27 @@ static inline size_t og__param_count(const struct og_param *p)
 
 /* Bring the libraries up (engine, JIT, one small product on every thread of the pool), so that
  * their memory can be told from ours: og_train takes its baseline after this. */
-OG_MUST_CHECK int og__nn_warm_up(struct og_pool *pool, struct og_err *err);
+struct og_nn_ops; /* what computes: ops.h */
+extern const struct og_nn_ops og__ops_cpu;
+OG_MUST_CHECK int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool,
+                                 struct og_err *err);
 
 struct og_model;
 
 /* Parameters initialised as PyTorch Geometric initialises them, from the run's seed. Everything is
  * taken from the budget ("model"). Owner thread only; the pool is used while a call runs. */
-OG_MUST_CHECK int og__model_create(struct og_model **out, const struct og_model_config *config,
-                                   int optimizer, uint64_t seed, struct og_pool *pool,
-                                   struct og_budget *b, struct og_err *err);
+OG_MUST_CHECK int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
+                                   const struct og_model_config *config, int optimizer,
+                                   uint64_t seed, struct og_pool *pool, struct og_budget *b,
+                                   struct og_err *err);
 void og__model_free(struct og_model *m);
 const struct og_model_config *og__model_config(const struct og_model *m);
 struct og_param *og__model_params(struct og_model *m, size_t *n);
 
 /* What create and reserve will take, for the memory plan. */
-size_t og__model_bytes(const struct og_model_config *config, int optimizer);
-size_t og__model_workspace_bytes(const struct og_model_config *config,
+size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
+                       int optimizer);
+size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                                  const struct og_batch_caps *caps, bool training, int threads);
 
 /* Take the workspace ("activations") for batches up to `caps`; again for larger ones. */

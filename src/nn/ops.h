@@ -59,7 +59,7 @@ enum og__direction { OG__FORWARD, OG__BACKWARD };
 struct og_weight {
     const float *value; /* [n_out, n_in] */
     int n_out, n_in;
-    void *packed[2]; /* by direction, in the backend's layout; og__packed_bytes each */
+    void *packed[2]; /* by direction, in the backend's layout; packed_bytes each */
 };
 
 struct og_input {
@@ -334,9 +334,27 @@ struct og_nn_backend;
         return 0;                                                               \
     }
 
-/* Each returns 0 or says why not: memory, a library, a device. */
 struct og_nn_ops {
     const char *name;
+
+    /* ---- a backend ----
+     *
+     * On the threads of `pool` (NULL: the caller's alone); what it takes for itself while it works,
+     * own_bytes, comes from `b`. */
+    int (*open)(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+                struct og_err *err);
+    void (*close)(struct og_nn_backend *be); /* NULL: nothing */
+    size_t (*own_bytes)(int threads);
+    /* What its caller lends it until told otherwise: scratch for matrices up to `width` wide, and
+     * room for partial sums: that of the weight_grad or sum of columns over rows with the most. */
+    void (*lend)(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial);
+    size_t (*scratch_bytes)(int width, int threads);
+    size_t (*partial_bytes)(uint64_t rows, int n_out, uint64_t n_in_total);
+    size_t (*column_bytes)(uint64_t rows, size_t columns);
+    size_t (*packed_bytes)(int n_out, int n_in); /* of a weight in its layout */
+
+    /* ---- operators: 0, or why not: memory, a library, a device ---- */
+
     /* Bring the weights into the backend's layout; after every change of value. */
     int (*pack)(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err);
     int (*affine)(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err);
@@ -366,25 +384,5 @@ struct og_nn_ops {
     int (*sgd)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
 };
 extern const struct og_nn_ops og__ops_reference, og__ops_cpu;
-
-/* ---- what a backend works with ---- */
-
-/* Scratch and partial sums lie in the caller's workspace. */
-struct og_nn_backend {
-    struct og_pool *pool;
-    struct og_products *products; /* oneDNN primitives; NULL for the reference */
-    char *scratch;                /* og__scratch_bytes a thread */
-    size_t scratch_stride;
-    float *partial; /* og__partial_bytes of the largest weight_grad; og__column_bytes of the rest */
-};
-int og__backend_init(struct og_nn_backend *be, struct og_pool *pool, struct og_budget *b,
-                     struct og_err *err);
-void og__backend_release(struct og_nn_backend *be);
-
-/* `width`: the widest matrix that any operator sees. */
-size_t og__scratch_bytes(int width);
-size_t og__partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total);
-size_t og__column_bytes(uint64_t rows, size_t columns); /* sums of so many columns over rows */
-size_t og__packed_bytes(int n_out, int n_in);
 
 #endif

@@ -229,7 +229,7 @@ static size_t count_parts(uint64_t rows, size_t elements)
     return OG_MAX(OG_MIN(fit, og__n_parts(rows)), (size_t)1);
 }
 
-size_t og__partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total)
+size_t og__cpu_partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total)
 {
     size_t elements = (size_t)n_out * (n_in_total + 1);
     size_t parts = count_parts(rows, elements);
@@ -593,6 +593,14 @@ OG__NEVER_FAILS(cpu_adam, og_update)
 OG__NEVER_FAILS(cpu_sgd, og_update)
 
 const struct og_nn_ops og__ops_cpu = {.name = "cpu",
+                                      .open = og__cpu_open,
+                                      .close = og__cpu_close,
+                                      .own_bytes = og__cpu_own_bytes,
+                                      .lend = og__cpu_lend,
+                                      .scratch_bytes = og__cpu_scratch_bytes,
+                                      .partial_bytes = og__cpu_partial_bytes,
+                                      .column_bytes = og__cpu_column_bytes,
+                                      .packed_bytes = og__cpu_packed_bytes,
                                       .pack = cpu_pack,
                                       .affine = cpu_affine,
                                       .weight_grad = cpu_weight_grad,

@@ -7,6 +7,25 @@
 /* Columns of a weight gradient that are summed at a time: they fit L2. */
 enum { OG__STRIP = 256 };
 
+struct og_nn_backend {
+    struct og_pool *pool;
+    struct og_products *products; /* oneDNN primitives */
+    /* lent */
+    char *scratch;
+    size_t scratch_stride; /* bytes a thread */
+    float *partial;
+};
+
+int og__cpu_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+                 struct og_err *err);
+void og__cpu_close(struct og_nn_backend *be);
+size_t og__cpu_own_bytes(int threads);
+void og__cpu_lend(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial);
+size_t og__cpu_scratch_bytes(int width, int threads);
+size_t og__cpu_partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total);
+size_t og__cpu_column_bytes(uint64_t rows, size_t columns);
+size_t og__cpu_packed_bytes(int n_out, int n_in);
+
 /* A thread's part of the workspace: two tiles of 64 rows and one row, each of the widest matrix. */
 struct og__scratch {
     float *in, *out, *row;

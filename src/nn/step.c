@@ -41,11 +41,11 @@ int og__pack_weights(struct og_model *m, struct og_err *err)
                 w[n++] = &layer->weight[role];
         for (int h = 0; h < OG__MAX_HEADS && layer->head[h].value; h++)
             w[n++] = &layer->head[h];
-        rc = m->ops->pack(&m->backend, w, n, err);
+        rc = m->ops->pack(m->backend, w, n, err);
     }
     struct og_weight *decoder[] = {&m->decoder.weight[0], &m->decoder.weight[1]};
     if (rc == 0 && decoder[0]->value)
-        rc = m->ops->pack(&m->backend, decoder, OG_COUNT(decoder), err);
+        rc = m->ops->pack(m->backend, decoder, OG_COUNT(decoder), err);
     return rc;
 }
 
@@ -103,7 +103,7 @@ static int take_input(struct og_model *m, const struct og_rows *x, const struct 
                            .input = {og__weighted(*x, n, NULL, OG__FORWARD)},
                            .dropout = &dropout};
     m->at.input = og__dense(m->at.dropped, n, x->dim);
-    return m->ops->affine(&m->backend, &op, err);
+    return m->ops->affine(m->backend, &op, err);
 }
 
 /* step NULL: no dropout, running statistics, and nothing is kept for the way back. */
@@ -138,8 +138,8 @@ int og__model_loss(struct og_model *m, const float *logits, const void *labels, 
                          .out = out};
     struct og_value_loss values = {op, m->config.loss == OG_LOSS_MAE};
     if (m->config.task == OG_TASK_REGRESSION)
-        return m->ops->value_loss(&m->backend, &values, err);
-    return (m->config.multi_label ? m->ops->sigmoid_loss : m->ops->softmax_loss)(&m->backend, &op,
+        return m->ops->value_loss(m->backend, &values, err);
+    return (m->config.multi_label ? m->ops->sigmoid_loss : m->ops->softmax_loss)(m->backend, &op,
                                                                                  err);
 }
 
@@ -169,7 +169,7 @@ static int skip_gradient(struct og_model *m, int l, struct og_rows in, const flo
                                 .n_inputs = 1,
                                 .input = {in},
                                 .grad = {layer->param[OG__SKIP]->grad}};
-    return m->ops->weight_grad(&m->backend, &op, err);
+    return m->ops->weight_grad(m->backend, &op, err);
 }
 
 static int backward_layer(struct og_model *m, int l, struct og_err *err)
@@ -224,7 +224,7 @@ int og__model_update(struct og_model *m, double lr, double weight_decay, uint64_
                                .rate = adam ? lr / (1 - pow(0.9, t)) : lr,
                                .root = adam ? sqrt(1 - pow(0.999, t)) : 1,
                                .weight_decay = weight_decay};
-        rc = (adam ? m->ops->adam : m->ops->sgd)(&m->backend, &op, err);
+        rc = (adam ? m->ops->adam : m->ops->sgd)(m->backend, &op, err);
     }
     return rc;
 }

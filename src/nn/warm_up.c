@@ -4,7 +4,7 @@
 
 enum { ROWS = 256, WIDTH = 64, CLASSES = 16 };
 
-int og__nn_warm_up(struct og_pool *pool, struct og_err *err)
+int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool, struct og_err *err)
 {
     static uint32_t indptr[ROWS + 1]; /* no edges; read only */
     static const float features[ROWS * WIDTH];
@@ -25,7 +25,7 @@ int og__nn_warm_up(struct og_pool *pool, struct og_err *err)
     const struct og_step step = {1, 1, 0};
     struct og_metrics metrics;
     struct og_model *m = NULL;
-    int rc = og__model_create(&m, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err);
+    int rc = og__model_create(&m, ops, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err);
     if (rc == 0)
         rc = og__model_reserve(m, &caps, true, err);
     if (rc == 0)

@@ -1,7 +1,6 @@
 #include "nn/whole.h"
 
 #include "nn/model.h"
-#include "nn/product.h"
 
 #define ACTIVATIONS "activations"
 
@@ -51,14 +50,15 @@ static float *take_floats(struct og_arena *arena, uint64_t rows, int cols)
     return take(arena, rows * (size_t)cols * sizeof(float));
 }
 
-static void carve(const struct og_model_config *c, int l, const struct og_whole_caps *caps,
-                  int threads, struct og_arena *arena, struct og_workspace *at)
+static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
+                  const struct og_whole_caps *caps, int threads, struct og_arena *arena,
+                  struct og_workspace *at)
 {
     struct og_layer_work *w = &at->work[l];
     int mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     int widest = OG_MAX(OG_MAX(og__layer_in(c, l), mid), OG_MAX(out, c->n_classes));
-    *at = (struct og_workspace){.scratch_stride = og__scratch_bytes(widest)};
-    at->scratch = take(arena, (size_t)threads * at->scratch_stride);
+    *at = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(widest, threads)};
+    at->scratch = take(arena, at->scratch_bytes);
     at->loss_blocks = take(arena, sizeof(*at->loss_blocks));
     if (c->kind == OG_MODEL_GAT) {
         w->score_src = take_floats(arena, caps->n_src, c->heads);
@@ -77,35 +77,32 @@ static void carve(const struct og_model_config *c, int l, const struct og_whole_
     }
 }
 
-static size_t arena_bytes(const struct og_model_config *c, int l, const struct og_whole_caps *caps,
-                          int threads)
+static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
+                          const struct og_whole_caps *caps, int threads)
 {
     struct og_arena counter = {0};
     struct og_workspace at;
-    carve(c, l, caps, threads, &counter, &at);
+    carve(ops, c, l, caps, threads, &counter, &at);
     return counter.used;
 }
 
-size_t og__whole_bytes(const struct og_model_config *c, int l, const struct og_whole_caps *caps,
-                       int threads)
+size_t og__whole_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
+                       const struct og_whole_caps *caps, int threads)
 {
-    return arena_bytes(c, l, caps, threads) + (size_t)threads * OG__PRODUCT_SCRATCH;
+    return arena_bytes(ops, c, l, caps, threads) + ops->own_bytes(threads);
 }
 
 int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *caps,
                       struct og_err *err)
 {
-    int threads = og__pool_threads(m->backend.pool);
-    size_t bytes = arena_bytes(&m->config, l, caps, threads);
+    size_t bytes = arena_bytes(m->ops, &m->config, l, caps, m->threads);
     og__arena_release(&m->workspace);
     m->caps = (struct og_batch_caps){0}; /* no batch fits it */
     int rc = og__arena_init(&m->workspace, m->budget, bytes, ACTIVATIONS, err);
     if (rc < 0)
         return rc;
-    carve(&m->config, l, caps, threads, &m->workspace, &m->at);
-    m->backend.scratch = m->at.scratch;
-    m->backend.scratch_stride = m->at.scratch_stride;
-    m->backend.partial = NULL;
+    carve(m->ops, &m->config, l, caps, m->threads, &m->workspace, &m->at);
+    m->ops->lend(m->backend, m->at.scratch, m->at.scratch_bytes, NULL);
     return og__pack_weights(m, err);
 }
 

@@ -31,8 +31,8 @@ struct og_whole_caps {
     uint64_t n_edges;
 };
 /* What reserve takes ("activations"), but not the rows that go in and come out. */
-size_t og__whole_bytes(const struct og_model_config *c, int l, const struct og_whole_caps *caps,
-                       int threads);
+size_t og__whole_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
+                       const struct og_whole_caps *caps, int threads);
 /* For layer l; the parameters are as they will stay. */
 OG_MUST_CHECK int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *caps,
                                     struct og_err *err);

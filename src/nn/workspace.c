@@ -1,7 +1,6 @@
 /* Memory of a batch: one arena, carved in one order. The same walk over the largest batch, without
  * memory under it, says how much to take. */
 #include "nn/model.h"
-#include "nn/product.h"
 
 #define ACTIVATIONS "activations"
 
@@ -101,27 +100,28 @@ static void carve_layer(const struct og_model_config *c, int l, const struct og_
 }
 
 /* Of the partial sums of a layer's gradients. */
-static size_t partial_bytes(const struct og_model_config *c, int l, const struct og_block *b)
+static size_t partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
+                            const struct og_block *b)
 {
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     uint64_t n_in = (uint64_t)in, n_mid = (uint64_t)mid;
     uint32_t d = b->n_dst, s = b->n_src;
-    size_t most = OG_MAX(og__partial_bytes(d, out, n_in), og__partial_bytes(d, out, 0));
-    most = OG_MAX(most, og__partial_bytes(s, mid, n_in));
-    most = OG_MAX(most, og__partial_bytes(d, mid, n_in));
-    most = OG_MAX(most, og__partial_bytes(d, out, n_mid));
+    size_t most = OG_MAX(ops->partial_bytes(d, out, n_in), ops->partial_bytes(d, out, 0));
+    most = OG_MAX(most, ops->partial_bytes(s, mid, n_in));
+    most = OG_MAX(most, ops->partial_bytes(d, mid, n_in));
+    most = OG_MAX(most, ops->partial_bytes(d, out, n_mid));
     if (og__has_self(c))
-        most = OG_MAX(most, og__partial_bytes(d, out, (og__pools(c) ? n_mid : n_in) + n_in));
+        most = OG_MAX(most, ops->partial_bytes(d, out, (og__pools(c) ? n_mid : n_in) + n_in));
     if (c->kind == OG_MODEL_GIN) /* eps */
-        most = OG_MAX(most, og__column_bytes(d, (size_t)OG_MAX(in, mid)));
+        most = OG_MAX(most, ops->column_bytes(d, (size_t)OG_MAX(in, mid)));
     if (c->kind == OG_MODEL_GAT)
-        most = OG_MAX(most, og__column_bytes(s, 2 * n_mid));
+        most = OG_MAX(most, ops->column_bytes(s, 2 * n_mid));
     if (og__may_attend_first(c, l)) {
-        most = OG_MAX(most, og__partial_bytes(d, og__head_width(c, l), n_in));
-        most = OG_MAX(most, og__column_bytes(s, 2 * (size_t)c->heads * n_in));
+        most = OG_MAX(most, ops->partial_bytes(d, og__head_width(c, l), n_in));
+        most = OG_MAX(most, ops->column_bytes(s, 2 * (size_t)c->heads * n_in));
     }
     if (og__finishes(c, l))
-        most = OG_MAX(most, og__column_bytes(d, 2 * (size_t)out));
+        most = OG_MAX(most, ops->column_bytes(d, 2 * (size_t)out));
     return most;
 }
 
@@ -138,14 +138,14 @@ struct pair_counts {
 };
 
 /* What the layers need one after another on the way back: the largest of each. */
-static void carve_shared(const struct og_model_config *c, const struct og_batch *batch,
-                         const struct pair_counts *pairs, struct og_arena *arena,
-                         struct og_workspace *out)
+static void carve_shared(const struct og_nn_ops *ops, const struct og_model_config *c,
+                         const struct og_batch *batch, const struct pair_counts *pairs,
+                         struct og_arena *arena, struct og_workspace *out)
 {
     size_t partial = 0, n_src = 0, n_edges = 0;
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch->hop[c->layers - 1 - l];
-        partial = OG_MAX(partial, partial_bytes(c, l, b));
+        partial = OG_MAX(partial, partial_bytes(ops, c, l, b));
         if (goes_back(c, l)) {
             n_src = OG_MAX(n_src, (size_t)b->n_src + 1);
             n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
@@ -153,9 +153,9 @@ static void carve_shared(const struct og_model_config *c, const struct og_batch 
     }
     if (c->task == OG_TASK_LINK && c->decoder == OG_DECODER_MLP) {
         partial =
-            OG_MAX(partial, og__partial_bytes(pairs->trained, c->hidden, (uint64_t)c->n_classes));
-        partial = OG_MAX(partial, og__partial_bytes(pairs->trained, c->hidden, 0));
-        partial = OG_MAX(partial, og__partial_bytes(pairs->trained, 1, (uint64_t)c->hidden));
+            OG_MAX(partial, ops->partial_bytes(pairs->trained, c->hidden, (uint64_t)c->n_classes));
+        partial = OG_MAX(partial, ops->partial_bytes(pairs->trained, c->hidden, 0));
+        partial = OG_MAX(partial, ops->partial_bytes(pairs->trained, 1, (uint64_t)c->hidden));
     }
     out->partial = take(arena, partial);
     out->back_indptr = take(arena, n_src * sizeof(*out->back_indptr));
@@ -193,12 +193,12 @@ static void carve_pairs(const struct og_model_config *c, const struct og_batch *
 }
 
 /* Returns whether the arena was large enough. */
-static bool carve(const struct og_model_config *c, const struct og_batch *batch,
-                  const struct pair_counts *pairs, bool training, int threads,
-                  struct og_arena *arena, struct og_workspace *out)
+static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
+                  const struct og_batch *batch, const struct pair_counts *pairs, bool training,
+                  int threads, struct og_arena *arena, struct og_workspace *out)
 {
-    *out = (struct og_workspace){.scratch_stride = og__scratch_bytes(widest(c))};
-    out->scratch = take(arena, (size_t)threads * out->scratch_stride);
+    *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(widest(c), threads)};
+    out->scratch = take(arena, out->scratch_bytes);
     out->loss_blocks = take(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
     for (int l = 0; l < c->layers; l++)
         carve_layer(c, l, &batch->hop[c->layers - 1 - l], training, arena, &out->work[l]);
@@ -207,13 +207,13 @@ static bool carve(const struct og_model_config *c, const struct og_batch *batch,
     if (c->task == OG_TASK_LINK)
         carve_pairs(c, batch, pairs, training, arena, out);
     if (training)
-        carve_shared(c, batch, pairs, arena, out);
+        carve_shared(ops, c, batch, pairs, arena, out);
     return training ? out->dlogits : out->work[c->layers - 1].h;
 }
 
 /* What the arena itself must hold. */
-static size_t arena_bytes(const struct og_model_config *c, const struct og_batch_caps *caps,
-                          bool training, int threads)
+static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
+                          const struct og_batch_caps *caps, bool training, int threads)
 {
     struct og_batch largest = {.n_hops = caps->n_hops};
     struct og_arena counter = {0};
@@ -223,14 +223,14 @@ static size_t arena_bytes(const struct og_model_config *c, const struct og_batch
                                            .n_src = (uint32_t)caps->hop[h].n_src,
                                            .n_edges = caps->hop[h].n_edges};
     const struct pair_counts pairs = {caps->n_pairs, caps->n_scores};
-    carve(c, &largest, &pairs, training, threads, &counter, &at);
+    carve(ops, c, &largest, &pairs, training, threads, &counter, &at);
     return counter.used;
 }
 
-size_t og__model_workspace_bytes(const struct og_model_config *config,
+size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                                  const struct og_batch_caps *caps, bool training, int threads)
 {
-    return arena_bytes(config, caps, training, threads) + (size_t)threads * OG__PRODUCT_SCRATCH;
+    return arena_bytes(ops, config, caps, training, threads) + ops->own_bytes(threads);
 }
 
 /* ==== the workspace at hand ==== */
@@ -241,7 +241,7 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
     if (caps->n_hops != (uint32_t)m->config.layers)
         return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, batches of %u hops",
                         m->config.layers, caps->n_hops);
-    size_t bytes = arena_bytes(&m->config, caps, training, og__pool_threads(m->backend.pool));
+    size_t bytes = arena_bytes(m->ops, &m->config, caps, training, m->threads);
     og__arena_release(&m->workspace);
     m->caps = *caps;
     m->training = training;
@@ -297,12 +297,9 @@ int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
             return rc;
     }
     og__arena_rewind(&m->workspace, 0);
-    int threads = og__pool_threads(m->backend.pool);
-    if (!carve(&m->config, batch, &n, m->training, threads, &m->workspace, &m->at))
+    if (!carve(m->ops, &m->config, batch, &n, m->training, m->threads, &m->workspace, &m->at))
         return og__fail(err, -ENOMEM, NULL, ACTIVATIONS ": workspace is too small");
-    m->backend.scratch = m->at.scratch;
-    m->backend.scratch_stride = m->at.scratch_stride;
-    m->backend.partial = m->at.partial;
+    m->ops->lend(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
     return 0;
 }
 

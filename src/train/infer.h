@@ -46,6 +46,7 @@ struct og_inference {
     const struct og_dataset *graph; /* whose lists count: ds, or */
     struct og_dataset walked;       /* structure alone: what walks found (infer_walks.c) */
     struct og_budget *budget;
+    const struct og_nn_ops *ops; /* what the model computes with */
     struct og_pool *pool;
     struct og_model_config config;
     struct og_model *model;

@@ -75,7 +75,7 @@ static size_t lists_and_rows(const struct og_inference *f, const struct combine 
                              const struct og_whole_caps *caps)
 {
     return block_bytes(f, c, caps) + caps->n_src * og__matrix_row(c->sources) +
-           og__whole_bytes(&f->config, c->l, caps, og__pool_threads(f->pool));
+           og__whole_bytes(f->ops, &f->config, c->l, caps, og__pool_threads(f->pool));
 }
 
 /* The worst that a block of so many nodes and edges may be. */

@@ -47,7 +47,8 @@ static int check_shape(struct og_inference *f, struct og_err *err)
 static int open_model(struct og_inference *f, const char *checkpoint, struct og_err *err)
 {
     size_t n;
-    int rc = og__model_create(&f->model, &f->config, OG_OPTIMIZER_SGD, 0, f->pool, f->budget, err);
+    int rc = og__model_create(&f->model, f->ops, &f->config, OG_OPTIMIZER_SGD, 0, f->pool,
+                              f->budget, err);
     if (rc < 0)
         return rc;
     struct og_param *params = og__model_params(f->model, &n);
@@ -78,7 +79,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     f->graph = f->ds;
     OG_TRY(check_shape(f, err));
     OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
-    OG_TRY(og__nn_warm_up(f->pool, err));
+    OG_TRY(og__nn_warm_up(f->ops, f->pool, err));
     f->baseline_rss = og__rss_now();
     f->budget = og__budget_new((size_t)f->opt.memory.value);
     OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
@@ -218,7 +219,7 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
                const struct og_options *opt, const struct og_observer *seen, char **text,
                struct og_err *err)
 {
-    struct og_inference f = {.seen = seen};
+    struct og_inference f = {.seen = seen, .ops = &og__ops_cpu};
     if (text)
         *text = NULL;
     int rc = open_inference(&f, dataset, checkpoint, opt, err);
@@ -313,7 +314,7 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
                  const struct og_options *opt, const struct og_observer *seen, char **out,
                  struct og_err *err)
 {
-    struct og_inference f = {.seen = seen};
+    struct og_inference f = {.seen = seen, .ops = &og__ops_cpu};
     enum og__split which = strcmp(split, "valid") == 0 ? OG__VALID : OG__TEST;
     *out = NULL;
     if (which == OG__TEST && strcmp(split, "test") != 0)

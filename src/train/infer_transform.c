@@ -37,7 +37,7 @@ static size_t transform_bytes(const struct og_inference *f, const struct transfo
 {
     struct og_whole_caps caps = {rows, rows, 0};
     return 2 * chunk_bytes(t, rows) + rows * (size_t)t->shape.n_source * sizeof(float) +
-           og__whole_bytes(&f->config, t->l, &caps, og__pool_threads(f->pool));
+           og__whole_bytes(f->ops, &f->config, t->l, &caps, og__pool_threads(f->pool));
 }
 
 static int open_transform(struct transform *t, struct og_err *err)

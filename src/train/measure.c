@@ -184,8 +184,8 @@ int og__time_model(struct og_session *s, unsigned want, double *seconds, struct 
         rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err);
     }
     if (rc == 0)
-        rc = og__model_create(&model, &s->config, s->opt.optimizer, (uint64_t)s->opt.seed, s->pool,
-                              s->budget, err);
+        rc = og__model_create(&model, s->ops, &s->config, s->opt.optimizer, (uint64_t)s->opt.seed,
+                              s->pool, s->budget, err);
     if (rc == 0)
         rc = og__model_reserve(model, &s->caps, training, err);
     if (rc == 0)

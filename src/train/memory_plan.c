@@ -77,10 +77,11 @@ static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
 
 static void plan_model(struct og_memory_plan *m, const struct og_session *s, bool training)
 {
-    m->model = og__model_bytes(&s->config, s->opt.optimizer);
+    m->model = og__model_bytes(s->ops, &s->config, s->opt.optimizer);
     if (training)
         m->model += m->model / 2; /* the best parameters so far, and those being written */
-    m->activations = og__model_workspace_bytes(&s->config, &s->caps, training, s->opt.threads);
+    m->activations =
+        og__model_workspace_bytes(s->ops, &s->config, &s->caps, training, s->opt.threads);
     if (!s->seeds.edges)
         m->activations += og__labels_bytes(s->ds, (int64_t)s->schedule.batch_size);
     m->labels += og__session_most_scores(s) * sizeof(float);

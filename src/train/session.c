@@ -55,8 +55,8 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
 
 static int open_model(struct og_session *s, unsigned want, struct og_err *err)
 {
-    int rc = og__model_create(&s->model, &s->config, s->opt.optimizer, (uint64_t)s->opt.seed,
-                              s->pool, s->budget, err);
+    int rc = og__model_create(&s->model, s->ops, &s->config, s->opt.optimizer,
+                              (uint64_t)s->opt.seed, s->pool, s->budget, err);
     if (rc == 0)
         rc = og__model_reserve(s->model, &s->caps, want & OG__WANT_TRAINING, err);
     return rc;
@@ -252,6 +252,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "session");
     s->seen = seen;
+    s->ops = &og__ops_cpu;
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
     og__planner_init(&s->planner, s->budget);
@@ -263,7 +264,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     og__session_threads(s, want);
     OG_TRY(shape_model(s, model, err));
     if (want & OG__WANT_MODEL)
-        OG_TRY(og__nn_warm_up(s->pool, err));
+        OG_TRY(og__nn_warm_up(s->ops, s->pool, err));
     s->baseline_rss = og__rss_now();
     uint64_t reads;
     uint64_t bytes;

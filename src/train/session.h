@@ -108,6 +108,7 @@ struct og_session {
     struct og_planner *early; /* [n_samplers] when samplers ask for rows, else NULL */
     struct og_gather *gather;
     struct og_pool *pool;
+    const struct og_nn_ops *ops; /* what the model computes with */
     struct og_model_config config;
     struct og_model *model;
     struct og_sampler **samplers;
