@@ -94,6 +94,19 @@ static inline struct og_block random_block(uint32_t n_dst, uint32_t n_src, uint3
     return b;
 }
 
+static inline void transpose(const struct og_block *b, uint32_t *indptr, uint32_t *col,
+                             uint32_t *edge)
+{
+    const struct og_transpose op = {b, indptr, col, edge};
+    assert_int_equal(og__ops_cpu.transpose(NULL, &op, NULL), 0);
+}
+
+static inline void scale_block(const struct og_block *b, enum og__aggregate kind, float *scale)
+{
+    const struct og_scale op = {b, kind, scale};
+    assert_int_equal(og__ops_cpu.scale(NULL, &op, NULL), 0);
+}
+
 static inline void free_block(struct og_block *b)
 {
     free(b->indptr);

@@ -75,7 +75,7 @@ static void attention_open(struct attention *a, const struct attention_case *c, 
     a->indptr = calloc(n_src + 1, 4);
     a->col = calloc(a->block.n_edges + 1, 4);
     a->edge = calloc(a->block.n_edges + 1, 4);
-    og__block_transpose(&a->block, a->indptr, a->col, a->edge);
+    transpose(&a->block, a->indptr, a->col, a->edge);
     a->f = (size_t)heads * (size_t)width;
     a->cols = average ? (size_t)width : a->f;
     a->n_z = n_src * (size_t)z_dim;
@@ -371,7 +371,7 @@ static void pooling_open(struct pooling *p, uint32_t n_dst, uint32_t n_src, int 
     p->block = random_block(n_dst, n_src, 6);
     p->indptr = calloc(n_src + 1, 4);
     p->col = calloc(p->block.n_edges + 1, 4);
-    og__block_transpose(&p->block, p->indptr, p->col, NULL);
+    transpose(&p->block, p->indptr, p->col, NULL);
     p->n_x = n_src * (size_t)dim;
     p->n_y = n_dst * (size_t)dim;
     p->x = random_floats(p->n_x);

@@ -130,7 +130,7 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
     float *scale = random_floats(c->n_dst), *features = random_floats((size_t)c->n_src * 600);
     float *bias = random_floats((size_t)c->n_out), *keep[2];
     enum og__aggregate kind = c->gcn ? OG__SYMMETRIC : OG__MEAN;
-    og__aggregate_scale(&block, kind, scale);
+    scale_block(&block, kind, scale);
     struct og_sparse s = og__aggregation(&block, kind, scale);
     bool back = c->direction == OG__BACKWARD;
     int w_out = back ? c->n_in : c->n_out, w_in = back ? c->n_out : c->n_in;
@@ -265,8 +265,8 @@ static void transposing_twice_is_the_block_again(void **state)
     t.indptr = calloc(901, 4);
     t.src = calloc(b.n_edges, 4);
     uint32_t *indptr = calloc(301, 4), *col = calloc(b.n_edges, 4);
-    og__block_transpose(&b, t.indptr, t.src, NULL);
-    og__block_transpose(&t, indptr, col, NULL);
+    transpose(&b, t.indptr, t.src, NULL);
+    transpose(&t, indptr, col, NULL);
     assert_memory_equal(indptr, b.indptr, 301 * 4);
     /* a stable sort: neighbours come back in ascending order */
     for (uint32_t v = 0; v < 300; v++) {
@@ -284,6 +284,109 @@ static void transposing_twice_is_the_block_again(void **state)
     free_block(&b);
 }
 
+static void blocks_equal_reference(void **state)
+{
+    (void)state;
+    enum { DST = 300, SRC = 900 };
+    start();
+    struct og_block b = random_block(DST, SRC, 6);
+    float *weight = random_floats(b.n_edges);
+    uint32_t degree[SRC - DST], *list[2][3];
+    for (uint32_t e = 0; e < b.n_edges; e++)
+        weight[e] = weight[e] > -0.5f ? weight[e] + 0.5f : 0; /* lists that weigh nothing */
+    for (uint32_t i = 0; i < SRC - DST; i++)
+        degree[i] = og__rng_below(&rng, 9);
+    for (int dressed = 0; dressed < 2; dressed++) { /* with degrees and weights, and without */
+        b.weight = dressed ? weight : NULL;
+        b.degree = dressed ? degree : NULL;
+        for (int kind = OG__SYMMETRIC; kind <= OG__WEIGHTED_MEAN; kind++) {
+            float got[SRC] = {0}, want[SRC] = {0};
+            struct og_scale op = {&b, (enum og__aggregate)kind, got};
+            assert_int_equal(og__ops_cpu.scale(NULL, &op, NULL), 0);
+            op.scale = want;
+            assert_int_equal(og__ops_reference.scale(NULL, &op, NULL), 0);
+            assert_close("scale", got, want, SRC, 1e-6);
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 3; i++)
+            list[k][i] = calloc(OG_MAX((size_t)SRC + 1, b.n_edges), sizeof(uint32_t));
+        const struct og_transpose op = {&b, list[k][0], list[k][1], list[k][2]};
+        assert_int_equal((k ? og__ops_reference : og__ops_cpu).transpose(NULL, &op, NULL), 0);
+    }
+    assert_memory_equal(list[0][0], list[1][0], (SRC + 1) * sizeof(uint32_t));
+    assert_memory_equal(list[0][1], list[1][1], b.n_edges * sizeof(uint32_t));
+    assert_memory_equal(list[0][2], list[1][2], b.n_edges * sizeof(uint32_t));
+    for (int i = 0; i < 6; i++)
+        free(list[i / 3][i % 3]);
+    free(weight);
+    free_block(&b);
+}
+
+static void lists_and_ranks_of_pairs_equal_reference(void **state)
+{
+    (void)state;
+    enum { ROWS = 40, EDGES = 50, RIVALS = 30, N = EDGES * (2 + RIVALS) };
+    start();
+    uint32_t a[N], b[N], first[2][ROWS + 1], pair[2][2 * N];
+    float score[N];
+    for (uint32_t p = 0; p < N; p++) {
+        a[p] = og__rng_below(&rng, ROWS);
+        b[p] = og__rng_below(&rng, ROWS);         /* some pair a row with itself */
+        score[p] = (float)og__rng_below(&rng, 7); /* many are equal */
+    }
+    const struct og_pairs pairs = {
+        .n_edges = EDGES, .n_negatives = EDGES, .n_rivals = RIVALS, .n = N, .a = a, .b = b};
+    struct og_metrics m[2] = {{0}};
+    for (int k = 0; k < 2; k++) {
+        const struct og_nn_ops *ops = k ? &og__ops_reference : &og__ops_cpu;
+        const struct og_pair_list list = {N, ROWS, a, b, first[k], pair[k]};
+        const struct og_rank rank = {&pairs, score, &m[k]};
+        assert_int_equal(ops->pair_list(NULL, &list, NULL), 0);
+        assert_int_equal(ops->rank(NULL, &rank, NULL), 0);
+    }
+    assert_memory_equal(first[0], first[1], sizeof(first[0]));
+    assert_memory_equal(pair[0], pair[1], sizeof(pair[0]));
+    assert_int_equal(m[0].ranked, EDGES);
+    assert_true(m[0].hits[0] < m[0].hits[2]);
+    assert_memory_equal(&m[0], &m[1], sizeof(m[0]));
+}
+
+static void kept_statistics_equal_reference(void **state)
+{
+    (void)state;
+    enum { N = 33 };
+    const uint32_t rows[] = {1, 2, 500};
+    start();
+    for (size_t i = 0; i < OG_COUNT(rows); i++) {
+        float *mean = random_floats(N), *var = random_floats(N), count[2] = {3, 3};
+        float *running[2][2], rstd[2][N];
+        for (int k = 0; k < 2; k++) {
+            for (int j = 0; j < 2; j++)
+                running[k][j] = k ? copy_floats(running[0][j], N) : random_floats(N);
+            if (k == 0)
+                for (int j = 0; j < N; j++)
+                    var[j] *= var[j];
+        }
+        for (int k = 0; k < 2; k++) {
+            const struct og_nn_ops *ops = k ? &og__ops_reference : &og__ops_cpu;
+            const struct og_track track = {rows[i],       N,        mean, var, running[k][0],
+                                           running[k][1], &count[k]};
+            const struct og_rstd op = {N, var, rstd[k]};
+            assert_int_equal(ops->track(NULL, &track, NULL), 0);
+            assert_int_equal(ops->rstd(NULL, &op, NULL), 0);
+            assert_true(count[k] == 4);
+        }
+        assert_close("running mean", running[0][0], running[1][0], N, 1e-6);
+        assert_close("running variance", running[0][1], running[1][1], N, 1e-6);
+        assert_close("rstd", rstd[0], rstd[1], N, 1e-6);
+        float *const floats[] = {mean,          var,           running[0][0],
+                                 running[0][1], running[1][0], running[1][1]};
+        for (size_t f = 0; f < OG_COUNT(floats); f++)
+            free(floats[f]);
+    }
+}
+
 /* ==== gradients against finite differences ==== */
 
 enum { FD_DST = 70, FD_SRC = 90, FD_IN = 6, FD_OUT = 5 };
@@ -298,6 +401,8 @@ struct chain {
     float *value;
 };
 
+static const float quarter = 0.25f;
+
 static void chain_open(struct chain *f, enum og__aggregate kind)
 {
     start();
@@ -308,14 +413,14 @@ static void chain_open(struct chain *f, enum og__aggregate kind)
         f->weight[e] = fabsf(f->weight[e]);
     f->block.weight = f->weight;
     f->scale = random_floats(FD_DST);
-    og__aggregate_scale(&f->block, kind, f->scale);
+    scale_block(&f->block, kind, f->scale);
     f->indptr = calloc(FD_SRC + 1, 4);
     f->col = calloc(f->block.n_edges + 1, 4);
     f->edge = calloc(f->block.n_edges + 1, 4);
-    og__block_transpose(&f->block, f->indptr, f->col, f->edge);
+    transpose(&f->block, f->indptr, f->col, f->edge);
     f->forward = og__aggregation(&f->block, kind, f->scale);
     f->back = og__aggregation_back(&f->block, kind, f->scale, f->indptr, f->col, f->edge);
-    f->forward.loop_weight = f->back.loop_weight = kind == OG__SUM_AND_SELF ? 1.25f : 1;
+    f->forward.eps = f->back.eps = kind == OG__SUM_AND_SELF ? &quarter : NULL;
     f->x = random_floats((size_t)FD_SRC * FD_IN);
     f->c = random_floats((size_t)FD_DST * FD_OUT);
     f->y = random_floats((size_t)FD_SRC * FD_IN);
@@ -574,6 +679,9 @@ int main(void)
         cmocka_unit_test(affine_equals_reference),
         cmocka_unit_test(weight_gradient_equals_reference),
         cmocka_unit_test(transposing_twice_is_the_block_again),
+        cmocka_unit_test(blocks_equal_reference),
+        cmocka_unit_test(lists_and_ranks_of_pairs_equal_reference),
+        cmocka_unit_test(kept_statistics_equal_reference),
         cmocka_unit_test(slopes_of_aggregation_and_product),
         cmocka_unit_test(losses_equal_reference_and_slopes),
         cmocka_unit_test(losses_survive_large_logits),

@@ -225,7 +225,7 @@ static int backward(struct og_model *m, int l, struct og_rows in, const float *d
                                   .datt_dst = first ? datt[1] : w->dfold[1]};
     if (!first)
         OG_TRY(head_gradients(m, l, dy, err));
-    og__transpose(m, l);
+    OG_TRY(og__transpose(m, l, err));
     OG_TRY(m->ops->attend_back(m->backend, &back, err));
     for (int side = 0; !first && side < 2; side++) {
         struct og_fold fold = folding(m, l, side);

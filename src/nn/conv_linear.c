@@ -15,18 +15,18 @@ static struct og_sparse aggregation(const struct og_model *m, int l)
     const struct og_param *eps = m->layer[l].param[OG__EPS];
     struct og_sparse s = og__aggregation(w->block, og__aggregate_of(&m->config), w->scale);
     if (eps)
-        s.loop_weight = 1 + eps->value[0];
+        s.eps = eps->value;
     return s;
 }
 
-static struct og_sparse aggregation_back(struct og_model *m, int l)
+static int aggregation_back(struct og_model *m, int l, struct og_sparse *out, struct og_err *err)
 {
     const struct og_layer_work *w = &m->at.work[l];
-    og__transpose(m, l);
-    struct og_sparse s = og__aggregation_back(w->block, og__aggregate_of(&m->config), w->scale,
-                                              m->at.back_indptr, m->at.back_col, NULL);
-    s.loop_weight = aggregation(m, l).loop_weight;
-    return s;
+    int rc = og__transpose(m, l, err);
+    *out = og__aggregation_back(w->block, og__aggregate_of(&m->config), w->scale, m->at.back_indptr,
+                                m->at.back_col, NULL);
+    out->eps = aggregation(m, l).eps;
+    return rc;
 }
 
 /* ==== forward ==== */
@@ -62,7 +62,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     struct og_layer_work *w = &m->at.work[l];
     uint32_t n = w->block->n_dst;
     bool perceptron = layer->param[OG__OUT];
-    og__aggregate_scale(w->block, og__aggregate_of(&m->config), w->scale);
+    const struct og_scale scale = {w->block, og__aggregate_of(&m->config), w->scale};
     struct og_sparse through = aggregation(m, l);
     struct og_affine op = {.rows = n,
                            .cols = layer->n_mid,
@@ -84,6 +84,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
         op.relu = false;
         og__end_layer(m, l, own, &op);
     }
+    OG_TRY(m->ops->scale(m->backend, &scale, err));
     OG_TRY(m->ops->affine(m->backend, &op, err));
     if (perceptron)
         OG_TRY(multiply_hidden(m, l, own, err));
@@ -214,7 +215,7 @@ static int backward(struct og_model *m, int l, struct og_rows in, const float *d
     const float *dy = dlayer;
     struct og_sparse back = {0};
     if (l > 0 || w->transform_first)
-        back = aggregation_back(m, l);
+        OG_TRY(aggregation_back(m, l, &back, err));
     if (m->layer[l].param[OG__OUT]) {
         OG_TRY(hidden_gradient(m, l, dlayer, err));
         dy = w->t;

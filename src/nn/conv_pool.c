@@ -41,7 +41,8 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
         OG_TRY(m->ops->pool_max(m->backend, &pool, err));
         op.input[0].x = og__dense(w->a, b->n_dst, layer->n_mid);
     } else {
-        og__aggregate_scale(b, OG__WEIGHTED_MEAN, w->scale);
+        const struct og_scale scale = {b, OG__WEIGHTED_MEAN, w->scale};
+        OG_TRY(m->ops->scale(m->backend, &scale, err));
         through = og__aggregation(b, OG__WEIGHTED_MEAN, w->scale);
         op.input[0].x = sources;
         op.input[0].through = &through;
@@ -86,7 +87,9 @@ static int unpool(struct og_model *m, int l, struct og_err *err)
     int n_mid = m->layer[l].n_mid;
     struct og_layer_work *w = &m->at.work[l];
     const struct og_block *b = w->block;
-    og__transpose(m, l);
+    int rc = og__transpose(m, l, err);
+    if (rc < 0)
+        return rc;
     if (takes_max(m)) {
         struct og_pool_max_back op = {.n_src = b->n_src,
                                       .dim = n_mid,

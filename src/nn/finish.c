@@ -261,3 +261,23 @@ void og__cpu_moments(struct og_nn_backend *be, const struct og_moments *op)
             out[j] /= (float)op->rows;
     }
 }
+
+/* ==== statistics that are kept ==== */
+
+void og__cpu_track(struct og_nn_backend *be, const struct og_track *op)
+{
+    (void)be;
+    const float momentum = 0.1f, unbiased = (float)op->rows / (float)OG_MAX(op->rows - 1, 1u);
+    for (int j = 0; j < op->cols; j++) {
+        op->running_mean[j] += momentum * (op->mean[j] - op->running_mean[j]);
+        op->running_var[j] += momentum * (unbiased * op->var[j] - op->running_var[j]);
+    }
+    ++*op->count;
+}
+
+void og__cpu_rstd(struct og_nn_backend *be, const struct og_rstd *op)
+{
+    (void)be;
+    for (int j = 0; j < op->cols; j++)
+        op->rstd[j] = 1 / sqrtf(op->var[j] + OG__NORM_EPS);
+}

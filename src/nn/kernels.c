@@ -188,7 +188,7 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
     uint32_t last = s->indptr[s->n_rows], ahead = og__rows_ahead(x);
     memset(y, 0, (size_t)x->dim * sizeof(*y));
     if (loop)
-        push(y, &b, x, r, s->loop_weight * right_of(s, r));
+        push(y, &b, x, r, (s->eps ? 1 + *s->eps : 1) * right_of(s, r));
     for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
         uint32_t u = s->col[e];
         if (last - e > ahead)

@@ -5,9 +5,6 @@
  * have kept what they need. */
 #include "nn/model.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ==== what convolutions are made with ==== */
 
 struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
@@ -39,10 +36,12 @@ int og__input_gradient(struct og_model *m, int l, const float *dy, struct og_aff
     return m->ops->affine(m->backend, op, err);
 }
 
-void og__transpose(struct og_model *m, int l)
+int og__transpose(struct og_model *m, int l, struct og_err *err)
 {
-    struct og_workspace *at = &m->at;
-    og__block_transpose(at->work[l].block, at->back_indptr, at->back_col, at->back_edge);
+    const struct og_workspace *at = &m->at;
+    const struct og_transpose op = {at->work[l].block, at->back_indptr, at->back_col,
+                                    at->back_edge};
+    return m->ops->transpose(m->backend, &op, err);
 }
 
 /* ==== the end of a layer ==== */
@@ -84,45 +83,44 @@ static struct og_finish finish_of(const struct og_model *m, int l)
     };
 }
 
-/* As PyTorch's BatchNorm1d: a tenth of each batch, with its variance over n - 1. */
-static void track_moments(struct og_layer *layer, const float *mean, const float *var,
-                          uint32_t rows)
+/* Mean and rstd of the batch, which the running ones take in. */
+static int take_moments(struct og_model *m, int l, struct og_err *err)
 {
-    const float momentum = 0.1f, unbiased = (float)rows / (float)OG_MAX(rows - 1, 1u);
-    float *running_mean = layer->param[OG__NORM_MEAN]->value;
-    float *running_var = layer->param[OG__NORM_VAR]->value;
-    for (int j = 0; j < layer->n_out; j++) {
-        running_mean[j] += momentum * (mean[j] - running_mean[j]);
-        running_var[j] += momentum * (unbiased * var[j] - running_var[j]);
-    }
-    layer->param[OG__NORM_COUNT]->value[0]++;
+    int rc = 0;
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const struct og_moments moments = {w->block->n_dst, layer->n_out, w->y, w->mean, w->rstd};
+    const struct og_track track = {moments.rows,
+                                   moments.cols,
+                                   w->mean,
+                                   w->rstd,
+                                   layer->param[OG__NORM_MEAN]->value,
+                                   layer->param[OG__NORM_VAR]->value,
+                                   layer->param[OG__NORM_COUNT]->value};
+    const struct og_rstd rstd = {moments.cols, w->rstd, w->rstd};
+    OG_TRY(m->ops->moments(m->backend, &moments, err));
+    OG_TRY(m->ops->track(m->backend, &track, err));
+    OG_TRY(m->ops->rstd(m->backend, &rstd, err));
+out:
+    return rc;
 }
 
-/* Mean and rstd of the batch in training, else the running ones. */
-static int take_moments(struct og_model *m, int l, bool training, struct og_err *err)
+/* The running ones. */
+static int recall_moments(struct og_model *m, int l, struct og_err *err)
 {
-    struct og_layer *layer = &m->layer[l];
-    struct og_layer_work *w = &m->at.work[l];
-    size_t n = (size_t)layer->n_out;
-    if (training) {
-        struct og_moments op = {w->block->n_dst, layer->n_out, w->y, w->mean, w->rstd};
-        int rc = m->ops->moments(m->backend, &op, err);
-        if (rc < 0)
-            return rc;
-        track_moments(layer, w->mean, w->rstd, w->block->n_dst);
-    } else {
-        memcpy(w->mean, layer->param[OG__NORM_MEAN]->value, n * sizeof(float));
-        memcpy(w->rstd, layer->param[OG__NORM_VAR]->value, n * sizeof(float));
-    }
-    for (size_t j = 0; j < n; j++)
-        w->rstd[j] = 1 / sqrtf(w->rstd[j] + OG__NORM_EPS);
-    return 0;
+    const struct og_rstd rstd = {m->layer[l].n_out, m->layer[l].param[OG__NORM_VAR]->value,
+                                 m->at.work[l].rstd};
+    return m->ops->rstd(m->backend, &rstd, err);
 }
 
 int og__finish_layer(struct og_model *m, int l, bool training, struct og_err *err)
 {
-    int rc = m->config.norm == OG_NORM_BATCH ? take_moments(m, l, training, err) : 0;
+    int rc = 0;
+    if (m->config.norm == OG_NORM_BATCH)
+        rc = training ? take_moments(m, l, err) : recall_moments(m, l, err);
     struct og_finish op = finish_of(m, l);
+    if (op.norm == OG_NORM_BATCH && !training)
+        op.mean = m->layer[l].param[OG__NORM_MEAN]->value;
     return rc < 0 ? rc : m->ops->finish(m->backend, &op, err);
 }
 

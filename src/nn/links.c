@@ -8,8 +8,6 @@
  * there are many more, which pass through a window. */
 #include "nn/model.h"
 
-#include <string.h>
-
 /* ==== scores ==== */
 
 static int perceive(struct og_model *m, uint32_t n, float *scores, struct og_err *err)
@@ -64,29 +62,11 @@ static int link_loss(struct og_model *m, const struct og_pairs *pairs, float *gr
     return m->ops->link_loss(m->backend, &op, err);
 }
 
-/* The edge's place among its rivals, from 1; those as high count half. A rival that is an end of
- * the edge is none. */
-static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t i)
+static int rank_edges(struct og_model *m, const struct og_pairs *pairs, struct og_metrics *out,
+                      struct og_err *err)
 {
-    uint32_t first = p->n_edges + p->n_negatives + i * p->n_rivals;
-    uint32_t above = 0, equal = 0;
-    for (uint32_t r = first; r < first + p->n_rivals; r++) {
-        bool own = p->b[r] == p->a[i] || p->b[r] == p->b[i];
-        above += !own && scores[r] > scores[i];
-        equal += !own && scores[r] == scores[i];
-    }
-    return 1 + above + 0.5 * equal;
-}
-
-static void rank_edges(const struct og_pairs *p, const float *scores, struct og_metrics *out)
-{
-    for (uint32_t i = 0; p->n_rivals > 0 && i < p->n_edges; i++) {
-        double rank = rank_edge(p, scores, i);
-        out->ranked++;
-        out->reciprocal_ranks += 1 / rank;
-        for (int k = 0; k < OG__HITS; k++)
-            out->hits[k] += rank <= og__hits_at[k];
-    }
+    const struct og_rank op = {pairs, m->at.scores, out};
+    return pairs->n_rivals > 0 ? m->ops->rank(m->backend, &op, err) : 0;
 }
 
 int og__links_forward(struct og_model *m, const struct og_pairs *pairs, struct og_metrics *out,
@@ -95,31 +75,10 @@ int og__links_forward(struct og_model *m, const struct og_pairs *pairs, struct o
     int rc = score_pairs(m, pairs, m->at.pair_window, err);
     if (rc == 0)
         rc = link_loss(m, pairs, NULL, out, err);
-    if (rc < 0)
-        return rc;
-    rank_edges(pairs, m->at.scores, out);
-    return 0;
+    return rc < 0 ? rc : rank_edges(m, pairs, out, err);
 }
 
 /* ==== the way back ==== */
-
-/* Which pairs each seed is in: a counting sort that keeps their order. */
-static void list_pairs(const struct og_pairs *p, uint32_t *first, uint32_t *list)
-{
-    memset(first, 0, ((size_t)p->n_seeds + 1) * sizeof(*first));
-    for (uint32_t i = 0; i < p->n; i++) {
-        first[p->a[i] + 1]++;
-        first[p->b[i] + 1]++;
-    }
-    for (uint32_t r = 0; r < p->n_seeds; r++)
-        first[r + 1] += first[r];
-    for (uint32_t i = 0; i < p->n; i++) {
-        list[first[p->a[i]]++] = 2 * i;
-        list[first[p->b[i]]++] = 2 * i + 1;
-    }
-    memmove(first + 1, first, p->n_seeds * sizeof(*first)); /* back to where lists begin */
-    first[0] = 0;
-}
 
 static int weight_grad(struct og_model *m, int l, uint32_t n, const float *dy, const float *x,
                        struct og_err *err)
@@ -165,9 +124,16 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
         rc = link_loss(m, pairs, at->dscores, out, err);
     if (rc == 0 && mlp)
         rc = perceive_back(m, pairs->n, err);
+    const struct og_pair_list list = {.n = pairs->n,
+                                      .n_rows = pairs->n_seeds,
+                                      .a = pairs->a,
+                                      .b = pairs->b,
+                                      .first = at->pair_first,
+                                      .pair = at->pair_list};
+    if (rc == 0)
+        rc = m->ops->pair_list(m->backend, &list, err);
     if (rc < 0)
         return rc;
-    list_pairs(pairs, at->pair_first, at->pair_list);
     struct og_pair_op forward = {.n = pairs->n,
                                  .a = pairs->a,
                                  .b = pairs->b,

@@ -129,7 +129,7 @@ void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__directio
 OG_MUST_CHECK int og__input_gradient(struct og_model *m, int l, const float *dy,
                                      struct og_affine *op, struct og_err *err);
 /* Transpose the layer's block into the workspace. */
-void og__transpose(struct og_model *m, int l);
+OG_MUST_CHECK int og__transpose(struct og_model *m, int l, struct og_err *err);
 
 /* Let op end the layer: its place, the residual, activation and dropout. */
 void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op);

@@ -38,7 +38,7 @@ static inline struct og_rows og__dense(const float *x, uint32_t n, int dim)
 /* A sparse matrix with scaled rows and columns, weighted edges and loops on its diagonal:
  *
  *   (S x)[r] = left[r] * (loop(r) + sum over edges e of row r: w(e) * right[col[e]] * x[col[e]])
- *   loop(r)  = loop_weight * right[r] * x[r] for r < n_loops, else 0
+ *   loop(r)  = (1 + eps) * right[r] * x[r] for r < n_loops, else 0
  *
  * Scales beyond n_left, n_right are 1. With n_loops > 0 edges on the diagonal are passed over
  * unless `diagonal`: the loop stands for them, as in PyTorch Geometric's add_remaining_self_loops.
@@ -48,7 +48,7 @@ struct og_sparse {
     uint32_t n_rows, n_left, n_right, n_loops;
     const uint32_t *indptr, *col; /* [n_rows + 1], [n_edges] */
     const float *left, *right;    /* [n_left], [n_right] */
-    float loop_weight;
+    const float *eps;             /* [1]; NULL: 0 */
     bool diagonal;
     const float *weight;  /* w(e) = weight[edge[e]]; NULL: 1 */
     const uint32_t *edge; /* NULL: edge[e] = e */
@@ -77,7 +77,38 @@ struct og_dropout {
     uint32_t layer;
 };
 
-/* ---- operators ---- */
+/* ---- operators on blocks ---- */
+
+/* What a layer makes of a destination v and its sources u. */
+enum og__aggregate {
+    OG__SYMMETRIC,     /* sum of x_u / sqrt(d_u d_v), v among the sources: GCN */
+    OG__MEAN,          /* mean of x_u: SAGE */
+    OG__MEAN_AND_SELF, /* mean of x_u and x_v: SAGE's gcn */
+    OG__SUM_AND_SELF,  /* sum of x_u, and (1 + eps) x_v: GIN */
+    OG__WEIGHTED_MEAN, /* sum of w_uv x_u / sum of w_uv: PinSAGE */
+};
+
+/* Scales of a block: [n_dst], [n_src] where sources have degrees (symmetric). Degrees leave out
+ * self-edges where a node counts among its own sources.
+ *
+ * Symmetric: a source that is no destination has no in-edges in the block; its degree is what the
+ * block says it would have (then full fanout on a symmetric graph gives exactly the convolution on
+ * the whole graph), or, where the block does not say, 0 (then a block is a graph of its own to
+ * PyTorch Geometric's GCNConv). */
+struct og_scale {
+    const struct og_block *block;
+    enum og__aggregate kind;
+    float *scale; /* out */
+};
+
+/* Counting sort of a block's edges by source, destinations ascending within one. */
+struct og_transpose {
+    const struct og_block *block;
+    uint32_t *indptr, *col; /* out [n_src + 1], [n_edges] */
+    uint32_t *edge;         /* out [n_edges], which edge of the block each was; or NULL */
+};
+
+/* ---- operators on rows ---- */
 
 /* y = act(sum_k input[k] * weight[k] + plus_through * plus + bias)
  *
@@ -252,6 +283,20 @@ struct og_moments {
     float *mean, *var; /* out [cols] */
 };
 
+/* Statistics of a batch into the running ones, as PyTorch's BatchNorm1d: a tenth of each batch,
+ * with its variance over n - 1. */
+struct og_track {
+    uint32_t rows; /* of the batch */
+    int cols;
+    const float *mean, *var;                   /* [cols] of the batch */
+    float *running_mean, *running_var, *count; /* [cols], [cols], [1]; count: batches */
+};
+struct og_rstd {
+    int cols;
+    const float *var; /* [cols] */
+    float *rstd;      /* out [cols]; may be var */
+};
+
 /* Mean loss over counted rows, its gradient, and what the metrics count. Softmax cross-entropy:
  * labels int32 [rows], outside [0, cols) = not counted. Sigmoid: labels f32 [rows, cols], the mean
  * goes over all elements.
@@ -285,9 +330,16 @@ struct og_pair_op {
     const float *h; /* rows of dim */
     float *out;     /* pair_dot: [n], h[a] . h[b]; pair_product: [n, dim], h[a] h[b] by element */
 };
+/* Which pairs each row is in, in their order: those of row r are pair[first[r]] to
+ * pair[first[r + 1]], each 2 p where r is a[p] and 2 p + 1 where it is b[p]. */
+struct og_pair_list {
+    uint32_t n, n_rows;
+    const uint32_t *a, *b; /* [n] */
+    uint32_t *first;       /* out [n_rows + 1] */
+    uint32_t *pair;        /* out [2 n] */
+};
 /* dh[r] = sum over the pairs that r is in, in their order, of g times the other row; g is [n], or
- * with `wide` [n, dim] by element. `first` and `pair` list them: those of row r are pair[first[r]]
- * to pair[first[r + 1]], each 2 p where r is a[p] and 2 p + 1 where it is b[p].
+ * with `wide` [n, dim] by element. `first` and `pair`: an og_pair_list's.
  * Tolerance of the three: 1e-5 of the largest magnitude. */
 #define OG__TOLERANCE_PAIR 1e-5
 struct og_pair_back {
@@ -310,6 +362,14 @@ struct og_link_loss {
     const float *score;
     float *grad; /* as score, or NULL */
     struct og_metrics *out;
+};
+
+/* Ranks of edges among their rivals (sample/pairs.h), from 1; those as high count half. A rival
+ * that is an end of the edge is none. Fills ranked, reciprocal_ranks and hits. */
+struct og_rank {
+    const struct og_pairs *pairs;
+    const float *score;
+    struct og_metrics *out; /* added to */
 };
 
 /* One step on n parameters at once. Adam: rate = lr / (1 - beta1^t), root = sqrt(1 - beta2^t).
@@ -357,6 +417,8 @@ struct og_nn_ops {
 
     /* Bring the weights into the backend's layout; after every change of value. */
     int (*pack)(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err);
+    int (*scale)(struct og_nn_backend *be, const struct og_scale *op, struct og_err *err);
+    int (*transpose)(struct og_nn_backend *be, const struct og_transpose *op, struct og_err *err);
     int (*affine)(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err);
     int (*weight_grad)(struct og_nn_backend *be, const struct og_weight_grad *op,
                        struct og_err *err);
@@ -370,6 +432,8 @@ struct og_nn_ops {
     int (*pool_max_back)(struct og_nn_backend *be, const struct og_pool_max_back *op,
                          struct og_err *err);
     int (*moments)(struct og_nn_backend *be, const struct og_moments *op, struct og_err *err);
+    int (*track)(struct og_nn_backend *be, const struct og_track *op, struct og_err *err);
+    int (*rstd)(struct og_nn_backend *be, const struct og_rstd *op, struct og_err *err);
     int (*finish)(struct og_nn_backend *be, const struct og_finish *op, struct og_err *err);
     int (*finish_back)(struct og_nn_backend *be, const struct og_finish_back *op,
                        struct og_err *err);
@@ -378,8 +442,10 @@ struct og_nn_ops {
     int (*value_loss)(struct og_nn_backend *be, const struct og_value_loss *op, struct og_err *err);
     int (*pair_dot)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
     int (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
+    int (*pair_list)(struct og_nn_backend *be, const struct og_pair_list *op, struct og_err *err);
     int (*pair_back)(struct og_nn_backend *be, const struct og_pair_back *op, struct og_err *err);
     int (*link_loss)(struct og_nn_backend *be, const struct og_link_loss *op, struct og_err *err);
+    int (*rank)(struct og_nn_backend *be, const struct og_rank *op, struct og_err *err);
     int (*adam)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
     int (*sgd)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
 };

@@ -572,6 +572,12 @@ static void cpu_sgd(struct og_nn_backend *be, const struct og_update *op)
     og__pool_run(be->pool, (op->n + UPDATE_CHUNK - 1) / UPDATE_CHUNK, sgd_task, (void *)op);
 }
 
+OG__NEVER_FAILS(og__cpu_scale, og_scale)
+OG__NEVER_FAILS(og__cpu_transpose, og_transpose)
+OG__NEVER_FAILS(og__cpu_track, og_track)
+OG__NEVER_FAILS(og__cpu_rstd, og_rstd)
+OG__NEVER_FAILS(og__cpu_pair_list, og_pair_list)
+OG__NEVER_FAILS(og__cpu_rank, og_rank)
 OG__NEVER_FAILS(cpu_dot, og_dot)
 OG__NEVER_FAILS(og__cpu_attend, og_attend)
 OG__NEVER_FAILS(og__cpu_attend_back, og_attend_back)
@@ -602,6 +608,8 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .column_bytes = og__cpu_column_bytes,
                                       .packed_bytes = og__cpu_packed_bytes,
                                       .pack = cpu_pack,
+                                      .scale = og__cpu_scale_op,
+                                      .transpose = og__cpu_transpose_op,
                                       .affine = cpu_affine,
                                       .weight_grad = cpu_weight_grad,
                                       .dot = cpu_dot_op,
@@ -612,6 +620,8 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .pool_max = og__cpu_pool_max_op,
                                       .pool_max_back = og__cpu_pool_max_back_op,
                                       .moments = og__cpu_moments_op,
+                                      .track = og__cpu_track_op,
+                                      .rstd = og__cpu_rstd_op,
                                       .finish = og__cpu_finish_op,
                                       .finish_back = og__cpu_finish_back_op,
                                       .softmax_loss = cpu_softmax_loss_op,
@@ -619,7 +629,9 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .value_loss = og__cpu_value_loss_op,
                                       .pair_dot = og__cpu_pair_dot_op,
                                       .pair_product = og__cpu_pair_product_op,
+                                      .pair_list = og__cpu_pair_list_op,
                                       .pair_back = og__cpu_pair_back_op,
                                       .link_loss = og__cpu_link_loss_op,
+                                      .rank = og__cpu_rank_op,
                                       .adam = cpu_adam_op,
                                       .sgd = cpu_sgd_op};

@@ -53,6 +53,8 @@ struct og__part og__part_of(const struct og_nn_backend *be, uint32_t rows, size_
 void og__add_parts(const struct og_nn_backend *be, uint32_t rows, size_t columns, size_t first,
                    size_t n, float *out);
 
+void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op);
+void og__cpu_transpose(struct og_nn_backend *be, const struct og_transpose *op);
 void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op);
 void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *op);
 void og__cpu_fold(struct og_nn_backend *be, const struct og_fold *op);
@@ -60,12 +62,16 @@ void og__cpu_fold_back(struct og_nn_backend *be, const struct og_fold_back *op);
 void og__cpu_pool_max(struct og_nn_backend *be, const struct og_pool_max *op);
 void og__cpu_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op);
 void og__cpu_moments(struct og_nn_backend *be, const struct og_moments *op);
+void og__cpu_track(struct og_nn_backend *be, const struct og_track *op);
+void og__cpu_rstd(struct og_nn_backend *be, const struct og_rstd *op);
 void og__cpu_finish(struct og_nn_backend *be, const struct og_finish *op);
 void og__cpu_finish_back(struct og_nn_backend *be, const struct og_finish_back *op);
 void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op);
 void og__cpu_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op);
 void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op);
+void og__cpu_pair_list(struct og_nn_backend *be, const struct og_pair_list *op);
 void og__cpu_pair_back(struct og_nn_backend *be, const struct og_pair_back *op);
 void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op);
+void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op);
 
 #endif

@@ -23,7 +23,8 @@ static double aggregated(const struct og_sparse *s, const struct og_rows *x, uin
 {
     double sum = 0;
     if (r < s->n_loops)
-        sum = (double)s->loop_weight * scale_at(s->right, s->n_right, r) * element(x, r, j);
+        sum = (1 + (s->eps ? (double)*s->eps : 0)) * scale_at(s->right, s->n_right, r) *
+              element(x, r, j);
     for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
         uint32_t u = s->col[e];
         if (r < s->n_loops && !s->diagonal && u == r)
@@ -426,7 +427,92 @@ static void ref_pool_max_back(struct og_nn_backend *be, const struct og_pool_max
         }
 }
 
+/* ==== blocks ==== */
+
+/* By definition: the size of a neighbourhood, of which `without` says what does not count. */
+static double ref_degree(const struct og_block *b, uint32_t v, bool without_self)
+{
+    double degree = 0;
+    for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
+        degree += !(without_self && b->src[e] == v);
+    return degree;
+}
+
+static double ref_weights(const struct og_block *b, uint32_t v)
+{
+    double sum = 0;
+    for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
+        sum += b->weight ? (double)b->weight[e] : 1;
+    return sum;
+}
+
+static double ref_divisor(const struct og_scale *op, uint32_t v)
+{
+    const struct og_block *b = op->block;
+    switch (op->kind) {
+    case OG__SYMMETRIC:
+        return sqrt(1 + (v < b->n_dst ? ref_degree(b, v, true) : b->degree[v - b->n_dst]));
+    case OG__MEAN:
+        return ref_degree(b, v, false);
+    case OG__MEAN_AND_SELF:
+        return 1 + ref_degree(b, v, true);
+    case OG__WEIGHTED_MEAN:
+        return ref_weights(b, v);
+    default:
+        return 1;
+    }
+}
+
+static void ref_scale(struct og_nn_backend *be, const struct og_scale *op)
+{
+    (void)be;
+    bool all = op->kind == OG__SYMMETRIC && op->block->degree;
+    for (uint32_t v = 0; v < (all ? op->block->n_src : op->block->n_dst); v++) {
+        double divisor = ref_divisor(op, v);
+        op->scale[v] = divisor > 0 ? (float)(1 / divisor) : 0;
+    }
+}
+
+static void ref_transpose(struct og_nn_backend *be, const struct og_transpose *op)
+{
+    (void)be;
+    const struct og_block *b = op->block;
+    uint32_t n = 0;
+    op->indptr[0] = 0;
+    for (uint32_t u = 0; u < b->n_src; u++) {
+        for (uint32_t v = 0; v < b->n_dst; v++)
+            for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
+                if (b->src[e] == u) {
+                    op->col[n] = v;
+                    if (op->edge)
+                        op->edge[n] = e;
+                    n++;
+                }
+        op->indptr[u + 1] = n;
+    }
+}
+
 /* ==== the end of a hidden layer ==== */
+
+static void ref_track(struct og_nn_backend *be, const struct og_track *op)
+{
+    (void)be;
+    double unbiased = op->rows > 1 ? (double)op->rows / (op->rows - 1) : 1;
+    for (int j = 0; j < op->cols; j++) {
+        op->running_mean[j] =
+            (float)(0.9 * (double)op->running_mean[j] + 0.1 * (double)op->mean[j]);
+        op->running_var[j] =
+            (float)(0.9 * (double)op->running_var[j] + 0.1 * unbiased * (double)op->var[j]);
+    }
+    *op->count += 1;
+}
+
+static void ref_rstd(struct og_nn_backend *be, const struct og_rstd *op)
+{
+    (void)be;
+    for (int j = 0; j < op->cols; j++)
+        op->rstd[j] = (float)(1 / sqrt((double)op->var[j] + (double)OG__NORM_EPS));
+}
 
 static void ref_moments(struct og_nn_backend *be, const struct og_moments *op)
 {
@@ -666,6 +752,40 @@ static void ref_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op)
     }
 }
 
+static void ref_pair_list(struct og_nn_backend *be, const struct og_pair_list *op)
+{
+    (void)be;
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < op->n_rows; r++) {
+        op->first[r] = n;
+        for (uint32_t p = 0; p < op->n; p++) {
+            if (op->a[p] == r)
+                op->pair[n++] = 2 * p;
+            if (op->b[p] == r)
+                op->pair[n++] = 2 * p + 1;
+        }
+    }
+    op->first[op->n_rows] = n;
+}
+
+static void ref_rank(struct og_nn_backend *be, const struct og_rank *op)
+{
+    (void)be;
+    const struct og_pairs *p = op->pairs;
+    for (uint32_t i = 0; i < p->n_edges; i++) {
+        double rank = 1;
+        for (uint32_t k = 0; k < p->n_rivals; k++) {
+            uint32_t r = p->n_edges + p->n_negatives + i * p->n_rivals + k;
+            if (p->b[r] != p->a[i] && p->b[r] != p->b[i])
+                rank += op->score[r] > op->score[i] ? 1 : op->score[r] == op->score[i] ? 0.5 : 0;
+        }
+        op->out->ranked++;
+        op->out->reciprocal_ranks += 1 / rank;
+        for (int k = 0; k < OG__HITS; k++)
+            op->out->hits[k] += rank <= og__hits_at[k];
+    }
+}
+
 static void ref_pair_back(struct og_nn_backend *be, const struct og_pair_back *op)
 {
     (void)be;
@@ -736,6 +856,12 @@ static void ref_sgd(struct og_nn_backend *be, const struct og_update *op)
     }
 }
 
+OG__NEVER_FAILS(ref_scale, og_scale)
+OG__NEVER_FAILS(ref_transpose, og_transpose)
+OG__NEVER_FAILS(ref_track, og_track)
+OG__NEVER_FAILS(ref_rstd, og_rstd)
+OG__NEVER_FAILS(ref_pair_list, og_pair_list)
+OG__NEVER_FAILS(ref_rank, og_rank)
 OG__NEVER_FAILS(ref_dot, og_dot)
 OG__NEVER_FAILS(ref_attend, og_attend)
 OG__NEVER_FAILS(ref_attend_back, og_attend_back)
@@ -758,6 +884,8 @@ OG__NEVER_FAILS(ref_sgd, og_update)
 
 const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .pack = ref_pack,
+                                            .scale = ref_scale_op,
+                                            .transpose = ref_transpose_op,
                                             .affine = ref_affine,
                                             .weight_grad = ref_weight_grad,
                                             .dot = ref_dot_op,
@@ -768,6 +896,8 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .pool_max = ref_pool_max_op,
                                             .pool_max_back = ref_pool_max_back_op,
                                             .moments = ref_moments_op,
+                                            .track = ref_track_op,
+                                            .rstd = ref_rstd_op,
                                             .finish = ref_finish_op,
                                             .finish_back = ref_finish_back_op,
                                             .softmax_loss = ref_softmax_loss_op,
@@ -775,7 +905,9 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .value_loss = ref_value_loss_op,
                                             .pair_dot = ref_pair_dot_op,
                                             .pair_product = ref_pair_product_op,
+                                            .pair_list = ref_pair_list_op,
                                             .pair_back = ref_pair_back_op,
                                             .link_loss = ref_link_loss_op,
+                                            .rank = ref_rank_op,
                                             .adam = ref_adam_op,
                                             .sgd = ref_sgd_op};

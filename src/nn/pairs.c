@@ -148,6 +148,35 @@ void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
     }
 }
 
+/* ==== ranks ==== */
+
+static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t i)
+{
+    uint32_t first = p->n_edges + p->n_negatives + i * p->n_rivals;
+    uint32_t above = 0, equal = 0;
+    for (uint32_t r = first; r < first + p->n_rivals; r++) {
+        bool own = p->b[r] == p->a[i] || p->b[r] == p->b[i];
+        above += !own && scores[r] > scores[i];
+        equal += !own && scores[r] == scores[i];
+    }
+    return 1 + above + 0.5 * equal;
+}
+
+void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op)
+{
+    (void)be;
+    struct og_metrics *out = op->out;
+    for (uint32_t i = 0; i < op->pairs->n_edges; i++) {
+        double rank = rank_edge(op->pairs, op->score, i);
+        out->ranked++;
+        out->reciprocal_ranks += 1 / rank;
+        for (int k = 0; k < OG__HITS; k++)
+            out->hits[k] += rank <= og__hits_at[k];
+    }
+}
+
+/* ==== regression ==== */
+
 /* One row's errors into m; its slopes, times the share of a value, into grad. */
 static void value_row(const struct og_value_loss *op, uint32_t r, float share, struct og_metrics *m)
 {

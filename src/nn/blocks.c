@@ -1,0 +1,102 @@
+/* Operators on processors that look at blocks and pairs alone: degrees, and counting sorts. */
+#include "nn/ops_cpu.h"
+#include "nn/sparse.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ==== scales ==== */
+
+static uint32_t degree_of(const struct og_block *b, uint32_t v)
+{
+    return b->indptr[v + 1] - b->indptr[v];
+}
+
+static uint32_t degree_with_loop(const struct og_block *b, uint32_t v)
+{
+    uint32_t degree = 1;
+    for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
+        degree += b->src[e] != v;
+    return degree;
+}
+
+static float weight_sum(const struct og_block *b, uint32_t v)
+{
+    float sum = b->weight ? 0 : (float)degree_of(b, v);
+    for (uint32_t e = b->indptr[v]; b->weight && e < b->indptr[v + 1]; e++)
+        sum += b->weight[e];
+    return sum;
+}
+
+void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op)
+{
+    (void)be;
+    const struct og_block *b = op->block;
+    const enum og__aggregate kind = op->kind;
+    float *scale = op->scale;
+    for (uint32_t v = 0; v < b->n_dst; v++) {
+        float sum = 1;
+        if (kind == OG__SYMMETRIC)
+            sum = sqrtf((float)degree_with_loop(b, v));
+        else if (kind == OG__MEAN)
+            sum = (float)degree_of(b, v);
+        else if (kind == OG__MEAN_AND_SELF)
+            sum = (float)degree_with_loop(b, v);
+        else if (kind == OG__WEIGHTED_MEAN)
+            sum = weight_sum(b, v);
+        scale[v] = sum > 0 ? 1.0f / sum : 0.0f;
+    }
+    for (uint32_t v = b->n_dst; v < og__n_scales(b, kind); v++)
+        scale[v] = 1.0f / sqrtf((float)b->degree[v - b->n_dst] + 1);
+}
+
+/* ==== transposition ==== */
+
+/* Counts land one place late, so that placing edges moves every start to where it belongs:
+ * no second array of positions. */
+void og__cpu_transpose(struct og_nn_backend *be, const struct og_transpose *op)
+{
+    (void)be;
+    const struct og_block *b = op->block;
+    uint32_t *indptr = op->indptr;
+    memset(indptr, 0, ((size_t)b->n_src + 1) * sizeof(*indptr));
+    uint32_t *next = indptr + 1;
+    for (uint64_t e = 0; e < b->n_edges; e++)
+        next[b->src[e]]++;
+    uint32_t start = 0;
+    for (uint32_t u = 0; u < b->n_src; u++) {
+        uint32_t count = next[u];
+        next[u] = start;
+        start += count;
+    }
+    for (uint32_t v = 0; v < b->n_dst; v++) {
+        for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++) {
+            uint32_t at = next[b->src[e]]++;
+            op->col[at] = v;
+            if (op->edge)
+                op->edge[at] = e;
+        }
+    }
+}
+
+/* ==== lists of pairs ==== */
+
+/* A counting sort that keeps their order. */
+void og__cpu_pair_list(struct og_nn_backend *be, const struct og_pair_list *op)
+{
+    (void)be;
+    uint32_t *first = op->first;
+    memset(first, 0, ((size_t)op->n_rows + 1) * sizeof(*first));
+    for (uint32_t i = 0; i < op->n; i++) {
+        first[op->a[i] + 1]++;
+        first[op->b[i] + 1]++;
+    }
+    for (uint32_t r = 0; r < op->n_rows; r++)
+        first[r + 1] += first[r];
+    for (uint32_t i = 0; i < op->n; i++) {
+        op->pair[first[op->a[i]]++] = 2 * i;
+        op->pair[first[op->b[i]]++] = 2 * i + 1;
+    }
+    memmove(first + 1, first, op->n_rows * sizeof(*first)); /* back to where lists begin */
+    first[0] = 0;
+}
