@@ -12,6 +12,7 @@
 #include "io/engine.h"
 
 #include "base/random.h"
+#include "oracles/null_engine.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "nn/kernels.h"
 #include "nn/sparse.h"
+#include "oracles/ops_reference.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,6 +2,8 @@
  * what it asked of the kernel. */
 #include "io_fixture.h"
 
+#include "oracles/null_engine.h"
+
 #include <pthread.h>
 
 static const struct og_io_ops *const engines[] = {&og__io_uring, &og__io_pread, &og__io_mmap};

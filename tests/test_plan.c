@@ -2,7 +2,7 @@
 #include "testing.h"
 
 #include "base/random.h"
-#include "plan/plan.h"
+#include "oracles/verifier.h"
 
 #include <stdlib.h>
 

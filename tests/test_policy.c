@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "oracles/verifier.h"
 #include "plan/policy.h"
 #include "sample/sample.h"
 

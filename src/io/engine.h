@@ -85,7 +85,7 @@ struct og_io_ops {
     bool (*kernel_counts)(struct og_io_engine *e, struct og_io_counts *out);
 };
 
-extern const struct og_io_ops og__io_uring, og__io_pread, og__io_mmap, og__io_null;
+extern const struct og_io_ops og__io_uring, og__io_pread, og__io_mmap;
 
 /* The engine of this kind (enum og_io_kind) that this machine has. A fallback is said. */
 const struct og_io_ops *og__io_pick(int kind, const struct og_log *log);

@@ -1,9 +1,11 @@
 /* The operators a model is made of, as one table per backend.
  *
- *   ops_reference.c   plain loops in double: the oracle, written to be read
  *   ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
  *                     attention.c, pool_max.c and finish.c have the operators of those names,
- *                     pairs.c those of links and regression, backend.c what they work with
+ *                     pairs.c those of links and regression, blocks.c those of blocks alone,
+ *                     backend.c what they work with
+ *
+ * Plain loops in double, written to be read, are in tests/oracles/ops_reference.c: the oracle.
  *
  * A layer is one pass over its output rows, block by block, so that what one operator makes is
  * still in cache when the next one takes it:
@@ -449,6 +451,5 @@ struct og_nn_ops {
     int (*adam)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
     int (*sgd)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
 };
-extern const struct og_nn_ops og__ops_reference, og__ops_cpu;
 
 #endif

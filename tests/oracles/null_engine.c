@@ -1,6 +1,6 @@
 /* The engine that reads nothing: every request completes at once with zeros. What a run costs on
  * it is the cost of everything but the disk. */
-#include "io/engine.h"
+#include "oracles/null_engine.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Is a plan true? Slow and simple on purpose: it shares no code with the policies it checks. */
-#include "plan/plan.h"
+#include "oracles/verifier.h"
 
 #include <stdlib.h>
 

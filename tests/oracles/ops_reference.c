@@ -1,5 +1,7 @@
 /* The operators as one would write them on a board: the oracle for every backend. Sums are kept
  * in double, so that what a test sees is the other side's rounding. */
+#include "oracles/ops_reference.h"
+
 #include "nn/kernels.h"
 
 #include <math.h>
