@@ -32,8 +32,9 @@ install: build ## into PREFIX (and DESTDIR)
 format: ## rewrite the sources as .clang-format says
 	@tools/format
 
-lint: ## format, clang-tidy
+lint: ## format, rooms, clang-tidy
 	@tools/format --check
+	@tools/rooms --check
 	@cmake --preset dev >/dev/null
 	@tools/lint build/dev
 
