@@ -5,7 +5,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD = build/$(PRESET)
 
-.PHONY: all build test demo bench install format lint fuzz clean help
+.PHONY: all build test test-exhaustive demo bench install format lint fuzz clean help
 
 all: build ## the command and the library: build/release/outgrow
 
@@ -15,8 +15,12 @@ build:
 	@cmake --build $(BUILD) -j $(JOBS) $(BUILD_ARGS)
 
 test: CMAKE_ARGS = -DOUTGROW_TESTS=ON
-test: build ## every test
+test: build ## the tests, with one in 101 of the failures that can be made
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+test-exhaustive: CMAKE_ARGS = -DOUTGROW_TESTS=ON
+test-exhaustive: build ## every single failure of every call, 100 kills: a quarter of an hour
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -C exhaustive -L exhaustive
 
 demo: BUILD_ARGS = --target outgrow
 demo: build ## train on a graph whose features do not fit in memory
@@ -46,4 +50,4 @@ clean:
 	rm -rf build
 
 help:
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | sort
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | sort
