@@ -5,7 +5,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD = build/$(PRESET)
 
-.PHONY: all build test demo bench install format lint fuzz clean help
+.PHONY: all build test bits demo bench install format lint fuzz clean help
 
 all: build ## the command and the library: build/release/outgrow
 
@@ -17,6 +17,10 @@ build:
 test: CMAKE_ARGS = -DOUTGROW_TESTS=ON
 test: build ## every test
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+bits: BUILD_ARGS = --target outgrow
+bits: build ## record checksums of what commands write anew (tests/bits); ctest compares them
+	@python3 tests/bits/bits.py $(BUILD)/outgrow --update
 
 demo: BUILD_ARGS = --target outgrow
 demo: build ## train on a graph whose features do not fit in memory
