@@ -336,6 +336,12 @@ def run_all(outgrow, commands):
     return bits, counts, wrong
 
 
+def own_folder():
+    """Where files are synced at once, for on a disk that is most of a run; TMPDIR names another place."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.mkdtemp(prefix="og-bits-", dir=os.environ.get("TMPDIR", memory))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("outgrow")
@@ -347,7 +353,7 @@ def main():
     here = made_with(outgrow)
     os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
     commands = chosen(read_commands(), args.names)
-    folder = args.keep or tempfile.mkdtemp(prefix="og-bits-")
+    folder = args.keep or own_folder()
     os.makedirs(folder, exist_ok=True)
     kind = file_system(folder)
     os.chdir(folder)
