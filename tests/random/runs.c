@@ -35,8 +35,9 @@ struct one {
     char folder[256];
     char dataset[MOST_PATH];
     struct settings numbers;
-    bool sampled;          /* is there a folder of samples? */
-    int n_runs, n_batches; /* of the first, those of evaluations included */
+    bool sampled; /* is there a folder of samples? */
+    int n_runs;
+    int n_batches, n_training; /* of the first run, with those of evaluations and without */
     struct outcome *first;
 };
 
@@ -121,13 +122,13 @@ static struct settings both(const struct settings *numbers, const struct setting
 
 struct stopper {
     volatile sig_atomic_t stop;
-    int batches, at;
+    int batches, training, at;
 };
 
 static void count_batch(void *arg, const struct og_progress *p)
 {
     struct stopper *s = arg;
-    (void)p;
+    s->training += strcmp(p->stage, "train") == 0;
     if (++s->batches == s->at)
         s->stop = 1;
 }
@@ -179,7 +180,10 @@ static int train(struct one *c, const struct settings *way, const char *run, int
     report_calling(c->number, o->command);
     c->report->runs++;
     int rc = og_train(c->dataset, &opt, &seen, &text, &err);
-    c->n_batches = c->first ? c->n_batches : s.batches;
+    if (!c->first) {
+        c->n_batches = s.batches;
+        c->n_training = s.training;
+    }
     og_options_release(&opt);
     if (rc == 0) {
         o->summary = json_loads(text, 0, NULL);
@@ -249,7 +253,7 @@ static bool among(const char *word, const char *const *words)
 }
 
 /* Of a single epoch, planned as a whole before it begins, everything is known. */
-static void check_prediction(struct one *c, const struct settings *way, const struct outcome *o)
+static void check_prediction(struct one *c, const struct outcome *o)
 {
     static const char *const keys[] = {"rows", "hits", "misses"};
     static const char *const foresee[] = {"frequency", "belady", "hybrid", "sweep", NULL};
@@ -258,9 +262,8 @@ static void check_prediction(struct one *c, const struct settings *way, const st
     const json_t *epochs = json_object_get(o->summary, "epochs");
     const json_t *e = json_array_get(epochs, 0);
     const char *policy = json_string_value(json_object_get(plan, "policy"));
-    const char *ahead = settings_get(way, "superbatch");
     if (json_array_size(epochs) != 1 || !json_is_integer(json_object_get(predicted, "rows")) ||
-        !among(policy, foresee) || settings_get(way, "disk") || (ahead && strlen(ahead) == 1))
+        !among(policy, foresee) || number(plan, "superbatch") < c->n_training)
         return;
     tally_add(&c->report->ways, "a prediction that is exact", c->number, o->command);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -430,7 +433,7 @@ static void train_another_way(struct one *c)
         compare_numbers(c, &o);
         check_epochs(c, &o);
         if (!stopped)
-            check_prediction(c, &way, &o);
+            check_prediction(c, &o);
     }
     if (rc != OG_INTERRUPTED)
         check_leftovers(c, c->folder, o.command);
