@@ -89,7 +89,7 @@ static int by_list(const void *a, const void *b)
     return x->dst != y->dst ? x->dst - y->dst : x->src - y->src;
 }
 
-static int draw_edges(struct draw *d, int nodes, struct edge *out)
+static int draw_edges(struct draw *d, int nodes, bool both_ways, struct edge *out)
 {
     const int way = draw_from(d, 0, 9); /* most are of one kind, or mixed */
     const int hub = (int)draw_below(d, (uint64_t)nodes);
@@ -97,7 +97,7 @@ static int draw_edges(struct draw *d, int nodes, struct edge *out)
     n = n > MOST_EDGES / 2 ? MOST_EDGES / 2 : n;
     for (int i = 0; i < n; i++)
         out[i] = draw_edge(d, nodes, hub, way < 5 ? way : draw_from(d, 0, 12));
-    for (int i = 0, one_way = draw_chance(d, 60) ? 0 : n; i < one_way; i++)
+    for (int i = 0, one_way = both_ways ? n : 0; i < one_way; i++)
         out[n++] = (struct edge){out[i].dst, out[i].src};
     qsort(out, (size_t)n, sizeof(*out), by_list);
     return n;
@@ -235,6 +235,8 @@ static void write_meta(const struct graph *g, const char *folder)
             g->classes, dtypes[g->dtype]);
     if (g->labels == LABELS_VALUES)
         fprintf(f, ", \"task\": \"node regression\"");
+    if (g->both_ways)
+        fprintf(f, ", \"symmetric\": true");
     fprintf(f, "}\n");
     file_close(f);
 }
@@ -260,6 +262,7 @@ static void draw_shape(struct graph *g, struct draw *d)
     g->weighted = draw_chance(d, 30);
     g->wide_ids = draw_chance(d, 20);
     g->edge_lists = draw_chance(d, 20);
+    g->both_ways = draw_chance(d, 40);
 }
 
 void graph_write(struct graph *g, struct draw *d, const char *folder)
@@ -270,7 +273,7 @@ void graph_write(struct graph *g, struct draw *d, const char *folder)
         perror(folder);
         exit(2);
     }
-    g->edges = draw_edges(d, g->nodes, edges);
+    g->edges = draw_edges(d, g->nodes, g->both_ways, edges);
     write_edges(g, d, folder, edges);
     write_features(g, d, folder);
     write_labels(g, d, folder);

@@ -17,6 +17,7 @@ struct graph {
     int classes; /* or values */
     int n_train, n_valid, n_test;
     bool weighted, wide_ids, edge_lists;
+    bool both_ways; /* and meta.json says so */
 };
 
 /* Draw a graph and write it as a dataset (docs/formats.md) into the new folder. */

@@ -440,6 +440,42 @@ static void train_another_way(struct one *c)
     outcome_free(&o);
 }
 
+/* ---- checking ---- */
+
+struct findings {
+    struct one *c;
+    const char *command;
+};
+
+static void note_finding(void *arg, const char *text, const char *hint)
+{
+    const struct findings *f = arg;
+    (void)hint;
+    if (strstr(text, "another split") || strstr(text, "more like it"))
+        return; /* they are drawn to be */
+    report_wrong(f->c->report, f->c->number, f->command, NULL, "%s", text);
+}
+
+/* Nothing is wrong with the graph, nor with what was sampled and packed of it. */
+static void verify(struct one *c)
+{
+    char samples[MOST_PATH];
+    char command[MOST_COMMAND];
+    const struct settings none = {0};
+    struct findings f = {c, command};
+    struct og_err err = {0};
+    path_in(c, samples, "samples", -1);
+    command_text(command, "verify", c->sampled ? samples : c->dataset, &none);
+    report_calling(c->number, command);
+    c->report->others++;
+    const bool whole = !settings_are(&c->numbers, "task", "link"); /* no edges are held out of it */
+    int n = c->sampled ? og_verify_samples(samples, whole ? c->dataset : NULL, note_finding, &f,
+                                           NULL, &err)
+                       : og_verify_hints(c->dataset, note_finding, &f, NULL, &err);
+    if (n < 0)
+        report_refusal(c->report, &err, c->number, command);
+}
+
 /* ---- simulation ---- */
 
 static void compare_simulation(struct one *c, const struct outcome *o, const json_t *result,
@@ -648,6 +684,7 @@ static void try_graph(struct one *c)
             make_samples(c);
         if (c->sampled && draw_chance(&c->draw, 60))
             pack_samples(c);
+        verify(c);
         for (int ways = draw_from(&c->draw, 4, 9); ways > 0; ways--)
             train_another_way(c);
         if (draw_chance(&c->draw, 40) && !settings_are(&c->numbers, "epochs", "0"))
