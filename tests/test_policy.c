@@ -140,9 +140,9 @@ static void sweep_fills_only_what_is_free(void **state)
     assert_true(early > 1000);
 }
 
-/* In superbatches of `s` batches. */
-static struct tally run_policy(const struct og_policy_setup *setup, const struct og_trace *trace,
-                               uint32_t s)
+/* In superbatches of `s` batches, between which slots from `kept` on lose their rows. */
+static struct tally run_lending(const struct og_policy_setup *setup, const struct og_trace *trace,
+                                uint32_t s, uint32_t kept)
 {
     struct tally sum = {0};
     struct og_policy *p;
@@ -177,6 +177,10 @@ static struct tally run_policy(const struct og_policy_setup *setup, const struct
             sum.misses += plan.n_misses;
         }
         free(ptr);
+        og__policy_rest(p);
+        og__policy_forget(p, OG_MIN(kept, n_slots));
+        for (uint32_t slot = kept; slot < v.n_slots; slot++)
+            v.held[slot] = OG_NO_SLOT;
     }
     og__verifier_close(&v);
     og__plan_release(&plan);
@@ -185,6 +189,12 @@ static struct tally run_policy(const struct og_policy_setup *setup, const struct
     assert_int_equal(og__budget_used(budget), 0);
     og__budget_free(budget);
     return sum;
+}
+
+static struct tally run_policy(const struct og_policy_setup *setup, const struct og_trace *trace,
+                               uint32_t s)
+{
+    return run_lending(setup, trace, s, UINT32_MAX);
 }
 
 static struct og_policy_setup draw_setup(struct og_rng *rng, int kind, uint32_t n_nodes,
@@ -216,6 +226,8 @@ static void every_plan_passes_the_verifier(void **state)
         for (size_t k = 0; k < OG_COUNT(kinds); k++) {
             struct og_policy_setup setup = draw_setup(&rng, kinds[k], n_nodes, n_slots, hotness);
             run_policy(&setup, &t.view, 1 + og__rng_below(&rng, 8));
+            run_lending(&setup, &t.view, 1 + og__rng_below(&rng, 4),
+                        og__rng_below(&rng, n_slots + 1));
         }
         drop_trace(&t);
         free(hotness);
