@@ -325,7 +325,7 @@ void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t 
     }
 }
 
-/* In pieces, each a row by where it lies, since a row has words for 2^19 elements. */
+/* In pieces, each a row by where it lies. */
 void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
 {
     enum { PIECE = 4096 };

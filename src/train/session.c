@@ -270,7 +270,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     og__reads_made(&reads, &bytes);
     og__session_name_neighbors(s);
     OG_TRY(og__session_load_seeds(s, want, err));
-    og__session_schedule(s);
+    OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
     OG_TRY(og__session_plan(s, want, err));
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);

@@ -141,7 +141,7 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
                     s->ds->path);
 }
 
-void og__session_schedule(struct og_session *s)
+int og__session_schedule(struct og_session *s, struct og_err *err)
 {
     s->schedule.epochs = s->opt.epochs;
     s->schedule.eval_every = s->opt.eval_every;
@@ -152,6 +152,7 @@ void og__session_schedule(struct og_session *s)
     for (int i = 0; i < OG__SPLITS; i++)
         most = OG_MAX(most, s->schedule.n_seeds[i]);
     s->schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->opt.batch, most);
+    return og__schedule_check(&s->schedule, err);
 }
 
 /* ---- labels ---- */
