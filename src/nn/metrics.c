@@ -26,7 +26,8 @@ void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
 
 double og__metrics_loss(const struct og_metrics *m)
 {
-    return m->counted ? m->loss_sum / (double)m->counted : 0;
+    uint64_t terms = m->values ? m->values : m->counted;
+    return terms ? m->loss_sum / (double)terms : 0;
 }
 
 double og__metrics_r2(const struct og_metrics *m)

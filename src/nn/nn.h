@@ -83,11 +83,12 @@ struct og_step {
     uint32_t epoch, batch;
 };
 
-/* Sums over the batch's labelled seeds; add them up and divide at the end. */
+/* Sums over the batch's labelled seeds; add them up and divide at the end. What a batch of another
+ * size adds counts by its seeds or values: means over an epoch do not depend on --batch. */
 enum { OG__HITS = 3 };
 extern const int og__hits_at[OG__HITS]; /* 1, 3, 10 */
 struct og_metrics {
-    double loss_sum;  /* mean loss of the batch times its counted seeds */
+    double loss_sum;  /* of counted seeds; of regression of values */
     uint64_t counted; /* seeds with a label, or edges */
     uint64_t correct; /* arg-max right (single label) */
     uint64_t true_positive, false_positive, false_negative; /* multi-label, at logit 0 */
@@ -101,7 +102,7 @@ struct og_metrics {
     double value_sum, value_squares;
 };
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
-double og__metrics_loss(const struct og_metrics *m);
+double og__metrics_loss(const struct og_metrics *m); /* mean; 0 of none */
 /* One number, the more the better: accuracy; micro-F1 of labels; R^2 of values; of links the share
  * of negatives that are below their edge. */
 double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config);

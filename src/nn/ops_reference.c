@@ -638,9 +638,7 @@ static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss 
         }
         out->counted += any;
     }
-    if (out->values)
-        out->loss_sum = (op->absolute ? out->absolute : out->squared) / (double)out->values *
-                        (double)out->counted;
+    out->loss_sum = op->absolute ? out->absolute : out->squared;
 }
 
 /* ==== pairs ==== */
