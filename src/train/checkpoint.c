@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+const char og__diverged_hint[] = "had training diverged? take an earlier checkpoint, or look for "
+                                 "extreme values with `outgrow verify`";
+
 static const char adam_m[] = "adam.m.";
 static const char adam_v[] = "adam.v.";
 static const char best_prefix[] = "best.";

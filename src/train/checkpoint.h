@@ -13,6 +13,9 @@
 #include "train/session.h"
 #include "train/train_state.h"
 
+/* What to do where a checkpoint's model makes no finite numbers. */
+extern const char og__diverged_hint[];
+
 /* values: all parameters one after another in the order of params; NULL = those in params.
  * trained: with which sampler; NULL = the file says nothing of that. */
 OG_MUST_CHECK int og__checkpoint_write(const char *path, const struct og_model_config *config,
