@@ -138,6 +138,8 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     rc = fit_options(&own, &config, checkpoint, err);
     if (rc == 0)
         rc = og__checkpoint_sampler(checkpoint, &own, &log, err);
+    if (rc == 0 && own.task == OG_TASK_LINK)
+        rc = og__checkpoint_edges(checkpoint, &own, &log, err);
     if (rc == 0)
         rc = og__session_open(&e.s, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config,
                               seen, err);

@@ -198,6 +198,8 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     int rc = og__options_copy(&s->opt, opt, err);
     if (rc == 0 && opt->init && !model)
         rc = og__checkpoint_sampler(opt->init, &s->opt, &s->log, err);
+    if (rc == 0 && opt->init && !model && opt->task == OG_TASK_LINK)
+        rc = og__checkpoint_edges(opt->init, &s->opt, &s->log, err);
     return rc < 0 ? rc : og__options_resolve(&s->opt, &s->log, err);
 }
 
