@@ -257,6 +257,33 @@ static void philox_matches_known_answers(void **state)
     assert_memory_equal(r.v, expect, sizeof(expect));
 }
 
+/* 2^16 blocks have room in the counter: those behind them must not be another layer's, or with the
+ * last layer another stream's, and both ways of drawing go on to the same ones. */
+static void long_runs_of_words_stay_their_own(void **state)
+{
+    (void)state;
+    enum { ROOM = 1 << 16, BEYOND = 8 };
+    static const uint32_t layers[] = {0, 255};
+    for (size_t l = 0; l < OG_COUNT(layers); l++) {
+        struct og_rng r;
+        uint32_t word[4], same[4], first[4], next[4];
+        og__philox(9, OG__STREAM_SAMPLE, 2, 3, layers[l], 7, 0, first);
+        og__philox(9, (enum og__stream)(OG__STREAM_SAMPLE + layers[l] / 255), 2, 3,
+                   (layers[l] + 1) % 256, 7, 0, next);
+        og__rng_at(&r, 9, OG__STREAM_SAMPLE, 2, 3, layers[l], 7);
+        for (uint32_t block = 0; block < 3 * ROOM + BEYOND; block++) {
+            og__rng_block(&r, word);
+            if (block % ROOM >= BEYOND)
+                continue;
+            og__philox(9, OG__STREAM_SAMPLE, 2, 3, layers[l], 7, block, same);
+            assert_memory_equal(word, same, sizeof(word));
+            assert_memory_not_equal(word, next, sizeof(word));
+            if (block > 0)
+                assert_memory_not_equal(word, first, sizeof(word));
+        }
+    }
+}
+
 static void below_is_uniform(void **state)
 {
     (void)state;
@@ -476,6 +503,7 @@ int main(void)
         cmocka_unit_test(first_message_wins),
         cmocka_unit_test(messages_are_one_line_that_fits),
         cmocka_unit_test(philox_matches_known_answers),
+        cmocka_unit_test(long_runs_of_words_stay_their_own),
         cmocka_unit_test(below_is_uniform),
         cmocka_unit_test(permutation_is_a_bijection),
         cmocka_unit_test(permutation_is_fair),

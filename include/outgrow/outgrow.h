@@ -120,7 +120,7 @@ struct og_options {
     int decoder; /* enum og_decoder_kind, of link */
     int loss;    /* enum og_loss_kind */
     /* batches */
-    char *edge_split; /* of link: "85/5/10", or NULL = the dataset's, else that */
+    char *edge_split; /* of link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
     int negatives;    /* an edge, in training */
     int negative;     /* enum og_negative_kind */
     int eval_negatives;
@@ -234,8 +234,9 @@ OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_option
 
 /* Metrics of a checkpoint on split "valid" or "test", with sampled neighbours as in training.
  * The model's shape comes from the checkpoint, as does the sampler with its own options where they
- * were not `given`; batch, fanout and resources from `opt`.
- * out  {"split","loss","acc","rows",...} */
+ * were not `given`; of links also seed and edge_split, which decide what was held out: -EINVAL
+ * where others were given. Batch, fanout and resources from `opt`. out
+ * {"split","loss","acc","rows",...} */
 OG_EXPORT OG_MUST_CHECK int og_eval(const char *dataset, const char *checkpoint, const char *split,
                                     const struct og_options *opt, const struct og_observer *seen,
                                     char **out, struct og_err *err);

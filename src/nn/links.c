@@ -8,6 +8,7 @@
  * there are many more, which pass through a window. */
 #include "nn/model.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ==== scores ==== */
@@ -64,17 +65,19 @@ static void link_loss(struct og_model *m, const struct og_pairs *pairs, float *g
 }
 
 /* The edge's place among its rivals, from 1; those as high count half. A rival that is an end of
- * the edge is none. */
+ * the edge is none. NaN where a score is. */
 static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t i)
 {
     uint32_t first = p->n_edges + p->n_negatives + i * p->n_rivals;
     uint32_t above = 0, equal = 0;
+    bool compares = !isnan(scores[i]);
     for (uint32_t r = first; r < first + p->n_rivals; r++) {
         bool own = p->b[r] == p->a[i] || p->b[r] == p->b[i];
         above += !own && scores[r] > scores[i];
         equal += !own && scores[r] == scores[i];
+        compares &= own || !isnan(scores[r]);
     }
-    return 1 + above + 0.5 * equal;
+    return compares ? 1 + above + 0.5 * equal : (double)NAN;
 }
 
 static void rank_edges(const struct og_pairs *p, const float *scores, struct og_metrics *out)

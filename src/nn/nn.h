@@ -83,13 +83,14 @@ struct og_step {
     uint32_t epoch, batch;
 };
 
-/* Sums over the batch's labelled seeds; add them up and divide at the end. */
+/* Sums over the batch's labelled seeds; add them up and divide at the end. What a batch of another
+ * size adds counts by its seeds or values: means over an epoch do not depend on --batch. */
 enum { OG__HITS = 3 };
 extern const int og__hits_at[OG__HITS]; /* 1, 3, 10 */
 struct og_metrics {
-    double loss_sum;  /* mean loss of the batch times its counted seeds */
+    double loss_sum;  /* of counted seeds; of regression of values */
     uint64_t counted; /* seeds with a label, or edges */
-    uint64_t correct; /* arg-max right (single label) */
+    uint64_t correct; /* arg-max right (single label); a row with NaN has none */
     uint64_t true_positive, false_positive, false_negative; /* multi-label, at logit 0 */
     /* links: twice the pairs (edge, a negative of its own) with the edge above, equals counting
      * once; edges ranked among rivals, the sum of 1 / rank, and how many came that far up */
@@ -101,11 +102,14 @@ struct og_metrics {
     double value_sum, value_squares;
 };
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
-double og__metrics_loss(const struct og_metrics *m);
+double og__metrics_loss(const struct og_metrics *m); /* mean; 0 of none */
 /* One number, the more the better: accuracy; micro-F1 of labels; R^2 of values; of links the share
  * of negatives that are below their edge. */
 double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config);
 double og__metrics_r2(const struct og_metrics *m);
+/* Which of them is not a finite number, as of a model that diverged: "loss" or "rank of an edge";
+ * NULL = none. What is seen of the others then is worth nothing. */
+const char *og__metrics_undefined(const struct og_metrics *m);
 
 /* Forward with dropout, loss, backward: gradients are left in params; running statistics take the
  * batch in. x has batch->n_ids rows;
@@ -131,7 +135,7 @@ void og__model_update(struct og_model *m, double lr, double weight_decay, uint64
 /* ---- ranking scores ---- */
 
 /* Area under the ROC curve, ties counting half, and average precision (the sum over thresholds of
- * precision times the recall gained). Sorts both; NAN where either is empty. */
+ * precision times the recall gained). Sorts both; NAN where either is empty or has a NaN. */
 struct og_ranking {
     double auc, ap;
 };

@@ -184,7 +184,5 @@ void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op
     *out = (struct og_metrics){0};
     for (uint32_t r = 0; r < l->rows; r++)
         value_row(op, r, 1 / (float)values, out);
-    if (values)
-        out->loss_sum =
-            (op->absolute ? out->absolute : out->squared) / (double)values * (double)out->counted;
+    out->loss_sum = op->absolute ? out->absolute : out->squared;
 }

@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include "dataset/edge_split.h"
 #include "train/options.h"
 
 #include <inttypes.h>
@@ -7,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const char og__diverged_hint[] = "had training diverged? take an earlier checkpoint, or look for "
+                                 "extreme values with `outgrow verify`";
 
 static const char adam_m[] = "adam.m.";
 static const char adam_v[] = "adam.v.";
@@ -50,21 +54,35 @@ static const char *const sampler_options[] = {"sampler", "walks", "walk-length",
 /* How many of these a run is described by: only walks have options. */
 static size_t count_sampler_options(const struct og_options *opt)
 {
-    return !opt ? 0 : opt->sampler == OG_SAMPLER_WALK ? OG_COUNT(sampler_options) : 1;
+    return opt->sampler == OG_SAMPLER_WALK ? OG_COUNT(sampler_options) : 1;
+}
+
+/* What decides which edges a run of links holds out. */
+static const char *const edge_options[] = {"seed", "edge-split"};
+
+enum { MODEL_KEYS = 12, OPTION_KEYS = OG_COUNT(sampler_options) + OG_COUNT(edge_options) };
+
+/* Options by name behind what the file says already; texts have room in `text`. */
+static void say_options(struct og_tensors *t, const struct og_options *opt,
+                        const char *const *names, size_t n, char text[][32])
+{
+    for (size_t i = 0; i < n; i++)
+        t->metadata[t->n_metadata++] =
+            (struct og_metadata){(char *)names[i], (char *)og__option_text(opt, names[i], text[i])};
 }
 
 int og__checkpoint_write(const char *path, const struct og_model_config *config,
                          const struct og_options *trained, const struct og_param *params, size_t n,
                          const float *values, struct og_err *err)
 {
-    enum { NUMBERS = 5, MODEL = 12 };
+    enum { NUMBERS = 5 };
     char number[NUMBERS][16];
     const int numbers[NUMBERS] = {config->layers, config->in_dim, config->hidden, config->n_classes,
                                   config->heads};
     for (int i = 0; i < NUMBERS; i++)
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
-    char value[OG_COUNT(sampler_options)][32];
-    struct og_metadata metadata[MODEL + OG_COUNT(sampler_options)] = {
+    char text[OPTION_KEYS][32];
+    struct og_metadata metadata[MODEL_KEYS + OPTION_KEYS] = {
         {"format", "pt"},
         {"model", (char *)model_names[config->kind]},
         {"layers", number[0]},
@@ -79,12 +97,12 @@ int og__checkpoint_write(const char *path, const struct og_model_config *config,
         {"loss", (char *)loss_names[config->loss]},
     };
     struct og_tensors t = {
-        .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL};
-    for (size_t i = 0; i < count_sampler_options(trained); i++) {
-        const char *name = sampler_options[i];
-        metadata[t.n_metadata++] =
-            (struct og_metadata){(char *)name, (char *)og__option_text(trained, name, value[i])};
-    }
+        .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL_KEYS};
+    if (trained)
+        say_options(&t, trained, sampler_options, count_sampler_options(trained), text);
+    if (trained && config->task == OG_TASK_LINK)
+        say_options(&t, trained, edge_options, OG_COUNT(edge_options),
+                    text + OG_COUNT(sampler_options));
     if (!t.tensor)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     add_params(&t, "", params, n, values);
@@ -378,6 +396,93 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
     if (rc == 0 && opt->sampler != sampler)
         og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
                 og__option_word("sampler", opt->sampler));
+    return rc;
+}
+
+/* ---- the edges of links ---- */
+
+/* What the file says of them, as options. */
+static int said_edges(const struct og_tensors *t, const char *path, struct og_options *said,
+                      struct og_err *err)
+{
+    struct og_err why = {0};
+    og_options_init(said);
+    for (size_t i = 0; i < OG_COUNT(edge_options); i++) {
+        const char *text = find_metadata(t, edge_options[i]);
+        if (text && og_options_set(said, edge_options[i], text, &why) < 0)
+            return og__fail(err, -EINVAL, "is it a checkpoint that was written here?",
+                            "%s: metadata: %s", path, why.message);
+    }
+    return 0;
+}
+
+static bool differ(const struct og_options *opt, const struct og_options *said, const char *name)
+{
+    char ours[32], theirs[32];
+    if (!og__options_given(opt, name) || !og__options_given(said, name))
+        return false;
+    return !og__edge_split_same(og__option_text(opt, name, ours),
+                                og__option_text(said, name, theirs));
+}
+
+static int refuse_edges(const struct og_options *opt, const struct og_options *said,
+                        const char *name, const char *path, struct og_err *err)
+{
+    char ours[32], theirs[32], hint[80];
+    snprintf(hint, sizeof(hint), "leave out --%s: what the checkpoint says is taken", name);
+    return og__fail(
+        err, -EINVAL, hint,
+        "%s: trained with --%s %.40s, not %.40s: edges that it learnt from would be held "
+        "out",
+        path, name, og__option_text(said, name, theirs), og__option_text(opt, name, ours));
+}
+
+/* By lists of the dataset's own no seed decides which edges are held out. */
+static int check_edges(const struct og_options *opt, const struct og_options *said,
+                       const char *path, struct og_err *err)
+{
+    bool own = said->edge_split && strcmp(said->edge_split, OG__OWN_EDGES) == 0;
+    if (differ(opt, said, "edge-split"))
+        return refuse_edges(opt, said, "edge-split", path, err);
+    return own || !differ(opt, said, "seed") ? 0 : refuse_edges(opt, said, "seed", path, err);
+}
+
+static int take_edges(struct og_options *opt, const struct og_options *said, const char *path,
+                      const struct og_log *log, struct og_err *err)
+{
+    int rc = check_edges(opt, said, path, err);
+    if (rc == 0 && !og__options_given(said, "edge-split"))
+        og__say(log, OG__WARN,
+                "%s: does not say which edges it was trained on: with another --seed or "
+                "--edge-split than it had, some of them are held out now",
+                path);
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(edge_options); i++) {
+        const char *name = edge_options[i];
+        char ours[32], theirs[32];
+        const char *text = og__option_text(said, name, theirs);
+        if (og__options_given(opt, name) || !og__options_given(said, name))
+            continue;
+        if (strcmp(text, og__option_text(opt, name, ours)) != 0)
+            og__say(log, OG__INFO, "%s: trained with --%s %s, which is taken here as well", path,
+                    name, text);
+        rc = og_options_set(opt, name, text, err);
+    }
+    return rc;
+}
+
+int og__checkpoint_edges(const char *path, struct og_options *opt, const struct og_log *log,
+                         struct og_err *err)
+{
+    struct og_tensors t;
+    struct og_options said = {0};
+    int rc = og__tensors_read(path, &t, err);
+    if (rc < 0)
+        return rc;
+    rc = said_edges(&t, path, &said, err);
+    og__tensors_release(&t);
+    if (rc == 0)
+        rc = take_edges(opt, &said, path, log, err);
+    og_options_release(&said);
     return rc;
 }
 

@@ -465,6 +465,7 @@ static int combine_blocks(struct combine *c, struct og_err *err)
     for (; rc == 0 && c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
         OG_TRY(read_lists(c, err));
         OG_TRY(combine_block(c, err));
+        OG_TRY(og__infer_check_rows(c->l, c->first, c->block.n_dst, c->out, c->shape.n_out, err));
         OG_TRY(og__infer_append(f, c->writer, c->out, c->block.n_dst, c->shape.n_out, err));
         if (judges(c))
             judge(c);

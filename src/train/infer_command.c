@@ -293,6 +293,9 @@ static int evaluate(struct og_inference *f, const char *checkpoint, const char *
         rc = open_state(f, checkpoint, split, err);
     if (rc == 0)
         rc = run_layers(f, err);
+    if (rc == 0 && og__metrics_undefined(&j.metrics))
+        rc = og__fail(err, -EDOM, og__diverged_hint, "%s: the %s is not a finite number",
+                      checkpoint, og__metrics_undefined(&j.metrics));
     if (rc == 0)
         rc = og__infer_deliver(f, err);
     if (rc == 0) {

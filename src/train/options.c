@@ -73,7 +73,7 @@ static const struct og_option table[] = {
      NAMES("auto", "bce", "margin", "mse", "mae"), OG_OPTION_CHOICE, FIELD(loss), 0, 0},
     {"edge-split", "A/B/C", "", numbers,
      "percent of the edges that the task link trains, validates and tests on; unless given, the "
-     "dataset's own lists of edges, else 85/5/10",
+     "dataset's own lists of edges (which `dataset` asks for), else 85/5/10",
      NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0},
     {"negatives", "K", "1", numbers,
      "pairs without an edge for each edge that the task link trains on",
@@ -121,7 +121,7 @@ static const struct og_option table[] = {
      NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6},
     {"init", "FILE", "", numbers,
      "safetensors file with the initial parameters; unless given, the sampler is the one it was "
-     "trained with",
+     "trained with and, of the task link, --seed and --edge-split those that held its edges out",
      NULL, OG_OPTION_TEXT, FIELD(init), 0, 0},
     {"seed", "N", "1", numbers,
      "start of every random choice",

@@ -198,6 +198,8 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     int rc = og__options_copy(&s->opt, opt, err);
     if (rc == 0 && opt->init && !model)
         rc = og__checkpoint_sampler(opt->init, &s->opt, &s->log, err);
+    if (rc == 0 && opt->init && !model && opt->task == OG_TASK_LINK)
+        rc = og__checkpoint_edges(opt->init, &s->opt, &s->log, err);
     return rc < 0 ? rc : og__options_resolve(&s->opt, &s->log, err);
 }
 
@@ -270,7 +272,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     og__reads_made(&reads, &bytes);
     og__session_name_neighbors(s);
     OG_TRY(og__session_load_seeds(s, want, err));
-    og__session_schedule(s);
+    OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
     OG_TRY(og__session_plan(s, want, err));
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);

@@ -56,6 +56,44 @@ static int write_params(struct trainer *t, const char *path, struct og_err *err)
                                 err);
 }
 
+/* ---- what has diverged ---- */
+
+static const char lower_rate[] = "lower --lr, or look for extreme values with `outgrow verify`";
+static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
+
+/* Of the epoch under way, or the last one. */
+static uint32_t epoch_of(const struct trainer *t)
+{
+    uint64_t item = t->state.next_item;
+    return item > 0 ? og__schedule_at(&t->s->schedule, item - 1).epoch : 0;
+}
+
+static int check_params(const struct trainer *t, struct og_err *err)
+{
+    size_t n;
+    const struct og_param *params = og__model_params(t->s->model, &n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < og__param_count(&params[i]); k++)
+            if (!isfinite(params[i].value[k]))
+                return og__fail(err, -EDOM, lower_rate,
+                                "epoch %u: a value of %s is not a finite number", epoch_of(t),
+                                params[i].name);
+    return 0;
+}
+
+/* epoch: whose model it is. */
+static int check_figures(const struct og_metrics *part, uint32_t epoch, const struct og_turn *turn,
+                         struct og_err *err)
+{
+    const char *what = og__metrics_undefined(part);
+    bool trains = turn->split == OG__TRAIN;
+    if (!what)
+        return 0;
+    return og__fail(err, -EDOM, lower_rate, "epoch %u, %s%sbatch %u: the %s is not a finite number",
+                    epoch, trains ? "" : stages[turn->split], trains ? "" : " ", turn->batch + 1,
+                    what);
+}
+
 /* ---- saving ---- */
 
 static double seconds_so_far(const struct trainer *t)
@@ -77,15 +115,18 @@ static void rewind_evaluation(const struct trainer *t, struct og_train_state *st
     state->counters.eval_bytes_read = 0;
 }
 
-/* Self-contained first, then the parameters alone: a kill between the two loses nothing. */
+/* Self-contained first, then the parameters alone: a kill between the two loses nothing. What
+ * diverged is not put in the place of what had not. */
 static int save(struct trainer *t, struct og_err *err)
 {
     struct og_train_state state = t->state;
     state.seconds = seconds_so_far(t);
     rewind_evaluation(t, &state);
-    int rc = t->log && fflush(t->log) != 0
-                 ? og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics)
-                 : og__resume_write(t->dir.resume, t->s, &state, t->best, err);
+    int rc = check_params(t, err);
+    if (rc == 0 && t->log && fflush(t->log) != 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
+    if (rc == 0)
+        rc = og__resume_write(t->dir.resume, t->s, &state, t->best, err);
     if (rc == 0)
         rc = write_params(t, t->dir.checkpoint, err);
     t->saved = og__now();
@@ -121,12 +162,10 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
     struct og_metrics part = {0};
     double start = og__now();
     int rc = og__model_gradients(s->model, &w->sampled.batch, &w->rows, targets, &step, &part, err);
+    if (rc == 0)
+        rc = check_figures(&part, w->turn.epoch, &w->turn, err);
     if (rc < 0)
         return rc;
-    if (!isfinite(part.loss_sum))
-        return og__fail(err, -EDOM, "lower --lr, or look for extreme values with `outgrow verify`",
-                        "epoch %u, batch %u: the loss is not a finite number", w->turn.epoch,
-                        w->turn.batch + 1);
     og__model_update(s->model, s->opt.lr, s->opt.weight_decay, ++t->state.steps);
     og__metrics_add(&t->state.train, &part);
     t->state.counters.train_seconds += og__now() - start;
@@ -134,11 +173,14 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
     return log_batch(t, w, &part, err);
 }
 
-static int evaluate_batch(struct trainer *t, const struct og_work *w, const void *targets,
-                          struct og_err *err)
+/* epoch: whose model it is. */
+static int evaluate_batch(struct trainer *t, const struct og_work *w, uint32_t epoch,
+                          const void *targets, struct og_err *err)
 {
     struct og_metrics part = {0};
     int rc = og__model_forward(t->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
+    if (rc == 0)
+        rc = check_figures(&part, epoch, &w->turn, err);
     if (rc < 0)
         return rc;
     og__metrics_add(&t->state.valid, &part);
@@ -183,8 +225,8 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
     struct og_train_state *state = &t->state;
     og__scores_rank(&t->scores);
     double acc = og__scores_chief(&t->scores, &state->valid);
-    int rc = 0;
-    if (og__schedule_evaluates(&s->schedule, epoch) &&
+    int rc = check_params(t, err);
+    if (rc == 0 && og__schedule_evaluates(&s->schedule, epoch) &&
         (acc > state->best_valid || state->best_epoch == 0)) {
         state->best_valid = acc;
         state->best_epoch = epoch;
@@ -201,7 +243,6 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
 
 static void tell(const struct trainer *t, const struct og_work *w)
 {
-    static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
     struct og_progress p = {
         .stage = stages[w->turn.split],
         .epoch = (int)w->turn.epoch,
@@ -227,7 +268,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     struct trainer *t = arg;
     const void *targets = og__session_targets(t->s, w, t->labels);
     int rc = w->turn.split == OG__TRAIN ? train_batch(t, w, targets, err)
-                                        : evaluate_batch(t, w, targets, err);
+                                        : evaluate_batch(t, w, w->turn.epoch, targets, err);
     if (rc < 0)
         return rc;
     t->state.next_item++;
@@ -245,7 +286,8 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 static int test_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct trainer *t = arg;
-    int rc = evaluate_batch(t, w, og__session_targets(t->s, w, t->labels), err);
+    uint32_t epoch = t->state.best_epoch ? t->state.best_epoch : epoch_of(t);
+    int rc = evaluate_batch(t, w, epoch, og__session_targets(t->s, w, t->labels), err);
     tell(t, w);
     return rc;
 }
