@@ -1,6 +1,5 @@
 #include "base/base.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,14 +132,6 @@ double og__thread_time(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-int og__cpu_count(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) != 0)
-        return 1;
-    return OG_MAX(CPU_COUNT(&set), 1);
-}
-
 /* The number after `key` in a /proc-like file, times `unit`; 0 where there is none. */
 static size_t read_field(const char *path, const char *key, size_t unit)
 {
@@ -158,64 +149,6 @@ static size_t read_field(const char *path, const char *key, size_t unit)
     }
     fclose(f);
     return value;
-}
-
-/* The folder of this process's cgroup for `controller` ("memory", or "" for version 2). */
-static bool cgroup_dir(const char *controller, char *dir, size_t size)
-{
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    if (!f)
-        return false;
-    char line[512];
-    bool found = false;
-    while (!found && fgets(line, sizeof(line), f)) {
-        line[strcspn(line, "\n")] = 0;
-        char *names = strchr(line, ':');
-        char *path = names ? strchr(names + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path++ = 0;
-        if (strcmp(names + 1, controller) != 0)
-            continue;
-        found = true;
-        snprintf(dir, size, "/sys/fs/cgroup%s%s%s", *controller ? "/" : "", controller, path);
-    }
-    fclose(f);
-    return found;
-}
-
-static size_t cgroup_free(void)
-{
-    static const struct {
-        const char *controller, *limit, *usage, *inactive;
-    } versions[] = {
-        {"memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
-        {"", "memory.max", "memory.current", "inactive_file "},
-    };
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; i < OG_COUNT(versions); i++) {
-        char dir[600];
-        char path[700];
-        if (!cgroup_dir(versions[i].controller, dir, sizeof(dir)))
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", dir, versions[i].limit);
-        size_t limit = read_field(path, "", 1);
-        if (limit == 0 || limit > ((size_t)1 << 60))
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", dir, versions[i].usage);
-        size_t used = read_field(path, "", 1);
-        snprintf(path, sizeof(path), "%s/memory.stat", dir);
-        size_t reclaimable = read_field(path, versions[i].inactive, 1);
-        used -= OG_MIN(used, reclaimable);
-        least = OG_MIN(least, limit - OG_MIN(limit, used));
-    }
-    return least;
-}
-
-size_t og__memory_free(void)
-{
-    size_t machine = read_field("/proc/meminfo", "MemAvailable:", OG_KIB);
-    return OG_MIN(machine, cgroup_free());
 }
 
 size_t og__rss_peak(void)

@@ -80,8 +80,8 @@ void og__say(const struct og_log *log, enum og__level level, const char *fmt, ..
 
 double og__now(void);         /* seconds, monotonic */
 double og__thread_time(void); /* seconds that a processor worked for this thread */
-int og__cpu_count(void);      /* processors this process may use */
-size_t og__memory_free(void); /* bytes: what the machine, or the cgroup if smaller, has left */
+int og__cpu_count(void);      /* processors this process may use (base/limits.h) */
+size_t og__memory_free(void); /* bytes: what the machine, or a cgroup that has less, has left */
 
 /* VmHWM, VmRSS and RssFile of this process in bytes; 0 where /proc says nothing. */
 size_t og__rss_peak(void);

@@ -13,7 +13,8 @@
 
 enum { META_MAX = 1024 * 1024 };
 
-static const char again_hint[] = "the dataset is damaged or half copied: import it again";
+static const char again_hint[] =
+    "the dataset is damaged or half copied: see `outgrow verify`, or import it again";
 
 /* ---- opening ---- */
 

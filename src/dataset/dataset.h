@@ -194,7 +194,7 @@ struct og_topology {
     struct og_loops loops;             /* where og__loops_find was asked for */
     /* who gives the memory back */
     struct og_budget *budget;
-    bool mapped; /* a read-only view of the files, for looking before the budget is settled */
+    const struct og_dataset *mapped; /* whose files this is a read-only view of, or NULL */
 };
 
 /* Resident copies, counted in the budget as "topology", read with large sequential reads. The
@@ -213,9 +213,16 @@ size_t og__weights_bytes(const struct og_dataset *ds);
 OG_MUST_CHECK int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first,
                                     size_t n, struct og_err *err);
 
-/* The files themselves, mapped: for estimates only, nothing is checked and nothing is copied.
- * Works where the arrays start on an element boundary; else -ENOTSUP. */
+/* The files themselves, mapped, for looking before the budget is settled: nothing is copied, and
+ * nothing is checked but what the two functions below are asked about. Works where the arrays start
+ * on an element boundary; else -ENOTSUP. The dataset stays open as long as the topology. */
 OG_MUST_CHECK int og__topology_map(const struct og_dataset *ds, struct og_topology *out,
+                                   struct og_err *err);
+/* Of a mapped topology, before anything of it is used: do the lists of these nodes lie within the
+ * edges; have these edges, which do, nodes for sources? -EINVAL if not, naming the file. */
+OG_MUST_CHECK int og__mapped_lists(const struct og_topology *t, const uint32_t *nodes, uint32_t n,
+                                   struct og_err *err);
+OG_MUST_CHECK int og__mapped_edges(const struct og_topology *t, int64_t first, int64_t n,
                                    struct og_err *err);
 void og__topology_release(struct og_topology *t); /* any form */
 
