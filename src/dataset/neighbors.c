@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "dataset/identity.h"
 #include "dataset/on_disk.h"
 #include "dataset/stream.h"
 
@@ -221,7 +222,7 @@ static const struct field {
     size_t offset;
     bool hex;
 } fields[] = {
-    {"dataset", offsetof(struct og_neighbors_note, dataset), true},
+    {"structure", offsetof(struct og_neighbors_note, structure), true},
     {"capacity", offsetof(struct og_neighbors_note, capacity), false},
     {"num_nodes", offsetof(struct og_neighbors_note, n_nodes), false},
     {"num_edges", offsetof(struct og_neighbors_note, n_edges), false},
@@ -292,7 +293,7 @@ static struct og_neighbors_note describe(const struct og_neighbors *c, const str
                                          size_t capacity)
 {
     return (struct og_neighbors_note){
-        .dataset = t->disk->ds->checksum,
+        .structure = og__structure_state(&t->disk->ds->identity),
         .capacity = capacity,
         .n_nodes = c->n_nodes,
         .n_edges = (uint64_t)t->n_edges,
@@ -413,9 +414,9 @@ static int load(struct og_neighbors *c, const struct og_topology *t, size_t capa
     int rc = read_note(&note, dir, err);
     if (rc < 0)
         return rc;
-    if (note.dataset != t->disk->ds->checksum || note.n_nodes != c->n_nodes ||
-        note.n_edges != (uint64_t)t->n_edges)
-        return not_ours(dir, "made for another dataset", err);
+    if (note.structure != og__structure_state(&t->disk->ds->identity) ||
+        note.n_nodes != c->n_nodes || note.n_edges != (uint64_t)t->n_edges)
+        return not_ours(dir, "made of other files, or before they were written to", err);
     if (note.capacity != capacity)
         return not_ours(dir, "made for another capacity", err);
     OG_TRY(take_nodes(c, err));
@@ -438,6 +439,17 @@ out:
 }
 
 /* ---- opening ---- */
+
+char *og__neighbors_folder(const char *under, const struct og_dataset *ds)
+{
+    char *place = realpath(ds->path, NULL);
+    char *path = NULL;
+    if (place && asprintf(&path, "%s/neighbors-%016llx", under,
+                          (unsigned long long)XXH3_64bits(place, strlen(place))) < 0)
+        path = NULL;
+    free(place);
+    return path;
+}
 
 static void start(struct og_neighbors *c, const struct og_topology *t)
 {

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
+#include "dataset/identity.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -175,7 +176,7 @@ static char *numbers_text(struct og_inference *f)
     const char *second = f->state.embeddings.path;
     char model[32], dataset[32], *embeddings = second ? absolute(second) : NULL;
     snprintf(model, sizeof(model), "%016" PRIx64, model_checksum(f->model));
-    snprintf(dataset, sizeof(dataset), "%016" PRIx64, f->ds->checksum);
+    snprintf(dataset, sizeof(dataset), "%016" PRIx64, og__dataset_state(&f->ds->identity));
     json_t *all = json_pack("{s:s s:s s:s s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
                             og_version(), "model", model, "dataset", dataset, "kind", c->kind,
                             "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,

@@ -14,16 +14,16 @@ struct og_topology_disk_options og__session_topology(const struct og_session *s)
                                              .log = &s->log};
 }
 
-/* --scratch or the user's cache folder, by the dataset's name and checksum. */
+/* In --scratch or the user's cache folder, by where the dataset lies; of a graph that edges were
+ * held out of beside it, where it lives no longer than that. */
 void og__session_name_neighbors(struct og_session *s)
 {
     char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
-    char *path = NULL;
-    if (own && asprintf(&path, "%s/neighbors-%s-%016llx", own, s->ds->name,
-                        (unsigned long long)s->ds->checksum) < 0)
-        path = NULL;
+    if (s->held_out)
+        s->neighbors_dir = og__path_join(og__scratch_path(s->held_out), "neighbors");
+    else if (own)
+        s->neighbors_dir = og__neighbors_folder(own, s->ds);
     free(own);
-    s->neighbors_dir = path;
 }
 
 static bool counts_degrees(const struct og_session *s)
