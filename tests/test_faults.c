@@ -270,6 +270,14 @@ static int call_info(struct og_err *err)
     return rc;
 }
 
+static int call_cache(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_cache(disk_cache, false, &text, err);
+    keep(text);
+    return rc;
+}
+
 static void on_finding(void *arg, const char *text, const char *hint)
 {
     (void)arg;
@@ -636,6 +644,7 @@ static const struct call calls[] = {
      {"policy", "none", "early-reads", "true", "io", "uring", "topology", "disk"},
      0},
     {"train topology disk", call_train, {"topology", "disk", "scratch", disk_cache}, 0},
+    {"cache", call_cache, {NULL}, 0},
     {"train sweep", call_train, {"policy", "sweep", "cache", "50%", "superbatch", "3"}, 0},
     {"train packed f16", call_train, {"layout", "packed", "cache", "5%", "pack-dtype", "f16"}, 0},
     {"train mmap", call_train, {"io", "mmap", "policy", "none"}, 0},

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { FORMAT = 1, RADIX_BITS = 16, RADIX = 1 << RADIX_BITS, NOTE_MAX = 4096 };
+enum { FORMAT = 1, RADIX_BITS = 16, RADIX = 1 << RADIX_BITS, NOTE_MAX = 32 * 1024 };
 
 static const char part[] = "neighbour cache";
 static const char note_file[] = "neighbors.json";
@@ -273,9 +273,12 @@ int og__neighbors_parse(struct og_neighbors_note *note, const char *text, size_t
     return rc;
 }
 
-static char *print_note(struct og_neighbors_note *note)
+static char *print_note(struct og_neighbors_note *note, const struct og_dataset *ds)
 {
-    json_t *root = json_pack("{s:i}", "format", FORMAT);
+    char *place = realpath(ds->path, NULL);
+    json_t *root =
+        json_pack("{s:i s:o}", "format", FORMAT, "dataset", place ? og__json_text(place) : NULL);
+    free(place);
     for (size_t i = 0; i < OG_COUNT(fields); i++) {
         const uint64_t value = *field_of(note, &fields[i]);
         char hex[17];
@@ -330,11 +333,11 @@ out:
 
 /* The note comes last and names the others by checksum: whenever this is broken off, what lies in
  * the folder is either whole or known not to be. */
-static int save(const struct og_neighbors *c, struct og_neighbors_note *note, const char *dir,
-                struct og_err *err)
+static int save(const struct og_neighbors *c, struct og_neighbors_note *note,
+                const struct og_dataset *ds, const char *dir, struct og_err *err)
 {
     int rc = 0;
-    char *text = print_note(note);
+    char *text = print_note(note, ds);
     char *path = og__path_join(dir, note_file);
     if (!text || !path)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
@@ -438,7 +441,24 @@ out:
     return rc;
 }
 
-/* ---- opening ---- */
+/* ---- its folder ---- */
+
+const struct og_kept_kind og__neighbors_kind = {"neighbors-", {note_file, nodes_file, ids_file}};
+
+char *og__neighbors_dataset(const char *dir)
+{
+    char *text = NULL;
+    size_t len = 0;
+    char *path = og__path_join(dir, note_file);
+    int rc = path ? og__read_text(path, NOTE_MAX, &text, &len, NULL) : -ENOMEM;
+    json_t *root = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const char *said = json_string_value(json_object_get(root, "dataset"));
+    char *dataset = said ? strdup(said) : NULL;
+    json_decref(root);
+    free(text);
+    free(path);
+    return dataset;
+}
 
 char *og__neighbors_folder(const char *under, const struct og_dataset *ds)
 {
@@ -451,6 +471,8 @@ char *og__neighbors_folder(const char *under, const struct og_dataset *ds)
     return path;
 }
 
+/* ---- opening ---- */
+
 static void start(struct og_neighbors *c, const struct og_topology *t)
 {
     og__neighbors_release(c);
@@ -462,7 +484,7 @@ static void try_to_save(const struct og_neighbors *c, const struct og_topology *
 {
     struct og_err why = {0};
     struct og_neighbors_note note = describe(c, t, capacity);
-    if (save(c, &note, dir, &why) < 0)
+    if (save(c, &note, t->disk->ds, dir, &why) < 0)
         og__say(log, OG__WARN, "%s; the neighbour cache will be built again next time",
                 why.message);
 }

@@ -14,6 +14,7 @@
 #define OG_DATASET_NEIGHBORS_H
 
 #include "base/bits.h"
+#include "base/kept.h"
 #include "dataset/dataset.h"
 
 struct og_neighbors {
@@ -48,6 +49,9 @@ void og__neighbors_release(struct og_neighbors *c);
 /* The folder under `under` where that of ds is kept, named by where ds lies: one for each place,
  * whatever is put there. malloc'ed; NULL where that cannot be told. */
 char *og__neighbors_folder(const char *under, const struct og_dataset *ds);
+extern const struct og_kept_kind og__neighbors_kind; /* such folders */
+/* Where the dataset lay that the folder `dir` says it is of; malloc'ed, NULL = it does not say. */
+char *og__neighbors_dataset(const char *dir);
 
 /* Sizes: what a cache of this capacity takes at most; what one of every list would; what building
  * one takes besides, for a while. */

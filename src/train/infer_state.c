@@ -21,6 +21,9 @@ enum { MAX_TRIES = 100, MAX_TEXT = 1 << 20, CHECKED_AT_ONCE = 1 << 20 };
 
 /* ==== the folder ==== */
 
+const struct og_kept_kind og__infer_kind = {"outgrow-infer-",
+                                            {"state.json", "sources.npy", "layer"}};
+
 /* False: who had it removed it while we waited. */
 static bool still_there(int fd)
 {

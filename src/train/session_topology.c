@@ -1,5 +1,6 @@
 /* A session's hold on the graph's structure: in memory or on disk, given back and fetched again. */
 #include "base/file.h"
+#include "base/kept.h"
 #include "train/session_parts.h"
 
 #include <stdio.h>
@@ -69,7 +70,11 @@ int og__session_open_neighbors(struct og_session *s, struct og_err *err)
     s->topology.disk->opt.cache_bytes = s->memory.neighbors;
     if ((double)s->memory.neighbors > s->opt.disk.value) /* then every run makes its own */
         og__neighbors_keep_none(&s->topology);
-    return og__neighbors_load(&s->topology, err);
+    int rc = og__neighbors_load(&s->topology, err);
+    if (rc == 0 && !s->held_out && s->topology.disk->opt.cache_dir)
+        og__kept_trim(s->neighbors_dir, &og__neighbors_kind, og__kept_bytes(s->neighbors_dir),
+                      OG__KEPT_SECONDS, &s->log);
+    return rc;
 }
 
 void og__session_drop_topology(struct og_session *s)
