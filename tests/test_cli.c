@@ -136,7 +136,7 @@ static void help_and_version_succeed(void **state)
     (void)state;
     static const char *const commands[] = {"generate", "import",  "export",   "info", "verify",
                                            "sample",   "pack",    "simulate", "plan", "train",
-                                           "eval",     "predict", "bench"};
+                                           "eval",     "predict", "bench",    "cache"};
     struct outcome *o = outgrow("--version");
     assert_int_equal(o->status, 0);
     assert_says(o->out, og_version());

@@ -345,6 +345,14 @@ static int call_info(struct og_err *err)
     return rc;
 }
 
+static int call_cache(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_cache(disk_cache, false, &text, err);
+    keep(text);
+    return rc;
+}
+
 static void on_finding(void *arg, const char *text, const char *hint)
 {
     (void)arg;
@@ -743,6 +751,7 @@ static const struct call calls[] = {
      {"policy", "none", "early-reads", "true", "io", "uring", "topology", "disk"},
      0},
     {"turns", "train topology disk", call_train, {"topology", "disk", "scratch", disk_cache}, 0},
+    {"datasets", "cache", call_cache, {NULL}, 0},
     {"turns", "train sweep", call_train, {"policy", "sweep", "cache", "50%", "superbatch", "3"}, 0},
     {"turns",
      "train packed f16",

@@ -368,6 +368,16 @@ og_verify_samples(const char *samples, const char *dataset,
                   void (*finding)(void *arg, const char *text, const char *hint), void *arg,
                   const struct og_observer *seen, struct og_err *err);
 
+/* What runs keep for those to come in folder `folder`, the `scratch` they were given (NULL = the
+ * user's cache folder): neighbour caches, and layers of inference that was interrupted. With
+ * `clear` all of it is removed that no process uses; it is made again when it is needed. A folder
+ * that is not there is an empty one.
+ *
+ * out  {"folder","bytes","removed_bytes","limit_bytes","limit_seconds",
+ *       "kept":[{"name","kind","dataset","bytes","idle_seconds","in_use","removed"},...]} */
+OG_EXPORT OG_MUST_CHECK int og_cache(const char *folder, bool clear, char **out,
+                                     struct og_err *err);
+
 /* ==== 4. Benchmarks ==== */
 
 /* Measure the disk under folder `path` with every engine this machine has and store the profile

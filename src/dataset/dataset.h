@@ -10,8 +10,9 @@
  *   train.npy valid.npy test.npy      int64 node ids
  *   train_edges.npy ...               int32|int64 [n,2] src, dst: optional, of link prediction
  *
- * Opening reads headers and checks sizes; it never reads an array. Read only, so any number of
- * threads may share an open dataset. */
+ * Opening reads headers, checks sizes, and looks at a few hundred pages of each array to know the
+ * dataset again (dataset/identity.h); it never reads all of an array that is larger than that. Read
+ * only, so any number of threads may share an open dataset. */
 #ifndef OG_DATASET_H
 #define OG_DATASET_H
 
@@ -105,6 +106,32 @@ enum og__npy_type og__dtype_stored(enum og_dtype dtype); /* bf16 is stored as ui
 
 /* ---- the dataset ---- */
 
+enum og__array {
+    OG__INDPTR,
+    OG__INDICES,
+    OG__WEIGHTS,
+    OG__FEATURES,
+    OG__LABELS,
+    OG__ARRAY_TRAIN,
+    OG__ARRAY_VALID,
+    OG__ARRAY_TEST,
+    OG__ARRAY_TRAIN_EDGES,
+    OG__ARRAY_VALID_EDGES,
+    OG__ARRAY_TEST_EDGES,
+    OG__ARRAYS
+};
+const char *og__array_name(enum og__array array); /* "indptr" */
+
+/* Which dataset it is, wherever it lies, and which files in what state (dataset/identity.h). */
+struct og_identity {
+    uint64_t contents; /* of all arrays, and of what else decides numbers */
+    struct og_array_state {
+        uint64_t contents;
+        uint64_t file;    /* 0 = the file system does not tell, or there is no such array */
+        uint64_t written; /* the same until it is written to */
+    } array[OG__ARRAYS];
+};
+
 enum og__split { OG__TRAIN, OG__VALID, OG__TEST, OG__SPLITS };
 
 struct og_dataset {
@@ -120,8 +147,10 @@ struct og_dataset {
     enum og_dtype kept;  /* of their rows in memory and in packs (dataset/features.h) */
     struct og_npy indptr, indices, weights, features, labels, split[OG__SPLITS];
     struct og_npy edges[OG__SPLITS]; /* of link prediction; those held out are not in the graph */
-    uint64_t checksum;               /* of meta.json's text: tells one dataset from another */
+    struct og_identity identity;
 };
+
+struct og_npy *og__array_of(struct og_dataset *ds, enum og__array array);
 
 OG_MUST_CHECK int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err);
 void og__dataset_close(struct og_dataset *ds);

@@ -257,7 +257,7 @@ static int write_meta(struct splitter *w, const char *folder, struct og_err *err
     const struct og_dataset *ds = w->ds;
     const struct og_edge_split *s = w->split;
     char of[17];
-    snprintf(of, sizeof(of), "%016" PRIx64, ds->checksum);
+    snprintf(of, sizeof(of), "%016" PRIx64, ds->identity.contents);
     json_t *features = NULL;
     int rc = features_json(ds, &features, err);
     if (rc < 0)

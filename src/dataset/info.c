@@ -1,5 +1,5 @@
 /* og_info: what a dataset is, and what of it fits in which memory. */
-#include "dataset/meta.h"
+#include "dataset/identity.h"
 #include "dataset/stream.h"
 
 #include <stdlib.h>
@@ -85,10 +85,19 @@ static json_t *fits_json(const struct og_dataset *ds)
     return list;
 }
 
+/* The one of its numbers that every copy has. */
+static json_t *checksum_json(const struct og_dataset *ds)
+{
+    json_t *id = og__identity_with(json_object(), &ds->identity);
+    json_t *checksum = json_incref(json_object_get(id, "dataset_checksum"));
+    json_decref(id);
+    return checksum;
+}
+
 static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
 {
     const struct og_npy *w = &ds->weights;
-    return json_pack(
+    json_t *root = json_pack(
         "{s:s s:s s:I s:I s:i s:s s:i s:b s:b s:{s:I s:I s:I s:I s:I s:I} s:{s:I s:I s:I s:I} s:o "
         "s:o}",
         "name", ds->name, "path", ds->path, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
@@ -103,6 +112,7 @@ static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
         (json_int_t)ds->n_nodes * (json_int_t)og__file_row_bytes(ds), "labels",
         (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
         "in_degree", degrees_json(ds, d), "fits", fits_json(ds));
+    return og__json_with(root, "dataset_checksum", checksum_json(ds));
 }
 
 int og_info(const char *dataset, char **out, struct og_err *err)

@@ -293,6 +293,14 @@ static int verify_checksum(struct verifier *v, const char *file, const char *exp
     return rc;
 }
 
+/* Names come from a file: none of them leads out of the folder. */
+static int leads_away(struct verifier *v, const char *file)
+{
+    begin(v, "meta.json");
+    tell(v, mend_checksum, "checksums: %.60s is not in the folder", file);
+    return 0;
+}
+
 static int verify_checksums(struct verifier *v, struct og_err *err)
 {
     char *path = og__path_join(v->ds->path, "meta.json");
@@ -306,9 +314,9 @@ static int verify_checksums(struct verifier *v, struct og_err *err)
         rc = og__json_parse(&root, text, len, path, NULL, err);
     json_object_foreach(json_object_get(root, "checksums"), file, value)
     {
-        /* names come from a file: none of them leads out of the folder */
-        if (rc == 0 && json_is_string(value) && !strchr(file, '/'))
-            rc = verify_checksum(v, file, json_string_value(value), err);
+        if (rc == 0 && json_is_string(value))
+            rc = strchr(file, '/') ? leads_away(v, file)
+                                   : verify_checksum(v, file, json_string_value(value), err);
     }
     json_decref(root);
     free(text);

@@ -396,7 +396,7 @@ static int write_head(const struct og_dataset *ds, struct packer *pk, struct og_
 {
     const struct og_packing *p = pk->packing;
     size_t bytes = og__packing_data_start(p->n_batches) - OG__PACK_BLOCK;
-    struct og_pack_head head = {.dataset = ds->checksum,
+    struct og_pack_head head = {.dataset = ds->identity.contents,
                                 .row_bytes = p->row_bytes,
                                 .dtype = ds->kept,
                                 .n_batches = p->n_batches,

@@ -357,7 +357,7 @@ int og__shared_write(const struct og_dataset *ds, struct og_segments *s, uint32_
                        .direct_fd = -1,
                        .stored = stored,
                        .at = OG__PACK_BLOCK,
-                       .head = {.dataset = ds->checksum,
+                       .head = {.dataset = ds->identity.contents,
                                 .row_bytes = p->row_bytes,
                                 .dtype = ds->kept,
                                 .n_batches = p->n_batches,

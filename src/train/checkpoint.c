@@ -1,9 +1,9 @@
 #include "train/checkpoint.h"
 
 #include "dataset/edge_split.h"
+#include "dataset/identity.h"
 #include "train/options.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -562,13 +562,36 @@ static char *numbers_text(const struct og_session *s)
     json_t *numbers = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
         numbers = og__json_with(numbers, names[i], json_incref(json_object_get(all, names[i])));
-    char dataset[32];
-    snprintf(dataset, sizeof(dataset), "%016" PRIx64, s->ds->checksum);
-    numbers = og__json_with(numbers, "dataset", json_string(dataset));
     char *text = og__json_print(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     json_decref(numbers);
     json_decref(all);
     return text;
+}
+
+static char *dataset_text(const struct og_session *s)
+{
+    json_t *id = og__identity_with(json_object(), &s->ds->identity);
+    char *text = og__json_print(id, JSON_COMPACT);
+    json_decref(id);
+    return text;
+}
+
+/* Is it still the dataset of which part was trained? */
+static int check_dataset(const struct og_tensors *t, const struct og_session *s, const char *path,
+                         struct og_err *err)
+{
+    static const char hint[] = "give the dataset as it was, or start another run";
+    char why[OG__WHY] = "it says not of which dataset";
+    const char *said = find_metadata(t, "dataset");
+    struct og_identity then;
+    json_t *root = NULL;
+    int rc = said ? og__json_parse(&root, said, strlen(said), path, hint, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (!og__identity_get(root, &then) || !og__identity_same(&then, &s->ds->identity, why))
+        rc = og__fail(err, -EINVAL, hint, "%s: not a run on %s: %s", path, s->ds->path, why);
+    json_decref(root);
+    return rc;
 }
 
 int og__resume_write(const char *path, const struct og_session *s,
@@ -577,11 +600,12 @@ int og__resume_write(const char *path, const struct og_session *s,
     size_t n;
     const struct og_param *params = og__model_params(s->model, &n);
     struct og_metadata metadata[] = {{"state", og__train_state_text(state, &s->schedule)},
-                                     {"numbers", numbers_text(s)}};
+                                     {"numbers", numbers_text(s)},
+                                     {"dataset", dataset_text(s)}};
     struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
                            .metadata = metadata,
                            .n_metadata = OG_COUNT(metadata)};
-    int rc = t.tensor && metadata[0].value && metadata[1].value
+    int rc = t.tensor && metadata[0].value && metadata[1].value && metadata[2].value
                  ? 0
                  : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc == 0) {
@@ -599,6 +623,7 @@ int og__resume_write(const char *path, const struct og_session *s,
     free(t.tensor);
     free(metadata[0].value);
     free(metadata[1].value);
+    free(metadata[2].value);
     return rc;
 }
 
@@ -606,6 +631,9 @@ static int take_resume(const struct og_tensors_file *f, struct og_session *s,
                        struct og_train_state *state, float *best, struct og_err *err)
 {
     const char *path = f->path;
+    int rc = check_dataset(&f->all, s, path, err);
+    if (rc < 0)
+        return rc;
     char *numbers = numbers_text(s);
     if (!numbers)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
@@ -615,9 +643,9 @@ static int take_resume(const struct og_tensors_file *f, struct og_session *s,
     if (!same)
         return og__fail(err, -EINVAL,
                         "give the options of config.yaml in that folder, or start another run",
-                        "%s: the run was started on other data or with other options (%.300s)",
-                        path, theirs ? theirs : "none recorded");
-    int rc = og__train_state_parse(state, &s->schedule, find_metadata(&f->all, "state"), path, err);
+                        "%s: the run was started with other options (%.300s)", path,
+                        theirs ? theirs : "none recorded");
+    rc = og__train_state_parse(state, &s->schedule, find_metadata(&f->all, "state"), path, err);
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
     if (rc == 0)

@@ -7,7 +7,8 @@
  *       adam.m.<name>, adam.v.<name>           the optimiser's moments
  *       best.<name>                            the parameters of the best epoch so far
  *       metadata "state"                       position and sums, as JSON with 17 digits
- *       metadata "numbers"                     options that decide the numbers: must match */
+ *       metadata "numbers"                     options that decide the numbers: must match
+ *       metadata "dataset"                     of which dataset (dataset/identity.h) */
 #ifndef OG_CHECKPOINT_H
 #define OG_CHECKPOINT_H
 

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
+#include "dataset/identity.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,6 +20,9 @@
 enum { MAX_TRIES = 100, MAX_TEXT = 1 << 20, CHECKED_AT_ONCE = 1 << 20 };
 
 /* ==== the folder ==== */
+
+const struct og_kept_kind og__infer_kind = {"outgrow-infer-",
+                                            {"state.json", "sources.npy", "layer"}};
 
 /* False: who had it removed it while we waited. */
 static bool still_there(int fd)
@@ -175,7 +179,7 @@ static char *numbers_text(struct og_inference *f)
     const char *second = f->state.embeddings.path;
     char model[32], dataset[32], *embeddings = second ? absolute(second) : NULL;
     snprintf(model, sizeof(model), "%016" PRIx64, model_checksum(f->model));
-    snprintf(dataset, sizeof(dataset), "%016" PRIx64, f->ds->checksum);
+    snprintf(dataset, sizeof(dataset), "%016" PRIx64, og__dataset_state(&f->ds->identity));
     json_t *all = json_pack("{s:s s:s s:s s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
                             og_version(), "model", model, "dataset", dataset, "kind", c->kind,
                             "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,

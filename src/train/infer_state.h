@@ -12,6 +12,7 @@
 #define OG_INFER_STATE_H
 
 #include "base/base.h"
+#include "base/kept.h"
 
 #include <jansson.h>
 #include <outgrow/outgrow.h>
@@ -53,6 +54,7 @@ struct og_infer_state {
 OG_MUST_CHECK int og__infer_state_open(struct og_inference *f, const char *out,
                                        const char *embeddings, const char *what,
                                        struct og_err *err);
+extern const struct og_kept_kind og__infer_kind; /* such folders */
 /* Keeps what state.json tells of, or nothing where there is none. */
 void og__infer_state_close(struct og_inference *f);
 

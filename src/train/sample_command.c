@@ -1,13 +1,13 @@
 /* og_sample: the batches a run would train on, written as a trace. */
 #include "base/file.h"
 #include "base/seal.h"
+#include "dataset/identity.h"
 #include "dataset/writer.h"
 #include "sample/trace.h"
 #include "train/ahead.h"
 #include "train/json.h"
 #include "train/options.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 struct recorder {
@@ -71,20 +71,18 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
 static int write_description(const struct recorder *r, struct og_err *err)
 {
     const struct og_session *s = r->s;
-    char checksum[32];
-    snprintf(checksum, sizeof(checksum), "%016" PRIx64, s->ds->checksum);
     uint64_t per_epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
     unsigned extras = og__batch_extras(s);
     json_t *root = json_pack(
-        "{s:i s:s s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
-        s->ds->name, "dataset_checksum", checksum, "num_nodes", (json_int_t)s->ds->n_nodes,
-        "feature_dim", s->ds->dim, "seed", (json_int_t)s->opt.seed, "epochs", s->opt.epochs,
-        "resample_every", s->opt.resample_every, "draws", (json_int_t)(r->batches / per_epoch),
-        "batches_per_epoch", (json_int_t)per_epoch, "batches", (json_int_t)r->batches, "rows",
-        (json_int_t)r->rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
-        !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(s->ds->dtype), "options",
-        og__options_json(&s->opt));
-    json_object_set(root, "checksums", r->checksums);
+        "{s:i s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
+        s->ds->name, "num_nodes", (json_int_t)s->ds->n_nodes, "feature_dim", s->ds->dim, "seed",
+        (json_int_t)s->opt.seed, "epochs", s->opt.epochs, "resample_every", s->opt.resample_every,
+        "draws", (json_int_t)(r->batches / per_epoch), "batches_per_epoch", (json_int_t)per_epoch,
+        "batches", (json_int_t)r->batches, "rows", (json_int_t)r->rows, "degrees",
+        !!(extras & OG__WITH_DEGREES), "weights", !!(extras & OG__WITH_WEIGHTS), "feature_dtype",
+        og__dtype_name(s->ds->dtype), "options", og__options_json(&s->opt));
+    root = og__identity_with(root, &s->ds->identity);
+    root = og__json_with(root, "checksums", json_incref(r->checksums));
     char *path = og__path_join(r->dir.temporary, "trace.json");
     int rc = path ? og__sealed_write(path, root, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);

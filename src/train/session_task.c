@@ -104,6 +104,11 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     free(own);
     if (rc < 0)
         return rc;
+    /* what is left follows from the dataset and the options; to the user it is the dataset */
+    left->identity = s->ds->identity;
+    char *path = left->path;
+    left->path = s->ds->path;
+    s->ds->path = path;
     og__dataset_close(s->ds);
     s->ds = left;
     s->prepare.bytes_written = bytes_of_graph(left);
