@@ -77,17 +77,11 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
 {
     bool has = s->ds->edges[OG__TRAIN].fd >= 0;
     struct og_dataset *left = NULL;
-    struct og_io_counts before;
-    struct og_io_counts *read = &s->held_out_read;
     if (s->opt.task != OG_TASK_LINK || (has && !s->opt.edge_split))
         return 0;
     char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
-    og__reads_made(&before.reads, &before.bytes);
     int rc = own ? write_left(s, own, &left, err)
                  : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
-    og__reads_made(&read->reads, &read->bytes);
-    read->reads -= before.reads;
-    read->bytes -= before.bytes;
     free(own);
     if (rc < 0)
         return rc;
