@@ -71,9 +71,12 @@ class Bytes:
             out.seek(0)
             return json.load(out), used.ru_inblock * 512, used.ru_oublock * 512
 
+    def wanted(self, name):
+        return not self.args.only or name in self.args.only.split(",")
+
     def look(self, name, *words):
         """One row of the table."""
-        if self.args.only and name not in self.args.only.split(","):
+        if not self.wanted(name):
             return
         put_out(self.home)
         result, read, written = self.run(*words)
@@ -131,6 +134,8 @@ def part_samples(b, common):
 def part_evaluation(b, common):
     best = ["--checkpoint", b.home / "run-gcn" / "best.safetensors"]
     memory = ["--memory", b.args.memory]
+    if b.args.only and not any(name.startswith(("eval", "predict")) for name in b.args.only.split(",")):
+        return
     b.run("train", b.graph, "--run", b.home / "run-gcn", *common, "--model", "gcn")
     b.run("train", b.graph, "--run", b.home / "run-walk", *common, "--model", "pinsage", "--sampler", "walk")
     for preset in ("none", "ginex", "diskgnn", "lsm-gnn"):
@@ -152,7 +157,7 @@ def main():
     p.add_argument("--epochs", type=int, default=2)
     p.add_argument("--memory", default="400M")
     p.add_argument("--options", default="", help="more options of every training")
-    p.add_argument("--only", help="names of rows; those that others need are made all the same")
+    p.add_argument("--only", help="names of rows, with those whose files they need")
     args = p.parse_args()
     b = Bytes(args)
     common = [*BATCHES, "--hidden", 16, "--epochs", args.epochs, "--memory", args.memory, *args.options.split()]

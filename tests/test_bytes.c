@@ -255,12 +255,16 @@ static void samples_and_packs_are_told(void **state)
         skip();
     in_folder(samples, "samples");
     common(&opt, "epochs=2");
-    assert_int_equal(og_sample(graph, samples, false, &opt, NULL, NULL), 0);
+    put_out();
+    struct bytes before = counted();
+    assert_int_equal(og_sample_figures(graph, samples, false, &opt, NULL, &text, NULL), 0);
+    compare("sample", text, before);
+    free(text);
     og_options_release(&opt);
     common(&opt, "cache=10%");
     assert_int_equal(og_options_set(&opt, "samples", samples, NULL), 0);
     put_out();
-    const struct bytes before = counted();
+    before = counted();
     assert_int_equal(og_pack(graph, &opt, NULL, &text, NULL), 0);
     compare("pack", text, before);
     free(text);
