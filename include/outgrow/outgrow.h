@@ -274,6 +274,12 @@ OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
                                       const struct og_options *opt, const struct og_observer *seen,
                                       struct og_err *err);
+/* The same, telling what it did.
+ * out  {"trace","batches","rows","bytes_read","bytes_written",...}; NULL to not want it */
+OG_EXPORT OG_MUST_CHECK int og_sample_figures(const char *dataset, const char *out_dir,
+                                              bool with_features, const struct og_options *opt,
+                                              const struct og_observer *seen, char **out,
+                                              struct og_err *err);
 
 /* Offline packing: for each draw of the batches in opt->samples, the rows that a cache as large as
  * opt allows is to hold, and a copy of those that its batches read besides, in one piece a batch.

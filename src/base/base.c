@@ -1,5 +1,6 @@
 #include "base/base.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,10 +167,22 @@ size_t og__rss_file(void)
     return read_field("/proc/self/status", "RssFile:", OG_KIB);
 }
 
+static struct {
+    atomic_uint_fast64_t reads, bytes;
+} unseen;
+
+void og__reads_unseen(uint64_t reads, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&unseen.reads, reads, memory_order_relaxed);
+    atomic_fetch_add_explicit(&unseen.bytes, bytes, memory_order_relaxed);
+}
+
 void og__reads_made(uint64_t *reads, uint64_t *bytes)
 {
-    *reads = read_field("/proc/self/io", "syscr:", 1);
-    *bytes = read_field("/proc/self/io", "rchar:", 1);
+    *reads = read_field("/proc/self/io", "syscr:", 1) +
+             atomic_load_explicit(&unseen.reads, memory_order_relaxed);
+    *bytes = read_field("/proc/self/io", "rchar:", 1) +
+             atomic_load_explicit(&unseen.bytes, memory_order_relaxed);
 }
 
 const char *og__human_bytes(char buf[32], double bytes)

@@ -310,7 +310,7 @@ static struct og_neighbors_note describe(const struct og_neighbors *c, const str
 /* ---- saving ---- */
 
 static int save_array(const char *dir, const char *file, enum og__npy_type type, const void *data,
-                      uint64_t n, struct og_err *err)
+                      uint64_t n, uint64_t *written, struct og_err *err)
 {
     enum { HEADER = 4096 };
     char header[HEADER];
@@ -324,6 +324,7 @@ static int save_array(const char *dir, const char *file, enum og__npy_type type,
     size_t head = og__npy_header(header, type, 1, shape, HEADER);
     OG_TRY(og__write_all(f.fd, header, head, 0, path, err));
     OG_TRY(og__write_all(f.fd, data, n * og__npy_size(type), (off_t)head, path, err));
+    *written += head + n * og__npy_size(type);
     OG_TRY(og__newfile_commit(&f, err));
 out:
     og__newfile_abandon(&f);
@@ -333,8 +334,8 @@ out:
 
 /* The note comes last and names the others by checksum: whenever this is broken off, what lies in
  * the folder is either whole or known not to be. */
-static int save(const struct og_neighbors *c, struct og_neighbors_note *note,
-                const struct og_dataset *ds, const char *dir, struct og_err *err)
+static int save(struct og_neighbors *c, struct og_neighbors_note *note, const struct og_dataset *ds,
+                const char *dir, struct og_err *err)
 {
     int rc = 0;
     char *text = print_note(note, ds);
@@ -342,8 +343,10 @@ static int save(const struct og_neighbors *c, struct og_neighbors_note *note,
     if (!text || !path)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
     OG_TRY(og__make_dirs(dir, err));
-    OG_TRY(save_array(dir, nodes_file, OG__NPY_U64, c->bits, og__bits_words(c->n_nodes), err));
-    OG_TRY(save_array(dir, ids_file, OG__NPY_U32, c->ids, c->n_ids, err));
+    OG_TRY(save_array(dir, nodes_file, OG__NPY_U64, c->bits, og__bits_words(c->n_nodes),
+                      &c->bytes_written, err));
+    OG_TRY(save_array(dir, ids_file, OG__NPY_U32, c->ids, c->n_ids, &c->bytes_written, err));
+    c->bytes_written += strlen(text);
     OG_TRY(og__write_text(path, text, strlen(text), err));
 out:
     free(text);
@@ -479,7 +482,7 @@ static void start(struct og_neighbors *c, const struct og_topology *t)
     *c = (struct og_neighbors){.n_nodes = (uint64_t)t->n_nodes, .budget = t->budget};
 }
 
-static void try_to_save(const struct og_neighbors *c, const struct og_topology *t, size_t capacity,
+static void try_to_save(struct og_neighbors *c, const struct og_topology *t, size_t capacity,
                         const char *dir, const struct og_log *log)
 {
     struct og_err why = {0};

@@ -23,6 +23,7 @@ struct og_neighbors {
     uint32_t *rank;          /* of bits */
     struct og_offsets first; /* [n_lists + 1] into ids */
     uint32_t *ids;           /* [n_ids] list after list, by node */
+    uint64_t bytes_written;  /* to keep it; 0 where it was kept already */
     struct og_budget *budget;
 };
 

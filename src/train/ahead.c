@@ -55,22 +55,25 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
 }
 
 /* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
-static int foresee(struct og_ahead *a, const struct og_trace *trace, uint32_t *n_prefill,
+static int foresee(struct og_ahead *a, const struct og_trace *trace, struct og_io_counts *read,
                    struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_err why = {0};
     uint32_t *nodes = NULL;
     uint32_t n = 0;
+    uint32_t ignored = 0;
     if (!a->kept || !s->packs || s->opt.layout != OG_LAYOUT_PACKED)
-        return og__policy_foresee(s->policy, trace, n_prefill, err);
+        return og__policy_foresee(s->policy, trace, &ignored, err);
+    const struct og_io_counts before = og__io_made();
     int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->ds->n_nodes, s->budget,
                               &nodes, &n, &why);
+    og__io_add_since(read, before);
     if (rc < 0) {
         og__ahead_lose_packs(s, &why);
-        return og__policy_foresee(s->policy, trace, n_prefill, err);
+        return og__policy_foresee(s->policy, trace, &ignored, err);
     }
-    rc = og__policy_adopt(s->policy, nodes, n, n_prefill, err);
+    rc = og__policy_adopt(s->policy, nodes, n, &ignored, err);
     og__release(s->budget, nodes, n * sizeof(*nodes), "policy");
     return rc;
 }
@@ -81,10 +84,9 @@ static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct o
     struct og_trace trace = og__superbatch_trace(s->superbatch);
     const size_t list = (size_t)2 * OG__FILL_ROWS;
     const size_t bytes = (list + og__ahead_longest(&trace)) * sizeof(uint32_t);
-    uint32_t ignored = 0;
     double start = og__now();
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
-    int rc = buffer ? foresee(a, &trace, &ignored, err) : -ENOMEM;
+    int rc = buffer ? foresee(a, &trace, &done->read, err) : -ENOMEM;
     og__spill_clear(s->codes);
     if (rc == 0 && og__packs(s))
         rc = og__ahead_begin_packing(a, &trace, err);
@@ -107,7 +109,7 @@ static int begin_sampling(struct og_session *s, struct og_ahead_counts *done, st
         return 0;
     og__gather_lend(s->gather, s->memory.n_lent);
     og__policy_forget(s->policy, s->memory.n_slots - s->memory.n_lent);
-    return og__session_fetch_topology(s, &done->read, err);
+    return og__session_fetch_topology(s, &done->read, &done->bytes_written, err);
 }
 
 static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first,

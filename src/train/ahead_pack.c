@@ -206,11 +206,16 @@ static int write_pack(struct og_ahead *a, const char *path, const char *shared,
 }
 
 /* shared: NULL where chunks hold all that batches miss. */
-static int open_pack(struct og_session *s, const char *path, const char *shared, struct og_err *err)
+static int open_pack(struct og_session *s, const char *path, const char *shared,
+                     struct og_io_counts *read, struct og_err *err)
 {
     struct og_reader_options reader = og__session_reader(s);
+    const struct og_io_counts before = og__io_made();
     int rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
-    return rc < 0 || !shared ? rc : og__pack_add_shared(s->pack, shared, s->ds, &reader, err);
+    if (rc == 0 && shared)
+        rc = og__pack_add_shared(s->pack, shared, s->ds, &reader, err);
+    og__io_add_since(read, before);
+    return rc;
 }
 
 /* Does it hold what every batch misses, as far as it goes? */
@@ -225,14 +230,14 @@ static int check_pack(const struct og_pack *pack, const struct og_packing *p, ui
 }
 
 /* The container made beforehand; false = it does not serve. */
-static bool use_made_pack(struct og_ahead *a)
+static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
 {
     struct og_session *s = a->s;
     struct og_err why = {0};
     if (!a->kept || !s->packs)
         return false;
     char *path = og__packs_container(s->packs->dir, og__ahead_draw(a));
-    int rc = path ? open_pack(s, path, NULL, &why)
+    int rc = path ? open_pack(s, path, NULL, read, &why)
                   : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir);
     free(path);
     if (rc == 0)
@@ -262,7 +267,7 @@ static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, stru
     const bool some = a->packing.n_batches > 0;
     og__packing_close(&a->packing);
     if (rc == 0 && some)
-        rc = open_pack(s, path, segments, err);
+        rc = open_pack(s, path, segments, &done->read, err);
     if (rc == 0 && some)
         og__pack_is_own(s->pack);
     free(path);
@@ -278,7 +283,7 @@ int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_e
     og__gather_from_pack(s->gather, NULL);
     og__pack_close(s->pack);
     s->pack = NULL;
-    int rc = use_made_pack(a) ? 0 : write_own_pack(a, done, err);
+    int rc = use_made_pack(a, &done->read) ? 0 : write_own_pack(a, done, err);
     og__packing_close(&a->packing);
     if (rc == 0)
         og__gather_from_pack(s->gather, s->pack);

@@ -508,13 +508,13 @@ static int take_edges(struct og_options *opt, const struct og_options *said, con
 int og__checkpoint_edges(const char *path, struct og_options *opt, const struct og_log *log,
                          struct og_err *err)
 {
-    struct og_tensors t;
+    struct og_tensors_file f;
     struct og_options said = {0};
-    int rc = og__tensors_read(path, &t, err);
+    int rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
-    rc = said_edges(&t, path, &said, err);
-    og__tensors_release(&t);
+    rc = said_edges(&f.all, path, &said, err);
+    og__tensors_close(&f);
     if (rc == 0)
         rc = take_edges(opt, &said, path, log, err);
     og_options_release(&said);

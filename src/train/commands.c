@@ -68,20 +68,24 @@ static int evaluate(struct evaluation *e, enum og__split split, char **out, stru
     int rc = og__checkpoint_load(e->checkpoint, params, n, err);
     if (rc < 0)
         return rc;
+    og__session_count_prepared(s);
     double start = og__now();
     rc = og__session_run(s, split, 0, og__schedule_batches(&s->schedule, split), eval_sink, e, err);
     if (rc < 0)
         return rc;
     const struct og_epoch_counters *c = &e->counters;
     og__scores_rank(&e->scores);
-    json_t *root =
-        json_pack("{s:s s:s s:I s:o s:o s:o s:f s:I s:I s:I s:I s:I}", "split", e->split,
-                  "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
-                  og__json_real(og__metrics_loss(&e->metrics)), "acc",
-                  og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
-                  og__scores_json(&e->scores, &e->metrics), "seconds", og__now() - start, "rows",
-                  (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
-                  "reads", (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read);
+    json_t *root = json_pack(
+        "{s:s s:s s:I s:o s:o s:o s:o s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "split", e->split,
+        "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
+        og__json_real(og__metrics_loss(&e->metrics)), "acc",
+        og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
+        og__scores_json(&e->scores, &e->metrics), "prepare", og__prepare_counters_json(&s->prepare),
+        "seconds", og__now() - start, "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits,
+        "misses", (json_int_t)c->misses, "prefill", (json_int_t)c->prefill, "reads",
+        (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read, "prepare_reads",
+        (json_int_t)c->prepare_reads, "prepare_bytes_read", (json_int_t)c->prepare_bytes_read,
+        "bytes_written", (json_int_t)c->bytes_written);
     return og__json_deliver(root, NULL, out, err);
 }
 

@@ -82,9 +82,6 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
         OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: %d lists one after another have 2^32 edges",
                         f->ds->path, (int)OG__WHOLE_ROWS));
     OG_TRY(og__npy_stream(&f->graph->indices, buffer, look_at_indices, &s, err));
-    uint64_t read = (uint64_t)f->graph->indptr.bytes + (uint64_t)f->graph->indices.bytes;
-    f->prepare.bytes += read;
-    f->prepare.reads += read / OG__CHUNK + 2;
 out:
     og__release(f->budget, buffer, OG__CHUNK, LISTS);
     return rc;

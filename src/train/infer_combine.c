@@ -429,6 +429,8 @@ static int judge_again(struct combine *c, struct og_err *err)
         c->block.n_dst = (uint32_t)OG_MIN(end - c->first, (uint64_t)c->caps.n_dst);
         rc = og__read_all(fd, c->out, c->block.n_dst * row,
                           (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err);
+        c->f->counts.bytes += c->block.n_dst * row;
+        c->f->counts.reads++;
         if (rc == 0)
             judge(c);
     }

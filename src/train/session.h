@@ -74,12 +74,11 @@ struct og_session {
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
     struct og_seed_source seeds;
-    struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
-    struct og_io_counts held_out_read; /* to write it */
-    struct og_offline *offline;        /* samples made beforehand; NULL = none */
-    struct og_disk_profile profile;    /* of the disk that features lie on */
-    struct og_disk_profile away;       /* of the one that scratch is on */
-    bool apart;                        /* these are two */
+    struct og_scratch *held_out;    /* folder of the graph that is left; NULL: it is the dataset */
+    struct og_offline *offline;     /* samples made beforehand; NULL = none */
+    struct og_disk_profile profile; /* of the disk that features lie on */
+    struct og_disk_profile away;    /* of the one that scratch is on */
+    bool apart;                     /* these are two */
     struct og_batch_caps caps;
     struct og_memory_plan memory;
     struct og_predicted { /* one epoch */
@@ -116,7 +115,8 @@ struct og_session {
     int n_works;
     struct og_timeline *timeline;
     size_t baseline_rss;
-    double opened; /* og__now() at the start */
+    double opened;                   /* og__now() at the start */
+    struct og_io_counts opened_read; /* what the process had read then */
 };
 
 /* model: the network's shape when it comes from a checkpoint; NULL = from the options and dataset.
@@ -126,6 +126,9 @@ OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
                                    const struct og_model_config *model,
                                    const struct og_observer *seen, struct og_err *err);
 void og__session_close(struct og_session *s);
+
+/* What was read since the session was begun is preparation: before any batch. */
+void og__session_count_prepared(struct og_session *s);
 
 /* How many samplers and works there are, by the way that was chosen. */
 void og__session_threads(struct og_session *s, unsigned want);
@@ -157,11 +160,11 @@ struct og_reader_options og__session_reader(const struct og_session *s);
 size_t og__session_structure_bytes(const struct og_session *s);
 /* How topology on disk is to be opened, but for the size of its neighbour cache. */
 struct og_topology_disk_options og__session_topology(const struct og_session *s);
-/* Give the graph's structure back as far as training does without it, and fetch it again. *read is
- * added to. */
+/* Give the graph's structure back as far as training does without it, and fetch it again. *read and
+ * *written, of a neighbour cache that is kept, are added to. */
 void og__session_drop_topology(struct og_session *s);
 OG_MUST_CHECK int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read,
-                                             struct og_err *err);
+                                             uint64_t *written, struct og_err *err);
 
 /* What is sampled ahead goes to --scratch, else to `run`, else to the user's cache folder (run =
  * NULL). What a killed process left there goes. */

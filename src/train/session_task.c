@@ -89,18 +89,12 @@ static int settle_edges(struct og_session *s, struct og_err *err)
 int og__session_hold_out(struct og_session *s, struct og_err *err)
 {
     struct og_dataset *left = NULL;
-    struct og_io_counts before;
-    struct og_io_counts *read = &s->held_out_read;
     int rc = s->opt.task == OG_TASK_LINK ? settle_edges(s, err) : 0;
     if (rc < 0 || s->opt.task != OG_TASK_LINK || strcmp(s->opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
     char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
-    og__reads_made(&before.reads, &before.bytes);
     rc = own ? write_left(s, own, &left, err)
              : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
-    og__reads_made(&read->reads, &read->bytes);
-    read->reads -= before.reads;
-    read->bytes -= before.bytes;
     free(own);
     if (rc < 0)
         return rc;

@@ -71,6 +71,7 @@ int og__session_open_neighbors(struct og_session *s, struct og_err *err)
     if ((double)s->memory.neighbors > s->opt.disk.value) /* then every run makes its own */
         og__neighbors_keep_none(&s->topology);
     int rc = og__neighbors_load(&s->topology, err);
+    s->prepare.bytes_written += s->topology.disk->cache.bytes_written;
     if (rc == 0 && !s->held_out && s->topology.disk->opt.cache_dir)
         og__kept_trim(s->neighbors_dir, &og__neighbors_kind, og__kept_bytes(s->neighbors_dir),
                       OG__KEPT_SECONDS, &s->log);
@@ -85,18 +86,17 @@ void og__session_drop_topology(struct og_session *s)
         og__topology_release(&s->topology);
 }
 
-int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read, struct og_err *err)
+int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read, uint64_t *written,
+                               struct og_err *err)
 {
-    struct og_io_counts before;
-    struct og_io_counts after;
     bool there = s->topology.disk ? s->topology.disk->cache.bits || s->memory.neighbors == 0
                                   : s->topology.indptr != NULL;
     if (there)
         return 0;
-    og__reads_made(&before.reads, &before.bytes);
+    const struct og_io_counts before = og__io_made();
     int rc = s->topology.disk ? og__neighbors_load(&s->topology, err) : load_topology(s, err);
-    og__reads_made(&after.reads, &after.bytes);
-    read->reads += after.reads - before.reads;
-    read->bytes += after.bytes - before.bytes;
+    og__io_add_since(read, before);
+    if (s->topology.disk)
+        *written += s->topology.disk->cache.bytes_written;
     return rc;
 }

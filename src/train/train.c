@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct trainer {
     struct og_session *s;
@@ -48,12 +49,25 @@ static void copy_params(struct og_session *s, float *values, bool into_model)
     }
 }
 
-static int write_params(struct trainer *t, const char *path, struct og_err *err)
+/* A file of the run that is there now: written in the epoch at hand. */
+static void count_written(struct trainer *t, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0)
+        t->state.counters.checkpoint_bytes_written += (uint64_t)st.st_size;
+}
+
+/* values: all parameters one after another; NULL = the model's */
+static int write_params(struct trainer *t, const char *path, const float *values,
+                        struct og_err *err)
 {
     size_t n;
     const struct og_param *params = og__model_params(t->s->model, &n);
-    return og__checkpoint_write(path, og__model_config(t->s->model), &t->s->opt, params, n, NULL,
-                                err);
+    int rc = og__checkpoint_write(path, og__model_config(t->s->model), &t->s->opt, params, n,
+                                  values, err);
+    if (rc == 0)
+        count_written(t, path);
+    return rc;
 }
 
 /* ---- what has diverged ---- */
@@ -127,8 +141,10 @@ static int save(struct trainer *t, struct og_err *err)
         rc = og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
     if (rc == 0)
         rc = og__resume_write(t->dir.resume, t->s, &state, t->best, err);
-    if (rc == 0)
-        rc = write_params(t, t->dir.checkpoint, err);
+    if (rc == 0) {
+        count_written(t, t->dir.resume);
+        rc = write_params(t, t->dir.checkpoint, NULL, err);
+    }
     t->saved = og__now();
     return rc;
 }
@@ -185,7 +201,7 @@ static int evaluate_batch(struct trainer *t, const struct og_work *w, uint32_t e
         return rc;
     og__metrics_add(&t->state.valid, &part);
     og__scores_add(&t->scores, &w->sampled.batch, targets);
-    t->state.counters.eval_bytes_read += w->read.bytes;
+    og__count_evaluated(&t->state.counters, w);
     return rc;
 }
 
@@ -231,7 +247,7 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
         state->best_valid = acc;
         state->best_epoch = epoch;
         copy_params(s, t->best, false);
-        rc = write_params(t, t->dir.best, err);
+        rc = write_params(t, t->dir.best, NULL, err);
     }
     if (rc == 0)
         rc = tell_epoch(t, epoch, err);
@@ -292,19 +308,20 @@ static int test_sink(void *arg, struct og_work *w, struct og_err *err)
     return rc;
 }
 
-/* The test is evaluation too: its reads and time are told with the last epoch's, so that the rows
- * of a summary add up to all that was read. */
-static void count_test(struct trainer *t)
+/* The test is evaluation too: what it took is told with the last epoch, and so is the checkpoint
+ * after that epoch, so that the rows of a summary add up to all that was read and written. */
+static int count_rest(struct trainer *t, struct og_err *err)
 {
     json_t *epochs = t->state.epochs;
     json_t *last = json_array_get(epochs, json_array_size(epochs) - 1);
-    const struct og_epoch_counters *c = &t->state.counters;
-    json_t *bytes = json_object_get(last, "eval_bytes_read");
-    json_t *seconds = json_object_get(last, "eval_seconds");
+    struct og_epoch_counters sum;
     if (!last)
-        return;
-    json_integer_set(bytes, json_integer_value(bytes) + (json_int_t)c->eval_bytes_read);
-    json_real_set(seconds, json_real_value(seconds) + c->eval_seconds);
+        return 0;
+    og__epoch_counters_parse(&sum, last);
+    og__epoch_counters_add(&sum, &t->state.counters);
+    json_t *told = og__epoch_counters_json(&sum, json_incref(last));
+    json_decref(told);
+    return told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of the last epoch");
 }
 
 /* What the summary tells of the test; null where there is none. */
@@ -321,7 +338,6 @@ static int test_best(struct trainer *t, struct test_result *found, struct og_err
     if (t->state.best_epoch)
         copy_params(s, t->best, true);
     t->state.valid = (struct og_metrics){0};
-    t->state.counters = (struct og_epoch_counters){0};
     og__scores_clear(&t->scores);
     double start = og__now();
     int rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->schedule, OG__TEST),
@@ -332,7 +348,6 @@ static int test_best(struct trainer *t, struct test_result *found, struct og_err
     found->acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
     found->metrics = og__scores_json(&t->scores, &t->state.valid);
     t->state.counters.eval_seconds = og__now() - start;
-    count_test(t);
     return 0;
 }
 
@@ -384,12 +399,9 @@ static int write_settings(struct trainer *t, struct og_err *err)
 static int restore_files(struct trainer *t, struct og_err *err)
 {
     const struct og_schedule *schedule = &t->s->schedule;
-    size_t n;
-    const struct og_param *params = og__model_params(t->s->model, &n);
-    int rc = write_params(t, t->dir.checkpoint, err);
+    int rc = write_params(t, t->dir.checkpoint, NULL, err);
     if (rc == 0 && t->state.best_epoch)
-        rc = og__checkpoint_write(t->dir.best, og__model_config(t->s->model), &t->s->opt, params, n,
-                                  t->best, err);
+        rc = write_params(t, t->dir.best, t->best, err);
     if (rc < 0 || t->state.next_item >= og__schedule_items(schedule))
         return rc;
     struct og_turn turn = og__schedule_at(schedule, t->state.next_item);
@@ -401,8 +413,10 @@ static int restore_files(struct trainer *t, struct og_err *err)
 static int resume_run(struct trainer *t, struct og_err *err)
 {
     int rc = og__resume_read(t->dir.resume, t->s, &t->state, t->best, err);
-    if (rc == 0)
+    if (rc == 0) {
+        count_written(t, t->dir.resume); /* it does not tell of itself */
         return restore_files(t, err);
+    }
     if (rc != -ENOENT)
         return rc;
     og__say(&t->s->log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
@@ -426,6 +440,7 @@ static int start_run(struct trainer *t, struct og_err *err)
     int rc = s->opt.init ? og__checkpoint_load(s->opt.init, params, n, err) : 0;
     if (rc == 0 && s->opt.resume)
         rc = resume_run(t, err);
+    og__session_count_prepared(s);
     if (rc == 0)
         rc = write_settings(t, err);
     if (rc == 0 && s->opt.log_every &&
@@ -458,6 +473,8 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
     struct test_result test = {0};
     if (rc == 0)
         rc = test_best(t, &test, err);
+    if (rc == 0)
+        rc = count_rest(t, err);
     if (rc == 0)
         rc = write_plan(t, err); /* what a first superbatch foretold is known now */
     if (rc == 0)
