@@ -129,8 +129,9 @@ static void assert_equal(const json_t *a, const json_t *b)
 {
     if (json_equal(a, b))
         return;
-    char *x = json_dumps(a, 0), *y = json_dumps(b, 0);
-    fail_msg("%s and %s", x, y);
+    json_dumpf(a, stderr, 0);
+    json_dumpf(b, stderr, 0);
+    fail_msg("these differ");
 }
 
 static void assert_same_metrics(const json_t *summary, json_t *found)
