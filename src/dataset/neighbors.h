@@ -1,5 +1,5 @@
 /* The neighbour cache: in-neighbour lists that stay in memory while the topology is on disk
- * (ginex.txt §3.2).
+ * (Park et al. 2022, §3.2).
  *
  * A list costs its length in memory and is asked for as often as its node is drawn, so nodes are
  * taken by out-degree / in-degree, best first, while there is room.

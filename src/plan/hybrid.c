@@ -1,5 +1,5 @@
-/* LSM-GNN's cache (lsm-gnn.txt §4.2): set-associative; every miss enters, and of its set leaves, by
- * what is known of the coming batches, first
+/* LSM-GNN's cache (Park et al. 2024, §4.2): set-associative; every miss enters, and of its set
+ * leaves, by what is known of the coming batches, first
  *
  *   class 0   what is not wanted within the window
  *         1   what is wanted in it, but not soon

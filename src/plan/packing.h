@@ -1,5 +1,5 @@
 /* packing: where the rows that no cache holds go when they are written anew, batch by batch, and
- * the sweep of the feature file that fetches them (diskgnn.txt §5.2). Pure: no I/O.
+ * the sweep of the feature file that fetches them (Liu et al. 2025, §5.2). Pure: no I/O.
  *
  *   batch 0 misses   2 5 9        the file    0 1 2 3 4 5 6 7 8 9 ...
  *   batch 1 misses   5 6 9                        ^     ^ ^     ^     wanted by some batch

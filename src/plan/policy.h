@@ -22,7 +22,7 @@ struct og_policy_setup {
     const uint32_t *hotness;
     /* set-associative policies (rr, hybrid) */
     uint32_t ways; /* slots a set */
-    /* hybrid (lsm-gnn.txt §4.2) */
+    /* hybrid (Park et al. 2024, §4.2) */
     uint32_t window;    /* batches looked ahead */
     uint32_t update;    /* batches between looks */
     uint32_t threshold; /* a reuse within so many batches is near; 0 = window / 8 */

@@ -1,4 +1,5 @@
-/* A superbatch: a run of batches sampled ahead and kept until they are trained (ginex.txt §3.1).
+/* A superbatch: a run of batches sampled ahead and kept until they are trained (Park et al. 2022,
+ * §3.1).
  *
  *   append, append, ... ──> seal ──> replay 0, 1, 2, ... ──> clear ──> append, ...
  *

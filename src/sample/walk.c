@@ -1,4 +1,4 @@
-/* PinSAGE's neighbourhoods (fgnn.txt §5.1): from each destination some random walks over
+/* PinSAGE's neighbourhoods (Yang et al. 2022, §5.1): from each destination some random walks over
  * in-neighbours; the nodes they visit most often are its neighbours, and weigh by their visits.
  *
  * A walk takes its first step, and before each further one ends with probability `restart`, or

@@ -1,4 +1,5 @@
-/* ahead: a run in superbatches, for policies that must know the coming batches (ginex.txt §3.1).
+/* ahead: a run in superbatches, for policies that must know the coming batches (Park et al. 2022,
+ * §3.1).
  *
  *   superbatch k:  sample all its batches ──> foresee ──> prefill ──> replay them to the sink
  *                  (a flow without features)              (a flow that reads, plans, loads)

@@ -133,9 +133,9 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
 
 /* ---- how many there are ---- */
 
-/* As many batches as fit (ginex.txt §3.5): where sampling has the memory to itself three quarters
- * of what is left of it, up to the whole run; else an eighth, and an epoch at most, since what the
- * trace takes the cache has not. beside: bytes of staging and slack, which come later. */
+/* As many batches as fit (Park et al. 2022, §3.5): where sampling has the memory to itself three
+ * quarters of what is left of it, up to the whole run; else an eighth, and an epoch at most, since
+ * what the trace takes the cache has not. beside: bytes of staging and slack, which come later. */
 static void choose_superbatch(struct og_memory_plan *m, const struct og_session *s,
                               const struct growth *g, uint64_t rows, size_t beside)
 {
