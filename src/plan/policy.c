@@ -146,8 +146,7 @@ void og__policy_rest(struct og_policy *p)
 
 void og__policy_forget(struct og_policy *p, uint32_t first)
 {
-    if (p->ops->forget)
-        p->ops->forget(p, first);
+    p->ops->forget(p, first);
 }
 
 size_t og__policy_rest_bytes(const struct og_policy_setup *setup)

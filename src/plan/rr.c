@@ -106,6 +106,13 @@ static int step_rr(struct og_policy *p, const uint32_t *ids, struct og_plan *out
     return 0;
 }
 
+static void forget_rr(struct og_policy *p, uint32_t first)
+{
+    struct round_robin *s = p->state;
+    for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
+        s->held[slot] = OG_NO_SLOT;
+}
+
 const struct og_policy_ops og__policy_rr = {
     .admits = true,
     .open = open_rr,
@@ -114,4 +121,5 @@ const struct og_policy_ops og__policy_rr = {
     .prefill = prefill_rr,
     .step = step_rr,
     .bytes = bytes_rr,
+    .forget = forget_rr,
 };
