@@ -1,6 +1,7 @@
 /* Opening a session, part by part, and closing it. */
 #include "train/session_parts.h"
 
+#include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/features.h"
 #include "train/checkpoint.h"
@@ -116,8 +117,6 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
         rc = open_model(s, want, err);
     if (rc == 0 && (want & OG__WANT_FEATURES))
         rc = open_features(s, err);
-    if (rc == 0)
-        rc = og__dataset_spare(s->ds, s->opt.trace_timeline, err);
     if (rc == 0 && s->opt.trace_timeline)
         rc = og__timeline_open(&s->timeline, s->opt.trace_timeline, err);
     s->prepare.seconds = og__now() - s->opened;
@@ -201,6 +200,14 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     return rc < 0 ? rc : og__options_resolve(&s->opt, &s->log, err);
 }
 
+/* An earlier one stays, unless it is of the part of the run that --resume goes on from. */
+static int check_timeline(const struct og_session *s, struct og_err *err)
+{
+    const char *path = s->opt.trace_timeline;
+    int rc = og__dataset_spare(s->ds, path, err);
+    return rc < 0 || !path || s->opt.resume ? rc : og__check_absent(path, err);
+}
+
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
                          const struct og_model_config *model, struct og_err *err)
 {
@@ -212,6 +219,8 @@ static int start_session(struct og_session *s, const char *dataset, const struct
         rc = og__session_scratch(s, NULL, err);
     if (rc == 0)
         rc = og__dataset_open(dataset, &s->ds, err);
+    if (rc == 0)
+        rc = check_timeline(s, err);
     if (rc == 0)
         rc = og__session_settle_task(s, err);
     if (rc == 0)
@@ -283,6 +292,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     *out = s;
     return 0;
 out:
+    og__timeline_discard(s->timeline);
+    s->timeline = NULL;
     og__session_close(s);
     return rc;
 }

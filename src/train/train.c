@@ -431,9 +431,11 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
     struct trainer t = {0};
     if (summary)
         *summary = NULL;
-    int rc =
-        og__session_open(&t.s, dataset, opt, OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
-                         NULL, seen, err);
+    int rc = og__rundir_check(opt->run, opt->resume, opt->init, err);
+    if (rc == 0)
+        rc = og__session_open(&t.s, dataset, opt,
+                              OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen,
+                              err);
     if (rc < 0)
         return rc;
     /* after the session: a refusal leaves no folder behind */
@@ -449,6 +451,8 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         rc = rc == 0 ? closed : rc;
         end_run(&t);
     }
+    og__timeline_discard(t.s->timeline); /* of a run that never began */
+    t.s->timeline = NULL;
     og__rundir_close(&t.dir);
     og__session_close(t.s);
     return rc;
