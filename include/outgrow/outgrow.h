@@ -226,7 +226,7 @@ struct og_observer {
 
 /* Train on the dataset in folder `dataset`. Writes the run folder (summary.json, checkpoints).
  * Without opt->resume the folder has none of the files that a run writes: -EEXIST names the first
- * that is there, whoever made it.
+ * that is there, whoever made it. Options that have no effect beside others are told as messages.
  * summary  the text of summary.json; NULL to not want it
  * Returns 0; OG_INTERRUPTED after a stop, with resume.safetensors written; -ENOMEM when the
  * memory budget cannot do (the message names the smallest that would); -EINVAL, -EIO, ... */

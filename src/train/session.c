@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "dataset/features.h"
 #include "train/checkpoint.h"
+#include "train/idle.h"
 #include "train/options.h"
 
 #include <stdlib.h>
@@ -197,7 +198,13 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     int rc = og__options_copy(&s->opt, opt, err);
     if (rc == 0 && opt->init && !model)
         rc = og__checkpoint_sampler(opt->init, &s->opt, &s->log, err);
-    return rc < 0 ? rc : og__options_resolve(&s->opt, &s->log, err);
+    const uint64_t given = s->opt.given;
+    s->asked = og__options_set_apart(opt);
+    if (rc == 0)
+        rc = og__options_resolve(&s->opt, &s->log, err);
+    s->preset_asked = s->opt.given & ~given & og__options_set_apart(&s->opt);
+    s->policy_open = s->opt.policy == OG_POLICY_AUTO;
+    return rc;
 }
 
 /* An earlier one stays, unless it is of the part of the run that --resume goes on from. */
@@ -282,6 +289,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     og__session_schedule(s);
     OG_TRY(open_offline(s, want, err));
     OG_TRY(og__session_plan(s, want, err));
+    og__say_idle(s, want);
     og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
     s->prepare.reads += s->held_out_read.reads - reads;
     s->prepare.bytes_read += s->held_out_read.bytes - bytes;

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "train/ahead.h"
 #include "train/checkpoint.h"
+#include "train/idle.h"
 #include "train/json.h"
 #include "train/options.h"
 #include "train/plan_json.h"
@@ -359,6 +360,9 @@ static int restore_files(struct trainer *t, struct og_err *err)
 static int resume_run(struct trainer *t, struct og_err *err)
 {
     int rc = og__resume_read(t->dir.resume, t->s, &t->state, t->best, err);
+    if (rc == 0 && t->s->opt.init)
+        og__say_without_effect(&t->s->log, "", "init", "resume", "",
+                               "the run goes on with its own parameters");
     if (rc == 0)
         return restore_files(t, err);
     if (rc != -ENOENT)
