@@ -320,8 +320,11 @@ static void a_run_is_summed_up(void **state)
     json_decref(v);
     assert_int_equal(access("p.npy", F_OK), 0);
     assert_int_equal(access("e.npy", F_OK), 0);
-    const struct outcome *o =
-        outgrow("predict d --checkpoint r/best.safetensors --out p.npy --resume");
+    const struct outcome *o = outgrow("predict d --checkpoint r/best.safetensors --out p.npy");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "p.npy: exists already");
+    assert_says(o->err, "hint: remove it or choose another name");
+    o = outgrow("predict d --checkpoint r/best.safetensors --out p.npy --resume");
     assert_int_equal(o->status, 0);
     assert_says(o->err, "nothing to resume");
     o = outgrow("train d --run r");
@@ -499,6 +502,10 @@ static void policies_are_compared(void **state)
     assert_int_equal(json_array_size(results), 6);
     for (size_t i = 0; i < 6; i++)
         assert_keys(json_array_get(results, i), keys);
+    o = outgrow("simulate d --policy lru --cache 1% --json j.json");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "j.json: exists already");
+    assert_says(o->err, "hint: remove it or choose another name");
     json_t *printed = json_of("simulate d --policy degree,presc:2,lru --cache 1%,20K --epochs 2 "
                               "--fanout 5,5 --batch 50 --json -");
     assert_true(json_equal(results, json_object_get(printed, "results")));

@@ -225,6 +225,8 @@ struct og_observer {
 };
 
 /* Train on the dataset in folder `dataset`. Writes the run folder (summary.json, checkpoints).
+ * Without opt->resume the folder has none of the files that a run writes: -EEXIST names the first
+ * that is there, whoever made it. Options that have no effect beside others are told as messages.
  * summary  the text of summary.json; NULL to not want it
  * Returns 0; OG_INTERRUPTED after a stop, with resume.safetensors written; -ENOMEM when the
  * memory budget cannot do (the message names the smallest that would); -EINVAL, -EIO, ... */
@@ -259,7 +261,9 @@ OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkp
  * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}; may be NULL
  *
  * Returns OG_INTERRUPTED after a stop: then, as after a kill, rows are kept where they lie, and the
- * same call with opt->resume goes on from there, to the same bytes. */
+ * same call with opt->resume goes on from there, to the same bytes. -EEXIST where an output exists
+ * and opt->resume is not set; -EBUSY while another process makes the same file; -ENOENT where the
+ * file was taken away while it was written. */
 OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoint, const char *out,
                                        const char *embeddings, const struct og_options *opt,
                                        const struct og_observer *seen, char **text,

@@ -10,8 +10,8 @@ static const struct own_option own[] = {
      "policies to compare: none, random, degree, presc, presc:K, pagerank, frequency, lru, rr, "
      "belady, hybrid, hybrid:static, hybrid:dynamic, sweep"},
     {"cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"},
-    {"json", "FILE", "write the result as JSON; - = print it, and nothing else"},
-    {"plot", "FILE", "draw hit rates against cache sizes, as SVG"},
+    {"json", "FILE", "new file for the result as JSON; - = print it, and nothing else"},
+    {"plot", "FILE", "new file: hit rates against cache sizes, as SVG"},
     {0},
 };
 

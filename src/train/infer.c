@@ -146,7 +146,7 @@ static int transform(struct og_inference *f, int l, const struct og_matrix *in,
 
 /* Beside the features, the inputs of layers are files of ours: gone with their layer, but for what
  * is wanted. */
-static void drop_inputs(const struct og_inference *f, int l, const char *sources)
+static void drop_inputs(struct og_inference *f, int l, const char *sources)
 {
     const char *embeddings = f->state.embeddings.part;
     char *in = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;

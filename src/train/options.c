@@ -221,7 +221,8 @@ static const struct og_option table[] = {
      OG_OPTION_CHOICE, FIELD(preset), 0, 0},
 
     {"run", "DIR", "", running,
-     "folder of the results; unless given, runs/<date>-<n>",
+     "folder of the results, which holds no run's files yet unless --resume is given; unless given, "
+     "runs/<date>-<n>",
      NULL, OG_OPTION_TEXT, FIELD(run), 0, 0},
     {"resume", NULL, "false", running,
      "go on where the run in --run, or predict or eval --full with the same arguments, was interrupted",
@@ -233,7 +234,7 @@ static const struct og_option table[] = {
      "batches between lines of metrics.jsonl; 0 = never",
      NULL, OG_OPTION_INT, FIELD(log_every), 0, 1 << 30},
     {"trace-timeline", "FILE", "", running,
-     "when each stage worked, for Perfetto or Chrome",
+     "new file: when each stage worked, for Perfetto or Chrome",
      NULL, OG_OPTION_TEXT, FIELD(trace_timeline), 0, 0},
 };
 /* clang-format on */

@@ -30,13 +30,15 @@ static const struct preset_value {
     {OG_PRESET_DISKGNN, "alternate", "true"},
     /* (Yang et al. 2022, §6) */
     {OG_PRESET_FGNN, "topology", "memory"},
-    {OG_PRESET_FGNN, "policy", "presc:1"},
+    {OG_PRESET_FGNN, "policy", "presc"},
+    {OG_PRESET_FGNN, "presc-epochs", "1"},
     /* (Park et al. 2024, §4.2) */
     {OG_PRESET_LSM_GNN, "topology", "memory"},
     {OG_PRESET_LSM_GNN, "policy", "hybrid"},
     /* (Sun et al. 2023, §3) */
     {OG_PRESET_HELIOS, "topology", "memory"},
-    {OG_PRESET_HELIOS, "policy", "presc:1"},
+    {OG_PRESET_HELIOS, "policy", "presc"},
+    {OG_PRESET_HELIOS, "presc-epochs", "1"},
     {OG_PRESET_HELIOS, "early-reads", "true"},
     /* everything resident */
     {OG_PRESET_MEMORY, "topology", "memory"},

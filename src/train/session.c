@@ -1,9 +1,11 @@
 /* Opening a session, part by part, and closing it. */
 #include "train/session_parts.h"
 
+#include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/features.h"
 #include "train/checkpoint.h"
+#include "train/idle.h"
 #include "train/options.h"
 
 #include <stdlib.h>
@@ -112,8 +114,6 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
         rc = open_model(s, want, err);
     if (rc == 0 && (want & OG__WANT_FEATURES))
         rc = open_features(s, err);
-    if (rc == 0)
-        rc = og__dataset_spare(s->ds, s->opt.trace_timeline, err);
     if (rc == 0 && s->opt.trace_timeline)
         rc = og__timeline_open(&s->timeline, s->opt.trace_timeline, err);
     s->prepare.seconds = og__now() - s->opened;
@@ -196,7 +196,21 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
         rc = og__checkpoint_sampler(opt->init, &s->opt, &s->log, err);
     if (rc == 0 && opt->init && !model && opt->task == OG_TASK_LINK)
         rc = og__checkpoint_edges(opt->init, &s->opt, &s->log, err);
-    return rc < 0 ? rc : og__options_resolve(&s->opt, &s->log, err);
+    const uint64_t given = s->opt.given;
+    s->asked = og__options_set_apart(opt);
+    if (rc == 0)
+        rc = og__options_resolve(&s->opt, &s->log, err);
+    s->preset_asked = s->opt.given & ~given & og__options_set_apart(&s->opt);
+    s->policy_open = s->opt.policy == OG_POLICY_AUTO;
+    return rc;
+}
+
+/* An earlier one stays, unless it is of the part of the run that --resume goes on from. */
+static int check_timeline(const struct og_session *s, struct og_err *err)
+{
+    const char *path = s->opt.trace_timeline;
+    int rc = og__dataset_spare(s->ds, path, err);
+    return rc < 0 || !path || s->opt.resume ? rc : og__check_absent(path, err);
 }
 
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
@@ -211,6 +225,8 @@ static int start_session(struct og_session *s, const char *dataset, const struct
         rc = og__session_scratch(s, NULL, err);
     if (rc == 0)
         rc = og__dataset_open(dataset, &s->ds, err);
+    if (rc == 0)
+        rc = check_timeline(s, err);
     if (rc == 0)
         rc = og__session_settle_task(s, err);
     if (rc == 0)
@@ -269,6 +285,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
     OG_TRY(og__session_plan(s, want, err));
+    og__say_idle(s, want);
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!s->predicted.known) /* batches tell what it will do */
@@ -277,6 +294,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     *out = s;
     return 0;
 out:
+    og__timeline_discard(s->timeline);
+    s->timeline = NULL;
     og__session_close(s);
     return rc;
 }

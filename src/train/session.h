@@ -86,6 +86,9 @@ struct og_session {
         struct og_plan_cost plan;
         uint64_t topology_reads, topology_bytes, trace_bytes;
     } predicted;
+    uint64_t asked;        /* options that the user set apart from their defaults (idle.h) */
+    uint64_t preset_asked; /* and those that a preset did */
+    bool policy_open;      /* --policy was left to the program */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_chosen *choice; /* [n_choice] what --policy auto compared, the best first */
     uint32_t n_choice;

@@ -29,7 +29,7 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 
 bool og__samples_ahead(const struct og_session *s)
 {
-    return og__policy_looks_ahead(s->opt.policy) || og__packs(s);
+    return og__policy_looks_ahead(s->opt.policy) || og__packs(s) || s->opt.alternate;
 }
 
 bool og__packs(const struct og_session *s)

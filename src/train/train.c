@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "train/ahead.h"
 #include "train/checkpoint.h"
+#include "train/idle.h"
 #include "train/json.h"
 #include "train/options.h"
 #include "train/plan_json.h"
@@ -413,6 +414,9 @@ static int restore_files(struct trainer *t, struct og_err *err)
 static int resume_run(struct trainer *t, struct og_err *err)
 {
     int rc = og__resume_read(t->dir.resume, t->s, &t->state, t->best, err);
+    if (rc == 0 && t->s->opt.init)
+        og__say_without_effect(&t->s->log, "", "init", "resume", "",
+                               "the run goes on with its own parameters");
     if (rc == 0) {
         count_written(t, t->dir.resume); /* it does not tell of itself */
         return restore_files(t, err);
@@ -490,9 +494,11 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
     struct trainer t = {0};
     if (summary)
         *summary = NULL;
-    int rc =
-        og__session_open(&t.s, dataset, opt, OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
-                         NULL, seen, err);
+    int rc = og__rundir_check(opt->run, opt->resume, opt->init, err);
+    if (rc == 0)
+        rc = og__session_open(&t.s, dataset, opt,
+                              OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen,
+                              err);
     if (rc < 0)
         return rc;
     /* after the session: a refusal leaves no folder behind */
@@ -508,6 +514,8 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         rc = rc == 0 ? closed : rc;
         end_run(&t);
     }
+    og__timeline_discard(t.s->timeline); /* of a run that never began */
+    t.s->timeline = NULL;
     og__rundir_close(&t.dir);
     og__session_close(t.s);
     return rc;
