@@ -467,12 +467,12 @@ static void check_run_folder(void)
     static const char *const files[] = {"checkpoint", "best", "resume"};
     for (size_t i = 0; i < OG_COUNT(files); i++) {
         char path[160];
-        struct og_tensors t;
+        struct og_tensors_file f;
         snprintf(path, sizeof(path), "%s/%s.safetensors", run_dir, files[i]);
         if (access(path, F_OK) != 0)
             continue;
-        assert_int_equal(og__tensors_read(path, &t, NULL), 0);
-        og__tensors_release(&t);
+        assert_int_equal(og__tensors_open(&f, path, NULL), 0);
+        og__tensors_close(&f);
     }
 }
 

@@ -1,6 +1,7 @@
 /* Inference over the whole graph: against a dense computation in double, written to be read, and
  * against itself with other memory. */
 #include "testing.h"
+#include "whole_tensors.h"
 
 #include "base/file.h"
 #include "base/random.h"
@@ -173,12 +174,13 @@ static void write_model(const struct og_model_config *c)
 static void forget_metadata(void)
 {
     struct og_tensors t;
-    assert_int_equal(og__tensors_read(checkpoint, &t, NULL), 0);
+    char *bytes = whole_tensors(checkpoint, &t);
     size_t n = t.n_metadata;
     t.n_metadata = 0;
     assert_int_equal(og__tensors_write(checkpoint, &t, NULL), 0);
     t.n_metadata = n;
     og__tensors_release(&t);
+    free(bytes);
 }
 
 /* ==== the same in double ==== */

@@ -355,7 +355,8 @@ int og_export(const char *format, const char *dataset, const char *out,
     struct og_dataset *ds = NULL;
     int rc = og__dataset_open(dataset, &ds, err);
     x.ds = ds;
-    if (rc == 0 && !(x.budget = og__budget_new(0)))
+    if (rc == 0 &&
+        !(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))
         rc = og__fail_errno(err, -ENOMEM, NULL, "export");
     if (rc == 0)
         rc = og__newdir_begin(&x.dir, out, err);

@@ -164,8 +164,9 @@ struct og_tensor {
     enum { OG_TENSOR_F32, OG_TENSOR_F64, OG_TENSOR_I64 } dtype;
     int ndim;
     int64_t shape[4];
-    const void *data; /* when writing; when reading, points into og_tensors.data */
+    const void *data; /* NULL of an open file */
     size_t bytes;
+    uint64_t at; /* byte of the file where it begins; writing does not look at it */
 };
 struct og_tensors {
     struct og_tensor *tensor;
@@ -174,17 +175,28 @@ struct og_tensors {
         char *key, *value;
     } * metadata;
     size_t n_metadata;
-    char *data;
-    size_t data_bytes;
 };
 /* Deterministic bytes for the same content. Atomic: beside, then renamed. */
 OG_MUST_CHECK int og__tensors_write(const char *path, const struct og_tensors *t,
                                     struct og_err *err);
-/* Everything checked against the file's real size. Release with og__tensors_release. */
-OG_MUST_CHECK int og__tensors_read(const char *path, struct og_tensors *out, struct og_err *err);
+/* A file in memory: everything is checked against its size, and data points into it. Release with
+ * og__tensors_release. */
 OG_MUST_CHECK int og__tensors_parse(const void *bytes, size_t len, const char *name,
                                     struct og_tensors *out, struct og_err *err);
 void og__tensors_release(struct og_tensors *t);
+
+/* A file on disk, checked as much, of which only the header is held: a model may fill the memory
+ * that there is, and its file has several times as much. */
+struct og_tensors_file {
+    struct og_tensors all;
+    char *path;
+    int fd;
+};
+OG_MUST_CHECK int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err *err);
+void og__tensors_close(struct og_tensors_file *f);
+/* Bytes [first, first + bytes) of a tensor of the file. */
+OG_MUST_CHECK int og__tensors_load(const struct og_tensors_file *f, const struct og_tensor *t,
+                                   size_t first, size_t bytes, void *out, struct og_err *err);
 const struct og_tensor *og__tensors_find(const struct og_tensors *t, const char *name);
 
 #endif

@@ -481,9 +481,9 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
                       struct lane *lane, struct told *told, struct og_simulated *out)
 {
     struct og_policy *policy = NULL;
-    uint64_t *ptr = malloc(((size_t)sim->trace.n_batches + 1) * sizeof(*ptr));
-    int rc = ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err)
-                 : og__fail_errno(&lane->err, -ENOMEM, NULL, "simulation");
+    const size_t bytes = ((size_t)sim->trace.n_batches + 1) * sizeof(uint64_t);
+    uint64_t *ptr = og__alloc(sim->budget, bytes, part, &lane->err);
+    int rc = ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err) : -ENOMEM;
     uint32_t last = 0;
     for (uint32_t b = 0; rc == 0 && b < sim->trace.n_batches && !stopped(sim); b = last) {
         last = b + OG_MIN(sim->superbatch, sim->trace.n_batches - b);
@@ -493,7 +493,7 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
         rc = run_superbatch(sim, policy, lane, &t, b, told, out);
     }
     og__policy_close(policy);
-    free(ptr);
+    og__release(sim->budget, ptr, bytes, part);
     return rc;
 }
 

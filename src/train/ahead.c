@@ -190,9 +190,9 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
         return og__flow_run(&flow, pass, first, last, sink, arg, err);
     }
     struct og_ahead a = {.s = s, .n = s->memory.superbatch};
-    a.sampled = calloc(a.n, sizeof(*a.sampled));
+    a.sampled = og__alloc(s->budget, a.n * sizeof(*a.sampled), "superbatch", err);
     if (!a.sampled)
-        return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+        return -ENOMEM;
     int rc = open_stores(s, err);
     for (uint64_t end; rc == 0 && first < last; first = end) {
         end = og__superbatch_end(s, pass, first, last);
@@ -202,6 +202,6 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
     }
     og__packing_close(&a.packing);
     og__fill_windows_release(&a.windows);
-    free(a.sampled);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }

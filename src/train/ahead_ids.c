@@ -16,9 +16,9 @@ static int open_ids(struct og_ahead *a, struct og_err *err)
     struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
                                         .memory = SIZE_MAX,
                                         .n_nodes = (uint64_t)s->ds->n_nodes};
-    a->sampled = calloc(a->n, sizeof(*a->sampled));
+    a->sampled = og__alloc(s->budget, a->n * sizeof(*a->sampled), "superbatch", err);
     if (!a->sampled)
-        return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+        return -ENOMEM;
     return s->superbatch ? 0 : og__superbatch_open(&s->superbatch, &opt, s->budget, err);
 }
 
@@ -120,7 +120,7 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
     if (rc == 0)
         rc = plan_epoch(&a, err);
     og__packing_close(&a.packing);
-    free(a.sampled);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }
 
@@ -200,6 +200,6 @@ int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_
     done->read.reads += a.made.reads;
     done->read.bytes += a.made.bytes;
     og__packing_close(&a.packing);
-    free(a.sampled);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }

@@ -105,49 +105,74 @@ static void rename_part(struct og_tensor *t, const char *part, const char *with)
     snprintf(at, sizeof(t->name) - (size_t)(at - t->name), "%s%s", with, rest);
 }
 
-/* Whether every matrix that GATConv had for destinations is the one it had for sources. */
-static bool same_for_both(const struct og_tensors *t, const struct og_tensor *dst)
+enum { PIECE = 4096 }; /* elements that are looked at together */
+
+/* Are two tensors of as many bytes the same? 1, 0 or an error. */
+static int same_data(const struct og_tensors_file *f, const struct og_tensor *x,
+                     const struct og_tensor *y, struct og_err *err)
+{
+    char one[PIECE];
+    char other[PIECE];
+    for (size_t at = 0; at < x->bytes; at += PIECE) {
+        const size_t n = OG_MIN(x->bytes - at, (size_t)PIECE);
+        int rc = og__tensors_load(f, x, at, n, one, err);
+        if (rc == 0)
+            rc = og__tensors_load(f, y, at, n, other, err);
+        if (rc < 0)
+            return rc;
+        if (memcmp(one, other, n) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the matrix that GATConv had for destinations is the one it had for sources: 1, 0 or an
+ * error. */
+static int same_for_both(const struct og_tensors_file *f, const struct og_tensor *dst,
+                         struct og_err *err)
 {
     struct og_tensor name = *dst;
     rename_part(&name, ".lin_dst.", ".lin_src.");
-    const struct og_tensor *src = og__tensors_find(t, name.name);
-    return src && src->bytes == dst->bytes && memcmp(src->data, dst->data, src->bytes) == 0;
+    const struct og_tensor *src = og__tensors_find(&f->all, name.name);
+    return src && src->bytes == dst->bytes ? same_data(f, src, dst, err) : 0;
 }
 
 /* Names that PyTorch Geometric has or had for the same: GATConv's matrix was lin_src and, once
  * more, lin_dst up to 2.4; its BatchNorm holds PyTorch's as `module`. */
-static void rename_tensors(struct og_tensors *t)
+static int rename_tensors(struct og_tensors_file *f, struct og_err *err)
 {
-    bool shared = true;
-    for (size_t i = 0; i < t->n; i++)
+    struct og_tensors *t = &f->all;
+    int shared = 1;
+    for (size_t i = 0; shared > 0 && i < t->n; i++)
         if (strstr(t->tensor[i].name, ".lin_dst.weight"))
-            shared = shared && same_for_both(t, &t->tensor[i]);
-    for (size_t i = 0; i < t->n; i++) {
+            shared = same_for_both(f, &t->tensor[i], err);
+    for (size_t i = 0; shared >= 0 && i < t->n; i++) {
         struct og_tensor *tensor = &t->tensor[i];
         if (shared)
             rename_part(tensor, ".lin_src.weight", ".lin.weight");
         if (strncmp(tensor->name, "norms.", strlen("norms.")) == 0)
             rename_part(tensor, ".module.", ".");
     }
+    return OG_MIN(shared, 0);
 }
 
-static int read_tensors(const char *path, struct og_tensors *t, struct og_err *err)
+static int open_tensors(const char *path, struct og_tensors_file *f, struct og_err *err)
 {
-    int rc = og__tensors_read(path, t, err);
-    if (rc == 0)
-        rename_tensors(t);
+    int rc = og__tensors_open(f, path, err);
+    if (rc == 0 && (rc = rename_tensors(f, err)) < 0)
+        og__tensors_close(f);
     return rc;
 }
 
-static int take_tensor(const struct og_tensors *t, const char *prefix, const struct og_param *p,
-                       float *out, const char *path, struct og_err *err)
+static int take_tensor(const struct og_tensors_file *f, const char *prefix,
+                       const struct og_param *p, float *out, struct og_err *err)
 {
-    char name[sizeof(t->tensor->name)];
+    char name[sizeof(f->all.tensor->name)];
     snprintf(name, sizeof(name), "%s%s", prefix, p->name);
-    const struct og_tensor *tensor = og__tensors_find(t, name);
+    const struct og_tensor *tensor = og__tensors_find(&f->all, name);
     if (!tensor)
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
-                        "%s: no tensor %s", path, name);
+                        "%s: no tensor %s", f->path, name);
     bool count = p->ndim == 0 && tensor->dtype == OG_TENSOR_I64; /* as PyTorch keeps it */
     bool same = (count || tensor->dtype == OG_TENSOR_F32) && tensor->ndim == p->ndim;
     for (int d = 0; same && d < p->ndim; d++)
@@ -156,34 +181,43 @@ static int take_tensor(const struct og_tensors *t, const char *prefix, const str
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
                         "%s: tensor %s has another shape or dtype: expected float32 [%lld, %lld, "
                         "%lld] in %d dimensions",
-                        path, name, (long long)p->shape[0], (long long)p->shape[1],
+                        f->path, name, (long long)p->shape[0], (long long)p->shape[1],
                         (long long)p->shape[2], p->ndim);
-    if (out && count)
-        *out = (float)*(const int64_t *)tensor->data;
-    else if (out)
-        memcpy(out, tensor->data, tensor->bytes);
-    return 0;
+    if (!out)
+        return 0;
+    int64_t whole = 0;
+    int rc = og__tensors_load(f, tensor, 0, tensor->bytes, count ? (void *)&whole : out, err);
+    if (rc == 0 && count)
+        *out = (float)whole;
+    return rc;
 }
 
-static int check_finite(const struct og_tensor *t, const char *path, struct og_err *err)
+static int check_finite(const struct og_tensors_file *f, const struct og_tensor *t,
+                        struct og_err *err)
 {
-    const float *value = t->data;
-    size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(value[i]))
-            return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
-                            "%s: %s[%zu] is %g", path, t->name, i, (double)value[i]);
+    float value[PIECE];
+    const size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
+    for (size_t at = 0; at < n; at += PIECE) {
+        const size_t m = OG_MIN(n - at, (size_t)PIECE);
+        int rc = og__tensors_load(f, t, at * sizeof(*value), m * sizeof(*value), value, err);
+        if (rc < 0)
+            return rc;
+        for (size_t i = 0; i < m; i++)
+            if (!isfinite(value[i]))
+                return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
+                                "%s: %s[%zu] is %g", f->path, t->name, at + i, (double)value[i]);
+    }
     return 0;
 }
 
-static int take_params(const struct og_tensors *t, struct og_param *params, size_t n,
-                       const char *path, struct og_err *err)
+static int take_params(const struct og_tensors_file *f, struct og_param *params, size_t n,
+                       struct og_err *err)
 {
     for (int copy = 0; copy <= 1; copy++) /* look first: nothing changes unless all is there */
         for (size_t i = 0; i < n; i++) {
-            int rc = take_tensor(t, "", &params[i], copy ? params[i].value : NULL, path, err);
+            int rc = take_tensor(f, "", &params[i], copy ? params[i].value : NULL, err);
             if (rc == 0 && !copy)
-                rc = check_finite(og__tensors_find(t, params[i].name), path, err);
+                rc = check_finite(f, og__tensors_find(&f->all, params[i].name), err);
             if (rc < 0)
                 return rc;
         }
@@ -192,12 +226,12 @@ static int take_params(const struct og_tensors *t, struct og_param *params, size
 
 int og__checkpoint_load(const char *path, struct og_param *params, size_t n, struct og_err *err)
 {
-    struct og_tensors t;
-    int rc = read_tensors(path, &t, err);
+    struct og_tensors_file f;
+    int rc = open_tensors(path, &f, err);
     if (rc < 0)
         return rc;
-    rc = take_params(&t, params, n, path, err);
-    og__tensors_release(&t);
+    rc = take_params(&f, params, n, err);
+    og__tensors_close(&f);
     return rc;
 }
 
@@ -314,15 +348,16 @@ static void find_options(const struct og_tensors *t, struct og_model_config *con
 
 int og__checkpoint_shape(const char *path, struct og_model_config *config, struct og_err *err)
 {
-    struct og_tensors t;
-    int rc = read_tensors(path, &t, err);
+    struct og_tensors_file f;
+    int rc = open_tensors(path, &f, err);
     if (rc < 0)
         return rc;
+    const struct og_tensors *t = &f.all;
     *config = (struct og_model_config){0};
     int64_t in, out;
-    bool known = find_kind(&t, config);
+    bool known = find_kind(t, config);
     while (known && config->layers < OG_MAX_HOPS &&
-           find_layer(&t, config, config->layers, &in, &out)) {
+           find_layer(t, config, config->layers, &in, &out)) {
         if (config->layers == 0)
             config->in_dim = (int)in;
         else
@@ -330,11 +365,11 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
         config->n_classes = (int)out;
         config->layers++;
     }
-    find_task(&t, config);
+    find_task(t, config);
     if (config->hidden == 0) /* a single layer has none */
         config->hidden = OG_MAX(config->heads, 1);
-    find_options(&t, config);
-    og__tensors_release(&t);
+    find_options(t, config);
+    og__tensors_close(&f);
     struct og_err why = {0};
     struct og_model_config told = *config;
     told.task = OG_MAX(told.task, OG_TASK_NODE);
@@ -367,14 +402,14 @@ static int take_sampler_option(const struct og_tensors *t, const char *name, con
 int og__checkpoint_sampler(const char *path, struct og_options *opt, const struct og_log *log,
                            struct og_err *err)
 {
-    struct og_tensors t;
+    struct og_tensors_file f;
     const int sampler = opt->sampler;
-    int rc = og__tensors_read(path, &t, err);
+    int rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < count_sampler_options(opt); i++)
-        rc = take_sampler_option(&t, sampler_options[i], path, opt, err);
-    og__tensors_release(&t);
+        rc = take_sampler_option(&f.all, sampler_options[i], path, opt, err);
+    og__tensors_close(&f);
     if (rc == 0 && opt->sampler != sampler)
         og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
                 og__option_word("sampler", opt->sampler));
@@ -462,14 +497,14 @@ int og__resume_write(const char *path, const struct og_session *s,
     return rc;
 }
 
-static int take_resume(const struct og_tensors *t, struct og_session *s,
-                       struct og_train_state *state, float *best, const char *path,
-                       struct og_err *err)
+static int take_resume(const struct og_tensors_file *f, struct og_session *s,
+                       struct og_train_state *state, float *best, struct og_err *err)
 {
+    const char *path = f->path;
     char *numbers = numbers_text(s);
     if (!numbers)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    const char *theirs = find_metadata(t, "numbers");
+    const char *theirs = find_metadata(&f->all, "numbers");
     bool same = theirs && strcmp(numbers, theirs) == 0;
     free(numbers);
     if (!same)
@@ -477,19 +512,19 @@ static int take_resume(const struct og_tensors *t, struct og_session *s,
                         "give the options of config.yaml in that folder, or start another run",
                         "%s: the run was started on other data or with other options (%.300s)",
                         path, theirs ? theirs : "none recorded");
-    int rc = og__train_state_parse(state, &s->schedule, find_metadata(t, "state"), path, err);
+    int rc = og__train_state_parse(state, &s->schedule, find_metadata(&f->all, "state"), path, err);
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
     if (rc == 0)
-        rc = take_params(t, params, n, path, err);
+        rc = take_params(f, params, n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (params[i].m) {
-            rc = take_tensor(t, adam_m, &params[i], params[i].m, path, err);
+            rc = take_tensor(f, adam_m, &params[i], params[i].m, err);
             if (rc == 0)
-                rc = take_tensor(t, adam_v, &params[i], params[i].v, path, err);
+                rc = take_tensor(f, adam_v, &params[i], params[i].v, err);
         }
         if (rc == 0 && state->best_epoch)
-            rc = take_tensor(t, best_prefix, &params[i], best, path, err);
+            rc = take_tensor(f, best_prefix, &params[i], best, err);
         best += og__param_count(&params[i]);
     }
     return rc;
@@ -498,14 +533,14 @@ static int take_resume(const struct og_tensors *t, struct og_session *s,
 int og__resume_read(const char *path, struct og_session *s, struct og_train_state *state,
                     float *best, struct og_err *err)
 {
-    struct og_tensors t;
+    struct og_tensors_file f;
     int rc = og__exists(NULL, path, err);
     if (rc <= 0)
         return rc < 0 ? rc : -ENOENT;
-    rc = og__tensors_read(path, &t, err);
+    rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
-    rc = take_resume(&t, s, state, best, path, err);
-    og__tensors_release(&t);
+    rc = take_resume(&f, s, state, best, err);
+    og__tensors_close(&f);
     return rc;
 }

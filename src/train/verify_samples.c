@@ -17,6 +17,7 @@
 
 enum { TOLD_A_FILE = 3 };
 
+static const char part[] = "verify";
 static const char anew[] = "make it anew with `outgrow sample`";
 static const char pack_anew[] = "remove the folder pack and make it anew with `outgrow pack`";
 
@@ -30,6 +31,7 @@ struct verifier {
     void (*finding)(void *arg, const char *text, const char *hint);
     void *arg;
     const struct og_observer *seen;
+    struct og_budget *budget; /* there is no --memory: of what is free */
     int n_findings;
     uint64_t wrong; /* of what is looked at; only the first few are told one by one */
     /* what trace.json says */
@@ -95,16 +97,12 @@ static int judge(struct verifier *v, int rc, const struct og_err *why, struct og
     return 1;
 }
 
-static void *grow(struct room *room, size_t bytes, struct og_err *err)
+static void *grow(const struct verifier *v, struct room *room, size_t bytes, struct og_err *err)
 {
     if (room->bytes < bytes || !room->data) {
-        free(room->data);
-        room->bytes = OG_MAX(bytes, (size_t)1);
-        room->data = malloc(room->bytes);
-    }
-    if (!room->data) {
-        room->bytes = 0;
-        og__fail_errno(err, -ENOMEM, NULL, "verify");
+        og__release(v->budget, room->data, room->bytes, part);
+        room->data = og__alloc(v->budget, bytes, part, err);
+        room->bytes = room->data ? bytes : 0;
     }
     return room->data;
 }
@@ -217,7 +215,7 @@ static int open_samples(struct verifier *v, struct og_err *err)
 {
     struct og_err why = {0};
     begin(v);
-    int rc = judge(v, og__samples_open(&v->samples, &v->arrays, NULL, &why), &why, err);
+    int rc = judge(v, og__samples_open(&v->samples, &v->arrays, v->budget, &why), &why, err);
     if (rc != 0 || og__samples_batches(v->samples) == v->draws * v->per_draw)
         return OG_MIN(rc, 0);
     tell(v, anew, "%s: %u batches, trace.json says %u draws of %u", v->dir,
@@ -253,8 +251,8 @@ static int list_misses(struct verifier *v, uint32_t batch, uint32_t *n, struct o
     if (rc < 0)
         return rc;
     const struct og_batch *b = &v->batch.batch;
-    uint32_t *spare = grow(&v->spare, b->n_ids * sizeof(*spare), err);
-    uint32_t *misses = spare ? grow(&v->misses, b->n_ids * sizeof(*misses), err) : NULL;
+    uint32_t *spare = grow(v, &v->spare, b->n_ids * sizeof(*spare), err);
+    uint32_t *misses = spare ? grow(v, &v->misses, b->n_ids * sizeof(*misses), err) : NULL;
     if (!misses)
         return -ENOMEM;
     *n = 0;
@@ -271,7 +269,7 @@ static int compare_rows(struct verifier *v, uint32_t n, const char *path, uint32
                         struct og_err *err)
 {
     const size_t bytes = n * og__row_bytes(v->given);
-    char *rows = grow(&v->rows, bytes, err);
+    char *rows = grow(v, &v->rows, bytes, err);
     if (!rows)
         return -ENOMEM;
     struct og_read_job job = {.rows = v->misses.data, .n = n, .out = rows};
@@ -300,7 +298,7 @@ static int verify_chunk(struct verifier *v, struct og_pack *pack, uint32_t draw,
     struct og_err why = {0};
     struct og_io_counts counts = {0};
     const bool training = v->cached && v->samples && c < v->per_draw;
-    char *out = grow(&v->chunk, og__pack_rows(pack, c) * og__row_bytes(&v->said), err);
+    char *out = grow(v, &v->chunk, og__pack_rows(pack, c) * og__row_bytes(&v->said), err);
     if (!out)
         return -ENOMEM;
     int rc = og__pack_begin(pack, 0, c, out, &why);
@@ -339,7 +337,7 @@ static int verify_container(struct verifier *v, const struct og_packs *packs, ui
         return og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
     og__profile_load(path, &reader.profile);
     begin(v);
-    int rc = og__pack_open(&pack, path, &v->said, 1, &reader, NULL, &why);
+    int rc = og__pack_open(&pack, path, &v->said, 1, &reader, v->budget, &why);
     rc = judge(v, rc, &why, err);
     if (rc == 0)
         rc = verify_chunks(v, pack, draw, path, err);
@@ -357,15 +355,15 @@ static int read_list(struct verifier *v, const struct og_packs *packs, uint32_t 
     uint32_t *nodes = NULL;
     uint32_t n = 0;
     begin(v);
-    int rc = og__packs_cached(packs, draw, v->arrays.n_nodes, NULL, &nodes, &n, &why);
+    int rc = og__packs_cached(packs, draw, v->arrays.n_nodes, v->budget, &nodes, &n, &why);
     rc = judge(v, rc, &why, err);
-    free(v->cached);
-    v->cached = rc == 0 ? calloc(1, bytes) : NULL;
+    og__release(v->budget, v->cached, bytes, part);
+    v->cached = rc == 0 ? og__alloc(v->budget, bytes, part, err) : NULL;
     if (rc == 0 && !v->cached)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
+        rc = -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         og__bits_add(v->cached, nodes[i]);
-    og__release(NULL, nodes, n * sizeof(*nodes), "policy");
+    og__release(v->budget, nodes, n * sizeof(*nodes), "policy");
     return OG_MIN(rc, 0);
 }
 
@@ -377,7 +375,7 @@ static int open_features(struct verifier *v, struct og_err *err)
         return 0;
     og__profile_load(v->given->path, &reader.profile);
     int rc = og__features_keep(v->given, v->said.kept, err);
-    return rc < 0 ? rc : og__features_open(&v->features, v->given, &reader, NULL, err);
+    return rc < 0 ? rc : og__features_open(&v->features, v->given, &reader, v->budget, err);
 }
 
 static void on_message(void *arg, int level, const char *text)
@@ -462,15 +460,19 @@ int og_verify_samples(const char *samples, const char *dataset,
 {
     struct verifier v = {.dir = samples, .finding = finding, .arg = arg, .seen = seen};
     struct room *const rooms[] = {&v.misses, &v.spare, &v.chunk, &v.rows};
-    og__batch_init(&v.batch, NULL);
+    v.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));
+    if (!v.budget)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", samples);
+    og__batch_init(&v.batch, v.budget);
     int rc = verify_all(&v, dataset, err);
     og__reader_close(v.features);
     og__dataset_close(v.given);
     og__samples_close(v.samples);
     og__batch_release(&v.batch);
     for (size_t i = 0; i < OG_COUNT(rooms); i++)
-        free(rooms[i]->data);
-    free(v.cached);
+        og__release(v.budget, rooms[i]->data, rooms[i]->bytes, part);
+    og__release(v.budget, v.cached, og__bits_words(v.arrays.n_nodes) * sizeof(*v.cached), part);
+    og__budget_free(v.budget);
     json_decref(v.root);
     return rc < 0 ? rc : v.n_findings;
 }
