@@ -969,7 +969,7 @@ static void the_best_come_first_and_the_impossible_last(void **state)
         [1] = "asks for 1001 B of memory, 1000 B are there",
         [2] = "takes 24.00 KiB of disk, 19.53 KiB are allowed",
         [4] = "this policy needs batches sampled ahead",
-        [5] = "packing 4 batches takes at least 38.01 KiB of memory",
+        [5] = "packing 4 batches takes at least 42.48 KiB of memory",
         [6] = "needs a cache that stays as it is",
         [7] = "early reads need a static policy",
         [8] = "trained at least once",

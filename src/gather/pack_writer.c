@@ -427,7 +427,9 @@ static size_t lists_bytes(const struct packer *pk)
 
 static size_t memory_bytes(const struct packer *pk)
 {
-    return og__sweep_bytes(pk->packing, &pk->sweep) - lists_bytes(pk);
+    const struct og_sweep *s = &pk->sweep;
+    return OG_COUNT(pk->part) * s->part_rows * pk->packing->row_bytes + s->n_pieces * s->piece +
+           OG__PACK_BLOCK;
 }
 
 /*   | up to a block | piece | piece | ... | rows 0 | rows 1 |   */
@@ -445,6 +447,10 @@ static void carve(struct packer *pk)
         pk->part[i].list = pk->lists + i * rows;
     }
 }
+
+_Static_assert(sizeof(struct piece) == OG__SWEEP_A_PIECE &&
+                   sizeof(struct piece *) + 2 * sizeof(uint64_t) == OG__SWEEP_A_BATCH,
+               "og__sweep_bytes counts them");
 
 static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *err)
 {

@@ -81,7 +81,9 @@ static size_t bits_bytes(const struct og_packing *p)
 /* Whatever the block. */
 static size_t fixed_bytes(const struct og_packing *p)
 {
-    return bits_bytes(p) * 3 / 2 + longest_batch(p) * 2 * sizeof(uint32_t) + (size_t)2 * PAGE;
+    const size_t a_batch = sizeof(struct og_shared_entry) + sizeof(struct unhashed);
+    return bits_bytes(p) * 3 / 2 + longest_batch(p) * 2 * sizeof(uint32_t) +
+           p->n_batches * a_batch + (size_t)2 * PAGE;
 }
 
 size_t og__shared_least(const struct og_packing *p)

@@ -86,6 +86,9 @@ struct og_sweep {
     size_t piece;      /* bytes of a write, whole blocks */
     uint32_t n_pieces; /* more than there are batches */
 };
+/* What is noted of a batch while its chunk is written, beside its entry of the container's table,
+ * and of a piece. */
+enum { OG__SWEEP_A_BATCH = 24, OG__SWEEP_A_PIECE = 48 };
 /* -ENOMEM, with the least that would do, when `memory` is too small. */
 OG_MUST_CHECK int og__sweep_share(const struct og_packing *p, size_t memory, struct og_sweep *out,
                                   struct og_err *err);
