@@ -44,6 +44,12 @@ bool og__policy_admits(int kind)
     return ops_of(kind)->admits;
 }
 
+uint32_t og__policy_tail(const struct og_policy_setup *setup)
+{
+    const struct og_policy_ops *ops = ops_of(setup->kind);
+    return ops->tail ? ops->tail(setup) : 0;
+}
+
 bool og__policy_wants_hotness(int kind)
 {
     return kind == OG_POLICY_RANDOM || kind == OG_POLICY_DEGREE || kind == OG_POLICY_PRESC ||

@@ -29,6 +29,7 @@ struct og_policy_ops {
                     uint64_t distinct);
     void (*forget)(struct og_policy *p, uint32_t first);
     /* of policies that look ahead */
+    uint32_t (*tail)(const struct og_policy_setup *setup); /* NULL = 0 always */
     void (*rest)(struct og_policy *p);
     size_t (*rest_bytes)(const struct og_policy_setup *setup);
 };

@@ -35,6 +35,12 @@ uint64_t og__ahead_put_away(const struct og_session *s)
     return og__superbatch_written(s->superbatch) + og__spill_written(s->codes);
 }
 
+uint64_t og__ahead_away(const struct og_ahead *a)
+{
+    return og__superbatch_on_disk(a->s->superbatch) + og__spill_written(a->s->codes) -
+           a->code_before;
+}
+
 /* What is left of the budget, as far as it makes the sweep faster. */
 static size_t sweep_memory(const struct og_session *s)
 {
@@ -51,11 +57,12 @@ static const char *or_else(const struct og_session *s)
     return og__keeps_batches(s) ? "--resample-every 1" : "a smaller --superbatch";
 }
 
-int og__ahead_within_disk(const struct og_session *s, uint64_t away, struct og_err *err)
+int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err)
 {
+    const struct og_session *s = a->s;
     char hint[128];
     char allowed[32];
-    if (away <= (uint64_t)s->opt.disk.value)
+    if (og__ahead_away(a) <= (uint64_t)s->opt.disk.value)
         return 0;
     snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` tells how much), or %s",
              or_else(s));
@@ -108,7 +115,7 @@ static void tell_short(struct og_ahead *a)
         og__say(&a->s->log, OG__WARN,
                 "--disk has room for what %" PRIu32 " of %" PRIu64
                 " batches miss: the others read the feature file",
-                a->packing.n_batches, a->next);
+                a->packing.n_batches, a->own);
     a->told_short = true;
 }
 
@@ -136,7 +143,7 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t away, struct og_segments
         if (rc == 0)
             rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
     }
-    if (rc == 0 && p->n_batches < a->next)
+    if (rc == 0 && p->n_batches < a->own)
         tell_short(a);
     return rc == -ENOSPC ? og__ahead_refuse_disk(a, away + least, err) : rc;
 }
@@ -196,7 +203,7 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead
 static int write_pack(struct og_ahead *a, const char *path, const char *shared,
                       struct og_ahead_counts *done, struct og_err *err)
 {
-    const uint64_t away = og__ahead_put_away(a->s) - a->put_before;
+    const uint64_t away = og__ahead_away(a);
     int rc = og__packing_seal(&a->packing, err);
     if (rc == 0)
         rc = shared ? write_shared(a, shared, away, done, err) : og__ahead_fit_chunks(a, away, err);

@@ -123,7 +123,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         .reload_bytes = m->alternates ? m->topology - m->topology_rest + m->neighbors : 0,
         .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
         .spill_bytes = epoch * put_away,
-        .away_bytes = m->superbatch * (s->offline ? plans : put_away),
+        .away_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : put_away),
     };
 }
 

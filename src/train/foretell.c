@@ -13,7 +13,7 @@ bool og__ahead_foretells(const struct og_ahead *a, uint32_t b)
     if (a->kept)
         return b < og__schedule_batches(schedule, OG__TRAIN);
     struct og_turn turn = og__schedule_at(schedule, a->first + b);
-    struct og_turn last = og__schedule_at(schedule, a->first + a->next - 1);
+    struct og_turn last = og__schedule_at(schedule, a->last - 1);
     return turn.split == OG__TRAIN && turn.epoch == last.epoch;
 }
 

@@ -192,7 +192,7 @@ static const struct og_option table[] = {
      NULL, OG_OPTION_INT, FIELD(window), 1, 1 << 16},
     {"update", "BATCHES", "4", resources,
      "batches between two looks of the policy hybrid",
-     NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 16},
+     NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 12},
     {"threshold", "BATCHES", "0", resources,
      "a row that the policy hybrid sees reused within so many batches is kept first; 0 = an eighth "
      "of --window",

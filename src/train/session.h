@@ -12,6 +12,7 @@
 #include "nn/nn.h"
 #include "plan/candidate.h"
 #include "report/counters.h"
+#include "sample/trace.h"
 #include "train/flow.h"
 #include "train/packs.h"
 
@@ -41,6 +42,8 @@ struct og_memory_plan {
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
+    uint64_t tail, lot;  /* those they see behind it; of which so many are sampled at a time, and
+                            more than they see, where a superbatch has less; else 0 */
     size_t trace;        /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
     size_t packing, sweep;           /* what batches miss, and writing it anew */
@@ -149,6 +152,8 @@ OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_samp
                                       struct og_budget *b, struct og_err *err);
 struct og_sampling og__session_sampling(const struct og_session *s);
 unsigned og__batch_extras(const struct og_session *s); /* what its blocks carry */
+/* Its batches as a trace, where they are put away. */
+struct og_trace_options og__session_trace(const struct og_session *s);
 /* Are batches sampled ahead, planned, and only then trained? */
 bool og__samples_ahead(const struct og_session *s);
 /* Is what they miss written anew beforehand, packed or segmented? */

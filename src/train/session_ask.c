@@ -51,6 +51,13 @@ unsigned og__batch_extras(const struct og_session *s)
            (og__sampling_weighs((enum og_sampler_kind)s->opt.sampler) ? OG__WITH_WEIGHTS : 0u);
 }
 
+struct og_trace_options og__session_trace(const struct og_session *s)
+{
+    return (struct og_trace_options){.n_hops = s->opt.n_fanout,
+                                     .n_nodes = (uint64_t)s->ds->n_nodes,
+                                     .extras = og__batch_extras(s)};
+}
+
 struct og_sampling og__session_sampling(const struct og_session *s)
 {
     return (struct og_sampling){.kind = (enum og_sampler_kind)s->opt.sampler,
