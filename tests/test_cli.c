@@ -347,7 +347,11 @@ static void people_get_text(void **state)
     assert_says(o->out, "feature cache");
     o = outgrow("sample d --out t --epochs 1 --fanout 5,5");
     assert_int_equal(o->status, 0);
+    assert_string_equal(o->out, "t\n");
     assert_int_equal(access("t/trace.json", F_OK), 0);
+    json_t *made = json_of("sample d --out told --epochs 1 --fanout 5,5 --json");
+    assert_string_equal(json_string_value(json_object_get(made, "trace")), "told");
+    json_decref(made);
 }
 
 /* What docs/samplers.md shows, on a graph without weights. */
