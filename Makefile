@@ -5,7 +5,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD = build/$(PRESET)
 
-.PHONY: all build test test-exhaustive bits random demo bench install format lint fuzz clean help
+.PHONY: all build test test-exhaustive bits random mutate demo bench install format lint fuzz clean help
 
 all: build ## the command and the library: build/release/outgrow
 
@@ -54,6 +54,9 @@ fuzz: ## build the fuzzers into build/fuzz; SECONDS=10 runs each so long
 	@cmake --preset fuzz >/dev/null
 	@cmake --build build/fuzz -j $(JOBS)
 	@[ -z "$(SECONDS)" ] || tools/fuzz $(SECONDS) $(TARGETS)
+
+mutate: ## break src/ in 200 places, one at a time, and see which the tests notice (tools/mutate --help)
+	@tools/mutate $(MUTATE_ARGS)
 
 clean:
 	rm -rf build

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "no_sync.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -433,6 +434,52 @@ static void files_appear_whole_or_not_at_all(void **state)
     free(path);
 }
 
+/* What lay there whenever fsync was called: the file under its name or not, a file or a folder. */
+static struct {
+    const char *path;
+    char order[8];
+    size_t n;
+} synced;
+
+static void note_sync(int fd)
+{
+    struct stat st, named;
+    assert_int_equal(fstat(fd, &st), 0);
+    bool placed = stat(synced.path, &named) == 0 && named.st_size > 0;
+    assert_true(synced.n + 2 < sizeof(synced.order));
+    synced.order[synced.n++] = S_ISDIR(st.st_mode) ? 'd' : st.st_size > 0 ? 'f' : 'e';
+    synced.order[synced.n++] = placed ? '+' : '-';
+}
+
+/* A file is on the disk before it has its name, and the name before anyone is told. */
+static void what_is_committed_outlives_the_machine(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/og-base-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *path = og__path_join(dir, "x"), *sub = og__path_join(dir, "out");
+    synced.path = path;
+    on_sync = note_sync;
+    assert_int_equal(og__write_text(path, "one", 3, NULL), 0);
+    assert_string_equal(synced.order, "f-d+");
+    memset(synced.order, 0, sizeof(synced.order));
+    synced.n = 0;
+    synced.path = sub;
+    struct og_newdir d;
+    assert_int_equal(og__newdir_begin(&d, sub, NULL), 0);
+    char *inner = og__path_join(d.temporary, "y");
+    assert_int_equal(og__write_text(inner, "two", 3, NULL), 0);
+    assert_int_equal(og__newdir_commit(&d, NULL), 0);
+    assert_string_equal(synced.order, "f-d-d+"); /* what is in it, its names, its own name */
+    free(inner);
+    on_sync = NULL;
+    inner = og__path_join(sub, "y");
+    assert_int_equal(unlink(path) | unlink(inner) | rmdir(sub) | rmdir(dir), 0);
+    free(inner);
+    free(path);
+    free(sub);
+}
+
 static bool is_there(const char *name)
 {
     return access(name, F_OK) == 0;
@@ -510,6 +557,7 @@ int main(void)
         cmocka_unit_test(pool_runs_every_task_once),
         cmocka_unit_test(queue_keeps_the_order_of_numbers),
         cmocka_unit_test(files_appear_whole_or_not_at_all),
+        cmocka_unit_test(what_is_committed_outlives_the_machine),
         cmocka_unit_test(what_a_killed_process_left_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -900,21 +900,30 @@ static void make_larger_graph(void)
         fail_msg("%s", err.message);
 }
 
+static bool is_enough(const char *threads, int mib)
+{
+    char memory[16];
+    struct og_err err = {0};
+    snprintf(memory, sizeof(memory), "%dM", mib);
+    int rc = mib > 0 ? predict_with(threads, memory, NULL, NULL, &err) : -ENOMEM;
+    if (rc != 0 && rc != -ENOMEM)
+        fail_msg("%s", err.message);
+    return rc == 0;
+}
+
 /* The least memory in MiB that is not refused; models are alike, so the last one says where to
  * look. */
 static int least_memory(const char *threads)
 {
     static int near = 1;
-    for (int mib = OG_MAX(near - 8, 1); mib < 512; mib++) {
-        char memory[16];
-        struct og_err err = {0};
-        snprintf(memory, sizeof(memory), "%dM", mib);
-        int rc = predict_with(threads, memory, NULL, NULL, &err);
-        if (rc == 0)
-            return near = mib;
-        if (rc != -ENOMEM)
-            fail_msg("%s", err.message);
+    if (is_enough(threads, near)) {
+        while (is_enough(threads, near - 1))
+            near--;
+        return near;
     }
+    while (++near < 512)
+        if (is_enough(threads, near))
+            return near;
     fail_msg("nothing is enough");
     return 0;
 }
