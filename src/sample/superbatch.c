@@ -77,6 +77,8 @@ static int fit(struct grown *a, size_t more, struct og_budget *b, struct og_err 
         return og__fail(err, -ENOMEM, "sample fewer batches ahead: --superbatch",
                         "%s: a superbatch larger than memory", part);
     int rc = og__budget_charge(b, need - a->charged, part, err);
+    if (rc == 0 && (rc = og__address_open(a->base, need, err)) < 0)
+        og__budget_uncharge(b, need - a->charged, part);
     if (rc == 0)
         a->charged = need;
     return rc;
