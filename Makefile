@@ -5,7 +5,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD = build/$(PRESET)
 
-.PHONY: all build test demo bench install format lint fuzz clean help
+.PHONY: all build test test-exhaustive bits random mutate demo bench install format lint fuzz clean help
 
 all: build ## the command and the library: build/release/outgrow
 
@@ -15,8 +15,21 @@ build:
 	@cmake --build $(BUILD) -j $(JOBS) $(BUILD_ARGS)
 
 test: CMAKE_ARGS = -DOUTGROW_TESTS=ON
-test: build ## every test
+test: build ## the tests, with one in 101 of the failures that can be made
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+test-exhaustive: CMAKE_ARGS = -DOUTGROW_TESTS=ON
+test-exhaustive: build ## every single failure of every call, 100 kills: a quarter of an hour
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -C exhaustive -L exhaustive
+
+bits: BUILD_ARGS = --target outgrow
+bits: build ## record checksums of what commands write anew (tests/bits); ctest compares them
+	@python3 tests/bits/bits.py $(BUILD)/outgrow --update
+
+random: CMAKE_ARGS = -DOUTGROW_TESTS=ON
+random: BUILD_ARGS = --target random_runs
+random: build ## random tiny graphs, each trained on in many ways that must agree; SEED=1 COUNT=2700
+	@$(BUILD)/tests/random_runs $(or $(SEED),1) $(or $(COUNT),2700) --all
 
 demo: BUILD_ARGS = --target outgrow
 demo: build ## train on a graph whose features do not fit in memory
@@ -43,8 +56,11 @@ fuzz: ## build the fuzzers into build/fuzz; SECONDS=10 runs each so long
 	@cmake --build build/fuzz -j $(JOBS)
 	@[ -z "$(SECONDS)" ] || tools/fuzz $(SECONDS) $(TARGETS)
 
+mutate: ## break src/ in 200 places, one at a time, and see which the tests notice (tools/mutate --help)
+	@tools/mutate $(MUTATE_ARGS)
+
 clean:
 	rm -rf build
 
 help:
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | sort
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | sort

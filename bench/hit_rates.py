@@ -139,6 +139,7 @@ def ratio_table(title, rates):
 def simulate(args, path, policies, options, caches=CACHES):
     """What `outgrow simulate` tells of these policies, with the seconds it took."""
     result = args.scratch_dir / "result.json"
+    result.unlink(missing_ok=True)
     start = time.monotonic()
     r = subprocess.run([args.outgrow, "simulate", path, "--policy", ",".join(policies), "--cache", ",".join(caches), "--json",
                         result, "--quiet", *RUN, *options], capture_output=True, text=True)

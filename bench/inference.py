@@ -52,6 +52,7 @@ def main():
                 r = b.json("predict", graph, "--checkpoint", run / "checkpoint.safetensors", "--out", b.scratch / "out.npy", "--memory",
                            args.memory, "--quiet", prefix=prefix)
             shutil.rmtree(run)
+            (b.scratch / "out.npy").unlink()
             for layer in r["layers"]:
                 rows.append([name, layer["layer"], layer["seconds"], layer["bytes_read"] / 1e9, layer["bytes_least"] / 1e9,
                              f"{layer['read_amplification']:.2f}", layer["rows_kept"]])

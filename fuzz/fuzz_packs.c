@@ -28,8 +28,11 @@ static void check_list(const struct og_packs *p)
 
 static bool open_packs(const char *description, size_t size)
 {
-    const struct og_dataset ds = {
-        .name = (char *)"graph", .n_nodes = NODES, .dim = 2, .dtype = OG_F32, .checksum = 0x1234};
+    const struct og_dataset ds = {.name = (char *)"graph",
+                                  .n_nodes = NODES,
+                                  .dim = 2,
+                                  .dtype = OG_F32,
+                                  .identity.contents = 0x1234};
     memory_folder_put("pack/pack.json", description, size);
     struct og_packs *p = og__packs_open(memory_folder(), &ds, NULL);
     if (p)

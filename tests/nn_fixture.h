@@ -3,6 +3,7 @@
 #define OG_NN_FIXTURE_H
 
 #include "testing.h"
+#include "whole_tensors.h"
 
 #include "nn/nn.h"
 
@@ -12,6 +13,7 @@ enum { FIXTURE_BATCHES = 8 };
 
 struct fixture {
     struct og_tensors t;
+    char *bytes; /* of the file: its data */
     struct og_model_config config;
     double lr, weight_decay;
     uint32_t n_batches;
@@ -204,11 +206,9 @@ static inline void fixture_model(struct fixture *f)
 static inline void fixture_open(struct fixture *f, const char *name)
 {
     char path[512];
-    struct og_err err = {0};
     memset(f, 0, sizeof(*f));
     snprintf(path, sizeof(path), "%s/nn_%s.safetensors", TEST_GOLDEN, name);
-    if (og__tensors_read(path, &f->t, &err) < 0)
-        fail_msg("%s", err.message);
+    f->bytes = whole_tensors(path, &f->t);
     f->config = (struct og_model_config){
         .layers = (int)strtol(fixture_text(f, "layers"), NULL, 10),
         .in_dim = (int)strtol(fixture_text(f, "dim"), NULL, 10),
@@ -243,6 +243,7 @@ static inline void fixture_close(struct fixture *f)
     }
     free(f->features);
     og__tensors_release(&f->t);
+    free(f->bytes);
 }
 
 /* Copy the tensors "<prefix><parameter name>" into a model. Running statistics start as they are.

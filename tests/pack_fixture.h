@@ -79,7 +79,7 @@ static inline struct og_dataset features_alone(char *dir, char *features, int64_
                                .dim = (int)row_bytes,
                                .dtype = OG_U8,
                                .kept = OG_U8,
-                               .checksum = 0x1234567890ull,
+                               .identity.contents = 0x1234567890ull,
                                .features = {.fd = -1, .path = features, .offset = offset}};
 }
 

@@ -233,7 +233,9 @@ def make_graph():
 
 def predicted(checkpoint):
     run("predict", "graph", "--checkpoint", checkpoint, "--out", "logits.npy", "--quiet")
-    return torch.from_numpy(np.load("logits.npy"))
+    logits = torch.from_numpy(np.load("logits.npy"))
+    os.remove("logits.npy")
+    return logits
 
 
 def assert_same(what, got, want):

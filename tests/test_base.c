@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "no_sync.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -56,6 +57,24 @@ static bool all_zero(const char *p, size_t bytes)
     return p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0;
 }
 
+/* By /proc/self/maps. */
+static bool may_be_written(const char *p)
+{
+    char line[512];
+    bool writable = false;
+    FILE *f = fopen("/proc/self/maps", "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        char *end = NULL;
+        const uintptr_t from = strtoull(line, &end, 16);
+        const uintptr_t to = strtoull(end + 1, &end, 16);
+        if ((uintptr_t)p >= from && (uintptr_t)p < to)
+            writable = end[2] == 'w';
+    }
+    fclose(f);
+    return writable;
+}
+
 static void memory_given_back_is_there_for_the_next(void **state)
 {
     (void)state;
@@ -76,7 +95,10 @@ static void memory_given_back_is_there_for_the_next(void **state)
     char *space = og__address_reserve(LARGE, &err);
     assert_non_null(space);
     assert_int_equal(og__budget_charge(b, LARGE, "cache", &err), 0);
+    assert_false(may_be_written(space)); /* nor is it promised by the kernel */
     og__address_furnish(b, space + 4096, LARGE - 4096);
+    assert_int_equal(og__address_open(space, LARGE, &err), 0);
+    assert_true(may_be_written(space) && may_be_written(space + LARGE - 1));
     before = faults();
     touch(space + 2 * OG_MIB, LARGE - SMALL - 6 * OG_MIB);
     assert_true(!counts_are_ours || faults() - before < 8);
@@ -257,6 +279,33 @@ static void philox_matches_known_answers(void **state)
     assert_memory_equal(r.v, expect, sizeof(expect));
 }
 
+/* 2^16 blocks have room in the counter: those behind them must not be another layer's, or with the
+ * last layer another stream's, and both ways of drawing go on to the same ones. */
+static void long_runs_of_words_stay_their_own(void **state)
+{
+    (void)state;
+    enum { ROOM = 1 << 16, BEYOND = 8 };
+    static const uint32_t layers[] = {0, 255};
+    for (size_t l = 0; l < OG_COUNT(layers); l++) {
+        struct og_rng r;
+        uint32_t word[4], same[4], first[4], next[4];
+        og__philox(9, OG__STREAM_SAMPLE, 2, 3, layers[l], 7, 0, first);
+        og__philox(9, (enum og__stream)(OG__STREAM_SAMPLE + layers[l] / 255), 2, 3,
+                   (layers[l] + 1) % 256, 7, 0, next);
+        og__rng_at(&r, 9, OG__STREAM_SAMPLE, 2, 3, layers[l], 7);
+        for (uint32_t block = 0; block < 3 * ROOM + BEYOND; block++) {
+            og__rng_block(&r, word);
+            if (block % ROOM >= BEYOND)
+                continue;
+            og__philox(9, OG__STREAM_SAMPLE, 2, 3, layers[l], 7, block, same);
+            assert_memory_equal(word, same, sizeof(word));
+            assert_memory_not_equal(word, next, sizeof(word));
+            if (block > 0)
+                assert_memory_not_equal(word, first, sizeof(word));
+        }
+    }
+}
+
 static void below_is_uniform(void **state)
 {
     (void)state;
@@ -406,6 +455,52 @@ static void files_appear_whole_or_not_at_all(void **state)
     free(path);
 }
 
+/* What lay there whenever fsync was called: the file under its name or not, a file or a folder. */
+static struct {
+    const char *path;
+    char order[8];
+    size_t n;
+} synced;
+
+static void note_sync(int fd)
+{
+    struct stat st, named;
+    assert_int_equal(fstat(fd, &st), 0);
+    bool placed = stat(synced.path, &named) == 0 && named.st_size > 0;
+    assert_true(synced.n + 2 < sizeof(synced.order));
+    synced.order[synced.n++] = S_ISDIR(st.st_mode) ? 'd' : st.st_size > 0 ? 'f' : 'e';
+    synced.order[synced.n++] = placed ? '+' : '-';
+}
+
+/* A file is on the disk before it has its name, and the name before anyone is told. */
+static void what_is_committed_outlives_the_machine(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/og-base-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *path = og__path_join(dir, "x"), *sub = og__path_join(dir, "out");
+    synced.path = path;
+    on_sync = note_sync;
+    assert_int_equal(og__write_text(path, "one", 3, NULL), 0);
+    assert_string_equal(synced.order, "f-d+");
+    memset(synced.order, 0, sizeof(synced.order));
+    synced.n = 0;
+    synced.path = sub;
+    struct og_newdir d;
+    assert_int_equal(og__newdir_begin(&d, sub, NULL), 0);
+    char *inner = og__path_join(d.temporary, "y");
+    assert_int_equal(og__write_text(inner, "two", 3, NULL), 0);
+    assert_int_equal(og__newdir_commit(&d, NULL), 0);
+    assert_string_equal(synced.order, "f-d-d+"); /* what is in it, its names, its own name */
+    free(inner);
+    on_sync = NULL;
+    inner = og__path_join(sub, "y");
+    assert_int_equal(unlink(path) | unlink(inner) | rmdir(sub) | rmdir(dir), 0);
+    free(inner);
+    free(path);
+    free(sub);
+}
+
 static bool is_there(const char *name)
 {
     return access(name, F_OK) == 0;
@@ -476,12 +571,14 @@ int main(void)
         cmocka_unit_test(first_message_wins),
         cmocka_unit_test(messages_are_one_line_that_fits),
         cmocka_unit_test(philox_matches_known_answers),
+        cmocka_unit_test(long_runs_of_words_stay_their_own),
         cmocka_unit_test(below_is_uniform),
         cmocka_unit_test(permutation_is_a_bijection),
         cmocka_unit_test(permutation_is_fair),
         cmocka_unit_test(pool_runs_every_task_once),
         cmocka_unit_test(queue_keeps_the_order_of_numbers),
         cmocka_unit_test(files_appear_whole_or_not_at_all),
+        cmocka_unit_test(what_is_committed_outlives_the_machine),
         cmocka_unit_test(what_a_killed_process_left_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,9 +210,10 @@ static void plain_superbatch(const struct og_choice *g, const struct og_candidat
     uint32_t n_prefill;
     struct og_planner planner;
     struct og_plan plan;
-    for (uint32_t b = first; b <= last; b++)
+    const uint32_t seen = OG_MIN(last + og__policy_tail(&c->policy), g->trace.n_batches);
+    for (uint32_t b = first; b <= seen; b++)
         ptr[b - first] = g->trace.ptr[b] - g->trace.ptr[first];
-    const struct og_trace t = {last - first, ptr, g->trace.ids + g->trace.ptr[first]};
+    const struct og_trace t = {seen - first, ptr, g->trace.ids + g->trace.ptr[first]};
     og__planner_init(&planner, NULL);
     og__plan_init(&plan, NULL);
     plain->n_batches = 0;
@@ -221,7 +222,7 @@ static void plain_superbatch(const struct og_choice *g, const struct og_candidat
     assert_int_equal(og__policy_foresee(p, &t, &n_prefill, NULL), 0);
     const struct og_io_counts before = plain->counts.fill;
     bool in_first = true;
-    for (uint32_t b = 0; b < t.n_batches; b++) {
+    for (uint32_t b = 0; b < last - first; b++) {
         bool fills = plain_prefill(g, p, plain) > 0;
         if (b == 0) {
             plain->counts.open.reads += plain->counts.fill.reads - before.reads;
@@ -969,7 +970,7 @@ static void the_best_come_first_and_the_impossible_last(void **state)
         [1] = "asks for 1001 B of memory, 1000 B are there",
         [2] = "takes 24.00 KiB of disk, 19.53 KiB are allowed",
         [4] = "this policy needs batches sampled ahead",
-        [5] = "packing 4 batches takes at least 38.01 KiB of memory",
+        [5] = "packing 4 batches takes at least 42.48 KiB of memory",
         [6] = "needs a cache that stays as it is",
         [7] = "early reads need a static policy",
         [8] = "trained at least once",

@@ -136,7 +136,7 @@ static void help_and_version_succeed(void **state)
     (void)state;
     static const char *const commands[] = {"generate", "import",  "export",   "info", "verify",
                                            "sample",   "pack",    "simulate", "plan", "train",
-                                           "eval",     "predict", "bench"};
+                                           "eval",     "predict", "bench",    "cache"};
     struct outcome *o = outgrow("--version");
     assert_int_equal(o->status, 0);
     assert_says(o->out, og_version());
@@ -320,8 +320,11 @@ static void a_run_is_summed_up(void **state)
     json_decref(v);
     assert_int_equal(access("p.npy", F_OK), 0);
     assert_int_equal(access("e.npy", F_OK), 0);
-    const struct outcome *o =
-        outgrow("predict d --checkpoint r/best.safetensors --out p.npy --resume");
+    const struct outcome *o = outgrow("predict d --checkpoint r/best.safetensors --out p.npy");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "p.npy: exists already");
+    assert_says(o->err, "hint: remove it or choose another name");
+    o = outgrow("predict d --checkpoint r/best.safetensors --out p.npy --resume");
     assert_int_equal(o->status, 0);
     assert_says(o->err, "nothing to resume");
     o = outgrow("train d --run r");
@@ -347,7 +350,11 @@ static void people_get_text(void **state)
     assert_says(o->out, "feature cache");
     o = outgrow("sample d --out t --epochs 1 --fanout 5,5");
     assert_int_equal(o->status, 0);
+    assert_string_equal(o->out, "t\n");
     assert_int_equal(access("t/trace.json", F_OK), 0);
+    json_t *made = json_of("sample d --out told --epochs 1 --fanout 5,5 --json");
+    assert_string_equal(json_string_value(json_object_get(made, "trace")), "told");
+    json_decref(made);
 }
 
 /* What docs/samplers.md shows, on a graph without weights. */
@@ -499,6 +506,10 @@ static void policies_are_compared(void **state)
     assert_int_equal(json_array_size(results), 6);
     for (size_t i = 0; i < 6; i++)
         assert_keys(json_array_get(results, i), keys);
+    o = outgrow("simulate d --policy lru --cache 1% --json j.json");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "j.json: exists already");
+    assert_says(o->err, "hint: remove it or choose another name");
     json_t *printed = json_of("simulate d --policy degree,presc:2,lru --cache 1%,20K --epochs 2 "
                               "--fanout 5,5 --batch 50 --json -");
     assert_true(json_equal(results, json_object_get(printed, "results")));
@@ -568,6 +579,23 @@ static void an_interrupted_run_goes_on(void **state)
     assert_int_equal(access("i/resume.safetensors", F_OK), 0);
 }
 
+static void an_import_lands_where_it_was_told_to(void **state)
+{
+    (void)state;
+    assert_int_equal(system("printf '0 1\\n1 2\\n2 2\\n2 2\\n' >edges.txt"), 0);
+    assert_int_equal(outgrow("import edgelist edges.txt imported --quiet")->status, 0);
+    assert_says(outgrow("info imported --json")->out, "\"num_edges\": 4");
+    assert_int_equal(outgrow("import edgelist edges.txt less --drop-self-loops --quiet")->status,
+                     0);
+    assert_says(outgrow("info less --json")->out, "\"num_edges\": 2");
+    assert_int_equal(outgrow("import edgelist edges.txt once --drop-duplicates --quiet")->status,
+                     0);
+    assert_says(outgrow("info once --json")->out, "\"num_edges\": 3");
+    assert_int_equal(outgrow("import edgelist edges.txt imported --quiet")->status, 1);
+    assert_int_equal(outgrow("export npy imported exported --quiet")->status, 0);
+    assert_int_equal(access("exported/edges.npy", F_OK), 0);
+}
+
 /* Whether it is seen by its size or by a page that is gone, is chance; see test_lost_file.c. */
 static void features_cut_while_mapped_end_with_1(void **state)
 {
@@ -626,6 +654,7 @@ int main(void)
         cmocka_unit_test(no_gnuplot_is_told_at_once),
         cmocka_unit_test(too_little_memory_is_refused),
         cmocka_unit_test(an_interrupted_run_goes_on),
+        cmocka_unit_test(an_import_lands_where_it_was_told_to),
         cmocka_unit_test(features_cut_while_mapped_end_with_1),
     };
     return cmocka_run_group_tests(tests, enter, leave);

@@ -81,7 +81,7 @@ static void opens_whole_dataset(void **state)
     assert_false(ds->multi_label);
     assert_int_equal(ds->dtype, OG_F32);
     assert_int_equal(ds->weights.fd, -1);
-    assert_true(ds->checksum != 0);
+    assert_true(ds->identity.contents != 0);
 
     struct og_budget *b = og__budget_new(0);
     uint32_t *ids;

@@ -1,7 +1,15 @@
 /* Every public call, with every single failure there can be: the k-th allocation, open, read or
  * write of it, for k = 1, 2, 3, ... until the call has no k-th one. It returns an error that says
  * something, or does its work in another way; it leaves neither memory (under asan) nor descriptors
- * nor files behind, and what was there before is as it was. */
+ * nor files behind, and what was there before is as it was.
+ *
+ *     test_faults [GROUP]
+ *
+ * GROUP: one group of calls, or "resumed" or "predicted"; none: all.
+ * OG_FAULTS_STEP=N: of the failures of each call and kind one in N, 1 for all of them (default
+ * 101). OG_FAULTS_SEED=N: which of them: seeds 0 to N-1 together make every failure. Default: the
+ * day, so that the days take turns; it is printed. OG_FAULTS_ONLY, OG_FAULTS_KIND: one call, one
+ * kind alone. */
 #include "small_run.h"
 
 #include "base/file.h"
@@ -16,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 #include <zip.h>
@@ -45,13 +54,56 @@ struct inventory {
     int temporaries; /* names of unfinished files, and scratch */
 };
 
-static void look_at_file(const char *path, struct inventory *v)
+/* Contents seen before, by name: read again only when anything that the kernel says of the file has
+ * changed. Its clock ticks every few milliseconds, so what was young when it was read is read
+ * again. */
+static struct seen {
+    uint64_t name, hash;
+    dev_t device;
+    ino_t inode;
+    off_t bytes;
+    struct timespec written, changed;
+    bool settled;
+} seen_files[4096];
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool is_as_seen(const struct seen *f, uint64_t name, const struct stat *st)
+{
+    return f->settled && f->name == name && f->device == st->st_dev && f->inode == st->st_ino &&
+           f->bytes == st->st_size && nanoseconds(f->written) == nanoseconds(st->st_mtim) &&
+           nanoseconds(f->changed) == nanoseconds(st->st_ctim);
+}
+
+static uint64_t hash_contents(const char *path, uint64_t name)
 {
     char *text;
     size_t len;
     assert_int_equal(og__read_text(path, 1 << 26, &text, &len, NULL), 0);
-    v->hash += XXH3_64bits_withSeed(text, len, XXH3_64bits(path, strlen(path)));
+    uint64_t hash = XXH3_64bits_withSeed(text, len, name);
     free(text);
+    return hash;
+}
+
+static void look_at_file(const char *path, struct inventory *v)
+{
+    const uint64_t name = XXH3_64bits(path, strlen(path));
+    struct seen *f = &seen_files[name % OG_COUNT(seen_files)];
+    struct timespec now;
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+    if (!is_as_seen(f, name, &st)) {
+        bool settled = nanoseconds(now) - nanoseconds(st.st_ctim) > 100 * 1000000;
+        *f = (struct seen){name,       hash_contents(path, name),
+                           st.st_dev,  st.st_ino,
+                           st.st_size, st.st_mtim,
+                           st.st_ctim, settled};
+    }
+    v->hash += f->hash;
 }
 
 static void look(const char *folder, struct inventory *v)
@@ -81,6 +133,29 @@ static struct inventory take_inventory(void)
     struct inventory v = {0};
     look(root, &v);
     return v;
+}
+
+static void a_change_of_any_file_is_seen(void **state)
+{
+    (void)state;
+    static const struct timespec long_enough = {.tv_nsec = 150 * 1000000};
+    char path[160];
+    snprintf(path, sizeof(path), "%s/changing", root);
+    uint64_t last = 0;
+    for (int i = 0; i < 4; i++) { /* as many bytes, in the same file, at once or when it is old */
+        FILE *f = fopen(path, i ? "r+" : "w");
+        assert_non_null(f);
+        assert_int_equal(fputc('a' + i, f), 'a' + i);
+        assert_int_equal(fclose(f), 0);
+        uint64_t now = take_inventory().hash;
+        assert_true(now != last && now == take_inventory().hash);
+        last = now;
+        if (i % 2)
+            nanosleep(&long_enough, NULL);
+        assert_true(now == take_inventory().hash);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_true(take_inventory().hash != last);
 }
 
 static int open_files(void)
@@ -266,6 +341,14 @@ static int call_info(struct og_err *err)
 {
     char *text = NULL;
     int rc = og_info(graph, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_cache(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_cache(disk_cache, false, &text, err);
     keep(text);
     return rc;
 }
@@ -467,12 +550,12 @@ static void check_run_folder(void)
     static const char *const files[] = {"checkpoint", "best", "resume"};
     for (size_t i = 0; i < OG_COUNT(files); i++) {
         char path[160];
-        struct og_tensors t;
+        struct og_tensors_file f;
         snprintf(path, sizeof(path), "%s/%s.safetensors", run_dir, files[i]);
         if (access(path, F_OK) != 0)
             continue;
-        assert_int_equal(og__tensors_read(path, &t, NULL), 0);
-        og__tensors_release(&t);
+        assert_int_equal(og__tensors_open(&f, path, NULL), 0);
+        og__tensors_close(&f);
     }
 }
 
@@ -482,6 +565,7 @@ struct tally {
 static struct tally all;
 
 struct call {
+    const char *group; /* run by a process of its own under ctest: tests/CMakeLists.txt */
     const char *name;
     int (*fn)(struct og_err *err);
     const char *options[10]; /* name, value, ... */
@@ -538,9 +622,9 @@ static void check_one(const struct call *c, enum fault_kind kind, long k, int rc
         complain(what, "files have changed");
 }
 
-/* Every fault, or every so many-th: OG_FAULTS_STEP. Of one call, of one kind alone: OG_FAULTS_ONLY,
- * OG_FAULTS_KIND. Calls that measure for seconds only with 1. */
-static long fault_step = 1;
+/* One failure in so many. Calls that measure for seconds only with 1. */
+static long fault_step = 101;
+static uint64_t fault_seed;
 
 /* Libraries ask for memory far more often than we do, mostly for a word of JSON: every
  * one of these would take an hour. */
@@ -550,29 +634,55 @@ static long step_of(enum fault_kind kind)
     return some ? OG_MAX(5 * fault_step, 23L) : fault_step;
 }
 
+/* The first failure of those that are made, of a call that has so many: each one in its turn as
+ * seeds count up, and at least one. */
+static long first_of(const char *name, enum fault_kind kind, long step, long count)
+{
+    uint64_t turns = (uint64_t)OG_MAX(OG_MIN(step, count), 1L);
+    return (long)((fault_seed + XXH3_64bits_withSeed(name, strlen(name), kind)) % turns) + 1;
+}
+
+struct torture {
+    const struct call *call;
+    enum fault_kind kind;
+    uint64_t made;
+    int fds;
+    struct inventory before;
+    struct tally tally;
+};
+
+/* Calls with the k-th failure; k = 0: with none, which counts how many there could be. */
+static long call_with(struct torture *t, long k, bool *fired)
+{
+    struct og_err err = {0};
+    faults_arm(t->kind, k);
+    int rc = make(t->call, &err);
+    long count = faults_disarm(fired);
+    if (!*fired && rc < 0)
+        fail_msg("%s: without a failure: %s", t->call->name, err.message);
+    check_one(t->call, t->kind, k, rc, &err, &t->before, t->made, t->fds);
+    t->tally.injected += *fired;
+    t->tally.refused += *fired && rc < 0;
+    t->tally.done_otherwise += *fired && rc >= 0;
+    return count;
+}
+
 static struct tally torture(const struct call *c, enum fault_kind kind, uint64_t made)
 {
-    struct tally t = {0};
-    int fds = open_files();
-    const struct inventory before = take_inventory();
-    bool fired = true;
-    for (long k = 1; fired && (c->most == 0 || k <= c->most); k += step_of(kind)) {
-        struct og_err err = {0};
-        faults_arm(kind, k);
-        int rc = make(c, &err);
-        faults_disarm(&fired);
-        if (!fired && rc < 0)
-            fail_msg("%s: without a failure: %s", c->name, err.message);
-        check_one(c, kind, k, rc, &err, &before, made, fds);
-        t.injected += fired;
-        t.refused += fired && rc < 0;
-        t.done_otherwise += fired && rc >= 0;
+    struct torture t = {c, kind, made, open_files(), take_inventory(), {0}};
+    const long step = step_of(kind);
+    bool fired = false;
+    long k = 1;
+    if (step > 1 && c->most == 0 && kind != FAULT_SLOW)
+        k = first_of(c->name, kind, step, call_with(&t, 0, &fired));
+    for (fired = true; fired && (c->most == 0 || k <= c->most); k += step) {
+        call_with(&t, k, &fired);
         if (kind == FAULT_SLOW)
             break;
     }
     if (leaks())
         complain(c->name, fault_names[kind]);
-    return t;
+    return t.tally;
 }
 
 static void torture_all(const struct call *c)
@@ -603,78 +713,106 @@ static void torture_all(const struct call *c)
 }
 
 static const struct call calls[] = {
-    {"options", call_options, {NULL}, 0},
-    {"info", call_info, {NULL}, 0},
-    {"verify", call_verify, {NULL}, 0},
-    {"verify samples", call_verify_samples, {NULL}, 0},
-    {"generate planted", call_generate, {NULL}, 0},
-    {"generate rmat", call_generate_rmat, {NULL}, 0},
-    {"import npy", call_import, {NULL}, 0},
-    {"import npy --link", call_import_link, {NULL}, 0},
-    {"import ogb", call_import_ogb, {NULL}, 0},
-    {"import ogb papers", call_import_papers, {NULL}, 0},
-    {"import ogb mag", call_import_mag, {NULL}, 0},
-    {"import igb", call_import_igb, {NULL}, 0},
-    {"import graphbolt", call_import_graphbolt, {NULL}, 0},
-    {"import edgelist", call_import_edgelist, {NULL}, 0},
-    {"import edgelist far", call_import_far, {NULL}, 0},
-    {"import mtx", call_import_mtx, {NULL}, 0},
-    {"export npy", call_export_npy, {NULL}, 0},
-    {"export graphbolt", call_export_graphbolt, {NULL}, 0},
-    {"plan", call_plan, {NULL}, 0},
-    {"plan belady", call_plan, {"policy", "belady", "trace-timeline", timeline}, 0},
-    {"sample", call_sample, {"policy", "degree", "topology", "memory", "layout", "raw"}, 0},
-    {"simulate", call_simulate, {NULL}, 0},
-    {"simulate a trace", call_simulate_trace, {NULL}, 0},
-    {"train", call_train, {"checkpoint-every", "0", "log-every", "1"}, 0},
-    {"train uring", call_train, {"io", "uring", "policy", "none"}, 0},
-    {"train belady", call_train, {"policy", "belady", "superbatch", "3"}, 0},
-    {"train in turns", call_train, {"policy", "belady", "alternate", "true"}, 0},
-    {"train early", call_train, {"policy", "degree", "early-reads", "true"}, 0},
-    {"train early uring",
+    {"datasets", "options", call_options, {NULL}, 0},
+    {"datasets", "info", call_info, {NULL}, 0},
+    {"datasets", "verify", call_verify, {NULL}, 0},
+    {"datasets", "verify samples", call_verify_samples, {NULL}, 0},
+    {"datasets", "generate planted", call_generate, {NULL}, 0},
+    {"datasets", "generate rmat", call_generate_rmat, {NULL}, 0},
+    {"imports", "import npy", call_import, {NULL}, 0},
+    {"imports", "import npy --link", call_import_link, {NULL}, 0},
+    {"imports", "import ogb", call_import_ogb, {NULL}, 0},
+    {"imports", "import ogb papers", call_import_papers, {NULL}, 0},
+    {"imports", "import ogb mag", call_import_mag, {NULL}, 0},
+    {"imports", "import igb", call_import_igb, {NULL}, 0},
+    {"imports", "import graphbolt", call_import_graphbolt, {NULL}, 0},
+    {"imports", "import edgelist", call_import_edgelist, {NULL}, 0},
+    {"imports", "import edgelist far", call_import_far, {NULL}, 0},
+    {"imports", "import mtx", call_import_mtx, {NULL}, 0},
+    {"imports", "export npy", call_export_npy, {NULL}, 0},
+    {"imports", "export graphbolt", call_export_graphbolt, {NULL}, 0},
+    {"plans", "plan", call_plan, {NULL}, 0},
+    {"plans", "plan belady", call_plan, {"policy", "belady", "trace-timeline", timeline}, 0},
+    {"plans",
+     "sample",
+     call_sample,
+     {"policy", "degree", "topology", "memory", "layout", "raw"},
+     0},
+    {"plans", "simulate", call_simulate, {NULL}, 0},
+    {"plans", "simulate a trace", call_simulate_trace, {NULL}, 0},
+    {"train", "train", call_train, {"checkpoint-every", "0", "log-every", "1"}, 0},
+    {"train", "train uring", call_train, {"io", "uring", "policy", "none"}, 0},
+    {"train", "train belady", call_train, {"policy", "belady", "superbatch", "3"}, 0},
+    {"turns", "train in turns", call_train, {"policy", "belady", "alternate", "true"}, 0},
+    {"turns", "train early", call_train, {"policy", "degree", "early-reads", "true"}, 0},
+    {"turns",
+     "train early uring",
      call_train,
      {"policy", "none", "early-reads", "true", "io", "uring", "topology", "disk"},
      0},
-    {"train topology disk", call_train, {"topology", "disk", "scratch", disk_cache}, 0},
-    {"train sweep", call_train, {"policy", "sweep", "cache", "50%", "superbatch", "3"}, 0},
-    {"train packed f16", call_train, {"layout", "packed", "cache", "5%", "pack-dtype", "f16"}, 0},
-    {"train mmap", call_train, {"io", "mmap", "policy", "none"}, 0},
-    {"train packed",
+    {"turns", "train topology disk", call_train, {"topology", "disk", "scratch", disk_cache}, 0},
+    {"datasets", "cache", call_cache, {NULL}, 0},
+    {"turns", "train sweep", call_train, {"policy", "sweep", "cache", "50%", "superbatch", "3"}, 0},
+    {"turns",
+     "train packed f16",
+     call_train,
+     {"layout", "packed", "cache", "5%", "pack-dtype", "f16"},
+     0},
+    {"turns", "train mmap", call_train, {"io", "mmap", "policy", "none"}, 0},
+    {"packs",
+     "train packed",
      call_train,
      {"layout", "packed", "policy", "belady", "superbatch", "all", "epochs", "2"},
      0},
-    {"train segmented",
+    {"packs",
+     "train segmented",
      call_train,
      {"layout", "segmented", "policy", "degree", "disk", "38K", "superbatch", "all"},
      0},
-    {"train reusing",
+    {"packs",
+     "train reusing",
      call_train,
      {"resample-every", "2", "policy", "frequency", "layout", "packed", "epochs", "2"},
      0},
-    {"train samples", call_train, {"samples", packed, "policy", "frequency"}, 0},
-    {"train ladies", call_train, {"sampler", "ladies", "model", "gcn", "norm", "batch"}, 0},
-    {"train pinsage", call_train, {"sampler", "walk", "model", "pinsage", "eval-every", "0"}, 0},
-    {"train gat",
+    {"packs", "train samples", call_train, {"samples", packed, "policy", "frequency"}, 0},
+    {"samplers",
+     "train ladies",
+     call_train,
+     {"sampler", "ladies", "model", "gcn", "norm", "batch"},
+     0},
+    {"samplers",
+     "train pinsage",
+     call_train,
+     {"sampler", "walk", "model", "pinsage", "eval-every", "0"},
+     0},
+    {"samplers",
+     "train gat",
      call_train,
      {"sampler", "labor", "model", "gat", "topology", "disk", "scratch", disk_cache},
      0},
-    {"train link",
+    {"samplers",
+     "train link",
      call_train,
      {"task", "link", "edge-split", "80/10/10", "eval-negatives", "5", "eval-every", "0"},
      0},
-    {"eval link",
+    {"samplers",
+     "eval link",
      call_eval_link,
      {"task", "link", "edge-split", "80/10/10", "eval-negatives", "5"},
      0},
-    {"eval --full", call_eval_full, {NULL}, 0},
-    {"predict", call_predict, {"scratch", run_dir}, 0},
-    {"predict from disk", call_predict, {"topology", "disk", "io", "uring", "scratch", run_dir}, 0},
-    {"pack", call_pack, {"samples", trace}, 0},
-    {"eval", call_eval, {"trace-timeline", timeline}, 0},
-    {"bench epoch", call_bench_epoch, {"policy", "hybrid"}, 0},
-    {"bench sample", call_bench_sample, {NULL}, 3},
-    {"bench train", call_bench_train, {NULL}, 3},
-    {"bench gemm", call_bench_gemm, {NULL}, 2},
+    {"evaluations", "eval --full", call_eval_full, {NULL}, 0},
+    {"evaluations", "predict", call_predict, {"scratch", run_dir}, 0},
+    {"evaluations",
+     "predict from disk",
+     call_predict,
+     {"topology", "disk", "io", "uring", "scratch", run_dir},
+     0},
+    {"evaluations", "pack", call_pack, {"samples", trace}, 0},
+    {"evaluations", "eval", call_eval, {"trace-timeline", timeline}, 0},
+    {"evaluations", "bench epoch", call_bench_epoch, {"policy", "hybrid"}, 0},
+    {"evaluations", "bench sample", call_bench_sample, {NULL}, 3},
+    {"evaluations", "bench train", call_bench_train, {NULL}, 3},
+    {"evaluations", "bench gemm", call_bench_gemm, {NULL}, 2},
 };
 
 /* ---- setting up ---- */
@@ -929,15 +1067,26 @@ static int clean_up(void **state)
     return 0;
 }
 
+static const char *group_wanted; /* NULL: all */
+
+static bool wanted(const char *group, const char *name)
+{
+    const char *only = getenv("OG_FAULTS_ONLY");
+    return (!group_wanted || strcmp(group_wanted, group) == 0) &&
+           (!only || strcmp(only, name) == 0);
+}
+
 static void every_call_survives_every_failure(void **state)
 {
     (void)state;
-    const char *only = getenv("OG_FAULTS_ONLY");
-    const char *every = getenv("OG_FAULTS_STEP");
-    fault_step = every ? OG_MAX(strtol(every, NULL, 10), 1L) : 1;
+    int made = 0;
     for (size_t i = 0; i < OG_COUNT(calls); i++)
-        if (!only || strcmp(only, calls[i].name) == 0)
+        if (wanted(calls[i].group, calls[i].name)) {
             torture_all(&calls[i]);
+            made++;
+        }
+    if (made == 0)
+        skip();
     print_message("%ld faults injected: %ld refused, %ld done otherwise\n", all.injected,
                   all.refused, all.done_otherwise);
     assert_int_equal(complaints, 0);
@@ -971,6 +1120,19 @@ static uint64_t shape_of_epochs(void)
     return shape;
 }
 
+/* How many failures of a kind there could be in a run from its start. */
+static long steady_count(enum fault_kind kind, int (*fn)(struct og_err *err))
+{
+    bool fired;
+    og__remove_tree(run_dir);
+    assert_int_equal(mkdir(run_dir, 0777), 0);
+    faults_arm(kind, 0);
+    int rc = fn(NULL);
+    long count = faults_disarm(&fired);
+    assert_true(rc >= 0);
+    return count;
+}
+
 static void a_run_whose_resuming_failed_ends_the_same(void **state)
 {
     (void)state;
@@ -978,7 +1140,7 @@ static void a_run_whose_resuming_failed_ends_the_same(void **state)
     char *text;
     size_t len;
     volatile sig_atomic_t stop = 0;
-    if (getenv("OG_FAULTS_ONLY"))
+    if (!wanted("resumed", ""))
         skip();
     const struct og_observer seen = {.arg = (void *)&stop, .progress = stop_at_once, .stop = &stop};
     usual_options();
@@ -993,9 +1155,10 @@ static void a_run_whose_resuming_failed_ends_the_same(void **state)
     assert_int_equal(og__read_text(at, 1 << 24, &text, &len, NULL), 0);
     long injected = 0;
     for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_SPACE; kind++) {
-        long step = kind == FAULT_MEMORY ? 7 : 1; /* most are of the session, seen above */
+        const long step = (kind == FAULT_MEMORY ? 7 : 1) * step_of(kind); /* most: seen above */
         bool fired = true;
-        for (long k = 1; fired; k += step * step_of(kind)) {
+        for (long k = first_of("resumed", kind, step, steady_count(kind, call_train)); fired;
+             k += step) {
             struct og_err err = {0};
             og__remove_tree(run_dir);
             assert_int_equal(mkdir(run_dir, 0777), 0);
@@ -1045,7 +1208,7 @@ static int files_in_run(void)
 static void a_prediction_that_failed_ends_the_same(void **state)
 {
     (void)state;
-    if (getenv("OG_FAULTS_ONLY"))
+    if (!wanted("predicted", ""))
         skip();
     usual_options();
     set(&options, "sampler", "walk"); /* one pass more */
@@ -1055,9 +1218,10 @@ static void a_prediction_that_failed_ends_the_same(void **state)
     const uint64_t logits = hash_of("p.npy"), activations = hash_of("e.npy");
     long injected = 0;
     for (enum fault_kind kind = FAULT_MEMORY; kind <= FAULT_SPACE; kind++) {
-        long step = kind == FAULT_MEMORY ? 3 : 1; /* most are of the model, seen above */
+        const long step = (kind == FAULT_MEMORY ? 3 : 1) * step_of(kind); /* most: seen above */
         bool fired = true;
-        for (long k = 1; fired; k += step * step_of(kind)) {
+        for (long k = first_of("predicted", kind, step, steady_count(kind, predict_in_run)); fired;
+             k += step) {
             struct og_err err = {0}, none = {0};
             og__remove_tree(run_dir);
             int before = open_files();
@@ -1081,6 +1245,8 @@ static void a_prediction_that_failed_ends_the_same(void **state)
 static void measuring_a_disk_that_is_full_ends(void **state)
 {
     (void)state;
+    if (!wanted("evaluations", ""))
+        skip();
     static const enum fault_kind kinds[] = {FAULT_WRITE, FAULT_SPACE};
     const struct inventory before = take_inventory();
     for (size_t i = 0; i < OG_COUNT(kinds); i++) {
@@ -1094,13 +1260,38 @@ static void measuring_a_disk_that_is_full_ends(void **state)
     }
 }
 
-int main(void)
+static void read_environment(void)
+{
+    const char *step = getenv("OG_FAULTS_STEP"), *seed = getenv("OG_FAULTS_SEED");
+    if (step)
+        fault_step = OG_MAX(strtol(step, NULL, 10), 1L);
+    fault_seed = seed ? strtoull(seed, NULL, 10) : (uint64_t)(time(NULL) / 86400);
+    print_message("OG_FAULTS_STEP=%ld OG_FAULTS_SEED=%llu\n", fault_step,
+                  (unsigned long long)fault_seed);
+}
+
+static bool is_group(const char *name)
+{
+    bool is = strcmp(name, "resumed") == 0 || strcmp(name, "predicted") == 0;
+    for (size_t i = 0; i < OG_COUNT(calls); i++)
+        is = is || strcmp(name, calls[i].group) == 0;
+    return is;
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_change_of_any_file_is_seen),
         cmocka_unit_test(every_call_survives_every_failure),
         cmocka_unit_test(a_run_whose_resuming_failed_ends_the_same),
         cmocka_unit_test(a_prediction_that_failed_ends_the_same),
         cmocka_unit_test(measuring_a_disk_that_is_full_ends),
     };
+    group_wanted = argc > 1 ? argv[1] : NULL;
+    if (group_wanted && !is_group(group_wanted)) {
+        print_error("test_faults: no calls are called %s\n", group_wanted);
+        return 2;
+    }
+    read_environment();
     return cmocka_run_group_tests(tests, prepare, clean_up);
 }

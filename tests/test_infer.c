@@ -1,6 +1,7 @@
 /* Inference over the whole graph: against a dense computation in double, written to be read, and
  * against itself with other memory. */
 #include "testing.h"
+#include "whole_tensors.h"
 
 #include "base/file.h"
 #include "base/random.h"
@@ -174,12 +175,13 @@ static void write_model(const struct og_model_config *c)
 static void forget_metadata(void)
 {
     struct og_tensors t;
-    assert_int_equal(og__tensors_read(checkpoint, &t, NULL), 0);
+    char *bytes = whole_tensors(checkpoint, &t);
     size_t n = t.n_metadata;
     t.n_metadata = 0;
     assert_int_equal(og__tensors_write(checkpoint, &t, NULL), 0);
     t.n_metadata = n;
     og__tensors_release(&t);
+    free(bytes);
 }
 
 /* ==== the same in double ==== */
@@ -453,6 +455,13 @@ static void set(struct og_options *opt, const char *name, const char *value)
     assert_int_equal(og_options_set(opt, name, value, NULL), 0);
 }
 
+/* Of an earlier test: what exists is refused. */
+static void remove_outputs(void)
+{
+    unlink(logits);
+    unlink(embeddings);
+}
+
 static int predict_with(const char *threads, const char *memory, const char *emb, char **text,
                         struct og_err *err)
 {
@@ -460,6 +469,7 @@ static int predict_with(const char *threads, const char *memory, const char *emb
     og_options_init(&opt);
     set(&opt, "memory", memory);
     set(&opt, "threads", threads);
+    remove_outputs();
     int rc = og_predict(graph, checkpoint, logits, emb, &opt, NULL, text, err);
     og_options_release(&opt);
     return rc;
@@ -631,6 +641,7 @@ static void a_task_that_no_file_tells_is_an_option(void **state)
     assert_int_equal(predict("1G", NULL, NULL, NULL), -EINVAL);
     og_options_init(&opt);
     assert_int_equal(og_options_set(&opt, "task", "link", NULL), 0);
+    remove_outputs();
     if (og_predict(graph, checkpoint, logits, NULL, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
     free(read_rows(logits, N, HIDDEN));
@@ -706,6 +717,7 @@ static void predict_walking(const char *topology, const char *neighbors, const c
     set(&opt, "topology", topology);
     set(&opt, "neighbors", neighbors);
     set(&opt, "walk-restart", restart);
+    remove_outputs();
     if (og_predict(graph, checkpoint, logits, embeddings, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
     og_options_release(&opt);
@@ -859,6 +871,7 @@ static void the_checkpoint_tells_of_walks(void **state)
         set(&opt, "memory", "1G");
         if (given[i][0])
             set(&opt, given[i][0], given[i][1]);
+        remove_outputs();
         assert_int_equal(og_predict(graph, checkpoint, logits, NULL, &opt, NULL, NULL, NULL), 0);
         assert_same_logits(wanted[i], n[i]);
         for (size_t k = 0; k < i; k++)
@@ -889,21 +902,30 @@ static void make_larger_graph(void)
         fail_msg("%s", err.message);
 }
 
+static bool is_enough(const char *threads, int mib)
+{
+    char memory[16];
+    struct og_err err = {0};
+    snprintf(memory, sizeof(memory), "%dM", mib);
+    int rc = mib > 0 ? predict_with(threads, memory, NULL, NULL, &err) : -ENOMEM;
+    if (rc != 0 && rc != -ENOMEM)
+        fail_msg("%s", err.message);
+    return rc == 0;
+}
+
 /* The least memory in MiB that is not refused; models are alike, so the last one says where to
  * look. */
 static int least_memory(const char *threads)
 {
     static int near = 1;
-    for (int mib = OG_MAX(near - 8, 1); mib < 512; mib++) {
-        char memory[16];
-        struct og_err err = {0};
-        snprintf(memory, sizeof(memory), "%dM", mib);
-        int rc = predict_with(threads, memory, NULL, NULL, &err);
-        if (rc == 0)
-            return near = mib;
-        if (rc != -ENOMEM)
-            fail_msg("%s", err.message);
+    if (is_enough(threads, near)) {
+        while (is_enough(threads, near - 1))
+            near--;
+        return near;
     }
+    while (++near < 512)
+        if (is_enough(threads, near))
+            return near;
     fail_msg("nothing is enough");
     return 0;
 }
@@ -1138,10 +1160,36 @@ struct broken {
     volatile sig_atomic_t stop;
     int stop_layer, kill_at; /* in the first block of that layer; at the n-th block; 0 = never */
     const char *sampler;
-    const char *obstacle; /* a folder that somebody makes meanwhile, or NULL */
+    const char *obstacle;  /* a folder that somebody makes meanwhile, or NULL */
+    const char *taken;     /* a file that somebody removes meanwhile, or NULL */
+    bool replaced;         /* by another one */
+    const char *elsewhere; /* --scratch of somebody who makes the same meanwhile, or NULL */
+    int others;            /* what came of that */
     int blocks, first_layer;
     char said[1024];
 };
+
+static void take_away(const struct broken *b)
+{
+    if (unlink(b->taken) < 0 || !b->replaced)
+        return;
+    FILE *f = fopen(b->taken, "w");
+    assert_non_null(f);
+    fputs("not what was written", f);
+    fclose(f);
+}
+
+static int make_the_same(const char *scratch)
+{
+    struct og_options opt;
+    og_options_init(&opt);
+    set(&opt, "memory", "40M");
+    set(&opt, "threads", "1");
+    set(&opt, "scratch", scratch);
+    int rc = og_predict(graph, checkpoint, logits, embeddings, &opt, NULL, NULL, NULL);
+    og_options_release(&opt);
+    return rc;
+}
 
 static void hear_progress(void *arg, const struct og_progress *p)
 {
@@ -1150,6 +1198,10 @@ static void hear_progress(void *arg, const struct og_progress *p)
         b->first_layer = p->epoch;
     if (b->obstacle)
         mkdir(b->obstacle, 0700);
+    if (b->taken && p->epoch == 2)
+        take_away(b);
+    if (b->elsewhere && b->others == 0)
+        b->others = make_the_same(b->elsewhere);
     if (b->blocks == b->kill_at)
         raise(SIGKILL);
     b->stop |= p->epoch == b->stop_layer && strcmp(p->stage, "walk") != 0;
@@ -1446,6 +1498,80 @@ static void outputs_are_looked_at_first(void **state)
 }
 
 /* The second of two outputs cannot have its name: then the first has not either, and both wait. */
+/* Whatever their scratch folders: of two that make one file at once the second is refused. */
+static void two_do_not_write_the_same_file_at_once(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    char elsewhere[LONGEST_PATH];
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", root);
+    struct broken b = {.elsewhere = elsewhere};
+    struct og_err err = {0};
+    if (run_broken(&b, "40M", false, &err) < 0)
+        fail_msg("%s: %s", err.message, err.hint);
+    assert_int_equal(b.others, -EBUSY);
+    assert_true(access(elsewhere, F_OK) < 0);
+    assert_files(&whole);
+    free_files(&whole);
+}
+
+/* What was written is not there any more, or is another's: that is no success. */
+static void an_output_that_was_taken_away_is_missed(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    const char *const outputs[] = {logits, embeddings};
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    for (int i = 0; i < 4; i++) {
+        char part[LONGEST_PATH + 8];
+        snprintf(part, sizeof(part), "%s.part", outputs[i / 2]);
+        struct broken b = {.taken = part, .replaced = i % 2};
+        struct og_err err = {0};
+        assert_int_equal(run_broken(&b, "40M", false, &err), -ENOENT);
+        assert_non_null(strstr(err.message, part));
+        assert_true(access(logits, F_OK) < 0 && access(embeddings, F_OK) < 0);
+        struct broken again = {0};
+        must_resume(&again, "40M");
+        assert_files(&whole);
+    }
+    free_files(&whole);
+}
+
+/* What is there is somebody's; with --resume it is what is made again. */
+static void outputs_that_exist_are_refused(void **state)
+{
+    (void)state;
+    struct og_model_config c = shaped(GAT, 2, HIDDEN);
+    const char *const outputs[] = {logits, embeddings};
+    make_larger_graph();
+    write_model(&c);
+    struct files whole = unbroken();
+    for (int i = 0; i < 2; i++) {
+        struct og_err err = {0};
+        struct broken first = {0}, again = {0};
+        size_t n;
+        FILE *f = fopen(outputs[i], "w");
+        assert_non_null(f);
+        fputs("mine", f);
+        fclose(f);
+        assert_int_equal(run_broken(&first, "40M", false, &err), -EEXIST);
+        assert_non_null(strstr(err.message, outputs[i]));
+        char *mine = file_bytes(outputs[i], &n);
+        assert_int_equal(n, 4);
+        assert_memory_equal(mine, "mine", 4);
+        free(mine);
+        assert_int_equal(left_behind(), 0);
+        must_resume(&again, "40M");
+        assert_files(&whole);
+    }
+    free_files(&whole);
+}
+
 static void what_cannot_be_put_in_place_waits(void **state)
 {
     (void)state;
@@ -1574,6 +1700,9 @@ int main(void)
         cmocka_unit_test(a_stopped_run_walks_the_same_way),
         cmocka_unit_test(damage_to_what_is_kept_is_found),
         cmocka_unit_test(two_do_not_make_the_same_at_once),
+        cmocka_unit_test(two_do_not_write_the_same_file_at_once),
+        cmocka_unit_test(an_output_that_was_taken_away_is_missed),
+        cmocka_unit_test(outputs_that_exist_are_refused),
         cmocka_unit_test(what_cannot_be_put_in_place_waits),
         cmocka_unit_test(outputs_are_looked_at_first),
         cmocka_unit_test(killed_runs_end_in_the_same_bytes),

@@ -816,6 +816,32 @@ static void areas_are_those_of_all_pairs(void **state)
     assert_true(isnan(og__rank_scores(NULL, 0, NULL, 0).auc));
 }
 
+/* A number that is none has no place among the others: there is no area, rather than a long search
+ * for it or a perfect one. */
+static void scores_that_are_no_numbers_have_no_area(void **state)
+{
+    (void)state;
+    static const size_t sizes[][2] = {{1, 1}, {3, 2}, {2, 40}, {100, 100}};
+    start();
+    alarm(60);
+    for (size_t c = 0; c < OG_COUNT(sizes); c++)
+        for (int which = 0; which < 3; which++) {
+            size_t np = sizes[c][0], nn = sizes[c][1];
+            float *p = random_floats(np), *n = random_floats(nn);
+            for (size_t i = 0; which != 1 && i < np; i += 1 + np / 3)
+                p[i] = NAN;
+            for (size_t i = 0; which != 0 && i < nn; i += 1 + nn / 3)
+                n[i] = NAN;
+            struct og_ranking r = og__rank_scores(p, np, n, nn);
+            assert_true(isnan(r.auc) && isnan(r.ap));
+            free(p);
+            free(n);
+        }
+    alarm(0);
+    float ends[] = {INFINITY, -INFINITY}, others[] = {INFINITY, 0};
+    assert_true(og__rank_scores(ends, 2, others, 2).auc == 0.375); /* these do have one */
+}
+
 /* What brute force makes of the scores of an evaluation. */
 struct ranks {
     double reciprocal;
@@ -879,6 +905,16 @@ static void check_ranks(const struct og_pairs *p, int decoder)
     assert_true(fabs(got.reciprocal_ranks - want.reciprocal) < 1e-9);
     for (int k = 0; k < OG__HITS; k++)
         assert_int_equal(got.hits[k], want.hits[k]);
+    assert_null(og__metrics_undefined(&got));
+    x[(size_t)p->b[p->n - 1] * DIM] = NAN; /* of a rival */
+    assert_int_equal(og__model_forward(m, &batch, &rows, p, &got, NULL), 0);
+    assert_true(isnan(got.reciprocal_ranks));
+    assert_non_null(og__metrics_undefined(&got));
+    for (size_t i = 0; i < (size_t)p->n_seeds * DIM; i++)
+        x[i] = NAN;
+    assert_int_equal(og__model_forward(m, &batch, &rows, p, &got, NULL), 0);
+    assert_int_equal(got.hits[0] + got.hits[1] + got.hits[2] + got.twice_ordered, 0);
+    assert_string_equal(og__metrics_undefined(&got), "loss");
     og__model_free(m);
     og__pool_close(pool);
     free(x);
@@ -918,6 +954,7 @@ int main(void)
         cmocka_unit_test(pairs_equal_their_reference),
         cmocka_unit_test(losses_equal_their_reference),
         cmocka_unit_test(areas_are_those_of_all_pairs),
+        cmocka_unit_test(scores_that_are_no_numbers_have_no_area),
         cmocka_unit_test(ranks_are_those_of_the_scores),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -76,18 +76,18 @@ static void superbatches_that_it_chooses_fit(void **state)
         {"sweep", "raw", "memory"},   {"hybrid", "raw", "memory"},
         {"hybrid", "raw", "disk"},    {"belady", "segmented", "memory"},
     };
-    enum { STEPS = 6 };
+    enum { STEPS = 6 }; /* from one batch to all of the run's */
     for (size_t w = 0; w < OG_COUNT(ways); w++) {
         const char *const pairs[] = {"policy",    ways[w][0], "layout", ways[w][1], "topology",
                                      ways[w][2],  "batch",    "300",    "fanout",   "10,10",
-                                     "alternate", "true",     "epochs", "20",       NULL};
+                                     "alternate", "true",     "epochs", "8",        NULL};
         const int least = smallest(pairs);
         for (int i = 0; i < STEPS; i++) {
             struct og_err err = {0};
-            json_t *plan = plan_with(pairs, least + i * i * 4, &err);
+            json_t *plan = plan_with(pairs, least + i * i * 3 / 2, &err);
             if (!plan)
                 fail_msg("%s, %s, topology %s, --memory %dM: %s; %s", ways[w][0], ways[w][1],
-                         ways[w][2], least + i * i * 4, err.message, err.hint);
+                         ways[w][2], least + i * i * 3 / 2, err.message, err.hint);
             json_decref(plan);
         }
     }

@@ -258,6 +258,40 @@ static void evaluation_drops_nothing(void **state)
     }
 }
 
+/* A parameter of the first layer that is no number makes a loss that is none, whatever lies
+ * between: nothing takes it for a zero, or for less than another. */
+static void what_is_no_number_reaches_the_loss(void **state)
+{
+    (void)state;
+    const char *const names[] = {"sage2",     "sage3",      "gcn3",      "gat3",
+                                 "sage_max3", "gin2_wide",  "gcn2_wide", "sage2_batch",
+                                 "pinsage3",  "sage3_layer"};
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        struct fixture f;
+        struct og_model *m;
+        struct og_metrics seen;
+        size_t n;
+        fixture_open(&f, names[i]);
+        struct og_rows x = fixture_rows(&f, &f.batch[0]);
+        assert_int_equal(
+            og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
+            0);
+        struct og_param *p = og__model_params(m, &n);
+        for (size_t k = 0; k < n; k++) {
+            if (!strstr(p[k].name, "convs.0."))
+                continue;
+            float was = p[k].value[0];
+            p[k].value[0] = NAN;
+            assert_int_equal(og__model_forward(m, &f.batch[0], &x, f.labels[0], &seen, NULL), 0);
+            if (!og__metrics_undefined(&seen))
+                fail_msg("%s: %s made a loss of %g", names[i], p[k].name, og__metrics_loss(&seen));
+            p[k].value[0] = was;
+        }
+        og__model_free(m);
+        fixture_close(&f);
+    }
+}
+
 static void parameters_are_pytorch_geometrics(void **state)
 {
     (void)state;
@@ -381,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_larger_batch_takes_more_or_is_refused),
         cmocka_unit_test(forward_alone_gives_the_same_logits),
         cmocka_unit_test(evaluation_drops_nothing),
+        cmocka_unit_test(what_is_no_number_reaches_the_loss),
         cmocka_unit_test(parameters_are_pytorch_geometrics),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(the_floor_counts_products),

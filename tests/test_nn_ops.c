@@ -603,6 +603,28 @@ static void losses_survive_large_logits(void **state)
     og__ops_cpu.close(be);
 }
 
+/* A row with a number that is none has no largest element: it is right about no class. */
+static void rows_that_are_no_numbers_are_not_right(void **state)
+{
+    (void)state;
+    const struct og_nn_ops *const both[] = {&og__ops_cpu, &og__ops_reference};
+    for (size_t o = 0; o < OG_COUNT(both); o++)
+        for (int32_t wrong = 0; wrong < 3; wrong++)
+            for (int32_t label = 0; label < 3; label++) {
+                float logits[] = {1, 0, 0, 0, 0, 0, 0, 1, 0};
+                const int32_t labels[] = {0, label, 1};
+                struct og_metrics block[1], m;
+                struct og_nn_backend *be = backend_alone();
+                struct og_loss op = {3, 3, logits, labels, NULL, block, &m};
+                logits[3 + wrong] = NAN;
+                assert_int_equal(both[o]->softmax_loss(be, &op, NULL), 0);
+                og__ops_cpu.close(be);
+                assert_int_equal(m.correct, 2);
+                assert_int_equal(m.counted, 3);
+                assert_string_equal(og__metrics_undefined(&m), "loss");
+            }
+}
+
 /* ==== optimisers and dropout ==== */
 
 static void updates_equal_reference(void **state)
@@ -685,6 +707,7 @@ int main(void)
         cmocka_unit_test(slopes_of_aggregation_and_product),
         cmocka_unit_test(losses_equal_reference_and_slopes),
         cmocka_unit_test(losses_survive_large_logits),
+        cmocka_unit_test(rows_that_are_no_numbers_are_not_right),
         cmocka_unit_test(updates_equal_reference),
         cmocka_unit_test(dropout_keeps_the_share_it_should),
     };

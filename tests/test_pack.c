@@ -496,7 +496,7 @@ static void damaged_containers_are_refused(void **state)
     pack_and_check(&f, OG_MIB, OG_IO_PREAD);
     assert_int_equal(stat(f.pack, &st), 0);
     struct og_dataset other = f.ds;
-    other.checksum++;
+    other.identity.contents++;
     expect_refused(&f, &other);
     other = f.ds;
     other.dim = 100;

@@ -47,16 +47,23 @@ static bool is_link(const char *path)
     return S_ISLNK(st.st_mode);
 }
 
-static int train(const char *run, struct og_err *err)
+static int train_on(const char *run, bool resume, struct og_err *err)
 {
     struct og_options opt;
     small_run(&opt, run);
     opt.log_every = 1;
+    opt.resume = resume;
     int rc = og_train("graph", &opt, NULL, NULL, err);
     og_options_release(&opt);
     return rc;
 }
 
+static int train(const char *run, struct og_err *err)
+{
+    return train_on(run, false, err);
+}
+
+/* Links are somebody's, as files are; --resume says that they are of a run. */
 static void files_of_a_run_take_the_place_of_links(void **state)
 {
     (void)state;
@@ -65,7 +72,10 @@ static void files_of_a_run_take_the_place_of_links(void **state)
     assert_int_equal(mkdir("run", 0777), 0);
     for (size_t i = 0; i < OG_COUNT(names); i++)
         assert_int_equal(symlink("../victim", names[i]), 0);
-    assert_int_equal(train("run", NULL), 0);
+    assert_int_equal(train("run", NULL), -EEXIST);
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        assert_true(is_link(names[i]));
+    assert_int_equal(train_on("run", true, NULL), 0);
     for (size_t i = 0; i < OG_COUNT(names); i++)
         assert_false(is_link(names[i]));
     check_victim();
@@ -78,7 +88,10 @@ static void metrics_are_not_written_through_a_link(void **state)
     struct og_err err = {0};
     assert_int_equal(mkdir("linked", 0777), 0);
     assert_int_equal(symlink("../victim", "linked/metrics.jsonl"), 0);
-    assert_true(train("linked", &err) < 0);
+    assert_int_equal(train("linked", &err), -EEXIST);
+    assert_non_null(strstr(err.message, "metrics.jsonl"));
+    err = (struct og_err){0};
+    assert_true(train_on("linked", true, &err) < 0);
     assert_non_null(strstr(err.message, "metrics.jsonl"));
     assert_non_null(strstr(err.hint, "symbolic link"));
     check_victim();
@@ -123,7 +136,78 @@ static void new_folders_are_not_made_through_links(void **state)
     check_victim();
 }
 
-static void predictions_take_the_place_of_links(void **state)
+/* Whatever it is that a run would write: it is named, and stays what it is. */
+static void files_of_the_user_are_no_place_for_a_run(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "checkpoint.safetensors", "best.safetensors", "resume.safetensors", "summary.json",
+        "metrics.jsonl",          "plan.json",        "config.yaml"};
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        struct og_err err = {0};
+        char path[64], *text;
+        size_t len;
+        assert_int_equal(mkdir("mine", 0777), 0);
+        snprintf(path, sizeof(path), "mine/%s", names[i]);
+        assert_int_equal(og__write_text(path, "mine", 4, NULL), 0);
+        assert_int_equal(train("mine", &err), -EEXIST);
+        assert_non_null(strstr(err.message, "mine"));
+        assert_non_null(strstr(err.hint, "--run"));
+        assert_int_equal(og__read_text(path, 64, &text, &len, NULL), 0);
+        assert_string_equal(text, "mine");
+        free(text);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir("mine"), 0); /* nothing else was made there */
+    }
+}
+
+/* Not even where the rest of the folder may be written anew. */
+static void initial_parameters_are_only_read(void **state)
+{
+    (void)state;
+    static const char best[] = "started/best.safetensors";
+    struct og_options opt;
+    struct og_err err = {0};
+    uint64_t before, after;
+    assert_int_equal(train("started", NULL), 0);
+    assert_int_equal(unlink("started/resume.safetensors"), 0);
+    assert_int_equal(og__file_checksum(best, &before, NULL), 0);
+    small_run(&opt, "started");
+    opt.resume = true;
+    assert_int_equal(og_options_set(&opt, "init", best, NULL), 0);
+    assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EEXIST);
+    assert_non_null(strstr(err.message, best));
+    assert_int_equal(og__file_checksum(best, &after, NULL), 0);
+    assert_int_equal(before, after);
+    og_options_release(&opt);
+}
+
+/* One is not drawn over another, and a run that is refused leaves none. */
+static void a_timeline_that_exists_is_refused(void **state)
+{
+    (void)state;
+    struct og_options opt;
+    struct og_err err = {0};
+    char *text;
+    size_t len;
+    assert_int_equal(og__write_text("spans.json", "mine", 4, NULL), 0);
+    small_run(&opt, "timed");
+    assert_int_equal(og_options_set(&opt, "trace-timeline", "spans.json", NULL), 0);
+    assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EEXIST);
+    assert_non_null(strstr(err.message, "spans.json"));
+    assert_int_equal(og_bench_epoch("graph", &opt, NULL, &text, NULL), -EEXIST);
+    assert_int_equal(og__read_text("spans.json", 64, &text, &len, NULL), 0);
+    assert_string_equal(text, "mine");
+    free(text);
+    assert_int_not_equal(access("timed", F_OK), 0);
+    assert_int_equal(unlink("spans.json"), 0);
+    assert_int_equal(og_options_set(&opt, "init", "nowhere", NULL), 0);
+    assert_true(og_train("graph", &opt, NULL, NULL, &err) < 0);
+    assert_int_not_equal(access("spans.json", F_OK), 0);
+    og_options_release(&opt);
+}
+
+static void predictions_do_not_take_the_place_of_links(void **state)
 {
     (void)state;
     struct og_options opt;
@@ -133,6 +217,11 @@ static void predictions_take_the_place_of_links(void **state)
     assert_int_equal(symlink("victim", "pred.npy"), 0);
     assert_int_equal(symlink("victim", "pred.npy.part"), 0);
     struct og_err err = {0};
+    assert_int_equal(og_predict("graph", "model/checkpoint.safetensors", "pred.npy", NULL, &opt,
+                                NULL, NULL, NULL),
+                     -EEXIST);
+    assert_true(is_link("pred.npy") && is_link("pred.npy.part"));
+    assert_int_equal(unlink("pred.npy"), 0);
     if (og_predict("graph", "model/checkpoint.safetensors", "pred.npy", NULL, &opt, NULL, NULL,
                    &err) < 0)
         fail_msg("%s", err.message);
@@ -148,7 +237,10 @@ int main(void)
         cmocka_unit_test(metrics_are_not_written_through_a_link),
         cmocka_unit_test(the_dataset_is_no_output),
         cmocka_unit_test(new_folders_are_not_made_through_links),
-        cmocka_unit_test(predictions_take_the_place_of_links),
+        cmocka_unit_test(files_of_the_user_are_no_place_for_a_run),
+        cmocka_unit_test(initial_parameters_are_only_read),
+        cmocka_unit_test(a_timeline_that_exists_is_refused),
+        cmocka_unit_test(predictions_do_not_take_the_place_of_links),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

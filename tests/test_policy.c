@@ -141,9 +141,29 @@ static void sweep_fills_only_what_is_free(void **state)
     assert_true(early > 1000);
 }
 
-/* In superbatches of `s` batches. */
-static struct tally run_policy(const struct og_policy_setup *setup, const struct og_trace *trace,
-                               uint32_t s)
+/* Superbatch [first, first + s) is foreseen, and the tail that the policy wants behind it. */
+struct foreseen {
+    uint64_t *ptr; /* to be freed once its batches are planned */
+    uint32_t n;    /* batches to be planned */
+    uint32_t n_prefill;
+};
+static struct foreseen foresee(struct og_policy *p, const struct og_policy_setup *setup,
+                               const struct og_trace *t, uint32_t first, uint32_t s)
+{
+    struct foreseen f = {.n = OG_MIN(s, t->n_batches - first)};
+    const uint32_t seen = OG_MIN(f.n + og__policy_tail(setup), t->n_batches - first);
+    /* its own ids, as a superbatch has them: ptr starts at 0 */
+    f.ptr = calloc(seen + 1, sizeof(*f.ptr));
+    for (uint32_t b = 0; b <= seen; b++)
+        f.ptr[b] = t->ptr[first + b] - t->ptr[first];
+    const struct og_trace part = {seen, f.ptr, t->ids + t->ptr[first]};
+    assert_int_equal(og__policy_foresee(p, &part, &f.n_prefill, NULL), 0);
+    return f;
+}
+
+/* In superbatches of `s` batches, between which slots from `kept` on lose their rows. */
+static struct tally run_lending(const struct og_policy_setup *setup, const struct og_trace *trace,
+                                uint32_t s, uint32_t kept)
 {
     struct tally sum = {0};
     struct og_policy *p;
@@ -157,27 +177,23 @@ static struct tally run_policy(const struct og_policy_setup *setup, const struct
     uint32_t n_slots = (uint32_t)OG_MIN((uint64_t)setup->n_slots, setup->n_nodes);
     assert_int_equal(og__verifier_open(&v, setup->kind == OG_POLICY_NONE ? 0 : n_slots, NULL), 0);
     for (uint32_t first = 0; first < trace->n_batches; first += s) {
-        uint32_t n_batches = OG_MIN(s, trace->n_batches - first);
-        /* its own ids, as a superbatch has them: ptr starts at 0 */
-        uint64_t start = trace->ptr[first];
-        uint64_t *ptr = calloc(n_batches + 1, sizeof(*ptr));
-        for (uint32_t b = 0; b <= n_batches; b++)
-            ptr[b] = trace->ptr[first + b] - start;
-        struct og_trace part = {n_batches, ptr, trace->ids + start};
-        uint32_t n_prefill = 0;
-        assert_int_equal(og__policy_foresee(p, &part, &n_prefill, NULL), 0);
-        for (uint32_t b = 0; b < n_batches; b++) {
-            prefill_slots(p, &v, b == 0 ? &n_prefill : NULL, &sum);
-            const uint32_t *ids = part.ids + ptr[b];
-            uint32_t n = (uint32_t)(ptr[b + 1] - ptr[b]);
+        struct foreseen f = foresee(p, setup, trace, first, s);
+        for (uint32_t b = first; b < first + f.n; b++) {
+            prefill_slots(p, &v, b == first ? &f.n_prefill : NULL, &sum);
+            const uint32_t *ids = trace->ids + trace->ptr[b];
+            uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
             struct og_err err = {0};
             assert_int_equal(og__policy_plan(p, &planner, ids, n, &plan, &err), 0);
             if (og__verifier_check(&v, ids, n, &plan, &err) < 0)
-                fail_msg("policy %d, batch %u: %s", setup->kind, first + b, err.message);
+                fail_msg("policy %d, batch %u: %s", setup->kind, b, err.message);
             sum.rows += n;
             sum.misses += plan.n_misses;
         }
-        free(ptr);
+        free(f.ptr);
+        og__policy_rest(p);
+        og__policy_forget(p, OG_MIN(kept, n_slots));
+        for (uint32_t slot = kept; slot < v.n_slots; slot++)
+            v.held[slot] = OG_NO_SLOT;
     }
     og__verifier_close(&v);
     og__plan_release(&plan);
@@ -186,6 +202,12 @@ static struct tally run_policy(const struct og_policy_setup *setup, const struct
     assert_int_equal(og__budget_used(budget), 0);
     og__budget_free(budget);
     return sum;
+}
+
+static struct tally run_policy(const struct og_policy_setup *setup, const struct og_trace *trace,
+                               uint32_t s)
+{
+    return run_lending(setup, trace, s, UINT32_MAX);
 }
 
 static struct og_policy_setup draw_setup(struct og_rng *rng, int kind, uint32_t n_nodes,
@@ -217,6 +239,8 @@ static void every_plan_passes_the_verifier(void **state)
         for (size_t k = 0; k < OG_COUNT(kinds); k++) {
             struct og_policy_setup setup = draw_setup(&rng, kinds[k], n_nodes, n_slots, hotness);
             run_policy(&setup, &t.view, 1 + og__rng_below(&rng, 8));
+            run_lending(&setup, &t.view, 1 + og__rng_below(&rng, 4),
+                        og__rng_below(&rng, n_slots + 1));
         }
         drop_trace(&t);
         free(hotness);
@@ -538,6 +562,177 @@ static void frequency_keeps_what_is_visited_most(void **state)
     }
 }
 
+/* ---- hybrid ---- */
+
+/* LSM-GNN's cache as the paper tells it (2024, section 4.2), which knows the whole run: before
+ * every `update`-th batch all that is cached is looked up in the window of the batches to come. */
+struct paper {
+    const struct og_policy_setup *setup;
+    const struct og_trace *t;
+    struct line {
+        uint32_t node;
+        uint32_t reuse; /* batch, as the last look found it; or one of: */
+        bool fresh;     /* filled by this batch */
+    } * line;           /* [n_slots] */
+    uint64_t misses;
+};
+#define EMPTY         UINT32_MAX
+#define NOT_IN_WINDOW (UINT32_MAX - 1)
+#define NOT_KNOWN     UINT32_MAX
+
+static void paper_looks(struct paper *p, uint32_t batch)
+{
+    for (uint32_t i = 0; i < p->setup->n_slots; i++) {
+        struct line *l = &p->line[i];
+        l->reuse = NOT_IN_WINDOW;
+        for (uint32_t b = batch; b <= batch + p->setup->window && b < p->t->n_batches; b++)
+            if (l->reuse == NOT_IN_WINDOW && has(p->t, b, l->node))
+                l->reuse = b;
+    }
+}
+
+/* Lines of the node's set; the hash is the cache's own. */
+static uint32_t paper_set(const struct paper *p, uint32_t node, uint32_t *end)
+{
+    const uint64_t slots = p->setup->n_slots;
+    const uint64_t sets = OG_MAX(slots / p->setup->ways, (uint64_t)1);
+    const uint64_t set = ((node * 0x9E3779B97F4A7C15ull >> 32) & 0xffffffff) * sets >> 32;
+    *end = (uint32_t)((set + 1) * slots / sets);
+    return (uint32_t)(set * slots / sets);
+}
+
+/* What leaves first has the least. */
+static uint64_t paper_priority(const struct paper *p, const struct line *l, uint32_t batch)
+{
+    const uint64_t score = p->setup->hotness[l->node];
+    const bool known = l->reuse < NOT_IN_WINDOW;
+    uint64_t level = 2;
+    if (l->reuse == NOT_IN_WINDOW)
+        level = 0;
+    if (known)
+        level = l->reuse > batch + p->setup->threshold ? 1 : 3;
+    if (p->setup->evict == OG_EVICT_STATIC)
+        return score;
+    if (p->setup->evict == OG_EVICT_HYBRID)
+        return level << 32 | score;
+    return level << 32 | (known ? 1000000 - l->reuse : 0);
+}
+
+static struct line *paper_victim(const struct paper *p, uint32_t node, uint32_t batch)
+{
+    uint32_t end;
+    struct line *victim = NULL;
+    for (uint32_t i = paper_set(p, node, &end); i < end; i++) {
+        struct line *l = &p->line[i];
+        if (l->node == EMPTY)
+            return l;
+        if (!l->fresh &&
+            (!victim || paper_priority(p, l, batch) < paper_priority(p, victim, batch)))
+            victim = l;
+    }
+    return victim;
+}
+
+static void paper_batch(struct paper *p, uint32_t batch)
+{
+    const uint32_t *ids = p->t->ids + p->t->ptr[batch];
+    const uint32_t n = (uint32_t)(p->t->ptr[batch + 1] - p->t->ptr[batch]);
+    bool *hit = calloc(n + 1, sizeof(*hit));
+    if (batch % p->setup->update == 0)
+        paper_looks(p, batch);
+    for (uint32_t i = 0; i < p->setup->n_slots; i++) {
+        p->line[i].fresh = false;
+        for (uint32_t k = 0; k < n; k++) {
+            if (p->line[i].node != ids[k])
+                continue;
+            hit[k] = true;
+            p->line[i].reuse = NOT_KNOWN;
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        struct line *victim = hit[k] ? NULL : paper_victim(p, ids[k], batch);
+        p->misses += !hit[k];
+        if (victim)
+            *victim = (struct line){ids[k], NOT_KNOWN, true};
+    }
+    free(hit);
+}
+
+/* Plans of src beside it, in superbatches of `s` batches, after every batch the same contents. */
+static void follow_paper(const struct og_policy_setup *setup, const struct og_trace *t, uint32_t s)
+{
+    struct paper paper = {.setup = setup, .t = t};
+    struct og_policy *p;
+    struct og_planner planner;
+    struct og_plan plan;
+    uint32_t *held = malloc((setup->n_slots + 1) * sizeof(*held));
+    paper.line = malloc((setup->n_slots + 1) * sizeof(*paper.line));
+    memset(held, 0xff, setup->n_slots * sizeof(*held));
+    memset(paper.line, 0xff, setup->n_slots * sizeof(*paper.line));
+    og__planner_init(&planner, NULL);
+    og__plan_init(&plan, NULL);
+    assert_int_equal(og__policy_open(&p, setup, NULL, NULL), 0);
+    struct foreseen f = {0};
+    uint64_t misses = 0;
+    for (uint32_t b = 0; b < t->n_batches; b++) {
+        if (b % s == 0)
+            free(f.ptr);
+        if (b % s == 0)
+            f = foresee(p, setup, t, b, s);
+        const uint32_t *ids = t->ids + t->ptr[b];
+        const uint32_t n = (uint32_t)(t->ptr[b + 1] - t->ptr[b]);
+        assert_int_equal(og__policy_plan(p, &planner, ids, n, &plan, NULL), 0);
+        paper_batch(&paper, b);
+        misses += plan.n_misses;
+        for (uint32_t c = 0; c < plan.n_changes; c++)
+            held[plan.change_slot[c]] = ids[plan.change_row[c]];
+        if (misses != paper.misses)
+            fail_msg("superbatches of %u, batch %u: %llu misses so far, the paper has %llu", s, b,
+                     (unsigned long long)misses, (unsigned long long)paper.misses);
+        for (uint32_t i = 0; i < setup->n_slots; i++)
+            if (held[i] != paper.line[i].node)
+                fail_msg("superbatches of %u, batch %u: slot %u has %u, the paper has %u", s, b, i,
+                         held[i], paper.line[i].node);
+    }
+    og__policy_close(p);
+    og__planner_release(&planner);
+    og__plan_release(&plan);
+    free(f.ptr);
+    free(held);
+    free(paper.line);
+}
+
+/* However long superbatches are, up to three epochs at once, with windows shorter and longer than
+ * an epoch. */
+static void hybrid_is_the_paper_s_in_any_superbatch(void **state)
+{
+    (void)state;
+    enum { NODES = 150, EPOCH = 12, EPOCHS = 3, ROWS = 40 };
+    static const uint32_t slots[] = {1, 16, 40, 90};
+    static const uint32_t windows[] = {1, 3, 8, EPOCH, 20, 256};
+    struct og_rng rng;
+    uint32_t hotness[NODES];
+    og__rng_at(&rng, 32, OG__STREAM_BENCH, 0, 0, 0, 0);
+    og__hotness_random(7, NODES, hotness);
+    for (size_t i = 0; i < OG_COUNT(slots) * OG_COUNT(windows); i++) {
+        const uint32_t window = windows[i / OG_COUNT(slots)];
+        struct trace t = draw_trace(&rng, NODES, EPOCH * EPOCHS, ROWS);
+        struct og_policy_setup setup = {.kind = OG_POLICY_HYBRID,
+                                        .n_nodes = NODES,
+                                        .n_slots = slots[i % OG_COUNT(slots)],
+                                        .hotness = hotness,
+                                        .ways = 1 + og__rng_below(&rng, 12),
+                                        .window = window,
+                                        .update = 1 + og__rng_below(&rng, 5),
+                                        .threshold = 1 + og__rng_below(&rng, window),
+                                        .evict = (int)i % 3};
+        for (uint32_t s = 1; s <= EPOCH; s++)
+            follow_paper(&setup, &t.view, s);
+        follow_paper(&setup, &t.view, EPOCH * EPOCHS);
+        drop_trace(&t);
+    }
+}
+
 /* Knowing the window, hybrid with everything in one set and nothing but next uses to go by misses
  * no more than round robin does. */
 static void hybrid_beats_round_robin(void **state)
@@ -578,6 +773,7 @@ int main(void)
         cmocka_unit_test(lru_equals_a_slow_one),
         cmocka_unit_test(rr_with_one_set_is_fifo),
         cmocka_unit_test(frequency_keeps_what_is_visited_most),
+        cmocka_unit_test(hybrid_is_the_paper_s_in_any_superbatch),
         cmocka_unit_test(hybrid_beats_round_robin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

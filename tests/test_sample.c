@@ -197,6 +197,53 @@ static void draws_are_uniform(void **state)
     free_graph(&g);
 }
 
+/* Where in the hub's list edge e of the hop is, as a share of those that its draw chose among: the
+ * draw's random word, but for the last bits. */
+static double word_of(const struct og_batch *b, uint32_t hop, uint32_t e, uint32_t fanout,
+                      uint32_t degree)
+{
+    uint32_t place = b->ids[b->hop[hop].src[e]] - 1;
+    return (double)place / (double)(degree - fanout + e + 1);
+}
+
+/* A node of the first hop draws again in the second, with other words, however many the first hop
+ * took: the 262145th of one hop is not the first of the next. Which edge that word made is not
+ * known to the last one, since some words are drawn in vain. */
+static void a_hub_draws_anew_in_the_next_hop(void **state)
+{
+    (void)state;
+    enum { DEGREE = 600000, MANY = 300000, FEW = 20, ROOM = 1 << 18 };
+    const int fanout[2] = {MANY, FEW};
+    const uint32_t hub = 0;
+    int64_t *indptr = malloc((DEGREE + 2) * sizeof(*indptr));
+    int32_t *indices = malloc(DEGREE * sizeof(*indices));
+    indptr[0] = 0;
+    for (int32_t v = 0; v <= DEGREE; v++)
+        indptr[v + 1] = DEGREE;
+    for (int32_t e = 0; e < DEGREE; e++)
+        indices[e] = e + 1;
+    const struct og_topology t = {
+        .n_nodes = DEGREE + 1, .n_edges = DEGREE, .indptr = indptr, .indices32 = indices};
+    struct og_sampler *s;
+    struct og_batch_memory m;
+    og__batch_init(&m, NULL);
+    assert_int_equal(og__sampler_open(&s, &t, fanout, 2, 5, NULL, NULL), 0);
+    assert_int_equal(og__sample(s, &hub, 1, OG__STREAM_SAMPLE, 1, 0, &m, NULL), 0);
+    assert_int_equal(m.batch.hop[0].n_edges, MANY);
+    assert_int_equal(m.batch.hop[1].n_edges, FEW);
+    for (uint32_t vain = 0; vain < 100; vain++) {
+        int same = 0;
+        for (uint32_t e = 0; e < FEW; e++)
+            same += fabs(word_of(&m.batch, 0, ROOM - vain + e, MANY, DEGREE) -
+                         word_of(&m.batch, 1, e, FEW, DEGREE)) < 1e-5;
+        assert_in_range(same, 0, 3);
+    }
+    og__sampler_close(s);
+    og__batch_release(&m);
+    free(indptr);
+    free(indices);
+}
+
 static void bad_seeds_are_refused(void **state)
 {
     (void)state;
@@ -255,6 +302,7 @@ int main(void)
         cmocka_unit_test(blocks_are_subgraphs_in_discovery_order),
         cmocka_unit_test(a_batch_depends_on_its_key_alone),
         cmocka_unit_test(draws_are_uniform),
+        cmocka_unit_test(a_hub_draws_anew_in_the_next_hop),
         cmocka_unit_test(bad_seeds_are_refused),
         cmocka_unit_test(steady_state_allocates_nothing),
     };

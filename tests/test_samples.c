@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "sample/superbatch.h"
 #include "sample/trace.h"
+#include "sample/trace_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -317,6 +318,26 @@ static void a_batch_that_was_changed_is_told(void **state)
     remove_trace(dir);
 }
 
+/* Whoever made the batch may have memory for the edges of a hop that has none, or have none. */
+static void a_hop_without_edges_has_one_checksum(void **state)
+{
+    (void)state;
+    uint32_t ids[] = {7};
+    uint32_t indptr[] = {0, 0};
+    uint32_t word = 0;
+    float weight = 0;
+    struct og_batch lean = {.n_hops = 1, .n_seeds = 1, .n_ids = 1, .ids = ids};
+    uint64_t of_lean[OG__CHECKS];
+    uint64_t of_roomy[OG__CHECKS];
+    lean.hop[0] = (struct og_block){.n_dst = 1, .n_src = 1, .indptr = indptr};
+    struct og_batch roomy = lean;
+    roomy.hop[0].src = roomy.hop[0].degree = &word;
+    roomy.hop[0].weight = &weight;
+    og__trace_batch_check(&lean, true, of_lean);
+    og__trace_batch_check(&roomy, true, of_roomy);
+    assert_memory_equal(of_lean, of_roomy, sizeof(of_lean));
+}
+
 static void an_array_that_is_gone_is_named(void **state)
 {
     (void)state;
@@ -351,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_superbatch_refers_to_samples),
         cmocka_unit_test(nothing_in_it_is_believed),
         cmocka_unit_test(a_batch_that_was_changed_is_told),
+        cmocka_unit_test(a_hop_without_edges_has_one_checksum),
         cmocka_unit_test(an_array_that_is_gone_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,12 +101,25 @@ static void every_epoch_visits_every_seed_once_in_another_order(void **state)
         assert_int_equal(place[i], 10 + i);
 }
 
+/* Batches are numbered in 32 bits, which randomness is keyed by. */
+static void more_batches_than_have_numbers_are_refused(void **state)
+{
+    (void)state;
+    struct og_schedule s = {.n_seeds = {5, (uint64_t)7 << 32, 0}, .batch_size = 7};
+    struct og_err err = {0};
+    assert_int_equal(og__schedule_check(&s, NULL), 0);
+    s.n_seeds[OG__VALID]++;
+    assert_int_equal(og__schedule_check(&s, &err), -EOVERFLOW);
+    assert_non_null(strstr(err.hint, "--batch"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_run_through_epochs_as_a_loop_would),
         cmocka_unit_test(epochs_share_batches),
         cmocka_unit_test(every_epoch_visits_every_seed_once_in_another_order),
+        cmocka_unit_test(more_batches_than_have_numbers_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -172,6 +173,27 @@ static void what_a_killed_process_left_goes(void **state)
     assert_int_equal(entries(root), 0);
 }
 
+/* NFS makes of flock a lock that excludes writers, for which the descriptor must be one. */
+static bool on_nfs;
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+
+int __wrap_flock(int fd, int operation)
+{
+    if (on_nfs && (operation & LOCK_EX) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+        errno = EBADF;
+        return -1;
+    }
+    return __real_flock(fd, operation);
+}
+
+static void what_was_left_on_nfs_goes(void **state)
+{
+    on_nfs = true;
+    what_a_killed_process_left_goes(state);
+    on_nfs = false;
+}
+
 /* A folder as a dead process would leave it. */
 static void make_stale(const char *name)
 {
@@ -179,6 +201,16 @@ static void make_stale(const char *name)
     assert_int_equal(mkdir(at(name), 0700), 0);
     snprintf(path, sizeof(path), "%s/lock", name);
     touch(at(path));
+}
+
+static void sign(const char *name, const char *host)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/lock", name);
+    int fd = open(at(path), O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, host, strlen(host)), (ssize_t)strlen(host));
+    close(fd);
 }
 
 static void open_and_close(void)
@@ -206,6 +238,24 @@ static void what_could_not_be_emptied_goes_later(void **state)
     assert_int_equal(entries(root), 1);
     og__scratch_sweep(root);
     assert_int_equal(entries(root), 0);
+}
+
+/* Whose locks need not be seen here. */
+static void what_another_host_uses_stays(void **state)
+{
+    (void)state;
+    char host[256] = {0};
+    assert_int_equal(gethostname(host, sizeof(host) - 2), 0);
+    make_stale("outgrow-scratch-1-0");
+    sign("outgrow-scratch-1-0", host);
+    make_stale("outgrow-scratch-1-1");
+    host[strlen(host)] = 'x';
+    sign("outgrow-scratch-1-1", host);
+    open_and_close();
+    assert_false(there(at("outgrow-scratch-1-0")));
+    assert_true(there(at("outgrow-scratch-1-1/lock")));
+    assert_int_equal(unlink(at("outgrow-scratch-1-1/lock")), 0);
+    assert_int_equal(rmdir(at("outgrow-scratch-1-1")), 0);
 }
 
 static void links_are_not_followed(void **state)
@@ -309,6 +359,8 @@ int main(void)
         cmocka_unit_test(its_parent_goes_only_if_it_was_made_and_is_empty),
         cmocka_unit_test(where_no_folder_can_be_is_said),
         cmocka_unit_test(what_a_killed_process_left_goes),
+        cmocka_unit_test(what_was_left_on_nfs_goes),
+        cmocka_unit_test(what_another_host_uses_stays),
         cmocka_unit_test(what_could_not_be_emptied_goes_later),
         cmocka_unit_test(links_are_not_followed),
         cmocka_unit_test(what_is_not_ours_stays),

@@ -359,9 +359,9 @@ static void damage_is_detected(void **state)
         flip(f.shared, at);
     }
     assert_int_equal(read_all(&f), 0);
-    f.ds.checksum++;
+    f.ds.identity.contents++;
     assert_int_equal(read_all(&f), -EINVAL);
-    f.ds.checksum--;
+    f.ds.identity.contents--;
     assert_int_equal(truncate(f.shared, st.st_size - 1), 0);
     assert_int_equal(read_all(&f), -EINVAL);
     assert_int_equal(truncate(f.shared, 10), 0);

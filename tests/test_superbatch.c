@@ -116,20 +116,108 @@ static void replay_gives_back_what_was_sampled(void **state)
     }
 }
 
+/* ---- a window that slides ---- */
+
+/* Batches [first, last) of epoch 0 are what there is. */
+static void check_window(struct og_superbatch *s, struct source *k, uint32_t first, uint32_t last,
+                         struct og_batch_memory *out)
+{
+    struct og_trace t = og__superbatch_trace(s);
+    assert_int_equal(t.n_batches, last - first);
+    assert_int_equal(t.ptr[0], 0);
+    for (uint32_t i = 0; i < last - first; i++) {
+        struct og_io_counts read;
+        const struct og_batch *b = batch_of(k, 0, first + i);
+        assert_int_equal(t.ptr[i + 1] - t.ptr[i], b->n_ids);
+        assert_memory_equal(t.ids + t.ptr[i], b->ids, b->n_ids * 4);
+        assert_int_equal(og__superbatch_replay(s, i, i + 1, out, &read, NULL), 0);
+        assert_same_batch(&out->batch, batch_of(k, 0, first + i));
+    }
+}
+
+/* Own batches, and as many behind them as a tail has, `step` by `step`. Cut where superbatches end,
+ * what is spilled is what there is. */
+static void slide(struct og_superbatch *s, struct source *k, uint32_t step, uint32_t tail,
+                  bool give_back, struct og_batch_memory *out)
+{
+    struct og_io_counts read;
+    uint32_t sampled = 0;
+    for (uint32_t first = 0; first < BATCHES; first += step) {
+        const uint32_t last = OG_MIN(first + step, (uint32_t)BATCHES);
+        for (; sampled < OG_MIN(last + tail, (uint32_t)BATCHES); sampled++) {
+            if (sampled % step == 0)
+                assert_int_equal(og__superbatch_cut(s, NULL), 0);
+            assert_int_equal(og__superbatch_append(s, batch_of(k, 0, sampled), NULL), 0);
+        }
+        assert_int_equal(og__superbatch_seal(s, NULL), 0);
+        check_window(s, k, first, sampled, out);
+        if (give_back)
+            assert_int_equal(og__superbatch_release_ids(s, NULL), 0);
+        const uint64_t before = og__superbatch_on_disk(s);
+        assert_int_equal(og__superbatch_drop(s, last - first, out, &read, NULL), 0);
+        assert_int_equal(og__superbatch_on_disk(s) < before, before > 0);
+    }
+    assert_int_equal(og__superbatch_trace(s).n_batches, 0);
+    assert_int_equal(og__superbatch_on_disk(s), 0);
+}
+
+static void what_is_dropped_frees_its_disk(void **state)
+{
+    (void)state;
+    static const uint32_t tails[] = {0, 2, 10};
+    static const uint32_t steps[] = {3, 7};
+    for (size_t run = 0; run < OG_COUNT(tails) * OG_COUNT(steps) * 3; run++) {
+        const uint32_t tail = tails[run % OG_COUNT(tails)];
+        const uint32_t step = steps[run / OG_COUNT(tails) % OG_COUNT(steps)];
+        const size_t kind = run / OG_COUNT(tails) / OG_COUNT(steps); /* spilled; with ids; not */
+        char *scratch = fresh_folder();
+        struct source k;
+        open_source(&k, (uint32_t)run + 1, true);
+        struct og_budget *b = og__budget_new(64 * OG_MIB);
+        const struct og_superbatch_options opt = {.scratch = scratch,
+                                                  .memory = kind == 2 ? SIZE_MAX : 0,
+                                                  .n_hops = HOPS,
+                                                  .n_nodes = N,
+                                                  .extras = OG__WITH_DEGREES};
+        struct og_superbatch *s;
+        struct og_batch_memory out;
+        og__batch_init(&out, b);
+        assert_int_equal(og__superbatch_open(&s, &opt, b, NULL), 0);
+        slide(s, &k, step, tail, kind == 1, &out);
+        assert_int_equal(og__superbatch_written(s) > 0, kind != 2);
+        og__superbatch_close(s);
+        og__batch_release(&out);
+        assert_int_equal(og__budget_used(b), 0);
+        og__budget_free(b);
+        close_source(&k);
+        remove_empty(scratch);
+    }
+}
+
 /* ---- reading it as a trace ---- */
 
-/* The only folder in `scratch`. */
-static char *only_child(const char *scratch)
+/* The only folder in `path`. */
+static char *only_child(const char *path)
 {
-    DIR *dir = opendir(scratch);
+    DIR *dir = opendir(path);
     assert_non_null(dir);
     struct dirent *entry;
     char *child = NULL;
     while ((entry = readdir(dir)))
         if (entry->d_name[0] != '.')
-            child = og__path_join(scratch, entry->d_name);
+            child = og__path_join(path, entry->d_name);
     closedir(dir);
+    assert_non_null(child);
     return child;
+}
+
+/* The only piece that was spilled to `scratch`. */
+static char *only_piece(const char *scratch)
+{
+    char *own = only_child(scratch);
+    char *piece = only_child(own);
+    free(own);
+    return piece;
 }
 
 static void write_in(const char *dir, const char *name, const char *text)
@@ -195,7 +283,7 @@ static void a_spill_is_a_trace(void **state)
     struct og_superbatch *s;
     assert_int_equal(og__superbatch_open(&s, &opt, b, NULL), 0);
     append_epoch(s, &k, 0);
-    char *dir = only_child(scratch);
+    char *dir = only_piece(scratch);
     write_in(dir, "trace.json", description);
     struct og_trace_folder t;
     assert_int_equal(og__trace_open_dir(&t, dir, b, NULL), 0);
@@ -343,7 +431,7 @@ static void a_changed_spill_is_refused(void **state)
         og__batch_init(&out, NULL);
         assert_int_equal(og__superbatch_open(&s, &opt, NULL, NULL), 0);
         append_epoch(s, &k, 0);
-        char *dir = only_child(scratch);
+        char *dir = only_piece(scratch);
         char *path = og__path_join(dir, files[f]);
         FILE *file = fopen(path, "r+");
         assert_non_null(file);
@@ -588,6 +676,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replay_gives_back_what_was_sampled),
+        cmocka_unit_test(what_is_dropped_frees_its_disk),
         cmocka_unit_test(a_spill_is_a_trace),
         cmocka_unit_test(ids_are_as_wide_as_they_must_be),
         cmocka_unit_test(a_spill_is_read_in_any_order),

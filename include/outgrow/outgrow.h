@@ -120,7 +120,7 @@ struct og_options {
     int decoder; /* enum og_decoder_kind, of link */
     int loss;    /* enum og_loss_kind */
     /* batches */
-    char *edge_split; /* of link: "85/5/10", or NULL = the dataset's, else that */
+    char *edge_split; /* of link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
     int negatives;    /* an edge, in training */
     int negative;     /* enum og_negative_kind */
     int eval_negatives;
@@ -225,6 +225,8 @@ struct og_observer {
 };
 
 /* Train on the dataset in folder `dataset`. Writes the run folder (summary.json, checkpoints).
+ * Without opt->resume the folder has none of the files that a run writes: -EEXIST names the first
+ * that is there, whoever made it. Options that have no effect beside others are told as messages.
  * summary  the text of summary.json; NULL to not want it
  * Returns 0; OG_INTERRUPTED after a stop, with resume.safetensors written; -ENOMEM when the
  * memory budget cannot do (the message names the smallest that would); -EINVAL, -EIO, ... */
@@ -234,8 +236,9 @@ OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_option
 
 /* Metrics of a checkpoint on split "valid" or "test", with sampled neighbours as in training.
  * The model's shape comes from the checkpoint, as does the sampler with its own options where they
- * were not `given`; batch, fanout and resources from `opt`.
- * out  {"split","loss","acc","rows",...} */
+ * were not `given`; of links also seed and edge_split, which decide what was held out: -EINVAL
+ * where others were given. Batch, fanout and resources from `opt`. out
+ * {"split","loss","acc","rows",...} */
 OG_EXPORT OG_MUST_CHECK int og_eval(const char *dataset, const char *checkpoint, const char *split,
                                     const struct og_options *opt, const struct og_observer *seen,
                                     char **out, struct og_err *err);
@@ -258,7 +261,9 @@ OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkp
  * text  {"nodes","seconds","bytes_read","layers":[{"read_amplification",...}],...}; may be NULL
  *
  * Returns OG_INTERRUPTED after a stop: then, as after a kill, rows are kept where they lie, and the
- * same call with opt->resume goes on from there, to the same bytes. */
+ * same call with opt->resume goes on from there, to the same bytes. -EEXIST where an output exists
+ * and opt->resume is not set; -EBUSY while another process makes the same file; -ENOENT where the
+ * file was taken away while it was written. */
 OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoint, const char *out,
                                        const char *embeddings, const struct og_options *opt,
                                        const struct og_observer *seen, char **text,
@@ -273,6 +278,12 @@ OG_EXPORT OG_MUST_CHECK int og_plan(const char *dataset, const struct og_options
 OG_EXPORT OG_MUST_CHECK int og_sample(const char *dataset, const char *out_dir, bool with_features,
                                       const struct og_options *opt, const struct og_observer *seen,
                                       struct og_err *err);
+/* The same, telling what it did.
+ * out  {"trace","batches","rows","bytes_read","bytes_written",...}; NULL to not want it */
+OG_EXPORT OG_MUST_CHECK int og_sample_figures(const char *dataset, const char *out_dir,
+                                              bool with_features, const struct og_options *opt,
+                                              const struct og_observer *seen, char **out,
+                                              struct og_err *err);
 
 /* Offline packing: for each draw of the batches in opt->samples, the rows that a cache as large as
  * opt allows is to hold, and a copy of those that its batches read besides, in one piece a batch.
@@ -366,6 +377,16 @@ OG_EXPORT OG_MUST_CHECK int
 og_verify_samples(const char *samples, const char *dataset,
                   void (*finding)(void *arg, const char *text, const char *hint), void *arg,
                   const struct og_observer *seen, struct og_err *err);
+
+/* What runs keep for those to come in folder `folder`, the `scratch` they were given (NULL = the
+ * user's cache folder): neighbour caches, and layers of inference that was interrupted. With
+ * `clear` all of it is removed that no process uses; it is made again when it is needed. A folder
+ * that is not there is an empty one.
+ *
+ * out  {"folder","bytes","removed_bytes","limit_bytes","limit_seconds",
+ *       "kept":[{"name","kind","dataset","bytes","idle_seconds","in_use","removed"},...]} */
+OG_EXPORT OG_MUST_CHECK int og_cache(const char *folder, bool clear, char **out,
+                                     struct og_err *err);
 
 /* ==== 4. Benchmarks ==== */
 

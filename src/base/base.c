@@ -1,6 +1,6 @@
 #include "base/base.h"
 
-#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,14 +133,6 @@ double og__thread_time(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-int og__cpu_count(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) != 0)
-        return 1;
-    return OG_MAX(CPU_COUNT(&set), 1);
-}
-
 /* The number after `key` in a /proc-like file, times `unit`; 0 where there is none. */
 static size_t read_field(const char *path, const char *key, size_t unit)
 {
@@ -160,64 +152,6 @@ static size_t read_field(const char *path, const char *key, size_t unit)
     return value;
 }
 
-/* The folder of this process's cgroup for `controller` ("memory", or "" for version 2). */
-static bool cgroup_dir(const char *controller, char *dir, size_t size)
-{
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    if (!f)
-        return false;
-    char line[512];
-    bool found = false;
-    while (!found && fgets(line, sizeof(line), f)) {
-        line[strcspn(line, "\n")] = 0;
-        char *names = strchr(line, ':');
-        char *path = names ? strchr(names + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path++ = 0;
-        if (strcmp(names + 1, controller) != 0)
-            continue;
-        found = true;
-        snprintf(dir, size, "/sys/fs/cgroup%s%s%s", *controller ? "/" : "", controller, path);
-    }
-    fclose(f);
-    return found;
-}
-
-static size_t cgroup_free(void)
-{
-    static const struct {
-        const char *controller, *limit, *usage, *inactive;
-    } versions[] = {
-        {"memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
-        {"", "memory.max", "memory.current", "inactive_file "},
-    };
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; i < OG_COUNT(versions); i++) {
-        char dir[600];
-        char path[700];
-        if (!cgroup_dir(versions[i].controller, dir, sizeof(dir)))
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", dir, versions[i].limit);
-        size_t limit = read_field(path, "", 1);
-        if (limit == 0 || limit > ((size_t)1 << 60))
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", dir, versions[i].usage);
-        size_t used = read_field(path, "", 1);
-        snprintf(path, sizeof(path), "%s/memory.stat", dir);
-        size_t reclaimable = read_field(path, versions[i].inactive, 1);
-        used -= OG_MIN(used, reclaimable);
-        least = OG_MIN(least, limit - OG_MIN(limit, used));
-    }
-    return least;
-}
-
-size_t og__memory_free(void)
-{
-    size_t machine = read_field("/proc/meminfo", "MemAvailable:", OG_KIB);
-    return OG_MIN(machine, cgroup_free());
-}
-
 size_t og__rss_peak(void)
 {
     return read_field("/proc/self/status", "VmHWM:", OG_KIB);
@@ -233,10 +167,22 @@ size_t og__rss_file(void)
     return read_field("/proc/self/status", "RssFile:", OG_KIB);
 }
 
+static struct {
+    atomic_uint_fast64_t reads, bytes;
+} unseen;
+
+void og__reads_unseen(uint64_t reads, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&unseen.reads, reads, memory_order_relaxed);
+    atomic_fetch_add_explicit(&unseen.bytes, bytes, memory_order_relaxed);
+}
+
 void og__reads_made(uint64_t *reads, uint64_t *bytes)
 {
-    *reads = read_field("/proc/self/io", "syscr:", 1);
-    *bytes = read_field("/proc/self/io", "rchar:", 1);
+    *reads = read_field("/proc/self/io", "syscr:", 1) +
+             atomic_load_explicit(&unseen.reads, memory_order_relaxed);
+    *bytes = read_field("/proc/self/io", "rchar:", 1) +
+             atomic_load_explicit(&unseen.bytes, memory_order_relaxed);
 }
 
 const char *og__human_bytes(char buf[32], double bytes)

@@ -80,17 +80,20 @@ void og__say(const struct og_log *log, enum og__level level, const char *fmt, ..
 
 double og__now(void);         /* seconds, monotonic */
 double og__thread_time(void); /* seconds that a processor worked for this thread */
-int og__cpu_count(void);      /* processors this process may use */
-size_t og__memory_free(void); /* bytes: what the machine, or the cgroup if smaller, has left */
+int og__cpu_count(void);      /* processors this process may use (base/limits.h) */
+size_t og__memory_free(void); /* bytes: what the machine, or a cgroup that has less, has left */
 
 /* VmHWM, VmRSS and RssFile of this process in bytes; 0 where /proc says nothing. */
 size_t og__rss_peak(void);
 size_t og__rss_now(void);
 size_t og__rss_file(void);
 
-/* Reads this process made with read(2) and its kin so far, and their bytes; 0 where /proc says
- * nothing. What io_uring and page faults read is not in it. */
+/* Reads this process made so far, and their bytes: with read(2) and its kin as /proc says, nothing
+ * where it does not; and those that og__reads_unseen told of. */
 void og__reads_made(uint64_t *reads, uint64_t *bytes);
+/* Reads were made that /proc does not count as such: those of io_uring and of page faults. From any
+ * thread. */
+void og__reads_unseen(uint64_t reads, uint64_t bytes);
 
 /* ---- words ---- */
 

@@ -57,6 +57,15 @@ int og__check_target(const char *path, struct og_err *err)
     return 0;
 }
 
+int og__check_absent(const char *path, struct og_err *err)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0)
+        return og__fail(err, -EEXIST, "remove it or choose another name", "%s: exists already",
+                        path);
+    return errno == ENOENT || errno == ENOTDIR ? 0 : og__fail_errno(err, -errno, NULL, "%s", path);
+}
+
 int og__open_plain(const char *path, uint64_t *size, struct og_err *err)
 {
     struct stat st;
@@ -289,19 +298,16 @@ static int make_parents(const char *path, struct og_err *err)
 
 int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
 {
-    struct stat st;
     *d = (struct og_newdir){0};
     if (!*path)
         return og__fail(err, -ENOENT, "name a folder", "\"\": no name of a folder");
-    if (lstat(path, &st) == 0)
-        return og__fail(err, -EEXIST, "remove it or choose another name", "%s: exists already",
-                        path);
-    if (errno != ENOENT && errno != ENOTDIR)
-        return og__fail_errno(err, -errno, NULL, "%s", path);
+    int rc = og__check_absent(path, err);
+    if (rc < 0)
+        return rc;
     d->path = strdup(path);
     for (char *end = d->path ? d->path + strlen(d->path) - 1 : NULL; end > d->path && *end == '/';)
         *end-- = 0;
-    int rc = d->path ? make_parents(d->path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    rc = d->path ? make_parents(d->path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc == 0)
         rc = d->lock = og__temporary_make(d->path, true, &d->temporary, err);
     if (rc < 0)

@@ -11,6 +11,10 @@
  * already is no failure. */
 OG_MUST_CHECK int og__check_target(const char *path, struct og_err *err);
 
+/* -EEXIST, with a hint, where something has the name: what a user has made is never replaced. A
+ * link counts, wherever it leads to. */
+OG_MUST_CHECK int og__check_absent(const char *path, struct og_err *err);
+
 /* A file written beside its final name and renamed into place once it is on disk. */
 struct og_newfile {
     int fd; /* -1 when closed */

@@ -257,10 +257,9 @@ void og__budget_uncharge(struct og_budget *b, size_t bytes, const char *part)
 }
 
 /* Map with a start on a huge-page boundary: over-map, then cut both ends off. */
-static void *map_huge(size_t size, int flags)
+static void *map_huge(size_t size, int rights, int flags)
 {
-    char *p =
-        mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    char *p = mmap(NULL, size + HUGE, rights, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     char *start = (char *)og__round_up((uintptr_t)p, HUGE);
@@ -274,7 +273,7 @@ static void *map_huge(size_t size, int flags)
 static void *take_large(struct og_budget *b, size_t bytes)
 {
     char *p = reuse(b, bytes);
-    p = p ? p : map_huge(mapped(bytes), 0);
+    p = p ? p : map_huge(mapped(bytes), PROT_READ | PROT_WRITE, 0);
     if (p)
         og__memory_shut(p + bytes, mapped(bytes) - bytes);
     return p;
@@ -316,12 +315,23 @@ void og__release(struct og_budget *b, void *p, size_t bytes, const char *part)
 
 void *og__address_reserve(size_t bytes, struct og_err *err)
 {
-    void *p = map_huge(og__round_up(bytes, PAGE), MAP_NORESERVE);
+    void *p = map_huge(og__round_up(bytes, PAGE), PROT_NONE, MAP_NORESERVE);
     char size[32];
     if (!p)
         og__fail_errno(err, -errno, NULL, "cannot reserve %s of address space",
                        og__human_bytes(size, (double)bytes));
     return p;
+}
+
+int og__address_open(void *start, size_t bytes, struct og_err *err)
+{
+    const uintptr_t from = (uintptr_t)start / PAGE * PAGE;
+    const uintptr_t to = og__round_up((uintptr_t)start + bytes, PAGE);
+    char size[32];
+    if (bytes == 0 || mprotect((void *)from, to - from, PROT_READ | PROT_WRITE) == 0)
+        return 0;
+    return og__fail(err, -ENOMEM, "close other programs or lower --memory",
+                    "the kernel refused %s of memory", og__human_bytes(size, (double)bytes));
 }
 
 void og__address_release(void *p, size_t bytes)

@@ -44,9 +44,12 @@ void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_e
  * it took is a bug and stops the program. p may be NULL. */
 void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
 
-/* Address space without memory, for an array that may have to grow in place: charge the budget
- * before touching more of it. NULL when the kernel has no such range. */
+/* Address space without memory, for an array that may have to grow in place: charge the budget and
+ * open what it has grown by before touching that. NULL when the kernel has no such range. */
 void *og__address_reserve(size_t bytes, struct og_err *err);
+/* Whole pages that hold these bytes may be touched. Only now does the kernel count them as promised
+ * (vm.overcommit_memory=2), and it may refuse. */
+OG_MUST_CHECK int og__address_open(void *start, size_t bytes, struct og_err *err);
 void og__address_release(void *p, size_t bytes);
 /* Such space that is not touched yet gets memory that the budget has from others who gave theirs
  * back, as far as there is; that spares touching new pages. What it holds is undefined. Charge it

@@ -7,6 +7,11 @@
  *            [2] epoch                                      32
  *            [3] stream:8 | hop or layer:8 | block:16       32   block counts calls, 4 words each
  *
+ * Blocks from 2^16 on, of which a fanout of 300 000 has some, are counted on in the key: it moves
+ * by OG__KEY_STEP each time the 16 bits are used up, so that they never run into the layer. The
+ * steps are odd, so no key comes twice; that another run's seed is one of them is as likely as that
+ * two seeds drawn at random are the same.
+ *
  * Each user of randomness has a stream of its own, so adding a user changes no other's draws. */
 #ifndef OG_RANDOM_H
 #define OG_RANDOM_H
@@ -33,20 +38,32 @@ enum og__stream {
     OG__STREAM_NEGATIVE = 21,   /* pairs that stand against edges */
 };
 
+#define OG__BLOCK_BITS 16
+#define OG__BLOCK_MASK ((1u << OG__BLOCK_BITS) - 1)
+#define OG__KEY_STEP   0x9E3779B97F4A7C15u /* 2^64 by the golden ratio */
+
+/* layer and stream are below 256. */
+static inline uint32_t og__philox_place(enum og__stream stream, uint32_t layer)
+{
+    return (uint32_t)stream << 24 | layer << OG__BLOCK_BITS;
+}
+
 /* Four random words for (seed, stream, epoch, batch, layer, item, block). Any thread. */
 static inline void og__philox(uint64_t seed, enum og__stream stream, uint32_t epoch, uint32_t batch,
                               uint32_t layer, uint32_t item, uint32_t block, uint32_t out[4])
 {
-    philox4x32_ctr_t ctr = {{item, batch, epoch, (uint32_t)stream << 24 | layer << 16 | block}};
-    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    uint64_t k = seed + (block >> OG__BLOCK_BITS) * OG__KEY_STEP;
+    philox4x32_ctr_t ctr = {
+        {item, batch, epoch, og__philox_place(stream, layer) | (block & OG__BLOCK_MASK)}};
+    philox4x32_key_t key = {{(uint32_t)k, (uint32_t)(k >> 32)}};
     philox4x32_ctr_t r = philox4x32(ctr, key);
     for (int i = 0; i < 4; i++)
         out[i] = r.v[i];
 }
 
-/* A run of words from one counter position; 2^16 blocks of four before it would repeat. */
+/* A run of words from one counter position: the blocks that og__philox has there, in turn. */
 struct og_rng {
-    uint64_t seed;
+    uint64_t seed; /* of the block at hand */
     uint32_t ctr[4];
     uint32_t word[4];
     unsigned next; /* word[next] comes next; 4 = refill */
@@ -59,7 +76,7 @@ static inline void og__rng_at(struct og_rng *r, uint64_t seed, enum og__stream s
     r->ctr[0] = item;
     r->ctr[1] = batch;
     r->ctr[2] = epoch;
-    r->ctr[3] = (uint32_t)stream << 24 | layer << 16;
+    r->ctr[3] = og__philox_place(stream, layer);
     r->next = 4;
 }
 
@@ -72,6 +89,10 @@ static inline void og__rng_block(struct og_rng *r, uint32_t out[4])
     for (int i = 0; i < 4; i++)
         out[i] = words.v[i];
     r->ctr[3]++;
+    if (OG_UNLIKELY((r->ctr[3] & OG__BLOCK_MASK) == 0)) {
+        r->ctr[3] -= 1u << OG__BLOCK_BITS;
+        r->seed += OG__KEY_STEP;
+    }
     r->next = 4;
 }
 

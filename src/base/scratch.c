@@ -2,11 +2,13 @@
  * drops the lock when the process ends, however it ends. Removing takes the lock, so two never
  * remove one folder at once, and a folder in the making is told apart like this:
  *
- *   the maker:    mkdir ──> create lock ──> flock ──> is the file still there? ──> ours
- *   the remover:  open lock ──> flock ──> empty the folder, lock last ──> rmdir
+ *   the maker:    mkdir ──> create lock ──> flock ──> host's name ──> is it still there? ──> ours
+ *   the remover:  open lock ──> flock ──> this host's? ──> empty the folder, lock last ──> rmdir
  *
  * Where the remover was quicker at any arrow, the maker finds its folder gone, or its file locked
- * or unlinked, and takes another number. */
+ * or unlinked, and takes another number. NFS wants a descriptor that may write for a lock that
+ * excludes, and some of its mounts keep locks to the host: so a folder on which another host has
+ * put its name is that host's to remove. */
 #include "base/scratch.h"
 
 #include "base/file.h"
@@ -20,7 +22,7 @@
 #include <unistd.h>
 
 static const char lock_name[] = "lock";
-enum { MAX_DEPTH = 8, MAX_TRIES = 1000 };
+enum { MAX_DEPTH = 8, MAX_TRIES = 1000, HOST = 256 };
 
 struct og_scratch {
     char *under, *path;
@@ -95,16 +97,34 @@ static bool is_our_file(int fd)
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
 }
 
+static void host_name(char name[HOST])
+{
+    memset(name, 0, HOST);
+    if (gethostname(name, HOST - 1) < 0)
+        name[0] = 0;
+}
+
+/* Whose process had it; nobody's name is anybody's. The caller holds the lock. */
+static bool is_of_this_host(int lock)
+{
+    char here[HOST];
+    char there[HOST] = {0};
+    host_name(here);
+    ssize_t n = pread(lock, there, HOST - 1, 0);
+    return n == 0 || (n > 0 && strcmp(here, there) == 0);
+}
+
 static void remove_if_stale(int under_fd, const char *name)
 {
     int fd = open_folder(under_fd, name);
     if (fd < 0)
         return;
-    int lock = openat(fd, lock_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int lock = openat(fd, lock_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (lock < 0 && errno == ENOENT)
         unlinkat(under_fd, name, AT_REMOVEDIR); /* its process ended right after mkdir, or it has
                                                  * other things in it and stays */
-    if (lock >= 0 && is_our_file(lock) && flock(lock, LOCK_EX | LOCK_NB) == 0)
+    if (lock >= 0 && is_our_file(lock) && flock(lock, LOCK_EX | LOCK_NB) == 0 &&
+        is_of_this_host(lock))
         remove_folder(under_fd, name, fd);
     if (lock >= 0)
         close(lock);
@@ -134,6 +154,14 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* Should it not get there, on a full disk, the lock alone tells that the folder is in use. */
+static void sign(int lock)
+{
+    char name[HOST];
+    host_name(name);
+    (void)!pwrite(lock, name, strlen(name), 0);
+}
+
 /* 0, or -EAGAIN when a remover took it for a stale one, or another error. */
 static int make_named(struct og_scratch *s)
 {
@@ -152,8 +180,10 @@ static int make_named(struct og_scratch *s)
         rc = errno == ENOENT ? -EAGAIN : -errno;
     else if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
         rc = errno == EWOULDBLOCK ? -EAGAIN : -errno;
-    else if (fstat(s->lock_fd, &st) < 0 || st.st_nlink == 0)
-        rc = -EAGAIN;
+    if (rc == 0) {
+        sign(s->lock_fd);
+        rc = fstat(s->lock_fd, &st) < 0 || st.st_nlink == 0 ? -EAGAIN : 0;
+    }
     if (rc == 0)
         return 0;
     if (rc != -EAGAIN) {

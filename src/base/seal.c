@@ -55,33 +55,70 @@ void og__seal_print(char digits[OG__SEAL_DIGITS], const XXH3_state_t *state)
     memcpy(digits, text, OG__SEAL_DIGITS);
 }
 
-/* What the digits in file[len] should be. */
-static int compute(const char *file, size_t len, const char *digits, char out[OG__SEAL_DIGITS],
-                   const char *name, struct og_err *err)
+/* Of a file: the first bytes, in memory, and how many there are in all. */
+struct sealed {
+    const char *head;
+    size_t len;
+    int fd; /* not looked at where the head is all */
+    uint64_t size;
+    const char *name;
+};
+
+static int hash_rest(const struct sealed *f, XXH3_state_t *state, struct og_err *err)
+{
+    enum { PIECE = 64 * 1024 };
+    char piece[PIECE];
+    int rc = 0;
+    for (uint64_t at = f->len; rc == 0 && at < f->size; at += PIECE) {
+        const size_t n = (size_t)OG_MIN(f->size - at, (uint64_t)PIECE);
+        rc = og__read_all(f->fd, piece, n, (off_t)at, f->name, err);
+        if (rc == 0)
+            XXH3_64bits_update(state, piece, n);
+    }
+    return rc;
+}
+
+/* What the digits in the head should be. */
+static int compute(const struct sealed *f, const char *digits, char out[OG__SEAL_DIGITS],
+                   struct og_err *err)
 {
     const char *rest = digits + OG__SEAL_DIGITS;
     XXH3_state_t *state = XXH3_createState();
     if (!state)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", f->name);
     XXH3_64bits_reset(state);
-    XXH3_64bits_update(state, file, (size_t)(digits - file));
+    XXH3_64bits_update(state, f->head, (size_t)(digits - f->head));
     XXH3_64bits_update(state, no_digits, OG__SEAL_DIGITS);
-    XXH3_64bits_update(state, rest, len - (size_t)(rest - file));
+    XXH3_64bits_update(state, rest, f->len - (size_t)(rest - f->head));
+    int rc = hash_rest(f, state, err);
     og__seal_print(out, state);
     XXH3_freeState(state);
-    return 0;
+    return rc;
+}
+
+static int check(const struct sealed *f, const char *digits, const char *hint, struct og_err *err)
+{
+    char found[OG__SEAL_DIGITS];
+    int rc = digits ? compute(f, digits, found, err) : 0;
+    if (rc < 0 || !digits || memcmp(found, digits, OG__SEAL_DIGITS) == 0)
+        return rc;
+    return og__fail(err, -EINVAL, hint,
+                    "%s: damaged: its bytes have the checksum %.16s, it says %.16s", f->name, found,
+                    digits);
 }
 
 int og__seal_check(const char *file, size_t len, const char *digits, const char *name,
                    const char *hint, struct og_err *err)
 {
-    char found[OG__SEAL_DIGITS];
-    int rc = digits ? compute(file, len, digits, found, name, err) : 0;
-    if (rc < 0 || !digits || memcmp(found, digits, OG__SEAL_DIGITS) == 0)
-        return rc;
-    return og__fail(err, -EINVAL, hint,
-                    "%s: damaged: its bytes have the checksum %.16s, it says %.16s", name, found,
-                    digits);
+    const struct sealed f = {.head = file, .len = len, .fd = -1, .size = len, .name = name};
+    return check(&f, digits, hint, err);
+}
+
+int og__seal_check_file(int fd, uint64_t size, const char *head, size_t len, const char *digits,
+                        const char *name, const char *hint, struct og_err *err)
+{
+    const struct sealed f = {.head = head, .len = len, .fd = fd, .size = size, .name = name};
+    return check(&f, digits, hint, err);
 }
 
 /* ---- JSON files ---- */
@@ -89,7 +126,8 @@ int og__seal_check(const char *file, size_t len, const char *digits, const char 
 int og__seal_again(char *text, size_t len, struct og_err *err)
 {
     char *digits = og__seal_find(text, len);
-    return digits ? compute(text, len, digits, digits, "checksum", err) : 0;
+    const struct sealed f = {.head = text, .len = len, .fd = -1, .size = len, .name = "checksum"};
+    return digits ? compute(&f, digits, digits, err) : 0;
 }
 
 int og__sealed_write(const char *path, json_t *root, struct og_err *err)

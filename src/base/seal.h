@@ -34,5 +34,10 @@ void og__seal_print(char digits[OG__SEAL_DIGITS], const XXH3_state_t *state);
 /* -EINVAL where the digits in file[len] are not its own. NULL: nothing to compare. */
 OG_MUST_CHECK int og__seal_check(const char *file, size_t len, const char *digits, const char *name,
                                  const char *hint, struct og_err *err);
+/* The same of a file of `size` bytes that begins with head[len], where the digits are; the rest is
+ * read a piece at a time. */
+OG_MUST_CHECK int og__seal_check_file(int fd, uint64_t size, const char *head, size_t len,
+                                      const char *digits, const char *name, const char *hint,
+                                      struct og_err *err);
 
 #endif

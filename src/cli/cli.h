@@ -46,7 +46,7 @@ struct command {
 };
 
 extern const struct command cmd_generate, cmd_import, cmd_export, cmd_info, cmd_verify, cmd_sample,
-    cmd_pack, cmd_simulate, cmd_plan, cmd_train, cmd_eval, cmd_predict, cmd_bench;
+    cmd_pack, cmd_simulate, cmd_plan, cmd_train, cmd_eval, cmd_predict, cmd_bench, cmd_cache;
 extern const struct command *const commands[]; /* ends with NULL; main.c */
 
 /* ---- one command line (parse.c) ---- */

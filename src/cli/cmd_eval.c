@@ -34,7 +34,8 @@ const struct command cmd_eval = {
     .text = "Loss and metrics of a checkpoint (docs/tasks.md), with neighbours sampled as in "
             "training. The model's "
             "shape comes from the checkpoint, the sampler too unless it is given; --batch, "
-            "--fanout and the resources are yours. With "
+            "--fanout and the resources are yours. So does, of a model of links, which edges were "
+            "held out: --seed and --edge-split, if given, must be those it was trained with. With "
             "--full nothing is sampled: as `outgrow predict` does it.",
     .own = own,
     .training = true,

@@ -31,7 +31,9 @@ const struct command cmd_predict = {
     .summary = "apply a trained model to every node",
     .text = "Computes every node with all its neighbours, layer by layer. What does not fit in "
             "--memory lies in --scratch (the folder of --out), a layer's rows at a time; --resume "
-            "goes on with what an interrupted or killed run left there. The "
+            "goes on with what an interrupted or killed run left there; without it, files that "
+            "exist are "
+            "not replaced. The "
             "model comes from the checkpoint; of the training options only the resources count, "
             "and --sampler walk with its own and --seed: then neighbours are drawn by walks, once "
             "a node, as they are where the checkpoint says so and no --sampler is given.",

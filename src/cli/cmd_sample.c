@@ -8,19 +8,21 @@ static const struct own_option own[] = {
     {0},
 };
 
+/* Where it is, for a script to take up. */
+static void show_trace(const json_t *root)
+{
+    puts(json_string_value(json_object_get(root, "trace")));
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     const char *out = own_text(in, "out");
     if (!out)
         return usage_error(err, NULL, "sample: --out DIR expected");
-    int rc = og_sample(in->arg[0], out, own_flag(in, "with-features"), &in->options,
-                       screen_observer(in->screen, in->options.epochs), err);
-    if (rc < 0)
-        return rc;
-    if (in->json)
-        return print_json(json_pack("{s:s}", "trace", out), err);
-    puts(out);
-    return 0;
+    char *text = NULL;
+    int rc = og_sample_figures(in->arg[0], out, own_flag(in, "with-features"), &in->options,
+                               screen_observer(in->screen, in->options.epochs), &text, err);
+    return rc < 0 ? rc : deliver(in, text, show_trace, err);
 }
 
 const struct command cmd_sample = {

@@ -10,8 +10,8 @@ static const struct own_option own[] = {
      "policies to compare: none, random, degree, presc, presc:K, pagerank, frequency, lru, rr, "
      "belady, hybrid, hybrid:static, hybrid:dynamic, sweep"},
     {"cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"},
-    {"json", "FILE", "write the result as JSON; - = print it, and nothing else"},
-    {"plot", "FILE", "draw hit rates against cache sizes, as SVG"},
+    {"json", "FILE", "new file for the result as JSON; - = print it, and nothing else"},
+    {"plot", "FILE", "new file: hit rates against cache sizes, as SVG"},
     {0},
 };
 
@@ -38,10 +38,11 @@ static void show_rates(const json_t *root, const char *key, const char *title)
 
 static void show_simulation(const json_t *root)
 {
+    char name[SHOWN_MAX];
     char rows[SHOWN_MAX];
     char bytes[SHOWN_MAX];
     printf("%s: %s rows of %s in %lld batches\n",
-           json_string_value(json_object_get(root, "dataset")),
+           show_value(name, "dataset", json_object_get(root, "dataset")),
            show_value(rows, "rows", json_object_get(root, "rows")),
            show_value(bytes, "row_bytes", json_object_get(root, "row_bytes")),
            (long long)json_integer_value(json_object_get(root, "batches")));

@@ -7,8 +7,9 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &cmd_generate, &cmd_import, &cmd_export, &cmd_info, &cmd_verify,  &cmd_sample, &cmd_pack,
-    &cmd_simulate, &cmd_plan,   &cmd_train,  &cmd_eval, &cmd_predict, &cmd_bench,  NULL,
+    &cmd_generate, &cmd_import,  &cmd_export,   &cmd_info,  &cmd_verify,
+    &cmd_sample,   &cmd_pack,    &cmd_simulate, &cmd_plan,  &cmd_train,
+    &cmd_eval,     &cmd_predict, &cmd_bench,    &cmd_cache, NULL,
 };
 
 static const struct command *find_command(const char *name)

@@ -30,13 +30,24 @@ static int file_error(struct og_err *err, const char *path)
     return -code;
 }
 
-int output_open(struct output *o, const char *path, struct og_err *err)
+static int refuse_existing(struct og_err *err, const char *path)
 {
     struct stat st;
+    if (lstat(path, &st) < 0)
+        return 0;
+    *err = (struct og_err){.code = -EEXIST};
+    snprintf(err->message, sizeof(err->message), "%.*s: exists already",
+             (int)sizeof(err->message) - 32, path);
+    snprintf(err->hint, sizeof(err->hint), "remove it or choose another name");
+    return -EEXIST;
+}
+
+int output_open(struct output *o, const char *path, struct og_err *err)
+{
     *o = (struct output){.path = strdup(path)};
-    errno = EISDIR;
-    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return file_error(err, path);
+    int rc = refuse_existing(err, path);
+    if (rc < 0)
+        return rc;
     if (!o->path || asprintf(&o->temporary, "%s.tmp-%d", path, (int)getpid()) < 0)
         abort();
     errno = 0;
@@ -48,7 +59,12 @@ int output_commit(struct output *o, struct og_err *err)
 {
     errno = 0;
     bool written = fflush(o->file) == 0 && !ferror(o->file) && fsync(fileno(o->file)) == 0;
-    if (!written || rename(o->temporary, o->path) < 0)
+    if (!written)
+        return file_error(err, o->path);
+    int rc = refuse_existing(err, o->path); /* made meanwhile */
+    if (rc < 0)
+        return rc;
+    if (rename(o->temporary, o->path) < 0)
         return file_error(err, o->path);
     fclose(o->file);
     o->file = NULL;

@@ -1,6 +1,6 @@
 /* Opening a dataset: meta.json is read, every array's header is read and held against the
  * others. Split and label ids are checked when they are loaded, topology in topology.c. */
-#include "dataset/meta.h"
+#include "dataset/identity.h"
 
 #include "base/file.h"
 
@@ -9,15 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <xxhash.h>
-
 enum { META_MAX = 1024 * 1024 };
 
-static const char again_hint[] = "the dataset is damaged or half copied: import it again";
+static const char again_hint[] =
+    "the dataset is damaged or half copied: see `outgrow verify`, or import it again";
 
 /* ---- opening ---- */
 
-static struct og_npy *array_of(struct og_dataset *ds, enum og__array a)
+struct og_npy *og__array_of(struct og_dataset *ds, enum og__array a)
 {
     struct og_npy *const of[] = {
         [OG__INDPTR] = &ds->indptr,
@@ -74,7 +73,7 @@ static int open_array(struct og_dataset *ds, const struct og_meta *m, enum og__a
         [OG__ARRAY_VALID_EDGES] = true, [OG__ARRAY_TEST_EDGES] = true,
     };
     const struct og_meta_file *f = &m->file[which];
-    struct og_npy *a = array_of(ds, which);
+    struct og_npy *a = og__array_of(ds, which);
     struct og_err mine = {0};
     char *path = array_path(ds->path, f, which);
     if (!path)
@@ -226,8 +225,6 @@ static int read_meta(struct og_dataset *ds, struct og_meta *m, struct og_err *er
                  mine.message);
     else
         rc = og__meta_parse(m, text, len, path, err);
-    if (rc == 0)
-        ds->checksum = XXH3_64bits(text, len);
     free(text);
     free(path);
     return rc;
@@ -242,7 +239,7 @@ int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *e
     if (!ds)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
-        array_of(ds, a)->fd = -1;
+        og__array_of(ds, a)->fd = -1;
     if (!(ds->path = strdup(path)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     OG_TRY(read_meta(ds, &m, err));
@@ -256,6 +253,7 @@ int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *e
     OG_TRY(check_splits(ds, err));
     OG_TRY(check_edges(ds, err));
     ds->symmetric = m.symmetric;
+    OG_TRY(og__dataset_identify(ds, &m, err));
     *out = ds;
 out:
     og__meta_release(&m);
@@ -269,7 +267,7 @@ void og__dataset_close(struct og_dataset *ds)
     if (!ds)
         return;
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
-        og__npy_close(array_of(ds, a));
+        og__npy_close(og__array_of(ds, a));
     free(ds->path);
     free(ds->name);
     free(ds);
@@ -287,7 +285,7 @@ int og__dataset_spare(const struct og_dataset *ds, const char *path, struct og_e
     bool ours = stat(meta, &st) == 0 && st.st_dev == there.st_dev && st.st_ino == there.st_ino;
     free(meta);
     for (enum og__array a = 0; !ours && a < OG__ARRAYS; a++) {
-        int fd = array_of((struct og_dataset *)ds, a)->fd;
+        int fd = og__array_of((struct og_dataset *)ds, a)->fd;
         ours = fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == there.st_dev &&
                st.st_ino == there.st_ino;
     }

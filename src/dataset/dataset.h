@@ -10,8 +10,9 @@
  *   train.npy valid.npy test.npy      int64 node ids
  *   train_edges.npy ...               int32|int64 [n,2] src, dst: optional, of link prediction
  *
- * Opening reads headers and checks sizes; it never reads an array. Read only, so any number of
- * threads may share an open dataset. */
+ * Opening reads headers, checks sizes, and looks at a few hundred pages of each array to know the
+ * dataset again (dataset/identity.h); it never reads all of an array that is larger than that. Read
+ * only, so any number of threads may share an open dataset. */
 #ifndef OG_DATASET_H
 #define OG_DATASET_H
 
@@ -105,6 +106,32 @@ enum og__npy_type og__dtype_stored(enum og_dtype dtype); /* bf16 is stored as ui
 
 /* ---- the dataset ---- */
 
+enum og__array {
+    OG__INDPTR,
+    OG__INDICES,
+    OG__WEIGHTS,
+    OG__FEATURES,
+    OG__LABELS,
+    OG__ARRAY_TRAIN,
+    OG__ARRAY_VALID,
+    OG__ARRAY_TEST,
+    OG__ARRAY_TRAIN_EDGES,
+    OG__ARRAY_VALID_EDGES,
+    OG__ARRAY_TEST_EDGES,
+    OG__ARRAYS
+};
+const char *og__array_name(enum og__array array); /* "indptr" */
+
+/* Which dataset it is, wherever it lies, and which files in what state (dataset/identity.h). */
+struct og_identity {
+    uint64_t contents; /* of all arrays, and of what else decides numbers */
+    struct og_array_state {
+        uint64_t contents;
+        uint64_t file;    /* 0 = the file system does not tell, or there is no such array */
+        uint64_t written; /* the same until it is written to */
+    } array[OG__ARRAYS];
+};
+
 enum og__split { OG__TRAIN, OG__VALID, OG__TEST, OG__SPLITS };
 
 struct og_dataset {
@@ -120,8 +147,10 @@ struct og_dataset {
     enum og_dtype kept;  /* of their rows in memory and in packs (dataset/features.h) */
     struct og_npy indptr, indices, weights, features, labels, split[OG__SPLITS];
     struct og_npy edges[OG__SPLITS]; /* of link prediction; those held out are not in the graph */
-    uint64_t checksum;               /* of meta.json's text: tells one dataset from another */
+    struct og_identity identity;
 };
+
+struct og_npy *og__array_of(struct og_dataset *ds, enum og__array array);
 
 OG_MUST_CHECK int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err);
 void og__dataset_close(struct og_dataset *ds);
@@ -194,7 +223,7 @@ struct og_topology {
     struct og_loops loops;             /* where og__loops_find was asked for */
     /* who gives the memory back */
     struct og_budget *budget;
-    bool mapped; /* a read-only view of the files, for looking before the budget is settled */
+    const struct og_dataset *mapped; /* whose files this is a read-only view of, or NULL */
 };
 
 /* Resident copies, counted in the budget as "topology", read with large sequential reads. The
@@ -213,9 +242,16 @@ size_t og__weights_bytes(const struct og_dataset *ds);
 OG_MUST_CHECK int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first,
                                     size_t n, struct og_err *err);
 
-/* The files themselves, mapped: for estimates only, nothing is checked and nothing is copied.
- * Works where the arrays start on an element boundary; else -ENOTSUP. */
+/* The files themselves, mapped, for looking before the budget is settled: nothing is copied, and
+ * nothing is checked but what the two functions below are asked about. Works where the arrays start
+ * on an element boundary; else -ENOTSUP. The dataset stays open as long as the topology. */
 OG_MUST_CHECK int og__topology_map(const struct og_dataset *ds, struct og_topology *out,
+                                   struct og_err *err);
+/* Of a mapped topology, before anything of it is used: do the lists of these nodes lie within the
+ * edges; have these edges, which do, nodes for sources? -EINVAL if not, naming the file. */
+OG_MUST_CHECK int og__mapped_lists(const struct og_topology *t, const uint32_t *nodes, uint32_t n,
+                                   struct og_err *err);
+OG_MUST_CHECK int og__mapped_edges(const struct og_topology *t, int64_t first, int64_t n,
                                    struct og_err *err);
 void og__topology_release(struct og_topology *t); /* any form */
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NODES = 4096, PIECE = 64 * 1024 };
 static const char part[] = "edge split";
@@ -35,7 +36,17 @@ int og__edge_split_parse(struct og_edge_split *s, const char *text, struct og_er
         fabs(p[0] + p[1] + p[2] - 100) < 1e-9)
         return 0;
     return og__fail(err, -EINVAL, "such as 85/5/10: train, valid and test, 100 together",
-                    "--edge-split: '%.60s' given, three percentages expected", text);
+                    "--edge-split: '%.60s' given, three percentages or " OG__OWN_EDGES " expected",
+                    text);
+}
+
+bool og__edge_split_same(const char *a, const char *b)
+{
+    double p[OG__SPLITS], q[OG__SPLITS];
+    if (!read_percents(p, a) || !read_percents(q, b))
+        return strcmp(a, b) == 0;
+    return p[OG__TRAIN] == q[OG__TRAIN] && p[OG__VALID] == q[OG__VALID] &&
+           p[OG__TEST] == q[OG__TEST];
 }
 
 enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint32_t v)
@@ -246,7 +257,7 @@ static int write_meta(struct splitter *w, const char *folder, struct og_err *err
     const struct og_dataset *ds = w->ds;
     const struct og_edge_split *s = w->split;
     char of[17];
-    snprintf(of, sizeof(of), "%016" PRIx64, ds->checksum);
+    snprintf(of, sizeof(of), "%016" PRIx64, ds->identity.contents);
     json_t *features = NULL;
     int rc = features_json(ds, &features, err);
     if (rc < 0)

@@ -23,9 +23,14 @@ struct og_edge_split {
     uint64_t seed;
 };
 
+/* In the place of percentages: no edge is drawn, the dataset's own lists say which are held out. */
+#define OG__OWN_EDGES "dataset"
+
 /* "85/5/10". */
 OG_MUST_CHECK int og__edge_split_parse(struct og_edge_split *s, const char *text,
                                        struct og_err *err);
+/* Whether two such texts, or words, mean the same. */
+bool og__edge_split_same(const char *a, const char *b);
 enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint32_t v);
 
 /* Write the split graph into existing folder `folder`: a dataset with edges. If the graph is

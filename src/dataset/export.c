@@ -8,6 +8,7 @@
  * Arrays are copied in pieces; bf16, which NumPy has no name for, becomes float32. */
 #include "base/file.h"
 #include "dataset/meta.h"
+#include "dataset/stream.h"
 #include "dataset/writer.h"
 
 #include <inttypes.h>
@@ -47,6 +48,7 @@ static int end_array(struct og_npy_writer *w, int rc, struct og_err *err)
 
 struct walk {
     const struct og_dataset *ds;
+    struct og_indptr_check check;
     int64_t edge, node;   /* comes next; its list holds `edge`, or a later one does */
     int64_t first, n;     /* offsets in ptr */
     int64_t ptr[OFFSETS]; /* indptr[first ...] */
@@ -59,11 +61,12 @@ static int list_end(struct walk *w, int64_t *end, struct og_err *err)
     int64_t at = w->node + 1;
     int rc = 0;
     if (at >= w->first + w->n) {
-        w->first = at;
-        w->n = OG_MIN((int64_t)OFFSETS, w->ds->n_nodes + 1 - at);
+        w->first = at == 1 ? 0 : at; /* the first offset is looked at as well */
+        w->n = OG_MIN((int64_t)OFFSETS, w->ds->n_nodes + 1 - w->first);
         rc = w->n > 0 ? og__npy_read_int64(&w->ds->indptr, w->first, w->n, w->ptr, err)
-                      : og__fail(err, -EINVAL, "see `outgrow verify`",
-                                 "%s: ends before the edges do", w->ds->indptr.path);
+                      : og__check_indptr_end(&w->check, err);
+        if (rc == 0)
+            rc = og__check_indptr(&w->check, w->ptr, w->first, (size_t)w->n, err);
     }
     *end = rc == 0 ? w->ptr[at - w->first] : 0;
     return rc;
@@ -75,6 +78,9 @@ static int next_edges(struct walk *w, int64_t *count, struct og_err *err)
     int64_t n = OG_MIN((int64_t)EDGES, w->ds->n_edges - w->edge);
     int64_t end = 0;
     int rc = og__npy_read_int64(&w->ds->indices, w->edge, n, w->src, err);
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        if (w->src[i] < 0 || w->src[i] >= w->ds->n_nodes)
+            rc = og__bad_index(w->ds, w->edge + i, w->src[i], err);
     for (int64_t i = 0; rc == 0 && i < n; w->node += i < n) {
         rc = list_end(w, &end, err);
         for (; rc == 0 && i < n && w->edge + i < end; i++)
@@ -99,7 +105,7 @@ static int append_edges(const struct exporter *x, const int64_t *only, struct wa
         if (rc == 0)
             rc = og__writing_goes_on(x->seen, "edges", walk->edge, x->ds->n_edges, err);
     }
-    walk->edge = walk->node = walk->n = walk->first = 0;
+    walk->edge = walk->node = walk->n = walk->first = walk->check.last = 0;
     return rc;
 }
 
@@ -112,7 +118,7 @@ static int export_edges(const struct exporter *x, const char *name, bool two_row
     int rc =
         walk ? create(x, name, OG__NPY_I64, two_rows ? 1 : 2, two_rows ? 1 : 2, &w, err) : -ENOMEM;
     if (rc == 0) {
-        walk->ds = x->ds;
+        walk->ds = walk->check.ds = x->ds;
         rc = append_edges(x, two_rows ? walk->src : NULL, walk, w, err);
         if (rc == 0 && two_rows)
             rc = append_edges(x, walk->dst, walk, w, err);
@@ -349,7 +355,8 @@ int og_export(const char *format, const char *dataset, const char *out,
     struct og_dataset *ds = NULL;
     int rc = og__dataset_open(dataset, &ds, err);
     x.ds = ds;
-    if (rc == 0 && !(x.budget = og__budget_new(0)))
+    if (rc == 0 &&
+        !(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))
         rc = og__fail_errno(err, -ENOMEM, NULL, "export");
     if (rc == 0)
         rc = og__newdir_begin(&x.dir, out, err);

@@ -1,5 +1,6 @@
 /* og_info: what a dataset is, and what of it fits in which memory. */
-#include "dataset/meta.h"
+#include "dataset/identity.h"
+#include "dataset/stream.h"
 
 #include <stdlib.h>
 
@@ -29,22 +30,19 @@ static void count_degree(struct degrees *d, int64_t degree)
 static int read_degrees(const struct og_dataset *ds, struct degrees *d, struct og_err *err)
 {
     int64_t ptr[1024];
-    int64_t before = 0;
+    struct og_indptr_check check = {.ds = ds};
     for (int64_t first = 0, n; first <= ds->n_nodes; first += n) {
         n = OG_MIN(ds->n_nodes + 1 - first, (int64_t)OG_COUNT(ptr));
+        int64_t before = check.last;
         int rc = og__npy_read_int64(&ds->indptr, first, n, ptr, err);
+        if (rc == 0)
+            rc = og__check_indptr(&check, ptr, first, (size_t)n, err);
         if (rc < 0)
             return rc;
-        for (int64_t i = 0; i < n; i++) {
-            if (ptr[i] < before)
-                return og__fail(err, -EINVAL, "see `outgrow verify`", "%s: entry %lld goes back",
-                                ds->indptr.path, (long long)(first + i));
-            if (first + i > 0)
-                count_degree(d, ptr[i] - before);
-            before = ptr[i];
-        }
+        for (int64_t i = first == 0; i < n; i++)
+            count_degree(d, ptr[i] - (i > 0 ? ptr[i - 1] : before));
     }
-    return 0;
+    return og__check_indptr_end(&check, err);
 }
 
 /* The degree that a share of the nodes does not exceed; above 2^16 the power of two below it. */
@@ -87,10 +85,19 @@ static json_t *fits_json(const struct og_dataset *ds)
     return list;
 }
 
+/* The one of its numbers that every copy has. */
+static json_t *checksum_json(const struct og_dataset *ds)
+{
+    json_t *id = og__identity_with(json_object(), &ds->identity);
+    json_t *checksum = json_incref(json_object_get(id, "dataset_checksum"));
+    json_decref(id);
+    return checksum;
+}
+
 static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
 {
     const struct og_npy *w = &ds->weights;
-    return json_pack(
+    json_t *root = json_pack(
         "{s:s s:s s:I s:I s:i s:s s:i s:b s:b s:{s:I s:I s:I s:I s:I s:I} s:{s:I s:I s:I s:I} s:o "
         "s:o}",
         "name", ds->name, "path", ds->path, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
@@ -105,6 +112,7 @@ static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
         (json_int_t)ds->n_nodes * (json_int_t)og__file_row_bytes(ds), "labels",
         (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
         "in_degree", degrees_json(ds, d), "fits", fits_json(ds));
+    return og__json_with(root, "dataset_checksum", checksum_json(ds));
 }
 
 int og_info(const char *dataset, char **out, struct og_err *err)

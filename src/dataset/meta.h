@@ -16,22 +16,6 @@
 #include "base/json.h"
 #include "dataset/dataset.h"
 
-enum og__array {
-    OG__INDPTR,
-    OG__INDICES,
-    OG__WEIGHTS,
-    OG__FEATURES,
-    OG__LABELS,
-    OG__ARRAY_TRAIN,
-    OG__ARRAY_VALID,
-    OG__ARRAY_TEST,
-    OG__ARRAY_TRAIN_EDGES,
-    OG__ARRAY_VALID_EDGES,
-    OG__ARRAY_TEST_EDGES,
-    OG__ARRAYS
-};
-const char *og__array_name(enum og__array array); /* "indptr" */
-
 /* Where an array lies when not in NAME.npy. */
 struct og_meta_file {
     const char *path; /* NULL = not declared; relative to the dataset; lives as long as the meta */

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "dataset/identity.h"
 #include "dataset/on_disk.h"
 #include "dataset/stream.h"
 
@@ -10,7 +11,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { FORMAT = 1, RADIX_BITS = 16, RADIX = 1 << RADIX_BITS, NOTE_MAX = 4096 };
+enum { FORMAT = 1, RADIX_BITS = 16, RADIX = 1 << RADIX_BITS, NOTE_MAX = 32 * 1024 };
 
 static const char part[] = "neighbour cache";
 static const char note_file[] = "neighbors.json";
@@ -221,7 +222,7 @@ static const struct field {
     size_t offset;
     bool hex;
 } fields[] = {
-    {"dataset", offsetof(struct og_neighbors_note, dataset), true},
+    {"structure", offsetof(struct og_neighbors_note, structure), true},
     {"capacity", offsetof(struct og_neighbors_note, capacity), false},
     {"num_nodes", offsetof(struct og_neighbors_note, n_nodes), false},
     {"num_edges", offsetof(struct og_neighbors_note, n_edges), false},
@@ -272,9 +273,12 @@ int og__neighbors_parse(struct og_neighbors_note *note, const char *text, size_t
     return rc;
 }
 
-static char *print_note(struct og_neighbors_note *note)
+static char *print_note(struct og_neighbors_note *note, const struct og_dataset *ds)
 {
-    json_t *root = json_pack("{s:i}", "format", FORMAT);
+    char *place = realpath(ds->path, NULL);
+    json_t *root =
+        json_pack("{s:i s:o}", "format", FORMAT, "dataset", place ? og__json_text(place) : NULL);
+    free(place);
     for (size_t i = 0; i < OG_COUNT(fields); i++) {
         const uint64_t value = *field_of(note, &fields[i]);
         char hex[17];
@@ -292,7 +296,7 @@ static struct og_neighbors_note describe(const struct og_neighbors *c, const str
                                          size_t capacity)
 {
     return (struct og_neighbors_note){
-        .dataset = t->disk->ds->checksum,
+        .structure = og__structure_state(&t->disk->ds->identity),
         .capacity = capacity,
         .n_nodes = c->n_nodes,
         .n_edges = (uint64_t)t->n_edges,
@@ -306,7 +310,7 @@ static struct og_neighbors_note describe(const struct og_neighbors *c, const str
 /* ---- saving ---- */
 
 static int save_array(const char *dir, const char *file, enum og__npy_type type, const void *data,
-                      uint64_t n, struct og_err *err)
+                      uint64_t n, uint64_t *written, struct og_err *err)
 {
     enum { HEADER = 4096 };
     char header[HEADER];
@@ -320,6 +324,7 @@ static int save_array(const char *dir, const char *file, enum og__npy_type type,
     size_t head = og__npy_header(header, type, 1, shape, HEADER);
     OG_TRY(og__write_all(f.fd, header, head, 0, path, err));
     OG_TRY(og__write_all(f.fd, data, n * og__npy_size(type), (off_t)head, path, err));
+    *written += head + n * og__npy_size(type);
     OG_TRY(og__newfile_commit(&f, err));
 out:
     og__newfile_abandon(&f);
@@ -329,17 +334,19 @@ out:
 
 /* The note comes last and names the others by checksum: whenever this is broken off, what lies in
  * the folder is either whole or known not to be. */
-static int save(const struct og_neighbors *c, struct og_neighbors_note *note, const char *dir,
-                struct og_err *err)
+static int save(struct og_neighbors *c, struct og_neighbors_note *note, const struct og_dataset *ds,
+                const char *dir, struct og_err *err)
 {
     int rc = 0;
-    char *text = print_note(note);
+    char *text = print_note(note, ds);
     char *path = og__path_join(dir, note_file);
     if (!text || !path)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
     OG_TRY(og__make_dirs(dir, err));
-    OG_TRY(save_array(dir, nodes_file, OG__NPY_U64, c->bits, og__bits_words(c->n_nodes), err));
-    OG_TRY(save_array(dir, ids_file, OG__NPY_U32, c->ids, c->n_ids, err));
+    OG_TRY(save_array(dir, nodes_file, OG__NPY_U64, c->bits, og__bits_words(c->n_nodes),
+                      &c->bytes_written, err));
+    OG_TRY(save_array(dir, ids_file, OG__NPY_U32, c->ids, c->n_ids, &c->bytes_written, err));
+    c->bytes_written += strlen(text);
     OG_TRY(og__write_text(path, text, strlen(text), err));
 out:
     free(text);
@@ -413,9 +420,9 @@ static int load(struct og_neighbors *c, const struct og_topology *t, size_t capa
     int rc = read_note(&note, dir, err);
     if (rc < 0)
         return rc;
-    if (note.dataset != t->disk->ds->checksum || note.n_nodes != c->n_nodes ||
-        note.n_edges != (uint64_t)t->n_edges)
-        return not_ours(dir, "made for another dataset", err);
+    if (note.structure != og__structure_state(&t->disk->ds->identity) ||
+        note.n_nodes != c->n_nodes || note.n_edges != (uint64_t)t->n_edges)
+        return not_ours(dir, "made of other files, or before they were written to", err);
     if (note.capacity != capacity)
         return not_ours(dir, "made for another capacity", err);
     OG_TRY(take_nodes(c, err));
@@ -437,6 +444,36 @@ out:
     return rc;
 }
 
+/* ---- its folder ---- */
+
+const struct og_kept_kind og__neighbors_kind = {"neighbors-", {note_file, nodes_file, ids_file}};
+
+char *og__neighbors_dataset(const char *dir)
+{
+    char *text = NULL;
+    size_t len = 0;
+    char *path = og__path_join(dir, note_file);
+    int rc = path ? og__read_text(path, NOTE_MAX, &text, &len, NULL) : -ENOMEM;
+    json_t *root = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const char *said = json_string_value(json_object_get(root, "dataset"));
+    char *dataset = said ? strdup(said) : NULL;
+    json_decref(root);
+    free(text);
+    free(path);
+    return dataset;
+}
+
+char *og__neighbors_folder(const char *under, const struct og_dataset *ds)
+{
+    char *place = realpath(ds->path, NULL);
+    char *path = NULL;
+    if (place && asprintf(&path, "%s/neighbors-%016llx", under,
+                          (unsigned long long)XXH3_64bits(place, strlen(place))) < 0)
+        path = NULL;
+    free(place);
+    return path;
+}
+
 /* ---- opening ---- */
 
 static void start(struct og_neighbors *c, const struct og_topology *t)
@@ -445,12 +482,12 @@ static void start(struct og_neighbors *c, const struct og_topology *t)
     *c = (struct og_neighbors){.n_nodes = (uint64_t)t->n_nodes, .budget = t->budget};
 }
 
-static void try_to_save(const struct og_neighbors *c, const struct og_topology *t, size_t capacity,
+static void try_to_save(struct og_neighbors *c, const struct og_topology *t, size_t capacity,
                         const char *dir, const struct og_log *log)
 {
     struct og_err why = {0};
     struct og_neighbors_note note = describe(c, t, capacity);
-    if (save(c, &note, dir, &why) < 0)
+    if (save(c, &note, t->disk->ds, dir, &why) < 0)
         og__say(log, OG__WARN, "%s; the neighbour cache will be built again next time",
                 why.message);
 }

@@ -1,5 +1,5 @@
 /* The neighbour cache: in-neighbour lists that stay in memory while the topology is on disk
- * (ginex.txt §3.2).
+ * (Park et al. 2022, §3.2).
  *
  * A list costs its length in memory and is asked for as often as its node is drawn, so nodes are
  * taken by out-degree / in-degree, best first, while there is room.
@@ -14,6 +14,7 @@
 #define OG_DATASET_NEIGHBORS_H
 
 #include "base/bits.h"
+#include "base/kept.h"
 #include "dataset/dataset.h"
 
 struct og_neighbors {
@@ -22,6 +23,7 @@ struct og_neighbors {
     uint32_t *rank;          /* of bits */
     struct og_offsets first; /* [n_lists + 1] into ids */
     uint32_t *ids;           /* [n_ids] list after list, by node */
+    uint64_t bytes_written;  /* to keep it; 0 where it was kept already */
     struct og_budget *budget;
 };
 
@@ -45,6 +47,13 @@ OG_MUST_CHECK int og__neighbors_open(struct og_neighbors *c, const struct og_top
                                      struct og_err *err);
 void og__neighbors_release(struct og_neighbors *c);
 
+/* The folder under `under` where that of ds is kept, named by where ds lies: one for each place,
+ * whatever is put there. malloc'ed; NULL where that cannot be told. */
+char *og__neighbors_folder(const char *under, const struct og_dataset *ds);
+extern const struct og_kept_kind og__neighbors_kind; /* such folders */
+/* Where the dataset lay that the folder `dir` says it is of; malloc'ed, NULL = it does not say. */
+char *og__neighbors_dataset(const char *dir);
+
 /* Sizes: what a cache of this capacity takes at most; what one of every list would; what building
  * one takes besides, for a while. */
 size_t og__neighbors_bytes(const struct og_dataset *ds, size_t capacity);
@@ -54,7 +63,7 @@ size_t og__neighbors_build_bytes(const struct og_dataset *ds);
 /* ---- what is said in neighbors.json ---- */
 
 struct og_neighbors_note {
-    uint64_t dataset, capacity; /* checksum of the dataset; bytes */
+    uint64_t structure, capacity; /* state of indptr.npy and indices.npy; bytes */
     uint64_t n_nodes, n_edges, n_lists, n_ids;
     uint64_t nodes_checksum, ids_checksum; /* XXH3-64 of the arrays' bytes */
 };

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char part[] = "topology";
 
@@ -95,11 +96,19 @@ out:
     return rc;
 }
 
+static void let_go(struct og_topology_disk *d)
+{
+    if (d->lock > 0)
+        close(d->lock);
+    d->lock = 0;
+}
+
 void og__topology_close_disk(struct og_topology *t)
 {
     if (!t->disk)
         return;
     og__neighbors_unload(t);
+    let_go(t->disk);
     og__offsets_release(&t->first, t->budget, part);
     free((char *)t->disk->opt.cache_dir);
     free(t->disk);
@@ -115,13 +124,27 @@ void og__neighbors_unload(struct og_topology *t)
 
 void og__neighbors_keep_none(struct og_topology *t)
 {
+    let_go(t->disk);
     free((char *)t->disk->opt.cache_dir);
     t->disk->opt.cache_dir = NULL;
+}
+
+/* Nobody removes the folder from here on. */
+static void hold(struct og_topology_disk *d)
+{
+    let_go(d);
+    if (d->opt.cache_dir && d->opt.cache_bytes > 0)
+        d->lock = og__kept_hold(d->opt.cache_dir);
 }
 
 int og__neighbors_load(struct og_topology *t, struct og_err *err)
 {
     const struct og_topology_disk_options *opt = &t->disk->opt;
     og__neighbors_unload(t);
-    return og__neighbors_open(&t->disk->cache, t, opt->cache_bytes, opt->cache_dir, opt->log, err);
+    hold(t->disk);
+    int rc =
+        og__neighbors_open(&t->disk->cache, t, opt->cache_bytes, opt->cache_dir, opt->log, err);
+    if (rc == 0 && t->disk->cache.bits)
+        hold(t->disk); /* it may be new */
+    return rc;
 }

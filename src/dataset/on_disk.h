@@ -37,6 +37,7 @@ struct og_topology_disk {
     struct og_topology_disk_options opt; /* cache_dir is our copy */
     struct og_blocks lists;
     int64_t longest; /* list: its length */
+    int lock;        /* of the folder the cache is kept in; 0 = none */
     struct og_neighbors cache;
 };
 

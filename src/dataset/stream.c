@@ -104,6 +104,14 @@ int og__check_indptr_end(const struct og_indptr_check *c, struct og_err *err)
                     c->ds->indptr.path, (long long)c->last, (long long)c->ds->n_edges);
 }
 
+int og__bad_list(const struct og_dataset *ds, int64_t node, int64_t begin, int64_t end,
+                 struct og_err *err)
+{
+    return og__fail(
+        err, -EINVAL, again_hint, "%s: the list of node %lld goes from %lld to %lld, of %lld edges",
+        ds->indptr.path, (long long)node, (long long)begin, (long long)end, (long long)ds->n_edges);
+}
+
 int og__bad_index(const struct og_dataset *ds, int64_t edge, int64_t id, struct og_err *err)
 {
     return og__fail(err, -EINVAL, again_hint, "%s: entry %lld: node %lld, the graph has %lld nodes",

@@ -32,6 +32,8 @@ OG_MUST_CHECK int og__check_indptr_end(const struct og_indptr_check *c, struct o
 OG_MUST_CHECK int og__check_indices(void *dataset, const void *data, int64_t first_byte,
                                     size_t bytes, struct og_err *err);
 int og__bad_index(const struct og_dataset *ds, int64_t edge, int64_t id, struct og_err *err);
+int og__bad_list(const struct og_dataset *ds, int64_t node, int64_t begin, int64_t end,
+                 struct og_err *err);
 
 /* Are all below limit? */
 bool og__ids_below(const uint32_t *ids, size_t n, uint64_t limit);

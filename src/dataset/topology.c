@@ -156,7 +156,7 @@ static void unmap_array(const void *p, size_t bytes)
 int og__topology_map(const struct og_dataset *ds, struct og_topology *out, struct og_err *err)
 {
     bool narrow = ds->indices.type == OG__NPY_I32;
-    *out = (struct og_topology){.n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .mapped = true};
+    *out = (struct og_topology){.n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .mapped = ds};
     if (ds->indptr.offset % 8 != 0 || ds->indices.offset % (narrow ? 4 : 8) != 0)
         return og__fail(err, -ENOTSUP, "load it, or import the graph anew",
                         "%s: its arrays start off an element's boundary", ds->path);
@@ -171,6 +171,26 @@ int og__topology_map(const struct og_dataset *ds, struct og_topology *out, struc
     int rc = og__fail_errno(err, -errno, NULL, "%s: cannot map the topology", ds->path);
     og__topology_release(out);
     return rc;
+}
+
+int og__mapped_lists(const struct og_topology *t, const uint32_t *nodes, uint32_t n,
+                     struct og_err *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t begin = t->indptr[nodes[i]];
+        const int64_t end = t->indptr[nodes[i] + (uint64_t)1];
+        if (begin < 0 || end < begin || end > t->n_edges)
+            return og__bad_list(t->mapped, nodes[i], begin, end, err);
+    }
+    return 0;
+}
+
+int og__mapped_edges(const struct og_topology *t, int64_t first, int64_t n, struct og_err *err)
+{
+    const int64_t size = t->indices32 ? 4 : 8;
+    const char *data =
+        t->indices32 ? (const char *)(t->indices32 + first) : (const char *)(t->indices64 + first);
+    return og__check_indices((void *)t->mapped, data, first * size, (size_t)(n * size), err);
 }
 
 void og__topology_release(struct og_topology *t)

@@ -12,6 +12,7 @@ enum { PIECE_BYTES = 1024 * 1024, TOLD_A_FILE = 3 };
 
 struct verifier {
     struct og_dataset *ds;
+    struct og_budget *budget; /* there is no --memory: of what is free */
     void (*finding)(void *arg, const char *text, const char *hint);
     void *arg;
     const struct og_observer *seen;
@@ -21,6 +22,8 @@ struct verifier {
     int64_t *piece;          /* [PIECE_BYTES] bytes */
     unsigned char *split_of; /* [N] bit s: the node is in split s */
 };
+
+static const char part[] = "verify";
 
 /* What would mend each kind of damage. Datasets are only read here: mending is the user's to do. */
 static const char anew[] = "the graph's structure cannot be mended in place: import or generate "
@@ -172,8 +175,8 @@ static int verify_finite(struct verifier *v, const char *file, const struct og_n
     const struct og_npy *values = v->ds->regression ? &v->ds->labels : NULL;
     int64_t rows = piece_rows(a);
     size_t bytes = (size_t)(rows * a->shape[1]) * og__npy_size(a->type);
-    char *piece = bytes > PIECE_BYTES ? malloc(bytes) : (char *)v->piece;
-    int rc = piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path);
+    char *piece = bytes > PIECE_BYTES ? og__alloc(v->budget, bytes, part, err) : (char *)v->piece;
+    int rc = piece ? 0 : -ENOMEM;
     begin(v, file);
     for (int64_t first = 0, n; rc == 0 && first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, rows);
@@ -191,7 +194,7 @@ static int verify_finite(struct verifier *v, const char *file, const struct og_n
     }
     end(v);
     if (piece != (char *)v->piece)
-        free(piece);
+        og__release(v->budget, piece, bytes, part);
     return rc;
 }
 
@@ -290,6 +293,14 @@ static int verify_checksum(struct verifier *v, const char *file, const char *exp
     return rc;
 }
 
+/* Names come from a file: none of them leads out of the folder. */
+static int leads_away(struct verifier *v, const char *file)
+{
+    begin(v, "meta.json");
+    tell(v, mend_checksum, "checksums: %.60s is not in the folder", file);
+    return 0;
+}
+
 static int verify_checksums(struct verifier *v, struct og_err *err)
 {
     char *path = og__path_join(v->ds->path, "meta.json");
@@ -303,9 +314,9 @@ static int verify_checksums(struct verifier *v, struct og_err *err)
         rc = og__json_parse(&root, text, len, path, NULL, err);
     json_object_foreach(json_object_get(root, "checksums"), file, value)
     {
-        /* names come from a file: none of them leads out of the folder */
-        if (rc == 0 && json_is_string(value) && !strchr(file, '/'))
-            rc = verify_checksum(v, file, json_string_value(value), err);
+        if (rc == 0 && json_is_string(value))
+            rc = strchr(file, '/') ? leads_away(v, file)
+                                   : verify_checksum(v, file, json_string_value(value), err);
     }
     json_decref(root);
     free(text);
@@ -350,12 +361,18 @@ int og_verify_hints(const char *dataset,
     }
     if (rc < 0)
         return og__fail(err, rc, why.hint, "%s", why.message);
-    v.piece = malloc(PIECE_BYTES);
-    v.split_of = calloc((size_t)v.ds->n_nodes, 1);
-    rc = v.piece && v.split_of ? verify_all(&v, err)
-                               : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
-    free(v.piece);
-    free(v.split_of);
+    const size_t n_nodes = (size_t)v.ds->n_nodes;
+    v.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));
+    if (v.budget) {
+        v.piece = og__alloc(v.budget, PIECE_BYTES, part, err);
+        v.split_of = og__alloc(v.budget, n_nodes, part, err);
+        rc = v.piece && v.split_of ? verify_all(&v, err) : -ENOMEM;
+        og__release(v.budget, v.piece, PIECE_BYTES, part);
+        og__release(v.budget, v.split_of, n_nodes, part);
+    } else {
+        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
+    }
+    og__budget_free(v.budget);
     og__dataset_close(v.ds);
     return rc < 0 ? rc : v.n_findings;
 }

@@ -30,7 +30,8 @@ struct og_npy_writer {
 
 static const char full_hint[] = "free space on that disk, or write to another one";
 
-static int open_writer(struct og_npy_writer **out, const char *path, enum og__npy_type type,
+/* fd: the file, which is made or opened by name where that is negative. */
+static int open_writer(struct og_npy_writer **out, int fd, const char *path, enum og__npy_type type,
                        int ndim, int64_t row, int flags, struct og_err *err)
 {
     *out = NULL;
@@ -48,7 +49,8 @@ static int open_writer(struct og_npy_writer **out, const char *path, enum og__np
     int rc = 0;
     if (!w->path)
         rc = og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    else if ((w->fd = open(path, O_RDWR | flags | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
+    else if ((w->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0)
+                              : open(path, O_RDWR | flags | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
         rc = og__fail_errno(err, -errno, NULL, "%s: cannot %s", path, flags ? "create" : "open");
     if (rc < 0)
         og__npy_discard(w);
@@ -60,13 +62,13 @@ static int open_writer(struct og_npy_writer **out, const char *path, enum og__np
 int og__npy_create(struct og_npy_writer **out, const char *path, enum og__npy_type type, int ndim,
                    int64_t row, struct og_err *err)
 {
-    return open_writer(out, path, type, ndim, row, O_CREAT | O_EXCL, err);
+    return open_writer(out, -1, path, type, ndim, row, O_CREAT | O_EXCL, err);
 }
 
-int og__npy_reopen(struct og_npy_writer **out, const char *path, enum og__npy_type type,
-                   int64_t rows, int64_t row, struct og_err *err)
+int og__npy_over(struct og_npy_writer **out, int fd, const char *path, enum og__npy_type type,
+                 int64_t rows, int64_t row, struct og_err *err)
 {
-    int rc = open_writer(out, path, type, 2, row, 0, err);
+    int rc = open_writer(out, fd, path, type, 2, row, 0, err);
     if (rc < 0)
         return rc;
     struct og_npy_writer *w = *out;
@@ -78,6 +80,12 @@ int og__npy_reopen(struct og_npy_writer **out, const char *path, enum og__npy_ty
     og__npy_discard(w);
     *out = NULL;
     return rc;
+}
+
+int og__npy_reopen(struct og_npy_writer **out, const char *path, enum og__npy_type type,
+                   int64_t rows, int64_t row, struct og_err *err)
+{
+    return og__npy_over(out, -1, path, type, rows, row, err);
 }
 
 /* Start writing back what was just written; wait for the window before it and let it go. */

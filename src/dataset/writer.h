@@ -23,6 +23,11 @@ OG_MUST_CHECK int og__npy_create(struct og_npy_writer **out, const char *path,
 OG_MUST_CHECK int og__npy_reopen(struct og_npy_writer **out, const char *path,
                                  enum og__npy_type type, int64_t rows, int64_t row,
                                  struct og_err *err);
+/* The same over an open file, whose first `rows` rows stay: `fd` is the caller's, `path` is for
+ * messages. */
+OG_MUST_CHECK int og__npy_over(struct og_npy_writer **out, int fd, const char *path,
+                               enum og__npy_type type, int64_t rows, int64_t row,
+                               struct og_err *err);
 /* row = elements a row (1 when ndim is 1); data = whole rows. */
 OG_MUST_CHECK int og__npy_append(struct og_npy_writer *w, const void *data, int64_t rows,
                                  struct og_err *err);

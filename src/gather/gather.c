@@ -81,8 +81,14 @@ static int grow_staging(struct og_gather *g, struct staging *s, uint32_t rows, s
 {
     if (rows <= s->capacity)
         return 0;
-    int rc = og__budget_charge(g->budget, (rows - s->capacity) * g->row_bytes, STAGING, err);
-    if (rc == 0)
+    const size_t more = (rows - s->capacity) * g->row_bytes;
+    int rc = og__budget_charge(g->budget, more, STAGING, err);
+    if (rc < 0)
+        return rc;
+    rc = og__address_open(g->base + (s->first + (size_t)s->capacity) * g->row_bytes, more, err);
+    if (rc < 0)
+        og__budget_uncharge(g->budget, more, STAGING);
+    else
         s->capacity = rows;
     return rc;
 }
@@ -105,6 +111,7 @@ static int open_rows(struct og_gather *g, const struct og_dataset *ds,
         og__budget_uncharge(g->budget, present_bytes(g), CACHE);
         return -ENOMEM;
     }
+    rc = og__address_open(g->base, present_bytes(g), err);
     for (int i = 0; rc == 0 && i < g->n_areas; i++) {
         uint32_t rows = i < g->n_staging ? opt->staging_rows : beside_rows(g->row_bytes);
         g->staging[i].first = g->n_slots + (uint32_t)i * most;
@@ -205,6 +212,8 @@ int og__gather_reclaim(struct og_gather *g, struct og_err *err)
     const size_t lent = g->n_lent * g->row_bytes;
     og__address_furnish(g->budget, g->base + before, lent); /* charging would drop what is kept */
     int rc = og__budget_charge(g->budget, lent, CACHE, err);
+    if (rc == 0 && (rc = og__address_open(g->base + before, lent, err)) < 0)
+        og__budget_uncharge(g->budget, lent, CACHE);
     if (rc == 0)
         g->n_lent = 0;
     return rc;

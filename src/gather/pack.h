@@ -6,7 +6,7 @@
  *   container   | head, one block | table, whole blocks | chunk 0 | chunk 1 | ...
  *
  *   head        bytes 0-7    "OGPACK2\n"
- *               8-15         checksum of the dataset's meta.json
+ *               8-15         which dataset (dataset/identity.h)
  *               16-19        bytes of a row
  *               20-23        dtype of its elements (enum og_dtype)
  *               24-31        batches
@@ -36,7 +36,7 @@ OG_MUST_CHECK int og__pack_write(const struct og_dataset *ds, const struct og_pa
 /* ---- the format ---- */
 
 struct og_pack_head {
-    uint64_t dataset; /* checksum */
+    uint64_t dataset; /* contents */
     uint64_t row_bytes;
     enum og_dtype dtype; /* of rows */
     uint64_t n_batches, n_rows, file_bytes;

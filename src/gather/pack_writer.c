@@ -391,30 +391,30 @@ static int run(struct packer *pk, struct og_err *err)
 /* ---- the file ---- */
 
 /* Direct, if one block can be written so; it is the head's, which comes last. */
-static int write_head(const struct og_dataset *ds, struct packer *pk, char *block,
-                      struct og_err *err)
+static int write_head(const struct og_dataset *ds, struct packer *pk, struct og_budget *b,
+                      char *block, struct og_err *err)
 {
     const struct og_packing *p = pk->packing;
     size_t bytes = og__packing_data_start(p->n_batches) - OG__PACK_BLOCK;
-    struct og_pack_head head = {.dataset = ds->checksum,
+    struct og_pack_head head = {.dataset = ds->identity.contents,
                                 .row_bytes = p->row_bytes,
                                 .dtype = ds->kept,
                                 .n_batches = p->n_batches,
                                 .n_rows = p->ptr[p->n_batches],
                                 .file_bytes = p->offset[p->n_batches]};
-    struct og_pack_entry *table = calloc(1, OG_MAX(bytes, sizeof(*table)));
+    struct og_pack_entry *table = og__alloc(b, bytes, memory_part, err);
     if (!table)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", pk->opt->path);
-    for (uint32_t b = 0; b < p->n_batches; b++) {
-        uint64_t n = og__packing_chunk_rows(p, b);
-        uint64_t ids = og__pack_hash_ids(p->rows + p->ptr[b], n);
-        table[b] = (struct og_pack_entry){p->offset[b], n, ids, pk->checks[b]};
+        return -ENOMEM;
+    for (uint32_t i = 0; i < p->n_batches; i++) {
+        uint64_t n = og__packing_chunk_rows(p, i);
+        uint64_t ids = og__pack_hash_ids(p->rows + p->ptr[i], n);
+        table[i] = (struct og_pack_entry){p->offset[i], n, ids, pk->checks[i]};
     }
     og__pack_format(&head, table, block);
     int rc = og__write_all(pk->file.fd, block, OG__PACK_BLOCK, 0, pk->opt->path, err);
     if (rc == 0)
         rc = og__write_all(pk->file.fd, table, bytes, OG__PACK_BLOCK, pk->opt->path, err);
-    free(table);
+    og__release(b, table, bytes, memory_part);
     return rc;
 }
 
@@ -427,7 +427,9 @@ static size_t lists_bytes(const struct packer *pk)
 
 static size_t memory_bytes(const struct packer *pk)
 {
-    return og__sweep_bytes(pk->packing, &pk->sweep) - lists_bytes(pk);
+    const struct og_sweep *s = &pk->sweep;
+    return OG_COUNT(pk->part) * s->part_rows * pk->packing->row_bytes + s->n_pieces * s->piece +
+           OG__PACK_BLOCK;
 }
 
 /*   | up to a block | piece | piece | ... | rows 0 | rows 1 |   */
@@ -446,6 +448,10 @@ static void carve(struct packer *pk)
     }
 }
 
+_Static_assert(sizeof(struct piece) == OG__SWEEP_A_PIECE &&
+                   sizeof(struct piece *) + 2 * sizeof(uint64_t) == OG__SWEEP_A_BATCH,
+               "og__sweep_bytes counts them");
+
 static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *err)
 {
     uint32_t n = pk->packing->n_batches;
@@ -456,12 +462,12 @@ static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *er
     pk->lists = pk->memory ? og__alloc(b, lists_bytes(pk), memory_part, err) : NULL;
     if (!pk->lists)
         return -ENOMEM;
-    pk->pieces = calloc(pk->sweep.n_pieces, sizeof(*pk->pieces));
-    pk->open = calloc((size_t)n + 1, sizeof(struct piece *));
-    pk->cursor = calloc((size_t)n + 1, sizeof(*pk->cursor));
-    pk->checks = calloc((size_t)n + 1, sizeof(*pk->checks));
+    pk->pieces = og__alloc(b, pk->sweep.n_pieces * sizeof(*pk->pieces), memory_part, err);
+    pk->open = og__alloc(b, n * sizeof(struct piece *), memory_part, err);
+    pk->cursor = og__alloc(b, n * sizeof(*pk->cursor), memory_part, err);
+    pk->checks = og__alloc(b, n * sizeof(*pk->checks), memory_part, err);
     if (!pk->pieces || !pk->open || !pk->cursor || !pk->checks)
-        return og__fail_errno(err, -ENOMEM, NULL, "packing");
+        return -ENOMEM;
     memcpy(pk->cursor, pk->packing->ptr, n * sizeof(*pk->cursor));
     carve(pk);
     return 0;
@@ -469,16 +475,17 @@ static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *er
 
 static void release(struct packer *pk, struct og_budget *b)
 {
+    const size_t n = pk->packing->n_batches;
     og__reader_close(pk->reader);
     if (pk->direct_fd >= 0)
         close(pk->direct_fd);
     og__newfile_abandon(&pk->file);
     og__release(b, pk->memory, memory_bytes(pk), memory_part);
     og__release(b, pk->lists, lists_bytes(pk), memory_part);
-    free(pk->pieces);
-    free(pk->open);
-    free(pk->cursor);
-    free(pk->checks);
+    og__release(b, pk->pieces, pk->sweep.n_pieces * sizeof(*pk->pieces), memory_part);
+    og__release(b, (void *)pk->open, n * sizeof(struct piece *), memory_part);
+    og__release(b, pk->cursor, n * sizeof(*pk->cursor), memory_part);
+    og__release(b, pk->checks, n * sizeof(*pk->checks), memory_part);
     pthread_cond_destroy(&pk->changed);
     pthread_mutex_destroy(&pk->lock);
 }
@@ -497,7 +504,7 @@ int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
     OG_TRY(og__features_open(&pk.reader, ds, &opt->reader, b, err));
     OG_TRY(og__pack_create(&pk.file, &pk.direct_fd, opt->path, p->offset[p->n_batches], err));
     OG_TRY(run(&pk, err));
-    OG_TRY(write_head(ds, &pk, block, err));
+    OG_TRY(write_head(ds, &pk, b, block, err));
     *counts =
         (struct og_pack_counts){.sweep = pk.swept,
                                 .bytes_written = pk.written + og__packing_data_start(p->n_batches),

@@ -37,8 +37,8 @@ OG_MUST_CHECK int og__pack_create(struct og_newfile *file, int *direct_fd, const
 /* Bytes of a row and its dtype as one number of a head; false = no such rows. */
 uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype);
 bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype);
-/* -EINVAL unless rows like these of the dataset with this checksum are what ds keeps. */
-OG_MUST_CHECK int og__pack_suits(const struct og_dataset *ds, uint64_t checksum, uint64_t row_bytes,
+/* -EINVAL unless rows like these of the dataset with these contents are what ds keeps. */
+OG_MUST_CHECK int og__pack_suits(const struct og_dataset *ds, uint64_t contents, uint64_t row_bytes,
                                  enum og_dtype dtype, const char *name, struct og_err *err);
 
 /* ---- checksums ---- */

@@ -4,7 +4,7 @@
  *   file     | head, one block | rows, one behind another |pad| table | order 0 | order 1 | ...
  *
  *   head     bytes 0-7    "OGSHAR2\n"
- *            8-15         checksum of the dataset's meta.json
+ *            8-15         which dataset (dataset/identity.h)
  *            16-23        bytes of a row and its dtype, as in packed.h
  *            24-31        batches
  *            32-39        rows
@@ -43,7 +43,7 @@ uint64_t og__shared_file_bytes(const struct og_packing *p, const struct og_segme
 /* ---- the format ---- */
 
 struct og_shared_head {
-    uint64_t dataset; /* checksum */
+    uint64_t dataset; /* contents */
     uint64_t row_bytes;
     enum og_dtype dtype; /* of rows */
     uint64_t n_batches, n_rows, n_misses, n_reads, file_bytes;

@@ -81,7 +81,9 @@ static size_t bits_bytes(const struct og_packing *p)
 /* Whatever the block. */
 static size_t fixed_bytes(const struct og_packing *p)
 {
-    return bits_bytes(p) * 3 / 2 + longest_batch(p) * 2 * sizeof(uint32_t) + (size_t)2 * PAGE;
+    const size_t a_batch = sizeof(struct og_shared_entry) + sizeof(struct unhashed);
+    return bits_bytes(p) * 3 / 2 + longest_batch(p) * 2 * sizeof(uint32_t) +
+           p->n_batches * a_batch + (size_t)2 * PAGE;
 }
 
 size_t og__shared_least(const struct og_packing *p)
@@ -112,15 +114,15 @@ static int take_memory(struct writer *w, struct og_budget *b, struct og_err *err
                  {(void **)&w->list, w->most * sizeof(*w->list)},
                  {(void **)&w->bits, bits_bytes(p)},
                  {(void **)&w->rank, bits_bytes(p) / 2},
-                 {(void **)&w->order, w->longest * 2 * sizeof(*w->order)}};
+                 {(void **)&w->order, w->longest * 2 * sizeof(*w->order)},
+                 {(void **)&w->table, p->n_batches * sizeof(*w->table)},
+                 {(void **)&w->unhashed, p->n_batches * sizeof(*w->unhashed)}};
     for (size_t i = 0; i < OG_COUNT(parts); i++)
         if (!(*parts[i].at = og__alloc(b, parts[i].bytes, part, err)))
             return -ENOMEM;
     w->out = (char *)og__round_up((uintptr_t)w->memory, PAGE);
     w->in = w->out + w->most * p->row_bytes + PAGE;
-    w->table = calloc((size_t)p->n_batches + 1, sizeof(*w->table));
-    w->unhashed = calloc((size_t)p->n_batches + 1, sizeof(*w->unhashed));
-    return w->table && w->unhashed ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing");
+    return 0;
 }
 
 static void release(struct writer *w, struct og_budget *b)
@@ -136,8 +138,8 @@ static void release(struct writer *w, struct og_budget *b)
     og__release(b, w->bits, bits_bytes(w->packing), part);
     og__release(b, w->rank, bits_bytes(w->packing) / 2, part);
     og__release(b, w->order, w->longest * 2 * sizeof(*w->order), part);
-    free(w->table);
-    free(w->unhashed);
+    og__release(b, w->table, w->packing->n_batches * sizeof(*w->table), part);
+    og__release(b, w->unhashed, w->packing->n_batches * sizeof(*w->unhashed), part);
 }
 
 /* ---- rows ---- */
@@ -357,7 +359,7 @@ int og__shared_write(const struct og_dataset *ds, struct og_segments *s, uint32_
                        .direct_fd = -1,
                        .stored = stored,
                        .at = OG__PACK_BLOCK,
-                       .head = {.dataset = ds->checksum,
+                       .head = {.dataset = ds->identity.contents,
                                 .row_bytes = p->row_bytes,
                                 .dtype = ds->kept,
                                 .n_batches = p->n_batches,

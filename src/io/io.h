@@ -59,6 +59,22 @@ struct og_io_counts {
     uint64_t bytes; /* asked for, alignment and merged gaps included; under mmap, read by it */
 };
 
+/* All reads of this process so far, whoever made them: to be taken while nobody else reads. */
+static inline struct og_io_counts og__io_made(void)
+{
+    struct og_io_counts made;
+    og__reads_made(&made.reads, &made.bytes);
+    return made;
+}
+
+/* To *sum what was read since `before`. */
+static inline void og__io_add_since(struct og_io_counts *sum, struct og_io_counts before)
+{
+    const struct og_io_counts now = og__io_made();
+    sum->reads += now.reads - before.reads;
+    sum->bytes += now.bytes - before.bytes;
+}
+
 /* ---- reader: rows of a file, many at once ---- */
 
 struct og_reader;

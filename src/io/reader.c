@@ -229,6 +229,7 @@ static void give_back(struct og_reader *r, struct slot *s)
 static int top_up(struct og_reader *r, struct og_err *err)
 {
     size_t n = 0;
+    uint64_t bytes = 0;
     for (struct slot *s; (s = next_request(r)) != NULL; n++)
         r->batch[n] = &s->request;
     if (n == 0)
@@ -242,9 +243,12 @@ static int top_up(struct og_reader *r, struct og_err *err)
         } else {
             s->job->counts.reads++;
             s->job->counts.bytes += s->request.length;
+            bytes += s->request.length;
             r->in_flight++;
         }
     }
+    if (rc == 0 && r->ops->unseen && !r->ops->kernel_counts)
+        og__reads_unseen(n, bytes);
     return rc;
 }
 
@@ -435,6 +439,8 @@ static void take_kernel_counts(struct og_reader *r, struct og_read_job *job)
         return;
     job->counts.reads = now.reads - r->counted.reads;
     job->counts.bytes = now.bytes - r->counted.bytes;
+    if (r->ops->unseen)
+        og__reads_unseen(job->counts.reads, job->counts.bytes);
     r->counted = now;
 }
 

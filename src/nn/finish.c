@@ -47,7 +47,7 @@ OG_CLONES static void activate(float *a, const float *x, const float *weight, co
         }
     } else {
         for (size_t j = 0; j < n; j++)
-            a[j] = a[j] > 0 ? a[j] : 0;
+            a[j] = a[j] <= 0 ? 0 : a[j]; /* NaN stays what it is */
     }
 }
 

@@ -242,14 +242,14 @@ OG_CLONES static void add_bias_relu(float *restrict y, const float *restrict bia
 {
     for (size_t j = 0; j < n; j++) {
         float z = y[j] + bias[j];
-        y[j] = z > 0 ? z : 0;
+        y[j] = z <= 0 ? 0 : z; /* NaN stays what it is */
     }
 }
 
 OG_CLONES static void relu_only(float *y, size_t n)
 {
     for (size_t j = 0; j < n; j++)
-        y[j] = y[j] > 0 ? y[j] : 0;
+        y[j] = y[j] <= 0 ? 0 : y[j];
 }
 
 void og__bias_relu(float *restrict y, const float *restrict bias, bool relu, size_t n)
@@ -325,7 +325,7 @@ void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t 
     }
 }
 
-/* In pieces, each a row by where it lies, since a row has words for 2^19 elements. */
+/* In pieces, each a row by where it lies. */
 void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
 {
     enum { PIECE = 4096 };

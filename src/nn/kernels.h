@@ -23,7 +23,7 @@ void og__add(float *restrict y, const float *restrict x, size_t n);
 void og__add_scaled(float *restrict y, float a, const float *restrict x, size_t n); /* y += a x */
 /* y += a * x, element by element */
 void og__add_product(float *restrict y, const float *restrict a, const float *restrict x, size_t n);
-/* y = relu(y + bias); bias may be NULL. */
+/* y = relu(y + bias), NaN where y is; bias may be NULL. */
 void og__bias_relu(float *restrict y, const float *restrict bias, bool relu, size_t n);
 /* y = y > 0 ? scale * g : 0 */
 void og__gate(float *restrict y, const float *restrict g, float scale, size_t n);

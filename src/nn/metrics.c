@@ -1,6 +1,8 @@
 /* What a batch is judged by: sums, and the figures made of them. */
 #include "nn/nn.h"
 
+#include <math.h>
+
 const int og__hits_at[OG__HITS] = {1, 3, 10};
 
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
@@ -26,7 +28,8 @@ void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
 
 double og__metrics_loss(const struct og_metrics *m)
 {
-    return m->counted ? m->loss_sum / (double)m->counted : 0;
+    uint64_t terms = m->values ? m->values : m->counted;
+    return terms ? m->loss_sum / (double)terms : 0;
 }
 
 double og__metrics_r2(const struct og_metrics *m)
@@ -47,4 +50,11 @@ double og__metrics_acc(const struct og_metrics *m, const struct og_model_config 
     double right = 2 * (double)m->true_positive;
     double all = right + (double)m->false_positive + (double)m->false_negative;
     return all > 0 ? right / all : 0;
+}
+
+const char *og__metrics_undefined(const struct og_metrics *m)
+{
+    if (!isfinite(m->loss_sum))
+        return "loss";
+    return isfinite(m->reciprocal_ranks) ? NULL : "rank of an edge";
 }

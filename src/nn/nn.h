@@ -88,13 +88,14 @@ struct og_step {
     uint32_t epoch, batch;
 };
 
-/* Sums over the batch's labelled seeds; add them up and divide at the end. */
+/* Sums over the batch's labelled seeds; add them up and divide at the end. What a batch of another
+ * size adds counts by its seeds or values: means over an epoch do not depend on --batch. */
 enum { OG__HITS = 3 };
 extern const int og__hits_at[OG__HITS]; /* 1, 3, 10 */
 struct og_metrics {
-    double loss_sum;  /* mean loss of the batch times its counted seeds */
+    double loss_sum;  /* of counted seeds; of regression of values */
     uint64_t counted; /* seeds with a label, or edges */
-    uint64_t correct; /* arg-max right (single label) */
+    uint64_t correct; /* arg-max right (single label); a row with NaN has none */
     uint64_t true_positive, false_positive, false_negative; /* multi-label, at logit 0 */
     /* links: twice the pairs (edge, a negative of its own) with the edge above, equals counting
      * once; edges ranked among rivals, the sum of 1 / rank, and how many came that far up */
@@ -106,11 +107,14 @@ struct og_metrics {
     double value_sum, value_squares;
 };
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
-double og__metrics_loss(const struct og_metrics *m);
+double og__metrics_loss(const struct og_metrics *m); /* mean; 0 of none */
 /* One number, the more the better: accuracy; micro-F1 of labels; R^2 of values; of links the share
  * of negatives that are below their edge. */
 double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config);
 double og__metrics_r2(const struct og_metrics *m);
+/* Which of them is not a finite number, as of a model that diverged: "loss" or "rank of an edge";
+ * NULL = none. What is seen of the others then is worth nothing. */
+const char *og__metrics_undefined(const struct og_metrics *m);
 
 /* Forward with dropout, loss, backward: gradients are left in params; running statistics take the
  * batch in. x has batch->n_ids rows;
@@ -137,7 +141,7 @@ OG_MUST_CHECK int og__model_update(struct og_model *m, double lr, double weight_
 /* ---- ranking scores ---- */
 
 /* Area under the ROC curve, ties counting half, and average precision (the sum over thresholds of
- * precision times the recall gained). Sorts both; NAN where either is empty. */
+ * precision times the recall gained). Sorts both; NAN where either is empty or has a NaN. */
 struct og_ranking {
     double auc, ap;
 };
@@ -170,8 +174,9 @@ struct og_tensor {
     enum { OG_TENSOR_F32, OG_TENSOR_F64, OG_TENSOR_I64 } dtype;
     int ndim;
     int64_t shape[4];
-    const void *data; /* when writing; when reading, points into og_tensors.data */
+    const void *data; /* NULL of an open file */
     size_t bytes;
+    uint64_t at; /* byte of the file where it begins; writing does not look at it */
 };
 struct og_tensors {
     struct og_tensor *tensor;
@@ -180,17 +185,28 @@ struct og_tensors {
         char *key, *value;
     } * metadata;
     size_t n_metadata;
-    char *data;
-    size_t data_bytes;
 };
 /* Deterministic bytes for the same content. Atomic: beside, then renamed. */
 OG_MUST_CHECK int og__tensors_write(const char *path, const struct og_tensors *t,
                                     struct og_err *err);
-/* Everything checked against the file's real size. Release with og__tensors_release. */
-OG_MUST_CHECK int og__tensors_read(const char *path, struct og_tensors *out, struct og_err *err);
+/* A file in memory: everything is checked against its size, and data points into it. Release with
+ * og__tensors_release. */
 OG_MUST_CHECK int og__tensors_parse(const void *bytes, size_t len, const char *name,
                                     struct og_tensors *out, struct og_err *err);
 void og__tensors_release(struct og_tensors *t);
+
+/* A file on disk, checked as much, of which only the header is held: a model may fill the memory
+ * that there is, and its file has several times as much. */
+struct og_tensors_file {
+    struct og_tensors all;
+    char *path;
+    int fd;
+};
+OG_MUST_CHECK int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err *err);
+void og__tensors_close(struct og_tensors_file *f);
+/* Bytes [first, first + bytes) of a tensor of the file. */
+OG_MUST_CHECK int og__tensors_load(const struct og_tensors_file *f, const struct og_tensor *t,
+                                   size_t first, size_t bytes, void *out, struct og_err *err);
 const struct og_tensor *og__tensors_find(const struct og_tensors *t, const char *name);
 
 #endif

@@ -299,10 +299,10 @@ struct og_rstd {
     float *rstd;      /* out [cols]; may be var */
 };
 
-/* Mean loss over counted rows, its gradient, and what the metrics count. Softmax cross-entropy:
- * labels int32 [rows], outside [0, cols) = not counted. Sigmoid: labels f32 [rows, cols], the mean
- * goes over all elements.
- * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / counted for the gradient. */
+/* Loss summed over counted rows, the gradient of its mean, and what the metrics count. Softmax
+ * cross-entropy: labels int32 [rows], outside [0, cols) = not counted. Sigmoid: labels f32 [rows,
+ * cols], the mean goes over all elements. Tolerance: 1e-6 relative for the loss, 1e-6 of 1 /
+ * counted for the gradient. */
 #define OG__TOLERANCE_LOSS 1e-6
 struct og_loss {
     uint32_t rows;
@@ -314,8 +314,8 @@ struct og_loss {
     struct og_metrics *out;
 };
 
-/* Mean error over the values that are there (labels f32 [rows, cols], NaN = none) and its gradient:
- * squares, or absolutes. A row counts if it has a value.
+/* Errors of the values that are there (labels f32 [rows, cols], NaN = none): their sum, and the
+ * gradient of their mean; squares, or absolutes. A row counts if it has a value.
  * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / values for the gradient. */
 struct og_value_loss {
     struct og_loss rows;

@@ -155,8 +155,7 @@ static void affine_block(void *arg, size_t block, int thread)
             add_aggregate(op, r0 + i, row, empty, s.row);
         if (identity)
             add_identity(identity, r0 + i, row, s.row);
-        if (!run->fused)
-            og__bias_relu(row, op->bias, op->relu, cols);
+        og__bias_relu(row, run->fused ? NULL : op->bias, op->relu, cols);
         if (op->dropout)
             og__dropout_row(op->dropout, r0 + i, row, cols);
         if (op->gated)
@@ -179,8 +178,7 @@ static int affine_product(struct affine_run *run, int k, struct og_err *err)
                                      .lda = width,
                                      .ldc = op->cols,
                                      .accumulate = k > 0,
-                                     .bias = run->fused && last && op->bias,
-                                     .relu = run->fused && last && op->relu};
+                                     .bias = run->fused && last && op->bias};
     return og__product_get(run->be->products, &shape, &run->product[k], err);
 }
 
@@ -462,9 +460,10 @@ static void softmax_row(const struct loss_run *run, uint32_t r, struct og_metric
         if (grad)
             grad[j] = e;
     }
+    double loss = (double)logf(sum) + (double)x[best] - (double)x[label];
     m->counted++;
-    m->correct += best == label;
-    m->loss_sum += (double)logf(sum) + (double)x[best] - (double)x[label];
+    m->correct += best == label && !isnan(loss); /* of a row with NaN none is the largest */
+    m->loss_sum += loss;
     if (!grad)
         return;
     for (size_t j = 0; j < cols; j++)

@@ -154,12 +154,14 @@ static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t 
 {
     uint32_t first = p->n_edges + p->n_negatives + i * p->n_rivals;
     uint32_t above = 0, equal = 0;
+    bool compares = !isnan(scores[i]);
     for (uint32_t r = first; r < first + p->n_rivals; r++) {
         bool own = p->b[r] == p->a[i] || p->b[r] == p->b[i];
         above += !own && scores[r] > scores[i];
         equal += !own && scores[r] == scores[i];
+        compares &= own || !isnan(scores[r]);
     }
-    return 1 + above + 0.5 * equal;
+    return compares ? 1 + above + 0.5 * equal : (double)NAN;
 }
 
 void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op)
@@ -213,7 +215,5 @@ void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op
     *out = (struct og_metrics){0};
     for (uint32_t r = 0; r < l->rows; r++)
         value_row(op, r, 1 / (float)values, out);
-    if (values)
-        out->loss_sum =
-            (op->absolute ? out->absolute : out->squared) / (double)values * (double)out->counted;
+    out->loss_sum = op->absolute ? out->absolute : out->squared;
 }

@@ -11,7 +11,7 @@ OG_CLONES static void raise_row(float *restrict y, uint32_t *restrict from, cons
                                 uint32_t u, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
-        bool more = x[j] > y[j];
+        bool more = x[j] > y[j] || x[j] != x[j]; /* NaN stays what it is */
         y[j] = more ? x[j] : y[j];
         from[j] = more ? u : from[j];
     }
@@ -20,7 +20,7 @@ OG_CLONES static void raise_row(float *restrict y, uint32_t *restrict from, cons
 OG_CLONES static void raise_values(float *restrict y, const float *restrict x, size_t n)
 {
     for (size_t j = 0; j < n; j++)
-        y[j] = x[j] > y[j] ? x[j] : y[j];
+        y[j] = x[j] > y[j] || x[j] != x[j] ? x[j] : y[j];
 }
 
 static void pool_row(const struct og_pool_max *op, uint32_t v)

@@ -169,8 +169,6 @@ static int make_attributes(const struct og_product_shape *s, dnnl_primitive_attr
     DNNL_TRY(dnnl_post_ops_create(&after));
     if (s->accumulate)
         DNNL_TRY(dnnl_post_ops_append_sum(after, 1.0f));
-    if (s->relu)
-        DNNL_TRY(dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f));
     DNNL_TRY(dnnl_primitive_attr_set_post_ops(*out, after));
 out:
     dnnl_post_ops_destroy(after);
@@ -294,7 +292,7 @@ static bool same_shape(const struct og_product_shape *x, const struct og_product
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->lda == y->lda && x->ldb == y->ldb &&
            x->ldc == y->ldc && x->a_transposed == y->a_transposed &&
-           x->accumulate == y->accumulate && x->bias == y->bias && x->relu == y->relu;
+           x->accumulate == y->accumulate && x->bias == y->bias;
 }
 
 int og__product_get(struct og_products *ps, const struct og_product_shape *shape,

@@ -10,11 +10,12 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
-/* c[m, n] = relu?(a b + bias? + c?); a is [m, k], or [k, m] when a_transposed. */
+/* c[m, n] = a b + bias? + c?; a is [m, k], or [k, m] when a_transposed. oneDNN's ReLU would make 0
+ * of NaN, so that a model that diverged looks like one that did not. */
 struct og_product_shape {
     int m, n, k;
     int lda, ldb, ldc; /* elements between rows; ldb 0: b is packed */
-    bool a_transposed, accumulate, bias, relu;
+    bool a_transposed, accumulate, bias;
 };
 
 struct og_products;

@@ -10,11 +10,20 @@ static int descending(const void *x, const void *y)
     return (a < b) - (a > b);
 }
 
+static bool any_nan(const float *x, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any |= isnan(x[i]);
+    return any;
+}
+
 struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *negative,
                                   size_t n_negative)
 {
     struct og_ranking r = {NAN, NAN};
-    if (n_positive == 0 || n_negative == 0)
+    if (n_positive == 0 || n_negative == 0 || any_nan(positive, n_positive) ||
+        any_nan(negative, n_negative))
         return r;
     qsort(positive, n_positive, sizeof(*positive), descending);
     qsort(negative, n_negative, sizeof(*negative), descending);

@@ -133,10 +133,9 @@ struct range {
 };
 
 struct parse {
-    const char *name; /* of the file, for messages */
-    const char *data; /* of the file, after the header */
-    uint64_t data_bytes;
-    struct range *range; /* [out->n] */
+    const char *name;          /* of the file, for messages */
+    uint64_t data, data_bytes; /* where data begins in the file, and how much there is */
+    struct range *range;       /* [out->n] */
     struct og_tensors *out;
     struct og_err *err;
 };
@@ -258,26 +257,6 @@ static int check_no_holes(const struct parse *p)
                     p->name, (unsigned long long)at, (unsigned long long)p->data_bytes);
 }
 
-/* Every tensor on a boundary of its own, wherever the file has it. */
-static int copy_data(struct parse *p)
-{
-    struct og_tensors *out = p->out;
-    size_t sum = 0;
-    for (size_t i = 0; i < out->n; i++)
-        sum += og__round_up(out->tensor[i].bytes, 64);
-    out->data = aligned_alloc(64, OG_MAX(sum, (size_t)64));
-    if (!out->data)
-        return og__fail_errno(p->err, -ENOMEM, NULL, "%s", p->name);
-    out->data_bytes = sum;
-    for (size_t i = 0, at = 0; i < out->n; i++) {
-        struct og_tensor *t = &out->tensor[i];
-        memcpy(out->data + at, p->data + p->range[i].begin, t->bytes);
-        t->data = out->data + at;
-        at += og__round_up(t->bytes, 64);
-    }
-    return 0;
-}
-
 static int read_header(struct parse *p, json_t *root)
 {
     int rc = 0;
@@ -297,43 +276,43 @@ static int read_header(struct parse *p, json_t *root)
             continue;
         }
         OG_TRY(read_entry(p, key, v, &out->tensor[out->n], &p->range[out->n]));
+        out->tensor[out->n].at = p->data + p->range[out->n].begin;
         out->n++;
     }
     OG_TRY(check_no_holes(p));
-    OG_TRY(copy_data(p));
 out:
     return rc;
 }
 
 /* The checksum stands in __metadata__, where other programs that read safetensors let it be. */
-static int check_seal(const char *bytes, size_t len, size_t header, const char *name,
-                      struct og_err *err)
+static const char seal_hint[] =
+    "take another copy; if it was edited on purpose, drop xxh3 from its metadata";
+
+/* How long the header is that begins with these bytes. */
+static int header_bytes(const void *bytes, uint64_t size, const char *name, uint64_t *header,
+                        struct og_err *err)
 {
-    return og__seal_check(
-        bytes, len, og__seal_find(bytes + sizeof(uint64_t), header), name,
-        "take another copy; if it was edited on purpose, drop xxh3 from its metadata", err);
+    if (size < sizeof(*header))
+        return og__fail(err, -EINVAL, hint, "%s: ends within the first 8 bytes", name);
+    memcpy(header, bytes, sizeof(*header));
+    *header = le64toh(*header);
+    if (*header > size - sizeof(*header))
+        return og__fail(err, -EINVAL, hint, "%s: header of %llu bytes in a file of %llu", name,
+                        (unsigned long long)*header, (unsigned long long)size);
+    return 0;
 }
 
-int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og_tensors *out,
-                      struct og_err *err)
+/* `text` is the header of a file of `size` bytes. */
+static int parse_header(const char *text, uint64_t header, uint64_t size, const char *name,
+                        struct og_tensors *out, struct og_err *err)
 {
     int rc = 0;
-    uint64_t header;
     json_error_t why;
-    json_t *root = NULL;
-    struct parse p = {.name = name, .out = out, .err = err};
+    const uint64_t data = sizeof(header) + header;
+    struct parse p = {
+        .name = name, .data = data, .data_bytes = size - data, .out = out, .err = err};
     *out = (struct og_tensors){0};
-    if (len < sizeof(header))
-        return og__fail(err, -EINVAL, hint, "%s: ends within the first 8 bytes", name);
-    memcpy(&header, bytes, sizeof(header));
-    header = le64toh(header);
-    if (header > len - sizeof(header))
-        return og__fail(err, -EINVAL, hint, "%s: header of %llu bytes in a file of %zu", name,
-                        (unsigned long long)header, len);
-    p.data = (const char *)bytes + sizeof(header) + header;
-    p.data_bytes = len - sizeof(header) - header;
-    OG_TRY(check_seal(bytes, len, header, name, err));
-    root = json_loadb((const char *)bytes + sizeof(header), header, JSON_REJECT_DUPLICATES, &why);
+    json_t *root = json_loadb(text, header, JSON_REJECT_DUPLICATES, &why);
     if (!root && og__json_lacked_memory(&why))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", name));
     if (!root)
@@ -348,27 +327,81 @@ out:
     return rc;
 }
 
-int og__tensors_read(const char *path, struct og_tensors *out, struct og_err *err)
+int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og_tensors *out,
+                      struct og_err *err)
+{
+    uint64_t header = 0;
+    *out = (struct og_tensors){0};
+    int rc = header_bytes(bytes, len, name, &header, err);
+    if (rc < 0)
+        return rc;
+    const char *text = (const char *)bytes + sizeof(header);
+    rc = og__seal_check(bytes, len, og__seal_find(text, header), name, seal_hint, err);
+    if (rc == 0)
+        rc = parse_header(text, header, len, name, out, err);
+    for (size_t i = 0; rc == 0 && i < out->n; i++)
+        out->tensor[i].data = (const char *)bytes + out->tensor[i].at;
+    return rc;
+}
+
+/* ==== files ==== */
+
+/* Its first bytes, up to the data; malloc'ed. */
+static int read_head(const struct og_tensors_file *f, uint64_t size, char **head, uint64_t *header,
+                     struct og_err *err)
+{
+    enum { MOST = 100 * 1000 * 1000 }; /* that the format allows */
+    char first[sizeof(*header)] = {0};
+    int rc = og__read_all(f->fd, first, OG_MIN(size, sizeof(first)), 0, f->path, err);
+    if (rc == 0)
+        rc = header_bytes(first, size, f->path, header, err);
+    if (rc == 0 && *header > MOST)
+        rc = og__fail(err, -EFBIG, "is it a checkpoint of a model that trained here?",
+                      "%s: header of %llu bytes", f->path, (unsigned long long)*header);
+    if (rc < 0)
+        return rc;
+    const size_t bytes = sizeof(*header) + (size_t)*header;
+    *head = malloc(bytes + 1);
+    return *head ? og__read_all(f->fd, *head, bytes, 0, f->path, err)
+                 : og__fail_errno(err, -ENOMEM, NULL, "%s", f->path);
+}
+
+int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err *err)
 {
     int rc = 0;
     uint64_t size = 0;
-    char *bytes = NULL;
-    *out = (struct og_tensors){0};
-    int fd = og__open_plain(path, &size, err);
-    OG_TRY(OG_MIN(fd, 0));
-    if (size > og__memory_free() / 2) /* it is held twice while it is parsed */
-        OG_TRY(og__fail(err, -EFBIG, "is it a checkpoint of a model that trained here?",
-                        "%s: %llu bytes do not fit memory", path, (unsigned long long)size));
-    bytes = malloc((size_t)size + 1);
-    if (!bytes)
+    uint64_t header = 0;
+    char *head = NULL;
+    *f = (struct og_tensors_file){.path = strdup(path), .fd = -1};
+    if (!f->path)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    OG_TRY(og__read_all(fd, bytes, (size_t)size, 0, path, err));
-    OG_TRY(og__tensors_parse(bytes, (size_t)size, path, out, err));
+    f->fd = og__open_plain(path, &size, err);
+    OG_TRY(OG_MIN(f->fd, 0));
+    OG_TRY(read_head(f, size, &head, &header, err));
+    const char *text = head + sizeof(header);
+    OG_TRY(og__seal_check_file(f->fd, size, head, sizeof(header) + (size_t)header,
+                               og__seal_find(text, (size_t)header), path, seal_hint, err));
+    OG_TRY(parse_header(text, header, size, path, &f->all, err));
 out:
-    free(bytes);
-    if (fd >= 0)
-        close(fd);
+    free(head);
+    if (rc < 0)
+        og__tensors_close(f);
     return rc;
+}
+
+void og__tensors_close(struct og_tensors_file *f)
+{
+    og__tensors_release(&f->all);
+    free(f->path);
+    if (f->fd >= 0)
+        close(f->fd);
+    *f = (struct og_tensors_file){.fd = -1};
+}
+
+int og__tensors_load(const struct og_tensors_file *f, const struct og_tensor *t, size_t first,
+                     size_t bytes, void *out, struct og_err *err)
+{
+    return og__read_all(f->fd, out, bytes, (off_t)(t->at + first), f->path, err);
 }
 
 /* ==== use ==== */
@@ -383,7 +416,6 @@ void og__tensors_release(struct og_tensors *t)
     }
     free(t->metadata);
     free(t->tensor);
-    free(t->data);
     *t = (struct og_tensors){0};
 }
 

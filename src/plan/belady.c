@@ -1,5 +1,5 @@
-/* Belady's cache with a known future (ginex.txt §3.3): after each batch the cache holds, of what it
- * held and what the batch brought, the rows wanted soonest.
+/* Belady's cache with a known future (Park et al. 2022, §3.3): after each batch the cache holds, of
+ * what it held and what the batch brought, the rows wanted soonest.
  *
  * Slots hang in one list per batch of their next use:
  *

@@ -1,5 +1,5 @@
-/* LSM-GNN's cache (lsm-gnn.txt §4.2): set-associative; every miss enters, and of its set leaves, by
- * what is known of the coming batches, first
+/* LSM-GNN's cache (Park et al. 2024, §4.2): set-associative; every miss enters, and of its set
+ * leaves, by what is known of the coming batches, first
  *
  *   class 0   what is not wanted within the window
  *         1   what is wanted in it, but not soon
@@ -10,7 +10,11 @@
  * batches by scanning the cache; here each slot remembers the exact next use of its row and when it
  * was noted, so that what a look would have found is worked out when it is asked for.
  *
- * The window ends with the superbatch. */
+ * The window slides: behind its own batches a superbatch is shown those of the next window, so that
+ * nothing tells where it ends.
+ *
+ *   look ....... superbatch | tail            position 0 is the last look before or at its start:
+ *   0 .. lead    own batches| of the next     looks are at positions 0, update, 2 update, ... */
 #include "plan/policy_ops.h"
 
 #include <outgrow/outgrow.h>
@@ -23,8 +27,8 @@ enum { AHEAD = 16 };
 
 struct way {
     uint32_t score; /* static; the hotter the higher */
-    uint16_t next;  /* batch of the next use, or OG__NEVER */
-    uint16_t noted; /* batch that brought or used it last, plus 1; 0 = before the superbatch */
+    uint16_t next;  /* batch of the superbatch or its tail that uses it next, or OG__NEVER */
+    uint16_t noted; /* position of the batch that brought or used it last, plus 1; 0 = before all */
 };
 
 struct hybrid {
@@ -32,9 +36,10 @@ struct hybrid {
     struct og_next_uses uses;
     uint32_t *held;    /* [n_slots] node, or OG_NO_SLOT */
     struct way *way;   /* [n_slots] */
-    uint16_t *changed; /* [n_slots] batch that filled the slot, plus 1 */
+    uint16_t *changed; /* [n_slots] batch of the superbatch that filled the slot, plus 1 */
     uint64_t row;
-    uint32_t batch;
+    uint32_t batch; /* of the superbatch: the next one */
+    uint32_t lead;  /* position of its first; < update */
 };
 
 /* ---- memory ---- */
@@ -54,6 +59,9 @@ static int open_hybrid(struct og_policy *p, struct og_err *err)
     p->state = s;
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "hybrid");
+    if (p->setup.update > OG__MOST_UPDATE)
+        return og__fail(err, -EINVAL, NULL, "hybrid: looks every %u batches, at most %d",
+                        p->setup.update, OG__MOST_UPDATE);
     if (p->setup.threshold == 0)
         p->setup.threshold = OG_MAX(p->setup.window / 8, 1u);
     p->setup.update = OG_MAX(p->setup.update, 1u);
@@ -100,6 +108,21 @@ static size_t rest_bytes_hybrid(const struct og_policy_setup *setup)
 
 /* ---- a superbatch ---- */
 
+static uint32_t tail_hybrid(const struct og_policy_setup *setup)
+{
+    return setup->window;
+}
+
+/* Positions are counted anew from the last look; returns by how many they shift. */
+static uint32_t move_on(struct og_policy *p)
+{
+    struct hybrid *s = p->state;
+    const uint32_t position = s->lead + s->batch;
+    s->lead = position % p->setup.update;
+    s->row = s->batch = 0;
+    return position - s->lead;
+}
+
 static int foresee_hybrid(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                           struct og_err *err)
 {
@@ -109,14 +132,14 @@ static int foresee_hybrid(struct og_policy *p, const struct og_trace *trace, uin
     if (rc < 0)
         return rc;
     *n_prefill = 0;
-    s->row = s->batch = 0;
+    const uint32_t shift = move_on(p);
     memset(s->changed, 0, p->setup.n_slots * sizeof(*s->changed));
     for (uint32_t slot = 0; slot < p->setup.n_slots; slot++) {
         uint32_t node = s->held[slot];
         bool wanted = node != OG_NO_SLOT && og__placement_has(nodes, node);
         s->way[slot].next =
             wanted ? s->uses.node[og__placement_rank(nodes, node)].first : OG__NEVER;
-        s->way[slot].noted = 0;
+        s->way[slot].noted -= (uint16_t)OG_MIN((uint32_t)s->way[slot].noted, shift);
     }
     return 0;
 }
@@ -132,30 +155,27 @@ static uint32_t prefill_hybrid(struct og_policy *p, uint32_t *nodes, uint32_t *s
 
 /* ---- who leaves ---- */
 
-/* The batch of the last look, which knows what had been noted before it. */
-static uint32_t last_look(const struct og_policy *p, uint32_t batch)
-{
-    return batch - batch % p->setup.update;
-}
-
 enum { CLASSES = 4, UNKNOWN = 2 };
 
-static uint32_t class_of(const struct og_policy *p, const struct way *w, uint32_t batch)
+/* The last look knows what had been noted before it. */
+static uint32_t class_of(const struct og_policy *p, const struct way *w)
 {
-    uint32_t look = last_look(p, batch);
+    const struct hybrid *s = p->state;
+    const uint32_t position = s->lead + s->batch;
+    const uint32_t look = position - position % p->setup.update;
     if (w->noted > look)
         return UNKNOWN;
-    if (w->next == OG__NEVER || w->next > look + p->setup.window)
+    if (w->next == OG__NEVER || s->lead + w->next > look + p->setup.window)
         return 0;
-    return w->next > batch + p->setup.threshold ? 1 : 3;
+    return w->next > s->batch + p->setup.threshold ? 1 : 3;
 }
 
 /* The lower the earlier it leaves. */
-static uint64_t rank_of(const struct og_policy *p, const struct way *w, uint32_t batch)
+static uint64_t rank_of(const struct og_policy *p, const struct way *w)
 {
     if (p->setup.evict == OG_EVICT_STATIC)
         return w->score;
-    uint32_t class = class_of(p, w, batch);
+    uint32_t class = class_of(p, w);
     bool known = class != 0 && class != UNKNOWN;
     uint32_t within =
         p->setup.evict == OG_EVICT_HYBRID ? w->score : (known ? UINT16_MAX - (uint32_t)w->next : 0);
@@ -173,7 +193,7 @@ static uint32_t choose(const struct og_policy *p, uint32_t start, uint32_t end)
             return slot;
         if (s->changed[slot] == s->batch + 1)
             continue;
-        uint64_t rank = rank_of(p, &s->way[slot], s->batch);
+        uint64_t rank = rank_of(p, &s->way[slot]);
         if (rank < least) {
             least = rank;
             best = slot;
@@ -197,7 +217,7 @@ OG_CLONES static void look_up(struct hybrid *s, const uint32_t *ids, struct og_p
         if (slot == OG_NO_SLOT)
             continue;
         s->way[slot].next = s->uses.next[s->row + i];
-        s->way[slot].noted = (uint16_t)(s->batch + 1);
+        s->way[slot].noted = (uint16_t)(s->lead + s->batch + 1);
     }
 }
 
@@ -214,12 +234,11 @@ static int step_hybrid(struct og_policy *p, const uint32_t *ids, struct og_plan 
         uint32_t slot = choose(p, og__set_start(&s->sets, set), og__set_start(&s->sets, set + 1));
         if (slot == OG_NO_SLOT)
             continue;
-        uint16_t now = (uint16_t)(s->batch + 1);
         s->held[slot] = ids[i];
-        s->changed[slot] = now;
+        s->changed[slot] = (uint16_t)(s->batch + 1);
         s->way[slot] = (struct way){.score = p->setup.hotness ? p->setup.hotness[ids[i]] : 0,
                                     .next = s->uses.next[s->row + i],
-                                    .noted = now};
+                                    .noted = (uint16_t)(s->lead + s->batch + 1)};
         og__plan_change(out, i, slot);
     }
     s->row += out->n;
@@ -236,6 +255,7 @@ const struct og_policy_ops og__policy_hybrid = {
     .prefill = prefill_hybrid,
     .step = step_hybrid,
     .bytes = bytes_hybrid,
+    .tail = tail_hybrid,
     .rest = rest_hybrid,
     .forget = forget_hybrid,
     .rest_bytes = rest_bytes_hybrid,

@@ -199,6 +199,18 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
     return 0;
 }
 
+/* Slots below n_filled are all held: those from `first` on are the next to be filled. */
+static void forget_lru(struct og_policy *p, uint32_t first)
+{
+    struct lru *s = p->state;
+    for (; s->n_filled > first; s->n_filled--) {
+        const uint32_t slot = s->n_filled - 1;
+        unlink_slot(s, slot);
+        forget(s, s->held[slot]);
+        s->held[slot] = NONE;
+    }
+}
+
 const struct og_policy_ops og__policy_lru = {
     .admits = true,
     .open = open_lru,
@@ -207,4 +219,5 @@ const struct og_policy_ops og__policy_lru = {
     .prefill = prefill_lru,
     .step = step_lru,
     .bytes = bytes_lru,
+    .forget = forget_lru,
 };

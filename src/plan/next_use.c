@@ -1,6 +1,6 @@
 /* When is each row's node wanted next? Found by one pass over the superbatch from its last batch to
- * its first, with one number a distinct node (ginex.txt §3.4 needs the same and finds it with two
- * passes and a list of uses a node). */
+ * its first, with one number a distinct node (Park et al. 2022, §3.4 needs the same and finds it
+ * with two passes and a list of uses a node). */
 #include "plan/policy_ops.h"
 
 #include <string.h>

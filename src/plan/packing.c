@@ -188,10 +188,17 @@ static size_t row_cost(const struct og_packing *p)
     return 2 * (p->row_bytes + LIST_ENTRY);
 }
 
+static size_t tables_bytes(const struct og_packing *p)
+{
+    return (size_t)p->n_batches * OG__SWEEP_A_BATCH + og__packing_data_start(p->n_batches) -
+           OG__PACK_BLOCK;
+}
+
 /* Pieces have to begin on blocks, allocations may not. */
 size_t og__sweep_bytes(const struct og_packing *p, const struct og_sweep *s)
 {
-    return s->part_rows * row_cost(p) + s->n_pieces * s->piece + OG__PACK_BLOCK;
+    return s->part_rows * row_cost(p) + s->n_pieces * (s->piece + OG__SWEEP_A_PIECE) +
+           OG__PACK_BLOCK + tables_bytes(p);
 }
 
 static uint32_t least_pieces(const struct og_packing *p)
@@ -210,12 +217,15 @@ size_t og__sweep_least(const struct og_packing *p)
  * larger writes first, because a partition more costs nothing but a request or two. */
 static void share_pieces(const struct og_packing *p, size_t memory, struct og_sweep *s)
 {
-    size_t half = OG_MIN(memory / 2, memory - OG__PACK_BLOCK - row_cost(p));
+    size_t left = memory - tables_bytes(p);
+    size_t half = OG_MIN(left / 2, left - OG__PACK_BLOCK - row_cost(p));
     size_t wanted = least_pieces(p) + p->n_batches / 4;
-    size_t fits = half / wanted / OG__PACK_BLOCK * OG__PACK_BLOCK;
+    size_t each = half / wanted - OG_MIN(half / wanted, (size_t)OG__SWEEP_A_PIECE);
+    size_t fits = each / OG__PACK_BLOCK * OG__PACK_BLOCK;
     s->piece = OG_MIN(OG_MAX(fits, (size_t)OG__PACK_BLOCK), (size_t)LARGEST_PIECE);
     size_t most = wanted + 64 * OG_MIB / s->piece;
-    s->n_pieces = (uint32_t)OG_MIN(OG_MAX(half / s->piece, (size_t)least_pieces(p)), most);
+    s->n_pieces = (uint32_t)OG_MIN(
+        OG_MAX(half / (s->piece + OG__SWEEP_A_PIECE), (size_t)least_pieces(p)), most);
 }
 
 int og__sweep_share(const struct og_packing *p, size_t memory, struct og_sweep *out,

@@ -1,5 +1,5 @@
 /* packing: where the rows that no cache holds go when they are written anew, batch by batch, and
- * the sweep of the feature file that fetches them (diskgnn.txt §5.2). Pure: no I/O.
+ * the sweep of the feature file that fetches them (Liu et al. 2025, §5.2). Pure: no I/O.
  *
  *   batch 0 misses   2 5 9        the file    0 1 2 3 4 5 6 7 8 9 ...
  *   batch 1 misses   5 6 9                        ^     ^ ^     ^     wanted by some batch
@@ -86,6 +86,9 @@ struct og_sweep {
     size_t piece;      /* bytes of a write, whole blocks */
     uint32_t n_pieces; /* more than there are batches */
 };
+/* What is noted of a batch while its chunk is written, beside its entry of the container's table,
+ * and of a piece. */
+enum { OG__SWEEP_A_BATCH = 24, OG__SWEEP_A_PIECE = 48 };
 /* -ENOMEM, with the least that would do, when `memory` is too small. */
 OG_MUST_CHECK int og__sweep_share(const struct og_packing *p, size_t memory, struct og_sweep *out,
                                   struct og_err *err);

@@ -54,14 +54,15 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness: one score a node, the hotter the sooner cached ---- */
 
-/* Out-degree: how often a node can be drawn (PaGraph; ginex.txt §2.3). One scan of the edges. */
+/* Out-degree: how often a node can be drawn (PaGraph; Park et al. 2022, §2.3). One scan of the
+ * edges. */
 OG_MUST_CHECK int og__hotness_degree(const struct og_topology *t, uint32_t *hotness,
                                      struct og_err *err);
 /* A guess at it, from a sixteenth of the edges; added to hotness. */
 OG_MUST_CHECK int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness,
                                            struct og_err *err);
 /* Weighted reverse PageRank: what a surfer reads who starts at a training node, and at each step
- * either starts anew or goes on to one of the node's in-neighbours (lsm-gnn.txt §4.2).
+ * either starts anew or goes on to one of the node's in-neighbours (Park et al. 2024, §4.2).
  * seeds[n_seeds] are the training nodes. Scores are positive floats as bits, which keep their
  * order. Scratch of 8 N bytes from the budget as "hotness". A scan of the edges a round. */
 OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds,

@@ -44,6 +44,12 @@ bool og__policy_admits(int kind)
     return ops_of(kind)->admits;
 }
 
+uint32_t og__policy_tail(const struct og_policy_setup *setup)
+{
+    const struct og_policy_ops *ops = ops_of(setup->kind);
+    return ops->tail ? ops->tail(setup) : 0;
+}
+
 bool og__policy_wants_hotness(int kind)
 {
     return kind == OG_POLICY_RANDOM || kind == OG_POLICY_DEGREE || kind == OG_POLICY_PRESC ||
@@ -146,8 +152,7 @@ void og__policy_rest(struct og_policy *p)
 
 void og__policy_forget(struct og_policy *p, uint32_t first)
 {
-    if (p->ops->forget)
-        p->ops->forget(p, first);
+    p->ops->forget(p, first);
 }
 
 size_t og__policy_rest_bytes(const struct og_policy_setup *setup)

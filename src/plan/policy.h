@@ -22,9 +22,9 @@ struct og_policy_setup {
     const uint32_t *hotness;
     /* set-associative policies (rr, hybrid) */
     uint32_t ways; /* slots a set */
-    /* hybrid (lsm-gnn.txt §4.2) */
+    /* hybrid (Park et al. 2024, §4.2) */
     uint32_t window;    /* batches looked ahead */
-    uint32_t update;    /* batches between looks */
+    uint32_t update;    /* batches between looks, at most OG__MOST_UPDATE */
     uint32_t threshold; /* a reuse within so many batches is near; 0 = window / 8 */
     int evict;          /* enum og_evict_kind */
 };
@@ -47,13 +47,18 @@ bool og__policy_admits(int kind);
 /* Is its hotness known before any batch is (random, degree, presc, pagerank, hybrid)? */
 bool og__policy_wants_hotness(int kind);
 
-/* Most batches that can be foreseen at once. */
-#define OG__MOST_FORESEEN 60000
+/* Most batches that can be foreseen at once, and most between two looks. */
+enum { OG__MOST_FORESEEN = 60000, OG__MOST_UPDATE = 4096 };
 
-/* The coming batches; og__policy_plan is then called for them, in this order. `trace` stays the
- * caller's and valid until the last of them is planned. Policies that do not look ahead ignore it,
- * and it may be NULL for them; they too are told once before the first batch. *n_prefill: rows to
- * be put into slots now. O(rows of the trace). */
+/* How many batches behind a superbatch it wants to see with it, the superbatch's tail: with that
+ * many its plans are the same wherever superbatches end. 0, but for hybrid: its window. */
+uint32_t og__policy_tail(const struct og_policy_setup *setup);
+
+/* The coming batches; og__policy_plan is then called for them, in this order: for all of them, or
+ * for a superbatch that a tail follows, and the tail's are foreseen again with the next one.
+ * `trace` stays the caller's and valid until the last of them is planned. Policies that do not look
+ * ahead ignore it, and it may be NULL for them; they too are told once before the first batch.
+ * *n_prefill: rows to be put into slots now. O(rows of the trace). */
 OG_MUST_CHECK int og__policy_foresee(struct og_policy *p, const struct og_trace *trace,
                                      uint32_t *n_prefill, struct og_err *err);
 

@@ -27,9 +27,10 @@ struct og_policy_ops {
                               struct og_err *err);
     size_t (*bytes)(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                     uint64_t distinct);
-    /* of policies that look ahead */
-    void (*rest)(struct og_policy *p);
     void (*forget)(struct og_policy *p, uint32_t first);
+    /* of policies that look ahead */
+    uint32_t (*tail)(const struct og_policy_setup *setup); /* NULL = 0 always */
+    void (*rest)(struct og_policy *p);
     size_t (*rest_bytes)(const struct og_policy_setup *setup);
 };
 extern const struct og_policy_ops og__policy_static, og__policy_frequency, og__policy_lru,

@@ -1,6 +1,6 @@
-/* Round robin in a set-associative cache, the baseline of lsm-gnn.txt §5: every miss enters, and of
- * its set the slot leaves whose turn it is. A slot filled for this batch is passed over; when a
- * whole set has been, the miss does not enter. */
+/* Round robin in a set-associative cache, the baseline of Park et al. 2024, §5: every miss enters,
+ * and of its set the slot leaves whose turn it is. A slot filled for this batch is passed over;
+ * when a whole set has been, the miss does not enter. */
 #include "plan/policy_ops.h"
 
 #include <stdlib.h>
@@ -106,6 +106,13 @@ static int step_rr(struct og_policy *p, const uint32_t *ids, struct og_plan *out
     return 0;
 }
 
+static void forget_rr(struct og_policy *p, uint32_t first)
+{
+    struct round_robin *s = p->state;
+    for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
+        s->held[slot] = OG_NO_SLOT;
+}
+
 const struct og_policy_ops og__policy_rr = {
     .admits = true,
     .open = open_rr,
@@ -114,4 +121,5 @@ const struct og_policy_ops og__policy_rr = {
     .prefill = prefill_rr,
     .step = step_rr,
     .bytes = bytes_rr,
+    .forget = forget_rr,
 };

@@ -1,5 +1,5 @@
 /* segments: a disk cache for when packing every batch by itself would take too much disk
- * (diskgnn.txt §5.1). Pure: no I/O.
+ * (Liu et al. 2025, §5.1). Pure: no I/O.
  *
  *   batches    | 0 1 2 ... s-1 | s ... 2s-1 | ...        a segment is a run of `size` batches
  *

@@ -441,9 +441,9 @@ struct told {
     struct og_io_counts first_fill;
 };
 
-/* Batches from number `first` on. */
+/* The first n batches of t, which has those of a tail behind them; from number `first` on. */
 static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, struct lane *lane,
-                          const struct og_trace *t, uint32_t first, struct told *told,
+                          const struct og_trace *t, uint32_t n, uint32_t first, struct told *told,
                           struct og_simulated *out)
 {
     struct og_plan *plan = &lane->plan;
@@ -452,7 +452,7 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, 
     bool in_first = true;
     uint32_t *list = og__alloc(sim->budget, lot_bytes(sim), part, &lane->err);
     int rc = list ? og__policy_foresee(p, t, &ignored, &lane->err) : -ENOMEM;
-    for (uint32_t b = 0; rc == 0 && b < t->n_batches && !stopped(sim); b++) {
+    for (uint32_t b = 0; rc == 0 && b < n && !stopped(sim); b++) {
         const bool opens = b == 0;
         const bool fills = take_prefill(sim, p, list, out);
         if (opens) {
@@ -477,23 +477,32 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, 
     return rc;
 }
 
+/* Batches seen behind a superbatch, at most. */
+static uint32_t tail_of(const struct og_simulation *sim, const struct og_policy_setup *setup)
+{
+    const uint32_t room = OG__MOST_FORESEEN - OG_MIN(sim->superbatch, (uint32_t)OG__MOST_FORESEEN);
+    return OG_MIN(og__policy_tail(setup), room);
+}
+
 static int run_policy(const struct og_simulation *sim, struct og_policy_setup setup,
                       struct lane *lane, struct told *told, struct og_simulated *out)
 {
     struct og_policy *policy = NULL;
-    uint64_t *ptr = malloc(((size_t)sim->trace.n_batches + 1) * sizeof(*ptr));
-    int rc = ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err)
-                 : og__fail_errno(&lane->err, -ENOMEM, NULL, "simulation");
+    const size_t bytes = ((size_t)sim->trace.n_batches + 1) * sizeof(uint64_t);
+    uint64_t *ptr = og__alloc(sim->budget, bytes, part, &lane->err);
+    int rc = ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err) : -ENOMEM;
+    const uint32_t end = sim->trace.n_batches;
     uint32_t last = 0;
-    for (uint32_t b = 0; rc == 0 && b < sim->trace.n_batches && !stopped(sim); b = last) {
-        last = b + OG_MIN(sim->superbatch, sim->trace.n_batches - b);
-        const struct og_trace t = slice(&sim->trace, b, last, ptr);
+    for (uint32_t b = 0; rc == 0 && b < end && !stopped(sim); b = last) {
+        last = b + OG_MIN(sim->superbatch, end - b);
+        const uint32_t seen = last + OG_MIN(tail_of(sim, &setup), end - last);
+        const struct og_trace t = slice(&sim->trace, b, seen, ptr);
         if (sim->n_lent > 0)
             og__policy_forget(policy, setup.n_slots - OG_MIN(sim->n_lent, setup.n_slots));
-        rc = run_superbatch(sim, policy, lane, &t, b, told, out);
+        rc = run_superbatch(sim, policy, lane, &t, last - b, b, told, out);
     }
     og__policy_close(policy);
-    free(ptr);
+    og__release(sim->budget, ptr, bytes, part);
     return rc;
 }
 
@@ -519,9 +528,10 @@ static size_t policy_bytes(const struct og_simulation *sim, const struct og_poli
 {
     struct og_policy_setup largest = *setup;
     largest.n_slots = sim->n_sizes ? sim->size[sim->n_sizes - 1] : 0;
-    rows = OG_MIN(rows, sim->superbatch * longest);
-    return og__policy_bytes(&largest, rows, sim->superbatch, OG_MIN(rows, sim->n_nodes)) +
-           RADIX_BYTES + lot_bytes(sim);
+    const uint64_t batches = (uint64_t)sim->superbatch + tail_of(sim, setup);
+    rows = OG_MIN(rows, batches * longest);
+    return og__policy_bytes(&largest, rows, batches, OG_MIN(rows, sim->n_nodes)) + RADIX_BYTES +
+           lot_bytes(sim);
 }
 
 static int simulate_others(const struct og_simulation *sim, const struct og_policy_setup *setup,

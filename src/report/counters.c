@@ -20,8 +20,9 @@ static uint64_t uint64_t_of(const json_t *value)
     return (uint64_t)json_integer_value(value);
 }
 
-#define SET_KEY(name, type) object = og__json_with(object, #name, json_of_##type(c->name));
-#define GET_KEY(name, type) c->name = type##_of(json_object_get(object, #name));
+#define SET_KEY(name, type)   object = og__json_with(object, #name, json_of_##type(c->name));
+#define GET_KEY(name, type)   c->name = type##_of(json_object_get(object, #name));
+#define ADD_FIELD(name, type) sum->name += more->name;
 
 json_t *og__epoch_counters_json(const struct og_epoch_counters *c, json_t *object)
 {
@@ -39,4 +40,9 @@ json_t *og__prepare_counters_json(const struct og_prepare_counters *c)
 void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object)
 {
     OG_EPOCH_COUNTERS(GET_KEY)
+}
+
+void og__epoch_counters_add(struct og_epoch_counters *sum, const struct og_epoch_counters *more)
+{
+    OG_EPOCH_COUNTERS(ADD_FIELD)
 }

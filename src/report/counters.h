@@ -28,7 +28,8 @@
     X(lists_read, uint64_t)                                                            \
     X(bytes_written, uint64_t)                                                         \
     X(prepare_reads, uint64_t) /* what working ahead asked meanwhile */                \
-    X(prepare_bytes_read, uint64_t)
+    X(prepare_bytes_read, uint64_t)                                                    \
+    X(checkpoint_bytes_written, uint64_t)
 
 #define OG_PREPARE_COUNTERS(X) \
     X(seconds, double)         \
@@ -51,5 +52,6 @@ OG_MUST_CHECK json_t *og__epoch_counters_json(const struct og_epoch_counters *c,
 OG_MUST_CHECK json_t *og__prepare_counters_json(const struct og_prepare_counters *c);
 /* Back from such an object; absent keys are 0. */
 void og__epoch_counters_parse(struct og_epoch_counters *c, const json_t *object);
+void og__epoch_counters_add(struct og_epoch_counters *sum, const struct og_epoch_counters *more);
 
 #endif

@@ -67,6 +67,18 @@ void og__timeline_add(struct og_timeline *t, const char *stage, uint64_t item, d
     pthread_mutex_unlock(&t->lock);
 }
 
+void og__timeline_discard(struct og_timeline *t)
+{
+    if (!t)
+        return;
+    int fd = dup(t->file.fd); /* as below */
+    fclose(t->text);
+    t->file.fd = fd;
+    og__newfile_abandon(&t->file);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
 int og__timeline_close(struct og_timeline *t, struct og_err *err)
 {
     if (!t)

@@ -13,5 +13,7 @@ void og__timeline_add(struct og_timeline *t, const char *stage, uint64_t item, d
                       double end);
 /* Completes the file. The first write that failed is told here. */
 OG_MUST_CHECK int og__timeline_close(struct og_timeline *t, struct og_err *err);
+/* Leaves nothing behind, of what came to nothing. NULL t is ignored. */
+void og__timeline_discard(struct og_timeline *t);
 
 #endif

@@ -142,10 +142,21 @@ int og__number_window(struct og_hop *h, struct og_err *err)
     return 0;
 }
 
+/* What is in memory was checked when it was read. */
+static int check_window(const struct og_sampler *s, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->filled; i++)
+        rc = og__mapped_edges(s->topology, s->edge[i], 1, err);
+    return rc;
+}
+
 int og__flush_edges(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     int rc = make_room(h, err);
+    if (rc == 0 && OG_UNLIKELY(s->topology->mapped))
+        rc = check_window(s, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < s->filled; i++) {

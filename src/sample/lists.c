@@ -235,13 +235,23 @@ struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
     return list;
 }
 
+/* Where the lists lie was checked when the hop began. */
+static int check_mapped(const struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
+{
+    const struct og_topology *t = h->s->topology;
+    int rc = 0;
+    for (uint32_t i = first; rc == 0 && i < first + n; i++)
+        rc = og__mapped_edges(t, og__first_edge(t, h->ids[i]), og__degree(t, h->ids[i]), err);
+    return rc;
+}
+
 int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     const struct og_topology *t = s->topology;
     *taken = h->block->n_dst - first;
     if (!t->disk)
-        return 0;
+        return t->mapped ? check_mapped(h, first, *taken, err) : 0;
     const struct og_neighbors *cache = &t->disk->cache;
     int rc = og__lists_read(s->lists, t, cache, h->ids + first, *taken, taken, &s->reads.io, err);
     for (uint32_t i = 0; rc == 0 && i < *taken; i++) {

@@ -150,6 +150,9 @@ static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out,
                        struct og_err *err)
 {
     struct og_batch *b = &out->batch;
+    int rc = s->topology->mapped ? og__mapped_lists(s->topology, b->ids, b->n_ids, err) : 0;
+    if (rc < 0)
+        return rc;
     *edges = s->how.kind == OG_SAMPLER_WALK
                  ? (uint64_t)b->n_ids * (uint64_t)s->fanout[i]
                  : count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
@@ -157,7 +160,7 @@ static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out,
     if (*edges > UINT32_MAX)
         return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in hop %d",
                         (unsigned long long)*edges, i + 1);
-    int rc = og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
+    rc = og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
     if (rc == 0)
         rc = og__batch_grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err);
     if (rc == 0)
@@ -221,6 +224,8 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
         return 0;
     rc = og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err);
     block->degree = out->degree[i].data;
+    if (rc == 0 && s->topology->mapped)
+        rc = og__mapped_lists(s->topology, b->ids, block->n_src, err);
     if (rc == 0)
         look_up_degrees(s, b->ids, s->fanout[i], block);
     return rc;

@@ -1,5 +1,5 @@
 /* Samples made beforehand (`outgrow sample`): the training batches of a run, read back from the
- * folder of a trace in any order (diskgnn.txt §4).
+ * folder of a trace in any order (Liu et al. 2025, §4).
  *
  *   draw 0                     draw 1
  *   | batch 0 | 1 | ... | n-1 | n | n+1 | ...        one draw for each epoch that draws batches

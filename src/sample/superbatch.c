@@ -6,13 +6,12 @@
  * where blocks  | indptr, src, degree, weight a hop | ...     u32 and f32, the first batches, up to
  *                                                         opt.memory
  *
- * A spilled batch is in the form of a trace (trace_files.h). A batch that was read from samples
- * made beforehand stays there: only its ids and its number are kept. */
+ * A spilled batch is in the form of a trace (spilled.h). A batch that was read from samples made
+ * beforehand stays there: only its ids and its number are kept. What is dropped is dropped from the
+ * front of all of them. */
 #include "sample/superbatch.h"
 
-#include "base/scratch.h"
-#include "sample/trace.h"
-#include "sample/trace_files.h"
+#include "sample/spilled.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -29,8 +28,8 @@ struct grown {
     size_t reserved, charged, used; /* bytes */
 };
 
-/* Where the blocks of a batch are: at a byte of `blocks`, in the files, or with a number in samples
- * that were made beforehand. */
+/* Where the blocks of a batch are: at a byte of `blocks`, in a piece of what is spilled, or with a
+ * number in samples that were made beforehand. */
 enum place { IN_MEMORY, SPILLED, ELSEWHERE };
 
 struct og_superbatch {
@@ -40,19 +39,10 @@ struct og_superbatch {
     struct grown ids, ptr, sizes, blocks;
     uint32_t n;         /* batches */
     uint32_t in_memory; /* of which so many have their blocks in memory */
-    uint32_t spilled;   /* the last that was spilled; UINT32_MAX = none */
     bool sealed;
     int failed; /* a spill that failed: what was spilled is gone */
-    /* the spill */
-    struct og_scratch *scratch;     /* NULL until first needed */
-    struct og_trace_writer *writer; /* NULL unless something is spilled and not yet sealed */
-    struct og_trace_options form;
-    uint64_t written; /* by writers that are no more */
-    /* replay of what was spilled */
-    bool reading;
+    struct og_spilled spilled;
     bool ids_on_disk;
-    struct og_trace_files files;
-    uint32_t *chunk;            /* [OG__TRACE_CHUNK] */
     struct og_samples *samples; /* of batches that are elsewhere; borrowed */
 };
 
@@ -87,6 +77,8 @@ static int fit(struct grown *a, size_t more, struct og_budget *b, struct og_err 
         return og__fail(err, -ENOMEM, "sample fewer batches ahead: --superbatch",
                         "%s: a superbatch larger than memory", part);
     int rc = og__budget_charge(b, need - a->charged, part, err);
+    if (rc == 0 && (rc = og__address_open(a->base, need, err)) < 0)
+        og__budget_uncharge(b, need - a->charged, part);
     if (rc == 0)
         a->charged = need;
     return rc;
@@ -148,16 +140,19 @@ int og__superbatch_open(struct og_superbatch **out, const struct og_superbatch_o
         return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
     s->opt = *opt;
     s->budget = b;
-    s->form = (struct og_trace_options){
-        .n_hops = opt->n_hops, .n_nodes = opt->n_nodes, .extras = opt->extras};
-    s->files = (struct og_trace_files){.n_hops = opt->n_hops,
-                                       .extras = opt->extras,
-                                       .n_nodes = opt->n_nodes,
-                                       .hint = "give this run a --scratch folder of its own"};
     size_t most = OG_MIN(og__budget_limit(b), physical_memory());
     int rc = 0;
     if (!(s->scratch_under = strdup(opt->scratch)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    s->spilled = (struct og_spilled){
+        .form = {.n_hops = opt->n_hops, .n_nodes = opt->n_nodes, .extras = opt->extras},
+        .files = {.n_hops = opt->n_hops,
+                  .extras = opt->extras,
+                  .n_nodes = opt->n_nodes,
+                  .hint = "give this run a --scratch folder of its own"},
+        .under = s->scratch_under,
+        .budget = b};
+    OG_TRY(og__spilled_open(&s->spilled, err));
     OG_TRY(grown_open(&s->ids, most, err));
     OG_TRY(grown_open(&s->ptr, most, err));
     OG_TRY(grown_open(&s->sizes, most, err));
@@ -171,23 +166,6 @@ out:
     return rc;
 }
 
-static void drop_writer(struct og_superbatch *s)
-{
-    if (!s->writer)
-        return;
-    s->written += og__trace_written(s->writer);
-    og__trace_discard(s->writer);
-    s->writer = NULL;
-    og__budget_uncharge(s->budget, og__trace_writer_bytes(&s->form), part);
-}
-
-static void close_files(struct og_superbatch *s)
-{
-    if (s->reading)
-        og__trace_files_close(&s->files);
-    s->reading = false;
-}
-
 static int refuse_failed(const struct og_superbatch *s, struct og_err *err)
 {
     return s->failed < 0 ? og__fail(err, s->failed, NULL, "what was spilled of the trace is lost")
@@ -196,14 +174,10 @@ static int refuse_failed(const struct og_superbatch *s, struct og_err *err)
 
 void og__superbatch_clear(struct og_superbatch *s)
 {
-    drop_writer(s);
-    close_files(s);
-    if (s->scratch)
-        og__scratch_clear(s->scratch);
+    og__spilled_clear(&s->spilled);
     s->ids.used = s->ptr.used = s->sizes.used = s->blocks.used = 0;
     put(&s->ptr, &(uint64_t){0}, sizeof(uint64_t));
     s->n = s->in_memory = 0;
-    s->spilled = UINT32_MAX;
     s->sealed = s->ids_on_disk = false;
     s->failed = 0;
 }
@@ -224,10 +198,7 @@ void og__superbatch_close(struct og_superbatch *s)
 {
     if (!s)
         return;
-    drop_writer(s);
-    close_files(s);
-    og__scratch_close(s->scratch);
-    og__release(s->budget, s->chunk, OG__TRACE_CHUNK * sizeof(*s->chunk), part);
+    og__spilled_close(&s->spilled);
     grown_close(&s->ids, s->budget);
     grown_close(&s->ptr, s->budget);
     grown_close(&s->sizes, s->budget);
@@ -245,7 +216,12 @@ struct og_trace og__superbatch_trace(const struct og_superbatch *s)
 
 uint64_t og__superbatch_written(const struct og_superbatch *s)
 {
-    return s->written + (s->writer ? og__trace_written(s->writer) : 0);
+    return og__spilled_written(&s->spilled);
+}
+
+uint64_t og__superbatch_on_disk(const struct og_superbatch *s)
+{
+    return og__spilled_on_disk(&s->spilled);
 }
 
 /* ---- append ---- */
@@ -253,35 +229,14 @@ uint64_t og__superbatch_written(const struct og_superbatch *s)
 /* A spill that failed leaves no file behind. */
 static int lose_spill(struct og_superbatch *s, int rc)
 {
-    drop_writer(s);
-    close_files(s);
-    og__scratch_close(s->scratch);
-    s->scratch = NULL;
+    og__spilled_lose(&s->spilled);
     s->failed = rc;
     return rc;
 }
 
-static int open_spill(struct og_superbatch *s, struct og_err *err)
-{
-    size_t buffers = og__trace_writer_bytes(&s->form);
-    int rc = s->scratch ? 0 : og__scratch_open(&s->scratch, s->scratch_under, err);
-    if (rc == 0)
-        rc = og__budget_charge(s->budget, buffers, part, err);
-    if (rc < 0)
-        return rc;
-    rc = og__trace_create(&s->writer, og__scratch_path(s->scratch), &s->form, err);
-    if (rc == 0)
-        return 0;
-    og__budget_uncharge(s->budget, buffers, part);
-    return lose_spill(s, rc);
-}
-
 static int spill(struct og_superbatch *s, const struct og_batch *batch, struct og_err *err)
 {
-    int rc = s->writer ? 0 : open_spill(s, err);
-    if (rc < 0)
-        return rc;
-    rc = og__trace_append(s->writer, batch, NULL, err);
+    int rc = og__spilled_append(&s->spilled, batch, err);
     return rc < 0 ? lose_spill(s, rc) : 0;
 }
 
@@ -303,8 +258,6 @@ static void keep_sizes(struct og_superbatch *s, const struct og_batch *batch, en
 {
     struct og_trace_spot *own = spot_of(s, s->n);
     memset(own, 0, sizes_bytes(s));
-    if (kept == SPILLED && s->spilled < s->n)
-        og__trace_spot_next(spot_of(s, s->spilled), s->opt.n_hops, own);
     own->n_seeds = batch->n_seeds;
     own->n_ids = batch->n_ids;
     own->kept = kept;
@@ -313,6 +266,8 @@ static void keep_sizes(struct og_superbatch *s, const struct og_batch *batch, en
         own->hop[h].n_src = batch->hop[h].n_src;
         own->hop[h].n_edges = batch->hop[h].n_edges;
     }
+    if (kept == SPILLED)
+        og__spilled_place(&s->spilled, own);
     s->sizes.used += sizes_bytes(s);
 }
 
@@ -337,7 +292,7 @@ static int make_room(struct og_superbatch *s, const struct og_batch *batch, stru
 int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch, struct og_err *err)
 {
     size_t bytes = block_bytes(s, batch);
-    bool room = s->spilled == UINT32_MAX && s->blocks.used + bytes <= s->opt.memory;
+    bool room = s->spilled.n_pieces == 0 && s->blocks.used + bytes <= s->opt.memory;
     int rc = make_room(s, batch, err);
     if (rc == 0)
         rc = room ? fit(&s->blocks, bytes, s->budget, err) : spill(s, batch, err);
@@ -348,8 +303,6 @@ int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
     if (room) {
         keep_blocks(s, batch);
         s->in_memory++;
-    } else {
-        s->spilled = s->n;
     }
     s->n++;
     return 0;
@@ -370,26 +323,19 @@ int og__superbatch_refer(struct og_superbatch *s, const struct og_batch *batch,
 
 /* ---- seal ---- */
 
-int og__superbatch_seal(struct og_superbatch *s, struct og_err *err)
+int og__superbatch_cut(struct og_superbatch *s, struct og_err *err)
 {
     int rc = refuse_failed(s, err);
     if (rc < 0)
         return rc;
-    s->sealed = true;
-    if (!s->writer)
-        return 0;
-    struct og_trace_writer *writer = s->writer;
-    s->writer = NULL;
-    s->written += og__trace_written(writer);
-    rc = og__trace_finish(writer, NULL, err);
-    og__budget_uncharge(s->budget, og__trace_writer_bytes(&s->form), part);
-    if (rc == 0 && !s->chunk &&
-        !(s->chunk = og__alloc(s->budget, OG__TRACE_CHUNK * sizeof(*s->chunk), part, err)))
-        rc = -ENOMEM;
-    s->reading = rc == 0;
-    if (rc == 0)
-        rc = og__trace_files_open(&s->files, og__scratch_path(s->scratch), err);
+    rc = og__spilled_finish(&s->spilled, err);
     return rc < 0 ? lose_spill(s, rc) : 0;
+}
+
+int og__superbatch_seal(struct og_superbatch *s, struct og_err *err)
+{
+    s->sealed = s->failed == 0;
+    return og__superbatch_cut(s, err);
 }
 
 /* ---- replay ---- */
@@ -420,8 +366,8 @@ static int read_back(struct og_superbatch *s, const struct og_trace_spot *p,
 {
     int rc = 0;
     if (s->ids_on_disk)
-        rc = og__trace_files_ids(&s->files, p, s->chunk, &out->batch, read, err);
-    return rc < 0 ? rc : og__trace_files_blocks(&s->files, p, s->chunk, out, read, err);
+        rc = og__spilled_ids(&s->spilled, p, &out->batch, read, err);
+    return rc < 0 ? rc : og__spilled_blocks(&s->spilled, p, out, read, err);
 }
 
 /* Let batch i come from the disk while other things are done. */
@@ -429,7 +375,7 @@ static void expect(const struct og_superbatch *s, uint32_t i)
 {
     const struct og_trace_spot *p = spot_of(s, i);
     if (p->kept == SPILLED)
-        og__trace_files_expect(&s->files, p, s->ids_on_disk);
+        og__spilled_expect(&s->spilled, p, s->ids_on_disk);
     if (p->kept == ELSEWHERE)
         og__samples_expect(s->samples, (uint32_t)p->at);
 }
@@ -445,7 +391,7 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
     if (rc == 0 && p->kept == ELSEWHERE)
         rc = og__samples_read(s->samples, (uint32_t)p->at, true, out, read, err);
     else if (rc == 0)
-        rc = og__trace_files_shape(&s->files, p, out, err);
+        rc = og__trace_files_shape(&s->spilled.files, p, out, err);
     if (rc < 0)
         return rc;
     const uint64_t *ptr = (const void *)s->ptr.base;
@@ -458,4 +404,95 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
     if (next < s->n)
         expect(s, next);
     return rc;
+}
+
+/* ---- dropping ---- */
+
+/* The first bytes go, what is behind them moves up. */
+static void take_away(struct grown *a, size_t bytes)
+{
+    a->used -= bytes;
+    memmove(a->base, a->base + bytes, a->used);
+}
+
+/* Ids that were given back, of batch i, behind those that are there. */
+static int fetch_ids(struct og_superbatch *s, uint32_t i, struct og_batch_memory *scratch,
+                     struct og_io_counts *read, struct og_err *err)
+{
+    const struct og_trace_spot *p = spot_of(s, i);
+    const size_t bytes = p->n_ids * sizeof(uint32_t);
+    int rc = fit(&s->ids, bytes, s->budget, err);
+    if (rc < 0)
+        return rc;
+    if (p->kept == ELSEWHERE) {
+        rc = og__samples_read(s->samples, (uint32_t)p->at, false, scratch, read, err);
+        if (rc == 0)
+            memcpy(s->ids.base + s->ids.used, scratch->batch.ids, bytes);
+    } else {
+        struct og_batch into = {.n_ids = (uint32_t)p->n_ids,
+                                .ids = (void *)(s->ids.base + s->ids.used)};
+        rc = og__spilled_ids(&s->spilled, p, &into, read, err);
+    }
+    s->ids.used += bytes;
+    return rc;
+}
+
+/* All of them, of the batches that are left. */
+static int fetch_all_ids(struct og_superbatch *s, struct og_batch_memory *scratch,
+                         struct og_io_counts *read, struct og_err *err)
+{
+    int rc = 0;
+    s->ids.used = 0;
+    for (uint32_t i = 0; rc == 0 && i < s->n; i++) {
+        struct og_io_counts one = {0};
+        rc = fetch_ids(s, i, scratch, &one, err);
+        read->reads += one.reads;
+        read->bytes += one.bytes;
+    }
+    s->ids_on_disk = rc < 0;
+    return rc;
+}
+
+/* Those that are in memory lie there in their order, whatever lies elsewhere in between. */
+static void drop_blocks(struct og_superbatch *s, uint32_t n)
+{
+    size_t gone = s->blocks.used;
+    for (uint32_t i = s->n; i-- > n;)
+        if (spot_of(s, i)->kept == IN_MEMORY)
+            gone = spot_of(s, i)->at;
+    for (uint32_t i = 0; i < n; i++)
+        s->in_memory -= spot_of(s, i)->kept == IN_MEMORY;
+    for (uint32_t i = n; i < s->n; i++)
+        if (spot_of(s, i)->kept == IN_MEMORY)
+            spot_of(s, i)->at -= gone;
+    take_away(&s->blocks, gone);
+}
+
+int og__superbatch_drop(struct og_superbatch *s, uint32_t n, struct og_batch_memory *scratch,
+                        struct og_io_counts *read, struct og_err *err)
+{
+    uint64_t *ptr = (void *)s->ptr.base;
+    int rc = refuse_failed(s, err);
+    *read = (struct og_io_counts){0};
+    if (rc < 0 || n == 0)
+        return rc;
+    if (n >= s->n) {
+        og__superbatch_clear(s);
+        return 0;
+    }
+    const uint64_t gone = ptr[n];
+    for (uint32_t i = 0; i < n; i++)
+        if (spot_of(s, i)->kept == SPILLED)
+            og__spilled_drop(&s->spilled, spot_of(s, i));
+    drop_blocks(s, n);
+    take_away(&s->sizes, n * sizes_bytes(s));
+    take_away(&s->ptr, n * sizeof(*ptr));
+    s->n -= n;
+    s->sealed = false;
+    for (uint32_t i = 0; i <= s->n; i++)
+        ptr[i] -= gone;
+    if (s->ids_on_disk)
+        return fetch_all_ids(s, scratch, read, err);
+    take_away(&s->ids, gone * sizeof(uint32_t));
+    return 0;
 }

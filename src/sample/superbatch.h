@@ -1,9 +1,11 @@
-/* A superbatch: a run of batches sampled ahead and kept until they are trained (ginex.txt §3.1).
+/* A superbatch: a run of batches sampled ahead and kept until they are trained (Park et al. 2022,
+ * §3.1).
  *
  *   append, append, ... ──> seal ──> replay 0, 1, 2, ... ──> clear ──> append, ...
+ *                                                        └─> drop ──> append, ... behind the rest
  *
  * The ids of all its batches stay in memory, where policies read them. Blocks stay in memory up to
- * a share of the budget; batches beyond it are spilled to a folder in the form of a trace
+ * a share of the budget; batches beyond it are spilled to folders in the form of traces
  * (docs/formats.md) and read back front to back, or in the order of each epoch that reuses them. */
 #ifndef OG_SUPERBATCH_H
 #define OG_SUPERBATCH_H
@@ -36,7 +38,10 @@ OG_MUST_CHECK int og__superbatch_append(struct og_superbatch *s, const struct og
 OG_MUST_CHECK int og__superbatch_refer(struct og_superbatch *s, const struct og_batch *batch,
                                        struct og_samples *samples, uint32_t number,
                                        struct og_err *err);
-/* After the last append, before the first replay. */
+/* What is appended next lies apart from what was before it: dropping all of the one frees its disk,
+ * whatever becomes of the other. */
+OG_MUST_CHECK int og__superbatch_cut(struct og_superbatch *s, struct og_err *err);
+/* After the last append, before the first replay. A cut, too. */
 OG_MUST_CHECK int og__superbatch_seal(struct og_superbatch *s, struct og_err *err);
 
 /* The ids of what was appended; valid until clear. May be called while another thread replays. */
@@ -49,10 +54,18 @@ OG_MUST_CHECK int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uin
                                         struct og_batch_memory *out, struct og_io_counts *read,
                                         struct og_err *err);
 uint64_t og__superbatch_written(const struct og_superbatch *s); /* bytes spilled since open */
+uint64_t og__superbatch_on_disk(const struct og_superbatch *s); /* of which so many are there */
 
 /* After seal: give the memory of the ids back, where every batch is on disk; replay then reads them
  * from there. og__superbatch_trace has none any more. */
 OG_MUST_CHECK int og__superbatch_release_ids(struct og_superbatch *s, struct og_err *err);
+
+/* The first n batches are done with: what is behind them is numbered from 0 and more may be
+ * appended. Ids that were given back are read again, for which `scratch` is refilled; *read: what
+ * was asked of the kernel for them. */
+OG_MUST_CHECK int og__superbatch_drop(struct og_superbatch *s, uint32_t n,
+                                      struct og_batch_memory *scratch, struct og_io_counts *read,
+                                      struct og_err *err);
 
 /* Empty again, memory kept. */
 void og__superbatch_clear(struct og_superbatch *s);

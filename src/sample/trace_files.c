@@ -216,10 +216,10 @@ void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[O
         uint64_t *edges = &out[OG__CHECK_EDGES];
         *edges = XXH3_64bits_withSeed(k->indptr, rows * sizeof(*k->indptr), *edges);
         *edges = XXH3_64bits_withSeed(k->src, k->n_edges * sizeof(*k->src), *edges);
-        if (k->degree)
+        if (k->degree && found > 0)
             out[OG__CHECK_DEGREES] =
                 XXH3_64bits_withSeed(k->degree, found * sizeof(*k->degree), out[OG__CHECK_DEGREES]);
-        if (k->weight)
+        if (k->weight && k->n_edges > 0)
             out[OG__CHECK_WEIGHTS] = XXH3_64bits_withSeed(
                 k->weight, k->n_edges * sizeof(*k->weight), out[OG__CHECK_WEIGHTS]);
     }

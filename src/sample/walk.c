@@ -1,4 +1,4 @@
-/* PinSAGE's neighbourhoods (fgnn.txt §5.1): from each destination some random walks over
+/* PinSAGE's neighbourhoods (Yang et al. 2022, §5.1): from each destination some random walks over
  * in-neighbours; the nodes they visit most often are its neighbours, and weigh by their visits.
  *
  * A walk takes its first step, and before each further one ends with probability `restart`, or
@@ -238,6 +238,19 @@ static int fetch(struct og_hop *h, const struct party *p, struct og_err *err)
     return og__fetch(s, err);
 }
 
+/* Where walkers go there are nodes, whose lists lie within the edges. */
+static int check_steps(const struct og_topology *t, const struct party *p, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t j = 0; rc == 0 && j < p->n_live; j++) {
+        rc = og__mapped_edges(t, p->live[j].edge, 1, err);
+        uint32_t to = rc == 0 ? og__neighbor(t, p->live[j].edge) : 0;
+        if (rc == 0)
+            rc = og__mapped_lists(t, &to, 1, err);
+    }
+    return rc;
+}
+
 static void arrive(const struct og_sampler *s, struct party *p, uint32_t step)
 {
     const struct og_topology *t = s->topology;
@@ -359,6 +372,8 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
     } else {
         if (s->disk)
             rc = fetch(h, p, err);
+        else if (s->topology->mapped)
+            rc = check_steps(s->topology, p, err);
         if (rc == 0)
             arrive(s, p, step);
     }

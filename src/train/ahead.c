@@ -10,10 +10,12 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
 {
     struct og_ahead *a = arg;
     struct og_session *s = a->s;
-    og__ahead_note(a, w);
+    int rc = og__ahead_note(a, w) ? og__superbatch_cut(s->superbatch, err) : 0;
+    if (rc < 0)
+        return rc;
     if (!w->made) {
-        int rc = og__superbatch_append(s->superbatch, &w->sampled.batch, err);
-        return rc < 0 ? rc : og__ahead_within_disk(s, og__ahead_put_away(s) - a->put_before, err);
+        rc = og__superbatch_append(s->superbatch, &w->sampled.batch, err);
+        return rc < 0 ? rc : og__ahead_within_disk(a, err);
     }
     return og__superbatch_refer(s->superbatch, &w->sampled.batch, s->offline->samples,
                                 og__offline_number(s->offline, &w->turn), err);
@@ -45,7 +47,7 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
         if (rc == 0)
             rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
         if (rc == 0)
-            rc = og__ahead_within_disk(s, og__ahead_put_away(s) - a->put_before, err);
+            rc = og__ahead_within_disk(a, err);
         if (rc == 0 && og__ahead_foretells(a, b))
             rc = og__ahead_foretell_batch(a, b, ids, err);
     }
@@ -55,22 +57,25 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
 }
 
 /* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
-static int foresee(struct og_ahead *a, const struct og_trace *trace, uint32_t *n_prefill,
-                   struct og_err *err)
+static int foresee(struct og_ahead *a, struct og_io_counts *read, struct og_err *err)
 {
     struct og_session *s = a->s;
+    const struct og_trace all = og__superbatch_trace(s->superbatch);
     struct og_err why = {0};
     uint32_t *nodes = NULL;
     uint32_t n = 0;
+    uint32_t ignored = 0;
     if (!a->kept || !s->packs || s->opt.layout != OG_LAYOUT_PACKED)
-        return og__policy_foresee(s->policy, trace, n_prefill, err);
+        return og__policy_foresee(s->policy, &all, &ignored, err);
+    const struct og_io_counts before = og__io_made();
     int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->ds->n_nodes, s->budget,
                               &nodes, &n, &why);
+    og__io_add_since(read, before);
     if (rc < 0) {
         og__ahead_lose_packs(s, &why);
-        return og__policy_foresee(s->policy, trace, n_prefill, err);
+        return og__policy_foresee(s->policy, &all, &ignored, err);
     }
-    rc = og__policy_adopt(s->policy, nodes, n, n_prefill, err);
+    rc = og__policy_adopt(s->policy, nodes, n, &ignored, err);
     og__release(s->budget, nodes, n * sizeof(*nodes), "policy");
     return rc;
 }
@@ -78,14 +83,12 @@ static int foresee(struct og_ahead *a, const struct og_trace *trace, uint32_t *n
 static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    const struct og_trace trace = og__ahead_own(a);
     const size_t list = (size_t)2 * OG__FILL_ROWS;
     const size_t bytes = (list + og__ahead_longest(&trace)) * sizeof(uint32_t);
-    uint32_t ignored = 0;
     double start = og__now();
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
-    int rc = buffer ? foresee(a, &trace, &ignored, err) : -ENOMEM;
-    og__spill_clear(s->codes);
+    int rc = buffer ? foresee(a, &done->read, err) : -ENOMEM;
     if (rc == 0 && og__packs(s))
         rc = og__ahead_begin_packing(a, &trace, err);
     if (rc == 0)
@@ -107,17 +110,21 @@ static int begin_sampling(struct og_session *s, struct og_ahead_counts *done, st
         return 0;
     og__gather_lend(s->gather, s->memory.n_lent);
     og__policy_forget(s->policy, s->memory.n_slots - s->memory.n_lent);
-    return og__session_fetch_topology(s, &done->read, err);
+    return og__session_fetch_topology(s, &done->read, &done->bytes_written, err);
 }
 
+/* end: of the items that a tail may have. */
 static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first,
-                              uint64_t last, struct og_ahead_counts *done, struct og_err *err)
+                              uint64_t last, uint64_t end, struct og_ahead_counts *done,
+                              struct og_err *err)
 {
     struct og_session *s = a->s;
+    og__spill_clear(s->codes);
     a->put_before = og__ahead_put_away(s);
+    a->code_before = og__spill_written(s->codes);
     int rc = begin_sampling(s, done, err);
     if (rc == 0)
-        rc = og__ahead_sample(a, pass, first, last, record, err);
+        rc = og__ahead_sample(a, pass, first, last, end, record, err);
     done->read.reads += a->made.reads;
     done->read.bytes += a->made.bytes;
     if (s->memory.alternates)
@@ -125,7 +132,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     if (rc == 0)
         rc = plan_ahead(a, done, err);
     if (rc == 0)
-        rc = og__ahead_away_fits(a, og__ahead_put_away(s) - a->put_before, err);
+        rc = og__ahead_away_fits(a, og__ahead_away(a), err);
     if (rc == 0 && s->memory.alternates)
         rc = og__superbatch_release_ids(s->superbatch, err);
     if (rc == 0 && og__packs(s))
@@ -137,10 +144,10 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
 }
 
 static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
-                          og_sink *sink, void *arg, struct og_err *err)
+                          uint64_t end, og_sink *sink, void *arg, struct og_err *err)
 {
     struct og_ahead_counts done = {0};
-    int rc = prepare_superbatch(a, pass, first, last, &done, err);
+    int rc = prepare_superbatch(a, pass, first, last, end, &done, err);
     if (rc < 0)
         return rc;
     struct og_flow flow = og__session_flow(a->s);
@@ -189,19 +196,19 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
         struct og_flow flow = og__session_flow(s);
         return og__flow_run(&flow, pass, first, last, sink, arg, err);
     }
-    struct og_ahead a = {.s = s, .n = s->memory.superbatch};
-    a.sampled = calloc(a.n, sizeof(*a.sampled));
+    struct og_ahead a = {.s = s, .n = og__ahead_most(s)};
+    a.sampled = og__alloc(s->budget, a.n * sizeof(*a.sampled), "superbatch", err);
     if (!a.sampled)
-        return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+        return -ENOMEM;
     int rc = open_stores(s, err);
     for (uint64_t end; rc == 0 && first < last; first = end) {
         end = og__superbatch_end(s, pass, first, last);
-        rc = run_superbatch(&a, pass, first, end, sink, arg, err);
+        rc = run_superbatch(&a, pass, first, end, last, sink, arg, err);
         if (rc == 0 && end < last && s->seen && s->seen->stop && *s->seen->stop)
             rc = og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted");
     }
     og__packing_close(&a.packing);
     og__fill_windows_release(&a.windows);
-    free(a.sampled);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }

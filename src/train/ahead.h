@@ -1,7 +1,14 @@
-/* ahead: a run in superbatches, for policies that must know the coming batches (ginex.txt §3.1).
+/* ahead: a run in superbatches, for policies that must know the coming batches (Park et al. 2022,
+ * §3.1).
  *
  *   superbatch k:  sample all its batches ──> foresee ──> prefill ──> replay them to the sink
  *                  (a flow without features)              (a flow that reads, plans, loads)
+ *
+ * Policies that want to see what comes behind it get a tail, batches of the next superbatches (and
+ * epochs: the tail ends where the run does), which are sampled once and kept for those:
+ *
+ *   | own | tail |                sampled:  own, tail
+ *         | own | tail |                    what its tail has more than what is left of that one
  *
  * Under any other policy there is one flow from beginning to end. */
 #ifndef OG_AHEAD_H

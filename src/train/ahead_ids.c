@@ -16,9 +16,9 @@ static int open_ids(struct og_ahead *a, struct og_err *err)
     struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
                                         .memory = SIZE_MAX,
                                         .n_nodes = (uint64_t)s->ds->n_nodes};
-    a->sampled = calloc(a->n, sizeof(*a->sampled));
+    a->sampled = og__alloc(s->budget, a->n * sizeof(*a->sampled), "superbatch", err);
     if (!a->sampled)
-        return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
+        return -ENOMEM;
     return s->superbatch ? 0 : og__superbatch_open(&s->superbatch, &opt, s->budget, err);
 }
 
@@ -26,8 +26,8 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
 {
     struct og_ahead *a = arg;
     struct og_batch ids = w->sampled.batch;
-    ids.n_hops = 0; /* nothing is trained: blocks are not needed */
-    og__ahead_note(a, w);
+    ids.n_hops = 0;             /* nothing is trained: blocks are not needed */
+    (void)og__ahead_note(a, w); /* nothing is put away */
     return og__superbatch_append(a->s->superbatch, &ids, err);
 }
 
@@ -84,12 +84,13 @@ static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32
 static int plan_epoch(struct og_ahead *a, struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    const struct og_trace all = og__superbatch_trace(s->superbatch);
+    const struct og_trace trace = og__ahead_own(a);
     const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
     const bool ahead = og__samples_ahead(s);
     uint32_t ignored;
     uint32_t *list = og__alloc(s->budget, bytes, "trace", err);
-    int rc = list ? og__policy_foresee(s->policy, &trace, &ignored, err) : -ENOMEM;
+    int rc = list ? og__policy_foresee(s->policy, &all, &ignored, err) : -ENOMEM;
     if (rc == 0 && og__packs(s))
         rc = og__ahead_begin_packing(a, &trace, err);
     if (rc == 0)
@@ -113,14 +114,14 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
         return 0;
     uint64_t last =
         og__samples_ahead(s) ? og__superbatch_end(s, OG__SPLITS, 0, items) : OG_MIN(epoch, items);
-    struct og_ahead a = {.s = s, .n = last};
+    struct og_ahead a = {.s = s, .n = OG_MIN(last + s->memory.tail + s->memory.lot, items)};
     int rc = open_ids(&a, err);
     if (rc == 0)
-        rc = og__ahead_sample(&a, OG__SPLITS, 0, last, record_ids, err);
+        rc = og__ahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err);
     if (rc == 0)
         rc = plan_epoch(&a, err);
     og__packing_close(&a.packing);
-    free(a.sampled);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }
 
@@ -192,7 +193,7 @@ int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_
     struct og_ahead a = {.s = s, .n = s->memory.superbatch};
     int rc = open_ids(&a, err);
     if (rc == 0)
-        rc = og__ahead_sample(&a, OG__SPLITS, first, first + 1, record_ids, err);
+        rc = og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err);
     if (rc == 0)
         rc = pack_draw(&a, to, done, err);
     if (rc == 0)
@@ -200,6 +201,6 @@ int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_
     done->read.reads += a.made.reads;
     done->read.bytes += a.made.bytes;
     og__packing_close(&a.packing);
-    free(a.sampled);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }

@@ -35,6 +35,12 @@ uint64_t og__ahead_put_away(const struct og_session *s)
     return og__superbatch_written(s->superbatch) + og__spill_written(s->codes);
 }
 
+uint64_t og__ahead_away(const struct og_ahead *a)
+{
+    return og__superbatch_on_disk(a->s->superbatch) + og__spill_written(a->s->codes) -
+           a->code_before;
+}
+
 /* What is left of the budget, as far as it makes the sweep faster. */
 static size_t sweep_memory(const struct og_session *s)
 {
@@ -51,11 +57,12 @@ static const char *or_else(const struct og_session *s)
     return og__keeps_batches(s) ? "--resample-every 1" : "a smaller --superbatch";
 }
 
-int og__ahead_within_disk(const struct og_session *s, uint64_t away, struct og_err *err)
+int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err)
 {
+    const struct og_session *s = a->s;
     char hint[128];
     char allowed[32];
-    if (away <= (uint64_t)s->opt.disk.value)
+    if (og__ahead_away(a) <= (uint64_t)s->opt.disk.value)
         return 0;
     snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` tells how much), or %s",
              or_else(s));
@@ -108,7 +115,7 @@ static void tell_short(struct og_ahead *a)
         og__say(&a->s->log, OG__WARN,
                 "--disk has room for what %" PRIu32 " of %" PRIu64
                 " batches miss: the others read the feature file",
-                a->packing.n_batches, a->next);
+                a->packing.n_batches, a->own);
     a->told_short = true;
 }
 
@@ -136,7 +143,7 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t away, struct og_segments
         if (rc == 0)
             rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
     }
-    if (rc == 0 && p->n_batches < a->next)
+    if (rc == 0 && p->n_batches < a->own)
         tell_short(a);
     return rc == -ENOSPC ? og__ahead_refuse_disk(a, away + least, err) : rc;
 }
@@ -196,7 +203,7 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead
 static int write_pack(struct og_ahead *a, const char *path, const char *shared,
                       struct og_ahead_counts *done, struct og_err *err)
 {
-    const uint64_t away = og__ahead_put_away(a->s) - a->put_before;
+    const uint64_t away = og__ahead_away(a);
     int rc = og__packing_seal(&a->packing, err);
     if (rc == 0)
         rc = shared ? write_shared(a, shared, away, done, err) : og__ahead_fit_chunks(a, away, err);
@@ -206,11 +213,16 @@ static int write_pack(struct og_ahead *a, const char *path, const char *shared,
 }
 
 /* shared: NULL where chunks hold all that batches miss. */
-static int open_pack(struct og_session *s, const char *path, const char *shared, struct og_err *err)
+static int open_pack(struct og_session *s, const char *path, const char *shared,
+                     struct og_io_counts *read, struct og_err *err)
 {
     struct og_reader_options reader = og__session_reader(s);
+    const struct og_io_counts before = og__io_made();
     int rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
-    return rc < 0 || !shared ? rc : og__pack_add_shared(s->pack, shared, s->ds, &reader, err);
+    if (rc == 0 && shared)
+        rc = og__pack_add_shared(s->pack, shared, s->ds, &reader, err);
+    og__io_add_since(read, before);
+    return rc;
 }
 
 /* Does it hold what every batch misses, as far as it goes? */
@@ -225,14 +237,14 @@ static int check_pack(const struct og_pack *pack, const struct og_packing *p, ui
 }
 
 /* The container made beforehand; false = it does not serve. */
-static bool use_made_pack(struct og_ahead *a)
+static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
 {
     struct og_session *s = a->s;
     struct og_err why = {0};
     if (!a->kept || !s->packs)
         return false;
     char *path = og__packs_container(s->packs->dir, og__ahead_draw(a));
-    int rc = path ? open_pack(s, path, NULL, &why)
+    int rc = path ? open_pack(s, path, NULL, read, &why)
                   : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir);
     free(path);
     if (rc == 0)
@@ -262,7 +274,7 @@ static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, stru
     const bool some = a->packing.n_batches > 0;
     og__packing_close(&a->packing);
     if (rc == 0 && some)
-        rc = open_pack(s, path, segments, err);
+        rc = open_pack(s, path, segments, &done->read, err);
     if (rc == 0 && some)
         og__pack_is_own(s->pack);
     free(path);
@@ -278,7 +290,7 @@ int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_e
     og__gather_from_pack(s->gather, NULL);
     og__pack_close(s->pack);
     s->pack = NULL;
-    int rc = use_made_pack(a) ? 0 : write_own_pack(a, done, err);
+    int rc = use_made_pack(a, &done->read) ? 0 : write_own_pack(a, done, err);
     og__packing_close(&a->packing);
     if (rc == 0)
         og__gather_from_pack(s->gather, s->pack);

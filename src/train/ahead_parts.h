@@ -18,13 +18,16 @@ struct og_ahead {
     struct og_session *s;
     struct og_sampled_ahead *sampled; /* [n] of the superbatch */
     enum og__split pass;
-    uint64_t first, last;           /* its items, the last excluded */
-    uint64_t n, next;               /* batches: the most it can have; those sampled */
-    bool kept;                      /* an epoch's batches, for all epochs that train on them */
+    uint64_t first, last;  /* its items, the last excluded */
+    uint64_t n, own, next; /* batches: the most there can be, with a tail; those it has
+                              itself; those sampled, with a tail */
+    uint64_t piece;        /* item that began what is put away apart from what was before */
+    bool kept;             /* an epoch's batches, for all epochs that train on them */
     struct og_fill_windows windows; /* what enters the cache, and when */
     struct og_packing packing;      /* what they miss, until it is written */
     struct og_prediction prediction;
-    uint64_t put_before;  /* bytes put away before this superbatch */
+    uint64_t put_before;  /* bytes put away before this superbatch; */
+    uint64_t code_before; /* of which so many of plans */
     uint64_t away_bytes;  /* that blocks and plans will take on disk, where memory has no room */
     bool told_short;      /* that not all is packed */
     uint64_t trace_bytes; /* that replaying the training batches will read */
@@ -37,11 +40,17 @@ struct og_ahead {
 /* The epoch that drew what the epoch of `item` trains on; a run may go on from a batch of its
  * validation. */
 uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item);
-/* Sample the items' batches into the session's superbatch; `sink` appends them. */
+/* The most that a superbatch and its tail have. */
+uint64_t og__ahead_most(const struct og_session *s);
+/* Have the items' batches in the session's superbatch, and behind them a tail that ends at `end` at
+ * the latest: what the tail of the superbatch before had of them, and what `sink` appends. */
 OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first,
-                                   uint64_t last, og_sink *sink, struct og_err *err);
-/* What the next batch took to sample, and takes to read back. */
-void og__ahead_note(struct og_ahead *a, const struct og_work *w);
+                                   uint64_t last, uint64_t end, og_sink *sink, struct og_err *err);
+/* What the next batch took to sample, and takes to read back. Is it to be put away apart from those
+ * before it? */
+bool og__ahead_note(struct og_ahead *a, const struct og_work *w);
+/* The superbatch's own batches. */
+struct og_trace og__ahead_own(const struct og_ahead *a);
 uint64_t og__ahead_longest(const struct og_trace *trace); /* rows of a batch */
 
 /* ---- foretelling ---- */
@@ -58,9 +67,10 @@ void og__ahead_end_prediction(struct og_ahead *a);
 
 /* Bytes written so far, of blocks and plans. */
 uint64_t og__ahead_put_away(const struct og_session *s);
-/* -ENOSPC where --disk is less than what a superbatch has put away so far. */
-OG_MUST_CHECK int og__ahead_within_disk(const struct og_session *s, uint64_t away,
-                                        struct og_err *err);
+/* Bytes of them on the disk: the superbatch's, and its tail's. */
+uint64_t og__ahead_away(const struct og_ahead *a);
+/* -ENOSPC where --disk is less than that. */
+OG_MUST_CHECK int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err);
 /* Once all is put away: -ENOSPC where that has no room, or later superbatches of the run might not
  * have it. */
 OG_MUST_CHECK int og__ahead_away_fits(const struct og_ahead *a, uint64_t away, struct og_err *err);

@@ -1,6 +1,7 @@
 /* Which batches a superbatch has, and sampling them. */
-#include "sample/trace.h"
 #include "train/ahead_parts.h"
+
+#include <string.h>
 
 /* ---- how far ahead ---- */
 
@@ -50,6 +51,28 @@ uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uin
     return first + (left + parts - 1) / OG_MAX(parts, (uint64_t)1);
 }
 
+uint64_t og__ahead_most(const struct og_session *s)
+{
+    return s->memory.superbatch + s->memory.tail + s->memory.lot;
+}
+
+/* A tail grows by lots. */
+static uint64_t sample_until(const struct og_ahead *a, uint64_t end)
+{
+    const struct og_memory_plan *m = &a->s->memory;
+    const uint64_t sampled = a->first + a->next;
+    const uint64_t seen = OG_MIN(a->last + m->tail, end);
+    return sampled < seen ? OG_MIN(OG_MAX(seen, sampled + m->lot), end) : sampled;
+}
+
+/* What is put away goes piece by piece once it is trained: superbatches do, and lots. */
+static bool begins_piece(const struct og_ahead *a)
+{
+    const uint64_t item = a->first + a->next;
+    const uint64_t size = OG_MAX(a->own, a->s->memory.lot);
+    return !a->kept && (item == a->last || (item > a->last && item - a->piece >= size));
+}
+
 /* ---- sampling one superbatch ---- */
 
 /* Both ends of every edge, degrees and weights where they are kept. */
@@ -66,30 +89,31 @@ static uint64_t block_words(const struct og_session *s, const struct og_batch *b
 }
 
 /* What a batch adds to the disk, as superbatch and plans are written. */
-static uint64_t away_bytes(const struct og_ahead *a, const struct og_work *w)
+static uint64_t away_bytes(const struct og_ahead *a, const struct og_work *w, bool piece)
 {
     const struct og_session *s = a->s;
-    const struct og_trace_options form = {.n_hops = s->opt.n_fanout,
-                                          .n_nodes = (uint64_t)s->ds->n_nodes,
-                                          .extras = og__batch_extras(s)};
-    const uint64_t codes = 4 * (uint64_t)w->sampled.batch.n_ids;
+    const struct og_trace_options form = og__session_trace(s);
+    const uint64_t codes = a->next < a->own ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
     if (s->memory.trace_blocks > 0 || w->made)
         return s->memory.trace_blocks > 0 ? 0 : codes;
     return codes + og__trace_batch_bytes(&form, &w->sampled.batch) +
-           (a->next == 0 ? og__trace_empty_bytes(&form) : 0);
+           (a->next == 0 || piece ? og__trace_empty_bytes(&form) : 0);
 }
 
 /* Blocks, and plans; ids unless they stay in memory. */
-void og__ahead_note(struct og_ahead *a, const struct og_work *w)
+bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
 {
-    a->away_bytes += away_bytes(a, w);
+    const bool piece = begins_piece(a);
+    if (piece)
+        a->piece = a->first + a->next;
+    a->away_bytes += away_bytes(a, w, piece);
     const struct og_memory_plan *m = &a->s->memory;
     const struct og_batch *b = &w->sampled.batch;
     bool put_away = m->trace_blocks == 0;
     bool ids = w->made || (put_away && m->alternates);
     uint64_t words = w->made || put_away ? block_words(a->s, b) : 0;
     words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (put_away ? 1u : 0u));
-    if (w->turn.split == OG__TRAIN) {
+    if (w->turn.split == OG__TRAIN && a->next < a->own) {
         a->trace_bytes += 4 * words;
         a->n_training++;
     }
@@ -97,6 +121,7 @@ void og__ahead_note(struct og_ahead *a, const struct og_work *w)
     a->made.bytes += w->trace_read.bytes;
     a->sampled[a->next++] =
         (struct og_sampled_ahead){.seconds = w->sample_seconds, .from = w->sampled_from};
+    return piece;
 }
 
 /* A flow that samples and does not gather. */
@@ -121,26 +146,53 @@ static int sample_epoch(struct og_ahead *a, uint64_t item, og_sink *sink, struct
     return rc < 0 ? rc : og__flow_run(&flow, OG__VALID, 0, n_valid, sink, a, err);
 }
 
-static int sample_items(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
-                        og_sink *sink, struct og_err *err)
+static int sample_items(struct og_ahead *a, uint64_t end, og_sink *sink, struct og_err *err)
 {
     struct og_flow flow = sampling_flow(a->s);
-    return og__flow_run(&flow, pass, first, last, sink, a, err);
+    const uint64_t from = a->first + a->next;
+    return og__flow_run(&flow, a->pass, from, sample_until(a, end), sink, a, err);
+}
+
+/* Of the superbatch before only its tail is left, if that is what comes next. */
+static int drop_trained(struct og_ahead *a, bool follows, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_io_counts read = {0};
+    const uint64_t done = follows ? OG_MIN(a->own, a->next) : a->next;
+    int rc = 0;
+    if (done == a->next)
+        og__superbatch_clear(s->superbatch);
+    else
+        rc = og__superbatch_drop(s->superbatch, (uint32_t)done, &s->works[0].sampled, &read, err);
+    a->next -= done;
+    memmove(a->sampled, a->sampled + done, a->next * sizeof(*a->sampled));
+    a->made = read;
+    return rc;
 }
 
 int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
-                     og_sink *sink, struct og_err *err)
+                     uint64_t end, og_sink *sink, struct og_err *err)
 {
+    const struct og_schedule *schedule = &a->s->schedule;
+    const uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
+    a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
+    int rc = drop_trained(a, !a->kept && a->pass == pass && a->last == first, err);
     a->pass = pass;
     a->first = first;
     a->last = last;
-    a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
-    a->next = a->away_bytes = a->trace_bytes = a->n_training = 0;
-    a->made = (struct og_io_counts){0};
-    og__superbatch_clear(a->s->superbatch);
-    int rc =
-        a->kept ? sample_epoch(a, first, sink, err) : sample_items(a, pass, first, last, sink, err);
+    a->own = a->kept ? og__schedule_batches(schedule, OG__TRAIN) + n_valid : last - first;
+    a->piece = first + a->next;
+    a->away_bytes = a->trace_bytes = a->n_training = 0;
+    if (rc == 0)
+        rc = a->kept ? sample_epoch(a, first, sink, err) : sample_items(a, end, sink, err);
     return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
+}
+
+struct og_trace og__ahead_own(const struct og_ahead *a)
+{
+    struct og_trace trace = og__superbatch_trace(a->s->superbatch);
+    trace.n_batches = (uint32_t)OG_MIN((uint64_t)trace.n_batches, a->own);
+    return trace;
 }
 
 uint64_t og__ahead_longest(const struct og_trace *trace)

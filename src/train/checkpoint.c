@@ -1,12 +1,16 @@
 #include "train/checkpoint.h"
 
+#include "dataset/edge_split.h"
+#include "dataset/identity.h"
 #include "train/options.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const char og__diverged_hint[] = "had training diverged? take an earlier checkpoint, or look for "
+                                 "extreme values with `outgrow verify`";
 
 static const char adam_m[] = "adam.m.";
 static const char adam_v[] = "adam.v.";
@@ -50,21 +54,35 @@ static const char *const sampler_options[] = {"sampler", "walks", "walk-length",
 /* How many of these a run is described by: only walks have options. */
 static size_t count_sampler_options(const struct og_options *opt)
 {
-    return !opt ? 0 : opt->sampler == OG_SAMPLER_WALK ? OG_COUNT(sampler_options) : 1;
+    return opt->sampler == OG_SAMPLER_WALK ? OG_COUNT(sampler_options) : 1;
+}
+
+/* What decides which edges a run of links holds out. */
+static const char *const edge_options[] = {"seed", "edge-split"};
+
+enum { MODEL_KEYS = 12, OPTION_KEYS = OG_COUNT(sampler_options) + OG_COUNT(edge_options) };
+
+/* Options by name behind what the file says already; texts have room in `text`. */
+static void say_options(struct og_tensors *t, const struct og_options *opt,
+                        const char *const *names, size_t n, char text[][32])
+{
+    for (size_t i = 0; i < n; i++)
+        t->metadata[t->n_metadata++] =
+            (struct og_metadata){(char *)names[i], (char *)og__option_text(opt, names[i], text[i])};
 }
 
 int og__checkpoint_write(const char *path, const struct og_model_config *config,
                          const struct og_options *trained, const struct og_param *params, size_t n,
                          const float *values, struct og_err *err)
 {
-    enum { NUMBERS = 5, MODEL = 12 };
+    enum { NUMBERS = 5 };
     char number[NUMBERS][16];
     const int numbers[NUMBERS] = {config->layers, config->in_dim, config->hidden, config->n_classes,
                                   config->heads};
     for (int i = 0; i < NUMBERS; i++)
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
-    char value[OG_COUNT(sampler_options)][32];
-    struct og_metadata metadata[MODEL + OG_COUNT(sampler_options)] = {
+    char text[OPTION_KEYS][32];
+    struct og_metadata metadata[MODEL_KEYS + OPTION_KEYS] = {
         {"format", "pt"},
         {"model", (char *)model_names[config->kind]},
         {"layers", number[0]},
@@ -79,12 +97,12 @@ int og__checkpoint_write(const char *path, const struct og_model_config *config,
         {"loss", (char *)loss_names[config->loss]},
     };
     struct og_tensors t = {
-        .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL};
-    for (size_t i = 0; i < count_sampler_options(trained); i++) {
-        const char *name = sampler_options[i];
-        metadata[t.n_metadata++] =
-            (struct og_metadata){(char *)name, (char *)og__option_text(trained, name, value[i])};
-    }
+        .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL_KEYS};
+    if (trained)
+        say_options(&t, trained, sampler_options, count_sampler_options(trained), text);
+    if (trained && config->task == OG_TASK_LINK)
+        say_options(&t, trained, edge_options, OG_COUNT(edge_options),
+                    text + OG_COUNT(sampler_options));
     if (!t.tensor)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     add_params(&t, "", params, n, values);
@@ -105,49 +123,74 @@ static void rename_part(struct og_tensor *t, const char *part, const char *with)
     snprintf(at, sizeof(t->name) - (size_t)(at - t->name), "%s%s", with, rest);
 }
 
-/* Whether every matrix that GATConv had for destinations is the one it had for sources. */
-static bool same_for_both(const struct og_tensors *t, const struct og_tensor *dst)
+enum { PIECE = 4096 }; /* elements that are looked at together */
+
+/* Are two tensors of as many bytes the same? 1, 0 or an error. */
+static int same_data(const struct og_tensors_file *f, const struct og_tensor *x,
+                     const struct og_tensor *y, struct og_err *err)
+{
+    char one[PIECE];
+    char other[PIECE];
+    for (size_t at = 0; at < x->bytes; at += PIECE) {
+        const size_t n = OG_MIN(x->bytes - at, (size_t)PIECE);
+        int rc = og__tensors_load(f, x, at, n, one, err);
+        if (rc == 0)
+            rc = og__tensors_load(f, y, at, n, other, err);
+        if (rc < 0)
+            return rc;
+        if (memcmp(one, other, n) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the matrix that GATConv had for destinations is the one it had for sources: 1, 0 or an
+ * error. */
+static int same_for_both(const struct og_tensors_file *f, const struct og_tensor *dst,
+                         struct og_err *err)
 {
     struct og_tensor name = *dst;
     rename_part(&name, ".lin_dst.", ".lin_src.");
-    const struct og_tensor *src = og__tensors_find(t, name.name);
-    return src && src->bytes == dst->bytes && memcmp(src->data, dst->data, src->bytes) == 0;
+    const struct og_tensor *src = og__tensors_find(&f->all, name.name);
+    return src && src->bytes == dst->bytes ? same_data(f, src, dst, err) : 0;
 }
 
 /* Names that PyTorch Geometric has or had for the same: GATConv's matrix was lin_src and, once
  * more, lin_dst up to 2.4; its BatchNorm holds PyTorch's as `module`. */
-static void rename_tensors(struct og_tensors *t)
+static int rename_tensors(struct og_tensors_file *f, struct og_err *err)
 {
-    bool shared = true;
-    for (size_t i = 0; i < t->n; i++)
+    struct og_tensors *t = &f->all;
+    int shared = 1;
+    for (size_t i = 0; shared > 0 && i < t->n; i++)
         if (strstr(t->tensor[i].name, ".lin_dst.weight"))
-            shared = shared && same_for_both(t, &t->tensor[i]);
-    for (size_t i = 0; i < t->n; i++) {
+            shared = same_for_both(f, &t->tensor[i], err);
+    for (size_t i = 0; shared >= 0 && i < t->n; i++) {
         struct og_tensor *tensor = &t->tensor[i];
         if (shared)
             rename_part(tensor, ".lin_src.weight", ".lin.weight");
         if (strncmp(tensor->name, "norms.", strlen("norms.")) == 0)
             rename_part(tensor, ".module.", ".");
     }
+    return OG_MIN(shared, 0);
 }
 
-static int read_tensors(const char *path, struct og_tensors *t, struct og_err *err)
+static int open_tensors(const char *path, struct og_tensors_file *f, struct og_err *err)
 {
-    int rc = og__tensors_read(path, t, err);
-    if (rc == 0)
-        rename_tensors(t);
+    int rc = og__tensors_open(f, path, err);
+    if (rc == 0 && (rc = rename_tensors(f, err)) < 0)
+        og__tensors_close(f);
     return rc;
 }
 
-static int take_tensor(const struct og_tensors *t, const char *prefix, const struct og_param *p,
-                       float *out, const char *path, struct og_err *err)
+static int take_tensor(const struct og_tensors_file *f, const char *prefix,
+                       const struct og_param *p, float *out, struct og_err *err)
 {
-    char name[sizeof(t->tensor->name)];
+    char name[sizeof(f->all.tensor->name)];
     snprintf(name, sizeof(name), "%s%s", prefix, p->name);
-    const struct og_tensor *tensor = og__tensors_find(t, name);
+    const struct og_tensor *tensor = og__tensors_find(&f->all, name);
     if (!tensor)
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
-                        "%s: no tensor %s", path, name);
+                        "%s: no tensor %s", f->path, name);
     bool count = p->ndim == 0 && tensor->dtype == OG_TENSOR_I64; /* as PyTorch keeps it */
     bool same = (count || tensor->dtype == OG_TENSOR_F32) && tensor->ndim == p->ndim;
     for (int d = 0; same && d < p->ndim; d++)
@@ -156,34 +199,43 @@ static int take_tensor(const struct og_tensors *t, const char *prefix, const str
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
                         "%s: tensor %s has another shape or dtype: expected float32 [%lld, %lld, "
                         "%lld] in %d dimensions",
-                        path, name, (long long)p->shape[0], (long long)p->shape[1],
+                        f->path, name, (long long)p->shape[0], (long long)p->shape[1],
                         (long long)p->shape[2], p->ndim);
-    if (out && count)
-        *out = (float)*(const int64_t *)tensor->data;
-    else if (out)
-        memcpy(out, tensor->data, tensor->bytes);
-    return 0;
+    if (!out)
+        return 0;
+    int64_t whole = 0;
+    int rc = og__tensors_load(f, tensor, 0, tensor->bytes, count ? (void *)&whole : out, err);
+    if (rc == 0 && count)
+        *out = (float)whole;
+    return rc;
 }
 
-static int check_finite(const struct og_tensor *t, const char *path, struct og_err *err)
+static int check_finite(const struct og_tensors_file *f, const struct og_tensor *t,
+                        struct og_err *err)
 {
-    const float *value = t->data;
-    size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(value[i]))
-            return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
-                            "%s: %s[%zu] is %g", path, t->name, i, (double)value[i]);
+    float value[PIECE];
+    const size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
+    for (size_t at = 0; at < n; at += PIECE) {
+        const size_t m = OG_MIN(n - at, (size_t)PIECE);
+        int rc = og__tensors_load(f, t, at * sizeof(*value), m * sizeof(*value), value, err);
+        if (rc < 0)
+            return rc;
+        for (size_t i = 0; i < m; i++)
+            if (!isfinite(value[i]))
+                return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
+                                "%s: %s[%zu] is %g", f->path, t->name, at + i, (double)value[i]);
+    }
     return 0;
 }
 
-static int take_params(const struct og_tensors *t, struct og_param *params, size_t n,
-                       const char *path, struct og_err *err)
+static int take_params(const struct og_tensors_file *f, struct og_param *params, size_t n,
+                       struct og_err *err)
 {
     for (int copy = 0; copy <= 1; copy++) /* look first: nothing changes unless all is there */
         for (size_t i = 0; i < n; i++) {
-            int rc = take_tensor(t, "", &params[i], copy ? params[i].value : NULL, path, err);
+            int rc = take_tensor(f, "", &params[i], copy ? params[i].value : NULL, err);
             if (rc == 0 && !copy)
-                rc = check_finite(og__tensors_find(t, params[i].name), path, err);
+                rc = check_finite(f, og__tensors_find(&f->all, params[i].name), err);
             if (rc < 0)
                 return rc;
         }
@@ -192,12 +244,12 @@ static int take_params(const struct og_tensors *t, struct og_param *params, size
 
 int og__checkpoint_load(const char *path, struct og_param *params, size_t n, struct og_err *err)
 {
-    struct og_tensors t;
-    int rc = read_tensors(path, &t, err);
+    struct og_tensors_file f;
+    int rc = open_tensors(path, &f, err);
     if (rc < 0)
         return rc;
-    rc = take_params(&t, params, n, path, err);
-    og__tensors_release(&t);
+    rc = take_params(&f, params, n, err);
+    og__tensors_close(&f);
     return rc;
 }
 
@@ -314,15 +366,16 @@ static void find_options(const struct og_tensors *t, struct og_model_config *con
 
 int og__checkpoint_shape(const char *path, struct og_model_config *config, struct og_err *err)
 {
-    struct og_tensors t;
-    int rc = read_tensors(path, &t, err);
+    struct og_tensors_file f;
+    int rc = open_tensors(path, &f, err);
     if (rc < 0)
         return rc;
+    const struct og_tensors *t = &f.all;
     *config = (struct og_model_config){0};
     int64_t in, out;
-    bool known = find_kind(&t, config);
+    bool known = find_kind(t, config);
     while (known && config->layers < OG_MAX_HOPS &&
-           find_layer(&t, config, config->layers, &in, &out)) {
+           find_layer(t, config, config->layers, &in, &out)) {
         if (config->layers == 0)
             config->in_dim = (int)in;
         else
@@ -330,11 +383,11 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
         config->n_classes = (int)out;
         config->layers++;
     }
-    find_task(&t, config);
+    find_task(t, config);
     if (config->hidden == 0) /* a single layer has none */
         config->hidden = OG_MAX(config->heads, 1);
-    find_options(&t, config);
-    og__tensors_release(&t);
+    find_options(t, config);
+    og__tensors_close(&f);
     struct og_err why = {0};
     struct og_model_config told = *config;
     told.task = OG_MAX(told.task, OG_TASK_NODE);
@@ -367,17 +420,104 @@ static int take_sampler_option(const struct og_tensors *t, const char *name, con
 int og__checkpoint_sampler(const char *path, struct og_options *opt, const struct og_log *log,
                            struct og_err *err)
 {
-    struct og_tensors t;
+    struct og_tensors_file f;
     const int sampler = opt->sampler;
-    int rc = og__tensors_read(path, &t, err);
+    int rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < count_sampler_options(opt); i++)
-        rc = take_sampler_option(&t, sampler_options[i], path, opt, err);
-    og__tensors_release(&t);
+        rc = take_sampler_option(&f.all, sampler_options[i], path, opt, err);
+    og__tensors_close(&f);
     if (rc == 0 && opt->sampler != sampler)
         og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
                 og__option_word("sampler", opt->sampler));
+    return rc;
+}
+
+/* ---- the edges of links ---- */
+
+/* What the file says of them, as options. */
+static int said_edges(const struct og_tensors *t, const char *path, struct og_options *said,
+                      struct og_err *err)
+{
+    struct og_err why = {0};
+    og_options_init(said);
+    for (size_t i = 0; i < OG_COUNT(edge_options); i++) {
+        const char *text = find_metadata(t, edge_options[i]);
+        if (text && og_options_set(said, edge_options[i], text, &why) < 0)
+            return og__fail(err, -EINVAL, "is it a checkpoint that was written here?",
+                            "%s: metadata: %s", path, why.message);
+    }
+    return 0;
+}
+
+static bool differ(const struct og_options *opt, const struct og_options *said, const char *name)
+{
+    char ours[32], theirs[32];
+    if (!og__options_given(opt, name) || !og__options_given(said, name))
+        return false;
+    return !og__edge_split_same(og__option_text(opt, name, ours),
+                                og__option_text(said, name, theirs));
+}
+
+static int refuse_edges(const struct og_options *opt, const struct og_options *said,
+                        const char *name, const char *path, struct og_err *err)
+{
+    char ours[32], theirs[32], hint[80];
+    snprintf(hint, sizeof(hint), "leave out --%s: what the checkpoint says is taken", name);
+    return og__fail(
+        err, -EINVAL, hint,
+        "%s: trained with --%s %.40s, not %.40s: edges that it learnt from would be held "
+        "out",
+        path, name, og__option_text(said, name, theirs), og__option_text(opt, name, ours));
+}
+
+/* By lists of the dataset's own no seed decides which edges are held out. */
+static int check_edges(const struct og_options *opt, const struct og_options *said,
+                       const char *path, struct og_err *err)
+{
+    bool own = said->edge_split && strcmp(said->edge_split, OG__OWN_EDGES) == 0;
+    if (differ(opt, said, "edge-split"))
+        return refuse_edges(opt, said, "edge-split", path, err);
+    return own || !differ(opt, said, "seed") ? 0 : refuse_edges(opt, said, "seed", path, err);
+}
+
+static int take_edges(struct og_options *opt, const struct og_options *said, const char *path,
+                      const struct og_log *log, struct og_err *err)
+{
+    int rc = check_edges(opt, said, path, err);
+    if (rc == 0 && !og__options_given(said, "edge-split"))
+        og__say(log, OG__WARN,
+                "%s: does not say which edges it was trained on: with another --seed or "
+                "--edge-split than it had, some of them are held out now",
+                path);
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(edge_options); i++) {
+        const char *name = edge_options[i];
+        char ours[32], theirs[32];
+        const char *text = og__option_text(said, name, theirs);
+        if (og__options_given(opt, name) || !og__options_given(said, name))
+            continue;
+        if (strcmp(text, og__option_text(opt, name, ours)) != 0)
+            og__say(log, OG__INFO, "%s: trained with --%s %s, which is taken here as well", path,
+                    name, text);
+        rc = og_options_set(opt, name, text, err);
+    }
+    return rc;
+}
+
+int og__checkpoint_edges(const char *path, struct og_options *opt, const struct og_log *log,
+                         struct og_err *err)
+{
+    struct og_tensors_file f;
+    struct og_options said = {0};
+    int rc = og__tensors_open(&f, path, err);
+    if (rc < 0)
+        return rc;
+    rc = said_edges(&f.all, path, &said, err);
+    og__tensors_close(&f);
+    if (rc == 0)
+        rc = take_edges(opt, &said, path, log, err);
+    og_options_release(&said);
     return rc;
 }
 
@@ -422,13 +562,36 @@ static char *numbers_text(const struct og_session *s)
     json_t *numbers = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
         numbers = og__json_with(numbers, names[i], json_incref(json_object_get(all, names[i])));
-    char dataset[32];
-    snprintf(dataset, sizeof(dataset), "%016" PRIx64, s->ds->checksum);
-    numbers = og__json_with(numbers, "dataset", json_string(dataset));
     char *text = og__json_print(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     json_decref(numbers);
     json_decref(all);
     return text;
+}
+
+static char *dataset_text(const struct og_session *s)
+{
+    json_t *id = og__identity_with(json_object(), &s->ds->identity);
+    char *text = og__json_print(id, JSON_COMPACT);
+    json_decref(id);
+    return text;
+}
+
+/* Is it still the dataset of which part was trained? */
+static int check_dataset(const struct og_tensors *t, const struct og_session *s, const char *path,
+                         struct og_err *err)
+{
+    static const char hint[] = "give the dataset as it was, or start another run";
+    char why[OG__WHY] = "it says not of which dataset";
+    const char *said = find_metadata(t, "dataset");
+    struct og_identity then;
+    json_t *root = NULL;
+    int rc = said ? og__json_parse(&root, said, strlen(said), path, hint, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (!og__identity_get(root, &then) || !og__identity_same(&then, &s->ds->identity, why))
+        rc = og__fail(err, -EINVAL, hint, "%s: not a run on %s: %s", path, s->ds->path, why);
+    json_decref(root);
+    return rc;
 }
 
 int og__resume_write(const char *path, const struct og_session *s,
@@ -437,11 +600,12 @@ int og__resume_write(const char *path, const struct og_session *s,
     size_t n;
     const struct og_param *params = og__model_params(s->model, &n);
     struct og_metadata metadata[] = {{"state", og__train_state_text(state, &s->schedule)},
-                                     {"numbers", numbers_text(s)}};
+                                     {"numbers", numbers_text(s)},
+                                     {"dataset", dataset_text(s)}};
     struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
                            .metadata = metadata,
                            .n_metadata = OG_COUNT(metadata)};
-    int rc = t.tensor && metadata[0].value && metadata[1].value
+    int rc = t.tensor && metadata[0].value && metadata[1].value && metadata[2].value
                  ? 0
                  : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc == 0) {
@@ -459,37 +623,41 @@ int og__resume_write(const char *path, const struct og_session *s,
     free(t.tensor);
     free(metadata[0].value);
     free(metadata[1].value);
+    free(metadata[2].value);
     return rc;
 }
 
-static int take_resume(const struct og_tensors *t, struct og_session *s,
-                       struct og_train_state *state, float *best, const char *path,
-                       struct og_err *err)
+static int take_resume(const struct og_tensors_file *f, struct og_session *s,
+                       struct og_train_state *state, float *best, struct og_err *err)
 {
+    const char *path = f->path;
+    int rc = check_dataset(&f->all, s, path, err);
+    if (rc < 0)
+        return rc;
     char *numbers = numbers_text(s);
     if (!numbers)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    const char *theirs = find_metadata(t, "numbers");
+    const char *theirs = find_metadata(&f->all, "numbers");
     bool same = theirs && strcmp(numbers, theirs) == 0;
     free(numbers);
     if (!same)
         return og__fail(err, -EINVAL,
                         "give the options of config.yaml in that folder, or start another run",
-                        "%s: the run was started on other data or with other options (%.300s)",
-                        path, theirs ? theirs : "none recorded");
-    int rc = og__train_state_parse(state, &s->schedule, find_metadata(t, "state"), path, err);
+                        "%s: the run was started with other options (%.300s)", path,
+                        theirs ? theirs : "none recorded");
+    rc = og__train_state_parse(state, &s->schedule, find_metadata(&f->all, "state"), path, err);
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
     if (rc == 0)
-        rc = take_params(t, params, n, path, err);
+        rc = take_params(f, params, n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (params[i].m) {
-            rc = take_tensor(t, adam_m, &params[i], params[i].m, path, err);
+            rc = take_tensor(f, adam_m, &params[i], params[i].m, err);
             if (rc == 0)
-                rc = take_tensor(t, adam_v, &params[i], params[i].v, path, err);
+                rc = take_tensor(f, adam_v, &params[i], params[i].v, err);
         }
         if (rc == 0 && state->best_epoch)
-            rc = take_tensor(t, best_prefix, &params[i], best, path, err);
+            rc = take_tensor(f, best_prefix, &params[i], best, err);
         best += og__param_count(&params[i]);
     }
     return rc;
@@ -498,14 +666,14 @@ static int take_resume(const struct og_tensors *t, struct og_session *s,
 int og__resume_read(const char *path, struct og_session *s, struct og_train_state *state,
                     float *best, struct og_err *err)
 {
-    struct og_tensors t;
+    struct og_tensors_file f;
     int rc = og__exists(NULL, path, err);
     if (rc <= 0)
         return rc < 0 ? rc : -ENOENT;
-    rc = og__tensors_read(path, &t, err);
+    rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
-    rc = take_resume(&t, s, state, best, path, err);
-    og__tensors_release(&t);
+    rc = take_resume(&f, s, state, best, err);
+    og__tensors_close(&f);
     return rc;
 }

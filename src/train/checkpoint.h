@@ -1,20 +1,26 @@
 /* Checkpoints: safetensors with PyTorch Geometric's names and shapes.
  *
- *   checkpoint.safetensors, best.safetensors   parameters; metadata: the model's shape and the
- *                                              sampler it was trained with, no times
+ *   checkpoint.safetensors, best.safetensors   parameters; metadata: the model's shape, the sampler
+ *                                              it was trained with and, of links, what decided
+ *                                              which edges were held out; no times
  *   resume.safetensors                         the same, and
  *       adam.m.<name>, adam.v.<name>           the optimiser's moments
  *       best.<name>                            the parameters of the best epoch so far
  *       metadata "state"                       position and sums, as JSON with 17 digits
- *       metadata "numbers"                     options that decide the numbers: must match */
+ *       metadata "numbers"                     options that decide the numbers: must match
+ *       metadata "dataset"                     of which dataset (dataset/identity.h) */
 #ifndef OG_CHECKPOINT_H
 #define OG_CHECKPOINT_H
 
 #include "train/session.h"
 #include "train/train_state.h"
 
+/* What to do where a checkpoint's model makes no finite numbers. */
+extern const char og__diverged_hint[];
+
 /* values: all parameters one after another in the order of params; NULL = those in params.
- * trained: with which sampler; NULL = the file says nothing of that. */
+ * trained: with which sampler and, of links, by which edges; NULL = the file says nothing of that.
+ */
 OG_MUST_CHECK int og__checkpoint_write(const char *path, const struct og_model_config *config,
                                        const struct og_options *trained,
                                        const struct og_param *params, size_t n, const float *values,
@@ -27,6 +33,11 @@ OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config 
  * others. */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
                                          const struct og_log *log, struct og_err *err);
+/* Which edges a model of links was trained on: --seed and --edge-split as the checkpoint has them,
+ * where `opt` was not given them. -EINVAL where it was given others, of which some would be edges
+ * that the model learnt from; a file that does not say is warned of. */
+OG_MUST_CHECK int og__checkpoint_edges(const char *path, struct og_options *opt,
+                                       const struct og_log *log, struct og_err *err);
 /* Every parameter must be there with its shape; nothing is changed otherwise. */
 OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_param *params, size_t n,
                                       struct og_err *err);

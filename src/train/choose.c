@@ -123,7 +123,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         .reload_bytes = m->alternates ? m->topology - m->topology_rest + m->neighbors : 0,
         .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
         .spill_bytes = epoch * put_away,
-        .away_bytes = m->superbatch * (s->offline ? plans : put_away),
+        .away_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : put_away),
     };
 }
 
@@ -274,9 +274,11 @@ static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, s
 {
     struct og_candidate these[WAYS];
     uint32_t number[WAYS];
-    uint64_t *ptr = malloc(((size_t)batches->n + 1) * sizeof(*ptr));
+    struct og_budget *b = c->s->budget;
+    const size_t bytes = ((size_t)batches->n + 1) * sizeof(uint64_t);
+    uint64_t *ptr = og__alloc(b, bytes, "pilot", err);
     if (!ptr)
-        return og__fail_errno(err, -ENOMEM, NULL, "candidates");
+        return -ENOMEM;
     const struct og_choice given = judged_by(c, batches, ptr);
     for (uint32_t i = 0; i < n; i++) {
         number[i] = c->out[i].candidate;
@@ -289,23 +291,25 @@ static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, s
         c->out[i].candidate = number[c->out[i].candidate];
         note_batches(c, batches, &c->out[i]);
     }
-    free(ptr);
+    og__release(b, ptr, bytes, "pilot");
     return rc;
 }
 
 /* The same counts with better known rates. */
 static int rank_again(struct chooser *c, const struct og_pilot *batches, struct og_err *err)
 {
-    uint64_t *ptr = malloc(((size_t)batches->n + 1) * sizeof(*ptr));
+    struct og_budget *b = c->s->budget;
+    const size_t bytes = ((size_t)batches->n + 1) * sizeof(uint64_t);
+    uint64_t *ptr = og__alloc(b, bytes, "pilot", err);
     if (!ptr)
-        return og__fail_errno(err, -ENOMEM, NULL, "candidates");
+        return -ENOMEM;
     const struct og_choice given = judged_by(c, batches, ptr);
     for (uint32_t i = 0; i < c->n_fit; i++) {
         og__candidate_seconds(&given, &c->candidate[c->out[i].candidate], &c->out[i]);
         note_batches(c, batches, &c->out[i]);
     }
     og__candidates_sort(c->out, c->n_fit);
-    free(ptr);
+    og__release(b, ptr, bytes, "pilot");
     return 0;
 }
 
@@ -396,7 +400,7 @@ static int compare(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     int rc = og__time_model(s, c->want, &c->model, err);
-    c->copy = og__copy_rate();
+    c->copy = og__copy_rate(s->budget);
     if (rc == 0)
         rc = og__probe_open(&c->probe, s, err);
     if (rc == 0)

@@ -30,6 +30,7 @@ int og_plan(const char *dataset, const struct og_options *opt, const struct og_o
 
 struct evaluation {
     struct og_session *s;
+    const char *checkpoint, *split;
     void *labels;
     struct og_metrics metrics;
     struct og_scores scores;
@@ -44,6 +45,11 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     int rc = og__model_forward(e->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
     if (rc < 0)
         return rc;
+    const char *what = og__metrics_undefined(&part);
+    if (what)
+        return og__fail(err, -EDOM, og__diverged_hint,
+                        "%s: %s batch %u: the %s is not a finite number", e->checkpoint, e->split,
+                        w->turn.batch + 1, what);
     og__metrics_add(&e->metrics, &part);
     og__scores_add(&e->scores, &w->sampled.batch, targets);
     og__count_work(&e->counters, w);
@@ -54,29 +60,32 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     return rc;
 }
 
-static int evaluate(struct evaluation *e, const char *checkpoint, enum og__split split,
-                    const char *name, char **out, struct og_err *err)
+static int evaluate(struct evaluation *e, enum og__split split, char **out, struct og_err *err)
 {
     struct og_session *s = e->s;
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
-    int rc = og__checkpoint_load(checkpoint, params, n, err);
+    int rc = og__checkpoint_load(e->checkpoint, params, n, err);
     if (rc < 0)
         return rc;
+    og__session_count_prepared(s);
     double start = og__now();
     rc = og__session_run(s, split, 0, og__schedule_batches(&s->schedule, split), eval_sink, e, err);
     if (rc < 0)
         return rc;
     const struct og_epoch_counters *c = &e->counters;
     og__scores_rank(&e->scores);
-    json_t *root =
-        json_pack("{s:s s:s s:I s:o s:o s:o s:f s:I s:I s:I s:I s:I}", "split", name, "checkpoint",
-                  checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
-                  og__json_real(og__metrics_loss(&e->metrics)), "acc",
-                  og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
-                  og__scores_json(&e->scores, &e->metrics), "seconds", og__now() - start, "rows",
-                  (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
-                  "reads", (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read);
+    json_t *root = json_pack(
+        "{s:s s:s s:I s:o s:o s:o s:o s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "split", e->split,
+        "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
+        og__json_real(og__metrics_loss(&e->metrics)), "acc",
+        og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
+        og__scores_json(&e->scores, &e->metrics), "prepare", og__prepare_counters_json(&s->prepare),
+        "seconds", og__now() - start, "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits,
+        "misses", (json_int_t)c->misses, "prefill", (json_int_t)c->prefill, "reads",
+        (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read, "prepare_reads",
+        (json_int_t)c->prepare_reads, "prepare_bytes_read", (json_int_t)c->prepare_bytes_read,
+        "bytes_written", (json_int_t)c->bytes_written);
     return og__json_deliver(root, NULL, out, err);
 }
 
@@ -121,7 +130,7 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     enum og__split which = OG__TEST;
     struct og_model_config config = {0};
     struct og_options own = {0};
-    struct evaluation e = {0};
+    struct evaluation e = {.checkpoint = checkpoint, .split = split};
     const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
     int rc = find_split(split, &which, err);
     if (rc == 0)
@@ -133,6 +142,8 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     rc = fit_options(&own, &config, checkpoint, err);
     if (rc == 0)
         rc = og__checkpoint_sampler(checkpoint, &own, &log, err);
+    if (rc == 0 && own.task == OG_TASK_LINK)
+        rc = og__checkpoint_edges(checkpoint, &own, &log, err);
     if (rc == 0)
         rc = og__session_open(&e.s, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config,
                               seen, err);
@@ -144,7 +155,7 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     size_t bytes = og__targets_bytes(s);
     e.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = og__scores_open(&e.scores, s, err);
-    rc = e.labels && rc == 0 ? evaluate(&e, checkpoint, which, split, out, err) : -ENOMEM;
+    rc = e.labels && rc == 0 ? evaluate(&e, which, out, err) : -ENOMEM;
     og__release(s->budget, e.labels, bytes, "batches");
     og__scores_close(&e.scores);
     og__session_close(s);

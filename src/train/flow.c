@@ -253,6 +253,15 @@ static int replay_work(struct run *r, uint64_t item, struct og_work *w, struct o
     return rc;
 }
 
+/* The first epoch that trains on a batch is the one that had it sampled. */
+static void tell_sampled(struct og_work *w, struct og_sampled_ahead *ahead)
+{
+    w->sample_seconds += ahead->seconds;
+    w->sampled_from = ahead->from;
+    ahead->seconds = 0;
+    ahead->from = (struct og_sample_reads){0};
+}
+
 static int make_work(struct sampler_start *own, uint64_t item, struct og_work *w,
                      struct og_err *err)
 {
@@ -263,10 +272,8 @@ static int make_work(struct sampler_start *own, uint64_t item, struct og_work *w
     int rc = f->replay ? replay_work(r, item, w, err) : sample_work(own, item, w, err);
     w->sample_seconds = og__now() - start - w->plan_seconds;
     span(r, f->replay ? "replay" : "sample", w, start);
-    if (f->replay && w->turn.epoch == w->turn.drawn_epoch) { /* the one that had it sampled */
-        w->sample_seconds += f->sampled_ahead[w->kept_as].seconds;
-        w->sampled_from = f->sampled_ahead[w->kept_as].from;
-    }
+    if (f->replay)
+        tell_sampled(w, &f->sampled_ahead[w->kept_as]);
     return rc;
 }
 

@@ -33,7 +33,7 @@ struct og_ahead_counts {
     struct og_io_counts read; /* of prefill */
 };
 
-/* What sampling one batch took, kept until it is replayed. */
+/* What sampling one batch took, kept until it is replayed; told once, however often it is. */
 struct og_sampled_ahead {
     double seconds;
     struct og_sample_reads from;
@@ -73,17 +73,17 @@ struct og_flow {
     /* with replay: is it the batches of one epoch, training and then validation, for all epochs
      * that train on them; or one batch for each item from `first` on */
     bool kept;
-    const struct og_sampled_ahead *sampled_ahead; /* a batch of it */
-    struct og_spill *codes;                       /* its plans */
-    uint32_t n_slots;                             /* which they are for */
-    struct og_ahead_counts ahead;                 /* goes to the first work */
-    struct og_filling *filling;                   /* the cache is filled meanwhile; NULL: it is */
+    struct og_sampled_ahead *sampled_ahead; /* a batch of it */
+    struct og_spill *codes;                 /* its plans */
+    uint32_t n_slots;                       /* which they are for */
+    struct og_ahead_counts ahead;           /* goes to the first work */
+    struct og_filling *filling;             /* the cache is filled meanwhile; NULL: it is */
     struct og_policy *policy;
     struct og_planner *planner;
     struct og_gather *gather; /* NULL: nothing is gathered */
     /* [n_samplers], or NULL. Then samplers plan, under a static policy, and ask for the rows of a
-     * hop while they sample the next (helios.txt §3); there are n_samplers lanes, n_works staging
-     * areas and at least 2 n_samplers + 1 works. */
+     * hop while they sample the next (Sun et al. 2023, §3); there are n_samplers lanes, n_works
+     * staging areas and at least 2 n_samplers + 1 works. */
     struct og_planner *early;
     int n_staging;
     struct og_work *works;

@@ -13,7 +13,7 @@ bool og__ahead_foretells(const struct og_ahead *a, uint32_t b)
     if (a->kept)
         return b < og__schedule_batches(schedule, OG__TRAIN);
     struct og_turn turn = og__schedule_at(schedule, a->first + b);
-    struct og_turn last = og__schedule_at(schedule, a->first + a->next - 1);
+    struct og_turn last = og__schedule_at(schedule, a->last - 1);
     return turn.split == OG__TRAIN && turn.epoch == last.epoch;
 }
 
@@ -29,9 +29,8 @@ int og__ahead_foretell_segments(struct og_ahead *a, struct og_segments *segments
     const uint32_t n = a->packing.n_batches;
     if (a->s->predicted.known)
         return 0;
-    struct og_io_counts *io = calloc((size_t)n + 1, sizeof(*io));
-    int rc = io ? og__segmented_predict(segments, size, a->s, io, err)
-                : og__fail_errno(err, -ENOMEM, NULL, "segments");
+    struct og_io_counts *io = og__alloc(a->s->budget, n * sizeof(*io), "superbatch", err);
+    int rc = io ? og__segmented_predict(segments, size, a->s, io, err) : -ENOMEM;
     for (uint32_t b = 0; rc == 0 && b < n; b++) {
         if (!og__ahead_foretells(a, b))
             continue;
@@ -40,7 +39,7 @@ int og__ahead_foretell_segments(struct og_ahead *a, struct og_segments *segments
     }
     if (rc == 0)
         og__ahead_end_prediction(a);
-    free(io);
+    og__release(a->s->budget, io, n * sizeof(*io), "superbatch");
     return rc;
 }
 

@@ -5,7 +5,7 @@
 #include "train/session.h"
 
 /* Visits of each node in --presc-epochs epochs sampled for nothing else, from a random stream of
- * their own (fgnn.txt §6.3). hotness[N] is zeroed on entry. */
+ * their own (Yang et al. 2022, §6.3). hotness[N] is zeroed on entry. */
 OG_MUST_CHECK int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err);
 
 /* Scores by which the session's policy (random, degree, presc, pagerank, hybrid) ranks nodes.

@@ -82,9 +82,6 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
         OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: %d lists one after another have 2^32 edges",
                         f->ds->path, (int)OG__WHOLE_ROWS));
     OG_TRY(og__npy_stream(&f->graph->indices, buffer, look_at_indices, &s, err));
-    uint64_t read = (uint64_t)f->graph->indptr.bytes + (uint64_t)f->graph->indices.bytes;
-    f->prepare.bytes += read;
-    f->prepare.reads += read / OG__CHUNK + 2;
 out:
     og__release(f->budget, buffer, OG__CHUNK, LISTS);
     return rc;
@@ -149,7 +146,7 @@ static int transform(struct og_inference *f, int l, const struct og_matrix *in,
 
 /* Beside the features, the inputs of layers are files of ours: gone with their layer, but for what
  * is wanted. */
-static void drop_inputs(const struct og_inference *f, int l, const char *sources)
+static void drop_inputs(struct og_inference *f, int l, const char *sources)
 {
     const char *embeddings = f->state.embeddings.part;
     char *in = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;

@@ -56,7 +56,8 @@ struct og_inference {
     uint32_t *feeds;                     /* [N] how many lists each node is in */
     uint32_t *degree;                    /* [N] of GCN: neighbours but itself */
     uint64_t longest;                    /* edges of the OG__WHOLE_ROWS nodes that have most */
-    struct og_io_counts prepare, counts; /* of learning the above; of the layer at hand */
+    struct og_io_counts opened_read;     /* what the process had read when this began */
+    struct og_io_counts prepare, counts; /* before any layer; of the layer at hand */
     uint64_t bytes_written;              /* of the layer at hand */
     uint64_t prepare_written;
     json_t *layers;

@@ -240,7 +240,7 @@ static int read_ids(const struct combine *c, int64_t first, uint64_t n, struct o
         uint64_t m = OG_MIN(n - done, (uint64_t)AT_ONCE);
         rc = og__npy_read_int64(a, first + (int64_t)done, (int64_t)m, wide, err);
         for (uint64_t i = 0; rc == 0 && i < m; i++)
-            c->block.src[done + i] = (uint32_t)wide[i];
+            c->block.src[done + i] = (uint32_t)OG_MIN((uint64_t)wide[i], (uint64_t)UINT32_MAX);
     }
     drop_pages(a, first, n);
     return rc;
@@ -265,6 +265,14 @@ static int changed(const struct og_dataset *ds, struct og_err *err)
                     ds->path);
 }
 
+static bool ascending(const int64_t *bounds, int64_t n, int64_t n_edges)
+{
+    bool sound = bounds[0] >= 0 && bounds[n - 1] <= n_edges;
+    for (int64_t i = 1; i < n; i++)
+        sound = sound && bounds[i - 1] <= bounds[i];
+    return sound;
+}
+
 /* As many groups of nodes from c->first on as the block has room for, and their lists. */
 static int read_lists(struct combine *c, struct og_err *err)
 {
@@ -275,6 +283,8 @@ static int read_lists(struct combine *c, struct og_err *err)
     int rc = og__npy_read_int64(&ds->indptr, (int64_t)c->first, n + 1, c->bounds, err);
     if (rc < 0)
         return rc;
+    if (!ascending(c->bounds, n + 1, ds->n_edges))
+        return changed(ds, err);
     while (fits < n) {
         int64_t end = OG_MIN(fits + GROUP, n), edges = c->bounds[end] - c->bounds[0];
         if (edges < 0 || (uint64_t)edges > c->caps.n_edges)
@@ -420,6 +430,8 @@ static int judge_again(struct combine *c, struct og_err *err)
         c->block.n_dst = (uint32_t)OG_MIN(end - c->first, (uint64_t)c->caps.n_dst);
         rc = og__read_all(fd, c->out, c->block.n_dst * row,
                           (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err);
+        c->f->counts.bytes += c->block.n_dst * row;
+        c->f->counts.reads++;
         if (rc == 0)
             rc = judge(c, err);
     }
@@ -466,6 +478,7 @@ static int combine_blocks(struct combine *c, struct og_err *err)
     for (; rc == 0 && c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
         OG_TRY(read_lists(c, err));
         OG_TRY(combine_block(c, err));
+        OG_TRY(og__infer_check_rows(c->l, c->first, c->block.n_dst, c->out, c->shape.n_out, err));
         OG_TRY(og__infer_append(f, c->writer, c->out, c->block.n_dst, c->shape.n_out, err));
         if (judges(c))
             OG_TRY(judge(c, err));

@@ -71,6 +71,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
 {
     int rc = 0;
     f->start = og__now();
+    f->opened_read = og__io_made();
     if (f->seen)
         f->log = (struct og_log){f->seen->message, f->seen->arg};
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
@@ -131,6 +132,7 @@ static int run_layers(struct og_inference *f, struct og_err *err)
         rc = og__infer_check(f, err);
     if (rc == 0)
         rc = og__infer_begin(f, err);
+    og__io_add_since(&f->prepare, f->opened_read); /* to what the runs before did */
     for (int l = f->state.step / 2; rc == 0 && l < f->config.layers; l++) {
         char *made = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
         struct og_matrix in = {
@@ -294,6 +296,9 @@ static int evaluate(struct og_inference *f, const char *checkpoint, const char *
         rc = open_state(f, checkpoint, split, err);
     if (rc == 0)
         rc = run_layers(f, err);
+    if (rc == 0 && og__metrics_undefined(&j.metrics))
+        rc = og__fail(err, -EDOM, og__diverged_hint, "%s: the %s is not a finite number",
+                      checkpoint, og__metrics_undefined(&j.metrics));
     if (rc == 0)
         rc = og__infer_deliver(f, err);
     if (rc == 0) {

@@ -1,6 +1,11 @@
 /* What passes over all nodes are made with: readers, the memory that is left, progress. */
 #include "train/infer_passes.h"
 
+#include "train/checkpoint.h"
+
+#include <float.h>
+#include <math.h>
+
 struct og_reader_options og__infer_reader_options(const struct og_inference *f)
 {
     return (struct og_reader_options){.io = f->opt.io, .profile = f->profile, .log = &f->log};
@@ -47,6 +52,22 @@ size_t og__infer_left(const struct og_inference *f)
 {
     size_t left = og__budget_left(f->budget), spare = 2 * OG_MIB;
     return left > spare ? left - spare : 0;
+}
+
+int og__infer_check_rows(int l, uint64_t first, uint32_t n, const float *rows, int dim,
+                         struct og_err *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const float *row = rows + i * (size_t)dim;
+        bool finite = true;
+        for (int j = 0; j < dim; j++)
+            finite &= fabsf(row[j]) <= FLT_MAX;
+        if (!finite)
+            return og__fail(err, -EDOM, og__diverged_hint,
+                            "layer %d, node %llu: what it makes is not a finite number", l + 1,
+                            (unsigned long long)first + i);
+    }
+    return 0;
 }
 
 void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done)

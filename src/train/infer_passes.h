@@ -36,6 +36,10 @@ OG_MUST_CHECK int og__infer_end(struct og_npy_writer *w, int rc, struct og_err *
 /* What may still be taken: a little stays for what is not foreseen. */
 size_t og__infer_left(const struct og_inference *f);
 
+/* Whether what layer l made of nodes [first, first + n) are finite numbers. */
+OG_MUST_CHECK int og__infer_check_rows(int l, uint64_t first, uint32_t n, const float *rows,
+                                       int dim, struct og_err *err);
+
 void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done);
 
 /* ---- the passes of a layer ---- */

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
+#include "dataset/identity.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,6 +20,9 @@
 enum { MAX_TRIES = 100, MAX_TEXT = 1 << 20, CHECKED_AT_ONCE = 1 << 20 };
 
 /* ==== the folder ==== */
+
+const struct og_kept_kind og__infer_kind = {"outgrow-infer-",
+                                            {"state.json", "sources.npy", "layer"}};
 
 /* False: who had it removed it while we waited. */
 static bool still_there(int fd)
@@ -114,10 +118,12 @@ static int prepare_folder(const char *path, struct og_err *err)
 }
 
 /* All that is wrong with the name, lest it be found out in the last layer. */
-static int want(struct og_wanted *w, const char *path, struct og_err *err)
+static int want(struct og_wanted *w, const char *path, bool resume, struct og_err *err)
 {
     struct stat st;
     int rc = path ? og__check_target(path, err) : 0;
+    if (path && rc == 0 && !resume)
+        rc = og__check_absent(path, err);
     if (path && rc == 0)
         rc = prepare_folder(path, err);
     if (!path || rc < 0)
@@ -130,6 +136,61 @@ static int want(struct og_wanted *w, const char *path, struct og_err *err)
     return lstat(w->part, &st) == 0 || errno == ENOENT
                ? 0
                : og__fail_errno(err, -errno, NULL, "%s", w->part);
+}
+
+/* ==== the files that are wanted ==== */
+
+/* Does the name still lead to the file that was locked? */
+static bool is_named(const struct og_wanted *w)
+{
+    struct stat ours;
+    struct stat named;
+    return w->fd > 0 && fstat(w->fd, &ours) == 0 && lstat(w->part, &named) == 0 &&
+           ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+/* The descriptor, or -EAGAIN where a link stood in its place. For writing too: some file systems
+ * lock no file exclusively that is only read. */
+static int open_part(const struct og_wanted *w, struct og_err *err)
+{
+    int fd = open(w->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        return fd;
+    if (errno == ELOOP && unlink(w->part) == 0)
+        return -EAGAIN;
+    return og__fail_errno(err, -errno, NULL, "%s: cannot create", w->part);
+}
+
+/* 0, or -EAGAIN when it was renamed or removed meanwhile. A file system that has no locks is
+ * trusted. */
+static int lock_part(struct og_wanted *w, struct og_err *err)
+{
+    int fd = open_part(w, err);
+    if (fd < 0)
+        return fd;
+    bool busy = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    w->fd = fd;
+    if (!busy && is_named(w))
+        return 0;
+    w->fd = 0;
+    close(fd);
+    return busy ? og__fail(err, -EBUSY, "wait until it ends, or choose another name",
+                           "%s: another process is making it", w->path)
+                : -EAGAIN;
+}
+
+static int take_part(struct og_wanted *w, struct og_err *err)
+{
+    int rc = w->path ? -EAGAIN : 0;
+    for (int i = 0; rc == -EAGAIN && i < MAX_TRIES; i++)
+        rc = lock_part(w, err);
+    return rc == -EAGAIN ? og__fail_errno(err, rc, NULL, "%s: cannot make it", w->part) : rc;
+}
+
+static void remove_part(const struct og_wanted *w)
+{
+    if (is_named(w))
+        unlink(w->part);
 }
 
 static int check_names(const struct og_infer_state *s, struct og_err *err)
@@ -175,7 +236,7 @@ static char *numbers_text(struct og_inference *f)
     const char *second = f->state.embeddings.path;
     char model[32], dataset[32], *embeddings = second ? absolute(second) : NULL;
     snprintf(model, sizeof(model), "%016" PRIx64, model_checksum(f->model));
-    snprintf(dataset, sizeof(dataset), "%016" PRIx64, f->ds->checksum);
+    snprintf(dataset, sizeof(dataset), "%016" PRIx64, og__dataset_state(&f->ds->identity));
     json_t *all = json_pack("{s:s s:s s:s s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
                             og_version(), "model", model, "dataset", dataset, "kind", c->kind,
                             "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
@@ -197,8 +258,8 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     struct og_infer_state *s = &f->state;
     int rc = 0;
     s->saved = og__now();
-    OG_TRY(want(&s->out, out, err));
-    OG_TRY(want(&s->embeddings, embeddings, err));
+    OG_TRY(want(&s->out, out, f->opt.resume, err));
+    OG_TRY(want(&s->embeddings, embeddings, f->opt.resume, err));
     OG_TRY(make_under(f, out, err));
     OG_TRY(check_names(s, err));
     OG_TRY(name_folder(f, what, err));
@@ -207,16 +268,16 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     OG_TRY(s->numbers && s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     XXH3_64bits_reset(s->hash);
     OG_TRY(make_folder(s, err));
+    OG_TRY(take_part(&s->out, err));
+    OG_TRY(take_part(&s->embeddings, err));
 out:
     return rc;
 }
 
 static void remove_all(const struct og_infer_state *s)
 {
-    if (s->out.part)
-        unlink(s->out.part);
-    if (s->embeddings.part)
-        unlink(s->embeddings.part);
+    remove_part(&s->out);
+    remove_part(&s->embeddings);
     og__remove_tree(s->folder);
     if (s->made_under)
         rmdir(s->under);
@@ -230,8 +291,10 @@ void og__infer_state_close(struct og_inference *f)
         og__say(&f->log, OG__INFO, "%s: kept for --resume; to forget it, remove it", s->folder);
     else if (s->lock > 0)
         remove_all(s);
-    if (s->lock > 0)
-        close(s->lock);
+    const int locks[] = {s->lock, s->out.fd, s->embeddings.fd};
+    for (size_t i = 0; i < OG_COUNT(locks); i++)
+        if (locks[i] > 0)
+            close(locks[i]);
     XXH3_freeState(s->hash);
     char *const names[] = {s->under,           s->folder,   s->file,
                            s->out.path,        s->out.part, s->embeddings.path,
@@ -242,16 +305,16 @@ void og__infer_state_close(struct og_inference *f)
 
 /* ==== files of steps ==== */
 
-static const struct og_wanted *wanted_at(const struct og_inference *f, int step)
+static struct og_wanted *wanted_at(struct og_inference *f, int step)
 {
-    const struct og_infer_state *s = &f->state;
+    struct og_infer_state *s = &f->state;
     int last = f->config.layers - 1;
     if (step == og__combine_step(last) && s->out.path)
         return &s->out;
     return step == og__combine_step(last - 1) && s->embeddings.path ? &s->embeddings : NULL;
 }
 
-char *og__infer_step_path(const struct og_inference *f, int step)
+char *og__infer_step_path(struct og_inference *f, int step)
 {
     const struct og_wanted *w = wanted_at(f, step);
     char name[32];
@@ -292,12 +355,12 @@ static int hash_rows(struct og_infer_state *s, const char *path, uint64_t bytes,
 static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buffer)
 {
     struct og_infer_state *s = &f->state;
-    const struct og_wanted *w = wanted_at(f, step);
+    struct og_wanted *w = wanted_at(f, step);
     uint64_t bytes = rows * row_bytes_of(f, step);
     char *path = og__infer_step_path(f, step);
     bool there = path && hash_rows(s, path, bytes, buffer, NULL) == 0;
     if (!there && w && s->step > step)
-        there = hash_rows(s, w->path, bytes, buffer, NULL) == 0;
+        there = w->in_place = hash_rows(s, w->path, bytes, buffer, NULL) == 0;
     free(path);
     return there && XXH3_64bits_digest(s->hash) == s->checksum[step];
 }
@@ -425,11 +488,8 @@ static const char *go_on(struct og_inference *f, char *buffer)
 
 static void forget_rows(struct og_infer_state *s)
 {
-    unlink(s->file); /* first: it tells of the others */
-    if (s->out.part)
-        unlink(s->out.part);
-    if (s->embeddings.part)
-        unlink(s->embeddings.part);
+    unlink(s->file); /* first: it tells of the others; og__infer_create empties these */
+    s->out.in_place = s->embeddings.in_place = false;
     s->step = 0;
     s->rows = 0;
     XXH3_64bits_reset(s->hash);
@@ -465,10 +525,13 @@ int og__infer_create(struct og_inference *f, int step, struct og_npy_writer **w,
 {
     int64_t cols = (int64_t)(row_bytes_of(f, step) / sizeof(float));
     char *path = og__infer_step_path(f, step);
+    const struct og_wanted *wanted = wanted_at(f, step);
     *done = f->state.rows;
     *w = NULL;
     int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
-    if (rc == 0 && *done > 0)
+    if (rc == 0 && wanted)
+        rc = og__npy_over(w, wanted->fd, path, OG__NPY_F32, (int64_t)*done, cols, err);
+    else if (rc == 0 && *done > 0)
         rc = og__npy_reopen(w, path, OG__NPY_F32, (int64_t)*done, cols, err);
     else if (rc == 0) {
         unlink(path); /* of a run that was killed before it had rows to tell of */
@@ -518,12 +581,26 @@ int og__infer_next_step(struct og_inference *f, int next, struct og_err *err)
 
 /* ==== the end ==== */
 
-/* A run that was killed here may have renamed it already: it was looked at. */
+/* What the name leads to is renamed, so it must be what was written. */
+static int check_part(const struct og_wanted *w, struct og_err *err)
+{
+    if (!w->path || w->in_place || is_named(w))
+        return 0;
+    return og__fail(err, -ENOENT, "leave it alone until the command ends, and run it again",
+                    "%s: was removed or replaced while it was written", w->part);
+}
+
 static int put_in_place(const struct og_wanted *w, struct og_err *err)
 {
-    if (w->path && rename(w->part, w->path) < 0 && errno != ENOENT)
-        return og__fail_errno(err, -errno, NULL, "%s: cannot rename to it", w->path);
-    return 0;
+    if (!w->path)
+        return 0;
+    if (w->in_place) {
+        remove_part(w);
+        return 0;
+    }
+    return rename(w->part, w->path) < 0
+               ? og__fail_errno(err, -errno, NULL, "%s: cannot rename to it", w->path)
+               : 0;
 }
 
 /* Both or none, unless there was something in its place before. */
@@ -532,7 +609,11 @@ int og__infer_deliver(struct og_inference *f, struct og_err *err)
     struct og_infer_state *s = &f->state;
     const struct og_wanted *first = &s->embeddings;
     const bool fresh = first->path && access(first->path, F_OK) < 0;
-    int rc = put_in_place(first, err);
+    int rc = check_part(first, err);
+    if (rc == 0)
+        rc = check_part(&s->out, err);
+    if (rc == 0)
+        rc = put_in_place(first, err);
     if (rc < 0)
         return rc;
     rc = put_in_place(&s->out, err);

@@ -5,6 +5,8 @@
  *       sources.npy     what the layer at hand multiplied first
  *       layer<k>.npy    output of layer k, unless it is wanted: then it is FILE.part beside FILE
  *
+ * FILE.part is locked too: whatever their scratch folders, two processes never make one FILE.
+ *
  * What is made in one go is a step. A step's rows come front to back, and the bits of each do not
  * depend on where the one before ended; so a file is cut where state.json says, and goes on there.
  * Rows carry a checksum, which is looked at before anything goes on. */
@@ -12,6 +14,7 @@
 #define OG_INFER_STATE_H
 
 #include "base/base.h"
+#include "base/kept.h"
 
 #include <jansson.h>
 #include <outgrow/outgrow.h>
@@ -38,6 +41,8 @@ struct og_infer_state {
     bool made_under;
     struct og_wanted {
         char *path, *part; /* NULL = not wanted */
+        int fd;            /* of `part` above 0, locked; 0 = none */
+        bool in_place;     /* a run that was killed had renamed it already */
     } out, embeddings;
     char *numbers; /* what must be the same, as JSON */
     /* how far it is */
@@ -48,11 +53,13 @@ struct og_infer_state {
     double saved;       /* when state.json was written, or the inference began */
 };
 
-/* Takes the folder. out, embeddings: files to be made, NULL = not wanted; what: where there is no
+/* Takes the folder and FILE.part of each output, which must not exist unless --resume was given.
+ * out, embeddings: files to be made, NULL = not wanted; what: where there is no
  * out, a name for what is made that nothing else in the same place has. The model is loaded. */
 OG_MUST_CHECK int og__infer_state_open(struct og_inference *f, const char *out,
                                        const char *embeddings, const char *what,
                                        struct og_err *err);
+extern const struct og_kept_kind og__infer_kind; /* such folders */
 /* Keeps what state.json tells of, or nothing where there is none. */
 void og__infer_state_close(struct og_inference *f);
 
@@ -64,7 +71,7 @@ json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_n
  * fits. What is not gone on with is removed. */
 OG_MUST_CHECK int og__infer_begin(struct og_inference *f, struct og_err *err);
 /* The file of a step's rows; layer l has its output there. malloc'ed; NULL on lack of memory. */
-char *og__infer_step_path(const struct og_inference *f, int step);
+char *og__infer_step_path(struct og_inference *f, int step);
 
 /* The step at hand writes its file: *done rows are there already. */
 OG_MUST_CHECK int og__infer_create(struct og_inference *f, int step, struct og_npy_writer **w,
@@ -77,7 +84,7 @@ OG_MUST_CHECK int og__infer_mark(struct og_inference *f, struct og_npy_writer *w
 /* The step's file is complete: on to the next. */
 OG_MUST_CHECK int og__infer_next_step(struct og_inference *f, int next, struct og_err *err);
 
-/* Put what is wanted into place and forget the rest. */
+/* Put what is wanted into place and forget the rest. -ENOENT where another has taken it away. */
 OG_MUST_CHECK int og__infer_deliver(struct og_inference *f, struct og_err *err);
 
 #endif

@@ -46,14 +46,10 @@ static int open_topology(struct walking *w, struct og_err *err)
     struct og_inference *f = w->f;
     int how = f->opt.topology;
     bool fits = og__topology_bytes(f->ds) <= og__infer_left(f) / 2;
-    if (how == OG_TOPOLOGY_MEMORY || (how == OG_TOPOLOGY_AUTO && fits)) {
-        f->prepare.bytes += og__topology_bytes(f->ds);
-        f->prepare.reads += og__topology_bytes(f->ds) / OG__NPY_BUFFER + 2;
+    if (how == OG_TOPOLOGY_MEMORY || (how == OG_TOPOLOGY_AUTO && fits))
         return og__topology_load(f->ds, f->budget, &w->topology, err);
-    }
     const struct og_topology_disk_options opt = {.reader = og__infer_reader_options(f),
                                                  .log = &f->log};
-    f->prepare.bytes += (uint64_t)f->ds->indptr.bytes;
     return og__topology_open_disk(f->ds, &opt, f->budget, &w->topology, err);
 }
 
@@ -167,8 +163,6 @@ static int walk_batch(struct walking *w, uint64_t first, uint32_t n, struct og_e
     OG_TRY(og__npy_append(w->indptr, w->ends, n, err));
     OG_TRY(og__npy_append(w->indices, w->ids, (int64_t)b->n_edges, err));
     OG_TRY(og__npy_append(w->weights, w->weight, (int64_t)b->n_edges, err));
-    w->f->prepare.reads += og__sampler_reads(w->sampler).io.reads;
-    w->f->prepare.bytes += og__sampler_reads(w->sampler).io.bytes;
 out:
     return rc;
 }

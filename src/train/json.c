@@ -19,6 +19,23 @@ int og__json_deliver(json_t *root, const char *path, char **text, struct og_err 
     return rc;
 }
 
+/* Of the batch itself. */
+static uint64_t bytes_of(const struct og_work *w)
+{
+    return w->read.bytes + w->sampled_from.io.bytes + w->trace_read.bytes;
+}
+
+/* What working ahead took is told with the batch that waited for it, whatever that is for. */
+static void count_ahead(struct og_epoch_counters *c, const struct og_work *w)
+{
+    c->plan_seconds += w->ahead.plan_seconds;
+    c->gather_seconds += w->ahead.gather_seconds;
+    c->prefill += w->ahead.prefill;
+    c->prepare_reads += w->ahead.read.reads;
+    c->prepare_bytes_read += w->ahead.read.bytes;
+    c->bytes_written += w->ahead.bytes_written;
+}
+
 void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
 {
     c->sample_seconds += w->sample_seconds;
@@ -29,16 +46,17 @@ void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
     c->misses += w->plan.n_misses;
     c->hits += w->plan.n - w->plan.n_misses;
     c->reads += w->read.reads + w->sampled_from.io.reads + w->trace_read.reads;
-    c->bytes_read += w->read.bytes + w->sampled_from.io.bytes + w->trace_read.bytes;
+    c->bytes_read += bytes_of(w);
     c->feature_bytes_read += w->read.bytes;
     c->topology_bytes_read += w->sampled_from.io.bytes;
     c->trace_bytes_read += w->trace_read.bytes;
     c->lists_cached += w->sampled_from.lists_cached;
     c->lists_read += w->sampled_from.lists_read;
-    c->plan_seconds += w->ahead.plan_seconds;
-    c->gather_seconds += w->ahead.gather_seconds;
-    c->prefill += w->ahead.prefill;
-    c->prepare_reads += w->ahead.read.reads;
-    c->prepare_bytes_read += w->ahead.read.bytes;
-    c->bytes_written += w->ahead.bytes_written;
+    count_ahead(c, w);
+}
+
+void og__count_evaluated(struct og_epoch_counters *c, const struct og_work *w)
+{
+    c->eval_bytes_read += bytes_of(w);
+    count_ahead(c, w);
 }

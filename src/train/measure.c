@@ -114,17 +114,17 @@ int og__probe_disk(struct og_probe *p, const struct og_disk_profile *known, doub
 
 /* ---- memory ---- */
 
-double og__copy_rate(void)
+double og__copy_rate(struct og_budget *b)
 {
     enum { BYTES = 2 * 1024 * 1024 };
-    char *from = malloc(2 * (size_t)BYTES);
+    char *from = og__alloc(b, 2 * (size_t)BYTES, "measuring", NULL);
     if (!from)
         return 0;
     memset(from, 1, 2 * (size_t)BYTES);
     double start = og__now();
     memcpy(from + BYTES, from, BYTES);
     double seconds = og__now() - start;
-    free(from);
+    og__release(b, from, 2 * (size_t)BYTES, "measuring");
     return BYTES / OG_MAX(seconds, 1e-6);
 }
 

@@ -32,7 +32,7 @@ OG_MUST_CHECK int og__probe_disk(struct og_probe *p, const struct og_disk_profil
                                  double seconds, struct og_err *err);
 
 /* Bytes a second, of one thread; 0 where it cannot be measured. */
-double og__copy_rate(void);
+double og__copy_rate(struct og_budget *b);
 
 /* Seconds of one step of the model, with gradients if `want` has training; 0 without a model. */
 OG_MUST_CHECK int og__time_model(struct og_session *s, unsigned want, double *seconds,

@@ -17,7 +17,7 @@ static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
     setup.n_slots = MANY;
     m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
     m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
-    m->alternates = s->opt.alternate && og__samples_ahead(s);
+    m->alternates = s->opt.alternate;
     size_t ranks = (size_t)s->ds->n_nodes * 4;
     bool foresees = og__policy_looks_ahead(s->opt.policy) && s->opt.policy != OG_POLICY_SWEEP;
     if (og__policy_wants_hotness(s->opt.policy) || foresees) /* to guess at misses */

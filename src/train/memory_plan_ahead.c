@@ -8,7 +8,9 @@
 
 #include "plan/packing.h"
 #include "plan/segments.h"
+#include "train/options.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* ---- what k batches take ---- */
@@ -76,16 +78,48 @@ static uint64_t longest_superbatch(const struct og_session *s)
     return OG_MAX(og__schedule_items(&s->schedule), longest_epoch(s));
 }
 
-/* Ids of a superbatch and the policy's tables for it. */
+/* ---- its tail ---- */
+
+/* A tail is sampled in eighths at least, so that what is put away of it lies in few pieces. */
+enum { TAIL_LOTS = 8 };
+
+/* Batches that the policy wants to see behind a superbatch, as far as the run has them. */
+static uint64_t wanted_tail(const struct og_session *s, uint64_t batches)
+{
+    const struct og_policy_setup setup = og__session_policy(s, 0);
+    const uint64_t run = longest_superbatch(s);
+    return og__keeps_batches(s)
+               ? 0
+               : OG_MIN((uint64_t)og__policy_tail(&setup), run - OG_MIN(run, batches));
+}
+
+/* Of which so many can be foreseen with it, and a lot. */
+static uint64_t whole_tail(const struct og_session *s, uint64_t batches)
+{
+    const uint64_t most = OG__MOST_FORESEEN;
+    const uint64_t room = most - OG_MIN(most, batches);
+    return OG_MIN(wanted_tail(s, batches), room / (TAIL_LOTS + 1) * TAIL_LOTS);
+}
+
+static uint64_t lot_of(uint64_t batches, uint64_t tail)
+{
+    return batches < tail / TAIL_LOTS ? tail / TAIL_LOTS : 0;
+}
+
+/* ---- a superbatch, and a tail behind it ---- */
+
+/* Ids, and the policy's tables for them. */
 static void size_ahead(struct og_memory_plan *m, const struct og_session *s, const struct growth *g,
-                       uint64_t rows, uint64_t batches)
+                       uint64_t rows, uint64_t batches, uint64_t tail)
 {
     struct og_policy_setup setup = og__session_policy(s, 0);
     size_t held = s->opt.policy == OG_POLICY_HYBRID ? (size_t)s->ds->n_nodes * 4 : 0;
     m->superbatch = batches;
-    m->policy =
-        held + og__policy_bytes(&setup, batches * rows, batches, distinct_nodes(g, rows, batches));
-    m->trace = batches * (rows * 4 + 64) + rows * 4 + OG__FILL_LIST;
+    m->tail = tail;
+    m->lot = lot_of(batches, tail);
+    const uint64_t all = batches + tail + m->lot;
+    m->policy = held + og__policy_bytes(&setup, all * rows, all, distinct_nodes(g, rows, all));
+    m->trace = all * (rows * 4 + 64) + rows * 4 + OG__FILL_LIST;
     if (og__packs(s)) /* at worst every row is missed */
         m->packing = og__packing_bytes((uint64_t)s->ds->n_nodes, batches * rows, batches, rows);
     if (s->opt.layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
@@ -96,16 +130,25 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
 
 /* What batches that are sampled ahead put on the disk: ids, edges and their ends, plans, what
  * enters the cache, and what they miss, at worst every row. Segments can have each row but once,
- * and some room makes them shorter. */
+ * and some room makes them shorter. Of a tail there are ids and edges alone; where it is longer
+ * than the superbatch, also of trained batches that lie in one piece with others. */
 static double disk_bytes(const struct og_session *s, const struct growth *g, uint64_t rows,
-                         uint64_t batches)
+                         uint64_t batches, uint64_t tail)
 {
     const double n = (double)batches;
+    const struct og_trace_options form = og__session_trace(s);
+    const uint64_t lot = lot_of(batches, tail);
+    const uint64_t piece = OG_MAX(batches, lot);
+    const uint64_t spent = batches < tail ? piece : 0;
+    const uint64_t pieces = 1 + (tail > 0) + (tail + lot + piece - 1) / piece;
+    const double sampled = (double)(batches + tail + lot + spent);
     const double all = n * (double)rows * (double)og__row_bytes(s->ds);
     const double distinct = (double)distinct_nodes(g, rows, batches);
     const double once = distinct * (double)og__row_bytes(s->ds);
     const double entering = s->opt.policy == OG_POLICY_SWEEP ? n * (double)rows : distinct;
-    double away = n * (double)(rows * 8 + 2 * block_bytes(s) + 1) + entering * 8;
+    double away = (double)(pieces * og__trace_empty_bytes(&form)) +
+                  sampled * (double)(rows * 4 + 2 * block_bytes(s) + 1) + n * (double)rows * 4 +
+                  entering * 8;
     if (s->opt.layout == OG_LAYOUT_PACKED)
         away += all;
     if (s->opt.layout == OG_LAYOUT_SEGMENTED)
@@ -124,7 +167,7 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
     const uint64_t rows = og__input_rows(s);
     const struct growth all = {(double)rows, 0, 1, (uint64_t)s->ds->n_nodes};
     struct og_memory_plan one = *m;
-    size_ahead(&one, s, &all, rows, 1);
+    size_ahead(&one, s, &all, rows, 1, 0);
     const size_t staging = rows * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
     for (int i = 0; one.alternates && i < ROUNDS; i++)
         one.n_slots = og__memory_plan_most_slots(s, og__memory_plan_without_rows(&one) + staging);
@@ -133,37 +176,111 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
 
 /* ---- how many there are ---- */
 
-/* As many batches as fit (ginex.txt §3.5): where sampling has the memory to itself three quarters
- * of what is left of it, up to the whole run; else an eighth, and an epoch at most, since what the
- * trace takes the cache has not. beside: bytes of staging and slack, which come later. */
-static void choose_superbatch(struct og_memory_plan *m, const struct og_session *s,
-                              const struct growth *g, uint64_t rows, size_t beside)
+/* What is to be shared out. */
+struct room {
+    struct og_memory_plan *m;
+    const struct og_session *s;
+    const struct growth *g;
+    uint64_t rows; /* of a batch */
+    size_t beside; /* bytes of staging and slack, which come later */
+    size_t bound;  /* bytes of memory, in all */
+    uint64_t most; /* batches of a superbatch */
+};
+
+/* Where sampling has the memory to itself three quarters of what is left of it (Park et al. 2022,
+ * §3.5); else an eighth, since what the trace takes the cache has not. */
+static void bound_memory(struct room *r)
 {
+    const struct og_memory_plan *m = r->m;
     const size_t used = og__memory_plan_without_rows(m);
-    const size_t free = m->limit - OG_MIN(m->limit, used + beside);
-    const size_t bound = used + (m->alternates ? free / 4 * 3 : free / 8);
-    uint64_t epoch = longest_epoch(s);
-    uint64_t most = m->alternates ? longest_superbatch(s) : epoch;
-    uint64_t high = OG_MIN(most, (uint64_t)OG__MOST_FORESEEN);
-    if (s->opt.layout == OG_LAYOUT_SEGMENTED)
-        high = OG_MIN(high, (uint64_t)OG__MOST_SEGMENTED);
-    uint64_t low = 1;
-    while (low < high) { /* the largest that fits */
-        uint64_t middle = low + (high - low + 1) / 2;
-        size_ahead(m, s, g, rows, middle);
-        if (og__memory_plan_without_rows(m) <= bound &&
-            disk_bytes(s, g, rows, middle) <= s->opt.disk.value)
+    const size_t free = m->limit - OG_MIN(m->limit, used + r->beside);
+    r->bound = used + (m->alternates ? free / 4 * 3 : free / 8);
+}
+
+static bool fits(const struct room *r, uint64_t batches, uint64_t tail)
+{
+    size_ahead(r->m, r->s, r->g, r->rows, batches, tail);
+    return og__memory_plan_without_rows(r->m) <= r->bound &&
+           disk_bytes(r->s, r->g, r->rows, batches, tail) <= r->s->opt.disk.value;
+}
+
+/* How a number that is searched becomes a superbatch and its tail. */
+struct shares {
+    uint64_t batches, tail;
+};
+typedef struct shares share_fn(const struct room *r, uint64_t n);
+
+static struct shares with_whole_tail(const struct room *r, uint64_t batches)
+{
+    return (struct shares){batches, whole_tail(r->s, batches)};
+}
+
+/* Where it does not fit: of all that does an eighth is the superbatch, so that a batch is not
+ * looked at much more often than that. */
+static struct shares with_short_tail(const struct room *r, uint64_t all)
+{
+    const uint64_t own = OG_MIN((all + TAIL_LOTS) / (TAIL_LOTS + 1), r->most);
+    return (struct shares){own, OG_MIN(all - own, whole_tail(r->s, own))};
+}
+
+static struct shares as_asked(const struct room *r, uint64_t tail)
+{
+    return (struct shares){r->m->superbatch, tail};
+}
+
+/* The largest number in [low, high] that fits; low if none does. */
+static void choose_largest(const struct room *r, uint64_t low, uint64_t high, share_fn *share)
+{
+    while (low < high) {
+        const uint64_t middle = low + (high - low + 1) / 2;
+        const struct shares of = share(r, middle);
+        if (fits(r, of.batches, of.tail))
             low = middle;
         else
             high = middle - 1;
     }
-    size_ahead(m, s, g, rows, low);
+    const struct shares of = share(r, low);
+    size_ahead(r->m, r->s, r->g, r->rows, of.batches, of.tail);
+}
+
+/* As many batches as fit (ginex.txt §3.5), up to the whole run in turns, else to an epoch. */
+static void choose_superbatch(struct room *r)
+{
+    const uint64_t items = r->m->alternates ? longest_superbatch(r->s) : longest_epoch(r->s);
+    r->most = OG_MIN(items, (uint64_t)OG__MOST_FORESEEN);
+    if (r->s->opt.layout == OG_LAYOUT_SEGMENTED)
+        r->most = OG_MIN(r->most, (uint64_t)OG__MOST_SEGMENTED);
+    bound_memory(r);
+    choose_largest(r, 1, r->most, with_whole_tail);
+    const uint64_t batches = r->m->superbatch;
+    const uint64_t tail = r->m->tail;
+    const bool few = batches < r->most && batches < tail / TAIL_LOTS;
+    if (few || (tail > 0 && !fits(r, batches, tail)))
+        choose_largest(r, 1, batches + tail, with_short_tail);
+}
+
+/* So many batches; of a tail what fits. */
+static void take_superbatch(struct room *r, uint64_t batches)
+{
+    size_ahead(r->m, r->s, r->g, r->rows, batches, 0);
+    bound_memory(r);
+    choose_largest(r, 0, whole_tail(r->s, batches), as_asked);
+}
+
+static void tell_short_tail(const struct og_memory_plan *m, const struct og_session *s)
+{
+    const uint64_t wanted = wanted_tail(s, m->superbatch);
+    if (m->tail < wanted)
+        og__say(&s->log, OG__WARN,
+                "--memory and --disk have room for %" PRIu64 " of the %" PRIu64
+                " batches that --policy %s wants to see behind a superbatch",
+                m->tail, wanted, og__option_word("policy", s->opt.policy));
 }
 
 /* Blocks stay in memory where that is cheap; else the memory does more for the cache. */
 static void keep_blocks(struct og_memory_plan *m, const struct og_session *s, size_t free)
 {
-    m->trace_blocks = m->superbatch * block_bytes(s);
+    m->trace_blocks = (m->superbatch + m->tail + m->lot) * block_bytes(s);
     m->code_bytes = m->superbatch * og__input_rows(s) * 4;
     if (m->alternates || m->trace_blocks + m->code_bytes > free / 32)
         m->trace_blocks = m->code_bytes = 0;
@@ -197,15 +314,16 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
         m->n_slots = og__memory_plan_most_slots(s, m->limit);
     const size_t beside = staging + m->limit / OG__SLACK_SHARE;
     const size_t used = og__memory_plan_without_rows(m) + beside;
+    struct room room = {.m = m, .s = s, .g = &g, .rows = rows, .beside = beside};
     if (og__keeps_batches(s))
-        size_ahead(m, s, &g, rows, longest_epoch(s));
+        size_ahead(m, s, &g, rows, longest_epoch(s), 0);
     else if (s->opt.superbatch == OG_SUPERBATCH_AUTO)
-        choose_superbatch(m, s, &g, rows, beside);
+        choose_superbatch(&room);
     else
-        size_ahead(m, s, &g, rows,
-                   s->opt.superbatch == OG_SUPERBATCH_ALL
-                       ? longest_epoch(s)
-                       : OG_MIN((uint64_t)s->opt.superbatch, longest_superbatch(s)));
+        take_superbatch(&room, s->opt.superbatch == OG_SUPERBATCH_ALL
+                                   ? longest_epoch(s)
+                                   : OG_MIN((uint64_t)s->opt.superbatch, longest_superbatch(s)));
+    tell_short_tail(m, s);
     keep_blocks(m, s, m->limit - OG_MIN(m->limit, used));
     size_t need = og__memory_plan_without_rows(m) + staging;
     return need <= m->limit ? 0 : og__memory_plan_refuse_superbatch(m, need, err);

@@ -2,9 +2,9 @@
 
 #include "base/file.h"
 #include "base/seal.h"
+#include "dataset/identity.h"
 #include "train/options.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,14 +63,12 @@ int og__offline_describe(const char *dir, uint32_t *every, uint32_t *draws, json
 static int check_dataset(const struct og_offline *o, const struct og_offline_for *run,
                          const json_t *root, struct og_err *err)
 {
-    char own[32];
-    const char *there = json_string_value(json_object_get(root, "dataset_checksum"));
-    snprintf(own, sizeof(own), "%016" PRIx64, run->ds->checksum);
-    if (there && strcmp(there, own) == 0)
+    struct og_identity then;
+    char why[OG__WHY] = "says not of which dataset";
+    if (og__identity_get(root, &then) && og__identity_same(&then, &run->ds->identity, why))
         return 0;
     return og__fail(err, -EINVAL, "sample this dataset: `outgrow sample DATASET --out DIR`",
-                    "--samples %s: sampled from another dataset (checksum %.16s, %s has %s)",
-                    o->dir, there ? there : "missing", run->ds->path, own);
+                    "--samples %s: not samples of %s: %s", o->dir, run->ds->path, why);
 }
 
 static int refuse_option(const struct og_offline *o, const char *name, const json_t *there,

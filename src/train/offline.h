@@ -1,5 +1,5 @@
 /* offline: training batches that `outgrow sample` made beforehand, in the folder --samples, perhaps
- * on another machine (diskgnn.txt §4). A folder is taken only if its batches are, bit for bit,
+ * on another machine (Liu et al. 2025, §4). A folder is taken only if its batches are, bit for bit,
  * those that this run would sample. */
 #ifndef OG_OFFLINE_H
 #define OG_OFFLINE_H

@@ -73,7 +73,7 @@ static const struct og_option table[] = {
      NAMES("auto", "bce", "margin", "mse", "mae"), OG_OPTION_CHOICE, FIELD(loss), 0, 0},
     {"edge-split", "A/B/C", "", numbers,
      "percent of the edges that the task link trains, validates and tests on; unless given, the "
-     "dataset's own lists of edges, else 85/5/10",
+     "dataset's own lists of edges (which `dataset` asks for), else 85/5/10",
      NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0},
     {"negatives", "K", "1", numbers,
      "pairs without an edge for each edge that the task link trains on",
@@ -121,7 +121,7 @@ static const struct og_option table[] = {
      NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6},
     {"init", "FILE", "", numbers,
      "safetensors file with the initial parameters; unless given, the sampler is the one it was "
-     "trained with",
+     "trained with and, of the task link, --seed and --edge-split those that held its edges out",
      NULL, OG_OPTION_TEXT, FIELD(init), 0, 0},
     {"seed", "N", "1", numbers,
      "start of every random choice",
@@ -192,7 +192,7 @@ static const struct og_option table[] = {
      NULL, OG_OPTION_INT, FIELD(window), 1, 1 << 16},
     {"update", "BATCHES", "4", resources,
      "batches between two looks of the policy hybrid",
-     NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 16},
+     NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 12},
     {"threshold", "BATCHES", "0", resources,
      "a row that the policy hybrid sees reused within so many batches is kept first; 0 = an eighth "
      "of --window",
@@ -221,7 +221,8 @@ static const struct og_option table[] = {
      OG_OPTION_CHOICE, FIELD(preset), 0, 0},
 
     {"run", "DIR", "", running,
-     "folder of the results; unless given, runs/<date>-<n>",
+     "folder of the results, which holds no run's files yet unless --resume is given; unless given, "
+     "runs/<date>-<n>",
      NULL, OG_OPTION_TEXT, FIELD(run), 0, 0},
     {"resume", NULL, "false", running,
      "go on where the run in --run, or predict or eval --full with the same arguments, was interrupted",
@@ -233,7 +234,7 @@ static const struct og_option table[] = {
      "batches between lines of metrics.jsonl; 0 = never",
      NULL, OG_OPTION_INT, FIELD(log_every), 0, 1 << 30},
     {"trace-timeline", "FILE", "", running,
-     "when each stage worked, for Perfetto or Chrome",
+     "new file: when each stage worked, for Perfetto or Chrome",
      NULL, OG_OPTION_TEXT, FIELD(trace_timeline), 0, 0},
 };
 /* clang-format on */

@@ -120,6 +120,7 @@ static int pack_draw(struct packer *p, uint32_t draw, struct og_err *err)
                                : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path);
     if (rc == 0) {
         rc = pack_files(p, draw, container, cached, err);
+        p->done.bytes_written += og__npy_bytes(cached);
         if (rc == 0)
             rc = og__npy_finish(cached, &checksum, err);
         else
@@ -146,10 +147,13 @@ static int pack_all(struct packer *p, struct og_err *err)
 
 static json_t *result_json(const struct packer *p, const char *path)
 {
-    return json_pack("{s:s s:I s:I s:I s:I s:I s:f}", "pack", path, "draws",
+    const struct og_prepare_counters *before = &p->s->prepare;
+    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f}", "pack", path, "draws",
                      (json_int_t)p->packs.draws, "cache_rows", (json_int_t)p->packs.cache_rows,
-                     "rows", (json_int_t)p->rows, "bytes_read", (json_int_t)p->done.read.bytes,
-                     "bytes_written", (json_int_t)p->done.bytes_written, "seconds",
+                     "rows", (json_int_t)p->rows, "bytes_read",
+                     (json_int_t)(before->bytes_read + p->done.read.bytes), "prepare_bytes_read",
+                     (json_int_t)before->bytes_read, "bytes_written",
+                     (json_int_t)(before->bytes_written + p->done.bytes_written), "seconds",
                      og__now() - p->start);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/seal.h"
+#include "dataset/identity.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,24 +28,17 @@ char *og__packs_list(const char *dir, uint32_t draw)
 
 /* ---- pack.json ---- */
 
-static void checksum_text(char out[32], const struct og_dataset *ds)
-{
-    snprintf(out, 32, "%016" PRIx64, ds->checksum);
-}
-
 int og__packs_describe(const struct og_packs *p, const char *dir, const struct og_dataset *ds,
                        struct og_err *err)
 {
-    char checksum[32];
-    checksum_text(checksum, ds);
     char *path = og__path_join(dir, "pack.json");
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
     json_t *root =
-        json_pack("{s:i s:s s:s s:s s:I s:I s:I}", "format", 1, "dataset", ds->name,
-                  "dataset_checksum", checksum, "feature_dtype", og__dtype_name(ds->kept),
-                  "row_bytes", (json_int_t)og__row_bytes(ds), "cache_rows",
-                  (json_int_t)p->cache_rows, "draws", (json_int_t)p->draws);
+        json_pack("{s:i s:s s:s s:I s:I s:I}", "format", 1, "dataset", ds->name, "feature_dtype",
+                  og__dtype_name(ds->kept), "row_bytes", (json_int_t)og__row_bytes(ds),
+                  "cache_rows", (json_int_t)p->cache_rows, "draws", (json_int_t)p->draws);
+    root = og__identity_with(root, &ds->identity);
     if (p->checksums)
         root = og__json_with(root, "cached_checksums", json_incref(p->checksums));
     int rc = og__sealed_write(path, root, err);
@@ -76,12 +70,6 @@ static bool get_count(const json_t *root, const char *key, uint32_t *out)
     return n >= 0 && n < UINT32_MAX;
 }
 
-static bool says(const json_t *root, const char *key, const char *text)
-{
-    const char *there = json_string_value(json_object_get(root, key));
-    return there && strcmp(there, text) == 0;
-}
-
 /* Of the packed rows: enum og_dtype, or -1. */
 static int dtype_of(const json_t *root)
 {
@@ -89,19 +77,20 @@ static int dtype_of(const json_t *root)
     return name ? og__dtype_find(name) : -1;
 }
 
-/* Is it for these features, in whatever dtype? */
-static bool fits_dataset(struct og_packs *p, const json_t *root, const struct og_dataset *ds)
+/* Is it for these features, in whatever dtype? If not, why. */
+static bool fits_dataset(struct og_packs *p, const json_t *root, const struct og_dataset *ds,
+                         char why[OG__WHY])
 {
-    char checksum[32];
+    struct og_identity then;
     uint32_t format;
     uint32_t row_bytes;
     int dtype = dtype_of(root);
-    checksum_text(checksum, ds);
+    snprintf(why, OG__WHY, "not packs of these features");
     return dtype >= 0 && get_count(root, "format", &format) && format == 1 &&
            get_count(root, "row_bytes", &row_bytes) &&
            row_bytes == (size_t)ds->dim * og__dtype_size((enum og_dtype)dtype) &&
            get_count(root, "cache_rows", &p->cache_rows) && get_count(root, "draws", &p->draws) &&
-           says(root, "dataset_checksum", checksum);
+           og__identity_get(root, &then) && og__identity_same(&then, &ds->identity, why);
 }
 
 /* 1 with *out, 0 where there is none, or negative where what is there cannot be believed. */
@@ -137,8 +126,9 @@ enum og_dtype og__packs_dtype(const char *samples, enum og_dtype unless)
 static bool suits(struct og_packs *p, const json_t *root, const struct og_dataset *ds,
                   const struct og_log *log)
 {
-    if (!fits_dataset(p, root, ds)) {
-        og__say(log, OG__WARN, "%s: not packs of these features, left alone (%s)", p->dir, hint);
+    char why[OG__WHY];
+    if (!fits_dataset(p, root, ds, why)) {
+        og__say(log, OG__WARN, "%s: %s, left alone (%s)", p->dir, why, hint);
         return false;
     }
     const enum og_dtype dtype = (enum og_dtype)dtype_of(root);

@@ -1,5 +1,5 @@
-/* packs: what `outgrow pack` puts beside samples made beforehand (diskgnn.txt §4, §5.2), in their
- * subfolder `pack`:
+/* packs: what `outgrow pack` puts beside samples made beforehand (Liu et al. 2025, §4, §5.2), in
+ * their subfolder `pack`:
  *
  *   pack.json            what it is for
  *   draw<d>_cached.npy   the nodes whose rows the cache is to hold while draw d is trained

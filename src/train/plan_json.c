@@ -81,15 +81,15 @@ static json_t *choice_json(const struct og_session *s)
 json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->opt);
-    json_t *plan =
-        json_pack("{s:O s:s s:O s:I s:I s:I s:b s:b s:o s:o s:o}", "policy",
-                  json_object_get(options, "policy"), "layout",
-                  json_string_value(json_object_get(options, "layout")), "topology",
-                  json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
-                  "superbatch", (json_int_t)s->memory.superbatch, "staging_batches",
-                  (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates,
-                  "disk_measured", s->profile.measured, "memory", memory_json(&s->memory),
-                  "predicted", predicted_json(s), "candidates", choice_json(s));
+    json_t *plan = json_pack(
+        "{s:O s:s s:O s:I s:I s:I s:I s:b s:b s:o s:o s:o}", "policy",
+        json_object_get(options, "policy"), "layout",
+        json_string_value(json_object_get(options, "layout")), "topology",
+        json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
+        "superbatch", (json_int_t)s->memory.superbatch, "tail", (json_int_t)s->memory.tail,
+        "staging_batches", (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates,
+        "disk_measured", s->profile.measured, "memory", memory_json(&s->memory), "predicted",
+        predicted_json(s), "candidates", choice_json(s));
     json_decref(options);
     return plan;
 }

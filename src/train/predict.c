@@ -116,8 +116,9 @@ int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot, struct
     uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->schedule.batch_size);
     s->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
     int rc = og__learn_rule(s, err);
-    /* what is written anew is known, and whether there is room for it, when a superbatch is */
-    if (rc < 0 || !og__policy_is_static(s->opt.policy) || og__packs(s))
+    /* what is sampled ahead is told exactly by its first superbatch, and so is what is written anew
+     */
+    if (rc < 0 || !og__policy_is_static(s->opt.policy) || og__samples_ahead(s))
         return rc;
     rc = count_pilot(s, pilot, &sum.plan, err);
     if (s->offline)

@@ -13,30 +13,32 @@ static const struct preset_value {
     int preset;
     const char *name, *value;
 } preset_values[] = {
-    /* features mapped, nothing cached but by the kernel (ginex.txt §5.1) */
+    /* features mapped, nothing cached but by the kernel (Park et al. 2022, §5.1) */
     {OG_PRESET_PYG_PLUS, "io", "mmap"},
     {OG_PRESET_PYG_PLUS, "policy", "none"},
-    /* neighbour cache and PaGraph's feature cache (ginex.txt §5.1) */
+    /* neighbour cache and PaGraph's feature cache (Park et al. 2022, §5.1) */
     {OG_PRESET_ALI_PG, "topology", "disk"},
     {OG_PRESET_ALI_PG, "policy", "degree"},
-    /* (ginex.txt §3) */
+    /* (Park et al. 2022, §3) */
     {OG_PRESET_GINEX, "topology", "disk"},
     {OG_PRESET_GINEX, "policy", "belady"},
     {OG_PRESET_GINEX, "alternate", "true"},
-    /* (diskgnn.txt §4, §5.2) */
+    /* (Liu et al. 2025, §4, §5.2) */
     {OG_PRESET_DISKGNN, "topology", "memory"},
     {OG_PRESET_DISKGNN, "policy", "frequency"},
     {OG_PRESET_DISKGNN, "layout", "packed"},
     {OG_PRESET_DISKGNN, "alternate", "true"},
-    /* (fgnn.txt §6) */
+    /* (Yang et al. 2022, §6) */
     {OG_PRESET_FGNN, "topology", "memory"},
-    {OG_PRESET_FGNN, "policy", "presc:1"},
-    /* (lsm-gnn.txt §4.2) */
+    {OG_PRESET_FGNN, "policy", "presc"},
+    {OG_PRESET_FGNN, "presc-epochs", "1"},
+    /* (Park et al. 2024, §4.2) */
     {OG_PRESET_LSM_GNN, "topology", "memory"},
     {OG_PRESET_LSM_GNN, "policy", "hybrid"},
-    /* (helios.txt §3) */
+    /* (Sun et al. 2023, §3) */
     {OG_PRESET_HELIOS, "topology", "memory"},
-    {OG_PRESET_HELIOS, "policy", "presc:1"},
+    {OG_PRESET_HELIOS, "policy", "presc"},
+    {OG_PRESET_HELIOS, "presc-epochs", "1"},
     {OG_PRESET_HELIOS, "early-reads", "true"},
     /* everything resident */
     {OG_PRESET_MEMORY, "topology", "memory"},

@@ -55,6 +55,93 @@ static void sweep(const struct og_rundir *d)
         og__temporary_sweep(names[i]);
 }
 
+static int name_files(struct og_rundir *d, struct og_err *err)
+{
+    const struct {
+        char **field;
+        const char *name;
+    } files[] = {{&d->checkpoint, "checkpoint.safetensors"},
+                 {&d->best, "best.safetensors"},
+                 {&d->resume, "resume.safetensors"},
+                 {&d->summary, "summary.json"},
+                 {&d->metrics, "metrics.jsonl"},
+                 {&d->plan, "plan.json"},
+                 {&d->config, "config.yaml"}};
+    for (size_t i = 0; i < OG_COUNT(files); i++)
+        if (!(*files[i].field = og__path_join(d->path, files[i].name)))
+            return og__fail_errno(err, -ENOMEM, NULL, "%s", d->path);
+    return 0;
+}
+
+/* 1 where there is such a file, a link that leads nowhere included. */
+static int is_there(const char *path, struct og_err *err)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0)
+        return 1;
+    return errno == ENOENT ? 0 : og__fail_errno(err, -errno, NULL, "%s", path);
+}
+
+/* A result, or what the user put there, is never replaced. */
+static int refuse_files(const struct og_rundir *d, struct og_err *err)
+{
+    const char *const names[] = {d->summary, d->resume, d->best, d->checkpoint,
+                                 d->metrics, d->config, d->plan};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+        rc = is_there(names[i], err);
+        const bool run = i < 2; /* of which there is more to say */
+        if (rc > 0 && run)
+            rc = og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
+                          "%s: holds a run already", d->path);
+        else if (rc > 0)
+            rc =
+                og__fail(err, -EEXIST,
+                         "choose another --run, or remove it; what an interrupted run left goes on "
+                         "with --resume",
+                         "%s: exists already", names[i]);
+    }
+    return rc;
+}
+
+/* The folder is there: take it, unless it holds what must stay. */
+static int take_folder(struct og_rundir *d, bool resume, struct og_err *err)
+{
+    int rc = name_files(d, err);
+    if (rc == 0)
+        rc = lock_folder(d, err);
+    return rc < 0 || resume ? rc : refuse_files(d, err);
+}
+
+/* Is it one of the files that the run will write? */
+static int spare_input(const struct og_rundir *d, const char *input, struct og_err *err)
+{
+    const char *const names[] = {d->best, d->checkpoint, d->resume};
+    struct stat a;
+    struct stat b;
+    if (!input || stat(input, &a) < 0)
+        return 0;
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        if (stat(names[i], &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+            return og__fail(err, -EEXIST, "choose another --run, or leave out --init",
+                            "%s: --init is a file that this run would write", names[i]);
+    return 0;
+}
+
+int og__rundir_check(const char *path, bool resume, const char *input, struct og_err *err)
+{
+    struct og_rundir d = {0};
+    int rc = path ? og__exists(NULL, path, err) : 0;
+    if (rc <= 0)
+        return rc;
+    d.path = strdup(path);
+    rc = d.path ? take_folder(&d, resume, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (rc == 0)
+        rc = spare_input(&d, input, err);
+    og__rundir_close(&d);
+    return rc;
+}
+
 int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct og_err *err)
 {
     *d = (struct og_rundir){0};
@@ -68,32 +155,10 @@ int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct o
         rc = og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     else
         rc = og__make_dirs(path, err);
-    if (rc < 0)
-        return rc;
-    const struct {
-        char **field;
-        const char *name;
-    } files[] = {{&d->checkpoint, "checkpoint.safetensors"},
-                 {&d->best, "best.safetensors"},
-                 {&d->resume, "resume.safetensors"},
-                 {&d->summary, "summary.json"},
-                 {&d->metrics, "metrics.jsonl"},
-                 {&d->plan, "plan.json"},
-                 {&d->config, "config.yaml"}};
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(files); i++)
-        if (!(*files[i].field = og__path_join(d->path, files[i].name)))
-            rc = og__fail_errno(err, -ENOMEM, NULL, "%s", d->path);
     if (rc == 0)
-        rc = lock_folder(d, err);
+        rc = take_folder(d, resume, err);
     if (rc == 0)
         sweep(d);
-    int holds_run = rc == 0 ? og__exists(NULL, d->summary, err) : rc;
-    if (holds_run == 0)
-        holds_run = og__exists(NULL, d->resume, err);
-    rc = OG_MIN(holds_run, 0);
-    if (holds_run > 0 && !resume)
-        rc = og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
-                      "%s: holds a run already", d->path);
     if (rc < 0)
         og__rundir_close(d);
     return rc;

@@ -12,9 +12,14 @@ struct og_rundir {
     char *checkpoint, *best, *resume, *summary, *metrics, *plan, *config;
 };
 
-/* Creates `path`, or runs/<date>-<n> when it is NULL. A folder that holds a run already is refused
- * unless resume is set: a result is never overwritten by accident. So is one that another process
- * trains in just now. What a killed one was writing there is removed. */
+/* Would og__rundir_open take `path`? To be asked before the work begins; nothing is made. NULL is a
+ * new one. -EEXIST where the folder has a file that a run writes, whoever it is of, unless resume
+ * is set: then it is what an earlier run has left, but for `input` (or NULL), which is only read.
+ * -EBUSY where another process trains in it just now. */
+OG_MUST_CHECK int og__rundir_check(const char *path, bool resume, const char *input,
+                                   struct og_err *err);
+/* Creates `path`, or runs/<date>-<n> when it is NULL. What would be refused is refused. What a
+ * killed process was writing there is removed. */
 OG_MUST_CHECK int og__rundir_open(struct og_rundir *d, const char *path, bool resume,
                                   struct og_err *err);
 void og__rundir_close(struct og_rundir *d);

@@ -1,13 +1,13 @@
 /* og_sample: the batches a run would train on, written as a trace. */
 #include "base/file.h"
 #include "base/seal.h"
+#include "dataset/identity.h"
 #include "dataset/writer.h"
 #include "sample/trace.h"
 #include "train/ahead.h"
 #include "train/json.h"
 #include "train/options.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 struct recorder {
@@ -18,6 +18,8 @@ struct recorder {
     void *labels;
     json_t *checksums; /* of files, by name */
     uint64_t batches, rows;
+    struct og_epoch_counters counters;
+    uint64_t bytes_written; /* of its own files */
 };
 
 static int record_sink(void *arg, struct og_work *w, struct og_err *err)
@@ -31,6 +33,7 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
         rc = og__npy_append(r->features, og__row(&w->rows, i), 1, err);
     r->batches++;
     r->rows += batch->n_ids;
+    og__count_work(&r->counters, w);
     struct og_progress p = {.stage = "sample",
                             .epoch = (int)w->turn.epoch,
                             .epochs = r->s->opt.epochs,
@@ -71,20 +74,18 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
 static int write_description(const struct recorder *r, struct og_err *err)
 {
     const struct og_session *s = r->s;
-    char checksum[32];
-    snprintf(checksum, sizeof(checksum), "%016" PRIx64, s->ds->checksum);
     uint64_t per_epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
     unsigned extras = og__batch_extras(s);
     json_t *root = json_pack(
-        "{s:i s:s s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
-        s->ds->name, "dataset_checksum", checksum, "num_nodes", (json_int_t)s->ds->n_nodes,
-        "feature_dim", s->ds->dim, "seed", (json_int_t)s->opt.seed, "epochs", s->opt.epochs,
-        "resample_every", s->opt.resample_every, "draws", (json_int_t)(r->batches / per_epoch),
-        "batches_per_epoch", (json_int_t)per_epoch, "batches", (json_int_t)r->batches, "rows",
-        (json_int_t)r->rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
-        !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(s->ds->dtype), "options",
-        og__options_json(&s->opt));
-    json_object_set(root, "checksums", r->checksums);
+        "{s:i s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
+        s->ds->name, "num_nodes", (json_int_t)s->ds->n_nodes, "feature_dim", s->ds->dim, "seed",
+        (json_int_t)s->opt.seed, "epochs", s->opt.epochs, "resample_every", s->opt.resample_every,
+        "draws", (json_int_t)(r->batches / per_epoch), "batches_per_epoch", (json_int_t)per_epoch,
+        "batches", (json_int_t)r->batches, "rows", (json_int_t)r->rows, "degrees",
+        !!(extras & OG__WITH_DEGREES), "weights", !!(extras & OG__WITH_WEIGHTS), "feature_dtype",
+        og__dtype_name(s->ds->dtype), "options", og__options_json(&s->opt));
+    root = og__identity_with(root, &s->ds->identity);
+    root = og__json_with(root, "checksums", json_incref(r->checksums));
     char *path = og__path_join(r->dir.temporary, "trace.json");
     int rc = path ? og__sealed_write(path, root, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
@@ -97,21 +98,38 @@ static int write_description(const struct recorder *r, struct og_err *err)
 static int finish_features(struct recorder *r, struct og_err *err)
 {
     uint64_t checksum;
+    r->bytes_written += og__npy_bytes(r->features);
     int rc = og__npy_finish(r->features, &checksum, err);
     r->features = NULL;
     return rc < 0 ? rc : og__trace_note(r->checksums, "features.npy", checksum, err);
 }
 
-static int finish_recorder(struct recorder *r, struct og_err *err)
+static json_t *result_json(const struct recorder *r)
+{
+    const struct og_session *s = r->s;
+    const struct og_epoch_counters *c = &r->counters;
+    return json_pack(
+        "{s:s s:I s:I s:o s:I s:I s:I s:f}", "trace", r->dir.path, "batches",
+        (json_int_t)r->batches, "rows", (json_int_t)r->rows, "prepare",
+        og__prepare_counters_json(&s->prepare), "bytes_read", (json_int_t)c->bytes_read,
+        "prepare_bytes_read", (json_int_t)c->prepare_bytes_read, "bytes_written",
+        (json_int_t)(c->bytes_written + r->bytes_written), "seconds", og__now() - s->opened);
+}
+
+/* What it tells comes before the folder: without a result there is none. */
+static int finish_recorder(struct recorder *r, char **out, struct og_err *err)
 {
     if (!(r->checksums = json_object()))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
+    r->bytes_written += og__trace_written(r->trace);
     int rc = og__trace_finish(r->trace, r->checksums, err);
     r->trace = NULL;
     if (rc == 0 && r->features)
         rc = finish_features(r, err);
     if (rc == 0)
         rc = write_description(r, err);
+    if (rc == 0)
+        rc = og__json_deliver(result_json(r), NULL, out, err);
     return rc < 0 ? rc : og__newdir_commit(&r->dir, err);
 }
 
@@ -132,8 +150,17 @@ static int record_epochs(struct recorder *r, struct og_err *err)
 int og_sample(const char *dataset, const char *out_dir, bool with_features,
               const struct og_options *opt, const struct og_observer *seen, struct og_err *err)
 {
+    return og_sample_figures(dataset, out_dir, with_features, opt, seen, NULL, err);
+}
+
+int og_sample_figures(const char *dataset, const char *out_dir, bool with_features,
+                      const struct og_options *opt, const struct og_observer *seen, char **out,
+                      struct og_err *err)
+{
     struct recorder r = {0};
     struct og_options own;
+    if (out)
+        *out = NULL;
     unsigned want = OG__WANT_LABELS | (with_features ? OG__WANT_FEATURES : 0u);
     if (opt->epochs < 1)
         return og__fail(err, -EINVAL, "give --epochs 1 or more",
@@ -154,12 +181,16 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
     if (rc == 0)
         rc = record_epochs(&r, err);
     if (rc == 0)
-        rc = finish_recorder(&r, err);
+        rc = finish_recorder(&r, out, err);
     og__trace_discard(r.trace);
     og__npy_discard(r.features);
     og__newdir_abandon(&r.dir);
     json_decref(r.checksums);
     og__release(s->budget, r.labels, bytes, "batches");
     og__session_close(s);
+    if (rc < 0 && out) {
+        free(*out);
+        *out = NULL;
+    }
     return rc;
 }

@@ -1,5 +1,15 @@
 #include "train/schedule.h"
 
+int og__schedule_check(const struct og_schedule *s, struct og_err *err)
+{
+    for (int i = 0; i < OG__SPLITS; i++)
+        if (og__schedule_batches(s, (enum og__split)i) > (uint64_t)UINT32_MAX + 1)
+            return og__fail(err, -EOVERFLOW, "give a larger --batch",
+                            "--batch %u: more than 2^32 batches of %llu seeds", s->batch_size,
+                            (unsigned long long)s->n_seeds[i]);
+    return 0;
+}
+
 uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split)
 {
     return (s->n_seeds[split] + s->batch_size - 1) / s->batch_size;

@@ -32,8 +32,11 @@ struct og_turn {
     bool last_of_epoch; /* the last item, training or evaluation, of its epoch */
 };
 
+/* -EOVERFLOW where a pass has more batches than 32 bits number. */
+OG_MUST_CHECK int og__schedule_check(const struct og_schedule *s, struct og_err *err);
+
 uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split);
-/* The epoch whose batches this one trains on, diskgnn.txt §4: 1, 1, 1, 4, 4, 4, ... for 3. */
+/* The epoch whose batches this one trains on, Liu et al. 2025, §4: 1, 1, 1, 4, 4, 4, ... for 3. */
 uint32_t og__schedule_drawn(const struct og_schedule *s, uint32_t epoch);
 bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch);
 /* Items of the whole run, and the first item of an epoch. */

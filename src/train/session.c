@@ -1,9 +1,11 @@
 /* Opening a session, part by part, and closing it. */
 #include "train/session_parts.h"
 
+#include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/features.h"
 #include "train/checkpoint.h"
+#include "train/idle.h"
 #include "train/options.h"
 
 #include <stdlib.h>
@@ -63,8 +65,9 @@ static int open_model(struct og_session *s, unsigned want, struct og_err *err)
 }
 
 /* Static and learning policies are told that it begins; what they want in the cache is read now. */
-static int fill_cache(struct og_session *s, struct og_io_counts *counts, struct og_err *err)
+static int fill_cache(struct og_session *s, struct og_err *err)
 {
+    struct og_io_counts counted = {0}; /* with all that is read before the first batch */
     uint32_t n_prefill = 0;
     int rc = og__policy_foresee(s->policy, NULL, &n_prefill, err);
     uint32_t *nodes = malloc(2 * OG__FILL_ROWS * sizeof(*nodes));
@@ -75,11 +78,11 @@ static int fill_cache(struct og_session *s, struct og_io_counts *counts, struct 
         uint32_t n = og__policy_prefill(s->policy, nodes, slots, OG__FILL_ROWS);
         if (n == 0)
             break;
-        rc = og__gather_fill(s->gather, nodes, slots, n, counts, err);
+        rc = og__gather_fill(s->gather, nodes, slots, n, &counted, err);
         if (rc == 0)
             rc = og__session_stopped(s, "stopped while filling caches", err);
     }
-    int ended = og__gather_fill_end(s->gather, counts, rc == 0 ? err : NULL);
+    int ended = og__gather_fill_end(s->gather, &counted, rc == 0 ? err : NULL);
     free(nodes);
     s->prepare.prefill = n_prefill;
     return rc < 0 ? rc : ended;
@@ -96,15 +99,10 @@ static int open_features(struct og_session *s, struct og_err *err)
         .n_staging = s->memory.n_staging,
         .reader = og__session_reader(s),
     };
-    struct og_io_counts counts = {0};
     int rc = open_early(s, err);
     if (rc == 0)
         rc = og__gather_open(&s->gather, s->ds, &opt, s->budget, err);
-    if (rc == 0 && !og__samples_ahead(s))
-        rc = fill_cache(s, &counts, err);
-    s->prepare.reads += counts.reads;
-    s->prepare.bytes_read += counts.bytes;
-    return rc;
+    return rc == 0 && !og__samples_ahead(s) ? fill_cache(s, err) : rc;
 }
 
 static int build_session(struct og_session *s, unsigned want, struct og_err *err)
@@ -116,8 +114,6 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
         rc = open_model(s, want, err);
     if (rc == 0 && (want & OG__WANT_FEATURES))
         rc = open_features(s, err);
-    if (rc == 0)
-        rc = og__dataset_spare(s->ds, s->opt.trace_timeline, err);
     if (rc == 0 && s->opt.trace_timeline)
         rc = og__timeline_open(&s->timeline, s->opt.trace_timeline, err);
     s->prepare.seconds = og__now() - s->opened;
@@ -198,13 +194,30 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     int rc = og__options_copy(&s->opt, opt, err);
     if (rc == 0 && opt->init && !model)
         rc = og__checkpoint_sampler(opt->init, &s->opt, &s->log, err);
-    return rc < 0 ? rc : og__options_resolve(&s->opt, &s->log, err);
+    if (rc == 0 && opt->init && !model && opt->task == OG_TASK_LINK)
+        rc = og__checkpoint_edges(opt->init, &s->opt, &s->log, err);
+    const uint64_t given = s->opt.given;
+    s->asked = og__options_set_apart(opt);
+    if (rc == 0)
+        rc = og__options_resolve(&s->opt, &s->log, err);
+    s->preset_asked = s->opt.given & ~given & og__options_set_apart(&s->opt);
+    s->policy_open = s->opt.policy == OG_POLICY_AUTO;
+    return rc;
+}
+
+/* An earlier one stays, unless it is of the part of the run that --resume goes on from. */
+static int check_timeline(const struct og_session *s, struct og_err *err)
+{
+    const char *path = s->opt.trace_timeline;
+    int rc = og__dataset_spare(s->ds, path, err);
+    return rc < 0 || !path || s->opt.resume ? rc : og__check_absent(path, err);
 }
 
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
                          const struct og_model_config *model, struct og_err *err)
 {
     s->opened = og__now();
+    s->opened_read = og__io_made();
     if (s->seen)
         s->log = (struct og_log){s->seen->message, s->seen->arg};
     int rc = settle_options(s, opt, model, err);
@@ -212,6 +225,8 @@ static int start_session(struct og_session *s, const char *dataset, const struct
         rc = og__session_scratch(s, NULL, err);
     if (rc == 0)
         rc = og__dataset_open(dataset, &s->ds, err);
+    if (rc == 0)
+        rc = check_timeline(s, err);
     if (rc == 0)
         rc = og__session_settle_task(s, err);
     if (rc == 0)
@@ -266,26 +281,32 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     if (want & OG__WANT_MODEL)
         OG_TRY(og__nn_warm_up(s->ops, s->pool, err));
     s->baseline_rss = og__rss_now();
-    uint64_t reads;
-    uint64_t bytes;
-    og__reads_made(&reads, &bytes);
     og__session_name_neighbors(s);
     OG_TRY(og__session_load_seeds(s, want, err));
-    og__session_schedule(s);
+    OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
     OG_TRY(og__session_plan(s, want, err));
-    og__reads_made(&s->prepare.reads, &s->prepare.bytes_read);
-    s->prepare.reads += s->held_out_read.reads - reads;
-    s->prepare.bytes_read += s->held_out_read.bytes - bytes;
+    og__say_idle(s, want);
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!s->predicted.known) /* batches tell what it will do */
         OG_TRY(build_session(s, 0, err));
+    og__session_count_prepared(s);
     *out = s;
     return 0;
 out:
+    og__timeline_discard(s->timeline);
+    s->timeline = NULL;
     og__session_close(s);
     return rc;
+}
+
+void og__session_count_prepared(struct og_session *s)
+{
+    struct og_io_counts read = {0};
+    og__io_add_since(&read, s->opened_read);
+    s->prepare.reads = read.reads;
+    s->prepare.bytes_read = read.bytes;
 }
 
 void og__session_close(struct og_session *s)

@@ -12,6 +12,7 @@
 #include "nn/nn.h"
 #include "plan/candidate.h"
 #include "report/counters.h"
+#include "sample/trace.h"
 #include "train/flow.h"
 #include "train/packs.h"
 
@@ -41,6 +42,8 @@ struct og_memory_plan {
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
+    uint64_t tail, lot;  /* those they see behind it; of which so many are sampled at a time, and
+                            more than they see, where a superbatch has less; else 0 */
     size_t trace;        /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
     size_t packing, sweep;           /* what batches miss, and writing it anew */
@@ -74,12 +77,11 @@ struct og_session {
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
     struct og_seed_source seeds;
-    struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
-    struct og_io_counts held_out_read; /* to write it */
-    struct og_offline *offline;        /* samples made beforehand; NULL = none */
-    struct og_disk_profile profile;    /* of the disk that features lie on */
-    struct og_disk_profile away;       /* of the one that scratch is on */
-    bool apart;                        /* these are two */
+    struct og_scratch *held_out;    /* folder of the graph that is left; NULL: it is the dataset */
+    struct og_offline *offline;     /* samples made beforehand; NULL = none */
+    struct og_disk_profile profile; /* of the disk that features lie on */
+    struct og_disk_profile away;    /* of the one that scratch is on */
+    bool apart;                     /* these are two */
     struct og_batch_caps caps;
     struct og_memory_plan memory;
     struct og_predicted { /* one epoch */
@@ -87,6 +89,9 @@ struct og_session {
         struct og_plan_cost plan;
         uint64_t topology_reads, topology_bytes, trace_bytes;
     } predicted;
+    uint64_t asked;        /* options that the user set apart from their defaults (idle.h) */
+    uint64_t preset_asked; /* and those that a preset did */
+    bool policy_open;      /* --policy was left to the program */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_chosen *choice; /* [n_choice] what --policy auto compared, the best first */
     uint32_t n_choice;
@@ -117,7 +122,8 @@ struct og_session {
     int n_works;
     struct og_timeline *timeline;
     size_t baseline_rss;
-    double opened; /* og__now() at the start */
+    double opened;                   /* og__now() at the start */
+    struct og_io_counts opened_read; /* what the process had read then */
 };
 
 /* model: the network's shape when it comes from a checkpoint; NULL = from the options and dataset.
@@ -127,6 +133,9 @@ OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
                                    const struct og_model_config *model,
                                    const struct og_observer *seen, struct og_err *err);
 void og__session_close(struct og_session *s);
+
+/* What was read since the session was begun is preparation: before any batch. */
+void og__session_count_prepared(struct og_session *s);
 
 /* How many samplers and works there are, by the way that was chosen. */
 void og__session_threads(struct og_session *s, unsigned want);
@@ -144,6 +153,8 @@ OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_samp
                                       struct og_budget *b, struct og_err *err);
 struct og_sampling og__session_sampling(const struct og_session *s);
 unsigned og__batch_extras(const struct og_session *s); /* what its blocks carry */
+/* Its batches as a trace, where they are put away. */
+struct og_trace_options og__session_trace(const struct og_session *s);
 /* Are batches sampled ahead, planned, and only then trained? */
 bool og__samples_ahead(const struct og_session *s);
 /* Is what they miss written anew beforehand, packed or segmented? */
@@ -158,11 +169,11 @@ struct og_reader_options og__session_reader(const struct og_session *s);
 size_t og__session_structure_bytes(const struct og_session *s);
 /* How topology on disk is to be opened, but for the size of its neighbour cache. */
 struct og_topology_disk_options og__session_topology(const struct og_session *s);
-/* Give the graph's structure back as far as training does without it, and fetch it again. *read is
- * added to. */
+/* Give the graph's structure back as far as training does without it, and fetch it again. *read and
+ * *written, of a neighbour cache that is kept, are added to. */
 void og__session_drop_topology(struct og_session *s);
 OG_MUST_CHECK int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read,
-                                             struct og_err *err);
+                                             uint64_t *written, struct og_err *err);
 
 /* What is sampled ahead goes to --scratch, else to `run`, else to the user's cache folder (run =
  * NULL). What a killed process left there goes. */

@@ -29,7 +29,7 @@ struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n
 
 bool og__samples_ahead(const struct og_session *s)
 {
-    return og__policy_looks_ahead(s->opt.policy) || og__packs(s);
+    return og__policy_looks_ahead(s->opt.policy) || og__packs(s) || s->opt.alternate;
 }
 
 bool og__packs(const struct og_session *s)
@@ -49,6 +49,13 @@ unsigned og__batch_extras(const struct og_session *s)
 {
     return (s->config.kind == OG_MODEL_GCN ? OG__WITH_DEGREES : 0u) |
            (og__sampling_weighs((enum og_sampler_kind)s->opt.sampler) ? OG__WITH_WEIGHTS : 0u);
+}
+
+struct og_trace_options og__session_trace(const struct og_session *s)
+{
+    return (struct og_trace_options){.n_hops = s->opt.n_fanout,
+                                     .n_nodes = (uint64_t)s->ds->n_nodes,
+                                     .extras = og__batch_extras(s)};
 }
 
 struct og_sampling og__session_sampling(const struct og_session *s)

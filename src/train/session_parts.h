@@ -19,7 +19,7 @@ OG_MUST_CHECK int og__session_hold_out(struct og_session *s, struct og_err *err)
 /* Nodes or edges of each split, and their labels as far as `want` goes. */
 OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err);
 /* How they make batches. */
-void og__session_schedule(struct og_session *s);
+OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err);
 
 /* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
  * serve, else as if there were none. */

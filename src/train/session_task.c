@@ -54,11 +54,10 @@ static int write_left(struct og_session *s, const char *where, struct og_dataset
                       struct og_err *err)
 {
     struct og_edge_split split = {.seed = (uint64_t)s->opt.seed};
-    const char *percent = s->opt.edge_split ? s->opt.edge_split : "85/5/10";
     uint64_t bytes = og__edge_split_bytes(s->ds);
     char size[32];
     char allowed[32];
-    int rc = og__edge_split_parse(&split, percent, err);
+    int rc = og__edge_split_parse(&split, s->opt.edge_split, err);
     if (rc == 0 && (double)bytes > s->opt.disk.value)
         rc = og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
                       "--edge-split: writes up to %s, --disk is %s",
@@ -71,26 +70,39 @@ static int write_left(struct og_session *s, const char *where, struct og_dataset
     return rc < 0 ? rc : og__dataset_open(og__scratch_path(s->held_out), left, err);
 }
 
+/* Whose lists of edges: from here on the option says it, and so do checkpoints. */
+static int settle_edges(struct og_session *s, struct og_err *err)
+{
+    bool has = s->ds->edges[OG__TRAIN].fd >= 0;
+    if (!s->opt.edge_split)
+        s->opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
+    if (!s->opt.edge_split)
+        return og__fail_errno(err, -ENOMEM, NULL, "options");
+    if (has || strcmp(s->opt.edge_split, OG__OWN_EDGES) != 0)
+        return 0;
+    return og__fail(err, -EINVAL, "give percentages, such as 85/5/10",
+                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges", s->ds->path);
+}
+
 /* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
  * on. */
 int og__session_hold_out(struct og_session *s, struct og_err *err)
 {
-    bool has = s->ds->edges[OG__TRAIN].fd >= 0;
     struct og_dataset *left = NULL;
-    struct og_io_counts before;
-    struct og_io_counts *read = &s->held_out_read;
-    if (s->opt.task != OG_TASK_LINK || (has && !s->opt.edge_split))
-        return 0;
+    int rc = s->opt.task == OG_TASK_LINK ? settle_edges(s, err) : 0;
+    if (rc < 0 || s->opt.task != OG_TASK_LINK || strcmp(s->opt.edge_split, OG__OWN_EDGES) == 0)
+        return rc;
     char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
-    og__reads_made(&before.reads, &before.bytes);
-    int rc = own ? write_left(s, own, &left, err)
-                 : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
-    og__reads_made(&read->reads, &read->bytes);
-    read->reads -= before.reads;
-    read->bytes -= before.bytes;
+    rc = own ? write_left(s, own, &left, err)
+             : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
     free(own);
     if (rc < 0)
         return rc;
+    /* what is left follows from the dataset and the options; to the user it is the dataset */
+    left->identity = s->ds->identity;
+    char *path = left->path;
+    left->path = s->ds->path;
+    s->ds->path = path;
     og__dataset_close(s->ds);
     s->ds = left;
     s->prepare.bytes_written = bytes_of_graph(left);
@@ -141,7 +153,7 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
                     s->ds->path);
 }
 
-void og__session_schedule(struct og_session *s)
+int og__session_schedule(struct og_session *s, struct og_err *err)
 {
     s->schedule.epochs = s->opt.epochs;
     s->schedule.eval_every = s->opt.eval_every;
@@ -152,6 +164,7 @@ void og__session_schedule(struct og_session *s)
     for (int i = 0; i < OG__SPLITS; i++)
         most = OG_MAX(most, s->schedule.n_seeds[i]);
     s->schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->opt.batch, most);
+    return og__schedule_check(&s->schedule, err);
 }
 
 /* ---- labels ---- */

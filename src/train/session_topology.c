@@ -1,5 +1,6 @@
 /* A session's hold on the graph's structure: in memory or on disk, given back and fetched again. */
 #include "base/file.h"
+#include "base/kept.h"
 #include "train/session_parts.h"
 
 #include <stdio.h>
@@ -14,16 +15,16 @@ struct og_topology_disk_options og__session_topology(const struct og_session *s)
                                              .log = &s->log};
 }
 
-/* --scratch or the user's cache folder, by the dataset's name and checksum. */
+/* In --scratch or the user's cache folder, by where the dataset lies; of a graph that edges were
+ * held out of beside it, where it lives no longer than that. */
 void og__session_name_neighbors(struct og_session *s)
 {
     char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
-    char *path = NULL;
-    if (own && asprintf(&path, "%s/neighbors-%s-%016llx", own, s->ds->name,
-                        (unsigned long long)s->ds->checksum) < 0)
-        path = NULL;
+    if (s->held_out)
+        s->neighbors_dir = og__path_join(og__scratch_path(s->held_out), "neighbors");
+    else if (own)
+        s->neighbors_dir = og__neighbors_folder(own, s->ds);
     free(own);
-    s->neighbors_dir = path;
 }
 
 static bool counts_degrees(const struct og_session *s)
@@ -69,7 +70,12 @@ int og__session_open_neighbors(struct og_session *s, struct og_err *err)
     s->topology.disk->opt.cache_bytes = s->memory.neighbors;
     if ((double)s->memory.neighbors > s->opt.disk.value) /* then every run makes its own */
         og__neighbors_keep_none(&s->topology);
-    return og__neighbors_load(&s->topology, err);
+    int rc = og__neighbors_load(&s->topology, err);
+    s->prepare.bytes_written += s->topology.disk->cache.bytes_written;
+    if (rc == 0 && !s->held_out && s->topology.disk->opt.cache_dir)
+        og__kept_trim(s->neighbors_dir, &og__neighbors_kind, og__kept_bytes(s->neighbors_dir),
+                      OG__KEPT_SECONDS, &s->log);
+    return rc;
 }
 
 void og__session_drop_topology(struct og_session *s)
@@ -80,18 +86,17 @@ void og__session_drop_topology(struct og_session *s)
         og__topology_release(&s->topology);
 }
 
-int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read, struct og_err *err)
+int og__session_fetch_topology(struct og_session *s, struct og_io_counts *read, uint64_t *written,
+                               struct og_err *err)
 {
-    struct og_io_counts before;
-    struct og_io_counts after;
     bool there = s->topology.disk ? s->topology.disk->cache.bits || s->memory.neighbors == 0
                                   : s->topology.indptr != NULL;
     if (there)
         return 0;
-    og__reads_made(&before.reads, &before.bytes);
+    const struct og_io_counts before = og__io_made();
     int rc = s->topology.disk ? og__neighbors_load(&s->topology, err) : load_topology(s, err);
-    og__reads_made(&after.reads, &after.bytes);
-    read->reads += after.reads - before.reads;
-    read->bytes += after.bytes - before.bytes;
+    og__io_add_since(read, before);
+    if (s->topology.disk)
+        *written += s->topology.disk->cache.bytes_written;
     return rc;
 }

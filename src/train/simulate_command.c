@@ -143,11 +143,18 @@ static void settle_sizes(struct simulator *m)
 }
 
 /* As in training, where memory allows an epoch. */
-static void settle_superbatch(struct simulator *m)
+static uint32_t asked_superbatch(const struct simulator *m)
 {
     uint32_t parts = (m->epoch + OG__MOST_FORESEEN - 1) / OG__MOST_FORESEEN;
-    m->sim.superbatch = m->opt.superbatch > 0 ? (uint32_t)m->opt.superbatch
-                                              : (m->epoch + parts - 1) / OG_MAX(parts, 1u);
+    return m->opt.superbatch > 0 ? (uint32_t)m->opt.superbatch
+                                 : (m->epoch + parts - 1) / OG_MAX(parts, 1u);
+}
+
+/* Batches that epochs reuse are kept, and so foreseen, as a whole, as og__keeps_batches says. */
+static uint32_t superbatch_of(const struct simulator *m, int policy)
+{
+    bool kept = m->opt.resample_every > 1 && og__policy_is_steady(policy);
+    return kept ? m->epoch : asked_superbatch(m);
 }
 
 /* ---- a policy ---- */
@@ -159,6 +166,7 @@ static struct og_policy_setup choose_policy(struct simulator *m, const struct as
     opt->policy = p->kind;
     opt->presc_epochs = p->presc_epochs;
     opt->evict = p->evict;
+    m->sim.superbatch = superbatch_of(m, p->kind);
     return og__policy_setup(opt, m->sim.n_nodes);
 }
 
@@ -416,7 +424,6 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
     if (rc < 0)
         return rc;
     settle_sizes(m);
-    settle_superbatch(m);
     m->sim.stop = m->seen ? m->seen->stop : NULL;
     rc = check_memory(m, err);
     if (rc == 0)
@@ -511,7 +518,7 @@ static json_t *result_root(const struct simulator *m, json_t *results, double op
                      m->s ? m->s->ds->name : m->folder.dataset, "num_nodes",
                      (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
                      "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
-                     "superbatch", (json_int_t)m->sim.superbatch, "rows", (json_int_t)m->rows,
+                     "superbatch", (json_int_t)asked_superbatch(m), "rows", (json_int_t)m->rows,
                      "sample_seconds", opening, "simulate_seconds", simulating, "policies",
                      names_json(m, true), "caches", names_json(m, false), "results", results);
 }

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "train/ahead.h"
 #include "train/checkpoint.h"
+#include "train/idle.h"
 #include "train/json.h"
 #include "train/options.h"
 #include "train/plan_json.h"
@@ -11,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct trainer {
     struct og_session *s;
@@ -48,12 +50,63 @@ static void copy_params(struct og_session *s, float *values, bool into_model)
     }
 }
 
-static int write_params(struct trainer *t, const char *path, struct og_err *err)
+/* A file of the run that is there now: written in the epoch at hand. */
+static void count_written(struct trainer *t, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0)
+        t->state.counters.checkpoint_bytes_written += (uint64_t)st.st_size;
+}
+
+/* values: all parameters one after another; NULL = the model's */
+static int write_params(struct trainer *t, const char *path, const float *values,
+                        struct og_err *err)
 {
     size_t n;
     const struct og_param *params = og__model_params(t->s->model, &n);
-    return og__checkpoint_write(path, og__model_config(t->s->model), &t->s->opt, params, n, NULL,
-                                err);
+    int rc = og__checkpoint_write(path, og__model_config(t->s->model), &t->s->opt, params, n,
+                                  values, err);
+    if (rc == 0)
+        count_written(t, path);
+    return rc;
+}
+
+/* ---- what has diverged ---- */
+
+static const char lower_rate[] = "lower --lr, or look for extreme values with `outgrow verify`";
+static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
+
+/* Of the epoch under way, or the last one. */
+static uint32_t epoch_of(const struct trainer *t)
+{
+    uint64_t item = t->state.next_item;
+    return item > 0 ? og__schedule_at(&t->s->schedule, item - 1).epoch : 0;
+}
+
+static int check_params(const struct trainer *t, struct og_err *err)
+{
+    size_t n;
+    const struct og_param *params = og__model_params(t->s->model, &n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < og__param_count(&params[i]); k++)
+            if (!isfinite(params[i].value[k]))
+                return og__fail(err, -EDOM, lower_rate,
+                                "epoch %u: a value of %s is not a finite number", epoch_of(t),
+                                params[i].name);
+    return 0;
+}
+
+/* epoch: whose model it is. */
+static int check_figures(const struct og_metrics *part, uint32_t epoch, const struct og_turn *turn,
+                         struct og_err *err)
+{
+    const char *what = og__metrics_undefined(part);
+    bool trains = turn->split == OG__TRAIN;
+    if (!what)
+        return 0;
+    return og__fail(err, -EDOM, lower_rate, "epoch %u, %s%sbatch %u: the %s is not a finite number",
+                    epoch, trains ? "" : stages[turn->split], trains ? "" : " ", turn->batch + 1,
+                    what);
 }
 
 /* ---- saving ---- */
@@ -77,17 +130,22 @@ static void rewind_evaluation(const struct trainer *t, struct og_train_state *st
     state->counters.eval_bytes_read = 0;
 }
 
-/* Self-contained first, then the parameters alone: a kill between the two loses nothing. */
+/* Self-contained first, then the parameters alone: a kill between the two loses nothing. What
+ * diverged is not put in the place of what had not. */
 static int save(struct trainer *t, struct og_err *err)
 {
     struct og_train_state state = t->state;
     state.seconds = seconds_so_far(t);
     rewind_evaluation(t, &state);
-    int rc = t->log && fflush(t->log) != 0
-                 ? og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics)
-                 : og__resume_write(t->dir.resume, t->s, &state, t->best, err);
+    int rc = check_params(t, err);
+    if (rc == 0 && t->log && fflush(t->log) != 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
     if (rc == 0)
-        rc = write_params(t, t->dir.checkpoint, err);
+        rc = og__resume_write(t->dir.resume, t->s, &state, t->best, err);
+    if (rc == 0) {
+        count_written(t, t->dir.resume);
+        rc = write_params(t, t->dir.checkpoint, NULL, err);
+    }
     t->saved = og__now();
     return rc;
 }
@@ -121,12 +179,10 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
     struct og_metrics part = {0};
     double start = og__now();
     int rc = og__model_gradients(s->model, &w->sampled.batch, &w->rows, targets, &step, &part, err);
+    if (rc == 0)
+        rc = check_figures(&part, w->turn.epoch, &w->turn, err);
     if (rc < 0)
         return rc;
-    if (!isfinite(part.loss_sum))
-        return og__fail(err, -EDOM, "lower --lr, or look for extreme values with `outgrow verify`",
-                        "epoch %u, batch %u: the loss is not a finite number", w->turn.epoch,
-                        w->turn.batch + 1);
     rc = og__model_update(s->model, s->opt.lr, s->opt.weight_decay, ++t->state.steps, err);
     if (rc < 0)
         return rc;
@@ -136,16 +192,19 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
     return log_batch(t, w, &part, err);
 }
 
-static int evaluate_batch(struct trainer *t, const struct og_work *w, const void *targets,
-                          struct og_err *err)
+/* epoch: whose model it is. */
+static int evaluate_batch(struct trainer *t, const struct og_work *w, uint32_t epoch,
+                          const void *targets, struct og_err *err)
 {
     struct og_metrics part = {0};
     int rc = og__model_forward(t->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
+    if (rc == 0)
+        rc = check_figures(&part, epoch, &w->turn, err);
     if (rc < 0)
         return rc;
     og__metrics_add(&t->state.valid, &part);
     og__scores_add(&t->scores, &w->sampled.batch, targets);
-    t->state.counters.eval_bytes_read += w->read.bytes;
+    og__count_evaluated(&t->state.counters, w);
     return rc;
 }
 
@@ -185,13 +244,13 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
     struct og_train_state *state = &t->state;
     og__scores_rank(&t->scores);
     double acc = og__scores_chief(&t->scores, &state->valid);
-    int rc = 0;
-    if (og__schedule_evaluates(&s->schedule, epoch) &&
+    int rc = check_params(t, err);
+    if (rc == 0 && og__schedule_evaluates(&s->schedule, epoch) &&
         (acc > state->best_valid || state->best_epoch == 0)) {
         state->best_valid = acc;
         state->best_epoch = epoch;
         copy_params(s, t->best, false);
-        rc = write_params(t, t->dir.best, err);
+        rc = write_params(t, t->dir.best, NULL, err);
     }
     if (rc == 0)
         rc = tell_epoch(t, epoch, err);
@@ -203,7 +262,6 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
 
 static void tell(const struct trainer *t, const struct og_work *w)
 {
-    static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
     struct og_progress p = {
         .stage = stages[w->turn.split],
         .epoch = (int)w->turn.epoch,
@@ -229,7 +287,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     struct trainer *t = arg;
     const void *targets = og__session_targets(t->s, w, t->labels);
     int rc = w->turn.split == OG__TRAIN ? train_batch(t, w, targets, err)
-                                        : evaluate_batch(t, w, targets, err);
+                                        : evaluate_batch(t, w, w->turn.epoch, targets, err);
     if (rc < 0)
         return rc;
     t->state.next_item++;
@@ -247,24 +305,26 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 static int test_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct trainer *t = arg;
-    int rc = evaluate_batch(t, w, og__session_targets(t->s, w, t->labels), err);
+    uint32_t epoch = t->state.best_epoch ? t->state.best_epoch : epoch_of(t);
+    int rc = evaluate_batch(t, w, epoch, og__session_targets(t->s, w, t->labels), err);
     tell(t, w);
     return rc;
 }
 
-/* The test is evaluation too: its reads and time are told with the last epoch's, so that the rows
- * of a summary add up to all that was read. */
-static void count_test(struct trainer *t)
+/* The test is evaluation too: what it took is told with the last epoch, and so is the checkpoint
+ * after that epoch, so that the rows of a summary add up to all that was read and written. */
+static int count_rest(struct trainer *t, struct og_err *err)
 {
     json_t *epochs = t->state.epochs;
     json_t *last = json_array_get(epochs, json_array_size(epochs) - 1);
-    const struct og_epoch_counters *c = &t->state.counters;
-    json_t *bytes = json_object_get(last, "eval_bytes_read");
-    json_t *seconds = json_object_get(last, "eval_seconds");
+    struct og_epoch_counters sum;
     if (!last)
-        return;
-    json_integer_set(bytes, json_integer_value(bytes) + (json_int_t)c->eval_bytes_read);
-    json_real_set(seconds, json_real_value(seconds) + c->eval_seconds);
+        return 0;
+    og__epoch_counters_parse(&sum, last);
+    og__epoch_counters_add(&sum, &t->state.counters);
+    json_t *told = og__epoch_counters_json(&sum, json_incref(last));
+    json_decref(told);
+    return told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of the last epoch");
 }
 
 /* What the summary tells of the test; null where there is none. */
@@ -281,7 +341,6 @@ static int test_best(struct trainer *t, struct test_result *found, struct og_err
     if (t->state.best_epoch)
         copy_params(s, t->best, true);
     t->state.valid = (struct og_metrics){0};
-    t->state.counters = (struct og_epoch_counters){0};
     og__scores_clear(&t->scores);
     double start = og__now();
     int rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->schedule, OG__TEST),
@@ -292,7 +351,6 @@ static int test_best(struct trainer *t, struct test_result *found, struct og_err
     found->acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
     found->metrics = og__scores_json(&t->scores, &t->state.valid);
     t->state.counters.eval_seconds = og__now() - start;
-    count_test(t);
     return 0;
 }
 
@@ -344,12 +402,9 @@ static int write_settings(struct trainer *t, struct og_err *err)
 static int restore_files(struct trainer *t, struct og_err *err)
 {
     const struct og_schedule *schedule = &t->s->schedule;
-    size_t n;
-    const struct og_param *params = og__model_params(t->s->model, &n);
-    int rc = write_params(t, t->dir.checkpoint, err);
+    int rc = write_params(t, t->dir.checkpoint, NULL, err);
     if (rc == 0 && t->state.best_epoch)
-        rc = og__checkpoint_write(t->dir.best, og__model_config(t->s->model), &t->s->opt, params, n,
-                                  t->best, err);
+        rc = write_params(t, t->dir.best, t->best, err);
     if (rc < 0 || t->state.next_item >= og__schedule_items(schedule))
         return rc;
     struct og_turn turn = og__schedule_at(schedule, t->state.next_item);
@@ -361,8 +416,13 @@ static int restore_files(struct trainer *t, struct og_err *err)
 static int resume_run(struct trainer *t, struct og_err *err)
 {
     int rc = og__resume_read(t->dir.resume, t->s, &t->state, t->best, err);
-    if (rc == 0)
+    if (rc == 0 && t->s->opt.init)
+        og__say_without_effect(&t->s->log, "", "init", "resume", "",
+                               "the run goes on with its own parameters");
+    if (rc == 0) {
+        count_written(t, t->dir.resume); /* it does not tell of itself */
         return restore_files(t, err);
+    }
     if (rc != -ENOENT)
         return rc;
     og__say(&t->s->log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
@@ -386,6 +446,7 @@ static int start_run(struct trainer *t, struct og_err *err)
     int rc = s->opt.init ? og__checkpoint_load(s->opt.init, params, n, err) : 0;
     if (rc == 0 && s->opt.resume)
         rc = resume_run(t, err);
+    og__session_count_prepared(s);
     if (rc == 0)
         rc = write_settings(t, err);
     if (rc == 0 && s->opt.log_every &&
@@ -419,6 +480,8 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
     if (rc == 0)
         rc = test_best(t, &test, err);
     if (rc == 0)
+        rc = count_rest(t, err);
+    if (rc == 0)
         rc = write_plan(t, err); /* what a first superbatch foretold is known now */
     if (rc == 0)
         return write_summary(t, &test, summary, err);
@@ -433,9 +496,11 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
     struct trainer t = {0};
     if (summary)
         *summary = NULL;
-    int rc =
-        og__session_open(&t.s, dataset, opt, OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
-                         NULL, seen, err);
+    int rc = og__rundir_check(opt->run, opt->resume, opt->init, err);
+    if (rc == 0)
+        rc = og__session_open(&t.s, dataset, opt,
+                              OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen,
+                              err);
     if (rc < 0)
         return rc;
     /* after the session: a refusal leaves no folder behind */
@@ -451,6 +516,8 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         rc = rc == 0 ? closed : rc;
         end_run(&t);
     }
+    og__timeline_discard(t.s->timeline); /* of a run that never began */
+    t.s->timeline = NULL;
     og__rundir_close(&t.dir);
     og__session_close(t.s);
     return rc;

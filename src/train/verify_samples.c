@@ -7,6 +7,7 @@
  */
 #include "base/file.h"
 #include "dataset/features.h"
+#include "dataset/identity.h"
 #include "gather/pack.h"
 #include "train/offline.h"
 #include "train/session.h"
@@ -17,6 +18,7 @@
 
 enum { TOLD_A_FILE = 3 };
 
+static const char part[] = "verify";
 static const char anew[] = "make it anew with `outgrow sample`";
 static const char pack_anew[] = "remove the folder pack and make it anew with `outgrow pack`";
 
@@ -30,6 +32,7 @@ struct verifier {
     void (*finding)(void *arg, const char *text, const char *hint);
     void *arg;
     const struct og_observer *seen;
+    struct og_budget *budget; /* there is no --memory: of what is free */
     int n_findings;
     uint64_t wrong; /* of what is looked at; only the first few are told one by one */
     /* what trace.json says */
@@ -95,16 +98,12 @@ static int judge(struct verifier *v, int rc, const struct og_err *why, struct og
     return 1;
 }
 
-static void *grow(struct room *room, size_t bytes, struct og_err *err)
+static void *grow(const struct verifier *v, struct room *room, size_t bytes, struct og_err *err)
 {
     if (room->bytes < bytes || !room->data) {
-        free(room->data);
-        room->bytes = OG_MAX(bytes, (size_t)1);
-        room->data = malloc(room->bytes);
-    }
-    if (!room->data) {
-        room->bytes = 0;
-        og__fail_errno(err, -ENOMEM, NULL, "verify");
+        og__release(v->budget, room->data, room->bytes, part);
+        room->data = og__alloc(v->budget, bytes, part, err);
+        room->bytes = room->data ? bytes : 0;
     }
     return room->data;
 }
@@ -144,11 +143,10 @@ static bool get_facts(struct verifier *v)
     const int64_t dim = number(root, "feature_dim");
     const int64_t draws = number(root, "draws");
     const int64_t per_draw = number(root, "batches_per_epoch");
-    uint64_t checksum;
+    struct og_identity identity;
     if (n_hops < 1 || n_hops > OG_MAX_HOPS || nodes < 1 || nodes >= UINT32_MAX || dim < 0 ||
         dim > INT32_MAX / 8 || draws < 1 || per_draw < 1 || draws > UINT32_MAX / per_draw ||
-        !dtype || og__dtype_find(dtype) < 0 ||
-        !get_checksum(json_object_get(root, "dataset_checksum"), &checksum))
+        !dtype || og__dtype_find(dtype) < 0 || !og__identity_get(root, &identity))
         return false;
     unsigned extras = json_is_true(json_object_get(root, "degrees")) ? OG__WITH_DEGREES : 0;
     extras |= json_is_true(json_object_get(root, "weights")) ? OG__WITH_WEIGHTS : 0;
@@ -160,7 +158,7 @@ static bool get_facts(struct verifier *v)
                                   .n_nodes = nodes,
                                   .dim = (int)dim,
                                   .dtype = (enum og_dtype)og__dtype_find(dtype),
-                                  .checksum = checksum};
+                                  .identity = identity};
     return true;
 }
 
@@ -197,6 +195,14 @@ static int verify_file(struct verifier *v, const char *file, const json_t *said,
     return OG_MIN(rc, 0);
 }
 
+/* Names come from a file: none of them leads out of the folder. */
+static int leads_away(struct verifier *v, const char *file)
+{
+    begin(v);
+    tell(v, anew, "%s/trace.json: checksums: %.60s is not in the folder", v->dir, file);
+    return 0;
+}
+
 static int verify_files(struct verifier *v, struct og_err *err)
 {
     const char *file;
@@ -204,9 +210,8 @@ static int verify_files(struct verifier *v, struct og_err *err)
     int rc = 0;
     json_object_foreach(json_object_get(v->root, "checksums"), file, said)
     {
-        /* names come from a file: none of them leads out of the folder */
-        if (rc == 0 && !strchr(file, '/'))
-            rc = verify_file(v, file, said, err);
+        if (rc == 0)
+            rc = strchr(file, '/') ? leads_away(v, file) : verify_file(v, file, said, err);
     }
     return rc;
 }
@@ -217,7 +222,7 @@ static int open_samples(struct verifier *v, struct og_err *err)
 {
     struct og_err why = {0};
     begin(v);
-    int rc = judge(v, og__samples_open(&v->samples, &v->arrays, NULL, &why), &why, err);
+    int rc = judge(v, og__samples_open(&v->samples, &v->arrays, v->budget, &why), &why, err);
     if (rc != 0 || og__samples_batches(v->samples) == v->draws * v->per_draw)
         return OG_MIN(rc, 0);
     tell(v, anew, "%s: %u batches, trace.json says %u draws of %u", v->dir,
@@ -253,8 +258,8 @@ static int list_misses(struct verifier *v, uint32_t batch, uint32_t *n, struct o
     if (rc < 0)
         return rc;
     const struct og_batch *b = &v->batch.batch;
-    uint32_t *spare = grow(&v->spare, b->n_ids * sizeof(*spare), err);
-    uint32_t *misses = spare ? grow(&v->misses, b->n_ids * sizeof(*misses), err) : NULL;
+    uint32_t *spare = grow(v, &v->spare, b->n_ids * sizeof(*spare), err);
+    uint32_t *misses = spare ? grow(v, &v->misses, b->n_ids * sizeof(*misses), err) : NULL;
     if (!misses)
         return -ENOMEM;
     *n = 0;
@@ -271,7 +276,7 @@ static int compare_rows(struct verifier *v, uint32_t n, const char *path, uint32
                         struct og_err *err)
 {
     const size_t bytes = n * og__row_bytes(v->given);
-    char *rows = grow(&v->rows, bytes, err);
+    char *rows = grow(v, &v->rows, bytes, err);
     if (!rows)
         return -ENOMEM;
     struct og_read_job job = {.rows = v->misses.data, .n = n, .out = rows};
@@ -300,7 +305,7 @@ static int verify_chunk(struct verifier *v, struct og_pack *pack, uint32_t draw,
     struct og_err why = {0};
     struct og_io_counts counts = {0};
     const bool training = v->cached && v->samples && c < v->per_draw;
-    char *out = grow(&v->chunk, og__pack_rows(pack, c) * og__row_bytes(&v->said), err);
+    char *out = grow(v, &v->chunk, og__pack_rows(pack, c) * og__row_bytes(&v->said), err);
     if (!out)
         return -ENOMEM;
     int rc = og__pack_begin(pack, 0, c, out, &why);
@@ -339,7 +344,7 @@ static int verify_container(struct verifier *v, const struct og_packs *packs, ui
         return og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
     og__profile_load(path, &reader.profile);
     begin(v);
-    int rc = og__pack_open(&pack, path, &v->said, 1, &reader, NULL, &why);
+    int rc = og__pack_open(&pack, path, &v->said, 1, &reader, v->budget, &why);
     rc = judge(v, rc, &why, err);
     if (rc == 0)
         rc = verify_chunks(v, pack, draw, path, err);
@@ -357,15 +362,15 @@ static int read_list(struct verifier *v, const struct og_packs *packs, uint32_t 
     uint32_t *nodes = NULL;
     uint32_t n = 0;
     begin(v);
-    int rc = og__packs_cached(packs, draw, v->arrays.n_nodes, NULL, &nodes, &n, &why);
+    int rc = og__packs_cached(packs, draw, v->arrays.n_nodes, v->budget, &nodes, &n, &why);
     rc = judge(v, rc, &why, err);
-    free(v->cached);
-    v->cached = rc == 0 ? calloc(1, bytes) : NULL;
+    og__release(v->budget, v->cached, bytes, part);
+    v->cached = rc == 0 ? og__alloc(v->budget, bytes, part, err) : NULL;
     if (rc == 0 && !v->cached)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
+        rc = -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         og__bits_add(v->cached, nodes[i]);
-    og__release(NULL, nodes, n * sizeof(*nodes), "policy");
+    og__release(v->budget, nodes, n * sizeof(*nodes), "policy");
     return OG_MIN(rc, 0);
 }
 
@@ -377,7 +382,7 @@ static int open_features(struct verifier *v, struct og_err *err)
         return 0;
     og__profile_load(v->given->path, &reader.profile);
     int rc = og__features_keep(v->given, v->said.kept, err);
-    return rc < 0 ? rc : og__features_open(&v->features, v->given, &reader, NULL, err);
+    return rc < 0 ? rc : og__features_open(&v->features, v->given, &reader, v->budget, err);
 }
 
 static void on_message(void *arg, int level, const char *text)
@@ -425,17 +430,31 @@ static int verify_packs(struct verifier *v, struct og_err *err)
 
 /* ---- all of it ---- */
 
-/* The dataset that the samples are said to be of. */
+/* Could rows packed for the one be rows of the other? */
+static bool same_rows(const struct og_dataset *said, const struct og_dataset *given)
+{
+    static const enum og__array lists[] = {OG__INDPTR, OG__INDICES};
+    bool same =
+        said->n_nodes == given->n_nodes && said->dim == given->dim && said->dtype == given->dtype;
+    for (size_t i = 0; i < OG_COUNT(lists); i++)
+        same = same &&
+               said->identity.array[lists[i]].contents == given->identity.array[lists[i]].contents;
+    return same;
+}
+
+/* The dataset that the samples are said to be of. Where it is not, but the same graph, packed rows
+ * are compared all the same: it may be only others that changed. */
 static int open_given(struct verifier *v, const char *dataset, struct og_err *err)
 {
+    char why[OG__WHY];
     int rc = og__dataset_open(dataset, &v->given, err);
-    if (rc < 0 || v->given->checksum == v->said.checksum)
+    if (rc < 0 || og__identity_same(&v->said.identity, &v->given->identity, why))
         return rc;
     begin(v);
     tell(v, "sample this dataset: `outgrow sample DATASET --out DIR`",
-         "%s/trace.json: sampled from another dataset (checksum %016" PRIx64 ", %s has %016" PRIx64
-         ")",
-         v->dir, v->said.checksum, v->given->path, v->given->checksum);
+         "%s/trace.json: not samples of %s: %s", v->dir, v->given->path, why);
+    if (same_rows(&v->said, v->given))
+        return 0;
     og__dataset_close(v->given);
     v->given = NULL;
     return 0;
@@ -462,15 +481,19 @@ int og_verify_samples(const char *samples, const char *dataset,
 {
     struct verifier v = {.dir = samples, .finding = finding, .arg = arg, .seen = seen};
     struct room *const rooms[] = {&v.misses, &v.spare, &v.chunk, &v.rows};
-    og__batch_init(&v.batch, NULL);
+    v.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));
+    if (!v.budget)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", samples);
+    og__batch_init(&v.batch, v.budget);
     int rc = verify_all(&v, dataset, err);
     og__reader_close(v.features);
     og__dataset_close(v.given);
     og__samples_close(v.samples);
     og__batch_release(&v.batch);
     for (size_t i = 0; i < OG_COUNT(rooms); i++)
-        free(rooms[i]->data);
-    free(v.cached);
+        og__release(v.budget, rooms[i]->data, rooms[i]->bytes, part);
+    og__release(v.budget, v.cached, og__bits_words(v.arrays.n_nodes) * sizeof(*v.cached), part);
+    og__budget_free(v.budget);
     json_decref(v.root);
     return rc < 0 ? rc : v.n_findings;
 }

@@ -402,7 +402,7 @@ static void ref_pool_max(struct og_nn_backend *be, const struct og_pool_max *op)
         for (size_t j = 0; j < n; j++) {
             uint32_t best = OG__NOWHERE;
             for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
-                if (best == OG__NOWHERE ||
+                if (best == OG__NOWHERE || isnan(element(&op->x, b->src[e], (int)j)) ||
                     element(&op->x, b->src[e], (int)j) > element(&op->x, best, (int)j))
                     best = b->src[e];
             op->y[v * n + j] = best == OG__NOWHERE ? 0 : (float)element(&op->x, best, (int)j);
@@ -554,7 +554,7 @@ static void ref_row(const struct og_finish *op, uint32_t r, struct row *row)
             row->x[j] = ((double)y[j] - (double)op->mean[j]) * (double)op->rstd[j];
         if (op->norm != OG_NORM_NONE)
             z = row->x[j] * (double)op->weight[j] + (double)op->bias[j];
-        row->a[j] = z > 0 ? z : op->activation == OG__ELU ? expm1(z) : 0;
+        row->a[j] = !(z <= 0) ? z : op->activation == OG__ELU ? expm1(z) : 0;
         square += row->a[j] * row->a[j];
     }
     row->length = op->unit && square > 0 ? sqrt(square) : 1;
@@ -669,8 +669,9 @@ static void ref_softmax_loss(struct og_nn_backend *be, const struct og_loss *op)
             best = x[j] > x[best] ? j : best;
         }
         if (counts) {
-            out->loss_sum += log(sum) - (double)x[labels[r]];
-            out->correct += best == labels[r];
+            double loss = log(sum) - (double)x[labels[r]];
+            out->loss_sum += loss;
+            out->correct += best == labels[r] && !isnan(loss);
         }
         for (int j = 0; op->grad && j < op->cols; j++) {
             double share = exp((double)x[j]) / sum - (j == labels[r]);
@@ -726,9 +727,7 @@ static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss 
         }
         out->counted += any;
     }
-    if (out->values)
-        out->loss_sum = (op->absolute ? out->absolute : out->squared) / (double)out->values *
-                        (double)out->counted;
+    out->loss_sum = op->absolute ? out->absolute : out->squared;
 }
 
 /* ==== pairs ==== */
@@ -775,11 +774,14 @@ static void ref_rank(struct og_nn_backend *be, const struct og_rank *op)
     (void)be;
     const struct og_pairs *p = op->pairs;
     for (uint32_t i = 0; i < p->n_edges; i++) {
-        double rank = 1;
+        double rank = isnan(op->score[i]) ? NAN : 1;
         for (uint32_t k = 0; k < p->n_rivals; k++) {
             uint32_t r = p->n_edges + p->n_negatives + i * p->n_rivals + k;
             if (p->b[r] != p->a[i] && p->b[r] != p->b[i])
-                rank += op->score[r] > op->score[i] ? 1 : op->score[r] == op->score[i] ? 0.5 : 0;
+                rank += isnan(op->score[r])            ? NAN
+                        : op->score[r] > op->score[i]  ? 1
+                        : op->score[r] == op->score[i] ? 0.5
+                                                       : 0;
         }
         op->out->ranked++;
         op->out->reciprocal_ranks += 1 / rank;

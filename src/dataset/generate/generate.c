@@ -241,7 +241,7 @@ static void store(const struct maker *k, void *row, int j, float x)
     }
 }
 
-/* Eight elements a Philox call; the block counter has 16 bits, so long rows move on in `epoch`. */
+/* Eight elements a Philox call; where blocks exceed 16 bits, rows move on in `epoch`. */
 static void make_row(const struct maker *k, uint32_t node, void *row)
 {
     const float *mean = k->mean + (size_t)og__node_class(&k->model, node) * (size_t)k->g->dim;

@@ -68,6 +68,10 @@ bool og__ids_cover(struct og_ids *ids, uint64_t most)
     if (need > ids->charged) {
         if (og__budget_charge(ids->budget, need - ids->charged, part, NULL) < 0)
             return false;
+        if (og__address_open(ids->bits, need, NULL) < 0) {
+            og__budget_uncharge(ids->budget, need - ids->charged, part);
+            return false;
+        }
         ids->charged = need;
     }
     return true;

@@ -1,0 +1,248 @@
+#include "dataset/identity.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+enum { PAGE = 4096, PAGES = 256, PIECE = 16 * PAGE };
+
+static uint64_t mix(uint64_t sum, const void *data, size_t bytes)
+{
+    return XXH3_64bits_withSeed(data, bytes, sum);
+}
+
+/* ---- the contents of an array ---- */
+
+/* Byte of the elements where page k of those that are looked at begins: the first, the last, and
+ * one of each of the equal parts between them, anywhere in it, so that no pattern of the array
+ * keeps step with them. */
+static int64_t page_at(int64_t bytes, uint64_t k)
+{
+    const uint64_t pages = (uint64_t)bytes / PAGE;
+    const uint64_t from = k * pages / PAGES;
+    const uint64_t to = (k + 1) * pages / PAGES;
+    if (k == 0)
+        return 0;
+    if (k == PAGES - 1)
+        return bytes - PAGE;
+    return (int64_t)(from + XXH3_64bits(&k, sizeof(k)) % (to - from)) * PAGE;
+}
+
+/* All pages are asked for before the first is waited for: a disk serves them side by side. */
+static int look_at_pages(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
+{
+    int rc = 0;
+    for (uint64_t k = 0; k < PAGES; k++)
+        posix_fadvise(a->fd, a->offset + page_at(a->bytes, k), PAGE, POSIX_FADV_WILLNEED);
+    for (uint64_t k = 0; rc == 0 && k < PAGES; k++) {
+        rc = og__read_all(a->fd, buffer, PAGE, a->offset + page_at(a->bytes, k), a->path, err);
+        if (rc == 0)
+            *sum = mix(*sum, buffer, PAGE);
+    }
+    return rc;
+}
+
+static int look_at_all(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
+{
+    int rc = 0;
+    for (int64_t at = 0; rc == 0 && at < a->bytes; at += PIECE) {
+        size_t n = (size_t)OG_MIN(a->bytes - at, (int64_t)PIECE);
+        rc = og__read_all(a->fd, buffer, n, a->offset + at, a->path, err);
+        if (rc == 0)
+            *sum = mix(*sum, buffer, n);
+    }
+    return rc;
+}
+
+static int look_at(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
+{
+    const int64_t shape[] = {(int64_t)a->type, a->ndim, a->shape[0], a->shape[1]};
+    *sum = mix(0, shape, sizeof(shape));
+    return a->bytes > (int64_t)PAGES * PAGE ? look_at_pages(a, buffer, sum, err)
+                                            : look_at_all(a, buffer, sum, err);
+}
+
+/* The checksum that meta.json has for it. */
+static uint64_t declared(const struct og_meta *m, enum og__array a, uint64_t sum)
+{
+    char file[32];
+    snprintf(file, sizeof(file), "%s.npy", og__array_name(a));
+    const json_t *all = json_object_get(m->root, "checksums");
+    const char *said = json_string_value(json_object_get(all, file));
+    return said ? mix(sum, said, strlen(said)) : sum;
+}
+
+/* ---- the state of its file ---- */
+
+/* Old kernels and some sandboxes have no statx, and some file systems do not tell of births. */
+static int look_at_file(const struct og_npy *a, struct og_array_state *s, struct og_err *err)
+{
+    struct statx st = {0};
+    struct stat plain;
+    int rc = statx(a->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st);
+    if (rc < 0 && (errno == ENOSYS || errno == EPERM) && (rc = fstat(a->fd, &plain)) == 0) {
+        st.stx_size = (uint64_t)plain.st_size;
+        st.stx_mtime.tv_sec = plain.st_mtim.tv_sec;
+        st.stx_mtime.tv_nsec = (uint32_t)plain.st_mtim.tv_nsec;
+    }
+    if (rc < 0)
+        return og__fail_errno(err, -errno, NULL, "%s", a->path);
+    const uint64_t written[] = {st.stx_size, (uint64_t)st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec};
+    const uint64_t file[] = {st.stx_ino, (uint64_t)st.stx_btime.tv_sec, st.stx_btime.tv_nsec};
+    s->written = mix(0, written, sizeof(written));
+    s->file = st.stx_mask & STATX_BTIME ? mix(0, file, sizeof(file)) : 0;
+    return 0;
+}
+
+/* ---- a dataset ---- */
+
+/* What meta.json says and the arrays do not. */
+static uint64_t meaning(const struct og_dataset *ds)
+{
+    const int64_t facts[] = {ds->n_classes, ds->dtype, ds->regression, ds->symmetric};
+    return mix(0, facts, sizeof(facts));
+}
+
+int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m, struct og_err *err)
+{
+    int rc = 0;
+    struct og_identity *id = &ds->identity;
+    char *buffer = malloc(PIECE);
+    if (!buffer)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+    *id = (struct og_identity){.contents = meaning(ds)};
+    for (enum og__array a = 0; a < OG__ARRAYS; a++) {
+        const struct og_npy *array = og__array_of(ds, a);
+        struct og_array_state *s = &id->array[a];
+        if (array->fd < 0)
+            continue;
+        OG_TRY(look_at(array, buffer, &s->contents, err));
+        OG_TRY(look_at_file(array, s, err));
+        s->contents = declared(m, a, s->contents);
+    }
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        id->contents = mix(id->contents, &id->array[a].contents, sizeof(uint64_t));
+out:
+    free(buffer);
+    return rc;
+}
+
+uint64_t og__structure_state(const struct og_identity *id)
+{
+    uint64_t sum = mix(0, &id->array[OG__INDPTR], sizeof(id->array[0]));
+    return mix(sum, &id->array[OG__INDICES], sizeof(id->array[0]));
+}
+
+uint64_t og__dataset_state(const struct og_identity *id)
+{
+    return mix(id->contents, id->array, sizeof(id->array));
+}
+
+/* ---- then and now ---- */
+
+/* The array that has a contents of its own; OG__ARRAYS where more than one has, or none. */
+static enum og__array odd_one(const struct og_identity *then, const struct og_identity *now)
+{
+    enum og__array odd = OG__ARRAYS;
+    for (enum og__array a = 0; a < OG__ARRAYS; a++) {
+        if (then->array[a].contents == now->array[a].contents)
+            continue;
+        if (odd < OG__ARRAYS)
+            return OG__ARRAYS;
+        odd = a;
+    }
+    return odd;
+}
+
+static bool same_file(const struct og_array_state *then, const struct og_array_state *now)
+{
+    return then->file && then->file == now->file;
+}
+
+static bool is_of(const struct og_identity *then, const struct og_identity *now)
+{
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        if (same_file(&then->array[a], &now->array[a]))
+            return true;
+    return false;
+}
+
+bool og__identity_same(const struct og_identity *then, const struct og_identity *now,
+                       char why[OG__WHY])
+{
+    const bool those = is_of(then, now);
+    if (then->contents != now->contents) {
+        enum og__array odd = odd_one(then, now);
+        snprintf(why, OG__WHY, "of another dataset");
+        if (odd < OG__ARRAYS)
+            snprintf(why, OG__WHY, "%s.npy is another since", og__array_name(odd));
+        return false;
+    }
+    for (enum og__array a = 0; a < OG__ARRAYS; a++) {
+        const struct og_array_state *before = &then->array[a];
+        const struct og_array_state *after = &now->array[a];
+        if (!those || !before->file || !after->file || before->written == after->written)
+            continue;
+        snprintf(why, OG__WHY, "%s.npy was %s since", og__array_name(a),
+                 same_file(before, after) ? "written to" : "replaced");
+        return false;
+    }
+    return true;
+}
+
+/* ---- as text ---- */
+
+static const char key_contents[] = "dataset_checksum";
+static const char key_files[] = "dataset_files";
+
+static json_t *hex_json(uint64_t value)
+{
+    char hex[17];
+    snprintf(hex, sizeof(hex), "%016" PRIx64, value);
+    return json_string(hex);
+}
+
+json_t *og__identity_with(json_t *root, const struct og_identity *id)
+{
+    json_t *files = json_object();
+    for (enum og__array a = 0; a < OG__ARRAYS; a++) {
+        const struct og_array_state *s = &id->array[a];
+        if (!s->contents)
+            continue;
+        json_t *numbers = og__json_append(json_array(), hex_json(s->contents));
+        numbers = og__json_append(numbers, hex_json(s->file));
+        numbers = og__json_append(numbers, hex_json(s->written));
+        files = og__json_with(files, og__array_name(a), numbers);
+    }
+    root = og__json_with(root, key_contents, hex_json(id->contents));
+    return og__json_with(root, key_files, files);
+}
+
+static bool get_hex(const json_t *value, uint64_t *out)
+{
+    const char *text = json_string_value(value);
+    const bool digits = text && strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
+    *out = digits ? strtoull(text, NULL, 16) : 0;
+    return digits;
+}
+
+bool og__identity_get(const json_t *root, struct og_identity *id)
+{
+    const json_t *files = json_object_get(root, key_files);
+    *id = (struct og_identity){0};
+    for (enum og__array a = 0; a < OG__ARRAYS; a++) {
+        const json_t *numbers = json_object_get(files, og__array_name(a));
+        struct og_array_state *s = &id->array[a];
+        if (!get_hex(json_array_get(numbers, 0), &s->contents) ||
+            !get_hex(json_array_get(numbers, 1), &s->file) ||
+            !get_hex(json_array_get(numbers, 2), &s->written))
+            *s = (struct og_array_state){0};
+    }
+    return get_hex(json_object_get(root, key_contents), &id->contents);
+}

@@ -1,0 +1,48 @@
+/* identity: is this the dataset that something was made of?
+ *
+ * Of each array it has
+ *
+ *   contents   its type, its shape, the checksum declared for it, and 256 of its pages; all of them
+ *              where it has no more
+ *   file       which file it is: inode and birth
+ *   written    size, and when it was last written to
+ *
+ * Equal contents make two folders one dataset, wherever they lie: what was sampled or packed of a
+ * copy on another machine is good here. The pages are spread over the array, so another array is
+ * found out; a few rows that changed between them are not, and reading all would take as long as
+ * the first epoch. There the files tell. The same file with another time was written to since.
+ * Another file with the time of the old one is a copy of it. Another file with a time of its own
+ * may be a copy as well, but only where the other arrays are copies too: one new file among the old
+ * ones was put in its place.
+ *
+ * Opening a dataset looks at all this: a few hundred reads of 4 KiB an array, asked for together
+ * before the first is waited for. */
+#ifndef OG_DATASET_IDENTITY_H
+#define OG_DATASET_IDENTITY_H
+
+#include "base/json.h"
+#include "dataset/meta.h"
+
+/* Fills ds->identity. */
+OG_MUST_CHECK int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m,
+                                       struct og_err *err);
+
+/* root with "dataset_checksum", contents in 16 hexadecimal digits, and "dataset_files"; NULL on
+ * lack of memory, as og__json_with. */
+json_t *og__identity_with(json_t *root, const struct og_identity *id);
+/* What such an object says. False: no "dataset_checksum"; "dataset_files" may be missing, as other
+ * programs leave it out. */
+bool og__identity_get(const json_t *root, struct og_identity *id);
+
+/* Is what was made of a dataset that was `then` good for the one that is `now`? If not, why: "of
+ * another dataset", "features.npy was written to since". */
+enum { OG__WHY = 64 };
+bool og__identity_same(const struct og_identity *then, const struct og_identity *now,
+                       char why[OG__WHY]);
+
+/* One number for the very files in the very state: of what is kept for one place alone, of the
+ * lists or of all arrays. */
+uint64_t og__structure_state(const struct og_identity *id);
+uint64_t og__dataset_state(const struct og_identity *id);
+
+#endif

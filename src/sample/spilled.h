@@ -1,0 +1,59 @@
+/* Batches put away on disk in pieces. A piece is a trace of its own (trace_files.h), written front
+ * to back, then read in any order; it goes as a whole, with the last of its batches.
+ *
+ *   append, append, cut, append, ... ──> finish ──> read any, drop from the front ──> append, ...
+ *   | piece 7: all its batches, or what is left of them | piece 8 | piece 9, being written |     */
+#ifndef OG_SPILLED_H
+#define OG_SPILLED_H
+
+#include "base/scratch.h"
+#include "sample/trace.h"
+#include "sample/trace_files.h"
+
+struct og_spilled_piece;
+
+struct og_spilled {
+    struct og_trace_options form;
+    struct og_trace_files files; /* what a piece's have to be; none is open */
+    const char *under;           /* where the scratch folder is made; borrowed */
+    struct og_budget *budget;
+    struct og_scratch *scratch; /* NULL until first needed */
+    struct og_spilled_piece *piece;
+    uint32_t n_pieces, capacity;
+    uint64_t first_piece;           /* number of the first; they go on counting */
+    struct og_trace_writer *writer; /* of the last piece; NULL = it is finished */
+    struct og_trace_spot *next;     /* where in it the next batch begins */
+    uint64_t written, on_disk;      /* bytes of finished pieces: ever, and of those that are left */
+    uint32_t *chunk;                /* [OG__TRACE_CHUNK] once something is finished */
+};
+
+/* form, files, under and budget are set, the rest is 0. Buffers come from the budget as "trace". */
+OG_MUST_CHECK int og__spilled_open(struct og_spilled *s, struct og_err *err);
+void og__spilled_close(struct og_spilled *s); /* removes everything; also after a failed open */
+
+/* After an error all that may follow is clear, lose or close. */
+OG_MUST_CHECK int og__spilled_append(struct og_spilled *s, const struct og_batch *batch,
+                                     struct og_err *err);
+/* Where the batch appended last lies: `own` has its counts, and gets the rest. */
+void og__spilled_place(struct og_spilled *s, struct og_trace_spot *own);
+/* What is appended next begins a piece of its own. Before any of this piece is read, too. */
+OG_MUST_CHECK int og__spilled_finish(struct og_spilled *s, struct og_err *err);
+
+/* Of a batch in a finished piece; as the functions of trace_files.h. */
+OG_MUST_CHECK int og__spilled_ids(const struct og_spilled *s, const struct og_trace_spot *p,
+                                  struct og_batch *out, struct og_io_counts *read,
+                                  struct og_err *err);
+OG_MUST_CHECK int og__spilled_blocks(const struct og_spilled *s, const struct og_trace_spot *p,
+                                     struct og_batch_memory *out, struct og_io_counts *read,
+                                     struct og_err *err);
+void og__spilled_expect(const struct og_spilled *s, const struct og_trace_spot *p, bool ids);
+
+/* This batch, of a finished piece, is done with. */
+void og__spilled_drop(struct og_spilled *s, const struct og_trace_spot *p);
+void og__spilled_clear(struct og_spilled *s); /* nothing is left but the folder */
+void og__spilled_lose(struct og_spilled *s);  /* nor that */
+
+uint64_t og__spilled_written(const struct og_spilled *s); /* bytes since open */
+uint64_t og__spilled_on_disk(const struct og_spilled *s); /* of which so many are there */
+
+#endif

@@ -1,0 +1,225 @@
+/* The table of needs: one row a reason. An option may have several; the first that is not met is
+ * told. A pair that is not here works, or is refused where its second option is looked at. */
+#include "train/idle.h"
+
+#include "train/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- needs that are more than a choice ---- */
+
+static bool hides(const struct og_session *s)
+{
+    return s->opt.layers > 1;
+}
+
+static bool has_width(const struct og_session *s)
+{
+    return s->opt.layers > 1 || s->opt.task == OG_TASK_LINK;
+}
+
+static bool steps_again(const struct og_session *s)
+{
+    return s->opt.walk_length > 1;
+}
+
+/* A walk's hops keep --neighbors each; only how many hops there are is the fanout's. */
+static bool counts_hops(const struct og_session *s)
+{
+    struct og_options usual;
+    og_options_init(&usual);
+    bool same = s->opt.n_fanout == usual.n_fanout;
+    og_options_release(&usual);
+    return s->opt.sampler != OG_SAMPLER_WALK || !same;
+}
+
+static bool chooses_epochs(const struct og_session *s)
+{
+    return s->opt.epochs > 1 || s->opt.eval_every == 0;
+}
+
+static bool draws_again(const struct og_session *s)
+{
+    return s->opt.epochs > 1;
+}
+
+static bool caches(const struct og_session *s)
+{
+    return s->opt.policy != OG_POLICY_NONE;
+}
+
+static bool looks_at_uses(const struct og_session *s)
+{
+    return s->opt.evict != OG_EVICT_STATIC;
+}
+
+static bool samples_again(const struct og_session *s)
+{
+    return s->opt.resample_every == 1 || !og__keeps_batches(s);
+}
+
+static bool has_no_packs(const struct og_session *s)
+{
+    return !s->whole_draws;
+}
+
+static bool was_named(const struct og_session *s)
+{
+    return !s->policy_open;
+}
+
+static bool stays(const struct og_session *s)
+{
+    return og__policy_is_static(s->opt.policy);
+}
+
+static bool reads_rows(const struct og_session *s)
+{
+    return !og__packs(s);
+}
+
+static bool goes_straight(const struct og_session *s)
+{
+    return !s->opt.alternate;
+}
+
+/* ---- the table ---- */
+
+struct need {
+    unsigned of;       /* what of a session it is about: any of these; 0 = its batches */
+    const char *name;  /* the option */
+    const char *other; /* that it looks at */
+    const char *only;  /* words of it, with which `name` has an effect; NULL = ask */
+    bool (*met)(const struct og_session *s);
+    const char *value; /* how `other` is told; NULL = its value */
+    const char *why;
+};
+
+#define MODEL    OG__WANT_TRAINING
+#define FEATURES OG__WANT_FEATURES
+
+/* clang-format off */
+static const struct need needs[] = {
+    {MODEL, "heads", "model", "gat", NULL, NULL, "only gat has attention heads"},
+    {MODEL, "attention-dropout", "model", "gat", NULL, NULL, "only gat has coefficients of attention"},
+    {MODEL, "aggregator", "model", "sage", NULL, NULL, "only sage has a choice"},
+    {MODEL, "hidden", "layers", NULL, has_width, NULL, "there is no hidden layer"},
+    {MODEL, "norm", "layers", NULL, hides, NULL, "there is no hidden layer"},
+    {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
+    {MODEL, "decoder", "task", "link", NULL, NULL, "only link decodes pairs of nodes"},
+    {MODEL, "eval-every", "epochs", NULL, chooses_epochs, NULL, "the last epoch is always validated"},
+    {MODEL, "eval-negatives", "task", "link", NULL, NULL, "only link ranks edges"},
+
+    {0, "edge-split", "task", "link", NULL, NULL, "only link holds edges out"},
+    {0, "negatives", "task", "link", NULL, NULL, "only link has pairs without an edge"},
+    {0, "negative", "task", "link", NULL, NULL, "only link has pairs without an edge"},
+    {0, "walks", "sampler", "walk", NULL, NULL, "only walk has walks"},
+    {0, "walk-length", "sampler", "walk", NULL, NULL, "only walk has walks"},
+    {0, "walk-restart", "sampler", "walk", NULL, NULL, "only walk has walks"},
+    {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
+    {0, "neighbors", "sampler", "walk", NULL, NULL, "the others keep what --fanout says"},
+    {0, "fanout", "sampler", NULL, counts_hops, NULL,
+     "a hop keeps --neighbors; only how many numbers there are counts"},
+    {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
+
+    {FEATURES, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
+    {FEATURES, "presc-epochs", "policy", "presc", NULL, NULL, "only presc samples epochs first"},
+    {FEATURES, "ways", "policy", "rr hybrid", NULL, NULL, "only rr and hybrid have sets"},
+    {FEATURES, "evict", "policy", "hybrid", NULL, NULL, "only hybrid has a choice"},
+    {FEATURES, "window", "policy", "hybrid", NULL, NULL, "only hybrid has a window"},
+    {FEATURES, "window", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
+    {FEATURES, "update", "policy", "hybrid", NULL, NULL, "only hybrid looks now and then"},
+    {FEATURES, "update", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
+    {FEATURES, "threshold", "policy", "hybrid", NULL, NULL, "only hybrid tells near uses from far ones"},
+    {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
+    {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
+    {FEATURES, "superbatch", "policy", NULL, og__samples_ahead, NULL, "no batch is sampled ahead"},
+    {FEATURES, "superbatch", "resample-every", NULL, samples_again, NULL,
+     "the batches of an epoch are kept for those that train on them again"},
+    {FEATURES, "superbatch", "samples", NULL, has_no_packs, NULL,
+     "the batches of an epoch were packed together"},
+    {FEATURES, "early-reads", "policy", NULL, was_named, "auto", "it chooses among ways without them"},
+    {FEATURES, "early-reads", "policy", NULL, stays, NULL, "its cache changes with the batches"},
+    {FEATURES, "early-reads", "layout", NULL, reads_rows, NULL, "batches are sampled ahead"},
+    {FEATURES, "early-reads", "alternate", NULL, goes_straight, "", "batches are sampled ahead"},
+};
+/* clang-format on */
+
+/* ---- which are met ---- */
+
+static bool is_word_of(const char *word, const char *words)
+{
+    const size_t n = strlen(word);
+    for (; *words; words += strcspn(words, " "), words += strspn(words, " "))
+        if (strcspn(words, " ") == n && memcmp(words, word, n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_met(const struct need *n, const struct og_session *s)
+{
+    char text[32];
+    return n->only ? is_word_of(og__option_text(&s->opt, n->other, text), n->only) : n->met(s);
+}
+
+/* The first that is not, or NULL. */
+static const struct need *unmet(const struct og_session *s, unsigned want, const char *name)
+{
+    for (size_t i = 0; i < OG_COUNT(needs); i++) {
+        const struct need *n = &needs[i];
+        bool about = n->of == 0 || (n->of & want);
+        if (about && strcmp(n->name, name) == 0 && !is_met(n, s))
+            return n;
+    }
+    return NULL;
+}
+
+/* ---- saying so ---- */
+
+void og__say_without_effect(const struct og_log *log, const char *before, const char *name,
+                            const char *other, const char *value, const char *why)
+{
+    og__say(log, OG__INFO, "%s--%s has no effect with --%s%s%s: %s", before, name, other,
+            *value ? " " : "", value, why);
+}
+
+void og__say_idle(const struct og_session *s, unsigned want)
+{
+    size_t n_rows;
+    const struct og_option *row = og_option_table(&n_rows);
+    char of_preset[48], text[32];
+    snprintf(of_preset, sizeof(of_preset),
+             "--preset %s: ", og__option_text(&s->opt, "preset", text));
+    for (size_t i = 0; i < n_rows; i++) {
+        const bool own = s->asked >> i & 1;
+        const bool preset = s->preset_asked >> i & 1;
+        const struct need *n = own || preset ? unmet(s, want, row[i].name) : NULL;
+        if (n)
+            og__say_without_effect(&s->log, own ? "" : of_preset, n->name, n->other,
+                                   n->value ? n->value : og__option_text(&s->opt, n->other, text),
+                                   n->why);
+    }
+}
+
+/* ---- which were asked for ---- */
+
+uint64_t og__options_set_apart(const struct og_options *opt)
+{
+    size_t n_rows;
+    const struct og_option *row = og_option_table(&n_rows);
+    struct og_options usual;
+    uint64_t set = 0;
+    og_options_init(&usual);
+    for (size_t i = 0; i < n_rows; i++) {
+        char a[32], b[32];
+        bool same = strcmp(og__option_text(opt, row[i].name, a),
+                           og__option_text(&usual, row[i].name, b)) == 0;
+        if (row[i].type == OG_OPTION_LIST)
+            same = opt->n_fanout == usual.n_fanout &&
+                   memcmp(opt->fanout, usual.fanout, sizeof(usual.fanout)) == 0;
+        set |= (uint64_t)!same << i;
+    }
+    og_options_release(&usual);
+    return set;
+}

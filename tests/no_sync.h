@@ -1,0 +1,7 @@
+/* fsync in test programs (no_sync.c): it returns at once; who wants to see it is asked. */
+#ifndef OG_NO_SYNC_H
+#define OG_NO_SYNC_H
+
+extern void (*on_sync)(int fd); /* NULL: nobody does */
+
+#endif

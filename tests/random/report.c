@@ -1,0 +1,158 @@
+#include "report.h"
+
+#include <outgrow/outgrow.h>
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONGEST = 120 }; /* seconds of a call that takes some hundredths */
+
+/* ---- commands ---- */
+
+static bool is_flag(const char *name)
+{
+    size_t n;
+    const struct og_option *table = og_option_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].type == OG_OPTION_FLAG;
+    return false;
+}
+
+void command_text(char out[MOST_COMMAND], const char *command, const char *arguments,
+                  const struct settings *s)
+{
+    size_t n = (size_t)snprintf(out, MOST_COMMAND, "outgrow %s %s", command, arguments);
+    for (int i = 0; i < s->n && n < MOST_COMMAND; i++)
+        n += (size_t)snprintf(out + n, MOST_COMMAND - n, " --%s%s%s", s->at[i].name,
+                              is_flag(s->at[i].name) ? "" : " ",
+                              is_flag(s->at[i].name) ? "" : s->at[i].value);
+}
+
+/* ---- dying ---- */
+
+static char under_way[MOST_COMMAND + 64];
+
+void report_calling(uint64_t graph, const char *command)
+{
+    snprintf(under_way, sizeof(under_way), "graph %llu: %s\n", (unsigned long long)graph, command);
+    alarm(LONGEST);
+}
+
+static void say_last_words(void)
+{
+    static const char words[] = "random_runs: ended by this call:\n";
+    if (write(STDERR_FILENO, words, sizeof(words) - 1) < 0 ||
+        write(STDERR_FILENO, under_way, strlen(under_way)) < 0)
+        _exit(2);
+}
+
+static void die(int number)
+{
+    say_last_words();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Of the sanitizers' runtime; not there without. */
+__attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
+
+void report_deaths(void)
+{
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    signal(SIGALRM, die);
+    if (__sanitizer_set_death_callback) {
+        __sanitizer_set_death_callback(say_last_words);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+        signal(deadly[i], die);
+}
+
+/* ---- counting ---- */
+
+void tally_add(struct tally *t, const char *text, uint64_t graph, const char *command)
+{
+    int i = 0;
+    while (i < t->n && strcmp(t->line[i].text, text) != 0)
+        i++;
+    if (i == MOST_LINES)
+        i--; /* the last line is for all others */
+    if (i == t->n) {
+        snprintf(t->line[i].text, sizeof(t->line[i].text), "%s", text);
+        snprintf(t->line[i].example, sizeof(t->line[i].example), "graph %llu: %s",
+                 (unsigned long long)graph, command);
+        t->n++;
+    }
+    t->line[i].times++;
+}
+
+static void tally_print(const struct tally *t, const char *kind, bool examples)
+{
+    for (int i = 0; i < t->n; i++)
+        printf("%6ld %s: %s\n%s%s%s", t->line[i].times, kind, t->line[i].text,
+               examples ? "         " : "", examples ? t->line[i].example : "",
+               examples ? "\n" : "");
+}
+
+static void without_numbers(char *out, size_t size, const char *text)
+{
+    size_t n = 0;
+    for (; *text && n + 1 < size; text++) {
+        if (*text == '/') { /* of a path only its last name */
+            while (n > 0 && !isspace((unsigned char)out[n - 1]))
+                n--;
+            continue;
+        }
+        if (!isdigit((unsigned char)*text))
+            out[n++] = *text;
+        else if (n == 0 || out[n - 1] != '#')
+            out[n++] = '#';
+    }
+    out[n] = 0;
+}
+
+void report_refusal(struct report *r, const struct og_err *err, uint64_t graph, const char *command)
+{
+    char text[sizeof(r->reasons.line[0].text)];
+    r->refused++;
+    if (!err->message[0] || !err->hint[0] || err->code >= 0)
+        report_wrong(r, graph, command, NULL, "refused without a hint: %d: %s", err->code,
+                     err->message);
+    without_numbers(text, sizeof(text), err->message);
+    tally_add(&r->reasons, text, graph, command);
+}
+
+/* ---- what is wrong ---- */
+
+void report_wrong(struct report *r, uint64_t graph, const char *command, const char *beside,
+                  const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    printf("WRONG in graph %llu: ", (unsigned long long)graph);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n  %s\n", command);
+    if (beside)
+        printf("  beside\n  %s\n", beside);
+    if (!r->kept)
+        printf("  the graph: random_runs %llu 1 --first %llu --keep DIR\n",
+               (unsigned long long)r->seed, (unsigned long long)graph);
+    fflush(stdout);
+    r->wrong++;
+}
+
+void report_print(const struct report *r, bool all)
+{
+    if (all)
+        tally_print(&r->ways, "compared", false);
+    tally_print(&r->reasons, "refused", all);
+    printf("seed %llu: %ld graphs, %ld runs, %ld refused, %ld other calls, %ld wrong\n",
+           (unsigned long long)r->seed, r->graphs, r->runs, r->refused, r->others, r->wrong);
+}
