@@ -579,6 +579,42 @@ static void an_interrupted_run_goes_on(void **state)
     assert_int_equal(access("i/resume.safetensors", F_OK), 0);
 }
 
+/* Node v has v neighbours, of eleven. */
+static void degrees_are_told(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"min", "median", "p90", "p99", "max"};
+    static const int wanted[] = {0, 5, 9, 9, 10};
+    assert_int_equal(system("for v in 0 1 2 3 4 5 6 7 8 9 10; do u=0; while [ $u -lt $v ]; do "
+                            "echo $u $v; u=$((u + 1)); done; done >steps.txt"),
+                     0);
+    assert_int_equal(outgrow("import edgelist steps.txt steps --quiet")->status, 0);
+    json_t *info = json_of("info steps --json");
+    const json_t *degree = json_object_get(info, "in_degree");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        assert_int_equal(json_integer_value(json_object_get(degree, names[i])), wanted[i]);
+    assert_true(json_real_value(json_object_get(degree, "mean")) == 5);
+    assert_true(json_real_value(json_object_get(degree, "share_of_zero")) == 1.0 / 11);
+    json_decref(info);
+}
+
+static void parts_of_a_run_are_measured(void **state)
+{
+    (void)state;
+    static const char *const sampled[] = {"batches", "rows", "edges", "edges_per_second", NULL};
+    static const char *const trained[] = {"batches",       "rows",  "train_seconds",
+                                          "floor_seconds", "ratio", NULL};
+    json_t *b = json_of("bench sample d --fanout 3,2 --batch 32 --json");
+    assert_keys(b, sampled);
+    assert_true(json_integer_value(json_object_get(b, "edges")) > 0);
+    json_decref(b);
+    b = json_of("bench train d --fanout 3,2 --batch 32 --hidden 8 --json");
+    assert_keys(b, trained);
+    assert_true(json_integer_value(json_object_get(b, "rows")) > 0);
+    assert_true(json_real_value(json_object_get(b, "floor_seconds")) > 0);
+    json_decref(b);
+}
+
 static void an_import_lands_where_it_was_told_to(void **state)
 {
     (void)state;
@@ -654,6 +690,8 @@ int main(void)
         cmocka_unit_test(no_gnuplot_is_told_at_once),
         cmocka_unit_test(too_little_memory_is_refused),
         cmocka_unit_test(an_interrupted_run_goes_on),
+        cmocka_unit_test(degrees_are_told),
+        cmocka_unit_test(parts_of_a_run_are_measured),
         cmocka_unit_test(an_import_lands_where_it_was_told_to),
         cmocka_unit_test(features_cut_while_mapped_end_with_1),
     };

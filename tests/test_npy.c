@@ -50,6 +50,11 @@ static void reads_what_numpy_wrote(void **state)
     assert_int_equal(og__npy_read(&a, 2, 1, row, NULL), 0);
     assert_true(row[0] == 2.0f && row[3] == 2.75f);
     assert_int_equal(og__npy_read(&a, 3, 1, row, NULL), -EINVAL);
+    assert_int_equal(og__npy_read(&a, 2, 2, row, NULL), -EINVAL);
+    assert_int_equal(og__npy_read(&a, 4, 0, row, NULL), -EINVAL);
+    assert_int_equal(og__npy_read(&a, -1, 1, row, NULL), -EINVAL);
+    assert_int_equal(og__npy_read(&a, 2, -1, row, NULL), -EINVAL);
+    assert_int_equal(og__npy_read(&a, 3, 0, row, NULL), 0);
     og__npy_close(&a);
 }
 

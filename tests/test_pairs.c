@@ -99,9 +99,11 @@ static void hear(void *arg, int level, const char *text)
     snprintf(s->said + n, sizeof(s->said) - n, "%s\n", text);
 }
 
+/* resume.safetensors says how long the run took, in as many digits as that has. */
 static bool is_time(const char *key)
 {
-    return strstr(key, "seconds") || strcmp(key, "candidates") == 0;
+    return strstr(key, "seconds") || strcmp(key, "candidates") == 0 ||
+           strcmp(key, "checkpoint_bytes_written") == 0;
 }
 
 static void drop_times(json_t *object)

@@ -150,6 +150,10 @@ static void equal_users_are_neighbours(void **state)
         assert_int_equal(og__packing_add(&p, batch[b], NULL, n[b], NULL), 0);
     assert_int_equal(og__packing_seal(&p, NULL), 0);
     assert_int_equal(og__segments_open(&s, &p, NULL, NULL), 0);
+    struct og_err err = {0};
+    assert_int_equal(og__segments_lay_out(&s, 0, p.n_batches + 1, OG__BY_SIGNATURE, &err), -EINVAL);
+    assert_int_equal(og__segments_lay_out(&s, 2, 1, OG__BY_SIGNATURE, NULL), -EINVAL);
+    assert_non_null(strstr(err.message, "are there"));
     assert_int_equal(og__segments_lay_out(&s, 0, 6, OG__BY_SIGNATURE, NULL), 0);
     assert_int_equal(s.n_shared, 100);
     uint32_t runs = 1;

@@ -1,10 +1,12 @@
 #include "base/base.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Room for two paths of any length. */
 enum { LONGEST_TEXT = 9 * 1024 };
@@ -133,38 +135,57 @@ double og__thread_time(void)
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The number after `key` in a /proc-like file, times `unit`; 0 where there is none. */
-static size_t read_field(const char *path, const char *key, size_t unit)
+/* Reads that the kernel counts for this process and nobody asked for: what follows reads of itself,
+ * and how long their text is changes with the numbers in it. */
+static struct {
+    atomic_uint_fast64_t reads, bytes;
+} looking;
+
+/* What the kernel says of this process, as far as it fits. */
+static void read_proc(const char *path, char *text, size_t size)
 {
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    char line[256];
-    size_t value = 0;
-    size_t key_len = strlen(key);
-    while (fgets(line, sizeof(line), f)) {
-        if (strncmp(line, key, key_len) == 0) {
-            value = (size_t)strtoull(line + key_len, NULL, 10) * unit;
-            break;
-        }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+    text[OG_MAX(n, 0)] = 0;
+    if (fd < 0)
+        return;
+    close(fd);
+    atomic_fetch_add_explicit(&looking.reads, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&looking.bytes, (uint64_t)OG_MAX(n, 0), memory_order_relaxed);
+}
+
+/* The number that follows `key` at the begin of a line, times `unit`; 0 where there is none. */
+static size_t field_of(const char *text, const char *key, size_t unit)
+{
+    const size_t n = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, n) == 0)
+            return (size_t)strtoull(line + n, NULL, 10) * unit;
     }
-    fclose(f);
-    return value;
+    return 0;
+}
+
+static size_t read_status(const char *key)
+{
+    char text[4096];
+    read_proc("/proc/self/status", text, sizeof(text));
+    return field_of(text, key, OG_KIB);
 }
 
 size_t og__rss_peak(void)
 {
-    return read_field("/proc/self/status", "VmHWM:", OG_KIB);
+    return read_status("VmHWM:");
 }
 
 size_t og__rss_now(void)
 {
-    return read_field("/proc/self/status", "VmRSS:", OG_KIB);
+    return read_status("VmRSS:");
 }
 
 size_t og__rss_file(void)
 {
-    return read_field("/proc/self/status", "RssFile:", OG_KIB);
+    return read_status("RssFile:");
 }
 
 static struct {
@@ -179,9 +200,13 @@ void og__reads_unseen(uint64_t reads, uint64_t bytes)
 
 void og__reads_made(uint64_t *reads, uint64_t *bytes)
 {
-    *reads = read_field("/proc/self/io", "syscr:", 1) +
+    char text[1024];
+    const uint64_t own_reads = atomic_load_explicit(&looking.reads, memory_order_relaxed);
+    const uint64_t own_bytes = atomic_load_explicit(&looking.bytes, memory_order_relaxed);
+    read_proc("/proc/self/io", text, sizeof(text)); /* which does not count itself yet */
+    *reads = field_of(text, "syscr:", 1) - own_reads +
              atomic_load_explicit(&unseen.reads, memory_order_relaxed);
-    *bytes = read_field("/proc/self/io", "rchar:", 1) +
+    *bytes = field_of(text, "rchar:", 1) - own_bytes +
              atomic_load_explicit(&unseen.bytes, memory_order_relaxed);
 }
 

@@ -468,9 +468,7 @@ static void verify(struct one *c)
     command_text(command, "verify", c->sampled ? samples : c->dataset, &none);
     report_calling(c->number, command);
     c->report->others++;
-    const bool whole = !settings_are(&c->numbers, "task", "link"); /* no edges are held out of it */
-    int n = c->sampled ? og_verify_samples(samples, whole ? c->dataset : NULL, note_finding, &f,
-                                           NULL, &err)
+    int n = c->sampled ? og_verify_samples(samples, c->dataset, note_finding, &f, NULL, &err)
                        : og_verify_hints(c->dataset, note_finding, &f, NULL, &err);
     if (n < 0)
         report_refusal(c->report, &err, c->number, command);
