@@ -172,7 +172,7 @@ static const struct og_option table[] = {
      "allow, an epoch at most unless --alternate is given",
      NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30},
     {"layout", "KIND", "auto", resources,
-     "where batches read what no cache holds: rows of the feature file, or copies packed for each "
+     "where batches read rows that no cache holds: the feature file, or copies packed for each "
      "batch beforehand in one pass over that file; segmented: rows that several batches need are "
      "copied once for all of them, as far as --disk is too little for packed",
      NAMES("raw", "packed", "segmented", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0},
