@@ -143,7 +143,7 @@ struct og_options {
     int policy;            /* enum og_policy_kind */
     int presc_epochs;      /* pre-sampled by presc */
     int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */
-    int layout;            /* enum og_layout_kind: what batches read that no cache holds */
+    int layout;            /* enum og_layout_kind: where rows that no cache has are read */
     bool alternate;        /* sample ahead and train in turns, each with all the memory */
     bool early_reads;      /* ask for rows hop by hop */
     int ways;              /* slots a set of rr and hybrid */

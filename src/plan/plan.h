@@ -20,9 +20,9 @@
 
 /* ---- static placement: which nodes the host cache holds ----
  *
- * One bit a node, and the number of set bits before every 512th: slots are numbered in the order
+ * One bit a node, and the number of set bits before every 64th: slots are numbered in the order
  * of node ids, so the cache is filled by one pass over the file and the slot of a node is a rank.
- * N/8 + N/128 bytes, where a table of slots would take 4 N. */
+ * 3 N / 16 bytes, where a table of slots would take 4 N. */
 struct og_placement {
     uint64_t n_nodes;
     uint32_t n_slots; /* nodes held */

@@ -243,7 +243,8 @@ static void choose_largest(const struct room *r, uint64_t low, uint64_t high, sh
     size_ahead(r->m, r->s, r->g, r->rows, of.batches, of.tail);
 }
 
-/* As many batches as fit (ginex.txt §3.5), up to the whole run in turns, else to an epoch. */
+/* As many batches as fit (Park et al. 2022, §3.5), up to the whole run in turns, else to an
+ * epoch. */
 static void choose_superbatch(struct room *r)
 {
     const uint64_t items = r->m->alternates ? longest_superbatch(r->s) : longest_epoch(r->s);

@@ -157,7 +157,7 @@ static const struct og_option table[] = {
      NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0},
     {"neighbor-cache", "SIZE", "", resources,
      "memory for in-neighbours of important nodes with --topology disk; unless given, up to half of "
-     "what is free; 0 = none",
+     "what is free, with --alternate all of it; 0 = none",
      NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, MAX_BYTES},
     {"policy", "KIND", "auto", resources,
      "which feature rows the cache keeps; presc:K samples K epochs first, hybrid:BY evicts BY; sweep "
@@ -169,10 +169,10 @@ static const struct og_option table[] = {
      NULL, OG_OPTION_INT, FIELD(presc_epochs), 1, 1000},
     {"superbatch", "S", "auto", resources,
      "batches sampled ahead and planned together; all = one epoch; auto = what memory and disk "
-     "allow, an epoch at most",
+     "allow, an epoch at most unless --alternate is given",
      NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30},
     {"layout", "KIND", "auto", resources,
-     "where batches read what no cache holds: rows of the feature file, or copies packed for each "
+     "where batches read rows that no cache holds: the feature file, or copies packed for each "
      "batch beforehand in one pass over that file; segmented: rows that several batches need are "
      "copied once for all of them, as far as --disk is too little for packed",
      NAMES("raw", "packed", "segmented", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0},
