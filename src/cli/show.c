@@ -57,6 +57,19 @@ static bool is_share(const char *key)
            strstr(key, "share_") == key || ends_with(key, "fraction");
 }
 
+static void seconds_text(char *out, size_t size, double x)
+{
+    const double minute = 60, hour = 60 * minute, day = 24 * hour;
+    if (x >= 2 * day)
+        snprintf(out, size, "%.0f days", x / day);
+    else if (x >= 2 * hour)
+        snprintf(out, size, "%.1f hours", x / hour);
+    else if (x >= 10 * minute)
+        snprintf(out, size, "%.0f minutes", x / minute);
+    else
+        snprintf(out, size, "%.2f s", x);
+}
+
 static void number_text(char *out, size_t size, const char *key, const json_t *value)
 {
     double x = json_number_value(value);
@@ -67,7 +80,7 @@ static void number_text(char *out, size_t size, const char *key, const json_t *v
     else if (strstr(key, "bytes"))
         bytes_text(out, size, x, "");
     else if (ends_with(key, "seconds"))
-        snprintf(out, size, "%.2f s", x);
+        seconds_text(out, size, x);
     else if (is_share(key))
         snprintf(out, size, "%.2f %%", 100 * x);
     else if (json_is_integer(value) && strcmp(key, "seed") != 0)
