@@ -1,6 +1,8 @@
 /* A memory plan: all that is fixed, and the smallest limit that would do. */
 #include "train/memory_plan_parts.h"
 
+#include "sample/spilled.h"
+
 #include <string.h>
 
 enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16 };
@@ -61,6 +63,8 @@ static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
     m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) +
                OG_MAX(early, (size_t)1) * og__planner_bytes(rows);
     m->reader = reader * (early + 1);
+    if (og__samples_ahead(s))
+        m->reader += og__spilled_reader_bytes();
     if (s->opt.policy == OG_POLICY_SWEEP)
         m->reader += og__gather_beside_bytes(&opt, og__row_bytes(s->ds));
     if (og__packs(s)) { /* of packs, which the sweep may have before */

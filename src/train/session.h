@@ -49,6 +49,7 @@ struct og_memory_plan {
     size_t packing, sweep;           /* what batches miss, and writing it anew */
     size_t policy, policy_slot;      /* its tables while it plans, and what a slot adds to them */
     size_t rest, rest_slot;          /* the same once it has planned */
+    size_t spill;          /* buffers through which batches are put away while they are sampled */
     bool alternates;       /* topology, trace and tables have gone when the cache is there */
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */
