@@ -134,6 +134,18 @@ static int train_at(const char *path, const char *const *pairs, int memory, stru
     return rc;
 }
 
+static int sample_at(const char *path, const char *const *pairs, int memory, struct og_err *err)
+{
+    struct og_options opt;
+    char out[128];
+    snprintf(out, sizeof(out), "%s/samples", root);
+    set_options(&opt, pairs, memory);
+    int rc = og_sample(path, out, true, &opt, NULL, err);
+    og_options_release(&opt);
+    og__remove_tree(out);
+    return rc;
+}
+
 typedef int run_fn(const char *path, const char *const *pairs, int memory, struct og_err *err);
 
 static int runs_at_the_smallest(run_fn *run, const char *path, const char *what,
@@ -190,11 +202,35 @@ static void the_smallest_that_is_named_is_enough(void **state)
     assert_int_equal(failures, 0);
 }
 
+/* A buffer for each array that is written: at least four a hop. */
+static void samples_count_what_they_are_written_through(void **state)
+{
+    (void)state;
+    static const char *const fanouts[] = {"2", "2,2,2,2,2,2,2"};
+    enum { HOPS = 6, BUFFER = 128 }; /* hops between the two, KiB */
+    char path[64];
+    int least[2];
+    snprintf(path, sizeof(path), "%s/sampled", root);
+    make_tiny(path, 40);
+    for (int i = 0; i < 2; i++) {
+        const char *const pairs[] = {"fanout",  fanouts[i], "batch", "16", "epochs",
+                                     "1",       "threads",  "1",     "io", "pread",
+                                     "sampler", "walk",     NULL};
+        struct og_err err = {0};
+        assert_int_not_equal(sample_at(path, pairs, 1, &err), 0);
+        least[i] = named_smallest(&err);
+        assert_int_equal(runs_at_the_smallest(sample_at, path, fanouts[i], pairs), 0);
+    }
+    print_message("--memory %dM, and %dM with %d more hops\n", least[0], least[1], HOPS);
+    assert_in_range(least[1] - least[0], HOPS * 4 * BUFFER / 1024, 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
+        cmocka_unit_test(samples_count_what_they_are_written_through),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }

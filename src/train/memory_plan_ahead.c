@@ -121,7 +121,8 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
     const uint64_t all = batches + tail + m->lot;
     m->policy = held + og__policy_bytes(&setup, all * rows, all, distinct_nodes(g, rows, all));
     m->trace = og__superbatch_bytes(s->opt.n_fanout, all, all * rows) +
-               all * sizeof(struct og_sampled_ahead) + rows * 4 + OG__FILL_LIST;
+               all * sizeof(struct og_sampled_ahead) + batches * sizeof(struct og_fill_window) +
+               rows * 4 + OG__FILL_LIST;
     m->spill = og__trace_writer_bytes(&form);
     if (og__packs(s)) /* at worst every row is missed */
         m->packing = og__packing_bytes((uint64_t)s->ds->n_nodes, batches * rows, batches, rows);
