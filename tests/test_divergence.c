@@ -220,7 +220,9 @@ static void a_signal_ends_an_evaluation(void **state)
         struct og_observer seen = observer(&w);
         og__remove_tree(run);
         options(&opt, small);
-        assert_int_equal(og_train(graph, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
+        struct og_err err = {0};
+        assert_int_equal(og_train(graph, &opt, &seen, NULL, &err), OG_INTERRUPTED);
+        assert_says(&err, "interrupted", "--resume");
         assert_int_equal(w.steps, 0);
         og_options_release(&opt);
     }
@@ -228,7 +230,9 @@ static void a_signal_ends_an_evaluation(void **state)
     struct og_observer seen = observer(&w);
     try_train(small);
     options(&opt, small);
-    assert_int_equal(execute(EVAL, &opt, NULL, &seen, NULL), OG_INTERRUPTED);
+    struct og_err err = {0};
+    assert_int_equal(execute(EVAL, &opt, NULL, &seen, &err), OG_INTERRUPTED);
+    assert_null(strstr(err.hint, "--resume")); /* which it has not */
     assert_int_equal(w.steps, 0);
     og_options_release(&opt);
 }

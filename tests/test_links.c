@@ -814,6 +814,8 @@ static void areas_are_those_of_all_pairs(void **state)
             free(n);
         }
     assert_true(isnan(og__rank_scores(NULL, 0, NULL, 0).auc));
+    float high[] = {0, 1e-40f, INFINITY, 3, -1}, low[] = {-0.0f, -1e-40f, -INFINITY, -3, 2};
+    assert_true(fabs(og__rank_scores(high, 5, low, 5).auc - area(high, 5, low, 5)) < 1e-12);
 }
 
 /* A number that is none has no place among the others: there is no area, rather than a long search

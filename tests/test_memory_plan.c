@@ -39,16 +39,21 @@ static int remove_graph(void **state)
     return 0;
 }
 
+static void set_options(struct og_options *opt, const char *const *pairs, int memory)
+{
+    char limit[16];
+    og_options_init(opt);
+    snprintf(limit, sizeof(limit), "%dM", memory);
+    for (; *pairs; pairs += 2)
+        assert_int_equal(og_options_set(opt, pairs[0], pairs[1], NULL), 0);
+    assert_int_equal(og_options_set(opt, "memory", limit, NULL), 0);
+}
+
 static json_t *plan_with(const char *const *pairs, int memory, struct og_err *err)
 {
     struct og_options opt;
-    char limit[16];
     char *text = NULL;
-    og_options_init(&opt);
-    snprintf(limit, sizeof(limit), "%dM", memory);
-    for (; *pairs; pairs += 2)
-        assert_int_equal(og_options_set(&opt, pairs[0], pairs[1], NULL), 0);
-    assert_int_equal(og_options_set(&opt, "memory", limit, NULL), 0);
+    set_options(&opt, pairs, memory);
     json_t *plan = og_plan(graph, &opt, NULL, &text, err) < 0 ? NULL : json_loads(text, 0, NULL);
     og_options_release(&opt);
     free(text);
@@ -56,15 +61,21 @@ static json_t *plan_with(const char *const *pairs, int memory, struct og_err *er
 }
 
 /* MiB that the hint names. */
-static int smallest(const char *const *pairs)
+static int named_smallest(const struct og_err *err)
 {
     static const char words[] = "the smallest that would do is --memory ";
+    const char *named = strstr(err->hint, words);
+    if (!named)
+        fail_msg("%s; %s", err->message, err->hint);
+    return (int)strtol(named + strlen(words), NULL, 10);
+}
+
+static int smallest(const char *const *pairs)
+{
     struct og_err err = {0};
     json_t *plan = plan_with(pairs, 16, &err);
     assert_null(plan);
-    const char *named = strstr(err.hint, words);
-    assert_non_null(named);
-    return (int)strtol(named + strlen(words), NULL, 10);
+    return named_smallest(&err);
 }
 
 static void superbatches_that_it_chooses_fit(void **state)
@@ -93,10 +104,133 @@ static void superbatches_that_it_chooses_fit(void **state)
     }
 }
 
+/* ---- the smallest is enough ---- */
+
+static void make_tiny(const char *path, int64_t nodes)
+{
+    struct og_generate g;
+    struct og_err err = {0};
+    og_generate_init(&g);
+    g.nodes = nodes;
+    g.degree = 4;
+    g.dim = 4;
+    g.classes = 2;
+    g.train_fraction = 0.3;
+    g.threads = 1;
+    if (og_generate(path, &g, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static int train_at(const char *path, const char *const *pairs, int memory, struct og_err *err)
+{
+    struct og_options opt;
+    char run[128];
+    snprintf(run, sizeof(run), "%s/run", root);
+    set_options(&opt, pairs, memory);
+    assert_int_equal(og_options_set(&opt, "run", run, NULL), 0);
+    int rc = og_train(path, &opt, NULL, NULL, err);
+    og_options_release(&opt);
+    og__remove_tree(run);
+    return rc;
+}
+
+static int sample_at(const char *path, const char *const *pairs, int memory, struct og_err *err)
+{
+    struct og_options opt;
+    char out[128];
+    snprintf(out, sizeof(out), "%s/samples", root);
+    set_options(&opt, pairs, memory);
+    int rc = og_sample(path, out, true, &opt, NULL, err);
+    og_options_release(&opt);
+    og__remove_tree(out);
+    return rc;
+}
+
+typedef int run_fn(const char *path, const char *const *pairs, int memory, struct og_err *err);
+
+static int runs_at_the_smallest(run_fn *run, const char *path, const char *what,
+                                const char *const *pairs)
+{
+    struct og_err err = {0};
+    assert_int_not_equal(run(path, pairs, 1, &err), 0);
+    const int least = named_smallest(&err);
+    err = (struct og_err){0};
+    if (run(path, pairs, least, &err) == 0)
+        return 0;
+    print_message("%s, %s, --memory %dM: %s; %s\n", what, path + strlen(root) + 1, least,
+                  err.message, err.hint);
+    return 1;
+}
+
+/* Graphs of which all that grows with them is little beside what does not. */
+static void the_smallest_that_is_named_is_enough(void **state)
+{
+    (void)state;
+    static const int64_t nodes[] = {2, 40, 1500};
+    static const char *const ways[][6] = {
+        /* policy, layout, alternate, sampler, topology, model */
+        {"belady", "raw", "true", "walk", "memory", "gcn"},
+        {"belady", "raw", "false", "walk", "memory", "gcn"},
+        {"belady", "raw", "true", "uniform", "disk", "sage"},
+        {"sweep", "raw", "false", "labor", "memory", "sage"},
+        {"hybrid", "raw", "true", "uniform", "memory", "sage"},
+        {"hybrid", "raw", "false", "uniform", "disk", "gcn"},
+        {"frequency", "packed", "true", "walk", "memory", "gcn"},
+        {"frequency", "packed", "false", "uniform", "memory", "gat"},
+        {"belady", "segmented", "true", "uniform", "disk", "gcn"},
+        {"lru", "raw", "true", "uniform", "memory", "gcn"},
+        {"degree", "raw", "false", "walk", "memory", "gcn"},
+    };
+    int failures = 0;
+    for (size_t n = 0; n < OG_COUNT(nodes); n++) {
+        char path[64];
+        snprintf(path, sizeof(path), "%s/%d-nodes", root, (int)nodes[n]);
+        make_tiny(path, nodes[n]);
+        for (size_t w = 0; w < OG_COUNT(ways); w++) {
+            const char *const *way = ways[w];
+            char what[128];
+            const char *const pairs[] = {"policy",  way[0],    "layout", way[1],     "alternate",
+                                         way[2],    "sampler", way[3],   "topology", way[4],
+                                         "model",   way[5],    "fanout", "-1,-1,1",  "batch",
+                                         "16",      "epochs",  "3",      "hidden",   "8",
+                                         "threads", "1",       "io",     "pread",    NULL};
+            snprintf(what, sizeof(what), "%s, %s, alternate %s, %s, topology %s, %s", way[0],
+                     way[1], way[2], way[3], way[4], way[5]);
+            failures += runs_at_the_smallest(train_at, path, what, pairs);
+        }
+    }
+    assert_int_equal(failures, 0);
+}
+
+/* A buffer for each array that is written: at least four a hop. */
+static void samples_count_what_they_are_written_through(void **state)
+{
+    (void)state;
+    static const char *const fanouts[] = {"2", "2,2,2,2,2,2,2"};
+    enum { HOPS = 6, BUFFER = 128 }; /* hops between the two, KiB */
+    char path[64];
+    int least[2];
+    snprintf(path, sizeof(path), "%s/sampled", root);
+    make_tiny(path, 40);
+    for (int i = 0; i < 2; i++) {
+        const char *const pairs[] = {"fanout",  fanouts[i], "batch", "16", "epochs",
+                                     "1",       "threads",  "1",     "io", "pread",
+                                     "sampler", "walk",     NULL};
+        struct og_err err = {0};
+        assert_int_not_equal(sample_at(path, pairs, 1, &err), 0);
+        least[i] = named_smallest(&err);
+        assert_int_equal(runs_at_the_smallest(sample_at, path, fanouts[i], pairs), 0);
+    }
+    print_message("--memory %dM, and %dM with %d more hops\n", least[0], least[1], HOPS);
+    assert_in_range(least[1] - least[0], HOPS * 4 * BUFFER / 1024, 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
+        cmocka_unit_test(the_smallest_that_is_named_is_enough),
+        cmocka_unit_test(samples_count_what_they_are_written_through),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }

@@ -91,6 +91,7 @@ static void metrics_are_not_written_through_a_link(void **state)
     assert_int_equal(train("linked", &err), -EEXIST);
     assert_non_null(strstr(err.message, "metrics.jsonl"));
     err = (struct og_err){0};
+    assert_int_equal(og__write_text("linked/plan.json", "{}", 2, NULL), 0); /* a run began */
     assert_true(train_on("linked", true, &err) < 0);
     assert_non_null(strstr(err.message, "metrics.jsonl"));
     assert_non_null(strstr(err.hint, "symbolic link"));
@@ -159,6 +160,24 @@ static void files_of_the_user_are_no_place_for_a_run(void **state)
         assert_int_equal(unlink(path), 0);
         assert_int_equal(rmdir("mine"), 0); /* nothing else was made there */
     }
+}
+
+/* With --resume neither, where nothing but that says that a run began here. */
+static void settings_of_the_user_are_no_run_to_go_on_with(void **state)
+{
+    (void)state;
+    struct og_err err = {0};
+    char *text;
+    size_t len;
+    assert_int_equal(mkdir("settings", 0777), 0);
+    assert_int_equal(og__write_text("settings/config.yaml", "mine", 4, NULL), 0);
+    assert_int_equal(train_on("settings", true, &err), -EEXIST);
+    assert_non_null(strstr(err.message, "settings/config.yaml"));
+    assert_int_equal(og__read_text("settings/config.yaml", 64, &text, &len, NULL), 0);
+    assert_string_equal(text, "mine");
+    free(text);
+    assert_int_equal(og__write_text("settings/plan.json", "{}", 2, NULL), 0); /* a run began */
+    assert_int_equal(train_on("settings", true, &err), 0);
 }
 
 /* Not even where the rest of the folder may be written anew. */
@@ -238,6 +257,7 @@ int main(void)
         cmocka_unit_test(the_dataset_is_no_output),
         cmocka_unit_test(new_folders_are_not_made_through_links),
         cmocka_unit_test(files_of_the_user_are_no_place_for_a_run),
+        cmocka_unit_test(settings_of_the_user_are_no_run_to_go_on_with),
         cmocka_unit_test(initial_parameters_are_only_read),
         cmocka_unit_test(a_timeline_that_exists_is_refused),
         cmocka_unit_test(predictions_do_not_take_the_place_of_links),

@@ -19,7 +19,8 @@
  *
  * Conventions, stated once. Functions return 0, or a negative errno with `err` filled (err.h).
  * Strings passed in are read during the call only. Results too rich for a struct are JSON text
- * in the schema of docs/json.md, malloc'ed: free() it. All sizes are bytes, all times seconds.
+ * in the schema of docs/json.md, malloc'ed: free() it. Where it would go may be NULL: then nothing
+ * is told. After an error it is NULL. All sizes are bytes, all times seconds.
  * Calls on different objects may run in different threads; one call uses as many threads as its
  * options say and returns when they have ended. The library keeps no global state. */
 #ifndef OUTGROW_H

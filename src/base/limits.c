@@ -109,8 +109,10 @@ static void unescape(char *text)
 {
     char *to = text;
     for (const char *p = text; *p; to++) {
-        bool octal = p[0] == '\\' && strspn(p + 1, "01234567") >= 3;
-        *to = octal ? (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0')) : *p;
+        const bool octal = p[0] == '\\' && strspn(p + 1, "01234567") >= 3;
+        *to = *p;
+        if (octal)
+            *to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
         p += octal ? 4 : 1;
     }
     *to = 0;

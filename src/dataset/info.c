@@ -118,7 +118,9 @@ static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
 int og_info(const char *dataset, char **out, struct og_err *err)
 {
     struct og_dataset *ds;
-    *out = NULL;
+    char *text = NULL;
+    if (out)
+        *out = NULL;
     int rc = og__dataset_open(dataset, &ds, err);
     if (rc < 0)
         return rc;
@@ -126,9 +128,13 @@ int og_info(const char *dataset, char **out, struct og_err *err)
     rc = d ? read_degrees(ds, d, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
     json_t *root = rc == 0 ? info_json(ds, d) : NULL;
     if (rc == 0)
-        *out = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    if (rc == 0 && !*out)
+        text = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    if (rc == 0 && !text)
         rc = og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
+    if (out)
+        *out = text;
+    else
+        free(text);
     json_decref(root);
     free(d);
     og__dataset_close(ds);

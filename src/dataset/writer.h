@@ -35,8 +35,10 @@ int64_t og__npy_rows(const struct og_npy_writer *w);
 const char *og__npy_path(const struct og_npy_writer *w);
 uint64_t og__npy_bytes(const struct og_npy_writer *w); /* of the file so far, header included */
 enum {
-    OG__NPY_HEADER = 4096,        /* bytes of the file before its first row */
-    OG__NPY_BUFFER = 1024 * 1024, /* what a writer collects before it writes */
+    OG__NPY_HEADER = 4096, /* bytes of the file before its first row */
+    /* what a writer collects before it writes: few calls to the page cache, which makes the large
+     * writes of them, and not much where a trace has two dozen writers */
+    OG__NPY_BUFFER = 128 * 1024,
 };
 /* Other dimensions for as many elements: what was written becomes [rows, row]. Then finish. */
 void og__npy_reshape(struct og_npy_writer *w, int64_t rows, int64_t row);

@@ -182,11 +182,16 @@ static int open_table(struct og_pack *p, const struct og_dataset *ds, struct og_
     return rc;
 }
 
+static size_t parts_bytes(const struct og_pack *p)
+{
+    return (p->longest / p->part_blocks + 1) * sizeof(struct og_read_job);
+}
+
 static void release_read(const struct og_pack *p, struct chunk_read *read)
 {
     og__release(p->budget, read->blocks, p->longest * sizeof(*read->blocks), part);
+    og__release(p->budget, read->parts, parts_bytes(p), part);
     free(read->tail);
-    free(read->parts);
 }
 
 static int open_reads(struct og_pack *p, int n_reads, struct og_err *err)
@@ -194,13 +199,13 @@ static int open_reads(struct og_pack *p, int n_reads, struct og_err *err)
     for (; p->n_reads < n_reads; p->n_reads++) {
         struct chunk_read *read = &p->read[p->n_reads];
         read->blocks = og__alloc(p->budget, p->longest * sizeof(*read->blocks), part, err);
-        if (!read->blocks)
-            return -ENOMEM;
+        read->parts = read->blocks ? og__alloc(p->budget, parts_bytes(p), part, err) : NULL;
         read->tail = aligned_alloc(OG__PACK_BLOCK, OG__PACK_BLOCK);
-        read->parts = calloc(p->longest / p->part_blocks + 1, sizeof(*read->parts));
+        if (!read->tail)
+            (void)!og__fail_errno(err, -ENOMEM, NULL, "%s", p->path);
         if (!read->tail || !read->parts) {
             release_read(p, read);
-            return og__fail_errno(err, -ENOMEM, NULL, "%s", p->path);
+            return -ENOMEM;
         }
     }
     return 0;

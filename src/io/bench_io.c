@@ -399,16 +399,23 @@ static int report(struct bench *b, char **out, struct og_err *err)
     make_profile(b);
     if (og__profile_save(b->folder, &b->profile, &file, &why) < 0)
         og__say(&b->log, OG__WARN, "the profile is not stored: %s", why.message);
-    *out = to_json(b, file);
+    char *text = to_json(b, file);
     free(file);
-    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "bench io");
+    if (!text)
+        return og__fail_errno(err, -ENOMEM, NULL, "bench io");
+    if (out)
+        *out = text;
+    else
+        free(text);
+    return 0;
 }
 
 int og_bench_io(const char *path, const struct og_observer *seen, char **out, struct og_err *err)
 {
     struct bench b = {.folder = path ? path : ".", .seen = seen, .file = {.fd = -1}};
     int rc = 0;
-    *out = NULL;
+    if (out)
+        *out = NULL;
     if (seen)
         b.log = (struct og_log){.fn = seen->message, .arg = seen->arg};
     b.ops = og__io_pick(OG_IO_AUTO, &b.log);

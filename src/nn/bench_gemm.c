@@ -4,6 +4,7 @@
 #include "nn/ops.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const uint32_t heights[] = {1024, 10240, 102400}; /* rows: of the last layer to the first */
 static const double seconds_a_turn = 0.1;
@@ -154,15 +155,22 @@ int og_bench_gemm(int dim, int classes, const struct og_options *opt, char **out
     int rc = 0;
     struct bench b = {.ops = &og__ops_cpu};
     json_t *rows = json_array(), *all = NULL;
+    char *text = NULL;
+    if (out)
+        *out = NULL;
     int threads = opt->threads > 0 ? opt->threads : og__cpu_count();
     OG_TRY(og__pool_open(&b.pool, threads, err));
     OG_TRY(measure_layer(&b, dim, opt->hidden, true, rows, err));
     OG_TRY(measure_layer(&b, opt->hidden, opt->hidden, false, rows, err));
     OG_TRY(measure_layer(&b, opt->hidden, classes, false, rows, err));
     all = json_pack("{s:i,s:O}", "threads", threads, "rows", rows);
-    *out = og__json_print(all, JSON_INDENT(2) | JSON_REAL_PRECISION(5));
-    if (!*out)
+    text = og__json_print(all, JSON_INDENT(2) | JSON_REAL_PRECISION(5));
+    if (!text)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "bench gemm"));
+    if (out)
+        *out = text;
+    else
+        free(text);
 out:
     json_decref(all);
     json_decref(rows);

@@ -2,12 +2,44 @@
 #include "nn/nn.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
-static int descending(const void *x, const void *y)
+/* A key that rises where the number falls, and is the same for both zeros. */
+static uint32_t key_of(float x)
 {
-    float a = *(const float *)x, b = *(const float *)y;
-    return (a < b) - (a > b);
+    uint32_t bits;
+    x = x == 0 ? 0 : x;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits >> 31 ? bits : ~bits & 0x7fffffff;
+}
+
+/* Descending by the bits of their keys from `bit` down, in place: the C library's qsort takes as
+ * much memory again, outside the budget. */
+static void sort_from(float *x, size_t n, int bit)
+{
+    size_t low = 0;
+    size_t high = n;
+    while (low < high) {
+        if (key_of(x[low]) >> bit & 1) {
+            float other = x[--high];
+            x[high] = x[low];
+            x[low] = other;
+        } else {
+            low++;
+        }
+    }
+    if (bit == 0)
+        return;
+    if (low > 1)
+        sort_from(x, low, bit - 1);
+    if (n - low > 1)
+        sort_from(x + low, n - low, bit - 1);
+}
+
+static void sort_descending(float *x, size_t n)
+{
+    if (n > 1)
+        sort_from(x, n, 31);
 }
 
 static bool any_nan(const float *x, size_t n)
@@ -25,8 +57,8 @@ struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *neg
     if (n_positive == 0 || n_negative == 0 || any_nan(positive, n_positive) ||
         any_nan(negative, n_negative))
         return r;
-    qsort(positive, n_positive, sizeof(*positive), descending);
-    qsort(negative, n_negative, sizeof(*negative), descending);
+    sort_descending(positive, n_positive);
+    sort_descending(negative, n_negative);
     /* one threshold after another: each score that occurs, from the highest */
     double above = 0, precision = 0;
     size_t p = 0, n = 0;

@@ -29,6 +29,11 @@ int og__spilled_open(struct og_spilled *s, struct og_err *err)
     return s->next ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part);
 }
 
+size_t og__spilled_reader_bytes(void)
+{
+    return OG__TRACE_CHUNK * sizeof(uint32_t);
+}
+
 /* ---- pieces ---- */
 
 static struct og_spilled_piece *last_piece(const struct og_spilled *s)
@@ -142,7 +147,7 @@ int og__spilled_finish(struct og_spilled *s, struct og_err *err)
     int rc = og__trace_finish(writer, NULL, err);
     og__budget_uncharge(s->budget, og__trace_writer_bytes(&s->form), part);
     if (rc == 0 && !s->chunk &&
-        !(s->chunk = og__alloc(s->budget, OG__TRACE_CHUNK * sizeof(*s->chunk), part, err)))
+        !(s->chunk = og__alloc(s->budget, og__spilled_reader_bytes(), part, err)))
         rc = -ENOMEM;
     if (rc < 0)
         return rc;
@@ -201,7 +206,7 @@ void og__spilled_lose(struct og_spilled *s)
 void og__spilled_close(struct og_spilled *s)
 {
     og__spilled_lose(s);
-    og__release(s->budget, s->chunk, OG__TRACE_CHUNK * sizeof(*s->chunk), part);
+    og__release(s->budget, s->chunk, og__spilled_reader_bytes(), part);
     free(s->piece);
     free(s->next);
 }

@@ -30,6 +30,7 @@ struct og_spilled {
 /* form, files, under and budget are set, the rest is 0. Buffers come from the budget as "trace". */
 OG_MUST_CHECK int og__spilled_open(struct og_spilled *s, struct og_err *err);
 void og__spilled_close(struct og_spilled *s); /* removes everything; also after a failed open */
+size_t og__spilled_reader_bytes(void);        /* held once something is finished */
 
 /* After an error all that may follow is clear, lose or close. */
 OG_MUST_CHECK int og__spilled_append(struct og_spilled *s, const struct og_batch *batch,

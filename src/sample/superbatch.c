@@ -207,6 +207,14 @@ void og__superbatch_close(struct og_superbatch *s)
     free(s);
 }
 
+/* Three of the arrays, which grow by pages. */
+size_t og__superbatch_bytes(int n_hops, uint64_t batches, uint64_t ids)
+{
+    return og__round_up(ids * sizeof(uint32_t), PAGE) +
+           og__round_up((batches + 1) * sizeof(uint64_t), PAGE) +
+           og__round_up(batches * og__trace_spot_bytes(n_hops), PAGE);
+}
+
 struct og_trace og__superbatch_trace(const struct og_superbatch *s)
 {
     return (struct og_trace){.n_batches = s->n,

@@ -22,11 +22,14 @@ struct og_superbatch_options {
     unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too */
 };
 
-/* ids and blocks come from the budget as "trace". */
+/* Ids and blocks come from the budget as "trace", and the buffers through which others are spilled:
+ * og__trace_writer_bytes until seal, and og__spilled_reader_bytes from then on. */
 OG_MUST_CHECK int og__superbatch_open(struct og_superbatch **out,
                                       const struct og_superbatch_options *opt, struct og_budget *b,
                                       struct og_err *err);
 void og__superbatch_close(struct og_superbatch *s); /* removes what was spilled */
+/* What so many batches of so many ids in all take, without blocks. */
+size_t og__superbatch_bytes(int n_hops, uint64_t batches, uint64_t ids);
 
 /* Copies the batch. -ENOMEM beyond the budget: what was appended before stays. Where a spill fails
  * (-ENOSPC when the disk is full) its folder is removed with what was spilled before: all that may

@@ -209,9 +209,9 @@ enum { MAX_WRITERS = 6 + 6 * OG_MAX_HOPS };
 
 size_t og__trace_writer_bytes(const struct og_trace_options *opt)
 {
-    int a_hop = 2 + !!(opt->extras & OG__WITH_DEGREES) + !!(opt->extras & OG__WITH_WEIGHTS);
-    int columns = 2 + (opt->label_width > 0) + opt->n_hops * a_hop;
-    return (size_t)columns * OG__NPY_BUFFER; /* offsets are few: their buffers stay untouched */
+    const int a_hop = 4 + !!(opt->extras & OG__WITH_DEGREES) + !!(opt->extras & OG__WITH_WEIGHTS);
+    const int columns = 4 + (opt->label_width > 0) + opt->checks + opt->n_hops * a_hop;
+    return (size_t)columns * OG__NPY_BUFFER;
 }
 
 uint64_t og__trace_written(const struct og_trace_writer *w)

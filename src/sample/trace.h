@@ -37,7 +37,7 @@ struct og_trace_options {
 /* Into existing folder `dir`. */
 OG_MUST_CHECK int og__trace_create(struct og_trace_writer **out, const char *dir,
                                    const struct og_trace_options *opt, struct og_err *err);
-/* What a writer holds, in buffers: large, so that a disk sees large writes. Not counted here. */
+/* What a writer holds, in buffers. Not counted here. */
 size_t og__trace_writer_bytes(const struct og_trace_options *opt);
 /* labels: int32 [n_seeds], or float32 [n_seeds, label_width]; NULL without labels. */
 OG_MUST_CHECK int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch,

@@ -31,10 +31,8 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
                      uint32_t *codes, struct og_err *err)
 {
     struct og_session *s = a->s;
-    int rc = 0;
+    int rc = og__fill_windows_begin(&a->windows, trace->n_batches, s->budget, err);
     a->prediction = (struct og_prediction){0};
-    a->windows.n = 0;
-    a->windows.rows = 0;
     for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
@@ -205,7 +203,7 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
         end = og__superbatch_end(s, pass, first, last);
         rc = run_superbatch(&a, pass, first, end, last, sink, arg, err);
         if (rc == 0 && end < last && s->seen && s->seen->stop && *s->seen->stop)
-            rc = og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted");
+            rc = og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
     }
     og__packing_close(&a.packing);
     og__fill_windows_release(&a.windows);

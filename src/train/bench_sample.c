@@ -63,7 +63,8 @@ static json_t *sum_up(const struct sampling *b)
 int og_bench_sample(const char *dataset, const struct og_options *opt, char **out,
                     struct og_err *err)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
     struct sampling b = {0};
     int rc = og__session_open(&b.s, dataset, opt, 0, NULL, NULL, err);
     if (rc < 0)

@@ -90,7 +90,8 @@ int og_bench_train(const char *dataset, const struct og_options *opt,
 {
     struct training t = {0};
     struct og_options own = {0};
-    *out = NULL;
+    if (out)
+        *out = NULL;
     int rc = og__options_copy(&own, opt, err);
     if (rc == 0 && !og__options_given(&own, "preset"))
         rc = og_options_set(&own, "preset", "memory", err);

@@ -75,7 +75,8 @@ int og_cache(const char *folder, bool clear, char **out, struct og_err *err)
 {
     char *own = folder ? strdup(folder) : og__cache_dir();
     struct listing l = {.folder = own, .clear = clear, .kept = json_array()};
-    *out = NULL;
+    if (out)
+        *out = NULL;
     int rc = own ? list_folder(&l, out, err)
                  : og__fail(err, -ENOENT, "give a folder: --scratch DIR",
                             "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set");

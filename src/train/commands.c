@@ -13,7 +13,8 @@
 int og_plan(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
             char **out, struct og_err *err)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
     struct og_session *s;
     unsigned want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING | OG__WANT_PLAN_ONLY;
     int rc = og__session_open(&s, dataset, opt, want, NULL, seen, err);
@@ -126,7 +127,8 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
             const struct og_options *opt, const struct og_observer *seen, char **out,
             struct og_err *err)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
     enum og__split which = OG__TEST;
     struct og_model_config config = {0};
     struct og_options own = {0};
@@ -197,7 +199,8 @@ static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
 int og_bench_epoch(const char *dataset, const struct og_options *opt,
                    const struct og_observer *seen, char **out, struct og_err *err)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
     struct delivery d = {0};
     int rc = og__session_open(&d.s, dataset, opt, OG__WANT_FEATURES, NULL, seen, err);
     if (rc < 0)

@@ -1,28 +1,39 @@
 #include "train/filling.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 /* ---- putting away ---- */
 
+static const char part[] = "superbatch";
+
+int og__fill_windows_begin(struct og_fill_windows *w, uint32_t batches, struct og_budget *b,
+                           struct og_err *err)
+{
+    w->n = 0;
+    w->rows = 0;
+    if (w->capacity >= batches)
+        return 0;
+    og__fill_windows_release(w);
+    w->window = og__alloc(b, batches * sizeof(*w->window), part, err);
+    if (!w->window)
+        return -ENOMEM;
+    w->capacity = batches;
+    w->budget = b;
+    return 0;
+}
+
 void og__fill_windows_release(struct og_fill_windows *w)
 {
-    free(w->window);
+    og__release(w->budget, w->window, w->capacity * sizeof(*w->window), part);
     *w = (struct og_fill_windows){0};
 }
 
-static int add_window(struct og_fill_windows *w, uint32_t batch, uint64_t at, struct og_err *err)
+static void add_window(struct og_fill_windows *w, uint32_t batch, uint64_t at)
 {
-    if (w->n == w->capacity) {
-        uint32_t capacity = OG_MAX(2 * w->capacity, 8u);
-        void *more = realloc(w->window, capacity * sizeof(*w->window));
-        if (!more)
-            return og__fail_errno(err, -ENOMEM, NULL, "superbatch");
-        w->window = more;
-        w->capacity = capacity;
-    }
+    assert(w->n < w->capacity);
     w->window[w->n++] = (struct og_fill_window){batch, at};
-    return 0;
 }
 
 struct head {
@@ -44,17 +55,18 @@ int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_
                     struct og_spill *to, uint32_t *list, struct og_err *err)
 {
     bool begun = w->n == 0;
-    int rc = begun ? add_window(w, batch, og__spill_size(to), err) : 0;
+    int rc = 0;
+    if (begun)
+        add_window(w, batch, og__spill_size(to));
     for (struct head head = {.n = 1}; rc == 0 && head.n > 0;) {
         head.n = og__policy_prefill(policy, list, list + OG__FILL_ROWS, OG__FILL_ROWS);
         head.after = og__policy_free_after(policy);
         if (!begun && head.n == 0)
             break;
         if (!begun)
-            rc = add_window(w, batch, og__spill_size(to), err);
+            add_window(w, batch, og__spill_size(to));
         begun = true;
-        if (rc == 0)
-            rc = put_piece(head, list, to, err);
+        rc = put_piece(head, list, to, err);
         w->rows += head.n;
     }
     return rc;
@@ -136,7 +148,7 @@ static int fill_window(struct og_filling *f, uint64_t at, struct og_err *err)
             rc = og__gather_fill(f->opt.gather, f->nodes, f->slots, head.n, &f->now.read, err);
         f->now.seconds += og__now() - start;
         if (rc == 0 && f->opt.stop && *f->opt.stop)
-            rc = og__fail(err, OG_INTERRUPTED, "go on with --resume",
+            rc = og__fail(err, OG_INTERRUPTED, NULL,
                           "interrupted while rows were put into the cache");
     }
     double start = og__now();

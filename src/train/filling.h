@@ -24,7 +24,11 @@ struct og_fill_windows {
     struct og_fill_window *window; /* [n] */
     uint32_t n, capacity;
     uint64_t rows;
+    struct og_budget *budget;
 };
+/* None yet, and room for one before each of so many batches: from the budget, as "superbatch". */
+OG_MUST_CHECK int og__fill_windows_begin(struct og_fill_windows *w, uint32_t batches,
+                                         struct og_budget *b, struct og_err *err);
 void og__fill_windows_release(struct og_fill_windows *w);
 
 /* What the policy wants in slots before the next batch, which is number `batch`, is put away; a

@@ -522,7 +522,7 @@ static int drain(struct run *r, og_sink *sink, void *arg)
         w->staging = -1;
         shelf_put(&r->works, (int)(w - f->works));
         if (rc == 0 && f->stop && *f->stop && item + 1 < r->last)
-            rc = og__fail(&err, OG_INTERRUPTED, "go on with --resume", "interrupted");
+            rc = og__fail(&err, OG_INTERRUPTED, NULL, "interrupted");
         if (rc < 0) {
             fail_run(r, rc, &err);
             return rc;

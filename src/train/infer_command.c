@@ -321,7 +321,8 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
 {
     struct og_inference f = {.seen = seen, .ops = &og__ops_cpu};
     enum og__split which = strcmp(split, "valid") == 0 ? OG__VALID : OG__TEST;
-    *out = NULL;
+    if (out)
+        *out = NULL;
     if (which == OG__TEST && strcmp(split, "test") != 0)
         return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
     int rc = open_inference(&f, dataset, checkpoint, opt, err);

@@ -1,6 +1,9 @@
 /* A memory plan: all that is fixed, and the smallest limit that would do. */
 #include "train/memory_plan_parts.h"
 
+#include "dataset/writer.h"
+#include "sample/spilled.h"
+
 #include <string.h>
 
 enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16 };
@@ -61,6 +64,8 @@ static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
     m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) +
                OG_MAX(early, (size_t)1) * og__planner_bytes(rows);
     m->reader = reader * (early + 1);
+    if (og__samples_ahead(s))
+        m->reader += og__spilled_reader_bytes();
     if (s->opt.policy == OG_POLICY_SWEEP)
         m->reader += og__gather_beside_bytes(&opt, og__row_bytes(s->ds));
     if (og__packs(s)) { /* of packs, which the sweep may have before */
@@ -104,12 +109,21 @@ static void widen_sweep(struct og_memory_plan *m)
     m->sweep += OG_MIN(share - LEAST_SWEEP, spare / 2);
 }
 
+/* Buffers of samples that are made for others. */
+static size_t record_bytes(const struct og_session *s, bool features)
+{
+    const struct og_trace_options form = og__session_record(s);
+    return og__trace_writer_bytes(&form) + (features ? OG__NPY_BUFFER : 0);
+}
+
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
 {
     const uint64_t rows = og__input_rows(s);
     const bool features = want & OG__WANT_FEATURES;
     m->process = OG__PROCESS_BYTES;
     plan_sampling(m, s);
+    if (want & OG__WANT_RECORD)
+        m->record = record_bytes(s, features);
     if (features)
         plan_reading(m, s);
     if (want & OG__WANT_MODEL)
@@ -137,6 +151,7 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                  {"activations", m->activations},
                  {"batches", m->batches + m->plans + m->sampler},
                  {"model", m->model},
+                 {"samples", m->record},
                  {"seeds and labels", m->seeds + m->labels},
                  {"read buffers", m->reader},
                  {"process", m->process}};

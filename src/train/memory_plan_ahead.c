@@ -108,18 +108,22 @@ static uint64_t lot_of(uint64_t batches, uint64_t tail)
 
 /* ---- a superbatch, and a tail behind it ---- */
 
-/* Ids, and the policy's tables for them. */
+/* Ids, and the policy's tables for them; buffers to put the rest away. */
 static void size_ahead(struct og_memory_plan *m, const struct og_session *s, const struct growth *g,
                        uint64_t rows, uint64_t batches, uint64_t tail)
 {
     struct og_policy_setup setup = og__session_policy(s, 0);
+    const struct og_trace_options form = og__session_trace(s);
     size_t held = s->opt.policy == OG_POLICY_HYBRID ? (size_t)s->ds->n_nodes * 4 : 0;
     m->superbatch = batches;
     m->tail = tail;
     m->lot = lot_of(batches, tail);
     const uint64_t all = batches + tail + m->lot;
     m->policy = held + og__policy_bytes(&setup, all * rows, all, distinct_nodes(g, rows, all));
-    m->trace = all * (rows * 4 + 64) + rows * 4 + OG__FILL_LIST;
+    m->trace = og__superbatch_bytes(s->opt.n_fanout, all, all * rows) +
+               all * sizeof(struct og_sampled_ahead) + batches * sizeof(struct og_fill_window) +
+               rows * 4 + OG__FILL_LIST;
+    m->spill = og__trace_writer_bytes(&form);
     if (og__packs(s)) /* at worst every row is missed */
         m->packing = og__packing_bytes((uint64_t)s->ds->n_nodes, batches * rows, batches, rows);
     if (s->opt.layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
@@ -286,6 +290,8 @@ static void keep_blocks(struct og_memory_plan *m, const struct og_session *s, si
     if (m->alternates || m->trace_blocks + m->code_bytes > free / 32)
         m->trace_blocks = m->code_bytes = 0;
     m->trace += m->trace_blocks + m->code_bytes;
+    if (m->trace_blocks)
+        m->spill = 0;
 }
 
 int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, size_t need,

@@ -8,6 +8,7 @@
  *   topology           x          rest       rest       rest       rest: all if on disk, else none
  *   neighbour cache    x
  *   trace              x          x
+ *   spill              x
  *   packing                       x          x
  *   sweep                                    x
  *   policy's tables    rest       x          rest       rest       rest: once it has planned
@@ -19,14 +20,14 @@
 /* What is there in either phase. */
 static size_t always(const struct og_memory_plan *m)
 {
-    return m->process + m->samples + m->seeds + m->labels + m->sampler + m->batches + m->plans +
-           m->reader + m->model + m->activations + m->staging;
+    return m->process + m->samples + m->record + m->seeds + m->labels + m->sampler + m->batches +
+           m->plans + m->reader + m->model + m->activations + m->staging;
 }
 
 /* What a run takes beside it without turns, with no row cached. */
 static size_t without_turns(const struct og_memory_plan *m)
 {
-    return always(m) + m->topology + m->neighbors + m->trace + m->packing + m->policy +
+    return always(m) + m->topology + m->neighbors + m->trace + m->spill + m->packing + m->policy +
            m->n_slots * m->policy_slot;
 }
 
@@ -34,7 +35,7 @@ size_t og__memory_plan_before_training(const struct og_memory_plan *m)
 {
     const size_t rest = m->rest + m->n_slots * m->rest_slot;
     const size_t policy = m->policy + m->n_slots * m->policy_slot;
-    const size_t sampling = m->topology + m->neighbors + m->trace + rest;
+    const size_t sampling = m->topology + m->neighbors + m->trace + m->spill + rest;
     const size_t planning = m->topology_rest + m->trace + m->packing + policy;
     const size_t packing = m->topology_rest + m->packing + m->sweep + rest;
     return always(m) + OG_MAX(sampling, OG_MAX(planning, packing));

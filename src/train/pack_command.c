@@ -185,12 +185,13 @@ int og_pack(const char *dataset, const struct og_options *opt, const struct og_o
 {
     struct packer p = {.start = og__now()};
     struct og_options own;
-    *out = NULL;
+    if (out)
+        *out = NULL;
     int rc = og__options_copy(&own, opt, err);
     if (rc < 0)
         return rc;
     rc = run_pack(&p, dataset, &own, seen, out, err);
-    if (rc < 0) {
+    if (rc < 0 && out) {
         free(*out);
         *out = NULL;
     }

@@ -104,13 +104,22 @@ static int refuse_files(const struct og_rundir *d, struct og_err *err)
     return rc;
 }
 
+/* Does it hold a run, begun at least? A config.yaml alone may be the user's. */
+static int holds_run(const struct og_rundir *d, struct og_err *err)
+{
+    int rc = is_there(d->resume, err);
+    return rc == 0 ? is_there(d->plan, err) : rc;
+}
+
 /* The folder is there: take it, unless it holds what must stay. */
 static int take_folder(struct og_rundir *d, bool resume, struct og_err *err)
 {
     int rc = name_files(d, err);
     if (rc == 0)
         rc = lock_folder(d, err);
-    return rc < 0 || resume ? rc : refuse_files(d, err);
+    if (rc == 0 && resume)
+        rc = holds_run(d, err);
+    return rc < 0 ? rc : rc > 0 ? 0 : refuse_files(d, err);
 }
 
 /* Is it one of the files that the run will write? */

@@ -20,7 +20,10 @@ struct recorder {
     uint64_t batches, rows;
     struct og_epoch_counters counters;
     uint64_t bytes_written; /* of its own files */
+    size_t charged;         /* for buffers */
 };
+
+static const char record_part[] = "samples";
 
 static int record_sink(void *arg, struct og_work *w, struct og_err *err)
 {
@@ -43,22 +46,16 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     return rc;
 }
 
-static int label_width(const struct og_dataset *ds)
-{
-    return og__float_labels(ds) ? ds->n_classes : 1;
-}
-
 static int open_recorder(struct recorder *r, const char *out_dir, bool with_features,
                          struct og_err *err)
 {
     struct og_session *s = r->s;
-    const struct og_trace_options opt = {.n_hops = s->opt.n_fanout,
-                                         .n_nodes = (uint64_t)s->ds->n_nodes,
-                                         .extras = og__batch_extras(s),
-                                         .checks = true,
-                                         .multi_label = og__float_labels(s->ds),
-                                         .label_width = s->seeds.edges ? 0 : label_width(s->ds)};
-    int rc = og__newdir_begin(&r->dir, out_dir, err);
+    const struct og_trace_options opt = og__session_record(s);
+    int rc = og__budget_charge(s->budget, s->memory.record, record_part, err);
+    if (rc < 0)
+        return rc;
+    r->charged = s->memory.record;
+    rc = og__newdir_begin(&r->dir, out_dir, err);
     if (rc == 0)
         rc = og__trace_create(&r->trace, r->dir.temporary, &opt, err);
     if (rc < 0 || !with_features)
@@ -161,7 +158,7 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
     struct og_options own;
     if (out)
         *out = NULL;
-    unsigned want = OG__WANT_LABELS | (with_features ? OG__WANT_FEATURES : 0u);
+    unsigned want = OG__WANT_LABELS | OG__WANT_RECORD | (with_features ? OG__WANT_FEATURES : 0u);
     if (opt->epochs < 1)
         return og__fail(err, -EINVAL, "give --epochs 1 or more",
                         "--epochs %d: there are no batches to sample", opt->epochs);
@@ -184,6 +181,7 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
         rc = finish_recorder(&r, out, err);
     og__trace_discard(r.trace);
     og__npy_discard(r.features);
+    og__budget_uncharge(s->budget, r.charged, record_part);
     og__newdir_abandon(&r.dir);
     json_decref(r.checksums);
     og__release(s->budget, r.labels, bytes, "batches");

@@ -23,6 +23,7 @@ enum {
     OG__WANT_TRAINING = 4,  /* gradients as well */
     OG__WANT_PLAN_ONLY = 8, /* decide, but neither open nor read the features */
     OG__WANT_LABELS = 16,
+    OG__WANT_RECORD = 64,      /* what is sampled is written down (og__session_record) */
     OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
 };
 
@@ -49,6 +50,8 @@ struct og_memory_plan {
     size_t packing, sweep;           /* what batches miss, and writing it anew */
     size_t policy, policy_slot;      /* its tables while it plans, and what a slot adds to them */
     size_t rest, rest_slot;          /* the same once it has planned */
+    size_t spill;          /* buffers through which batches are put away while they are sampled */
+    size_t record;         /* the same, of samples that are made for others */
     bool alternates;       /* topology, trace and tables have gone when the cache is there */
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */
@@ -155,6 +158,8 @@ struct og_sampling og__session_sampling(const struct og_session *s);
 unsigned og__batch_extras(const struct og_session *s); /* what its blocks carry */
 /* Its batches as a trace, where they are put away. */
 struct og_trace_options og__session_trace(const struct og_session *s);
+/* Of samples that are made for others. */
+struct og_trace_options og__session_record(const struct og_session *s);
 /* Are batches sampled ahead, planned, and only then trained? */
 bool og__samples_ahead(const struct og_session *s);
 /* Is what they miss written anew beforehand, packed or segmented? */

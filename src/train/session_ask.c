@@ -58,6 +58,16 @@ struct og_trace_options og__session_trace(const struct og_session *s)
                                      .extras = og__batch_extras(s)};
 }
 
+struct og_trace_options og__session_record(const struct og_session *s)
+{
+    struct og_trace_options form = og__session_trace(s);
+    const bool values = og__float_labels(s->ds);
+    form.checks = true;
+    form.multi_label = values;
+    form.label_width = s->seeds.edges ? 0 : values ? s->ds->n_classes : 1;
+    return form;
+}
+
 struct og_sampling og__session_sampling(const struct og_session *s)
 {
     return (struct og_sampling){.kind = (enum og_sampler_kind)s->opt.sampler,

@@ -527,7 +527,8 @@ int og_simulate(const char *source, const char *policies, const char *caches,
                 const struct og_options *opt, const struct og_observer *seen, char **out,
                 struct og_err *err)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
     double start = og__now();
     json_t *results = json_array();
     struct simulator *m = calloc(1, sizeof(*m));

@@ -393,8 +393,8 @@ static int write_plan(struct trainer *t, struct og_err *err)
 
 static int write_settings(struct trainer *t, struct og_err *err)
 {
-    int rc = og__options_write_yaml(&t->s->opt, t->dir.config, err);
-    return rc < 0 ? rc : write_plan(t, err);
+    int rc = write_plan(t, err); /* first: it tells a run's folder (rundir.h) */
+    return rc < 0 ? rc : og__options_write_yaml(&t->s->opt, t->dir.config, err);
 }
 
 /* The run's other files as they were at the position that resume.safetensors tells: it was written
@@ -466,19 +466,38 @@ static void end_run(struct trainer *t)
     json_decref(t->state.epochs);
 }
 
+/* What was said gives way to what is said next. */
+static void clear(struct og_err *err)
+{
+    if (err)
+        *err = (struct og_err){0};
+}
+
+/* Of an interrupted run what was done so far is kept, if it can be. */
+static int save_interrupted(struct trainer *t, struct og_err *err)
+{
+    clear(err);
+    int rc = save(t, err);
+    return rc < 0 ? rc : OG_INTERRUPTED;
+}
+
 static int run_training(struct trainer *t, char **summary, struct og_err *err)
 {
     struct og_session *s = t->s;
     t->lap = og__now();
     int rc = og__session_run(s, OG__SPLITS, t->state.next_item, og__schedule_items(&s->schedule),
                              train_sink, t, err);
-    if (rc == OG_INTERRUPTED || rc == 0) {
-        int saved = save(t, rc == 0 ? err : NULL);
-        rc = rc == 0 ? saved : rc;
-    }
     struct test_result test = {0};
     if (rc == 0)
+        rc = save(t, err);
+    else if (rc == OG_INTERRUPTED)
+        rc = save_interrupted(t, err);
+    if (rc == 0)
         rc = test_best(t, &test, err);
+    if (rc == OG_INTERRUPTED) {
+        clear(err);
+        og__fail(err, rc, "go on with --resume", "interrupted");
+    }
     if (rc == 0)
         rc = count_rest(t, err);
     if (rc == 0)
