@@ -93,10 +93,36 @@ static void superbatches_that_it_chooses_fit(void **state)
     }
 }
 
+/* The rows of one batch, or of two, lie in memory beside the cache; asked for while they are found,
+ * those of all batches that are under way. */
+static void staging_is_what_memory_has_room_for(void **state)
+{
+    (void)state;
+    const char *const late[] = {"policy", "none", "batch",   "300", "fanout", "10,10",
+                                "epochs", "1",    "threads", "2",   NULL};
+    const char *const early[] = {"policy",      "none",   "batch", "300",     "fanout",
+                                 "10,10",       "epochs", "1",     "threads", "2",
+                                 "early-reads", "true",   NULL};
+    struct og_err err = {0};
+    const int least = smallest(late), least_early = smallest(early);
+    json_t *at_least = plan_with(late, least, &err);
+    json_t *more = plan_with(late, 4 * least, &err);
+    json_t *at_least_early = plan_with(early, least_early, &err);
+    assert_true(at_least && more && at_least_early);
+    assert_int_equal(json_integer_value(json_object_get(at_least, "staging_batches")), 1);
+    assert_int_equal(json_integer_value(json_object_get(more, "staging_batches")), 2);
+    assert_true(json_integer_value(json_object_get(at_least_early, "staging_batches")) > 2);
+    assert_true(least_early > least);
+    json_decref(at_least);
+    json_decref(more);
+    json_decref(at_least_early);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
+        cmocka_unit_test(staging_is_what_memory_has_room_for),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }
