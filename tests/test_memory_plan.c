@@ -1,10 +1,12 @@
 /* The memory plan: what it may choose itself it chooses so that it fits. */
 #include "testing.h"
 
+#include "base/base.h"
 #include "base/temporary.h"
 
 #include <outgrow/outgrow.h>
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,11 +120,42 @@ static void staging_is_what_memory_has_room_for(void **state)
     json_decref(at_least_early);
 }
 
+static int bench_train(const char *memory, const char *preset, struct og_err *err)
+{
+    static const char *const pairs[][2] = {
+        {"batch", "600"}, {"fanout", "4,4"}, {"hidden", "4"}, {"threads", "2"}};
+    struct og_options opt;
+    char *text = NULL;
+    og_options_init(&opt);
+    for (size_t i = 0; i < OG_COUNT(pairs); i++)
+        assert_int_equal(og_options_set(&opt, pairs[i][0], pairs[i][1], NULL), 0);
+    assert_int_equal(og_options_set(&opt, "memory", memory, NULL), 0);
+    if (preset)
+        assert_int_equal(og_options_set(&opt, "preset", preset, NULL), 0);
+    int rc = og_bench_train(graph, &opt, NULL, &text, err);
+    assert_true((rc == 0) == (text != NULL));
+    og_options_release(&opt);
+    free(text);
+    return rc;
+}
+
+/* What is measured is training with all features in memory, unless another way is asked for. */
+static void training_is_measured_in_memory(void **state)
+{
+    (void)state;
+    struct og_err err = {0};
+    assert_int_equal(bench_train("40M", NULL, &err), -ENOMEM);
+    assert_non_null(strstr(err.message, "60000 rows"));
+    assert_int_equal(bench_train("40M", "pyg+", &err), 0);
+    assert_int_equal(bench_train("80M", NULL, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
         cmocka_unit_test(staging_is_what_memory_has_room_for),
+        cmocka_unit_test(training_is_measured_in_memory),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }
