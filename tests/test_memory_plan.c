@@ -150,12 +150,36 @@ static void training_is_measured_in_memory(void **state)
     assert_int_equal(bench_train("80M", NULL, &err), 0);
 }
 
+/* A model that would fill memory many times is not made where none is trained, not even to be
+ * timed. */
+static void an_epoch_without_a_model_has_none(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"batch", "300"},    {"fanout", "10,10"},
+                                           {"epochs", "1"},     {"threads", "2"},
+                                           {"hidden", "60000"}, {"memory", "45M"}};
+    struct og_options opt;
+    struct og_err err = {0};
+    char *text = NULL;
+    og_options_init(&opt);
+    for (size_t i = 0; i < OG_COUNT(pairs); i++)
+        assert_int_equal(og_options_set(&opt, pairs[i][0], pairs[i][1], NULL), 0);
+    if (og_bench_epoch(graph, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s", err.message);
+    free(text);
+    text = NULL;
+    assert_int_equal(og_bench_train(graph, &opt, NULL, &text, NULL), -ENOMEM);
+    assert_null(text);
+    og_options_release(&opt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
         cmocka_unit_test(staging_is_what_memory_has_room_for),
         cmocka_unit_test(training_is_measured_in_memory),
+        cmocka_unit_test(an_epoch_without_a_model_has_none),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }
