@@ -48,12 +48,20 @@ static inline const char *fixture_text(const struct fixture *f, const char *key)
     return text ? text : "";
 }
 
+/* A file's data lies where its header ends, on any byte. */
+static inline int64_t fixture_i64(const struct og_tensor *t, size_t i)
+{
+    int64_t value;
+    memcpy(&value, (const char *)t->data + i * sizeof(value), sizeof(value));
+    return value;
+}
+
 static inline uint32_t *fixture_u32(const struct og_tensor *t)
 {
     int64_t n = t->shape[0];
     uint32_t *out = malloc(((size_t)n + 1) * sizeof(*out));
     for (int64_t i = 0; i < n; i++)
-        out[i] = (uint32_t)((const int64_t *)t->data)[i];
+        out[i] = (uint32_t)fixture_i64(t, (size_t)i);
     return out;
 }
 
@@ -114,7 +122,7 @@ static inline void *fixture_labels(const struct fixture *f, uint32_t number)
         if (floats)
             memcpy(out + i * c * 4, (const float *)all->data + b->ids[i] * c, c * 4);
         else
-            ((int32_t *)(void *)out)[i] = (int32_t)((const int64_t *)all->data)[b->ids[i]];
+            ((int32_t *)(void *)out)[i] = (int32_t)fixture_i64(all, b->ids[i]);
     }
     return out;
 }

@@ -4,10 +4,12 @@
 #include "base/random.h"
 #include "gather/gather.h"
 #include "plan/policy.h"
+#include "train/filling.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { N = 3000, DIM = 33 }; /* rows of 132 bytes: no alignment helps */
@@ -262,6 +264,60 @@ static void a_batch_that_does_not_fit_is_refused(void **state)
     free(b);
 }
 
+static double monotonic(void)
+{
+    struct timespec ts;
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &ts), 0);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+/* What a thread put into the cache beside the batches, and how long it took, is told once. */
+static void filling_tells_what_it_took(void **state)
+{
+    struct fixture *f = *state;
+    enum { SLOTS = 700 };
+    const struct og_spill_options kept = {.scratch = "/tmp", .memory = 1 << 20, .part = "plan"};
+    uint32_t hotness[N];
+    uint32_t *list = malloc(2 * OG__FILL_ROWS * sizeof(*list));
+    og__hotness_random(5, N, hotness);
+    struct og_policy_setup setup = {
+        .kind = OG_POLICY_RANDOM, .n_nodes = N, .n_slots = SLOTS, .hotness = hotness};
+    struct og_gather_options opt = {.n_slots = SLOTS,
+                                    .staging_rows = 10,
+                                    .n_staging = 1,
+                                    .fills_beside = true,
+                                    .reader = {.io = OG_IO_PREAD}};
+    struct og_fill_windows windows = {0};
+    struct og_filled first, second;
+    struct og_filling *filling;
+    struct og_policy *policy;
+    struct og_gather *g;
+    struct og_spill *spill;
+    uint32_t n_prefill;
+    assert_non_null(list);
+    assert_int_equal(og__policy_open(&policy, &setup, NULL, NULL), 0);
+    assert_int_equal(og__policy_foresee(policy, NULL, &n_prefill, NULL), 0);
+    assert_int_equal(og__gather_open(&g, &f->ds, &opt, NULL, NULL), 0);
+    assert_int_equal(og__spill_open(&spill, &kept, NULL, NULL), 0);
+    assert_int_equal(og__filling_put(&windows, policy, 0, spill, list, NULL), 0);
+    assert_int_equal(windows.rows, SLOTS);
+    const struct og_filling_options how = {.windows = &windows, .from = spill, .gather = g};
+    const double start = monotonic();
+    assert_int_equal(og__filling_start(&filling, &how, NULL), 0);
+    assert_int_equal(og__filling_await(filling, 0, &first, NULL), 0);
+    const double took = monotonic() - start;
+    assert_int_equal(og__filling_await(filling, 0, &second, NULL), 0);
+    og__filling_end(filling);
+    assert_true(first.read.reads > 0 && first.read.bytes >= SLOTS * DIM * sizeof(float));
+    assert_true(first.seconds > 0 && first.seconds <= took);
+    assert_true(second.read.reads == 0 && second.read.bytes == 0 && second.seconds == 0);
+    og__fill_windows_release(&windows);
+    og__spill_close(spill);
+    og__gather_close(g);
+    og__policy_close(policy);
+    free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +326,7 @@ int main(void)
                                         drop_features),
         cmocka_unit_test_setup_teardown(a_batch_that_does_not_fit_is_refused, make_features,
                                         drop_features),
+        cmocka_unit_test_setup_teardown(filling_tells_what_it_took, make_features, drop_features),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,11 +180,36 @@ static void degrees_at_the_rim_are_bounded(void **state)
     og__loops_release(&g.t);
 }
 
+/* Most have none, but all may have many. */
+static void every_loop_is_found(void **state)
+{
+    (void)state;
+    enum { NODES = 30000, MOST = 4 };
+    int64_t *indptr = calloc(NODES + 1, sizeof(*indptr));
+    int32_t *indices = malloc(sizeof(*indices) * NODES * (MOST + 1));
+    assert_true(indptr && indices);
+    int64_t n = 0;
+    for (int32_t v = 0; v < NODES; v++) {
+        for (int i = 0; i < v % (MOST + 1); i++)
+            indices[n++] = v;
+        indices[n++] = (v + 1) % NODES;
+        indptr[v + 1] = n;
+    }
+    struct og_topology t = {.n_nodes = NODES, .n_edges = n, .indptr = indptr, .indices32 = indices};
+    assert_int_equal(og__loops_find(&t, NULL), 0);
+    for (uint32_t v = 0; v < NODES; v++)
+        assert_int_equal(og__loops_of(&t, v), v % (MOST + 1));
+    og__loops_release(&t);
+    free(indptr);
+    free(indices);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_with_all_neighbours_equal_the_whole_graph),
         cmocka_unit_test(degrees_at_the_rim_are_bounded),
+        cmocka_unit_test(every_loop_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

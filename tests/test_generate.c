@@ -310,6 +310,22 @@ static void info_counts(void **state)
     remove_dataset("i");
 }
 
+static void the_least_there_can_be_is_made(void **state)
+{
+    (void)state;
+    struct og_generate g = small(OG_PLANTED);
+    g.nodes = 2;
+    g.dim = 1;
+    g.classes = 1;
+    g.train_fraction = 1.0 / 3;
+    struct og_dataset *ds = generate("l", &g);
+    assert_int_equal(ds->n_nodes, 2);
+    assert_int_equal(ds->dim, 1);
+    assert_int_equal(ds->n_classes, 1);
+    og__dataset_close(ds);
+    remove_dataset("l");
+}
+
 static void senseless_settings_are_refused(void **state)
 {
     (void)state;
@@ -343,6 +359,7 @@ int main(void)
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(one_flipped_bit_breaks_a_checksum),
         cmocka_unit_test(info_counts),
+        cmocka_unit_test(the_least_there_can_be_is_made),
         cmocka_unit_test(senseless_settings_are_refused),
     };
     return cmocka_run_group_tests(tests, open_root, close_root);

@@ -2,8 +2,11 @@
  * nothing behind when it is stopped. */
 #include "io_fixture.h"
 
+#include "oracles/null_engine.h"
+
 #include <dirent.h>
 #include <linux/magic.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
@@ -162,12 +165,67 @@ static void a_folder_that_is_none_is_named(void **state)
     assert_null(out);
 }
 
+/* ---- the load that measures ---- */
+
+enum { BLOCK = 8192, BLOCKS = 50 };
+
+static unsigned asked_of[BLOCKS]; /* how often each place was read */
+static const struct og_io_file *measured;
+
+static int note_requests(struct og_io_engine *e, struct og_io_request **reqs, size_t n,
+                         struct og_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(reqs[i]->length, BLOCK);
+        assert_int_equal(reqs[i]->done, 0);
+        assert_int_equal(reqs[i]->offset % BLOCK, 0);
+        assert_true(reqs[i]->offset + BLOCK <= measured->size);
+        asked_of[reqs[i]->offset / BLOCK]++;
+    }
+    return og__io_null.submit(e, reqs, n, err);
+}
+
+/* At random each place is read once, however many requests are under way at a time; in order they
+ * come round again and again. */
+static void a_load_reads_whole_blocks_of_the_file(void **state)
+{
+    (void)state;
+    struct og_io_file file;
+    struct scratch s;
+    struct og_io_ops noting = og__io_null;
+    noting.submit = note_requests;
+    scratch_open(&s, (size_t)BLOCKS * BLOCK + 1000);
+    assert_int_equal(og__io_file_open(&file, s.path, false, NULL, NULL), 0);
+    measured = &file;
+    for (int depth = 1; depth <= 64; depth *= 4) {
+        struct og_io_load load = {
+            .bytes = BLOCK, .depth = depth, .threads = 1, .seconds = 60, .seed = 3};
+        struct og_io_rate rate;
+        memset(asked_of, 0, sizeof(asked_of));
+        assert_int_equal(og__io_measure(&noting, &file, &load, &rate, NULL), 0);
+        for (int i = 0; i < BLOCKS; i++)
+            assert_int_equal(asked_of[i], 1);
+        assert_true(rate.iops >= BLOCKS / 60.0);
+        assert_true(fabs(rate.bytes_per_second / rate.iops - BLOCK) < 1e-6 * BLOCK);
+        load.sequential = true;
+        load.seconds = 0.01;
+        memset(asked_of, 0, sizeof(asked_of));
+        assert_int_equal(og__io_measure(&noting, &file, &load, &rate, NULL), 0);
+        for (int i = 1; i < BLOCKS; i++)
+            assert_true(asked_of[i] <= asked_of[i - 1] && asked_of[i] + 1 >= asked_of[0]);
+        assert_true(asked_of[0] > 0);
+    }
+    og__io_file_close(&file);
+    scratch_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_profile_is_found_again),
         cmocka_unit_test(disks_are_told_apart),
         cmocka_unit_test(a_damaged_profile_is_as_good_as_none),
+        cmocka_unit_test(a_load_reads_whole_blocks_of_the_file),
         cmocka_unit_test(a_stopped_benchmark_leaves_nothing),
         cmocka_unit_test(a_folder_that_is_none_is_named),
     };

@@ -1,10 +1,12 @@
 /* The memory plan: what it may choose itself it chooses so that it fits. */
 #include "testing.h"
 
+#include "base/base.h"
 #include "base/temporary.h"
 
 #include <outgrow/outgrow.h>
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,12 +227,118 @@ static void samples_count_what_they_are_written_through(void **state)
     assert_in_range(least[1] - least[0], HOPS * 4 * BUFFER / 1024, 12);
 }
 
+/* The rows of one batch, or of two, lie in memory beside the cache; asked for while they are found,
+ * those of all batches that are under way. */
+static void staging_is_what_memory_has_room_for(void **state)
+{
+    (void)state;
+    const char *const late[] = {"policy", "none", "batch",   "300", "fanout", "10,10",
+                                "epochs", "1",    "threads", "2",   NULL};
+    const char *const early[] = {"policy",      "none",   "batch", "300",     "fanout",
+                                 "10,10",       "epochs", "1",     "threads", "2",
+                                 "early-reads", "true",   NULL};
+    struct og_err err = {0};
+    const int least = smallest(late), least_early = smallest(early);
+    json_t *at_least = plan_with(late, least, &err);
+    json_t *more = plan_with(late, 4 * least, &err);
+    json_t *at_least_early = plan_with(early, least_early, &err);
+    assert_true(at_least && more && at_least_early);
+    assert_int_equal(json_integer_value(json_object_get(at_least, "staging_batches")), 1);
+    assert_int_equal(json_integer_value(json_object_get(more, "staging_batches")), 2);
+    assert_true(json_integer_value(json_object_get(at_least_early, "staging_batches")) > 2);
+    assert_true(least_early > least);
+    json_decref(at_least);
+    json_decref(more);
+    json_decref(at_least_early);
+}
+
+static int bench_train(const char *memory, const char *preset, struct og_err *err)
+{
+    static const char *const pairs[][2] = {
+        {"batch", "600"}, {"fanout", "4,4"}, {"hidden", "4"}, {"threads", "2"}};
+    struct og_options opt;
+    char *text = NULL;
+    og_options_init(&opt);
+    for (size_t i = 0; i < OG_COUNT(pairs); i++)
+        assert_int_equal(og_options_set(&opt, pairs[i][0], pairs[i][1], NULL), 0);
+    assert_int_equal(og_options_set(&opt, "memory", memory, NULL), 0);
+    if (preset)
+        assert_int_equal(og_options_set(&opt, "preset", preset, NULL), 0);
+    int rc = og_bench_train(graph, &opt, NULL, &text, err);
+    assert_true((rc == 0) == (text != NULL));
+    og_options_release(&opt);
+    free(text);
+    return rc;
+}
+
+/* What is measured is training with all features in memory, unless another way is asked for. */
+static void training_is_measured_in_memory(void **state)
+{
+    (void)state;
+    struct og_err err = {0};
+    assert_int_equal(bench_train("40M", NULL, &err), -ENOMEM);
+    assert_non_null(strstr(err.message, "60000 rows"));
+    assert_int_equal(bench_train("40M", "pyg+", &err), 0);
+    assert_int_equal(bench_train("80M", NULL, &err), 0);
+}
+
+/* A model that would fill memory many times is not made where none is trained, not even to be
+ * timed. */
+static void an_epoch_without_a_model_has_none(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"batch", "300"},    {"fanout", "10,10"},
+                                           {"epochs", "1"},     {"threads", "2"},
+                                           {"hidden", "60000"}, {"memory", "45M"}};
+    struct og_options opt;
+    struct og_err err = {0};
+    char *text = NULL;
+    og_options_init(&opt);
+    for (size_t i = 0; i < OG_COUNT(pairs); i++)
+        assert_int_equal(og_options_set(&opt, pairs[i][0], pairs[i][1], NULL), 0);
+    if (og_bench_epoch(graph, &opt, NULL, &text, &err) < 0)
+        fail_msg("%s", err.message);
+    free(text);
+    text = NULL;
+    assert_int_equal(og_bench_train(graph, &opt, NULL, &text, NULL), -ENOMEM);
+    assert_null(text);
+    og_options_release(&opt);
+}
+
+/* An epoch so short that looking at more of it would not pay: what was not looked at is told. */
+static void ways_are_judged_by_what_was_seen(void **state)
+{
+    (void)state;
+    const char *const pairs[] = {"batch",  "100", "fanout",  "1", "hidden", "4",
+                                 "epochs", "1",   "threads", "2", NULL};
+    struct og_err err = {0};
+    json_t *plan = plan_with(pairs, 40, &err);
+    assert_non_null(plan);
+    const json_t *ways = json_object_get(plan, "candidates");
+    size_t possible = 0;
+    for (size_t i = 0; i < json_array_size(ways); i++) {
+        const json_t *way = json_array_get(ways, i);
+        const char *why = json_string_value(json_object_get(way, "why"));
+        if (!json_is_true(json_object_get(way, "possible")))
+            continue;
+        possible++;
+        assert_non_null(strstr(why, "; by "));
+        assert_non_null(strstr(why, " of 120 batches"));
+    }
+    assert_true(possible >= 2);
+    json_decref(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(samples_count_what_they_are_written_through),
+        cmocka_unit_test(staging_is_what_memory_has_room_for),
+        cmocka_unit_test(training_is_measured_in_memory),
+        cmocka_unit_test(an_epoch_without_a_model_has_none),
+        cmocka_unit_test(ways_are_judged_by_what_was_seen),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "dataset/dataset.h"
+#include "nn/nn.h"
 
 #include <outgrow/outgrow.h>
 
@@ -330,6 +331,37 @@ static void links_are_averaged_over_edges(void **state)
     }
 }
 
+/* Of sums that were made by hand. */
+static void each_task_has_its_own_measure(void **state)
+{
+    (void)state;
+    const struct og_metrics m = {.counted = 8,
+                                 .correct = 2,
+                                 .true_positive = 3,
+                                 .false_positive = 1,
+                                 .false_negative = 1,
+                                 .compared = 5,
+                                 .twice_ordered = 9,
+                                 .values = 4, /* 1, 2, 3, 4: their squares from the mean are 5 */
+                                 .squared = 1,
+                                 .value_sum = 10,
+                                 .value_squares = 30};
+    struct og_model_config c = {.task = OG_TASK_NODE};
+    assert_true(og__metrics_acc(&m, &c) == 2.0 / 8);
+    c.multi_label = true;
+    assert_true(og__metrics_acc(&m, &c) == 6.0 / 8);
+    c.task = OG_TASK_REGRESSION;
+    assert_true(og__metrics_acc(&m, &c) == 1 - 1.0 / 5);
+    c.task = OG_TASK_LINK;
+    assert_true(og__metrics_acc(&m, &c) == 9.0 / 10);
+    const struct og_metrics none = {0};
+    for (int task = OG_TASK_NODE; task <= OG_TASK_REGRESSION; task++)
+        for (int multi = 0; multi < 2; multi++) {
+            c = (struct og_model_config){.task = task, .multi_label = multi};
+            assert_true(og__metrics_acc(&none, &c) == 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +369,7 @@ int main(void)
         cmocka_unit_test(classes_are_averaged_over_labelled_nodes),
         cmocka_unit_test(labels_are_averaged_over_pairs),
         cmocka_unit_test(links_are_averaged_over_edges),
+        cmocka_unit_test(each_task_has_its_own_measure),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -141,7 +141,8 @@ static void losses_equal_pytorch_over_28_adam_steps(void **state)
         const struct og_tensor *losses = fixture_tensor(&r.f, "losses");
         double worst = 0;
         for (uint32_t s = 0; s < (uint32_t)losses->shape[0]; s++) {
-            double want = ((const double *)losses->data)[s];
+            double want;
+            memcpy(&want, (const char *)losses->data + s * sizeof(want), sizeof(want));
             double got = run_step(&r, s);
             worst = fmax(worst, fabs(got / want - 1));
         }

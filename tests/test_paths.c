@@ -5,6 +5,8 @@
 #include "base/temporary.h"
 
 #include <outgrow/outgrow.h>
+
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -226,6 +228,32 @@ static void a_timeline_that_exists_is_refused(void **state)
     og_options_release(&opt);
 }
 
+/* A list of spans that other programs read, of each stage at least one for each batch. */
+static void a_timeline_is_whole(void **state)
+{
+    (void)state;
+    struct og_options opt;
+    size_t sampled = 0, i;
+    json_t *span;
+    small_run(&opt, "timed");
+    assert_int_equal(og_options_set(&opt, "trace-timeline", "spans.json", NULL), 0);
+    assert_int_equal(og_train("graph", &opt, NULL, NULL, NULL), 0);
+    json_t *spans = json_load_file("spans.json", 0, NULL);
+    assert_true(json_array_size(spans) > 0);
+    json_array_foreach(spans, i, span)
+    {
+        const char *name = json_string_value(json_object_get(span, "name"));
+        assert_true(json_number_value(json_object_get(span, "ts")) >= 0);
+        assert_true(json_number_value(json_object_get(span, "dur")) >= 0);
+        assert_true(json_integer_value(json_object_get(span, "tid")) >= 0);
+        sampled += strcmp(name, "sample") == 0;
+    }
+    assert_true(sampled >= 2); /* 51 seeds in batches of 32 */
+    json_decref(spans);
+    assert_int_equal(unlink("spans.json"), 0);
+    og_options_release(&opt);
+}
+
 static void predictions_do_not_take_the_place_of_links(void **state)
 {
     (void)state;
@@ -260,6 +288,7 @@ int main(void)
         cmocka_unit_test(settings_of_the_user_are_no_run_to_go_on_with),
         cmocka_unit_test(initial_parameters_are_only_read),
         cmocka_unit_test(a_timeline_that_exists_is_refused),
+        cmocka_unit_test(a_timeline_is_whole),
         cmocka_unit_test(predictions_do_not_take_the_place_of_links),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -296,6 +296,31 @@ static void steady_state_allocates_nothing(void **state)
     free_graph(&g);
 }
 
+/* Memory is counted before it is taken: what a batch does not carry is not there. */
+static void what_is_reserved_is_what_was_asked_for(void **state)
+{
+    (void)state;
+    struct og_batch_caps caps = {.n_hops = 2};
+    for (int h = 0; h < 2; h++) {
+        caps.hop[h].n_dst = 10;
+        caps.hop[h].n_src = 4000;
+        caps.hop[h].n_edges = 5000;
+    }
+    for (unsigned extras = 0; extras <= (OG__WITH_DEGREES | OG__WITH_WEIGHTS); extras++) {
+        struct og_batch_memory m;
+        og__batch_init(&m, NULL);
+        assert_int_equal(og__batch_reserve(&m, &caps, extras, NULL), 0);
+        for (int h = 0; h < 2; h++) {
+            assert_true(m.indptr[h].bytes >= 11 * 4 && m.src[h].bytes >= 5000 * 4);
+            assert_true(extras & OG__WITH_DEGREES ? m.degree[h].bytes >= 4000 * 4
+                                                  : m.degree[h].data == NULL);
+            assert_true(extras & OG__WITH_WEIGHTS ? m.weight[h].bytes >= 5000 * 4
+                                                  : m.weight[h].data == NULL);
+        }
+        og__batch_release(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_hub_draws_anew_in_the_next_hop),
         cmocka_unit_test(bad_seeds_are_refused),
         cmocka_unit_test(steady_state_allocates_nothing),
+        cmocka_unit_test(what_is_reserved_is_what_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,8 +204,10 @@ static char *only_child(const char *path)
     struct dirent *entry;
     char *child = NULL;
     while ((entry = readdir(dir)))
-        if (entry->d_name[0] != '.')
+        if (entry->d_name[0] != '.' && entry->d_type == DT_DIR) {
+            assert_null(child);
             child = og__path_join(path, entry->d_name);
+        }
     closedir(dir);
     assert_non_null(child);
     return child;
