@@ -299,6 +299,7 @@ static void filling_tells_what_it_took(void **state)
     assert_int_equal(og__policy_foresee(policy, NULL, &n_prefill, NULL), 0);
     assert_int_equal(og__gather_open(&g, &f->ds, &opt, NULL, NULL), 0);
     assert_int_equal(og__spill_open(&spill, &kept, NULL, NULL), 0);
+    assert_int_equal(og__fill_windows_begin(&windows, 1, NULL, NULL), 0);
     assert_int_equal(og__filling_put(&windows, policy, 0, spill, list, NULL), 0);
     assert_int_equal(windows.rows, SLOTS);
     const struct og_filling_options how = {.windows = &windows, .from = spill, .gather = g};

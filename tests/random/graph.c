@@ -151,7 +151,8 @@ static uint16_t half_of(float x)
 {
     int exponent;
     float mantissa = frexpf(x, &exponent);
-    return x == 0 ? 0 : (uint16_t)((exponent + 14) << 10 | ((int)(mantissa * 2048) & 1023));
+    const int bits = (exponent + 14) << 10 | ((int)(mantissa * 2048) & 1023);
+    return (uint16_t)(x == 0 ? 0 : bits);
 }
 
 static void put_feature(FILE *f, enum og_dtype dtype, float x)
