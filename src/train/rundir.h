@@ -14,7 +14,8 @@ struct og_rundir {
 
 /* Would og__rundir_open take `path`? To be asked before the work begins; nothing is made. NULL is a
  * new one. -EEXIST where the folder has a file that a run writes, whoever it is of, unless resume
- * is set: then it is what an earlier run has left, but for `input` (or NULL), which is only read.
+ * is set and it holds resume.safetensors or plan.json: then it is what an earlier run has left, but
+ * for `input` (or NULL), which is only read.
  * -EBUSY where another process trains in it just now. */
 OG_MUST_CHECK int og__rundir_check(const char *path, bool resume, const char *input,
                                    struct og_err *err);
