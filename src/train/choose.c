@@ -33,15 +33,19 @@ struct way {
     bool alternate;
 };
 
-static const struct way ways[] = {
-    {OG_POLICY_DEGREE, OG_LAYOUT_RAW, false},      {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, false},
-    {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, true},    {OG_POLICY_FREQUENCY, OG_LAYOUT_PACKED, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_RAW, false},      {OG_POLICY_BELADY, OG_LAYOUT_RAW, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_PACKED, true},    {OG_POLICY_FREQUENCY, OG_LAYOUT_SEGMENTED, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_SEGMENTED, true}, {OG_POLICY_SWEEP, OG_LAYOUT_RAW, false},
-    {OG_POLICY_SWEEP, OG_LAYOUT_RAW, true},
-};
-enum { WAYS = OG_COUNT(ways) };
+/* Those of the table of policies, in its order; the number of them. */
+enum { MOST_WAYS = 32 };
+static int list_ways(struct way out[MOST_WAYS])
+{
+    int n_all = 0;
+    for (int policy = 0; policy < OG_POLICY_AUTO; policy++) {
+        int n;
+        const struct og_policy_way *its = og__policy_ways(policy, &n);
+        for (int i = 0; i < n && n_all < MOST_WAYS; i++)
+            out[n_all++] = (struct way){policy, its[i].layout, its[i].alternate};
+    }
+    return n_all;
+}
 
 static void take_way(struct og_session *s, const struct way *way, unsigned want)
 {
@@ -140,12 +144,12 @@ struct chooser {
     double copy;       /* bytes a second */
     double counting;   /* seconds a batch of the trace */
     struct og_probe probe;
-    struct trial trial[WAYS];
+    struct trial trial[MOST_WAYS];
     uint32_t n;
-    struct og_candidate candidate[WAYS]; /* trials that fit */
-    uint32_t number[WAYS];               /* which they are */
+    struct og_candidate candidate[MOST_WAYS]; /* trials that fit */
+    uint32_t number[MOST_WAYS];               /* which they are */
     uint32_t n_fit;
-    struct og_estimate out[WAYS]; /* of these, ranked */
+    struct og_estimate out[MOST_WAYS]; /* of these, ranked */
 };
 
 static int guess_hotness(struct chooser *c, struct og_err *err)
@@ -182,9 +186,10 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
 }
 
 /* What fits in memory; the others are kept with the reason why they do not. */
-static void try_all(struct chooser *c, const struct og_options *asked)
+static void try_all(struct chooser *c, const struct way *ways, int n_ways,
+                    const struct og_options *asked)
 {
-    for (size_t i = 0; i < WAYS; i++) {
+    for (int i = 0; i < n_ways; i++) {
         if (!allowed(asked, &ways[i]))
             continue;
         struct trial *t = &c->trial[c->n];
@@ -272,8 +277,8 @@ static void note_batches(const struct chooser *c, const struct og_pilot *batches
 /* The first n of those in c->out, which they are in again, ranked, by other batches. */
 static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, struct og_err *err)
 {
-    struct og_candidate these[WAYS];
-    uint32_t number[WAYS];
+    struct og_candidate these[MOST_WAYS];
+    uint32_t number[MOST_WAYS];
     struct og_budget *b = c->s->budget;
     const size_t bytes = ((size_t)batches->n + 1) * sizeof(uint64_t);
     uint64_t *ptr = og__alloc(b, bytes, "pilot", err);
@@ -418,6 +423,8 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want
 {
     const struct og_options asked = s->opt;
     struct chooser c = {.s = s, .pilot = *pilot, .want = want, .began = og__now()};
+    struct way ways[MOST_WAYS];
+    const int n_ways = list_ways(ways);
     if (asked.policy != OG_POLICY_AUTO)
         return 0;
     take_way(s, &ways[0], want);
@@ -425,7 +432,7 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want
         return 0;
     int rc = guess_hotness(&c, err);
     if (rc == 0)
-        try_all(&c, &asked);
+        try_all(&c, ways, n_ways, &asked);
     take_way(s, &c.trial[0].way, want);
     bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= (uint64_t)s->ds->n_nodes;
     if (rc == 0 && c.n_fit > 1 && !all)

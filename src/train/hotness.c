@@ -48,35 +48,68 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     return rc;
 }
 
+/* ---- the others ---- */
+
+static int find_noise(struct og_session *s, uint32_t *hotness, struct og_err *err)
+{
+    (void)err;
+    og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, hotness);
+    return 0;
+}
+
+static int find_degrees(struct og_session *s, uint32_t *hotness, struct og_err *err)
+{
+    return og__hotness_degree(&s->topology, hotness, err);
+}
+
+static int find_pagerank(struct og_session *s, uint32_t *hotness, struct og_err *err)
+{
+    const struct og_split *train = &s->split[OG__TRAIN];
+    return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->seeds.edges ? 2 : 1),
+                                s->budget, hotness, err);
+}
+
+static size_t visits_bytes(const struct og_session *s)
+{
+    return og__sampler_bytes(&s->caps) + og__batch_bytes(&s->caps, og__batch_extras(s));
+}
+
+static size_t pagerank_bytes(const struct og_session *s)
+{
+    return 2 * (size_t)s->ds->n_nodes * sizeof(float);
+}
+
 /* ---- of any policy ---- */
+
+static const struct {
+    int (*find)(struct og_session *s, uint32_t *hotness, struct og_err *err);
+    size_t (*bytes)(const struct og_session *s); /* NULL: none */
+    int node_arrays;                             /* of 4 bytes a node, among these */
+    bool needs_graph;
+} kinds[OG__HOTNESS_KINDS] = {
+    [OG__HOTNESS_NOISE] = {find_noise, NULL, 0, false},
+    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, 0, true},
+    [OG__HOTNESS_VISITS] = {og__hotness_presc, visits_bytes, 0, true},
+    [OG__HOTNESS_PAGERANK] = {find_pagerank, pagerank_bytes, 2, true},
+};
 
 int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
-    const struct og_split *train = &s->split[OG__TRAIN];
-    switch (s->opt.policy) {
-    case OG_POLICY_DEGREE:
-        return og__hotness_degree(&s->topology, hotness, err);
-    case OG_POLICY_PRESC:
-        return og__hotness_presc(s, hotness, err);
-    case OG_POLICY_PAGERANK:
-    case OG_POLICY_HYBRID:
-        return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->seeds.edges ? 2 : 1),
-                                    s->budget, hotness, err);
-    default:
-        og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, hotness);
-        return 0;
-    }
+    return kinds[og__policy_hotness(s->opt.policy)].find(s, hotness, err);
 }
 
 size_t og__hotness_bytes(const struct og_session *s)
 {
-    switch (s->opt.policy) {
-    case OG_POLICY_PRESC:
-        return og__sampler_bytes(&s->caps) + og__batch_bytes(&s->caps, og__batch_extras(s));
-    case OG_POLICY_PAGERANK:
-    case OG_POLICY_HYBRID:
-        return 2 * (size_t)s->ds->n_nodes * sizeof(float);
-    default:
-        return 0;
-    }
+    const enum og_hotness kind = og__policy_hotness(s->opt.policy);
+    return kinds[kind].bytes ? kinds[kind].bytes(s) : 0;
+}
+
+int og__hotness_arrays(int policy)
+{
+    return kinds[og__policy_hotness(policy)].node_arrays;
+}
+
+bool og__hotness_needs_graph(int policy)
+{
+    return kinds[og__policy_hotness(policy)].needs_graph;
 }

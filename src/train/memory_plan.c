@@ -3,6 +3,7 @@
 
 #include "dataset/writer.h"
 #include "sample/spilled.h"
+#include "train/hotness.h"
 
 #include <string.h>
 
@@ -22,10 +23,11 @@ static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
     m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
     m->alternates = s->opt.alternate;
     size_t ranks = (size_t)s->ds->n_nodes * 4;
-    bool foresees = og__policy_looks_ahead(s->opt.policy) && s->opt.policy != OG_POLICY_SWEEP;
+    bool foresees =
+        og__policy_looks_ahead(s->opt.policy) && !og__policy_fills_beside(s->opt.policy);
     if (og__policy_wants_hotness(s->opt.policy) || foresees) /* to guess at misses */
         m->hotness = ranks;
-    if (s->opt.policy == OG_POLICY_HYBRID) { /* as long as the run */
+    if (og__policy_keeps_hotness(s->opt.policy)) { /* as long as the run */
         m->policy += ranks;
         m->rest += ranks;
     }
@@ -66,7 +68,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
     m->reader = reader * (early + 1);
     if (og__samples_ahead(s))
         m->reader += og__spilled_reader_bytes();
-    if (s->opt.policy == OG_POLICY_SWEEP)
+    if (og__policy_fills_beside(s->opt.policy))
         m->reader += og__gather_beside_bytes(&opt, og__row_bytes(s->ds));
     if (og__packs(s)) { /* of packs, which the sweep may have before */
         m->reader += reader;
@@ -92,13 +94,12 @@ static void plan_model(struct og_memory_plan *m, const struct og_session *s, boo
     m->labels += og__session_most_scores(s) * sizeof(float);
 }
 
-/* Hotness lives only while the cache is decided, when little else does; PageRank takes two more
+/* Hotness lives only while the cache is decided, when little else does; finding it may take more
  * arrays of its size. */
 static size_t while_deciding(const struct og_memory_plan *m, const struct og_session *s)
 {
-    bool ranks = s->opt.policy == OG_POLICY_PAGERANK || s->opt.policy == OG_POLICY_HYBRID;
     return m->process + m->topology + m->seeds + m->labels + m->policy +
-           m->hotness * (ranks ? 3 : 1);
+           m->hotness * (1 + (size_t)og__hotness_arrays(s->opt.policy));
 }
 
 /* A share of the limit, as far as that leaves as much to the others. */

@@ -114,7 +114,7 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
 {
     struct og_policy_setup setup = og__session_policy(s, 0);
     const struct og_trace_options form = og__session_trace(s);
-    size_t held = s->opt.policy == OG_POLICY_HYBRID ? (size_t)s->ds->n_nodes * 4 : 0;
+    size_t held = og__policy_keeps_hotness(s->opt.policy) ? (size_t)s->ds->n_nodes * 4 : 0;
     m->superbatch = batches;
     m->tail = tail;
     m->lot = lot_of(batches, tail);
@@ -149,7 +149,7 @@ static double disk_bytes(const struct og_session *s, const struct growth *g, uin
     const double all = n * (double)rows * (double)og__row_bytes(s->ds);
     const double distinct = (double)distinct_nodes(g, rows, batches);
     const double once = distinct * (double)og__row_bytes(s->ds);
-    const double entering = s->opt.policy == OG_POLICY_SWEEP ? n * (double)rows : distinct;
+    const double entering = og__policy_fills_beside(s->opt.policy) ? n * (double)rows : distinct;
     double away = (double)(pieces * og__trace_empty_bytes(&form)) +
                   sampled * (double)(rows * 4 + 2 * block_bytes(s) + 1) + n * (double)rows * 4 +
                   entering * 8;

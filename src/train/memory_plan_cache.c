@@ -48,7 +48,7 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session 
 static uint64_t cache_limit(const struct og_session *s)
 {
     uint64_t n = (uint64_t)s->ds->n_nodes;
-    if (s->opt.policy == OG_POLICY_NONE)
+    if (!og__policy_caches(s->opt.policy))
         return 0;
     if (s->opt.cache.unit == OG_PERCENT)
         return (uint64_t)OG_MIN(floor((double)n * s->opt.cache.value / 100), (double)n);

@@ -58,9 +58,11 @@ int og__least_staging(const struct og_session *s)
     return s->opt.early_reads ? s->n_works : 1;
 }
 
-/* In turns hybrid starts with nothing cached, and two batches in flight. */
+/* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
+ * flight. */
 int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
 {
-    const bool empty = m->alternates && s->opt.policy == OG_POLICY_HYBRID;
+    const bool empty = m->alternates && og__policy_looks_ahead(s->opt.policy) &&
+                       !og__policy_prefills(s->opt.policy);
     return empty ? OG__MOST_STAGING : og__least_staging(s);
 }

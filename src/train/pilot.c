@@ -268,7 +268,7 @@ int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
 {
     struct kept kept;
     *worst = og__input_rows(s);
-    if (s->opt.policy == OG_POLICY_SWEEP) { /* what the cache has no room for */
+    if (og__policy_fills_beside(s->opt.policy)) { /* what the cache has no room for */
         *worst -= OG_MIN(*worst, n_slots);
         return 0;
     }

@@ -43,14 +43,15 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
 {
     uint32_t from = 0;
     int rc = s->memory.hotness ? rank_nodes(s, pilot, &from, err) : 0;
-    bool foresees = s->opt.policy != OG_POLICY_HYBRID; /* it knows, but starts empty */
+    bool filled =
+        og__policy_prefills(s->opt.policy); /* hybrid knows its misses, but starts empty */
     if (rc == 0)
-        rc = og__memory_plan_cache(&s->memory, s, pilot, foresees ? s->hotness : NULL, from, err);
+        rc = og__memory_plan_cache(&s->memory, s, pilot, filled ? s->hotness : NULL, from, err);
     if (rc == 0) {
         struct og_policy_setup setup = og__session_policy(s, s->memory.n_slots);
         rc = og__policy_open(&s->policy, &setup, s->budget, err);
     }
-    if (rc < 0 || s->opt.policy != OG_POLICY_HYBRID)
+    if (rc < 0 || !og__policy_keeps_hotness(s->opt.policy))
         og__session_drop_hotness(s);
     return rc;
 }
@@ -171,13 +172,13 @@ static bool may_hold_all(const struct og_session *s)
     return features <= most;
 }
 
-/* Packs beside the samples are for what frequency keeps. Left open, they are what to read where
- * memory does not hold all features anyway. */
+/* Packs beside the samples are for what a policy that adopts it keeps. Left open, they are what to
+ * read where memory does not hold all features anyway. */
 static bool open_packs(struct og_session *s, unsigned want)
 {
     bool open =
         s->opt.policy == OG_POLICY_AUTO && s->opt.layout != OG_LAYOUT_RAW && !may_hold_all(s);
-    bool asked = s->opt.policy == OG_POLICY_FREQUENCY && s->opt.layout == OG_LAYOUT_PACKED;
+    bool asked = og__policy_adopts(s->opt.policy) && s->opt.layout == OG_LAYOUT_PACKED;
     if (s->offline && (want & OG__WANT_FEATURES) && !s->whole_draws && (open || asked))
         s->packs = og__packs_open(s->offline->dir, s->ds, &s->log);
     return s->packs != NULL;
@@ -214,7 +215,7 @@ int og__session_plan(struct og_session *s, unsigned want, struct og_err *err)
     s->layout_open = asked.layout == OG_LAYOUT_AUTO;
     if (!open_packs(s, want))
         return plan_session(s, want, err);
-    s->opt.policy = OG_POLICY_FREQUENCY;
+    s->opt.policy = og__policy_that_adopts();
     s->opt.layout = OG_LAYOUT_PACKED;
     s->whole_draws = true;
     int rc = plan_session(s, want, err);

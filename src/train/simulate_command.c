@@ -187,7 +187,7 @@ static int find_hotness(struct simulator *m, uint32_t *hotness, struct og_err *e
 static int check_policies(const struct simulator *m, struct og_err *err)
 {
     for (int i = 0; !m->s && i < m->n_policies; i++)
-        if (og__policy_wants_hotness(m->policy[i].kind) && m->policy[i].kind != OG_POLICY_RANDOM)
+        if (og__hotness_needs_graph(m->policy[i].kind))
             return og__fail(err, -EINVAL,
                             "give the dataset in the place of the trace: with the options the "
                             "trace was sampled with, its batches are the same",
