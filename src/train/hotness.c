@@ -13,9 +13,9 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
                        struct og_err *err)
 {
     enum { AHEAD = 16 };
-    struct og_turn turn = og__schedule_pass(&p->s->schedule, OG__TRAIN, batch);
+    struct og_turn turn = og__schedule_pass(&p->s->facts.schedule, OG__TRAIN, batch);
     turn.drawn_epoch = epoch;
-    og__seeds_take(&p->seeds, &p->s->seeds, &turn);
+    og__seeds_take(&p->seeds, &p->s->facts.seeds, &turn);
     int rc = og__sample(p->sampler, p->seeds.node, p->seeds.n, OG__STREAM_PRESC, epoch, turn.batch,
                         &p->sampled, err);
     const struct og_batch *b = &p->sampled.batch;
@@ -30,12 +30,12 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
 int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
     struct presc p = {.s = s};
-    uint64_t batches = og__schedule_batches(&s->schedule, OG__TRAIN);
+    uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     og__batch_init(&p.sampled, s->budget);
-    int rc = og__seeds_open(&p.seeds, &s->seeds, s->budget, err);
+    int rc = og__seeds_open(&p.seeds, &s->facts.seeds, s->budget, err);
     if (rc == 0)
         rc = og__session_sampler(s, &p.sampler, s->budget, err);
-    for (uint32_t epoch = 1; epoch <= (uint32_t)s->opt.presc_epochs; epoch++) {
+    for (uint32_t epoch = 1; epoch <= (uint32_t)s->config.opt.presc_epochs; epoch++) {
         for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
             rc = visit_batch(&p, epoch, batch, hotness, err);
             if (rc == 0)
@@ -53,7 +53,7 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
 static int find_noise(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
     (void)err;
-    og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, hotness);
+    og__hotness_random((uint64_t)s->config.opt.seed, (uint64_t)s->facts.ds->n_nodes, hotness);
     return 0;
 }
 
@@ -64,19 +64,19 @@ static int find_degrees(struct og_session *s, uint32_t *hotness, struct og_err *
 
 static int find_pagerank(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
-    const struct og_split *train = &s->split[OG__TRAIN];
-    return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->seeds.edges ? 2 : 1),
+    const struct og_split *train = &s->facts.split[OG__TRAIN];
+    return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->facts.seeds.edges ? 2 : 1),
                                 s->budget, hotness, err);
 }
 
 static size_t visits_bytes(const struct og_session *s)
 {
-    return og__sampler_bytes(&s->caps) + og__batch_bytes(&s->caps, og__batch_extras(s));
+    return og__sampler_bytes(&s->facts.caps) + og__batch_bytes(&s->facts.caps, og__batch_extras(s));
 }
 
 static size_t pagerank_bytes(const struct og_session *s)
 {
-    return 2 * (size_t)s->ds->n_nodes * sizeof(float);
+    return 2 * (size_t)s->facts.ds->n_nodes * sizeof(float);
 }
 
 /* ---- of any policy ---- */
@@ -95,12 +95,12 @@ static const struct {
 
 int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
-    return kinds[og__policy_hotness(s->opt.policy)].find(s, hotness, err);
+    return kinds[og__policy_hotness(s->config.opt.policy)].find(s, hotness, err);
 }
 
 size_t og__hotness_bytes(const struct og_session *s)
 {
-    const enum og_hotness kind = og__policy_hotness(s->opt.policy);
+    const enum og_hotness kind = og__policy_hotness(s->config.opt.policy);
     return kinds[kind].bytes ? kinds[kind].bytes(s) : 0;
 }
 

@@ -55,14 +55,14 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
 
 int og__least_staging(const struct og_session *s)
 {
-    return s->opt.early_reads ? s->n_works : 1;
+    return s->config.opt.early_reads ? s->n_works : 1;
 }
 
 /* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
  * flight. */
 int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
 {
-    const bool empty = m->alternates && og__policy_looks_ahead(s->opt.policy) &&
-                       !og__policy_prefills(s->opt.policy);
+    const bool empty = m->alternates && og__policy_looks_ahead(s->config.opt.policy) &&
+                       !og__policy_prefills(s->config.opt.policy);
     return empty ? OG__MOST_STAGING : og__least_staging(s);
 }
