@@ -20,10 +20,10 @@ static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
     d->lap = now;
     struct og_progress p = {.stage = "bench",
                             .epoch = (int)w->turn.epoch,
-                            .epochs = d->s->opt.epochs,
+                            .epochs = d->s->config.opt.epochs,
                             .done = w->turn.batch + 1,
-                            .total = og__schedule_batches(&d->s->schedule, OG__TRAIN)};
-    og__observe(d->s->seen, &p);
+                            .total = og__schedule_batches(&d->s->facts.schedule, OG__TRAIN)};
+    og__observe(d->s->config.seen, &p);
     if (!w->turn.last_of_epoch)
         return 0;
     json_t *row = json_pack("{s:i}", "epoch", (int)w->turn.epoch);
@@ -44,10 +44,11 @@ int og__bench_epoch(const char *dataset, const struct og_options *opt,
     if (rc < 0)
         return rc;
     struct og_session *s = d.s;
-    s->schedule.eval_every = 0;
+    s->facts.schedule.eval_every = 0;
     d.epochs = json_array();
     d.lap = og__now();
-    rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->schedule), deliver_sink, &d, err);
+    rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->facts.schedule), deliver_sink, &d,
+                         err);
     json_t *root = json_pack("{s:o s:o s:o s:s s:I s:I}", "plan", og__session_plan_json(s),
                              "prepare", og__prepare_counters_json(&s->prepare), "epochs", d.epochs,
                              "io", og__gather_engine(s->gather), "peak_rss_bytes",

@@ -56,8 +56,8 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     og__count_work(&e->counters, w);
     struct og_progress p = {.stage = "eval",
                             .done = w->turn.batch + 1,
-                            .total = og__schedule_batches(&e->s->schedule, w->turn.split)};
-    og__observe(e->s->seen, &p);
+                            .total = og__schedule_batches(&e->s->facts.schedule, w->turn.split)};
+    og__observe(e->s->config.seen, &p);
     return rc;
 }
 
@@ -71,7 +71,8 @@ static int evaluate(struct evaluation *e, enum og__split split, char **out, stru
         return rc;
     og__session_count_prepared(s);
     double start = og__now();
-    rc = og__session_run(s, split, 0, og__schedule_batches(&s->schedule, split), eval_sink, e, err);
+    rc = og__session_run(s, split, 0, og__schedule_batches(&s->facts.schedule, split), eval_sink, e,
+                         err);
     if (rc < 0)
         return rc;
     const struct og_epoch_counters *c = &e->counters;

@@ -55,12 +55,14 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
 
 int og__least_staging(const struct og_session *s)
 {
-    return s->opt.early_reads ? s->n_works : 1;
+    return s->config.opt.early_reads ? s->n_works : 1;
 }
 
-/* In turns hybrid starts with nothing cached, and two batches in flight. */
+/* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
+ * flight. */
 int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
 {
-    const bool empty = m->alternates && s->opt.policy == OG_POLICY_HYBRID;
+    const bool empty = m->alternates && og__policy_looks_ahead(s->config.opt.policy) &&
+                       !og__policy_prefills(s->config.opt.policy);
     return empty ? OG__MOST_STAGING : og__least_staging(s);
 }
