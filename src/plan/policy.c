@@ -14,10 +14,17 @@ static const struct og_policy_ops *const table[] = {OG__POLICIES(POINTER)};
 const char *const og__policy_words[] = {OG__POLICIES(WORD)[OG_POLICY_AUTO] = "auto", NULL};
 _Static_assert(OG_COUNT(table) == OG_POLICY_AUTO, "a row for each policy of outgrow.h");
 
-/* Of a policy that is still to be chosen nothing is known. */
+static size_t bytes_undecided(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                              uint64_t distinct)
+{
+    (void)rows, (void)batches, (void)distinct;
+    return og__placement_bytes(setup->n_nodes); /* the least that one takes */
+}
+
+/* Of a policy that is still to be chosen nothing is known: it counts as one that is static. */
 static const struct og_policy_ops *ops_of(int kind)
 {
-    static const struct og_policy_ops undecided = {.is_static = true};
+    static const struct og_policy_ops undecided = {.is_static = true, .bytes = bytes_undecided};
     return kind == OG_POLICY_AUTO ? &undecided : table[kind];
 }
 
