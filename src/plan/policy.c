@@ -123,16 +123,7 @@ int og__policy_plan(struct og_policy *p, struct og_planner *planner, const uint3
                     uint32_t n, struct og_plan *out, struct og_err *err)
 {
     int rc = step(p, ids, n, out, err);
-    return rc < 0 ? rc : og__plan_misses(planner, ids, 0, p->setup.n_slots, out, err);
-}
-
-int og__policy_extend(struct og_policy *p, struct og_planner *planner, const uint32_t *ids,
-                      uint32_t first, uint32_t n, struct og_plan *out, struct og_err *err)
-{
-    struct og_plan part = {.n = n - first, .place = out->place + first};
-    int rc = p->ops->step(p, ids + first, &part, err);
-    out->n = n;
-    return rc < 0 ? rc : og__plan_misses(planner, ids, first, p->setup.n_slots, out, err);
+    return rc < 0 ? rc : og__plan_misses(planner, ids, p->setup.n_slots, out, err);
 }
 
 int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *scratch,

@@ -53,14 +53,9 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
     return without_turns(m) + m->sweep + m->cache;
 }
 
-int og__least_staging(const struct og_session *s)
-{
-    return s->opt.early_reads ? s->n_works : 1;
-}
-
 /* In turns hybrid starts with nothing cached, and two batches in flight. */
 int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
 {
     const bool empty = m->alternates && s->opt.policy == OG_POLICY_HYBRID;
-    return empty ? OG__MOST_STAGING : og__least_staging(s);
+    return empty ? OG__MOST_STAGING : 1;
 }

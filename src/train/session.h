@@ -94,7 +94,6 @@ struct og_session {
     } predicted;
     uint64_t asked;        /* options that the user set apart from their defaults (idle.h) */
     uint64_t preset_asked; /* and those that a preset did */
-    bool policy_open;      /* --policy was left to the program */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_chosen *choice; /* [n_choice] what --policy auto compared, the best first */
     uint32_t n_choice;
@@ -113,7 +112,6 @@ struct og_session {
     char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
     char *scratch;       /* folder for what does not stay in memory of them; NULL = nowhere */
     struct og_planner planner;
-    struct og_planner *early; /* [n_samplers] when samplers ask for rows, else NULL */
     struct og_gather *gather;
     struct og_pool *pool;
     const struct og_nn_ops *ops; /* what the model computes with */
