@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
@@ -557,9 +558,32 @@ static void what_a_killed_process_left_goes(void **state)
     free(other);
 }
 
+static void checksums_are_16_digits_of_lower_case(void **state)
+{
+    static const char *const wrong[] = {"",
+                                        "fedcba987654321",
+                                        "fedcba98765432100",
+                                        "FEDCBA9876543210",
+                                        "0xfedcba98765432",
+                                        " edcba9876543210",
+                                        NULL};
+    uint64_t value = 1;
+    (void)state;
+    assert_string_equal(og__hex(0x0123456789abcdef).digits, "0123456789abcdef");
+    assert_string_equal(og__hex(7).digits, "0000000000000007");
+    assert_true(og__hex_parse("fedcba9876543210", &value));
+    assert_true(value == 0xfedcba9876543210);
+    for (size_t i = 0; i < OG_COUNT(wrong); i++) {
+        value = 1;
+        assert_false(og__hex_parse(wrong[i], &value));
+        assert_true(value == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checksums_are_16_digits_of_lower_case),
         cmocka_unit_test(budget_refuses_what_does_not_fit),
         cmocka_unit_test(memory_given_back_is_there_for_the_next),
 #if OG_ADDRESS_SANITIZER

@@ -536,8 +536,8 @@ static int look(void *arg, struct og_work *w, struct og_err *err)
 static void note_held_out(struct witness *w)
 {
     for (int i = OG__VALID; i <= OG__TEST; i++)
-        for (int64_t e = 0; e < w->s->split[i].n; e++) {
-            const uint32_t *ends = w->s->split[i].ids + 2 * e;
+        for (int64_t e = 0; e < w->s->facts.split[i].n; e++) {
+            const uint32_t *ends = w->s->facts.split[i].ids + 2 * e;
             w->held_out[ends[0]][ends[1]] = w->held_out[ends[1]][ends[0]] = true;
         }
 }
@@ -557,7 +557,7 @@ static void watch(const char *folder, const char *scratch, const char *const *pa
     memset(&w, 0, sizeof(w));
     w.s = s;
     note_held_out(&w);
-    uint64_t items = og__schedule_items(&s->schedule);
+    uint64_t items = og__schedule_items(&s->facts.schedule);
     if (og__session_run(s, OG__SPLITS, 0, items, look, &w, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(w.batches, items);

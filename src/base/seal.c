@@ -1,8 +1,8 @@
 #include "base/seal.h"
 
 #include "base/file.h"
+#include "base/hex.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +50,7 @@ char *og__seal_find(const char *json, size_t len)
 
 void og__seal_print(char digits[OG__SEAL_DIGITS], const XXH3_state_t *state)
 {
-    char text[OG__SEAL_DIGITS + 1];
-    snprintf(text, sizeof(text), "%016" PRIx64, (uint64_t)XXH3_64bits_digest(state));
-    memcpy(digits, text, OG__SEAL_DIGITS);
+    memcpy(digits, og__hex(XXH3_64bits_digest(state)).digits, OG__SEAL_DIGITS);
 }
 
 /* Of a file: the first bytes, in memory, and how many there are in all. */

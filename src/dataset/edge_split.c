@@ -1,11 +1,11 @@
 #include "dataset/edge_split.h"
 
+#include "base/hex.h"
 #include "base/random.h"
 #include "dataset/meta.h"
 #include "dataset/stream.h"
 #include "dataset/writer.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,20 +256,18 @@ static int write_meta(struct splitter *w, const char *folder, struct og_err *err
 {
     const struct og_dataset *ds = w->ds;
     const struct og_edge_split *s = w->split;
-    char of[17];
-    snprintf(of, sizeof(of), "%016" PRIx64, ds->identity.contents);
     json_t *features = NULL;
     int rc = features_json(ds, &features, err);
     if (rc < 0)
         return rc;
-    json_t *root =
-        json_pack("{s:i s:s s:I s:I s:i s:s s:i s:s s:b s:O s:{s:o} s:{s:s s:[f, f, f] s:I}}",
-                  "format", 1, "name", ds->name, "num_nodes", (json_int_t)ds->n_nodes, "num_edges",
-                  (json_int_t)w->kept, "feature_dim", ds->dim, "feature_dtype",
-                  og__dtype_name(ds->dtype), "num_classes", ds->n_classes, "task",
-                  "link prediction", "symmetric", w->symmetric, "checksums", w->checksums, "files",
-                  "features", features, "edge_split", "of", of, "percent", s->percent[OG__TRAIN],
-                  s->percent[OG__VALID], s->percent[OG__TEST], "seed", (json_int_t)s->seed);
+    json_t *root = json_pack(
+        "{s:i s:s s:I s:I s:i s:s s:i s:s s:b s:O s:{s:o} s:{s:s s:[f, f, f] s:I}}", "format", 1,
+        "name", ds->name, "num_nodes", (json_int_t)ds->n_nodes, "num_edges", (json_int_t)w->kept,
+        "feature_dim", ds->dim, "feature_dtype", og__dtype_name(ds->dtype), "num_classes",
+        ds->n_classes, "task", "link prediction", "symmetric", w->symmetric, "checksums",
+        w->checksums, "files", "features", features, "edge_split", "of",
+        og__hex(ds->identity.contents).digits, "percent", s->percent[OG__TRAIN],
+        s->percent[OG__VALID], s->percent[OG__TEST], "seed", (json_int_t)s->seed);
     return og__meta_write(folder, root, err);
 }
 

@@ -1,9 +1,9 @@
 #include "dataset/identity.h"
 
 #include "base/file.h"
+#include "base/hex.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,13 +201,6 @@ bool og__identity_same(const struct og_identity *then, const struct og_identity 
 static const char key_contents[] = "dataset_checksum";
 static const char key_files[] = "dataset_files";
 
-static json_t *hex_json(uint64_t value)
-{
-    char hex[17];
-    snprintf(hex, sizeof(hex), "%016" PRIx64, value);
-    return json_string(hex);
-}
-
 json_t *og__identity_with(json_t *root, const struct og_identity *id)
 {
     json_t *files = json_object();
@@ -215,21 +208,13 @@ json_t *og__identity_with(json_t *root, const struct og_identity *id)
         const struct og_array_state *s = &id->array[a];
         if (!s->contents)
             continue;
-        json_t *numbers = og__json_append(json_array(), hex_json(s->contents));
-        numbers = og__json_append(numbers, hex_json(s->file));
-        numbers = og__json_append(numbers, hex_json(s->written));
+        json_t *numbers = og__json_append(json_array(), og__json_hex(s->contents));
+        numbers = og__json_append(numbers, og__json_hex(s->file));
+        numbers = og__json_append(numbers, og__json_hex(s->written));
         files = og__json_with(files, og__array_name(a), numbers);
     }
-    root = og__json_with(root, key_contents, hex_json(id->contents));
+    root = og__json_with(root, key_contents, og__json_hex(id->contents));
     return og__json_with(root, key_files, files);
-}
-
-static bool get_hex(const json_t *value, uint64_t *out)
-{
-    const char *text = json_string_value(value);
-    const bool digits = text && strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
-    *out = digits ? strtoull(text, NULL, 16) : 0;
-    return digits;
 }
 
 bool og__identity_get(const json_t *root, struct og_identity *id)
@@ -239,10 +224,10 @@ bool og__identity_get(const json_t *root, struct og_identity *id)
     for (enum og__array a = 0; a < OG__ARRAYS; a++) {
         const json_t *numbers = json_object_get(files, og__array_name(a));
         struct og_array_state *s = &id->array[a];
-        if (!get_hex(json_array_get(numbers, 0), &s->contents) ||
-            !get_hex(json_array_get(numbers, 1), &s->file) ||
-            !get_hex(json_array_get(numbers, 2), &s->written))
+        if (!og__json_hex_get(json_array_get(numbers, 0), &s->contents) ||
+            !og__json_hex_get(json_array_get(numbers, 1), &s->file) ||
+            !og__json_hex_get(json_array_get(numbers, 2), &s->written))
             *s = (struct og_array_state){0};
     }
-    return get_hex(json_object_get(root, key_contents), &id->contents);
+    return og__json_hex_get(json_object_get(root, key_contents), &id->contents);
 }

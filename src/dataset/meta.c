@@ -1,6 +1,7 @@
 #include "dataset/meta.h"
 
 #include "base/file.h"
+#include "base/hex.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,9 +199,7 @@ int og__meta_write(const char *folder, json_t *root, struct og_err *err)
 
 int og__meta_set_checksum(json_t *object, const char *file, uint64_t checksum, struct og_err *err)
 {
-    char hex[17];
-    snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)checksum);
-    return json_object_set_new(object, file, json_string(hex)) == 0
+    return json_object_set_new(object, file, og__json_hex(checksum)) == 0
                ? 0
                : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
 }

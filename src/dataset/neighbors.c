@@ -1,6 +1,7 @@
 #include "dataset/neighbors.h"
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "dataset/identity.h"
 #include "dataset/on_disk.h"
@@ -237,20 +238,11 @@ static uint64_t *field_of(struct og_neighbors_note *note, const struct field *f)
     return (uint64_t *)((char *)note + f->offset);
 }
 
-static bool parse_hex(const char *text, uint64_t *value)
-{
-    char *end = NULL;
-    if (!text || strspn(text, "0123456789abcdef") != 16 || strlen(text) != 16)
-        return false;
-    *value = strtoull(text, &end, 16);
-    return true;
-}
-
 static bool parse_field(const json_t *root, const struct field *f, uint64_t *value)
 {
     const json_t *v = json_object_get(root, f->name);
     if (f->hex)
-        return parse_hex(json_string_value(v), value);
+        return og__json_hex_get(v, value);
     *value = (uint64_t)json_integer_value(v);
     return json_is_integer(v) && json_integer_value(v) >= 0;
 }
@@ -281,10 +273,8 @@ static char *print_note(struct og_neighbors_note *note, const struct og_dataset 
     free(place);
     for (size_t i = 0; i < OG_COUNT(fields); i++) {
         const uint64_t value = *field_of(note, &fields[i]);
-        char hex[17];
-        snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)value);
         root = og__json_with(root, fields[i].name,
-                             fields[i].hex ? json_string(hex) : json_integer((json_int_t)value));
+                             fields[i].hex ? og__json_hex(value) : json_integer((json_int_t)value));
     }
     char *text = og__json_print(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
     json_decref(root);
@@ -467,8 +457,8 @@ char *og__neighbors_folder(const char *under, const struct og_dataset *ds)
 {
     char *place = realpath(ds->path, NULL);
     char *path = NULL;
-    if (place && asprintf(&path, "%s/neighbors-%016llx", under,
-                          (unsigned long long)XXH3_64bits(place, strlen(place))) < 0)
+    if (place && asprintf(&path, "%s/neighbors-%s", under,
+                          og__hex(XXH3_64bits(place, strlen(place))).digits) < 0)
         path = NULL;
     free(place);
     return path;

@@ -1,5 +1,6 @@
 /* og_verify: reads every array once, in pieces, and tells all that is wrong with it. */
 #include "base/file.h"
+#include "base/hex.h"
 #include "dataset/convert.h"
 #include "dataset/meta.h"
 
@@ -280,16 +281,15 @@ static int verify_edges(struct verifier *v, int split, const char *file, struct 
 static int verify_checksum(struct verifier *v, const char *file, const char *expected,
                            struct og_err *err)
 {
-    char hex[17];
     uint64_t hash = 0;
     char *path = og__path_join(v->ds->path, file);
     int rc =
         path ? og__file_checksum(path, &hash, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", file);
     free(path);
-    snprintf(hex, sizeof(hex), "%016" PRIx64, hash);
+    const struct og_hex found = og__hex(hash);
     begin(v, file);
-    if (rc == 0 && strcmp(hex, expected) != 0)
-        tell(v, mend_checksum, "checksum %s, meta.json says %s", hex, expected);
+    if (rc == 0 && strcmp(found.digits, expected) != 0)
+        tell(v, mend_checksum, "checksum %s, meta.json says %s", found.digits, expected);
     return rc;
 }
 

@@ -1,9 +1,9 @@
 #include "sample/trace.h"
 
+#include "base/hex.h"
 #include "dataset/writer.h"
 #include "sample/trace_files.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,9 +247,7 @@ uint64_t og__trace_batch_bytes(const struct og_trace_options *opt, const struct 
 
 int og__trace_note(json_t *checksums, const char *name, uint64_t checksum, struct og_err *err)
 {
-    char hex[17];
-    snprintf(hex, sizeof(hex), "%016" PRIx64, checksum);
-    return json_object_set_new(checksums, name, json_string(hex)) == 0
+    return json_object_set_new(checksums, name, og__json_hex(checksum)) == 0
                ? 0
                : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
 }

@@ -49,7 +49,7 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
         if (rc == 0 && og__ahead_foretells(a, b))
             rc = og__ahead_foretell_batch(a, b, ids, err);
     }
-    if (rc == 0 && s->opt.layout != OG_LAYOUT_SEGMENTED)
+    if (rc == 0 && s->config.opt.layout != OG_LAYOUT_SEGMENTED)
         og__ahead_end_prediction(a);
     return rc;
 }
@@ -63,11 +63,11 @@ static int foresee(struct og_ahead *a, struct og_io_counts *read, struct og_err 
     uint32_t *nodes = NULL;
     uint32_t n = 0;
     uint32_t ignored = 0;
-    if (!a->kept || !s->packs || s->opt.layout != OG_LAYOUT_PACKED)
+    if (!a->kept || !s->packs || s->config.opt.layout != OG_LAYOUT_PACKED)
         return og__policy_foresee(s->policy, &all, &ignored, err);
     const struct og_io_counts before = og__io_made();
-    int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->ds->n_nodes, s->budget,
-                              &nodes, &n, &why);
+    int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->facts.ds->n_nodes,
+                              s->budget, &nodes, &n, &why);
     og__io_add_since(read, before);
     if (rc < 0) {
         og__ahead_lose_packs(s, &why);
@@ -176,8 +176,8 @@ static int open_stores(struct og_session *s, struct og_err *err)
         return og__fail(err, -ENOENT, "give --scratch DIR", "no folder to sample ahead in");
     struct og_superbatch_options opt = {.scratch = s->scratch,
                                         .memory = s->memory.trace_blocks,
-                                        .n_hops = s->opt.n_fanout,
-                                        .n_nodes = (uint64_t)s->ds->n_nodes,
+                                        .n_hops = s->config.opt.n_fanout,
+                                        .n_nodes = (uint64_t)s->facts.ds->n_nodes,
                                         .extras = og__batch_extras(s)};
     struct og_spill_options codes = {
         .scratch = s->scratch, .memory = s->memory.code_bytes, .part = "trace"};
@@ -202,7 +202,8 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
     for (uint64_t end; rc == 0 && first < last; first = end) {
         end = og__superbatch_end(s, pass, first, last);
         rc = run_superbatch(&a, pass, first, end, last, sink, arg, err);
-        if (rc == 0 && end < last && s->seen && s->seen->stop && *s->seen->stop)
+        if (rc == 0 && end < last && s->config.seen && s->config.seen->stop &&
+            *s->config.seen->stop)
             rc = og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
     }
     og__packing_close(&a.packing);

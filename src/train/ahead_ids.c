@@ -15,7 +15,7 @@ static int open_ids(struct og_ahead *a, struct og_err *err)
     struct og_session *s = a->s;
     struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
                                         .memory = SIZE_MAX,
-                                        .n_nodes = (uint64_t)s->ds->n_nodes};
+                                        .n_nodes = (uint64_t)s->facts.ds->n_nodes};
     a->sampled = og__alloc(s->budget, a->n * sizeof(*a->sampled), "superbatch", err);
     if (!a->sampled)
         return -ENOMEM;
@@ -42,7 +42,7 @@ static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
     int rc = og__packing_seal(&a->packing, err);
     if (rc < 0)
         return rc;
-    if (a->s->opt.layout == OG_LAYOUT_PACKED) {
+    if (a->s->config.opt.layout == OG_LAYOUT_PACKED) {
         og__ahead_end_prediction(a);
         return a->kept && a->s->packs ? 0 : og__ahead_fit_chunks(a, a->away_bytes, err);
     }
@@ -108,8 +108,8 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
 
 int og__session_foretell(struct og_session *s, struct og_err *err)
 {
-    uint64_t items = og__schedule_items(&s->schedule);
-    uint64_t epoch = og__schedule_start(&s->schedule, 2);
+    uint64_t items = og__schedule_items(&s->facts.schedule);
+    uint64_t epoch = og__schedule_start(&s->facts.schedule, 2);
     if (s->predicted.known || items == 0)
         return 0;
     uint64_t last =
@@ -164,7 +164,7 @@ static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
     if (rc < 0)
         return rc;
     const uint64_t bytes = done->bytes_written + a->packing.offset[a->packing.n_batches];
-    if (bytes > (uint64_t)a->s->opt.disk.value)
+    if (bytes > (uint64_t)a->s->config.opt.disk.value)
         return og__fail(err, -ENOSPC, "give more --disk",
                         "--disk: what batches miss takes %s, up to the draw at hand",
                         og__human_bytes(takes, (double)bytes));
@@ -189,7 +189,7 @@ static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
 int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_draw_files *to,
                           struct og_ahead_counts *done, uint64_t *rows, struct og_err *err)
 {
-    uint64_t first = og__schedule_start(&s->schedule, epoch);
+    uint64_t first = og__schedule_start(&s->facts.schedule, epoch);
     struct og_ahead a = {.s = s, .n = s->memory.superbatch};
     int rc = open_ids(&a, err);
     if (rc == 0)

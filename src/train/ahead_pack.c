@@ -11,7 +11,7 @@
 /* The run goes on without packs made beforehand, and says why. */
 void og__ahead_lose_packs(struct og_session *s, const struct og_err *why)
 {
-    og__say(&s->log, OG__WARN, "%s: this run packs for itself", why->message);
+    og__say(&s->config.log, OG__WARN, "%s: this run packs for itself", why->message);
     og__packs_close(s->packs);
     s->packs = NULL;
 }
@@ -25,8 +25,8 @@ int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, st
 {
     struct og_session *s = a->s;
     og__packing_close(&a->packing);
-    int rc = og__packing_open(&a->packing, (uint64_t)s->ds->n_nodes, og__row_bytes(s->ds),
-                              trace->n_batches, s->budget, err);
+    int rc = og__packing_open(&a->packing, (uint64_t)s->facts.ds->n_nodes,
+                              og__row_bytes(s->facts.ds), trace->n_batches, s->budget, err);
     return rc < 0 ? rc : og__packing_reserve(&a->packing, trace->ptr[trace->n_batches], err);
 }
 
@@ -62,13 +62,13 @@ int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err)
     const struct og_session *s = a->s;
     char hint[128];
     char allowed[32];
-    if (og__ahead_away(a) <= (uint64_t)s->opt.disk.value)
+    if (og__ahead_away(a) <= (uint64_t)s->config.opt.disk.value)
         return 0;
     snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` tells how much), or %s",
              or_else(s));
     return og__fail(err, -ENOSPC, hint,
                     "--disk: batches sampled ahead, and their plans, take more than %s",
-                    og__human_bytes(allowed, s->opt.disk.value));
+                    og__human_bytes(allowed, s->config.opt.disk.value));
 }
 
 int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err *err)
@@ -80,39 +80,40 @@ int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err
     char allowed[32];
     snprintf(hint, sizeof(hint), "give --disk %" PRIu64 "%s, or %s", (need + unit - 1) / unit,
              large ? "M" : "K", or_else(a->s));
-    return og__fail(
-        err, -ENOSPC, hint, "--disk: %" PRIu64 " batches sampled ahead%s take %s, %s are allowed",
-        a->next, og__packs(a->s) ? ", and what they miss," : "",
-        og__human_bytes(takes, (double)need), og__human_bytes(allowed, a->s->opt.disk.value));
+    return og__fail(err, -ENOSPC, hint,
+                    "--disk: %" PRIu64 " batches sampled ahead%s take %s, %s are allowed", a->next,
+                    og__packs(a->s) ? ", and what they miss," : "",
+                    og__human_bytes(takes, (double)need),
+                    og__human_bytes(allowed, a->s->config.opt.disk.value));
 }
 
 /* Containers, where there are any, can be shorter; what is put away cannot. */
 int og__ahead_away_fits(const struct og_ahead *a, uint64_t away, struct og_err *err)
 {
     const struct og_session *s = a->s;
-    const bool others = !og__packs(s) && a->last < og__schedule_items(&s->schedule);
+    const bool others = !og__packs(s) && a->last < og__schedule_items(&s->facts.schedule);
     const uint64_t need = away + (others ? away / OG__SUM_MARGIN : 0);
-    if (a->first > 0 || a->pass != OG__SPLITS || need <= (uint64_t)s->opt.disk.value)
+    if (a->first > 0 || a->pass != OG__SPLITS || need <= (uint64_t)s->config.opt.disk.value)
         return 0;
     return og__ahead_refuse_disk(a, need, err);
 }
 
 static uint64_t disk_left(const struct og_ahead *a, uint64_t away)
 {
-    const uint64_t disk = (uint64_t)a->s->opt.disk.value;
+    const uint64_t disk = (uint64_t)a->s->config.opt.disk.value;
     return disk - OG_MIN(disk, away);
 }
 
 /* A run does not end because a later superbatch misses a little more than the first. */
 static bool may_shorten(const struct og_ahead *a)
 {
-    return a->s->layout_open || a->first > 0 || a->pass != OG__SPLITS;
+    return a->s->config.layout_open || a->first > 0 || a->pass != OG__SPLITS;
 }
 
 static void tell_short(struct og_ahead *a)
 {
     if (!a->told_short)
-        og__say(&a->s->log, OG__WARN,
+        og__say(&a->s->config.log, OG__WARN,
                 "--disk has room for what %" PRIu32 " of %" PRIu64
                 " batches miss: the others read the feature file",
                 a->packing.n_batches, a->own);
@@ -155,7 +156,7 @@ static struct og_pack_options pack_options(const struct og_session *s, const cha
     return (struct og_pack_options){.path = path,
                                     .memory = sweep_memory(s),
                                     .reader = og__session_reader(s),
-                                    .stop = s->seen ? s->seen->stop : NULL};
+                                    .stop = s->config.seen ? s->config.seen->stop : NULL};
 }
 
 static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts *counts)
@@ -194,7 +195,7 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead
     struct og_session *s = a->s;
     struct og_pack_counts counts = {0};
     struct og_pack_options opt = pack_options(s, path);
-    int rc = og__pack_write(s->ds, &a->packing, &opt, s->budget, &counts, err);
+    int rc = og__pack_write(s->facts.ds, &a->packing, &opt, s->budget, &counts, err);
     if (rc == 0)
         add_counts(done, &counts);
     return rc;
@@ -218,9 +219,10 @@ static int open_pack(struct og_session *s, const char *path, const char *shared,
 {
     struct og_reader_options reader = og__session_reader(s);
     const struct og_io_counts before = og__io_made();
-    int rc = og__pack_open(&s->pack, path, s->ds, s->memory.n_staging, &reader, s->budget, err);
+    int rc =
+        og__pack_open(&s->pack, path, s->facts.ds, s->memory.n_staging, &reader, s->budget, err);
     if (rc == 0 && shared)
-        rc = og__pack_add_shared(s->pack, shared, s->ds, &reader, err);
+        rc = og__pack_add_shared(s->pack, shared, s->facts.ds, &reader, err);
     og__io_add_since(read, before);
     return rc;
 }
@@ -248,7 +250,8 @@ static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
                   : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir);
     free(path);
     if (rc == 0)
-        rc = check_pack(s->pack, &a->packing, og__schedule_batches(&s->schedule, OG__TRAIN), &why);
+        rc = check_pack(s->pack, &a->packing, og__schedule_batches(&s->facts.schedule, OG__TRAIN),
+                        &why);
     if (rc == 0)
         return true;
     og__pack_close(s->pack);
@@ -269,7 +272,7 @@ static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, stru
     }
     unlink(path); /* what is on the disk at the same time is one superbatch's */
     unlink(shared);
-    const char *segments = s->opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
+    const char *segments = s->config.opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
     rc = write_pack(a, path, segments, done, err);
     const bool some = a->packing.n_batches > 0;
     og__packing_close(&a->packing);

@@ -8,20 +8,21 @@
 /* Batches of the epoch that `item` belongs to, and where it ends. */
 static uint64_t epoch_end(const struct og_session *s, uint64_t item)
 {
-    struct og_turn turn = og__schedule_at(&s->schedule, item);
-    return og__schedule_start(&s->schedule, turn.epoch + 1);
+    struct og_turn turn = og__schedule_at(&s->facts.schedule, item);
+    return og__schedule_start(&s->facts.schedule, turn.epoch + 1);
 }
 
 uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item)
 {
-    return og__schedule_drawn(&s->schedule, og__schedule_at(&s->schedule, item).epoch);
+    return og__schedule_drawn(&s->facts.schedule, og__schedule_at(&s->facts.schedule, item).epoch);
 }
 
 /* Where the epochs end that train on what the epoch of `item` trains on. */
 static uint64_t reuse_end(const struct og_session *s, uint64_t item)
 {
-    uint32_t last = og__ahead_drawn(s, item) + (uint32_t)s->schedule.resample_every - 1;
-    return og__schedule_start(&s->schedule, OG_MIN(last, (uint32_t)s->schedule.epochs) + 1);
+    uint32_t last = og__ahead_drawn(s, item) + (uint32_t)s->facts.schedule.resample_every - 1;
+    return og__schedule_start(&s->facts.schedule,
+                              OG_MIN(last, (uint32_t)s->facts.schedule.epochs) + 1);
 }
 
 /* The last end of an epoch in (first, end]; 0 = none. */
@@ -39,9 +40,9 @@ uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uin
     uint64_t end = OG_MIN(first + s->memory.superbatch, last);
     if (pass == OG__SPLITS && og__keeps_batches(s))
         return OG_MIN(reuse_end(s, first), last);
-    if (s->opt.superbatch > 0 || pass != OG__SPLITS)
+    if (s->config.opt.superbatch > 0 || pass != OG__SPLITS)
         return end;
-    bool one = s->opt.superbatch == OG_SUPERBATCH_ALL;
+    bool one = s->config.opt.superbatch == OG_SUPERBATCH_ALL;
     uint64_t whole = last_epoch_end(s, first, one ? OG_MIN(end, epoch_end(s, first)) : end);
     if (whole)
         return whole;
@@ -137,7 +138,7 @@ static struct og_flow sampling_flow(struct og_session *s)
  * are the same in every epoch. */
 static int sample_epoch(struct og_ahead *a, uint64_t item, og_sink *sink, struct og_err *err)
 {
-    const struct og_schedule *schedule = &a->s->schedule;
+    const struct og_schedule *schedule = &a->s->facts.schedule;
     struct og_flow flow = sampling_flow(a->s);
     uint64_t first = og__schedule_start(schedule, og__ahead_drawn(a->s, item));
     uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
@@ -173,7 +174,7 @@ static int drop_trained(struct og_ahead *a, bool follows, struct og_err *err)
 int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
                      uint64_t end, og_sink *sink, struct og_err *err)
 {
-    const struct og_schedule *schedule = &a->s->schedule;
+    const struct og_schedule *schedule = &a->s->facts.schedule;
     const uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
     a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
     int rc = drop_trained(a, !a->kept && a->pass == pass && a->last == first, err);

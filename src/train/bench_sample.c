@@ -19,8 +19,8 @@ struct sampling {
 static int sample_one(struct og_session *s, struct og_sampler *sampler, struct og_work *w,
                       uint64_t item, struct sampling_share *share)
 {
-    w->turn = og__schedule_at(&s->schedule, item);
-    og__seeds_take(&w->seeds, &s->seeds, &w->turn);
+    w->turn = og__schedule_at(&s->facts.schedule, item);
+    og__seeds_take(&w->seeds, &s->facts.seeds, &w->turn);
     double start = og__now();
     int rc = og__sample(sampler, w->seeds.node, w->seeds.n, OG__STREAM_SAMPLE, w->turn.epoch,
                         w->turn.batch, &w->sampled, &share->err);
@@ -36,7 +36,7 @@ static void sample_for_a_while(void *arg, size_t task, int thread)
 {
     struct sampling *b = arg;
     struct sampling_share *share = &b->share[task];
-    uint64_t items = og__schedule_items(&b->s->schedule);
+    uint64_t items = og__schedule_items(&b->s->facts.schedule);
     double end = og__now() + BENCH_SECONDS;
     (void)thread;
     for (uint64_t i = task; share->rc == 0 && og__now() < end; i += (uint64_t)b->s->n_samplers)
@@ -69,8 +69,8 @@ int og_bench_sample(const char *dataset, const struct og_options *opt, char **ou
     int rc = og__session_open(&b.s, dataset, opt, 0, NULL, NULL, err);
     if (rc < 0)
         return rc;
-    b.s->schedule.eval_every = 0;
-    b.s->schedule.epochs = OG_MAX(b.s->schedule.epochs, 1);
+    b.s->facts.schedule.eval_every = 0;
+    b.s->facts.schedule.epochs = OG_MAX(b.s->facts.schedule.epochs, 1);
     b.share = calloc((size_t)b.s->n_samplers, sizeof(*b.share));
     if (b.share)
         og__pool_run(b.s->pool, (size_t)b.s->n_samplers, sample_for_a_while, &b);

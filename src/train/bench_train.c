@@ -28,7 +28,7 @@ static void add_shape(struct og_batch_caps *sum, const struct og_batch *batch)
 static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct training *t = arg;
-    const struct og_options *opt = &t->s->opt;
+    const struct og_options *opt = &t->s->config.opt;
     const struct og_step step = {(uint64_t)opt->seed, w->turn.epoch, w->turn.batch};
     struct og_metrics metrics = {0};
     const void *targets = og__session_targets(t->s, w, t->labels);
@@ -54,7 +54,7 @@ static int find_floor(const struct training *t, struct og_floor *floor, struct o
         mean.hop[h].n_src /= t->batches;
         mean.hop[h].n_edges /= t->batches;
     }
-    return og__model_floor(&t->s->config, &mean, t->s->ds->kept, t->s->pool, floor, err);
+    return og__model_floor(&t->s->facts.shape, &mean, t->s->facts.ds->kept, t->s->pool, floor, err);
 }
 
 static json_t *training_json(const struct training *t, const struct og_floor *floor)
@@ -76,7 +76,7 @@ static json_t *training_json(const struct training *t, const struct og_floor *fl
 static int run_bench(struct training *t, char **out, struct og_err *err)
 {
     struct og_floor floor = {0};
-    uint64_t items = og__schedule_start(&t->s->schedule, 2);
+    uint64_t items = og__schedule_start(&t->s->facts.schedule, 2);
     double start = og__now();
     int rc = og__session_run(t->s, OG__SPLITS, 0, items, train_sink, t, err);
     t->seconds = og__now() - start;

@@ -558,7 +558,7 @@ static char *numbers_text(const struct og_session *s)
                                         "input-dropout",
                                         "attention-dropout",
                                         "pack-dtype"};
-    json_t *all = og__options_json(&s->opt);
+    json_t *all = og__options_json(&s->config.opt);
     json_t *numbers = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
         numbers = og__json_with(numbers, names[i], json_incref(json_object_get(all, names[i])));
@@ -570,7 +570,7 @@ static char *numbers_text(const struct og_session *s)
 
 static char *dataset_text(const struct og_session *s)
 {
-    json_t *id = og__identity_with(json_object(), &s->ds->identity);
+    json_t *id = og__identity_with(json_object(), &s->facts.ds->identity);
     char *text = og__json_print(id, JSON_COMPACT);
     json_decref(id);
     return text;
@@ -588,8 +588,8 @@ static int check_dataset(const struct og_tensors *t, const struct og_session *s,
     int rc = said ? og__json_parse(&root, said, strlen(said), path, hint, err) : 0;
     if (rc < 0)
         return rc;
-    if (!og__identity_get(root, &then) || !og__identity_same(&then, &s->ds->identity, why))
-        rc = og__fail(err, -EINVAL, hint, "%s: not a run on %s: %s", path, s->ds->path, why);
+    if (!og__identity_get(root, &then) || !og__identity_same(&then, &s->facts.ds->identity, why))
+        rc = og__fail(err, -EINVAL, hint, "%s: not a run on %s: %s", path, s->facts.ds->path, why);
     json_decref(root);
     return rc;
 }
@@ -599,7 +599,7 @@ int og__resume_write(const char *path, const struct og_session *s,
 {
     size_t n;
     const struct og_param *params = og__model_params(s->model, &n);
-    struct og_metadata metadata[] = {{"state", og__train_state_text(state, &s->schedule)},
+    struct og_metadata metadata[] = {{"state", og__train_state_text(state, &s->facts.schedule)},
                                      {"numbers", numbers_text(s)},
                                      {"dataset", dataset_text(s)}};
     struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
@@ -645,7 +645,8 @@ static int take_resume(const struct og_tensors_file *f, struct og_session *s,
                         "give the options of config.yaml in that folder, or start another run",
                         "%s: the run was started with other options (%.300s)", path,
                         theirs ? theirs : "none recorded");
-    rc = og__train_state_parse(state, &s->schedule, find_metadata(&f->all, "state"), path, err);
+    rc = og__train_state_parse(state, &s->facts.schedule, find_metadata(&f->all, "state"), path,
+                               err);
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
     if (rc == 0)

@@ -33,21 +33,25 @@ struct way {
     bool alternate;
 };
 
-static const struct way ways[] = {
-    {OG_POLICY_DEGREE, OG_LAYOUT_RAW, false},      {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, false},
-    {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, true},    {OG_POLICY_FREQUENCY, OG_LAYOUT_PACKED, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_RAW, false},      {OG_POLICY_BELADY, OG_LAYOUT_RAW, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_PACKED, true},    {OG_POLICY_FREQUENCY, OG_LAYOUT_SEGMENTED, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_SEGMENTED, true}, {OG_POLICY_SWEEP, OG_LAYOUT_RAW, false},
-    {OG_POLICY_SWEEP, OG_LAYOUT_RAW, true},
-};
-enum { WAYS = OG_COUNT(ways) };
+/* Those of the table of policies, in its order; the number of them. */
+enum { MOST_WAYS = 32 };
+static int list_ways(struct way out[MOST_WAYS])
+{
+    int n_all = 0;
+    for (int policy = 0; policy < OG_POLICY_AUTO; policy++) {
+        int n;
+        const struct og_policy_way *its = og__policy_ways(policy, &n);
+        for (int i = 0; i < n && n_all < MOST_WAYS; i++)
+            out[n_all++] = (struct way){policy, its[i].layout, its[i].alternate};
+    }
+    return n_all;
+}
 
 static void take_way(struct og_session *s, const struct way *way, unsigned want)
 {
-    s->opt.policy = way->policy;
-    s->opt.layout = way->layout;
-    s->opt.alternate = way->alternate;
+    s->config.opt.policy = way->policy;
+    s->config.opt.layout = way->layout;
+    s->config.opt.alternate = way->alternate;
     og__session_threads(s, want);
 }
 
@@ -99,22 +103,23 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
 {
     const struct og_memory_plan *m = &t->memory;
     const bool ahead = og__policy_looks_ahead(t->way.policy) || t->way.layout != OG_LAYOUT_RAW;
-    struct og_policy_setup policy = og__policy_setup(&s->opt, (uint64_t)s->ds->n_nodes);
+    struct og_policy_setup policy =
+        og__policy_setup(&s->config.opt, (uint64_t)s->facts.ds->n_nodes);
     policy.kind = t->way.policy;
     policy.n_slots = m->n_slots;
     policy.hotness = hotness;
-    uint64_t epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
-    uint64_t run = epoch * (uint64_t)OG_MAX(s->opt.epochs, 1);
+    uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
     const uint64_t put_away = ahead && !m->trace_blocks ? og__put_away_bytes(s) : 0;
     const uint64_t plans = put_away ? og__input_rows(s) * sizeof(uint32_t) : 0;
-    const uint64_t items = OG_MAX(og__schedule_items(&s->schedule), run);
+    const uint64_t items = OG_MAX(og__schedule_items(&s->facts.schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
-    if (s->opt.resample_every > 1 && og__policy_is_steady(t->way.policy))
+    if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->way.policy))
         superbatch = epoch;
     return (struct og_candidate){
         .policy = policy,
         .layout = layout_of(&t->way),
-        .resample_every = (uint32_t)s->opt.resample_every,
+        .resample_every = (uint32_t)s->config.opt.resample_every,
         .superbatch =
             ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
         .n_lent = m->n_lent,
@@ -140,23 +145,23 @@ struct chooser {
     double copy;       /* bytes a second */
     double counting;   /* seconds a batch of the trace */
     struct og_probe probe;
-    struct trial trial[WAYS];
+    struct trial trial[MOST_WAYS];
     uint32_t n;
-    struct og_candidate candidate[WAYS]; /* trials that fit */
-    uint32_t number[WAYS];               /* which they are */
+    struct og_candidate candidate[MOST_WAYS]; /* trials that fit */
+    uint32_t number[MOST_WAYS];               /* which they are */
     uint32_t n_fit;
-    struct og_estimate out[WAYS]; /* of these, ranked */
+    struct og_estimate out[MOST_WAYS]; /* of these, ranked */
 };
 
 static int guess_hotness(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     struct og_pilot *p = &c->pilot;
-    c->hotness = og__alloc(s->budget, (size_t)s->ds->n_nodes * 4, "hotness", err);
+    c->hotness = og__alloc(s->budget, (size_t)s->facts.ds->n_nodes * 4, "hotness", err);
     int rc = c->hotness ? og__hotness_degree_guess(&s->topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
         return rc;
-    rc = og__pilot_rank(p, (uint64_t)s->ds->n_nodes, c->hotness, s->budget, err);
+    rc = og__pilot_rank(p, (uint64_t)s->facts.ds->n_nodes, c->hotness, s->budget, err);
     return rc < 0 ? rc : og__pilot_growth(p, s, err);
 }
 
@@ -176,15 +181,17 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
                       const struct og_options *asked)
 {
     const uint64_t rows = c->pilot.rows / OG_MAX(c->pilot.n, 1u);
-    const double chunks = (double)(t->memory.superbatch * rows) * (double)og__row_bytes(c->s->ds);
+    const double chunks =
+        (double)(t->memory.superbatch * rows) * (double)og__row_bytes(c->s->facts.ds);
     return t->way.layout != OG_LAYOUT_SEGMENTED || asked->layout == OG_LAYOUT_SEGMENTED ||
            chunks > asked->disk.value;
 }
 
 /* What fits in memory; the others are kept with the reason why they do not. */
-static void try_all(struct chooser *c, const struct og_options *asked)
+static void try_all(struct chooser *c, const struct way *ways, int n_ways,
+                    const struct og_options *asked)
 {
-    for (size_t i = 0; i < WAYS; i++) {
+    for (int i = 0; i < n_ways; i++) {
         if (!allowed(asked, &ways[i]))
             continue;
         struct trial *t = &c->trial[c->n];
@@ -212,49 +219,50 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
 {
     struct og_session *s = c->s;
     const double n = OG_MAX(batches->n, 1u);
-    const double epoch = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
-    struct og_disk_profile disk = s->profile;
+    const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    struct og_disk_profile disk = s->facts.profile;
     if (c->probe.iops > 0)
-        disk.iops = OG_MIN(c->probe.iops, 2 * s->profile.iops);
+        disk.iops = OG_MIN(c->probe.iops, 2 * s->facts.profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
     /* the file at hand may be a fresh one; only on the same disk does it tell of what is written */
-    const double fresh = s->apart ? s->away.fresh : OG_MAX(s->away.fresh, disk.bandwidth);
-    const double faster = s->away.measured ? 1 : fresh / s->away.fresh;
+    const double fresh =
+        s->facts.apart ? s->facts.away.fresh : OG_MAX(s->facts.away.fresh, disk.bandwidth);
+    const double faster = s->facts.away.measured ? 1 : fresh / s->facts.away.fresh;
     ptr[0] = 0;
     memcpy(ptr + 1, batches->end, batches->n * sizeof(*ptr));
     return (struct og_choice){
         .trace = {.n_batches = batches->n, .ptr = ptr, .ids = batches->ids},
-        .n_nodes = (uint64_t)s->ds->n_nodes,
+        .n_nodes = (uint64_t)s->facts.ds->n_nodes,
         .distinct = batches->growth.distinct,
         .growth = batches->growth.power,
         .slowing = batches->growth.slowing,
         .epoch_batches = epoch,
-        .epochs = (uint32_t)s->opt.epochs,
+        .epochs = (uint32_t)s->config.opt.epochs,
         .topology = {(uint64_t)((double)batches->reads.io.reads * epoch / n),
                      (uint64_t)((double)batches->reads.io.bytes * epoch / n)},
-        .rule = s->read_rule,
-        .row_bytes = og__row_bytes(s->ds),
+        .rule = s->facts.read_rule,
+        .row_bytes = og__row_bytes(s->facts.ds),
         .fill_rows = OG__FILL_ROWS,
         .disk = disk,
-        .apart = s->apart,
+        .apart = s->facts.apart,
         .times = {.sample = batches->seconds / n,
                   .plan_row = PLAN_ROW,
                   .count_row = COUNT_ROW,
                   .foresee_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = c->copy,
-                  .write = s->away.write * faster,
+                  .write = s->facts.away.write * faster,
                   .fresh = fresh,
                   .before = og__now() - s->opened,
-                  .samplers = s->opt.threads,
-                  .threads = s->opt.threads},
+                  .samplers = s->config.opt.threads,
+                  .threads = s->config.opt.threads},
         .memory_limit = s->memory.limit,
-        .disk_limit = (uint64_t)s->opt.disk.value,
+        .disk_limit = (uint64_t)s->config.opt.disk.value,
         .disk_margin = 1.0 / OG__SUM_MARGIN,
         .pool = s->pool,
         .budget = s->budget,
-        .stop = s->seen ? s->seen->stop : NULL,
+        .stop = s->config.seen ? s->config.seen->stop : NULL,
     };
 }
 
@@ -262,7 +270,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
 static void note_batches(const struct chooser *c, const struct og_pilot *batches,
                          struct og_estimate *e)
 {
-    const uint64_t epoch = og__schedule_batches(&c->s->schedule, OG__TRAIN);
+    const uint64_t epoch = og__schedule_batches(&c->s->facts.schedule, OG__TRAIN);
     const size_t used = strlen(e->why);
     if (e->possible && batches->n < epoch)
         snprintf(e->why + used, sizeof(e->why) - used, "; by %u of %llu batches", batches->n,
@@ -272,8 +280,8 @@ static void note_batches(const struct chooser *c, const struct og_pilot *batches
 /* The first n of those in c->out, which they are in again, ranked, by other batches. */
 static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, struct og_err *err)
 {
-    struct og_candidate these[WAYS];
-    uint32_t number[WAYS];
+    struct og_candidate these[MOST_WAYS];
+    uint32_t number[MOST_WAYS];
     struct og_budget *b = c->s->budget;
     const size_t bytes = ((size_t)batches->n + 1) * sizeof(uint64_t);
     uint64_t *ptr = og__alloc(b, bytes, "pilot", err);
@@ -331,7 +339,7 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     struct og_pilot more;
     const uint32_t n = contenders(c);
     const double each = c->pilot.seconds / OG_MAX(c->pilot.n, 1u) + c->counting;
-    const double epoch = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
+    const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     const double most = OG_MIN(seconds / OG_MAX(each, 1e-9), OG_MIN(epoch, 1e9));
     const struct og_pilot_limits limits = {
         .epoch = 2, .batches = (uint32_t)most, .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
@@ -355,18 +363,18 @@ static int compare_all(struct chooser *c, struct og_err *err)
 {
     const double least = 0.01;
     const double most = 4;
-    int rc = og__probe_disk(&c->probe, &c->s->profile, 0, err);
+    int rc = og__probe_disk(&c->probe, &c->s->facts.profile, 0, err);
     for (uint32_t i = 0; i < c->n_fit; i++)
         c->out[i].candidate = i;
     if (rc == 0)
         rc = rank(c, &c->pilot, c->n_fit, err);
     if (rc < 0)
         return rc;
-    const double run = c->out[0].seconds * OG_MAX(c->s->opt.epochs, 1);
+    const double run = c->out[0].seconds * OG_MAX(c->s->config.opt.epochs, 1);
     const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
     if (left < least)
         return 0;
-    rc = og__probe_disk(&c->probe, &c->s->profile, left / 4, err);
+    rc = og__probe_disk(&c->probe, &c->s->facts.profile, left / 4, err);
     return rc < 0 ? rc : count_more(c, left / 2, err);
 }
 
@@ -416,8 +424,10 @@ static int compare(struct chooser *c, struct og_err *err)
 int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want,
                struct og_err *err)
 {
-    const struct og_options asked = s->opt;
+    const struct og_options asked = s->config.opt;
     struct chooser c = {.s = s, .pilot = *pilot, .want = want, .began = og__now()};
+    struct way ways[MOST_WAYS];
+    const int n_ways = list_ways(ways);
     if (asked.policy != OG_POLICY_AUTO)
         return 0;
     take_way(s, &ways[0], want);
@@ -425,12 +435,12 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want
         return 0;
     int rc = guess_hotness(&c, err);
     if (rc == 0)
-        try_all(&c, &asked);
+        try_all(&c, ways, n_ways, &asked);
     take_way(s, &c.trial[0].way, want);
-    bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= (uint64_t)s->ds->n_nodes;
+    bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= (uint64_t)s->facts.ds->n_nodes;
     if (rc == 0 && c.n_fit > 1 && !all)
         rc = compare(&c, err);
     og__pilot_unrank(&c.pilot, s->budget);
-    og__release(s->budget, c.hotness, (size_t)s->ds->n_nodes * 4, "hotness");
+    og__release(s->budget, c.hotness, (size_t)s->facts.ds->n_nodes * 4, "hotness");
     return rc;
 }

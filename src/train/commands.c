@@ -56,8 +56,8 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     og__count_work(&e->counters, w);
     struct og_progress p = {.stage = "eval",
                             .done = w->turn.batch + 1,
-                            .total = og__schedule_batches(&e->s->schedule, w->turn.split)};
-    og__observe(e->s->seen, &p);
+                            .total = og__schedule_batches(&e->s->facts.schedule, w->turn.split)};
+    og__observe(e->s->config.seen, &p);
     return rc;
 }
 
@@ -71,7 +71,8 @@ static int evaluate(struct evaluation *e, enum og__split split, char **out, stru
         return rc;
     og__session_count_prepared(s);
     double start = og__now();
-    rc = og__session_run(s, split, 0, og__schedule_batches(&s->schedule, split), eval_sink, e, err);
+    rc = og__session_run(s, split, 0, og__schedule_batches(&s->facts.schedule, split), eval_sink, e,
+                         err);
     if (rc < 0)
         return rc;
     const struct og_epoch_counters *c = &e->counters;
@@ -182,10 +183,10 @@ static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
     d->lap = now;
     struct og_progress p = {.stage = "bench",
                             .epoch = (int)w->turn.epoch,
-                            .epochs = d->s->opt.epochs,
+                            .epochs = d->s->config.opt.epochs,
                             .done = w->turn.batch + 1,
-                            .total = og__schedule_batches(&d->s->schedule, OG__TRAIN)};
-    og__observe(d->s->seen, &p);
+                            .total = og__schedule_batches(&d->s->facts.schedule, OG__TRAIN)};
+    og__observe(d->s->config.seen, &p);
     if (!w->turn.last_of_epoch)
         return 0;
     json_t *row = json_pack("{s:i}", "epoch", (int)w->turn.epoch);
@@ -206,10 +207,11 @@ int og_bench_epoch(const char *dataset, const struct og_options *opt,
     if (rc < 0)
         return rc;
     struct og_session *s = d.s;
-    s->schedule.eval_every = 0;
+    s->facts.schedule.eval_every = 0;
     d.epochs = json_array();
     d.lap = og__now();
-    rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->schedule), deliver_sink, &d, err);
+    rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->facts.schedule), deliver_sink, &d,
+                         err);
     json_t *root = json_pack("{s:o s:o s:o s:s s:I s:I}", "plan", og__session_plan_json(s),
                              "prepare", og__prepare_counters_json(&s->prepare), "epochs", d.epochs,
                              "io", og__gather_engine(s->gather), "peak_rss_bytes",

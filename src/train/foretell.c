@@ -7,7 +7,7 @@
 /* The first superbatch tells what an epoch will read: its last epoch is the steadiest. */
 bool og__ahead_foretells(const struct og_ahead *a, uint32_t b)
 {
-    const struct og_schedule *schedule = &a->s->schedule;
+    const struct og_schedule *schedule = &a->s->facts.schedule;
     if (a->s->predicted.known || a->pass != OG__SPLITS)
         return false;
     if (a->kept)

@@ -13,9 +13,9 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
                        struct og_err *err)
 {
     enum { AHEAD = 16 };
-    struct og_turn turn = og__schedule_pass(&p->s->schedule, OG__TRAIN, batch);
+    struct og_turn turn = og__schedule_pass(&p->s->facts.schedule, OG__TRAIN, batch);
     turn.drawn_epoch = epoch;
-    og__seeds_take(&p->seeds, &p->s->seeds, &turn);
+    og__seeds_take(&p->seeds, &p->s->facts.seeds, &turn);
     int rc = og__sample(p->sampler, p->seeds.node, p->seeds.n, OG__STREAM_PRESC, epoch, turn.batch,
                         &p->sampled, err);
     const struct og_batch *b = &p->sampled.batch;
@@ -30,12 +30,12 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
 int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
     struct presc p = {.s = s};
-    uint64_t batches = og__schedule_batches(&s->schedule, OG__TRAIN);
+    uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     og__batch_init(&p.sampled, s->budget);
-    int rc = og__seeds_open(&p.seeds, &s->seeds, s->budget, err);
+    int rc = og__seeds_open(&p.seeds, &s->facts.seeds, s->budget, err);
     if (rc == 0)
         rc = og__session_sampler(s, &p.sampler, s->budget, err);
-    for (uint32_t epoch = 1; epoch <= (uint32_t)s->opt.presc_epochs; epoch++) {
+    for (uint32_t epoch = 1; epoch <= (uint32_t)s->config.opt.presc_epochs; epoch++) {
         for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
             rc = visit_batch(&p, epoch, batch, hotness, err);
             if (rc == 0)
@@ -48,35 +48,68 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     return rc;
 }
 
+/* ---- the others ---- */
+
+static int find_noise(struct og_session *s, uint32_t *hotness, struct og_err *err)
+{
+    (void)err;
+    og__hotness_random((uint64_t)s->config.opt.seed, (uint64_t)s->facts.ds->n_nodes, hotness);
+    return 0;
+}
+
+static int find_degrees(struct og_session *s, uint32_t *hotness, struct og_err *err)
+{
+    return og__hotness_degree(&s->topology, hotness, err);
+}
+
+static int find_pagerank(struct og_session *s, uint32_t *hotness, struct og_err *err)
+{
+    const struct og_split *train = &s->facts.split[OG__TRAIN];
+    return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->facts.seeds.edges ? 2 : 1),
+                                s->budget, hotness, err);
+}
+
+static size_t visits_bytes(const struct og_session *s)
+{
+    return og__sampler_bytes(&s->facts.caps) + og__batch_bytes(&s->facts.caps, og__batch_extras(s));
+}
+
+static size_t pagerank_bytes(const struct og_session *s)
+{
+    return 2 * (size_t)s->facts.ds->n_nodes * sizeof(float);
+}
+
 /* ---- of any policy ---- */
+
+static const struct {
+    int (*find)(struct og_session *s, uint32_t *hotness, struct og_err *err);
+    size_t (*bytes)(const struct og_session *s); /* NULL: none */
+    int node_arrays;                             /* of 4 bytes a node, among these */
+    bool needs_graph;
+} kinds[OG__HOTNESS_KINDS] = {
+    [OG__HOTNESS_NOISE] = {find_noise, NULL, 0, false},
+    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, 0, true},
+    [OG__HOTNESS_VISITS] = {og__hotness_presc, visits_bytes, 0, true},
+    [OG__HOTNESS_PAGERANK] = {find_pagerank, pagerank_bytes, 2, true},
+};
 
 int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
-    const struct og_split *train = &s->split[OG__TRAIN];
-    switch (s->opt.policy) {
-    case OG_POLICY_DEGREE:
-        return og__hotness_degree(&s->topology, hotness, err);
-    case OG_POLICY_PRESC:
-        return og__hotness_presc(s, hotness, err);
-    case OG_POLICY_PAGERANK:
-    case OG_POLICY_HYBRID:
-        return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->seeds.edges ? 2 : 1),
-                                    s->budget, hotness, err);
-    default:
-        og__hotness_random((uint64_t)s->opt.seed, (uint64_t)s->ds->n_nodes, hotness);
-        return 0;
-    }
+    return kinds[og__policy_hotness(s->config.opt.policy)].find(s, hotness, err);
 }
 
 size_t og__hotness_bytes(const struct og_session *s)
 {
-    switch (s->opt.policy) {
-    case OG_POLICY_PRESC:
-        return og__sampler_bytes(&s->caps) + og__batch_bytes(&s->caps, og__batch_extras(s));
-    case OG_POLICY_PAGERANK:
-    case OG_POLICY_HYBRID:
-        return 2 * (size_t)s->ds->n_nodes * sizeof(float);
-    default:
-        return 0;
-    }
+    const enum og_hotness kind = og__policy_hotness(s->config.opt.policy);
+    return kinds[kind].bytes ? kinds[kind].bytes(s) : 0;
+}
+
+int og__hotness_arrays(int policy)
+{
+    return kinds[og__policy_hotness(policy)].node_arrays;
+}
+
+bool og__hotness_needs_graph(int policy)
+{
+    return kinds[og__policy_hotness(policy)].needs_graph;
 }

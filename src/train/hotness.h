@@ -8,10 +8,14 @@
  * their own (Yang et al. 2022, §6.3). hotness[N] is zeroed on entry. */
 OG_MUST_CHECK int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err);
 
-/* Scores by which the session's policy (random, degree, presc, pagerank, hybrid) ranks nodes.
+/* Scores by which the session's policy, one that og__policy_wants_hotness, ranks nodes.
  * hotness[N] is zeroed on entry. */
 OG_MUST_CHECK int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err);
 /* What finding it takes of the budget meanwhile. */
 size_t og__hotness_bytes(const struct og_session *s);
+/* Of this, arrays of 4 bytes a node. */
+int og__hotness_arrays(int policy);
+/* Is it made of the graph, which a trace has not? */
+bool og__hotness_needs_graph(int policy);
 
 #endif

@@ -11,17 +11,17 @@
 
 static bool hides(const struct og_session *s)
 {
-    return s->opt.layers > 1;
+    return s->config.opt.layers > 1;
 }
 
 static bool has_width(const struct og_session *s)
 {
-    return s->opt.layers > 1 || s->opt.task == OG_TASK_LINK;
+    return s->config.opt.layers > 1 || s->config.opt.task == OG_TASK_LINK;
 }
 
 static bool steps_again(const struct og_session *s)
 {
-    return s->opt.walk_length > 1;
+    return s->config.opt.walk_length > 1;
 }
 
 /* A walk's hops keep --neighbors each; only how many hops there are is the fanout's. */
@@ -29,34 +29,34 @@ static bool counts_hops(const struct og_session *s)
 {
     struct og_options usual;
     og_options_init(&usual);
-    bool same = s->opt.n_fanout == usual.n_fanout;
+    bool same = s->config.opt.n_fanout == usual.n_fanout;
     og_options_release(&usual);
-    return s->opt.sampler != OG_SAMPLER_WALK || !same;
+    return s->config.opt.sampler != OG_SAMPLER_WALK || !same;
 }
 
 static bool chooses_epochs(const struct og_session *s)
 {
-    return s->opt.epochs > 1 || s->opt.eval_every == 0;
+    return s->config.opt.epochs > 1 || s->config.opt.eval_every == 0;
 }
 
 static bool draws_again(const struct og_session *s)
 {
-    return s->opt.epochs > 1;
+    return s->config.opt.epochs > 1;
 }
 
 static bool caches(const struct og_session *s)
 {
-    return s->opt.policy != OG_POLICY_NONE;
+    return og__policy_caches(s->config.opt.policy);
 }
 
 static bool looks_at_uses(const struct og_session *s)
 {
-    return s->opt.evict != OG_EVICT_STATIC;
+    return s->config.opt.evict != OG_EVICT_STATIC;
 }
 
 static bool samples_again(const struct og_session *s)
 {
-    return s->opt.resample_every == 1 || !og__keeps_batches(s);
+    return s->config.opt.resample_every == 1 || !og__keeps_batches(s);
 }
 
 static bool has_no_packs(const struct og_session *s)
@@ -136,7 +136,8 @@ static bool is_word_of(const char *word, const char *words)
 static bool is_met(const struct need *n, const struct og_session *s)
 {
     char text[32];
-    return n->only ? is_word_of(og__option_text(&s->opt, n->other, text), n->only) : n->met(s);
+    return n->only ? is_word_of(og__option_text(&s->config.opt, n->other, text), n->only)
+                   : n->met(s);
 }
 
 /* The first that is not, or NULL. */
@@ -166,15 +167,15 @@ void og__say_idle(const struct og_session *s, unsigned want)
     const struct og_option *row = og_option_table(&n_rows);
     char of_preset[48], text[32];
     snprintf(of_preset, sizeof(of_preset),
-             "--preset %s: ", og__option_text(&s->opt, "preset", text));
+             "--preset %s: ", og__option_text(&s->config.opt, "preset", text));
     for (size_t i = 0; i < n_rows; i++) {
-        const bool own = s->asked >> i & 1;
-        const bool preset = s->preset_asked >> i & 1;
+        const bool own = s->config.asked >> i & 1;
+        const bool preset = s->config.preset_asked >> i & 1;
         const struct need *n = own || preset ? unmet(s, want, row[i].name) : NULL;
         if (n)
-            og__say_without_effect(&s->log, own ? "" : of_preset, n->name, n->other,
-                                   n->value ? n->value : og__option_text(&s->opt, n->other, text),
-                                   n->why);
+            og__say_without_effect(
+                &s->config.log, own ? "" : of_preset, n->name, n->other,
+                n->value ? n->value : og__option_text(&s->config.opt, n->other, text), n->why);
     }
 }
 

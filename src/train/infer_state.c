@@ -1,5 +1,6 @@
 #include "train/infer_state.h"
 
+#include "base/hex.h"
 #include "train/infer_passes.h"
 
 #include "base/file.h"
@@ -99,8 +100,8 @@ static int name_folder(struct og_inference *f, const char *what, struct og_err *
     struct og_infer_state *s = &f->state;
     char *name = what ? strdup(what) : absolute(s->out.path);
     bool named = name &&
-                 asprintf(&s->folder, "%s/outgrow-infer-%016" PRIx64, s->under,
-                          XXH3_64bits(name, strlen(name))) > 0 &&
+                 asprintf(&s->folder, "%s/outgrow-infer-%s", s->under,
+                          og__hex(XXH3_64bits(name, strlen(name))).digits) > 0 &&
                  (s->file = og__path_join(s->folder, "state.json"));
     free(name);
     return named ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
@@ -234,10 +235,10 @@ static char *numbers_text(struct og_inference *f)
 {
     const struct og_model_config *c = &f->config;
     const char *second = f->state.embeddings.path;
-    char model[32], dataset[32], *embeddings = second ? absolute(second) : NULL;
-    snprintf(model, sizeof(model), "%016" PRIx64, model_checksum(f->model));
-    snprintf(dataset, sizeof(dataset), "%016" PRIx64, og__dataset_state(&f->ds->identity));
-    json_t *all = json_pack("{s:s s:s s:s s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
+    char *embeddings = second ? absolute(second) : NULL;
+    json_t *model = og__json_hex(model_checksum(f->model));
+    json_t *dataset = og__json_hex(og__dataset_state(&f->ds->identity));
+    json_t *all = json_pack("{s:s s:o s:o s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
                             og_version(), "model", model, "dataset", dataset, "kind", c->kind,
                             "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
                             "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
@@ -391,9 +392,7 @@ static json_t *checksums_json(const struct og_infer_state *s)
 {
     json_t *list = json_array();
     for (int i = 0; i < OG__INFER_STEPS; i++) {
-        char text[32];
-        snprintf(text, sizeof(text), "%016" PRIx64, s->checksum[i]);
-        list = og__json_append(list, json_string(text));
+        list = og__json_append(list, og__json_hex(s->checksum[i]));
     }
     return list;
 }

@@ -25,27 +25,28 @@ void og__probe_close(struct og_probe *p, struct og_budget *b)
 int og__probe_open(struct og_probe *p, struct og_session *s, struct og_err *err)
 {
     struct og_reader_options opt = og__session_reader(s);
-    const size_t row = og__file_row_bytes(s->ds);
-    const uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
+    const size_t row = og__file_row_bytes(s->facts.ds);
+    const uint64_t n_nodes = (uint64_t)s->facts.ds->n_nodes;
     *p = (struct og_probe){.row_bytes = row, .n_nodes = n_nodes};
     p->run = (uint32_t)OG_MIN((uint64_t)(PROBE_RUN / row + 1), n_nodes / 16);
     p->n = OG_MAX(p->run, (uint32_t)PROBE_ROWS);
     p->out_bytes = (p->n / PROBE_JOBS + 1) * row;
     const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * PROBE_ROWS;
     const bool costs = p->out_bytes > og__budget_left(s->budget) / 16;
-    if (small || costs || s->opt.io == OG_IO_MMAP)
+    if (small || costs || s->config.opt.io == OG_IO_MMAP)
         return og__learn_rule(s, err);
     p->rows = og__alloc(s->budget, p->n * sizeof(*p->rows), "probe", err);
     p->out = p->rows ? og__alloc(s->budget, p->out_bytes, "probe", err) : NULL;
     if (!p->out)
         return -ENOMEM;
     memset(p->out, 0, p->out_bytes);
-    int rc = og__reader_open(&p->reader, s->ds->features.path, (uint64_t)s->ds->features.offset,
-                             row, n_nodes, &opt, s->budget, err);
-    if (rc == 0 && s->ds->kept != s->ds->dtype) /* rows are rounded on their way */
+    int rc =
+        og__reader_open(&p->reader, s->facts.ds->features.path,
+                        (uint64_t)s->facts.ds->features.offset, row, n_nodes, &opt, s->budget, err);
+    if (rc == 0 && s->facts.ds->kept != s->facts.ds->dtype) /* rows are rounded on their way */
         return og__learn_rule(s, err);
     if (rc == 0)
-        s->read_rule = og__reader_rule(p->reader);
+        s->facts.read_rule = og__reader_rule(p->reader);
     return rc;
 }
 
@@ -136,16 +137,16 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
                      struct og_err *err)
 {
     const uint32_t n = batch->n_ids;
-    const size_t labels_bytes = og__labels_bytes(s->ds, batch->n_seeds);
+    const size_t labels_bytes = og__labels_bytes(s->facts.ds, batch->n_seeds);
     uint32_t *index = og__alloc(s->budget, n * sizeof(*index), "batches", err);
     void *labels = og__alloc(s->budget, labels_bytes, "batches", err);
-    char *row = calloc(1, og__row_bytes(s->ds));
+    char *row = calloc(1, og__row_bytes(s->facts.ds));
     struct og_rows rows = {.base = row,
                            .index = index,
-                           .stride = og__row_bytes(s->ds),
+                           .stride = og__row_bytes(s->facts.ds),
                            .n = n,
-                           .dim = s->ds->dim,
-                           .dtype = s->ds->kept};
+                           .dim = s->facts.ds->dim,
+                           .dtype = s->facts.ds->kept};
     int rc = index && labels ? 0 : -ENOMEM;
     if (rc == 0 && !row)
         rc = og__fail_errno(err, -ENOMEM, NULL, "timing the model");
@@ -153,7 +154,7 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
         struct og_step step = {1, 1, 0};
         struct og_metrics ignored = {0};
         double start = og__now();
-        const void *targets = s->seeds.edges ? (const void *)pairs : labels;
+        const void *targets = s->facts.seeds.edges ? (const void *)pairs : labels;
         rc = training ? og__model_gradients(model, batch, &rows, targets, &step, &ignored, err)
                       : og__model_forward(model, batch, &rows, targets, &ignored, err);
         *seconds = og__now() - start;
@@ -167,7 +168,7 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
 int og__time_model(struct og_session *s, unsigned want, double *seconds, struct og_err *err)
 {
     const bool training = want & OG__WANT_TRAINING;
-    struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, 0);
+    struct og_turn turn = og__schedule_pass(&s->facts.schedule, OG__TRAIN, 0);
     struct og_model *model = NULL;
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
@@ -176,18 +177,18 @@ int og__time_model(struct og_session *s, unsigned want, double *seconds, struct 
     if (!(want & OG__WANT_MODEL))
         return 0;
     og__batch_init(&m, s->budget);
-    int rc = og__seeds_open(&seeds, &s->seeds, s->budget, err);
+    int rc = og__seeds_open(&seeds, &s->facts.seeds, s->budget, err);
     if (rc == 0)
         rc = og__session_sampler(s, &sampler, s->budget, err);
     if (rc == 0) {
-        og__seeds_take(&seeds, &s->seeds, &turn);
+        og__seeds_take(&seeds, &s->facts.seeds, &turn);
         rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err);
     }
     if (rc == 0)
-        rc = og__model_create(&model, s->ops, &s->config, s->opt.optimizer, (uint64_t)s->opt.seed,
-                              s->pool, s->budget, err);
+        rc = og__model_create(&model, s->ops, &s->facts.shape, s->config.opt.optimizer,
+                              (uint64_t)s->config.opt.seed, s->pool, s->budget, err);
     if (rc == 0)
-        rc = og__model_reserve(model, &s->caps, training, err);
+        rc = og__model_reserve(model, &s->facts.caps, training, err);
     if (rc == 0)
         rc = time_step(s, model, &m.batch, &seeds.pairs, training, seconds, err);
     og__model_free(model);

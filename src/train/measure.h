@@ -24,7 +24,7 @@ struct og_probe {
     double iops, bandwidth; /* the best of all rounds: others work on the disk as well */
 };
 
-/* s->read_rule is known from then on. To be closed even if it fails. */
+/* s->facts.read_rule is known from then on. To be closed even if it fails. */
 OG_MUST_CHECK int og__probe_open(struct og_probe *p, struct og_session *s, struct og_err *err);
 void og__probe_close(struct og_probe *p, struct og_budget *b);
 /* Until so many seconds have gone; at least once, and a few times if in doubt. */

@@ -3,6 +3,7 @@
 
 #include "dataset/writer.h"
 #include "sample/spilled.h"
+#include "train/hotness.h"
 
 #include <string.h>
 
@@ -20,12 +21,13 @@ static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
     setup.n_slots = MANY;
     m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
     m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
-    m->alternates = s->opt.alternate;
-    size_t ranks = (size_t)s->ds->n_nodes * 4;
-    bool foresees = og__policy_looks_ahead(s->opt.policy) && s->opt.policy != OG_POLICY_SWEEP;
-    if (og__policy_wants_hotness(s->opt.policy) || foresees) /* to guess at misses */
+    m->alternates = s->config.opt.alternate;
+    size_t ranks = (size_t)s->facts.ds->n_nodes * 4;
+    bool foresees = og__policy_looks_ahead(s->config.opt.policy) &&
+                    !og__policy_fills_beside(s->config.opt.policy);
+    if (og__policy_wants_hotness(s->config.opt.policy) || foresees) /* to guess at misses */
         m->hotness = ranks;
-    if (s->opt.policy == OG_POLICY_HYBRID) { /* as long as the run */
+    if (og__policy_keeps_hotness(s->config.opt.policy)) { /* as long as the run */
         m->policy += ranks;
         m->rest += ranks;
     }
@@ -33,70 +35,69 @@ static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
 
 static void plan_sampling(struct og_memory_plan *m, const struct og_session *s)
 {
-    const bool on_disk = s->opt.topology == OG_TOPOLOGY_DISK;
+    const bool on_disk = s->config.opt.topology == OG_TOPOLOGY_DISK;
     struct og_topology_disk_options disk = og__session_topology(s);
     struct og_sampling how = og__session_sampling(s);
-    size_t sampler = og__sampler_bytes(&s->caps);
+    size_t sampler = og__sampler_bytes(&s->facts.caps);
     if (on_disk)
-        sampler +=
-            og__sampler_disk_bytes(s->ds, &disk, &s->caps, &how, og__longest_list(&s->topology));
+        sampler += og__sampler_disk_bytes(s->facts.ds, &disk, &s->facts.caps, &how,
+                                          og__longest_list(&s->topology));
     m->samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     m->topology = og__session_structure_bytes(s);
     m->topology_rest = on_disk ? m->topology : 0;
     for (int i = 0; i < OG__SPLITS; i++) {
-        m->seeds += og__split_bytes(s, &s->split[i]);
-        if (s->split[i].labels)
-            m->labels += og__labels_bytes(s->ds, s->split[i].n);
+        m->seeds += og__split_bytes(s, &s->facts.split[i]);
+        if (s->facts.split[i].labels)
+            m->labels += og__labels_bytes(s->facts.ds, s->facts.split[i].n);
     }
     m->sampler = (size_t)s->n_samplers * sampler;
-    m->batches = (size_t)s->n_works *
-                 (og__batch_bytes(&s->caps, og__batch_extras(s)) + og__seeds_bytes(&s->seeds));
+    m->batches = (size_t)s->n_works * (og__batch_bytes(&s->facts.caps, og__batch_extras(s)) +
+                                       og__seeds_bytes(&s->facts.seeds));
 }
 
 /* Planning and reading, but for staging and cache. */
 static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
 {
     const uint64_t rows = og__input_rows(s);
-    const uint64_t changes = og__policy_admits(s->opt.policy) ? rows : 0;
-    const struct og_reader_options opt = {.io = s->opt.io, .profile = s->profile};
+    const uint64_t changes = og__policy_admits(s->config.opt.policy) ? rows : 0;
+    const struct og_reader_options opt = {.io = s->config.opt.io, .profile = s->facts.profile};
     const size_t reader = og__reader_bytes(&opt);
     m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
     m->reader = reader;
     if (og__samples_ahead(s))
         m->reader += og__spilled_reader_bytes();
-    if (s->opt.policy == OG_POLICY_SWEEP)
-        m->reader += og__gather_beside_bytes(&opt, og__row_bytes(s->ds));
+    if (og__policy_fills_beside(s->config.opt.policy))
+        m->reader += og__gather_beside_bytes(&opt, og__row_bytes(s->facts.ds));
     if (og__packs(s)) { /* of packs, which the sweep may have before */
         m->reader += reader;
         m->sweep = LEAST_SWEEP;
     }
-    if (s->opt.layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
+    if (s->config.opt.layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
         m->reader += reader;
         m->plans += OG__MOST_STAGING * rows * 2 * sizeof(uint32_t);
-        m->sweep += (size_t)s->ds->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
+        m->sweep += (size_t)s->facts.ds->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
     }
     plan_policy(m, s);
 }
 
 static void plan_model(struct og_memory_plan *m, const struct og_session *s, bool training)
 {
-    m->model = og__model_bytes(s->ops, &s->config, s->opt.optimizer);
+    m->model = og__model_bytes(s->ops, &s->facts.shape, s->config.opt.optimizer);
     if (training)
         m->model += m->model / 2; /* the best parameters so far, and those being written */
-    m->activations =
-        og__model_workspace_bytes(s->ops, &s->config, &s->caps, training, s->opt.threads);
-    if (!s->seeds.edges)
-        m->activations += og__labels_bytes(s->ds, (int64_t)s->schedule.batch_size);
+    m->activations = og__model_workspace_bytes(s->ops, &s->facts.shape, &s->facts.caps, training,
+                                               s->config.opt.threads);
+    if (!s->facts.seeds.edges)
+        m->activations += og__labels_bytes(s->facts.ds, (int64_t)s->facts.schedule.batch_size);
     m->labels += og__session_most_scores(s) * sizeof(float);
 }
 
-/* Hotness lives only while the cache is decided, when little else does; PageRank takes two more
+/* Hotness lives only while the cache is decided, when little else does; finding it may take more
  * arrays of its size. */
 static size_t while_deciding(const struct og_memory_plan *m, const struct og_session *s)
 {
-    bool ranks = s->opt.policy == OG_POLICY_PAGERANK || s->opt.policy == OG_POLICY_HYBRID;
     return m->process + m->topology + m->seeds + m->labels + m->policy +
-           m->hotness * (ranks ? 3 : 1);
+           m->hotness * (1 + (size_t)og__hotness_arrays(s->config.opt.policy));
 }
 
 /* A share of the limit, as far as that leaves as much to the others. */
@@ -129,7 +130,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s,
     size_t fixed =
         OG_MAX(og__memory_plan_sum(m), og__samples_ahead(s) ? og__memory_plan_least_ahead(m, s)
                                                             : og__memory_plan_without_rows(m));
-    size_t staged = rows * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
+    size_t staged = rows * og__row_bytes(s->facts.ds) * (size_t)og__first_staging(m, s);
     m->smallest = fixed + (features ? staged : 0);
     m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, s)), OG_MIB);
     if (m->sweep) /* the more memory, the fewer partitions */

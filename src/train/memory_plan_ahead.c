@@ -31,7 +31,7 @@ static int measure_growth(const struct og_session *s, const struct og_pilot *pil
     if (rc < 0)
         return rc;
     *g = (struct growth){own.growth.distinct, own.growth.power, OG_MAX(pilot->n, 1u),
-                         (uint64_t)s->ds->n_nodes};
+                         (uint64_t)s->facts.ds->n_nodes};
     return 0;
 }
 
@@ -46,18 +46,18 @@ static size_t block_bytes(const struct og_session *s)
 {
     unsigned extras = og__batch_extras(s);
     size_t words = 0;
-    for (uint32_t h = 0; h < s->caps.n_hops; h++)
-        words += s->caps.hop[h].n_dst + 1 +
-                 s->caps.hop[h].n_edges * (extras & OG__WITH_WEIGHTS ? 2 : 1) +
-                 (extras & OG__WITH_DEGREES ? s->caps.hop[h].n_src : 0);
+    for (uint32_t h = 0; h < s->facts.caps.n_hops; h++)
+        words += s->facts.caps.hop[h].n_dst + 1 +
+                 s->facts.caps.hop[h].n_edges * (extras & OG__WITH_WEIGHTS ? 2 : 1) +
+                 (extras & OG__WITH_DEGREES ? s->facts.caps.hop[h].n_src : 0);
     return words * 4;
 }
 
 size_t og__put_away_bytes(const struct og_session *s)
 {
     size_t edges = 0;
-    for (uint32_t h = 0; h < s->caps.n_hops; h++)
-        edges += s->caps.hop[h].n_edges;
+    for (uint32_t h = 0; h < s->facts.caps.n_hops; h++)
+        edges += s->facts.caps.hop[h].n_edges;
     unsigned extras = og__batch_extras(s);
     size_t degrees = extras & OG__WITH_DEGREES ? og__input_rows(s) * 4 : 0;
     size_t weights = extras & OG__WITH_WEIGHTS ? edges * 4 : 0;
@@ -67,15 +67,16 @@ size_t og__put_away_bytes(const struct og_session *s)
 
 static uint64_t longest_epoch(const struct og_session *s)
 {
-    uint64_t train = og__schedule_batches(&s->schedule, OG__TRAIN);
-    uint64_t valid = s->opt.eval_every ? og__schedule_batches(&s->schedule, OG__VALID) : 0;
-    return OG_MAX(train + valid, og__schedule_batches(&s->schedule, OG__TEST));
+    uint64_t train = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    uint64_t valid =
+        s->config.opt.eval_every ? og__schedule_batches(&s->facts.schedule, OG__VALID) : 0;
+    return OG_MAX(train + valid, og__schedule_batches(&s->facts.schedule, OG__TEST));
 }
 
 /* Items of the whole run, or of the test that follows it. */
 static uint64_t longest_superbatch(const struct og_session *s)
 {
-    return OG_MAX(og__schedule_items(&s->schedule), longest_epoch(s));
+    return OG_MAX(og__schedule_items(&s->facts.schedule), longest_epoch(s));
 }
 
 /* ---- its tail ---- */
@@ -114,21 +115,23 @@ static void size_ahead(struct og_memory_plan *m, const struct og_session *s, con
 {
     struct og_policy_setup setup = og__session_policy(s, 0);
     const struct og_trace_options form = og__session_trace(s);
-    size_t held = s->opt.policy == OG_POLICY_HYBRID ? (size_t)s->ds->n_nodes * 4 : 0;
+    size_t held =
+        og__policy_keeps_hotness(s->config.opt.policy) ? (size_t)s->facts.ds->n_nodes * 4 : 0;
     m->superbatch = batches;
     m->tail = tail;
     m->lot = lot_of(batches, tail);
     const uint64_t all = batches + tail + m->lot;
     m->policy = held + og__policy_bytes(&setup, all * rows, all, distinct_nodes(g, rows, all));
-    m->trace = og__superbatch_bytes(s->opt.n_fanout, all, all * rows) +
+    m->trace = og__superbatch_bytes(s->config.opt.n_fanout, all, all * rows) +
                all * sizeof(struct og_sampled_ahead) + batches * sizeof(struct og_fill_window) +
                rows * 4 + OG__FILL_LIST;
     m->spill = og__trace_writer_bytes(&form);
     if (og__packs(s)) /* at worst every row is missed */
-        m->packing = og__packing_bytes((uint64_t)s->ds->n_nodes, batches * rows, batches, rows);
-    if (s->opt.layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
+        m->packing =
+            og__packing_bytes((uint64_t)s->facts.ds->n_nodes, batches * rows, batches, rows);
+    if (s->config.opt.layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
         m->packing += og__segments_bytes(distinct_nodes(g, rows, batches), (uint32_t)batches,
-                                         og__row_bytes(s->ds)) +
+                                         og__row_bytes(s->facts.ds)) +
                       og__bits_words(batches * rows) * sizeof(uint64_t);
 }
 
@@ -146,33 +149,34 @@ static double disk_bytes(const struct og_session *s, const struct growth *g, uin
     const uint64_t spent = batches < tail ? piece : 0;
     const uint64_t pieces = 1 + (tail > 0) + (tail + lot + piece - 1) / piece;
     const double sampled = (double)(batches + tail + lot + spent);
-    const double all = n * (double)rows * (double)og__row_bytes(s->ds);
+    const double all = n * (double)rows * (double)og__row_bytes(s->facts.ds);
     const double distinct = (double)distinct_nodes(g, rows, batches);
-    const double once = distinct * (double)og__row_bytes(s->ds);
-    const double entering = s->opt.policy == OG_POLICY_SWEEP ? n * (double)rows : distinct;
+    const double once = distinct * (double)og__row_bytes(s->facts.ds);
+    const double entering =
+        og__policy_fills_beside(s->config.opt.policy) ? n * (double)rows : distinct;
     double away = (double)(pieces * og__trace_empty_bytes(&form)) +
                   sampled * (double)(rows * 4 + 2 * block_bytes(s) + 1) + n * (double)rows * 4 +
                   entering * 8;
-    if (s->opt.layout == OG_LAYOUT_PACKED)
+    if (s->config.opt.layout == OG_LAYOUT_PACKED)
         away += all;
-    if (s->opt.layout == OG_LAYOUT_SEGMENTED)
+    if (s->config.opt.layout == OG_LAYOUT_SEGMENTED)
         away += OG_MIN(all, 2 * once) + n * (double)rows * 8;
     return away;
 }
 
 uint32_t og__memory_plan_most_slots(const struct og_session *s, size_t memory)
 {
-    return (uint32_t)OG_MIN(memory / og__row_bytes(s->ds), (size_t)s->ds->n_nodes);
+    return (uint32_t)OG_MIN(memory / og__row_bytes(s->facts.ds), (size_t)s->facts.ds->n_nodes);
 }
 
 size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_session *s)
 {
     enum { ROUNDS = 8 }; /* slots take a fraction of what rows do */
     const uint64_t rows = og__input_rows(s);
-    const struct growth all = {(double)rows, 0, 1, (uint64_t)s->ds->n_nodes};
+    const struct growth all = {(double)rows, 0, 1, (uint64_t)s->facts.ds->n_nodes};
     struct og_memory_plan one = *m;
     size_ahead(&one, s, &all, rows, 1, 0);
-    const size_t staging = rows * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
+    const size_t staging = rows * og__row_bytes(s->facts.ds) * (size_t)og__first_staging(m, s);
     for (int i = 0; one.alternates && i < ROUNDS; i++)
         one.n_slots = og__memory_plan_most_slots(s, og__memory_plan_without_rows(&one) + staging);
     return og__memory_plan_without_rows(&one);
@@ -205,7 +209,7 @@ static bool fits(const struct room *r, uint64_t batches, uint64_t tail)
 {
     size_ahead(r->m, r->s, r->g, r->rows, batches, tail);
     return og__memory_plan_without_rows(r->m) <= r->bound &&
-           disk_bytes(r->s, r->g, r->rows, batches, tail) <= r->s->opt.disk.value;
+           disk_bytes(r->s, r->g, r->rows, batches, tail) <= r->s->config.opt.disk.value;
 }
 
 /* How a number that is searched becomes a superbatch and its tail. */
@@ -253,7 +257,7 @@ static void choose_superbatch(struct room *r)
 {
     const uint64_t items = r->m->alternates ? longest_superbatch(r->s) : longest_epoch(r->s);
     r->most = OG_MIN(items, (uint64_t)OG__MOST_FORESEEN);
-    if (r->s->opt.layout == OG_LAYOUT_SEGMENTED)
+    if (r->s->config.opt.layout == OG_LAYOUT_SEGMENTED)
         r->most = OG_MIN(r->most, (uint64_t)OG__MOST_SEGMENTED);
     bound_memory(r);
     choose_largest(r, 1, r->most, with_whole_tail);
@@ -276,10 +280,10 @@ static void tell_short_tail(const struct og_memory_plan *m, const struct og_sess
 {
     const uint64_t wanted = wanted_tail(s, m->superbatch);
     if (m->tail < wanted)
-        og__say(&s->log, OG__WARN,
+        og__say(&s->config.log, OG__WARN,
                 "--memory and --disk have room for %" PRIu64 " of the %" PRIu64
                 " batches that --policy %s wants to see behind a superbatch",
-                m->tail, wanted, og__option_word("policy", s->opt.policy));
+                m->tail, wanted, og__option_word("policy", s->config.opt.policy));
 }
 
 /* Blocks stay in memory where that is cheap; else the memory does more for the cache. */
@@ -314,7 +318,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     if (rc < 0)
         return rc;
     const size_t staging =
-        og__input_rows(s) * og__row_bytes(s->ds) * (size_t)og__first_staging(m, s);
+        og__input_rows(s) * og__row_bytes(s->facts.ds) * (size_t)og__first_staging(m, s);
     uint64_t mean = pilot->rows / OG_MAX(pilot->n, 1u);
     uint64_t rows = OG_MIN(mean + mean / OG__SUM_MARGIN + OG__MARGIN_ROWS, og__input_rows(s));
     if (m->alternates)
@@ -324,12 +328,13 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_session *s,
     struct room room = {.m = m, .s = s, .g = &g, .rows = rows, .beside = beside};
     if (og__keeps_batches(s))
         size_ahead(m, s, &g, rows, longest_epoch(s), 0);
-    else if (s->opt.superbatch == OG_SUPERBATCH_AUTO)
+    else if (s->config.opt.superbatch == OG_SUPERBATCH_AUTO)
         choose_superbatch(&room);
     else
-        take_superbatch(&room, s->opt.superbatch == OG_SUPERBATCH_ALL
-                                   ? longest_epoch(s)
-                                   : OG_MIN((uint64_t)s->opt.superbatch, longest_superbatch(s)));
+        take_superbatch(&room,
+                        s->config.opt.superbatch == OG_SUPERBATCH_ALL
+                            ? longest_epoch(s)
+                            : OG_MIN((uint64_t)s->config.opt.superbatch, longest_superbatch(s)));
     tell_short_tail(m, s);
     keep_blocks(m, s, m->limit - OG_MIN(m->limit, used));
     size_t need = og__memory_plan_without_rows(m) + staging;

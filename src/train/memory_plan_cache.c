@@ -13,28 +13,28 @@
  * whole file? Then lists in memory save little until nearly all are there. */
 static bool sweeps(const struct og_session *s)
 {
-    uint64_t lists = s->caps.hop[s->caps.n_hops - 1].n_dst;
-    uint64_t apart = (uint64_t)s->ds->indices.bytes / OG_MAX(lists, (uint64_t)1);
-    return apart < og__profile_gap(&s->profile);
+    uint64_t lists = s->facts.caps.hop[s->facts.caps.n_hops - 1].n_dst;
+    uint64_t apart = (uint64_t)s->facts.ds->indices.bytes / OG_MAX(lists, (uint64_t)1);
+    return apart < og__profile_gap(&s->facts.profile);
 }
 
 int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session *s,
                               struct og_err *err)
 {
-    if (s->opt.topology != OG_TOPOLOGY_DISK)
+    if (s->config.opt.topology != OG_TOPOLOGY_DISK)
         return 0;
-    const size_t row = og__row_bytes(s->ds);
+    const size_t row = og__row_bytes(s->facts.ds);
     const size_t staging = og__input_rows(s) * row * (size_t)og__first_staging(m, s);
     const size_t used = og__memory_plan_without_rows(m) + staging + m->limit / OG__SLACK_SHARE;
     const size_t free = m->limit - OG_MIN(m->limit, used);
-    const struct og_amount *asked = &s->opt.neighbor_cache;
+    const struct og_amount *asked = &s->config.opt.neighbor_cache;
     size_t capacity = m->alternates ? free : free / (sweeps(s) ? 4 : 2);
     if (asked->unit == OG_BYTES)
         capacity = (size_t)asked->value;
     else if (asked->unit == OG_PERCENT)
         capacity = (size_t)((double)free * asked->value / 100);
-    capacity = OG_MIN(capacity, og__neighbors_whole_bytes(s->ds));
-    m->neighbors = capacity ? og__neighbors_bytes(s->ds, capacity) : 0;
+    capacity = OG_MIN(capacity, og__neighbors_whole_bytes(s->facts.ds));
+    m->neighbors = capacity ? og__neighbors_bytes(s->facts.ds, capacity) : 0;
     if (m->neighbors <= free)
         return 0;
     return og__fail(err, -ENOMEM, "give a smaller --neighbor-cache or more --memory",
@@ -47,13 +47,13 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session 
 /* Rows the user's --cache allows; N when it says nothing. */
 static uint64_t cache_limit(const struct og_session *s)
 {
-    uint64_t n = (uint64_t)s->ds->n_nodes;
-    if (s->opt.policy == OG_POLICY_NONE)
+    uint64_t n = (uint64_t)s->facts.ds->n_nodes;
+    if (!og__policy_caches(s->config.opt.policy))
         return 0;
-    if (s->opt.cache.unit == OG_PERCENT)
-        return (uint64_t)OG_MIN(floor((double)n * s->opt.cache.value / 100), (double)n);
-    if (s->opt.cache.unit == OG_BYTES)
-        return OG_MIN((uint64_t)s->opt.cache.value / og__row_bytes(s->ds), n);
+    if (s->config.opt.cache.unit == OG_PERCENT)
+        return (uint64_t)OG_MIN(floor((double)n * s->config.opt.cache.value / 100), (double)n);
+    if (s->config.opt.cache.unit == OG_BYTES)
+        return OG_MIN((uint64_t)s->config.opt.cache.value / og__row_bytes(s->facts.ds), n);
     return n;
 }
 
@@ -68,7 +68,7 @@ static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, siz
 static int refuse_cache(const struct og_memory_plan *m, const struct og_session *s, uint64_t want,
                         uint64_t have, struct og_err *err)
 {
-    size_t short_of = (size_t)(want - have) * og__row_bytes(s->ds);
+    size_t short_of = (size_t)(want - have) * og__row_bytes(s->facts.ds);
     char hint[128];
     snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
              (m->limit + short_of) / OG_MIB + 1);
@@ -102,7 +102,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
                           struct og_err *err)
 {
     m->n_slots = 0; /* known below */
-    const size_t row = og__row_bytes(s->ds);
+    const size_t row = og__row_bytes(s->facts.ds);
     const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t need = og__input_rows(s) * row;
@@ -133,7 +133,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
         if (rc < 0)
             return rc;
     }
-    if (s->opt.cache.unit != OG_UNSET && slots < limit)
+    if (s->config.opt.cache.unit != OG_UNSET && slots < limit)
         return refuse_cache(m, s, limit, slots, err);
     m->n_slots = (uint32_t)slots;
     m->staging_rows = (uint32_t)staging;

@@ -53,9 +53,11 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
     return without_turns(m) + m->sweep + m->cache;
 }
 
-/* In turns hybrid starts with nothing cached, and two batches in flight. */
+/* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
+ * flight. */
 int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
 {
-    const bool empty = m->alternates && s->opt.policy == OG_POLICY_HYBRID;
+    const bool empty = m->alternates && og__policy_looks_ahead(s->config.opt.policy) &&
+                       !og__policy_prefills(s->config.opt.policy);
     return empty ? OG__MOST_STAGING : 1;
 }

@@ -84,7 +84,7 @@ static int settle_options(struct og_options *opt, struct packer *p, struct og_er
         rc = adopt_options(opt, theirs, err);
     json_decref(theirs);
     if (rc == 0)
-        rc = og_options_set(opt, "policy", "frequency", err);
+        rc = og_options_set(opt, "policy", og__policy_word(og__policy_that_adopts()), err);
     if (rc == 0)
         rc = og_options_set(opt, "layout", "packed", err);
     if (rc == 0 && !opt->scratch)
@@ -101,12 +101,14 @@ static int settle_options(struct og_options *opt, struct packer *p, struct og_er
 static int pack_files(struct packer *p, uint32_t draw, char *container,
                       struct og_npy_writer *cached, struct og_err *err)
 {
-    uint32_t epoch = draw * (uint32_t)p->s->schedule.resample_every + 1;
+    uint32_t epoch = draw * (uint32_t)p->s->facts.schedule.resample_every + 1;
     const struct og_draw_files to = {.container = container, .cached = cached};
-    struct og_progress progress = {
-        .stage = "pack", .done = draw + 1, .total = p->packs.draws, .epochs = p->s->opt.epochs};
+    struct og_progress progress = {.stage = "pack",
+                                   .done = draw + 1,
+                                   .total = p->packs.draws,
+                                   .epochs = p->s->config.opt.epochs};
     int rc = og__session_pack_draw(p->s, epoch, &to, &p->done, &p->rows, err);
-    og__observe(p->s->seen, &progress);
+    og__observe(p->s->config.seen, &progress);
     return rc;
 }
 
@@ -142,7 +144,7 @@ static int pack_all(struct packer *p, struct og_err *err)
         if (rc == 0)
             rc = og__session_stopped(p->s, "stopped while packing", err);
     }
-    return rc < 0 ? rc : og__packs_describe(&p->packs, p->dir.temporary, p->s->ds, err);
+    return rc < 0 ? rc : og__packs_describe(&p->packs, p->dir.temporary, p->s->facts.ds, err);
 }
 
 static json_t *result_json(const struct packer *p, const char *path)

@@ -1,6 +1,7 @@
 #include "train/packs.h"
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/seal.h"
 #include "dataset/identity.h"
 
@@ -46,18 +47,11 @@ int og__packs_describe(const struct og_packs *p, const char *dir, const struct o
     return rc;
 }
 
-static void hex_of(char hex[17], uint64_t checksum)
-{
-    snprintf(hex, 17, "%016" PRIx64, checksum);
-}
-
 int og__packs_note(struct og_packs *p, uint64_t checksum, struct og_err *err)
 {
-    char hex[17];
-    hex_of(hex, checksum);
     if (!p->checksums)
         p->checksums = json_array();
-    return json_array_append_new(p->checksums, json_string(hex)) == 0
+    return json_array_append_new(p->checksums, og__json_hex(checksum)) == 0
                ? 0
                : og__fail_errno(err, -ENOMEM, NULL, "pack.json");
 }
@@ -219,10 +213,8 @@ static int compare_checksum(const struct og_packs *p, uint32_t draw, const char 
 {
     const char *said = json_string_value(json_array_get(p->checksums, draw));
     uint64_t found = 0;
-    char hex[17];
     int rc = said ? og__file_checksum(path, &found, err) : 0;
-    hex_of(hex, found);
-    return rc < 0 || !said || strcmp(hex, said) == 0
+    return rc < 0 || !said || strcmp(og__hex(found).digits, said) == 0
                ? rc
                : og__fail(err, -EINVAL, hint, "%s: not what was written: its checksum is another",
                           path);

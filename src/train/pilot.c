@@ -39,9 +39,9 @@ static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampl
                        struct og_err *err)
 {
     struct og_seeds seeds;
-    int rc = og__seeds_open(&seeds, &s->seeds, b, err);
+    int rc = og__seeds_open(&seeds, &s->facts.seeds, b, err);
     if (rc == 0) {
-        og__seeds_take(&seeds, &s->seeds, turn);
+        og__seeds_take(&seeds, &s->facts.seeds, turn);
         rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, turn->drawn_epoch,
                         turn->drawn_batch, m, err);
     }
@@ -68,7 +68,7 @@ static int pilot_training(struct og_pilot *p, struct og_session *s, struct og_sa
     double start = og__now();
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && !enough(p, limits, start); i++) {
-        struct og_turn turn = og__schedule_pass(&s->schedule, OG__TRAIN, i);
+        struct og_turn turn = og__schedule_pass(&s->facts.schedule, OG__TRAIN, i);
         turn.drawn_epoch = limits->epoch;
         rc = pilot_batch(p, s, sampler, &turn, m, b, err);
         p->reads.io.reads += og__sampler_reads(sampler).io.reads;
@@ -83,9 +83,9 @@ static int pilot_evaluation(struct og_pilot *p, struct og_session *s, struct og_
 {
     int rc = 0;
     for (int split = OG__VALID; rc == 0 && split < OG__SPLITS; split++) {
-        if (s->split[split].n == 0)
+        if (s->facts.split[split].n == 0)
             continue;
-        struct og_turn turn = og__schedule_pass(&s->schedule, (enum og__split)split, 0);
+        struct og_turn turn = og__schedule_pass(&s->facts.schedule, (enum og__split)split, 0);
         rc = pilot_batch(p, s, sampler, &turn, m, b, err);
     }
     return rc;
@@ -115,7 +115,7 @@ static int sample_pilot(struct og_pilot *p, struct og_session *s,
 
 int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b, struct og_err *err)
 {
-    uint64_t n = og__schedule_batches(&s->schedule, OG__TRAIN);
+    uint64_t n = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     const struct og_pilot_limits few = {.epoch = 1,
                                         .batches = (uint32_t)OG_MIN(n, (uint64_t)PILOT_BATCHES)};
     return sample_pilot(p, s, &few, true, b, err);
@@ -146,17 +146,18 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_session *s)
 {
     struct og_batch_caps caps = {.n_hops = seen->n_hops};
-    uint64_t n_nodes = (uint64_t)s->ds->n_nodes;
-    uint64_t n_dst = og__seeds_most(&s->seeds);
-    if (s->seeds.edges) {
-        caps.n_pairs = og__pairs_most(&s->seeds.rule, s->schedule.batch_size, true);
-        caps.n_scores =
-            OG_MAX(caps.n_pairs, og__pairs_most(&s->seeds.rule, s->schedule.batch_size, false));
+    uint64_t n_nodes = (uint64_t)s->facts.ds->n_nodes;
+    uint64_t n_dst = og__seeds_most(&s->facts.seeds);
+    if (s->facts.seeds.edges) {
+        caps.n_pairs = og__pairs_most(&s->facts.seeds.rule, s->facts.schedule.batch_size, true);
+        caps.n_scores = OG_MAX(caps.n_pairs, og__pairs_most(&s->facts.seeds.rule,
+                                                            s->facts.schedule.batch_size, false));
     }
     for (uint32_t h = 0; h < seen->n_hops; h++) {
-        int fanout = s->opt.fanout[h];
-        uint64_t most_edges = (uint64_t)s->ds->n_edges;
-        bool bounded = s->opt.sampler != OG_SAMPLER_LABOR && s->opt.sampler != OG_SAMPLER_LADIES;
+        int fanout = s->config.opt.fanout[h];
+        uint64_t most_edges = (uint64_t)s->facts.ds->n_edges;
+        bool bounded =
+            s->config.opt.sampler != OG_SAMPLER_LABOR && s->config.opt.sampler != OG_SAMPLER_LADIES;
         if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;
@@ -176,7 +177,7 @@ static int count_distinct(const struct og_session *s, const struct og_pilot *pil
                           double distinct[3], struct og_err *err)
 {
     const uint32_t until[3] = {pilot->n / 4, pilot->n / 2, pilot->n};
-    const size_t bytes = og__bits_words((uint64_t)s->ds->n_nodes) * sizeof(uint64_t);
+    const size_t bytes = og__bits_words((uint64_t)s->facts.ds->n_nodes) * sizeof(uint64_t);
     uint64_t *seen = og__alloc(s->budget, bytes, "pilot", err);
     if (!seen)
         return -ENOMEM;
@@ -251,7 +252,7 @@ struct kept {
 static int find_kept(struct kept *k, const struct og_session *s, const struct og_pilot *pilot,
                      const uint32_t *hotness, uint64_t n_slots, struct og_err *err)
 {
-    const uint64_t n = (uint64_t)s->ds->n_nodes;
+    const uint64_t n = (uint64_t)s->facts.ds->n_nodes;
     *k = (struct kept){.ids = pilot->ids, .place = pilot->place, .first_kept = n - n_slots};
     return k->place ? 0 : og__placement_build(&k->placement, hotness, n, n_slots, s->budget, err);
 }
@@ -268,11 +269,11 @@ int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
 {
     struct kept kept;
     *worst = og__input_rows(s);
-    if (s->opt.policy == OG_POLICY_SWEEP) { /* what the cache has no room for */
+    if (og__policy_fills_beside(s->config.opt.policy)) { /* what the cache has no room for */
         *worst -= OG_MIN(*worst, n_slots);
         return 0;
     }
-    if (!hotness && !og__policy_is_static(s->opt.policy))
+    if (!hotness && !og__policy_is_static(s->config.opt.policy))
         return 0;
     int rc = find_kept(&kept, s, pilot, hotness, n_slots, err);
     if (rc < 0)
@@ -287,6 +288,7 @@ int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
     }
     if (!kept.place)
         og__placement_release(&kept.placement);
-    *worst = with_margin(*worst, OG_MIN(og__input_rows(s), (uint64_t)s->ds->n_nodes - n_slots));
+    *worst =
+        with_margin(*worst, OG_MIN(og__input_rows(s), (uint64_t)s->facts.ds->n_nodes - n_slots));
     return 0;
 }

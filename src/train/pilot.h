@@ -60,7 +60,7 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
 /* Rows of the largest batch, by the session's caps. */
 static inline uint64_t og__input_rows(const struct og_session *s)
 {
-    return s->caps.hop[s->caps.n_hops - 1].n_src;
+    return s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src;
 }
 
 /* ---- how distinct nodes grow ---- */

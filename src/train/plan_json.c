@@ -6,11 +6,11 @@
 static double predicted_seconds(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
-    double batches = (double)og__schedule_batches(&s->schedule, OG__TRAIN);
-    double sampling = batches * s->pilot_seconds / s->n_samplers;
-    double reading = (double)(p->plan.reads + p->topology_reads) / s->profile.iops;
+    double batches = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    double sampling = batches * s->facts.pilot_seconds / s->n_samplers;
+    double reading = (double)(p->plan.reads + p->topology_reads) / s->facts.profile.iops;
     double moving =
-        (double)(p->plan.bytes + p->topology_bytes + p->trace_bytes) / s->profile.bandwidth;
+        (double)(p->plan.bytes + p->topology_bytes + p->trace_bytes) / s->facts.profile.bandwidth;
     return OG_MAX(sampling, OG_MAX(reading, moving));
 }
 
@@ -80,7 +80,7 @@ static json_t *choice_json(const struct og_session *s)
 
 json_t *og__session_plan_json(const struct og_session *s)
 {
-    json_t *options = og__options_json(&s->opt);
+    json_t *options = og__options_json(&s->config.opt);
     json_t *plan = json_pack(
         "{s:O s:s s:O s:I s:I s:I s:I s:b s:b s:o s:o s:o}", "policy",
         json_object_get(options, "policy"), "layout",
@@ -88,7 +88,7 @@ json_t *og__session_plan_json(const struct og_session *s)
         json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
         "superbatch", (json_int_t)s->memory.superbatch, "tail", (json_int_t)s->memory.tail,
         "staging_batches", (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates,
-        "disk_measured", s->profile.measured, "memory", memory_json(&s->memory), "predicted",
+        "disk_measured", s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
         predicted_json(s), "candidates", choice_json(s));
     json_decref(options);
     return plan;

@@ -11,11 +11,11 @@ static void add_plan(struct og_plan_cost *sum, const struct og_session *s,
                      const struct og_plan *plan)
 {
     struct og_io_counts io = {0}; /* of segments: known when they are laid out */
-    if (s->opt.layout == OG_LAYOUT_PACKED)
-        io = og__packing_predict_chunk(plan->n_misses * og__row_bytes(s->ds),
-                                       s->read_rule.max_request);
-    else if (s->opt.layout != OG_LAYOUT_SEGMENTED)
-        io = og__read_rule_predict(&s->read_rule, plan->misses, plan->n_misses);
+    if (s->config.opt.layout == OG_LAYOUT_PACKED)
+        io = og__packing_predict_chunk(plan->n_misses * og__row_bytes(s->facts.ds),
+                                       s->facts.read_rule.max_request);
+    else if (s->config.opt.layout != OG_LAYOUT_SEGMENTED)
+        io = og__read_rule_predict(&s->facts.read_rule, plan->misses, plan->n_misses);
     const struct og_plan_cost cost = {plan->n, plan->n - plan->n_misses, plan->n_misses, io.reads,
                                       io.bytes};
     og__plan_cost_add(sum, &cost);
@@ -51,7 +51,7 @@ static void scale_to_epoch(struct og_session *s, const struct og_predicted *sum,
 
 void og__predict_epoch(const struct og_prediction *p, struct og_session *s, uint64_t trace_bytes)
 {
-    uint64_t epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
+    uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     struct og_predicted sum = p->sum;
     if (p->batches == 0)
         return;
@@ -65,10 +65,10 @@ int og__learn_rule(struct og_session *s, struct og_err *err)
 {
     struct og_reader *reader;
     struct og_reader_options opt = og__session_reader(s);
-    int rc = og__features_open(&reader, s->ds, &opt, s->budget, err);
+    int rc = og__features_open(&reader, s->facts.ds, &opt, s->budget, err);
     if (rc < 0)
         return rc;
-    s->read_rule = og__reader_rule(reader);
+    s->facts.read_rule = og__reader_rule(reader);
     og__reader_close(reader);
     return 0;
 }
@@ -96,7 +96,7 @@ static int count_topology(struct og_session *s, struct og_predicted *sum, struct
 {
     enum { BATCHES = 2 };
     struct og_pilot again;
-    uint64_t n = og__schedule_batches(&s->schedule, OG__TRAIN);
+    uint64_t n = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     const struct og_pilot_limits limits = {.epoch = 1,
                                            .batches = (uint32_t)OG_MIN(n, (uint64_t)BATCHES)};
     int rc = og__pilot_sample(&again, s, &limits, s->budget, err);
@@ -112,13 +112,13 @@ int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot, struct
 {
     struct og_predicted sum = {0};
     struct og_predicted topology = {0};
-    uint64_t all = s->schedule.n_seeds[OG__TRAIN];
-    uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->schedule.batch_size);
-    s->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
+    uint64_t all = s->facts.schedule.n_seeds[OG__TRAIN];
+    uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->facts.schedule.batch_size);
+    s->facts.pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
     int rc = og__learn_rule(s, err);
     /* what is sampled ahead is told exactly by its first superbatch, and so is what is written anew
      */
-    if (rc < 0 || !og__policy_is_static(s->opt.policy) || og__samples_ahead(s))
+    if (rc < 0 || !og__policy_is_static(s->config.opt.policy) || og__samples_ahead(s))
         return rc;
     rc = count_pilot(s, pilot, &sum.plan, err);
     if (s->offline)

@@ -7,7 +7,7 @@
 
 #include "train/pilot.h"
 
-/* s->read_rule: how the engine that will read the features merges; asked of one. */
+/* s->facts.read_rule: how the engine that will read the features merges; asked of one. */
 OG_MUST_CHECK int og__learn_rule(struct og_session *s, struct og_err *err);
 
 OG_MUST_CHECK int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot,

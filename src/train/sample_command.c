@@ -29,7 +29,7 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct recorder *r = arg;
     const struct og_batch *batch = &w->sampled.batch;
-    if (!r->s->seeds.edges)
+    if (!r->s->facts.seeds.edges)
         og__session_labels(r->s, w, r->labels);
     int rc = og__trace_append(r->trace, batch, r->labels, err);
     for (uint32_t i = 0; rc == 0 && r->features && i < batch->n_ids; i++)
@@ -39,10 +39,10 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     og__count_work(&r->counters, w);
     struct og_progress p = {.stage = "sample",
                             .epoch = (int)w->turn.epoch,
-                            .epochs = r->s->opt.epochs,
+                            .epochs = r->s->config.opt.epochs,
                             .done = w->turn.batch + 1,
-                            .total = og__schedule_batches(&r->s->schedule, OG__TRAIN)};
-    og__observe(r->s->seen, &p);
+                            .total = og__schedule_batches(&r->s->facts.schedule, OG__TRAIN)};
+    og__observe(r->s->config.seen, &p);
     return rc;
 }
 
@@ -61,8 +61,8 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     if (rc < 0 || !with_features)
         return rc;
     char *path = og__path_join(r->dir.temporary, "features.npy");
-    rc = path ? og__npy_create(&r->features, path, og__dtype_stored(s->ds->dtype), 2, s->ds->dim,
-                               err)
+    rc = path ? og__npy_create(&r->features, path, og__dtype_stored(s->facts.ds->dtype), 2,
+                               s->facts.ds->dim, err)
               : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
     free(path);
     return rc;
@@ -71,17 +71,18 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
 static int write_description(const struct recorder *r, struct og_err *err)
 {
     const struct og_session *s = r->s;
-    uint64_t per_epoch = og__schedule_batches(&s->schedule, OG__TRAIN);
+    uint64_t per_epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     unsigned extras = og__batch_extras(s);
     json_t *root = json_pack(
         "{s:i s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
-        s->ds->name, "num_nodes", (json_int_t)s->ds->n_nodes, "feature_dim", s->ds->dim, "seed",
-        (json_int_t)s->opt.seed, "epochs", s->opt.epochs, "resample_every", s->opt.resample_every,
-        "draws", (json_int_t)(r->batches / per_epoch), "batches_per_epoch", (json_int_t)per_epoch,
-        "batches", (json_int_t)r->batches, "rows", (json_int_t)r->rows, "degrees",
+        s->facts.ds->name, "num_nodes", (json_int_t)s->facts.ds->n_nodes, "feature_dim",
+        s->facts.ds->dim, "seed", (json_int_t)s->config.opt.seed, "epochs", s->config.opt.epochs,
+        "resample_every", s->config.opt.resample_every, "draws",
+        (json_int_t)(r->batches / per_epoch), "batches_per_epoch", (json_int_t)per_epoch, "batches",
+        (json_int_t)r->batches, "rows", (json_int_t)r->rows, "degrees",
         !!(extras & OG__WITH_DEGREES), "weights", !!(extras & OG__WITH_WEIGHTS), "feature_dtype",
-        og__dtype_name(s->ds->dtype), "options", og__options_json(&s->opt));
-    root = og__identity_with(root, &s->ds->identity);
+        og__dtype_name(s->facts.ds->dtype), "options", og__options_json(&s->config.opt));
+    root = og__identity_with(root, &s->facts.ds->identity);
     root = og__json_with(root, "checksums", json_incref(r->checksums));
     char *path = og__path_join(r->dir.temporary, "trace.json");
     int rc = path ? og__sealed_write(path, root, err)
@@ -133,7 +134,7 @@ static int finish_recorder(struct recorder *r, char **out, struct og_err *err)
 /* The epochs that draw batches; those that train on them again bring nothing new. */
 static int record_epochs(struct recorder *r, struct og_err *err)
 {
-    const struct og_schedule *schedule = &r->s->schedule;
+    const struct og_schedule *schedule = &r->s->facts.schedule;
     int rc = 0;
     for (uint32_t e = 1; rc == 0 && e <= (uint32_t)schedule->epochs; e++) {
         uint64_t first = og__schedule_start(schedule, e);
@@ -171,7 +172,7 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
     if (rc < 0)
         return rc;
     struct og_session *s = r.s;
-    s->schedule.eval_every = 0;
+    s->facts.schedule.eval_every = 0;
     size_t bytes = og__targets_bytes(s);
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM;

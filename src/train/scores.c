@@ -58,7 +58,7 @@ static void add_classes(struct og_scores *c, uint32_t n, const int32_t *labels)
 
 void og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets)
 {
-    const struct og_model_config *config = &c->s->config;
+    const struct og_model_config *config = &c->s->facts.shape;
     if (!c->value)
         return;
     if (config->task == OG_TASK_LINK)
@@ -77,9 +77,9 @@ void og__scores_rank(struct og_scores *c)
 
 double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum)
 {
-    if (c->s->seeds.edges)
+    if (c->s->facts.seeds.edges)
         return isnan(c->ranking.auc) ? 0 : c->ranking.auc;
-    return og__metrics_acc(sum, &c->s->config);
+    return og__metrics_acc(sum, &c->s->facts.shape);
 }
 
 static json_t *with(json_t *object, const char *key, double value)
@@ -120,7 +120,7 @@ static json_t *with_ranks(json_t *object, const struct og_metrics *sum)
 
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
 {
-    const struct og_model_config *config = &c->s->config;
+    const struct og_model_config *config = &c->s->facts.shape;
     json_t *object = og__metrics_json(config, sum);
     bool links = config->task == OG_TASK_LINK;
     if (links || config->multi_label || (config->task == OG_TASK_NODE && c->value))

@@ -74,7 +74,7 @@ int og__segmented_predict(struct og_segments *segments, uint32_t size, const str
                           struct og_io_counts *io, struct og_err *err)
 {
     const struct og_packing *p = segments->packing;
-    struct og_read_rule rule = s->read_rule;
+    struct og_read_rule rule = s->facts.read_rule;
     uint64_t longest = 0;
     for (uint32_t b = 0; b < p->n_batches; b++)
         longest = OG_MAX(longest, og__packing_chunk_rows(p, b));
@@ -98,7 +98,7 @@ int og__segmented_write(struct og_segments *segments, uint32_t size, const struc
 {
     const size_t bytes = og__bits_words(p->ptr[p->n_batches]) * sizeof(uint64_t);
     uint64_t *stored = og__alloc(s->budget, bytes, part, err);
-    int rc = stored ? og__shared_write(s->ds, segments, size, OG__BY_SIGNATURE, opt, stored,
+    int rc = stored ? og__shared_write(s->facts.ds, segments, size, OG__BY_SIGNATURE, opt, stored,
                                        s->budget, counts, err)
                     : -ENOMEM;
     og__segments_close(segments);

@@ -26,8 +26,9 @@ static int open_samplers(struct og_session *s, struct og_err *err)
 
 static int open_works(struct og_session *s, unsigned want, struct og_err *err)
 {
-    uint32_t rows = (uint32_t)s->caps.hop[s->caps.n_hops - 1].n_src;
-    uint32_t changes = og__policy_admits(s->opt.policy) ? OG_MIN(rows, s->memory.n_slots) : 0;
+    uint32_t rows = (uint32_t)s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src;
+    uint32_t changes =
+        og__policy_admits(s->config.opt.policy) ? OG_MIN(rows, s->memory.n_slots) : 0;
     s->works = calloc((size_t)s->n_works, sizeof(*s->works));
     if (!s->works)
         return og__fail_errno(err, -ENOMEM, NULL, "batches");
@@ -36,9 +37,9 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
         struct og_work *w = &s->works[i];
         og__batch_init(&w->sampled, s->budget);
         og__plan_init(&w->plan, s->budget);
-        rc = og__seeds_open(&w->seeds, &s->seeds, s->budget, err);
+        rc = og__seeds_open(&w->seeds, &s->facts.seeds, s->budget, err);
         if (rc == 0)
-            rc = og__batch_reserve(&w->sampled, &s->caps, og__batch_extras(s), err);
+            rc = og__batch_reserve(&w->sampled, &s->facts.caps, og__batch_extras(s), err);
         if (rc == 0 && (want & OG__WANT_FEATURES))
             rc = og__plan_reserve(&w->plan, rows, changes, err);
     }
@@ -47,10 +48,10 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
 
 static int open_model(struct og_session *s, unsigned want, struct og_err *err)
 {
-    int rc = og__model_create(&s->model, s->ops, &s->config, s->opt.optimizer,
-                              (uint64_t)s->opt.seed, s->pool, s->budget, err);
+    int rc = og__model_create(&s->model, s->ops, &s->facts.shape, s->config.opt.optimizer,
+                              (uint64_t)s->config.opt.seed, s->pool, s->budget, err);
     if (rc == 0)
-        rc = og__model_reserve(s->model, &s->caps, want & OG__WANT_TRAINING, err);
+        rc = og__model_reserve(s->model, &s->facts.caps, want & OG__WANT_TRAINING, err);
     return rc;
 }
 
@@ -83,12 +84,12 @@ static int open_features(struct og_session *s, struct og_err *err)
     struct og_gather_options opt = {
         .n_slots = s->memory.n_slots,
         .n_lent = s->memory.n_lent,
-        .fills_beside = s->opt.policy == OG_POLICY_SWEEP,
+        .fills_beside = og__policy_fills_beside(s->config.opt.policy),
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
         .reader = og__session_reader(s),
     };
-    int rc = og__gather_open(&s->gather, s->ds, &opt, s->budget, err);
+    int rc = og__gather_open(&s->gather, s->facts.ds, &opt, s->budget, err);
     return rc == 0 && !og__samples_ahead(s) ? fill_cache(s, err) : rc;
 }
 
@@ -101,18 +102,18 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
         rc = open_model(s, want, err);
     if (rc == 0 && (want & OG__WANT_FEATURES))
         rc = open_features(s, err);
-    if (rc == 0 && s->opt.trace_timeline)
-        rc = og__timeline_open(&s->timeline, s->opt.trace_timeline, err);
+    if (rc == 0 && s->config.opt.trace_timeline)
+        rc = og__timeline_open(&s->timeline, s->config.opt.trace_timeline, err);
     s->prepare.seconds = og__now() - s->opened;
     return rc;
 }
 
 static int check_sampler(const struct og_session *s, struct og_err *err)
 {
-    if (s->opt.sampler == OG_SAMPLER_WEIGHTED && s->ds->weights.fd < 0)
+    if (s->config.opt.sampler == OG_SAMPLER_WEIGHTED && s->facts.ds->weights.fd < 0)
         return og__fail(err, -EINVAL,
                         "import the graph with an edge_weight.npy, or use --sampler uniform",
-                        "%s: has no edge weights", s->ds->path);
+                        "%s: has no edge weights", s->facts.ds->path);
     return 0;
 }
 
@@ -122,55 +123,60 @@ static int shape_model(struct og_session *s, const struct og_model_config *given
                        struct og_err *err)
 {
     if (given) {
-        s->config = *given;
-        s->config.multi_label = s->ds->multi_label;
-        s->config.task = s->opt.task;
-        s->config.loss = s->opt.loss;
-        bool widths = s->opt.task == OG_TASK_LINK || given->n_classes == s->ds->n_classes;
-        if (given->in_dim != s->ds->dim || !widths)
+        s->facts.shape = *given;
+        s->facts.shape.multi_label = s->facts.ds->multi_label;
+        s->facts.shape.task = s->config.opt.task;
+        s->facts.shape.loss = s->config.opt.loss;
+        bool widths =
+            s->config.opt.task == OG_TASK_LINK || given->n_classes == s->facts.ds->n_classes;
+        if (given->in_dim != s->facts.ds->dim || !widths)
             return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
                             "the checkpoint has %d features and %d classes, %s has %d and %d",
-                            given->in_dim, given->n_classes, s->ds->path, s->ds->dim,
-                            s->ds->n_classes);
+                            given->in_dim, given->n_classes, s->facts.ds->path, s->facts.ds->dim,
+                            s->facts.ds->n_classes);
     } else {
-        s->config = (struct og_model_config){
-            .kind = s->opt.model,
-            .layers = s->opt.layers,
-            .in_dim = s->ds->dim,
-            .hidden = s->opt.hidden,
-            .n_classes = s->opt.task == OG_TASK_LINK ? s->opt.hidden : s->ds->n_classes,
-            .task = s->opt.task,
-            .decoder = s->opt.decoder,
-            .loss = s->opt.loss,
-            .dropout = s->opt.dropout,
-            .input_dropout = s->opt.input_dropout,
-            .attention_dropout = s->opt.attention_dropout,
-            .multi_label = s->ds->multi_label,
-            .heads = s->opt.heads,
-            .aggregator = s->opt.aggregator,
-            .norm = s->opt.norm,
-            .residual = s->opt.residual};
+        s->facts.shape = (struct og_model_config){
+            .kind = s->config.opt.model,
+            .layers = s->config.opt.layers,
+            .in_dim = s->facts.ds->dim,
+            .hidden = s->config.opt.hidden,
+            .n_classes =
+                s->config.opt.task == OG_TASK_LINK ? s->config.opt.hidden : s->facts.ds->n_classes,
+            .task = s->config.opt.task,
+            .decoder = s->config.opt.decoder,
+            .loss = s->config.opt.loss,
+            .dropout = s->config.opt.dropout,
+            .input_dropout = s->config.opt.input_dropout,
+            .attention_dropout = s->config.opt.attention_dropout,
+            .multi_label = s->facts.ds->multi_label,
+            .heads = s->config.opt.heads,
+            .aggregator = s->config.opt.aggregator,
+            .norm = s->config.opt.norm,
+            .residual = s->config.opt.residual};
     }
-    return og__model_check(&s->config, err);
+    return og__model_check(&s->facts.shape, err);
 }
 
 /* Evaluation alone trains on nothing. */
 static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
 {
     bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
-    if (!s->opt.samples || !trains)
+    if (!s->config.opt.samples || !trains)
         return 0;
-    const struct og_offline_for run = {
-        .opt = &s->opt, .schedule = &s->schedule, .ds = s->ds, .extras = og__batch_extras(s)};
+    const struct og_offline_for run = {.opt = &s->config.opt,
+                                       .schedule = &s->facts.schedule,
+                                       .ds = s->facts.ds,
+                                       .extras = og__batch_extras(s)};
     return og__offline_open(&s->offline, &run, s->budget, err);
 }
 
 /* Of features that are kept as they are stored there is one word for it. */
 static int settle_rows(struct og_session *s, struct og_err *err)
 {
-    int rc = og__features_keep(s->ds, og__pack_dtype(&s->opt, s->ds->dtype), err);
-    if (rc == 0 && s->ds->kept == s->ds->dtype)
-        s->opt.pack_dtype = OG_PACK_STORED;
+    int rc =
+        og__features_keep(s->facts.ds, og__pack_dtype(&s->config.opt, s->facts.ds->dtype), err);
+    if (rc == 0 && s->facts.ds->kept == s->facts.ds->dtype)
+        s->config.opt.pack_dtype = OG_PACK_STORED;
     return rc;
 }
 
@@ -178,25 +184,25 @@ static int settle_rows(struct og_session *s, struct og_err *err)
 static int settle_options(struct og_session *s, const struct og_options *opt,
                           const struct og_model_config *model, struct og_err *err)
 {
-    int rc = og__options_copy(&s->opt, opt, err);
+    int rc = og__options_copy(&s->config.opt, opt, err);
     if (rc == 0 && opt->init && !model)
-        rc = og__checkpoint_sampler(opt->init, &s->opt, &s->log, err);
+        rc = og__checkpoint_sampler(opt->init, &s->config.opt, &s->config.log, err);
     if (rc == 0 && opt->init && !model && opt->task == OG_TASK_LINK)
-        rc = og__checkpoint_edges(opt->init, &s->opt, &s->log, err);
-    const uint64_t given = s->opt.given;
-    s->asked = og__options_set_apart(opt);
+        rc = og__checkpoint_edges(opt->init, &s->config.opt, &s->config.log, err);
+    const uint64_t given = s->config.opt.given;
+    s->config.asked = og__options_set_apart(opt);
     if (rc == 0)
-        rc = og__options_resolve(&s->opt, &s->log, err);
-    s->preset_asked = s->opt.given & ~given & og__options_set_apart(&s->opt);
+        rc = og__options_resolve(&s->config.opt, &s->config.log, err);
+    s->config.preset_asked = s->config.opt.given & ~given & og__options_set_apart(&s->config.opt);
     return rc;
 }
 
 /* An earlier one stays, unless it is of the part of the run that --resume goes on from. */
 static int check_timeline(const struct og_session *s, struct og_err *err)
 {
-    const char *path = s->opt.trace_timeline;
-    int rc = og__dataset_spare(s->ds, path, err);
-    return rc < 0 || !path || s->opt.resume ? rc : og__check_absent(path, err);
+    const char *path = s->config.opt.trace_timeline;
+    int rc = og__dataset_spare(s->facts.ds, path, err);
+    return rc < 0 || !path || s->config.opt.resume ? rc : og__check_absent(path, err);
 }
 
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
@@ -204,22 +210,22 @@ static int start_session(struct og_session *s, const char *dataset, const struct
 {
     s->opened = og__now();
     s->opened_read = og__io_made();
-    if (s->seen)
-        s->log = (struct og_log){s->seen->message, s->seen->arg};
+    if (s->config.seen)
+        s->config.log = (struct og_log){s->config.seen->message, s->config.seen->arg};
     int rc = settle_options(s, opt, model, err);
     if (rc == 0)
         rc = og__session_scratch(s, NULL, err);
     if (rc == 0)
-        rc = og__dataset_open(dataset, &s->ds, err);
+        rc = og__dataset_open(dataset, &s->facts.ds, err);
     if (rc == 0)
         rc = check_timeline(s, err);
     if (rc == 0)
         rc = og__session_settle_task(s, err);
     if (rc == 0)
-        rc = og__pool_open(&s->pool, s->opt.threads, err);
+        rc = og__pool_open(&s->pool, s->config.opt.threads, err);
     if (rc < 0)
         return rc;
-    s->memory.limit = (size_t)s->opt.memory.value;
+    s->memory.limit = (size_t)s->config.opt.memory.value;
     s->budget = og__budget_new(s->memory.limit);
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
@@ -229,14 +235,14 @@ static int start_session(struct og_session *s, const char *dataset, const struct
 
 static void know_disks(struct og_session *s)
 {
-    const char *features = s->ds->features.path;
-    char *place = og__scratch_place(&s->opt);
+    const char *features = s->facts.ds->features.path;
+    char *place = og__scratch_place(&s->config.opt);
     char *there = place ? og__nearest_there(place) : NULL;
-    og__profile_load(features, &s->profile);
-    s->away = s->profile;
-    s->apart = there && !og__same_disk(there, features);
-    if (s->apart)
-        og__profile_load(there, &s->away);
+    og__profile_load(features, &s->facts.profile);
+    s->facts.away = s->facts.profile;
+    s->facts.apart = there && !og__same_disk(there, features);
+    if (s->facts.apart)
+        og__profile_load(there, &s->facts.away);
     free(there);
     free(place);
 }
@@ -252,7 +258,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     struct og_session *s = calloc(1, sizeof(*s));
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "session");
-    s->seen = seen;
+    s->config.seen = seen;
     s->ops = &og__ops_cpu;
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
@@ -320,18 +326,19 @@ void og__session_close(struct og_session *s)
     og__policy_close(s->policy);
     og__session_drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
-        struct og_split *split = &s->split[i];
+        struct og_split *split = &s->facts.split[i];
         og__release(s->budget, split->ids, og__split_bytes(s, split), "seeds");
         if (split->labels)
-            og__release(s->budget, split->labels, og__labels_bytes(s->ds, split->n), "labels");
+            og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n),
+                        "labels");
     }
     og__topology_release(&s->topology);
     og__packs_close(s->packs);
     og__offline_close(s->offline);
     og__pool_close(s->pool);
-    og__dataset_close(s->ds);
+    og__dataset_close(s->facts.ds);
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);
-    og_options_release(&s->opt);
+    og_options_release(&s->config.opt);
     free(s);
 }

@@ -70,35 +70,47 @@ struct og_chosen {
     struct og_estimate estimate;
 };
 
-struct og_session {
-    struct og_options opt; /* as resolved; strings are the session's own */
+/* What was asked for, as resolved: presets, shares of memory and disk, what the dataset decides.
+ * Strings are its own. */
+struct og_config {
+    struct og_options opt;
+    uint64_t asked;        /* options that the user set apart from their defaults (idle.h) */
+    uint64_t preset_asked; /* and those that a preset did */
+    bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     const struct og_observer *seen;
     struct og_log log;
-    struct og_budget *budget;
+};
+
+/* What is known of the dataset, its batches and the disks. */
+struct og_facts {
     struct og_dataset *ds;
-    struct og_topology topology;
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
     struct og_seed_source seeds;
-    struct og_scratch *held_out;    /* folder of the graph that is left; NULL: it is the dataset */
-    struct og_offline *offline;     /* samples made beforehand; NULL = none */
+    struct og_model_config shape;   /* of the model that this dataset is for */
     struct og_disk_profile profile; /* of the disk that features lie on */
     struct og_disk_profile away;    /* of the one that scratch is on */
     bool apart;                     /* these are two */
-    struct og_batch_caps caps;
+    struct og_read_rule read_rule;  /* of the features */
+    struct og_batch_caps caps;      /* batches are no larger */
+    double pilot_seconds;           /* sampling one batch */
+};
+
+struct og_session {
+    struct og_config config;
+    struct og_facts facts;
+    struct og_budget *budget;
+    struct og_topology topology;
+    struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
+    struct og_offline *offline;  /* samples made beforehand; NULL = none */
     struct og_memory_plan memory;
     struct og_predicted { /* one epoch */
         bool known;       /* before the first superbatch a policy may not tell */
         struct og_plan_cost plan;
         uint64_t topology_reads, topology_bytes, trace_bytes;
     } predicted;
-    uint64_t asked;        /* options that the user set apart from their defaults (idle.h) */
-    uint64_t preset_asked; /* and those that a preset did */
-    bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_chosen *choice; /* [n_choice] what --policy auto compared, the best first */
     uint32_t n_choice;
-    struct og_read_rule read_rule; /* of the features */
-    double pilot_seconds;          /* sampling one batch */
     struct og_prepare_counters prepare;
     struct og_policy *policy;
     uint32_t *hotness; /* [N] while the policy needs it; else NULL */
@@ -115,7 +127,6 @@ struct og_session {
     struct og_gather *gather;
     struct og_pool *pool;
     const struct og_nn_ops *ops; /* what the model computes with */
-    struct og_model_config config;
     struct og_model *model;
     struct og_sampler **samplers;
     int n_samplers;

@@ -24,7 +24,7 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
     s->hotness = og__alloc(s->budget, s->memory.hotness, "hotness", err);
     if (!s->hotness)
         return -ENOMEM;
-    if (og__policy_wants_hotness(s->opt.policy))
+    if (og__policy_wants_hotness(s->config.opt.policy))
         return og__hotness_of(s, s->hotness, err);
     *from = pilot->n / 2;
     int rc = og__hotness_degree_guess(&s->topology, s->hotness, err);
@@ -43,14 +43,15 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
 {
     uint32_t from = 0;
     int rc = s->memory.hotness ? rank_nodes(s, pilot, &from, err) : 0;
-    bool foresees = s->opt.policy != OG_POLICY_HYBRID; /* it knows, but starts empty */
+    bool filled =
+        og__policy_prefills(s->config.opt.policy); /* hybrid knows its misses, but starts empty */
     if (rc == 0)
-        rc = og__memory_plan_cache(&s->memory, s, pilot, foresees ? s->hotness : NULL, from, err);
+        rc = og__memory_plan_cache(&s->memory, s, pilot, filled ? s->hotness : NULL, from, err);
     if (rc == 0) {
         struct og_policy_setup setup = og__session_policy(s, s->memory.n_slots);
         rc = og__policy_open(&s->policy, &setup, s->budget, err);
     }
-    if (rc < 0 || s->opt.policy != OG_POLICY_HYBRID)
+    if (rc < 0 || !og__policy_keeps_hotness(s->config.opt.policy))
         og__session_drop_hotness(s);
     return rc;
 }
@@ -62,13 +63,13 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
 static int refuse_topology(struct og_session *s, unsigned want, struct og_err *err)
 {
     struct og_pilot pilot;
-    int rc = og__topology_map(s->ds, &s->topology, err);
+    int rc = og__topology_map(s->facts.ds, &s->topology, err);
     if (rc < 0)
         return rc;
     rc = og__pilot_run(&pilot, s, NULL, err);
     if (rc < 0)
         return rc;
-    s->caps = og__caps_with_margin(&pilot.caps, s);
+    s->facts.caps = og__caps_with_margin(&pilot.caps, s);
     og__memory_plan_fixed(&s->memory, s, want);
     og__pilot_release(&pilot, NULL);
     rc = og__memory_plan_check(&s->memory, err);
@@ -79,7 +80,7 @@ static int refuse_topology(struct og_session *s, unsigned want, struct og_err *e
 static int plan_fixed(struct og_session *s, const struct og_pilot *pilot, unsigned want,
                       struct og_err *err)
 {
-    s->caps = og__caps_with_margin(&pilot->caps, s);
+    s->facts.caps = og__caps_with_margin(&pilot->caps, s);
     og__memory_plan_fixed(&s->memory, s, want);
     return og__memory_plan_check(&s->memory, err);
 }
@@ -120,7 +121,7 @@ static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err
     }
     if (rc < 0)
         return rc;
-    s->caps = og__caps_with_margin(&pilot.caps, s);
+    s->facts.caps = og__caps_with_margin(&pilot.caps, s);
     rc = og__choose(s, &pilot, want, err);
     if (rc == 0)
         rc = plan_fixed(s, &pilot, want, err);
@@ -133,10 +134,10 @@ static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err
 /* Left to the program, the structure is on disk when it does not fit in memory. */
 static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
 {
-    const struct og_options asked = s->opt;
-    bool open = s->opt.topology == OG_TOPOLOGY_AUTO;
+    const struct og_options asked = s->config.opt;
+    bool open = s->config.opt.topology == OG_TOPOLOGY_AUTO;
     if (open)
-        s->opt.topology = OG_TOPOLOGY_MEMORY;
+        s->config.opt.topology = OG_TOPOLOGY_MEMORY;
     int rc = plan_resolved(s, want, err);
     if (rc != -ENOMEM || !open)
         return rc;
@@ -144,14 +145,15 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
     size_t smallest = s->memory.smallest;
     *err = (struct og_err){0};
     og__topology_release(&s->topology);
-    s->opt = asked; /* what was tried out for the other is forgotten */
+    s->config.opt = asked; /* what was tried out for the other is forgotten */
     og__policy_close(s->policy);
     s->policy = NULL;
     og__session_drop_hotness(s);
-    s->opt.topology = OG_TOPOLOGY_DISK;
+    s->config.opt.topology = OG_TOPOLOGY_DISK;
     rc = plan_resolved(s, want, err);
     if (rc == 0)
-        og__say(&s->log, OG__INFO, "the graph's structure stays on disk (%s)", first.message);
+        og__say(&s->config.log, OG__INFO, "the graph's structure stays on disk (%s)",
+                first.message);
     if (rc == -ENOMEM && smallest < s->memory.smallest) /* the refusal that names less */
         *err = first;
     return rc;
@@ -162,31 +164,32 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
 /* May memory hold every feature, as far as is known before it is planned? */
 static bool may_hold_all(const struct og_session *s)
 {
-    double features = (double)s->ds->n_nodes * (double)og__row_bytes(s->ds);
+    double features = (double)s->facts.ds->n_nodes * (double)og__row_bytes(s->facts.ds);
     double most = (double)s->memory.limit / 2;
-    if (s->opt.cache.unit == OG_PERCENT)
-        most = features * s->opt.cache.value / 100;
-    if (s->opt.cache.unit == OG_BYTES)
-        most = s->opt.cache.value;
+    if (s->config.opt.cache.unit == OG_PERCENT)
+        most = features * s->config.opt.cache.value / 100;
+    if (s->config.opt.cache.unit == OG_BYTES)
+        most = s->config.opt.cache.value;
     return features <= most;
 }
 
-/* Packs beside the samples are for what frequency keeps. Left open, they are what to read where
- * memory does not hold all features anyway. */
+/* Packs beside the samples are for what a policy that adopts it keeps. Left open, they are what to
+ * read where memory does not hold all features anyway. */
 static bool open_packs(struct og_session *s, unsigned want)
 {
-    bool open =
-        s->opt.policy == OG_POLICY_AUTO && s->opt.layout != OG_LAYOUT_RAW && !may_hold_all(s);
-    bool asked = s->opt.policy == OG_POLICY_FREQUENCY && s->opt.layout == OG_LAYOUT_PACKED;
+    bool open = s->config.opt.policy == OG_POLICY_AUTO && s->config.opt.layout != OG_LAYOUT_RAW &&
+                !may_hold_all(s);
+    bool asked =
+        og__policy_adopts(s->config.opt.policy) && s->config.opt.layout == OG_LAYOUT_PACKED;
     if (s->offline && (want & OG__WANT_FEATURES) && !s->whole_draws && (open || asked))
-        s->packs = og__packs_open(s->offline->dir, s->ds, &s->log);
+        s->packs = og__packs_open(s->offline->dir, s->facts.ds, &s->config.log);
     return s->packs != NULL;
 }
 
 /* The cache that they were made for is more than this run has. */
 static void refuse_packs(struct og_session *s, bool planned)
 {
-    og__say(&s->log, OG__WARN,
+    og__say(&s->config.log, OG__WARN,
             "%s: for a cache of %" PRIu32 " rows, this run's has %" PRIu32 ": it does without",
             s->packs->dir, s->packs->cache_rows, planned ? s->memory.n_slots : 0);
     og__packs_close(s->packs);
@@ -200,7 +203,7 @@ static int plan_again(struct og_session *s, const struct og_options *asked, unsi
     og__topology_release(&s->topology);
     s->policy = NULL;
     s->predicted = (struct og_predicted){0};
-    s->opt = *asked;
+    s->config.opt = *asked;
     s->whole_draws = false;
     *err = (struct og_err){0};
     return plan_session(s, want, err);
@@ -209,13 +212,13 @@ static int plan_again(struct og_session *s, const struct og_options *asked, unsi
 /* With packs made beforehand if they serve, else as if there were none. */
 int og__session_plan(struct og_session *s, unsigned want, struct og_err *err)
 {
-    const struct og_options asked = s->opt;
+    const struct og_options asked = s->config.opt;
     s->whole_draws = want & OG__WANT_WHOLE_DRAWS;
-    s->layout_open = asked.layout == OG_LAYOUT_AUTO;
+    s->config.layout_open = asked.layout == OG_LAYOUT_AUTO;
     if (!open_packs(s, want))
         return plan_session(s, want, err);
-    s->opt.policy = OG_POLICY_FREQUENCY;
-    s->opt.layout = OG_LAYOUT_PACKED;
+    s->config.opt.policy = og__policy_that_adopts();
+    s->config.opt.layout = OG_LAYOUT_PACKED;
     s->whole_draws = true;
     int rc = plan_session(s, want, err);
     bool room = rc == 0 && s->packs->cache_rows <= s->memory.n_slots;

@@ -12,8 +12,8 @@
  * and edges. */
 int og__session_settle_task(struct og_session *s, struct og_err *err)
 {
-    struct og_options *opt = &s->opt;
-    struct og_dataset *ds = s->ds;
+    struct og_options *opt = &s->config.opt;
+    struct og_dataset *ds = s->facts.ds;
     if (opt->task == OG_TASK_NODE && ds->regression)
         opt->task = OG_TASK_REGRESSION;
     if (opt->task == OG_TASK_REGRESSION && !og__float_labels(ds))
@@ -53,35 +53,36 @@ static uint64_t bytes_of_graph(const struct og_dataset *ds)
 static int write_left(struct og_session *s, const char *where, struct og_dataset **left,
                       struct og_err *err)
 {
-    struct og_edge_split split = {.seed = (uint64_t)s->opt.seed};
-    uint64_t bytes = og__edge_split_bytes(s->ds);
+    struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
+    uint64_t bytes = og__edge_split_bytes(s->facts.ds);
     char size[32];
     char allowed[32];
-    int rc = og__edge_split_parse(&split, s->opt.edge_split, err);
-    if (rc == 0 && (double)bytes > s->opt.disk.value)
+    int rc = og__edge_split_parse(&split, s->config.opt.edge_split, err);
+    if (rc == 0 && (double)bytes > s->config.opt.disk.value)
         rc = og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
                       "--edge-split: writes up to %s, --disk is %s",
                       og__human_bytes(size, (double)bytes),
-                      og__human_bytes(allowed, s->opt.disk.value));
+                      og__human_bytes(allowed, s->config.opt.disk.value));
     if (rc == 0)
         rc = og__scratch_open(&s->held_out, where, err);
     if (rc == 0)
-        rc = og__edge_split_write(s->ds, &split, og__scratch_path(s->held_out), s->budget, err);
+        rc = og__edge_split_write(s->facts.ds, &split, og__scratch_path(s->held_out), s->budget,
+                                  err);
     return rc < 0 ? rc : og__dataset_open(og__scratch_path(s->held_out), left, err);
 }
 
 /* Whose lists of edges: from here on the option says it, and so do checkpoints. */
 static int settle_edges(struct og_session *s, struct og_err *err)
 {
-    bool has = s->ds->edges[OG__TRAIN].fd >= 0;
-    if (!s->opt.edge_split)
-        s->opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
-    if (!s->opt.edge_split)
+    bool has = s->facts.ds->edges[OG__TRAIN].fd >= 0;
+    if (!s->config.opt.edge_split)
+        s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
+    if (!s->config.opt.edge_split)
         return og__fail_errno(err, -ENOMEM, NULL, "options");
-    if (has || strcmp(s->opt.edge_split, OG__OWN_EDGES) != 0)
+    if (has || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) != 0)
         return 0;
     return og__fail(err, -EINVAL, "give percentages, such as 85/5/10",
-                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges", s->ds->path);
+                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges", s->facts.ds->path);
 }
 
 /* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
@@ -89,22 +90,23 @@ static int settle_edges(struct og_session *s, struct og_err *err)
 int og__session_hold_out(struct og_session *s, struct og_err *err)
 {
     struct og_dataset *left = NULL;
-    int rc = s->opt.task == OG_TASK_LINK ? settle_edges(s, err) : 0;
-    if (rc < 0 || s->opt.task != OG_TASK_LINK || strcmp(s->opt.edge_split, OG__OWN_EDGES) == 0)
+    int rc = s->config.opt.task == OG_TASK_LINK ? settle_edges(s, err) : 0;
+    if (rc < 0 || s->config.opt.task != OG_TASK_LINK ||
+        strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
-    char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
+    char *own = s->config.opt.scratch ? strdup(s->config.opt.scratch) : og__cache_dir();
     rc = own ? write_left(s, own, &left, err)
              : og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
     free(own);
     if (rc < 0)
         return rc;
     /* what is left follows from the dataset and the options; to the user it is the dataset */
-    left->identity = s->ds->identity;
+    left->identity = s->facts.ds->identity;
     char *path = left->path;
-    left->path = s->ds->path;
-    s->ds->path = path;
-    og__dataset_close(s->ds);
-    s->ds = left;
+    left->path = s->facts.ds->path;
+    s->facts.ds->path = path;
+    og__dataset_close(s->facts.ds);
+    s->facts.ds = left;
     s->prepare.bytes_written = bytes_of_graph(left);
     return 0;
 }
@@ -113,78 +115,79 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
 
 size_t og__split_bytes(const struct og_session *s, const struct og_split *split)
 {
-    return (size_t)split->n * (s->seeds.edges ? 8 : 4);
+    return (size_t)split->n * (s->facts.seeds.edges ? 8 : 4);
 }
 
 static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
 {
-    struct og_split *split = &s->split[which];
-    if (s->seeds.edges)
-        return og__dataset_edges(s->ds, which, s->budget, &split->ids, &split->n, err);
-    int rc = og__dataset_split(s->ds, which, s->budget, &split->ids, &split->n, err);
+    struct og_split *split = &s->facts.split[which];
+    if (s->facts.seeds.edges)
+        return og__dataset_edges(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
+    int rc = og__dataset_split(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
     if (rc == 0 && split->n && (want & (OG__WANT_MODEL | OG__WANT_LABELS)))
-        rc = og__dataset_labels(s->ds, split->ids, split->n, s->budget, &split->labels, err);
+        rc = og__dataset_labels(s->facts.ds, split->ids, split->n, s->budget, &split->labels, err);
     return rc;
 }
 
 int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
 {
-    s->seeds.schedule = &s->schedule;
-    s->seeds.edges = s->opt.task == OG_TASK_LINK;
-    s->seeds.rule = (struct og_pair_rule){.seed = (uint64_t)s->opt.seed,
-                                          .n_nodes = (uint32_t)s->ds->n_nodes,
-                                          .symmetric = s->ds->symmetric,
-                                          .in_batch = s->opt.negative == OG_NEGATIVE_BATCH,
-                                          .negatives = (uint32_t)s->opt.negatives,
-                                          .rivals = (uint32_t)s->opt.eval_negatives};
+    s->facts.seeds.schedule = &s->facts.schedule;
+    s->facts.seeds.edges = s->config.opt.task == OG_TASK_LINK;
+    s->facts.seeds.rule =
+        (struct og_pair_rule){.seed = (uint64_t)s->config.opt.seed,
+                              .n_nodes = (uint32_t)s->facts.ds->n_nodes,
+                              .symmetric = s->facts.ds->symmetric,
+                              .in_batch = s->config.opt.negative == OG_NEGATIVE_BATCH,
+                              .negatives = (uint32_t)s->config.opt.negatives,
+                              .rivals = (uint32_t)s->config.opt.eval_negatives};
     for (int i = 0; i < OG__SPLITS; i++) {
         int rc = load_split(s, (enum og__split)i, want, err);
         if (rc < 0)
             return rc;
-        s->schedule.n_seeds[i] = (uint64_t)s->split[i].n;
-        s->seeds.split[i] = s->split[i].ids;
+        s->facts.schedule.n_seeds[i] = (uint64_t)s->facts.split[i].n;
+        s->facts.seeds.split[i] = s->facts.split[i].ids;
     }
-    if (s->split[OG__TRAIN].n > 0)
+    if (s->facts.split[OG__TRAIN].n > 0)
         return 0;
-    if (s->seeds.edges)
+    if (s->facts.seeds.edges)
         return og__fail(err, -EINVAL, "hold out less with --edge-split", "%s: no edges to train on",
-                        s->ds->path);
+                        s->facts.ds->path);
     return og__fail(err, -EINVAL, "add train.npy: node ids, int64", "%s: no training nodes",
-                    s->ds->path);
+                    s->facts.ds->path);
 }
 
 int og__session_schedule(struct og_session *s, struct og_err *err)
 {
-    s->schedule.epochs = s->opt.epochs;
-    s->schedule.eval_every = s->opt.eval_every;
-    s->schedule.resample_every = s->opt.resample_every;
-    s->schedule.seed = (uint64_t)s->opt.seed;
-    s->schedule.shuffle = !s->opt.no_shuffle;
+    s->facts.schedule.epochs = s->config.opt.epochs;
+    s->facts.schedule.eval_every = s->config.opt.eval_every;
+    s->facts.schedule.resample_every = s->config.opt.resample_every;
+    s->facts.schedule.seed = (uint64_t)s->config.opt.seed;
+    s->facts.schedule.shuffle = !s->config.opt.no_shuffle;
     uint64_t most = 1;
     for (int i = 0; i < OG__SPLITS; i++)
-        most = OG_MAX(most, s->schedule.n_seeds[i]);
-    s->schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->opt.batch, most);
-    return og__schedule_check(&s->schedule, err);
+        most = OG_MAX(most, s->facts.schedule.n_seeds[i]);
+    s->facts.schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->config.opt.batch, most);
+    return og__schedule_check(&s->facts.schedule, err);
 }
 
 /* ---- labels ---- */
 
 void og__session_labels(const struct og_session *s, const struct og_work *w, void *out)
 {
-    size_t width = og__labels_bytes(s->ds, 1);
-    const char *labels = s->split[w->turn.split].labels;
+    size_t width = og__labels_bytes(s->facts.ds, 1);
+    const char *labels = s->facts.split[w->turn.split].labels;
     for (uint32_t i = 0; i < w->turn.n_seeds; i++)
         memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);
 }
 
 size_t og__targets_bytes(const struct og_session *s)
 {
-    return s->seeds.edges ? 0 : og__labels_bytes(s->ds, s->schedule.batch_size);
+    return s->facts.seeds.edges ? 0 : og__labels_bytes(s->facts.ds, s->facts.schedule.batch_size);
 }
 
 const void *og__session_targets(const struct og_session *s, const struct og_work *w, void *out)
 {
-    if (s->seeds.edges)
+    if (s->facts.seeds.edges)
         return &w->seeds.pairs;
     og__session_labels(s, w, out);
     return out;
@@ -192,10 +195,10 @@ const void *og__session_targets(const struct og_session *s, const struct og_work
 
 size_t og__session_most_scores(const struct og_session *s)
 {
-    size_t n = (size_t)OG_MAX(s->split[OG__VALID].n, s->split[OG__TEST].n);
-    if (s->seeds.edges)
+    size_t n = (size_t)OG_MAX(s->facts.split[OG__VALID].n, s->facts.split[OG__TEST].n);
+    if (s->facts.seeds.edges)
         return 2 * n;
-    if (s->ds->multi_label)
-        return n * (size_t)s->ds->n_classes;
-    return s->opt.task == OG_TASK_NODE && s->ds->n_classes == 2 ? n : 0;
+    if (s->facts.ds->multi_label)
+        return n * (size_t)s->facts.ds->n_classes;
+    return s->config.opt.task == OG_TASK_NODE && s->facts.ds->n_classes == 2 ? n : 0;
 }

@@ -9,21 +9,22 @@
 
 struct og_topology_disk_options og__session_topology(const struct og_session *s)
 {
-    return (struct og_topology_disk_options){.cache_dir = s->neighbors_dir,
-                                             .cache_bytes = s->memory.neighbors,
-                                             .reader = {.io = s->opt.io, .profile = s->profile},
-                                             .log = &s->log};
+    return (struct og_topology_disk_options){
+        .cache_dir = s->neighbors_dir,
+        .cache_bytes = s->memory.neighbors,
+        .reader = {.io = s->config.opt.io, .profile = s->facts.profile},
+        .log = &s->config.log};
 }
 
 /* In --scratch or the user's cache folder, by where the dataset lies; of a graph that edges were
  * held out of beside it, where it lives no longer than that. */
 void og__session_name_neighbors(struct og_session *s)
 {
-    char *own = s->opt.scratch ? strdup(s->opt.scratch) : og__cache_dir();
+    char *own = s->config.opt.scratch ? strdup(s->config.opt.scratch) : og__cache_dir();
     if (s->held_out)
         s->neighbors_dir = og__path_join(og__scratch_path(s->held_out), "neighbors");
     else if (own)
-        s->neighbors_dir = og__neighbors_folder(own, s->ds);
+        s->neighbors_dir = og__neighbors_folder(own, s->facts.ds);
     free(own);
 }
 
@@ -34,18 +35,18 @@ static bool counts_degrees(const struct og_session *s)
 
 size_t og__session_structure_bytes(const struct og_session *s)
 {
-    size_t loops = counts_degrees(s) ? og__loops_bytes((uint64_t)s->ds->n_nodes) : 0;
-    if (s->opt.topology == OG_TOPOLOGY_DISK)
-        return og__topology_disk_bytes(s->ds) + loops;
-    return og__topology_bytes(s->ds) + loops +
-           (s->opt.sampler == OG_SAMPLER_WEIGHTED ? og__weights_bytes(s->ds) : 0);
+    size_t loops = counts_degrees(s) ? og__loops_bytes((uint64_t)s->facts.ds->n_nodes) : 0;
+    if (s->config.opt.topology == OG_TOPOLOGY_DISK)
+        return og__topology_disk_bytes(s->facts.ds) + loops;
+    return og__topology_bytes(s->facts.ds) + loops +
+           (s->config.opt.sampler == OG_SAMPLER_WEIGHTED ? og__weights_bytes(s->facts.ds) : 0);
 }
 
 static int load_topology(struct og_session *s, struct og_err *err)
 {
-    int rc = og__topology_load(s->ds, s->budget, &s->topology, err);
-    if (rc == 0 && s->opt.sampler == OG_SAMPLER_WEIGHTED)
-        rc = og__weights_load(s->ds, &s->topology, err);
+    int rc = og__topology_load(s->facts.ds, s->budget, &s->topology, err);
+    if (rc == 0 && s->config.opt.sampler == OG_SAMPLER_WEIGHTED)
+        rc = og__weights_load(s->facts.ds, &s->topology, err);
     if (rc == 0 && counts_degrees(s))
         rc = og__loops_find(&s->topology, err);
     return rc;
@@ -53,11 +54,11 @@ static int load_topology(struct og_session *s, struct og_err *err)
 
 int og__session_open_topology(struct og_session *s, struct og_err *err)
 {
-    if (s->opt.topology == OG_TOPOLOGY_MEMORY)
+    if (s->config.opt.topology == OG_TOPOLOGY_MEMORY)
         return load_topology(s, err);
     struct og_topology_disk_options opt = og__session_topology(s);
     opt.cache_bytes = 0; /* its size is not known yet */
-    int rc = og__topology_open_disk(s->ds, &opt, s->budget, &s->topology, err);
+    int rc = og__topology_open_disk(s->facts.ds, &opt, s->budget, &s->topology, err);
     if (rc == 0 && counts_degrees(s))
         rc = og__loops_find(&s->topology, err);
     return rc;
@@ -68,13 +69,13 @@ int og__session_open_neighbors(struct og_session *s, struct og_err *err)
     if (!s->topology.disk || s->memory.neighbors == 0)
         return 0;
     s->topology.disk->opt.cache_bytes = s->memory.neighbors;
-    if ((double)s->memory.neighbors > s->opt.disk.value) /* then every run makes its own */
+    if ((double)s->memory.neighbors > s->config.opt.disk.value) /* then every run makes its own */
         og__neighbors_keep_none(&s->topology);
     int rc = og__neighbors_load(&s->topology, err);
     s->prepare.bytes_written += s->topology.disk->cache.bytes_written;
     if (rc == 0 && !s->held_out && s->topology.disk->opt.cache_dir)
         og__kept_trim(s->neighbors_dir, &og__neighbors_kind, og__kept_bytes(s->neighbors_dir),
-                      OG__KEPT_SECONDS, &s->log);
+                      OG__KEPT_SECONDS, &s->config.log);
     return rc;
 }
 

@@ -119,7 +119,7 @@ static size_t kept_row_bytes(const struct simulator *m)
 {
     const enum og_dtype stored = m->folder.dtype;
     if (m->s)
-        return og__row_bytes(m->s->ds);
+        return og__row_bytes(m->s->facts.ds);
     return m->folder.row_bytes / og__dtype_size(stored) *
            og__dtype_size(og__pack_dtype(&m->opt, stored));
 }
@@ -162,7 +162,7 @@ static uint32_t superbatch_of(const struct simulator *m, int policy)
 /* From here on this is the policy of the options. */
 static struct og_policy_setup choose_policy(struct simulator *m, const struct asked_policy *p)
 {
-    struct og_options *opt = m->s ? &m->s->opt : &m->opt;
+    struct og_options *opt = m->s ? &m->s->config.opt : &m->opt;
     opt->policy = p->kind;
     opt->presc_epochs = p->presc_epochs;
     opt->evict = p->evict;
@@ -187,7 +187,7 @@ static int find_hotness(struct simulator *m, uint32_t *hotness, struct og_err *e
 static int check_policies(const struct simulator *m, struct og_err *err)
 {
     for (int i = 0; !m->s && i < m->n_policies; i++)
-        if (og__policy_wants_hotness(m->policy[i].kind) && m->policy[i].kind != OG_POLICY_RANDOM)
+        if (og__hotness_needs_graph(m->policy[i].kind))
             return og__fail(err, -EINVAL,
                             "give the dataset in the place of the trace: with the options the "
                             "trace was sampled with, its batches are the same",
@@ -244,8 +244,9 @@ static int check_memory(struct simulator *m, struct og_err *err)
 static int find_rule(struct og_session *s, struct og_read_rule *rule, struct og_err *err)
 {
     struct og_reader *reader = NULL;
-    struct og_reader_options opt = {.io = s->opt.io, .profile = s->profile, .log = &s->log};
-    int rc = og__features_open(&reader, s->ds, &opt, s->budget, err);
+    struct og_reader_options opt = {
+        .io = s->config.opt.io, .profile = s->facts.profile, .log = &s->config.log};
+    int rc = og__features_open(&reader, s->facts.ds, &opt, s->budget, err);
     if (rc == 0)
         *rule = og__reader_rule(reader);
     og__reader_close(reader);
@@ -261,12 +262,13 @@ static int open_dataset(struct simulator *m, const char *dataset, struct og_err 
     if (rc < 0)
         return rc;
     struct og_session *s = m->s;
-    s->schedule.eval_every = 0;
-    m->most_batches = (uint32_t)og__schedule_items(&s->schedule);
-    m->longest = OG_MIN(s->caps.hop[s->caps.n_hops - 1].n_src, (uint64_t)s->ds->n_nodes);
+    s->facts.schedule.eval_every = 0;
+    m->most_batches = (uint32_t)og__schedule_items(&s->facts.schedule);
+    m->longest =
+        OG_MIN(s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src, (uint64_t)s->facts.ds->n_nodes);
     m->most_rows = m->longest * m->most_batches;
-    m->epoch = (uint32_t)og__schedule_batches(&s->schedule, OG__TRAIN);
-    m->sim.n_nodes = (uint64_t)s->ds->n_nodes;
+    m->epoch = (uint32_t)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    m->sim.n_nodes = (uint64_t)s->facts.ds->n_nodes;
     m->sim.pool = s->pool;
     m->sim.budget = s->budget;
     return find_rule(s, &m->sim.rule, err);
@@ -515,7 +517,7 @@ static json_t *result_root(const struct simulator *m, json_t *results, double op
 {
     uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
     return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
-                     m->s ? m->s->ds->name : m->folder.dataset, "num_nodes",
+                     m->s ? m->s->facts.ds->name : m->folder.dataset, "num_nodes",
                      (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
                      "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
                      "superbatch", (json_int_t)asked_superbatch(m), "rows", (json_int_t)m->rows,

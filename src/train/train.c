@@ -64,7 +64,7 @@ static int write_params(struct trainer *t, const char *path, const float *values
 {
     size_t n;
     const struct og_param *params = og__model_params(t->s->model, &n);
-    int rc = og__checkpoint_write(path, og__model_config(t->s->model), &t->s->opt, params, n,
+    int rc = og__checkpoint_write(path, og__model_config(t->s->model), &t->s->config.opt, params, n,
                                   values, err);
     if (rc == 0)
         count_written(t, path);
@@ -80,7 +80,7 @@ static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
 static uint32_t epoch_of(const struct trainer *t)
 {
     uint64_t item = t->state.next_item;
-    return item > 0 ? og__schedule_at(&t->s->schedule, item - 1).epoch : 0;
+    return item > 0 ? og__schedule_at(&t->s->facts.schedule, item - 1).epoch : 0;
 }
 
 static int check_params(const struct trainer *t, struct og_err *err)
@@ -121,7 +121,7 @@ static void rewind_evaluation(const struct trainer *t, struct og_train_state *st
 {
     if (!t->scores.value || state->next_item == 0)
         return;
-    struct og_turn last = og__schedule_at(&t->s->schedule, state->next_item - 1);
+    struct og_turn last = og__schedule_at(&t->s->facts.schedule, state->next_item - 1);
     if (last.split == OG__TRAIN || last.last_of_epoch)
         return;
     state->next_item -= last.batch + 1;
@@ -155,7 +155,7 @@ static int save(struct trainer *t, struct og_err *err)
 static int log_batch(struct trainer *t, const struct og_work *w, const struct og_metrics *part,
                      struct og_err *err)
 {
-    int every = t->s->opt.log_every;
+    int every = t->s->config.opt.log_every;
     if (!t->log || every == 0 || (w->turn.batch + 1) % (uint32_t)every)
         return 0;
     json_t *line = json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)w->turn.epoch, "batch",
@@ -175,7 +175,7 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
                        struct og_err *err)
 {
     struct og_session *s = t->s;
-    struct og_step step = {(uint64_t)s->opt.seed, w->turn.epoch, w->turn.batch};
+    struct og_step step = {(uint64_t)s->config.opt.seed, w->turn.epoch, w->turn.batch};
     struct og_metrics part = {0};
     double start = og__now();
     int rc = og__model_gradients(s->model, &w->sampled.batch, &w->rows, targets, &step, &part, err);
@@ -183,7 +183,8 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
         rc = check_figures(&part, w->turn.epoch, &w->turn, err);
     if (rc < 0)
         return rc;
-    rc = og__model_update(s->model, s->opt.lr, s->opt.weight_decay, ++t->state.steps, err);
+    rc = og__model_update(s->model, s->config.opt.lr, s->config.opt.weight_decay, ++t->state.steps,
+                          err);
     if (rc < 0)
         return rc;
     og__metrics_add(&t->state.train, &part);
@@ -213,10 +214,10 @@ static int evaluate_batch(struct trainer *t, const struct og_work *w, uint32_t e
 static json_t *epoch_json(const struct trainer *t, uint32_t epoch)
 {
     const struct og_train_state *state = &t->state;
-    bool evaluated = og__schedule_evaluates(&t->s->schedule, epoch);
+    bool evaluated = og__schedule_evaluates(&t->s->facts.schedule, epoch);
     json_t *row =
         json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
-                  "train_acc", og__metrics_acc(&state->train, &t->s->config));
+                  "train_acc", og__metrics_acc(&state->train, &t->s->facts.shape));
     row = og__json_with(row, "valid_acc",
                         evaluated ? og__json_real(og__scores_chief(&t->scores, &state->valid))
                                   : json_null());
@@ -228,7 +229,7 @@ static json_t *epoch_json(const struct trainer *t, uint32_t epoch)
 /* Keeps the epoch's row, and hands it to who watches. */
 static int tell_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
 {
-    const struct og_observer *seen = t->s->seen;
+    const struct og_observer *seen = t->s->config.seen;
     json_t *row = epoch_json(t, epoch);
     char *text = og__json_print(row, JSON_REAL_PRECISION(17));
     bool kept = json_array_append_new(t->state.epochs, row) == 0 && text;
@@ -245,7 +246,7 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
     og__scores_rank(&t->scores);
     double acc = og__scores_chief(&t->scores, &state->valid);
     int rc = check_params(t, err);
-    if (rc == 0 && og__schedule_evaluates(&s->schedule, epoch) &&
+    if (rc == 0 && og__schedule_evaluates(&s->facts.schedule, epoch) &&
         (acc > state->best_valid || state->best_epoch == 0)) {
         state->best_valid = acc;
         state->best_epoch = epoch;
@@ -265,12 +266,12 @@ static void tell(const struct trainer *t, const struct og_work *w)
     struct og_progress p = {
         .stage = stages[w->turn.split],
         .epoch = (int)w->turn.epoch,
-        .epochs = t->s->opt.epochs,
+        .epochs = t->s->config.opt.epochs,
         .done = w->turn.batch + 1,
-        .total = og__schedule_batches(&t->s->schedule, w->turn.split),
+        .total = og__schedule_batches(&t->s->facts.schedule, w->turn.split),
         .loss = w->turn.split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
     };
-    og__observe(t->s->seen, &p);
+    og__observe(t->s->config.seen, &p);
 }
 
 /* Wall time goes to training or to evaluation, whichever the batch was. */
@@ -295,7 +296,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     count_time(t, w->turn.split);
     if (w->turn.last_of_epoch)
         rc = end_epoch(t, w->turn.epoch, err);
-    if (rc == 0 && og__now() - t->saved >= t->s->opt.checkpoint_every)
+    if (rc == 0 && og__now() - t->saved >= t->s->config.opt.checkpoint_every)
         rc = save(t, err);
     return rc;
 }
@@ -336,14 +337,14 @@ static int test_best(struct trainer *t, struct test_result *found, struct og_err
 {
     struct og_session *s = t->s;
     *found = (struct test_result){json_null(), json_null()};
-    if (s->split[OG__TEST].n == 0)
+    if (s->facts.split[OG__TEST].n == 0)
         return 0;
     if (t->state.best_epoch)
         copy_params(s, t->best, true);
     t->state.valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
     double start = og__now();
-    int rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->schedule, OG__TEST),
+    int rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
                              test_sink, t, err);
     if (rc < 0)
         return rc;
@@ -372,8 +373,8 @@ static int write_summary(struct trainer *t, const struct test_result *test, char
     bool evaluated = state->best_epoch > 0;
     json_t *root = json_pack(
         "{s:s s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f}", "version",
-        og_version(), "dataset", s->ds->name, "run", t->dir.path, "config",
-        og__options_json(&s->opt), "seed", (json_int_t)s->opt.seed, "plan",
+        og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "config",
+        og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
         og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
         state->epochs, "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
         "valid_acc", evaluated ? og__json_real(state->best_valid) : json_null(), "test_acc",
@@ -394,14 +395,14 @@ static int write_plan(struct trainer *t, struct og_err *err)
 static int write_settings(struct trainer *t, struct og_err *err)
 {
     int rc = write_plan(t, err); /* first: it tells a run's folder (rundir.h) */
-    return rc < 0 ? rc : og__options_write_yaml(&t->s->opt, t->dir.config, err);
+    return rc < 0 ? rc : og__options_write_yaml(&t->s->config.opt, t->dir.config, err);
 }
 
 /* The run's other files as they were at the position that resume.safetensors tells: it was written
  * first, and the process may have ended between any two of them, or long after. */
 static int restore_files(struct trainer *t, struct og_err *err)
 {
-    const struct og_schedule *schedule = &t->s->schedule;
+    const struct og_schedule *schedule = &t->s->facts.schedule;
     int rc = write_params(t, t->dir.checkpoint, NULL, err);
     if (rc == 0 && t->state.best_epoch)
         rc = write_params(t, t->dir.best, t->best, err);
@@ -416,8 +417,8 @@ static int restore_files(struct trainer *t, struct og_err *err)
 static int resume_run(struct trainer *t, struct og_err *err)
 {
     int rc = og__resume_read(t->dir.resume, t->s, &t->state, t->best, err);
-    if (rc == 0 && t->s->opt.init)
-        og__say_without_effect(&t->s->log, "", "init", "resume", "",
+    if (rc == 0 && t->s->config.opt.init)
+        og__say_without_effect(&t->s->config.log, "", "init", "resume", "",
                                "the run goes on with its own parameters");
     if (rc == 0) {
         count_written(t, t->dir.resume); /* it does not tell of itself */
@@ -425,7 +426,7 @@ static int resume_run(struct trainer *t, struct og_err *err)
     }
     if (rc != -ENOENT)
         return rc;
-    og__say(&t->s->log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
+    og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
     return og__rundir_cut_metrics(&t->dir, 0, 0, err);
 }
 
@@ -443,14 +444,14 @@ static int start_run(struct trainer *t, struct og_err *err)
         return -ENOMEM;
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
-    int rc = s->opt.init ? og__checkpoint_load(s->opt.init, params, n, err) : 0;
-    if (rc == 0 && s->opt.resume)
+    int rc = s->config.opt.init ? og__checkpoint_load(s->config.opt.init, params, n, err) : 0;
+    if (rc == 0 && s->config.opt.resume)
         rc = resume_run(t, err);
     og__session_count_prepared(s);
     if (rc == 0)
         rc = write_settings(t, err);
-    if (rc == 0 && s->opt.log_every &&
-        !(t->log = og__rundir_metrics(&t->dir, s->opt.resume ? "a" : "w", err)))
+    if (rc == 0 && s->config.opt.log_every &&
+        !(t->log = og__rundir_metrics(&t->dir, s->config.opt.resume ? "a" : "w", err)))
         rc = -errno;
     return rc;
 }
@@ -485,8 +486,8 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
 {
     struct og_session *s = t->s;
     t->lap = og__now();
-    int rc = og__session_run(s, OG__SPLITS, t->state.next_item, og__schedule_items(&s->schedule),
-                             train_sink, t, err);
+    int rc = og__session_run(s, OG__SPLITS, t->state.next_item,
+                             og__schedule_items(&s->facts.schedule), train_sink, t, err);
     struct test_result test = {0};
     if (rc == 0)
         rc = save(t, err);

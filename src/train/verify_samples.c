@@ -6,6 +6,7 @@
  *   pack.json  ──> draw<d>_cached.npy, draw<d>.pack  is what the chunk holds, row by row
  */
 #include "base/file.h"
+#include "base/hex.h"
 #include "dataset/features.h"
 #include "dataset/identity.h"
 #include "gather/pack.h"
@@ -122,16 +123,6 @@ static int64_t number(const json_t *root, const char *key)
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-/* 16 hexadecimal digits. */
-static bool get_checksum(const json_t *value, uint64_t *out)
-{
-    const char *text = json_string_value(value);
-    char *stop = NULL;
-    bool digits = text && strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
-    *out = digits ? strtoull(text, &stop, 16) : 0;
-    return digits;
-}
-
 /* What everything else is looked at by. */
 static bool get_facts(struct verifier *v)
 {
@@ -187,8 +178,8 @@ static int verify_file(struct verifier *v, const char *file, const json_t *said,
     int rc = path ? og__file_checksum(path, &found, &why)
                   : og__fail_errno(&why, -ENOMEM, NULL, "%s", file);
     begin(v);
-    if (rc == 0 && (!get_checksum(said, &expected) || expected != found))
-        tell(v, anew, "%s: checksum %016" PRIx64 ", trace.json says %.16s", path, found,
+    if (rc == 0 && (!og__json_hex_get(said, &expected) || expected != found))
+        tell(v, anew, "%s: checksum %s, trace.json says %.16s", path, og__hex(found).digits,
              json_is_string(said) ? json_string_value(said) : "none");
     free(path);
     rc = judge(v, rc, &why, err);
