@@ -14,10 +14,17 @@ static const struct og_policy_ops *const table[] = {OG__POLICIES(POINTER)};
 const char *const og__policy_words[] = {OG__POLICIES(WORD)[OG_POLICY_AUTO] = "auto", NULL};
 _Static_assert(OG_COUNT(table) == OG_POLICY_AUTO, "a row for each policy of outgrow.h");
 
-/* Of a policy that is still to be chosen nothing is known. */
+/* Of a policy that is still to be chosen nothing is known, but that it takes as much memory as the
+ * least of them. */
+static size_t least_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                          uint64_t distinct)
+{
+    return og__policy_degree.bytes(setup, rows, batches, distinct);
+}
+
 static const struct og_policy_ops *ops_of(int kind)
 {
-    static const struct og_policy_ops undecided = {.is_static = true};
+    static const struct og_policy_ops undecided = {.is_static = true, .bytes = least_bytes};
     return kind == OG_POLICY_AUTO ? &undecided : table[kind];
 }
 
