@@ -27,7 +27,7 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
     return rc;
 }
 
-int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err)
+int og__hotness_presc(struct og_session *s, int epochs, uint32_t *hotness, struct og_err *err)
 {
     struct presc p = {.s = s};
     uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
@@ -35,7 +35,7 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     int rc = og__seeds_open(&p.seeds, &s->facts.seeds, s->budget, err);
     if (rc == 0)
         rc = og__session_sampler(s, &p.sampler, s->budget, err);
-    for (uint32_t epoch = 1; epoch <= (uint32_t)s->config.opt.presc_epochs; epoch++) {
+    for (uint32_t epoch = 1; epoch <= (uint32_t)epochs; epoch++) {
         for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
             rc = visit_batch(&p, epoch, batch, hotness, err);
             if (rc == 0)
@@ -50,14 +50,15 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
 
 /* ---- of any policy ---- */
 
-int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
+int og__hotness_of(struct og_session *s, int policy, int presc_epochs, uint32_t *hotness,
+                   struct og_err *err)
 {
     const struct og_split *train = &s->facts.split[OG__TRAIN];
-    switch (s->config.opt.policy) {
+    switch (policy) {
     case OG_POLICY_DEGREE:
         return og__hotness_degree(&s->topology, hotness, err);
     case OG_POLICY_PRESC:
-        return og__hotness_presc(s, hotness, err);
+        return og__hotness_presc(s, presc_epochs, hotness, err);
     case OG_POLICY_PAGERANK:
     case OG_POLICY_HYBRID:
         return og__hotness_pagerank(&s->topology, train->ids,
@@ -69,12 +70,12 @@ int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
     }
 }
 
-size_t og__hotness_bytes(const struct og_session *s)
+size_t og__hotness_bytes(const struct og_session *s, int policy)
 {
-    switch (s->config.opt.policy) {
+    switch (policy) {
     case OG_POLICY_PRESC:
         return og__sampler_bytes(&s->facts.caps) +
-               og__batch_bytes(&s->facts.caps, og__batch_extras(s));
+               og__batch_bytes(&s->facts.caps, s->facts.trace.extras);
     case OG_POLICY_PAGERANK:
     case OG_POLICY_HYBRID:
         return 2 * (size_t)s->facts.ds->n_nodes * sizeof(float);

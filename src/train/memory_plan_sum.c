@@ -53,14 +53,14 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
     return without_turns(m) + m->sweep + m->cache;
 }
 
-int og__least_staging(const struct og_session *s)
+int og__least_staging(const struct og_way *way)
 {
-    return s->config.opt.early_reads ? s->n_works : 1;
+    return way->early ? og__works(way) : 1;
 }
 
 /* In turns hybrid starts with nothing cached, and two batches in flight. */
-int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
+int og__first_staging(const struct og_way *way)
 {
-    const bool empty = m->alternates && s->config.opt.policy == OG_POLICY_HYBRID;
-    return empty ? OG__MOST_STAGING : og__least_staging(s);
+    const bool empty = way->alternate && way->policy == OG_POLICY_HYBRID;
+    return empty ? OG__MOST_STAGING : og__least_staging(way);
 }
