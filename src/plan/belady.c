@@ -13,6 +13,8 @@
  * ties are free, and the next superbatch resembles this one. */
 #include "plan/policy_ops.h"
 
+#include <outgrow/outgrow.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -381,8 +383,16 @@ static int step_belady(struct og_policy *p, const uint32_t *ids, struct og_plan 
     return 0;
 }
 
+static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false},
+                                            {OG_LAYOUT_RAW, true},
+                                            {OG_LAYOUT_PACKED, true},
+                                            {OG_LAYOUT_SEGMENTED, true}};
+
 const struct og_policy_ops og__policy_belady = {
     .looks_ahead = true,
+    .lists_uses = true,
+    .ways = ways,
+    .n_ways = OG_COUNT(ways),
     .admits = true,
     .open = open_belady,
     .close = close_belady,

@@ -158,7 +158,7 @@ static uint64_t held_out_misses(const struct condensed *c, uint32_t slots)
 
 static bool suits_condensed(int policy)
 {
-    return policy == OG_POLICY_FREQUENCY || policy == OG_POLICY_BELADY || policy == OG_POLICY_SWEEP;
+    return og__policy_looks_ahead(policy) && !og__policy_wants_hotness(policy);
 }
 
 /* ---- passes: candidates that are counted together ---- */
@@ -186,7 +186,7 @@ static const struct og_candidate *first_of(const struct pass *p)
 static bool counts_by_level(const struct og_candidate *c)
 {
     return c->superbatch == 0 &&
-           (og__policy_is_static(c->policy.kind) || c->policy.kind == OG_POLICY_LRU);
+           (og__policy_is_static(c->policy.kind) || og__policy_is_stack(c->policy.kind));
 }
 
 static bool same_policy(const struct og_policy_setup *a, const struct og_policy_setup *b)
@@ -285,9 +285,9 @@ static void take_counts(struct pass *p, uint32_t member, const struct og_simulat
     counts->rows = s->cost.rows;
     counts->hits = s->cost.hits;
     counts->misses = s->cost.misses;
-    counts->held_out = first_of(p)->policy.kind == OG_POLICY_FREQUENCY
-                           ? held_out_misses(p->condensed, slots_of(p, member))
-                           : s->cost.misses;
+    const int policy = first_of(p)->policy.kind;
+    const bool learns = og__policy_looks_ahead(policy) && og__policy_is_steady(policy);
+    counts->held_out = learns ? held_out_misses(p->condensed, slots_of(p, member)) : s->cost.misses;
     counts->prefill = s->prefill;
     counts->fill = s->fill;
     counts->first_fill = first_fill;

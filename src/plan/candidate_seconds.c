@@ -315,7 +315,7 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
         .spill_written = (double)c->spill_bytes * r->prepared,
         .spill_read = (double)c->spill_bytes,
     };
-    if (c->policy.kind == OG_POLICY_SWEEP) {
+    if (og__policy_fills_beside(c->policy.kind)) {
         windows_of(given, c, n, r, &b);
         b.topology.bytes += (double)c->reload_bytes * r->superbatches;
         return b;
@@ -389,9 +389,7 @@ static double plan_row(const struct og_flow_times *t, const struct og_candidate 
     const int policy = c->policy.kind;
     if (c->superbatch == 0 || og__policy_is_static(policy))
         return t->plan_row;
-    const bool lists = og__policy_looks_ahead(policy) && !og__policy_is_steady(policy) &&
-                       policy != OG_POLICY_SWEEP;
-    return t->plan_row + (lists ? t->foresee_row : t->count_row);
+    return t->plan_row + (og__policy_lists_uses(policy) ? t->foresee_row : t->count_row);
 }
 
 static void set_terms(const struct og_choice *given, const struct og_candidate *c,

@@ -3,6 +3,8 @@
  * is prefilled. */
 #include "plan/policy_ops.h"
 
+#include <outgrow/outgrow.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,8 +217,15 @@ static int step_frequency(struct og_policy *p, const uint32_t *ids, struct og_pl
     return 0;
 }
 
+static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false},
+                                            {OG_LAYOUT_RAW, true},
+                                            {OG_LAYOUT_PACKED, true},
+                                            {OG_LAYOUT_SEGMENTED, true}};
+
 const struct og_policy_ops og__policy_frequency = {
     .looks_ahead = true,
+    .ways = ways,
+    .n_ways = OG_COUNT(ways),
     .is_steady = true,
     .open = open_frequency,
     .close = close_frequency,

@@ -131,7 +131,7 @@ static int foresee_hybrid(struct og_policy *p, const struct og_trace *trace, uin
     int rc = og__next_uses_find(&s->uses, trace, err);
     if (rc < 0)
         return rc;
-    *n_prefill = 0;
+    *n_prefill = 0; /* it starts empty */
     const uint32_t shift = move_on(p);
     memset(s->changed, 0, p->setup.n_slots * sizeof(*s->changed));
     for (uint32_t slot = 0; slot < p->setup.n_slots; slot++) {
@@ -141,15 +141,6 @@ static int foresee_hybrid(struct og_policy *p, const struct og_trace *trace, uin
             wanted ? s->uses.node[og__placement_rank(nodes, node)].first : OG__NEVER;
         s->way[slot].noted -= (uint16_t)OG_MIN((uint32_t)s->way[slot].noted, shift);
     }
-    return 0;
-}
-
-static uint32_t prefill_hybrid(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
-{
-    (void)p;
-    (void)nodes;
-    (void)slots;
-    (void)most;
     return 0;
 }
 
@@ -246,13 +237,18 @@ static int step_hybrid(struct og_policy *p, const uint32_t *ids, struct og_plan 
     return 0;
 }
 
+static const char *const parameters[] = {"evict", "ways", "window", "update", "threshold", NULL};
+
 const struct og_policy_ops og__policy_hybrid = {
     .looks_ahead = true,
     .admits = true,
+    .lists_uses = true,
+    .hotness = OG__HOTNESS_PAGERANK,
+    .keeps_hotness = true,
+    .parameters = parameters,
     .open = open_hybrid,
     .close = close_hybrid,
     .foresee = foresee_hybrid,
-    .prefill = prefill_hybrid,
     .step = step_hybrid,
     .bytes = bytes_hybrid,
     .tail = tail_hybrid,

@@ -122,25 +122,6 @@ static void close_lru(struct og_policy *p)
     free(s);
 }
 
-static int foresee_lru(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
-                       struct og_err *err)
-{
-    (void)p;
-    (void)trace;
-    (void)err;
-    *n_prefill = 0;
-    return 0;
-}
-
-static uint32_t prefill_lru(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
-{
-    (void)p;
-    (void)nodes;
-    (void)slots;
-    (void)most;
-    return 0;
-}
-
 /* Hits leave the ring, to come back as the newest. */
 static uint32_t take_hits(struct lru *s, const uint32_t *ids, struct og_plan *out)
 {
@@ -213,10 +194,9 @@ static void forget_lru(struct og_policy *p, uint32_t first)
 
 const struct og_policy_ops og__policy_lru = {
     .admits = true,
+    .is_stack = true,
     .open = open_lru,
     .close = close_lru,
-    .foresee = foresee_lru,
-    .prefill = prefill_lru,
     .step = step_lru,
     .bytes = bytes_lru,
     .forget = forget_lru,

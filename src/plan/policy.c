@@ -2,26 +2,30 @@
 
 #include <outgrow/outgrow.h>
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+/* ---- the table ---- */
+
+#define POINTER(NAME, name) [OG_POLICY_##NAME] = &og__policy_##name,
+#define WORD(NAME, name)    [OG_POLICY_##NAME] = #name,
+static const struct og_policy_ops *const table[] = {OG__POLICIES(POINTER)};
+const char *const og__policy_words[] = {OG__POLICIES(WORD)[OG_POLICY_AUTO] = "auto", NULL};
+_Static_assert(OG_COUNT(table) == OG_POLICY_AUTO, "a row for each policy of outgrow.h");
+
+/* Of a policy that is still to be chosen nothing is known. */
 static const struct og_policy_ops *ops_of(int kind)
 {
-    switch (kind) {
-    case OG_POLICY_FREQUENCY:
-        return &og__policy_frequency;
-    case OG_POLICY_LRU:
-        return &og__policy_lru;
-    case OG_POLICY_RR:
-        return &og__policy_rr;
-    case OG_POLICY_BELADY:
-        return &og__policy_belady;
-    case OG_POLICY_HYBRID:
-        return &og__policy_hybrid;
-    case OG_POLICY_SWEEP:
-        return &og__policy_sweep;
-    default:
-        return &og__policy_static;
-    }
+    static const struct og_policy_ops undecided = {.is_static = true};
+    return kind == OG_POLICY_AUTO ? &undecided : table[kind];
+}
+
+/* ---- traits ---- */
+
+const char *og__policy_word(int kind)
+{
+    return og__policy_words[kind];
 }
 
 bool og__policy_looks_ahead(int kind)
@@ -44,17 +48,99 @@ bool og__policy_admits(int kind)
     return ops_of(kind)->admits;
 }
 
+bool og__policy_caches(int kind)
+{
+    return !ops_of(kind)->caches_nothing;
+}
+
+bool og__policy_prefills(int kind)
+{
+    return ops_of(kind)->prefill;
+}
+
+bool og__policy_fills_beside(int kind)
+{
+    return ops_of(kind)->free_after;
+}
+
+bool og__policy_is_stack(int kind)
+{
+    return ops_of(kind)->is_stack;
+}
+
+bool og__policy_lists_uses(int kind)
+{
+    return ops_of(kind)->lists_uses;
+}
+
+bool og__policy_adopts(int kind)
+{
+    return ops_of(kind)->adopt;
+}
+
+int og__policy_that_adopts(void)
+{
+    int kind = 0;
+    while (!og__policy_adopts(kind))
+        kind++;
+    return kind;
+}
+
 uint32_t og__policy_tail(const struct og_policy_setup *setup)
 {
     const struct og_policy_ops *ops = ops_of(setup->kind);
     return ops->tail ? ops->tail(setup) : 0;
 }
 
+enum og_hotness og__policy_hotness(int kind)
+{
+    return ops_of(kind)->hotness;
+}
+
 bool og__policy_wants_hotness(int kind)
 {
-    return kind == OG_POLICY_RANDOM || kind == OG_POLICY_DEGREE || kind == OG_POLICY_PRESC ||
-           kind == OG_POLICY_PAGERANK || kind == OG_POLICY_HYBRID;
+    return ops_of(kind)->hotness != OG__HOTNESS_NONE;
 }
+
+bool og__policy_keeps_hotness(int kind)
+{
+    return ops_of(kind)->keeps_hotness;
+}
+
+const struct og_policy_way *og__policy_ways(int kind, int *n)
+{
+    *n = ops_of(kind)->n_ways;
+    return ops_of(kind)->ways;
+}
+
+/* ---- parameters ---- */
+
+bool og__policy_takes(int kind, const char *option)
+{
+    const char *const *name = ops_of(kind)->parameters;
+    for (; name && *name; name++)
+        if (strcmp(*name, option) == 0)
+            return true;
+    return false;
+}
+
+void og__policy_takers(const char *option, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = 0;
+    for (int kind = 0; kind < OG_POLICY_AUTO && used < size; kind++)
+        if (og__policy_takes(kind, option))
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? " and " : "",
+                                     og__policy_word(kind));
+}
+
+const char *og__policy_colon(int kind)
+{
+    const char *const *name = ops_of(kind)->parameters;
+    return name && **name ? *name : NULL;
+}
+
+/* ---- a policy ---- */
 
 int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
                     struct og_budget *b, struct og_err *err)
@@ -66,7 +152,7 @@ int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
     p->ops = ops_of(setup->kind);
     p->setup = *setup;
     p->setup.n_slots = (uint32_t)OG_MIN((uint64_t)setup->n_slots, setup->n_nodes);
-    if (setup->kind == OG_POLICY_NONE)
+    if (p->ops->caches_nothing)
         p->setup.n_slots = 0;
     p->budget = b;
     int rc = p->ops->open(p, err);
@@ -88,7 +174,8 @@ void og__policy_close(struct og_policy *p)
 int og__policy_foresee(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                        struct og_err *err)
 {
-    return p->ops->foresee(p, trace, n_prefill, err);
+    *n_prefill = 0;
+    return p->ops->foresee ? p->ops->foresee(p, trace, n_prefill, err) : 0;
 }
 
 int og__policy_adopt(struct og_policy *p, const uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
@@ -100,7 +187,7 @@ int og__policy_adopt(struct og_policy *p, const uint32_t *nodes, uint32_t n, uin
 
 uint32_t og__policy_prefill(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
 {
-    return p->ops->prefill(p, nodes, slots, most);
+    return p->ops->prefill ? p->ops->prefill(p, nodes, slots, most) : 0;
 }
 
 uint32_t og__policy_free_after(const struct og_policy *p)

@@ -6,7 +6,8 @@
  *
  * A policy is its own simulation: its tables say at each moment which node each slot holds, and it
  * moves on by one batch a call. Planning is a pure function of (setup, batches so far, what was
- * foreseen); when it is carried out is nobody's business here. One file a policy. */
+ * foreseen); when it is carried out is nobody's business here. One file a policy, and one row of
+ * policies.h. */
 #ifndef OG_POLICY_H
 #define OG_POLICY_H
 
@@ -31,10 +32,11 @@ struct og_policy_setup {
 
 struct og_policy;
 
-/* Tables come from the budget as "policy". */
-OG_MUST_CHECK int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
-                                  struct og_budget *b, struct og_err *err);
-void og__policy_close(struct og_policy *p);
+/* ---- traits: all that others ask of a kind of policy, answered by its row ---- */
+
+/* Its word, as users write it. og__policy_words: all of them, then "auto"; ends with NULL. */
+const char *og__policy_word(int kind);
+extern const char *const og__policy_words[];
 
 /* Must the coming batches be known before it can plan them (frequency, belady, hybrid, sweep)? */
 bool og__policy_looks_ahead(int kind);
@@ -44,8 +46,56 @@ bool og__policy_is_static(int kind);
 bool og__policy_is_steady(int kind);
 /* May rows that a batch has read enter its cache after it (lru, rr, belady, hybrid)? */
 bool og__policy_admits(int kind);
-/* Is its hotness known before any batch is (random, degree, presc, pagerank, hybrid)? */
-bool og__policy_wants_hotness(int kind);
+/* Has it a cache at all (not: none)? */
+bool og__policy_caches(int kind);
+/* Are rows put into its cache ahead of batches (static ones, frequency, belady, sweep)? */
+bool og__policy_prefills(int kind);
+/* Does this go on beside training, so that a batch misses only what the cache has no room for
+ * (sweep)? */
+bool og__policy_fills_beside(int kind);
+/* Does its cache hold just the rows used last, so that one pass counts all sizes (lru; Mattson et
+ * al. 1970)? */
+bool og__policy_is_stack(int kind);
+/* Does it plan from a list of each node's uses, which takes longer to make than counts do (belady,
+ * hybrid)? */
+bool og__policy_lists_uses(int kind);
+/* May it be told which nodes to hold, as packs made beforehand do (frequency)? And which can. */
+bool og__policy_adopts(int kind);
+int og__policy_that_adopts(void);
+
+/* What its hotness, known before any batch is, is made of. Who can make which: train/hotness.c. */
+enum og_hotness {
+    OG__HOTNESS_NONE,
+    OG__HOTNESS_NOISE,
+    OG__HOTNESS_DEGREE,
+    OG__HOTNESS_VISITS,
+    OG__HOTNESS_PAGERANK,
+    OG__HOTNESS_KINDS
+};
+enum og_hotness og__policy_hotness(int kind);
+bool og__policy_wants_hotness(int kind); /* any (random, degree, presc, pagerank, hybrid) */
+bool og__policy_keeps_hotness(int kind); /* beyond its opening (hybrid) */
+
+/* Parameters are options that some policies look at: does this one? Those that do are told as text,
+ * "rr and hybrid"; "" = an option that is no parameter. */
+bool og__policy_takes(int kind, const char *option);
+void og__policy_takers(const char *option, char *out, size_t size);
+/* The option that stands behind the policy's colon without its name ("presc:2"), or NULL. */
+const char *og__policy_colon(int kind);
+
+/* Ways to use a policy that --policy auto compares. */
+struct og_policy_way {
+    int layout; /* enum og_layout_kind, not AUTO */
+    bool alternate;
+};
+const struct og_policy_way *og__policy_ways(int kind, int *n);
+
+/* ---- a policy ---- */
+
+/* Tables come from the budget as "policy". */
+OG_MUST_CHECK int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
+                                  struct og_budget *b, struct og_err *err);
+void og__policy_close(struct og_policy *p);
 
 /* Most batches that can be foreseen at once, and most between two looks. */
 enum { OG__MOST_FORESEEN = 60000, OG__MOST_UPDATE = 4096 };

@@ -2,6 +2,7 @@
 #ifndef OG_POLICY_OPS_H
 #define OG_POLICY_OPS_H
 
+#include "plan/policies.h"
 #include "plan/policy.h"
 
 struct og_policy {
@@ -12,14 +13,22 @@ struct og_policy {
 };
 
 struct og_policy_ops {
+    /* traits: what others plan by; policy.h says what each means */
     bool looks_ahead, is_static, is_steady, admits;
+    bool caches_nothing, is_stack, lists_uses, keeps_hotness;
+    enum og_hotness hotness;
+    const char *const *parameters; /* options, ends with NULL; first what its colon takes, or "" */
+    const struct og_policy_way *ways; /* that --policy auto compares */
+    int n_ways;
+    /* functions */
     OG_MUST_CHECK int (*open)(struct og_policy *p, struct og_err *err);
     void (*close)(struct og_policy *p); /* accepts what open left when it failed */
     OG_MUST_CHECK int (*foresee)(struct og_policy *p, const struct og_trace *trace,
-                                 uint32_t *n_prefill, struct og_err *err);
+                                 uint32_t *n_prefill, struct og_err *err); /* NULL: nothing to do */
     OG_MUST_CHECK int (*adopt)(struct og_policy *p, const uint32_t *nodes, uint32_t n,
                                uint32_t *n_prefill, struct og_err *err); /* or NULL */
-    uint32_t (*prefill)(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most);
+    uint32_t (*prefill)(struct og_policy *p, uint32_t *nodes, uint32_t *slots,
+                        uint32_t most);                /* NULL: it starts empty */
     uint32_t (*free_after)(const struct og_policy *p); /* NULL = 0 always */
     /* Fills place[] with the slot of each row that is cached, else OG_NO_SLOT, and moves on: what
      * enters the cache after the batch goes to change_row and change_slot. out->n is set. */
@@ -33,8 +42,8 @@ struct og_policy_ops {
     void (*rest)(struct og_policy *p);
     size_t (*rest_bytes)(const struct og_policy_setup *setup);
 };
-extern const struct og_policy_ops og__policy_static, og__policy_frequency, og__policy_lru,
-    og__policy_rr, og__policy_belady, og__policy_hybrid, og__policy_sweep;
+#define OG__POLICY_DECLARED(NAME, name) extern const struct og_policy_ops og__policy_##name;
+OG__POLICIES(OG__POLICY_DECLARED)
 
 static inline void og__plan_change(struct og_plan *plan, uint32_t row, uint32_t slot)
 {

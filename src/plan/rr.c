@@ -53,25 +53,6 @@ static void close_rr(struct og_policy *p)
     free(s);
 }
 
-static int foresee_rr(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
-                      struct og_err *err)
-{
-    (void)p;
-    (void)trace;
-    (void)err;
-    *n_prefill = 0;
-    return 0;
-}
-
-static uint32_t prefill_rr(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
-{
-    (void)p;
-    (void)nodes;
-    (void)slots;
-    (void)most;
-    return 0;
-}
-
 OG_CLONES static void look_up(const struct round_robin *s, const uint32_t *ids, struct og_plan *out)
 {
     for (uint32_t i = 0; i < out->n; i++) {
@@ -113,12 +94,13 @@ static void forget_rr(struct og_policy *p, uint32_t first)
         s->held[slot] = OG_NO_SLOT;
 }
 
+static const char *const parameters[] = {"", "ways", NULL};
+
 const struct og_policy_ops og__policy_rr = {
     .admits = true,
+    .parameters = parameters,
     .open = open_rr,
     .close = close_rr,
-    .foresee = foresee_rr,
-    .prefill = prefill_rr,
     .step = step_rr,
     .bytes = bytes_rr,
     .forget = forget_rr,

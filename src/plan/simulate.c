@@ -252,7 +252,7 @@ static int rank_nodes(const struct og_simulation *sim, const struct og_policy_se
     memset(of_node, (int)sim->n_sizes, sim->n_nodes);
     for (uint32_t k = sim->n_sizes; k-- > 0;) {
         struct og_placement p;
-        uint64_t size = setup->kind == OG_POLICY_NONE ? 0 : sim->size[k];
+        uint64_t size = og__policy_caches(setup->kind) ? sim->size[k] : 0;
         int rc = og__placement_build(&p, setup->hotness, sim->n_nodes, size, sim->budget, err);
         if (rc < 0)
             return rc;
@@ -578,7 +578,7 @@ int og__simulate(const struct og_simulation *sim, const struct og_policy_setup *
     memset(out, 0, sim->n_sizes * sizeof(*out));
     if (og__policy_is_static(setup->kind))
         return simulate_static(sim, setup, out, err);
-    if (setup->kind == OG_POLICY_LRU)
+    if (og__policy_is_stack(setup->kind))
         return simulate_lru(sim, out, err);
     return simulate_others(sim, setup, out, err);
 }
@@ -591,7 +591,7 @@ size_t og__simulate_bytes(const struct og_simulation *sim, const struct og_polic
     if (og__policy_is_static(setup->kind))
         return sim->n_nodes + og__placement_bytes(sim->n_nodes) + RADIX_BYTES + lot_bytes(sim) +
                lanes;
-    if (setup->kind == OG_POLICY_LRU)
+    if (og__policy_is_stack(setup->kind))
         return rows + lanes + og__placement_bytes(sim->n_nodes) + RADIX_BYTES + 4 * distinct +
                4 * longest + og__placement_bytes(moments_for(distinct, longest));
     return lane_bytes(longest) + policy_bytes(sim, setup, rows, longest);

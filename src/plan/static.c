@@ -1,6 +1,8 @@
 /* Policies whose cache stays as it was filled: the hottest nodes, in the order of their ids. */
 #include "plan/policy_ops.h"
 
+#include <outgrow/outgrow.h>
+
 #include <stdlib.h>
 
 enum { AHEAD = 16 };
@@ -99,13 +101,19 @@ static int step_static(struct og_policy *p, const uint32_t *ids, struct og_plan 
     return 0;
 }
 
-const struct og_policy_ops og__policy_static = {
-    .is_static = true,
-    .open = open_static,
-    .close = close_static,
-    .foresee = foresee_static,
-    .prefill = prefill_static,
-    .step = step_static,
-    .bytes = bytes_static,
-    .forget = forget_static,
-};
+/* ---- the rows: they differ in who ranks the nodes ---- */
+
+#define STATIC                                                                                \
+    .is_static = true, .open = open_static, .close = close_static, .foresee = foresee_static, \
+    .prefill = prefill_static, .step = step_static, .bytes = bytes_static, .forget = forget_static
+
+static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false}};
+static const char *const epochs[] = {"presc-epochs", NULL};
+
+const struct og_policy_ops og__policy_none = {STATIC, .caches_nothing = true};
+const struct og_policy_ops og__policy_random = {STATIC, .hotness = OG__HOTNESS_NOISE};
+const struct og_policy_ops og__policy_degree = {STATIC, .hotness = OG__HOTNESS_DEGREE, .ways = ways,
+                                                .n_ways = OG_COUNT(ways)};
+const struct og_policy_ops og__policy_presc = {STATIC, .hotness = OG__HOTNESS_VISITS,
+                                               .parameters = epochs};
+const struct og_policy_ops og__policy_pagerank = {STATIC, .hotness = OG__HOTNESS_PAGERANK};

@@ -11,6 +11,8 @@
  * come of the next, so that reading and training go on side by side in the memory of one. */
 #include "plan/policy_ops.h"
 
+#include <outgrow/outgrow.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,8 +256,12 @@ OG_CLONES static int step_sweep(struct og_policy *p, const uint32_t *ids, struct
     return 0;
 }
 
+static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false}, {OG_LAYOUT_RAW, true}};
+
 const struct og_policy_ops og__policy_sweep = {
     .looks_ahead = true,
+    .ways = ways,
+    .n_ways = OG_COUNT(ways),
     .open = open_sweep,
     .close = close_sweep,
     .foresee = foresee_sweep,

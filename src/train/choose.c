@@ -28,31 +28,28 @@
 
 /* ---- the ways there are ---- */
 
-/* Of each the policy, the layout, and whether it is in turns. */
-static const struct choice {
-    int policy, layout;
-    bool alternate;
-} choices[] = {
-    {OG_POLICY_DEGREE, OG_LAYOUT_RAW, false},      {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, false},
-    {OG_POLICY_FREQUENCY, OG_LAYOUT_RAW, true},    {OG_POLICY_FREQUENCY, OG_LAYOUT_PACKED, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_RAW, false},      {OG_POLICY_BELADY, OG_LAYOUT_RAW, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_PACKED, true},    {OG_POLICY_FREQUENCY, OG_LAYOUT_SEGMENTED, true},
-    {OG_POLICY_BELADY, OG_LAYOUT_SEGMENTED, true}, {OG_POLICY_SWEEP, OG_LAYOUT_RAW, false},
-    {OG_POLICY_SWEEP, OG_LAYOUT_RAW, true},
-};
-enum { WAYS = OG_COUNT(choices) };
+enum { MOST_WAYS = 32 };
 
-static struct og_way way_of(const struct og_way *asked, const struct choice *choice)
+/* What the table of policies has, in its order, in place of what was left open; how many. */
+static int list_ways(const struct og_way *asked, struct og_way out[MOST_WAYS])
 {
-    struct og_way way = *asked;
-    way.policy = choice->policy;
-    way.layout = choice->layout;
-    way.alternate = choice->alternate;
-    return way;
+    int n_all = 0;
+    for (int policy = 0; policy < OG_POLICY_AUTO; policy++) {
+        int n;
+        const struct og_policy_way *its = og__policy_ways(policy, &n);
+        for (int i = 0; i < n && n_all < MOST_WAYS; i++) {
+            struct og_way *way = &out[n_all++];
+            *way = *asked;
+            way->policy = policy;
+            way->layout = its[i].layout;
+            way->alternate = its[i].alternate;
+        }
+    }
+    return n_all;
 }
 
 /* What the user said holds. */
-static bool allowed(const struct og_options *opt, const struct choice *way)
+static bool allowed(const struct og_options *opt, const struct og_way *way)
 {
     if (og__options_given(opt, "alternate") && opt->alternate != way->alternate)
         return false;
@@ -113,7 +110,6 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
 
 struct chooser {
     struct og_session *s;
-    struct og_way asked;
     struct og_pilot pilot; /* the session's, and what it tells of places */
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
@@ -122,12 +118,12 @@ struct chooser {
     double copy;       /* bytes a second */
     double counting;   /* seconds a batch of the trace */
     struct og_probe probe;
-    struct trial trial[WAYS];
+    struct trial trial[MOST_WAYS];
     uint32_t n;
-    struct og_candidate candidate[WAYS]; /* trials that fit */
-    uint32_t number[WAYS];               /* which they are */
+    struct og_candidate candidate[MOST_WAYS]; /* trials that fit */
+    uint32_t number[MOST_WAYS];               /* which they are */
     uint32_t n_fit;
-    struct og_estimate out[WAYS]; /* of these, ranked */
+    struct og_estimate out[MOST_WAYS]; /* of these, ranked */
 };
 
 static int guess_hotness(struct chooser *c, struct og_err *err)
@@ -186,13 +182,11 @@ static void try_way(struct chooser *c, const struct og_way *way)
     c->n++;
 }
 
-static void try_all(struct chooser *c)
+static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
 {
-    for (size_t i = 0; i < WAYS; i++) {
-        const struct og_way way = way_of(&c->asked, &choices[i]);
-        if (allowed(&c->s->config.opt, &choices[i]))
-            try_way(c, &way);
-    }
+    for (int i = 0; i < n_ways; i++)
+        if (allowed(&c->s->config.opt, &ways[i]))
+            try_way(c, &ways[i]);
     for (uint32_t i = 1; i < c->n_fit; i++)
         for (uint32_t k = 0; k < i; k++)
             count_together(&c->candidate[k], &c->candidate[i]);
@@ -267,8 +261,8 @@ static void note_batches(const struct chooser *c, const struct og_pilot *batches
 /* The first n of those in c->out, which they are in again, ranked, by other batches. */
 static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, struct og_err *err)
 {
-    struct og_candidate these[WAYS];
-    uint32_t number[WAYS];
+    struct og_candidate these[MOST_WAYS];
+    uint32_t number[MOST_WAYS];
     struct og_budget *b = c->s->budget;
     const size_t bytes = ((size_t)batches->n + 1) * sizeof(uint64_t);
     uint64_t *ptr = og__alloc(b, bytes, "pilot", err);
@@ -411,15 +405,17 @@ static int compare(struct chooser *c, struct og_way *way, struct og_err *err)
 int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,
                struct og_err *err)
 {
-    struct chooser c = {.s = s, .asked = *way, .pilot = *pilot, .began = og__now()};
+    struct chooser c = {.s = s, .pilot = *pilot, .began = og__now()};
+    struct og_way ways[MOST_WAYS];
     if (way->policy != OG_POLICY_AUTO)
         return 0;
-    *way = way_of(&c.asked, &choices[0]);
+    const int n_ways = list_ways(way, ways);
+    *way = ways[0];
     if (!(s->config.want & OG__WANT_FEATURES))
         return 0;
     int rc = guess_hotness(&c, err);
     if (rc == 0)
-        try_all(&c);
+        try_all(&c, ways, n_ways);
     if (c.n > 0)
         *way = c.trial[0].way;
     bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= s->facts.n_nodes;

@@ -4,16 +4,14 @@
 
 #include "train/session.h"
 
-/* Visits of each node in so many epochs sampled for nothing else, from a random stream of
- * their own (Yang et al. 2022, §6.3). hotness[N] is zeroed on entry. */
-OG_MUST_CHECK int og__hotness_presc(struct og_session *s, int epochs, uint32_t *hotness,
-                                    struct og_err *err);
-
-/* Scores by which a policy (random, degree, presc, pagerank, hybrid) ranks the session's nodes.
- * hotness[N] is zeroed on entry. */
-OG_MUST_CHECK int og__hotness_of(struct og_session *s, int policy, int presc_epochs,
+/* Scores by which a policy, one that og__policy_wants_hotness, ranks nodes; opt: its parameters.
+ * hotness[N] is zeroed on entry. Of presc: visits of each node in --presc-epochs epochs sampled for
+ * nothing else, from a random stream of their own (Yang et al. 2022, §6.3). */
+OG_MUST_CHECK int og__hotness_of(struct og_session *s, int policy, const struct og_options *opt,
                                  uint32_t *hotness, struct og_err *err);
 /* What finding it takes of the budget meanwhile. */
 size_t og__hotness_bytes(const struct og_session *s, int policy);
+/* Is it made of the graph, which a trace has not? */
+bool og__hotness_needs_graph(int policy);
 
 #endif

@@ -46,7 +46,7 @@ static bool draws_again(const struct og_session *s)
 
 static bool caches(const struct og_session *s)
 {
-    return s->way.policy != OG_POLICY_NONE;
+    return og__policy_caches(s->way.policy);
 }
 
 static bool looks_at_uses(const struct og_session *s)

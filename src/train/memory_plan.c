@@ -27,10 +27,10 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
     m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
     m->alternates = p->way->alternate;
     size_t ranks = (size_t)p->facts->n_nodes * 4;
-    bool foresees = og__policy_looks_ahead(policy) && policy != OG_POLICY_SWEEP;
+    bool foresees = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
     if (og__policy_wants_hotness(policy) || foresees) /* to guess at misses */
         m->hotness = ranks;
-    if (policy == OG_POLICY_HYBRID) { /* as long as the run */
+    if (og__policy_keeps_hotness(policy)) { /* as long as the run */
         m->policy += ranks;
         m->rest += ranks;
     }
@@ -65,7 +65,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     m->reader = reader * (early + 1);
     if (og__samples_ahead(p->way))
         m->reader += og__spilled_reader_bytes();
-    if (p->way->policy == OG_POLICY_SWEEP)
+    if (og__policy_fills_beside(p->way->policy))
         m->reader += og__gather_beside_bytes(&opt, f->row_bytes);
     if (og__packs(p->way)) { /* of packs, which the sweep may have before */
         m->reader += reader;
@@ -79,13 +79,13 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     plan_policy(m, p);
 }
 
-/* Hotness lives only while the cache is decided, when little else does; PageRank takes two more
+/* Hotness lives only while the cache is decided, when little else does; finding it may take more
  * arrays of its size. */
-static size_t while_deciding(const struct og_memory_plan *m, int policy)
+static size_t while_deciding(const struct og_memory_plan *m, const struct og_premises *p)
 {
-    bool ranks = policy == OG_POLICY_PAGERANK || policy == OG_POLICY_HYBRID;
-    return m->process + m->topology + m->seeds + m->labels + m->policy +
-           m->hotness * (ranks ? 3 : 1);
+    const bool ranks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
+    return m->process + m->topology + m->seeds + m->labels + m->policy + m->hotness +
+           (ranks && m->hotness ? og__hotness_pagerank_bytes(p->facts->n_nodes) : 0);
 }
 
 /* A share of the limit, as far as that leaves as much to the others. */
@@ -110,7 +110,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p
     size_t staged =
         og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
     m->smallest = fixed + (features ? staged : 0);
-    m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p->way->policy)), OG_MIB);
+    m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p)), OG_MIB);
     if (m->sweep) /* the more memory, the fewer partitions */
         widen_sweep(m);
 }

@@ -108,7 +108,7 @@ static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
 {
     struct og_policy_setup setup = og__premised_policy(p);
     const struct og_trace_options form = p->facts->trace;
-    size_t held = p->way->policy == OG_POLICY_HYBRID ? (size_t)p->facts->n_nodes * 4 : 0;
+    size_t held = og__policy_keeps_hotness(p->way->policy) ? (size_t)p->facts->n_nodes * 4 : 0;
     m->superbatch = batches;
     m->tail = tail;
     m->lot = lot_of(batches, tail);
@@ -143,7 +143,7 @@ static double disk_bytes(const struct og_premises *p, const struct growth *g, ui
     const double all = n * (double)rows * (double)p->facts->row_bytes;
     const double distinct = (double)distinct_nodes(g, rows, batches);
     const double once = distinct * (double)p->facts->row_bytes;
-    const double entering = p->way->policy == OG_POLICY_SWEEP ? n * (double)rows : distinct;
+    const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)rows : distinct;
     double away = (double)(pieces * og__trace_empty_bytes(&form)) +
                   sampled * (double)(rows * 4 + 2 * block_bytes(p->facts) + 1) +
                   n * (double)rows * 4 + entering * 8;

@@ -94,7 +94,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;
-    const uint64_t limit = p->way->policy == OG_POLICY_NONE ? 0 : p->facts->cache_rows;
+    const uint64_t limit = og__policy_caches(p->way->policy) ? p->facts->cache_rows : 0;
     const int least = og__least_staging(p->way);
     const int most = OG_MAX(least, (int)OG__MOST_STAGING);
     uint64_t staging = og__input_rows(p->facts);

@@ -58,9 +58,11 @@ int og__least_staging(const struct og_way *way)
     return way->early ? og__works(way) : 1;
 }
 
-/* In turns hybrid starts with nothing cached, and two batches in flight. */
+/* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
+ * flight. */
 int og__first_staging(const struct og_way *way)
 {
-    const bool empty = way->alternate && way->policy == OG_POLICY_HYBRID;
+    const bool empty =
+        way->alternate && og__policy_looks_ahead(way->policy) && !og__policy_prefills(way->policy);
     return empty ? OG__MOST_STAGING : og__least_staging(way);
 }

@@ -7,6 +7,7 @@
  * A row is everything there is to say about an option: adding one means a field in outgrow.h and a
  * row here. What is not built yet has no row, so that it is refused instead of ignored. */
 #include "train/options.h"
+#include "plan/policy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -162,8 +163,7 @@ static const struct og_option table[] = {
     {"policy", "KIND", "auto", resources,
      "which feature rows the cache keeps; presc:K samples K epochs first, hybrid:BY evicts BY; sweep "
      "reads all rows of the next batches while these are trained",
-     NAMES("none", "random", "degree", "presc", "pagerank", "frequency", "lru", "rr", "belady",
-           "hybrid", "sweep", "auto"), OG_OPTION_CHOICE, FIELD(policy), 0, 0},
+     og__policy_words, OG_OPTION_CHOICE, FIELD(policy), 0, 0},
     {"presc-epochs", "K", "1", resources,
      "epochs that the policy presc samples before it ranks the nodes",
      NULL, OG_OPTION_INT, FIELD(presc_epochs), 1, 1000},

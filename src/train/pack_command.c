@@ -84,7 +84,7 @@ static int settle_options(struct og_options *opt, struct packer *p, struct og_er
         rc = adopt_options(opt, theirs, err);
     json_decref(theirs);
     if (rc == 0)
-        rc = og_options_set(opt, "policy", "frequency", err);
+        rc = og_options_set(opt, "policy", og__policy_word(og__policy_that_adopts()), err);
     if (rc == 0)
         rc = og_options_set(opt, "layout", "packed", err);
     if (rc == 0 && !opt->scratch)

@@ -285,7 +285,7 @@ static int worst_of(const void *arg, uint64_t n_slots, uint64_t *rows, struct og
     const struct og_pilot_cache *c = arg;
     struct kept kept;
     *rows = c->most;
-    if (c->policy == OG_POLICY_SWEEP) { /* what the cache has no room for */
+    if (og__policy_fills_beside(c->policy)) { /* what the cache has no room for */
         *rows -= OG_MIN(*rows, n_slots);
         return 0;
     }

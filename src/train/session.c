@@ -94,7 +94,7 @@ static int open_features(struct og_session *s, struct og_err *err)
         .n_slots = s->memory.n_slots,
         .n_lent = s->memory.n_lent,
         .n_lanes = s->way.early ? og__samplers(&s->way) : 0,
-        .fills_beside = s->way.policy == OG_POLICY_SWEEP,
+        .fills_beside = og__policy_fills_beside(s->way.policy),
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
         .reader = og__session_reader(s),

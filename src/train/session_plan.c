@@ -24,7 +24,7 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
     if (!s->hotness)
         return -ENOMEM;
     if (og__policy_wants_hotness(policy))
-        return og__hotness_of(s, policy, s->config.opt.presc_epochs, s->hotness, err);
+        return og__hotness_of(s, policy, &s->config.opt, s->hotness, err);
     *from = pilot->n / 2;
     int rc = og__hotness_degree_guess(&s->topology, s->hotness, err);
     for (uint64_t i = 0; rc == 0 && *from > 0 && i < pilot->end[*from - 1]; i++)
@@ -47,7 +47,7 @@ static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct
                                    .most = og__input_rows(&s->facts),
                                    .budget = s->budget};
     int rc = s->memory.hotness ? rank_nodes(s, pilot, &cache.from, err) : 0;
-    if (s->way.policy != OG_POLICY_HYBRID) /* it knows, but starts empty */
+    if (og__policy_prefills(s->way.policy)) /* hybrid knows its misses, but starts empty */
         cache.hotness = s->hotness;
     const struct og_misses misses = og__pilot_misses(&cache);
     return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &premises, &misses, err);
@@ -67,7 +67,7 @@ static int decide_cache(struct og_session *s, const struct og_pilot *pilot, stru
     int rc = size_cache(s, pilot, err);
     if (rc == 0)
         rc = open_policy(s, err);
-    if (rc < 0 || s->way.policy != OG_POLICY_HYBRID)
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy))
         og__session_drop_hotness(s);
     return rc;
 }
@@ -215,12 +215,12 @@ static bool may_hold_all(const struct og_session *s)
     return (double)s->facts.n_nodes * (double)s->facts.row_bytes <= (double)s->memory.limit / 2;
 }
 
-/* Packs beside the samples are for what frequency keeps. Left open, they are what to read where
- * memory does not hold all features anyway. */
+/* Packs beside the samples are for what a policy that adopts it keeps. Left open, they are what to
+ * read where memory does not hold all features anyway. */
 static bool open_packs(struct og_session *s, const struct og_way *way)
 {
     bool open = way->policy == OG_POLICY_AUTO && way->layout != OG_LAYOUT_RAW && !may_hold_all(s);
-    bool asked = way->policy == OG_POLICY_FREQUENCY && way->layout == OG_LAYOUT_PACKED;
+    bool asked = og__policy_adopts(way->policy) && way->layout == OG_LAYOUT_PACKED;
     if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
         s->packs = og__packs_open(s->offline->dir, s->facts.ds, &s->config.log);
     return s->packs != NULL;
@@ -240,7 +240,7 @@ static void refuse_packs(struct og_session *s, bool planned)
 static int plan_with_packs(struct og_session *s, const struct og_way *asked, struct og_err *err)
 {
     struct og_way packed = *asked;
-    packed.policy = OG_POLICY_FREQUENCY;
+    packed.policy = og__policy_that_adopts();
     packed.layout = OG_LAYOUT_PACKED;
     packed.whole_draws = true;
     int rc = plan_session(s, &packed, err);

@@ -152,12 +152,19 @@ static uint32_t superbatch_of(const struct simulator *m, int policy)
 
 /* ---- a policy ---- */
 
+/* The options with the parameters of a policy; strings stay theirs. */
+static struct og_options options_of(const struct simulator *m, const struct asked_policy *p)
+{
+    struct og_options opt = m->s ? m->s->config.opt : m->opt;
+    opt.presc_epochs = p->presc_epochs;
+    opt.evict = p->evict;
+    return opt;
+}
+
 static struct og_policy_setup setup_of(const struct simulator *m, const struct asked_policy *p)
 {
-    const struct og_options *opt = m->s ? &m->s->config.opt : &m->opt;
-    struct og_policy_setup setup = og__policy_setup(opt, p->kind, m->sim.n_nodes);
-    setup.evict = p->evict;
-    return setup;
+    const struct og_options opt = options_of(m, p);
+    return og__policy_setup(&opt, p->kind, m->sim.n_nodes);
 }
 
 /* What it is simulated over. */
@@ -176,8 +183,9 @@ static size_t hotness_bytes(const struct simulator *m, const struct asked_policy
 static int find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
                         struct og_err *err)
 {
+    const struct og_options opt = options_of(m, p);
     if (m->s)
-        return og__hotness_of(m->s, p->kind, p->presc_epochs, hotness, err);
+        return og__hotness_of(m->s, p->kind, &opt, hotness, err);
     og__hotness_random((uint64_t)m->opt.seed, m->sim.n_nodes, hotness);
     return 0;
 }
@@ -186,7 +194,7 @@ static int find_hotness(struct simulator *m, const struct asked_policy *p, uint3
 static int check_policies(const struct simulator *m, struct og_err *err)
 {
     for (int i = 0; !m->s && i < m->n_policies; i++)
-        if (og__policy_wants_hotness(m->policy[i].kind) && m->policy[i].kind != OG_POLICY_RANDOM)
+        if (og__hotness_needs_graph(m->policy[i].kind))
             return og__fail(err, -EINVAL,
                             "give the dataset in the place of the trace: with the options the "
                             "trace was sampled with, its batches are the same",

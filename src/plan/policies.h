@@ -1,0 +1,12 @@
+/* The table of policies: a row each, in the order of enum og_policy_kind. A row names the struct of
+ * its traits and functions (policy_ops.h), og__policy_<name>, which stands in the policy's file. */
+#ifndef OG_POLICIES_H
+#define OG_POLICIES_H
+
+#define OG__POLICIES(row)                                                                 \
+    row(NONE, none) /* static.c, as the next four */                                      \
+        row(RANDOM, random) row(DEGREE, degree) row(PRESC, presc) row(PAGERANK, pagerank) \
+            row(FREQUENCY, frequency) row(LRU, lru) row(RR, rr) row(BELADY, belady)       \
+                row(HYBRID, hybrid) row(SWEEP, sweep)
+
+#endif
