@@ -48,6 +48,13 @@ static int list_ways(const struct og_way *asked, struct og_way out[MOST_WAYS])
     return n_all;
 }
 
+void og__plainest_way(struct og_way *way)
+{
+    struct og_way ways[MOST_WAYS];
+    if (way->policy == OG_POLICY_AUTO && list_ways(way, ways) > 0)
+        *way = ways[0];
+}
+
 /* What the user said holds. */
 static bool allowed(const struct og_options *opt, const struct og_way *way)
 {
@@ -410,7 +417,7 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way
     if (way->policy != OG_POLICY_AUTO)
         return 0;
     const int n_ways = list_ways(way, ways);
-    *way = ways[0];
+    og__plainest_way(way);
     if (!(s->config.want & OG__WANT_FEATURES))
         return 0;
     int rc = guess_hotness(&c, err);

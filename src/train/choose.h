@@ -9,6 +9,9 @@
 
 #include "train/pilot.h"
 
+/* What is left open becomes the plainest way there is. */
+void og__plainest_way(struct og_way *way);
+
 /* Settles what *way leaves open of policy, layout and turns; s->choice says what was compared. With
  * topology, and batches known; nothing else of the session changes. */
 OG_MUST_CHECK int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,

@@ -91,6 +91,7 @@ static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err
         return rc;
     og__know_batches(s, &pilot);
     og__pilot_release(&pilot, NULL);
+    og__plainest_way(&s->way);
     rc = plan_fixed(s, err);
     return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "%s does not fit", what);
 }
