@@ -25,7 +25,6 @@ struct og_config {
     unsigned want;         /* OG__WANT_* */
     uint64_t asked;        /* options that the user set apart from their defaults (idle.h) */
     uint64_t preset_asked; /* and those that a preset did */
-    bool policy_open;      /* --policy was left to the program */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     const struct og_observer *seen;
     struct og_log log;

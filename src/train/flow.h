@@ -79,10 +79,6 @@ struct og_flow {
     struct og_policy *policy;
     struct og_planner *planner;
     struct og_gather *gather; /* NULL: nothing is gathered */
-    /* [n_samplers], or NULL. Then samplers plan, under a static policy, and ask for the rows of a
-     * hop while they sample the next (Sun et al. 2023, §3); there are n_samplers lanes, n_works
-     * staging areas and at least 2 n_samplers + 1 works. */
-    struct og_planner *early;
     int n_staging;
     struct og_work *works;
     int n_works; /* more than n_samplers, at most OG__MOST_WORKS */

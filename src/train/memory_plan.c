@@ -57,12 +57,10 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const struct og_facts *f = p->facts;
     const uint64_t rows = og__input_rows(f);
     const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
-    const size_t early = p->way->early ? (size_t)og__samplers(p->way) : 0; /* each by itself */
     const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
     const size_t reader = og__reader_bytes(&opt);
-    m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) +
-               OG_MAX(early, (size_t)1) * og__planner_bytes(rows);
-    m->reader = reader * (early + 1);
+    m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    m->reader = reader;
     if (og__samples_ahead(p->way))
         m->reader += og__spilled_reader_bytes();
     if (og__policy_fills_beside(p->way->policy))

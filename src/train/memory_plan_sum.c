@@ -53,16 +53,11 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
     return without_turns(m) + m->sweep + m->cache;
 }
 
-int og__least_staging(const struct og_way *way)
-{
-    return way->early ? og__works(way) : 1;
-}
-
 /* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
  * flight. */
 int og__first_staging(const struct og_way *way)
 {
     const bool empty =
         way->alternate && og__policy_looks_ahead(way->policy) && !og__policy_prefills(way->policy);
-    return empty ? OG__MOST_STAGING : og__least_staging(way);
+    return empty ? OG__MOST_STAGING : 1;
 }

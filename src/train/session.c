@@ -13,16 +13,6 @@
 
 /* ---- opening, step by step ---- */
 
-static int open_early(struct og_session *s, struct og_err *err)
-{
-    if (!s->way.early)
-        return 0;
-    s->early = calloc((size_t)og__samplers(&s->way), sizeof(*s->early));
-    for (int i = 0; s->early && i < og__samplers(&s->way); i++)
-        og__planner_init(&s->early[i], s->budget);
-    return s->early ? 0 : og__fail_errno(err, -ENOMEM, NULL, "planners");
-}
-
 static int open_samplers(struct og_session *s, struct og_err *err)
 {
     s->samplers = calloc((size_t)og__samplers(&s->way), sizeof(struct og_sampler *));
@@ -93,15 +83,12 @@ static int open_features(struct og_session *s, struct og_err *err)
     struct og_gather_options opt = {
         .n_slots = s->memory.n_slots,
         .n_lent = s->memory.n_lent,
-        .n_lanes = s->way.early ? og__samplers(&s->way) : 0,
         .fills_beside = og__policy_fills_beside(s->way.policy),
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
         .reader = og__session_reader(s),
     };
-    int rc = open_early(s, err);
-    if (rc == 0)
-        rc = og__gather_open(&s->gather, s->facts.ds, &opt, s->budget, err);
+    int rc = og__gather_open(&s->gather, s->facts.ds, &opt, s->budget, err);
     return rc == 0 && !og__samples_ahead(&s->way) ? fill_cache(s, err) : rc;
 }
 
@@ -206,7 +193,6 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     if (rc == 0)
         rc = og__options_resolve(&s->config.opt, &s->config.log, err);
     s->config.preset_asked = s->config.opt.given & ~given & og__options_set_apart(&s->config.opt);
-    s->config.policy_open = s->config.opt.policy == OG_POLICY_AUTO;
     s->config.layout_open = s->config.opt.layout == OG_LAYOUT_AUTO;
     return rc;
 }
@@ -319,9 +305,6 @@ void og__session_close(struct og_session *s)
         og__sampler_close(s->samplers[i]);
     free(s->samplers);
     og__planner_release(&s->planner);
-    for (int i = 0; s->early && i < og__samplers(&s->way); i++)
-        og__planner_release(&s->early[i]);
-    free(s->early);
     og__superbatch_close(s->superbatch);
     og__spill_close(s->codes);
     og__scratch_close(s->pack_dir);

@@ -51,7 +51,6 @@ struct og_session {
     char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
     char *scratch;       /* folder for what does not stay in memory of them; NULL = nowhere */
     struct og_planner planner;
-    struct og_planner *early; /* [n_samplers] when samplers ask for rows, else NULL */
     struct og_gather *gather;
     struct og_pool *pool;
     const struct og_nn_ops *ops; /* what the model computes with */

@@ -55,7 +55,6 @@ struct og_flow og__session_flow(struct og_session *s)
         .n_samplers = og__samplers(&s->way),
         .n_hops = s->config.opt.n_fanout,
         .offline = s->offline,
-        .early = s->early,
         .policy = s->policy,
         .n_slots = s->memory.n_slots,
         .planner = &s->planner,

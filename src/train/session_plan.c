@@ -260,18 +260,14 @@ static int plan_with_packs(struct og_session *s, const struct og_way *asked, str
 static struct og_way asked_way(const struct og_config *config)
 {
     const struct og_options *opt = &config->opt;
-    struct og_way way = {.policy = opt->policy,
-                         .layout = opt->layout,
-                         .topology = opt->topology,
-                         .alternate = opt->alternate,
-                         .whole_draws = config->want & OG__WANT_WHOLE_DRAWS,
-                         .reuses = opt->resample_every > 1,
-                         .models = config->want & OG__WANT_MODEL,
-                         .threads = opt->threads};
-    way.early = opt->early_reads && opt->policy != OG_POLICY_AUTO &&
-                og__policy_is_static(opt->policy) && !og__samples_ahead(&way) &&
-                (config->want & OG__WANT_FEATURES);
-    return way;
+    return (struct og_way){.policy = opt->policy,
+                           .layout = opt->layout,
+                           .topology = opt->topology,
+                           .alternate = opt->alternate,
+                           .whole_draws = config->want & OG__WANT_WHOLE_DRAWS,
+                           .reuses = opt->resample_every > 1,
+                           .models = config->want & OG__WANT_MODEL,
+                           .threads = opt->threads};
 }
 
 /* From here on the options say what was chosen: it is told, and written down. */
@@ -281,7 +277,6 @@ static void settle_options(struct og_options *opt, const struct og_way *way)
     opt->layout = way->layout;
     opt->topology = way->topology;
     opt->alternate = way->alternate;
-    opt->early_reads = way->early;
 }
 
 int og__session_plan(struct og_session *s, struct og_err *err)

@@ -30,8 +30,8 @@ int og__samplers(const struct og_way *way)
     return OG_MIN(OG_MAX(n, 1), OG__MOST_SAMPLERS);
 }
 
-/* One in each sampler, one planned, one read, one trained; a sampler that reads early has two. */
+/* One in each sampler, one planned, one read, one trained. */
 int og__works(const struct og_way *way)
 {
-    return (way->early ? 2 : 1) * og__samplers(way) + 3;
+    return og__samplers(way) + 3;
 }

@@ -14,12 +14,11 @@ struct og_way {
     bool whole_draws; /* an epoch's batches are planned together, as they were packed together */
     bool reuses;      /* several epochs train on the same batches */
     bool models;      /* a model computes beside */
-    bool early;       /* samplers ask for rows themselves */
     int threads;      /* of all */
 };
 
-/* Sampler threads of a flow, and works: a sampler that reads early has two. */
-enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = 2 * OG__MOST_SAMPLERS + 3 };
+/* Sampler threads of a flow, and works. */
+enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = OG__MOST_SAMPLERS + 3 };
 
 /* How many threads sample, and how many batches are on their way. */
 int og__samplers(const struct og_way *way);
