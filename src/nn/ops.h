@@ -36,7 +36,11 @@ static inline size_t og__n_blocks(uint64_t rows)
 /* A dense matrix as og_rows. */
 static inline struct og_rows og__dense(const float *x, uint32_t n, int dim)
 {
-    return (struct og_rows){(const char *)x, NULL, (size_t)dim * sizeof(float), n, dim, OG_F32};
+    return (struct og_rows){.base = (const char *)x,
+                            .stride = (size_t)dim * sizeof(float),
+                            .n = n,
+                            .dim = dim,
+                            .dtype = OG_F32};
 }
 
 /* ---- operands ---- */

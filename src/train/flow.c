@@ -430,7 +430,7 @@ static int drain(struct run *r, og_sink *sink, void *arg)
         int rc = sink(arg, w, &err);
         span(r, "train", w, start);
         if (f->gather)
-            og__gather_change(f->gather, &w->plan);
+            og__gather_change(f->gather, &w->plan, &w->rows);
         if (f->filling)
             og__filling_done(f->filling, (uint32_t)(item + 1 - r->first));
         if (w->staging >= 0)
