@@ -48,6 +48,11 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     return rc;
 }
 
+int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
+{
+    return og__topology_scan(t, og__hotness_some_edges, hotness, err);
+}
+
 /* ---- the others ---- */
 
 static int find_noise(struct og_session *s, uint32_t *hotness, struct og_err *err)
@@ -59,7 +64,20 @@ static int find_noise(struct og_session *s, uint32_t *hotness, struct og_err *er
 
 static int find_degrees(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
-    return og__hotness_degree(&s->topology, hotness, err);
+    return og__topology_out_degrees(&s->topology, hotness, err);
+}
+
+int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int64_t n_seeds,
+                         struct og_budget *b, uint32_t *hotness, struct og_err *err)
+{
+    struct og_pagerank p;
+    int rc = og__pagerank_open(&p, t, seeds, n_seeds, b, err);
+    while (rc == 0 && og__pagerank_round(&p))
+        rc = og__topology_scan(t, og__pagerank_edges, &p, err);
+    if (rc == 0)
+        og__pagerank_scores(&p, hotness);
+    og__pagerank_close(&p);
+    return rc;
 }
 
 static int find_pagerank(struct og_session *s, uint32_t *hotness, struct og_err *err)
