@@ -42,6 +42,11 @@ int og__pagerank_edges(void *arg, int64_t first, const uint32_t *ids, size_t n, 
     return 0;
 }
 
+size_t og__pagerank_bytes(uint64_t n_nodes)
+{
+    return 2 * (size_t)n_nodes * sizeof(float);
+}
+
 /* What each training node has at the start of a round. */
 static void put_start(const struct og_pagerank *p, float *rank)
 {

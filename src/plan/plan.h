@@ -73,7 +73,7 @@ struct og_pagerank {
     uint64_t node;      /* whose list is passing */
     int round;
 };
-/* 8 N bytes from the budget as "hotness". Close it, also after an error. */
+/* og__pagerank_bytes from the budget as "hotness". Close it, also after an error. */
 OG_MUST_CHECK int og__pagerank_open(struct og_pagerank *p, const struct og_topology *t,
                                     const uint32_t *seeds, int64_t n_seeds, struct og_budget *b,
                                     struct og_err *err);
@@ -83,6 +83,7 @@ int og__pagerank_edges(void *arg, int64_t first, const uint32_t *ids, size_t n, 
 /* After the last round: positive floats as bits, which keep their order. */
 void og__pagerank_scores(const struct og_pagerank *p, uint32_t *hotness);
 void og__pagerank_close(struct og_pagerank *p);
+size_t og__pagerank_bytes(uint64_t n_nodes);
 
 /* Noise, for comparison. */
 void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness);
