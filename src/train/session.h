@@ -13,8 +13,8 @@
 #include "plan/candidate.h"
 #include "report/counters.h"
 #include "sample/trace.h"
-#include "train/flow.h"
 #include "train/packs.h"
+#include "train/source.h"
 
 /* What a command needs of it. */
 enum {
@@ -151,9 +151,6 @@ void og__session_count_prepared(struct og_session *s);
 
 /* How many samplers and works there are, by the way that was chosen. */
 void og__session_threads(struct og_session *s, unsigned want);
-
-/* The flow over this session. */
-struct og_flow og__session_flow(struct og_session *s);
 
 /* How the policy of these options is to behave; without a cache and hotness yet. */
 struct og_policy_setup og__policy_setup(const struct og_options *opt, uint64_t n_nodes);

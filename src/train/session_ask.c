@@ -108,27 +108,6 @@ void og__session_threads(struct og_session *s, unsigned want)
     s->n_works = s->n_samplers + 3; /* one in each sampler, one planned, one read, one trained */
 }
 
-struct og_flow og__session_flow(struct og_session *s)
-{
-    return (struct og_flow){
-        .schedule = &s->facts.schedule,
-        .seeds = &s->facts.seeds,
-        .samplers = s->samplers,
-        .n_samplers = s->n_samplers,
-        .n_hops = s->config.opt.n_fanout,
-        .offline = s->offline,
-        .policy = s->policy,
-        .n_slots = s->memory.n_slots,
-        .planner = &s->planner,
-        .gather = s->gather,
-        .n_staging = s->memory.n_staging,
-        .works = s->works,
-        .n_works = s->n_works,
-        .stop = s->config.seen ? s->config.seen->stop : NULL,
-        .timeline = s->timeline,
-    };
-}
-
 /* ---- disk and memory ---- */
 
 struct og_reader_options og__session_reader(const struct og_session *s)
