@@ -2,8 +2,10 @@
  * it the rows of the batch are the most recent ones, later rows more so.
  *
  *   newest <─> slot <─> slot <─> ... <─> oldest        a ring through slot n_slots
- *   table: node -> slot, open addressing */
+ *   table: node -> slot */
 #include "plan/policy_ops.h"
+
+#include "base/id_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +19,7 @@ struct lru {
     struct {
         uint32_t newer, older;
     } * ring; /* [n_slots + 1] the last one is the ring's head: its older is the newest slot */
-    uint32_t *table; /* [table_size] slot, or NONE; a node stands at or after its own place */
-    uint32_t table_size, shift;
+    struct og_id_table table; /* of slots, by what they hold */
     uint32_t n_filled;
     uint32_t *spare; /* [n_slots] slots that have left in this batch */
     uint32_t n_spare;
@@ -26,32 +27,21 @@ struct lru {
 
 /* ---- node -> slot ---- */
 
-static uint32_t own_place(const struct lru *s, uint32_t node)
+/* Half full: each look at a place is one at what its slot holds, too. */
+static size_t table_size_for(uint32_t n_slots)
 {
-    return (uint32_t)((node * 0x9E3779B97F4A7C15ull) >> s->shift);
+    return og__id_table_size((uint64_t)n_slots * 5 / 4);
 }
 
-static uint32_t find(const struct lru *s, uint32_t node)
+/* The place of the slot that holds `node`, or of the one that is to. */
+static uint32_t *find(const struct lru *s, uint32_t node)
 {
-    uint32_t i = own_place(s, node);
-    while (s->table[i] != NONE && s->held[s->table[i]] != node)
-        i = (i + 1) & (s->table_size - 1);
-    return i;
+    return og__id_find(&s->table, sizeof(uint32_t), s->held, node);
 }
 
-/* Empties a place and closes the gap: what follows and would be missed moves up. */
 static void forget(struct lru *s, uint32_t node)
 {
-    uint32_t gap = find(s, node);
-    uint32_t mask = s->table_size - 1;
-    for (uint32_t i = (gap + 1) & mask; s->table[i] != NONE; i = (i + 1) & mask) {
-        uint32_t own = own_place(s, s->held[s->table[i]]);
-        if (((i - own) & mask) < ((i - gap) & mask))
-            continue;
-        s->table[gap] = s->table[i];
-        gap = i;
-    }
-    s->table[gap] = NONE;
+    og__id_remove(&s->table, sizeof(uint32_t), s->held, node);
 }
 
 /* ---- the ring ---- */
@@ -72,21 +62,13 @@ static void link_newest(struct lru *s, uint32_t head, uint32_t slot)
 
 /* ---- the policy ---- */
 
-static uint32_t table_size_for(uint32_t n_slots)
-{
-    uint32_t size = 64;
-    while (size / 2 < n_slots)
-        size *= 2;
-    return size;
-}
-
 static size_t bytes_lru(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                         uint64_t distinct)
 {
     (void)rows;
     (void)batches;
     (void)distinct;
-    return (size_t)setup->n_slots * 16 + 8 + (size_t)table_size_for(setup->n_slots) * 4;
+    return (size_t)setup->n_slots * 16 + 8 + table_size_for(setup->n_slots) * sizeof(uint32_t);
 }
 
 static int open_lru(struct og_policy *p, struct og_err *err)
@@ -96,17 +78,13 @@ static int open_lru(struct og_policy *p, struct og_err *err)
     p->state = s;
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "lru");
-    s->table_size = table_size_for(n);
-    s->shift = 64 - (unsigned)__builtin_ctz(s->table_size);
     s->held = og__alloc(p->budget, n * sizeof(*s->held), part, err);
     s->spare = og__alloc(p->budget, n * sizeof(*s->spare), part, err);
     s->ring = og__alloc(p->budget, ((size_t)n + 1) * sizeof(*s->ring), part, err);
-    s->table = og__alloc(p->budget, s->table_size * sizeof(*s->table), part, err);
-    if (!s->held || !s->spare || !s->ring || !s->table)
+    if (!s->held || !s->spare || !s->ring)
         return -ENOMEM;
-    memset(s->table, 0xff, s->table_size * sizeof(*s->table));
     s->ring[n].newer = s->ring[n].older = n;
-    return 0;
+    return og__id_table_open(&s->table, table_size_for(n), sizeof(uint32_t), p->budget, part, err);
 }
 
 static void close_lru(struct og_policy *p)
@@ -118,7 +96,7 @@ static void close_lru(struct og_policy *p)
     og__release(p->budget, s->held, n * sizeof(*s->held), part);
     og__release(p->budget, s->spare, n * sizeof(*s->spare), part);
     og__release(p->budget, s->ring, (n + 1) * sizeof(*s->ring), part);
-    og__release(p->budget, s->table, s->table_size * sizeof(*s->table), part);
+    og__id_table_close(&s->table, sizeof(uint32_t), p->budget, part);
     free(s);
 }
 
@@ -128,8 +106,8 @@ static uint32_t take_hits(struct lru *s, const uint32_t *ids, struct og_plan *ou
     uint32_t hits = 0;
     for (uint32_t i = 0; i < out->n; i++) {
         if (i + AHEAD < out->n)
-            __builtin_prefetch(&s->table[own_place(s, ids[i + AHEAD])]);
-        uint32_t slot = s->table[find(s, ids[i])];
+            og__id_prefetch(&s->table, sizeof(uint32_t), ids[i + AHEAD]);
+        uint32_t slot = *find(s, ids[i]);
         out->place[i] = slot;
         if (slot == NONE)
             continue;
@@ -172,7 +150,7 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
         if (slot == NONE) {
             slot = s->n_filled < n_slots ? s->n_filled++ : s->spare[--s->n_spare];
             s->held[slot] = ids[i];
-            s->table[find(s, ids[i])] = slot;
+            *find(s, ids[i]) = slot;
             og__plan_change(out, i, slot);
         }
         link_newest(s, n_slots, slot);

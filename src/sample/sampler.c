@@ -52,7 +52,7 @@ void og__sampler_close(struct og_sampler *s)
     og__weighted_close(s);
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
-    og__release(s->budget, s->table, s->table_size * sizeof(*s->table), "sampler");
+    og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, "sampler");
     free(s);
 }
 
@@ -84,7 +84,7 @@ size_t og__sampler_bytes(const struct og_batch_caps *caps)
     uint64_t seen = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
         seen = OG_MAX(seen, caps->hop[h].n_seen);
-    return og__table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_table_entry) + OG_MIB / 2 +
+    return og__id_table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_id_place) + OG_MIB / 2 +
            (seen ? og__ladies_bytes(seen) : 0);
 }
 
