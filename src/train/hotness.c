@@ -27,7 +27,8 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
     return rc;
 }
 
-int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err)
+static int find_visits(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                       struct og_err *err)
 {
     struct presc p = {.s = s};
     uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
@@ -35,7 +36,7 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     int rc = og__seeds_open(&p.seeds, &s->facts.seeds, s->budget, err);
     if (rc == 0)
         rc = og__session_sampler(s, &p.sampler, s->budget, err);
-    for (uint32_t epoch = 1; epoch <= (uint32_t)s->config.opt.presc_epochs; epoch++) {
+    for (uint32_t epoch = 1; epoch <= (uint32_t)opt->presc_epochs; epoch++) {
         for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
             rc = visit_batch(&p, epoch, batch, hotness, err);
             if (rc == 0)
@@ -50,20 +51,25 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
 
 /* ---- the others ---- */
 
-static int find_noise(struct og_session *s, uint32_t *hotness, struct og_err *err)
+static int find_noise(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                      struct og_err *err)
 {
     (void)err;
-    og__hotness_random((uint64_t)s->config.opt.seed, (uint64_t)s->facts.ds->n_nodes, hotness);
+    og__hotness_random((uint64_t)opt->seed, s->facts.n_nodes, hotness);
     return 0;
 }
 
-static int find_degrees(struct og_session *s, uint32_t *hotness, struct og_err *err)
+static int find_degrees(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                        struct og_err *err)
 {
+    (void)opt;
     return og__hotness_degree(&s->topology, hotness, err);
 }
 
-static int find_pagerank(struct og_session *s, uint32_t *hotness, struct og_err *err)
+static int find_pagerank(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                         struct og_err *err)
 {
+    (void)opt;
     const struct og_split *train = &s->facts.split[OG__TRAIN];
     return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->facts.seeds.edges ? 2 : 1),
                                 s->budget, hotness, err);
@@ -71,42 +77,39 @@ static int find_pagerank(struct og_session *s, uint32_t *hotness, struct og_err 
 
 static size_t visits_bytes(const struct og_session *s)
 {
-    return og__sampler_bytes(&s->facts.caps) + og__batch_bytes(&s->facts.caps, og__batch_extras(s));
+    return og__sampler_bytes(&s->facts.caps) +
+           og__batch_bytes(&s->facts.caps, s->facts.trace.extras);
 }
 
 static size_t pagerank_bytes(const struct og_session *s)
 {
-    return 2 * (size_t)s->facts.ds->n_nodes * sizeof(float);
+    return og__hotness_pagerank_bytes(s->facts.n_nodes);
 }
 
 /* ---- of any policy ---- */
 
 static const struct {
-    int (*find)(struct og_session *s, uint32_t *hotness, struct og_err *err);
+    int (*find)(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                struct og_err *err);
     size_t (*bytes)(const struct og_session *s); /* NULL: none */
-    int node_arrays;                             /* of 4 bytes a node, among these */
     bool needs_graph;
 } kinds[OG__HOTNESS_KINDS] = {
-    [OG__HOTNESS_NOISE] = {find_noise, NULL, 0, false},
-    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, 0, true},
-    [OG__HOTNESS_VISITS] = {og__hotness_presc, visits_bytes, 0, true},
-    [OG__HOTNESS_PAGERANK] = {find_pagerank, pagerank_bytes, 2, true},
+    [OG__HOTNESS_NOISE] = {find_noise, NULL, false},
+    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, true},
+    [OG__HOTNESS_VISITS] = {find_visits, visits_bytes, true},
+    [OG__HOTNESS_PAGERANK] = {find_pagerank, pagerank_bytes, true},
 };
 
-int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
+int og__hotness_of(struct og_session *s, int policy, const struct og_options *opt,
+                   uint32_t *hotness, struct og_err *err)
 {
-    return kinds[og__policy_hotness(s->config.opt.policy)].find(s, hotness, err);
+    return kinds[og__policy_hotness(policy)].find(s, opt, hotness, err);
 }
 
-size_t og__hotness_bytes(const struct og_session *s)
+size_t og__hotness_bytes(const struct og_session *s, int policy)
 {
-    const enum og_hotness kind = og__policy_hotness(s->config.opt.policy);
+    const enum og_hotness kind = og__policy_hotness(policy);
     return kinds[kind].bytes ? kinds[kind].bytes(s) : 0;
-}
-
-int og__hotness_arrays(int policy)
-{
-    return kinds[og__policy_hotness(policy)].node_arrays;
 }
 
 bool og__hotness_needs_graph(int policy)

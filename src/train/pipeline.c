@@ -5,7 +5,7 @@ static struct og_flow flow_of(struct og_session *s, const struct og_items *items
     return (struct og_flow){.items = *items,
                             .seeds = &s->facts.seeds,
                             .works = s->works,
-                            .n_works = s->n_works,
+                            .n_works = og__works(&s->way),
                             .stop = s->config.seen ? s->config.seen->stop : NULL,
                             .timeline = s->timeline};
 }
@@ -16,7 +16,7 @@ void og__pipeline_sample(struct og_pipeline *p, struct og_session *s, struct og_
     struct og_stored_source *from = &p->batches.stored;
     *p = (struct og_pipeline){.flow = flow_of(s, &items)};
     *from = (struct og_stored_source){.sampled = {.samplers = s->samplers,
-                                                  .n_samplers = s->n_samplers,
+                                                  .n_samplers = og__samplers(&s->way),
                                                   .n_hops = s->config.opt.n_fanout},
                                       .folder = s->offline,
                                       .items = items,
