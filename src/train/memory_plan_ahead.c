@@ -8,7 +8,7 @@
 
 #include "plan/packing.h"
 #include "plan/segments.h"
-#include "train/flow.h"
+#include "train/source.h"
 
 #include <math.h>
 
