@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int kinds[] = {OG_POLICY_NONE,   OG_POLICY_RANDOM,   OG_POLICY_DEGREE,
-                            OG_POLICY_PRESC,  OG_POLICY_PAGERANK, OG_POLICY_FREQUENCY,
-                            OG_POLICY_LRU,    OG_POLICY_RR,       OG_POLICY_BELADY,
-                            OG_POLICY_HYBRID, OG_POLICY_SWEEP};
+static const int kinds[] = {
+    OG_POLICY_NONE,      OG_POLICY_RANDOM, OG_POLICY_DEGREE, OG_POLICY_PRESC,  OG_POLICY_PAGERANK,
+    OG_POLICY_FREQUENCY, OG_POLICY_LRU,    OG_POLICY_RR,     OG_POLICY_BELADY, OG_POLICY_HYBRID,
+    OG_POLICY_SWEEP,     OG_POLICY_SIEVE,  OG_POLICY_S3FIFO, OG_POLICY_CLOCK};
 
 /* ---- random traces ---- */
 
