@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
+#include "bench/bench.h"
 #include "dataset/dataset.h"
 #include "faults.h"
 #include "nn/nn.h"
@@ -463,7 +464,7 @@ static int call_pack(struct og_err *err)
 static int call_bench_epoch(struct og_err *err)
 {
     char *text = NULL;
-    int rc = og_bench_epoch(graph, &options, NULL, &text, err);
+    int rc = og__bench_epoch(graph, &options, NULL, &text, err);
     keep(text);
     return rc;
 }
@@ -471,7 +472,7 @@ static int call_bench_epoch(struct og_err *err)
 static int call_bench_sample(struct og_err *err)
 {
     char *text = NULL;
-    int rc = og_bench_sample(graph, &options, &text, err);
+    int rc = og__bench_sample(graph, &options, &text, err);
     keep(text);
     return rc;
 }
@@ -479,7 +480,7 @@ static int call_bench_sample(struct og_err *err)
 static int call_bench_train(struct og_err *err)
 {
     char *text = NULL;
-    int rc = og_bench_train(graph, &options, NULL, &text, err);
+    int rc = og__bench_train(graph, &options, NULL, &text, err);
     keep(text);
     return rc;
 }
@@ -487,7 +488,7 @@ static int call_bench_train(struct og_err *err)
 static int call_bench_gemm(struct og_err *err)
 {
     char *text = NULL;
-    int rc = og_bench_gemm(8, 3, &options, &text, err);
+    int rc = og__bench_gemm(8, 3, &options, &text, err);
     keep(text);
     return rc;
 }
@@ -495,7 +496,7 @@ static int call_bench_gemm(struct og_err *err)
 static int call_bench_io(struct og_err *err)
 {
     char *text = NULL;
-    int rc = og_bench_io(root, NULL, &text, err);
+    int rc = og__bench_io(root, NULL, &text, err);
     keep(text);
     return rc;
 }

@@ -2,6 +2,7 @@
  * nothing behind when it is stopped. */
 #include "io_fixture.h"
 
+#include "bench/bench.h"
 #include "oracles/null_engine.h"
 
 #include <dirent.h>
@@ -149,7 +150,7 @@ static void a_stopped_benchmark_leaves_nothing(void **state)
     volatile sig_atomic_t stop = 1;
     const struct og_observer seen = {.stop = &stop};
     home_open(&h);
-    assert_int_equal(og_bench_io(h.s.dir, &seen, &out, &err), OG_INTERRUPTED);
+    assert_int_equal(og__bench_io(h.s.dir, &seen, &out, &err), OG_INTERRUPTED);
     assert_null(out);
     assert_int_equal(entries(h.s.dir), 3); /* ".", ".." and the fixture's file */
     home_close(&h);
@@ -160,7 +161,7 @@ static void a_folder_that_is_none_is_named(void **state)
     (void)state;
     struct og_err err = {0};
     char *out = NULL;
-    assert_int_equal(og_bench_io("/nowhere/at/all", NULL, &out, &err), -ENOENT);
+    assert_int_equal(og__bench_io("/nowhere/at/all", NULL, &out, &err), -ENOENT);
     assert_non_null(strstr(err.message, "/nowhere/at/all"));
     assert_null(out);
 }

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/temporary.h"
+#include "bench/bench.h"
 
 #include <outgrow/outgrow.h>
 
@@ -264,7 +265,7 @@ static int bench_train(const char *memory, const char *preset, struct og_err *er
     assert_int_equal(og_options_set(&opt, "memory", memory, NULL), 0);
     if (preset)
         assert_int_equal(og_options_set(&opt, "preset", preset, NULL), 0);
-    int rc = og_bench_train(graph, &opt, NULL, &text, err);
+    int rc = og__bench_train(graph, &opt, NULL, &text, err);
     assert_true((rc == 0) == (text != NULL));
     og_options_release(&opt);
     free(text);
@@ -296,11 +297,11 @@ static void an_epoch_without_a_model_has_none(void **state)
     og_options_init(&opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
         assert_int_equal(og_options_set(&opt, pairs[i][0], pairs[i][1], NULL), 0);
-    if (og_bench_epoch(graph, &opt, NULL, &text, &err) < 0)
+    if (og__bench_epoch(graph, &opt, NULL, &text, &err) < 0)
         fail_msg("%s", err.message);
     free(text);
     text = NULL;
-    assert_int_equal(og_bench_train(graph, &opt, NULL, &text, NULL), -ENOMEM);
+    assert_int_equal(og__bench_train(graph, &opt, NULL, &text, NULL), -ENOMEM);
     assert_null(text);
     og_options_release(&opt);
 }

@@ -1,6 +1,7 @@
 /* Models as wholes: gradients under dropout, memory, names, initial values, refusals. */
 #include "nn_fixture.h"
 
+#include "bench/floor.h"
 #include "nn/model.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
+#include "bench/bench.h"
 
 #include <outgrow/outgrow.h>
 
@@ -216,7 +217,7 @@ static void a_timeline_that_exists_is_refused(void **state)
     assert_int_equal(og_options_set(&opt, "trace-timeline", "spans.json", NULL), 0);
     assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EEXIST);
     assert_non_null(strstr(err.message, "spans.json"));
-    assert_int_equal(og_bench_epoch("graph", &opt, NULL, &text, NULL), -EEXIST);
+    assert_int_equal(og__bench_epoch("graph", &opt, NULL, &text, NULL), -EEXIST);
     assert_int_equal(og__read_text("spans.json", 64, &text, &len, NULL), 0);
     assert_string_equal(text, "mine");
     free(text);

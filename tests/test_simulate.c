@@ -1,5 +1,6 @@
 /* simulate: against the plainest simulation there is, and against the policies and readers that
  * runs use; then the command as a whole against the data path it speaks for. */
+#include "bench/bench.h"
 #include "io_fixture.h"
 #include "own_folder.h"
 
@@ -314,7 +315,7 @@ static void assert_as_measured(const char *dataset, const struct og_options *bas
     char *text = NULL;
     set(&opt, "policy", policy);
     set(&opt, "cache", cache);
-    assert_int_equal(og_bench_epoch(dataset, &opt, NULL, &text, NULL), 0);
+    assert_int_equal(og__bench_epoch(dataset, &opt, NULL, &text, NULL), 0);
     json_t *run = json_loads(text, 0, NULL);
     const json_t *epochs = json_object_get(run, "epochs");
     for (size_t k = 0; k < OG_COUNT(keys); k++)

@@ -1,6 +1,7 @@
 /* Policies with a window, in whole runs: wherever superbatches end, plans are the same, and so is
  * what `simulate`, `plan`, `bench epoch` and `train` say of them; what is sampled beyond a
  * superbatch is sampled once and keeps to the disk allowed. */
+#include "bench/bench.h"
 #include "own_folder.h"
 #include "small_graph.h"
 
@@ -119,7 +120,7 @@ static json_t *bench(const char *const *pairs)
     struct og_options opt;
     char *text = NULL;
     set_options(&opt, "unused", pairs);
-    assert_int_equal(og_bench_epoch(dataset, &opt, NULL, &text, NULL), 0);
+    assert_int_equal(og__bench_epoch(dataset, &opt, NULL, &text, NULL), 0);
     og_options_release(&opt);
     json_t *root = json_loads(text, 0, NULL);
     free(text);

@@ -14,8 +14,7 @@
  *     free(summary);
  *     og_options_release(&opt);
  *
- * Sections: 1 options, 2 run (train, eval, plan, sample, simulate), 3 make and check datasets,
- * 4 benchmarks.
+ * Sections: 1 options, 2 run (train, eval, plan, sample, simulate), 3 make and check datasets.
  *
  * Conventions, stated once. Functions return 0, or a negative errno with `err` filled (err.h).
  * Strings passed in are read during the call only. Results too rich for a struct are JSON text
@@ -299,8 +298,8 @@ OG_EXPORT OG_MUST_CHECK int og_pack(const char *dataset, const struct og_options
                                     const struct og_observer *seen, char **out, struct og_err *err);
 
 /* What policies would keep and read with caches of several sizes, without training: the batches of
- * opt->epochs epochs, or those of a trace, go by once a policy. The figures are those that
- * og_bench_epoch has.
+ * opt->epochs epochs, or those of a trace, go by once a policy. The figures are those of a
+ * run.
  *
  * source    a dataset, or a trace made by og_sample
  * policies  "presc:2,lru,belady": a list of values of the option policy
@@ -391,32 +390,6 @@ og_verify_samples(const char *samples, const char *dataset,
  *       "kept":[{"name","kind","dataset","bytes","idle_seconds","in_use","removed"},...]} */
 OG_EXPORT OG_MUST_CHECK int og_cache(const char *folder, bool clear, char **out,
                                      struct og_err *err);
-
-/* ==== 4. Benchmarks ==== */
-
-/* Measure the disk under folder `path` with every engine this machine has and store the profile
- * under the XDG cache folder. out: {"sequential":[...],"random":[...],...} */
-OG_EXPORT OG_MUST_CHECK int og_bench_io(const char *path, const struct og_observer *seen,
-                                        char **out, struct og_err *err);
-
-/* Sampled edges per second per thread. */
-OG_EXPORT OG_MUST_CHECK int og_bench_sample(const char *dataset, const struct og_options *opt,
-                                            char **out, struct og_err *err);
-
-/* The model's matrix products beside oneDNN's own best for the same shapes. dim and classes as in
- * a dataset; the rest from `opt`. */
-OG_EXPORT OG_MUST_CHECK int og_bench_gemm(int dim, int classes, const struct og_options *opt,
-                                          char **out, struct og_err *err);
-
-/* One epoch with everything resident: the operators' floors beside train_seconds. */
-OG_EXPORT OG_MUST_CHECK int og_bench_train(const char *dataset, const struct og_options *opt,
-                                           const struct og_observer *seen, char **out,
-                                           struct og_err *err);
-
-/* The data path alone: sample, plan, gather, hand over; no model. */
-OG_EXPORT OG_MUST_CHECK int og_bench_epoch(const char *dataset, const struct og_options *opt,
-                                           const struct og_observer *seen, char **out,
-                                           struct og_err *err);
 
 #ifdef __cplusplus
 }

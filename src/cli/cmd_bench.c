@@ -1,3 +1,4 @@
+#include "bench/bench.h"
 #include "cli.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ typedef int measure(struct invocation *in, char **out, struct og_err *err);
 static int bench_io(struct invocation *in, char **out, struct og_err *err)
 {
     const char *path = own_text(in, "path");
-    return og_bench_io(path ? path : ".", screen_observer(in->screen, 0), out, err);
+    return og__bench_io(path ? path : ".", screen_observer(in->screen, 0), out, err);
 }
 
 static int bench_gemm(struct invocation *in, char **out, struct og_err *err)
@@ -25,23 +26,23 @@ static int bench_gemm(struct invocation *in, char **out, struct og_err *err)
     int rc = own_int(in, "dim", 1, 1 << 20, &dim, err);
     if (rc == 0)
         rc = own_int(in, "classes", 1, 1 << 20, &classes, err);
-    return rc == 0 ? og_bench_gemm(dim, classes, &in->options, out, err) : rc;
+    return rc == 0 ? og__bench_gemm(dim, classes, &in->options, out, err) : rc;
 }
 
 static int bench_sample(struct invocation *in, char **out, struct og_err *err)
 {
-    return og_bench_sample(in->arg[1], &in->options, out, err);
+    return og__bench_sample(in->arg[1], &in->options, out, err);
 }
 
 static int bench_train(struct invocation *in, char **out, struct og_err *err)
 {
-    return og_bench_train(in->arg[1], &in->options, screen_observer(in->screen, 1), out, err);
+    return og__bench_train(in->arg[1], &in->options, screen_observer(in->screen, 1), out, err);
 }
 
 static int bench_epoch(struct invocation *in, char **out, struct og_err *err)
 {
-    return og_bench_epoch(in->arg[1], &in->options, screen_observer(in->screen, in->options.epochs),
-                          out, err);
+    return og__bench_epoch(in->arg[1], &in->options,
+                           screen_observer(in->screen, in->options.epochs), out, err);
 }
 
 static const struct bench {

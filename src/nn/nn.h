@@ -148,21 +148,6 @@ struct og_ranking {
 struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *negative,
                                   size_t n_negative);
 
-/* ---- the floor: what one training step takes at the least ----
- *
- * Products at the best rate oneDNN itself reaches for their shapes; aggregation, gathering,
- * gradients of ReLU and the optimiser as bytes at the bandwidth memory reads with. Both are
- * measured when called: a few seconds. */
-struct og_floor {
-    double flops, bytes;
-    double bytes_per_second;
-    double product_seconds, memory_seconds; /* the floor is their sum */
-};
-/* shape: the blocks of a typical batch. */
-OG_MUST_CHECK int og__model_floor(const struct og_model_config *config,
-                                  const struct og_batch_caps *shape, enum og_dtype dtype,
-                                  struct og_pool *pool, struct og_floor *out, struct og_err *err);
-
 /* ---- safetensors: how parameters are kept ----
  *
  *   0   u64 little endian: length H of the header

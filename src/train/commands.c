@@ -1,4 +1,4 @@
-/* The smaller commands on a session: plan, eval, and the data path alone. */
+/* The smaller commands on a session: plan and eval. */
 #include "train/ahead.h"
 #include "train/checkpoint.h"
 #include "train/json.h"
@@ -161,69 +161,6 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     rc = e.labels && rc == 0 ? evaluate(&e, which, out, err) : -ENOMEM;
     og__release(s->budget, e.labels, bytes, "batches");
     og__scores_close(&e.scores);
-    og__session_close(s);
-    return rc;
-}
-
-/* ---- bench epoch: the data path alone ---- */
-
-struct delivery {
-    struct og_session *s;
-    struct og_epoch_counters counters;
-    json_t *epochs;
-    double lap;
-};
-
-static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
-{
-    struct delivery *d = arg;
-    og__count_work(&d->counters, w);
-    double now = og__now();
-    d->counters.seconds += now - d->lap;
-    d->lap = now;
-    struct og_progress p = {.stage = "bench",
-                            .epoch = (int)w->turn.epoch,
-                            .epochs = d->s->config.opt.epochs,
-                            .done = w->turn.batch + 1,
-                            .total = og__schedule_batches(&d->s->facts.schedule, OG__TRAIN)};
-    og__observe(d->s->config.seen, &p);
-    if (!w->turn.last_of_epoch)
-        return 0;
-    json_t *row = json_pack("{s:i}", "epoch", (int)w->turn.epoch);
-    row = og__epoch_counters_json(&d->counters, row);
-    d->counters = (struct og_epoch_counters){0};
-    return json_array_append_new(d->epochs, row) == 0
-               ? 0
-               : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", w->turn.epoch);
-}
-
-int og_bench_epoch(const char *dataset, const struct og_options *opt,
-                   const struct og_observer *seen, char **out, struct og_err *err)
-{
-    if (out)
-        *out = NULL;
-    struct delivery d = {0};
-    int rc = og__session_open(&d.s, dataset, opt, OG__WANT_FEATURES, NULL, seen, err);
-    if (rc < 0)
-        return rc;
-    struct og_session *s = d.s;
-    s->facts.schedule.eval_every = 0;
-    d.epochs = json_array();
-    d.lap = og__now();
-    rc = og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->facts.schedule), deliver_sink, &d,
-                         err);
-    json_t *root = json_pack("{s:o s:o s:o s:s s:I s:I}", "plan", og__session_plan_json(s),
-                             "prepare", og__prepare_counters_json(&s->prepare), "epochs", d.epochs,
-                             "io", og__gather_engine(s->gather), "peak_rss_bytes",
-                             (json_int_t)og__session_peak_rss(s), "memory_budget_bytes",
-                             (json_int_t)s->memory.limit);
-    if (rc == 0)
-        rc = og__json_deliver(root, NULL, out, err);
-    else
-        json_decref(root);
-    int closed = og__timeline_close(s->timeline, rc == 0 ? err : NULL);
-    s->timeline = NULL;
-    rc = rc == 0 ? closed : rc;
     og__session_close(s);
     return rc;
 }

@@ -1,4 +1,5 @@
-/* og_bench_sample: sampled edges a second, each thread on batches of its own. */
+/* `bench sample`: sampled edges a second, each thread on batches of its own. */
+#include "bench/bench.h"
 #include "train/json.h"
 #include "train/options.h"
 
@@ -60,8 +61,8 @@ static json_t *sum_up(const struct sampling *b)
                      (double)sum.edges / busy * b->s->n_samplers);
 }
 
-int og_bench_sample(const char *dataset, const struct og_options *opt, char **out,
-                    struct og_err *err)
+int og__bench_sample(const char *dataset, const struct og_options *opt, char **out,
+                     struct og_err *err)
 {
     if (out)
         *out = NULL;

@@ -1,5 +1,7 @@
-/* og_bench_train: one epoch with everything resident, and beside it the least time its operators
+/* `bench train`: one epoch with everything resident, and beside it the least time its operators
  * could take on this machine. */
+#include "bench/bench.h"
+#include "bench/floor.h"
 #include "train/ahead.h"
 #include "train/json.h"
 #include "train/options.h"
@@ -85,8 +87,8 @@ static int run_bench(struct training *t, char **out, struct og_err *err)
     return rc < 0 ? rc : og__json_deliver(training_json(t, &floor), NULL, out, err);
 }
 
-int og_bench_train(const char *dataset, const struct og_options *opt,
-                   const struct og_observer *seen, char **out, struct og_err *err)
+int og__bench_train(const char *dataset, const struct og_options *opt,
+                    const struct og_observer *seen, char **out, struct og_err *err)
 {
     struct training t = {0};
     struct og_options own = {0};

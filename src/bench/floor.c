@@ -1,6 +1,8 @@
 /* The least time one training step could take here: its products at the best rate oneDNN itself
  * reaches for their shapes, and everything that moves rows at the bandwidth of memory. */
-#include "nn/bench_onednn.h"
+#include "bench/floor.h"
+
+#include "bench/onednn.h"
 #include "nn/model.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "nn/bench_onednn.h"
+#include "bench/onednn.h"
 
 #include "base/memory.h"
 

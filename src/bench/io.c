@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "bench/bench.h"
 #include "io/engine.h"
 
 #include <dirent.h>
@@ -410,7 +411,7 @@ static int report(struct bench *b, char **out, struct og_err *err)
     return 0;
 }
 
-int og_bench_io(const char *path, const struct og_observer *seen, char **out, struct og_err *err)
+int og__bench_io(const char *path, const struct og_observer *seen, char **out, struct og_err *err)
 {
     struct bench b = {.folder = path ? path : ".", .seen = seen, .file = {.fd = -1}};
     int rc = 0;

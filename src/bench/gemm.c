@@ -1,6 +1,7 @@
 /* `bench gemm`: the products of a model's layers as training runs them, beside oneDNN's best. */
 #include "base/json.h"
-#include "nn/bench_onednn.h"
+#include "bench/bench.h"
+#include "bench/onednn.h"
 #include "nn/ops.h"
 
 #include <stdio.h>
@@ -149,8 +150,8 @@ static int measure_layer(struct bench *b, int n_in, int n_out, bool first, json_
     return 0;
 }
 
-int og_bench_gemm(int dim, int classes, const struct og_options *opt, char **out,
-                  struct og_err *err)
+int og__bench_gemm(int dim, int classes, const struct og_options *opt, char **out,
+                   struct og_err *err)
 {
     int rc = 0;
     struct bench b = {.ops = &og__ops_cpu};

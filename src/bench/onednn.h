@@ -1,7 +1,7 @@
 /* What oneDNN reaches by itself, with its own threads and the whole matrix at once: the mark that
  * `bench gemm` and the floors of `bench train` are held against. */
-#ifndef OG_NN_BENCH_ONEDNN_H
-#define OG_NN_BENCH_ONEDNN_H
+#ifndef OG_BENCH_ONEDNN_H
+#define OG_BENCH_ONEDNN_H
 
 #include "base/base.h"
 
