@@ -37,6 +37,9 @@ struct og_model_config {
 };
 /* Whether there is such a model; og__model_create asks as well. */
 OG_MUST_CHECK int og__model_check(const struct og_model_config *config, struct og_err *err);
+/* Does this kind of model, this task, look at the option, a parameter of some? */
+bool og__model_takes(int kind, const char *option);
+bool og__task_takes(int kind, const char *option);
 
 enum { OG_PARAM_DIMS = 3 };
 

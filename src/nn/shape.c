@@ -1,5 +1,7 @@
 #include "nn/shape.h"
 
+#include <string.h>
+
 /* ==== whether there is such a model ==== */
 
 static int check_choices(const struct og_model_config *c, struct og_err *err)
@@ -45,6 +47,31 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
         if (!(shares[i] >= 0 && shares[i] < 1))
             return og__fail(err, -EINVAL, NULL, "model: dropout %g is not in [0, 1)", shares[i]);
     return check_choices(c, err);
+}
+
+/* ==== parameters ==== */
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+bool og__model_takes(int kind, const char *option)
+{
+    static const char *const of_sage[] = {"aggregator", NULL};
+    static const char *const of_gat[] = {"heads", "attention-dropout", NULL};
+    return (kind == OG_MODEL_SAGE && is_one_of(option, of_sage)) ||
+           (kind == OG_MODEL_GAT && is_one_of(option, of_gat));
+}
+
+bool og__task_takes(int kind, const char *option)
+{
+    static const char *const of_links[] = {"decoder",  "edge-split",     "negatives",
+                                           "negative", "eval-negatives", NULL};
+    return kind == OG_TASK_LINK && is_one_of(option, of_links);
 }
 
 /* ==== layers ==== */

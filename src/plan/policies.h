@@ -16,6 +16,7 @@
     row(BELADY, belady) \
     row(HYBRID, hybrid) \
     row(SWEEP, sweep) \
+    row(FILE, file) \
     row(SIEVE, sieve) \
     row(S3FIFO, s3fifo) \
     row(CLOCK, clock)

@@ -36,6 +36,11 @@ struct og_layer {
     size_t capacity;
 };
 
+static struct og_layer *state_of(const struct og_sampler *s)
+{
+    return s->state;
+}
+
 /* ---- sizes, open and close ---- */
 
 static size_t size_for(uint64_t n)
@@ -47,7 +52,7 @@ static size_t size_for(uint64_t n)
 }
 
 /* While the table grows the half as large one is still there. */
-size_t og__ladies_bytes(uint64_t seen)
+static size_t ladies_bytes(uint64_t seen)
 {
     size_t size = size_for(seen);
     return (size + size / 2) * sizeof(struct seen) + (size_t)seen * sizeof(struct og_candidate);
@@ -61,26 +66,26 @@ static struct seen *make_table(struct og_budget *b, size_t size, struct og_err *
     return table;
 }
 
-int og__ladies_open(struct og_sampler *s, struct og_err *err)
+static int open_kind(struct og_sampler *s, struct og_err *err)
 {
     struct og_layer *y = calloc(1, sizeof(*y));
     if (!y)
         return og__fail_errno(err, -ENOMEM, NULL, part);
-    s->layer = y;
+    s->state = y;
     y->size = size_for(0);
     y->table = make_table(s->budget, y->size, err);
     return y->table ? og__source_lists_open(s, err) : -ENOMEM;
 }
 
-void og__ladies_close(struct og_sampler *s)
+static void close_kind(struct og_sampler *s)
 {
-    struct og_layer *y = s->layer;
+    struct og_layer *y = s->state;
     if (!y)
         return;
     og__release(s->budget, y->table, y->size * sizeof(*y->table), part);
     og__release(s->budget, y->heap, y->capacity * sizeof(*y->heap), part);
     free(y);
-    s->layer = NULL;
+    s->state = NULL;
 }
 
 /* ---- the table ---- */
@@ -101,7 +106,7 @@ static struct seen *find(const struct og_layer *y, uint32_t id)
 
 static int grow_table(struct og_sampler *s, struct og_err *err)
 {
-    struct og_layer *y = s->layer;
+    struct og_layer *y = s->state;
     struct og_layer old = *y;
     struct seen *table = make_table(s->budget, 2 * old.size, err);
     if (!table)
@@ -125,7 +130,7 @@ static void prefetch_entry(const struct og_layer *y, const struct og_list *list,
 
 static int add_list(struct og_sampler *s, const struct og_list *list, struct og_err *err)
 {
-    struct og_layer *y = s->layer;
+    struct og_layer *y = s->state;
     double share = 1 / ((double)list->n * (double)list->n);
     int rc = 0;
     for (int64_t i = 0; rc == 0 && i < list->n; i++) {
@@ -145,7 +150,7 @@ static int add_list(struct og_sampler *s, const struct og_list *list, struct og_
 
 static int see_all(struct og_hop *h, struct og_err *err)
 {
-    struct og_layer *y = h->s->layer;
+    struct og_layer *y = h->s->state;
     uint32_t n = 0;
     int rc = 0;
     y->n = 0;
@@ -172,7 +177,7 @@ static double time_of(const struct og_hop *h, const struct seen *e)
 
 static int reserve_heap(struct og_sampler *s, size_t n, struct og_err *err)
 {
-    struct og_layer *y = s->layer;
+    struct og_layer *y = s->state;
     if (n <= y->capacity)
         return 0;
     og__release(s->budget, y->heap, y->capacity * sizeof(*y->heap), part);
@@ -184,7 +189,7 @@ static int reserve_heap(struct og_sampler *s, size_t n, struct og_err *err)
 /* The n earliest. */
 static int draw(struct og_hop *h, uint64_t n, struct og_err *err)
 {
-    struct og_layer *y = h->s->layer;
+    struct og_layer *y = h->s->state;
     size_t held = 0;
     y->limit = INFINITY;
     if (n >= y->n)
@@ -227,20 +232,20 @@ static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, str
     double sum = 0;
     int rc = 0;
     for (int64_t k = 0; k < list->n; k++) {
-        prefetch_entry(s->layer, list, k + AHEAD);
-        sum += weight_of(s->layer, og__list_id(list, k));
+        prefetch_entry(state_of(s), list, k + AHEAD);
+        sum += weight_of(state_of(s), og__list_id(list, k));
     }
     og__begin_list(h, i);
     for (int64_t k = 0; rc == 0 && k < list->n; k++) {
         uint32_t u = og__list_id(list, k);
-        double weight = weight_of(s->layer, u);
+        double weight = weight_of(state_of(s), u);
         if (weight > 0)
             rc = og__push_weighed(h, u, (float)(weight / sum), err);
     }
     return rc;
 }
 
-int og__sample_hop_ladies(struct og_hop *h, struct og_err *err)
+static int sample_hop(struct og_hop *h, struct og_err *err)
 {
     uint64_t n = UINT64_MAX;
     uint32_t taken = 0;
@@ -249,7 +254,7 @@ int og__sample_hop_ladies(struct og_hop *h, struct og_err *err)
     int rc = see_all(h, err);
     if (rc == 0)
         rc = draw(h, n, err);
-    h->block->n_seen = (uint32_t)h->s->layer->n;
+    h->block->n_seen = (uint32_t)state_of(h->s)->n;
     for (uint32_t first = 0; rc == 0 && first < h->block->n_dst; first += taken) {
         rc = og__hop_lists(h, first, &taken, err);
         for (uint32_t i = 0; rc == 0 && i < taken; i++) {
@@ -259,3 +264,13 @@ int og__sample_hop_ladies(struct og_hop *h, struct og_err *err)
     }
     return rc < 0 ? rc : og__number_window(h, err);
 }
+
+const struct og_sampler_ops og__sampler_ladies = {
+    .weighs = true,
+    .edges_unknown = true, /* as many as happen to be between the nodes drawn */
+    .open = open_kind,
+    .close = close_kind,
+    .hop = sample_hop,
+    .bytes = ladies_bytes,
+    .disk_bytes = og__source_lists_bytes,
+};

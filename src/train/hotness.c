@@ -50,13 +50,6 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
 
 /* ---- the others ---- */
 
-static int find_noise(struct og_session *s, uint32_t *hotness, struct og_err *err)
-{
-    (void)err;
-    og__hotness_random((uint64_t)s->config.opt.seed, (uint64_t)s->facts.ds->n_nodes, hotness);
-    return 0;
-}
-
 static int find_degrees(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
     return og__hotness_degree(&s->topology, hotness, err);
@@ -79,23 +72,54 @@ static size_t pagerank_bytes(const struct og_session *s)
     return 2 * (size_t)s->facts.ds->n_nodes * sizeof(float);
 }
 
+/* ---- without a graph ---- */
+
+static int find_noise(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
+                      struct og_err *err)
+{
+    (void)err;
+    og__hotness_random((uint64_t)opt->seed, n_nodes, hotness);
+    return 0;
+}
+
 /* ---- of any policy ---- */
 
+typedef int from_graph(struct og_session *s, uint32_t *hotness, struct og_err *err);
+typedef int from_options(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
+                         struct og_err *err);
+
 static const struct {
-    int (*find)(struct og_session *s, uint32_t *hotness, struct og_err *err);
+    from_graph *find; /* or, where no graph is needed: */
+    from_options *find_bare;
+    int (*check)(const struct og_options *opt, uint64_t n_nodes, struct og_err *err); /* or NULL */
     size_t (*bytes)(const struct og_session *s); /* NULL: none */
     int node_arrays;                             /* of 4 bytes a node, among these */
-    bool needs_graph;
 } kinds[OG__HOTNESS_KINDS] = {
-    [OG__HOTNESS_NOISE] = {find_noise, NULL, 0, false},
-    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, 0, true},
-    [OG__HOTNESS_VISITS] = {og__hotness_presc, visits_bytes, 0, true},
-    [OG__HOTNESS_PAGERANK] = {find_pagerank, pagerank_bytes, 2, true},
+    [OG__HOTNESS_NOISE] = {NULL, find_noise, NULL, NULL, 0},
+    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, NULL, NULL, 0},
+    [OG__HOTNESS_VISITS] = {og__hotness_presc, NULL, NULL, visits_bytes, 0},
+    [OG__HOTNESS_PAGERANK] = {find_pagerank, NULL, NULL, pagerank_bytes, 2},
+    [OG__HOTNESS_SCORES] = {NULL, og__hotness_scores, og__hotness_scores_check, NULL, 0},
 };
+
+int og__hotness_without_graph(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
+                              struct og_err *err)
+{
+    return kinds[og__policy_hotness(opt->policy)].find_bare(opt, n_nodes, hotness, err);
+}
 
 int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
 {
-    return kinds[og__policy_hotness(s->config.opt.policy)].find(s, hotness, err);
+    const struct og_options *opt = &s->config.opt;
+    from_graph *find = kinds[og__policy_hotness(opt->policy)].find;
+    return find ? find(s, hotness, err)
+                : og__hotness_without_graph(opt, (uint64_t)s->facts.ds->n_nodes, hotness, err);
+}
+
+int og__hotness_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)
+{
+    const enum og_hotness kind = og__policy_hotness(opt->policy);
+    return kinds[kind].check ? kinds[kind].check(opt, n_nodes, err) : 0;
 }
 
 size_t og__hotness_bytes(const struct og_session *s)
@@ -111,5 +135,5 @@ int og__hotness_arrays(int policy)
 
 bool og__hotness_needs_graph(int policy)
 {
-    return kinds[og__policy_hotness(policy)].needs_graph;
+    return kinds[og__policy_hotness(policy)].find;
 }

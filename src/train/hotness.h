@@ -11,6 +11,18 @@ OG_MUST_CHECK int og__hotness_presc(struct og_session *s, uint32_t *hotness, str
 /* Scores by which the session's policy, one that og__policy_wants_hotness, ranks nodes.
  * hotness[N] is zeroed on entry. */
 OG_MUST_CHECK int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err);
+/* The same where there is no session, of a policy whose hotness needs no graph. */
+OG_MUST_CHECK int og__hotness_without_graph(const struct og_options *opt, uint64_t n_nodes,
+                                            uint32_t *hotness, struct og_err *err);
+/* Is there all that it will be made of? To be asked before the work begins. */
+OG_MUST_CHECK int og__hotness_check(const struct og_options *opt, uint64_t n_nodes,
+                                    struct og_err *err);
+/* Of policy file (hotness_scores.c): numbers in the file opt->scores, one a node. -EINVAL for
+ * another number of them, for other types than floats and integers, and for NaN. */
+OG_MUST_CHECK int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes,
+                                     uint32_t *hotness, struct og_err *err);
+OG_MUST_CHECK int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes,
+                                           struct og_err *err);
 /* What finding it takes of the budget meanwhile. */
 size_t og__hotness_bytes(const struct og_session *s);
 /* Of this, arrays of 4 bytes a node. */

@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "dataset/features.h"
 #include "train/checkpoint.h"
+#include "train/hotness.h"
 #include "train/idle.h"
 #include "train/options.h"
 
@@ -123,7 +124,8 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
 
 static int check_sampler(const struct og_session *s, struct og_err *err)
 {
-    if (s->config.opt.sampler == OG_SAMPLER_WEIGHTED && s->facts.ds->weights.fd < 0)
+    if (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler) &&
+        s->facts.ds->weights.fd < 0)
         return og__fail(err, -EINVAL,
                         "import the graph with an edge_weight.npy, or use --sampler uniform",
                         "%s: has no edge weights", s->facts.ds->path);
@@ -202,11 +204,12 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
         rc = og__checkpoint_sampler(opt->init, &s->config.opt, &s->config.log, err);
     if (rc == 0 && opt->init && !model && opt->task == OG_TASK_LINK)
         rc = og__checkpoint_edges(opt->init, &s->config.opt, &s->config.log, err);
-    const uint64_t given = s->config.opt.given;
+    const struct og_option_set given = s->config.opt.given;
     s->config.asked = og__options_set_apart(opt);
     if (rc == 0)
         rc = og__options_resolve(&s->config.opt, &s->config.log, err);
-    s->config.preset_asked = s->config.opt.given & ~given & og__options_set_apart(&s->config.opt);
+    s->config.preset_asked = og__options_set_apart(&s->config.opt);
+    og__option_set_keep(&s->config.preset_asked, &s->config.opt.given, &given);
     s->config.policy_open = s->config.opt.policy == OG_POLICY_AUTO;
     return rc;
 }
@@ -278,6 +281,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(start_session(s, dataset, opt, model, err));
     og__planner_init(&s->planner, s->budget);
     OG_TRY(check_sampler(s, err));
+    if (want & OG__WANT_FEATURES)
+        OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
     know_disks(s);
     if (s->config.opt.policy == OG_POLICY_AUTO || !og__policy_is_static(s->config.opt.policy) ||
         og__samples_ahead(s) || !(want & OG__WANT_FEATURES))

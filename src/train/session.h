@@ -74,9 +74,9 @@ struct og_chosen {
  * Strings are its own. */
 struct og_config {
     struct og_options opt;
-    uint64_t asked;        /* options that the user set apart from their defaults (idle.h) */
-    uint64_t preset_asked; /* and those that a preset did */
-    bool policy_open;      /* --policy was left to the program */
+    struct og_option_set asked; /* options that the user set apart from their defaults (idle.h) */
+    struct og_option_set preset_asked; /* and those that a preset did */
+    bool policy_open;                  /* --policy was left to the program */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     const struct og_observer *seen;
     struct og_log log;

@@ -20,9 +20,9 @@
 enum { MOST_POLICIES = 64, WORD = 48, MAX_DESCRIPTION = 1 << 20 };
 
 struct asked_policy {
-    char name[WORD];
-    int kind; /* enum og_policy_kind */
-    int presc_epochs, evict;
+    char *name; /* "hybrid:window=128", malloc'ed */
+    int kind;   /* enum og_policy_kind */
+    struct og_options opt;
 };
 
 struct asked_cache {
@@ -68,26 +68,45 @@ static bool next_word(const char **list, char word[WORD])
     return true;
 }
 
+/* The next policy of a list, malloc'ed, NULL at the end; *list moves behind it. What has an equals
+ * sign and no colon is a parameter of the policy before. */
+static char *next_policy(const char **list)
+{
+    size_t n = strcspn(*list, ",");
+    while ((*list)[n] && strcspn(*list + n + 1, "=,") < strcspn(*list + n + 1, ":,"))
+        n += 1 + strcspn(*list + n + 1, ",");
+    char *word = **list ? strndup(*list, n) : NULL;
+    *list += word ? n + ((*list)[n] == ',') : 0;
+    return word;
+}
+
+static int read_policy(struct simulator *m, char *word, struct og_err *err)
+{
+    struct asked_policy *p = &m->policy[m->n_policies];
+    if (m->n_policies == MOST_POLICIES) {
+        free(word);
+        return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
+    }
+    p->name = word;
+    m->n_policies++;
+    int rc = og__options_copy(&p->opt, &m->opt, err);
+    if (rc == 0)
+        rc = og_options_set(&p->opt, "policy", word, err);
+    p->kind = p->opt.policy;
+    if (rc == 0 && p->kind == OG_POLICY_AUTO)
+        rc = og__fail(err, -EINVAL, "name the policies that it should choose from",
+                      "policy: auto cannot be simulated");
+    return rc;
+}
+
 static int read_policies(struct simulator *m, const char *list, struct og_err *err)
 {
-    char word[WORD];
-    while (next_word(&list, word)) {
-        struct og_options own = m->opt; /* its strings stay as they are: a policy sets none */
-        if (m->n_policies == MOST_POLICIES)
-            return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
-        int rc = og_options_set(&own, "policy", word, err);
-        if (rc < 0)
-            return rc;
-        if (own.policy == OG_POLICY_AUTO)
-            return og__fail(err, -EINVAL, "name the policies that it should choose from",
-                            "policy: auto cannot be simulated");
-        struct asked_policy *p = &m->policy[m->n_policies++];
-        snprintf(p->name, WORD, "%s", word);
-        p->kind = own.policy;
-        p->presc_epochs = own.presc_epochs;
-        p->evict = own.evict;
-    }
-    return m->n_policies ? 0 : og__fail(err, -EINVAL, NULL, "policy: none given");
+    int rc = 0;
+    for (char *word; rc == 0 && (word = next_policy(&list));)
+        rc = read_policy(m, word, err);
+    if (rc == 0 && *list)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "policy");
+    return rc < 0 || m->n_policies ? rc : og__fail(err, -EINVAL, NULL, "policy: none given");
 }
 
 static int read_caches(struct simulator *m, const char *list, struct og_err *err)
@@ -160,14 +179,14 @@ static uint32_t superbatch_of(const struct simulator *m, int policy)
 /* ---- a policy ---- */
 
 /* From here on this is the policy of the options. */
-static struct og_policy_setup choose_policy(struct simulator *m, const struct asked_policy *p)
+static int choose_policy(struct simulator *m, const struct asked_policy *p,
+                         struct og_policy_setup *setup, struct og_err *err)
 {
     struct og_options *opt = m->s ? &m->s->config.opt : &m->opt;
-    opt->policy = p->kind;
-    opt->presc_epochs = p->presc_epochs;
-    opt->evict = p->evict;
+    int rc = og__options_take_kind(opt, &p->opt, "policy", err);
     m->sim.superbatch = superbatch_of(m, p->kind);
-    return og__policy_setup(opt, m->sim.n_nodes);
+    *setup = og__policy_setup(opt, m->sim.n_nodes);
+    return rc;
 }
 
 static size_t hotness_bytes(const struct simulator *m, const struct asked_policy *p)
@@ -177,13 +196,11 @@ static size_t hotness_bytes(const struct simulator *m, const struct asked_policy
 
 static int find_hotness(struct simulator *m, uint32_t *hotness, struct og_err *err)
 {
-    if (m->s)
-        return og__hotness_of(m->s, hotness, err);
-    og__hotness_random((uint64_t)m->opt.seed, m->sim.n_nodes, hotness);
-    return 0;
+    return m->s ? og__hotness_of(m->s, hotness, err)
+                : og__hotness_without_graph(&m->opt, m->sim.n_nodes, hotness, err);
 }
 
-/* Other rankings than the random one are made of the graph, which a trace has not. */
+/* Most rankings are made of the graph, which a trace has not. */
 static int check_policies(const struct simulator *m, struct og_err *err)
 {
     for (int i = 0; !m->s && i < m->n_policies; i++)
@@ -193,23 +210,29 @@ static int check_policies(const struct simulator *m, struct og_err *err)
                             "trace was sampled with, its batches are the same",
                             "policy: %s ranks nodes by the graph of %s, which a trace has not",
                             m->policy[i].name, m->folder.dataset);
-    return 0;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < m->n_policies; i++)
+        rc = og__hotness_check(&m->policy[i].opt, m->sim.n_nodes, err);
+    return rc;
 }
 
 /* ---- memory ---- */
 
 /* Of the policy that takes most; they run one after another. */
-static size_t most_for_a_policy(struct simulator *m)
+static int most_for_a_policy(struct simulator *m, size_t *most, struct og_err *err)
 {
-    size_t most = 0;
+    *most = 0;
     for (int i = 0; i < m->n_policies; i++) {
         const struct asked_policy *p = &m->policy[i];
-        const struct og_policy_setup setup = choose_policy(m, p);
+        struct og_policy_setup setup;
+        int rc = choose_policy(m, p, &setup, err);
+        if (rc < 0)
+            return rc;
         size_t ranking = m->s ? og__hotness_bytes(m->s) : 0;
         size_t running = og__simulate_bytes(&m->sim, &setup, m->most_rows, m->longest);
-        most = OG_MAX(most, hotness_bytes(m, p) + OG_MAX(ranking, running));
+        *most = OG_MAX(*most, hotness_bytes(m, p) + OG_MAX(ranking, running));
     }
-    return most;
+    return 0;
 }
 
 static size_t trace_bytes(const struct simulator *m)
@@ -221,14 +244,15 @@ static size_t trace_bytes(const struct simulator *m)
 static int check_memory(struct simulator *m, struct og_err *err)
 {
     size_t left = og__budget_left(m->sim.budget);
-    size_t simulation = most_for_a_policy(m);
+    size_t simulation;
+    int rc = most_for_a_policy(m, &simulation, err);
     size_t need = OG__PROCESS_BYTES + trace_bytes(m) + simulation;
     char limit[32];
     char trace[32];
     char rest[32];
     char hint[128];
-    if (need <= left)
-        return 0;
+    if (rc < 0 || need <= left)
+        return rc;
     size_t smallest = og__budget_limit(m->sim.budget) + (need - left);
     snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM%s",
              smallest / OG_MIB + 1, m->s ? "; fewer --epochs need less" : "");
@@ -444,6 +468,10 @@ static void close_simulator(struct simulator *m)
     og__trace_release(&m->folder);
     og__pool_close(m->pool);
     og__budget_free(m->budget);
+    for (int i = 0; i < m->n_policies; i++) {
+        free(m->policy[i].name);
+        og_options_release(&m->policy[i].opt);
+    }
     og_options_release(&m->opt);
 }
 
@@ -471,11 +499,11 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
                            struct og_err *err)
 {
     struct og_simulated out[OG__MOST_SIZES];
-    struct og_policy_setup setup = choose_policy(m, p);
+    struct og_policy_setup setup;
     const size_t bytes = hotness_bytes(m, p);
     uint32_t *hotness = NULL;
-    int rc = 0;
-    if (bytes) {
+    int rc = choose_policy(m, p, &setup, err);
+    if (rc == 0 && bytes) {
         hotness = og__alloc(m->sim.budget, bytes, "hotness", err);
         rc = hotness ? find_hotness(m, hotness, err) : -ENOMEM;
     }
