@@ -15,28 +15,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HOPS = 3, PARTS = HOPS + 1, MOST = 64, FILL_ROWS = 16384 };
+enum { HOPS = 3, MOST = 64, FILL_ROWS = 16384 };
 
 struct bench {
     struct og_dataset *ds;
     struct og_choice given;
     struct og_superbatch *epoch;
-    uint64_t *hop_ptr; /* [batches * PARTS + 1] */
-    uint32_t *degree;  /* [N] */
+    uint32_t *degree; /* [N] */
     struct og_candidate c[MOST];
     uint32_t n;
 };
 
 /* ---- an epoch ---- */
 
-static int keep(struct bench *b, const struct og_batch *batch, uint32_t i, struct og_err *err)
+static int keep(struct bench *b, const struct og_batch *batch, struct og_err *err)
 {
     struct og_batch ids = *batch;
-    uint64_t *ptr = b->hop_ptr + (size_t)i * PARTS;
     ids.n_hops = 0; /* nothing is trained: blocks are not needed */
-    ptr[1] = ptr[0] + batch->n_seeds;
-    for (uint32_t h = 0; h < HOPS; h++)
-        ptr[h + 2] = ptr[0] + batch->hop[h].n_src;
     return og__superbatch_append(b->epoch, &ids, err);
 }
 
@@ -52,7 +47,7 @@ static int sample_all(struct bench *b, struct og_sampler *s, const uint32_t *see
         rc = og__sample(s, seeds + (size_t)i * batch, batch, OG__STREAM_BENCH, 1, i, &m, err);
         seconds += og__now() - start;
         if (rc == 0)
-            rc = keep(b, &m.batch, i, err);
+            rc = keep(b, &m.batch, err);
     }
     if (rc == 0)
         rc = og__superbatch_seal(b->epoch, err);
@@ -76,9 +71,8 @@ static int sample_epoch(struct bench *b, uint32_t batch, struct og_err *err)
     uint32_t n = (uint32_t)((uint64_t)n_seeds / batch);
     if (n == 0)
         OG_TRY(og__fail(err, -EINVAL, NULL, "fewer training nodes than a batch has"));
-    b->hop_ptr = calloc((size_t)n * PARTS + 1, sizeof(*b->hop_ptr));
     b->degree = calloc(n_nodes, sizeof(*b->degree));
-    if (!b->hop_ptr || !b->degree)
+    if (!b->degree)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "epoch"));
     OG_TRY(og__topology_load(b->ds, NULL, &t, err));
     OG_TRY(og__hotness_degree_guess(&t, b->degree, err));
@@ -86,7 +80,6 @@ static int sample_epoch(struct bench *b, uint32_t batch, struct og_err *err)
     OG_TRY(og__superbatch_open(&b->epoch, &opt, NULL, err));
     OG_TRY(sample_all(b, s, seeds, n, batch, err));
     b->given.trace = og__superbatch_trace(b->epoch);
-    b->given.hops = (struct og_trace){n * PARTS, b->hop_ptr, b->given.trace.ids};
 out:
     og__release(NULL, seeds, (size_t)n_seeds * sizeof(*seeds), "seeds");
     og__sampler_close(s);
@@ -126,8 +119,6 @@ static void list_candidates(struct bench *b, uint32_t rows)
     const uint32_t all = b->given.trace.n_batches;
     add(b, OG_POLICY_NONE, OG__RAW, rows, 0);
     add(b, OG_POLICY_DEGREE, OG__RAW, rows, 0);
-    b->c[b->n] = b->c[b->n - 1];
-    b->c[b->n++].early_reads = true;
     add(b, OG_POLICY_LRU, OG__RAW, rows, 0);
     add(b, OG_POLICY_FREQUENCY, OG__RAW, rows, all);
     add(b, OG_POLICY_BELADY, OG__RAW, rows, all);
@@ -160,9 +151,9 @@ static const char *policy_name(int kind)
 static void print_line(const struct bench *b, const struct og_estimate *e)
 {
     const struct og_candidate *c = &b->c[e->candidate];
-    printf("| %s | %s%s | %u | %u | %.1f | %.2f | %.2f | %llu | %.0f | %.0f | %s%s |\n",
-           policy_name(c->policy.kind), og__layout_name(c->layout), c->early_reads ? ", early" : "",
-           c->policy.n_slots, c->resample_every,
+    printf("| %s | %s | %u | %u | %.1f | %.2f | %.2f | %llu | %.0f | %.0f | %s%s |\n",
+           policy_name(c->policy.kind), og__layout_name(c->layout), c->policy.n_slots,
+           c->resample_every,
            e->counts.rows ? 100 * (double)e->counts.hits / (double)e->counts.rows : 0, e->epoch,
            e->prepare, (unsigned long long)e->reads, (double)e->bytes_read / 1e6,
            (double)e->bytes_written / 1e6, e->possible ? "" : "no: ", e->why);
@@ -239,7 +230,6 @@ out:
     og__superbatch_close(b.epoch);
     og__dataset_close(b.ds);
     og__pool_close(b.given.pool);
-    free(b.hop_ptr);
     free(b.degree);
     return rc < 0;
 }

@@ -40,8 +40,8 @@ static _Thread_local bool ours;
 
 static int note_text(struct dl_phdr_info *at, size_t size, void *unused)
 {
-    static const char *const names[] = {"libjansson.", "libz.",   "libzip.", "libyaml-",
-                                        "libcyaml.",   "libbz2.", "libc."};
+    static const char *const names[] = {"libjansson.", "libz.",   "libzip.",
+                                        "libyaml-",    "libbz2.", "libc."};
     const char *slash = strrchr(at->dlpi_name, '/');
     const char *name = slash ? slash + 1 : at->dlpi_name;
     const char *meant = NULL;

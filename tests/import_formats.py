@@ -604,6 +604,8 @@ def test_graphbolt():
             ("num: 500", "num: many", ["metadata.yaml", "num", "many"]),
             ("num: 500", "num: 5e2", ["num", "5e2"]),  # 5 where a reader stops at the e
             ("num: 500", "num: 0764", ["num", "0764"]),  # octal in YAML 1.1
+            ("num: 500", "num: 500\n      num: 500", ["num", "twice"]),
+            ("tasks:", "feature_data:", ["feature_data", "twice"]),
             ("name: tiny_bolt", "name: " + "[" * 200000, ["brackets"]),  # hours of libyaml
             ("name: tiny_bolt", 'name: x\nother: "' + "a\\n[" * 2000 + '"', ["brackets"]),
             ("num: 500", "num: 500\n    - num: 3", ["several types"]),

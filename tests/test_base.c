@@ -151,7 +151,8 @@ static void arrays_of_an_arena_are_apart(void **state)
 {
     (void)state;
     struct og_arena a;
-    assert_int_equal(og__arena_init(&a, NULL, og__arena_room(100) + og__arena_room(64), "x", NULL),
+    assert_int_equal(og__arena_init(&a, og__host_memory(NULL),
+                                    og__arena_room(100) + og__arena_room(64), "x", NULL),
                      0);
     assert_true(nobodys(a.base));
     char *one = og__arena_take(&a, 100);

@@ -22,7 +22,6 @@ struct random_trace {
     uint32_t n_nodes;
     uint32_t ids[MOST_BATCHES * MOST_NODES];
     uint64_t ptr[MOST_BATCHES + 1];
-    uint64_t hop_ptr[2 * MOST_BATCHES + 1]; /* each batch in two */
     uint32_t hotness[MOST_NODES];
 };
 
@@ -39,12 +38,9 @@ static void draw_trace(struct random_trace *t, struct og_rng *rng, struct og_cho
         for (uint32_t i = 0; i < n; i++)
             t->ids[t->ptr[b] + i] = (uint32_t)og__permutation_at(&order, i);
         t->ptr[b + 1] = t->ptr[b] + n;
-        t->hop_ptr[2 * b + 1] = t->ptr[b] + og__rng_below(rng, n + 1);
-        t->hop_ptr[2 * b + 2] = t->ptr[b + 1];
     }
     *out = (struct og_choice){
         .trace = {n_batches, t->ptr, t->ids},
-        .hops = {2 * n_batches, t->hop_ptr, t->ids},
         .n_nodes = t->n_nodes,
         .rule = {.offset = og__rng_below(rng, 600),
                  .row_bytes = 40 + og__rng_below(rng, 900),
@@ -80,10 +76,8 @@ static struct og_candidate draw_candidate(const struct random_trace *t, struct o
         .n_lent = og__rng_below(rng, 2) * og__rng_below(rng, t->n_nodes),
         .sweep_memory = 200000 + og__rng_below(rng, 100000),
     };
-    if (c.layout == OG__RAW && !og__policy_looks_ahead(c.policy.kind) && og__rng_below(rng, 2)) {
+    if (c.layout == OG__RAW && !og__policy_looks_ahead(c.policy.kind) && og__rng_below(rng, 2))
         c.superbatch = c.n_lent = 0;
-        c.early_reads = og__policy_is_static(c.policy.kind) && og__rng_below(rng, 2);
-    }
     return c;
 }
 
@@ -121,33 +115,8 @@ static uint32_t plain_prefill(const struct og_choice *g, struct og_policy *p, st
     return (uint32_t)(plain->counts.prefill - before);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a;
-    uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* With early reads each hop's misses are merged by themselves. */
-static struct og_io_counts plain_hops(const struct og_choice *g, const struct og_plan *plan,
-                                      uint32_t batch)
-{
-    struct og_io_counts sum = {0};
-    for (uint32_t h = 2 * batch; h < 2 * batch + 2; h++) {
-        uint32_t rows[MOST_NODES];
-        uint32_t n = 0;
-        for (uint64_t i = g->hops.ptr[h]; i < g->hops.ptr[h + 1]; i++)
-            for (uint32_t m = 0; m < plan->n_misses; m++)
-                if (plan->misses[m] == g->hops.ids[i])
-                    rows[n++] = plan->misses[m];
-        qsort(rows, n, sizeof(*rows), by_id);
-        add(&sum, og__read_rule_predict(&g->rule, rows, n));
-    }
-    return sum;
-}
-
 static void plain_batch(const struct og_choice *g, const struct og_candidate *c,
-                        const struct og_plan *plan, uint32_t batch, struct plain *plain)
+                        const struct og_plan *plan, struct plain *plain)
 {
     plain->counts.rows += plan->n;
     plain->counts.misses += plan->n_misses;
@@ -155,9 +124,7 @@ static void plain_batch(const struct og_choice *g, const struct og_candidate *c,
     plain->n[plain->n_batches] = plan->n_misses;
     memcpy(plain->missed[plain->n_batches++], plan->misses, plan->n_misses * sizeof(uint32_t));
     if (c->layout == OG__RAW)
-        add(&plain->counts.batches,
-            c->early_reads ? plain_hops(g, plan, batch)
-                           : og__read_rule_predict(&g->rule, plan->misses, plan->n_misses));
+        add(&plain->counts.batches, og__read_rule_predict(&g->rule, plan->misses, plan->n_misses));
 }
 
 /* The misses of the superbatch as a packing. */
@@ -235,7 +202,7 @@ static void plain_superbatch(const struct og_choice *g, const struct og_candidat
         assert_int_equal(og__policy_plan(p, &planner, t.ids + ptr[b],
                                          (uint32_t)(ptr[b + 1] - ptr[b]), &plan, NULL),
                          0);
-        plain_batch(g, c, &plan, first + b, plain);
+        plain_batch(g, c, &plan, plain);
     }
     og__planner_release(&planner);
     og__plan_release(&plan);
@@ -315,7 +282,6 @@ static void counts_are_those_of_plain_runs(void **state)
                 c[i].policy = c[i - 1].policy;
             if (c[i].superbatch == 0 && og__policy_looks_ahead(c[i].policy.kind))
                 c[i].superbatch = MOST_BATCHES;
-            c[i].early_reads &= og__policy_is_static(c[i].policy.kind) && c[i].superbatch == 0;
         }
         assert_int_equal(og__candidates_count(&g, c, N, out, NULL), 0);
         for (uint32_t i = 0; i < N; i++) {
@@ -865,33 +831,6 @@ static void planning_takes_what_a_policy_keeps(void **state)
     }
 }
 
-/* Early reads ask more often, and the first batch need not wait. */
-static void early_reads_are_counted_by_hop(void **state)
-{
-    (void)state;
-    struct by_hand h;
-    set_by_hand(&h);
-    uint64_t hops[9] = {0, 1, 3, 4, 6, 7, 9, 10, 12};
-    uint32_t close[12] = {0, 1, 2, 0, 1, 3, 4, 5, 6, 4, 5, 7};
-    memcpy(h.ids, close, sizeof(close));
-    struct og_candidate c = {.policy = {.kind = OG_POLICY_NONE}};
-    struct og_estimate late = estimate(&h.g, c);
-    assert_int_equal(late.reads, 4 + 2); /* rows 1 and 3, 5 and 7 are too far from one another */
-    c.early_reads = true;
-    assert_non_null(strstr(estimate(&h.g, c).why, "where hops end is not known"));
-    h.g.hops = (struct og_trace){8, hops, h.ids};
-    struct og_estimate early = estimate(&h.g, c);
-    assert_int_equal(early.reads, 8 + 2);
-    assert_int_equal(early.bytes_read, late.bytes_read);
-    assert_true(early.epoch <= late.epoch + 1e-9);
-    assert_true(early.term[OG__READING] >= late.term[OG__READING]);
-    /* where reading is not the slowest, its first batch costs nothing either */
-    h.g.disk.bandwidth = 4096;
-    early = estimate(&h.g, c);
-    c.early_reads = false;
-    assert_seconds(estimate(&h.g, c).epoch - early.epoch, 3 / 4.0);
-}
-
 /* ---- what may be expected of any ---- */
 
 static void more_is_never_worse(void **state)
@@ -941,7 +880,7 @@ static void the_best_come_first_and_the_impossible_last(void **state)
     h.g.disk_limit = 20000;
     const struct og_candidate raw = {.policy = {.kind = OG_POLICY_NONE, .n_nodes = 80},
                                      .resample_every = 1};
-    struct og_candidate c[11];
+    struct og_candidate c[10];
     for (size_t i = 0; i < OG_COUNT(c); i++)
         c[i] = raw;
     c[0].layout = OG__SEGMENTED; /* straight */
@@ -959,12 +898,10 @@ static void the_best_come_first_and_the_impossible_last(void **state)
     c[6] = c[2];
     c[6].policy.kind = OG_POLICY_LRU;
     c[6].resample_every = 2;
-    c[7].superbatch = 2;
-    c[7].early_reads = true;
-    c[8].resample_every = 0;
-    c[9] = c[2];
-    c[9].resample_every = 2;
-    c[9].superbatch = 2;
+    c[7].resample_every = 0;
+    c[8] = c[2];
+    c[8].resample_every = 2;
+    c[8].superbatch = 2;
     static const char *const reasons[] = {
         [0] = "this layout needs batches sampled ahead",
         [1] = "asks for 1001 B of memory, 1000 B are there",
@@ -972,14 +909,13 @@ static void the_best_come_first_and_the_impossible_last(void **state)
         [4] = "this policy needs batches sampled ahead",
         [5] = "packing 4 batches takes at least 42.48 KiB of memory",
         [6] = "needs a cache that stays as it is",
-        [7] = "early reads need a static policy",
-        [8] = "trained at least once",
-        [9] = "has to hold all batches",
+        [7] = "trained at least once",
+        [8] = "has to hold all batches",
     };
-    struct og_estimate out[11];
+    struct og_estimate out[10];
     assert_int_equal(og__candidates_rank(&h.g, c, OG_COUNT(c), out, NULL), 0);
     assert_int_equal(out[0].candidate, 3);
-    assert_int_equal(out[1].candidate, 10);
+    assert_int_equal(out[1].candidate, 9);
     uint32_t before = 0;
     for (size_t i = 2; i < OG_COUNT(out); i++) {
         assert_false(out[i].possible);
@@ -1101,7 +1037,6 @@ int main(void)
         cmocka_unit_test(places_keep_what_a_placement_keeps),
         cmocka_unit_test(rows_of_later_batches_come_beside_training),
         cmocka_unit_test(planning_takes_what_a_policy_keeps),
-        cmocka_unit_test(early_reads_are_counted_by_hop),
         cmocka_unit_test(more_is_never_worse),
         cmocka_unit_test(the_best_come_first_and_the_impossible_last),
         cmocka_unit_test(the_disk_has_to_have_room_for_all_batches),

@@ -174,7 +174,8 @@ static void every_option_is_told(void **state)
                          *p);
             }
             const char *said = strcmp(where[w], "help --man") == 0 ? roff : name;
-            strcat(name, rows[i].arg ? "=" : "");
+            if (rows[i].arg)
+                snprintf(name + strlen(name), sizeof(name) - strlen(name), "=");
             if (!rows[i].joins)
                 assert_says(o->out, said);
             else if (strstr(o->out, said))

@@ -182,7 +182,7 @@ static void a_stop_ends_at_the_next_batch(void **state)
     assert_int_equal(seen.next, 12);
 }
 
-/* As many works as there may be, which samplers that read early have: two each. */
+/* As many works as there may be. */
 static void the_most_works_circulate(void **state)
 {
     struct fixture *f = *state;

@@ -572,7 +572,7 @@ static void no_run_is_told_what_it_is_asked(void **state)
     static const char *const ways[][17] = {
         {"fanout", "-1,-1"},
         {"fanout", "4,3", "threads", "3"},
-        {"fanout", "4,3", "early-reads", "true", "policy", "none"},
+        {"fanout", "4,3", "policy", "none"},
         {"fanout", "4,3", "topology", "disk", "neighbor-cache", "0"},
         {"fanout", "5,5", "policy", "belady", "cache", "10%", "superbatch", "3"},
         {"fanout", "-1,-1", "preset", "ginex", "cache", "10%"},

@@ -427,7 +427,6 @@ static struct og_options unusual(void)
         {"resume", "true"},
         {"topology", "disk"},
         {"alternate", "true"},
-        {"early-reads", "true"},
         {"neighbor-cache", "64M"},
         {"presc-epochs", "2"},
         {"scores", "hot = 1, 2.npy"},

@@ -22,7 +22,7 @@ void *__real_aligned_alloc(size_t to, size_t bytes);
 int __real_posix_memalign(void **p, size_t to, size_t bytes);
 void __real_free(void *p);
 void *__real_og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err);
-int __real_og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap, const char *part,
+int __real_og__arena_init(struct og_arena *a, struct og_memory memory, size_t cap, const char *part,
                           struct og_err *err);
 
 void *__wrap_malloc(size_t bytes);
@@ -32,7 +32,7 @@ void *__wrap_aligned_alloc(size_t to, size_t bytes);
 int __wrap_posix_memalign(void **p, size_t to, size_t bytes);
 void __wrap_free(void *p);
 void *__wrap_og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err);
-int __wrap_og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap, const char *part,
+int __wrap_og__arena_init(struct og_arena *a, struct og_memory memory, size_t cap, const char *part,
                           struct og_err *err);
 
 enum { SLOTS = 1 << 16 };
@@ -131,12 +131,12 @@ void *__wrap_og__alloc(struct og_budget *b, size_t bytes, const char *part, stru
     return p;
 }
 
-int __wrap_og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap, const char *part,
+int __wrap_og__arena_init(struct og_arena *a, struct og_memory memory, size_t cap, const char *part,
                           struct og_err *err)
 {
-    in_budget += b != NULL;
-    int rc = __real_og__arena_init(a, b, cap, part, err);
-    in_budget -= b != NULL;
+    in_budget += memory.budget != NULL;
+    int rc = __real_og__arena_init(a, memory, cap, part, err);
+    in_budget -= memory.budget != NULL;
     return rc;
 }
 

@@ -197,8 +197,8 @@ static void bytes_move_values_do_not(void **state)
         {"preset", "fgnn", "cache", "10%"},
         {"preset", "lsm-gnn", "cache", "10%"},
         {"preset", "helios", "cache", "10%"},
-        {"early-reads", "true", "policy", "none", "threads", "3"},
-        {"early-reads", "true", "cache", "10%", "io", "mmap"},
+        {"policy", "none", "threads", "3"},
+        {"cache", "10%", "io", "mmap"},
         {"layout", "packed", "cache", "10%"},
         {"layout", "packed", "policy", "none", "superbatch", "3", "io", "mmap"},
         {"layout", "packed", "policy", "belady", "cache", "5%", "superbatch", "4"},
@@ -323,7 +323,6 @@ static void every_sampler_trains_the_same_in_any_way(void **state)
         {"policy", "belady", "cache", "10%", "alternate", "true"},
         {"policy", "frequency", "cache", "7%", "superbatch", "5", "io", "mmap"},
         {"policy", "sweep", "cache", "50%", "alternate", "true"},
-        {"early-reads", "true", "cache", "10%", "threads", "3"},
         {"topology", "disk", "cache", "5%", "neighbor-cache", "20%"},
         {"preset", "ginex", "cache", "10%", "neighbor-cache", "0"},
     };

@@ -156,7 +156,6 @@ struct og_options {
     int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */
     int layout;            /* enum og_layout_kind: where rows that no cache has are read */
     bool alternate;        /* sample ahead and train in turns, each with all the memory */
-    bool early_reads;      /* ask for rows hop by hop */
     int ways;              /* slots a set of rr and hybrid */
     int window, update;    /* batches; of hybrid */
     int threshold;         /* batches; 0 = an eighth of the window */

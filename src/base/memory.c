@@ -380,11 +380,30 @@ size_t og__memory_amount(const struct og_amount *a)
     return (size_t)(a->unit == OG_PERCENT ? available * a->value / 100 : a->value);
 }
 
-int og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap, const char *part,
+/* ---- kinds, and arenas in them ---- */
+
+static void *host_alloc(const struct og_memory *m, size_t bytes, const char *part,
+                        struct og_err *err)
+{
+    return og__alloc(m->budget, bytes, part, err);
+}
+
+static void host_release(const struct og_memory *m, void *p, size_t bytes, const char *part)
+{
+    og__release(m->budget, p, bytes, part);
+}
+
+struct og_memory og__host_memory(struct og_budget *b)
+{
+    static const struct og_memory_kind host = {host_alloc, host_release};
+    return (struct og_memory){.kind = &host, .budget = b};
+}
+
+int og__arena_init(struct og_arena *a, struct og_memory memory, size_t cap, const char *part,
                    struct og_err *err)
 {
-    *a = (struct og_arena){.cap = og__round_up(cap, 64), .budget = b, .part = part};
-    a->base = og__alloc(b, a->cap, part, err);
+    *a = (struct og_arena){.cap = og__round_up(cap, 64), .memory = memory, .part = part};
+    a->base = memory.kind->alloc(&memory, a->cap, part, err);
     if (!a->base) {
         a->cap = 0;
         return -ENOMEM;
@@ -395,9 +414,9 @@ int og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap, const ch
 
 void og__arena_release(struct og_arena *a)
 {
-    if (!a)
+    if (!a || !a->base)
         return;
     og__memory_open(a->base, a->cap);
-    og__release(a->budget, a->base, a->cap, a->part);
+    a->memory.kind->release(&a->memory, a->base, a->cap, a->part);
     *a = (struct og_arena){0};
 }

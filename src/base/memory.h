@@ -44,6 +44,25 @@ void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_e
  * it took is a bug and stops the program. p may be NULL. */
 void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
 
+/* ---- kinds of memory ----
+ *
+ * What computes has memory of its own: the host's on processors, a device's on a device. Each kind
+ * has a budget of its own; what is kept in it knows neither kind nor budget. The functions are
+ * used as og__alloc and og__release are, and promise the same. */
+struct og_memory {
+    const struct og_memory_kind {
+        void *(*alloc)(const struct og_memory *m, size_t bytes, const char *part,
+                       struct og_err *err);
+        void (*release)(const struct og_memory *m, void *p, size_t bytes, const char *part);
+    } * kind;
+    struct og_budget *budget;
+    void *device; /* whose memory it is; NULL: the host's */
+};
+/* The process's: og__alloc and og__release. */
+struct og_memory og__host_memory(struct og_budget *b);
+
+/* ---- address space ---- */
+
 /* Address space without memory, for an array that may have to grow in place: charge the budget and
  * open what it has grown by before touching that. NULL when the kernel has no such range. */
 void *og__address_reserve(size_t bytes, struct og_err *err);
@@ -93,11 +112,11 @@ static inline void og__memory_open(const void *p, size_t bytes)
 struct og_arena {
     char *base;
     size_t used, cap;
-    struct og_budget *budget;
+    struct og_memory memory;
     const char *part;
 };
 
-OG_MUST_CHECK int og__arena_init(struct og_arena *a, struct og_budget *b, size_t cap,
+OG_MUST_CHECK int og__arena_init(struct og_arena *a, struct og_memory memory, size_t cap,
                                  const char *part, struct og_err *err);
 void og__arena_release(struct og_arena *a);
 

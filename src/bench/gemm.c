@@ -35,7 +35,7 @@ static int open_bench(struct bench *b, const struct og_bench_product *p, struct 
     size_t partial = b->ops->partial_bytes(p->rows, p->k, n);
     size_t bytes = (p->rows * (k + n) + 2 * k * n) * sizeof(float) + scratch + partial +
                    2 * b->ops->packed_bytes(p->n, p->k) + 4096;
-    int rc = og__arena_init(&b->memory, NULL, bytes, "bench", err);
+    int rc = og__arena_init(&b->memory, og__host_memory(NULL), bytes, "bench", err);
     if (rc < 0)
         return rc;
     rc = b->ops->open(&b->be, b->pool, NULL, err);

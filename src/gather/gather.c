@@ -9,30 +9,24 @@
 #define STAGING "staging"
 #define CACHE   "feature cache"
 
-enum {
-    MAX_PARTS = OG_MAX_HOPS + 1, /* seeds and hops */
-    FILL_AREAS = 2,
-};
+enum { FILL_AREAS = 2 };
 
 struct staging {
     uint32_t first;    /* its first row, counted from base */
     uint32_t capacity; /* rows charged to the budget; touched up to here */
     struct og_plan *plan;
-    struct og_reader *reader; /* that reads its jobs */
-    bool from_pack;           /* or they are a chunk */
-    struct og_read_job jobs[MAX_PARTS];
-    int n_jobs;
+    bool from_pack;         /* its misses are a chunk of the pack, */
+    struct og_read_job job; /* else this reads them */
 };
 
 struct piece;
 
 struct og_gather {
     struct og_budget *budget;
-    struct og_reader *reader, **lanes;
+    struct og_reader *reader;
     struct og_reader
         *beside;          /* fills the cache while batches are in flight; NULL: the first does */
     struct og_pack *pack; /* NULL: misses come from the feature file */
-    int n_lanes;
     size_t row_bytes;
     int dim;
     enum og_dtype dtype;
@@ -127,17 +121,6 @@ static int open_reader(struct og_gather *g, const struct og_dataset *ds,
     return og__features_open(out, ds, &opt->reader, g->budget, err);
 }
 
-static int open_lanes(struct og_gather *g, const struct og_dataset *ds,
-                      const struct og_gather_options *opt, struct og_err *err)
-{
-    int rc = 0;
-    if (opt->n_lanes > 0 && !(g->lanes = calloc((size_t)opt->n_lanes, sizeof(struct og_reader *))))
-        return og__fail_errno(err, -ENOMEM, NULL, "gather");
-    for (; rc == 0 && g->n_lanes < opt->n_lanes; g->n_lanes += rc == 0)
-        rc = open_reader(g, ds, opt, &g->lanes[g->n_lanes], err);
-    return rc;
-}
-
 int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
                     const struct og_gather_options *opt, struct og_budget *b, struct og_err *err)
 {
@@ -159,8 +142,6 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     if (rc == 0 && opt->fills_beside)
         rc = open_reader(g, ds, opt, &g->beside, err);
     if (rc == 0)
-        rc = open_lanes(g, ds, opt, err);
-    if (rc == 0)
         *out = g;
     else
         og__gather_close(g);
@@ -173,9 +154,6 @@ void og__gather_close(struct og_gather *g)
         return;
     og__reader_close(g->reader);
     og__reader_close(g->beside);
-    for (int i = 0; i < g->n_lanes; i++)
-        og__reader_close(g->lanes[i]);
-    free(g->lanes);
     free(g->pieces);
     if (g->base) {
         og__budget_uncharge(g->budget, present_bytes(g), CACHE);
@@ -326,17 +304,15 @@ int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct
 
 /* ---- one batch ---- */
 
-static int read_misses(struct og_gather *g, struct staging *s, uint32_t first, struct og_err *err)
+static int read_misses(struct og_gather *g, struct staging *s, struct og_err *err)
 {
-    struct og_plan *plan = s->plan;
+    const struct og_plan *plan = s->plan;
     int rc = grow_staging(g, s, plan->n_misses, err);
     if (rc < 0)
         return rc;
-    struct og_read_job *job = &s->jobs[s->n_jobs++];
-    *job = (struct og_read_job){.rows = plan->misses + first,
-                                .n = plan->n_misses - first,
-                                .out = row_at(g, s->first + first)};
-    return og__reader_submit(s->reader, job, err);
+    s->job =
+        (struct og_read_job){.rows = plan->misses, .n = plan->n_misses, .out = row_at(g, s->first)};
+    return og__reader_submit(g->reader, &s->job, err);
 }
 
 void og__gather_from_pack(struct og_gather *g, struct og_pack *pack)
@@ -362,22 +338,10 @@ int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan, uin
 {
     struct staging *s = &g->staging[staging];
     s->plan = plan;
-    s->reader = g->reader;
-    s->n_jobs = 0;
+    s->job = (struct og_read_job){0};
     s->from_pack = false;
     bool packed = g->pack && chunk < og__pack_batches(g->pack);
-    return packed ? read_chunk(g, staging, chunk, err) : read_misses(g, s, 0, err);
-}
-
-int og__gather_part(struct og_gather *g, int lane, int staging, struct og_plan *plan,
-                    uint32_t first, struct og_err *err)
-{
-    struct staging *s = &g->staging[staging];
-    if (first == 0)
-        s->n_jobs = 0;
-    s->plan = plan;
-    s->reader = g->lanes[lane];
-    return plan->n_misses > first || first == 0 ? read_misses(g, s, first, err) : 0;
+    return packed ? read_chunk(g, staging, chunk, err) : read_misses(g, s, err);
 }
 
 /* Misses are numbered behind the slots; here they move to where their staging area lies, in which
@@ -393,16 +357,13 @@ static void point_misses(uint32_t *place, uint32_t n, uint32_t n_slots, uint32_t
             place[i] = first + where[place[i] - n_slots];
 }
 
-static int finish_jobs(struct staging *s, struct og_io_counts *counts, struct og_err *err)
+static int finish_job(struct og_gather *g, struct staging *s, struct og_io_counts *counts,
+                      struct og_err *err)
 {
-    for (int i = 0; i < s->n_jobs; i++) {
-        int rc = og__reader_wait(s->reader, &s->jobs[i], err);
-        if (rc < 0)
-            return rc;
-        counts->reads += s->jobs[i].counts.reads;
-        counts->bytes += s->jobs[i].counts.bytes;
-    }
-    return 0;
+    int rc = og__reader_wait(g->reader, &s->job, err);
+    if (rc == 0)
+        *counts = s->job.counts;
+    return rc;
 }
 
 int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
@@ -410,8 +371,8 @@ int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
 {
     struct staging *s = &g->staging[staging];
     *counts = (struct og_io_counts){0};
-    int rc =
-        s->from_pack ? og__pack_finish(g->pack, staging, counts, err) : finish_jobs(s, counts, err);
+    int rc = s->from_pack ? og__pack_finish(g->pack, staging, counts, err)
+                          : finish_job(g, s, counts, err);
     if (rc < 0)
         return rc;
     point_misses(s->plan->place, s->plan->n, g->n_slots, s->first,
@@ -430,8 +391,8 @@ void og__gather_give_up(struct og_gather *g, int staging)
     struct staging *s = &g->staging[staging];
     if (s->from_pack)
         og__pack_give_up(g->pack, staging);
-    for (int i = 0; i < s->n_jobs; i++)
-        (void)!og__reader_wait(s->reader, &s->jobs[i], NULL);
+    else
+        (void)!og__reader_wait(g->reader, &s->job, NULL);
 }
 
 void og__gather_change(struct og_gather *g, const struct og_plan *plan)

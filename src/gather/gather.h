@@ -23,7 +23,6 @@ struct og_gather_options {
     uint32_t n_lent;       /* of which so many are lent to begin with, see og__gather_lend */
     uint32_t staging_rows; /* misses of one batch; grows when a batch has more */
     int n_staging;         /* batches in flight between loader and trainer, >= 1 */
-    int n_lanes;           /* readers beside the loader's, for og__gather_part */
     bool fills_beside;     /* the cache is filled while batches are in flight */
     struct og_reader_options reader;
 };
@@ -71,12 +70,6 @@ OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, struct og_
  * tried to, before it ends: reads must end before their buffers do, and no other thread can wait
  * for them. */
 void og__gather_give_up(struct og_gather *g, int staging);
-
-/* Start reading the misses from number `first` on of a batch that is still being sampled; the first
- * part has first = 0. `lane` (< n_lanes) is the calling thread's alone, and finish is called by it
- * too. */
-OG_MUST_CHECK int og__gather_part(struct og_gather *g, int lane, int staging, struct og_plan *plan,
-                                  uint32_t first, struct og_err *err);
 
 /* The plan's changes, once nobody uses the batch's rows any more and before the next batch's are
  * used: rows that it read go to their slots. */

@@ -59,6 +59,7 @@ int og__cpu_open(struct og_nn_backend **out, struct og_pool *pool, struct og_bud
     *out = NULL;
     if (!be)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "operators"));
+    be->memory = og__host_memory(b);
     be->pool = pool;
     OG_TRY(og__products_open(&be->products, og__pool_threads(pool), b, err));
     *out = be;
@@ -73,6 +74,28 @@ void og__cpu_close(struct og_nn_backend *be)
     if (be)
         og__products_close(be->products);
     free(be);
+}
+
+/* ==== memory: the host's ==== */
+
+struct og_memory og__cpu_memory(const struct og_nn_backend *be)
+{
+    return be->memory;
+}
+
+int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+                  struct og_err *err)
+{
+    (void)be;
+    (void)err;
+    memcpy(host, there, bytes);
+    return 0;
+}
+
+int og__cpu_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+                 struct og_err *err)
+{
+    return og__cpu_fetch(be, there, host, bytes, err);
 }
 
 /* ==== sums over rows ==== */

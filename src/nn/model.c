@@ -248,18 +248,31 @@ uint64_t og__model_trained(const struct og_model_config *c)
     return sum;
 }
 
-static void draw(const struct og_model *m, const struct og_param *p, const struct spec *s,
-                 int layer, uint64_t seed)
+static float draw_one(const struct spec *s, struct og_rng *r)
 {
+    return (float)(s->bound > 0 ? s->bound * (2 * (double)og__rng_unit(r) - 1) : s->value);
+}
+
+/* Row by row, each from numbers of its own. */
+static int draw(struct og_model *m, const struct og_param *p, const struct spec *s, int layer,
+                uint64_t seed, struct og_err *err)
+{
+    enum { PIECE = 1024 };
+    float piece[PIECE];
     uint32_t number = (uint32_t)(p - m->param);
-    int64_t cols = p->shape[1] * p->shape[2];
-    for (int64_t i = 0; i < p->shape[0]; i++) {
+    size_t cols = (size_t)(p->shape[1] * p->shape[2]);
+    int rc = 0;
+    for (size_t i = 0; i < (size_t)p->shape[0]; i++) {
         struct og_rng r;
         og__rng_at(&r, seed, OG__STREAM_INIT, 0, number, (uint32_t)layer, (uint32_t)i);
-        for (int64_t j = 0; j < cols; j++)
-            p->value[i * cols + j] =
-                (float)(s->bound > 0 ? s->bound * (2 * (double)og__rng_unit(&r) - 1) : s->value);
+        for (size_t first = 0, n; rc == 0 && first < cols; first += n) {
+            n = OG_MIN(cols - first, (size_t)PIECE);
+            for (size_t j = 0; j < n; j++)
+                piece[j] = draw_one(s, &r);
+            rc = og__model_push(m, p->value + i * cols + first, piece, n * sizeof(*piece), err);
+        }
     }
+    return rc;
 }
 
 static struct og_param *add_param(struct og_model *m, int layer, const struct spec *s)
@@ -286,8 +299,9 @@ static void bind_weight(struct og_model *m, struct og_weight *w, const float *va
     w->packed[OG__BACKWARD] = backward ? og__arena_take(&m->memory, bytes) : NULL;
 }
 
-static void add_layer(struct og_model *m, int l, uint64_t seed)
+static int add_layer(struct og_model *m, int l, uint64_t seed, struct og_err *err)
 {
+    int rc = 0;
     struct og_layer *layer = &m->layer[l];
     struct specs specs = layer_specs(&m->config, l);
     layer->n_in = og__layer_in(&m->config, l);
@@ -297,7 +311,7 @@ static void add_layer(struct og_model *m, int l, uint64_t seed)
         const struct spec *s = &specs.spec[i];
         struct og_param *p = add_param(m, l, s);
         layer->param[s->role] = p;
-        draw(m, p, s, l, seed);
+        OG_TRY(draw(m, p, s, l, seed, err));
         if (s->weight)
             bind_weight(m, &layer->weight[s->role], p->value, (int)p->shape[0], (int)p->shape[1],
                         s->multiplies_back);
@@ -308,21 +322,26 @@ static void add_layer(struct og_model *m, int l, uint64_t seed)
                     layer->param[OG__NEIGHBOUR]->value +
                         (size_t)h * (size_t)width * (size_t)layer->n_in,
                     width, layer->n_in, true);
+out:
+    return rc;
 }
 
-static void add_decoder(struct og_model *m, uint64_t seed)
+static int add_decoder(struct og_model *m, uint64_t seed, struct og_err *err)
 {
+    int rc = 0;
     for (int l = 0; l < 2; l++) {
         struct specs specs = decoder_specs(&m->config, l);
         for (size_t i = 0; i < specs.n; i++) {
             struct og_param *p = add_param(m, l, &specs.spec[i]);
-            draw(m, p, &specs.spec[i], OG_MAX_HOPS + l, seed);
+            OG_TRY(draw(m, p, &specs.spec[i], OG_MAX_HOPS + l, seed, err));
             *(specs.spec[i].weight ? &m->decoder.param[l] : &m->decoder.bias[l]) = p;
             if (specs.spec[i].weight)
                 bind_weight(m, &m->decoder.weight[l], p->value, (int)p->shape[0], (int)p->shape[1],
                             true);
         }
     }
+out:
+    return rc;
 }
 
 int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
@@ -338,14 +357,14 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, MODEL));
     m->config = *config;
     m->optimizer = optimizer;
-    m->budget = b;
     m->ops = ops;
     m->threads = og__pool_threads(pool);
-    OG_TRY(og__arena_init(&m->memory, b, og__model_bytes(ops, config, optimizer), MODEL, err));
     OG_TRY(ops->open(&m->backend, pool, b, err));
+    m->own = ops->memory(m->backend);
+    OG_TRY(og__arena_init(&m->memory, m->own, og__model_bytes(ops, config, optimizer), MODEL, err));
     for (int l = 0; l < config->layers; l++)
-        add_layer(m, l, seed);
-    add_decoder(m, seed);
+        OG_TRY(add_layer(m, l, seed, err));
+    OG_TRY(add_decoder(m, seed, err));
     *out = m;
     m = NULL;
 out:
@@ -357,9 +376,9 @@ void og__model_free(struct og_model *m)
 {
     if (!m)
         return;
-    m->ops->close(m->backend);
     og__arena_release(&m->workspace);
     og__arena_release(&m->memory);
+    m->ops->close(m->backend); /* last: memory may be its own */
     free(m);
 }
 
@@ -372,4 +391,16 @@ struct og_param *og__model_params(struct og_model *m, size_t *n)
 {
     *n = m->n_params;
     return m->param;
+}
+
+int og__model_fetch(struct og_model *m, void *host, const void *there, size_t bytes,
+                    struct og_err *err)
+{
+    return m->ops->fetch(m->backend, host, there, bytes, err);
+}
+
+int og__model_push(struct og_model *m, void *there, const void *host, size_t bytes,
+                   struct og_err *err)
+{
+    return m->ops->push(m->backend, there, host, bytes, err);
 }

@@ -96,9 +96,9 @@ struct og_workspace {
 struct og_model {
     struct og_model_config config;
     int optimizer;
-    struct og_budget *budget;
     const struct og_nn_ops *ops;
     struct og_nn_backend *backend;
+    struct og_memory own; /* the backend's, in which all below lies */
     int threads;
     struct og_arena memory, workspace;
     struct og_param param[OG__ROLES * OG_MAX_HOPS + 4]; /* those of the decoder come last */

@@ -43,8 +43,9 @@ bool og__task_takes(int kind, const char *option);
 
 enum { OG_PARAM_DIMS = 3 };
 
-/* A parameter, its gradient and the optimiser's moments, all f32 of one shape. A running statistic
- * is kept and saved like a parameter, but not trained: it has neither gradient nor moments. */
+/* A parameter, its gradient and the optimiser's moments, all f32 of one shape, where the model
+ * computes. A running statistic is kept and saved like a parameter, but not trained: it has neither
+ * gradient nor moments. */
 struct og_param {
     char name[48]; /* PyTorch Geometric's: "convs.0.lin_l.weight" */
     int ndim;
@@ -65,8 +66,9 @@ OG_MUST_CHECK int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *po
 
 struct og_model;
 
-/* Parameters initialised as PyTorch Geometric initialises them, from the run's seed. Everything is
- * taken from the budget ("model"). Owner thread only; the pool is used while a call runs. */
+/* Parameters initialised as PyTorch Geometric initialises them, from the run's seed. They lie in
+ * the backend's memory ("model"), on processors the host's: then b is its budget. Owner thread
+ * only; the pool is used while a call runs. */
 OG_MUST_CHECK int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
                                    const struct og_model_config *config, int optimizer,
                                    uint64_t seed, struct og_pool *pool, struct og_budget *b,
@@ -74,6 +76,14 @@ OG_MUST_CHECK int og__model_create(struct og_model **out, const struct og_nn_ops
 void og__model_free(struct og_model *m);
 const struct og_model_config *og__model_config(const struct og_model *m);
 struct og_param *og__model_params(struct og_model *m, size_t *n);
+
+/* Parameters, logits and scores lie where the model computes, which may be no memory of the host:
+ * pointers to them are for these two alone. They wait until what is copied is made, and is there.
+ */
+OG_MUST_CHECK int og__model_fetch(struct og_model *m, void *host, const void *there, size_t bytes,
+                                  struct og_err *err);
+OG_MUST_CHECK int og__model_push(struct og_model *m, void *there, const void *host, size_t bytes,
+                                 struct og_err *err);
 
 /* What create and reserve will take, for the memory plan. */
 size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
@@ -130,7 +140,8 @@ OG_MUST_CHECK int og__model_gradients(struct og_model *m, const struct og_batch 
 OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *batch,
                                     const struct og_rows *x, const void *labels,
                                     struct og_metrics *out, struct og_err *err);
-/* Logits of the last forward, [B, C] f32, row stride C; valid until the next call on m. */
+/* Logits of the last forward, [B, C] f32, row stride C, where the model computes; valid until the
+ * next call on m. */
 const float *og__model_logits(const struct og_model *m);
 
 /* Scores of the pairs of the last batch, in their order; links. As long. */
@@ -164,7 +175,8 @@ struct og_tensor {
     int64_t shape[4];
     const void *data; /* NULL of an open file */
     size_t bytes;
-    uint64_t at; /* byte of the file where it begins; writing does not look at it */
+    uint64_t at;            /* byte of the file where it begins; writing does not look at it */
+    struct og_model *where; /* whose memory data lies in; NULL: the host's */
 };
 struct og_tensors {
     struct og_tensor *tensor;

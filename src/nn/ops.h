@@ -401,12 +401,19 @@ struct og_nn_ops {
 
     /* ---- a backend ----
      *
-     * On the threads of `pool` (NULL: the caller's alone); what it takes for itself while it works,
-     * own_bytes, comes from `b`. */
+     * On the threads of `pool` (NULL: the caller's alone); what it takes of the host's memory while
+     * it works, own_bytes, comes from `b`. */
     int (*open)(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
                 struct og_err *err);
     void (*close)(struct og_nn_backend *be); /* NULL: nothing */
     size_t (*own_bytes)(int threads);
+    /* Where all that operators read and write lies; no one but they, fetch and push touches what is
+     * there. Both are finished when they return. */
+    struct og_memory (*memory)(const struct og_nn_backend *be);
+    int (*fetch)(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+                 struct og_err *err);
+    int (*push)(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+                struct og_err *err);
     /* What its caller lends it until told otherwise: scratch for matrices up to `width` wide, and
      * room for partial sums: that of the weight_grad or sum of columns over rows with the most. */
     void (*lend)(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial);

@@ -8,6 +8,7 @@
 enum { OG__STRIP = 256 };
 
 struct og_nn_backend {
+    struct og_memory memory;
     struct og_pool *pool;
     struct og_products *products; /* oneDNN primitives */
     /* lent */
@@ -20,6 +21,11 @@ int og__cpu_open(struct og_nn_backend **out, struct og_pool *pool, struct og_bud
                  struct og_err *err);
 void og__cpu_close(struct og_nn_backend *be);
 size_t og__cpu_own_bytes(int threads);
+struct og_memory og__cpu_memory(const struct og_nn_backend *be);
+int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+                  struct og_err *err);
+int og__cpu_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+                 struct og_err *err);
 void og__cpu_lend(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial);
 size_t og__cpu_scratch_bytes(int width, int threads);
 size_t og__cpu_partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total);

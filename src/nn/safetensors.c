@@ -68,6 +68,42 @@ static char *header_text(const struct og_tensors *t, size_t *len)
     return padded;
 }
 
+/* Calls `take` with all data in the order of the file. What is not the host's comes by pieces. */
+typedef int take_bytes(void *arg, const void *bytes, size_t n, struct og_err *err);
+
+static int each_piece(const struct og_tensor *t, take_bytes *take, void *arg, struct og_err *err)
+{
+    enum { PIECE = 32 * 1024 };
+    char piece[PIECE];
+    int rc = 0;
+    if (!t->where)
+        return take(arg, t->data, t->bytes, err);
+    for (size_t at = 0, n; rc == 0 && at < t->bytes; at += n) {
+        n = OG_MIN(t->bytes - at, (size_t)PIECE);
+        rc = og__model_fetch(t->where, piece, (const char *)t->data + at, n, err);
+        if (rc == 0)
+            rc = take(arg, piece, n, err);
+    }
+    return rc;
+}
+
+static int each_tensor(const struct og_tensors *t, take_bytes *take, void *arg, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t size = 8; size >= 4; size -= 4)
+        for (size_t i = 0; rc == 0 && i < t->n; i++)
+            if (in_turn(&t->tensor[i], size))
+                rc = each_piece(&t->tensor[i], take, arg, err);
+    return rc;
+}
+
+static int add_to_seal(void *arg, const void *bytes, size_t n, struct og_err *err)
+{
+    (void)err;
+    XXH3_64bits_update(arg, bytes, n);
+    return 0;
+}
+
 static int seal_header(char *header, size_t len, const struct og_tensors *t, const char *path,
                        struct og_err *err)
 {
@@ -78,30 +114,25 @@ static int seal_header(char *header, size_t len, const struct og_tensors *t, con
     XXH3_64bits_reset(state);
     XXH3_64bits_update(state, &length, sizeof(length));
     XXH3_64bits_update(state, header, len);
-    for (size_t size = 8; size >= 4; size -= 4)
-        for (size_t i = 0; i < t->n; i++)
-            if (in_turn(&t->tensor[i], size))
-                XXH3_64bits_update(state, t->tensor[i].data, t->tensor[i].bytes);
-    og__seal_print(og__seal_find(header, len), state);
+    int rc = each_tensor(t, add_to_seal, state, err);
+    if (rc == 0)
+        og__seal_print(og__seal_find(header, len), state);
     XXH3_freeState(state);
-    return 0;
+    return rc;
 }
 
-static int write_data(int fd, const struct og_tensors *t, off_t at, const char *path,
-                      struct og_err *err)
+struct output {
+    int fd;
+    off_t at;
+    const char *path;
+};
+
+static int write_bytes(void *arg, const void *bytes, size_t n, struct og_err *err)
 {
-    for (size_t size = 8; size >= 4; size -= 4) {
-        for (size_t i = 0; i < t->n; i++) {
-            const struct og_tensor *one = &t->tensor[i];
-            if (!in_turn(one, size))
-                continue;
-            int rc = og__write_all(fd, one->data, one->bytes, at, path, err);
-            if (rc < 0)
-                return rc;
-            at += (off_t)one->bytes;
-        }
-    }
-    return 0;
+    struct output *out = arg;
+    int rc = og__write_all(out->fd, bytes, n, out->at, out->path, err);
+    out->at += (off_t)n;
+    return rc;
 }
 
 int og__tensors_write(const char *path, const struct og_tensors *t, struct og_err *err)
@@ -117,7 +148,8 @@ int og__tensors_write(const char *path, const struct og_tensors *t, struct og_er
     OG_TRY(og__newfile_open(&f, path, err));
     OG_TRY(og__write_all(f.fd, &length, sizeof(length), 0, path, err));
     OG_TRY(og__write_all(f.fd, header, len, sizeof(length), path, err));
-    OG_TRY(write_data(f.fd, t, (off_t)(sizeof(length) + len), path, err));
+    struct output data = {f.fd, (off_t)(sizeof(length) + len), path};
+    OG_TRY(each_tensor(t, write_bytes, &data, err));
     OG_TRY(og__newfile_commit(&f, err));
 out:
     og__newfile_abandon(&f);

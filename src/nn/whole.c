@@ -98,7 +98,7 @@ int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *cap
     size_t bytes = arena_bytes(m->ops, &m->config, l, caps, m->threads);
     og__arena_release(&m->workspace);
     m->caps = (struct og_batch_caps){0}; /* no batch fits it */
-    int rc = og__arena_init(&m->workspace, m->budget, bytes, ACTIVATIONS, err);
+    int rc = og__arena_init(&m->workspace, m->own, bytes, ACTIVATIONS, err);
     if (rc < 0)
         return rc;
     carve(m->ops, &m->config, l, caps, m->threads, &m->workspace, &m->at);

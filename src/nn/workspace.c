@@ -245,7 +245,7 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
     og__arena_release(&m->workspace);
     m->caps = *caps;
     m->training = training;
-    return og__arena_init(&m->workspace, m->budget, bytes, ACTIVATIONS, err);
+    return og__arena_init(&m->workspace, m->own, bytes, ACTIVATIONS, err);
 }
 
 static struct pair_counts count_pairs(const struct og_pairs *pairs)

@@ -69,10 +69,6 @@ static const char *unsound(const struct og_choice *given, const struct og_candid
         return "a pack that is used again, in another order, needs a cache that stays as it is";
     if (reuses && c->superbatch < given->trace.n_batches)
         return "a pack that is used again has to hold all batches";
-    if (c->early_reads && (c->superbatch > 0 || !og__policy_is_static(c->policy.kind)))
-        return "early reads need a static policy, and batches that go straight through";
-    if (c->early_reads && given->hops.n_batches == 0)
-        return "where hops end is not known";
     return NULL;
 }
 
@@ -201,7 +197,7 @@ static bool same_pass(const struct og_choice *given, const struct og_candidate *
 {
     const uint32_t n =
         given->trace.n_batches; /* as long as the trace is any superbatch, or shorter */
-    if (!same_policy(&a->policy, &b->policy) || a->early_reads != b->early_reads)
+    if (!same_policy(&a->policy, &b->policy))
         return false;
     if (counts_by_level(a) && counts_by_level(b))
         return true;
@@ -264,9 +260,7 @@ static struct og_simulation simulation_of(const struct pass *p)
     const struct condensed *d = p->condensed;
     const uint32_t not_lent = c->policy.n_slots - OG_MIN(c->n_lent, c->policy.n_slots);
     const uint32_t slots = slots_of(p, 0);
-    return (struct og_simulation){.trace = d                ? d->trace
-                                           : c->early_reads ? given->hops
-                                                            : given->trace,
+    return (struct og_simulation){.trace = d ? d->trace : given->trace,
                                   .n_nodes = d ? d->n : given->n_nodes,
                                   .row = d ? d->row : NULL,
                                   .superbatch = p->superbatch,

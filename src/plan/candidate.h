@@ -30,7 +30,6 @@ struct og_candidate {
     uint32_t superbatch;
     uint32_t written_batches; /* whose misses are on the disk at the same time: these and others,
                                  such as validation's; 0 = these */
-    bool early_reads;         /* rows are asked for hop by hop */
     uint32_t n_lent;          /* slots that lose their rows while the next superbatch is prepared */
     /* what the memory plan says */
     size_t memory;         /* bytes that it asks for in all */
@@ -59,9 +58,6 @@ struct og_flow_times {
 /* What all candidates are judged by. */
 struct og_choice {
     struct og_trace trace; /* training batches, in order: best an epoch or several */
-    /* The same ids in parts, of each batch its seeds and what every hop found: what early reads ask
-     * for at once. No batches where that is not known. */
-    struct og_trace hops;
     uint64_t n_nodes;
     /* Distinct nodes of the trace, for superbatches longer than it; 0 = not known. With half of its
      * batches it had 2^growth times fewer, with twice as many it has 2^(growth * slowing) times as

@@ -449,14 +449,11 @@ static double side_by_side(const double *term, unsigned stages, enum og__term sl
     return term[slowest] + others * OG_MAX(r->superbatches, 1.0) / OG_MAX(r->batches, 1.0);
 }
 
-static enum og__term straight(const struct og_candidate *c, const struct rates *r,
-                              struct og_estimate *e)
+static enum og__term straight(const struct rates *r, struct og_estimate *e)
 {
-    unsigned stages = OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | OF(OG__TRAINING);
+    const unsigned stages =
+        OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | OF(OG__TRAINING);
     enum og__term slowest = longest(e->term, stages | OF(OG__DISK) | OF(OG__CORES));
-    /* hop by hop, the first batch is read while it is sampled */
-    if (c->early_reads)
-        stages &= ~OF(OG__READING);
     e->epoch = side_by_side(e->term, stages, slowest, r);
     return slowest;
 }
@@ -531,7 +528,7 @@ void og__candidate_seconds(const struct og_choice *given, const struct og_candid
     if (once)
         e->prepare += disk_seconds(&given->disk, times(e->counts.first_fill, 1), r.bandwidth);
     set_terms(given, c, &r, &b, e);
-    enum og__term most = c->superbatch > 0 ? ahead(given, c, &r, e) : straight(c, &r, e);
+    enum og__term most = c->superbatch > 0 ? ahead(given, c, &r, e) : straight(&r, e);
     e->seconds = e->epoch + (given->epochs > 0 ? e->prepare / given->epochs : 0);
     total_bytes(&b, e);
     if (e->possible)

@@ -112,23 +112,23 @@ static uint64_t *sort_pairs(uint64_t *a, uint64_t *b, uint32_t n)
     return a;
 }
 
-int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t first,
-                    uint32_t n_slots, struct og_plan *out, struct og_err *err)
+int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
+                    struct og_plan *out, struct og_err *err)
 {
-    int rc = og__planner_reserve(planner, out->n - first, err);
+    int rc = og__planner_reserve(planner, out->n, err);
     if (rc < 0)
         return rc;
     uint32_t n = 0;
-    for (uint32_t i = first; i < out->n; i++) {
+    for (uint32_t i = 0; i < out->n; i++) {
         planner->pairs[n] = (uint64_t)ids[i] << 32 | i;
         n += out->place[i] == OG_NO_SLOT;
     }
     const uint64_t *sorted = sort_pairs(planner->pairs, planner->spare, n);
     for (uint32_t m = 0; m < n; m++) {
-        uint32_t number = out->n_misses++;
-        out->misses[number] = (uint32_t)(sorted[m] >> 32);
-        out->place[(uint32_t)sorted[m]] = n_slots + number;
+        out->misses[m] = (uint32_t)(sorted[m] >> 32);
+        out->place[(uint32_t)sorted[m]] = n_slots + m;
     }
+    out->n_misses = n;
     return 0;
 }
 
@@ -167,7 +167,7 @@ int og__plan_decode(struct og_planner *planner, const uint32_t *codes, const uin
         return og__fail(err, -EIO, "give this run a --scratch folder of its own",
                         "a plan names slot %u of %u: not what was written there", largest - 1,
                         n_slots);
-    return og__plan_misses(planner, ids, 0, n_slots, out, err);
+    return og__plan_misses(planner, ids, n_slots, out, err);
 }
 
 void og__plan_cost_add(struct og_plan_cost *sum, const struct og_plan_cost *part)

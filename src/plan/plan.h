@@ -103,10 +103,10 @@ void og__planner_release(struct og_planner *p);
 size_t og__planner_bytes(uint64_t rows);
 OG_MUST_CHECK int og__planner_reserve(struct og_planner *p, uint32_t rows, struct og_err *err);
 
-/* Rows from `first` on whose place is OG_NO_SLOT are misses: number them, behind the slots and the
- * misses that are there, in the order of the file. O(rows). */
-OG_MUST_CHECK int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t first,
-                                  uint32_t n_slots, struct og_plan *out, struct og_err *err);
+/* Rows whose place is OG_NO_SLOT are misses: number them, behind the slots, in the order of the
+ * file. O(rows). */
+OG_MUST_CHECK int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
+                                  struct og_plan *out, struct og_err *err);
 
 /* A plan in four bytes a row, to be put away until its batch comes: the slot it is in, or, of a
  * miss, the slot it enters afterwards, if any. */

@@ -13,10 +13,17 @@ static const struct og_policy_ops *const table[] = {OG__POLICIES(POINTER)};
 const char *const og__policy_words[] = {OG__POLICIES(WORD)[OG_POLICY_AUTO] = "auto", NULL};
 _Static_assert(OG_COUNT(table) == OG_POLICY_AUTO, "a row for each policy of outgrow.h");
 
-/* Of a policy that is still to be chosen nothing is known. */
+/* Of a policy that is still to be chosen nothing is known, but that it takes as much memory as the
+ * least of them. */
+static size_t least_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                          uint64_t distinct)
+{
+    return og__policy_degree.bytes(setup, rows, batches, distinct);
+}
+
 static const struct og_policy_ops *ops_of(int kind)
 {
-    static const struct og_policy_ops undecided = {.is_static = true};
+    static const struct og_policy_ops undecided = {.is_static = true, .bytes = least_bytes};
     return kind == OG_POLICY_AUTO ? &undecided : table[kind];
 }
 
@@ -199,16 +206,7 @@ int og__policy_plan(struct og_policy *p, struct og_planner *planner, const uint3
                     uint32_t n, struct og_plan *out, struct og_err *err)
 {
     int rc = step(p, ids, n, out, err);
-    return rc < 0 ? rc : og__plan_misses(planner, ids, 0, p->setup.n_slots, out, err);
-}
-
-int og__policy_extend(struct og_policy *p, struct og_planner *planner, const uint32_t *ids,
-                      uint32_t first, uint32_t n, struct og_plan *out, struct og_err *err)
-{
-    struct og_plan part = {.n = n - first, .place = out->place + first};
-    int rc = p->ops->step(p, ids + first, &part, err);
-    out->n = n;
-    return rc < 0 ? rc : og__plan_misses(planner, ids, first, p->setup.n_slots, out, err);
+    return rc < 0 ? rc : og__plan_misses(planner, ids, p->setup.n_slots, out, err);
 }
 
 int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *scratch,

@@ -128,14 +128,6 @@ OG_MUST_CHECK int og__policy_plan(struct og_policy *p, struct og_planner *planne
                                   const uint32_t *ids, uint32_t n, struct og_plan *out,
                                   struct og_err *err);
 
-/* A batch that is still being sampled, under a static policy: rows [first, n) are planned and join
- * the first `first` in `out`, which has room for them (og__plan_reserve) and starts with n,
- * n_misses and n_changes 0. Misses ascend within a part. Any number of threads, each with its
- * planner. */
-OG_MUST_CHECK int og__policy_extend(struct og_policy *p, struct og_planner *planner,
-                                    const uint32_t *ids, uint32_t first, uint32_t n,
-                                    struct og_plan *out, struct og_err *err);
-
 /* The same for a plan that is put away: og__plan_decode makes the plan of `codes` [n] when its
  * batch comes. `scratch` is refilled. */
 OG_MUST_CHECK int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n,

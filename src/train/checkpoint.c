@@ -18,24 +18,35 @@ static const char best_prefix[] = "best.";
 
 /* ---- building a file ---- */
 
+/* Data where a model computes, or, without one, the host's. */
+struct place {
+    struct og_model *model;
+    float *at;
+};
+
 static void add_tensor(struct og_tensors *t, const char *prefix, const struct og_param *p,
-                       const float *data)
+                       struct place data)
 {
     struct og_tensor *tensor = &t->tensor[t->n++];
     *tensor = (struct og_tensor){.dtype = OG_TENSOR_F32,
                                  .ndim = p->ndim,
                                  .shape = {p->shape[0], p->shape[1], p->shape[2]},
-                                 .data = data,
+                                 .data = data.at,
+                                 .where = data.model,
                                  .bytes = og__param_count(p) * sizeof(float)};
     snprintf(tensor->name, sizeof(tensor->name), "%s%s", prefix, p->name);
 }
 
-/* values: all parameters one after another; NULL = those in params */
-static void add_params(struct og_tensors *t, const char *prefix, const struct og_param *params,
-                       size_t n, const float *values)
+/* values: all parameters one after another; NULL = the model's */
+static void add_params(struct og_tensors *t, const char *prefix, struct og_model *m,
+                       const float *values)
 {
+    size_t n;
+    const struct og_param *params = og__model_params(m, &n);
     for (size_t i = 0; i < n; i++) {
-        add_tensor(t, prefix, &params[i], values ? values : params[i].value);
+        add_tensor(t, prefix, &params[i],
+                   values ? (struct place){NULL, (float *)values}
+                          : (struct place){m, params[i].value});
         if (values)
             values += og__param_count(&params[i]);
     }
@@ -70,10 +81,12 @@ static void say_options(struct og_tensors *t, const struct og_options *opt,
             (struct og_metadata){(char *)names[i], (char *)og__option_text(opt, names[i], text[i])};
 }
 
-int og__checkpoint_write(const char *path, const struct og_model_config *config,
-                         const struct og_options *trained, const struct og_param *params, size_t n,
+int og__checkpoint_write(const char *path, struct og_model *m, const struct og_options *trained,
                          const float *values, struct og_err *err)
 {
+    size_t n;
+    const struct og_model_config *config = og__model_config(m);
+    og__model_params(m, &n);
     enum { NUMBERS = 5 };
     char number[NUMBERS][16];
     const int numbers[NUMBERS] = {config->layers, config->in_dim, config->hidden, config->n_classes,
@@ -104,7 +117,7 @@ int og__checkpoint_write(const char *path, const struct og_model_config *config,
         say_options(&t, trained, edge_options, OG_COUNT(edge_options), text + n_sampler);
     if (!t.tensor)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    add_params(&t, "", params, n, values);
+    add_params(&t, "", m, values);
     int rc = og__tensors_write(path, &t, err);
     free(t.tensor);
     return rc;
@@ -181,8 +194,45 @@ static int open_tensors(const char *path, struct og_tensors_file *f, struct og_e
     return rc;
 }
 
+static int load_piece(const struct og_tensors_file *f, const struct og_tensor *t, size_t first,
+                      size_t bytes, struct place out, struct og_err *err)
+{
+    float piece[PIECE];
+    char *to = (char *)out.at + first;
+    if (!out.model)
+        return og__tensors_load(f, t, first, bytes, to, err);
+    int rc = og__tensors_load(f, t, first, bytes, piece, err);
+    return rc < 0 ? rc : og__model_push(out.model, to, piece, bytes, err);
+}
+
+static int load_floats(const struct og_tensors_file *f, const struct og_tensor *t, struct place out,
+                       struct og_err *err)
+{
+    int rc = 0;
+    for (size_t at = 0, n; rc == 0 && at < t->bytes; at += n) {
+        n = OG_MIN(t->bytes - at, PIECE * sizeof(float));
+        rc = load_piece(f, t, at, n, out, err);
+    }
+    return rc;
+}
+
+/* PyTorch's count of batches. */
+static int load_count(const struct og_tensors_file *f, const struct og_tensor *t, struct place out,
+                      struct og_err *err)
+{
+    int64_t whole = 0;
+    int rc = og__tensors_load(f, t, 0, sizeof(whole), &whole, err);
+    float value = (float)whole;
+    if (rc == 0 && out.model)
+        rc = og__model_push(out.model, out.at, &value, sizeof(value), err);
+    else if (rc == 0)
+        *out.at = value;
+    return rc;
+}
+
+/* out.at NULL: only looks. */
 static int take_tensor(const struct og_tensors_file *f, const char *prefix,
-                       const struct og_param *p, float *out, struct og_err *err)
+                       const struct og_param *p, struct place out, struct og_err *err)
 {
     char name[sizeof(f->all.tensor->name)];
     snprintf(name, sizeof(name), "%s%s", prefix, p->name);
@@ -200,13 +250,9 @@ static int take_tensor(const struct og_tensors_file *f, const char *prefix,
                         "%lld] in %d dimensions",
                         f->path, name, (long long)p->shape[0], (long long)p->shape[1],
                         (long long)p->shape[2], p->ndim);
-    if (!out)
+    if (!out.at)
         return 0;
-    int64_t whole = 0;
-    int rc = og__tensors_load(f, tensor, 0, tensor->bytes, count ? (void *)&whole : out, err);
-    if (rc == 0 && count)
-        *out = (float)whole;
-    return rc;
+    return count ? load_count(f, tensor, out, err) : load_floats(f, tensor, out, err);
 }
 
 static int check_finite(const struct og_tensors_file *f, const struct og_tensor *t,
@@ -227,12 +273,14 @@ static int check_finite(const struct og_tensors_file *f, const struct og_tensor 
     return 0;
 }
 
-static int take_params(const struct og_tensors_file *f, struct og_param *params, size_t n,
-                       struct og_err *err)
+static int take_params(const struct og_tensors_file *f, struct og_model *m, struct og_err *err)
 {
+    size_t n;
+    const struct og_param *params = og__model_params(m, &n);
     for (int copy = 0; copy <= 1; copy++) /* look first: nothing changes unless all is there */
         for (size_t i = 0; i < n; i++) {
-            int rc = take_tensor(f, "", &params[i], copy ? params[i].value : NULL, err);
+            struct place out = {m, copy ? params[i].value : NULL};
+            int rc = take_tensor(f, "", &params[i], out, err);
             if (rc == 0 && !copy)
                 rc = check_finite(f, og__tensors_find(&f->all, params[i].name), err);
             if (rc < 0)
@@ -241,13 +289,13 @@ static int take_params(const struct og_tensors_file *f, struct og_param *params,
     return 0;
 }
 
-int og__checkpoint_load(const char *path, struct og_param *params, size_t n, struct og_err *err)
+int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err)
 {
     struct og_tensors_file f;
     int rc = open_tensors(path, &f, err);
     if (rc < 0)
         return rc;
-    rc = take_params(&f, params, n, err);
+    rc = take_params(&f, m, err);
     og__tensors_close(&f);
     return rc;
 }
@@ -565,15 +613,15 @@ int og__resume_write(const char *path, const struct og_session *s,
                  ? 0
                  : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc == 0) {
-        add_params(&t, "", params, n, NULL);
+        add_params(&t, "", s->model, NULL);
         for (size_t i = 0; i < n; i++) {
             if (!params[i].m) /* plain SGD, or a running statistic */
                 continue;
-            add_tensor(&t, adam_m, &params[i], params[i].m);
-            add_tensor(&t, adam_v, &params[i], params[i].v);
+            add_tensor(&t, adam_m, &params[i], (struct place){s->model, params[i].m});
+            add_tensor(&t, adam_v, &params[i], (struct place){s->model, params[i].v});
         }
         if (state->best_epoch)
-            add_params(&t, best_prefix, params, n, best);
+            add_params(&t, best_prefix, s->model, best);
         rc = og__tensors_write(path, &t, err);
     }
     free(t.tensor);
@@ -606,15 +654,15 @@ static int take_resume(const struct og_tensors_file *f, struct og_session *s,
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
     if (rc == 0)
-        rc = take_params(f, params, n, err);
+        rc = take_params(f, s->model, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (params[i].m) {
-            rc = take_tensor(f, adam_m, &params[i], params[i].m, err);
+            rc = take_tensor(f, adam_m, &params[i], (struct place){s->model, params[i].m}, err);
             if (rc == 0)
-                rc = take_tensor(f, adam_v, &params[i], params[i].v, err);
+                rc = take_tensor(f, adam_v, &params[i], (struct place){s->model, params[i].v}, err);
         }
         if (rc == 0 && state->best_epoch)
-            rc = take_tensor(f, best_prefix, &params[i], best, err);
+            rc = take_tensor(f, best_prefix, &params[i], (struct place){NULL, best}, err);
         best += og__param_count(&params[i]);
     }
     return rc;

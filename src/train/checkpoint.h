@@ -18,12 +18,11 @@
 /* What to do where a checkpoint's model makes no finite numbers. */
 extern const char og__diverged_hint[];
 
-/* values: all parameters one after another in the order of params; NULL = those in params.
+/* values: all parameters one after another in the order of the model's; NULL = the model's.
  * trained: with which sampler and, of links, by which edges; NULL = the file says nothing of that.
  */
-OG_MUST_CHECK int og__checkpoint_write(const char *path, const struct og_model_config *config,
-                                       const struct og_options *trained,
-                                       const struct og_param *params, size_t n, const float *values,
+OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
+                                       const struct og_options *trained, const float *values,
                                        struct og_err *err);
 /* Shape of the model a checkpoint holds, from names and shapes: metadata is not needed, but for the
  * task, which is -1 where nothing says it. */
@@ -39,8 +38,7 @@ OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *op
 OG_MUST_CHECK int og__checkpoint_edges(const char *path, struct og_options *opt,
                                        const struct og_log *log, struct og_err *err);
 /* Every parameter must be there with its shape; nothing is changed otherwise. */
-OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_param *params, size_t n,
-                                      struct og_err *err);
+OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err);
 
 OG_MUST_CHECK int og__resume_write(const char *path, const struct og_session *s,
                                    const struct og_train_state *state, const float *best,

@@ -52,7 +52,7 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
                         "%s: %s batch %u: the %s is not a finite number", e->checkpoint, e->split,
                         w->turn.batch + 1, what);
     og__metrics_add(&e->metrics, &part);
-    og__scores_add(&e->scores, &w->sampled.batch, targets);
+    rc = og__scores_add(&e->scores, &w->sampled.batch, targets, err);
     og__count_work(&e->counters, w);
     struct og_progress p = {.stage = "eval",
                             .done = w->turn.batch + 1,
@@ -64,9 +64,7 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
 static int evaluate(struct evaluation *e, enum og__split split, char **out, struct og_err *err)
 {
     struct og_session *s = e->s;
-    size_t n;
-    struct og_param *params = og__model_params(s->model, &n);
-    int rc = og__checkpoint_load(e->checkpoint, params, n, err);
+    int rc = og__checkpoint_load(e->checkpoint, s->model, err);
     if (rc < 0)
         return rc;
     og__session_count_prepared(s);

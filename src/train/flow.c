@@ -135,16 +135,11 @@ static void take_turn(struct run *r, uint64_t item, struct og_work *w)
     w->made = false;
     w->plan_seconds = 0;
     w->plan.n = w->plan.n_misses = w->plan.n_changes = 0;
-    if (r->flow->early) /* each has its own */
-        w->staging = (int)(w - r->flow->works);
 }
 
 struct sampler_start {
     struct run *run;
     struct og_sampler *sampler;
-    int number;
-    struct og_work *late; /* sampled early, still being read; NULL = none */
-    uint64_t late_item;
 };
 
 static struct og_sample_key key_of(const struct og_turn *turn)
@@ -153,33 +148,6 @@ static struct og_sample_key key_of(const struct og_turn *turn)
     if (turn->split != OG__TRAIN)
         return (struct og_sample_key){OG__STREAM_EVAL, (uint32_t)turn->split, turn->batch};
     return (struct og_sample_key){OG__STREAM_SAMPLE, turn->drawn_epoch, turn->drawn_batch};
-}
-
-/* A batch larger than its plan has room for: what has been asked for is awaited and given up, since
- * it is written where the plan says. */
-static int start_over(struct og_flow *f, struct og_work *w, uint32_t rows, struct og_err *err)
-{
-    struct og_io_counts lost = {0};
-    int rc = w->plan.n > 0 ? og__gather_finish(f->gather, w->staging, &w->rows, &lost, err) : 0;
-    w->read.reads += lost.reads;
-    w->read.bytes += lost.bytes;
-    w->plan.n = w->plan.n_misses = 0;
-    return rc < 0 ? rc : og__plan_reserve(&w->plan, rows, 0, err);
-}
-
-/* What has been found since the last time is planned, and asked for. */
-static int read_early(struct sampler_start *own, struct og_work *w, struct og_err *err)
-{
-    struct og_flow *f = own->run->flow;
-    const struct og_batch *b = &w->sampled.batch;
-    double start = og__now();
-    int rc = b->n_ids > w->plan.capacity ? start_over(f, w, b->n_ids, err) : 0;
-    uint32_t misses = w->plan.n_misses;
-    if (rc == 0)
-        rc = og__policy_extend(f->policy, &f->early[own->number], b->ids, w->plan.n, b->n_ids,
-                               &w->plan, err);
-    w->plan_seconds += og__now() - start;
-    return rc < 0 ? rc : og__gather_part(f->gather, own->number, w->staging, &w->plan, misses, err);
 }
 
 /* Let the batch that this sampler will likely read next come meanwhile. */
@@ -216,7 +184,7 @@ static int read_made(struct sampler_start *own, uint64_t item, struct og_work *w
         return og__fail(err, -EINVAL, "make it anew with `outgrow sample`",
                         "--samples %s: batch %u has not the seeds that it should have",
                         f->offline->dir, number);
-    return f->early ? read_early(own, w, err) : 0;
+    return 0;
 }
 
 static int sample_work(struct sampler_start *own, uint64_t item, struct og_work *w,
@@ -227,14 +195,8 @@ static int sample_work(struct sampler_start *own, uint64_t item, struct og_work 
     if (f->offline && own->run->pass == OG__SPLITS && w->turn.split == OG__TRAIN)
         return read_made(own, item, w, err);
     int rc = og__sample_begin(own->sampler, w->seeds.node, w->seeds.n, &w->sampled, err);
-    for (int hop = 0; rc == 0 && hop < f->n_hops; hop++) {
-        if (f->early)
-            rc = read_early(own, w, err);
-        if (rc == 0)
-            rc = og__sample_hop(own->sampler, &key, hop, &w->sampled, err);
-    }
-    if (rc == 0 && f->early)
-        rc = read_early(own, w, err);
+    for (int hop = 0; rc == 0 && hop < f->n_hops; hop++)
+        rc = og__sample_hop(own->sampler, &key, hop, &w->sampled, err);
     w->sampled_from = og__sampler_reads(own->sampler);
     if (rc == 0)
         og__seeds_exclude(&w->seeds, &w->turn, &w->sampled.batch);
@@ -270,54 +232,11 @@ static int make_work(struct sampler_start *own, uint64_t item, struct og_work *w
     double start = og__now();
     take_turn(r, item, w);
     int rc = f->replay ? replay_work(r, item, w, err) : sample_work(own, item, w, err);
-    w->sample_seconds = og__now() - start - w->plan_seconds;
+    w->sample_seconds = og__now() - start;
     span(r, f->replay ? "replay" : "sample", w, start);
     if (f->replay)
         tell_sampled(w, &f->sampled_ahead[w->kept_as]);
     return rc;
-}
-
-/* The batch before, whose reads had the time in which this one was sampled. */
-static bool deliver_late(struct sampler_start *own)
-{
-    struct run *r = own->run;
-    struct og_work *w = own->late;
-    struct og_io_counts lost;
-    struct og_err err = {0};
-    if (!w)
-        return true;
-    own->late = NULL;
-    lost = w->read;
-    double start = og__now();
-    int rc = og__gather_finish(r->flow->gather, w->staging, &w->rows, &w->read, &err);
-    w->read.reads += lost.reads;
-    w->read.bytes += lost.bytes;
-    w->gather_seconds = og__now() - start;
-    span(r, "gather", w, start);
-    if (rc < 0)
-        fail_run(r, rc, &err);
-    return og__queue_push(r->sampled, own->late_item, w);
-}
-
-/* A free work. While there is none at once, the batch that is kept back may be what all wait for.
- */
-static int take_work(struct sampler_start *own)
-{
-    struct run *r = own->run;
-    int i = own->late ? shelf_take(&r->works, false) : -1;
-    if (i >= 0 || !deliver_late(own))
-        return i;
-    return shelf_take(&r->works, true);
-}
-
-static bool hand_on(struct sampler_start *own, uint64_t item, struct og_work *w)
-{
-    if (!own->run->flow->early)
-        return og__queue_push(own->run->sampled, item, w);
-    bool going = deliver_late(own);
-    own->late = w;
-    own->late_item = item;
-    return going;
 }
 
 static void *run_sampler(void *arg)
@@ -327,7 +246,7 @@ static void *run_sampler(void *arg)
     bool going = true;
     while (going) {
         /* the work first, the number second: see base/thread.h on queues */
-        int i = take_work(own);
+        int i = shelf_take(&r->works, true);
         if (i < 0)
             break;
         uint64_t item = atomic_fetch_add(&r->next, 1);
@@ -340,13 +259,10 @@ static void *run_sampler(void *arg)
         int rc = make_work(own, item, w, &err);
         if (rc < 0) { /* the queues are shut: nobody waits for this number */
             fail_run(r, rc, &err);
-            if (r->flow->early)
-                og__gather_give_up(r->flow->gather, w->staging);
             break;
         }
-        going = hand_on(own, item, w);
+        going = og__queue_push(r->sampled, item, w);
     }
-    deliver_late(own);
     return NULL;
 }
 
@@ -371,7 +287,7 @@ static int fetch_plan(struct og_flow *f, const struct og_batch *batch, struct og
 static int make_plan(struct og_flow *f, struct og_work *w, struct og_err *err)
 {
     const struct og_batch *batch = &w->sampled.batch;
-    if (!f->gather || f->early)
+    if (!f->gather)
         return 0;
     if (f->replay)
         return fetch_plan(f, batch, w, err);
@@ -476,7 +392,7 @@ static int load_all(struct run *r, struct loading *l, struct og_err *err)
             rc = finish_loading(r, l, err); /* nothing to begin: deliver what is under way */
         if (rc < 0 || !og__queue_pop(r->planned, &popped))
             return rc < 0 ? rc : -ECANCELED;
-        if (r->flow->gather && !r->flow->early)
+        if (r->flow->gather)
             rc = begin_loading(r, l, item, popped, err);
         else if (!og__queue_push(r->loaded, item, popped))
             rc = -ECANCELED;
@@ -517,7 +433,7 @@ static int drain(struct run *r, og_sink *sink, void *arg)
             og__gather_change(f->gather, &w->plan);
         if (f->filling)
             og__filling_done(f->filling, (uint32_t)(item + 1 - r->first));
-        if (w->staging >= 0 && !f->early)
+        if (w->staging >= 0)
             shelf_put(&r->staging, w->staging);
         w->staging = -1;
         shelf_put(&r->works, (int)(w - f->works));
@@ -571,8 +487,8 @@ int og__flow_run(struct og_flow *flow, enum og__split pass, uint64_t first, uint
     if (rc < 0 || first >= last)
         goto out;
     for (int i = 0; !failed && i < n_samplers; i++) {
-        start[i] = (struct sampler_start){
-            .run = &run, .sampler = flow->replay ? NULL : flow->samplers[i], .number = i};
+        start[i] =
+            (struct sampler_start){.run = &run, .sampler = flow->replay ? NULL : flow->samplers[i]};
         failed = pthread_create(&thread[n_threads], NULL, run_sampler, &start[i]);
         n_threads += !failed;
     }

@@ -56,8 +56,8 @@ struct og_work {
     double stall_seconds; /* the sink waited for this batch */
 };
 
-/* Sampler threads of a flow, and works: a sampler that reads early has two. */
-enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = 2 * OG__MOST_SAMPLERS + 3 };
+/* Sampler threads of a flow, and works. */
+enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = OG__MOST_SAMPLERS + 3 };
 
 /* What the stages work with: all set before the flow starts, shared read-only but for what one
  * stage alone uses. */
@@ -81,10 +81,6 @@ struct og_flow {
     struct og_policy *policy;
     struct og_planner *planner;
     struct og_gather *gather; /* NULL: nothing is gathered */
-    /* [n_samplers], or NULL. Then samplers plan, under a static policy, and ask for the rows of a
-     * hop while they sample the next (Sun et al. 2023, §3); there are n_samplers lanes, n_works
-     * staging areas and at least 2 n_samplers + 1 works. */
-    struct og_planner *early;
     int n_staging;
     struct og_work *works;
     int n_works; /* more than n_samplers, at most OG__MOST_WORKS */

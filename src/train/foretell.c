@@ -48,7 +48,7 @@ int og__ahead_foretell_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids
 {
     struct og_session *s = a->s;
     struct og_plan *plan = &s->works[0].plan;
-    int rc = og__plan_misses(&s->planner, ids, 0, s->memory.n_slots, plan, err);
+    int rc = og__plan_misses(&s->planner, ids, s->memory.n_slots, plan, err);
     if (rc == 0)
         og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
     return rc;

@@ -65,26 +65,6 @@ static bool has_no_packs(const struct og_session *s)
     return !s->whole_draws;
 }
 
-static bool was_named(const struct og_session *s)
-{
-    return !s->config.policy_open;
-}
-
-static bool stays(const struct og_session *s)
-{
-    return og__policy_is_static(s->config.opt.policy);
-}
-
-static bool reads_rows(const struct og_session *s)
-{
-    return !og__packs(s);
-}
-
-static bool goes_straight(const struct og_session *s)
-{
-    return !s->config.opt.alternate;
-}
-
 /* ---- the table ---- */
 
 struct need {
@@ -122,10 +102,6 @@ static const struct need needs[] = {
      "the batches of an epoch are kept for those that train on them again"},
     {FEATURES, "superbatch", "samples", NULL, has_no_packs, NULL,
      "the batches of an epoch were packed together"},
-    {FEATURES, "early-reads", "policy", NULL, was_named, "auto", "it chooses among ways without them"},
-    {FEATURES, "early-reads", "policy", NULL, stays, NULL, "its cache changes with the batches"},
-    {FEATURES, "early-reads", "layout", NULL, reads_rows, NULL, "batches are sampled ahead"},
-    {FEATURES, "early-reads", "alternate", NULL, goes_straight, "", "batches are sampled ahead"},
 };
 /* clang-format on */
 

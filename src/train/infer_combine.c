@@ -130,7 +130,7 @@ static int take_block(struct combine *c, struct og_err *err)
     const struct og_whole_caps *caps = &c->caps;
     struct og_arena *a = &c->arena;
     size_t words = og__bits_words((uint64_t)f->ds->n_nodes);
-    int rc = og__arena_init(a, f->budget, block_bytes(f, c, caps), LISTS, err);
+    int rc = og__arena_init(a, og__host_memory(f->budget), block_bytes(f, c, caps), LISTS, err);
     if (rc < 0)
         return rc;
     c->bounds = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->bounds));

@@ -46,13 +46,9 @@ static int check_shape(struct og_inference *f, struct og_err *err)
 
 static int open_model(struct og_inference *f, const char *checkpoint, struct og_err *err)
 {
-    size_t n;
     int rc = og__model_create(&f->model, f->ops, &f->config, OG_OPTIMIZER_SGD, 0, f->pool,
                               f->budget, err);
-    if (rc < 0)
-        return rc;
-    struct og_param *params = og__model_params(f->model, &n);
-    return og__checkpoint_load(checkpoint, params, n, err);
+    return rc < 0 ? rc : og__checkpoint_load(checkpoint, f->model, err);
 }
 
 /* Options that only sampling looks at are left alone: layers come from the checkpoint. */

@@ -211,16 +211,31 @@ static int check_names(const struct og_infer_state *s, struct og_err *err)
 
 /* ==== what must be the same ==== */
 
-static uint64_t model_checksum(struct og_model *m)
+static int add_values(struct og_model *m, const struct og_param *p, uint64_t *sum,
+                      struct og_err *err)
+{
+    enum { PIECE = 4096 };
+    float piece[PIECE];
+    int rc = 0;
+    for (size_t first = 0, n; rc == 0 && first < og__param_count(p); first += n) {
+        n = OG_MIN(og__param_count(p) - first, (size_t)PIECE);
+        rc = og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err);
+        *sum = XXH3_64bits_withSeed(piece, n * sizeof(*piece), *sum);
+    }
+    return rc;
+}
+
+static int model_checksum(struct og_model *m, uint64_t *sum, struct og_err *err)
 {
     size_t n;
     const struct og_param *p = og__model_params(m, &n);
-    uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum = XXH3_64bits_withSeed(p[i].name, strlen(p[i].name), sum);
-        sum = XXH3_64bits_withSeed(p[i].value, og__param_count(&p[i]) * sizeof(float), sum);
+    int rc = 0;
+    *sum = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        *sum = XXH3_64bits_withSeed(p[i].name, strlen(p[i].name), *sum);
+        rc = add_values(m, &p[i], sum, err);
     }
-    return sum;
+    return rc;
 }
 
 /* Options that choose the neighbours; null where all are taken. */
@@ -241,12 +256,12 @@ static json_t *neighbors_json(const struct og_inference *f)
     return chosen;
 }
 
-static char *numbers_text(struct og_inference *f)
+static char *numbers_text(struct og_inference *f, uint64_t parameters)
 {
     const struct og_model_config *c = &f->config;
     const char *second = f->state.embeddings.path;
     char *embeddings = second ? absolute(second) : NULL;
-    json_t *model = og__json_hex(model_checksum(f->model));
+    json_t *model = og__json_hex(parameters);
     json_t *dataset = og__json_hex(og__dataset_state(&f->ds->identity));
     json_t *all = json_pack("{s:s s:o s:o s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
                             og_version(), "model", model, "dataset", dataset, "kind", c->kind,
@@ -267,6 +282,7 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
                          const char *what, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
+    uint64_t parameters;
     int rc = 0;
     s->saved = og__now();
     OG_TRY(want(&s->out, out, f->opt.resume, err));
@@ -274,7 +290,8 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     OG_TRY(make_under(f, out, err));
     OG_TRY(check_names(s, err));
     OG_TRY(name_folder(f, what, err));
-    s->numbers = numbers_text(f);
+    OG_TRY(model_checksum(f->model, &parameters, err));
+    s->numbers = numbers_text(f, parameters);
     s->hash = XXH3_createState();
     OG_TRY(s->numbers && s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     XXH3_64bits_reset(s->hash);

@@ -60,12 +60,10 @@ static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
 {
     const uint64_t rows = og__input_rows(s);
     const uint64_t changes = og__policy_admits(s->config.opt.policy) ? rows : 0;
-    const size_t early = s->config.opt.early_reads ? (size_t)s->n_samplers : 0; /* each by itself */
     const struct og_reader_options opt = {.io = s->config.opt.io, .profile = s->facts.profile};
     const size_t reader = og__reader_bytes(&opt);
-    m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) +
-               OG_MAX(early, (size_t)1) * og__planner_bytes(rows);
-    m->reader = reader * (early + 1);
+    m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    m->reader = reader;
     if (og__samples_ahead(s))
         m->reader += og__spilled_reader_bytes();
     if (og__policy_fills_beside(s->config.opt.policy))

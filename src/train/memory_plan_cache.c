@@ -105,30 +105,29 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
     const size_t row = og__row_bytes(s->facts.ds);
     const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
-    const size_t need = og__input_rows(s) * row * (size_t)og__least_staging(s);
+    const size_t need = og__input_rows(s) * row;
     /* what batches larger than the pilot's may grow into, where there is that much */
     const size_t before = left_before(m, need, og__memory_plan_most_slots(s, m->limit));
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;
     const uint64_t limit = cache_limit(s);
-    const int least = og__least_staging(s);
-    const int most = OG_MAX(least, (int)OG__MOST_STAGING);
+    enum { LEAST = 1, MOST = OG__MOST_STAGING };
     uint64_t staging = og__input_rows(s);
     uint64_t slots = 0;
-    int n_staging = least;
+    int n_staging = LEAST;
     /* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second
      * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
      * round's staging suffices for the next round's larger cache. */
     for (int round = 0; round < 6; round++) {
-        uint64_t two = OG_MIN(limit, rows_left(room, staging, most, row, slot));
-        uint64_t one = OG_MIN(limit, rows_left(room, staging, least, row, slot));
-        bool fits_two = staging * (uint64_t)most <= room / row && two >= slots &&
-                        left_before(m, staging * (size_t)most * row, two) >= m->slack;
+        uint64_t two = OG_MIN(limit, rows_left(room, staging, MOST, row, slot));
+        uint64_t one = OG_MIN(limit, rows_left(room, staging, LEAST, row, slot));
+        bool fits_two = staging * MOST <= room / row && two >= slots &&
+                        left_before(m, staging * MOST * row, two) >= m->slack;
         uint64_t next = fits_two ? two : one;
-        if (round > 0 && next <= slots && fits_two == (n_staging == most))
+        if (round > 0 && next <= slots && fits_two == (n_staging == MOST))
             break;
-        n_staging = fits_two ? most : least;
+        n_staging = fits_two ? MOST : LEAST;
         slots = OG_MAX(slots, next);
         int rc = og__pilot_misses(pilot, s, hotness, from, slots, &staging, err);
         if (rc < 0)

@@ -30,9 +30,7 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
  */
 uint32_t og__memory_plan_most_slots(const struct og_session *s, size_t memory);
 
-/* Staging areas there must be: one a batch in flight when samplers read early. */
-int og__least_staging(const struct og_session *s);
-/* And while a run starts, when every row of a batch may have to be read. */
+/* Staging areas there must be while a run starts, when every row of a batch may have to be read. */
 int og__first_staging(const struct og_memory_plan *m, const struct og_session *s);
 
 /* A superbatch needs so many bytes, which is more than the limit. */

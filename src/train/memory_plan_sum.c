@@ -53,16 +53,11 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
     return without_turns(m) + m->sweep + m->cache;
 }
 
-int og__least_staging(const struct og_session *s)
-{
-    return s->config.opt.early_reads ? s->n_works : 1;
-}
-
 /* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
  * flight. */
 int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
 {
     const bool empty = m->alternates && og__policy_looks_ahead(s->config.opt.policy) &&
                        !og__policy_prefills(s->config.opt.policy);
-    return empty ? OG__MOST_STAGING : og__least_staging(s);
+    return empty ? OG__MOST_STAGING : 1;
 }

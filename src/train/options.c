@@ -197,10 +197,6 @@ static const struct og_option table[] = {
      "sample ahead and train in turns, each with all the memory: the graph's structure first, then the "
      "feature cache",
      NULL, OG_OPTION_FLAG, FIELD(alternate), 0, 0, ALL},
-    {"early-reads", NULL, "false", resources, NOTHING,
-     "ask for the rows that a hop found while the next one is sampled; with policies whose cache stays "
-     "as it is",
-     NULL, OG_OPTION_FLAG, FIELD(early_reads), 0, 0, ALL},
     {"ways", "N", "32", resources, NOTHING,
      "slots in a set of the policies rr and hybrid",
      NULL, OG_OPTION_INT, FIELD(ways), 1, 1 << 16, JOINS("policy")},

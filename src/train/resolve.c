@@ -39,7 +39,6 @@ static const struct preset_value {
     {OG_PRESET_HELIOS, "topology", "memory"},
     {OG_PRESET_HELIOS, "policy", "presc"},
     {OG_PRESET_HELIOS, "presc-epochs", "1"},
-    {OG_PRESET_HELIOS, "early-reads", "true"},
     /* everything resident */
     {OG_PRESET_MEMORY, "topology", "memory"},
     {OG_PRESET_MEMORY, "policy", "degree"},

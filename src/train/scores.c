@@ -33,40 +33,58 @@ static void put(struct og_scores *c, float score, bool high)
         c->value[c->most - ++c->n_low] = score;
 }
 
-static void add_pairs(struct og_scores *c, const struct og_pairs *pairs)
+/* Row i of what the model made. */
+typedef void put_row(struct og_scores *c, const float *row, size_t i, const void *targets);
+
+static void put_pair(struct og_scores *c, const float *score, size_t i, const void *targets)
 {
-    const float *score = og__model_scores(c->s->model);
-    for (uint32_t p = 0; p < pairs->n_edges + pairs->n_negatives; p++)
-        put(c, score[p], p < pairs->n_edges);
+    put(c, *score, i < ((const struct og_pairs *)targets)->n_edges);
 }
 
-static void add_labels(struct og_scores *c, size_t n, const float *labels)
+static void put_label(struct og_scores *c, const float *logit, size_t i, const void *targets)
 {
-    const float *logits = og__model_logits(c->s->model);
-    for (size_t i = 0; i < n; i++)
-        put(c, logits[i], labels[i] > 0.5f);
+    put(c, *logit, ((const float *)targets)[i] > 0.5f);
 }
 
 /* One class or the other: how far the second is ahead. */
-static void add_classes(struct og_scores *c, uint32_t n, const int32_t *labels)
+static void put_classes(struct og_scores *c, const float *logit, size_t i, const void *targets)
 {
-    const float *logits = og__model_logits(c->s->model);
-    for (uint32_t i = 0; i < n; i++)
-        if (labels[i] >= 0)
-            put(c, logits[2 * (size_t)i + 1] - logits[2 * (size_t)i], labels[i] == 1);
+    int32_t label = ((const int32_t *)targets)[i];
+    if (label >= 0)
+        put(c, logit[1] - logit[0], label == 1);
 }
 
-void og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets)
+static int put_rows(struct og_scores *c, const float *made, size_t n, size_t width, put_row *row,
+                    const void *targets, struct og_err *err)
+{
+    enum { PIECE = 2048 };
+    float piece[PIECE];
+    int rc = 0;
+    for (size_t first = 0, m; rc == 0 && first < n; first += m) {
+        m = OG_MIN(n - first, PIECE / width);
+        rc = og__model_fetch(c->s->model, piece, made + first * width, m * width * sizeof(*piece),
+                             err);
+        for (size_t i = 0; rc == 0 && i < m; i++)
+            row(c, piece + i * width, first + i, targets);
+    }
+    return rc;
+}
+
+int og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets,
+                   struct og_err *err)
 {
     const struct og_model_config *config = &c->s->facts.shape;
+    const struct og_pairs *pairs = targets;
+    const float *logits = og__model_logits(c->s->model);
     if (!c->value)
-        return;
+        return 0;
     if (config->task == OG_TASK_LINK)
-        add_pairs(c, targets);
-    else if (config->multi_label)
-        add_labels(c, batch->n_seeds * (size_t)config->n_classes, targets);
-    else
-        add_classes(c, batch->n_seeds, targets);
+        return put_rows(c, og__model_scores(c->s->model), pairs->n_edges + pairs->n_negatives, 1,
+                        put_pair, targets, err);
+    if (config->multi_label)
+        return put_rows(c, logits, batch->n_seeds * (size_t)config->n_classes, 1, put_label,
+                        targets, err);
+    return put_rows(c, logits, batch->n_seeds, 2, put_classes, targets, err);
 }
 
 void og__scores_rank(struct og_scores *c)

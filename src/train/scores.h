@@ -25,7 +25,8 @@ void og__scores_close(struct og_scores *c);
 void og__scores_clear(struct og_scores *c);
 
 /* After the model's forward pass over a batch with these targets. */
-void og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets);
+OG_MUST_CHECK int og__scores_add(struct og_scores *c, const struct og_batch *batch,
+                                 const void *targets, struct og_err *err);
 /* At the end of a pass: makes the areas. */
 void og__scores_rank(struct og_scores *c);
 

@@ -14,16 +14,6 @@
 
 /* ---- opening, step by step ---- */
 
-static int open_early(struct og_session *s, struct og_err *err)
-{
-    if (!s->config.opt.early_reads)
-        return 0;
-    s->early = calloc((size_t)s->n_samplers, sizeof(*s->early));
-    for (int i = 0; s->early && i < s->n_samplers; i++)
-        og__planner_init(&s->early[i], s->budget);
-    return s->early ? 0 : og__fail_errno(err, -ENOMEM, NULL, "planners");
-}
-
 static int open_samplers(struct og_session *s, struct og_err *err)
 {
     s->samplers = calloc((size_t)s->n_samplers, sizeof(struct og_sampler *));
@@ -95,15 +85,12 @@ static int open_features(struct og_session *s, struct og_err *err)
     struct og_gather_options opt = {
         .n_slots = s->memory.n_slots,
         .n_lent = s->memory.n_lent,
-        .n_lanes = s->config.opt.early_reads ? s->n_samplers : 0,
         .fills_beside = og__policy_fills_beside(s->config.opt.policy),
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
         .reader = og__session_reader(s),
     };
-    int rc = open_early(s, err);
-    if (rc == 0)
-        rc = og__gather_open(&s->gather, s->facts.ds, &opt, s->budget, err);
+    int rc = og__gather_open(&s->gather, s->facts.ds, &opt, s->budget, err);
     return rc == 0 && !og__samples_ahead(s) ? fill_cache(s, err) : rc;
 }
 
@@ -210,7 +197,6 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
         rc = og__options_resolve(&s->config.opt, &s->config.log, err);
     s->config.preset_asked = og__options_set_apart(&s->config.opt);
     og__option_set_keep(&s->config.preset_asked, &s->config.opt.given, &given);
-    s->config.policy_open = s->config.opt.policy == OG_POLICY_AUTO;
     return rc;
 }
 
@@ -284,9 +270,6 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     if (want & OG__WANT_FEATURES)
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
     know_disks(s);
-    if (s->config.opt.policy == OG_POLICY_AUTO || !og__policy_is_static(s->config.opt.policy) ||
-        og__samples_ahead(s) || !(want & OG__WANT_FEATURES))
-        s->config.opt.early_reads = false;
     og__session_threads(s, want);
     OG_TRY(shape_model(s, model, err));
     if (want & OG__WANT_MODEL)
@@ -339,9 +322,6 @@ void og__session_close(struct og_session *s)
         og__sampler_close(s->samplers[i]);
     free(s->samplers);
     og__planner_release(&s->planner);
-    for (int i = 0; s->early && i < s->n_samplers; i++)
-        og__planner_release(&s->early[i]);
-    free(s->early);
     og__superbatch_close(s->superbatch);
     og__spill_close(s->codes);
     og__scratch_close(s->pack_dir);

@@ -76,7 +76,6 @@ struct og_config {
     struct og_options opt;
     struct og_option_set asked; /* options that the user set apart from their defaults (idle.h) */
     struct og_option_set preset_asked; /* and those that a preset did */
-    bool policy_open;                  /* --policy was left to the program */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     const struct og_observer *seen;
     struct og_log log;
@@ -125,7 +124,6 @@ struct og_session {
     char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
     char *scratch;       /* folder for what does not stay in memory of them; NULL = nowhere */
     struct og_planner planner;
-    struct og_planner *early; /* [n_samplers] when samplers ask for rows, else NULL */
     struct og_gather *gather;
     struct og_pool *pool;
     const struct og_nn_ops *ops; /* what the model computes with */

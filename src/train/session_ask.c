@@ -105,9 +105,7 @@ void og__session_threads(struct og_session *s, unsigned want)
     bool beside = (want & OG__WANT_MODEL) && !og__samples_ahead(s);
     s->n_samplers = beside ? (s->config.opt.threads + 1) / 2 : s->config.opt.threads;
     s->n_samplers = OG_MIN(OG_MAX(s->n_samplers, 1), OG__MOST_SAMPLERS);
-    /* one in each sampler, one planned, one read, one trained; a sampler that reads early has two
-     */
-    s->n_works = (s->config.opt.early_reads ? 2 * s->n_samplers : s->n_samplers) + 3;
+    s->n_works = s->n_samplers + 3; /* one in each sampler, one planned, one read, one trained */
 }
 
 struct og_flow og__session_flow(struct og_session *s)
@@ -119,7 +117,6 @@ struct og_flow og__session_flow(struct og_session *s)
         .n_samplers = s->n_samplers,
         .n_hops = s->config.opt.n_fanout,
         .offline = s->offline,
-        .early = s->early,
         .policy = s->policy,
         .n_slots = s->memory.n_slots,
         .planner = &s->planner,

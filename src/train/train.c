@@ -39,15 +39,28 @@ static size_t count_values(const struct og_session *s)
     return values;
 }
 
-static void copy_params(struct og_session *s, float *values, bool into_model)
+static int fetch_params(const struct og_session *s, float *values, struct og_err *err)
 {
     size_t n;
-    struct og_param *params = og__model_params(s->model, &n);
-    for (size_t i = 0; i < n; i++) {
-        size_t bytes = og__param_count(&params[i]) * sizeof(float);
-        memcpy(into_model ? params[i].value : values, into_model ? values : params[i].value, bytes);
-        values += og__param_count(&params[i]);
+    int rc = 0;
+    const struct og_param *params = og__model_params(s->model, &n);
+    for (size_t i = 0, m; rc == 0 && i < n; i++, values += m) {
+        m = og__param_count(&params[i]);
+        rc = og__model_fetch(s->model, values, params[i].value, m * sizeof(*values), err);
     }
+    return rc;
+}
+
+static int push_params(struct og_session *s, const float *values, struct og_err *err)
+{
+    size_t n;
+    int rc = 0;
+    const struct og_param *params = og__model_params(s->model, &n);
+    for (size_t i = 0, m; rc == 0 && i < n; i++, values += m) {
+        m = og__param_count(&params[i]);
+        rc = og__model_push(s->model, params[i].value, values, m * sizeof(*values), err);
+    }
+    return rc;
 }
 
 /* A file of the run that is there now: written in the epoch at hand. */
@@ -62,10 +75,7 @@ static void count_written(struct trainer *t, const char *path)
 static int write_params(struct trainer *t, const char *path, const float *values,
                         struct og_err *err)
 {
-    size_t n;
-    const struct og_param *params = og__model_params(t->s->model, &n);
-    int rc = og__checkpoint_write(path, og__model_config(t->s->model), &t->s->config.opt, params, n,
-                                  values, err);
+    int rc = og__checkpoint_write(path, t->s->model, &t->s->config.opt, values, err);
     if (rc == 0)
         count_written(t, path);
     return rc;
@@ -83,17 +93,38 @@ static uint32_t epoch_of(const struct trainer *t)
     return item > 0 ? og__schedule_at(&t->s->facts.schedule, item - 1).epoch : 0;
 }
 
+static bool all_finite(const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return false;
+    return true;
+}
+
+static int check_param(const struct trainer *t, const struct og_param *p, struct og_err *err)
+{
+    enum { PIECE = 4096 };
+    float piece[PIECE];
+    for (size_t first = 0, n; first < og__param_count(p); first += n) {
+        n = OG_MIN(og__param_count(p) - first, (size_t)PIECE);
+        int rc = og__model_fetch(t->s->model, piece, p->value + first, n * sizeof(*piece), err);
+        if (rc < 0)
+            return rc;
+        if (!all_finite(piece, n))
+            return og__fail(err, -EDOM, lower_rate,
+                            "epoch %u: a value of %s is not a finite number", epoch_of(t), p->name);
+    }
+    return 0;
+}
+
 static int check_params(const struct trainer *t, struct og_err *err)
 {
     size_t n;
+    int rc = 0;
     const struct og_param *params = og__model_params(t->s->model, &n);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < og__param_count(&params[i]); k++)
-            if (!isfinite(params[i].value[k]))
-                return og__fail(err, -EDOM, lower_rate,
-                                "epoch %u: a value of %s is not a finite number", epoch_of(t),
-                                params[i].name);
-    return 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = check_param(t, &params[i], err);
+    return rc;
 }
 
 /* epoch: whose model it is. */
@@ -204,9 +235,8 @@ static int evaluate_batch(struct trainer *t, const struct og_work *w, uint32_t e
     if (rc < 0)
         return rc;
     og__metrics_add(&t->state.valid, &part);
-    og__scores_add(&t->scores, &w->sampled.batch, targets);
     og__count_evaluated(&t->state.counters, w);
-    return rc;
+    return og__scores_add(&t->scores, &w->sampled.batch, targets, err);
 }
 
 /* ---- the end of an epoch ---- */
@@ -250,8 +280,9 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
         (acc > state->best_valid || state->best_epoch == 0)) {
         state->best_valid = acc;
         state->best_epoch = epoch;
-        copy_params(s, t->best, false);
-        rc = write_params(t, t->dir.best, NULL, err);
+        rc = fetch_params(s, t->best, err);
+        if (rc == 0)
+            rc = write_params(t, t->dir.best, t->best, err);
     }
     if (rc == 0)
         rc = tell_epoch(t, epoch, err);
@@ -339,13 +370,14 @@ static int test_best(struct trainer *t, struct test_result *found, struct og_err
     *found = (struct test_result){json_null(), json_null()};
     if (s->facts.split[OG__TEST].n == 0)
         return 0;
-    if (t->state.best_epoch)
-        copy_params(s, t->best, true);
+    int rc = t->state.best_epoch ? push_params(s, t->best, err) : 0;
+    if (rc < 0)
+        return rc;
     t->state.valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
     double start = og__now();
-    int rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
-                             test_sink, t, err);
+    rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
+                         test_sink, t, err);
     if (rc < 0)
         return rc;
     og__scores_rank(&t->scores);
@@ -442,9 +474,7 @@ static int start_run(struct trainer *t, struct og_err *err)
     t->best = og__alloc(s->budget, t->n_values * sizeof(float), "model", err);
     if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
-    size_t n;
-    struct og_param *params = og__model_params(s->model, &n);
-    int rc = s->config.opt.init ? og__checkpoint_load(s->config.opt.init, params, n, err) : 0;
+    int rc = s->config.opt.init ? og__checkpoint_load(s->config.opt.init, s->model, err) : 0;
     if (rc == 0 && s->config.opt.resume)
         rc = resume_run(t, err);
     og__session_count_prepared(s);

@@ -135,16 +135,6 @@ static void draw_policy(struct settings *s, struct draw *d)
         settings_put(s, "threshold", "%d", draw_from(d, 0, 5));
 }
 
-/* Early reads are of caches that stay as they are. */
-static bool cache_stays(const struct settings *s)
-{
-    static const char *const stay[] = {"none", "random", "degree", "presc", "presc:3", "pagerank"};
-    bool stays = false;
-    for (size_t i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
-        stays = stays || settings_are(s, "policy", stay[i]);
-    return stays;
-}
-
 static void draw_place(struct settings *s, struct draw *d)
 {
     settings_put(s, "topology", "%s", DRAW_WORD(d, "memory", "disk", "disk", "auto"));
@@ -161,8 +151,6 @@ static void draw_ahead(struct settings *s, struct draw *d)
                      DRAW_WORD(d, "auto", "all", "1", "2", "3", "5", "9", "100"));
     if (draw_chance(d, 25))
         settings_put(s, "alternate", "true");
-    if (draw_chance(d, 15) && cache_stays(s))
-        settings_put(s, "early-reads", "true");
 }
 
 static void draw_resources(struct settings *s, struct draw *d)

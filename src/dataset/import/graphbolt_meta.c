@@ -1,178 +1,262 @@
 #include "dataset/import/graphbolt_meta.h"
 
-#include <cyaml/cyaml.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yaml.h>
 
-/* ---- schema ---- */
-
-/* A whole number is read as text: libcyaml's own reading stops at the first character that is no
- * digit, and takes 1e6 for 1. */
-#define TEXT(key, structure, member)                                                            \
-    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, structure, member, 0, \
-                           CYAML_UNLIMITED)
-
-static const cyaml_schema_field_t data_fields[] = {
-    TEXT("name", struct og_gb_data, name),
-    TEXT("type", struct og_gb_data, type),
-    TEXT("format", struct og_gb_data, format),
-    TEXT("path", struct og_gb_data, path),
-    TEXT("domain", struct og_gb_data, domain),
-    TEXT("num", struct og_gb_data, num_text),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t data_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct og_gb_data, data_fields)};
-
-static const cyaml_schema_field_t set_fields[] = {
-    TEXT("type", struct og_gb_set, type),
-    CYAML_FIELD_SEQUENCE_COUNT("data", CYAML_FLAG_POINTER, struct og_gb_set, data, n_data,
-                               &data_value, 0, CYAML_UNLIMITED),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t set_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct og_gb_set, set_fields)};
-
-#define SETS(key, i)                                                                             \
-    CYAML_FIELD_SEQUENCE_COUNT(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct og_gb_task, \
-                               set[i], n_sets[i], &set_value, 0, CYAML_UNLIMITED)
-
-static const cyaml_schema_field_t task_fields[] = {
-    TEXT("name", struct og_gb_task, name),
-    TEXT("num_classes", struct og_gb_task, num_classes_text),
-    SETS("train_set", 0),
-    SETS("validation_set", 1),
-    SETS("test_set", 2),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t task_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct og_gb_task, task_fields)};
-
-static const cyaml_schema_field_t graph_fields[] = {
-    CYAML_FIELD_SEQUENCE_COUNT("nodes", CYAML_FLAG_POINTER, struct og_gb_graph, nodes, n_nodes,
-                               &data_value, 0, CYAML_UNLIMITED),
-    CYAML_FIELD_SEQUENCE_COUNT("edges", CYAML_FLAG_POINTER, struct og_gb_graph, edges, n_edges,
-                               &data_value, 0, CYAML_UNLIMITED),
-    CYAML_FIELD_END,
+struct reader {
+    yaml_document_t *document;
+    const char *name;
+    struct og_err *err;
 };
 
-static const cyaml_schema_field_t meta_fields[] = {
-    TEXT("dataset_name", struct og_gb_meta, name),
-    CYAML_FIELD_MAPPING("graph", CYAML_FLAG_DEFAULT, struct og_gb_meta, graph, graph_fields),
-    CYAML_FIELD_SEQUENCE_COUNT("feature_data", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                               struct og_gb_meta, features, n_features, &data_value, 0,
-                               CYAML_UNLIMITED),
-    CYAML_FIELD_SEQUENCE_COUNT("tasks", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct og_gb_meta,
-                               tasks, n_tasks, &task_value, 0, CYAML_UNLIMITED),
-    CYAML_FIELD_END,
-};
-static const cyaml_schema_value_t meta_value = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct og_gb_meta, meta_fields)};
+/* ---- values ---- */
 
-/* ---- loading ---- */
-
-/* What libcyaml says: first what is wrong, then, innermost first, where. */
-struct told {
-    char what[160], where[80];
-};
-
-static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+static int refuse(const struct reader *r, const yaml_mark_t *at, const char *key, const char *why)
 {
-    struct told *told = ctx;
-    char text[160];
-    (void)level;
-    vsnprintf(text, sizeof(text), fmt, args);
-    text[strcspn(text, "\n")] = 0;
-    const char *line = strstr(text, "(line");
-    if (line && !told->where[0])
-        snprintf(told->where, sizeof(told->where), "%s", line);
-    else if (!told->what[0])
-        snprintf(told->what, sizeof(told->what), "%s", text);
+    return og__fail(r->err, -EINVAL, "DGL's documentation of OnDiskDataset has the format",
+                    "%s:%zu: %s: %s", r->name, at->line + 1, key, why);
 }
 
-static cyaml_config_t config_for(struct told *told)
+/* What `map` has under `key`; NULL where it has nothing, unless that is needed. */
+static int find(const struct reader *r, const yaml_node_t *map, const char *key,
+                yaml_node_type_t type, bool needed, const yaml_node_t **out)
 {
-    return (cyaml_config_t){.log_fn = told ? listen : NULL,
-                            .log_ctx = told,
-                            .log_level = CYAML_LOG_ERROR,
-                            .mem_fn = cyaml_mem,
-                            .flags = CYAML_CFG_IGNORE_UNKNOWN_KEYS | CYAML_CFG_NO_ALIAS};
+    static const char *const expected[] = {[YAML_SCALAR_NODE] = "a word or number expected",
+                                           [YAML_SEQUENCE_NODE] = "a list expected",
+                                           [YAML_MAPPING_NODE] = "keys and values expected"};
+    *out = NULL;
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+         p++) {
+        const yaml_node_t *k = yaml_document_get_node(r->document, p->key);
+        if (k->type != YAML_SCALAR_NODE || strcmp((const char *)k->data.scalar.value, key) != 0)
+            continue;
+        if (*out)
+            return refuse(r, &k->start_mark, key, "is there twice");
+        *out = yaml_document_get_node(r->document, p->value);
+        if ((*out)->type != type)
+            return refuse(r, &(*out)->start_mark, key, expected[type]);
+    }
+    return *out || !needed ? 0 : refuse(r, &map->start_mark, key, "is missing");
+}
+
+static int get_text(const struct reader *r, const yaml_node_t *map, const char *key,
+                    const char **out)
+{
+    const yaml_node_t *value;
+    int rc = find(r, map, key, YAML_SCALAR_NODE, false, &value);
+    *out = value && rc == 0 ? (const char *)value->data.scalar.value : NULL;
+    return rc;
 }
 
 /* Absent or null: -1. */
-static int read_number(const char *text, const char *key, int64_t *n, const char *name,
-                       struct og_err *err)
+static int get_number(const struct reader *r, const yaml_node_t *map, const char *key, int64_t *n)
 {
+    const char *text;
+    int rc = get_text(r, map, key, &text);
     *n = -1;
-    if (!og__gb_typed(text))
-        return 0;
+    if (rc < 0 || !og__gb_typed(text))
+        return rc;
     size_t digits = strspn(text, "0123456789");
     bool octal = text[0] == '0' && digits > 1; /* in YAML 1.1 */
     if (digits > 0 && digits <= 18 && !octal && text[digits] == 0) {
         *n = strtoll(text, NULL, 10);
         return 0;
     }
-    return og__fail(err, -EINVAL, "write a whole number in decimal digits",
-                    "%s: %s: '%.40s' is no whole number", name, key, text);
+    return og__fail(r->err, -EINVAL, "write a whole number in decimal digits",
+                    "%s: %s: '%.40s' is no whole number", r->name, key, text);
 }
 
-static int read_numbers(struct og_gb_meta *m, const char *name, struct og_err *err)
+/* From the keys of `map` into a struct. */
+typedef int get_struct(const struct reader *r, const yaml_node_t *map, void *out);
+
+/* A list of maps, each into a struct of `size` bytes; *array is to be freed. */
+static int get_list(const struct reader *r, const yaml_node_t *map, const char *key, bool needed,
+                    get_struct *get, size_t size, void *array, unsigned *n)
 {
-    int rc = 0;
-    for (unsigned i = 0; rc == 0 && i < m->graph.n_nodes; i++)
-        rc = read_number(m->graph.nodes[i].num_text, "num", &m->graph.nodes[i].num, name, err);
-    for (unsigned i = 0; rc == 0 && i < m->n_tasks; i++)
-        rc = read_number(m->tasks[i].num_classes_text, "num_classes", &m->tasks[i].num_classes,
-                         name, err);
+    const yaml_node_t *list;
+    int rc = find(r, map, key, YAML_SEQUENCE_NODE, needed, &list);
+    if (rc < 0 || !list)
+        return rc;
+    const yaml_node_item_t *item = list->data.sequence.items.start;
+    const size_t length = (size_t)(list->data.sequence.items.top - item);
+    char *structs = calloc(OG_MAX(length, 1), size);
+    *(void **)array = structs;
+    if (!structs)
+        return og__fail_errno(r->err, -ENOMEM, NULL, "%s", r->name);
+    for (size_t i = 0; rc == 0 && i < length; i++) {
+        const yaml_node_t *one = yaml_document_get_node(r->document, item[i]);
+        *n = (unsigned)i + 1;
+        rc = one->type == YAML_MAPPING_NODE
+                 ? get(r, one, structs + i * size)
+                 : refuse(r, &one->start_mark, key, "entries of keys and values expected");
+    }
     return rc;
 }
 
-/* libyaml looks at all open brackets for every word: a megabyte of them would take hours. Those
- * that are closed count too, since only it knows which are in quotes or remarks. */
+/* ---- structs ---- */
+
+static int get_data(const struct reader *r, const yaml_node_t *map, void *out)
+{
+    struct og_gb_data *d = out;
+    int rc = 0;
+    OG_TRY(get_text(r, map, "name", &d->name));
+    OG_TRY(get_text(r, map, "type", &d->type));
+    OG_TRY(get_text(r, map, "format", &d->format));
+    OG_TRY(get_text(r, map, "path", &d->path));
+    OG_TRY(get_text(r, map, "domain", &d->domain));
+    OG_TRY(get_number(r, map, "num", &d->num));
+out:
+    return rc;
+}
+
+static int get_data_list(const struct reader *r, const yaml_node_t *map, const char *key,
+                         bool needed, struct og_gb_data **out, unsigned *n)
+{
+    return get_list(r, map, key, needed, get_data, sizeof(**out), out, n);
+}
+
+static int get_set(const struct reader *r, const yaml_node_t *map, void *out)
+{
+    struct og_gb_set *s = out;
+    int rc = get_text(r, map, "type", &s->type);
+    return rc < 0 ? rc : get_data_list(r, map, "data", true, &s->data, &s->n_data);
+}
+
+static int get_task(const struct reader *r, const yaml_node_t *map, void *out)
+{
+    static const char *const sets[] = {"train_set", "validation_set", "test_set"};
+    struct og_gb_task *t = out;
+    int rc = 0;
+    OG_TRY(get_text(r, map, "name", &t->name));
+    OG_TRY(get_number(r, map, "num_classes", &t->num_classes));
+    for (size_t i = 0; i < OG_COUNT(sets); i++)
+        OG_TRY(get_list(r, map, sets[i], false, get_set, sizeof(*t->set[i]), &t->set[i],
+                        &t->n_sets[i]));
+out:
+    return rc;
+}
+
+static int get_meta(const struct reader *r, const yaml_node_t *map, struct og_gb_meta *m)
+{
+    const yaml_node_t *graph;
+    int rc = 0;
+    OG_TRY(get_text(r, map, "dataset_name", &m->name));
+    OG_TRY(find(r, map, "graph", YAML_MAPPING_NODE, true, &graph));
+    OG_TRY(get_data_list(r, graph, "nodes", true, &m->graph.nodes, &m->graph.n_nodes));
+    OG_TRY(get_data_list(r, graph, "edges", true, &m->graph.edges, &m->graph.n_edges));
+    OG_TRY(get_data_list(r, map, "feature_data", false, &m->features, &m->n_features));
+    OG_TRY(get_list(r, map, "tasks", false, get_task, sizeof(*m->tasks), &m->tasks, &m->n_tasks));
+out:
+    return rc;
+}
+
+/* ---- the document ---- */
+
+/* libyaml looks at all open brackets for every word, and at all anchors for each: a megabyte of
+ * them would take hours. Those that are closed count too, since only it knows which are in quotes
+ * or remarks. */
 static int check_brackets(const char *text, size_t len, const char *name, struct og_err *err)
 {
     enum { MOST_BRACKETS = 1000 };
     size_t n = 0;
     for (size_t i = 0; i < len; i++)
-        n += text[i] == '[' || text[i] == '{';
-    return n <= MOST_BRACKETS
-               ? 0
-               : og__fail(err, -EINVAL, "write it in block style, one entry a line",
-                          "%s: %zu brackets, at most %d are read", name, n, MOST_BRACKETS);
+        n += text[i] == '[' || text[i] == '{' || text[i] == '&';
+    return n <= MOST_BRACKETS ? 0
+                              : og__fail(err, -EINVAL, "write it in block style, one entry a line",
+                                         "%s: %zu brackets and anchors, at most %d are read", name,
+                                         n, MOST_BRACKETS);
+}
+
+/* A node has one place, unless an alias gives it another. */
+static bool has_aliases(const yaml_document_t *document)
+{
+    ptrdiff_t places = 1;
+    for (const yaml_node_t *n = document->nodes.start; n < document->nodes.top; n++) {
+        if (n->type == YAML_SEQUENCE_NODE)
+            places += n->data.sequence.items.top - n->data.sequence.items.start;
+        if (n->type == YAML_MAPPING_NODE)
+            places += 2 * (n->data.mapping.pairs.top - n->data.mapping.pairs.start);
+    }
+    return places > document->nodes.top - document->nodes.start;
+}
+
+/* The one document of a text. After an error there is nothing to delete. */
+static int load_document(const struct reader *r, const char *text, size_t len)
+{
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser))
+        return og__fail_errno(r->err, -ENOMEM, NULL, "%s", r->name);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+    int rc = 0;
+    if (!yaml_parser_load(&parser, r->document))
+        rc = parser.error == YAML_MEMORY_ERROR
+                 ? og__fail_errno(r->err, -ENOMEM, NULL, "%s", r->name)
+                 : refuse(r, &parser.problem_mark, "YAML",
+                          parser.problem ? parser.problem : "cannot be read");
+    yaml_parser_delete(&parser);
+    return rc;
+}
+
+static int read_document(const struct reader *r, struct og_gb_meta *m)
+{
+    const yaml_node_t *root = yaml_document_get_root_node(r->document);
+    const yaml_mark_t top = {0};
+    if (!root || root->type != YAML_MAPPING_NODE)
+        return refuse(r, &top, "YAML", "keys and values expected");
+    if (has_aliases(r->document))
+        return refuse(r, &top, "YAML", "aliases are not read");
+    return get_meta(r, root, m);
 }
 
 int og__gb_meta_parse(struct og_gb_meta **out, const char *text, size_t len, const char *name,
                       struct og_err *err)
 {
-    struct told told = {0};
-    cyaml_config_t config = config_for(&told);
-    cyaml_data_t *data = NULL;
     *out = NULL;
-    int wrong = check_brackets(text, len, name, err);
-    if (wrong < 0)
-        return wrong;
-    cyaml_err_t rc = cyaml_load_data((const uint8_t *)text, len, &config, &meta_value, &data, NULL);
-    /* libyaml names no problem where it lacks memory */
-    bool nameless = rc == CYAML_ERR_LIBYAML_PARSER && strstr(told.what, "(null)");
-    if (rc == CYAML_ERR_OOM || rc == CYAML_ERR_LIBYAML_PARSER_INIT || nameless)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    if (rc == CYAML_OK && data) {
-        wrong = read_numbers(data, name, err);
-        if (wrong < 0)
-            og__gb_meta_free(data);
-        else
-            *out = data;
-        return wrong;
+    int rc = check_brackets(text, len, name, err);
+    if (rc < 0)
+        return rc;
+    struct og_gb_meta *m = calloc(1, sizeof(*m));
+    yaml_document_t *document = calloc(1, sizeof(*document));
+    const struct reader r = {document, name, err};
+    rc = m && document ? load_document(&r, text, len)
+                       : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    if (rc < 0) {
+        free(document);
+        free(m);
+        return rc;
     }
-    return og__fail(err, -EINVAL, "DGL's documentation of OnDiskDataset has the format",
-                    "%s: %s %s", name, told.what[0] ? told.what : cyaml_strerror(rc), told.where);
+    m->document = document;
+    rc = read_document(&r, m);
+    if (rc < 0)
+        og__gb_meta_free(m);
+    else
+        *out = m;
+    return rc;
+}
+
+static void free_task(struct og_gb_task *t)
+{
+    for (size_t s = 0; s < OG_COUNT(t->set); s++) {
+        for (unsigned i = 0; i < t->n_sets[s]; i++)
+            free(t->set[s][i].data);
+        free(t->set[s]);
+    }
 }
 
 void og__gb_meta_free(struct og_gb_meta *m)
 {
-    cyaml_config_t config = config_for(NULL);
-    cyaml_free(&config, &meta_value, m, 0);
+    if (!m)
+        return;
+    for (unsigned i = 0; i < m->n_tasks; i++)
+        free_task(&m->tasks[i]);
+    free(m->tasks);
+    free(m->features);
+    free(m->graph.nodes);
+    free(m->graph.edges);
+    yaml_document_delete(m->document);
+    free(m->document);
+    free(m);
 }
 
 bool og__gb_typed(const char *type)

@@ -6,18 +6,16 @@
 
 /* Absent text is NULL, absent numbers -1. */
 struct og_gb_data {
-    char *name, *type, *format, *path, *domain;
-    char *num_text;
+    const char *name, *type, *format, *path, *domain;
     int64_t num; /* of nodes */
 };
 struct og_gb_set { /* one entry of train_set and its kin */
-    char *type;
+    const char *type;
     struct og_gb_data *data;
     unsigned n_data;
 };
 struct og_gb_task {
-    char *name;
-    char *num_classes_text;
+    const char *name;
     int64_t num_classes;
     struct og_gb_set *set[3]; /* train, valid, test */
     unsigned n_sets[3];
@@ -27,12 +25,13 @@ struct og_gb_graph {
     unsigned n_nodes, n_edges;
 };
 struct og_gb_meta {
-    char *name;
+    const char *name;
     struct og_gb_graph graph;
     struct og_gb_data *features;
     unsigned n_features;
     struct og_gb_task *tasks;
     unsigned n_tasks;
+    struct yaml_document_s *document; /* has the texts */
 };
 
 /* -EINVAL with the line and what is wrong there. Unknown keys are passed over, aliases refused. */
