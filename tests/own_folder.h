@@ -5,18 +5,14 @@
 #include "testing.h"
 
 #include "base/temporary.h"
+#include "support/folder.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-static char folder[256];
+static char folder[TEST_PATH];
 
 static inline int make_folder(void **state)
 {
     (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/og-test-XXXXXX", tmp ? tmp : "/tmp");
-    return mkdtemp(folder) ? 0 : -1;
+    return test_folder(folder, "test") ? 0 : -1;
 }
 
 static inline int remove_folder(void **state)

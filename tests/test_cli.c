@@ -1,5 +1,6 @@
 /* The command as a user meets it: exit status, what goes to which stream, and the promise that
  * results on standard output are JSON and nothing else with --json. */
+#include "support/folder.h"
 #include "testing.h"
 
 #include <outgrow/outgrow.h>
@@ -18,7 +19,7 @@ struct outcome {
     char out[1 << 16], err[1 << 14];
 };
 
-static char folder[] = "/tmp/og-cli-XXXXXX";
+static char folder[TEST_PATH];
 
 static void slurp(const char *name, char *text, size_t size)
 {
@@ -665,13 +666,13 @@ static void features_cut_while_mapped_end_with_1(void **state)
 static int enter(void **state)
 {
     (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+    return test_folder(folder, "cli") && chdir(folder) == 0 ? 0 : -1;
 }
 
 static int leave(void **state)
 {
     (void)state;
-    char line[64];
+    char line[TEST_PATH + 16];
     snprintf(line, sizeof(line), "rm -rf '%s'", folder);
     return chdir("/") == 0 && system(line) == 0 ? 0 : -1;
 }

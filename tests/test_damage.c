@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/temporary.h"
 #include "dataset/dataset.h"
+#include "support/folder.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 enum { NODES = 12000, DEGREE = 500, HEADER = 4096 };
 #define EDGES ((int64_t)NODES * DEGREE)
 
-static char folder[] = "/tmp/og-damage-XXXXXX";
+static char folder[TEST_PATH];
 
 /* ---- damage ---- */
 
@@ -250,7 +251,7 @@ static int start(void **state)
     char said[4096];
     struct og_generate g;
     (void)state;
-    if (!mkdtemp(folder) || chdir(folder) < 0)
+    if (!test_folder(folder, "damage") || chdir(folder) < 0)
         return -1;
     snprintf(at_cache, sizeof(at_cache), "%s/cache", folder);
     setenv("XDG_CACHE_HOME", at_cache, 1);

@@ -5,6 +5,7 @@
 #include "testing.h"
 
 #include "base/base.h"
+#include "support/folder.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -16,7 +17,7 @@
 enum { PAIRS = 20 };
 typedef const char *const pairs_t[PAIRS]; /* option, value, ..., NULL */
 
-static char root[] = "/tmp/og-disk-XXXXXX";
+static char root[TEST_PATH];
 static const char *const base[] = {"fanout",  "5,4", "batch", "32",   "hidden", "8",
                                    "epochs",  "2",   "lr",    "0.01", "memory", "96M",
                                    "threads", "2",   "cache", "5%",   NULL};
@@ -30,7 +31,7 @@ static int set_up(void **state)
 {
     (void)state;
     struct og_generate g;
-    assert_non_null(mkdtemp(root));
+    assert_non_null(test_folder(root, "disk"));
     assert_int_equal(chdir(root), 0);
     setenv("XDG_CACHE_HOME", root, 1);
     small_graph_init(&g);

@@ -18,6 +18,7 @@
 #include "dataset/dataset.h"
 #include "faults.h"
 #include "nn/nn.h"
+#include "support/folder.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -44,7 +45,7 @@ static bool leaks(void)
 }
 #endif
 
-static char root[] = "/tmp/og-faults-XXXXXX";
+static char root[TEST_PATH];
 static char graph[64], disk_cache[64], source[64], run_dir[64], out_dir[64], model[96], trace[64],
     config[64], timeline[64], link_model[96], packed[64], pack_dir[96], embeddings[64];
 
@@ -1009,7 +1010,7 @@ static void train_model(const char *to)
 static int prepare(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(root));
+    assert_non_null(test_folder(root, "faults"));
     const struct {
         char *out;
         size_t room;

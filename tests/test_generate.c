@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "dataset/convert.h"
 #include "dataset/generate/graph_model.h"
+#include "support/folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,14 +14,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static char root[] = "/tmp/og-generate-XXXXXX";
+static char root[TEST_PATH];
 static const char *const files[] = {"indptr.npy", "indices.npy", "features.npy", "labels.npy",
                                     "train.npy",  "valid.npy",   "test.npy",     "meta.json"};
 
 static int open_root(void **state)
 {
     (void)state;
-    return mkdtemp(root) ? 0 : -1;
+    return test_folder(root, "generate") ? 0 : -1;
 }
 
 static int close_root(void **state)

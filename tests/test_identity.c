@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "dataset/dataset.h"
+#include "support/folder.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -18,7 +19,7 @@
 
 typedef const char *const pairs_t[16]; /* option, value, ..., NULL */
 
-static char root[] = "/tmp/og-identity-XXXXXX";
+static char root[TEST_PATH];
 static const char *const base[] = {"fanout",   "5,4",  "batch",          "512",  "hidden", "16",
                                    "topology", "disk", "neighbor-cache", "200K", "memory", "96M",
                                    "lr",       "0.01", "threads",        "2",    NULL};
@@ -39,7 +40,7 @@ static void shell(const char *format, ...)
 static int set_up(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(root));
+    assert_non_null(test_folder(root, "identity"));
     assert_int_equal(chdir(root), 0);
     setenv("XDG_CACHE_HOME", root, 1);
     struct og_generate g;

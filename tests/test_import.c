@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "dataset/dataset.h"
+#include "support/folder.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -69,8 +70,7 @@ static const int64_t train[2] = {0, 4};
 
 static void make_source(struct place *p)
 {
-    snprintf(p->root, sizeof(p->root), "/tmp/og-import-XXXXXX");
-    assert_non_null(mkdtemp(p->root));
+    assert_non_null(test_folder(p->root, "import"));
     snprintf(p->src, sizeof(p->src), "%s/src", p->root);
     snprintf(p->out, sizeof(p->out), "%s/out", p->root);
     assert_int_equal(og__make_dirs(p->src, NULL), 0);

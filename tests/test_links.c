@@ -8,6 +8,7 @@
 #include "nn/model.h"
 #include "sample/pairs.h"
 #include "sample/sample.h"
+#include "support/folder.h"
 #include "train/ahead.h"
 
 #include <sys/stat.h>
@@ -17,12 +18,12 @@
 
 enum { NODES = 400, EDGES = 4000 };
 
-static char root[] = "/tmp/og-links-XXXXXX";
+static char root[TEST_PATH];
 
 static int make_root(void **state)
 {
     (void)state;
-    return mkdtemp(root) ? 0 : -1;
+    return test_folder(root, "links") ? 0 : -1;
 }
 
 static void remove_file(const char *folder, const char *name)

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "base/temporary.h"
 #include "bench/bench.h"
+#include "support/folder.h"
 
 #include <outgrow/outgrow.h>
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char root[] = "/tmp/og-memory-plan-XXXXXX";
+static char root[TEST_PATH];
 static char graph[64];
 
 /* Topology, batches and staging all of the same order, tens of megabytes of each. */
@@ -22,7 +23,7 @@ static int make_graph(void **state)
     (void)state;
     struct og_generate g;
     og_generate_init(&g);
-    assert_non_null(mkdtemp(root));
+    assert_non_null(test_folder(root, "memory-plan"));
     setenv("XDG_CACHE_HOME", root, 1);
     snprintf(graph, sizeof(graph), "%s/graph", root);
     g.model = OG_RMAT;
@@ -90,18 +91,18 @@ static void superbatches_that_it_chooses_fit(void **state)
         {"sweep", "raw", "memory"},   {"hybrid", "raw", "memory"},
         {"hybrid", "raw", "disk"},    {"belady", "segmented", "memory"},
     };
-    enum { STEPS = 6 }; /* from one batch to all of the run's */
+    static const int more[] = {0, 6, 37}; /* MiB: from one batch to all of the run's */
     for (size_t w = 0; w < OG_COUNT(ways); w++) {
         const char *const pairs[] = {"policy",    ways[w][0], "layout", ways[w][1], "topology",
                                      ways[w][2],  "batch",    "300",    "fanout",   "10,10",
                                      "alternate", "true",     "epochs", "8",        NULL};
         const int least = smallest(pairs);
-        for (int i = 0; i < STEPS; i++) {
+        for (size_t i = 0; i < OG_COUNT(more); i++) {
             struct og_err err = {0};
-            json_t *plan = plan_with(pairs, least + i * i * 3 / 2, &err);
+            json_t *plan = plan_with(pairs, least + more[i], &err);
             if (!plan)
                 fail_msg("%s, %s, topology %s, --memory %dM: %s; %s", ways[w][0], ways[w][1],
-                         ways[w][2], least + i * i * 3 / 2, err.message, err.hint);
+                         ways[w][2], least + more[i], err.message, err.hint);
             json_decref(plan);
         }
     }

@@ -5,6 +5,7 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "support/folder.h"
 #include "train/offline.h"
 #include "train/packs.h"
 
@@ -24,7 +25,7 @@
 enum { PAIRS = 24 };
 typedef const char *const pairs_t[PAIRS]; /* option, value, ..., NULL */
 
-static char root[] = "/tmp/og-offline-XXXXXX";
+static char root[TEST_PATH];
 static const char *const base[] = {"fanout", "5,4", "batch", "128",  "hidden",  "16", "epochs", "3",
                                    "memory", "96M", "lr",    "0.01", "threads", "2",  NULL};
 
@@ -46,7 +47,8 @@ static void make_graph(const char *name, int64_t seed)
 static int set_up(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(root));
+    setenv("TMPDIR", "/tmp", 0); /* on a disk, which is read around the page cache */
+    assert_non_null(test_folder(root, "offline"));
     assert_int_equal(chdir(root), 0);
     setenv("XDG_CACHE_HOME", root, 1);
     make_graph("graph", 1);

@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "base/base.h"
+#include "support/folder.h"
 #include "train/options.h"
 
 #include <math.h>
@@ -508,8 +509,8 @@ static void json_has_every_option(void **state)
 static void yaml_reads_back(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/og-options-XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[TEST_PATH];
+    assert_non_null(test_folder(dir, "options"));
     char path[64];
     snprintf(path, sizeof(path), "%s/config.yaml", dir);
     struct og_options a = unusual();

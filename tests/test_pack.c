@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "gather/pack.h"
+#include "support/folder.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -48,8 +49,7 @@ struct fixture {
 static void open_fixture(struct fixture *f, uint32_t n_nodes, size_t row_bytes)
 {
     *f = (struct fixture){.n_nodes = n_nodes, .row_bytes = row_bytes};
-    snprintf(f->dir, sizeof(f->dir), "/tmp/og-pack-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
+    assert_non_null(test_folder(f->dir, "pack"));
     snprintf(f->features, sizeof(f->features), "%s/features", f->dir);
     snprintf(f->pack, sizeof(f->pack), "%s/pack", f->dir);
     f->bytes = write_features(f->features, n_nodes * row_bytes, OFFSET);

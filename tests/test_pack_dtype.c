@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "dataset/convert.h"
+#include "support/folder.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -152,7 +153,7 @@ static void rows_are_narrowed_as_numbers_are(void **state)
 enum { PAIRS = 32, NODES = 3000, DIM = 25 };
 typedef const char *const pairs_t[PAIRS]; /* option, value, ..., NULL */
 
-static char root[] = "/tmp/og-dtype-XXXXXX";
+static char root[TEST_PATH];
 static const char *const base[] = {
     "fanout", "5,4",  "batch",   "128", "hidden", "16",     "epochs", "2",   "memory", "96M",
     "lr",     "0.01", "threads", "2",   "policy", "degree", "layout", "raw", NULL};
@@ -251,7 +252,7 @@ static void make_datasets(void)
 static int set_up(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(root));
+    assert_non_null(test_folder(root, "dtype"));
     assert_int_equal(chdir(root), 0);
     setenv("XDG_CACHE_HOME", root, 1);
     make_datasets();

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/temporary.h"
 #include "bench/bench.h"
+#include "support/folder.h"
 
 #include <outgrow/outgrow.h>
 
@@ -13,14 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[] = "/tmp/og-paths-XXXXXX";
+static char root[TEST_PATH];
 static const char secret[] = "not yours\n";
 
 static int set_up(void **state)
 {
     (void)state;
     const struct og_generate g = small_graph(OG_PLANTED);
-    assert_non_null(mkdtemp(root));
+    assert_non_null(test_folder(root, "paths"));
     assert_int_equal(chdir(root), 0);
     setenv("XDG_CACHE_HOME", root, 1);
     assert_int_equal(og_generate("graph", &g, NULL, NULL), 0);

@@ -7,6 +7,7 @@
 #include "oracles/verifier.h"
 #include "plan/policy.h"
 #include "sample/sample.h"
+#include "support/folder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -374,13 +375,13 @@ static void belady_equals_a_slow_one_on_a_real_graph(void **state)
     static const uint32_t percent[] = {1, 3, 10, 30};
     static const int fanout[] = {10, 10};
     const char *data = getenv("OUTGROW_DATA");
-    char root[] = "/tmp/outgrow-policy-XXXXXX";
+    char root[TEST_PATH];
     char source[4096];
     char graph[64];
     snprintf(source, sizeof(source), "%s/coauthor-cs", data ? data : "../shared/data");
     if (access(source, R_OK) != 0)
         skip();
-    assert_non_null(mkdtemp(root));
+    assert_non_null(test_folder(root, "policy"));
     snprintf(graph, sizeof(graph), "%s/graph", root);
     struct og_import import;
     og_import_init(&import);

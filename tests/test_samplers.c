@@ -5,6 +5,7 @@
 #include "dataset/alias.h"
 #include "sample/sample.h"
 #include "sample/superbatch.h"
+#include "support/folder.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -273,8 +274,8 @@ static void superbatches_keep_weights(void **state)
     (void)state;
     struct graph g = make_graph(N, degrees_with_a_hub);
     for (size_t memory = 0; memory <= 40000; memory += 8000) { /* spilled, some spilled, none */
-        char scratch[] = "/tmp/og-samplers-XXXXXX";
-        assert_non_null(mkdtemp(scratch));
+        char scratch[TEST_PATH];
+        assert_non_null(test_folder(scratch, "samplers"));
         struct source k = open_source(&g, &ways[2], fanout, 2, 3, NULL);
         struct source again = open_source(&g, &ways[2], fanout, 2, 3, NULL);
         const struct og_superbatch_options opt = {.scratch = scratch,

@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "base/scratch.h"
+#include "support/folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,13 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char root[32];
+static char root[TEST_PATH];
 
 static int make_root(void **state)
 {
     (void)state;
-    snprintf(root, sizeof(root), "/tmp/og-scratch-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
+    return test_folder(root, "scratch") ? 0 : -1;
 }
 
 static int remove_root(void **state)

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "gather/pack.h"
 #include "gather/shared.h"
+#include "support/folder.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -60,8 +61,7 @@ static void plan_batches(struct og_packing *p, size_t row_bytes, uint64_t seed)
 static void open_fixture(struct fixture *f, size_t row_bytes, uint32_t size)
 {
     *f = (struct fixture){.row_bytes = row_bytes, .size = size};
-    snprintf(f->dir, sizeof(f->dir), "/tmp/og-segments-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
+    assert_non_null(test_folder(f->dir, "segments"));
     snprintf(f->features, sizeof(f->features), "%s/features", f->dir);
     snprintf(f->pack, sizeof(f->pack), "%s/pack", f->dir);
     snprintf(f->shared, sizeof(f->shared), "%s/shared", f->dir);

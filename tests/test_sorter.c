@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "dataset/writer.h"
+#include "support/folder.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -161,8 +162,8 @@ static void edges_come_out_sorted(void **state)
         {100000, 900000, 5, 60, true, true, 7 * OG_MIB, 1},
     };
     for (size_t i = 0; i < OG_COUNT(settings); i++) {
-        char folder[] = "/tmp/og-sorter-XXXXXX";
-        assert_non_null(mkdtemp(folder));
+        char folder[TEST_PATH];
+        assert_non_null(test_folder(folder, "sorter"));
         struct edge *e = draw(&settings[i]);
         struct og_edge_sorter_result result;
         sort_ours(&settings[i], e, folder, &result);

@@ -1,6 +1,5 @@
 /* Results that nobody wants: NULL in place of where their text would go, with every call that has
- * one. bench io is left out: it writes gigabytes. */
-#include "bench/bench.h"
+ * one. */
 #include "own_folder.h"
 #include "small_graph.h"
 #include "testing.h"
@@ -52,10 +51,6 @@ static void nothing_has_to_be_told(void **state)
     assert_int_equal(og_sample_figures(graph, at("samples"), false, &o, NULL, NULL, &err), 0);
     assert_int_equal(og_info(graph, NULL, &err), 0);
     assert_int_equal(og_cache(at("g"), false, NULL, &err), 0);
-    assert_int_equal(og__bench_sample(graph, &o, NULL, &err), 0);
-    assert_int_equal(og__bench_gemm(8, 2, &o, NULL, &err), 0);
-    assert_int_equal(og__bench_epoch(graph, &o, NULL, NULL, &err), 0);
-    assert_int_equal(og__bench_train(graph, &o, NULL, NULL, &err), 0);
     og_options_release(&o);
     options(&o);
     assert_int_equal(og_options_set(&o, "samples", at("samples"), NULL), 0);

@@ -40,25 +40,26 @@ static void sample_for_a_while(void *arg, size_t task, int thread)
     uint64_t items = og__schedule_items(&b->s->facts.schedule);
     double end = og__now() + BENCH_SECONDS;
     (void)thread;
-    for (uint64_t i = task; share->rc == 0 && og__now() < end; i += (uint64_t)b->s->n_samplers)
+    for (uint64_t i = task; share->rc == 0 && og__now() < end;
+         i += (uint64_t)og__samplers(&b->s->way))
         share->rc = sample_one(b->s, b->s->samplers[task], &b->s->works[task], i % items, share);
 }
 
 static json_t *sum_up(const struct sampling *b)
 {
     struct sampling_share sum = {0};
-    for (int i = 0; i < b->s->n_samplers; i++) {
+    for (int i = 0; i < og__samplers(&b->s->way); i++) {
         sum.batches += b->share[i].batches;
         sum.rows += b->share[i].rows;
         sum.edges += b->share[i].edges;
         sum.seconds += b->share[i].seconds;
     }
     double busy = OG_MAX(sum.seconds, 1e-9);
-    return json_pack("{s:i s:I s:I s:I s:f s:f s:f}", "threads", b->s->n_samplers, "batches",
-                     (json_int_t)sum.batches, "rows", (json_int_t)sum.rows, "edges",
+    return json_pack("{s:i s:I s:I s:I s:f s:f s:f}", "threads", og__samplers(&b->s->way),
+                     "batches", (json_int_t)sum.batches, "rows", (json_int_t)sum.rows, "edges",
                      (json_int_t)sum.edges, "thread_seconds", sum.seconds,
                      "edges_per_second_per_thread", (double)sum.edges / busy, "edges_per_second",
-                     (double)sum.edges / busy * b->s->n_samplers);
+                     (double)sum.edges / busy * og__samplers(&b->s->way));
 }
 
 int og__bench_sample(const char *dataset, const struct og_options *opt, char **out,
@@ -72,12 +73,12 @@ int og__bench_sample(const char *dataset, const struct og_options *opt, char **o
         return rc;
     b.s->facts.schedule.eval_every = 0;
     b.s->facts.schedule.epochs = OG_MAX(b.s->facts.schedule.epochs, 1);
-    b.share = calloc((size_t)b.s->n_samplers, sizeof(*b.share));
+    b.share = calloc((size_t)og__samplers(&b.s->way), sizeof(*b.share));
     if (b.share)
-        og__pool_run(b.s->pool, (size_t)b.s->n_samplers, sample_for_a_while, &b);
+        og__pool_run(b.s->pool, (size_t)og__samplers(&b.s->way), sample_for_a_while, &b);
     else
         rc = og__fail_errno(err, -ENOMEM, NULL, "bench");
-    for (int i = 0; rc == 0 && i < b.s->n_samplers; i++)
+    for (int i = 0; rc == 0 && i < og__samplers(&b.s->way); i++)
         if (b.share[i].rc < 0)
             rc = og__fail(err, b.share[i].rc, b.share[i].err.hint, "%s", b.share[i].err.message);
     if (rc == 0)

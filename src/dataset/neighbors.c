@@ -39,6 +39,11 @@ size_t og__neighbors_whole_bytes(const struct og_dataset *ds)
     return fixed_bytes((uint64_t)ds->n_nodes) + ((size_t)ds->n_nodes + (size_t)ds->n_edges) * 4;
 }
 
+size_t og__neighbors_least_bytes(const struct og_dataset *ds)
+{
+    return fixed_bytes((uint64_t)ds->n_nodes);
+}
+
 size_t og__neighbors_bytes(const struct og_dataset *ds, size_t capacity)
 {
     capacity = OG_MIN(capacity, og__neighbors_whole_bytes(ds));

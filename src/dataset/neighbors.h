@@ -57,6 +57,7 @@ char *og__neighbors_dataset(const char *dir);
 /* Sizes: what a cache of this capacity takes at most; what one of every list would; what building
  * one takes besides, for a while. */
 size_t og__neighbors_bytes(const struct og_dataset *ds, size_t capacity);
+size_t og__neighbors_least_bytes(const struct og_dataset *ds); /* with no list yet */
 size_t og__neighbors_whole_bytes(const struct og_dataset *ds);
 size_t og__neighbors_build_bytes(const struct og_dataset *ds);
 

@@ -48,6 +48,11 @@ static int send(void *arg, int64_t first, const uint32_t *ids, size_t n, struct 
     return 0;
 }
 
+size_t og__hotness_pagerank_bytes(uint64_t n_nodes)
+{
+    return 2 * (size_t)n_nodes * sizeof(float);
+}
+
 int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int64_t n_seeds,
                          struct og_budget *b, uint32_t *hotness, struct og_err *err)
 {

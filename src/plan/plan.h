@@ -68,6 +68,7 @@ OG_MUST_CHECK int og__hotness_degree_guess(const struct og_topology *t, uint32_t
 OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds,
                                        int64_t n_seeds, struct og_budget *b, uint32_t *hotness,
                                        struct og_err *err);
+size_t og__hotness_pagerank_bytes(uint64_t n_nodes); /* that scratch */
 /* Noise, for comparison. */
 void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness);
 

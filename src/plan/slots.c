@@ -6,58 +6,44 @@ static const char part[] = "policy";
 enum { AHEAD = 16 };
 #define NONE OG_NO_SLOT
 
-static uint32_t table_size_for(uint32_t n)
+/* Half full: each look at a place is one at what its slot holds, too. */
+static size_t table_size_for(uint32_t n)
 {
-    uint32_t size = 64;
-    while (size / 2 < n)
-        size *= 2;
-    return size;
+    return og__id_table_size((uint64_t)n * 5 / 4);
 }
 
 size_t og__slots_bytes(uint32_t n)
 {
-    return ((size_t)n + table_size_for(n)) * 4;
+    return (n + table_size_for(n)) * sizeof(uint32_t);
 }
 
 int og__slots_open(struct og_slots *s, uint32_t n, struct og_budget *b, struct og_err *err)
 {
-    *s = (struct og_slots){.n = n, .budget = b, .table_size = table_size_for(n)};
-    s->shift = 64 - (unsigned)__builtin_ctz(s->table_size);
+    *s = (struct og_slots){.n = n, .budget = b};
     s->node = og__alloc(b, n * sizeof(*s->node), part, err);
-    s->table = og__alloc(b, s->table_size * sizeof(*s->table), part, err);
-    if (!s->node || !s->table)
+    if (!s->node)
         return -ENOMEM;
     memset(s->node, 0xff, n * sizeof(*s->node));
-    memset(s->table, 0xff, s->table_size * sizeof(*s->table));
-    return 0;
+    return og__id_table_open(&s->table, table_size_for(n), sizeof(uint32_t), b, part, err);
 }
 
 void og__slots_close(struct og_slots *s)
 {
     og__release(s->budget, s->node, s->n * sizeof(*s->node), part);
-    og__release(s->budget, s->table, s->table_size * sizeof(*s->table), part);
+    og__id_table_close(&s->table, sizeof(uint32_t), s->budget, part);
     *s = (struct og_slots){0};
 }
 
 void og__slots_put(struct og_slots *s, uint32_t slot, uint32_t node)
 {
+    uint32_t *place = og__id_find(&s->table, sizeof(uint32_t), s->node, node);
     s->node[slot] = node;
-    s->table[og__slots_find(s, node)] = slot;
+    *place = slot;
 }
 
-/* Closes the gap in the table: what follows and would be missed moves up. */
 void og__slots_drop(struct og_slots *s, uint32_t slot)
 {
-    uint32_t gap = og__slots_find(s, s->node[slot]);
-    uint32_t mask = s->table_size - 1;
-    for (uint32_t i = (gap + 1) & mask; s->table[i] != NONE; i = (i + 1) & mask) {
-        uint32_t own = og__slots_place(s, s->node[s->table[i]]);
-        if (((i - own) & mask) < ((i - gap) & mask))
-            continue;
-        s->table[gap] = s->table[i];
-        gap = i;
-    }
-    s->table[gap] = NONE;
+    og__id_remove(&s->table, sizeof(uint32_t), s->node, s->node[slot]);
     s->node[slot] = NONE;
 }
 
@@ -65,7 +51,7 @@ OG_CLONES void og__slots_look_up(const struct og_slots *s, const uint32_t *ids, 
 {
     for (uint32_t i = 0; i < out->n; i++) {
         if (i + AHEAD < out->n)
-            og__slots_prefetch(s, ids[i + AHEAD]);
+            og__id_prefetch(&s->table, sizeof(uint32_t), ids[i + AHEAD]);
         out->place[i] = og__slots_of(s, ids[i]);
     }
 }

@@ -1,19 +1,19 @@
 /* slots: which node each slot of a cache holds, where a node is, and queues of slots. For policies
  * that let rows in one at a time (lru, clock, sieve, s3fifo).
  *
- *   slots   node[slot], and a table node -> slot by open addressing
+ *   slots   node[slot], and a table node -> slot
  *   queue   newest <─> slot <─> slot <─> ... <─> oldest <─> (head) <─> newest ... */
 #ifndef OG_SLOTS_H
 #define OG_SLOTS_H
 
+#include "base/id_table.h"
 #include "plan/plan.h"
 
 struct og_slots {
-    uint32_t n;        /* slots */
-    uint32_t n_filled; /* slots below held a row at some time */
-    uint32_t *node;    /* [n] or OG_NO_SLOT */
-    uint32_t *table; /* [table_size] slot, or OG_NO_SLOT; a node stands at or after its own place */
-    uint32_t table_size, shift;
+    uint32_t n;               /* slots */
+    uint32_t n_filled;        /* slots below held a row at some time */
+    uint32_t *node;           /* [n] or OG_NO_SLOT */
+    struct og_id_table table; /* of slots, by what they hold */
     struct og_budget *budget;
 };
 
@@ -23,29 +23,10 @@ OG_MUST_CHECK int og__slots_open(struct og_slots *s, uint32_t n, struct og_budge
 void og__slots_close(struct og_slots *s); /* accepts what open left when it failed, and zeros */
 size_t og__slots_bytes(uint32_t n);
 
-static inline uint32_t og__slots_place(const struct og_slots *s, uint32_t node)
-{
-    return (uint32_t)((node * 0x9E3779B97F4A7C15ull) >> s->shift);
-}
-
-/* Where in the table the node stands, or would. */
-static inline uint32_t og__slots_find(const struct og_slots *s, uint32_t node)
-{
-    uint32_t i = og__slots_place(s, node);
-    while (s->table[i] != OG_NO_SLOT && s->node[s->table[i]] != node)
-        i = (i + 1) & (s->table_size - 1);
-    return i;
-}
-
-/* Its slot, or OG_NO_SLOT. */
+/* The slot that holds the node, or OG_NO_SLOT. */
 static inline uint32_t og__slots_of(const struct og_slots *s, uint32_t node)
 {
-    return s->table[og__slots_find(s, node)];
-}
-
-static inline void og__slots_prefetch(const struct og_slots *s, uint32_t node)
-{
-    __builtin_prefetch(&s->table[og__slots_place(s, node)]);
+    return *(const uint32_t *)og__id_find(&s->table, sizeof(uint32_t), s->node, node);
 }
 
 /* The slot is empty, the node in none. */

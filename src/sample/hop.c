@@ -1,73 +1,22 @@
-/* From the window to positions in the batch.
- *
- * The table from node id to position is open addressing with linear probing, at most 5/8 full,
- * cleared a batch. A direct table of N entries would be a cache miss an edge as well, and takes
- * memory by the graph instead of by the batch. */
+/* From the window to positions in the batch, by a table that is cleared a batch. */
 #include "sample/hop.h"
-
-#include <string.h>
 
 /* ---- node id -> position in the batch ---- */
 
-static size_t slot_of(const struct og_sampler *s, uint32_t id)
-{
-    return (size_t)((id * 0x9E3779B97F4A7C15ull) >> s->shift);
-}
-
-static void put(struct og_sampler *s, uint32_t id, uint32_t position)
-{
-    size_t i = slot_of(s, id);
-    while (s->table[i].id != OG__NO_NODE)
-        i = (i + 1) & (s->table_size - 1);
-    s->table[i] = (struct og_table_entry){id, position};
-}
-
-/* Position of id, which becomes `fresh` when it was not there. */
-static inline uint32_t find_or_put(struct og_sampler *s, uint32_t id, uint32_t fresh)
-{
-    size_t i = slot_of(s, id);
-    for (;;) {
-        struct og_table_entry *e = &s->table[i];
-        if (e->id == id)
-            return e->position;
-        if (e->id == OG__NO_NODE) {
-            *e = (struct og_table_entry){id, fresh};
-            return fresh;
-        }
-        i = (i + 1) & (s->table_size - 1);
-    }
-}
-
-size_t og__table_size(uint64_t ids)
-{
-    size_t size = 1024;
-    while (size * 5 / 8 < ids)
-        size *= 2;
-    return size;
-}
-
-static void clear_table(struct og_sampler *s)
-{
-    memset(s->table, 0xff, s->table_size * sizeof(*s->table));
-}
+enum { STRIDE = sizeof(struct og_id_place) };
+static const char part[] = "sampler";
 
 int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known, uint32_t n,
                   struct og_err *err)
 {
-    size_t size = og__table_size(ids);
-    if (size <= s->table_size)
+    size_t size = og__id_table_size(ids);
+    if (size <= s->table.size)
         return 0;
-    og__release(s->budget, s->table, s->table_size * sizeof(*s->table), "sampler");
-    s->table_size = 0;
-    s->table = og__alloc(s->budget, size * sizeof(*s->table), "sampler", err);
-    if (!s->table)
-        return -ENOMEM;
-    s->table_size = size;
-    s->shift = 64 - (unsigned)__builtin_ctzll(size);
-    clear_table(s);
-    for (uint32_t i = 0; i < n; i++)
-        put(s, known[i], i);
-    return 0;
+    og__id_table_close(&s->table, STRIDE, s->budget, part);
+    int rc = og__id_table_open(&s->table, size, STRIDE, s->budget, part, err);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        og__id_place(&s->table, known[i], i);
+    return rc;
 }
 
 /* ---- the window ---- */
@@ -109,7 +58,7 @@ static inline int make_room(struct og_hop *h, struct og_err *err)
     if (OG_UNLIKELY(full))
         rc = og__grow_hop(h, err);
     uint64_t ids = h->out->batch.n_ids + s->filled;
-    if (rc < 0 || ids <= s->table_size * 5 / 8)
+    if (rc < 0 || ids <= og__id_table_room(&s->table))
         return rc;
     return og__fit_table(s, 2 * ids, h->ids, h->out->batch.n_ids, err);
 }
@@ -121,7 +70,7 @@ static inline void number(struct og_hop *h)
     uint32_t *src = h->block->src + h->block->n_edges;
     uint32_t n_ids = batch->n_ids;
     for (size_t i = 0; i < s->filled; i++) {
-        src[i] = find_or_put(s, s->node[i], n_ids);
+        src[i] = og__id_place(&s->table, s->node[i], n_ids);
         h->ids[n_ids] = s->node[i]; /* kept only when it was new */
         n_ids += src[i] == n_ids;
     }
@@ -137,7 +86,7 @@ int og__number_window(struct og_hop *h, struct og_err *err)
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < s->filled; i++)
-        __builtin_prefetch(&s->table[slot_of(s, s->node[i])]);
+        og__id_prefetch(&s->table, STRIDE, s->node[i]);
     number(h);
     return 0;
 }
@@ -161,7 +110,7 @@ int og__flush_edges(struct og_hop *h, struct og_err *err)
         return rc;
     for (size_t i = 0; i < s->filled; i++) {
         s->node[i] = og__neighbor(s->topology, s->edge[i]);
-        __builtin_prefetch(&s->table[slot_of(s, s->node[i])]);
+        og__id_prefetch(&s->table, STRIDE, s->node[i]);
     }
     number(h);
     return 0;
@@ -173,17 +122,17 @@ int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                    struct og_batch_memory *out, struct og_err *err)
 {
     int rc = og__batch_grow(out, &out->ids, ((size_t)n + OG__WINDOW) * 4, 0, err);
-    if (rc == 0 && n > s->table_size * 5 / 8)
+    if (rc == 0 && n > og__id_table_room(&s->table))
         rc = og__fit_table(s, 2 * (uint64_t)n, NULL, 0, err);
     if (rc < 0)
         return rc;
-    clear_table(s);
+    og__id_table_clear(&s->table, STRIDE);
     uint32_t *ids = out->ids.data;
     for (uint32_t i = 0; i < n; i++) {
         if (seeds[i] >= s->topology->n_nodes)
             return og__fail(err, -EINVAL, NULL, "seed %u: node %u of a graph of %lld", i, seeds[i],
                             (long long)s->topology->n_nodes);
-        if (find_or_put(s, seeds[i], i) != i)
+        if (og__id_place(&s->table, seeds[i], i) != i)
             return og__fail(err, -EINVAL, NULL, "seed %u: node %u is in the batch already", i,
                             seeds[i]);
         ids[i] = seeds[i];

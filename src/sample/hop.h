@@ -9,6 +9,8 @@
 
 #include "sample/sample.h"
 
+#include "base/id_table.h"
+
 #include <string.h>
 
 enum {
@@ -17,7 +19,7 @@ enum {
     /* of destinations that walk together from disk; those of one may be 128 * 16 */
     OG__MOST_VISITS = 1 << 18,
 };
-#define OG__NO_NODE UINT32_MAX /* dataset.h bounds N */
+#define OG__NO_NODE OG__NO_ID /* dataset.h bounds N */
 
 struct og_disk_sampler;
 struct og_lists;
@@ -29,12 +31,7 @@ struct og_sampler {
     int n_hops;
     bool keep_degrees;
     uint64_t seed;
-    /* node id -> position in the batch; size is a power of two */
-    struct og_table_entry {
-        uint32_t id, position;
-    } * table;
-    size_t table_size;
-    unsigned shift; /* 64 - log2(table_size) */
+    struct og_id_table table; /* of og_id_place: node id -> position in the batch */
     /* Floyd's picks, and the set that tells them apart when there are many */
     uint32_t *pick, *set;
     size_t max_pick, set_size;
@@ -140,8 +137,6 @@ static inline double og__draw_open(struct og_rng *rng)
 
 /* ---- the batch's nodes ---- */
 
-/* Entries of a table in which so many nodes have room. */
-size_t og__table_size(uint64_t ids);
 /* Room for `ids` nodes; those of known[0 .. n) are put anew. */
 OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known,
                                 uint32_t n, struct og_err *err);

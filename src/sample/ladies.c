@@ -24,12 +24,13 @@ enum { AHEAD = 8 }; /* entries of the table asked for ahead */
 
 static const char part[] = "sampler";
 
+struct seen {
+    uint32_t id;
+    double p, time;
+};
+
 struct og_layer {
-    struct seen {
-        double p, time;
-        uint32_t id;
-    } * table; /* [size] a power of two, at most 5/8 full, by id */
-    size_t size;
+    struct og_id_table table;  /* of struct seen */
     uint64_t n;                /* in it */
     double limit;              /* those with a time up to here are drawn */
     struct og_candidate *heap; /* [capacity] */
@@ -43,27 +44,11 @@ static struct og_layer *state_of(const struct og_sampler *s)
 
 /* ---- sizes, open and close ---- */
 
-static size_t size_for(uint64_t n)
-{
-    size_t size = 1024;
-    while (size * 5 / 8 < n)
-        size *= 2;
-    return size;
-}
-
 /* While the table grows the half as large one is still there. */
 static size_t ladies_bytes(uint64_t seen)
 {
-    size_t size = size_for(seen);
+    size_t size = og__id_table_size(seen);
     return (size + size / 2) * sizeof(struct seen) + (size_t)seen * sizeof(struct og_candidate);
-}
-
-static struct seen *make_table(struct og_budget *b, size_t size, struct og_err *err)
-{
-    struct seen *table = og__alloc(b, size * sizeof(*table), part, err);
-    for (size_t i = 0; table && i < size; i++)
-        table[i].id = OG__NO_NODE;
-    return table;
 }
 
 static int open_kind(struct og_sampler *s, struct og_err *err)
@@ -72,9 +57,9 @@ static int open_kind(struct og_sampler *s, struct og_err *err)
     if (!y)
         return og__fail_errno(err, -ENOMEM, NULL, part);
     s->state = y;
-    y->size = size_for(0);
-    y->table = make_table(s->budget, y->size, err);
-    return y->table ? og__source_lists_open(s, err) : -ENOMEM;
+    int rc = og__id_table_open(&y->table, og__id_table_size(0), sizeof(struct seen), s->budget,
+                               part, err);
+    return rc < 0 ? rc : og__source_lists_open(s, err);
 }
 
 static void close_kind(struct og_sampler *s)
@@ -82,7 +67,7 @@ static void close_kind(struct og_sampler *s)
     struct og_layer *y = s->state;
     if (!y)
         return;
-    og__release(s->budget, y->table, y->size * sizeof(*y->table), part);
+    og__id_table_close(&y->table, sizeof(struct seen), s->budget, part);
     og__release(s->budget, y->heap, y->capacity * sizeof(*y->heap), part);
     free(y);
     s->state = NULL;
@@ -90,40 +75,16 @@ static void close_kind(struct og_sampler *s)
 
 /* ---- the table ---- */
 
-static size_t slot_of(const struct og_layer *y, uint32_t id)
-{
-    return (size_t)((id * 0x9E3779B97F4A7C15ull) >> 32) & (y->size - 1);
-}
-
 /* The entry of id, or the free one that is to be it. */
 static struct seen *find(const struct og_layer *y, uint32_t id)
 {
-    size_t i = slot_of(y, id);
-    while (y->table[i].id != id && y->table[i].id != OG__NO_NODE)
-        i = (i + 1) & (y->size - 1);
-    return &y->table[i];
-}
-
-static int grow_table(struct og_sampler *s, struct og_err *err)
-{
-    struct og_layer *y = s->state;
-    struct og_layer old = *y;
-    struct seen *table = make_table(s->budget, 2 * old.size, err);
-    if (!table)
-        return -ENOMEM;
-    y->table = table;
-    y->size = 2 * old.size;
-    for (size_t i = 0; i < old.size; i++)
-        if (old.table[i].id != OG__NO_NODE)
-            *find(y, old.table[i].id) = old.table[i];
-    og__release(s->budget, old.table, old.size * sizeof(*old.table), part);
-    return 0;
+    return og__id_find(&y->table, sizeof(struct seen), NULL, id);
 }
 
 static void prefetch_entry(const struct og_layer *y, const struct og_list *list, int64_t i)
 {
     if (i < list->n)
-        __builtin_prefetch(&y->table[slot_of(y, og__list_id(list, i))]);
+        og__id_prefetch(&y->table, sizeof(struct seen), og__list_id(list, i));
 }
 
 /* ---- the first pass: who feeds whom ---- */
@@ -142,8 +103,8 @@ static int add_list(struct og_sampler *s, const struct og_list *list, struct og_
             continue;
         }
         *e = (struct seen){.p = share, .id = u};
-        if (++y->n > y->size * 5 / 8)
-            rc = grow_table(s, err);
+        if (++y->n > og__id_table_room(&y->table))
+            rc = og__id_table_grow(&y->table, sizeof(*e), s->budget, part, err);
     }
     return rc;
 }
@@ -154,8 +115,7 @@ static int see_all(struct og_hop *h, struct og_err *err)
     uint32_t n = 0;
     int rc = 0;
     y->n = 0;
-    for (size_t i = 0; i < y->size; i++)
-        y->table[i].id = OG__NO_NODE;
+    og__id_table_clear(&y->table, sizeof(struct seen));
     for (uint32_t first = 0; rc == 0 && first < h->block->n_dst; first += n) {
         rc = og__hop_lists(h, first, &n, err);
         for (uint32_t i = 0; rc == 0 && i < n; i++) {
@@ -195,8 +155,8 @@ static int draw(struct og_hop *h, uint64_t n, struct og_err *err)
     if (n >= y->n)
         return 0;
     int rc = reserve_heap(h->s, (size_t)n, err);
-    for (size_t i = 0; rc == 0 && i < y->size; i++) {
-        struct seen *e = &y->table[i];
+    for (size_t i = 0; rc == 0 && i < y->table.size; i++) {
+        struct seen *e = og__id_entry(&y->table, sizeof(*e), i);
         if (e->id == OG__NO_NODE)
             continue;
         e->time = time_of(h, e);

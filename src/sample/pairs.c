@@ -26,11 +26,10 @@ uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool tr
 
 static struct og_pair_sizes sizes_for(const struct og_pair_rule *rule, uint32_t edges)
 {
-    struct og_pair_sizes size = {
-        .seeds = og__pairs_most_seeds(rule, edges), .table = 64, .banned = 2 * (size_t)edges};
+    struct og_pair_sizes size = {.seeds = og__pairs_most_seeds(rule, edges),
+                                 .banned = 2 * (size_t)edges};
     size.pairs = OG_MAX(og__pairs_most(rule, edges, true), og__pairs_most(rule, edges, false));
-    while (size.table < 2 * size.seeds)
-        size.table *= 2;
+    size.table = og__id_table_size(size.seeds);
     return size;
 }
 
@@ -38,7 +37,7 @@ size_t og__pairs_bytes(const struct og_pair_rule *rule, uint32_t edges)
 {
     struct og_pair_sizes size = sizes_for(rule, edges);
     return 2 * size.pairs * sizeof(uint32_t) + size.seeds * sizeof(uint32_t) +
-           size.table * sizeof(struct og_pair_place) + size.banned * sizeof(uint64_t);
+           size.table * sizeof(struct og_id_place) + size.banned * sizeof(uint64_t);
 }
 
 int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t edges,
@@ -53,9 +52,10 @@ int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t
     p->a = og__alloc(b, size.pairs * sizeof(*p->a), part, err);
     p->b = og__alloc(b, size.pairs * sizeof(*p->b), part, err);
     p->seeds = og__alloc(b, size.seeds * sizeof(*p->seeds), part, err);
-    p->table = og__alloc(b, size.table * sizeof(*p->table), part, err);
     p->banned = og__alloc(b, size.banned * sizeof(*p->banned), part, err);
-    return p->a && p->b && p->seeds && p->table && p->banned ? 0 : -ENOMEM;
+    if (!p->a || !p->b || !p->seeds || !p->banned)
+        return -ENOMEM;
+    return og__id_table_open(&p->table, size.table, sizeof(struct og_id_place), b, part, err);
 }
 
 void og__pairs_close(struct og_pairs *p)
@@ -63,26 +63,19 @@ void og__pairs_close(struct og_pairs *p)
     og__release(p->budget, p->a, p->size.pairs * sizeof(*p->a), part);
     og__release(p->budget, p->b, p->size.pairs * sizeof(*p->b), part);
     og__release(p->budget, p->seeds, p->size.seeds * sizeof(*p->seeds), part);
-    og__release(p->budget, p->table, p->size.table * sizeof(*p->table), part);
+    og__id_table_close(&p->table, sizeof(struct og_id_place), p->budget, part);
     og__release(p->budget, p->banned, p->size.banned * sizeof(*p->banned), part);
     *p = (struct og_pairs){0};
 }
 
 /* ---- node -> position ---- */
 
-#define NO_NODE UINT32_MAX /* dataset.h bounds N */
-
 static uint32_t position_of(struct og_pairs *p, uint32_t node)
 {
-    size_t mask = p->size.table - 1;
-    size_t i = (size_t)(node * 0x9E3779B97F4A7C15u >> 32) & mask;
-    while (p->table[i].node != NO_NODE && p->table[i].node != node)
-        i = (i + 1) & mask;
-    if (p->table[i].node == NO_NODE) {
-        p->table[i] = (struct og_pair_place){node, p->n_seeds};
-        p->seeds[p->n_seeds++] = node;
-    }
-    return p->table[i].position;
+    uint32_t position = og__id_place(&p->table, node, p->n_seeds);
+    p->seeds[position] = node;
+    p->n_seeds += position == p->n_seeds;
+    return position;
 }
 
 static void add_pair(struct og_pairs *p, uint32_t a, uint32_t b)
@@ -168,7 +161,7 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
 {
     p->n = p->n_seeds = p->n_rivals = 0;
     p->n_edges = n_edges;
-    memset(p->table, 0xff, p->size.table * sizeof(*p->table));
+    og__id_table_clear(&p->table, sizeof(struct og_id_place));
     for (uint32_t i = 0; i < n_edges; i++)
         add_pair(p, ends[2 * place[i]], ends[2 * place[i] + 1]);
     for (uint32_t i = 0; i < n_edges; i++) {

@@ -19,6 +19,7 @@
 #ifndef OG_SAMPLE_PAIRS_H
 #define OG_SAMPLE_PAIRS_H
 
+#include "base/id_table.h"
 #include "base/memory.h"
 #include "sample/batch.h"
 
@@ -41,10 +42,8 @@ struct og_pairs {
     struct og_pair_sizes {
         size_t pairs, seeds, table, banned;
     } size;
-    struct og_pair_place {
-        uint32_t node, position;
-    } * table;        /* node -> position */
-    uint64_t *banned; /* dst << 32 | src, ascending: edges that a block must not have */
+    struct og_id_table table; /* of og_id_place: node -> position */
+    uint64_t *banned;         /* dst << 32 | src, ascending: edges that a block must not have */
 };
 
 /* Which batch. Evaluation epochs are 0. */

@@ -92,7 +92,7 @@ void og__sampler_close(struct og_sampler *s)
     og__lists_close(s->lists);
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
-    og__release(s->budget, s->table, s->table_size * sizeof(*s->table), "sampler");
+    og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, "sampler");
     free(s);
 }
 
@@ -111,7 +111,7 @@ size_t og__sampler_bytes(const struct og_batch_caps *caps)
     size_t own = 0; /* of those that count what they have seen */
     for (size_t k = 0; seen && k < OG_COUNT(kinds); k++)
         own = OG_MAX(own, kinds[k]->bytes ? kinds[k]->bytes(seen) : 0);
-    return og__table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_table_entry) + OG_MIB / 2 +
+    return og__id_table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_id_place) + OG_MIB / 2 +
            own;
 }
 

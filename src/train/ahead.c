@@ -40,7 +40,7 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
         if (rc == 0)
             rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
         a->sampled[b].codes_at = og__spill_size(s->codes);
-        if (rc == 0 && og__packs(s))
+        if (rc == 0 && og__packs(&s->way))
             rc = og__packing_add(&a->packing, ids, codes, n, err);
         if (rc == 0)
             rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
@@ -49,7 +49,7 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
         if (rc == 0 && og__ahead_foretells(a, b))
             rc = og__ahead_foretell_batch(a, b, ids, err);
     }
-    if (rc == 0 && s->config.opt.layout != OG_LAYOUT_SEGMENTED)
+    if (rc == 0 && s->way.layout != OG_LAYOUT_SEGMENTED)
         og__ahead_end_prediction(a);
     return rc;
 }
@@ -63,7 +63,7 @@ static int foresee(struct og_ahead *a, struct og_io_counts *read, struct og_err 
     uint32_t *nodes = NULL;
     uint32_t n = 0;
     uint32_t ignored = 0;
-    if (!a->kept || !s->packs || s->config.opt.layout != OG_LAYOUT_PACKED)
+    if (!a->kept || !s->packs || s->way.layout != OG_LAYOUT_PACKED)
         return og__policy_foresee(s->policy, &all, &ignored, err);
     const struct og_io_counts before = og__io_made();
     int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->facts.ds->n_nodes,
@@ -87,7 +87,7 @@ static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct o
     double start = og__now();
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
     int rc = buffer ? foresee(a, &done->read, err) : -ENOMEM;
-    if (rc == 0 && og__packs(s))
+    if (rc == 0 && og__packs(&s->way))
         rc = og__ahead_begin_packing(a, &trace, err);
     if (rc == 0)
         rc = put_plans(a, &trace, buffer, buffer + list, err);
@@ -133,7 +133,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
         rc = og__ahead_away_fits(a, og__ahead_away(a), err);
     if (rc == 0 && s->memory.alternates)
         rc = og__superbatch_release_ids(s->superbatch, err);
-    if (rc == 0 && og__packs(s))
+    if (rc == 0 && og__packs(&s->way))
         rc = og__ahead_pack(a, done, err);
     if (rc == 0)
         rc = og__gather_reclaim(s->gather, err);
@@ -178,7 +178,7 @@ static int open_stores(struct og_session *s, struct og_err *err)
                                         .memory = s->memory.trace_blocks,
                                         .n_hops = s->config.opt.n_fanout,
                                         .n_nodes = (uint64_t)s->facts.ds->n_nodes,
-                                        .extras = og__batch_extras(s)};
+                                        .extras = s->facts.trace.extras};
     struct og_spill_options codes = {
         .scratch = s->scratch, .memory = s->memory.code_bytes, .part = "trace"};
     int rc = og__superbatch_open(&s->superbatch, &opt, s->budget, err);
@@ -190,7 +190,7 @@ static int open_stores(struct og_session *s, struct og_err *err)
 int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, uint64_t last,
                     og_sink *sink, void *arg, struct og_err *err)
 {
-    if (!s->gather || !og__samples_ahead(s)) {
+    if (!s->gather || !og__samples_ahead(&s->way)) {
         struct og_flow flow = og__session_flow(s);
         return og__flow_run(&flow, pass, first, last, sink, arg, err);
     }

@@ -42,7 +42,7 @@ static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
     int rc = og__packing_seal(&a->packing, err);
     if (rc < 0)
         return rc;
-    if (a->s->config.opt.layout == OG_LAYOUT_PACKED) {
+    if (a->s->way.layout == OG_LAYOUT_PACKED) {
         og__ahead_end_prediction(a);
         return a->kept && a->s->packs ? 0 : og__ahead_fit_chunks(a, a->away_bytes, err);
     }
@@ -58,7 +58,7 @@ static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
 static void enter_cache(struct og_ahead *a, uint32_t b, uint32_t *list)
 {
     const uint64_t bytes = og__filling_bytes(a->s->policy, b, list);
-    if (og__samples_ahead(a->s) && a->s->memory.code_bytes == 0)
+    if (og__samples_ahead(&a->s->way) && a->s->memory.code_bytes == 0)
         a->away_bytes += bytes;
 }
 
@@ -75,7 +75,7 @@ static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32
         rc = og__policy_plan(s->policy, &s->planner, ids, n, plan, err);
         if (rc == 0 && og__ahead_foretells(a, b))
             og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
-        if (rc == 0 && og__packs(s))
+        if (rc == 0 && og__packs(&s->way))
             rc = og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err);
     }
     return rc;
@@ -87,18 +87,18 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
     const struct og_trace all = og__superbatch_trace(s->superbatch);
     const struct og_trace trace = og__ahead_own(a);
     const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
-    const bool ahead = og__samples_ahead(s);
+    const bool ahead = og__samples_ahead(&s->way);
     uint32_t ignored;
     uint32_t *list = og__alloc(s->budget, bytes, "trace", err);
     int rc = list ? og__policy_foresee(s->policy, &all, &ignored, err) : -ENOMEM;
-    if (rc == 0 && og__packs(s))
+    if (rc == 0 && og__packs(&s->way))
         rc = og__ahead_begin_packing(a, &trace, err);
     if (rc == 0)
         rc = plan_batches(a, &trace, list, err);
     og__release(s->budget, list, bytes, "trace");
     if (rc < 0)
         return rc;
-    if (og__packs(s))
+    if (og__packs(&s->way))
         rc = foretell_laid_out(a, err);
     else
         og__predict_epoch(&a->prediction, s,
@@ -112,8 +112,8 @@ int og__session_foretell(struct og_session *s, struct og_err *err)
     uint64_t epoch = og__schedule_start(&s->facts.schedule, 2);
     if (s->predicted.known || items == 0)
         return 0;
-    uint64_t last =
-        og__samples_ahead(s) ? og__superbatch_end(s, OG__SPLITS, 0, items) : OG_MIN(epoch, items);
+    uint64_t last = og__samples_ahead(&s->way) ? og__superbatch_end(s, OG__SPLITS, 0, items)
+                                               : OG_MIN(epoch, items);
     struct og_ahead a = {.s = s, .n = OG_MIN(last + s->memory.tail + s->memory.lot, items)};
     int rc = open_ids(&a, err);
     if (rc == 0)

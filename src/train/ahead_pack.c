@@ -54,7 +54,7 @@ static size_t sweep_memory(const struct og_session *s)
 
 static const char *or_else(const struct og_session *s)
 {
-    return og__keeps_batches(s) ? "--resample-every 1" : "a smaller --superbatch";
+    return og__keeps_batches(&s->way) ? "--resample-every 1" : "a smaller --superbatch";
 }
 
 int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err)
@@ -82,7 +82,7 @@ int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err
              large ? "M" : "K", or_else(a->s));
     return og__fail(err, -ENOSPC, hint,
                     "--disk: %" PRIu64 " batches sampled ahead%s take %s, %s are allowed", a->next,
-                    og__packs(a->s) ? ", and what they miss," : "",
+                    og__packs(&a->s->way) ? ", and what they miss," : "",
                     og__human_bytes(takes, (double)need),
                     og__human_bytes(allowed, a->s->config.opt.disk.value));
 }
@@ -91,7 +91,7 @@ int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err
 int og__ahead_away_fits(const struct og_ahead *a, uint64_t away, struct og_err *err)
 {
     const struct og_session *s = a->s;
-    const bool others = !og__packs(s) && a->last < og__schedule_items(&s->facts.schedule);
+    const bool others = !og__packs(&s->way) && a->last < og__schedule_items(&s->facts.schedule);
     const uint64_t need = away + (others ? away / OG__SUM_MARGIN : 0);
     if (a->first > 0 || a->pass != OG__SPLITS || need <= (uint64_t)s->config.opt.disk.value)
         return 0;
@@ -272,7 +272,7 @@ static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, stru
     }
     unlink(path); /* what is on the disk at the same time is one superbatch's */
     unlink(shared);
-    const char *segments = s->config.opt.layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
+    const char *segments = s->way.layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
     rc = write_pack(a, path, segments, done, err);
     const bool some = a->packing.n_batches > 0;
     og__packing_close(&a->packing);

@@ -38,7 +38,7 @@ uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uin
                             uint64_t last)
 {
     uint64_t end = OG_MIN(first + s->memory.superbatch, last);
-    if (pass == OG__SPLITS && og__keeps_batches(s))
+    if (pass == OG__SPLITS && og__keeps_batches(&s->way))
         return OG_MIN(reuse_end(s, first), last);
     if (s->config.opt.superbatch > 0 || pass != OG__SPLITS)
         return end;
@@ -79,7 +79,7 @@ static bool begins_piece(const struct og_ahead *a)
 /* Both ends of every edge, degrees and weights where they are kept. */
 static uint64_t block_words(const struct og_session *s, const struct og_batch *b)
 {
-    unsigned extras = og__batch_extras(s);
+    unsigned extras = s->facts.trace.extras;
     uint64_t words = 0;
     for (uint32_t h = 0; h < b->n_hops; h++) {
         const struct og_block *k = &b->hop[h];
@@ -93,7 +93,7 @@ static uint64_t block_words(const struct og_session *s, const struct og_batch *b
 static uint64_t away_bytes(const struct og_ahead *a, const struct og_work *w, bool piece)
 {
     const struct og_session *s = a->s;
-    const struct og_trace_options form = og__session_trace(s);
+    const struct og_trace_options form = s->facts.trace;
     const uint64_t codes = a->next < a->own ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
     if (s->memory.trace_blocks > 0 || w->made)
         return s->memory.trace_blocks > 0 ? 0 : codes;
@@ -176,7 +176,7 @@ int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, ui
 {
     const struct og_schedule *schedule = &a->s->facts.schedule;
     const uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
-    a->kept = pass == OG__SPLITS && og__keeps_batches(a->s);
+    a->kept = pass == OG__SPLITS && og__keeps_batches(&a->s->way);
     int rc = drop_trained(a, !a->kept && a->pass == pass && a->last == first, err);
     a->pass = pass;
     a->first = first;

@@ -28,42 +28,42 @@
 
 /* ---- the ways there are ---- */
 
-struct way {
-    int policy, layout;
-    bool alternate;
-};
-
-/* Those of the table of policies, in its order; the number of them. */
 enum { MOST_WAYS = 32 };
-static int list_ways(struct way out[MOST_WAYS])
+
+/* What the table of policies has, in its order, in place of what was left open; how many. */
+static int list_ways(const struct og_way *asked, struct og_way out[MOST_WAYS])
 {
     int n_all = 0;
     for (int policy = 0; policy < OG_POLICY_AUTO; policy++) {
         int n;
         const struct og_policy_way *its = og__policy_ways(policy, &n);
-        for (int i = 0; i < n && n_all < MOST_WAYS; i++)
-            out[n_all++] = (struct way){policy, its[i].layout, its[i].alternate};
+        for (int i = 0; i < n && n_all < MOST_WAYS; i++) {
+            struct og_way *way = &out[n_all++];
+            *way = *asked;
+            way->policy = policy;
+            way->layout = its[i].layout;
+            way->alternate = its[i].alternate;
+        }
     }
     return n_all;
 }
 
-static void take_way(struct og_session *s, const struct way *way, unsigned want)
+void og__plainest_way(struct og_way *way)
 {
-    s->config.opt.policy = way->policy;
-    s->config.opt.layout = way->layout;
-    s->config.opt.alternate = way->alternate;
-    og__session_threads(s, want);
+    struct og_way ways[MOST_WAYS];
+    if (way->policy == OG_POLICY_AUTO && list_ways(way, ways) > 0)
+        *way = ways[0];
 }
 
 /* What the user said holds. */
-static bool allowed(const struct og_options *opt, const struct way *way)
+static bool allowed(const struct og_options *opt, const struct og_way *way)
 {
     if (og__options_given(opt, "alternate") && opt->alternate != way->alternate)
         return false;
     return opt->layout == OG_LAYOUT_AUTO || opt->layout == way->layout;
 }
 
-static enum og__layout layout_of(const struct way *way)
+static enum og__layout layout_of(const struct og_way *way)
 {
     static const enum og__layout layout[] = {[OG_LAYOUT_RAW] = OG__RAW,
                                              [OG_LAYOUT_PACKED] = OG__PACKED,
@@ -74,29 +74,11 @@ static enum og__layout layout_of(const struct way *way)
 /* ---- each with its memory ---- */
 
 struct trial {
-    struct way way;
+    struct og_way way;
     struct og_memory_plan memory;
     bool fits;
     struct og_err refused; /* why not */
 };
-
-/* As the session is opened, up to how many rows it caches. */
-static int try_memory(struct og_session *s, const struct og_pilot *pilot, unsigned want,
-                      const uint32_t *hotness, struct trial *t)
-{
-    struct og_memory_plan own = {.limit = s->memory.limit};
-    take_way(s, &t->way, want);
-    og__memory_plan_fixed(&own, s, want);
-    int rc = og__memory_plan_check(&own, &t->refused);
-    if (rc == 0)
-        rc = og__memory_plan_ahead(&own, s, pilot, &t->refused);
-    if (rc == 0)
-        rc = og__memory_plan_neighbors(&own, s, &t->refused);
-    if (rc == 0)
-        rc = og__memory_plan_cache(&own, s, pilot, hotness, 0, &t->refused);
-    t->memory = own;
-    return rc;
-}
 
 static struct og_candidate candidate_of(const struct og_session *s, const struct trial *t,
                                         const uint32_t *hotness)
@@ -104,14 +86,13 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
     const struct og_memory_plan *m = &t->memory;
     const bool ahead = og__policy_looks_ahead(t->way.policy) || t->way.layout != OG_LAYOUT_RAW;
     struct og_policy_setup policy =
-        og__policy_setup(&s->config.opt, (uint64_t)s->facts.ds->n_nodes);
-    policy.kind = t->way.policy;
+        og__policy_setup(&s->config.opt, t->way.policy, s->facts.n_nodes);
     policy.n_slots = m->n_slots;
     policy.hotness = hotness;
     uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
-    const uint64_t put_away = ahead && !m->trace_blocks ? og__put_away_bytes(s) : 0;
-    const uint64_t plans = put_away ? og__input_rows(s) * sizeof(uint32_t) : 0;
+    const uint64_t put_away = ahead && !m->trace_blocks ? og__put_away_bytes(&s->facts) : 0;
+    const uint64_t plans = put_away ? og__input_rows(&s->facts) * sizeof(uint32_t) : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&s->facts.schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
     if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->way.policy))
@@ -136,8 +117,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
 
 struct chooser {
     struct og_session *s;
-    struct og_pilot pilot; /* the session's, and what it tells of places and growth */
-    unsigned want;
+    struct og_pilot pilot; /* the session's, and what it tells of places */
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           pilot's batches must not have learnt from them */
@@ -161,8 +141,7 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
     int rc = c->hotness ? og__hotness_degree_guess(&s->topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
         return rc;
-    rc = og__pilot_rank(p, (uint64_t)s->facts.ds->n_nodes, c->hotness, s->budget, err);
-    return rc < 0 ? rc : og__pilot_growth(p, s, err);
+    return og__pilot_rank(p, s->facts.n_nodes, c->hotness, s->budget, err);
 }
 
 /* Caches that differ by a hundredth are counted as one. */
@@ -188,24 +167,33 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
 }
 
 /* What fits in memory; the others are kept with the reason why they do not. */
-static void try_all(struct chooser *c, const struct way *ways, int n_ways,
-                    const struct og_options *asked)
+static void try_way(struct chooser *c, const struct og_way *way)
 {
-    for (int i = 0; i < n_ways; i++) {
-        if (!allowed(asked, &ways[i]))
-            continue;
-        struct trial *t = &c->trial[c->n];
-        *t = (struct trial){.way = ways[i]};
-        const bool fits = try_memory(c->s, &c->pilot, c->want, c->hotness, t) == 0;
-        if (!is_for_it(c, t, asked))
-            continue;
-        if (fits) {
-            t->fits = true;
-            c->number[c->n_fit] = c->n;
-            c->candidate[c->n_fit++] = candidate_of(c->s, t, c->hotness);
-        }
-        c->n++;
+    const struct og_session *s = c->s;
+    struct trial *t = &c->trial[c->n];
+    *t = (struct trial){.way = *way};
+    const struct og_pilot_cache cache = {.pilot = &c->pilot,
+                                         .policy = way->policy,
+                                         .n_nodes = s->facts.n_nodes,
+                                         .most = og__input_rows(&s->facts),
+                                         .hotness = c->hotness};
+    const struct og_misses misses = og__pilot_misses(&cache);
+    const struct og_premises premises = {&s->config, &s->facts, &t->way};
+    t->fits = og__memory_plan(&t->memory, &premises, &misses, &t->refused) == 0;
+    if (!is_for_it(c, t, &s->config.opt))
+        return;
+    if (t->fits) {
+        c->number[c->n_fit] = c->n;
+        c->candidate[c->n_fit++] = candidate_of(s, t, c->hotness);
     }
+    c->n++;
+}
+
+static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
+{
+    for (int i = 0; i < n_ways; i++)
+        if (allowed(&c->s->config.opt, &ways[i]))
+            try_way(c, &ways[i]);
     for (uint32_t i = 1; i < c->n_fit; i++)
         for (uint32_t k = 0; k < i; k++)
             count_together(&c->candidate[k], &c->candidate[i]);
@@ -348,7 +336,7 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     int rc = og__pilot_sample(&more, s, &limits, s->budget, err);
     if (rc < 0)
         return rc;
-    rc = og__pilot_growth(&more, s, err);
+    rc = og__pilot_growth(&more, s->facts.n_nodes, s->budget, err);
     if (rc == 0)
         rc = rank_again(c, &c->pilot, err);
     if (rc == 0)
@@ -404,10 +392,10 @@ static int keep_choice(struct og_session *s, const struct chooser *c, struct og_
     return 0;
 }
 
-static int compare(struct chooser *c, struct og_err *err)
+static int compare(struct chooser *c, struct og_way *way, struct og_err *err)
 {
     struct og_session *s = c->s;
-    int rc = og__time_model(s, c->want, &c->model, err);
+    int rc = og__time_model(s, &c->model, err);
     c->copy = og__copy_rate(s->budget);
     if (rc == 0)
         rc = og__probe_open(&c->probe, s, err);
@@ -417,30 +405,30 @@ static int compare(struct chooser *c, struct og_err *err)
     if (rc == 0)
         rc = keep_choice(s, c, err);
     if (rc == 0)
-        take_way(s, &c->trial[c->number[c->out[0].candidate]].way, c->want);
+        *way = c->trial[c->number[c->out[0].candidate]].way;
     return rc;
 }
 
-int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want,
+int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,
                struct og_err *err)
 {
-    const struct og_options asked = s->config.opt;
-    struct chooser c = {.s = s, .pilot = *pilot, .want = want, .began = og__now()};
-    struct way ways[MOST_WAYS];
-    const int n_ways = list_ways(ways);
-    if (asked.policy != OG_POLICY_AUTO)
+    struct chooser c = {.s = s, .pilot = *pilot, .began = og__now()};
+    struct og_way ways[MOST_WAYS];
+    if (way->policy != OG_POLICY_AUTO)
         return 0;
-    take_way(s, &ways[0], want);
-    if (!(want & OG__WANT_FEATURES))
+    const int n_ways = list_ways(way, ways);
+    og__plainest_way(way);
+    if (!(s->config.want & OG__WANT_FEATURES))
         return 0;
     int rc = guess_hotness(&c, err);
     if (rc == 0)
-        try_all(&c, ways, n_ways, &asked);
-    take_way(s, &c.trial[0].way, want);
-    bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= (uint64_t)s->facts.ds->n_nodes;
+        try_all(&c, ways, n_ways);
+    if (c.n > 0)
+        *way = c.trial[0].way;
+    bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= s->facts.n_nodes;
     if (rc == 0 && c.n_fit > 1 && !all)
-        rc = compare(&c, err);
+        rc = compare(&c, way, err);
     og__pilot_unrank(&c.pilot, s->budget);
-    og__release(s->budget, c.hotness, (size_t)s->facts.ds->n_nodes * 4, "hotness");
+    og__release(s->budget, c.hotness, (size_t)s->facts.n_nodes * 4, "hotness");
     return rc;
 }

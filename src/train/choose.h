@@ -9,9 +9,12 @@
 
 #include "train/pilot.h"
 
-/* Sets the session's policy, layout and turns, and s->choice. With topology, samplers' caps and the
- * fixed part of the memory plan; what it tries out of that plan is to be made again. */
-OG_MUST_CHECK int og__choose(struct og_session *s, const struct og_pilot *pilot, unsigned want,
+/* What is left open becomes the plainest way there is. */
+void og__plainest_way(struct og_way *way);
+
+/* Settles what *way leaves open of policy, layout and turns; s->choice says what was compared. With
+ * topology, and batches known; nothing else of the session changes. */
+OG_MUST_CHECK int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,
                              struct og_err *err);
 
 #endif

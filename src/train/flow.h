@@ -22,6 +22,7 @@
 #include "train/filling.h"
 #include "train/offline.h"
 #include "train/seeds.h"
+#include "train/way.h"
 
 /* What was done before a superbatch could begin; its first work tells it. And what was put into the
  * cache since: the first work that needs it tells that. */
@@ -55,9 +56,6 @@ struct og_work {
     double sample_seconds, plan_seconds, gather_seconds;
     double stall_seconds; /* the sink waited for this batch */
 };
-
-/* Sampler threads of a flow, and works. */
-enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = OG__MOST_SAMPLERS + 3 };
 
 /* What the stages work with: all set before the flow starts, shared read-only but for what one
  * stage alone uses. */

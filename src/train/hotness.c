@@ -27,7 +27,8 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
     return rc;
 }
 
-int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err)
+static int find_visits(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                       struct og_err *err)
 {
     struct presc p = {.s = s};
     uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
@@ -35,7 +36,7 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
     int rc = og__seeds_open(&p.seeds, &s->facts.seeds, s->budget, err);
     if (rc == 0)
         rc = og__session_sampler(s, &p.sampler, s->budget, err);
-    for (uint32_t epoch = 1; epoch <= (uint32_t)s->config.opt.presc_epochs; epoch++) {
+    for (uint32_t epoch = 1; epoch <= (uint32_t)opt->presc_epochs; epoch++) {
         for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
             rc = visit_batch(&p, epoch, batch, hotness, err);
             if (rc == 0)
@@ -50,13 +51,17 @@ int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *er
 
 /* ---- the others ---- */
 
-static int find_degrees(struct og_session *s, uint32_t *hotness, struct og_err *err)
+static int find_degrees(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                        struct og_err *err)
 {
+    (void)opt;
     return og__hotness_degree(&s->topology, hotness, err);
 }
 
-static int find_pagerank(struct og_session *s, uint32_t *hotness, struct og_err *err)
+static int find_pagerank(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                         struct og_err *err)
 {
+    (void)opt;
     const struct og_split *train = &s->facts.split[OG__TRAIN];
     return og__hotness_pagerank(&s->topology, train->ids, train->n * (s->facts.seeds.edges ? 2 : 1),
                                 s->budget, hotness, err);
@@ -64,12 +69,13 @@ static int find_pagerank(struct og_session *s, uint32_t *hotness, struct og_err 
 
 static size_t visits_bytes(const struct og_session *s)
 {
-    return og__sampler_bytes(&s->facts.caps) + og__batch_bytes(&s->facts.caps, og__batch_extras(s));
+    return og__sampler_bytes(&s->facts.caps) +
+           og__batch_bytes(&s->facts.caps, s->facts.trace.extras);
 }
 
 static size_t pagerank_bytes(const struct og_session *s)
 {
-    return 2 * (size_t)s->facts.ds->n_nodes * sizeof(float);
+    return og__hotness_pagerank_bytes(s->facts.n_nodes);
 }
 
 /* ---- without a graph ---- */
@@ -84,7 +90,8 @@ static int find_noise(const struct og_options *opt, uint64_t n_nodes, uint32_t *
 
 /* ---- of any policy ---- */
 
-typedef int from_graph(struct og_session *s, uint32_t *hotness, struct og_err *err);
+typedef int from_graph(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                       struct og_err *err);
 typedef int from_options(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
                          struct og_err *err);
 
@@ -93,27 +100,26 @@ static const struct {
     from_options *find_bare;
     int (*check)(const struct og_options *opt, uint64_t n_nodes, struct og_err *err); /* or NULL */
     size_t (*bytes)(const struct og_session *s); /* NULL: none */
-    int node_arrays;                             /* of 4 bytes a node, among these */
 } kinds[OG__HOTNESS_KINDS] = {
-    [OG__HOTNESS_NOISE] = {NULL, find_noise, NULL, NULL, 0},
-    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, NULL, NULL, 0},
-    [OG__HOTNESS_VISITS] = {og__hotness_presc, NULL, NULL, visits_bytes, 0},
-    [OG__HOTNESS_PAGERANK] = {find_pagerank, NULL, NULL, pagerank_bytes, 2},
-    [OG__HOTNESS_SCORES] = {NULL, og__hotness_scores, og__hotness_scores_check, NULL, 0},
+    [OG__HOTNESS_NOISE] = {NULL, find_noise, NULL, NULL},
+    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, NULL, NULL},
+    [OG__HOTNESS_VISITS] = {find_visits, NULL, NULL, visits_bytes},
+    [OG__HOTNESS_PAGERANK] = {find_pagerank, NULL, NULL, pagerank_bytes},
+    [OG__HOTNESS_SCORES] = {NULL, og__hotness_scores, og__hotness_scores_check, NULL},
 };
 
-int og__hotness_without_graph(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
-                              struct og_err *err)
+int og__hotness_without_graph(int policy, const struct og_options *opt, uint64_t n_nodes,
+                              uint32_t *hotness, struct og_err *err)
 {
-    return kinds[og__policy_hotness(opt->policy)].find_bare(opt, n_nodes, hotness, err);
+    return kinds[og__policy_hotness(policy)].find_bare(opt, n_nodes, hotness, err);
 }
 
-int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err)
+int og__hotness_of(struct og_session *s, int policy, const struct og_options *opt,
+                   uint32_t *hotness, struct og_err *err)
 {
-    const struct og_options *opt = &s->config.opt;
-    from_graph *find = kinds[og__policy_hotness(opt->policy)].find;
-    return find ? find(s, hotness, err)
-                : og__hotness_without_graph(opt, (uint64_t)s->facts.ds->n_nodes, hotness, err);
+    from_graph *find = kinds[og__policy_hotness(policy)].find;
+    return find ? find(s, opt, hotness, err)
+                : og__hotness_without_graph(policy, opt, s->facts.n_nodes, hotness, err);
 }
 
 int og__hotness_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)
@@ -122,15 +128,10 @@ int og__hotness_check(const struct og_options *opt, uint64_t n_nodes, struct og_
     return kinds[kind].check ? kinds[kind].check(opt, n_nodes, err) : 0;
 }
 
-size_t og__hotness_bytes(const struct og_session *s)
+size_t og__hotness_bytes(const struct og_session *s, int policy)
 {
-    const enum og_hotness kind = og__policy_hotness(s->config.opt.policy);
+    const enum og_hotness kind = og__policy_hotness(policy);
     return kinds[kind].bytes ? kinds[kind].bytes(s) : 0;
-}
-
-int og__hotness_arrays(int policy)
-{
-    return kinds[og__policy_hotness(policy)].node_arrays;
 }
 
 bool og__hotness_needs_graph(int policy)

@@ -1,19 +1,18 @@
-/* Hotness for a session's policy. */
+/* Hotness by which policies rank a session's nodes. */
 #ifndef OG_TRAIN_HOTNESS_H
 #define OG_TRAIN_HOTNESS_H
 
 #include "train/session.h"
 
-/* Visits of each node in --presc-epochs epochs sampled for nothing else, from a random stream of
- * their own (Yang et al. 2022, §6.3). hotness[N] is zeroed on entry. */
-OG_MUST_CHECK int og__hotness_presc(struct og_session *s, uint32_t *hotness, struct og_err *err);
-
-/* Scores by which the session's policy, one that og__policy_wants_hotness, ranks nodes.
- * hotness[N] is zeroed on entry. */
-OG_MUST_CHECK int og__hotness_of(struct og_session *s, uint32_t *hotness, struct og_err *err);
+/* Scores by which a policy, one that og__policy_wants_hotness, ranks nodes; opt: its parameters.
+ * hotness[N] is zeroed on entry. Of presc: visits of each node in --presc-epochs epochs sampled for
+ * nothing else, from a random stream of their own (Yang et al. 2022, §6.3). */
+OG_MUST_CHECK int og__hotness_of(struct og_session *s, int policy, const struct og_options *opt,
+                                 uint32_t *hotness, struct og_err *err);
 /* The same where there is no session, of a policy whose hotness needs no graph. */
-OG_MUST_CHECK int og__hotness_without_graph(const struct og_options *opt, uint64_t n_nodes,
-                                            uint32_t *hotness, struct og_err *err);
+OG_MUST_CHECK int og__hotness_without_graph(int policy, const struct og_options *opt,
+                                            uint64_t n_nodes, uint32_t *hotness,
+                                            struct og_err *err);
 /* Is there all that it will be made of? To be asked before the work begins. */
 OG_MUST_CHECK int og__hotness_check(const struct og_options *opt, uint64_t n_nodes,
                                     struct og_err *err);
@@ -24,9 +23,7 @@ OG_MUST_CHECK int og__hotness_scores(const struct og_options *opt, uint64_t n_no
 OG_MUST_CHECK int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes,
                                            struct og_err *err);
 /* What finding it takes of the budget meanwhile. */
-size_t og__hotness_bytes(const struct og_session *s);
-/* Of this, arrays of 4 bytes a node. */
-int og__hotness_arrays(int policy);
+size_t og__hotness_bytes(const struct og_session *s, int policy);
 /* Is it made of the graph, which a trace has not? */
 bool og__hotness_needs_graph(int policy);
 

@@ -47,7 +47,7 @@ static bool draws_again(const struct og_session *s)
 
 static bool caches(const struct og_session *s)
 {
-    return og__policy_caches(s->config.opt.policy);
+    return og__policy_caches(s->way.policy);
 }
 
 static bool looks_at_uses(const struct og_session *s)
@@ -57,12 +57,17 @@ static bool looks_at_uses(const struct og_session *s)
 
 static bool samples_again(const struct og_session *s)
 {
-    return s->config.opt.resample_every == 1 || !og__keeps_batches(s);
+    return s->config.opt.resample_every == 1 || !og__keeps_batches(&s->way);
+}
+
+static bool samples_ahead(const struct og_session *s)
+{
+    return og__samples_ahead(&s->way);
 }
 
 static bool has_no_packs(const struct og_session *s)
 {
-    return !s->whole_draws;
+    return !s->way.whole_draws;
 }
 
 /* ---- the table ---- */
@@ -97,7 +102,7 @@ static const struct need needs[] = {
     {FEATURES, "update", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
-    {FEATURES, "superbatch", "policy", NULL, og__samples_ahead, NULL, "no batch is sampled ahead"},
+    {FEATURES, "superbatch", "policy", NULL, samples_ahead, NULL, "no batch is sampled ahead"},
     {FEATURES, "superbatch", "resample-every", NULL, samples_again, NULL,
      "the batches of an epoch are kept for those that train on them again"},
     {FEATURES, "superbatch", "samples", NULL, has_no_packs, NULL,

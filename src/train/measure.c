@@ -165,8 +165,9 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
     return rc;
 }
 
-int og__time_model(struct og_session *s, unsigned want, double *seconds, struct og_err *err)
+int og__time_model(struct og_session *s, double *seconds, struct og_err *err)
 {
+    const unsigned want = s->config.want;
     const bool training = want & OG__WANT_TRAINING;
     struct og_turn turn = og__schedule_pass(&s->facts.schedule, OG__TRAIN, 0);
     struct og_model *model = NULL;

@@ -34,8 +34,7 @@ OG_MUST_CHECK int og__probe_disk(struct og_probe *p, const struct og_disk_profil
 /* Bytes a second, of one thread; 0 where it cannot be measured. */
 double og__copy_rate(struct og_budget *b);
 
-/* Seconds of one step of the model, with gradients if `want` has training; 0 without a model. */
-OG_MUST_CHECK int og__time_model(struct og_session *s, unsigned want, double *seconds,
-                                 struct og_err *err);
+/* Seconds of one step of the model, with gradients if the session trains; 0 without a model. */
+OG_MUST_CHECK int og__time_model(struct og_session *s, double *seconds, struct og_err *err);
 
 #endif

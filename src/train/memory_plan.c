@@ -1,9 +1,7 @@
 /* A memory plan: all that is fixed, and the smallest limit that would do. */
 #include "train/memory_plan_parts.h"
 
-#include "dataset/writer.h"
 #include "sample/spilled.h"
-#include "train/hotness.h"
 
 #include <string.h>
 
@@ -11,93 +9,81 @@ enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16 };
 
 /* ---- the fixed part ---- */
 
+struct og_policy_setup og__premised_policy(const struct og_premises *p)
+{
+    return og__policy_setup(&p->config->opt, p->way->policy, p->facts->n_nodes);
+}
+
 /* Tables of the policy for an empty superbatch, and what a slot adds. */
-static void plan_policy(struct og_memory_plan *m, const struct og_session *s)
+static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
 {
     enum { MANY = 1 << 20 };
-    struct og_policy_setup setup = og__session_policy(s, 0);
+    const int policy = p->way->policy;
+    struct og_policy_setup setup = og__premised_policy(p);
     m->policy = og__policy_bytes(&setup, 0, 0, 0);
     m->rest = og__policy_rest_bytes(&setup);
     setup.n_slots = MANY;
     m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
     m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
-    m->alternates = s->config.opt.alternate;
-    size_t ranks = (size_t)s->facts.ds->n_nodes * 4;
-    bool foresees = og__policy_looks_ahead(s->config.opt.policy) &&
-                    !og__policy_fills_beside(s->config.opt.policy);
-    if (og__policy_wants_hotness(s->config.opt.policy) || foresees) /* to guess at misses */
+    m->alternates = p->way->alternate;
+    size_t ranks = (size_t)p->facts->n_nodes * 4;
+    bool foresees = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
+    if (og__policy_wants_hotness(policy) || foresees) /* to guess at misses */
         m->hotness = ranks;
-    if (og__policy_keeps_hotness(s->config.opt.policy)) { /* as long as the run */
+    if (og__policy_keeps_hotness(policy)) { /* as long as the run */
         m->policy += ranks;
         m->rest += ranks;
     }
 }
 
-static void plan_sampling(struct og_memory_plan *m, const struct og_session *s)
+static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
 {
-    const bool on_disk = s->config.opt.topology == OG_TOPOLOGY_DISK;
-    struct og_topology_disk_options disk = og__session_topology(s);
-    struct og_sampling how = og__session_sampling(s);
-    size_t sampler = og__sampler_bytes(&s->facts.caps);
-    if (on_disk)
-        sampler += og__sampler_disk_bytes(s->facts.ds, &disk, &s->facts.caps, &how,
-                                          og__longest_list(&s->topology));
-    m->samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
-    m->topology = og__session_structure_bytes(s);
-    m->topology_rest = on_disk ? m->topology : 0;
-    for (int i = 0; i < OG__SPLITS; i++) {
-        m->seeds += og__split_bytes(s, &s->facts.split[i]);
-        if (s->facts.split[i].labels)
-            m->labels += og__labels_bytes(s->facts.ds, s->facts.split[i].n);
-    }
-    m->sampler = (size_t)s->n_samplers * sampler;
-    m->batches = (size_t)s->n_works * (og__batch_bytes(&s->facts.caps, og__batch_extras(s)) +
-                                       og__seeds_bytes(&s->facts.seeds));
+    const struct og_sizes *of = &p->facts->bytes;
+    m->samples = of->samples;
+    m->topology = of->structure;
+    m->topology_rest = p->way->topology == OG_TOPOLOGY_DISK ? of->structure : 0;
+    m->seeds = of->seeds;
+    m->labels = of->labels + of->scores;
+    m->sampler = (size_t)og__samplers(p->way) * of->sampler;
+    m->batches = (size_t)og__works(p->way) * of->batch;
+    m->record = of->record;
+    m->model = of->model;
+    m->activations = of->activations + of->targets;
 }
 
 /* Planning and reading, but for staging and cache. */
-static void plan_reading(struct og_memory_plan *m, const struct og_session *s)
+static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
 {
-    const uint64_t rows = og__input_rows(s);
-    const uint64_t changes = og__policy_admits(s->config.opt.policy) ? rows : 0;
-    const struct og_reader_options opt = {.io = s->config.opt.io, .profile = s->facts.profile};
+    const struct og_facts *f = p->facts;
+    const uint64_t rows = og__input_rows(f);
+    const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
+    const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
     const size_t reader = og__reader_bytes(&opt);
-    m->plans = (size_t)s->n_works * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
     m->reader = reader;
-    if (og__samples_ahead(s))
+    if (og__samples_ahead(p->way))
         m->reader += og__spilled_reader_bytes();
-    if (og__policy_fills_beside(s->config.opt.policy))
-        m->reader += og__gather_beside_bytes(&opt, og__row_bytes(s->facts.ds));
-    if (og__packs(s)) { /* of packs, which the sweep may have before */
+    if (og__policy_fills_beside(p->way->policy))
+        m->reader += og__gather_beside_bytes(&opt, f->row_bytes);
+    if (og__packs(p->way)) { /* of packs, which the sweep may have before */
         m->reader += reader;
         m->sweep = LEAST_SWEEP;
     }
-    if (s->config.opt.layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
+    if (p->way->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
         m->reader += reader;
         m->plans += OG__MOST_STAGING * rows * 2 * sizeof(uint32_t);
-        m->sweep += (size_t)s->facts.ds->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
+        m->sweep += (size_t)f->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
     }
-    plan_policy(m, s);
-}
-
-static void plan_model(struct og_memory_plan *m, const struct og_session *s, bool training)
-{
-    m->model = og__model_bytes(s->ops, &s->facts.shape, s->config.opt.optimizer);
-    if (training)
-        m->model += m->model / 2; /* the best parameters so far, and those being written */
-    m->activations = og__model_workspace_bytes(s->ops, &s->facts.shape, &s->facts.caps, training,
-                                               s->config.opt.threads);
-    if (!s->facts.seeds.edges)
-        m->activations += og__labels_bytes(s->facts.ds, (int64_t)s->facts.schedule.batch_size);
-    m->labels += og__session_most_scores(s) * sizeof(float);
+    plan_policy(m, p);
 }
 
 /* Hotness lives only while the cache is decided, when little else does; finding it may take more
  * arrays of its size. */
-static size_t while_deciding(const struct og_memory_plan *m, const struct og_session *s)
+static size_t while_deciding(const struct og_memory_plan *m, const struct og_premises *p)
 {
-    return m->process + m->topology + m->seeds + m->labels + m->policy +
-           m->hotness * (1 + (size_t)og__hotness_arrays(s->config.opt.policy));
+    const bool ranks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
+    return m->process + m->topology + m->seeds + m->labels + m->policy + m->hotness +
+           (ranks && m->hotness ? og__hotness_pagerank_bytes(p->facts->n_nodes) : 0);
 }
 
 /* A share of the limit, as far as that leaves as much to the others. */
@@ -108,31 +94,21 @@ static void widen_sweep(struct og_memory_plan *m)
     m->sweep += OG_MIN(share - LEAST_SWEEP, spare / 2);
 }
 
-/* Buffers of samples that are made for others. */
-static size_t record_bytes(const struct og_session *s, bool features)
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p)
 {
-    const struct og_trace_options form = og__session_record(s);
-    return og__trace_writer_bytes(&form) + (features ? OG__NPY_BUFFER : 0);
-}
-
-void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_session *s, unsigned want)
-{
-    const uint64_t rows = og__input_rows(s);
-    const bool features = want & OG__WANT_FEATURES;
-    m->process = OG__PROCESS_BYTES;
-    plan_sampling(m, s);
-    if (want & OG__WANT_RECORD)
-        m->record = record_bytes(s, features);
+    const bool features = p->config->want & OG__WANT_FEATURES;
+    *m = (struct og_memory_plan){.limit = (size_t)p->config->opt.memory.value,
+                                 .process = OG__PROCESS_BYTES};
+    plan_sampling(m, p);
     if (features)
-        plan_reading(m, s);
-    if (want & OG__WANT_MODEL)
-        plan_model(m, s, want & OG__WANT_TRAINING);
+        plan_reading(m, p);
     size_t fixed =
-        OG_MAX(og__memory_plan_sum(m), og__samples_ahead(s) ? og__memory_plan_least_ahead(m, s)
-                                                            : og__memory_plan_without_rows(m));
-    size_t staged = rows * og__row_bytes(s->facts.ds) * (size_t)og__first_staging(m, s);
+        OG_MAX(og__memory_plan_sum(m), og__samples_ahead(p->way) ? og__memory_plan_least_ahead(m, p)
+                                                                 : og__memory_plan_without_rows(m));
+    size_t staged =
+        og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
     m->smallest = fixed + (features ? staged : 0);
-    m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, s)), OG_MIB);
+    m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p)), OG_MIB);
     if (m->sweep) /* the more memory, the fewer partitions */
         widen_sweep(m);
 }
@@ -167,4 +143,18 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
              m->smallest / OG_MIB, "; smaller --batch or --fanout need less");
     return og__fail(err, -ENOMEM, hint, "--memory %s: too little (%s)",
                     og__human_bytes(size, (double)m->limit), text);
+}
+
+/* ---- all of it ---- */
+
+int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
+                    const struct og_misses *misses, struct og_err *err)
+{
+    og__memory_plan_fixed(m, p);
+    int rc = og__memory_plan_check(m, err);
+    if (rc == 0)
+        rc = og__memory_plan_ahead(m, p, err);
+    if (rc == 0)
+        rc = og__memory_plan_neighbors(m, p, err);
+    return rc < 0 ? rc : og__memory_plan_cache(m, p, misses, err);
 }

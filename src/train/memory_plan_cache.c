@@ -5,36 +5,33 @@
  *                                     the more rows are cached the fewer are staged */
 #include "train/memory_plan_parts.h"
 
-#include <math.h>
-
 /* ---- of neighbour lists ---- */
 
 /* Are the blocks that a hop draws from so near each other that reading them is reading through the
  * whole file? Then lists in memory save little until nearly all are there. */
-static bool sweeps(const struct og_session *s)
+static bool sweeps(const struct og_facts *f)
 {
-    uint64_t lists = s->facts.caps.hop[s->facts.caps.n_hops - 1].n_dst;
-    uint64_t apart = (uint64_t)s->facts.ds->indices.bytes / OG_MAX(lists, (uint64_t)1);
-    return apart < og__profile_gap(&s->facts.profile);
+    const uint64_t lists = f->caps.hop[f->caps.n_hops - 1].n_dst;
+    return f->list_bytes / OG_MAX(lists, (uint64_t)1) < og__profile_gap(&f->profile);
 }
 
-int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session *s,
+int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises *p,
                               struct og_err *err)
 {
-    if (s->config.opt.topology != OG_TOPOLOGY_DISK)
+    if (p->way->topology != OG_TOPOLOGY_DISK)
         return 0;
-    const size_t row = og__row_bytes(s->facts.ds);
-    const size_t staging = og__input_rows(s) * row * (size_t)og__first_staging(m, s);
+    const size_t row = p->facts->row_bytes;
+    const size_t staging = og__input_rows(p->facts) * row * (size_t)og__first_staging(p->way);
     const size_t used = og__memory_plan_without_rows(m) + staging + m->limit / OG__SLACK_SHARE;
     const size_t free = m->limit - OG_MIN(m->limit, used);
-    const struct og_amount *asked = &s->config.opt.neighbor_cache;
-    size_t capacity = m->alternates ? free : free / (sweeps(s) ? 4 : 2);
+    const struct og_amount *asked = &p->config->opt.neighbor_cache;
+    size_t capacity = m->alternates ? free : free / (sweeps(p->facts) ? 4 : 2);
     if (asked->unit == OG_BYTES)
         capacity = (size_t)asked->value;
     else if (asked->unit == OG_PERCENT)
         capacity = (size_t)((double)free * asked->value / 100);
-    capacity = OG_MIN(capacity, og__neighbors_whole_bytes(s->facts.ds));
-    m->neighbors = capacity ? og__neighbors_bytes(s->facts.ds, capacity) : 0;
+    capacity = OG_MIN(capacity, p->facts->bytes.neighbors_most);
+    m->neighbors = capacity > p->facts->bytes.neighbors_least ? capacity : 0;
     if (m->neighbors <= free)
         return 0;
     return og__fail(err, -ENOMEM, "give a smaller --neighbor-cache or more --memory",
@@ -44,19 +41,6 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_session 
 
 /* ---- of feature rows ---- */
 
-/* Rows the user's --cache allows; N when it says nothing. */
-static uint64_t cache_limit(const struct og_session *s)
-{
-    uint64_t n = (uint64_t)s->facts.ds->n_nodes;
-    if (!og__policy_caches(s->config.opt.policy))
-        return 0;
-    if (s->config.opt.cache.unit == OG_PERCENT)
-        return (uint64_t)OG_MIN(floor((double)n * s->config.opt.cache.value / 100), (double)n);
-    if (s->config.opt.cache.unit == OG_BYTES)
-        return OG_MIN((uint64_t)s->config.opt.cache.value / og__row_bytes(s->facts.ds), n);
-    return n;
-}
-
 /* A cached row takes its slot and what the policy notes of it. */
 static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, size_t row,
                           size_t slot)
@@ -65,10 +49,10 @@ static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, siz
     return room > staged ? (room - staged) / (row + slot) : 0;
 }
 
-static int refuse_cache(const struct og_memory_plan *m, const struct og_session *s, uint64_t want,
+static int refuse_cache(const struct og_memory_plan *m, const struct og_premises *p, uint64_t want,
                         uint64_t have, struct og_err *err)
 {
-    size_t short_of = (size_t)(want - have) * og__row_bytes(s->facts.ds);
+    size_t short_of = (size_t)(want - have) * p->facts->row_bytes;
     char hint[128];
     snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
              (m->limit + short_of) / OG_MIB + 1);
@@ -97,23 +81,22 @@ static int settle_lent(struct og_memory_plan *m, size_t row, struct og_err *err)
     return 0;
 }
 
-int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
-                          const struct og_pilot *pilot, const uint32_t *hotness, uint32_t from,
-                          struct og_err *err)
+int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
+                          const struct og_misses *misses, struct og_err *err)
 {
     m->n_slots = 0; /* known below */
-    const size_t row = og__row_bytes(s->facts.ds);
+    const size_t row = p->facts->row_bytes;
     const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
-    const size_t need = og__input_rows(s) * row;
+    const size_t need = og__input_rows(p->facts) * row;
     /* what batches larger than the pilot's may grow into, where there is that much */
-    const size_t before = left_before(m, need, og__memory_plan_most_slots(s, m->limit));
+    const size_t before = left_before(m, need, og__memory_plan_most_slots(p->facts, m->limit));
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;
-    const uint64_t limit = cache_limit(s);
+    const uint64_t limit = og__policy_caches(p->way->policy) ? p->facts->cache_rows : 0;
     enum { LEAST = 1, MOST = OG__MOST_STAGING };
-    uint64_t staging = og__input_rows(s);
+    uint64_t staging = og__input_rows(p->facts);
     uint64_t slots = 0;
     int n_staging = LEAST;
     /* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second
@@ -129,12 +112,12 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_session *s,
             break;
         n_staging = fits_two ? MOST : LEAST;
         slots = OG_MAX(slots, next);
-        int rc = og__pilot_misses(pilot, s, hotness, from, slots, &staging, err);
+        int rc = misses->worst(misses->arg, slots, &staging, err);
         if (rc < 0)
             return rc;
     }
-    if (s->config.opt.cache.unit != OG_UNSET && slots < limit)
-        return refuse_cache(m, s, limit, slots, err);
+    if (p->config->opt.cache.unit != OG_UNSET && slots < limit)
+        return refuse_cache(m, p, limit, slots, err);
     m->n_slots = (uint32_t)slots;
     m->staging_rows = (uint32_t)staging;
     m->n_staging = n_staging;

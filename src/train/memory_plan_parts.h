@@ -9,6 +9,8 @@
 #ifndef OG_MEMORY_PLAN_PARTS_H
 #define OG_MEMORY_PLAN_PARTS_H
 
+#include "gather/gather.h"
+#include "plan/policy.h"
 #include "train/memory_plan.h"
 
 enum {
@@ -24,14 +26,17 @@ size_t og__memory_plan_before_training(const struct og_memory_plan *m);
 size_t og__memory_plan_without_rows(const struct og_memory_plan *m);
 
 /* The same with one batch sampled ahead. */
-size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_session *s);
+size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_premises *p);
 
 /* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
  */
-uint32_t og__memory_plan_most_slots(const struct og_session *s, size_t memory);
+uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory);
 
 /* Staging areas there must be while a run starts, when every row of a batch may have to be read. */
-int og__first_staging(const struct og_memory_plan *m, const struct og_session *s);
+int og__first_staging(const struct og_way *way);
+
+/* The policy of a way, without a cache yet. */
+struct og_policy_setup og__premised_policy(const struct og_premises *p);
 
 /* A superbatch needs so many bytes, which is more than the limit. */
 OG_MUST_CHECK int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, size_t need,

@@ -55,9 +55,9 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
 
 /* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
  * flight. */
-int og__first_staging(const struct og_memory_plan *m, const struct og_session *s)
+int og__first_staging(const struct og_way *way)
 {
-    const bool empty = m->alternates && og__policy_looks_ahead(s->config.opt.policy) &&
-                       !og__policy_prefills(s->config.opt.policy);
+    const bool empty =
+        way->alternate && og__policy_looks_ahead(way->policy) && !og__policy_prefills(way->policy);
     return empty ? OG__MOST_STAGING : 1;
 }

@@ -506,19 +506,3 @@ int og__options_copy(struct og_options *to, const struct og_options *from, struc
         og_options_release(to);
     return rc;
 }
-
-int og__options_take_kind(struct og_options *to, const struct og_options *from, const char *name,
-                          struct og_err *err)
-{
-    char text[32];
-    int rc = og_options_set(to, name, og__option_text(from, name, text), err);
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(table); i++) {
-        const struct og_option *row = &table[i];
-        if (!row->of || strcmp(row->of, name) != 0)
-            continue;
-        const char *value = og__option_text(from, row->name, text);
-        if (*value)
-            rc = og_options_set(to, row->name, value, err);
-    }
-    return rc;
-}

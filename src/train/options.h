@@ -39,10 +39,6 @@ bool og__option_sets_meet(const struct og_option_set *a, const struct og_option_
 bool og__option_counts(const struct og_options *opt, const struct og_option *row);
 void og__option_takers(const struct og_option *row, char *out, size_t size);
 
-/* The choice `name` and all parameters of its kinds become those of `from`. */
-OG_MUST_CHECK int og__options_take_kind(struct og_options *to, const struct og_options *from,
-                                        const char *name, struct og_err *err);
-
 /* Those that decide `least` or more, as JSON by name. NULL on lack of memory. */
 json_t *og__options_deciding(const struct og_options *opt, enum og_decides least);
 

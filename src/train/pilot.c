@@ -143,20 +143,20 @@ static uint64_t with_margin(uint64_t seen, uint64_t bound)
 }
 
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
-                                          const struct og_session *s)
+                                          const struct og_config *config, const struct og_facts *f)
 {
     struct og_batch_caps caps = {.n_hops = seen->n_hops};
-    uint64_t n_nodes = (uint64_t)s->facts.ds->n_nodes;
-    uint64_t n_dst = og__seeds_most(&s->facts.seeds);
-    if (s->facts.seeds.edges) {
-        caps.n_pairs = og__pairs_most(&s->facts.seeds.rule, s->facts.schedule.batch_size, true);
-        caps.n_scores = OG_MAX(caps.n_pairs, og__pairs_most(&s->facts.seeds.rule,
-                                                            s->facts.schedule.batch_size, false));
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
+    uint64_t n_dst = og__seeds_most(&f->seeds);
+    if (f->seeds.edges) {
+        caps.n_pairs = og__pairs_most(&f->seeds.rule, f->schedule.batch_size, true);
+        caps.n_scores =
+            OG_MAX(caps.n_pairs, og__pairs_most(&f->seeds.rule, f->schedule.batch_size, false));
     }
     for (uint32_t h = 0; h < seen->n_hops; h++) {
-        int fanout = s->config.opt.fanout[h];
-        uint64_t most_edges = (uint64_t)s->facts.ds->n_edges;
-        bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)s->config.opt.sampler);
+        int fanout = config->opt.fanout[h];
+        uint64_t most_edges = (uint64_t)f->ds->n_edges;
+        bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)config->opt.sampler);
         if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;
@@ -172,12 +172,12 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
 /* ---- how distinct nodes grow ---- */
 
 /* Of a quarter, of half, and of all batches of a pilot. */
-static int count_distinct(const struct og_session *s, const struct og_pilot *pilot,
+static int count_distinct(const struct og_pilot *pilot, uint64_t n_nodes, struct og_budget *budget,
                           double distinct[3], struct og_err *err)
 {
     const uint32_t until[3] = {pilot->n / 4, pilot->n / 2, pilot->n};
-    const size_t bytes = og__bits_words((uint64_t)s->facts.ds->n_nodes) * sizeof(uint64_t);
-    uint64_t *seen = og__alloc(s->budget, bytes, "pilot", err);
+    const size_t bytes = og__bits_words(n_nodes) * sizeof(uint64_t);
+    uint64_t *seen = og__alloc(budget, bytes, "pilot", err);
     if (!seen)
         return -ENOMEM;
     uint64_t found = 0;
@@ -189,14 +189,14 @@ static int count_distinct(const struct og_session *s, const struct og_pilot *pil
         }
         distinct[part] = (double)found;
     }
-    og__release(s->budget, seen, bytes, "pilot");
+    og__release(budget, seen, bytes, "pilot");
     return 0;
 }
 
-int og__pilot_growth(struct og_pilot *p, const struct og_session *s, struct og_err *err)
+int og__pilot_growth(struct og_pilot *p, uint64_t n_nodes, struct og_budget *b, struct og_err *err)
 {
     double distinct[3];
-    int rc = count_distinct(s, p, distinct, err);
+    int rc = count_distinct(p, n_nodes, b, distinct, err);
     if (rc < 0)
         return rc;
     const double before = distinct[0] > 0 ? log2(distinct[1] / distinct[0]) : 1;
@@ -248,12 +248,15 @@ struct kept {
     uint64_t first_kept;
 };
 
-static int find_kept(struct kept *k, const struct og_session *s, const struct og_pilot *pilot,
-                     const uint32_t *hotness, uint64_t n_slots, struct og_err *err)
+static int find_kept(struct kept *k, const struct og_pilot_cache *c, uint64_t n_slots,
+                     struct og_err *err)
 {
-    const uint64_t n = (uint64_t)s->facts.ds->n_nodes;
-    *k = (struct kept){.ids = pilot->ids, .place = pilot->place, .first_kept = n - n_slots};
-    return k->place ? 0 : og__placement_build(&k->placement, hotness, n, n_slots, s->budget, err);
+    const struct og_pilot *pilot = c->pilot;
+    *k =
+        (struct kept){.ids = pilot->ids, .place = pilot->place, .first_kept = c->n_nodes - n_slots};
+    return k->place ? 0
+                    : og__placement_build(&k->placement, c->hotness, c->n_nodes, n_slots, c->budget,
+                                          err);
 }
 
 static inline bool is_kept(const struct kept *k, uint64_t row)
@@ -262,32 +265,41 @@ static inline bool is_kept(const struct kept *k, uint64_t row)
                     : og__placement_has(&k->placement, k->ids[row]);
 }
 
-int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
-                     const uint32_t *hotness, uint32_t from, uint64_t n_slots, uint64_t *worst,
-                     struct og_err *err)
+static uint64_t worst_missed(const struct og_pilot_cache *c, const struct kept *kept)
 {
-    struct kept kept;
-    *worst = og__input_rows(s);
-    if (og__policy_fills_beside(s->config.opt.policy)) { /* what the cache has no room for */
-        *worst -= OG_MIN(*worst, n_slots);
-        return 0;
-    }
-    if (!hotness && !og__policy_is_static(s->config.opt.policy))
-        return 0;
-    int rc = find_kept(&kept, s, pilot, hotness, n_slots, err);
-    if (rc < 0)
-        return rc;
-    *worst = 0;
-    uint64_t i = from ? pilot->end[from - 1] : 0;
-    for (uint32_t b = from; b < pilot->n; b++) {
+    const struct og_pilot *pilot = c->pilot;
+    uint64_t worst = 0;
+    uint64_t i = c->from ? pilot->end[c->from - 1] : 0;
+    for (uint32_t b = c->from; b < pilot->n; b++) {
         uint64_t misses = 0;
         for (; i < pilot->end[b]; i++)
-            misses += !is_kept(&kept, i);
-        *worst = OG_MAX(*worst, misses);
+            misses += !is_kept(kept, i);
+        worst = OG_MAX(worst, misses);
     }
+    return worst;
+}
+
+static int worst_of(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err)
+{
+    const struct og_pilot_cache *c = arg;
+    struct kept kept;
+    *rows = c->most;
+    if (og__policy_fills_beside(c->policy)) { /* what the cache has no room for */
+        *rows -= OG_MIN(*rows, n_slots);
+        return 0;
+    }
+    if (!c->hotness && !og__policy_is_static(c->policy))
+        return 0;
+    int rc = find_kept(&kept, c, n_slots, err);
+    if (rc < 0)
+        return rc;
+    *rows = with_margin(worst_missed(c, &kept), OG_MIN(c->most, c->n_nodes - n_slots));
     if (!kept.place)
         og__placement_release(&kept.placement);
-    *worst =
-        with_margin(*worst, OG_MIN(og__input_rows(s), (uint64_t)s->facts.ds->n_nodes - n_slots));
     return 0;
+}
+
+struct og_misses og__pilot_misses(const struct og_pilot_cache *cache)
+{
+    return (struct og_misses){worst_of, cache};
 }

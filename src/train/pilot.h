@@ -20,11 +20,7 @@ struct og_pilot {
     struct og_sample_reads reads; /* what sampling the training batches read */
     struct og_batch_caps caps;    /* of these and of an evaluation batch; no margin */
     /* once it is noted: */
-    struct og_growth {
-        double distinct;       /* nodes of all its batches */
-        double power, slowing; /* of k times as many batches they are k^power times as many; with
-                                  each doubling the power grows by the factor `slowing` */
-    } growth;
+    struct og_growth growth;
     uint32_t *place; /* [rows] by og__pilot_rank; NULL = not ranked */
 };
 
@@ -47,27 +43,14 @@ void og__pilot_release(struct og_pilot *p, struct og_budget *b);
 
 /* ---- how large batches are ---- */
 
-enum {
-    OG__MARGIN_PERCENT = 12, /* batches of a run spread by a few percent around the pilot's */
-    OG__MARGIN_ROWS = 256,   /* and by more when they are tiny */
-    OG__SUM_MARGIN = 32,     /* sums of many of them by less than such a share */
-};
-
 /* Caps with a margin for batches larger than the pilot's, bounded by what the graph allows. */
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
-                                          const struct og_session *s);
-
-/* Rows of the largest batch, by the session's caps. */
-static inline uint64_t og__input_rows(const struct og_session *s)
-{
-    return s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src;
-}
+                                          const struct og_config *config, const struct og_facts *f);
 
 /* ---- how distinct nodes grow ---- */
 
-/* Distinct nodes among a pilot's batches, and how they grow: into p->growth, which is measured each
- * time it is needed where that is not known. */
-OG_MUST_CHECK int og__pilot_growth(struct og_pilot *p, const struct og_session *s,
+/* Distinct nodes among a pilot's batches, and how they grow: into p->growth. */
+OG_MUST_CHECK int og__pilot_growth(struct og_pilot *p, uint64_t n_nodes, struct og_budget *b,
                                    struct og_err *err);
 
 /* ---- what a cache would miss ---- */
@@ -80,10 +63,18 @@ OG_MUST_CHECK int og__pilot_rank(struct og_pilot *p, uint64_t n_nodes, uint32_t 
 /* The places alone are given back. */
 void og__pilot_unrank(struct og_pilot *p, struct og_budget *b);
 
-/* Misses of the worst batch under a cache of n_slots rows, with margin. hotness, from: as
- * og__memory_plan_cache has them. */
-OG_MUST_CHECK int og__pilot_misses(const struct og_pilot *pilot, const struct og_session *s,
-                                   const uint32_t *hotness, uint32_t from, uint64_t n_slots,
-                                   uint64_t *worst, struct og_err *err);
+/* What is told of a cache by a pilot's batches. */
+struct og_pilot_cache {
+    const struct og_pilot *pilot;
+    int policy;
+    uint64_t n_nodes, most; /* rows of a batch */
+    /* [n_nodes] what stands for what the policy will keep, not made of the pilot's batches before
+     * number `from`; NULL: nothing is known of it before the run, and every row may miss */
+    const uint32_t *hotness;
+    uint32_t from;
+    struct og_budget *budget; /* of a placement, where the pilot is not ranked */
+};
+/* Misses of the worst batch, with margin. */
+struct og_misses og__pilot_misses(const struct og_pilot_cache *cache);
 
 #endif

@@ -7,7 +7,7 @@ static double predicted_seconds(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
     double batches = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    double sampling = batches * s->facts.pilot_seconds / s->n_samplers;
+    double sampling = batches * s->facts.pilot_seconds / og__samplers(&s->way);
     double reading = (double)(p->plan.reads + p->topology_reads) / s->facts.profile.iops;
     double moving =
         (double)(p->plan.bytes + p->topology_bytes + p->trace_bytes) / s->facts.profile.bandwidth;

@@ -11,10 +11,10 @@ static void add_plan(struct og_plan_cost *sum, const struct og_session *s,
                      const struct og_plan *plan)
 {
     struct og_io_counts io = {0}; /* of segments: known when they are laid out */
-    if (s->config.opt.layout == OG_LAYOUT_PACKED)
+    if (s->way.layout == OG_LAYOUT_PACKED)
         io = og__packing_predict_chunk(plan->n_misses * og__row_bytes(s->facts.ds),
                                        s->facts.read_rule.max_request);
-    else if (s->config.opt.layout != OG_LAYOUT_SEGMENTED)
+    else if (s->way.layout != OG_LAYOUT_SEGMENTED)
         io = og__read_rule_predict(&s->facts.read_rule, plan->misses, plan->n_misses);
     const struct og_plan_cost cost = {plan->n, plan->n - plan->n_misses, plan->n_misses, io.reads,
                                       io.bytes};
@@ -118,7 +118,7 @@ int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot, struct
     int rc = og__learn_rule(s, err);
     /* what is sampled ahead is told exactly by its first superbatch, and so is what is written anew
      */
-    if (rc < 0 || !og__policy_is_static(s->config.opt.policy) || og__samples_ahead(s))
+    if (rc < 0 || !og__policy_is_static(s->way.policy) || og__samples_ahead(&s->way))
         return rc;
     rc = count_pilot(s, pilot, &sum.plan, err);
     if (s->offline)

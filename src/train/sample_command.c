@@ -72,7 +72,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
 {
     const struct og_session *s = r->s;
     uint64_t per_epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    unsigned extras = og__batch_extras(s);
+    unsigned extras = s->facts.trace.extras;
     json_t *root = json_pack(
         "{s:i s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
         s->facts.ds->name, "num_nodes", (json_int_t)s->facts.ds->n_nodes, "feature_dim",

@@ -7,7 +7,7 @@ static const char part[] = "labels";
 
 int og__scores_open(struct og_scores *c, struct og_session *s, struct og_err *err)
 {
-    *c = (struct og_scores){.s = s, .most = og__session_most_scores(s)};
+    *c = (struct og_scores){.s = s, .most = og__most_scores(&s->facts)};
     if (c->most > 0)
         c->value = og__alloc(s->budget, c->most * sizeof(*c->value), part, err);
     return c->value || c->most == 0 ? 0 : -ENOMEM;

@@ -16,11 +16,11 @@
 
 static int open_samplers(struct og_session *s, struct og_err *err)
 {
-    s->samplers = calloc((size_t)s->n_samplers, sizeof(struct og_sampler *));
+    s->samplers = calloc((size_t)og__samplers(&s->way), sizeof(struct og_sampler *));
     if (!s->samplers)
         return og__fail_errno(err, -ENOMEM, NULL, "samplers");
     int rc = 0;
-    for (int i = 0; rc == 0 && i < s->n_samplers; i++)
+    for (int i = 0; rc == 0 && i < og__samplers(&s->way); i++)
         rc = og__session_sampler(s, &s->samplers[i], s->budget, err);
     return rc;
 }
@@ -28,19 +28,18 @@ static int open_samplers(struct og_session *s, struct og_err *err)
 static int open_works(struct og_session *s, unsigned want, struct og_err *err)
 {
     uint32_t rows = (uint32_t)s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src;
-    uint32_t changes =
-        og__policy_admits(s->config.opt.policy) ? OG_MIN(rows, s->memory.n_slots) : 0;
-    s->works = calloc((size_t)s->n_works, sizeof(*s->works));
+    uint32_t changes = og__policy_admits(s->way.policy) ? OG_MIN(rows, s->memory.n_slots) : 0;
+    s->works = calloc((size_t)og__works(&s->way), sizeof(*s->works));
     if (!s->works)
         return og__fail_errno(err, -ENOMEM, NULL, "batches");
     int rc = 0;
-    for (int i = 0; rc == 0 && i < s->n_works; i++) {
+    for (int i = 0; rc == 0 && i < og__works(&s->way); i++) {
         struct og_work *w = &s->works[i];
         og__batch_init(&w->sampled, s->budget);
         og__plan_init(&w->plan, s->budget);
         rc = og__seeds_open(&w->seeds, &s->facts.seeds, s->budget, err);
         if (rc == 0)
-            rc = og__batch_reserve(&w->sampled, &s->facts.caps, og__batch_extras(s), err);
+            rc = og__batch_reserve(&w->sampled, &s->facts.caps, s->facts.trace.extras, err);
         if (rc == 0 && (want & OG__WANT_FEATURES))
             rc = og__plan_reserve(&w->plan, rows, changes, err);
     }
@@ -85,13 +84,13 @@ static int open_features(struct og_session *s, struct og_err *err)
     struct og_gather_options opt = {
         .n_slots = s->memory.n_slots,
         .n_lent = s->memory.n_lent,
-        .fills_beside = og__policy_fills_beside(s->config.opt.policy),
+        .fills_beside = og__policy_fills_beside(s->way.policy),
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,
         .reader = og__session_reader(s),
     };
     int rc = og__gather_open(&s->gather, s->facts.ds, &opt, s->budget, err);
-    return rc == 0 && !og__samples_ahead(s) ? fill_cache(s, err) : rc;
+    return rc == 0 && !og__samples_ahead(&s->way) ? fill_cache(s, err) : rc;
 }
 
 static int build_session(struct og_session *s, unsigned want, struct og_err *err)
@@ -168,7 +167,7 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     const struct og_offline_for run = {.opt = &s->config.opt,
                                        .schedule = &s->facts.schedule,
                                        .ds = s->facts.ds,
-                                       .extras = og__batch_extras(s)};
+                                       .extras = s->facts.trace.extras};
     return og__offline_open(&s->offline, &run, s->budget, err);
 }
 
@@ -197,6 +196,7 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
         rc = og__options_resolve(&s->config.opt, &s->config.log, err);
     s->config.preset_asked = og__options_set_apart(&s->config.opt);
     og__option_set_keep(&s->config.preset_asked, &s->config.opt.given, &given);
+    s->config.layout_open = s->config.opt.layout == OG_LAYOUT_AUTO;
     return rc;
 }
 
@@ -236,20 +236,6 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     return rc < 0 ? rc : settle_rows(s, err);
 }
 
-static void know_disks(struct og_session *s)
-{
-    const char *features = s->facts.ds->features.path;
-    char *place = og__scratch_place(&s->config.opt);
-    char *there = place ? og__nearest_there(place) : NULL;
-    og__profile_load(features, &s->facts.profile);
-    s->facts.away = s->facts.profile;
-    s->facts.apart = there && !og__same_disk(there, features);
-    if (s->facts.apart)
-        og__profile_load(there, &s->facts.away);
-    free(there);
-    free(place);
-}
-
 int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
                      unsigned want, const struct og_model_config *model,
                      const struct og_observer *seen, struct og_err *err)
@@ -262,6 +248,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "session");
     s->config.seen = seen;
+    s->config.want = want;
     s->ops = &og__ops_cpu;
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
@@ -269,18 +256,19 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(check_sampler(s, err));
     if (want & OG__WANT_FEATURES)
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
-    know_disks(s);
-    og__session_threads(s, want);
+    og__know_disks(&s->facts, &s->config.opt);
     OG_TRY(shape_model(s, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__nn_warm_up(s->ops, s->pool, err));
     s->baseline_rss = og__rss_now();
     og__session_name_neighbors(s);
+    og__know_graph(&s->facts, &s->config.opt);
     OG_TRY(og__session_load_seeds(s, want, err));
+    og__know_splits(&s->facts, want);
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
-    OG_TRY(og__session_plan(s, want, err));
-    og__say_idle(s, want);
+    OG_TRY(og__session_plan(s, err));
+    og__say_idle(s, s->config.want);
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!s->predicted.known) /* batches tell what it will do */
@@ -311,14 +299,14 @@ void og__session_close(struct og_session *s)
     og__model_free(s->model);
     og__pack_close(s->pack);
     og__gather_close(s->gather);
-    for (int i = 0; s->works && i < s->n_works; i++) {
+    for (int i = 0; s->works && i < og__works(&s->way); i++) {
         struct og_work *w = &s->works[i];
         og__batch_release(&w->sampled);
         og__plan_release(&w->plan);
         og__seeds_close(&w->seeds);
     }
     free(s->works);
-    for (int i = 0; s->samplers && i < s->n_samplers; i++)
+    for (int i = 0; s->samplers && i < og__samplers(&s->way); i++)
         og__sampler_close(s->samplers[i]);
     free(s->samplers);
     og__planner_release(&s->planner);
@@ -332,7 +320,7 @@ void og__session_close(struct og_session *s)
     og__session_drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
         struct og_split *split = &s->facts.split[i];
-        og__release(s->budget, split->ids, og__split_bytes(s, split), "seeds");
+        og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
         if (split->labels)
             og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n),
                         "labels");

@@ -6,62 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- policies and layouts ---- */
-
-struct og_policy_setup og__policy_setup(const struct og_options *opt, uint64_t n_nodes)
-{
-    return (struct og_policy_setup){.kind = opt->policy,
-                                    .n_nodes = n_nodes,
-                                    .ways = (uint32_t)opt->ways,
-                                    .window = (uint32_t)opt->window,
-                                    .update = (uint32_t)opt->update,
-                                    .threshold = (uint32_t)opt->threshold,
-                                    .evict = opt->evict};
-}
-
-struct og_policy_setup og__session_policy(const struct og_session *s, uint32_t n_slots)
-{
-    struct og_policy_setup setup = og__policy_setup(&s->config.opt, (uint64_t)s->facts.ds->n_nodes);
-    setup.n_slots = n_slots;
-    setup.hotness = s->hotness;
-    return setup;
-}
-
-bool og__samples_ahead(const struct og_session *s)
-{
-    return og__policy_looks_ahead(s->config.opt.policy) || og__packs(s) || s->config.opt.alternate;
-}
-
-bool og__packs(const struct og_session *s)
-{
-    return s->config.opt.layout == OG_LAYOUT_PACKED || s->config.opt.layout == OG_LAYOUT_SEGMENTED;
-}
-
-bool og__keeps_batches(const struct og_session *s)
-{
-    bool kept = s->config.opt.resample_every > 1 || s->whole_draws;
-    return kept && og__samples_ahead(s) && og__policy_is_steady(s->config.opt.policy);
-}
-
 /* ---- batches ---- */
-
-unsigned og__batch_extras(const struct og_session *s)
-{
-    return (s->facts.shape.kind == OG_MODEL_GCN ? OG__WITH_DEGREES : 0u) |
-           (og__sampling_weighs((enum og_sampler_kind)s->config.opt.sampler) ? OG__WITH_WEIGHTS
-                                                                             : 0u);
-}
-
-struct og_trace_options og__session_trace(const struct og_session *s)
-{
-    return (struct og_trace_options){.n_hops = s->config.opt.n_fanout,
-                                     .n_nodes = (uint64_t)s->facts.ds->n_nodes,
-                                     .extras = og__batch_extras(s)};
-}
 
 struct og_trace_options og__session_record(const struct og_session *s)
 {
-    struct og_trace_options form = og__session_trace(s);
+    struct og_trace_options form = s->facts.trace;
     const bool values = og__float_labels(s->facts.ds);
     form.checks = true;
     form.multi_label = values;
@@ -87,7 +36,7 @@ int og__session_sampler(const struct og_session *s, struct og_sampler **out, str
     struct og_sampling how = og__session_sampling(s);
     if (og__sampling_reads_weights(how.kind) && s->topology.mapped) /* sizes alone are asked for */
         how = (struct og_sampling){0};
-    if (og__batch_extras(s) & OG__WITH_DEGREES)
+    if (s->facts.trace.extras & OG__WITH_DEGREES)
         og__sampler_keep_degrees(*out);
     rc = og__sampler_choose(*out, &how, err);
     if (rc < 0) {
@@ -97,24 +46,13 @@ int og__session_sampler(const struct og_session *s, struct og_sampler **out, str
     return rc;
 }
 
-void og__session_threads(struct og_session *s, unsigned want)
-{
-    /* Sampling is a small part of a training step: half the threads keep ahead of the model. With
-     * no model, or none at work while batches are sampled ahead, there is nothing to leave the
-     * other half to. */
-    bool beside = (want & OG__WANT_MODEL) && !og__samples_ahead(s);
-    s->n_samplers = beside ? (s->config.opt.threads + 1) / 2 : s->config.opt.threads;
-    s->n_samplers = OG_MIN(OG_MAX(s->n_samplers, 1), OG__MOST_SAMPLERS);
-    s->n_works = s->n_samplers + 3; /* one in each sampler, one planned, one read, one trained */
-}
-
 struct og_flow og__session_flow(struct og_session *s)
 {
     return (struct og_flow){
         .schedule = &s->facts.schedule,
         .seeds = &s->facts.seeds,
         .samplers = s->samplers,
-        .n_samplers = s->n_samplers,
+        .n_samplers = og__samplers(&s->way),
         .n_hops = s->config.opt.n_fanout,
         .offline = s->offline,
         .policy = s->policy,
@@ -123,7 +61,7 @@ struct og_flow og__session_flow(struct og_session *s)
         .gather = s->gather,
         .n_staging = s->memory.n_staging,
         .works = s->works,
-        .n_works = s->n_works,
+        .n_works = og__works(&s->way),
         .stop = s->config.seen ? s->config.seen->stop : NULL,
         .timeline = s->timeline,
     };

@@ -3,11 +3,13 @@
  *   session.c            opens it part by part, and closes it
  *   session_task.c       what is learnt from which edges and nodes
  *   session_plan.c       what it will do, and what of it memory holds
+ *   session_facts.c      what is known before it is planned
  *   session_topology.c   where the graph's structure is
  *   session_ask.c        what all others, too, ask it for */
 #ifndef OG_SESSION_PARTS_H
 #define OG_SESSION_PARTS_H
 
+#include "train/pilot.h"
 #include "train/session.h"
 
 /* What the dataset's labels are decides between classes, labels and values; the task between them
@@ -21,9 +23,17 @@ OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, st
 /* How they make batches. */
 OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err);
 
+/* Of the disks that features and scratch are on; of the graph, with the model's shape; of seeds and
+ * labels, once they are loaded; of batches, once some were sampled with the topology of s->way. */
+void og__know_disks(struct og_facts *f, const struct og_options *opt);
+void og__know_graph(struct og_facts *f, const struct og_options *opt);
+void og__know_splits(struct og_facts *f, unsigned want);
+void og__know_batches(struct og_session *s, const struct og_pilot *pilot);
+struct og_premises og__session_premises(const struct og_session *s);
+
 /* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
  * serve, else as if there were none. */
-OG_MUST_CHECK int og__session_plan(struct og_session *s, unsigned want, struct og_err *err);
+OG_MUST_CHECK int og__session_plan(struct og_session *s, struct og_err *err);
 void og__session_drop_hotness(struct og_session *s);
 
 /* The folder where a neighbour cache is kept. */

@@ -6,8 +6,7 @@
 
 #include "train/choose.h"
 #include "train/hotness.h"
-#include "train/memory_plan.h"
-#include "train/pilot.h"
+#include "train/options.h"
 #include "train/predict.h"
 
 #include <inttypes.h>
@@ -20,12 +19,12 @@
 static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32_t *from,
                       struct og_err *err)
 {
-    *from = 0;
+    const int policy = s->way.policy;
     s->hotness = og__alloc(s->budget, s->memory.hotness, "hotness", err);
     if (!s->hotness)
         return -ENOMEM;
-    if (og__policy_wants_hotness(s->config.opt.policy))
-        return og__hotness_of(s, s->hotness, err);
+    if (og__policy_wants_hotness(policy))
+        return og__hotness_of(s, policy, &s->config.opt, s->hotness, err);
     *from = pilot->n / 2;
     int rc = og__hotness_degree_guess(&s->topology, s->hotness, err);
     for (uint64_t i = 0; rc == 0 && *from > 0 && i < pilot->end[*from - 1]; i++)
@@ -39,57 +38,88 @@ void og__session_drop_hotness(struct og_session *s)
     s->hotness = NULL;
 }
 
+static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    const struct og_premises premises = og__session_premises(s);
+    struct og_pilot_cache cache = {.pilot = pilot,
+                                   .policy = s->way.policy,
+                                   .n_nodes = s->facts.n_nodes,
+                                   .most = og__input_rows(&s->facts),
+                                   .budget = s->budget};
+    int rc = s->memory.hotness ? rank_nodes(s, pilot, &cache.from, err) : 0;
+    if (og__policy_prefills(s->way.policy)) /* hybrid knows its misses, but starts empty */
+        cache.hotness = s->hotness;
+    const struct og_misses misses = og__pilot_misses(&cache);
+    return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &premises, &misses, err);
+}
+
+static int open_policy(struct og_session *s, struct og_err *err)
+{
+    struct og_policy_setup setup =
+        og__policy_setup(&s->config.opt, s->way.policy, s->facts.n_nodes);
+    setup.n_slots = s->memory.n_slots;
+    setup.hotness = s->hotness;
+    return og__policy_open(&s->policy, &setup, s->budget, err);
+}
+
 static int decide_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
-    uint32_t from = 0;
-    int rc = s->memory.hotness ? rank_nodes(s, pilot, &from, err) : 0;
-    bool filled =
-        og__policy_prefills(s->config.opt.policy); /* hybrid knows its misses, but starts empty */
+    int rc = size_cache(s, pilot, err);
     if (rc == 0)
-        rc = og__memory_plan_cache(&s->memory, s, pilot, filled ? s->hotness : NULL, from, err);
-    if (rc == 0) {
-        struct og_policy_setup setup = og__session_policy(s, s->memory.n_slots);
-        rc = og__policy_open(&s->policy, &setup, s->budget, err);
-    }
-    if (rc < 0 || !og__policy_keeps_hotness(s->config.opt.policy))
+        rc = open_policy(s, err);
+    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy))
         og__session_drop_hotness(s);
     return rc;
 }
 
 /* ---- sizes ---- */
 
-/* Sizes by sampling with the topology mapped, for a budget that cannot hold it: only to name the
- * one that would do. Nothing of it stays. */
-static int refuse_topology(struct og_session *s, unsigned want, struct og_err *err)
+/* With a pilot's batches known everything but the cache is: does it fit? */
+static int plan_fixed(struct og_session *s, struct og_err *err)
 {
-    struct og_pilot pilot;
-    int rc = og__topology_map(s->facts.ds, &s->topology, err);
-    if (rc < 0)
-        return rc;
-    rc = og__pilot_run(&pilot, s, NULL, err);
-    if (rc < 0)
-        return rc;
-    s->facts.caps = og__caps_with_margin(&pilot.caps, s);
-    og__memory_plan_fixed(&s->memory, s, want);
-    og__pilot_release(&pilot, NULL);
-    rc = og__memory_plan_check(&s->memory, err);
-    return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "topology does not fit");
+    const struct og_premises premises = og__session_premises(s);
+    og__memory_plan_fixed(&s->memory, &premises);
+    return og__memory_plan_check(&s->memory, err);
 }
 
-/* With a pilot's caps everything but the cache is known: does it fit? */
-static int plan_fixed(struct og_session *s, const struct og_pilot *pilot, unsigned want,
-                      struct og_err *err)
+/* Sizes of a pilot that the budget has no room for: only to name the one that would do. */
+static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err *err)
 {
-    s->facts.caps = og__caps_with_margin(&pilot->caps, s);
-    og__memory_plan_fixed(&s->memory, s, want);
-    return og__memory_plan_check(&s->memory, err);
+    struct og_pilot pilot;
+    int rc = og__pilot_run(&pilot, s, NULL, err);
+    if (rc < 0)
+        return rc;
+    og__know_batches(s, &pilot);
+    og__pilot_release(&pilot, NULL);
+    og__plainest_way(&s->way);
+    rc = plan_fixed(s, err);
+    return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "%s does not fit", what);
+}
+
+/* By sampling with the topology mapped, for a budget that cannot hold it. Nothing of it stays. */
+static int refuse_topology(struct og_session *s, struct og_err *err)
+{
+    int rc = og__topology_map(s->facts.ds, &s->topology, err);
+    return rc < 0 ? rc : refuse_by_pilot(s, "topology", err);
+}
+
+static void tell_short_tail(const struct og_session *s)
+{
+    const struct og_memory_plan *m = &s->memory;
+    if (m->tail < m->wanted)
+        og__say(&s->config.log, OG__WARN,
+                "--memory and --disk have room for %" PRIu64 " of the %" PRIu64
+                " batches that --policy %s wants to see behind a superbatch",
+                m->tail, m->wanted, og__option_word("policy", s->way.policy));
 }
 
 static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
-    int rc = og__memory_plan_ahead(&s->memory, s, pilot, err);
+    const struct og_premises premises = og__session_premises(s);
+    int rc = og__memory_plan_ahead(&s->memory, &premises, err);
+    tell_short_tail(s);
     if (rc == 0)
-        rc = og__memory_plan_neighbors(&s->memory, s, err);
+        rc = og__memory_plan_neighbors(&s->memory, &premises, err);
     if (rc == 0)
         rc = og__session_open_neighbors(s, err);
     if (rc == 0)
@@ -97,60 +127,77 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
     return rc < 0 ? rc : og__predict_pilot(s, pilot, err);
 }
 
-/* Topology in, sizes learnt, budget checked, cache decided; topology in memory or on disk, as
- * resolved. */
-static int plan_resolved(struct og_session *s, unsigned want, struct og_err *err)
+/* Where batches may be sampled ahead. */
+static int know_growth(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
+{
+    const bool ahead = s->way.policy == OG_POLICY_AUTO || og__samples_ahead(&s->way);
+    return ahead && (s->config.want & OG__WANT_FEATURES)
+               ? og__pilot_growth(pilot, s->facts.n_nodes, s->budget, err)
+               : 0;
+}
+
+static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
+{
+    int rc = know_growth(s, pilot, err);
+    if (rc < 0)
+        return rc;
+    og__know_batches(s, pilot);
+    rc = og__choose(s, pilot, &s->way, err);
+    if (rc == 0)
+        rc = plan_fixed(s, err);
+    return rc == 0 && (s->config.want & OG__WANT_FEATURES) ? plan_features(s, pilot, err) : rc;
+}
+
+/* Topology in, sizes learnt, budget checked, cache decided. */
+static int plan_way(struct og_session *s, const struct og_way *way, struct og_err *err)
 {
     struct og_pilot pilot = {0};
+    s->way = *way;
     s->memory = (struct og_memory_plan){.limit = s->memory.limit};
     size_t structure = og__session_structure_bytes(s);
     if (OG__PROCESS_BYTES + structure + og__budget_used(s->budget) > s->memory.limit)
-        return refuse_topology(s, want, err);
+        return refuse_topology(s, err);
     int rc = og__session_open_topology(s, err);
     if (rc < 0)
         return rc;
     rc = og__pilot_run(&pilot, s, s->budget, err);
     if (rc == -ENOMEM) { /* not even the pilot fits: measure it unbudgeted, then refuse */
         *err = (struct og_err){0};
-        rc = og__pilot_run(&pilot, s, NULL, err);
-        if (rc == 0) {
-            rc = plan_fixed(s, &pilot, want, err);
-            og__pilot_release(&pilot, NULL);
-        }
-        return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "pilot does not fit");
+        return refuse_by_pilot(s, "pilot", err);
     }
-    if (rc < 0)
-        return rc;
-    s->facts.caps = og__caps_with_margin(&pilot.caps, s);
-    rc = og__choose(s, &pilot, want, err);
     if (rc == 0)
-        rc = plan_fixed(s, &pilot, want, err);
-    if (rc == 0 && (want & OG__WANT_FEATURES))
-        rc = plan_features(s, &pilot, err);
+        rc = plan_known(s, &pilot, err);
     og__pilot_release(&pilot, s->budget);
     return rc;
 }
 
-/* Left to the program, the structure is on disk when it does not fit in memory. */
-static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
+/* ---- where the structure is ---- */
+
+static void forget_plan(struct og_session *s)
 {
-    const struct og_options asked = s->config.opt;
-    bool open = s->config.opt.topology == OG_TOPOLOGY_AUTO;
+    og__topology_release(&s->topology);
+    og__policy_close(s->policy);
+    s->policy = NULL;
+    og__session_drop_hotness(s);
+    s->predicted = (struct og_predicted){0};
+}
+
+/* Left to the program, the structure is on disk when it does not fit in memory. */
+static int plan_session(struct og_session *s, const struct og_way *asked, struct og_err *err)
+{
+    struct og_way way = *asked;
+    const bool open = asked->topology == OG_TOPOLOGY_AUTO;
     if (open)
-        s->config.opt.topology = OG_TOPOLOGY_MEMORY;
-    int rc = plan_resolved(s, want, err);
+        way.topology = OG_TOPOLOGY_MEMORY;
+    int rc = plan_way(s, &way, err);
     if (rc != -ENOMEM || !open)
         return rc;
     struct og_err first = *err;
     size_t smallest = s->memory.smallest;
     *err = (struct og_err){0};
-    og__topology_release(&s->topology);
-    s->config.opt = asked; /* what was tried out for the other is forgotten */
-    og__policy_close(s->policy);
-    s->policy = NULL;
-    og__session_drop_hotness(s);
-    s->config.opt.topology = OG_TOPOLOGY_DISK;
-    rc = plan_resolved(s, want, err);
+    forget_plan(s);
+    way.topology = OG_TOPOLOGY_DISK;
+    rc = plan_way(s, &way, err);
     if (rc == 0)
         og__say(&s->config.log, OG__INFO, "the graph's structure stays on disk (%s)",
                 first.message);
@@ -164,24 +211,18 @@ static int plan_session(struct og_session *s, unsigned want, struct og_err *err)
 /* May memory hold every feature, as far as is known before it is planned? */
 static bool may_hold_all(const struct og_session *s)
 {
-    double features = (double)s->facts.ds->n_nodes * (double)og__row_bytes(s->facts.ds);
-    double most = (double)s->memory.limit / 2;
-    if (s->config.opt.cache.unit == OG_PERCENT)
-        most = features * s->config.opt.cache.value / 100;
-    if (s->config.opt.cache.unit == OG_BYTES)
-        most = s->config.opt.cache.value;
-    return features <= most;
+    if (s->config.opt.cache.unit != OG_UNSET)
+        return s->facts.cache_rows >= s->facts.n_nodes;
+    return (double)s->facts.n_nodes * (double)s->facts.row_bytes <= (double)s->memory.limit / 2;
 }
 
 /* Packs beside the samples are for what a policy that adopts it keeps. Left open, they are what to
  * read where memory does not hold all features anyway. */
-static bool open_packs(struct og_session *s, unsigned want)
+static bool open_packs(struct og_session *s, const struct og_way *way)
 {
-    bool open = s->config.opt.policy == OG_POLICY_AUTO && s->config.opt.layout != OG_LAYOUT_RAW &&
-                !may_hold_all(s);
-    bool asked =
-        og__policy_adopts(s->config.opt.policy) && s->config.opt.layout == OG_LAYOUT_PACKED;
-    if (s->offline && (want & OG__WANT_FEATURES) && !s->whole_draws && (open || asked))
+    bool open = way->policy == OG_POLICY_AUTO && way->layout != OG_LAYOUT_RAW && !may_hold_all(s);
+    bool asked = og__policy_adopts(way->policy) && way->layout == OG_LAYOUT_PACKED;
+    if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
         s->packs = og__packs_open(s->offline->dir, s->facts.ds, &s->config.log);
     return s->packs != NULL;
 }
@@ -196,34 +237,54 @@ static void refuse_packs(struct og_session *s, bool planned)
     s->packs = NULL;
 }
 
-static int plan_again(struct og_session *s, const struct og_options *asked, unsigned want,
-                      struct og_err *err)
-{
-    og__policy_close(s->policy);
-    og__topology_release(&s->topology);
-    s->policy = NULL;
-    s->predicted = (struct og_predicted){0};
-    s->config.opt = *asked;
-    s->whole_draws = false;
-    *err = (struct og_err){0};
-    return plan_session(s, want, err);
-}
-
 /* With packs made beforehand if they serve, else as if there were none. */
-int og__session_plan(struct og_session *s, unsigned want, struct og_err *err)
+static int plan_with_packs(struct og_session *s, const struct og_way *asked, struct og_err *err)
 {
-    const struct og_options asked = s->config.opt;
-    s->whole_draws = want & OG__WANT_WHOLE_DRAWS;
-    s->config.layout_open = asked.layout == OG_LAYOUT_AUTO;
-    if (!open_packs(s, want))
-        return plan_session(s, want, err);
-    s->config.opt.policy = og__policy_that_adopts();
-    s->config.opt.layout = OG_LAYOUT_PACKED;
-    s->whole_draws = true;
-    int rc = plan_session(s, want, err);
+    struct og_way packed = *asked;
+    packed.policy = og__policy_that_adopts();
+    packed.layout = OG_LAYOUT_PACKED;
+    packed.whole_draws = true;
+    int rc = plan_session(s, &packed, err);
     bool room = rc == 0 && s->packs->cache_rows <= s->memory.n_slots;
     if (room || (rc < 0 && rc != -ENOMEM))
         return rc;
     refuse_packs(s, rc == 0);
-    return plan_again(s, &asked, want, err);
+    forget_plan(s);
+    *err = (struct og_err){0};
+    return plan_session(s, asked, err);
+}
+
+/* ---- the way ---- */
+
+/* What the options say, and leave open. */
+static struct og_way asked_way(const struct og_config *config)
+{
+    const struct og_options *opt = &config->opt;
+    return (struct og_way){.policy = opt->policy,
+                           .layout = opt->layout,
+                           .topology = opt->topology,
+                           .alternate = opt->alternate,
+                           .whole_draws = config->want & OG__WANT_WHOLE_DRAWS,
+                           .reuses = opt->resample_every > 1,
+                           .models = config->want & OG__WANT_MODEL,
+                           .threads = opt->threads};
+}
+
+/* From here on the options say what was chosen: it is told, and written down. */
+static void settle_options(struct og_options *opt, const struct og_way *way)
+{
+    opt->policy = way->policy;
+    opt->layout = way->layout;
+    opt->topology = way->topology;
+    opt->alternate = way->alternate;
+}
+
+int og__session_plan(struct og_session *s, struct og_err *err)
+{
+    const struct og_way asked = asked_way(&s->config);
+    s->way = asked;
+    int rc = open_packs(s, &asked) ? plan_with_packs(s, &asked, err) : plan_session(s, &asked, err);
+    if (rc == 0)
+        settle_options(&s->config.opt, &s->way);
+    return rc;
 }

@@ -113,9 +113,9 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
 
 /* ---- seeds ---- */
 
-size_t og__split_bytes(const struct og_session *s, const struct og_split *split)
+size_t og__split_bytes(const struct og_facts *f, const struct og_split *split)
 {
-    return (size_t)split->n * (s->facts.seeds.edges ? 8 : 4);
+    return (size_t)split->n * (f->seeds.edges ? 8 : 4);
 }
 
 static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
@@ -193,12 +193,12 @@ const void *og__session_targets(const struct og_session *s, const struct og_work
     return out;
 }
 
-size_t og__session_most_scores(const struct og_session *s)
+size_t og__most_scores(const struct og_facts *f)
 {
-    size_t n = (size_t)OG_MAX(s->facts.split[OG__VALID].n, s->facts.split[OG__TEST].n);
-    if (s->facts.seeds.edges)
+    size_t n = (size_t)OG_MAX(f->split[OG__VALID].n, f->split[OG__TEST].n);
+    if (f->seeds.edges)
         return 2 * n;
-    if (s->facts.ds->multi_label)
-        return n * (size_t)s->facts.ds->n_classes;
-    return s->config.opt.task == OG_TASK_NODE && s->facts.ds->n_classes == 2 ? n : 0;
+    if (f->ds->multi_label)
+        return n * (size_t)f->ds->n_classes;
+    return f->shape.task == OG_TASK_NODE && f->ds->n_classes == 2 ? n : 0;
 }

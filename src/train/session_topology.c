@@ -30,13 +30,13 @@ void og__session_name_neighbors(struct og_session *s)
 
 static bool counts_degrees(const struct og_session *s)
 {
-    return og__batch_extras(s) & OG__WITH_DEGREES;
+    return s->facts.trace.extras & OG__WITH_DEGREES;
 }
 
 size_t og__session_structure_bytes(const struct og_session *s)
 {
     size_t loops = counts_degrees(s) ? og__loops_bytes((uint64_t)s->facts.ds->n_nodes) : 0;
-    if (s->config.opt.topology == OG_TOPOLOGY_DISK)
+    if (s->way.topology == OG_TOPOLOGY_DISK)
         return og__topology_disk_bytes(s->facts.ds) + loops;
     return og__topology_bytes(s->facts.ds) + loops +
            (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler)
@@ -56,7 +56,7 @@ static int load_topology(struct og_session *s, struct og_err *err)
 
 int og__session_open_topology(struct og_session *s, struct og_err *err)
 {
-    if (s->config.opt.topology == OG_TOPOLOGY_MEMORY)
+    if (s->way.topology == OG_TOPOLOGY_MEMORY)
         return load_topology(s, err);
     struct og_topology_disk_options opt = og__session_topology(s);
     opt.cache_bytes = 0; /* its size is not known yet */

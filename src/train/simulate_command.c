@@ -126,13 +126,6 @@ static int read_caches(struct simulator *m, const char *list, struct og_err *err
     return m->n_caches ? 0 : og__fail(err, -EINVAL, NULL, "cache: no size given");
 }
 
-static uint32_t cache_rows(const struct og_amount *a, uint64_t n_nodes, size_t row_bytes)
-{
-    double rows = a->unit == OG_PERCENT ? floor((double)n_nodes * a->value / 100)
-                                        : floor(a->value / (double)row_bytes);
-    return (uint32_t)OG_MIN(rows, (double)n_nodes);
-}
-
 /* Of a row in the cache. */
 static size_t kept_row_bytes(const struct simulator *m)
 {
@@ -149,7 +142,7 @@ static void settle_sizes(struct simulator *m)
     struct og_simulation *sim = &m->sim;
     uint32_t rows[OG__MOST_SIZES] = {0};
     for (int i = 0; i < m->n_caches; i++)
-        rows[i] = cache_rows(&m->cache[i].amount, sim->n_nodes, kept_row_bytes(m));
+        rows[i] = (uint32_t)og__cache_rows(&m->cache[i].amount, sim->n_nodes, kept_row_bytes(m));
     for (int i = 0; i < m->n_caches; i++) {
         uint32_t place = 0;
         for (int k = 0; k < m->n_caches; k++)
@@ -178,15 +171,17 @@ static uint32_t superbatch_of(const struct simulator *m, int policy)
 
 /* ---- a policy ---- */
 
-/* From here on this is the policy of the options. */
-static int choose_policy(struct simulator *m, const struct asked_policy *p,
-                         struct og_policy_setup *setup, struct og_err *err)
+static struct og_policy_setup setup_of(const struct simulator *m, const struct asked_policy *p)
 {
-    struct og_options *opt = m->s ? &m->s->config.opt : &m->opt;
-    int rc = og__options_take_kind(opt, &p->opt, "policy", err);
-    m->sim.superbatch = superbatch_of(m, p->kind);
-    *setup = og__policy_setup(opt, m->sim.n_nodes);
-    return rc;
+    return og__policy_setup(&p->opt, p->kind, m->sim.n_nodes);
+}
+
+/* What it is simulated over. */
+static struct og_simulation simulation_of(const struct simulator *m, const struct asked_policy *p)
+{
+    struct og_simulation sim = m->sim;
+    sim.superbatch = superbatch_of(m, p->kind);
+    return sim;
 }
 
 static size_t hotness_bytes(const struct simulator *m, const struct asked_policy *p)
@@ -194,10 +189,11 @@ static size_t hotness_bytes(const struct simulator *m, const struct asked_policy
     return og__policy_wants_hotness(p->kind) ? m->sim.n_nodes * sizeof(uint32_t) : 0;
 }
 
-static int find_hotness(struct simulator *m, uint32_t *hotness, struct og_err *err)
+static int find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
+                        struct og_err *err)
 {
-    return m->s ? og__hotness_of(m->s, hotness, err)
-                : og__hotness_without_graph(&m->opt, m->sim.n_nodes, hotness, err);
+    return m->s ? og__hotness_of(m->s, p->kind, &p->opt, hotness, err)
+                : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, hotness, err);
 }
 
 /* Most rankings are made of the graph, which a trace has not. */
@@ -219,20 +215,18 @@ static int check_policies(const struct simulator *m, struct og_err *err)
 /* ---- memory ---- */
 
 /* Of the policy that takes most; they run one after another. */
-static int most_for_a_policy(struct simulator *m, size_t *most, struct og_err *err)
+static size_t most_for_a_policy(const struct simulator *m)
 {
-    *most = 0;
+    size_t most = 0;
     for (int i = 0; i < m->n_policies; i++) {
         const struct asked_policy *p = &m->policy[i];
-        struct og_policy_setup setup;
-        int rc = choose_policy(m, p, &setup, err);
-        if (rc < 0)
-            return rc;
-        size_t ranking = m->s ? og__hotness_bytes(m->s) : 0;
-        size_t running = og__simulate_bytes(&m->sim, &setup, m->most_rows, m->longest);
-        *most = OG_MAX(*most, hotness_bytes(m, p) + OG_MAX(ranking, running));
+        const struct og_policy_setup setup = setup_of(m, p);
+        const struct og_simulation sim = simulation_of(m, p);
+        size_t ranking = m->s ? og__hotness_bytes(m->s, p->kind) : 0;
+        size_t running = og__simulate_bytes(&sim, &setup, m->most_rows, m->longest);
+        most = OG_MAX(most, hotness_bytes(m, p) + OG_MAX(ranking, running));
     }
-    return 0;
+    return most;
 }
 
 static size_t trace_bytes(const struct simulator *m)
@@ -244,15 +238,14 @@ static size_t trace_bytes(const struct simulator *m)
 static int check_memory(struct simulator *m, struct og_err *err)
 {
     size_t left = og__budget_left(m->sim.budget);
-    size_t simulation;
-    int rc = most_for_a_policy(m, &simulation, err);
+    size_t simulation = most_for_a_policy(m);
     size_t need = OG__PROCESS_BYTES + trace_bytes(m) + simulation;
     char limit[32];
     char trace[32];
     char rest[32];
     char hint[128];
-    if (rc < 0 || need <= left)
-        return rc;
+    if (need <= left)
+        return 0;
     size_t smallest = og__budget_limit(m->sim.budget) + (need - left);
     snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM%s",
              smallest / OG_MIB + 1, m->s ? "; fewer --epochs need less" : "");
@@ -499,17 +492,18 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
                            struct og_err *err)
 {
     struct og_simulated out[OG__MOST_SIZES];
-    struct og_policy_setup setup;
+    struct og_policy_setup setup = setup_of(m, p);
+    const struct og_simulation sim = simulation_of(m, p);
     const size_t bytes = hotness_bytes(m, p);
     uint32_t *hotness = NULL;
-    int rc = choose_policy(m, p, &setup, err);
-    if (rc == 0 && bytes) {
+    int rc = 0;
+    if (bytes) {
         hotness = og__alloc(m->sim.budget, bytes, "hotness", err);
-        rc = hotness ? find_hotness(m, hotness, err) : -ENOMEM;
+        rc = hotness ? find_hotness(m, p, hotness, err) : -ENOMEM;
     }
     setup.hotness = hotness;
     if (rc == 0)
-        rc = og__simulate(&m->sim, &setup, out, err);
+        rc = og__simulate(&sim, &setup, out, err);
     for (int i = 0; rc == 0 && i < m->n_caches; i++) {
         json_t *row = result_json(m, p, &m->cache[i], &out[m->cache[i].place]);
         if (json_array_append_new(results, row) < 0)

@@ -1,0 +1,39 @@
+/* config: what a command was asked for, as resolved. Nothing changes it once a session is open. */
+#ifndef OG_CONFIG_H
+#define OG_CONFIG_H
+
+#include <outgrow/outgrow.h>
+
+#include "base/base.h"
+#include "plan/policy.h"
+
+/* What a command needs of a session. */
+enum {
+    OG__WANT_FEATURES = 1,  /* gathered rows; else ids and blocks only */
+    OG__WANT_MODEL = 2,     /* forward passes */
+    OG__WANT_TRAINING = 4,  /* gradients as well */
+    OG__WANT_PLAN_ONLY = 8, /* decide, but neither open nor read the features */
+    OG__WANT_LABELS = 16,
+    OG__WANT_RECORD = 64,      /* what is sampled is written down (og__session_record) */
+    OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
+};
+
+struct og_config {
+    /* Presets, shares of memory and disk, and what the dataset decides are settled, and so, once a
+     * way is found, is what was left open of it. Strings are its own. */
+    struct og_options opt;
+    unsigned want;              /* OG__WANT_* */
+    struct og_option_set asked; /* options that the user set apart from their defaults (idle.h) */
+    struct og_option_set preset_asked; /* and those that a preset did */
+    bool layout_open; /* --layout was left to the program: what does not fit it may do without */
+    const struct og_observer *seen;
+    struct og_log log;
+};
+
+/* Rows that an amount of cache holds of a graph: all where it says nothing. */
+uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t row_bytes);
+
+/* How a policy is to behave by these options; without a cache and hotness yet. */
+struct og_policy_setup og__policy_setup(const struct og_options *opt, int policy, uint64_t n_nodes);
+
+#endif

@@ -1,0 +1,111 @@
+/* Gathering what is known: of the dataset once it is open, of its batches once a pilot is sampled.
+ */
+#include "train/session_parts.h"
+
+#include "base/file.h"
+#include "dataset/features.h"
+#include "dataset/writer.h"
+#include "train/options.h"
+
+#include <stdlib.h>
+
+/* ---- of the disks ---- */
+
+void og__know_disks(struct og_facts *f, const struct og_options *opt)
+{
+    const char *features = f->ds->features.path;
+    char *place = og__scratch_place(opt);
+    char *there = place ? og__nearest_there(place) : NULL;
+    og__profile_load(features, &f->profile);
+    f->away = f->profile;
+    f->apart = there && !og__same_disk(there, features);
+    if (f->apart)
+        og__profile_load(there, &f->away);
+    free(there);
+    free(place);
+}
+
+/* ---- of the dataset ---- */
+
+static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)
+{
+    return (f->shape.kind == OG_MODEL_GCN ? OG__WITH_DEGREES : 0u) |
+           (og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u);
+}
+
+void og__know_graph(struct og_facts *f, const struct og_options *opt)
+{
+    const struct og_dataset *ds = f->ds;
+    f->n_nodes = (uint64_t)ds->n_nodes;
+    f->list_bytes = (uint64_t)ds->indices.bytes;
+    f->row_bytes = og__row_bytes(ds);
+    f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
+    f->trace = (struct og_trace_options){
+        .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .extras = extras_of(f, opt)};
+    f->bytes.neighbors_least = og__neighbors_least_bytes(ds);
+    f->bytes.neighbors_most = og__neighbors_whole_bytes(ds);
+}
+
+void og__know_splits(struct og_facts *f, unsigned want)
+{
+    for (int i = 0; i < OG__SPLITS; i++) {
+        const struct og_split *split = &f->split[i];
+        f->bytes.seeds += og__split_bytes(f, split);
+        if (split->labels)
+            f->bytes.labels += og__labels_bytes(f->ds, split->n);
+    }
+    if (want & OG__WANT_MODEL)
+        f->bytes.scores = og__most_scores(f) * sizeof(float);
+}
+
+/* ---- of its batches ---- */
+
+static size_t sampler_bytes(const struct og_session *s)
+{
+    const struct og_facts *f = &s->facts;
+    const struct og_topology_disk_options disk = og__session_topology(s);
+    const struct og_sampling how = og__session_sampling(s);
+    size_t bytes = og__sampler_bytes(&f->caps);
+    if (s->way.topology == OG_TOPOLOGY_DISK)
+        bytes +=
+            og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how, og__longest_list(&s->topology));
+    return bytes;
+}
+
+/* Training keeps the best parameters so far, and those being written. */
+static void know_model(struct og_session *s, bool training)
+{
+    struct og_facts *f = &s->facts;
+    const size_t model = og__model_bytes(s->ops, &f->shape, s->config.opt.optimizer);
+    f->bytes.model = model + (training ? model / 2 : 0);
+    f->bytes.activations =
+        og__model_workspace_bytes(s->ops, &f->shape, &f->caps, training, s->config.opt.threads);
+    if (!f->seeds.edges)
+        f->bytes.targets = og__labels_bytes(f->ds, (int64_t)f->schedule.batch_size);
+}
+
+void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
+{
+    struct og_facts *f = &s->facts;
+    const unsigned want = s->config.want;
+    const struct og_trace_options record = og__session_record(s);
+    f->caps = og__caps_with_margin(&pilot->caps, &s->config, f);
+    f->pilot_batches = pilot->n;
+    f->pilot_rows = pilot->rows / OG_MAX(pilot->n, 1u);
+    f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
+    f->growth = pilot->growth;
+    f->bytes.structure = og__session_structure_bytes(s);
+    f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
+    f->bytes.sampler = sampler_bytes(s);
+    f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
+    if (want & OG__WANT_RECORD) /* of samples that are made for others */
+        f->bytes.record =
+            og__trace_writer_bytes(&record) + (want & OG__WANT_FEATURES ? OG__NPY_BUFFER : 0);
+    if (want & OG__WANT_MODEL)
+        know_model(s, want & OG__WANT_TRAINING);
+}
+
+struct og_premises og__session_premises(const struct og_session *s)
+{
+    return (struct og_premises){&s->config, &s->facts, &s->way};
+}

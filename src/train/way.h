@@ -1,0 +1,35 @@
+/* way: how the features come to the batches, as a value. The options say which; what they leave
+ * open is tried out as other values (choose.h), and the sizes that a way has follow from it and
+ * from what is known of the batches (memory_plan.h). */
+#ifndef OG_WAY_H
+#define OG_WAY_H
+
+#include <stdbool.h>
+
+struct og_way {
+    int policy;       /* enum og_policy_kind; AUTO until it is chosen */
+    int layout;       /* enum og_layout_kind; the same */
+    int topology;     /* enum og_topology_kind; AUTO until it is tried */
+    bool alternate;   /* sampling ahead and training take turns over one memory */
+    bool whole_draws; /* an epoch's batches are planned together, as they were packed together */
+    bool reuses;      /* several epochs train on the same batches */
+    bool models;      /* a model computes beside */
+    int threads;      /* of all */
+};
+
+/* Sampler threads of a flow, and works. */
+enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = OG__MOST_SAMPLERS + 3 };
+
+/* How many threads sample, and how many batches are on their way. */
+int og__samplers(const struct og_way *way);
+int og__works(const struct og_way *way);
+
+/* Are batches sampled ahead, planned, and only then trained? */
+bool og__samples_ahead(const struct og_way *way);
+/* Is what they miss written anew beforehand, packed or segmented? */
+bool og__packs(const struct og_way *way);
+/* Is an epoch sampled ahead once for all that train on it? Plans that stay good in any order only.
+ */
+bool og__keeps_batches(const struct og_way *way);
+
+#endif
