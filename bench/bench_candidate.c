@@ -11,6 +11,7 @@
 #include "plan/candidate.h"
 #include "sample/sample.h"
 #include "sample/superbatch.h"
+#include "train/hotness.h"
 
 #include <stdio.h>
 #include <stdlib.h>

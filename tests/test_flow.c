@@ -2,7 +2,7 @@
  */
 #include "testing.h"
 
-#include "train/flow.h"
+#include "train/source.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,11 +17,30 @@ struct fixture {
     struct og_topology topology;
     struct og_schedule schedule;
     struct og_seed_source seeds;
-    struct og_planner planner;
     struct og_sampler *samplers[MOST_SAMPLERS];
     struct og_work works[WORKS];
+    struct og_sampled_source sampled;
     struct og_flow flow;
 };
+
+static void use_samplers(struct fixture *f, int n)
+{
+    f->sampled.n_samplers = n;
+    f->flow.batches = og__source_sampled(&f->sampled);
+}
+
+static struct og_items items_of(const struct fixture *f, enum og__split pass, uint64_t first,
+                                uint64_t last)
+{
+    return (struct og_items){&f->schedule, pass, first, last};
+}
+
+static int run(struct fixture *f, struct og_items items, og_consumer *consumer, void *arg,
+               struct og_err *err)
+{
+    f->flow.items = items;
+    return og__flow_run(&f->flow, consumer, arg, err);
+}
 
 static int open_fixture(void **state)
 {
@@ -53,14 +72,9 @@ static int open_fixture(void **state)
         og__plan_init(&f->works[i].plan, NULL);
         assert_int_equal(og__seeds_open(&f->works[i].seeds, &f->seeds, NULL, NULL), 0);
     }
-    f->flow = (struct og_flow){.schedule = &f->schedule,
-                               .seeds = &f->seeds,
-                               .samplers = f->samplers,
-                               .n_samplers = 1,
-                               .n_hops = 2,
-                               .planner = &f->planner,
-                               .works = f->works,
-                               .n_works = WORKS};
+    f->sampled = (struct og_sampled_source){.samplers = f->samplers, .n_hops = 2};
+    f->flow = (struct og_flow){.seeds = &f->seeds, .works = f->works, .n_works = WORKS};
+    use_samplers(f, 1);
     *state = f;
     return 0;
 }
@@ -114,8 +128,8 @@ static void batches_come_in_order_and_the_same_from_any_sampler(void **state)
     uint64_t items = og__schedule_items(&f->schedule);
     for (int samplers = 1; samplers <= MOST_SAMPLERS; samplers++) {
         struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX};
-        f->flow.n_samplers = samplers;
-        assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, items, look, &seen, NULL), 0);
+        use_samplers(f, samplers);
+        assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, items), look, &seen, NULL), 0);
         assert_int_equal(seen.next, items);
         if (samplers == 1)
             first = seen.hash;
@@ -127,10 +141,10 @@ static void a_run_may_start_anywhere(void **state)
 {
     struct fixture *f = *state;
     struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX, .next = 17};
-    f->flow.n_samplers = 2;
-    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 17, 40, look, &seen, NULL), 0);
+    use_samplers(f, 2);
+    assert_int_equal(run(f, items_of(f, OG__SPLITS, 17, 40), look, &seen, NULL), 0);
     assert_int_equal(seen.next, 40);
-    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 40, 40, look, &seen, NULL), 0);
+    assert_int_equal(run(f, items_of(f, OG__SPLITS, 40, 40), look, &seen, NULL), 0);
     assert_int_equal(seen.next, 40);
 }
 
@@ -138,9 +152,9 @@ static void a_pass_visits_one_split(void **state)
 {
     struct fixture *f = *state;
     struct seen seen = {.schedule = &f->schedule, .pass = true, .fail_at = UINT64_MAX};
-    f->flow.n_samplers = 3;
+    use_samplers(f, 3);
     uint64_t batches = og__schedule_batches(&f->schedule, OG__TEST);
-    assert_int_equal(og__flow_run(&f->flow, OG__TEST, 0, batches, look, &seen, NULL), 0);
+    assert_int_equal(run(f, items_of(f, OG__TEST, 0, batches), look, &seen, NULL), 0);
     assert_int_equal(seen.next, 2);
 }
 
@@ -150,8 +164,8 @@ static void the_first_error_ends_it(void **state)
     for (uint64_t at = 0; at < 30; at += 3) {
         struct seen seen = {.schedule = &f->schedule, .fail_at = at};
         struct og_err err = {0};
-        f->flow.n_samplers = 1 + (int)(at % MOST_SAMPLERS);
-        assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, 60, look, &seen, &err), -EDOM);
+        use_samplers(f, 1 + (int)(at % MOST_SAMPLERS));
+        assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, 60), look, &seen, &err), -EDOM);
         assert_string_equal(err.message, "the sink fails");
         assert_string_equal(err.hint, "a hint");
         assert_int_equal(seen.next, at);
@@ -165,8 +179,8 @@ static void a_stage_that_fails_ends_it(void **state)
     f->split[OG__TRAIN][699] = N + 1;
     struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX};
     struct og_err err = {0};
-    f->flow.n_samplers = 3;
-    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, 60, look, &seen, &err), -EINVAL);
+    use_samplers(f, 3);
+    assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, 60), look, &seen, &err), -EINVAL);
     assert_non_null(strstr(err.message, "node 2001"));
 }
 
@@ -176,9 +190,9 @@ static void a_stop_ends_at_the_next_batch(void **state)
     volatile sig_atomic_t stop = 0;
     struct seen seen = {
         .schedule = &f->schedule, .fail_at = UINT64_MAX, .stop = &stop, .stop_at = 11};
-    f->flow.n_samplers = 2;
+    use_samplers(f, 2);
     f->flow.stop = &stop;
-    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, 60, look, &seen, NULL), OG_INTERRUPTED);
+    assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, 60), look, &seen, NULL), OG_INTERRUPTED);
     assert_int_equal(seen.next, 12);
 }
 
@@ -220,20 +234,77 @@ static void replayed_batches_have_their_seeds(void **state)
         .scratch = "/tmp", .memory = 64 * OG_MIB, .n_hops = 2, .n_nodes = N};
     struct og_superbatch *batches;
     assert_int_equal(og__superbatch_open(&batches, &opt, NULL, NULL), 0);
-    assert_int_equal(og__flow_run(&f->flow, OG__SPLITS, 0, ITEMS, keep, batches, NULL), 0);
+    assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, ITEMS), keep, batches, NULL), 0);
     assert_int_equal(og__superbatch_seal(batches, NULL), 0);
-    f->flow.replay = batches;
-    f->flow.sampled_ahead = ahead;
+    struct og_replayed_source replayed = {
+        .batches = batches, .ahead = ahead, .items = items_of(f, OG__SPLITS, 0, ITEMS)};
+    f->flow.batches = og__source_replayed(&replayed);
     for (int other = 0; other < 2; other++) {
         struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX};
         struct og_err err = {0};
         f->schedule.seed += (uint64_t)other;
-        int rc = og__flow_run(&f->flow, OG__SPLITS, 0, ITEMS, look, &seen, &err);
+        int rc = run(f, items_of(f, OG__SPLITS, 0, ITEMS), look, &seen, &err);
         assert_int_equal(rc, other ? -EIO : 0);
         assert_int_equal(seen.next, other ? 0 : ITEMS);
         assert_true(!other || strstr(err.message, "batch 0"));
     }
     og__superbatch_close(batches);
+}
+
+/* A source of its own: no graph, no sampler. */
+struct numbers {
+    int of_thread[3]; /* batches that it made */
+};
+
+static int make_number(void *self, int thread, struct og_work *w, struct og_err *err)
+{
+    struct numbers *n = self;
+    (void)err;
+    n->of_thread[thread]++;
+    w->sampled.batch.n_ids = (uint32_t)(w->item * 3);
+    return 0;
+}
+
+static int count_up(void *arg, struct og_work *w, struct og_err *err)
+{
+    uint64_t *next = arg;
+    (void)err;
+    assert_int_equal(w->item, *next);
+    assert_int_equal(w->sampled.batch.n_ids, *next * 3);
+    assert_int_equal(w->plan.n, 0); /* nothing planned it */
+    ++*next;
+    return 0;
+}
+
+static void stages_take_batches_of_any_source(void **state)
+{
+    struct fixture *f = *state;
+    struct numbers numbers = {0};
+    uint64_t next = 5;
+    f->flow.batches = (struct og_batch_source){&numbers, 3, "count", make_number};
+    assert_int_equal(run(f, items_of(f, OG__SPLITS, 5, 60), count_up, &next, NULL), 0);
+    assert_int_equal(next, 60);
+    assert_int_equal(numbers.of_thread[0] + numbers.of_thread[1] + numbers.of_thread[2], 55);
+}
+
+static int fail_to_plan(void *self, struct og_work *w, struct og_err *err)
+{
+    const uint64_t *at = self;
+    return w->item < *at ? 0 : og__fail(err, -EDOM, NULL, "no plan for %u", w->number);
+}
+
+/* Plans are made in the order of batches, and the consumer sees none whose plan failed. */
+static void a_plan_that_fails_ends_it(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t at = 20;
+    struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX, .next = 20};
+    struct og_err err = {0};
+    use_samplers(f, 3);
+    f->flow.plans = (struct og_plan_source){&at, fail_to_plan};
+    assert_int_equal(run(f, items_of(f, OG__SPLITS, 20, 60), look, &seen, &err), -EDOM);
+    assert_string_equal(err.message, "no plan for 0");
+    assert_int_equal(seen.next, 20);
 }
 
 int main(void)
@@ -248,6 +319,8 @@ int main(void)
         FLOW_TEST(a_stop_ends_at_the_next_batch),
         FLOW_TEST(the_most_works_circulate),
         FLOW_TEST(replayed_batches_have_their_seeds),
+        FLOW_TEST(stages_take_batches_of_any_source),
+        FLOW_TEST(a_plan_that_fails_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void degree_counts_how_often_a_node_can_be_drawn(void **state)
     const int32_t indices[] = {1, 2, 0, 1, 2};
     struct og_topology t = {.n_nodes = 3, .n_edges = 5, .indptr = indptr, .indices32 = indices};
     uint32_t hotness[3] = {9, 9, 9};
-    assert_int_equal(og__hotness_degree(&t, hotness, NULL), 0);
+    assert_int_equal(og__topology_out_degrees(&t, hotness, NULL), 0);
     assert_int_equal(hotness[0], 1);
     assert_int_equal(hotness[1], 2);
     assert_int_equal(hotness[2], 2);

@@ -1,30 +1,15 @@
 #include "base/kept.h"
 
 #include "base/file.h"
+#include "base/lease.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
-
-static int open_folder(int at, const char *name)
-{
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-static DIR *open_list(int at, const char *name)
-{
-    int fd = open_folder(at, name);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir && fd >= 0)
-        close(fd);
-    return dir;
-}
 
 /* ---- names ---- */
 
@@ -50,8 +35,8 @@ static bool is_its_file(const struct og_kept_kind *kind, const char *name)
 
 int og__kept_hold(const char *path)
 {
-    int fd = open_folder(AT_FDCWD, path);
-    if (fd > 0 && flock(fd, LOCK_SH) == 0) {
+    int fd = og__folder_open(AT_FDCWD, path);
+    if (fd > 0 && og__lease_share(fd) == 0) {
         futimens(fd, NULL);
         return fd;
     }
@@ -64,7 +49,7 @@ int og__kept_hold(const char *path)
 
 static int bytes_in(int at, const struct og_kept_kind *kind, uint64_t *bytes)
 {
-    DIR *dir = open_list(at, ".");
+    DIR *dir = og__folder_list(at);
     const struct dirent *entry;
     struct stat st;
     *bytes = 0;
@@ -87,13 +72,13 @@ static int look_at(int under, const struct og_kept_kind *kind, const char *name,
         return errno == ENOENT ? 0 : -errno;
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
         return 0;
-    int fd = open_folder(under, name);
+    int fd = og__folder_open(under, name);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
     snprintf(out->name, sizeof(out->name), "%s", name);
     int rc = bytes_in(fd, kind, &out->bytes);
     out->used = (int64_t)st.st_mtim.tv_sec;
-    out->in_use = flock(fd, LOCK_EX | LOCK_NB) < 0;
+    out->in_use = og__lease_lock(fd) < 0;
     close(fd);
     return rc < 0 ? rc : 1;
 }
@@ -148,9 +133,9 @@ int og__kept_list(const char *under, const struct og_kept_kind *kind, struct og_
 bool og__kept_remove(const char *under, const struct og_kept_kind *kind, const char *name)
 {
     char *path = og__path_join(under, name);
-    int fd = path ? open_folder(AT_FDCWD, path) : -1;
-    bool ours = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
-    DIR *dir = ours ? open_list(fd, ".") : NULL;
+    int fd = path ? og__folder_open(AT_FDCWD, path) : -1;
+    bool ours = fd >= 0 && og__lease_lock(fd) == 0;
+    DIR *dir = ours ? og__folder_list(fd) : NULL;
     const struct dirent *entry;
     while (dir && (entry = readdir(dir)))
         if (is_its_file(kind, entry->d_name))
@@ -190,7 +175,7 @@ void og__kept_trim(const char *mine, const struct og_kept_kind *kind, uint64_t b
                    int64_t seconds, const struct og_log *log)
 {
     const char *slash = strrchr(mine, '/');
-    char *under = slash ? strndup(mine, (size_t)OG_MAX(slash - mine, 1)) : strdup(".");
+    char *under = og__folder_of(mine);
     if (under)
         trim(under, slash ? slash + 1 : mine, kind, bytes, (int64_t)time(NULL) - seconds, log);
     free(under);

@@ -12,12 +12,11 @@
 #include "base/scratch.h"
 
 #include "base/file.h"
+#include "base/lease.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,23 +30,14 @@ struct og_scratch {
     bool made_under;
 };
 
-static int open_folder(int at, const char *name)
-{
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 /* ---- removing ---- */
 
 /* Unlinks all in folder fd except `keep`. False: it could not be looked into. */
 static bool empty_folder(int fd, const char *keep, int depth)
 {
-    int copy = open_folder(fd, ".");
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!dir) {
-        if (copy >= 0)
-            close(copy);
+    DIR *dir = og__folder_list(fd);
+    if (!dir)
         return false;
-    }
     struct dirent *entry;
     while ((entry = readdir(dir))) {
         const char *name = entry->d_name;
@@ -55,7 +45,7 @@ static bool empty_folder(int fd, const char *keep, int depth)
             continue;
         if (unlinkat(fd, name, 0) == 0 || (errno != EISDIR && errno != EPERM) || depth == 0)
             continue;
-        int child = open_folder(fd, name);
+        int child = og__folder_open(fd, name);
         if (child < 0)
             continue;
         empty_folder(child, NULL, depth - 1);
@@ -116,15 +106,14 @@ static bool is_of_this_host(int lock)
 
 static void remove_if_stale(int under_fd, const char *name)
 {
-    int fd = open_folder(under_fd, name);
+    int fd = og__folder_open(under_fd, name);
     if (fd < 0)
         return;
     int lock = openat(fd, lock_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (lock < 0 && errno == ENOENT)
         unlinkat(under_fd, name, AT_REMOVEDIR); /* its process ended right after mkdir, or it has
                                                  * other things in it and stays */
-    if (lock >= 0 && is_our_file(lock) && flock(lock, LOCK_EX | LOCK_NB) == 0 &&
-        is_of_this_host(lock))
+    if (lock >= 0 && is_our_file(lock) && og__lease_lock(lock) == 0 && is_of_this_host(lock))
         remove_folder(under_fd, name, fd);
     if (lock >= 0)
         close(lock);
@@ -133,16 +122,13 @@ static void remove_if_stale(int under_fd, const char *name)
 
 static void remove_stale(int under_fd)
 {
-    int copy = open_folder(under_fd, ".");
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    DIR *dir = og__folder_list(under_fd);
     struct dirent *entry;
     while (dir && (entry = readdir(dir)))
         if (is_our_name(entry->d_name))
             remove_if_stale(under_fd, entry->d_name);
     if (dir)
         closedir(dir);
-    else if (copy >= 0)
-        close(copy);
 }
 
 /* ---- making ---- */
@@ -165,10 +151,9 @@ static void sign(int lock)
 /* 0, or -EAGAIN when a remover took it for a stale one, or another error. */
 static int make_named(struct og_scratch *s)
 {
-    struct stat st;
     if (mkdirat(s->under_fd, s->name, 0700) < 0)
         return errno == EEXIST ? -EAGAIN : -errno;
-    s->fd = open_folder(s->under_fd, s->name);
+    s->fd = og__folder_open(s->under_fd, s->name);
     if (s->fd < 0) {
         int why = errno;
         unlinkat(s->under_fd, s->name, AT_REMOVEDIR);
@@ -178,11 +163,11 @@ static int make_named(struct og_scratch *s)
     int rc = 0;
     if (s->lock_fd < 0)
         rc = errno == ENOENT ? -EAGAIN : -errno;
-    else if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        rc = errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    else if ((rc = og__lease_lock(s->lock_fd)) == -EBUSY)
+        rc = -EAGAIN;
     if (rc == 0) {
         sign(s->lock_fd);
-        rc = fstat(s->lock_fd, &st) < 0 || st.st_nlink == 0 ? -EAGAIN : 0;
+        rc = og__lease_stands(s->lock_fd) ? 0 : -EAGAIN;
     }
     if (rc == 0)
         return 0;

@@ -2,11 +2,11 @@
  * removes. Where the remover was quicker, the maker takes another number. */
 #include "base/temporary.h"
 
-#include <dirent.h>
+#include "base/lease.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,8 +18,8 @@ void og__remove_tree(const char *path)
 {
     if (unlink(path) == 0 || errno == ENOENT)
         return;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    int fd = og__folder_open(AT_FDCWD, path);
+    DIR *dir = fd < 0 ? NULL : og__folder_list(fd);
     const struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
@@ -31,7 +31,7 @@ void og__remove_tree(const char *path)
     }
     if (dir)
         closedir(dir);
-    else if (fd >= 0)
+    if (fd >= 0)
         close(fd);
     rmdir(path);
 }
@@ -58,30 +58,21 @@ static void remove_if_stale(const char *path)
     /* for writing if it can be: NFS grants readers no lock that excludes */
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == EISDIR)
-        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fd = og__folder_open(AT_FDCWD, path);
     if (fd < 0)
         return;
     bool ours = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) &&
                 st.st_uid == geteuid();
-    if (ours && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (ours && og__lease_lock(fd) == 0)
         og__remove_tree(path);
     close(fd);
-}
-
-/* "a/b" is folder "a" and name "b"; "b" is folder "." */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return strdup(".");
-    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
 void og__temporary_sweep(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
-    char *folder = folder_of(path);
+    char *folder = og__folder_of(path);
     DIR *dir = folder ? opendir(folder) : NULL;
     const struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
@@ -105,24 +96,13 @@ static int create(const char *name, bool folder)
         return open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (mkdir(name, 0777) < 0)
         return -1;
-    int fd = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = og__folder_open(AT_FDCWD, name);
     if (fd < 0) {
         int why = errno;
         rmdir(name);
         errno = why;
     }
     return fd;
-}
-
-/* 0: ours. -EAGAIN: a remover has it. Where there are no locks there are no removers either. */
-static int take_lock(int fd)
-{
-    struct stat st;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return -EAGAIN;
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    return st.st_nlink > 0 ? 0 : -EAGAIN;
 }
 
 /* The descriptor, or -EAGAIN where another number is to be tried. */
@@ -132,12 +112,12 @@ static int create_locked(const char *name, bool folder, struct og_err *err)
     if (fd < 0)
         return errno == EEXIST ? -EAGAIN
                                : og__fail_errno(err, -errno, NULL, "%s: cannot create", name);
-    int rc = take_lock(fd);
+    int rc = og__lease_take(fd);
     if (rc == 0)
         return fd;
     close(fd);
-    if (rc == -EAGAIN)
-        return rc;
+    if (rc == -EBUSY || rc == -EAGAIN) /* a remover has it, or had it */
+        return -EAGAIN;
     og__remove_tree(name);
     return og__fail_errno(err, rc, NULL, "%s: cannot lock", name);
 }

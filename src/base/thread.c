@@ -1,6 +1,6 @@
 #include "base/thread.h"
 
-#include <pthread.h>
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -226,4 +226,49 @@ void og__queue_shut(struct og_queue *q)
     pthread_cond_broadcast(&q->room);
     pthread_cond_broadcast(&q->filled);
     pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- shelf ---- */
+
+void og__shelf_init(struct og_shelf *s, int n)
+{
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->put, NULL);
+    assert(n <= OG__MOST_ON_SHELF);
+    s->shut = false;
+    s->n = n;
+    for (int i = 0; i < n; i++)
+        s->thing[i] = n - 1 - i;
+}
+
+void og__shelf_release(struct og_shelf *s)
+{
+    pthread_cond_destroy(&s->put);
+    pthread_mutex_destroy(&s->lock);
+}
+
+void og__shelf_put(struct og_shelf *s, int thing)
+{
+    pthread_mutex_lock(&s->lock);
+    s->thing[s->n++] = thing;
+    pthread_cond_signal(&s->put);
+    pthread_mutex_unlock(&s->lock);
+}
+
+int og__shelf_take(struct og_shelf *s, bool wait)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->n == 0 && wait && !s->shut)
+        pthread_cond_wait(&s->put, &s->lock);
+    int thing = s->n > 0 && !s->shut ? s->thing[--s->n] : -1;
+    pthread_mutex_unlock(&s->lock);
+    return thing;
+}
+
+void og__shelf_shut(struct og_shelf *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->shut = true;
+    pthread_cond_broadcast(&s->put);
+    pthread_mutex_unlock(&s->lock);
 }

@@ -1,8 +1,11 @@
-/* Threads: a pool for data-parallel loops, and the bounded queue that joins stages. */
+/* Threads: a pool for data-parallel loops, the bounded queue that joins stages, and a shelf of what
+ * they share. */
 #ifndef OG_THREAD_H
 #define OG_THREAD_H
 
 #include "base/base.h"
+
+#include <pthread.h>
 
 /* ---- pool ---- */
 
@@ -41,5 +44,23 @@ bool og__queue_ready(struct og_queue *q);
 
 /* Wake everybody and refuse from now on: the end of a flow, or an error in some stage. */
 void og__queue_shut(struct og_queue *q);
+
+/* ---- shelf: a few things of which there are n, numbered 0 .. n - 1, that threads take and put
+ * back ---- */
+
+enum { OG__MOST_ON_SHELF = 64 };
+struct og_shelf {
+    pthread_mutex_t lock;
+    pthread_cond_t put;
+    int thing[OG__MOST_ON_SHELF];
+    int n;
+    bool shut;
+};
+void og__shelf_init(struct og_shelf *s, int n); /* all are there */
+void og__shelf_release(struct og_shelf *s);
+void og__shelf_put(struct og_shelf *s, int thing);
+/* -1 once it was shut, or when there is none and wait is false. */
+int og__shelf_take(struct og_shelf *s, bool wait);
+void og__shelf_shut(struct og_shelf *s); /* wakes everybody */
 
 #endif

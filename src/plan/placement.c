@@ -127,13 +127,9 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness ---- */
 
-int og__hotness_degree(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
-{
-    return og__topology_out_degrees(t, hotness, err);
-}
-
 /* Edges [first, first + 16), a cache line, of every 256. */
-static int count_some(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err)
+int og__hotness_some_edges(void *arg, int64_t first, const uint32_t *ids, size_t n,
+                           struct og_err *err)
 {
     enum { TAKEN = 16, STRIDE = 256 };
     uint32_t *hotness = arg;
@@ -147,11 +143,6 @@ static int count_some(void *arg, int64_t first, const uint32_t *ids, size_t n, s
             hotness[ids[k]]++;
     }
     return 0;
-}
-
-int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
-{
-    return og__topology_scan(t, count_some, hotness, err);
 }
 
 void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness)

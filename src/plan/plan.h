@@ -54,21 +54,37 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 
 /* ---- hotness: one score a node, the hotter the sooner cached ---- */
 
-/* Out-degree: how often a node can be drawn (PaGraph; Park et al. 2022, §2.3). One scan of the
- * edges. */
-OG_MUST_CHECK int og__hotness_degree(const struct og_topology *t, uint32_t *hotness,
-                                     struct og_err *err);
-/* A guess at it, from a sixteenth of the edges; added to hotness. */
-OG_MUST_CHECK int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness,
-                                           struct og_err *err);
+/* Edges are read elsewhere and come by as og__topology_scan has them (og_scan_fn).
+ *
+ * Out-degree, how often a node can be drawn (PaGraph; Park et al. 2022, §2.3), is
+ * og__topology_out_degrees. A guess at it, from a sixteenth of the edges, is added to hotness[N],
+ * which is `arg`. */
+int og__hotness_some_edges(void *arg, int64_t first, const uint32_t *ids, size_t n,
+                           struct og_err *err);
+
 /* Weighted reverse PageRank: what a surfer reads who starts at a training node, and at each step
- * either starts anew or goes on to one of the node's in-neighbours (Park et al. 2024, §4.2).
- * seeds[n_seeds] are the training nodes. Scores are positive floats as bits, which keep their
- * order. Scratch of 8 N bytes from the budget as "hotness". A scan of the edges a round. */
-OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds,
-                                       int64_t n_seeds, struct og_budget *b, uint32_t *hotness,
-                                       struct og_err *err);
-size_t og__hotness_pagerank_bytes(uint64_t n_nodes); /* that scratch */
+ * either starts anew or goes on to one of the node's in-neighbours (Park et al. 2024, §4.2). */
+struct og_pagerank {
+    const struct og_topology *t; /* for its degrees */
+    const uint32_t *seeds;       /* [n_seeds] the training nodes */
+    int64_t n_seeds;
+    struct og_budget *budget;
+    float *rank, *next; /* [N] */
+    uint64_t node;      /* whose list is passing */
+    int round;
+};
+/* og__pagerank_bytes from the budget as "hotness". Close it, also after an error. */
+OG_MUST_CHECK int og__pagerank_open(struct og_pagerank *p, const struct og_topology *t,
+                                    const uint32_t *seeds, int64_t n_seeds, struct og_budget *b,
+                                    struct og_err *err);
+/* True: another round begins, for which all edges are to pass og__pagerank_edges, `arg` being p. */
+bool og__pagerank_round(struct og_pagerank *p);
+int og__pagerank_edges(void *arg, int64_t first, const uint32_t *ids, size_t n, struct og_err *err);
+/* After the last round: positive floats as bits, which keep their order. */
+void og__pagerank_scores(const struct og_pagerank *p, uint32_t *hotness);
+void og__pagerank_close(struct og_pagerank *p);
+size_t og__pagerank_bytes(uint64_t n_nodes);
+
 /* Noise, for comparison. */
 void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness);
 

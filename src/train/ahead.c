@@ -13,7 +13,7 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
     int rc = og__ahead_note(a, w) ? og__superbatch_cut(s->superbatch, err) : 0;
     if (rc < 0)
         return rc;
-    if (!w->made) {
+    if (!w->stored) {
         rc = og__superbatch_append(s->superbatch, &w->sampled.batch, err);
         return rc < 0 ? rc : og__ahead_within_disk(a, err);
     }
@@ -142,27 +142,31 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
 }
 
 static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
-                          uint64_t end, og_sink *sink, void *arg, struct og_err *err)
+                          uint64_t end, og_consumer *consumer, void *arg, struct og_err *err)
 {
     struct og_ahead_counts done = {0};
     int rc = prepare_superbatch(a, pass, first, last, end, &done, err);
     if (rc < 0)
         return rc;
-    struct og_flow flow = og__session_flow(a->s);
-    const struct og_filling_options filling = {.windows = &a->windows,
-                                               .from = a->s->codes,
-                                               .gather = a->s->gather,
-                                               .stop = flow.stop,
-                                               .timeline = flow.timeline};
-    flow.replay = a->s->superbatch;
-    flow.codes = a->s->codes;
-    flow.kept = a->kept;
-    flow.sampled_ahead = a->sampled;
-    flow.ahead = done;
-    rc = og__filling_start(&flow.filling, &filling, err);
-    if (rc == 0)
-        rc = og__flow_run(&flow, pass, first, last, sink, arg, err);
-    og__filling_end(flow.filling);
+    struct og_session *s = a->s;
+    const struct og_replayed_source from = {.batches = s->superbatch,
+                                            .ahead = a->sampled,
+                                            .items = {&s->facts.schedule, pass, first, last},
+                                            .by_draw = a->kept,
+                                            .prepared = done};
+    const struct og_filling_options fill = {.windows = &a->windows,
+                                            .from = s->codes,
+                                            .gather = s->gather,
+                                            .stop = s->config.seen ? s->config.seen->stop : NULL,
+                                            .timeline = s->timeline};
+    struct og_filling *filling;
+    struct og_pipeline p;
+    rc = og__filling_start(&filling, &fill, err);
+    if (rc < 0)
+        return rc;
+    og__pipeline_replay(&p, s, &from, filling);
+    rc = og__flow_run(&p.flow, consumer, arg, err);
+    og__filling_end(filling);
     return rc;
 }
 
@@ -187,22 +191,18 @@ static int open_stores(struct og_session *s, struct og_err *err)
     return rc;
 }
 
-int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, uint64_t last,
-                    og_sink *sink, void *arg, struct og_err *err)
+static int run_superbatches(struct og_session *s, const struct og_items *items,
+                            og_consumer *consumer, void *arg, struct og_err *err)
 {
-    if (!s->gather || !og__samples_ahead(&s->way)) {
-        struct og_flow flow = og__session_flow(s);
-        return og__flow_run(&flow, pass, first, last, sink, arg, err);
-    }
     struct og_ahead a = {.s = s, .n = og__ahead_most(s)};
     a.sampled = og__alloc(s->budget, a.n * sizeof(*a.sampled), "superbatch", err);
     if (!a.sampled)
         return -ENOMEM;
     int rc = open_stores(s, err);
-    for (uint64_t end; rc == 0 && first < last; first = end) {
-        end = og__superbatch_end(s, pass, first, last);
-        rc = run_superbatch(&a, pass, first, end, last, sink, arg, err);
-        if (rc == 0 && end < last && s->config.seen && s->config.seen->stop &&
+    for (uint64_t end, at = items->first; rc == 0 && at < items->last; at = end) {
+        end = og__superbatch_end(s, items->pass, at, items->last);
+        rc = run_superbatch(&a, items->pass, at, end, items->last, consumer, arg, err);
+        if (rc == 0 && end < items->last && s->config.seen && s->config.seen->stop &&
             *s->config.seen->stop)
             rc = og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
     }
@@ -210,4 +210,18 @@ int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, u
     og__fill_windows_release(&a.windows);
     og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
+}
+
+int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, uint64_t last,
+                    og_consumer *consumer, void *arg, struct og_err *err)
+{
+    const struct og_items items = {&s->facts.schedule, pass, first, last};
+    if (s->gather && og__samples_ahead(&s->way))
+        return run_superbatches(s, &items, consumer, arg, err);
+    struct og_pipeline p;
+    if (s->gather)
+        og__pipeline_train(&p, s, items);
+    else
+        og__pipeline_sample(&p, s, items, false);
+    return og__flow_run(&p.flow, consumer, arg, err);
 }

@@ -1,7 +1,7 @@
 /* ahead: a run in superbatches, for policies that must know the coming batches (Park et al. 2022,
  * §3.1).
  *
- *   superbatch k:  sample all its batches ──> foresee ──> prefill ──> replay them to the sink
+ *   superbatch k:  sample all its batches ──> foresee ──> prefill ──> replay them to the consumer
  *                  (a flow without features)              (a flow that reads, plans, loads)
  *
  * Policies that want to see what comes behind it get a tail, batches of the next superbatches (and
@@ -18,7 +18,8 @@
 
 /* As og__flow_run, over the session: every command runs its batches through this. */
 OG_MUST_CHECK int og__session_run(struct og_session *s, enum og__split pass, uint64_t first,
-                                  uint64_t last, og_sink *sink, void *arg, struct og_err *err);
+                                  uint64_t last, og_consumer *consumer, void *arg,
+                                  struct og_err *err);
 
 /* For a plan that is not carried out: sample the first superbatch (an epoch, for policies that do
  * not look ahead), and plan it, so that what it reads is known. */

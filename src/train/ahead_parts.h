@@ -12,6 +12,7 @@
 
 #include "plan/segments.h"
 #include "train/ahead.h"
+#include "train/pipeline.h"
 #include "train/predict.h"
 
 struct og_ahead {
@@ -43,9 +44,10 @@ uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item);
 /* The most that a superbatch and its tail have. */
 uint64_t og__ahead_most(const struct og_session *s);
 /* Have the items' batches in the session's superbatch, and behind them a tail that ends at `end` at
- * the latest: what the tail of the superbatch before had of them, and what `sink` appends. */
+ * the latest: what the tail of the superbatch before had of them, and what `consumer` appends. */
 OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first,
-                                   uint64_t last, uint64_t end, og_sink *sink, struct og_err *err);
+                                   uint64_t last, uint64_t end, og_consumer *consumer,
+                                   struct og_err *err);
 /* What the next batch took to sample, and takes to read back. Is it to be put away apart from those
  * before it? */
 bool og__ahead_note(struct og_ahead *a, const struct og_work *w);

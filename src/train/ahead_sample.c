@@ -95,7 +95,7 @@ static uint64_t away_bytes(const struct og_ahead *a, const struct og_work *w, bo
     const struct og_session *s = a->s;
     const struct og_trace_options form = s->facts.trace;
     const uint64_t codes = a->next < a->own ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
-    if (s->memory.trace_blocks > 0 || w->made)
+    if (s->memory.trace_blocks > 0 || w->stored)
         return s->memory.trace_blocks > 0 ? 0 : codes;
     return codes + og__trace_batch_bytes(&form, &w->sampled.batch) +
            (a->next == 0 || piece ? og__trace_empty_bytes(&form) : 0);
@@ -111,8 +111,8 @@ bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
     const struct og_memory_plan *m = &a->s->memory;
     const struct og_batch *b = &w->sampled.batch;
     bool put_away = m->trace_blocks == 0;
-    bool ids = w->made || (put_away && m->alternates);
-    uint64_t words = w->made || put_away ? block_words(a->s, b) : 0;
+    bool ids = w->stored || (put_away && m->alternates);
+    uint64_t words = w->stored || put_away ? block_words(a->s, b) : 0;
     words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (put_away ? 1u : 0u));
     if (w->turn.split == OG__TRAIN && a->next < a->own) {
         a->trace_bytes += 4 * words;
@@ -125,33 +125,31 @@ bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
     return piece;
 }
 
-/* A flow that samples and does not gather. */
-static struct og_flow sampling_flow(struct og_session *s)
+static int sample_batches(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
+                          og_consumer *consumer, struct og_err *err)
 {
-    struct og_flow flow = og__session_flow(s);
-    flow.gather = NULL;
-    flow.ids_only = true;
-    return flow;
+    struct og_pipeline p;
+    og__pipeline_sample(&p, a->s, (struct og_items){&a->s->facts.schedule, pass, first, last},
+                        true);
+    return og__flow_run(&p.flow, consumer, a, err);
 }
 
 /* The training batches of the epoch that drew those of `item`, then the validation batches, which
  * are the same in every epoch. */
-static int sample_epoch(struct og_ahead *a, uint64_t item, og_sink *sink, struct og_err *err)
+static int sample_epoch(struct og_ahead *a, uint64_t item, og_consumer *consumer,
+                        struct og_err *err)
 {
     const struct og_schedule *schedule = &a->s->facts.schedule;
-    struct og_flow flow = sampling_flow(a->s);
     uint64_t first = og__schedule_start(schedule, og__ahead_drawn(a->s, item));
     uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
     uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
-    int rc = og__flow_run(&flow, OG__SPLITS, first, first + n_train, sink, a, err);
-    return rc < 0 ? rc : og__flow_run(&flow, OG__VALID, 0, n_valid, sink, a, err);
+    int rc = sample_batches(a, OG__SPLITS, first, first + n_train, consumer, err);
+    return rc < 0 ? rc : sample_batches(a, OG__VALID, 0, n_valid, consumer, err);
 }
 
-static int sample_items(struct og_ahead *a, uint64_t end, og_sink *sink, struct og_err *err)
+static int sample_items(struct og_ahead *a, uint64_t end, og_consumer *consumer, struct og_err *err)
 {
-    struct og_flow flow = sampling_flow(a->s);
-    const uint64_t from = a->first + a->next;
-    return og__flow_run(&flow, a->pass, from, sample_until(a, end), sink, a, err);
+    return sample_batches(a, a->pass, a->first + a->next, sample_until(a, end), consumer, err);
 }
 
 /* Of the superbatch before only its tail is left, if that is what comes next. */
@@ -172,7 +170,7 @@ static int drop_trained(struct og_ahead *a, bool follows, struct og_err *err)
 }
 
 int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
-                     uint64_t end, og_sink *sink, struct og_err *err)
+                     uint64_t end, og_consumer *consumer, struct og_err *err)
 {
     const struct og_schedule *schedule = &a->s->facts.schedule;
     const uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
@@ -185,7 +183,7 @@ int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, ui
     a->piece = first + a->next;
     a->away_bytes = a->trace_bytes = a->n_training = 0;
     if (rc == 0)
-        rc = a->kept ? sample_epoch(a, first, sink, err) : sample_items(a, end, sink, err);
+        rc = a->kept ? sample_epoch(a, first, consumer, err) : sample_items(a, end, consumer, err);
     return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
 }
 

@@ -7,6 +7,7 @@
  *   choosing   the first, and what is told of the others */
 #include "train/choose.h"
 
+#include "train/hotness.h"
 #include "train/measure.h"
 #include "train/memory_plan.h"
 #include "train/options.h"

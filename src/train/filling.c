@@ -214,6 +214,8 @@ int og__filling_start(struct og_filling **out, const struct og_filling_options *
 
 void og__filling_give_up(struct og_filling *f)
 {
+    if (!f)
+        return;
     pthread_mutex_lock(&f->lock);
     f->given_up = true;
     pthread_cond_broadcast(&f->moved);
@@ -248,6 +250,8 @@ static uint32_t windows_before(const struct og_filling *f, uint32_t batch)
 
 bool og__filling_ready(struct og_filling *f, uint32_t batch)
 {
+    if (!f)
+        return true;
     uint32_t need = windows_before(f, batch);
     pthread_mutex_lock(&f->lock);
     bool ready = f->filled >= need || f->rc < 0;
@@ -258,6 +262,9 @@ bool og__filling_ready(struct og_filling *f, uint32_t batch)
 int og__filling_await(struct og_filling *f, uint32_t batch, struct og_filled *filled,
                       struct og_err *err)
 {
+    *filled = (struct og_filled){0};
+    if (!f)
+        return 0;
     uint32_t need = windows_before(f, batch);
     pthread_mutex_lock(&f->lock);
     while (f->filled < need && f->rc == 0 && !f->given_up)
@@ -273,6 +280,8 @@ int og__filling_await(struct og_filling *f, uint32_t batch, struct og_filled *fi
 
 void og__filling_done(struct og_filling *f, uint32_t n)
 {
+    if (!f)
+        return;
     pthread_mutex_lock(&f->lock);
     f->done = OG_MAX(f->done, n);
     pthread_cond_broadcast(&f->moved);

@@ -53,6 +53,8 @@ struct og_filling;
 /* All pointers are borrowed until the end. */
 OG_MUST_CHECK int og__filling_start(struct og_filling **out, const struct og_filling_options *opt,
                                     struct og_err *err);
+/* The following accept NULL: a cache that is filled already. */
+
 /* Nothing more is begun, and nobody waits any longer. Any thread. */
 void og__filling_give_up(struct og_filling *f);
 void og__filling_end(struct og_filling *f);

@@ -49,13 +49,31 @@ static int find_visits(struct og_session *s, const struct og_options *opt, uint3
     return rc;
 }
 
+int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
+{
+    return og__topology_scan(t, og__hotness_some_edges, hotness, err);
+}
+
 /* ---- the others ---- */
 
 static int find_degrees(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
                         struct og_err *err)
 {
     (void)opt;
-    return og__hotness_degree(&s->topology, hotness, err);
+    return og__topology_out_degrees(&s->topology, hotness, err);
+}
+
+int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int64_t n_seeds,
+                         struct og_budget *b, uint32_t *hotness, struct og_err *err)
+{
+    struct og_pagerank p;
+    int rc = og__pagerank_open(&p, t, seeds, n_seeds, b, err);
+    while (rc == 0 && og__pagerank_round(&p))
+        rc = og__topology_scan(t, og__pagerank_edges, &p, err);
+    if (rc == 0)
+        og__pagerank_scores(&p, hotness);
+    og__pagerank_close(&p);
+    return rc;
 }
 
 static int find_pagerank(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
@@ -75,7 +93,7 @@ static size_t visits_bytes(const struct og_session *s)
 
 static size_t pagerank_bytes(const struct og_session *s)
 {
-    return og__hotness_pagerank_bytes(s->facts.n_nodes);
+    return og__pagerank_bytes(s->facts.n_nodes);
 }
 
 /* ---- without a graph ---- */

@@ -4,6 +4,14 @@
 
 #include "train/session.h"
 
+/* A guess at the out-degrees, added to hotness. A scan of the edges. */
+OG_MUST_CHECK int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness,
+                                           struct og_err *err);
+/* Scores of PageRank (plan.h): a scan of the edges a round. */
+OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds,
+                                       int64_t n_seeds, struct og_budget *b, uint32_t *hotness,
+                                       struct og_err *err);
+
 /* Scores by which a policy, one that og__policy_wants_hotness, ranks nodes; opt: its parameters.
  * hotness[N] is zeroed on entry. Of presc: visits of each node in --presc-epochs epochs sampled for
  * nothing else, from a random stream of their own (Yang et al. 2022, §6.3). */

@@ -1,6 +1,7 @@
 #include "train/infer_state.h"
 
 #include "base/hex.h"
+#include "base/lease.h"
 #include "train/infer_passes.h"
 
 #include "base/file.h"
@@ -14,7 +15,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,32 +27,25 @@ enum { MAX_TRIES = 100, MAX_TEXT = 1 << 20, CHECKED_AT_ONCE = 1 << 20 };
 const struct og_kept_kind og__infer_kind = {"outgrow-infer-",
                                             {"state.json", "sources.npy", "layer"}};
 
-/* False: who had it removed it while we waited. */
-static bool still_there(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && st.st_nlink > 0;
-}
-
-/* 0, or -EAGAIN when it was removed meanwhile. A file system that has no locks is trusted. */
+/* 0, or -EAGAIN when it was removed meanwhile. */
 static int lock_folder(struct og_infer_state *s, struct og_err *err)
 {
     if (mkdir(s->folder, 0700) < 0 && errno != EEXIST)
         return og__fail_errno(err, -errno, NULL, "%s: cannot create folder", s->folder);
-    int fd = open(s->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = og__folder_open(AT_FDCWD, s->folder);
     if (fd < 0 && errno == ENOENT)
         return -EAGAIN;
     if (fd < 0)
         return og__fail_errno(err, -errno, NULL, "%s: cannot open", s->folder);
-    bool busy = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-    if (!busy && still_there(fd)) {
+    int rc = og__lease_take(fd);
+    if (rc == 0) {
         s->lock = fd;
         return 0;
     }
     close(fd);
-    return busy ? og__fail(err, -EBUSY, "wait until it ends, or give another --scratch",
-                           "%s: another process is making the same", s->folder)
-                : -EAGAIN;
+    return rc == -EBUSY ? og__fail(err, -EBUSY, "wait until it ends, or give another --scratch",
+                                   "%s: another process is making the same", s->folder)
+                        : -EAGAIN;
 }
 
 static int make_folder(struct og_infer_state *s, struct og_err *err)
@@ -63,19 +56,12 @@ static int make_folder(struct og_infer_state *s, struct og_err *err)
     return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make it", s->folder) : 0;
 }
 
-/* The folder that is to hold `path`; malloc'ed. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? strndup(path, (size_t)OG_MAX(slash - path, 1)) : strdup(".");
-}
-
 /* What a file that may not be there yet, in a folder that is, is called from anywhere; malloc'ed.
  */
 static char *absolute(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *given = folder_of(path), *folder = given ? realpath(given, NULL) : NULL;
+    char *given = og__folder_of(path), *folder = given ? realpath(given, NULL) : NULL;
     char *name = folder ? og__path_join(folder, slash ? slash + 1 : path) : NULL;
     free(folder);
     free(given);
@@ -90,7 +76,7 @@ static int make_under(struct og_inference *f, const char *out, struct og_err *er
     if (!f->opt.scratch && !out && !(s->under = og__cache_dir()))
         return og__fail(err, -ENOENT, "give a folder: --scratch DIR", "nowhere to put activations");
     if (!s->under)
-        s->under = f->opt.scratch ? strdup(f->opt.scratch) : folder_of(out);
+        s->under = f->opt.scratch ? strdup(f->opt.scratch) : og__folder_of(out);
     if (!s->under)
         return og__fail_errno(err, -ENOMEM, NULL, "inference");
     s->made_under = stat(s->under, &st) < 0 && errno == ENOENT;
@@ -112,7 +98,7 @@ static int name_folder(struct og_inference *f, const char *what, struct og_err *
 /* Its folder is made, and must be one to write to. */
 static int prepare_folder(const char *path, struct og_err *err)
 {
-    char *folder = folder_of(path);
+    char *folder = og__folder_of(path);
     int rc = folder ? og__make_dirs(folder, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc == 0 && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
         rc = og__fail_errno(err, -errno, NULL, "%s: cannot write in its folder", path);
@@ -171,7 +157,7 @@ static int lock_part(struct og_wanted *w, struct og_err *err)
     int fd = open_part(w, err);
     if (fd < 0)
         return fd;
-    bool busy = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    bool busy = og__lease_lock(fd) == -EBUSY;
     w->fd = fd;
     if (!busy && is_named(w))
         return 0;

@@ -83,7 +83,7 @@ static size_t while_deciding(const struct og_memory_plan *m, const struct og_pre
 {
     const bool ranks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
     return m->process + m->topology + m->seeds + m->labels + m->policy + m->hotness +
-           (ranks && m->hotness ? og__hotness_pagerank_bytes(p->facts->n_nodes) : 0);
+           (ranks && m->hotness ? og__pagerank_bytes(p->facts->n_nodes) : 0);
 }
 
 /* A share of the limit, as far as that leaves as much to the others. */

@@ -8,7 +8,7 @@
 
 #include "plan/packing.h"
 #include "plan/segments.h"
-#include "train/flow.h"
+#include "train/source.h"
 
 #include <math.h>
 
@@ -159,18 +159,36 @@ uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory)
     return (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes);
 }
 
+/* Rows of a batch, of many. */
+static uint64_t mean_rows(const struct og_facts *f)
+{
+    const uint64_t mean = f->pilot_rows;
+    return OG_MIN(mean + mean / OG__SUM_MARGIN + OG__MARGIN_ROWS, og__input_rows(f));
+}
+
+/* One batch, of the largest; or an epoch's, where all are kept. */
+static void size_least(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const uint64_t rows = og__input_rows(p->facts);
+    const struct growth one = {(double)rows, 0, 1, p->facts->n_nodes};
+    const struct growth many = growth_of(p->facts);
+    if (og__keeps_batches(p->way))
+        size_ahead(m, p, &many, mean_rows(p->facts), longest_epoch(p), 0);
+    else
+        size_ahead(m, p, &one, rows, 1, 0);
+}
+
 size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_premises *p)
 {
     enum { ROUNDS = 8 }; /* slots take a fraction of what rows do */
-    const uint64_t rows = og__input_rows(p->facts);
-    const struct growth all = {(double)rows, 0, 1, p->facts->n_nodes};
-    struct og_memory_plan one = *m;
-    size_ahead(&one, p, &all, rows, 1, 0);
-    const size_t staging = rows * p->facts->row_bytes * (size_t)og__first_staging(p->way);
-    for (int i = 0; one.alternates && i < ROUNDS; i++)
-        one.n_slots =
-            og__memory_plan_most_slots(p->facts, og__memory_plan_without_rows(&one) + staging);
-    return og__memory_plan_without_rows(&one);
+    const struct og_facts *f = p->facts;
+    struct og_memory_plan least = *m;
+    size_least(&least, p);
+    const size_t staging = og__input_rows(f) * f->row_bytes * (size_t)og__first_staging(p->way);
+    for (int i = 0; least.alternates && i < ROUNDS; i++)
+        least.n_slots =
+            og__memory_plan_most_slots(f, og__memory_plan_without_rows(&least) + staging);
+    return og__memory_plan_without_rows(&least);
 }
 
 /* ---- how many there are ---- */
@@ -296,9 +314,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
         return 0;
     const size_t staging =
         og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
-    const uint64_t mean = p->facts->pilot_rows;
-    uint64_t rows =
-        OG_MIN(mean + mean / OG__SUM_MARGIN + OG__MARGIN_ROWS, og__input_rows(p->facts));
+    const uint64_t rows = mean_rows(p->facts);
     if (m->alternates)
         m->n_slots = og__memory_plan_most_slots(p->facts, m->limit);
     const size_t beside = staging + m->limit / OG__SLACK_SHARE;
@@ -315,6 +331,8 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
                             : OG_MIN((uint64_t)p->config->opt.superbatch, longest_superbatch(p)));
     m->wanted = wanted_tail(p, m->superbatch);
     keep_blocks(m, p, m->limit - OG_MIN(m->limit, used));
-    size_t need = og__memory_plan_without_rows(m) + staging;
+    const size_t need = og__memory_plan_without_rows(m) + staging;
+    if (!m->alternates) /* the sweep comes beside all that */
+        m->sweep = OG_MIN(m->sweep, m->limit - OG_MIN(m->limit, need));
     return need <= m->limit ? 0 : og__memory_plan_refuse_superbatch(m, need, err);
 }

@@ -22,7 +22,9 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises
         return 0;
     const size_t row = p->facts->row_bytes;
     const size_t staging = og__input_rows(p->facts) * row * (size_t)og__first_staging(p->way);
-    const size_t used = og__memory_plan_without_rows(m) + staging + m->limit / OG__SLACK_SHARE;
+    const size_t sweep = m->alternates ? 0 : m->sweep; /* else it comes when the cache has gone */
+    const size_t used =
+        og__memory_plan_without_rows(m) + sweep + staging + m->limit / OG__SLACK_SHARE;
     const size_t free = m->limit - OG_MIN(m->limit, used);
     const struct og_amount *asked = &p->config->opt.neighbor_cache;
     size_t capacity = m->alternates ? free : free / (sweeps(p->facts) ? 4 : 2);

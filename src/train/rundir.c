@@ -1,12 +1,12 @@
 #include "train/rundir.h"
 
 #include "base/file.h"
+#include "base/lease.h"
 #include "base/temporary.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ static int lock_folder(struct og_rundir *d, struct og_err *err)
         d->lock = 0;
         return og__fail_errno(err, -errno, NULL, "%s: cannot open", d->path);
     }
-    if (flock(d->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+    if (og__lease_lock(d->lock) != -EBUSY)
         return 0;
     return og__fail(err, -EBUSY, "wait until it ends, or choose another --run",
                     "%s: another process is training in this folder", d->path);

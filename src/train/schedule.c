@@ -105,6 +105,12 @@ struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item)
     return turn;
 }
 
+struct og_turn og__item_at(const struct og_items *items, uint64_t item)
+{
+    return items->pass == OG__SPLITS ? og__schedule_at(items->schedule, item)
+                                     : og__schedule_pass(items->schedule, items->pass, item);
+}
+
 void og__schedule_places(const struct og_schedule *s, const struct og_turn *turn, uint64_t *place)
 {
     struct og_permutation order;

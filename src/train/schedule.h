@@ -43,6 +43,15 @@ bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch);
 uint64_t og__schedule_items(const struct og_schedule *s);
 uint64_t og__schedule_start(const struct og_schedule *s, uint32_t epoch);
 struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item);
+/* Items [first, last) of the run; with pass < OG__SPLITS batches [first, last) of one pass over
+ * that split. */
+struct og_items {
+    const struct og_schedule *schedule;
+    enum og__split pass; /* OG__SPLITS: the run */
+    uint64_t first, last;
+};
+struct og_turn og__item_at(const struct og_items *items, uint64_t item);
+
 /* A single pass over one split in file order, outside the run: batch number `batch` of it. */
 struct og_turn og__schedule_pass(const struct og_schedule *s, enum og__split split, uint64_t batch);
 

@@ -11,9 +11,9 @@
 #include "dataset/on_disk.h"
 #include "plan/candidate.h"
 #include "report/counters.h"
-#include "train/flow.h"
 #include "train/memory_plan.h"
 #include "train/packs.h"
+#include "train/source.h"
 
 /* One of the ways that --policy auto compared. */
 struct og_chosen {
@@ -73,9 +73,6 @@ void og__session_close(struct og_session *s);
 
 /* What was read since the session was begun is preparation: before any batch. */
 void og__session_count_prepared(struct og_session *s);
-
-/* The flow over this session. */
-struct og_flow og__session_flow(struct og_session *s);
 
 /* A sampler for this session's batches; GCN's blocks carry degrees. */
 OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_sampler **out,

@@ -46,27 +46,6 @@ int og__session_sampler(const struct og_session *s, struct og_sampler **out, str
     return rc;
 }
 
-struct og_flow og__session_flow(struct og_session *s)
-{
-    return (struct og_flow){
-        .schedule = &s->facts.schedule,
-        .seeds = &s->facts.seeds,
-        .samplers = s->samplers,
-        .n_samplers = og__samplers(&s->way),
-        .n_hops = s->config.opt.n_fanout,
-        .offline = s->offline,
-        .policy = s->policy,
-        .n_slots = s->memory.n_slots,
-        .planner = &s->planner,
-        .gather = s->gather,
-        .n_staging = s->memory.n_staging,
-        .works = s->works,
-        .n_works = og__works(&s->way),
-        .stop = s->config.seen ? s->config.seen->stop : NULL,
-        .timeline = s->timeline,
-    };
-}
-
 /* ---- disk and memory ---- */
 
 struct og_reader_options og__session_reader(const struct og_session *s)

@@ -82,6 +82,16 @@ static int plan_fixed(struct og_session *s, struct og_err *err)
     return og__memory_plan_check(&s->memory, err);
 }
 
+/* Where batches may be sampled ahead. */
+static int know_growth(const struct og_session *s, struct og_pilot *pilot, struct og_budget *b,
+                       struct og_err *err)
+{
+    const bool ahead = s->way.policy == OG_POLICY_AUTO || og__samples_ahead(&s->way);
+    return ahead && (s->config.want & OG__WANT_FEATURES)
+               ? og__pilot_growth(pilot, s->facts.n_nodes, b, err)
+               : 0;
+}
+
 /* Sizes of a pilot that the budget has no room for: only to name the one that would do. */
 static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err *err)
 {
@@ -89,8 +99,12 @@ static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err
     int rc = og__pilot_run(&pilot, s, NULL, err);
     if (rc < 0)
         return rc;
-    og__know_batches(s, &pilot);
+    rc = know_growth(s, &pilot, NULL, err);
+    if (rc == 0)
+        og__know_batches(s, &pilot);
     og__pilot_release(&pilot, NULL);
+    if (rc < 0)
+        return rc;
     og__plainest_way(&s->way);
     rc = plan_fixed(s, err);
     return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "%s does not fit", what);
@@ -127,18 +141,9 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
     return rc < 0 ? rc : og__predict_pilot(s, pilot, err);
 }
 
-/* Where batches may be sampled ahead. */
-static int know_growth(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
-{
-    const bool ahead = s->way.policy == OG_POLICY_AUTO || og__samples_ahead(&s->way);
-    return ahead && (s->config.want & OG__WANT_FEATURES)
-               ? og__pilot_growth(pilot, s->facts.n_nodes, s->budget, err)
-               : 0;
-}
-
 static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
 {
-    int rc = know_growth(s, pilot, err);
+    int rc = know_growth(s, pilot, s->budget, err);
     if (rc < 0)
         return rc;
     og__know_batches(s, pilot);

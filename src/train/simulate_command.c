@@ -11,6 +11,7 @@
 #include "train/json.h"
 #include "train/memory_plan.h"
 #include "train/options.h"
+#include "train/pipeline.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -317,8 +318,10 @@ static int sample_trace(struct simulator *m, struct og_err *err)
     m->ptr = og__alloc(s->budget, ((size_t)m->most_batches + 1) * sizeof(*m->ptr), "trace", err);
     if (!m->ids || !m->ptr)
         return -ENOMEM;
-    struct og_flow flow = og__session_flow(s);
-    int rc = og__flow_run(&flow, OG__SPLITS, 0, m->most_batches, keep_batch, m, err);
+    struct og_pipeline p;
+    og__pipeline_sample(
+        &p, s, (struct og_items){&s->facts.schedule, OG__SPLITS, 0, m->most_batches}, false);
+    int rc = og__flow_run(&p.flow, keep_batch, m, err);
     m->sim.trace = (struct og_trace){m->n_batches, m->ptr, m->ids};
     return rc;
 }

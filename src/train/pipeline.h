@@ -1,0 +1,30 @@
+/* pipeline: a flow over a session, and the sources that its batches and plans come from. Filled in
+ * place by one of the functions below, and not moved until its flow has run. */
+#ifndef OG_PIPELINE_H
+#define OG_PIPELINE_H
+
+#include "train/session.h"
+#include "train/source.h"
+
+struct og_pipeline {
+    struct og_flow flow;
+    union {
+        struct og_stored_source stored; /* or sampled: its first member */
+        struct og_replayed_source replayed;
+    } batches;
+    union {
+        struct og_policy_plans of_policy;
+        struct og_stored_plans stored;
+    } plans;
+};
+
+/* Batches alone, sampled or read from --samples; nothing is planned or loaded. */
+void og__pipeline_sample(struct og_pipeline *p, struct og_session *s, struct og_items items,
+                         bool ids_only);
+/* The same batches, planned by the policy as they come, and loaded. */
+void og__pipeline_train(struct og_pipeline *p, struct og_session *s, struct og_items items);
+/* Batches and plans of the session's superbatch. */
+void og__pipeline_replay(struct og_pipeline *p, struct og_session *s,
+                         const struct og_replayed_source *batches, struct og_filling *filling);
+
+#endif
