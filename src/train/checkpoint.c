@@ -313,42 +313,44 @@ static const struct og_tensor *layer_tensor(const struct og_tensors *t, const ch
     return og__tensors_find(t, full);
 }
 
-/* Models by a name of theirs in a layer, those with more names first. */
+/* How many marks of a convolution the first layer has; 0 unless all. */
+static size_t count_marks(const struct og_tensors *t, const struct og_conv_names *names)
+{
+    size_t n = 0;
+    for (; names->marks[n]; n++)
+        if (!layer_tensor(t, "convs", 0, names->marks[n]))
+            return 0;
+    return n;
+}
+
+/* The model of most marks. */
 static bool find_kind(const struct og_tensors *t, struct og_model_config *config)
 {
-    static const struct {
-        const char *name;
-        int kind, aggregator;
-    } kinds[] = {{"att_src", OG_MODEL_GAT, OG_AGGREGATOR_MEAN},
-                 {"nn.0.weight", OG_MODEL_GIN, OG_AGGREGATOR_MEAN},
-                 {"lin_q.weight", OG_MODEL_PINSAGE, OG_AGGREGATOR_MEAN},
-                 {"lin_r.weight", OG_MODEL_SAGE, OG_AGGREGATOR_MEAN},
-                 {"lin_l.weight", OG_MODEL_SAGE, OG_AGGREGATOR_GCN},
-                 {"lin.weight", OG_MODEL_GCN, OG_AGGREGATOR_MEAN}};
-    for (size_t i = 0; i < OG_COUNT(kinds); i++) {
-        if (!layer_tensor(t, "convs", 0, kinds[i].name))
-            continue;
-        config->kind = kinds[i].kind;
-        config->aggregator = kinds[i].aggregator;
-        if (config->kind == OG_MODEL_SAGE && layer_tensor(t, "convs", 0, "lin.weight"))
-            config->aggregator = OG_AGGREGATOR_MAX;
-        return true;
+    struct og_model_config c = {0};
+    size_t most = 0;
+    for (; og__model_words[c.kind]; c.kind++) {
+        const struct og_conv_names *names;
+        for (c.aggregator = 0; og__option_word("aggregator", c.aggregator); c.aggregator++) {
+            names = og__model_names(&c);
+            const size_t n = names ? count_marks(t, names) : 0;
+            if (n <= most)
+                continue;
+            most = n;
+            config->kind = c.kind;
+            config->aggregator = c.aggregator;
+        }
     }
-    return false;
+    return most > 0;
 }
 
 /* Widths of the layer; false when there is none. */
 static bool find_layer(const struct og_tensors *t, struct og_model_config *config, int layer,
                        int64_t *in, int64_t *out)
 {
-    static const char *const first[] = {"lin.weight", "lin_l.weight", "lin.weight", "nn.0.weight",
-                                        "lin_q.weight"};
-    const struct og_tensor *w = layer_tensor(t, "convs", layer, first[config->kind]);
-    const struct og_tensor *last = w, *att = layer_tensor(t, "convs", layer, "att_src");
-    if (config->kind == OG_MODEL_GIN)
-        last = layer_tensor(t, "convs", layer, "nn.2.weight");
-    if (config->kind == OG_MODEL_PINSAGE)
-        last = layer_tensor(t, "convs", layer, "lin_l.weight");
+    const struct og_conv_names *names = og__model_names(config);
+    const struct og_tensor *w = layer_tensor(t, "convs", layer, names->first);
+    const struct og_tensor *last = names->last ? layer_tensor(t, "convs", layer, names->last) : w;
+    const struct og_tensor *att = layer_tensor(t, "convs", layer, "att_src");
     if (!w || !last || w->ndim != 2 || last->ndim != 2 || (att && att->ndim != 3))
         return false;
     for (int d = 0; d < 2; d++) /* a tensor without elements may be as wide as it likes */
@@ -359,7 +361,7 @@ static bool find_layer(const struct og_tensors *t, struct og_model_config *confi
             return false;
     *in = w->shape[1];
     *out = last->shape[0];
-    if (config->kind == OG_MODEL_GIN || config->kind == OG_MODEL_PINSAGE)
+    if (names->last)
         config->hidden = (int)w->shape[0];
     if (att) {
         config->heads = (int)att->shape[1];

@@ -46,7 +46,7 @@ static const struct og_option table[] = {
     {"model", "KIND", "sage", numbers, NUMBERS,
      "network: graph convolution, GraphSAGE, graph attention, graph isomorphism or PinSAGE "
      "(docs/models.md)",
-     NAMES("gcn", "sage", "gat", "gin", "pinsage"), OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL},
+     og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL},
     {"layers", "N", "0", numbers, NUMBERS,
      "number of layers; 0 = one for each number of --fanout",
      NULL, OG_OPTION_INT, FIELD(layers), 0, OG_MAX_HOPS, ALL},
