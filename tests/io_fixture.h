@@ -5,6 +5,7 @@
 #include "testing.h"
 
 #include "io/engine.h"
+#include "support/draws.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,15 +19,6 @@ struct scratch {
     size_t size;
 };
 
-static inline uint32_t scramble(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
-}
-
 /* Never zero, so that a row nobody filled shows. */
 static inline void scratch_open(struct scratch *s, size_t size)
 {
@@ -39,7 +31,7 @@ static inline void scratch_open(struct scratch *s, size_t size)
     s->bytes = malloc(size + 1);
     assert_non_null(s->bytes);
     for (size_t i = 0; i < size; i++)
-        s->bytes[i] = (unsigned char)(1 + scramble((uint32_t)i) % 255);
+        s->bytes[i] = (unsigned char)(1 + test_scramble((uint32_t)i) % 255);
     int fd = open(s->path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     assert_true(fd >= 0);
     for (size_t at = 0; at < size;) {
@@ -76,7 +68,7 @@ static inline size_t pick(enum row_set set, uint32_t n_rows, uint32_t *rows)
     for (uint32_t r = 0; r < n_rows; r++) {
         bool ends = r == 0 || r == n_rows - 1;
         bool in = set == SET_ALL || (set == SET_EVEN && r % 2 == 0) ||
-                  (set == SET_SPARSE && scramble(r + 77) % 20 == 0) ||
+                  (set == SET_SPARSE && test_scramble(r + 77) % 20 == 0) ||
                   (set == SET_ONE && r == n_rows / 3) || (set == SET_ENDS && ends);
         if (in)
             rows[n++] = r;

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "no_sync.h"
+#include "support/files.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -503,11 +504,6 @@ static void what_is_committed_outlives_the_machine(void **state)
     free(sub);
 }
 
-static bool is_there(const char *name)
-{
-    return access(name, F_OK) == 0;
-}
-
 /* Ends without cleaning up: a file and a folder under temporary names. */
 static void die_half_way(const char *file, const char *folder)
 {
@@ -536,20 +532,20 @@ static void what_a_killed_process_left_goes(void **state)
     char left[2][64];
     snprintf(left[0], sizeof(left[0]), "%s/x.tmp-%d-0", dir, (int)child);
     snprintf(left[1], sizeof(left[1]), "%s/out.tmp-%d-0", dir, (int)child);
-    assert_true(is_there(left[0]) && is_there(left[1]));
+    assert_true(test_is_there(left[0]) && test_is_there(left[1]));
     /* one that is being written stays, whoever opens another */
     struct og_newfile alive, second;
     assert_int_equal(og__newfile_open(&alive, file, NULL), 0);
     assert_int_equal(og__newfile_open(&second, file, NULL), 0);
-    assert_true(is_there(alive.temporary) && is_there(second.temporary));
-    assert_false(is_there(left[0]));
+    assert_true(test_is_there(alive.temporary) && test_is_there(second.temporary));
+    assert_false(test_is_there(left[0]));
     og__newfile_abandon(&alive);
     og__newfile_abandon(&second);
     struct og_newdir d;
     assert_int_equal(og__newdir_begin(&d, folder, NULL), 0);
-    assert_false(is_there(left[1]));
+    assert_false(test_is_there(left[1]));
     og__newdir_abandon(&d);
-    assert_true(is_there(like_ours) && is_there(other) && is_there("/etc"));
+    assert_true(test_is_there(like_ours) && test_is_there(other) && test_is_there("/etc"));
     unlink(like_ours);
     unlink(other);
     assert_int_equal(rmdir(dir), 0);

@@ -2,6 +2,7 @@
  * to the program is never refused, and no run ends because a later superbatch takes more than its
  * first. */
 #include "small_graph.h"
+#include "support/files.h"
 #include "testing.h"
 
 #include "base/base.h"
@@ -21,11 +22,6 @@ static char root[TEST_PATH];
 static const char *const base[] = {"fanout",  "5,4", "batch", "32",   "hidden", "8",
                                    "epochs",  "2",   "lr",    "0.01", "memory", "96M",
                                    "threads", "2",   "cache", "5%",   NULL};
-
-static void shell(const char *line)
-{
-    assert_int_equal(system(line), 0);
-}
 
 static int set_up(void **state)
 {
@@ -100,7 +96,7 @@ static json_t *train(pairs_t pairs, uint64_t disk, struct seen *seen, struct og_
     set_options(&opt, pairs, disk);
     int rc = og_train("graph", &opt, &observer, &text, err);
     og_options_release(&opt);
-    shell("rm -rf run");
+    test_shell("rm -rf run");
     json_t *summary = rc == 0 ? json_loads(text, 0, NULL) : NULL;
     assert_true(rc == 0 ? summary != NULL : rc == -ENOSPC);
     free(text);

@@ -1,6 +1,8 @@
 /* A model whose numbers are none is told of wherever it is met: in training, at the ends of epochs,
  * in eval, with all neighbours and in predict; and one signal ends an evaluation. */
 #include "own_folder.h"
+#include "support/files.h"
+#include "support/runs.h"
 #include "whole_tensors.h"
 
 #include <outgrow/outgrow.h>
@@ -11,24 +13,17 @@
 
 static char graph[300], run[300], checkpoint[340];
 
-static void set(struct og_options *opt, const char *name, const char *value)
-{
-    struct og_err err = {0};
-    if (og_options_set(opt, name, value, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
 static void options(struct og_options *opt, const char *const *more)
 {
     static const char *const pairs[][2] = {{"hidden", "16"},   {"fanout", "3,3"}, {"epochs", "1"},
                                            {"memory", "300M"}, {"threads", "1"},  {"batch", "100"}};
     og_options_init(opt);
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
-        set(opt, pairs[i][0], pairs[i][1]);
+        test_set(opt, pairs[i][0], pairs[i][1]);
     for (; more && *more; more += 2)
-        set(opt, more[0], more[1]);
-    set(opt, "run", run);
-    set(opt, "scratch", folder);
+        test_set(opt, more[0], more[1]);
+    test_set(opt, "run", run);
+    test_set(opt, "scratch", folder);
 }
 
 static void make_graph(int classes)
@@ -71,11 +66,6 @@ static void assert_says(const struct og_err *err, const char *what, const char *
         fail_msg("'%s' expected, '%s' (%s) said", what, err->message, err->hint);
 }
 
-static bool is_there(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
 /* One step with a rate that leaves nothing of the model: all its batch has is trained before. */
 static void an_epoch_that_cannot_be_judged_ends_the_run(void **state)
 {
@@ -93,8 +83,8 @@ static void an_epoch_that_cannot_be_judged_ends_the_run(void **state)
             struct og_err err = try_train(kinds[i]);
             assert_says(&err, "epoch 1, valid batch 1: the loss is not a finite number", "--lr");
             snprintf(best, sizeof(best), "%s/best.safetensors", run);
-            assert_false(is_there(best)); /* nor is it the best */
-            assert_false(is_there(checkpoint));
+            assert_false(test_is_there(best)); /* nor is it the best */
+            assert_false(test_is_there(checkpoint));
         }
 }
 
@@ -123,7 +113,7 @@ static void parameters_that_are_no_numbers_are_not_written(void **state)
     struct og_err err = try_train(more);
     assert_says(&err, "epoch 1: a value of convs.0.", "--lr");
     assert_says(&err, "is not a finite number", "");
-    assert_false(is_there(checkpoint));
+    assert_false(test_is_there(checkpoint));
 }
 
 /* ---- a checkpoint that was good once ---- */
@@ -180,7 +170,7 @@ static void a_checkpoint_that_cannot_be_judged_is_told_of(void **state)
             assert_says(&err, "not a finite number", "diverged");
             assert_says(
                 &err, c == EVAL ? "test batch 1: the loss" : "layer 2, node 0: what it makes", "");
-            assert_false(is_there(out));
+            assert_false(test_is_there(out));
         }
         og_options_release(&opt);
     }

@@ -19,6 +19,7 @@
 #include "faults.h"
 #include "nn/nn.h"
 #include "support/folder.h"
+#include "support/runs.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -224,13 +225,6 @@ static void keep(char *text)
 
 /* ---- the calls ---- */
 
-static void set(struct og_options *opt, const char *name, const char *value)
-{
-    struct og_err err = {0};
-    if (og_options_set(opt, name, value, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
 /* Made before faults are armed: setting options is a call of its own. */
 static struct og_options options;
 
@@ -238,8 +232,8 @@ static void usual_options(void)
 {
     og_options_release(&options);
     small_run(&options, run_dir);
-    set(&options, "cache", "10%");
-    set(&options, "disk", "1G");
+    test_set(&options, "cache", "10%");
+    test_set(&options, "disk", "1G");
 }
 
 static int call_generate(struct og_err *err)
@@ -691,7 +685,7 @@ static void torture_all(const struct call *c)
 {
     usual_options();
     for (const char *const *o = c->options; *o; o += 2)
-        set(&options, o[0], o[1]);
+        test_set(&options, o[0], o[1]);
     struct og_err err = {0}; /* what is kept between calls (caches, profiles) is there now */
     if (c->most == 0 && make(c, &err) < 0)
         fail_msg("%s: %s", c->name, err.message);
@@ -1038,11 +1032,11 @@ static int prepare(void **state)
     usual_options();
     assert_int_equal(og_sample(graph, trace, false, &options, NULL, NULL), 0);
     assert_int_equal(og_sample(graph, packed, false, &options, NULL, NULL), 0);
-    set(&options, "samples", packed);
+    test_set(&options, "samples", packed);
     assert_int_equal(call_pack(NULL), 0);
     usual_options();
-    set(&options, "task", "link");
-    set(&options, "edge-split", "80/10/10");
+    test_set(&options, "task", "link");
+    test_set(&options, "edge-split", "80/10/10");
     train_model(link_model);
     og__remove_tree(run_dir);
     usual_options();
@@ -1140,8 +1134,8 @@ static void a_run_whose_resuming_failed_ends_the_same(void **state)
         skip();
     const struct og_observer seen = {.arg = (void *)&stop, .progress = stop_at_once, .stop = &stop};
     usual_options();
-    set(&options, "checkpoint-every", "0");
-    set(&options, "resume", "true");
+    test_set(&options, "checkpoint-every", "0");
+    test_set(&options, "resume", "true");
     assert_int_equal(call_train(NULL), 0);
     const uint64_t whole = hash_of("checkpoint.safetensors");
     const uint64_t told = shape_of_epochs();
@@ -1207,9 +1201,9 @@ static void a_prediction_that_failed_ends_the_same(void **state)
     if (!wanted("predicted", ""))
         skip();
     usual_options();
-    set(&options, "sampler", "walk"); /* one pass more */
-    set(&options, "checkpoint-every", "0");
-    set(&options, "resume", "true");
+    test_set(&options, "sampler", "walk"); /* one pass more */
+    test_set(&options, "checkpoint-every", "0");
+    test_set(&options, "resume", "true");
     assert_int_equal(predict_in_run(NULL), 0);
     const uint64_t logits = hash_of("p.npy"), activations = hash_of("e.npy");
     long injected = 0;

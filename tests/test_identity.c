@@ -5,7 +5,9 @@
 
 #include "base/file.h"
 #include "dataset/dataset.h"
+#include "support/files.h"
 #include "support/folder.h"
+#include "support/runs.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -23,18 +25,6 @@ static char root[TEST_PATH];
 static const char *const base[] = {"fanout",   "5,4",  "batch",          "512",  "hidden", "16",
                                    "topology", "disk", "neighbor-cache", "200K", "memory", "96M",
                                    "lr",       "0.01", "threads",        "2",    NULL};
-
-static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void shell(const char *format, ...)
-{
-    char line[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    if (system(line) != 0)
-        fail_msg("%s", line);
-}
 
 /* Arrays of more than a MiB: not all of them is looked at when they are opened. */
 static int set_up(void **state)
@@ -60,26 +50,14 @@ static int tear_down(void **state)
 {
     (void)state;
     assert_int_equal(chdir("/"), 0);
-    shell("rm -r %s", root);
+    test_shell("rm -r %s", root);
     return 0;
 }
 
 /* ---- calls ---- */
 
-struct said {
-    char text[8192];
-};
-
-static void note_message(void *arg, int level, const char *text)
-{
-    struct said *s = arg;
-    (void)level;
-    size_t at = strlen(s->text);
-    snprintf(s->text + at, sizeof(s->text) - at, "%s\n", text);
-}
-
-static struct said said;
-static const struct og_observer seen = {.arg = &said, .message = note_message};
+static struct test_said said;
+static const struct og_observer seen = {.arg = &said, .message = test_note_message};
 
 static void set_options(struct og_options *opt, pairs_t pairs)
 {
@@ -229,11 +207,11 @@ static void replace(const char *dataset, const struct array *a)
 static void make_all(const char *dataset)
 {
     struct og_err err;
-    shell("rm -rf outgrow/neighbors-* samples run start right out.npy* outgrow-infer-*");
+    test_shell("rm -rf outgrow/neighbors-* samples run start right out.npy* outgrow-infer-*");
     sample(dataset, "samples");
     pack(dataset, "samples");
     assert_int_equal(train(dataset, (pairs_t){"epochs", "1", "run", "start"}, &err), 0);
-    shell("cp -r start run");
+    test_shell("cp -r start run");
     assert_int_equal(predict(dataset, "out.npy", true, false), OG_INTERRUPTED);
 }
 
@@ -256,7 +234,7 @@ static void check_neighbors(const char *dataset, bool stale)
     pairs_t afresh = {"epochs", "1", "run", "right", "scratch", "fresh"};
     assert_int_equal(train(dataset, afresh, &err), 0);
     assert_same_file("with/checkpoint.safetensors", "right/checkpoint.safetensors");
-    shell("rm -r with fresh");
+    test_shell("rm -r with fresh");
 }
 
 /* Packs of before beside samples of now. */
@@ -264,14 +242,14 @@ static void check_packs(const char *dataset, bool stale)
 {
     struct og_err err;
     sample(dataset, "anew");
-    shell("mv samples/pack anew/pack");
+    test_shell("mv samples/pack anew/pack");
     pairs_t with = {"epochs", "1", "samples", "anew", "cache", "100", "run", "with"};
     assert_int_equal(train(dataset, with, &err), 0);
     const bool left = strstr(said.text, "anew/pack: ") && strstr(said.text, "left alone");
     if (left != stale)
         fail_msg("left alone: %d, stale: %d: %s", left, stale, said.text);
     assert_same_file("with/checkpoint.safetensors", "right/checkpoint.safetensors");
-    shell("rm -r with anew");
+    test_shell("rm -r with anew");
 }
 
 static void check_inference(const char *dataset, bool stale)
@@ -282,7 +260,7 @@ static void check_inference(const char *dataset, bool stale)
         fail_msg("started anew: %d, stale: %d: %s", anew, stale, said.text);
     assert_int_equal(predict(dataset, "right.npy", false, false), 0);
     assert_same_file("out.npy", "right.npy");
-    shell("rm out.npy right.npy");
+    test_shell("rm out.npy right.npy");
 }
 
 static void what_was_made_of_other_arrays_is_not_used(void **state)
@@ -290,7 +268,7 @@ static void what_was_made_of_other_arrays_is_not_used(void **state)
     (void)state;
     for (size_t i = 0; i < OG_COUNT(arrays); i++) {
         print_message("%s\n", arrays[i].name);
-        shell("rm -rf g; cp -a graph g");
+        test_shell("rm -rf g; cp -a graph g");
         make_all("g");
         replace("g", &arrays[i]);
         check_neighbors("g", arrays[i].structure); /* first: any run mends it */
@@ -354,11 +332,11 @@ static void one_byte_changed_is_noticed(void **state)
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
         const char *why = cases[i].why;
         print_message("%s\n", why);
-        shell("rm -rf g; cp -a graph g");
+        test_shell("rm -rf g; cp -a graph g");
         off_t at = unseen_byte("g", cases[i].path);
         make_all("g");
         if (cases[i].another)
-            shell("cp %s other; mv other %s", cases[i].path, cases[i].path);
+            test_shell("cp %s other; mv other %s", cases[i].path, cases[i].path);
         change_byte(cases[i].path, at);
         check_neighbors("g", cases[i].structure);
         pairs_t offline = {"epochs", "1", "samples", "samples"};
@@ -382,7 +360,7 @@ static void a_copy_is_the_same_dataset(void **state)
     for (size_t i = 0; i < OG_COUNT(copies); i++) {
         struct og_err err;
         make_all("graph");
-        shell("rm -rf g; %s", copies[i]);
+        test_shell("rm -rf g; %s", copies[i]);
         pairs_t offline = {"epochs", "1", "samples", "samples", "cache", "100", "run", "offline"};
         if (train("g", offline, &err) < 0)
             fail_msg("%s: %s", copies[i], err.message);
@@ -392,7 +370,7 @@ static void a_copy_is_the_same_dataset(void **state)
         if (train("g", on, &err) < 0)
             fail_msg("%s: %s", copies[i], err.message);
         check_inference("g", true); /* rows of a place of its own */
-        shell("rm -r offline");
+        test_shell("rm -r offline");
     }
 }
 
@@ -417,14 +395,14 @@ static void datasets_of_one_name_have_caches_of_their_own(void **state)
 {
     (void)state;
     struct og_err err;
-    shell("rm -rf outgrow/neighbors-* a b; mkdir a b; cp -a graph a/knn; cp -a graph b/knn");
+    test_shell("rm -rf outgrow/neighbors-* a b; mkdir a b; cp -a graph a/knn; cp -a graph b/knn");
     for (int turn = 0; turn < 2; turn++)
         for (const char *const *d = (const char *const[]){"a/knn", "b/knn", NULL}; *d; d++) {
             assert_int_equal(train(*d, (pairs_t){"epochs", "1"}, &err), 0);
             assert_true(!strstr(said.text, "building the neighbour cache") == (turn == 1));
         }
     assert_int_equal(count_folders("outgrow/neighbors-*"), 2);
-    shell("rm -r a b");
+    test_shell("rm -r a b");
 }
 
 static void set_name(const char *dataset, const char *name)
@@ -445,7 +423,7 @@ static void a_name_is_no_path(void **state)
     struct og_err err;
     static const char *const names[] = {"x/../../evil", "../evil", "/evil", "", "."};
     for (size_t i = 0; i < OG_COUNT(names); i++) {
-        shell("rm -rf outgrow/neighbors-* g deep; mkdir -p deep/cache; cp -a graph g");
+        test_shell("rm -rf outgrow/neighbors-* g deep; mkdir -p deep/cache; cp -a graph g");
         set_name("g", names[i]);
         pairs_t under = {"epochs", "1", "scratch", "deep/cache"};
         assert_int_equal(train("g", under, &err), 0);
@@ -474,7 +452,7 @@ static void a_checksum_of_a_file_elsewhere_is_a_finding(void **state)
 {
     (void)state;
     struct findings f = {0};
-    shell("rm -rf g; cp -a graph g");
+    test_shell("rm -rf g; cp -a graph g");
     json_t *meta = json_load_file("g/meta.json", 0, NULL);
     json_t *sums = json_object_get(meta, "checksums");
     assert_int_equal(json_object_set_new(sums, "../graph/meta.json", json_string("x")), 0);
@@ -491,7 +469,7 @@ static void samples_of_links_are_of_the_dataset(void **state)
     struct og_options opt;
     struct og_err err = {0};
     struct findings f = {0};
-    shell("rm -rf links g; cp -a graph g; rm -rf outgrow");
+    test_shell("rm -rf links g; cp -a graph g; rm -rf outgrow");
     pairs_t links = {"task", "link", "epochs", "1", "batch", "8000", "edge-split", "60/20/20"};
     set_options(&opt, links);
     if (og_sample("graph", "links", false, &opt, &seen, &err) < 0)

@@ -3,6 +3,7 @@
 #include "testing.h"
 
 #include "base/file.h"
+#include "base/temporary.h"
 #include "dataset/dataset.h"
 #include "support/folder.h"
 
@@ -80,26 +81,11 @@ static void make_source(struct place *p)
     write_npy(p, "train.npy", OG__NPY_I64, 1, 2, 1, train);
 }
 
-static void remove_folder(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    const struct dirent *e;
-    while (dir && (e = readdir(dir))) {
-        char path[512];
-        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-        if (e->d_name[0] != '.')
-            unlink(path);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(folder);
-}
-
 /* Also the proof that nothing else lies there. */
 static void remove_place(const struct place *p)
 {
-    remove_folder(p->src);
-    remove_folder(p->out);
+    og__remove_tree(p->src);
+    og__remove_tree(p->out);
     assert_int_equal(rmdir(p->root), 0);
 }
 
@@ -150,13 +136,13 @@ static void edges_become_lists_of_in_neighbours(void **state)
     check_list(ds, 2, 2, (const int64_t[]){1, 2});
     check_list(ds, 3, 0, NULL);
     og__dataset_close(ds);
-    remove_folder(p.out);
+    og__remove_tree(p.out);
     opt.reverse = opt.drop_self_loops = true;
     ds = import_and_open(&p, &opt);
     check_list(ds, 0, 2, (const int64_t[]){1, 1});
     check_list(ds, 2, 0, NULL);
     og__dataset_close(ds);
-    remove_folder(p.out);
+    og__remove_tree(p.out);
     opt = settings();
     opt.symmetrize = true;
     ds = import_and_open(&p, &opt);
@@ -175,7 +161,7 @@ static void check_edges(const struct place *p, const struct og_import *opt)
     check_list(ds, 1, 3, (const int64_t[]){0, 0, 3});
     check_list(ds, 2, 2, (const int64_t[]){1, 2});
     og__dataset_close(ds);
-    remove_folder(p->out);
+    og__remove_tree(p->out);
 }
 
 /* Two edges are [2, 2] either way: a row an edge, as is said of it. */
@@ -193,7 +179,7 @@ static void two_edges_are_rows(const struct place *p, const struct og_import *op
         check_list(ds, 2, 1, (const int64_t[]){4});
         check_list(ds, 4, 0, NULL);
         og__dataset_close(ds);
-        remove_folder(p->out);
+        og__remove_tree(p->out);
     }
 }
 
@@ -234,7 +220,7 @@ static void check_features(const struct place *p, const struct og_import *opt, i
     assert_int_equal(og__npy_read(&ds->features, 0, 5, got, NULL), 0);
     assert_memory_equal(got, expect, bytes);
     og__dataset_close(ds);
-    remove_folder(p->out);
+    og__remove_tree(p->out);
 }
 
 static void features_keep_or_take_a_dtype(void **state)
@@ -290,7 +276,7 @@ static void labels_may_be_many_missing_or_floats(void **state)
     for (int i = 0; i < 15; i++)
         assert_true(got[i] == (float)(&many[0][0])[i]);
     og__dataset_close(ds);
-    remove_folder(p.out);
+    og__remove_tree(p.out);
     write_npy(&p, "label.npy", OG__NPY_F32, 1, 5, 1, some);
     ds = import_and_open(&p, &opt);
     int64_t classes[5];
@@ -349,7 +335,7 @@ static void edges_to_learn_come_along(void **state)
         for (int i = 0; i < OG__SPLITS; i++)
             og__release(NULL, ends[i], (size_t)n[i] * 8, "seeds");
         og__dataset_close(ds);
-        remove_folder(p.out);
+        og__remove_tree(p.out);
     }
     remove_place(&p);
 }
@@ -618,7 +604,7 @@ static void large_numbers_stay_what_they_are(void **state)
         assert_true(row[0] == (float)x[v][0] && row[1] == (float)x[v][1]);
     }
     og__dataset_close(ds);
-    remove_folder(p.out);
+    og__remove_tree(p.out);
     /* bfloat16 rounds it to infinity */
     write_npy(&p, "feat.npy", OG__NPY_F32, 2, 5, 2, largest);
     opt.feature_dtype = OG_BF16;
@@ -642,7 +628,7 @@ static void no_node_may_have_a_label(void **state)
     opt.drop_self_loops = true; /* of a graph that has nothing else */
     static const int64_t loops[2][2] = {{1, 1}, {2, 2}};
     write_npy(&p, "edges.npy", OG__NPY_I64, 2, 2, 2, loops);
-    remove_folder(p.out);
+    og__remove_tree(p.out);
     expect_refusal(&p, &opt, "no edges");
     remove_place(&p);
 }

@@ -1,5 +1,7 @@
 /* Inference over the whole graph: against a dense computation in double, written to be read, and
  * against itself with other memory. */
+#include "base/temporary.h"
+#include "support/runs.h"
 #include "testing.h"
 #include "whole_tensors.h"
 
@@ -38,16 +40,10 @@ static int make_root(void **state)
     return 0;
 }
 
-static void remove_folder(const char *folder)
-{
-    struct og_newdir d = {.path = strdup(folder), .temporary = strdup(folder)};
-    og__newdir_abandon(&d);
-}
-
 static int remove_root(void **state)
 {
     (void)state;
-    remove_folder(root);
+    og__remove_tree(root);
     return 0;
 }
 
@@ -112,7 +108,7 @@ static void make_awkward_graph(void)
     static float x[N * DIM];
     int64_t labels[N], split[3][50];
     struct og_rng r;
-    remove_folder(graph);
+    og__remove_tree(graph);
     assert_int_equal(og__make_dirs(graph, NULL), 0);
     draw_edges(&g);
     og__rng_at(&r, 4, OG__STREAM_BENCH, 0, 0, 0, 0);
@@ -449,11 +445,6 @@ static float *read_rows(const char *path, int64_t rows, int64_t cols)
     return out;
 }
 
-static void set(struct og_options *opt, const char *name, const char *value)
-{
-    assert_int_equal(og_options_set(opt, name, value, NULL), 0);
-}
-
 /* Of an earlier test: what exists is refused. */
 static void remove_outputs(void)
 {
@@ -466,8 +457,8 @@ static int predict_with(const char *threads, const char *memory, const char *emb
 {
     struct og_options opt;
     og_options_init(&opt);
-    set(&opt, "memory", memory);
-    set(&opt, "threads", threads);
+    test_set(&opt, "memory", memory);
+    test_set(&opt, "threads", threads);
     remove_outputs();
     int rc = og_predict(graph, checkpoint, logits, emb, &opt, NULL, text, err);
     og_options_release(&opt);
@@ -657,7 +648,7 @@ static void cora_equals_a_dense_computation(void **state)
     og_import_init(&import);
     import.symmetrize = true;
     import.feature_dtype = OG_F32;
-    remove_folder(graph);
+    og__remove_tree(graph);
     assert_int_equal(og_import("npy", source, graph, &import, NULL, NULL), 0);
     struct og_dataset *ds;
     assert_int_equal(og__dataset_open(graph, &ds, NULL), 0);
@@ -709,11 +700,11 @@ static void predict_walking(const char *topology, const char *neighbors, const c
     struct og_options opt;
     struct og_err err = {0};
     og_options_init(&opt);
-    set(&opt, "memory", "1G");
-    set(&opt, "sampler", "walk");
-    set(&opt, "topology", topology);
-    set(&opt, "neighbors", neighbors);
-    set(&opt, "walk-restart", restart);
+    test_set(&opt, "memory", "1G");
+    test_set(&opt, "sampler", "walk");
+    test_set(&opt, "topology", topology);
+    test_set(&opt, "neighbors", neighbors);
+    test_set(&opt, "walk-restart", restart);
     remove_outputs();
     if (og_predict(graph, checkpoint, logits, embeddings, &opt, NULL, NULL, &err) < 0)
         fail_msg("%s", err.message);
@@ -851,9 +842,9 @@ static void the_checkpoint_tells_of_walks(void **state)
     size_t n[OG_COUNT(given)];
     make_awkward_graph();
     og_options_init(&trained);
-    set(&trained, "sampler", "walk");
-    set(&trained, "neighbors", "3");
-    set(&trained, "walk-restart", "0.25");
+    test_set(&trained, "sampler", "walk");
+    test_set(&trained, "neighbors", "3");
+    test_set(&trained, "walk-restart", "0.25");
     write_model(&c);
     predict_walking("memory", "3", "0.25");
     wanted[0] = file_bytes(logits, &n[0]);
@@ -865,9 +856,9 @@ static void the_checkpoint_tells_of_walks(void **state)
     for (size_t i = 0; i < OG_COUNT(given); i++) {
         struct og_options opt;
         og_options_init(&opt);
-        set(&opt, "memory", "1G");
+        test_set(&opt, "memory", "1G");
         if (given[i][0])
-            set(&opt, given[i][0], given[i][1]);
+            test_set(&opt, given[i][0], given[i][1]);
         remove_outputs();
         assert_int_equal(og_predict(graph, checkpoint, logits, NULL, &opt, NULL, NULL, NULL), 0);
         assert_same_logits(wanted[i], n[i]);
@@ -894,7 +885,7 @@ static void make_larger_graph(void)
     g.classes = CLASSES;
     g.threads = 2;
     g.memory = (struct og_amount){OG_BYTES, 64 << 20};
-    remove_folder(graph);
+    og__remove_tree(graph);
     if (og_generate(graph, &g, NULL, &err) < 0)
         fail_msg("%s", err.message);
 }
@@ -990,10 +981,10 @@ static void compare_evaluations(const char *what, const char *topology)
     struct og_err err = {0};
     char *full, *sampled;
     og_options_init(&opt);
-    set(&opt, "fanout", "-1,-1");
-    set(&opt, "batch", "100");
-    set(&opt, "memory", "1G");
-    set(&opt, "topology", topology);
+    test_set(&opt, "fanout", "-1,-1");
+    test_set(&opt, "batch", "100");
+    test_set(&opt, "memory", "1G");
+    test_set(&opt, "topology", topology);
     if (og_eval_full(graph, checkpoint, "test", &opt, NULL, &full, &err) < 0 ||
         og_eval(graph, checkpoint, "test", &opt, NULL, &sampled, &err) < 0)
         fail_msg("%s: %s", what, err.message);
@@ -1072,8 +1063,8 @@ static void full_evaluation_knows_every_task_of_nodes(void **state)
         write_model(&c);
         compare_evaluations(tasks[t], "memory");
         og_options_init(&opt);
-        set(&opt, "fanout", "-1,-1");
-        set(&opt, "batch", "4000");
+        test_set(&opt, "fanout", "-1,-1");
+        test_set(&opt, "batch", "4000");
         assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, NULL, &full, NULL), 0);
         assert_int_equal(og_eval(graph, checkpoint, "test", &opt, NULL, &sampled, NULL), 0);
         int n = 0;
@@ -1183,9 +1174,9 @@ static int make_the_same(const char *scratch)
 {
     struct og_options opt;
     og_options_init(&opt);
-    set(&opt, "memory", "40M");
-    set(&opt, "threads", "1");
-    set(&opt, "scratch", scratch);
+    test_set(&opt, "memory", "40M");
+    test_set(&opt, "threads", "1");
+    test_set(&opt, "scratch", scratch);
     int rc = og_predict(graph, checkpoint, logits, embeddings, &opt, NULL, NULL, NULL);
     og_options_release(&opt);
     return rc;
@@ -1221,11 +1212,11 @@ static int run_broken(struct broken *b, const char *memory, bool resume, struct 
     const struct og_observer seen = {
         .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
     og_options_init(&opt);
-    set(&opt, "memory", memory);
-    set(&opt, "threads", "2");
-    set(&opt, "checkpoint-every", "0");
-    set(&opt, "sampler", b->sampler ? b->sampler : "uniform");
-    set(&opt, "resume", resume ? "true" : "false");
+    test_set(&opt, "memory", memory);
+    test_set(&opt, "threads", "2");
+    test_set(&opt, "checkpoint-every", "0");
+    test_set(&opt, "sampler", b->sampler ? b->sampler : "uniform");
+    test_set(&opt, "resume", resume ? "true" : "false");
     int rc = og_predict(graph, checkpoint, logits, embeddings, &opt, &seen, NULL, err);
     og_options_release(&opt);
     return rc;
@@ -1461,7 +1452,7 @@ static void expect_no_output(const char *out, const char *second, const char *wo
     struct og_options opt;
     struct og_err err = {0};
     og_options_init(&opt);
-    set(&opt, "memory", "40M");
+    test_set(&opt, "memory", "40M");
     assert_true(og_predict(graph, checkpoint, out, second, &opt, NULL, NULL, &err) < 0);
     og_options_release(&opt);
     if (!strstr(err.message, words) || !err.hint[0])
@@ -1643,10 +1634,10 @@ static char *evaluate(struct broken *b, bool resume, int wanted)
         .message = hear_message, .progress = hear_progress, .arg = b, .stop = &b->stop};
     char *text = NULL;
     og_options_init(&opt);
-    set(&opt, "memory", "40M");
-    set(&opt, "checkpoint-every", "0");
-    set(&opt, "scratch", root);
-    set(&opt, "resume", resume ? "true" : "false");
+    test_set(&opt, "memory", "40M");
+    test_set(&opt, "checkpoint-every", "0");
+    test_set(&opt, "scratch", root);
+    test_set(&opt, "resume", resume ? "true" : "false");
     assert_int_equal(og_eval_full(graph, checkpoint, "test", &opt, &seen, &text, NULL), wanted);
     og_options_release(&opt);
     return text;

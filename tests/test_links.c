@@ -8,6 +8,7 @@
 #include "nn/model.h"
 #include "sample/pairs.h"
 #include "sample/sample.h"
+#include "support/files.h"
 #include "support/folder.h"
 #include "train/ahead.h"
 
@@ -50,21 +51,6 @@ static int remove_root(void **state)
         return 0;
     fprintf(stderr, "%s: something is left in it\n", root);
     exit(1); /* a teardown that fails is not a test that fails */
-}
-
-static void write_npy(const char *folder, const char *name, enum og__npy_type type, int ndim,
-                      int64_t rows, int64_t cols, const void *data)
-{
-    char path[256], head[4096];
-    const int64_t shape[2] = {rows, cols};
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    size_t n = og__npy_header(head, type, ndim, shape, 64);
-    size_t bytes = (size_t)(rows * cols) * og__npy_size(type);
-    assert_int_equal(fwrite(head, 1, n, f), n);
-    assert_int_equal(fwrite(data, 1, bytes, f), bytes);
-    fclose(f);
 }
 
 /* Random edges as a matrix: has[dst][src]. */
@@ -111,10 +97,10 @@ static struct og_dataset *write_graph(const struct graph *g, const char *folder)
         indptr[v + 1] = n;
     }
     assert_int_equal(mkdir(folder, 0700), 0);
-    write_npy(folder, "indptr.npy", OG__NPY_I64, 1, NODES + 1, 1, indptr);
-    write_npy(folder, "indices.npy", OG__NPY_I32, 1, n, 1, indices);
-    write_npy(folder, "weights.npy", OG__NPY_F32, 1, n, 1, weights);
-    write_npy(folder, "features.npy", OG__NPY_F32, 2, NODES, 1, features);
+    test_write_npy(folder, "indptr.npy", OG__NPY_I64, 1, NODES + 1, 1, indptr);
+    test_write_npy(folder, "indices.npy", OG__NPY_I32, 1, n, 1, indices);
+    test_write_npy(folder, "weights.npy", OG__NPY_F32, 1, n, 1, weights);
+    test_write_npy(folder, "features.npy", OG__NPY_F32, 2, NODES, 1, features);
     char path[256];
     const char meta[] = "{\"format\": 1, \"num_classes\": 0}";
     snprintf(path, sizeof(path), "%s/meta.json", folder);

@@ -7,6 +7,8 @@
 #include "base/random.h"
 #include "dataset/dataset.h"
 #include "nn/nn.h"
+#include "support/files.h"
+#include "support/runs.h"
 
 #include <outgrow/outgrow.h>
 
@@ -25,21 +27,6 @@ static void in_folder(char out[300], const char *name)
 
 /* ---- a graph whose nodes lack labels here and there, in some places more than in others ---- */
 
-static void write_npy(const char *name, enum og__npy_type type, int64_t rows, int64_t cols,
-                      const void *data)
-{
-    char path[300], head[4096];
-    const int64_t shape[2] = {rows, cols};
-    in_folder(path, name);
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    size_t n = og__npy_header(head, type, cols > 0 ? 2 : 1, shape, 64);
-    size_t count = (size_t)(rows * (cols > 0 ? cols : 1));
-    assert_int_equal(fwrite(head, 1, n, f), n);
-    assert_int_equal(fwrite(data, og__npy_size(type), count, f), count);
-    assert_int_equal(fclose(f), 0);
-}
-
 static void write_meta(const char *task, int classes)
 {
     char path[300];
@@ -57,7 +44,7 @@ static void write_splits(void)
     for (int s = 0; s < 3; s++) {
         for (int i = 0; i < counts[s]; i++)
             ids[i] = at++;
-        write_npy(names[s], OG__NPY_I64, counts[s], 0, ids);
+        test_write_npy(folder, names[s], OG__NPY_I64, 1, counts[s], 1, ids);
     }
 }
 
@@ -76,9 +63,9 @@ static void write_graph(void)
     }
     for (int i = 0; i < NODES * DIM; i++)
         features[i] = og__rng_normal(&r);
-    write_npy("indptr.npy", OG__NPY_I64, NODES + 1, 0, indptr);
-    write_npy("indices.npy", OG__NPY_I32, indptr[NODES], 0, indices);
-    write_npy("features.npy", OG__NPY_F32, NODES, DIM, features);
+    test_write_npy(folder, "indptr.npy", OG__NPY_I64, 1, NODES + 1, 1, indptr);
+    test_write_npy(folder, "indices.npy", OG__NPY_I32, 1, indptr[NODES], 1, indices);
+    test_write_npy(folder, "features.npy", OG__NPY_F32, 2, NODES, DIM, features);
     write_splits();
 }
 
@@ -87,7 +74,7 @@ static void label_classes(int classes)
     int64_t labels[NODES];
     for (int64_t v = 0; v < NODES; v++)
         labels[v] = v % 40 < 13 ? -1 : v * 7 % classes;
-    write_npy("labels.npy", OG__NPY_I64, NODES, 0, labels);
+    test_write_npy(folder, "labels.npy", OG__NPY_I64, 1, NODES, 1, labels);
     write_meta("node classification", classes);
 }
 
@@ -99,16 +86,11 @@ static void label_rows(bool values)
         bool known = v % 50 < 20 ? i % WIDE == 0 : v % 7 > 0;
         y[i] = !values ? (float)(i * 5 % 11 < 4) : known ? (float)(i * 13 % 37) / 4 : NAN;
     }
-    write_npy("labels.npy", OG__NPY_F32, NODES, WIDE, y);
+    test_write_npy(folder, "labels.npy", OG__NPY_F32, 2, NODES, WIDE, y);
     write_meta(values ? "node regression" : "node classification", WIDE);
 }
 
 /* ---- runs ---- */
-
-static void set(struct og_options *opt, const char *name, const char *value)
-{
-    assert_int_equal(og_options_set(opt, name, value, NULL), 0);
-}
 
 static void options(struct og_options *opt, const char *batch, const char *const *more)
 {
@@ -119,12 +101,12 @@ static void options(struct og_options *opt, const char *batch, const char *const
                                            {"dropout", "0"},    {"epochs", "1"}, {"memory", "128M"},
                                            {"threads", "1"}};
     for (size_t i = 0; i < OG_COUNT(pairs); i++)
-        set(opt, pairs[i][0], pairs[i][1]);
+        test_set(opt, pairs[i][0], pairs[i][1]);
     for (; more && *more; more += 2)
-        set(opt, more[0], more[1]);
-    set(opt, "batch", batch);
-    set(opt, "run", run);
-    set(opt, "scratch", folder);
+        test_set(opt, more[0], more[1]);
+    test_set(opt, "batch", batch);
+    test_set(opt, "run", run);
+    test_set(opt, "scratch", folder);
 }
 
 /* The summary of a run whose checkpoint stays in the folder. */
@@ -304,11 +286,11 @@ static void write_links(void)
         indptr[v + 1] = n;
     for (int i = 0; i < KNOWN * DIM; i++)
         features[i] = og__rng_normal(&r);
-    write_npy("indptr.npy", OG__NPY_I64, KNOWN + UNKNOWN + 1, 0, indptr);
-    write_npy("indices.npy", OG__NPY_I32, n, 0, indices);
-    write_npy("features.npy", OG__NPY_F32, KNOWN + UNKNOWN, DIM, features);
+    test_write_npy(folder, "indptr.npy", OG__NPY_I64, 1, KNOWN + UNKNOWN + 1, 1, indptr);
+    test_write_npy(folder, "indices.npy", OG__NPY_I32, 1, n, 1, indices);
+    test_write_npy(folder, "features.npy", OG__NPY_F32, 2, KNOWN + UNKNOWN, DIM, features);
     for (int s = 0, first = 0; s < 3; first += counts[s++])
-        write_npy(names[s], OG__NPY_I64, counts[s], 2, edges + 2 * (size_t)first);
+        test_write_npy(folder, names[s], OG__NPY_I64, 2, counts[s], 2, edges + 2 * (size_t)first);
     write_meta("link prediction", 0);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "nn/nn.h"
+#include "support/files.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,19 +26,6 @@ static int remove_folder(void **state)
 {
     (void)state;
     return rmdir(folder);
-}
-
-static char *slurp(const char *path, size_t *len)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY);
-    assert_true(fd >= 0 && fstat(fd, &st) == 0);
-    *len = (size_t)st.st_size;
-    char *bytes = calloc(1, *len + 1);
-    assert_int_equal(read(fd, bytes, *len), st.st_size);
-    bytes[*len] = 0;
-    close(fd);
-    return bytes;
 }
 
 static void what_is_written_is_read(void **state)
@@ -83,7 +71,7 @@ static void what_is_written_is_read(void **state)
 
     /* the layout by hand: length, header padded to 8, 8-byte elements first, no holes */
     size_t len, len2;
-    char *bytes = slurp(path, &len), *bytes2 = slurp(again, &len2);
+    char *bytes = test_read(path, &len), *bytes2 = test_read(again, &len2);
     uint64_t header;
     memcpy(&header, bytes, 8);
     assert_int_equal(header % 8, 0);
@@ -111,7 +99,7 @@ static void any_damage_is_noticed(void **state)
     size_t len;
     snprintf(path, sizeof(path), "%s/c.safetensors", folder);
     assert_int_equal(og__tensors_write(path, &t, NULL), 0);
-    char *bytes = slurp(path, &len);
+    char *bytes = test_read(path, &len);
     for (size_t i = 0; i < len * 8; i++) {
         struct og_err err = {0};
         bytes[i / 8] ^= (char)(1 << i % 8);
@@ -189,7 +177,7 @@ static void every_truncation_is_refused(void **state)
 {
     (void)state;
     size_t len;
-    char *bytes = slurp(TEST_GOLDEN "/nn_gcn1.safetensors", &len);
+    char *bytes = test_read(TEST_GOLDEN "/nn_gcn1.safetensors", &len);
     for (size_t n = 0; n < len; n += n < 4096 ? 7 : 997) {
         struct og_tensors t;
         char *copy = malloc(n + 1);

@@ -2,6 +2,8 @@
  * sample, whatever is moved or damaged is refused or done without, and packing leaves all or
  * nothing. */
 #include "small_graph.h"
+#include "support/files.h"
+#include "support/runs.h"
 #include "testing.h"
 
 #include "base/file.h"
@@ -29,13 +31,6 @@ static char root[TEST_PATH];
 static const char *const base[] = {"fanout", "5,4", "batch", "128",  "hidden",  "16", "epochs", "3",
                                    "memory", "96M", "lr",    "0.01", "threads", "2",  NULL};
 
-static void shell(const char *format, const char *a, const char *b)
-{
-    char line[512];
-    snprintf(line, sizeof(line), format, a, b);
-    assert_int_equal(system(line), 0);
-}
-
 static void make_graph(const char *name, int64_t seed)
 {
     struct og_generate g;
@@ -60,7 +55,7 @@ static int tear_down(void **state)
 {
     (void)state;
     assert_int_equal(chdir("/"), 0);
-    shell("rm -r %s%s", root, "");
+    test_shell("rm -r %s%s", root, "");
     return 0;
 }
 
@@ -73,24 +68,13 @@ static void set_options(struct og_options *opt, pairs_t pairs)
             assert_int_equal(og_options_set(opt, p[0], p[1], NULL), 0);
 }
 
-struct said {
-    char text[4096];
-};
-
-static void note_message(void *arg, int level, const char *text)
-{
-    struct said *s = arg;
-    (void)level;
-    snprintf(s->text + strlen(s->text), sizeof(s->text) - strlen(s->text), "%s\n", text);
-}
-
 /* ---- runs ---- */
 
 struct outcome {
     json_t *summary;
     char *checkpoint;
     size_t bytes;
-    struct said said;
+    struct test_said said;
 };
 
 static void finish(struct outcome *o, char *summary)
@@ -100,13 +84,13 @@ static void finish(struct outcome *o, char *summary)
     assert_int_equal(
         og__read_text("run/checkpoint.safetensors", 1 << 24, &o->checkpoint, &o->bytes, NULL), 0);
     free(summary);
-    shell("rm -r %s%s", "run", "");
+    test_shell("rm -r %s%s", "run", "");
 }
 
 static struct outcome train(pairs_t pairs)
 {
     struct outcome o = {0};
-    const struct og_observer seen = {.arg = &o.said, .message = note_message};
+    const struct og_observer seen = {.arg = &o.said, .message = test_note_message};
     struct og_options opt;
     struct og_err err = {0};
     char *summary = NULL;
@@ -191,11 +175,6 @@ static void refused(pairs_t pairs, const char *message, const char *hint)
     og_options_release(&opt);
 }
 
-static bool is_there(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
 /* ---- samples ---- */
 
 static void a_run_on_samples_is_the_same(void **state)
@@ -266,7 +245,7 @@ static void every_model_and_sampler_finds_what_it_needs(void **state)
         drop(&ahead);
         drop(&straight);
         drop(&first);
-        shell("rm -r %s%s", "k", "");
+        test_shell("rm -r %s%s", "k", "");
     }
 }
 
@@ -352,17 +331,6 @@ static void no_epochs_are_no_samples(void **state)
     assert_int_equal(access("none", F_OK), -1);
 }
 
-static void flip(const char *path, off_t at)
-{
-    char byte;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(pread(fd, &byte, 1, at), 1);
-    byte ^= 0x11;
-    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
-    close(fd);
-}
-
 static void a_moved_folder_serves_and_a_damaged_one_is_named(void **state)
 {
     (void)state;
@@ -371,7 +339,7 @@ static void a_moved_folder_serves_and_a_damaged_one_is_named(void **state)
     static pairs_t damaged[] = {{"samples", "d", "policy", "degree"},
                                 {"samples", "d", "policy", "belady", "cache", "10%"}};
     struct outcome first = train(none);
-    shell("mkdir -p %s && cp -r s %s", "away/there", "away/there");
+    test_shell("mkdir -p %s && cp -r s %s", "away/there", "away/there");
     struct outcome other = train(moved);
     assert_same(&first, &other);
     drop(&other);
@@ -380,36 +348,23 @@ static void a_moved_folder_serves_and_a_damaged_one_is_named(void **state)
     for (size_t i = 0; i < OG_COUNT(damaged); i++) {
         struct og_options opt;
         struct og_err err = {0};
-        shell("rm -rf %s && cp -r s %s", "d", "d");
-        flip("d/ids.npy", 4096);
+        test_shell("rm -rf %s && cp -r s %s", "d", "d");
+        test_flip("d/ids.npy", 4096);
         set_options(&opt, damaged[i]);
         assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
         assert_true(og_train("graph", &opt, NULL, NULL, &err) < 0);
         assert_non_null(strstr(err.hint, "make it anew"));
         og_options_release(&opt);
-        shell("rm -rf %s%s", "run", "");
+        test_shell("rm -rf %s%s", "run", "");
     }
 }
 
 /* ---- stopping ---- */
 
-struct stopper {
-    volatile sig_atomic_t stop;
-    int batches, at;
-};
-
-static void count_batch(void *arg, const struct og_progress *p)
-{
-    struct stopper *s = arg;
-    (void)p;
-    if (++s->batches == s->at)
-        s->stop = 1;
-}
-
 static void cut(pairs_t pairs, int at)
 {
-    struct stopper s = {.at = at};
-    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+    struct test_stopper s = {.at = at};
+    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
     struct og_options opt;
     set_options(&opt, pairs);
     assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
@@ -466,7 +421,7 @@ static void packs_serve_a_cache_as_large(void **state)
     struct outcome whole = train(none);
     struct outcome alone = train(own);
     pack(packed);
-    assert_true(is_there("s/pack/pack.json") && is_there("s/pack/draw2.pack"));
+    assert_true(test_is_there("s/pack/pack.json") && test_is_there("s/pack/draw2.pack"));
     struct outcome used = train(same);
     assert_same(&whole, &used);
     assert_true(written(&used) * 3 < written(&alone));
@@ -539,8 +494,8 @@ static void damaged_packs_are_done_without(void **state)
     };
     struct outcome whole = train(none);
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
-        shell("rm -rf %s && cp -r s %s", "p", "p");
-        flip(cases[i].file, cases[i].at);
+        test_shell("rm -rf %s && cp -r s %s", "p", "p");
+        test_flip(cases[i].file, cases[i].at);
         struct outcome o = train(use);
         assert_same(&whole, &o);
         if (!strstr(o.said.text, cases[i].says))
@@ -548,17 +503,17 @@ static void damaged_packs_are_done_without(void **state)
         drop(&o);
     }
     /* lists of other draws, of a pack without checksums: then chunks are not what batches miss */
-    shell("rm -rf %s && cp -r s %s", "p", "p");
-    shell("sed -i -e s/%s/%s/ -e s/xxh3/none/ p/pack/pack.json", "cached_checksums", "other");
-    shell("cp p/pack/%s p/pack/%s", "draw0_cached.npy", "draw1_cached.npy");
+    test_shell("rm -rf %s && cp -r s %s", "p", "p");
+    test_shell("sed -i -e s/%s/%s/ -e s/xxh3/none/ p/pack/pack.json", "cached_checksums", "other");
+    test_shell("cp p/pack/%s p/pack/%s", "draw0_cached.npy", "draw1_cached.npy");
     struct outcome o = train(use);
     assert_same(&whole, &o);
     assert_non_null(strstr(o.said.text, "does not hold what batch"));
     drop(&o);
     /* what is packed instead may be more than --disk has room for */
     static pairs_t little = {"samples", "p", "cache", "10%", "disk", "500K"};
-    shell("rm -rf %s && cp -r s %s", "p", "p");
-    flip("p/pack/draw1.pack", 40);
+    test_shell("rm -rf %s && cp -r s %s", "p", "p");
+    test_flip("p/pack/draw1.pack", 40);
     o = train(little);
     assert_same(&whole, &o);
     assert_non_null(strstr(o.said.text, "this run packs for itself"));
@@ -595,8 +550,8 @@ static void damaged_rows_end_the_run(void **state)
     for (size_t i = 0; i < OG_COUNT(places); i++) {
         struct og_options opt;
         struct og_err err = {0};
-        shell("rm -rf %s && cp -r s %s", "p", "p");
-        flip(file, places[i] < 0 ? (off_t)size_of(file) - 1 : rows_at(file) + places[i]);
+        test_shell("rm -rf %s && cp -r s %s", "p", "p");
+        test_flip(file, places[i] < 0 ? (off_t)size_of(file) - 1 : rows_at(file) + places[i]);
         set_options(&opt, use);
         assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
         assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EIO);
@@ -604,7 +559,7 @@ static void damaged_rows_end_the_run(void **state)
         assert_non_null(strstr(err.message, "is not what was written"));
         assert_non_null(strstr(err.hint, "make it anew with `outgrow pack`"));
         og_options_release(&opt);
-        shell("rm -rf %s%s", "run", "");
+        test_shell("rm -rf %s%s", "run", "");
     }
 }
 
@@ -624,7 +579,7 @@ static void damage_scratch(const char *file)
         uint64_t at = 4096 + i * 24 * 4;
         if (!shared)
             assert_int_equal(pread(fd, &at, sizeof(at), (off_t)(4096 + 32 * i)), sizeof(at));
-        flip(found.gl_pathv[0], (off_t)at);
+        test_flip(found.gl_pathv[0], (off_t)at);
     }
     close(fd);
     globfree(&found);
@@ -660,7 +615,7 @@ static void what_the_disk_loses_during_a_run_ends_it(void **state)
         assert_non_null(strstr(err.message, "scr/"));
         assert_non_null(strstr(err.hint, "--scratch"));
         og_options_release(&opt);
-        shell("rm -rf %s %s", "run", "scr");
+        test_shell("rm -rf %s %s", "run", "scr");
     }
 }
 
@@ -694,10 +649,10 @@ static void verify_finds(const char *file, off_t at)
     char path[160];
     struct findings f;
     snprintf(path, sizeof(path), "v/%s", file);
-    flip(path, at);
+    test_flip(path, at);
     if (verify("v", NULL, &f) == 0)
         fail_msg("%s: byte %lld is not missed", file, (long long)at);
-    flip(path, at);
+    test_flip(path, at);
 }
 
 static void verify_finds_all_damage(void **state)
@@ -760,13 +715,6 @@ static void verify_finds_all_damage(void **state)
 
 /* ---- damage of what describes them ---- */
 
-static char *slurp(const char *path, size_t *len)
-{
-    char *text;
-    assert_int_equal(og__read_text(path, 1 << 20, &text, len, NULL), 0);
-    return text;
-}
-
 static void put_byte(const char *path, size_t at, char byte)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -793,7 +741,7 @@ static void no_byte_of_trace_json_changes_unnoticed(void **state)
     size_t len;
     size_t believed = 0;
     struct og_trace_description whole;
-    char *text = slurp(file, &len);
+    char *text = test_read(file, &len);
     assert_int_equal(og__trace_describe(&whole, "v", NULL), 0);
     for (size_t i = 0; i < len * sizeof(flips); i++) {
         struct og_err err = {0};
@@ -823,13 +771,13 @@ static void no_byte_of_pack_json_changes_unnoticed(void **state)
     static const char file[] = "v/pack/pack.json";
     struct og_dataset *ds;
     size_t len;
-    char *text = slurp(file, &len);
+    char *text = test_read(file, &len);
     assert_int_equal(og__dataset_open("graph", &ds, NULL), 0);
     struct og_packs *whole = og__packs_open("v", ds, NULL);
     assert_non_null(whole);
     for (size_t i = 0; i < len * sizeof(flips); i++) {
-        struct said said = {{0}};
-        const struct og_log log = {note_message, &said};
+        struct test_said said = {{0}};
+        const struct og_log log = {test_note_message, &said};
         const size_t at = i / sizeof(flips);
         put_byte(file, at, (char)(text[at] ^ flips[i % sizeof(flips)]));
         struct og_packs *p = og__packs_open("v", ds, &log);
@@ -851,7 +799,7 @@ static void change_digit(const char *file, const char *key)
 {
     static const char digits[] = "0123456789";
     size_t len;
-    char *text = slurp(file, &len);
+    char *text = test_read(file, &len);
     size_t at = 0;
     while (at < len && strncmp(text + at, key, strlen(key)) != 0)
         at++;
@@ -876,7 +824,7 @@ static void a_damaged_description_is_refused_by_all(void **state)
     struct findings f;
     struct og_options opt;
     char *out = NULL;
-    shell("rm -rf %s && cp -r v %s", "w", "w");
+    test_shell("rm -rf %s && cp -r v %s", "w", "w");
     change_digit("w/trace.json", "\"rows\"");
     assert_int_equal(verify("w", NULL, &f), 1);
     assert_non_null(strstr(f.text, "w/trace.json: damaged: "));
@@ -890,11 +838,11 @@ static void a_damaged_description_is_refused_by_all(void **state)
     err = (struct og_err){0};
     assert_damaged(og_simulate("w", "degree", "10%", &opt, NULL, &out, &err), &err);
     og_options_release(&opt);
-    shell("rm -rf %s && cp -r v %s", "w", "w");
+    test_shell("rm -rf %s && cp -r v %s", "w", "w");
     change_digit("w/pack/pack.json", "\"cache_rows\"");
     assert_int_equal(verify("w", NULL, &f), 1);
     assert_non_null(strstr(f.text, "w/pack/pack.json: damaged: "));
-    shell("rm -rf %s %s", "w", "run");
+    test_shell("rm -rf %s %s", "w", "run");
 }
 
 /* As older versions wrote them, and other programs do. */
@@ -902,12 +850,12 @@ static void descriptions_without_a_checksum_are_taken(void **state)
 {
     (void)state;
     struct findings f;
-    shell("rm -rf %s && cp -r v %s", "w", "w");
-    shell("sed -i s/xxh3/none/ %s/trace.json %s/pack/pack.json", "w", "w");
+    test_shell("rm -rf %s && cp -r v %s", "w", "w");
+    test_shell("sed -i s/xxh3/none/ %s/trace.json %s/pack/pack.json", "w", "w");
     assert_int_equal(verify("w", "graph", &f), 0);
     change_digit("w/trace.json", "\"rows\"");
     assert_int_equal(verify("w", "graph", &f), 0);
-    shell("rm -rf %s%s", "w", "");
+    test_shell("rm -rf %s%s", "w", "");
 }
 
 /* Whole files, each sound, that do not belong together. */
@@ -915,27 +863,27 @@ static void verify_compares_what_belongs_together(void **state)
 {
     (void)state;
     struct findings f;
-    shell("rm -rf %s && cp -r v %s", "w", "w");
-    shell("cp %s %s", "v/pack/draw0.pack", "w/pack/draw1.pack");
+    test_shell("rm -rf %s && cp -r v %s", "w", "w");
+    test_shell("cp %s %s", "v/pack/draw0.pack", "w/pack/draw1.pack");
     assert_true(verify("w", NULL, &f) > 0);
     assert_non_null(strstr(f.text, "draw1.pack: chunk 0 does not hold what batch 0 misses"));
     assert_non_null(strstr(f.text, "more like it"));
-    shell("rm -rf %s%s", "w/pack/draw2.pack", "");
+    test_shell("rm -rf %s%s", "w/pack/draw2.pack", "");
     assert_true(verify("w", NULL, &f) > 0);
     assert_non_null(strstr(f.text, "draw2.pack: cannot open"));
-    shell("rm -rf %s && cp -r v %s", "w", "w");
-    shell("rm %s%s", "w/hop1_src.npy", "");
+    test_shell("rm -rf %s && cp -r v %s", "w", "w");
+    test_shell("rm %s%s", "w/hop1_src.npy", "");
     assert_true(verify("w", NULL, &f) > 0);
     assert_non_null(strstr(f.text, "hop1_src.npy"));
-    shell("rm -rf %s && cp -r v %s", "w", "w");
-    shell("rm %s%s", "w/pack/pack.json", "");
+    test_shell("rm -rf %s && cp -r v %s", "w", "w");
+    test_shell("rm %s%s", "w/pack/pack.json", "");
     assert_int_equal(verify("w", NULL, &f), 1);
     assert_non_null(strstr(f.text, "pack.json: missing"));
     /* features of the same description that are others */
-    shell("rm -rf %s && cp -r graph %s", "x", "x");
-    flip("x/features.npy", 4096 + 24 * 4 * 1500);
-    flip("x/features.npy", 4096 + 24 * 4 * 700);
-    shell("rm -rf %s && cp -r v %s", "w", "w");
+    test_shell("rm -rf %s && cp -r graph %s", "x", "x");
+    test_flip("x/features.npy", 4096 + 24 * 4 * 1500);
+    test_flip("x/features.npy", 4096 + 24 * 4 * 700);
+    test_shell("rm -rf %s && cp -r v %s", "w", "w");
     assert_int_equal(verify("w", NULL, &f), 0);
     assert_true(verify("w", "x", &f) > 0);
     assert_non_null(strstr(f.text, "not samples of x: features.npy is another since"));
@@ -964,12 +912,12 @@ static void packing_leaves_all_or_nothing(void **state)
     struct og_err err = {0};
     assert_int_equal(try_pack(again, &err), -EEXIST);
     assert_int_equal(try_pack(nothing, NULL), -EINVAL);
-    shell("cp -r s %s && rm -r %s/pack", "n", "n");
+    test_shell("cp -r s %s && rm -r %s/pack", "n", "n");
     assert_int_equal(try_pack(no_room, NULL), -ENOSPC);
     assert_false(left_over("n"));
     for (int at = 1; at <= 2; at++) {
-        struct stopper s = {.at = at};
-        const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+        struct test_stopper s = {.at = at};
+        const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
         struct og_options opt;
         char *text = NULL;
         set_options(&opt, fresh);

@@ -3,6 +3,7 @@
  * it makes for the budget are not; the linker puts these functions between (CMakeLists.txt).
  * jansson, zlib, libzip and libyaml call malloc past them. */
 #include "own_folder.h"
+#include "support/runs.h"
 #include "testing.h"
 
 #include "base/memory.h"
@@ -160,36 +161,29 @@ static const char *at(const char *name)
     return path[turn];
 }
 
-static void set(struct og_options *opt, const char *name, const char *value)
-{
-    struct og_err err = {0};
-    if (og_options_set(opt, name, value, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
 /* Pairs of names and values after the usual ones. */
 static void options(struct og_options *opt, const char *const *pairs)
 {
     og_options_init(opt);
-    set(opt, "fanout", "3,2");
-    set(opt, "epochs", "1");
-    set(opt, "memory", "400M");
-    set(opt, "threads", "2");
-    set(opt, "io", "pread");
-    set(opt, "scratch", at("scratch"));
-    set(opt, "hidden", now->hidden);
-    set(opt, "batch", now->batch);
+    test_set(opt, "fanout", "3,2");
+    test_set(opt, "epochs", "1");
+    test_set(opt, "memory", "400M");
+    test_set(opt, "threads", "2");
+    test_set(opt, "io", "pread");
+    test_set(opt, "scratch", at("scratch"));
+    test_set(opt, "hidden", now->hidden);
+    test_set(opt, "batch", now->batch);
     for (; pairs && *pairs; pairs += 2)
-        set(opt, pairs[0], pairs[1]);
+        test_set(opt, pairs[0], pairs[1]);
 }
 
 static int train_in(const char *run, const char *const *pairs, bool resume, struct og_err *err)
 {
     struct og_options opt;
     options(&opt, pairs);
-    set(&opt, "run", at(run));
+    test_set(&opt, "run", at(run));
     if (resume)
-        set(&opt, "resume", "true");
+        test_set(&opt, "resume", "true");
     int rc = og_train(at("g"), &opt, NULL, NULL, err);
     og_options_release(&opt);
     return rc;
@@ -307,7 +301,7 @@ static int pack(struct og_err *err)
     struct og_options opt;
     char *out = NULL;
     options(&opt, pairs);
-    set(&opt, "samples", at("samples"));
+    test_set(&opt, "samples", at("samples"));
     int rc = og_pack(at("g"), &opt, NULL, &out, err);
     og_options_release(&opt);
     return drop(rc, out);
@@ -319,8 +313,8 @@ static int train_on_samples(struct og_err *err)
                                        "cache",  "5%",        NULL};
     struct og_options opt;
     options(&opt, none);
-    set(&opt, "samples", at("samples"));
-    set(&opt, "run", at("offline"));
+    test_set(&opt, "samples", at("samples"));
+    test_set(&opt, "run", at("offline"));
     int rc = og_train(at("g"), &opt, NULL, NULL, err);
     og_options_release(&opt);
     return rc;

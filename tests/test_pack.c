@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "gather/pack.h"
+#include "support/files.h"
 #include "support/folder.h"
 
 #include <signal.h>
@@ -526,16 +527,6 @@ static void damaged_containers_are_refused(void **state)
     close_fixture(&f);
 }
 
-static void flip(const struct fixture *f, off_t at)
-{
-    unsigned char c;
-    int fd = open(f->pack, O_RDWR);
-    assert_int_equal(pread(fd, &c, 1, at), 1);
-    c ^= 0x04;
-    assert_int_equal(pwrite(fd, &c, 1, at), 1);
-    close(fd);
-}
-
 /* -EINVAL where it cannot be opened; else how many chunks are not what was written, the last in
  * *which. */
 static int damaged_chunks(const struct fixture *f, uint32_t *which, const char *hint)
@@ -583,11 +574,11 @@ static void any_byte_that_changes_is_told(void **state)
         uint32_t in = 0;
         while (at >= data && (uint64_t)at >= f.packing.offset[in + 1])
             in++;
-        flip(&f, at);
+        test_flip(f.pack, at);
         const char *hint = at % 2 ? "outgrow pack" : "--scratch";
         assert_int_equal(damaged_chunks(&f, &which, hint), at < data ? -EINVAL : 1);
         assert_true(at < data || which == in);
-        flip(&f, at);
+        test_flip(f.pack, at);
     }
     assert_int_equal(damaged_chunks(&f, &which, ""), 0);
     close_fixture(&f);

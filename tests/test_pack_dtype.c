@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "dataset/convert.h"
+#include "support/files.h"
 #include "support/folder.h"
 
 #include <fcntl.h>
@@ -158,13 +159,6 @@ static const char *const base[] = {
     "fanout", "5,4",  "batch",   "128", "hidden", "16",     "epochs", "2",   "memory", "96M",
     "lr",     "0.01", "threads", "2",   "policy", "degree", "layout", "raw", NULL};
 
-static void shell(const char *format, const char *a, const char *b)
-{
-    char line[512];
-    snprintf(line, sizeof(line), format, a, b);
-    assert_int_equal(system(line), 0);
-}
-
 static void write_file(const char *path, const void *head, size_t head_bytes, const void *data,
                        size_t bytes)
 {
@@ -231,20 +225,20 @@ static void make_datasets(void)
     static const char *const names[] = {"f16", "bf16"};
     for (size_t k = 0; k < 2; k++) {
         char path[64];
-        shell("cp -r %s %s", "graph", names[k]);
+        test_shell("cp -r %s %s", "graph", names[k]);
         for (size_t i = 0; i < (size_t)NODES * DIM; i++)
             h[i] = (uint16_t)nearest(k ? &bfloat : &half, x[i]);
         snprintf(path, sizeof(path), "%s/features.npy", names[k]);
         write_array(path, k ? OG__NPY_U16 : OG__NPY_F16, h);
         describe(names[k], names[k], false);
     }
-    shell("cp -r %s %s", "graph", "u8");
+    test_shell("cp -r %s %s", "graph", "u8");
     write_array("u8/features.npy", OG__NPY_U8, bytes);
     describe("u8", "u8", false);
-    shell("cp -r graph %s && rm %s/features.npy", "odd", "odd");
+    test_shell("cp -r graph %s && rm %s/features.npy", "odd", "odd");
     write_file("odd/features.raw", "thirteen byte", 13, x, sizeof(x));
     describe("odd", "f32", true);
-    shell("cp -r %s %s", "graph", "beyond");
+    test_shell("cp -r %s %s", "graph", "beyond");
     x[1234 * DIM + 7] = -70000;
     write_array("beyond/features.npy", OG__NPY_F32, x);
 }
@@ -263,7 +257,7 @@ static int tear_down(void **state)
 {
     (void)state;
     assert_int_equal(chdir("/"), 0);
-    shell("rm -r %s%s", root, "");
+    test_shell("rm -r %s%s", root, "");
     return 0;
 }
 
@@ -310,7 +304,7 @@ static struct outcome train(const char *dataset, pairs_t pairs, const char *dtyp
     assert_non_null(o.summary);
     assert_int_equal(
         og__read_text("run/checkpoint.safetensors", 1 << 24, &o.checkpoint, &o.bytes, NULL), 0);
-    shell("rm -r %s%s", "run", "");
+    test_shell("rm -r %s%s", "run", "");
     return o;
 }
 
@@ -558,7 +552,7 @@ static void what_does_not_fit_is_named(void **state)
         assert_non_null(strstr(err.message, "beyond/features.npy: a number of row 1234 is beyond"));
         assert_non_null(strstr(err.hint, "bf16"));
         og_options_release(&opt);
-        shell("rm -rf %s%s", "run", "");
+        test_shell("rm -rf %s%s", "run", "");
     }
     struct outcome o = train("beyond", ways[0], "bf16");
     drop(&o);
@@ -675,8 +669,8 @@ static void packs_of_another_dtype_are_refused(void **state)
         assert_true(heard(&got, told[i]) && heard(&got, "left alone"));
         drop(&got);
         if (i == 1) {
-            shell("sed -i -e s/\\\"f16\\\"/\\\"bf16\\\"/ -e s/xxh3/none/ %s/pack/%s", "s",
-                  "pack.json");
+            test_shell("sed -i -e s/\\\"f16\\\"/\\\"bf16\\\"/ -e s/xxh3/none/ %s/pack/%s", "s",
+                       "pack.json");
             got = train("graph", on_narrow, others[i]);
             assert_same(&want, &got);
             assert_true(heard(&got, told[i]) && heard(&got, "packs for itself"));

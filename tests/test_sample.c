@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "sample/sample.h"
+#include "support/draws.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -149,13 +150,6 @@ static void a_batch_depends_on_its_key_alone(void **state)
     free_graph(&g);
 }
 
-/* Upper tail of chi-square through the Wilson-Hilferty approximation. */
-static double chi2_p(double x, double dof)
-{
-    double z = (cbrt(x / dof) - (1 - 2 / (9 * dof))) / sqrt(2 / (9 * dof));
-    return 0.5 * erfc(z / sqrt(2));
-}
-
 /* Every neighbour is drawn equally often, for every fanout; 40 p-values spread over (0, 1). */
 static void draws_are_uniform(void **state)
 {
@@ -186,7 +180,8 @@ static void draws_are_uniform(void **state)
                 chi2 += d * d / (DRAWS * p * (1 - p));
             }
             /* without replacement the counts sum to a constant: (n-1)/n of a full chi-square */
-            double tail = chi2_p(chi2 * (double)(degree - 1) / (double)degree, (double)degree - 1);
+            double tail =
+                test_chi2_p(chi2 * (double)(degree - 1) / (double)degree, (double)degree - 1);
             low += tail < 0.05;
             assert_true(tail > 1e-6);
             og__sampler_close(s);

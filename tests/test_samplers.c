@@ -5,6 +5,7 @@
 #include "dataset/alias.h"
 #include "sample/sample.h"
 #include "sample/superbatch.h"
+#include "support/draws.h"
 #include "support/folder.h"
 
 #include <math.h>
@@ -312,13 +313,6 @@ static void superbatches_keep_weights(void **state)
 
 enum { SEEDS = 100, DRAWS = 2000, MOST = 4096 };
 
-/* Upper tail of chi-square through the Wilson-Hilferty approximation. */
-static double chi2_p(double x, double dof)
-{
-    double z = (cbrt(x / dof) - (1 - 2 / (9 * dof))) / sqrt(2 / (9 * dof));
-    return 0.5 * erfc(z / sqrt(2));
-}
-
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a;
@@ -381,7 +375,7 @@ static double fit_of(const struct exact *x, const int *count, int draws)
         chi2 += (rest_count - rest) * (rest_count - rest) / rest;
         cells++;
     }
-    return chi2_p(chi2, cells - 1);
+    return test_chi2_p(chi2, cells - 1);
 }
 
 /* Most visited first, of equals the smaller: the order in which walk's sources are told does not
@@ -553,7 +547,7 @@ static void many_weighted_draws_agree_with_the_definition(void **state)
     }
     for (int i = 0; i < 20; i++)
         assert_int_equal(found[0][i], ROUNDS);
-    assert_in_range((int)(1e6 * chi2_p(chi2, DEGREE - 21)), 100, 999900);
+    assert_in_range((int)(1e6 * test_chi2_p(chi2, DEGREE - 21)), 100, 999900);
     close_source(&k);
     free_graph(&g);
 }
@@ -716,7 +710,7 @@ static void labor_shares_its_draws(void **state)
     double chi2 = 0;
     for (int i = 0; i < 20; i++)
         chi2 += (count[i] - ROUNDS * p) * (count[i] - ROUNDS * p) / (ROUNDS * p * (1 - p));
-    assert_in_range((int)(1e6 * chi2_p(chi2, 20)), 100, 999900);
+    assert_in_range((int)(1e6 * test_chi2_p(chi2, 20)), 100, 999900);
     assert_true(found[0] * 2 < found[1]); /* 15 of the 60, not nearly all */
     close_source(&labor);
     close_source(&uniform);

@@ -6,6 +6,7 @@
 #include "sample/superbatch.h"
 #include "sample/trace.h"
 #include "sample/trace_files.h"
+#include "support/files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -219,19 +220,6 @@ static void assert_sound(struct og_batch *b)
     }
 }
 
-static char *slurp(const char *path, size_t *n)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0 && fstat(fd, &st) == 0);
-    char *data = malloc((size_t)st.st_size);
-    assert_non_null(data);
-    *n = (size_t)st.st_size;
-    assert_int_equal(pread(fd, data, *n, 0), *n);
-    close(fd);
-    return data;
-}
-
 static void put_back(const char *path, const char *data, size_t n)
 {
     int fd = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0600);
@@ -265,7 +253,7 @@ static void nothing_in_it_is_believed(void **state)
         char path[256];
         size_t n;
         array_path(path, dir, arrays[(size_t)trial % OG_COUNT(arrays)]);
-        char *data = slurp(path, &n);
+        char *data = test_read(path, &n);
         damage(path, data, n, &r);
         if (read_all(dir, &out, assert_sound, &err) < 0) {
             assert_true(err.message[0]);
@@ -301,7 +289,7 @@ static void a_batch_that_was_changed_is_told(void **state)
         if (strcmp(name, "seeds") == 0)
             continue;
         array_path(path, dir, name);
-        char *data = slurp(path, &n);
+        char *data = test_read(path, &n);
         size_t at = 4096 + og__rng_below(&r, (uint32_t)(n - 4096));
         char was = data[at];
         data[at] = (char)(was ^ 1 << og__rng_below(&r, 8));

@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "base/scratch.h"
+#include "support/files.h"
 #include "support/folder.h"
 
 #include <dirent.h>
@@ -59,33 +60,22 @@ static bool there(const char *path)
     return lstat(path, &st) == 0;
 }
 
-static int entries(const char *path)
-{
-    DIR *dir = opendir(path);
-    int n = -2; /* . and .. */
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
 static void it_goes_with_what_is_in_it(void **state)
 {
     (void)state;
     struct og_scratch *s;
     assert_int_equal(og__scratch_open(&s, root, NULL), 0);
-    assert_int_equal(entries(root), 1);
+    assert_int_equal(test_entries(root), 1);
     touch_in(s, "a");
     char inner[256];
     snprintf(inner, sizeof(inner), "%s/inner", og__scratch_path(s));
     assert_int_equal(mkdir(inner, 0700), 0);
     touch_in(s, "inner/b");
     og__scratch_clear(s);
-    assert_int_equal(entries(og__scratch_path(s)), 1); /* the lock */
+    assert_int_equal(test_entries(og__scratch_path(s)), 1); /* the lock */
     touch_in(s, "a");
     og__scratch_close(s);
-    assert_int_equal(entries(root), 0);
+    assert_int_equal(test_entries(root), 0);
 }
 
 static void its_parent_goes_only_if_it_was_made_and_is_empty(void **state)
@@ -160,17 +150,17 @@ static void what_a_killed_process_left_goes(void **state)
     (void)state;
     struct og_scratch *s;
     pid_t pid = start(open_and_stay);
-    assert_int_equal(entries(root), 1);
+    assert_int_equal(test_entries(root), 1);
     assert_int_equal(og__scratch_open(&s, root, NULL), 0);
-    assert_int_equal(entries(root), 2); /* it lives: left alone */
+    assert_int_equal(test_entries(root), 2); /* it lives: left alone */
     og__scratch_close(s);
-    assert_int_equal(entries(root), 1);
+    assert_int_equal(test_entries(root), 1);
     end(pid);
-    assert_int_equal(entries(root), 1);
+    assert_int_equal(test_entries(root), 1);
     assert_int_equal(og__scratch_open(&s, root, NULL), 0);
-    assert_int_equal(entries(root), 1); /* its own */
+    assert_int_equal(test_entries(root), 1); /* its own */
     og__scratch_close(s);
-    assert_int_equal(entries(root), 0);
+    assert_int_equal(test_entries(root), 0);
 }
 
 /* NFS makes of flock a lock that excludes writers, for which the descriptor must be one. */
@@ -235,9 +225,9 @@ static void what_could_not_be_emptied_goes_later(void **state)
     og__scratch_close(s);
     few.rlim_cur = most;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    assert_int_equal(entries(root), 1);
+    assert_int_equal(test_entries(root), 1);
     og__scratch_sweep(root);
-    assert_int_equal(entries(root), 0);
+    assert_int_equal(test_entries(root), 0);
 }
 
 /* Whose locks need not be seen here. */

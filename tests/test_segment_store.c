@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "gather/pack.h"
 #include "gather/shared.h"
+#include "support/files.h"
 #include "support/folder.h"
 
 #include <pthread.h>
@@ -277,16 +278,6 @@ static void what_is_read_is_what_was_told(void **state)
 
 /* ---- damage ---- */
 
-static void flip(const char *path, off_t at)
-{
-    unsigned char c;
-    int fd = open(path, O_RDWR);
-    assert_int_equal(pread(fd, &c, 1, at), 1);
-    c ^= 0x10;
-    assert_int_equal(pwrite(fd, &c, 1, at), 1);
-    close(fd);
-}
-
 /* Every batch, until one is refused. */
 static int read_all(const struct fixture *f)
 {
@@ -343,20 +334,20 @@ static void damage_is_detected(void **state)
     assert_int_equal(og__shared_parse(&head, block, sizeof(block), (uint64_t)st.st_size, "x", NULL),
                      0);
     for (off_t at = 0; at < 72; at++) {
-        flip(f.shared, at);
+        test_flip(f.shared, at);
         assert_int_equal(read_all(&f), -EINVAL);
-        flip(f.shared, at);
+        test_flip(f.shared, at);
     }
     for (off_t at = (off_t)og__shared_table_at(&head); at < st.st_size; at += 3) {
-        flip(f.shared, at);
+        test_flip(f.shared, at);
         assert_int_equal(read_all(&f), -EINVAL);
-        flip(f.shared, at);
+        test_flip(f.shared, at);
     }
     const off_t end = (off_t)(4096 + head.n_rows * head.row_bytes);
     for (off_t at = 4096; at < end; at += at == end - 400 ? 399 : 397) {
-        flip(f.shared, at);
+        test_flip(f.shared, at);
         assert_int_equal(read_all(&f), -EIO);
-        flip(f.shared, at);
+        test_flip(f.shared, at);
     }
     assert_int_equal(read_all(&f), 0);
     f.ds.identity.contents++;
@@ -402,7 +393,7 @@ static void what_is_refused_is_read_no_more(void **state)
     open_fixture(&f, 16384, 5);
     write_all(&f, 64 * OG_MIB);
     for (int row = 0; row < 40; row++)
-        flip(f.shared, 4096 + (off_t)row * 16384);
+        test_flip(f.shared, 4096 + (off_t)row * 16384);
     if (open_both(&f, &a.pack, OG_IO_AUTO, &err) != 0)
         fail_msg("%s", err.message);
     a.out = malloc(N_NODES * f.row_bytes);

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "plan/simulate.h"
+#include "support/runs.h"
 
 #include <jansson.h>
 
@@ -278,21 +279,16 @@ static int make_dataset(void **state)
     return 0;
 }
 
-static void set(struct og_options *opt, const char *name, const char *value)
-{
-    assert_int_equal(og_options_set(opt, name, value, NULL), 0);
-}
-
 static void small_run(struct og_options *opt)
 {
     og_options_init(opt);
-    set(opt, "fanout", "4,3");
-    set(opt, "batch", "40");
-    set(opt, "epochs", "3");
-    set(opt, "memory", "400M");
-    set(opt, "threads", "2");
-    set(opt, "window", "5");
-    set(opt, "update", "2");
+    test_set(opt, "fanout", "4,3");
+    test_set(opt, "batch", "40");
+    test_set(opt, "epochs", "3");
+    test_set(opt, "memory", "400M");
+    test_set(opt, "threads", "2");
+    test_set(opt, "window", "5");
+    test_set(opt, "update", "2");
 }
 
 static int64_t sum_of(const json_t *epochs, const char *key)
@@ -313,8 +309,8 @@ static void assert_as_measured(const char *dataset, const struct og_options *bas
     const char *cache = json_string_value(json_object_get(result, "cache"));
     struct og_options opt = *base; /* no strings in it */
     char *text = NULL;
-    set(&opt, "policy", policy);
-    set(&opt, "cache", cache);
+    test_set(&opt, "policy", policy);
+    test_set(&opt, "cache", cache);
     assert_int_equal(og__bench_epoch(dataset, &opt, NULL, &text, NULL), 0);
     json_t *run = json_loads(text, 0, NULL);
     const json_t *epochs = json_object_get(run, "epochs");
@@ -340,8 +336,8 @@ static void a_simulation_tells_what_a_run_counts(void **state)
         struct og_options opt;
         char *text = NULL;
         small_run(&opt);
-        set(&opt, "superbatch", asked[s][0]);
-        set(&opt, "resample-every", asked[s][1]);
+        test_set(&opt, "superbatch", asked[s][0]);
+        test_set(&opt, "resample-every", asked[s][1]);
         assert_int_equal(og_simulate(made->dataset,
                                      "none,random,degree,presc,presc:2,pagerank,frequency,lru,rr,"
                                      "hybrid,hybrid:static,hybrid:dynamic,belady",
@@ -460,7 +456,7 @@ static void what_cannot_be_is_refused(void **state)
         char *text = NULL;
         small_run(&opt);
         if (cases[i].option)
-            set(&opt, cases[i].option, cases[i].value);
+            test_set(&opt, cases[i].option, cases[i].value);
         assert_int_equal(
             og_simulate(made->dataset, cases[i].policies, cases[i].caches, &opt, NULL, &text, &err),
             cases[i].code);
@@ -483,15 +479,15 @@ static void the_smallest_memory_named_is_enough(void **state)
         char *text = NULL;
         static const char words[] = "the smallest that would do is --memory ";
         small_run(&opt);
-        set(&opt, "epochs", "2000");
-        set(&opt, "memory", "30M");
+        test_set(&opt, "epochs", "2000");
+        test_set(&opt, "memory", "30M");
         assert_int_equal(
             og_simulate(made->dataset, policies[policy], "5%", &opt, NULL, &text, &err), -ENOMEM);
         assert_int_equal(strncmp(err.hint, words, strlen(words)), 0);
         char size[16];
         snprintf(size, sizeof(size), "%.*s", (int)strspn(err.hint + strlen(words), "0123456789M"),
                  err.hint + strlen(words));
-        set(&opt, "memory", size);
+        test_set(&opt, "memory", size);
         err = (struct og_err){0};
         if (og_simulate(source, policies[policy], "5%", &opt, NULL, &text, &err) < 0)
             fail_msg("%s: %s", size, err.message);

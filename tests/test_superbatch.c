@@ -8,6 +8,7 @@
 #include "dataset/writer.h"
 #include "sample/superbatch.h"
 #include "sample/trace.h"
+#include "support/files.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -17,17 +18,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int entries(const char *path)
-{
-    DIR *dir = opendir(path);
-    int n = 0;
-    while (dir && readdir(dir))
-        n++;
-    if (dir)
-        closedir(dir);
-    return n - 2;
-}
 
 static void remove_empty(char *path)
 {
@@ -106,7 +96,7 @@ static void replay_gives_back_what_was_sampled(void **state)
             written = og__superbatch_written(s);
             og__superbatch_clear(s);
         }
-        assert_int_equal(entries(scratch), run / 2 != 2);
+        assert_int_equal(test_entries(scratch), run / 2 != 2);
         og__superbatch_close(s);
         og__batch_release(&out);
         assert_int_equal(og__budget_used(b), 0);
@@ -495,7 +485,7 @@ static void fill_up(const char *scratch, int code, uint32_t most)
         rc = og__superbatch_seal(s, &err);
     EXPECT(rc == code);
     EXPECT(strstr(err.message, scratch));
-    EXPECT(entries(scratch) == 0);
+    EXPECT(test_entries(scratch) == 0);
     EXPECT(og__superbatch_written(s) > 0);
     EXPECT(og__superbatch_seal(s, NULL) == code);
     og__superbatch_clear(s);
@@ -507,7 +497,7 @@ static void fill_up(const char *scratch, int code, uint32_t most)
     EXPECT(og__budget_used(b) == 0);
     og__budget_free(b);
     close_source(&k);
-    EXPECT(entries(scratch) == 0);
+    EXPECT(test_entries(scratch) == 0);
 }
 
 static void too_large_a_file_fails_cleanly(void **state)
@@ -575,7 +565,7 @@ static void what_a_killed_process_spilled_goes(void **state)
     assert_int_equal(child_status(pid), -SIGKILL);
     close(ready[0]);
     close(ready[1]);
-    assert_int_equal(entries(scratch), 1);
+    assert_int_equal(test_entries(scratch), 1);
     struct og_scratch *next;
     assert_int_equal(og__scratch_open(&next, scratch, NULL), 0);
     og__scratch_close(next);

@@ -8,6 +8,7 @@
 #include "io/engine.h"
 #include "plan/plan.h"
 #include "sample/sample.h"
+#include "support/draws.h"
 #include "train/hotness.h"
 
 #include <fcntl.h>
@@ -30,15 +31,6 @@ static const char *path_in(const char *name)
 
 /* ---- graphs ---- */
 
-static uint32_t scramble(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
-}
-
 struct graph {
     int64_t n, *indptr;
     int32_t *indices; /* ascending and distinct within each list */
@@ -50,7 +42,8 @@ static struct graph make_graph(int64_t n, int64_t hub)
     struct graph g = {.n = n, .indptr = malloc((size_t)(n + 1) * 8)};
     g.indptr[0] = 0;
     for (int64_t v = 0; v < n; v++) {
-        int64_t degree = scramble((uint32_t)v) % 5 == 0 ? 0 : scramble((uint32_t)v + 9) % 24;
+        int64_t degree =
+            test_scramble((uint32_t)v) % 5 == 0 ? 0 : test_scramble((uint32_t)v + 9) % 24;
         degree = v % 97 == 13 ? 300 : degree;
         degree = v == 1 ? hub : degree;
         g.indptr[v + 1] = g.indptr[v] + OG_MIN(degree, n);
@@ -62,7 +55,7 @@ static struct graph make_graph(int64_t n, int64_t hub)
             int64_t low = i * n / degree;
             int64_t width = (i + 1) * n / degree - low;
             g.indices[g.indptr[v] + i] =
-                (int32_t)(low + scramble((uint32_t)(v * 31 + i)) % (uint32_t)width);
+                (int32_t)(low + test_scramble((uint32_t)(v * 31 + i)) % (uint32_t)width);
         }
     }
     return g;
@@ -139,7 +132,7 @@ static void write_graph(const char *name, const struct graph *g, enum layout lay
     free(wide);
     float *weights = malloc((size_t)n_edges * 4);
     for (int64_t e = 0; e < n_edges; e++)
-        weights[e] = (float)(scramble((uint32_t)e) % 8) * 0.3f;
+        weights[e] = (float)(test_scramble((uint32_t)e) % 8) * 0.3f;
     snprintf(path, sizeof(path), "%s/%s/weights.npy", folder, name);
     write_array(path, OG__NPY_F32, n_edges, weights, layout == OURS ? 4096 : 192);
     free(weights);
@@ -1114,7 +1107,7 @@ static void a_killed_build_leaves_no_lie(void **state)
                 og__topology_release(&t);
             }
         }
-        usleep(3000 + (useconds_t)scramble((uint32_t)i) % 20000);
+        usleep(3000 + (useconds_t)test_scramble((uint32_t)i) % 20000);
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, NULL, 0), child);
         struct og_topology t = open_disk(ds, NULL, capacity, dir, NULL);

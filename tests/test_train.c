@@ -1,5 +1,8 @@
 /* Whole runs on a small generated graph: the same bits however bytes move, resuming, refusing. */
+#include "base/temporary.h"
 #include "small_graph.h"
+#include "support/files.h"
+#include "support/runs.h"
 #include "testing.h"
 #include "whole_tensors.h"
 
@@ -28,22 +31,6 @@ static void in_root(char out[128], const char *name)
     snprintf(out, 128, "%s/%s", root, name);
 }
 
-static void remove_folder(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    const struct dirent *e;
-    while (dir && (e = readdir(dir))) {
-        char path[512];
-        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-        bool dots = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
-        if (!dots && unlink(path) < 0)
-            remove_folder(path);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(folder);
-}
-
 static int make_dataset(void **state)
 {
     (void)state;
@@ -61,7 +48,7 @@ static int make_dataset(void **state)
 static int remove_all(void **state)
 {
     (void)state;
-    remove_folder(root);
+    og__remove_tree(root);
     return 0;
 }
 
@@ -114,7 +101,7 @@ static struct outcome train_seen(const char *run, const char *const *pairs,
     free(text);
     og_options_release(&opt);
     in_root(path, run);
-    remove_folder(path);
+    og__remove_tree(path);
     return o;
 }
 
@@ -352,7 +339,7 @@ static void every_sampler_trains_the_same_in_any_way(void **state)
     }
     drop(&uniform);
     memcpy(dataset, plain, sizeof(dataset));
-    remove_folder(weighted);
+    og__remove_tree(weighted);
 }
 
 static void refused(const char *const *pairs, const char *says)
@@ -375,24 +362,11 @@ static void samplers_say_what_they_need(void **state)
 
 /* ---- stopping and going on ---- */
 
-struct stopper {
-    volatile sig_atomic_t stop;
-    int batches, at;
-};
-
-static void count_batch(void *arg, const struct og_progress *p)
-{
-    struct stopper *s = arg;
-    (void)p;
-    if (++s->batches == s->at)
-        s->stop = 1;
-}
-
 /* A run that is stopped after so many batches. */
 static void interrupt(const char *name, const char *const *pairs, int at)
 {
-    struct stopper s = {.at = at};
-    const struct og_observer seen = {.arg = &s, .progress = count_batch, .stop = &s.stop};
+    struct test_stopper s = {.at = at};
+    const struct og_observer seen = {.arg = &s, .progress = test_count_batch, .stop = &s.stop};
     struct og_options opt;
     set_options(&opt, name, pairs);
     assert_int_equal(og_train(dataset, &opt, &seen, NULL, NULL), OG_INTERRUPTED);
@@ -460,7 +434,7 @@ static void a_run_is_not_overwritten_nor_resumed_as_another(void **state)
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
     og_options_release(&opt);
     in_root(path, "kept");
-    remove_folder(path);
+    og__remove_tree(path);
 }
 
 static void two_processes_do_not_train_in_one_folder(void **state)
@@ -481,7 +455,7 @@ static void two_processes_do_not_train_in_one_folder(void **state)
     close(fd);
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
     og_options_release(&opt);
-    remove_folder(path);
+    og__remove_tree(path);
 }
 
 /* How often each batch of an epoch stands in metrics.jsonl; -1 when a line is broken. */
@@ -545,7 +519,7 @@ static void files_of_a_killed_run_follow_its_checkpoint(void **state)
         for (int batch = 1; batch <= 5; batch++)
             assert_int_equal(lines_of("cut", epoch, batch), 1);
     in_root(path, "cut");
-    remove_folder(path);
+    og__remove_tree(path);
 }
 
 static void a_run_may_be_made_longer_where_its_batches_stay(void **state)
@@ -575,7 +549,7 @@ static void a_run_may_be_made_longer_where_its_batches_stay(void **state)
     assert_non_null(strstr(err.message, "--epochs"));
     og_options_release(&opt);
     in_root(path, "odd");
-    remove_folder(path);
+    og__remove_tree(path);
 }
 
 /* ---- every model ---- */
@@ -770,7 +744,7 @@ static struct outcome train_other(bool values, const char *const *pairs)
     assert_same_metrics(&whole, &resumed);
     drop(&resumed);
     memcpy(dataset, graph, sizeof(graph));
-    remove_folder(own);
+    og__remove_tree(own);
     return whole;
 }
 
@@ -824,7 +798,7 @@ static void two_classes_have_an_area(void **state)
     assert_true(metric(&a, "acc") > 0.7 && metric(&a, "ap") > 0.7);
     drop(&a);
     drop(&b);
-    remove_folder(dataset);
+    og__remove_tree(dataset);
     memcpy(dataset, graph, sizeof(graph));
 }
 
@@ -915,7 +889,7 @@ static void eval_finds_what_training_with(const char *const *kind)
     free(found);
     og_options_release(&opt);
     in_root(path, "run");
-    remove_folder(path);
+    og__remove_tree(path);
 }
 
 static void eval_finds_what_training_found(void **state)
@@ -974,7 +948,7 @@ static void a_state_dict_is_taken(void **state)
     json_decref(acc[1]);
     og_options_release(&opt);
     in_root(path, "run");
-    remove_folder(path);
+    og__remove_tree(path);
 }
 
 /* ---- the sampler, told by the checkpoint ---- */
@@ -1304,7 +1278,7 @@ static void killed_with(const char *preset, const char *layout, const char *disk
     assert_int_equal(count_scratch(), 0);
     char path[128];
     in_root(path, "killed");
-    remove_folder(path);
+    og__remove_tree(path);
 }
 
 static void a_killed_run_leaves_nothing_after_the_next_start(void **state)
@@ -1333,7 +1307,7 @@ static void refused_for_disk(const char *const *pairs)
     assert_int_equal(count_scratch(), 0);
     char path[128];
     in_root(path, "killed");
-    remove_folder(path);
+    og__remove_tree(path);
 }
 
 static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
@@ -1367,27 +1341,6 @@ static void batches_beyond_the_disk_allowed_are_refused(void **state)
         refused_for_disk(little[k]);
 }
 
-static uint64_t bytes_under(const char *path)
-{
-    struct stat st;
-    uint64_t bytes = 0;
-    if (lstat(path, &st) < 0) /* gone since its folder was read */
-        return 0;
-    if (!S_ISDIR(st.st_mode))
-        return (uint64_t)st.st_size;
-    DIR *dir = opendir(path);
-    const struct dirent *e;
-    while (dir && (e = readdir(dir))) {
-        char inner[512];
-        snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            bytes += bytes_under(inner);
-    }
-    if (dir)
-        closedir(dir);
-    return bytes;
-}
-
 /* The most that lay in a scratch folder while batches were trained. */
 struct disk_watch {
     char scratch[128];
@@ -1398,7 +1351,7 @@ static void look_at_disk(void *arg, const struct og_progress *p)
 {
     struct disk_watch *w = arg;
     (void)p;
-    w->most = OG_MAX(w->most, bytes_under(w->scratch));
+    w->most = OG_MAX(w->most, test_bytes_under(w->scratch));
 }
 
 /* Trains with --disk, and returns the most that lay there. */
@@ -1452,7 +1405,7 @@ static void a_neighbour_cache_keeps_to_the_disk_allowed(void **state)
         struct outcome o = train("run", pairs);
         drop(&o);
         assert_int_equal(rmdir(scratch) == 0, !room);
-        remove_folder(scratch);
+        og__remove_tree(scratch);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "small_graph.h"
 
 #include "base/file.h"
+#include "support/files.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -227,27 +228,6 @@ static void what_is_planned_is_what_is_read(void **state)
 
 /* ---- where what is sampled ahead goes ---- */
 
-/* Bytes of all files under `path`. */
-static uint64_t bytes_under(const char *path)
-{
-    DIR *dir = opendir(path);
-    uint64_t sum = 0;
-    const struct dirent *e;
-    while (dir && (e = readdir(dir))) {
-        struct stat st;
-        char child[1024];
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        snprintf(child, sizeof(child), "%s/%s", path, e->d_name);
-        if (lstat(child, &st) < 0)
-            continue;
-        sum += S_ISDIR(st.st_mode) ? bytes_under(child) : (uint64_t)st.st_size;
-    }
-    if (dir)
-        closedir(dir);
-    return sum;
-}
-
 struct watched {
     uint64_t most; /* bytes in the scratch folder */
     bool short_tail;
@@ -259,7 +239,7 @@ static void look(void *arg, const struct og_progress *p)
     char path[400];
     (void)p;
     snprintf(path, sizeof(path), "%s/scratch", folder);
-    w->most = OG_MAX(w->most, bytes_under(path));
+    w->most = OG_MAX(w->most, test_bytes_under(path));
 }
 
 static void listen(void *arg, int level, const char *text)
@@ -309,8 +289,8 @@ static void wherever_batches_are_put_the_bits_are_the_same(void **state)
         if (strcmp(pairs[0], "alternate") == 0 && w.most == 0)
             fail_msg("way %zu: nothing was put away", i);
         snprintf(path, sizeof(path), "%s/scratch", folder);
-        if (bytes_under(path) > 0)
-            fail_msg("way %zu: %llu bytes are left", i, (unsigned long long)bytes_under(path));
+        if (test_bytes_under(path) > 0)
+            fail_msg("way %zu: %llu bytes are left", i, (unsigned long long)test_bytes_under(path));
         drop(&o);
     }
     drop(&first);

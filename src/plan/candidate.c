@@ -17,12 +17,6 @@
 
 static const char part[] = "simulation";
 
-const char *og__layout_name(enum og__layout layout)
-{
-    static const char *const names[] = {"raw", "packed", "segmented"};
-    return names[layout];
-}
-
 void og__candidate_refuse(struct og_estimate *e, const char *fmt, ...)
 {
     va_list args;
@@ -369,12 +363,17 @@ static int add_packed(const struct pass *p, const struct og_candidate *c, struct
     return rc;
 }
 
-/* At most: a request a page, those of the chunks, whose last block is asked for by itself, and one
- * for the order. */
-static uint64_t segment_reads(const struct pass *p, const struct og_segment_cost *cost)
+/* What all its batches read of segments of `size` batches. */
+static int count_segments(const struct pass *p, struct og_segments *s, uint32_t size,
+                          struct og_io_counts *sum, struct og_err *err)
 {
-    uint64_t chunks = cost->bytes_read - cost->pages * OG__PACK_BLOCK;
-    return cost->pages + chunks / p->given->rule.max_request + 3 * (uint64_t)p->packing.n_batches;
+    const uint32_t n = p->packing.n_batches;
+    struct og_io_counts *io = og__alloc(p->given->budget, n * sizeof(*io), part, err);
+    int rc = io ? og__count_segments(s, size, &p->given->rule, io, err) : -ENOMEM;
+    for (uint32_t b = 0; rc == 0 && b < n; b++)
+        add_io(sum, io[b]);
+    og__release(p->given->budget, io, n * sizeof(*io), part);
+    return rc;
 }
 
 static int add_segmented(const struct pass *p, const struct og_candidate *c, struct og_estimate *e,
@@ -399,12 +398,11 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
     else if (rc < 0)
         og__fail(err, rc, no_room.hint, "%s", no_room.message);
     else
-        rc = og__segments_cost(&s, size, OG__BY_SIGNATURE, &cost, err);
+        rc = count_segments(p, &s, size, &e->counts.batches, err);
     if (rc == 0) {
         e->counts.segment = e->counts.segment ? e->counts.segment : size;
-        e->counts.batches.reads += segment_reads(p, &cost);
+        og__segments_space(&s, size, &cost);
         const uint64_t orders = sizeof(uint32_t) * (misses + cost.shared_reads);
-        e->counts.batches.bytes += cost.bytes_read + orders;
         note_container(head + cost.disk_bytes + orders, &e->counts);
         rc = add_sweep(p, c, e, &ignored, err);
     }
@@ -481,7 +479,8 @@ static size_t pass_bytes(const struct pass *p)
     sim.n_sizes = 1;
     const struct og_policy_setup policy = policy_of(p);
     const uint64_t distinct = OG_MIN(rows, sim.n_nodes);
-    size_t packing = 3 * rows * sizeof(uint32_t) + 2 * og__placement_bytes(p->given->n_nodes);
+    size_t packing = (3 * rows + 2 * longest) * sizeof(uint32_t) + t->n_batches * 16 +
+                     2 * og__placement_bytes(p->given->n_nodes);
     size_t layouts =
         (5 + og__kept_row_bytes(p->given) / OG__PACK_BLOCK + 1) * distinct * sizeof(uint32_t);
     return og__simulate_bytes(&sim, &policy, rows, longest) + (p->packs ? packing + layouts : 0);

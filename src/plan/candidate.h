@@ -9,16 +9,8 @@
 #ifndef OG_CANDIDATE_H
 #define OG_CANDIDATE_H
 
-#include "plan/packing.h"
+#include "plan/count.h"
 #include "plan/simulate.h"
-
-/* Where rows come from that no cache holds. */
-enum og__layout {
-    OG__RAW,       /* each batch reads its own from the feature file */
-    OG__PACKED,    /* one sweep writes a chunk a batch, which reads it back in one run */
-    OG__SEGMENTED, /* as packed, rows that several batches miss stored once (plan/segments.h) */
-};
-const char *og__layout_name(enum og__layout layout);
 
 /* A way to do it. */
 struct og_candidate {

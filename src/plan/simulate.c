@@ -12,6 +12,7 @@
  * any of them moves, so the ranks of the bits are made once a batch and no tree is kept. */
 #include "plan/simulate.h"
 
+#include "plan/count.h"
 #include "plan/policy_ops.h"
 
 #include <stdatomic.h>
@@ -43,9 +44,8 @@ static uint32_t longest_batch(const struct og_trace *t)
 static void count(const struct og_simulation *sim, uint32_t n, const uint32_t *misses,
                   uint32_t n_misses, struct og_plan_cost *sum)
 {
-    struct og_io_counts io = og__read_rule_predict(&sim->rule, misses, n_misses);
-    const struct og_plan_cost cost = {n, n - n_misses, n_misses, io.reads, io.bytes};
-    og__plan_cost_add(sum, &cost);
+    const struct og_counting how = {.layout = OG__RAW, .rule = &sim->rule};
+    og__count_batch(&how, n, misses, n_misses, sum);
 }
 
 static void add_io(struct og_io_counts *sum, struct og_io_counts more)
@@ -441,39 +441,72 @@ struct told {
     struct og_io_counts first_fill;
 };
 
+/* A superbatch on its way through a lane. */
+struct superbatch {
+    const struct og_simulation *sim;
+    struct og_policy *policy;
+    uint32_t first; /* batch of the trace */
+    uint32_t *list; /* lot_bytes */
+    struct told *told;
+    struct og_simulated *out;
+    struct og_io_counts before; /* reading what was put into the cache in those before */
+    bool in_first;              /* window */
+};
+
+static int fill(void *arg, uint32_t b, struct og_err *err)
+{
+    struct superbatch *s = arg;
+    struct og_simulated *out = s->out;
+    const bool opens = b == 0;
+    const bool fills = take_prefill(s->sim, s->policy, s->list, out);
+    (void)err;
+    if (opens) {
+        out->open.reads += out->fill.reads - s->before.reads;
+        out->open.bytes += out->fill.bytes - s->before.bytes;
+    }
+    s->in_first &= opens || !fills;
+    out->windows += opens || fills;
+    out->open_batches += s->in_first;
+    return 0;
+}
+
+static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
+{
+    struct superbatch *s = arg;
+    to_rows(s->sim, plan->misses, plan->n_misses);
+    count(s->sim, plan->n, plan->misses, plan->n_misses, &s->out->cost);
+    return s->told->missed
+               ? s->told->missed(s->told->arg, s->first + b, plan->misses, plan->n_misses, err)
+               : 0;
+}
+
 /* The first n batches of t, which has those of a tail behind them; from number `first` on. */
 static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, struct lane *lane,
                           const struct og_trace *t, uint32_t n, uint32_t first, struct told *told,
                           struct og_simulated *out)
 {
-    struct og_plan *plan = &lane->plan;
-    const struct og_io_counts before = out->fill;
     uint32_t ignored;
-    bool in_first = true;
-    uint32_t *list = og__alloc(sim->budget, lot_bytes(sim), part, &lane->err);
-    int rc = list ? og__policy_foresee(p, t, &ignored, &lane->err) : -ENOMEM;
-    for (uint32_t b = 0; rc == 0 && b < n && !stopped(sim); b++) {
-        const bool opens = b == 0;
-        const bool fills = take_prefill(sim, p, list, out);
-        if (opens) {
-            out->open.reads += out->fill.reads - before.reads;
-            out->open.bytes += out->fill.bytes - before.bytes;
-        }
-        in_first &= opens || !fills;
-        out->windows += opens || fills;
-        out->open_batches += in_first;
-        rc = og__policy_plan(p, &lane->planner, t->ids + t->ptr[b], batch_rows(t, b), plan,
-                             &lane->err);
-        if (rc == 0)
-            to_rows(sim, plan->misses, plan->n_misses);
-        if (rc == 0)
-            count(sim, plan->n, plan->misses, plan->n_misses, &out->cost);
-        if (rc == 0 && told->missed)
-            rc = told->missed(told->arg, first + b, plan->misses, plan->n_misses, &lane->err);
-    }
+    struct superbatch s = {.sim = sim,
+                           .policy = p,
+                           .first = first,
+                           .told = told,
+                           .out = out,
+                           .before = out->fill,
+                           .in_first = true};
+    const struct og_walk walk = {.policy = p,
+                                 .planner = &lane->planner,
+                                 .plan = &lane->plan,
+                                 .before = fill,
+                                 .planned = count_planned,
+                                 .arg = &s,
+                                 .stop = sim->stop};
+    s.list = og__alloc(sim->budget, lot_bytes(sim), part, &lane->err);
+    int rc = s.list ? og__policy_foresee(p, t, &ignored, &lane->err) : -ENOMEM;
+    if (rc == 0)
+        rc = og__walk_batches(&walk, t, n, &lane->err);
     if (first == 0)
         told->first_fill = out->fill;
-    og__release(sim->budget, list, lot_bytes(sim), part);
+    og__release(sim->budget, s.list, lot_bytes(sim), part);
     return rc;
 }
 

@@ -54,31 +54,46 @@ static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
     return rc;
 }
 
+/* A superbatch as it is planned. */
+struct foretold {
+    struct og_ahead *a;
+    uint32_t *list; /* 2 OG__FILL_ROWS */
+};
+
 /* What enters the cache before the batch would be put away with the plans. */
-static void enter_cache(struct og_ahead *a, uint32_t b, uint32_t *list)
+static int enter_cache(void *arg, uint32_t b, struct og_err *err)
 {
-    const uint64_t bytes = og__filling_bytes(a->s->policy, b, list);
-    if (og__samples_ahead(&a->s->way) && a->s->memory.code_bytes == 0)
-        a->away_bytes += bytes;
+    struct foretold *f = arg;
+    const struct og_session *s = f->a->s;
+    const uint64_t bytes = og__filling_bytes(s->policy, b, f->list);
+    (void)err;
+    if (og__samples_ahead(&s->way) && s->memory.code_bytes == 0)
+        f->a->away_bytes += bytes;
+    return 0;
+}
+
+static int note_plan(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
+{
+    struct og_ahead *a = ((struct foretold *)arg)->a;
+    if (og__ahead_foretells(a, b))
+        og__predict_batch(&a->prediction, a->s, plan, &a->sampled[b].from);
+    return og__packs(&a->s->way)
+               ? og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err)
+               : 0;
 }
 
 static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32_t *list,
                         struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct og_plan *plan = &s->works[0].plan;
-    int rc = 0;
-    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
-        const uint32_t *ids = trace->ids + trace->ptr[b];
-        uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
-        enter_cache(a, b, list);
-        rc = og__policy_plan(s->policy, &s->planner, ids, n, plan, err);
-        if (rc == 0 && og__ahead_foretells(a, b))
-            og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
-        if (rc == 0 && og__packs(&s->way))
-            rc = og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err);
-    }
-    return rc;
+    struct foretold f = {a, list};
+    const struct og_walk walk = {.policy = s->policy,
+                                 .planner = &s->planner,
+                                 .plan = &s->works[0].plan,
+                                 .before = enter_cache,
+                                 .planned = note_plan,
+                                 .arg = &f};
+    return og__walk_batches(&walk, trace, trace->n_batches, err);
 }
 
 static int plan_epoch(struct og_ahead *a, struct og_err *err)

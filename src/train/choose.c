@@ -64,14 +64,6 @@ static bool allowed(const struct og_options *opt, const struct og_way *way)
     return opt->layout == OG_LAYOUT_AUTO || opt->layout == way->layout;
 }
 
-static enum og__layout layout_of(const struct og_way *way)
-{
-    static const enum og__layout layout[] = {[OG_LAYOUT_RAW] = OG__RAW,
-                                             [OG_LAYOUT_PACKED] = OG__PACKED,
-                                             [OG_LAYOUT_SEGMENTED] = OG__SEGMENTED};
-    return layout[way->layout];
-}
-
 /* ---- each with its memory ---- */
 
 struct trial {
@@ -100,7 +92,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         superbatch = epoch;
     return (struct og_candidate){
         .policy = policy,
-        .layout = layout_of(&t->way),
+        .layout = og__layout_of(t->way.layout),
         .resample_every = (uint32_t)s->config.opt.resample_every,
         .superbatch =
             ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
@@ -202,9 +194,8 @@ static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
 
 /* ---- comparing ---- */
 
-/* What ways are judged by, over the batches of a pilot; ptr: room for their offsets. */
-static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches,
-                                  uint64_t *ptr)
+/* What ways are judged by, over the batches of a pilot. */
+static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches)
 {
     struct og_session *s = c->s;
     const double n = OG_MAX(batches->n, 1u);
@@ -218,10 +209,8 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
     const double fresh =
         s->facts.apart ? s->facts.away.fresh : OG_MAX(s->facts.away.fresh, disk.bandwidth);
     const double faster = s->facts.away.measured ? 1 : fresh / s->facts.away.fresh;
-    ptr[0] = 0;
-    memcpy(ptr + 1, batches->end, batches->n * sizeof(*ptr));
     return (struct og_choice){
-        .trace = {.n_batches = batches->n, .ptr = ptr, .ids = batches->ids},
+        .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
         .n_nodes = (uint64_t)s->facts.ds->n_nodes,
         .distinct = batches->growth.distinct,
         .growth = batches->growth.power,
@@ -271,12 +260,7 @@ static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, s
 {
     struct og_candidate these[MOST_WAYS];
     uint32_t number[MOST_WAYS];
-    struct og_budget *b = c->s->budget;
-    const size_t bytes = ((size_t)batches->n + 1) * sizeof(uint64_t);
-    uint64_t *ptr = og__alloc(b, bytes, "pilot", err);
-    if (!ptr)
-        return -ENOMEM;
-    const struct og_choice given = judged_by(c, batches, ptr);
+    const struct og_choice given = judged_by(c, batches);
     for (uint32_t i = 0; i < n; i++) {
         number[i] = c->out[i].candidate;
         these[i] = c->candidate[number[i]];
@@ -288,26 +272,18 @@ static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, s
         c->out[i].candidate = number[c->out[i].candidate];
         note_batches(c, batches, &c->out[i]);
     }
-    og__release(b, ptr, bytes, "pilot");
     return rc;
 }
 
 /* The same counts with better known rates. */
-static int rank_again(struct chooser *c, const struct og_pilot *batches, struct og_err *err)
+static void rank_again(struct chooser *c, const struct og_pilot *batches)
 {
-    struct og_budget *b = c->s->budget;
-    const size_t bytes = ((size_t)batches->n + 1) * sizeof(uint64_t);
-    uint64_t *ptr = og__alloc(b, bytes, "pilot", err);
-    if (!ptr)
-        return -ENOMEM;
-    const struct og_choice given = judged_by(c, batches, ptr);
+    const struct og_choice given = judged_by(c, batches);
     for (uint32_t i = 0; i < c->n_fit; i++) {
         og__candidate_seconds(&given, &c->candidate[c->out[i].candidate], &c->out[i]);
         note_batches(c, batches, &c->out[i]);
     }
     og__candidates_sort(c->out, c->n_fit);
-    og__release(b, ptr, bytes, "pilot");
-    return 0;
 }
 
 /* Those that may still be the fastest: they are the first. */
@@ -332,16 +308,18 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     const double most = OG_MIN(seconds / OG_MAX(each, 1e-9), OG_MIN(epoch, 1e9));
     const struct og_pilot_limits limits = {
         .epoch = 2, .batches = (uint32_t)most, .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
-    if (n < 2 || most < 2.0 * c->pilot.n)
-        return rank_again(c, &c->pilot, err);
+    if (n < 2 || most < 2.0 * c->pilot.n) {
+        rank_again(c, &c->pilot);
+        return 0;
+    }
     int rc = og__pilot_sample(&more, s, &limits, s->budget, err);
     if (rc < 0)
         return rc;
     rc = og__pilot_growth(&more, s->facts.n_nodes, s->budget, err);
-    if (rc == 0)
-        rc = rank_again(c, &c->pilot, err);
-    if (rc == 0)
+    if (rc == 0) {
+        rank_again(c, &c->pilot);
         rc = rank(c, &more, n, err);
+    }
     og__pilot_release(&more, s->budget);
     return rc;
 }

@@ -30,7 +30,7 @@ int og__ahead_foretell_segments(struct og_ahead *a, struct og_segments *segments
     if (a->s->predicted.known)
         return 0;
     struct og_io_counts *io = og__alloc(a->s->budget, n * sizeof(*io), "superbatch", err);
-    int rc = io ? og__segmented_predict(segments, size, a->s, io, err) : -ENOMEM;
+    int rc = io ? og__count_segments(segments, size, &a->s->facts.read_rule, io, err) : -ENOMEM;
     for (uint32_t b = 0; rc == 0 && b < n; b++) {
         if (!og__ahead_foretells(a, b))
             continue;

@@ -30,7 +30,7 @@ static int keep_ids(struct og_pilot *p, const struct og_batch *batch, struct og_
     }
     memcpy(p->ids + p->rows, batch->ids, batch->n_ids * sizeof(*p->ids));
     p->rows += batch->n_ids;
-    p->end[p->n++] = p->rows;
+    p->ptr[++p->n] = p->rows;
     return 0;
 }
 
@@ -97,8 +97,8 @@ static int sample_pilot(struct og_pilot *p, struct og_session *s,
 {
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
-    *p = (struct og_pilot){.end = calloc(OG_MAX(limits->batches, 1u), sizeof(*p->end))};
-    if (!p->end)
+    *p = (struct og_pilot){.ptr = calloc((size_t)limits->batches + 1, sizeof(*p->ptr))};
+    if (!p->ptr)
         return og__fail_errno(err, -ENOMEM, NULL, "pilot");
     og__batch_init(&m, b);
     int rc = og__session_sampler(s, &sampler, b, err);
@@ -131,7 +131,7 @@ void og__pilot_release(struct og_pilot *p, struct og_budget *b)
 {
     og__pilot_unrank(p, b);
     og__release(b, p->ids, p->bytes, "pilot");
-    free(p->end);
+    free(p->ptr);
     *p = (struct og_pilot){0};
 }
 
@@ -184,7 +184,7 @@ static int count_distinct(const struct og_pilot *pilot, uint64_t n_nodes, struct
     uint64_t found = 0;
     uint64_t i = 0;
     for (int part = 0; part < 3; part++) {
-        for (; until[part] > 0 && i < pilot->end[until[part] - 1]; i++) {
+        for (; until[part] > 0 && i < pilot->ptr[until[part]]; i++) {
             found += !og__bits_has(seen, pilot->ids[i]);
             og__bits_add(seen, pilot->ids[i]);
         }
@@ -270,10 +270,10 @@ static uint64_t worst_missed(const struct og_pilot_cache *c, const struct kept *
 {
     const struct og_pilot *pilot = c->pilot;
     uint64_t worst = 0;
-    uint64_t i = c->from ? pilot->end[c->from - 1] : 0;
+    uint64_t i = pilot->ptr[c->from];
     for (uint32_t b = c->from; b < pilot->n; b++) {
         uint64_t misses = 0;
-        for (; i < pilot->end[b]; i++)
+        for (; i < pilot->ptr[b + 1]; i++)
             misses += !is_kept(kept, i);
         worst = OG_MAX(worst, misses);
     }

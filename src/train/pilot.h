@@ -12,7 +12,7 @@
 /* Batches sampled before the run to learn its sizes: input node ids, one batch after another. */
 struct og_pilot {
     uint32_t *ids;
-    uint64_t *end; /* [n] ids of batch i end here */
+    uint64_t *ptr; /* [n + 1] ids of batch i: [ptr[i], ptr[i + 1]) */
     uint32_t n;
     size_t bytes;
     uint64_t rows; /* of all of them */

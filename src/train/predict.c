@@ -1,7 +1,7 @@
 #include "train/predict.h"
 
 #include "dataset/features.h"
-#include "plan/packing.h"
+#include "plan/count.h"
 
 #include <math.h>
 
@@ -10,15 +10,10 @@
 static void add_plan(struct og_plan_cost *sum, const struct og_session *s,
                      const struct og_plan *plan)
 {
-    struct og_io_counts io = {0}; /* of segments: known when they are laid out */
-    if (s->way.layout == OG_LAYOUT_PACKED)
-        io = og__packing_predict_chunk(plan->n_misses * og__row_bytes(s->facts.ds),
-                                       s->facts.read_rule.max_request);
-    else if (s->way.layout != OG_LAYOUT_SEGMENTED)
-        io = og__read_rule_predict(&s->facts.read_rule, plan->misses, plan->n_misses);
-    const struct og_plan_cost cost = {plan->n, plan->n - plan->n_misses, plan->n_misses, io.reads,
-                                      io.bytes};
-    og__plan_cost_add(sum, &cost);
+    const struct og_counting how = {.layout = og__layout_of(s->way.layout),
+                                    .rule = &s->facts.read_rule,
+                                    .row_bytes = s->facts.row_bytes};
+    og__count_batch(&how, plan->n, plan->misses, plan->n_misses, sum);
 }
 
 void og__predict_batch(struct og_prediction *p, const struct og_session *s,
@@ -73,20 +68,33 @@ int og__learn_rule(struct og_session *s, struct og_err *err)
     return 0;
 }
 
+struct pilot_count {
+    const struct og_session *s;
+    struct og_plan_cost *sum;
+};
+
+static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
+{
+    struct pilot_count *c = arg;
+    (void)b;
+    (void)err;
+    add_plan(c->sum, c->s, plan);
+    return 0;
+}
+
 static int count_pilot(struct og_session *s, const struct og_pilot *pilot, struct og_plan_cost *sum,
                        struct og_err *err)
 {
     struct og_plan plan;
+    struct pilot_count count = {s, sum};
+    const struct og_trace trace = {pilot->n, pilot->ptr, pilot->ids};
+    const struct og_walk walk = {.policy = s->policy,
+                                 .planner = &s->planner,
+                                 .plan = &plan,
+                                 .planned = count_planned,
+                                 .arg = &count};
     og__plan_init(&plan, s->budget);
-    int rc = 0;
-    uint64_t first = 0;
-    for (uint32_t b = 0; rc == 0 && b < pilot->n; b++) {
-        uint32_t n = (uint32_t)(pilot->end[b] - first);
-        rc = og__policy_plan(s->policy, &s->planner, pilot->ids + first, n, &plan, err);
-        if (rc == 0)
-            add_plan(sum, s, &plan);
-        first = pilot->end[b];
-    }
+    int rc = og__walk_batches(&walk, &trace, pilot->n, err);
     og__plan_release(&plan);
     return rc;
 }

@@ -13,11 +13,6 @@ OG_MUST_CHECK int og__segmented_choose(struct og_segments *out, uint32_t *size,
                                        const struct og_session *s, const struct og_packing *p,
                                        uint64_t disk, uint64_t *least, struct og_err *err);
 
-/* What each batch will read of them: io[n_batches]. */
-OG_MUST_CHECK int og__segmented_predict(struct og_segments *segments, uint32_t size,
-                                        const struct og_session *s, struct og_io_counts *io,
-                                        struct og_err *err);
-
 /* Write the shared rows; the packing keeps the others. Closes the segments, also on failure. */
 OG_MUST_CHECK int og__segmented_write(struct og_segments *segments, uint32_t size,
                                       const struct og_session *s, struct og_packing *p,

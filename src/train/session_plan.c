@@ -27,7 +27,7 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
         return og__hotness_of(s, policy, &s->config.opt, s->hotness, err);
     *from = pilot->n / 2;
     int rc = og__hotness_degree_guess(&s->topology, s->hotness, err);
-    for (uint64_t i = 0; rc == 0 && *from > 0 && i < pilot->end[*from - 1]; i++)
+    for (uint64_t i = 0; rc == 0 && *from > 0 && i < pilot->ptr[*from]; i++)
         s->hotness[pilot->ids[i]]++;
     return rc;
 }

@@ -1,0 +1,28 @@
+#include "support/runs.h"
+
+#include "testing.h"
+
+#include <stdio.h>
+
+void test_set(struct og_options *opt, const char *name, const char *value)
+{
+    struct og_err err = {0};
+    if (og_options_set(opt, name, value, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+void test_count_batch(void *stopper, const struct og_progress *p)
+{
+    struct test_stopper *s = stopper;
+    (void)p;
+    if (++s->batches == s->at)
+        s->stop = 1;
+}
+
+void test_note_message(void *said, int level, const char *text)
+{
+    struct test_said *s = said;
+    size_t at = strlen(s->text);
+    (void)level;
+    snprintf(s->text + at, sizeof(s->text) - at, "%s\n", text);
+}

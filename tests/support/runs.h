@@ -1,0 +1,23 @@
+/* What tests of whole runs do with options, and with a run while it goes. */
+#ifndef OG_TEST_RUNS_H
+#define OG_TEST_RUNS_H
+
+#include <outgrow/outgrow.h>
+
+/* Fails the test, with the message, where the option refuses the value. */
+void test_set(struct og_options *opt, const char *name, const char *value);
+
+/* An observer's progress: stops the run behind its batch number `at`. */
+struct test_stopper {
+    volatile sig_atomic_t stop;
+    int batches, at;
+};
+void test_count_batch(void *stopper, const struct og_progress *p);
+
+/* An observer's message: all lines that were said, whatever their level, as far as they fit. */
+struct test_said {
+    char text[8192];
+};
+void test_note_message(void *said, int level, const char *text);
+
+#endif
