@@ -2,6 +2,7 @@
  * not tell, how scores are ranked; and operators of pairs beside their reference. */
 #include "nn_ops.h"
 
+#include "ahead/ahead.h"
 #include "base/file.h"
 #include "base/temporary.h"
 #include "dataset/edge_split.h"
@@ -10,7 +11,6 @@
 #include "sample/sample.h"
 #include "support/files.h"
 #include "support/folder.h"
-#include "train/ahead.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "sample/samples.h"
-#include "train/schedule.h"
+#include "sample/schedule.h"
 
 struct og_offline {
     struct og_samples *samples;
