@@ -214,7 +214,7 @@ static void rows_that_move_are_the_files_rows(void **state)
                 assert_int_equal(og__gather_begin(g, 0, &b->plan, 0, NULL), 0);
                 assert_int_equal(og__gather_finish(g, 0, &rows, &counts, NULL), 0);
                 check_rows(f, &rows, ids + ptr[i]);
-                og__gather_change(g, &b->plan);
+                og__gather_change(g, &b->plan, &rows);
             }
         }
         og__plan_release(&b->plan);
@@ -224,6 +224,28 @@ static void rows_that_move_are_the_files_rows(void **state)
     }
     free(ids);
     free(b);
+}
+
+/* Places run through tiers that lie anywhere, in any order of their own. */
+static void rows_are_found_through_any_number_of_tiers(void **state)
+{
+    (void)state;
+    static const uint32_t backwards[] = {2, 1, 0};
+    static const uint32_t index[] = {0, 9, 4, 1, 6, 2, 8, 3, 7, 5};
+    static const float slots[] = {0, 10}, host[] = {40, 30, 20}, victims[] = {50},
+                       missed[] = {60, 70, 80, 90};
+    const struct og_rows rows = {.base = (const char *)slots,
+                                 .index = index,
+                                 .stride = sizeof(float),
+                                 .n = OG_COUNT(index),
+                                 .dim = 1,
+                                 .n_more = 3,
+                                 .more = {{(const char *)host, 2, backwards},
+                                          {(const char *)victims, 5, NULL},
+                                          {(const char *)missed, 6, NULL}}};
+    _Static_assert(OG_MAX_TIERS >= 4, "slots of a device, of the host, victims, misses");
+    for (uint32_t i = 0; i < rows.n; i++)
+        assert_true(*(const float *)og__row(&rows, i) == 10 * (float)index[i]);
 }
 
 /* Staging grows within the budget and is refused beyond it, with nothing lost. */
@@ -322,6 +344,7 @@ static void filling_tells_what_it_took(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_found_through_any_number_of_tiers),
         cmocka_unit_test_setup_teardown(rows_are_the_files_rows, make_features, drop_features),
         cmocka_unit_test_setup_teardown(rows_that_move_are_the_files_rows, make_features,
                                         drop_features),

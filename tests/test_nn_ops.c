@@ -45,7 +45,8 @@ static void rows_may_lie_at_any_byte(void **state)
     assert_memory_equal(got, value + 1, sizeof(got));
     const uint32_t indptr[] = {0, 1}, col[] = {0};
     struct og_sparse s = {.n_rows = 1, .indptr = indptr, .col = col};
-    struct og_rows x = {bytes + 1, NULL, sizeof(value), 1, 3, OG_F32};
+    struct og_rows x = {
+        .base = bytes + 1, .stride = sizeof(value), .n = 1, .dim = 3, .dtype = OG_F32};
     float sum[3];
     og__aggregate_row(&s, &x, 0, sum);
     assert_memory_equal(sum, value, sizeof(sum));

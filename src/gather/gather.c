@@ -14,7 +14,7 @@ enum { FILL_AREAS = 2 };
 struct staging {
     uint32_t first;    /* its first row, counted from base */
     uint32_t capacity; /* rows charged to the budget; touched up to here */
-    struct og_plan *plan;
+    const struct og_plan *plan;
     bool from_pack;         /* its misses are a chunk of the pack, */
     struct og_read_job job; /* else this reads them */
 };
@@ -333,7 +333,7 @@ static int read_chunk(struct og_gather *g, int staging, uint32_t chunk, struct o
     return rc;
 }
 
-int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan, uint32_t chunk,
+int og__gather_begin(struct og_gather *g, int staging, const struct og_plan *plan, uint32_t chunk,
                      struct og_err *err)
 {
     struct staging *s = &g->staging[staging];
@@ -342,19 +342,6 @@ int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan, uin
     s->from_pack = false;
     bool packed = g->pack && chunk < og__pack_batches(g->pack);
     return packed ? read_chunk(g, staging, chunk, err) : read_misses(g, s, err);
-}
-
-/* Misses are numbered behind the slots; here they move to where their staging area lies, in which
- * they have the order of their numbers unless `where` tells another. */
-static void point_misses(uint32_t *place, uint32_t n, uint32_t n_slots, uint32_t first,
-                         const uint32_t *where)
-{
-    uint32_t shift = first - n_slots;
-    for (uint32_t i = 0; i < n && !where; i++)
-        place[i] += place[i] >= n_slots ? shift : 0;
-    for (uint32_t i = 0; i < n && where; i++)
-        if (place[i] >= n_slots)
-            place[i] = first + where[place[i] - n_slots];
 }
 
 static int finish_job(struct og_gather *g, struct staging *s, struct og_io_counts *counts,
@@ -366,6 +353,23 @@ static int finish_job(struct og_gather *g, struct staging *s, struct og_io_count
     return rc;
 }
 
+/* The cache, and behind it the misses: in the order of their places, or as the pack has them. */
+static struct og_rows view_of(const struct og_gather *g, int staging)
+{
+    const struct staging *s = &g->staging[staging];
+    return (struct og_rows){
+        .base = g->base,
+        .index = s->plan->place,
+        .stride = g->row_bytes,
+        .n = s->plan->n,
+        .dim = g->dim,
+        .dtype = g->dtype,
+        .n_more = s->plan->n_misses > 0,
+        .more = {{.base = row_at(g, s->first),
+                  .first = g->n_slots,
+                  .where = s->from_pack ? og__pack_where(g->pack, staging) : NULL}}};
+}
+
 int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
                       struct og_io_counts *counts, struct og_err *err)
 {
@@ -375,14 +379,7 @@ int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
                           : finish_job(g, s, counts, err);
     if (rc < 0)
         return rc;
-    point_misses(s->plan->place, s->plan->n, g->n_slots, s->first,
-                 s->from_pack ? og__pack_where(g->pack, staging) : NULL);
-    *rows = (struct og_rows){.base = g->base,
-                             .index = s->plan->place,
-                             .stride = g->row_bytes,
-                             .n = s->plan->n,
-                             .dim = g->dim,
-                             .dtype = g->dtype};
+    *rows = view_of(g, staging);
     return 0;
 }
 
@@ -395,13 +392,12 @@ void og__gather_give_up(struct og_gather *g, int staging)
         (void)!og__reader_wait(g->reader, &s->job, NULL);
 }
 
-void og__gather_change(struct og_gather *g, const struct og_plan *plan)
+void og__gather_change(struct og_gather *g, const struct og_plan *plan, const struct og_rows *rows)
 {
     enum { AHEAD = 8 };
     for (uint32_t c = 0; c < plan->n_changes; c++) {
         if (c + AHEAD < plan->n_changes)
-            __builtin_prefetch(row_at(g, plan->place[plan->change_row[c + AHEAD]]));
-        memcpy(row_at(g, plan->change_slot[c]), row_at(g, plan->place[plan->change_row[c]]),
-               g->row_bytes);
+            __builtin_prefetch(og__row(rows, plan->change_row[c + AHEAD]));
+        memcpy(row_at(g, plan->change_slot[c]), og__row(rows, plan->change_row[c]), g->row_bytes);
     }
 }

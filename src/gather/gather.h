@@ -4,8 +4,9 @@
  *                        ^                          misses of the batches in flight
  *                        └── changes of a batch ────────┘
  *
- * A batch's features are a view: a row index into that allocation. Rows in the cache are never
- * copied; misses are read straight into the staging area of their batch, from the feature file or
+ * A batch's features are a view: the places that its plan says, in two tiers, the cache and the
+ * batch's staging area (rows.h). The plan is left as it is. Rows in the cache are never copied;
+ * misses are read straight into the staging area of their batch, from the feature file or
  * from a container that holds a copy of them in one piece (pack.h), and those that are to stay are
  * copied to their slots once the batch is done with. */
 #ifndef OG_GATHER_H
@@ -57,12 +58,12 @@ OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, struct og_err *err);
 void og__gather_from_pack(struct og_gather *g, struct og_pack *pack);
 
 /* Start reading a batch's misses into staging area `staging` (free: no batch uses it). `plan` is
- * borrowed until finish. `chunk` is the batch's in the container, if there is one. Loader thread
- * only. */
-OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, struct og_plan *plan,
+ * borrowed until the area is begun again. `chunk` is the batch's in the container, if there is one.
+ * Loader thread only. */
+OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, const struct og_plan *plan,
                                    uint32_t chunk, struct og_err *err);
 /* Wait for them; *rows then shows the batch's features, valid until the staging area is begun
- * again. The plan's `place` becomes the row index of the view. Loader thread only. */
+ * again. Loader thread only. */
 OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, struct og_rows *rows,
                                     struct og_io_counts *counts, struct og_err *err);
 
@@ -72,7 +73,7 @@ OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, struct og_
 void og__gather_give_up(struct og_gather *g, int staging);
 
 /* The plan's changes, once nobody uses the batch's rows any more and before the next batch's are
- * used: rows that it read go to their slots. */
-void og__gather_change(struct og_gather *g, const struct og_plan *plan);
+ * used: rows that it read go to their slots. rows: as finish showed them. */
+void og__gather_change(struct og_gather *g, const struct og_plan *plan, const struct og_rows *rows);
 
 #endif

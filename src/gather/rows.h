@@ -1,22 +1,50 @@
-/* The input features of one batch, as gathered: a matrix seen through a row index, so that rows
- * that lie in the cache are never copied. */
+/* The input features of one batch: a matrix seen through a row index, so that rows that lie in a
+ * cache are never copied. Rows have places, which are numbered through tiers, the fastest first:
+ *
+ *   place   0                  more[0].first        more[1].first
+ *           | the first tier   | the next           | ...
+ *           ^ base             ^ more[0].base       ^ more[1].base
+ *
+ * such as the slots of a cache and behind them the misses of a batch. */
 #ifndef OG_GATHER_ROWS_H
 #define OG_GATHER_ROWS_H
 
 #include "dataset/dataset.h"
 
+enum { OG_MAX_TIERS = 4 };
+
+struct og_tier {
+    const char *base;
+    uint32_t first;        /* its first place; the last is where the next one begins */
+    const uint32_t *where; /* its place i is row where[i] from base; NULL: row i */
+};
+
 struct og_rows {
     const char *base;
-    const uint32_t *index; /* [n] row i lies at base + index[i] * stride; NULL: index[i] = i */
-    size_t stride;         /* bytes */
+    const uint32_t *index; /* [n] the place of row i; NULL: i */
+    size_t stride;         /* bytes from a row to the next, in all tiers */
     uint32_t n;
     int dim; /* elements a row */
     enum og_dtype dtype;
+    int n_more; /* tiers behind the first */
+    struct og_tier more[OG_MAX_TIERS - 1];
 };
+
+static inline const void *og__row_at(const struct og_rows *r, uint32_t place)
+{
+    for (int t = r->n_more; t-- > 0;) {
+        const struct og_tier *tier = &r->more[t];
+        if (place >= tier->first) {
+            const uint32_t row = place - tier->first;
+            return tier->base + (tier->where ? tier->where[row] : row) * r->stride;
+        }
+    }
+    return r->base + place * r->stride;
+}
 
 static inline const void *og__row(const struct og_rows *r, uint32_t i)
 {
-    return r->base + (r->index ? r->index[i] : i) * r->stride;
+    return og__row_at(r, r->index ? r->index[i] : i);
 }
 
 #endif

@@ -217,7 +217,7 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
                const struct og_options *opt, const struct og_observer *seen, char **text,
                struct og_err *err)
 {
-    struct og_inference f = {.seen = seen, .ops = &og__ops_cpu};
+    struct og_inference f = {.seen = seen, .ops = og__nn_ops()};
     if (text)
         *text = NULL;
     int rc = open_inference(&f, dataset, checkpoint, opt, err);
@@ -315,7 +315,7 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
                  const struct og_options *opt, const struct og_observer *seen, char **out,
                  struct og_err *err)
 {
-    struct og_inference f = {.seen = seen, .ops = &og__ops_cpu};
+    struct og_inference f = {.seen = seen, .ops = og__nn_ops()};
     enum og__split which = strcmp(split, "valid") == 0 ? OG__VALID : OG__TEST;
     if (out)
         *out = NULL;

@@ -372,6 +372,11 @@ out:
     return rc;
 }
 
+const struct og_nn_ops *og__nn_ops(void)
+{
+    return &og__ops_cpu;
+}
+
 void og__model_free(struct og_model *m)
 {
     if (!m)
@@ -403,4 +408,9 @@ int og__model_push(struct og_model *m, void *there, const void *host, size_t byt
                    struct og_err *err)
 {
     return m->ops->push(m->backend, there, host, bytes, err);
+}
+
+int og__model_gather(struct og_model *m, const struct og_rows *x, void *there, struct og_err *err)
+{
+    return m->ops->gather(m->backend, x, there, err);
 }

@@ -2,6 +2,7 @@
  *
  *   shape.c      what follows from the configuration
  *   model.c      what there is: parameters, initial values
+ *   bring.c      what the host has, where the backend computes
  *   workspace.c  memory of a batch
  *   layer.c      what convolutions are made with, and the end of a layer
  *   conv_*.c     the convolutions: what a layer does before its end
@@ -29,6 +30,7 @@
 #ifndef OG_NN_MODEL_H
 #define OG_NN_MODEL_H
 
+#include "nn/bring.h"
 #include "nn/shape.h"
 
 /* What a layer's parameters are for. */
@@ -78,6 +80,9 @@ struct og_decoder {
 };
 
 struct og_workspace {
+    struct og_rooms room;             /* of what the host has: */
+    struct og_block hop[OG_MAX_HOPS]; /* the batch's, for operators */
+    struct og_pairs pairs;
     struct og_layer_work work[OG_MAX_HOPS];
     struct og_rows input; /* what layer 0 reads: the features, or what dropout leaves of them: */
     float *dropped;       /* [n_ids, in_dim], NULL: none */
@@ -112,8 +117,8 @@ struct og_model {
 
 uint64_t og__model_trained(const struct og_model_config *c); /* numbers that training changes */
 
-/* Carve the workspace for a batch, after taking a larger one if needed. pairs: of links, else NULL.
- */
+/* Carve the workspace for a batch, after taking a larger one if needed, and bring its blocks and
+ * pairs there. pairs: of links, else NULL. */
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                                       const struct og_pairs *pairs, struct og_err *err);
 
@@ -167,10 +172,13 @@ OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs 
 
 /* ---- a batch ---- */
 
+uint64_t og__targets_of(const struct og_model_config *c, uint64_t n); /* elements of n rows */
+
 const struct og_conv *og__conv_of(const struct og_model_config *c);
 /* Bring the parameters into the backend's layout; after every change. */
 OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);
-/* The task's loss of n rows of logits and what its metrics count; grad: [n, C], or NULL. */
+/* The task's loss of n rows of logits and what its metrics count, by the host's labels; grad:
+ * [n, C], or NULL. */
 OG_MUST_CHECK int og__model_loss(struct og_model *m, const float *logits, const void *labels,
                                  uint32_t n, float *grad, struct og_metrics *out,
                                  struct og_err *err);

@@ -58,6 +58,7 @@ static inline size_t og__param_count(const struct og_param *p)
  * their memory can be told from ours: og_train takes its baseline after this. */
 struct og_nn_ops; /* what computes: ops.h */
 extern const struct og_nn_ops og__ops_cpu;
+const struct og_nn_ops *og__nn_ops(void); /* of this process */
 OG_MUST_CHECK int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool,
                                  struct og_err *err);
 
@@ -81,6 +82,10 @@ OG_MUST_CHECK int og__model_fetch(struct og_model *m, void *host, const void *th
                                   struct og_err *err);
 OG_MUST_CHECK int og__model_push(struct og_model *m, void *there, const void *host, size_t bytes,
                                  struct og_err *err);
+
+/* x->n rows of the host's, one behind the other. */
+OG_MUST_CHECK int og__model_gather(struct og_model *m, const struct og_rows *x, void *there,
+                                   struct og_err *err);
 
 /* What create and reserve will take, for the memory plan. */
 size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,

@@ -13,6 +13,10 @@
  *     rows of x ──aggregate──> tile ──┐
  *     rows of x ──────────────────────┴─> product ──> + bias ──> ReLU ──> dropout ──> y
  *
+ * What the operands of an operator say is the host's; what they point to, the rows, numbers and
+ * lists, lies in the backend's memory. Only og_metrics that are `out` are the host's: an operator
+ * is finished where it has one.
+ *
  * Letters as in nn.h. All matrices are row-major f32 without gaps between rows, except inputs,
  * which are seen through og_rows and widened tile by tile. */
 #ifndef OG_NN_OPS_H
@@ -32,7 +36,11 @@ static inline size_t og__n_blocks(uint64_t rows)
 /* A dense matrix as og_rows. */
 static inline struct og_rows og__dense(const float *x, uint32_t n, int dim)
 {
-    return (struct og_rows){(const char *)x, NULL, (size_t)dim * sizeof(float), n, dim, OG_F32};
+    return (struct og_rows){.base = (const char *)x,
+                            .stride = (size_t)dim * sizeof(float),
+                            .n = n,
+                            .dim = dim,
+                            .dtype = OG_F32};
 }
 
 /* ---- operands ---- */
@@ -414,6 +422,10 @@ struct og_nn_ops {
                  struct og_err *err);
     int (*push)(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
                 struct og_err *err);
+    /* Room for a copy of so many bytes of the host's; 0: the host's memory will do. */
+    size_t (*room_bytes)(size_t bytes);
+    /* x->n of the host's rows, one behind the other; where room_bytes says 0 there is no need. */
+    int (*gather)(struct og_nn_backend *be, const struct og_rows *x, void *out, struct og_err *err);
     /* What its caller lends it until told otherwise: scratch for matrices up to `width` wide, and
      * room for partial sums: that of the weight_grad or sum of columns over rows with the most. */
     void (*lend)(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial);

@@ -39,8 +39,8 @@ out:
 
 static bool lies_densely(const struct og_rows *x)
 {
-    return x->dtype == OG_F32 && !x->index && x->stride == (size_t)x->dim * sizeof(float) &&
-           (uintptr_t)x->base % sizeof(float) == 0;
+    return x->dtype == OG_F32 && !x->index && x->n_more == 0 &&
+           x->stride == (size_t)x->dim * sizeof(float) && (uintptr_t)x->base % sizeof(float) == 0;
 }
 
 /* Columns [first, first + width) of the `height` rows from r0, of which n are there: the tile and
@@ -604,6 +604,7 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .memory = og__cpu_memory,
                                       .fetch = og__cpu_fetch,
                                       .push = og__cpu_push,
+                                      .room_bytes = og__cpu_room_bytes,
                                       .lend = og__cpu_lend,
                                       .scratch_bytes = og__cpu_scratch_bytes,
                                       .partial_bytes = og__cpu_partial_bytes,

@@ -91,16 +91,16 @@ static void key_dropout(struct og_model *m, const struct og_step *step)
 static int take_input(struct og_model *m, const struct og_rows *x, const struct og_step *step,
                       struct og_err *err)
 {
-    m->at.input = *x;
-    if (!step || !m->at.dropped)
-        return 0;
     uint32_t n = m->at.work[0].block->n_src;
+    int rc = og__bring_rows(m, x, n, m->at.room.rows, &m->at.input, err);
+    if (rc < 0 || !step || !m->at.dropped)
+        return rc;
     const struct og_dropout dropout = {m->config.input_dropout, *step, INPUT_LAYER};
     struct og_affine op = {.rows = n,
                            .cols = x->dim,
                            .y = m->at.dropped,
                            .n_inputs = 1,
-                           .input = {og__weighted(*x, n, NULL, OG__FORWARD)},
+                           .input = {og__weighted(m->at.input, n, NULL, OG__FORWARD)},
                            .dropout = &dropout};
     m->at.input = og__dense(m->at.dropped, n, x->dim);
     return m->ops->affine(m->backend, &op, err);
@@ -126,13 +126,23 @@ out:
     return rc;
 }
 
+uint64_t og__targets_of(const struct og_model_config *c, uint64_t n)
+{
+    bool wide = c->multi_label || c->task == OG_TASK_REGRESSION;
+    return c->task == OG_TASK_LINK ? 0 : n * (wide ? (uint64_t)c->n_classes : 1);
+}
+
 int og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
                    float *grad, struct og_metrics *out, struct og_err *err)
 {
+    size_t bytes = og__targets_of(&m->config, n) * sizeof(float);
+    int rc = og__bring(m, labels, bytes, m->at.room.targets, err);
+    if (rc < 0)
+        return rc;
     struct og_loss op = {.rows = n,
                          .cols = m->config.n_classes,
                          .logits = logits,
-                         .labels = labels,
+                         .labels = og__there(labels, m->at.room.targets),
                          .grad = grad,
                          .blocks = m->at.loss_blocks,
                          .out = out};
@@ -149,7 +159,7 @@ int og__model_forward(struct og_model *m, const struct og_batch *batch, const st
     const struct og_pairs *pairs = m->config.task == OG_TASK_LINK ? labels : NULL;
     int rc = forward(m, batch, x, pairs, NULL, err);
     if (rc == 0 && pairs && out)
-        return og__links_forward(m, pairs, out, err);
+        return og__links_forward(m, &m->at.pairs, out, err);
     if (rc == 0 && labels && out)
         rc = og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, NULL, out, err);
     return rc;
@@ -194,7 +204,7 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
     const struct og_pairs *pairs = m->config.task == OG_TASK_LINK ? labels : NULL;
     OG_TRY(forward(m, batch, x, pairs, step, err));
     if (pairs)
-        OG_TRY(og__links_gradients(m, pairs, out, err));
+        OG_TRY(og__links_gradients(m, &m->at.pairs, out, err));
     else
         OG_TRY(og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, m->at.dlogits, out,
                               err));

@@ -36,18 +36,9 @@ struct og_whole_layer og__whole_layer(const struct og_model_config *c, int l, ui
 
 /* ---- the workspace: scratch | what one block makes on its way ---- */
 
-/* An arena without a base only counts. */
-static void *take(struct og_arena *arena, size_t bytes)
-{
-    if (arena->base)
-        return og__arena_take(arena, bytes);
-    arena->used += og__arena_room(bytes);
-    return NULL;
-}
-
 static float *take_floats(struct og_arena *arena, uint64_t rows, int cols)
 {
-    return take(arena, rows * (size_t)cols * sizeof(float));
+    return og__carve(arena, rows * (size_t)cols * sizeof(float));
 }
 
 static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
@@ -58,8 +49,18 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
     int mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     int widest = OG_MAX(OG_MAX(og__layer_in(c, l), mid), OG_MAX(out, c->n_classes));
     *at = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(widest, threads)};
-    at->scratch = take(arena, at->scratch_bytes);
-    at->loss_blocks = take(arena, sizeof(*at->loss_blocks));
+    at->scratch = og__carve(arena, at->scratch_bytes);
+    at->loss_blocks = og__carve(arena, sizeof(*at->loss_blocks));
+    const struct og_room_sizes room = {.rows =
+                                           caps->n_src * (uint64_t)OG_MAX(og__layer_in(c, l), mid),
+                                       .own = caps->n_dst * (uint64_t)og__layer_in(c, l),
+                                       .made = caps->n_dst * (uint64_t)OG_MAX(mid, out),
+                                       .logits = OG__WHOLE_ROWS * (uint64_t)c->n_classes,
+                                       .targets = og__targets_of(c, OG__WHOLE_ROWS)};
+    const struct og_block largest = {
+        .n_dst = caps->n_dst, .n_src = caps->n_src, .n_edges = caps->n_edges};
+    og__carve_rooms(ops, &room, arena, &at->room);
+    og__carve_block_room(ops, &largest, arena, &at->room.hop[0]);
     if (c->kind == OG_MODEL_GAT) {
         w->score_src = take_floats(arena, caps->n_src, c->heads);
         w->score_dst = take_floats(arena, caps->n_dst, c->heads);
@@ -115,11 +116,18 @@ void og__whole_release(struct og_model *m)
 
 int og__whole_transform(struct og_model *m, int l, struct og_rows x, float *out, struct og_err *err)
 {
+    int rc = 0;
     struct og_block rows = {.n_dst = x.n, .n_src = x.n};
-    m->at.work[l].block = &rows;
-    m->at.work[l].transform_first = true;
-    int rc = og__conv_of(&m->config)->multiply(m, l, x, out, err);
-    m->at.work[l].block = NULL;
+    const struct og_rooms *room = &m->at.room;
+    float *made = og__there(out, room->made);
+    struct og_layer_work *w = &m->at.work[l];
+    w->block = &rows;
+    w->transform_first = true;
+    OG_TRY(og__bring_rows(m, &x, x.n, room->rows, &x, err));
+    OG_TRY(og__conv_of(&m->config)->multiply(m, l, x, made, err));
+    OG_TRY(og__deliver(m, out, x.n * (size_t)m->layer[l].n_mid * sizeof(*out), room->made, err));
+out:
+    w->block = NULL;
     return rc;
 }
 
@@ -127,13 +135,21 @@ int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
                       const struct og_block *block, struct og_rows sources, struct og_rows own,
                       float *out, struct og_err *err)
 {
+    int rc = 0;
+    const struct og_rooms *room = &m->at.room;
     struct og_layer_work *w = &m->at.work[l];
-    w->block = block;
+    w->block = &m->at.hop[0];
     w->transform_first = s->transforms;
-    w->y = w->h = out;
-    int rc = og__conv_of(&m->config)->combine(m, l, sources, s->own ? own : sources, false, err);
-    if (rc == 0 && og__finishes(&m->config, l))
-        rc = og__finish_layer(m, l, false, err);
+    w->y = w->h = og__there(out, room->made);
+    OG_TRY(og__bring_block(m, block, &room->hop[0], &m->at.hop[0], err));
+    OG_TRY(og__bring_rows(m, &sources, sources.n, room->rows, &sources, err));
+    if (s->own)
+        OG_TRY(og__bring_rows(m, &own, own.n, room->own, &own, err));
+    OG_TRY(og__conv_of(&m->config)->combine(m, l, sources, s->own ? own : sources, false, err));
+    if (og__finishes(&m->config, l))
+        OG_TRY(og__finish_layer(m, l, false, err));
+    OG_TRY(og__deliver(m, out, block->n_dst * (size_t)s->n_out * sizeof(*out), room->made, err));
+out:
     w->block = NULL;
     return rc;
 }
@@ -141,5 +157,8 @@ int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
 int og__whole_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
                    struct og_metrics *out, struct og_err *err)
 {
-    return og__model_loss(m, logits, labels, n, NULL, out, err);
+    void *room = m->at.room.logits;
+    size_t bytes = n * (size_t)m->config.n_classes * sizeof(*logits);
+    int rc = og__bring(m, logits, bytes, room, err);
+    return rc < 0 ? rc : og__model_loss(m, og__there(logits, room), labels, n, NULL, out, err);
 }

@@ -6,18 +6,9 @@
 
 /* ==== carving ==== */
 
-/* An arena without a base only counts. */
-static void *take(struct og_arena *arena, size_t bytes)
-{
-    if (arena->base)
-        return og__arena_take(arena, bytes);
-    arena->used += og__arena_room(bytes);
-    return NULL;
-}
-
 static float *take_floats(struct og_arena *arena, size_t rows, int cols)
 {
-    return take(arena, rows * (size_t)cols * sizeof(float));
+    return og__carve(arena, rows * (size_t)cols * sizeof(float));
 }
 
 static int widest(const struct og_model_config *c)
@@ -61,7 +52,7 @@ static void carve_pool(const struct og_model_config *c, int l, const struct og_b
     if (max || training)
         w->a = take_floats(arena, b->n_dst, mid);
     if (max && training)
-        w->from = take(arena, b->n_dst * (size_t)mid * sizeof(*w->from));
+        w->from = og__carve(arena, b->n_dst * (size_t)mid * sizeof(*w->from));
 }
 
 /* The aggregate of a layer is kept for the way back; a forward pass needs it only where it may
@@ -157,11 +148,11 @@ static void carve_shared(const struct og_nn_ops *ops, const struct og_model_conf
         partial = OG_MAX(partial, ops->partial_bytes(pairs->trained, c->hidden, 0));
         partial = OG_MAX(partial, ops->partial_bytes(pairs->trained, 1, (uint64_t)c->hidden));
     }
-    out->partial = take(arena, partial);
-    out->back_indptr = take(arena, n_src * sizeof(*out->back_indptr));
-    out->back_col = take(arena, n_edges * sizeof(*out->back_col));
+    out->partial = og__carve(arena, partial);
+    out->back_indptr = og__carve(arena, n_src * sizeof(*out->back_indptr));
+    out->back_col = og__carve(arena, n_edges * sizeof(*out->back_col));
     if (c->kind == OG_MODEL_GAT || c->kind == OG_MODEL_PINSAGE)
-        out->back_edge = take(arena, n_edges * sizeof(*out->back_edge));
+        out->back_edge = og__carve(arena, n_edges * sizeof(*out->back_edge));
     out->dlogits = take_floats(arena, batch->hop[0].n_dst, c->n_classes);
 }
 
@@ -188,8 +179,22 @@ static void carve_pairs(const struct og_model_config *c, const struct og_batch *
     if (!training)
         return;
     out->dscores = take_floats(arena, kept, 1);
-    out->pair_first = take(arena, ((size_t)batch->hop[0].n_dst + 1) * sizeof(*out->pair_first));
-    out->pair_list = take(arena, 2 * kept * sizeof(*out->pair_list));
+    out->pair_first =
+        og__carve(arena, ((size_t)batch->hop[0].n_dst + 1) * sizeof(*out->pair_first));
+    out->pair_list = og__carve(arena, 2 * kept * sizeof(*out->pair_list));
+}
+
+/* What the host has of a batch. */
+static void carve_rooms(const struct og_nn_ops *ops, const struct og_model_config *c,
+                        const struct og_batch *batch, const struct pair_counts *pairs,
+                        struct og_arena *arena, struct og_rooms *out)
+{
+    const struct og_room_sizes n = {.rows = batch->hop[c->layers - 1].n_src * (uint64_t)c->in_dim,
+                                    .targets = og__targets_of(c, batch->hop[0].n_dst),
+                                    .pairs = pairs->scored};
+    og__carve_rooms(ops, &n, arena, out);
+    for (int h = 0; h < c->layers; h++)
+        og__carve_block_room(ops, &batch->hop[h], arena, &out->hop[h]);
 }
 
 /* Returns whether the arena was large enough. */
@@ -198,8 +203,10 @@ static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
                   int threads, struct og_arena *arena, struct og_workspace *out)
 {
     *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(widest(c), threads)};
-    out->scratch = take(arena, out->scratch_bytes);
-    out->loss_blocks = take(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
+    out->scratch = og__carve(arena, out->scratch_bytes);
+    out->loss_blocks =
+        og__carve(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
+    carve_rooms(ops, c, batch, pairs, arena, &out->room);
     for (int l = 0; l < c->layers; l++)
         carve_layer(c, l, &batch->hop[c->layers - 1 - l], training, arena, &out->work[l]);
     if (training && c->input_dropout > 0)
@@ -287,6 +294,19 @@ static int grow(struct og_model *m, const struct og_batch *batch, const struct p
     return og__model_reserve(m, &caps, m->training, err);
 }
 
+static int bring_batch(struct og_model *m, const struct og_batch *batch,
+                       const struct og_pairs *pairs, struct og_err *err)
+{
+    struct og_workspace *at = &m->at;
+    int rc = 0;
+    for (int l = 0; rc == 0 && l < m->config.layers; l++) {
+        int h = m->config.layers - 1 - l;
+        rc = og__bring_block(m, &batch->hop[h], &at->room.hop[h], &at->hop[h], err);
+        at->work[l].block = &at->hop[h];
+    }
+    return rc == 0 && pairs ? og__bring_pairs(m, pairs, &at->room, &at->pairs, err) : rc;
+}
+
 int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                         const struct og_pairs *pairs, struct og_err *err)
 {
@@ -300,7 +320,7 @@ int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
     if (!carve(m->ops, &m->config, batch, &n, m->training, m->threads, &m->workspace, &m->at))
         return og__fail(err, -ENOMEM, NULL, ACTIVATIONS ": workspace is too small");
     m->ops->lend(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
-    return 0;
+    return bring_batch(m, batch, pairs, err);
 }
 
 const float *og__model_logits(const struct og_model *m)

@@ -4,8 +4,8 @@
  *      facts (degrees, N)      ├──> policy ──> plan ──> gather carries it out
  *      capacities ─────────────┘                └────> verifier checks it
  *
- * Places are numbered through the tiers, fastest first, so that one number says all and the
- * executor looks nothing up:
+ * Places are numbered through the tiers, fastest first, however many there are (gather/rows.h), so
+ * that one number says all and the executor looks nothing up. Last come misses:
  *
  *      0                    n_slots                 n_slots + n_misses
  *      | host cache slots   | this batch's misses, ascending by node id |

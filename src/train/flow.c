@@ -231,7 +231,7 @@ static void end_work(struct run *r, struct og_work *w)
 {
     const struct og_flow *f = r->flow;
     if (w->staging >= 0) {
-        og__gather_change(f->gather, &w->plan);
+        og__gather_change(f->gather, &w->plan, &w->rows);
         og__filling_done(f->filling, (uint32_t)(w->item + 1 - f->items.first));
         og__shelf_put(&r->staging, w->staging);
     }

@@ -246,7 +246,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
         return og__fail_errno(err, -ENOMEM, NULL, "session");
     s->config.seen = seen;
     s->config.want = want;
-    s->ops = &og__ops_cpu;
+    s->ops = og__nn_ops();
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
     og__planner_init(&s->planner, s->budget);

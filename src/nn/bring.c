@@ -1,0 +1,86 @@
+#include "nn/bring.h"
+
+/* ==== room ==== */
+
+static void *take_room(const struct og_nn_ops *ops, struct og_arena *arena, uint64_t n, size_t each)
+{
+    size_t bytes = ops->room_bytes((size_t)n * each);
+    return bytes ? og__carve(arena, bytes) : NULL;
+}
+
+void og__carve_rooms(const struct og_nn_ops *ops, const struct og_room_sizes *n,
+                     struct og_arena *arena, struct og_rooms *out)
+{
+    out->rows = take_room(ops, arena, n->rows, sizeof(float));
+    out->own = take_room(ops, arena, n->own, sizeof(float));
+    out->made = take_room(ops, arena, n->made, sizeof(float));
+    out->logits = take_room(ops, arena, n->logits, sizeof(float));
+    out->targets = take_room(ops, arena, n->targets, sizeof(float));
+    out->a = take_room(ops, arena, n->pairs, sizeof(uint32_t));
+    out->b = take_room(ops, arena, n->pairs, sizeof(uint32_t));
+}
+
+void og__carve_block_room(const struct og_nn_ops *ops, const struct og_block *b,
+                          struct og_arena *arena, struct og_block_room *out)
+{
+    out->indptr = take_room(ops, arena, (uint64_t)b->n_dst + 1, sizeof(*b->indptr));
+    out->src = take_room(ops, arena, b->n_edges, sizeof(*b->src));
+    out->weight = take_room(ops, arena, b->n_edges, sizeof(*b->weight));
+    out->degree = take_room(ops, arena, b->n_src, sizeof(*b->degree));
+}
+
+/* ==== there and back ==== */
+
+int og__bring(struct og_model *m, const void *host, size_t bytes, void *room, struct og_err *err)
+{
+    return host && room && bytes > 0 ? og__model_push(m, room, host, bytes, err) : 0;
+}
+
+int og__deliver(struct og_model *m, void *host, size_t bytes, const void *room, struct og_err *err)
+{
+    return room && bytes > 0 ? og__model_fetch(m, host, room, bytes, err) : 0;
+}
+
+int og__bring_block(struct og_model *m, const struct og_block *b, const struct og_block_room *room,
+                    struct og_block *there, struct og_err *err)
+{
+    int rc = 0;
+    size_t edges = b->n_edges, beyond = b->degree ? b->n_src - b->n_dst : 0;
+    *there = *b;
+    there->indptr = og__there(b->indptr, room->indptr);
+    there->src = og__there(b->src, room->src);
+    there->weight = og__there(b->weight, room->weight);
+    there->degree = og__there(b->degree, room->degree);
+    OG_TRY(og__bring(m, b->indptr, (b->n_dst + (size_t)1) * sizeof(*b->indptr), room->indptr, err));
+    OG_TRY(og__bring(m, b->src, edges * sizeof(*b->src), room->src, err));
+    OG_TRY(og__bring(m, b->weight, edges * sizeof(*b->weight), room->weight, err));
+    OG_TRY(og__bring(m, b->degree, beyond * sizeof(*b->degree), room->degree, err));
+out:
+    return rc;
+}
+
+int og__bring_pairs(struct og_model *m, const struct og_pairs *p, const struct og_rooms *room,
+                    struct og_pairs *there, struct og_err *err)
+{
+    *there = *p;
+    there->a = og__there(p->a, room->a);
+    there->b = og__there(p->b, room->b);
+    int rc = og__bring(m, p->a, p->n * sizeof(*p->a), room->a, err);
+    return rc < 0 ? rc : og__bring(m, p->b, p->n * sizeof(*p->b), room->b, err);
+}
+
+int og__bring_rows(struct og_model *m, const struct og_rows *x, uint32_t n, void *room,
+                   struct og_rows *there, struct og_err *err)
+{
+    struct og_rows wanted = *x;
+    *there = *x;
+    if (!room)
+        return 0;
+    wanted.n = n;
+    *there = (struct og_rows){.base = room,
+                              .stride = (size_t)x->dim * og__dtype_size(x->dtype),
+                              .n = n,
+                              .dim = x->dim,
+                              .dtype = x->dtype};
+    return og__model_gather(m, &wanted, room, err);
+}
