@@ -74,15 +74,17 @@ static int adopt_options(struct og_options *opt, const json_t *theirs, struct og
 /* Every draw of the folder, and a cache that stays as it is while one is trained. */
 static int settle_options(struct og_options *opt, struct packer *p, struct og_err *err)
 {
-    uint32_t every = 0;
-    json_t *theirs = NULL;
+    struct og_trace_description said;
     if (!opt->samples)
         return og__fail(err, -EINVAL, "make one with `outgrow sample`",
                         "--samples DIR: the folder to be packed expected");
-    int rc = og__offline_describe(opt->samples, &every, &p->packs.draws, &theirs, err);
-    if (rc == 0)
-        rc = adopt_options(opt, theirs, err);
-    json_decref(theirs);
+    int rc = og__offline_describe(&said, opt->samples, err);
+    if (rc < 0)
+        return rc;
+    const uint32_t every = said.every;
+    p->packs.draws = said.draws;
+    rc = adopt_options(opt, json_object_get(said.root, "options"), err);
+    og__trace_description_release(&said);
     if (rc == 0)
         rc = og_options_set(opt, "policy", og__policy_word(og__policy_that_adopts()), err);
     if (rc == 0)

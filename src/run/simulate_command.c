@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_POLICIES = 64, WORD = 48, MAX_DESCRIPTION = 1 << 20 };
+enum { MOST_POLICIES = 64, WORD = 48 };
 
 struct asked_policy {
     char name[WORD];
@@ -111,10 +111,10 @@ static int read_caches(struct simulator *m, const char *list, struct og_err *err
 /* Of a row in the cache. */
 static size_t kept_row_bytes(const struct simulator *m)
 {
-    const enum og_dtype stored = m->folder.dtype;
+    const enum og_dtype stored = m->folder.said.dtype;
     if (m->s)
         return og__row_bytes(m->s->facts.ds);
-    return m->folder.row_bytes / og__dtype_size(stored) *
+    return m->folder.said.row_bytes / og__dtype_size(stored) *
            og__dtype_size(og__pack_dtype(&m->opt, stored));
 }
 
@@ -200,7 +200,7 @@ static int check_policies(const struct simulator *m, struct og_err *err)
                             "give the dataset in the place of the trace: with the options the "
                             "trace was sampled with, its batches are the same",
                             "policy: %s ranks nodes by the graph of %s, which a trace has not",
-                            m->policy[i].name, m->folder.dataset);
+                            m->policy[i].name, m->folder.said.dataset);
     return 0;
 }
 
@@ -364,27 +364,13 @@ static int measure_trace(struct simulator *m, const char *dir, struct og_err *er
     return rc;
 }
 
-static int read_description(struct simulator *m, const char *dir, struct og_err *err)
-{
-    char *text = NULL;
-    size_t len;
-    char *path = og__path_join(dir, "trace.json");
-    int rc = path ? og__read_text(path, MAX_DESCRIPTION, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    if (rc == 0)
-        rc = og__trace_parse(&m->folder, text, len, path, err);
-    free(text);
-    free(path);
-    return rc;
-}
-
 /* Rows are read as from a dataset that was written here, on the disk of the trace. */
 static struct og_read_rule assumed_rule(const struct simulator *m, const char *dir)
 {
     enum { FIRST_ROW = 4096, BLOCK = 512 };
     struct og_reader_options opt = {.io = m->opt.io};
     og__profile_load(dir, &opt.profile);
-    return og__read_rule_standard(FIRST_ROW, m->folder.row_bytes, BLOCK, &opt);
+    return og__read_rule_standard(FIRST_ROW, m->folder.said.row_bytes, BLOCK, &opt);
 }
 
 static int open_trace(struct simulator *m, const char *dir, struct og_err *err)
@@ -392,19 +378,19 @@ static int open_trace(struct simulator *m, const char *dir, struct og_err *err)
     const struct og_log log = {m->seen ? m->seen->message : NULL, m->seen ? m->seen->arg : NULL};
     int rc = og__options_resolve(&m->opt, &log, err);
     if (rc == 0)
-        rc = read_description(m, dir, err);
+        rc = og__trace_describe(&m->folder.said, dir, err);
     if (rc == 0)
         rc = og__pool_open(&m->pool, m->opt.threads, err);
     if (rc < 0)
         return rc;
-    m->sim.n_nodes = m->folder.n_nodes;
+    m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;
     m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
     m->sim.rule = assumed_rule(m, dir);
     if (!m->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     rc = measure_trace(m, dir, err);
-    m->epoch = OG_MIN(m->folder.batches_per_epoch, OG_MAX(m->most_batches, 1u));
+    m->epoch = OG_MIN(OG_MAX(m->folder.said.batches_per_epoch, 1u), OG_MAX(m->most_batches, 1u));
     return rc;
 }
 
@@ -529,7 +515,7 @@ static json_t *result_root(const struct simulator *m, json_t *results, double op
 {
     uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
     return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
-                     m->s ? m->s->facts.ds->name : m->folder.dataset, "num_nodes",
+                     m->s ? m->s->facts.ds->name : m->folder.said.dataset, "num_nodes",
                      (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
                      "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
                      "superbatch", (json_int_t)asked_superbatch(m), "rows", (json_int_t)m->rows,
