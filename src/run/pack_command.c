@@ -52,19 +52,16 @@ static int adopt_option(struct og_options *opt, const char *name, const json_t *
     return rc;
 }
 
-/* Those of the group that decides numbers, as far as none is given here. */
+/* Those that decide numbers, as far as none is given here. */
 static int adopt_options(struct og_options *opt, const json_t *theirs, struct og_err *err)
 {
-    static const char *const own[] = {"epochs", "resample-every", "init"};
     size_t n;
     const struct og_option *table = og_option_table(&n);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         const json_t *value = json_object_get(theirs, table[i].name);
-        bool wanted = strcmp(table[i].group, table[0].group) == 0 && value &&
-                      !json_is_null(value) && !og__options_given(opt, table[i].name);
-        for (size_t k = 0; k < OG_COUNT(own); k++)
-            wanted = wanted && strcmp(table[i].name, own[k]) != 0;
+        const bool wanted = table[i].decides >= OG_DECIDES_NUMBERS && value &&
+                            !json_is_null(value) && !og__options_given(opt, table[i].name);
         if (wanted)
             rc = adopt_option(opt, table[i].name, value, err);
     }

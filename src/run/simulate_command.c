@@ -21,9 +21,9 @@
 enum { MOST_POLICIES = 64, WORD = 48 };
 
 struct asked_policy {
-    char name[WORD];
-    int kind; /* enum og_policy_kind */
-    int presc_epochs, evict;
+    char *name; /* "hybrid:window=128", malloc'ed */
+    int kind;   /* enum og_policy_kind */
+    struct og_options opt;
 };
 
 struct asked_cache {
@@ -69,26 +69,45 @@ static bool next_word(const char **list, char word[WORD])
     return true;
 }
 
+/* The next policy of a list, malloc'ed, NULL at the end; *list moves behind it. What has an equals
+ * sign and no colon is a parameter of the policy before. */
+static char *next_policy(const char **list)
+{
+    size_t n = strcspn(*list, ",");
+    while ((*list)[n] && strcspn(*list + n + 1, "=,") < strcspn(*list + n + 1, ":,"))
+        n += 1 + strcspn(*list + n + 1, ",");
+    char *word = **list ? strndup(*list, n) : NULL;
+    *list += word ? n + ((*list)[n] == ',') : 0;
+    return word;
+}
+
+static int read_policy(struct simulator *m, char *word, struct og_err *err)
+{
+    struct asked_policy *p = &m->policy[m->n_policies];
+    if (m->n_policies == MOST_POLICIES) {
+        free(word);
+        return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
+    }
+    p->name = word;
+    m->n_policies++;
+    int rc = og__options_copy(&p->opt, &m->opt, err);
+    if (rc == 0)
+        rc = og_options_set(&p->opt, "policy", word, err);
+    p->kind = p->opt.policy;
+    if (rc == 0 && p->kind == OG_POLICY_AUTO)
+        rc = og__fail(err, -EINVAL, "name the policies that it should choose from",
+                      "policy: auto cannot be simulated");
+    return rc;
+}
+
 static int read_policies(struct simulator *m, const char *list, struct og_err *err)
 {
-    char word[WORD];
-    while (next_word(&list, word)) {
-        struct og_options own = m->opt; /* its strings stay as they are: a policy sets none */
-        if (m->n_policies == MOST_POLICIES)
-            return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
-        int rc = og_options_set(&own, "policy", word, err);
-        if (rc < 0)
-            return rc;
-        if (own.policy == OG_POLICY_AUTO)
-            return og__fail(err, -EINVAL, "name the policies that it should choose from",
-                            "policy: auto cannot be simulated");
-        struct asked_policy *p = &m->policy[m->n_policies++];
-        snprintf(p->name, WORD, "%s", word);
-        p->kind = own.policy;
-        p->presc_epochs = own.presc_epochs;
-        p->evict = own.evict;
-    }
-    return m->n_policies ? 0 : og__fail(err, -EINVAL, NULL, "policy: none given");
+    int rc = 0;
+    for (char *word; rc == 0 && (word = next_policy(&list));)
+        rc = read_policy(m, word, err);
+    if (rc == 0 && *list)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "policy");
+    return rc < 0 || m->n_policies ? rc : og__fail(err, -EINVAL, NULL, "policy: none given");
 }
 
 static int read_caches(struct simulator *m, const char *list, struct og_err *err)
@@ -153,19 +172,9 @@ static uint32_t superbatch_of(const struct simulator *m, int policy)
 
 /* ---- a policy ---- */
 
-/* The options with the parameters of a policy; strings stay theirs. */
-static struct og_options options_of(const struct simulator *m, const struct asked_policy *p)
-{
-    struct og_options opt = m->s ? m->s->config.opt : m->opt;
-    opt.presc_epochs = p->presc_epochs;
-    opt.evict = p->evict;
-    return opt;
-}
-
 static struct og_policy_setup setup_of(const struct simulator *m, const struct asked_policy *p)
 {
-    const struct og_options opt = options_of(m, p);
-    return og__policy_setup(&opt, p->kind, m->sim.n_nodes);
+    return og__policy_setup(&p->opt, p->kind, m->sim.n_nodes);
 }
 
 /* What it is simulated over. */
@@ -184,14 +193,11 @@ static size_t hotness_bytes(const struct simulator *m, const struct asked_policy
 static int find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
                         struct og_err *err)
 {
-    const struct og_options opt = options_of(m, p);
-    if (m->s)
-        return og__hotness_of(m->s, p->kind, &opt, hotness, err);
-    og__hotness_random((uint64_t)m->opt.seed, m->sim.n_nodes, hotness);
-    return 0;
+    return m->s ? og__hotness_of(m->s, p->kind, &p->opt, hotness, err)
+                : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, hotness, err);
 }
 
-/* Other rankings than the random one are made of the graph, which a trace has not. */
+/* Most rankings are made of the graph, which a trace has not. */
 static int check_policies(const struct simulator *m, struct og_err *err)
 {
     for (int i = 0; !m->s && i < m->n_policies; i++)
@@ -201,7 +207,10 @@ static int check_policies(const struct simulator *m, struct og_err *err)
                             "trace was sampled with, its batches are the same",
                             "policy: %s ranks nodes by the graph of %s, which a trace has not",
                             m->policy[i].name, m->folder.said.dataset);
-    return 0;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < m->n_policies; i++)
+        rc = og__hotness_check(&m->policy[i].opt, m->sim.n_nodes, err);
+    return rc;
 }
 
 /* ---- memory ---- */
@@ -441,6 +450,10 @@ static void close_simulator(struct simulator *m)
     og__trace_release(&m->folder);
     og__pool_close(m->pool);
     og__budget_free(m->budget);
+    for (int i = 0; i < m->n_policies; i++) {
+        free(m->policy[i].name);
+        og_options_release(&m->policy[i].opt);
+    }
     og_options_release(&m->opt);
 }
 

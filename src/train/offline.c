@@ -63,20 +63,14 @@ static int check_option(const struct og_offline *o, const char *name, const json
 static int check_options(const struct og_offline *o, const struct og_offline_for *run,
                          const json_t *root, struct og_err *err)
 {
-    static const char *const all[] = {"seed", "fanout", "sampler", "batch", "no-shuffle", "task"};
-    static const char *const of_walks[] = {"walks", "walk-length", "walk-restart"};
-    static const char *const of_links[] = {"edge-split", "negatives", "negative"};
+    size_t n;
+    const struct og_option *row = og_option_table(&n);
     const json_t *theirs = json_object_get(root, "options");
-    json_t *ours = og__options_json(run->opt);
+    json_t *ours = og__options_deciding(run->opt, OG_DECIDES_BATCHES);
     int rc = ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "--samples");
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(all); i++)
-        rc = check_option(o, all[i], theirs, ours, err);
-    bool walks = run->opt->sampler == OG_SAMPLER_WALK;
-    for (size_t i = 0; rc == 0 && walks && i < OG_COUNT(of_walks); i++)
-        rc = check_option(o, of_walks[i], theirs, ours, err);
-    bool links = run->opt->task == OG_TASK_LINK;
-    for (size_t i = 0; rc == 0 && links && i < OG_COUNT(of_links); i++)
-        rc = check_option(o, of_links[i], theirs, ours, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (row[i].decides == OG_DECIDES_BATCHES && og__option_counts(run->opt, &row[i]))
+            rc = check_option(o, row[i].name, theirs, ours, err);
     json_decref(ours);
     return rc;
 }
