@@ -25,7 +25,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Simulated a group at a time, so that none takes much longer than the others.
-GROUPS = [["random", "degree", "pagerank", "presc:1", "presc:2", "frequency", "lru", "rr", "belady"], ["hybrid"],
+GROUPS = [["random", "degree", "pagerank", "presc:1", "presc:2", "frequency", "lru", "rr", "sieve", "s3fifo", "clock", "belady"], ["hybrid"],
           ["hybrid:static"], ["hybrid:dynamic"]]
 POLICIES = [p for group in GROUPS for p in group]
 CACHES = ["1%", "3%", "5%", "10%", "20%"]

@@ -22,9 +22,9 @@ static void *take(const uint8_t **data, size_t *size, size_t bytes)
     return p;
 }
 
-static void check_description(const struct og_trace_folder *t)
+static void check_description(const struct og_trace_description *t)
 {
-    if (!t->dataset || t->n_nodes >= UINT32_MAX || t->dim < 0 || t->batches_per_epoch == 0 ||
+    if (!t->dataset || t->n_nodes >= UINT32_MAX || t->dim < 0 ||
         t->row_bytes != (size_t)t->dim * og__dtype_size(t->dtype))
         abort();
 }
@@ -69,16 +69,16 @@ static size_t arrays_size;
 
 static bool try_folder(const char *json, size_t len)
 {
-    struct og_trace_folder folder;
+    struct og_trace_description said;
     struct og_err err = {0};
-    int rc = og__trace_parse(&folder, json, len, "input", &err);
+    int rc = og__trace_parse(&said, json, len, "input", &err);
     if (rc < 0 && !err.message[0])
         abort();
     if (rc < 0)
         return false;
-    check_description(&folder);
-    try_trace(arrays, arrays_size, folder.n_nodes);
-    og__trace_release(&folder);
+    check_description(&said);
+    try_trace(arrays, arrays_size, said.n_nodes);
+    og__trace_description_release(&said);
     return true;
 }
 

@@ -266,27 +266,27 @@ static void no_byte_of_trace_json_changes_unnoticed(void **state)
     static const char file[] = "v/trace.json";
     size_t len;
     size_t believed = 0;
-    json_t *whole;
+    struct og_trace_description whole;
     char *text = test_read(file, &len);
-    assert_int_equal(og__offline_load("v", &whole, NULL), 0);
+    assert_int_equal(og__trace_describe(&whole, "v", NULL), 0);
     for (size_t i = 0; i < len * sizeof(flips); i++) {
         struct og_err err = {0};
-        json_t *now;
+        struct og_trace_description now;
         const size_t at = i / sizeof(flips);
         put_byte(file, at, (char)(text[at] ^ flips[i % sizeof(flips)]));
-        if (og__offline_load("v", &now, &err) == 0) {
+        if (og__trace_describe(&now, "v", &err) == 0) {
             believed++;
-            if (!same_but_for_its_seal(whole, now))
+            if (!same_but_for_its_seal(whole.root, now.root))
                 fail_msg("byte %zu is not missed", at);
         } else {
             assert_non_null(strstr(err.message, file));
             assert_non_null(strstr(err.hint, "make it anew with `outgrow sample`"));
         }
-        json_decref(now);
+        og__trace_description_release(&now);
         put_byte(file, at, text[at]);
     }
     assert_true(believed <= strlen("xxh3") * sizeof(flips));
-    json_decref(whole);
+    og__trace_description_release(&whole);
     free(text);
 }
 

@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static bool is_empty(const struct og_option_set *s)
+{
+    for (size_t i = 0; i < sizeof(s->bits); i++)
+        if (s->bits[i])
+            return false;
+    return true;
+}
+
 static struct og_options fresh(void)
 {
     struct og_options opt;
@@ -68,7 +76,7 @@ static void defaults_are_as_documented(void **state)
     assert_int_equal(o.checkpoint_every, 300);
     assert_int_equal(o.log_every, 0);
     assert_null(o.trace_timeline);
-    assert_int_equal(o.given, 0);
+    assert_true(is_empty(&o.given));
 }
 
 /* Each row: complete, unique, and its default is a value it accepts. */
@@ -182,6 +190,79 @@ static void a_choice_may_carry_a_number(void **state)
     assert_false(takes(&o, "policy", "degree:2"));
     assert_int_equal(o.policy, OG_POLICY_PRESC);
     assert_int_equal(o.presc_epochs, 3);
+}
+
+static void parameters_join_the_word(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    struct og_err err = {0};
+    assert_true(takes(&o, "policy", "hybrid:window=128,update=2,static"));
+    assert_int_equal(o.policy, OG_POLICY_HYBRID);
+    assert_int_equal(o.window, 128);
+    assert_int_equal(o.update, 2);
+    assert_int_equal(o.evict, OG_EVICT_STATIC);
+    assert_true(og__options_given(&o, "window") && og__options_given(&o, "policy"));
+    assert_true(takes(&o, "policy", "rr:ways=8"));
+    assert_int_equal(o.ways, 8);
+    assert_true(takes(&o, "policy", "presc:epochs=7"));
+    assert_int_equal(o.presc_epochs, 7);
+    assert_true(takes(&o, "sampler", "walk:walks=9,length=2"));
+    assert_int_equal(o.sampler, OG_SAMPLER_WALK);
+    assert_int_equal(o.walks, 9);
+    assert_int_equal(o.walk_length, 2);
+    assert_true(takes(&o, "model", "gat:heads=2"));
+    assert_int_equal(o.heads, 2);
+    /* a name may have what else parts parameters */
+    assert_true(takes(&o, "policy", "file:a=b,c:d.npy"));
+    assert_int_equal(o.policy, OG_POLICY_FILE);
+    assert_string_equal(o.scores, "a=b,c:d.npy");
+    /* of what is refused nothing is taken */
+    assert_int_equal(og_options_set(&o, "policy", "hybrid:window=9,ways=0", &err), -EINVAL);
+    assert_int_equal(og_options_set(&o, "policy", "hybrid:window=9,epochs=2", &err), -EINVAL);
+    assert_int_equal(o.policy, OG_POLICY_FILE);
+    assert_int_equal(o.window, 128);
+    assert_false(takes(&o, "policy", "rr:8"));
+    assert_false(takes(&o, "policy", "rr:window=8"));
+    assert_false(takes(&o, "policy", "hybrid:"));
+    assert_false(takes(&o, "policy", "lru:ways=8"));
+    assert_false(takes(&o, "policy", "file:"));
+    err = (struct og_err){0};
+    assert_int_equal(og_options_set(&o, "policy", "hybrid:wimdow=9", &err), -EINVAL);
+    assert_non_null(strstr(err.message, "hybrid has no parameter 'wimdow'"));
+    assert_non_null(strstr(err.hint, "window"));
+    og_options_release(&o);
+}
+
+/* The group that "decides the numbers" does, the others do not; a parameter has kinds that take it.
+ */
+static void what_options_decide(void **state)
+{
+    (void)state;
+    size_t n;
+    const struct og_option *t = og_option_table(&n);
+    struct og_options o = fresh();
+    for (size_t i = 0; i < n; i++) {
+        char takers[64] = "";
+        assert_int_equal(t[i].decides != OG_DECIDES_NOTHING, t[i].group == t[0].group);
+        if (t[i].of)
+            og__option_takers(&t[i], takers, sizeof(takers));
+        assert_int_equal(t[i].of != NULL, takers[0] != 0);
+        assert_true(t[i].of || !t[i].joins);
+    }
+    /* what a run must have been started with to go on */
+    json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
+    assert_int_equal(json_object_size(numbers), 32);
+    assert_null(json_object_get(numbers, "epochs"));
+    assert_null(json_object_get(numbers, "init"));
+    assert_null(json_object_get(numbers, "memory"));
+    assert_non_null(json_object_get(numbers, "dropout"));
+    json_decref(numbers);
+    json_t *batches = og__options_deciding(&o, OG_DECIDES_BATCHES);
+    assert_null(json_object_get(batches, "dropout"));
+    assert_non_null(json_object_get(batches, "fanout"));
+    json_decref(batches);
+    og_options_release(&o);
 }
 
 static void sizes_are_powers_of_two(void **state)
@@ -349,6 +430,7 @@ static struct og_options unusual(void)
         {"alternate", "true"},
         {"neighbor-cache", "64M"},
         {"presc-epochs", "2"},
+        {"scores", "hot = 1, 2.npy"},
         {"superbatch", "all"},
         {"ways", "16"},
         {"window", "64"},
@@ -440,7 +522,7 @@ static void yaml_reads_back(void **state)
     assert_true(takes(&b, "run", "r"));
     assert_true(takes(&b, "resume", "true"));
     assert_same(&a, &b);
-    assert_int_equal(a.given, b.given);
+    assert_memory_equal(&a.given, &b.given, sizeof(a.given));
     unlink(path);
     struct og_err err = {0};
     assert_int_equal(og_options_load(&b, path, &err), -ENOENT);
@@ -461,7 +543,7 @@ static void yaml_is_what_people_write(void **state)
     struct og_options o = fresh();
     assert_int_equal(parse(&o, "", NULL), 0);
     assert_int_equal(parse(&o, "# nothing\n", NULL), 0);
-    assert_int_equal(o.given, 0);
+    assert_true(is_empty(&o.given));
     assert_int_equal(parse(&o,
                            "# a comment\nmodel: gcn\nfanout: [5, -1]\nmemory: 25%\n"
                            "run: \"a b\"\nno-shuffle: true\n",
@@ -523,6 +605,8 @@ int main(void)
         cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(choices_follow_the_enums),
         cmocka_unit_test(a_choice_may_carry_a_number),
+        cmocka_unit_test(parameters_join_the_word),
+        cmocka_unit_test(what_options_decide),
         cmocka_unit_test(sizes_are_powers_of_two),
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(unknown_names_are_refused),

@@ -87,7 +87,7 @@ static void batches_come_back_in_any_order(void **state)
             assert_int_equal(og__samples_read(s, i, true, &out, &read, NULL), 0);
             assert_same_batch(&out.batch, batch_of(&k, i / BATCHES, i % BATCHES));
             bytes += read.bytes;
-            og__samples_expect(s, 0);
+            og__samples_prefetch(s, 0);
         }
         assert_int_equal(bytes / (2 * BATCHES), og__samples_batch_bytes(s));
         og__samples_close(s);

@@ -279,9 +279,9 @@ static void a_spill_is_a_trace(void **state)
     write_in(dir, "trace.json", description);
     struct og_trace_folder t;
     assert_int_equal(og__trace_open_dir(&t, dir, b, NULL), 0);
-    assert_string_equal(t.dataset, "g");
-    assert_int_equal(t.n_nodes, N);
-    assert_int_equal(t.row_bytes, 14);
+    assert_string_equal(t.said.dataset, "g");
+    assert_int_equal(t.said.n_nodes, N);
+    assert_int_equal(t.said.row_bytes, 14);
     assert_int_equal(t.batches_per_epoch, 10);
     struct og_trace expect = og__superbatch_trace(s);
     assert_int_equal(t.trace.n_batches, expect.n_batches);
@@ -646,9 +646,9 @@ static void a_sampled_trace_is_read(void **state)
     assert_int_equal(og_sample(dataset, dir, false, &opt, NULL, NULL), 0);
     struct og_trace_folder t;
     assert_int_equal(og__trace_open_dir(&t, dir, NULL, NULL), 0);
-    assert_string_equal(t.dataset, "graph");
-    assert_int_equal(t.n_nodes, 2000);
-    assert_int_equal(t.row_bytes, 48);
+    assert_string_equal(t.said.dataset, "graph");
+    assert_int_equal(t.said.n_nodes, 2000);
+    assert_int_equal(t.said.row_bytes, 48);
     assert_int_equal(t.trace.n_batches, 2 * t.batches_per_epoch);
     int64_t *ptr = read_in(dir, "seeds_ptr.npy", OG__NPY_I64, t.trace.n_batches + (int64_t)1);
     uint32_t *seeds = read_in(dir, "seeds.npy", OG__NPY_I32, ptr[t.trace.n_batches]);

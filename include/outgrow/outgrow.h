@@ -76,6 +76,10 @@ enum og_policy_kind {
     OG_POLICY_BELADY,
     OG_POLICY_HYBRID,
     OG_POLICY_SWEEP,
+    OG_POLICY_FILE,
+    OG_POLICY_SIEVE,
+    OG_POLICY_S3FIFO,
+    OG_POLICY_CLOCK,
     OG_POLICY_AUTO,
 };
 enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
@@ -96,6 +100,12 @@ enum og_preset_kind {
     OG_PRESET_HELIOS,
     OG_PRESET_MEMORY,
     OG_PRESET_AUTO,
+};
+
+/* A set of options, a bit for each row of og_option_table(). There is room for more than there are,
+ * so that new options do not change the size of what holds it. */
+struct og_option_set {
+    unsigned char bits[32];
 };
 
 /* Everything that training can be told. Names, defaults and help are in og_option_table(); set
@@ -142,6 +152,7 @@ struct og_options {
     struct og_amount neighbor_cache;
     int policy;            /* enum og_policy_kind */
     int presc_epochs;      /* pre-sampled by presc */
+    char *scores;          /* of file: .npy with one number a node */
     int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */
     int layout;            /* enum og_layout_kind: where rows that no cache has are read */
     bool alternate;        /* sample ahead and train in turns, each with all the memory */
@@ -161,7 +172,7 @@ struct og_options {
     int log_every;        /* batches; 0 = never */
     char *trace_timeline; /* file, or NULL */
 
-    uint64_t given; /* bit i: row i of og_option_table() was set by name */
+    struct og_option_set given; /* by name; the library's own */
 };
 
 enum og_option_type {
@@ -175,6 +186,14 @@ enum og_option_type {
     OG_OPTION_TEXT,   /* char *, malloc'ed */
 };
 
+/* What an option decides, the less first. */
+enum og_decides {
+    OG_DECIDES_NOTHING, /* it moves bytes, or says where they lie */
+    OG_DECIDES_EXTENT,  /* where a run begins and ends: it may go on with another */
+    OG_DECIDES_NUMBERS, /* losses and parameters */
+    OG_DECIDES_BATCHES, /* and what is sampled, too */
+};
+
 /* One row an option; the command line, the config file, the help text, the man page and
  * summary.json are all made from this table. */
 struct og_option {
@@ -182,6 +201,7 @@ struct og_option {
     const char *arg;      /* what its argument is called in help, NULL for a flag */
     const char *standard; /* default, as text; "" = unset */
     const char *group;    /* heading in the help text */
+    int decides;          /* enum og_decides */
     const char *help;     /* one sentence */
     /* Ends with NULL. OG_OPTION_CHOICE: the names, by value; OG_OPTION_INT: words for 0, -1, ...;
      * else NULL. */
@@ -189,6 +209,11 @@ struct og_option {
     enum og_option_type type;
     size_t offset;   /* in struct og_options */
     double min, max; /* numbers outside are refused */
+    /* The choice ("policy", "sampler", "model", "task") of which some kinds alone look at this
+     * option, as its parameter; NULL = it is none. It may be given in the kind's word:
+     * --policy hybrid:window=128,update=4. */
+    const char *of;
+    bool joins; /* help lists it there alone; the option of its own is an alias */
 };
 OG_EXPORT const struct og_option *og_option_table(size_t *count); /* static storage */
 
@@ -198,6 +223,12 @@ OG_EXPORT void og_options_release(struct og_options *opt);
 /* Set one option by name from text, as the command line does. -EINVAL: no such option, or a
  * value outside its range; err says what would be accepted. Flags take "true" or "false". */
 OG_EXPORT OG_MUST_CHECK int og_options_set(struct og_options *opt, const char *name,
+                                           const char *value, struct og_err *err);
+
+/* The same for a field of any struct that a row of the caller's own describes: name, type, range
+ * and offset are looked at. A list is OG_MAX_HOPS ints and, behind them, how many of these there
+ * are. */
+OG_EXPORT OG_MUST_CHECK int og_option_read(const struct og_option *row, void *fields,
                                            const char *value, struct og_err *err);
 
 /* Set options from a YAML file of `name: value` lines (config.yaml of an earlier run is one). */

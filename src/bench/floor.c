@@ -128,7 +128,7 @@ out:
 /* Whether rows are multiplied before they move along the edges. */
 static bool multiplies_sources(const struct og_model_config *c, int l, const struct og_block *b)
 {
-    if (c->kind == OG_MODEL_GAT)
+    if (og__conv_of(c)->attends)
         return !og__attend_first(c, l, b);
     return og__pools(c) || og__transform_first(b, og__layer_in(c, l), og__layer_mid(c, l));
 }
@@ -138,7 +138,7 @@ static int layer_products(struct floor *f, const struct og_model_config *c, int 
 {
     int rc = 0;
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
-    bool second = og__pools(c) || c->kind == OG_MODEL_GIN; /* mid -> out */
+    bool second = og__pools(c) || og__conv_of(c)->perceptron; /* mid -> out */
     uint32_t neighbour_rows = multiplies_sources(c, l, b) ? b->n_src : b->n_dst;
     OG_TRY(add_matrix(f, neighbour_rows, in, mid, l > 0, err));
     if (second)
@@ -164,7 +164,7 @@ static double layer_bytes(const struct og_model_config *c, int l, const struct o
         bytes = e * mid * 4 + (e + s) * mid * 4; /* forwards, and backwards with its result */
     else
         bytes = e * in_row + d * in * 4 + (l > 0 ? e * in * 4 : 0);
-    if (c->kind == OG_MODEL_GAT)
+    if (og__conv_of(c)->attends)
         bytes += multiplies_sources(c, l, b) ? e * mid * 4 : e * in_row; /* slopes of the scores */
     if (l == 0 && og__has_self(c))
         bytes += 2 * d * in_row; /* self features, gathered for the product and its gradient */

@@ -26,11 +26,16 @@ enum {
 
 /* ---- commands ---- */
 
-/* An option that only this command has, or that it understands in its own way. A flag has no
- * argument. */
-struct own_option {
-    const char *name, *arg, *help;
-};
+/* An option that only this command has, or that it understands in its own way: a row as those of
+ * the training options, of which own_fields makes fields of a struct of the command's. OWN_TEXT and
+ * OWN_FLAG have none: own_text and own_flag ask for them. */
+#define OWN(name, arg, standard, help, choices, type, offset, min, max)                       \
+    {                                                                                         \
+        name, arg, standard, "Options", 0, help, choices, type, offset, min, max, NULL, false \
+    }
+#define OWN_TEXT(name, arg, help) OWN(name, arg, "", help, NULL, OG_OPTION_TEXT, 0, 0, 0)
+#define OWN_FLAG(name, help)      OWN(name, NULL, "", help, NULL, OG_OPTION_FLAG, 0, 0, 0)
+#define MOST_BYTES                0x1p60
 
 struct invocation;
 
@@ -38,10 +43,10 @@ struct command {
     const char *name;
     const char *args; /* "FORMAT SRC OUT" */
     int min_args, max_args;
-    const char *summary;          /* one line */
-    const char *text;             /* what more there is to say, in help and manual */
-    const struct own_option *own; /* ends with a NULL name; may be NULL */
-    bool training;                /* takes the training options */
+    const char *summary;         /* one line */
+    const char *text;            /* what more there is to say, in help and manual */
+    const struct og_option *own; /* ends with a NULL name; may be NULL */
+    bool training;               /* takes the training options */
     int (*run)(struct invocation *in, struct og_err *err);
 };
 
@@ -67,21 +72,11 @@ struct invocation {
 int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err);
 void print_help(const struct command *command);
 
-/* Own options by name: text or NULL; given or not; numbers within [min, max], left alone when not
- * given; the place in `names` (ends with NULL). */
+/* An own option as text, NULL = not given; whether it is given. */
 const char *own_text(const struct invocation *in, const char *name);
 bool own_flag(const struct invocation *in, const char *name);
-int own_integer(const struct invocation *in, const char *name, int64_t min, int64_t max,
-                int64_t *out, struct og_err *err);
-int own_int(const struct invocation *in, const char *name, int min, int max, int *out,
-            struct og_err *err);
-int own_real(const struct invocation *in, const char *name, double min, double max, double *out,
-             struct og_err *err);
-int own_choice(const struct invocation *in, const char *name, const char *const *names, int *out,
-               struct og_err *err);
-/* As the training option `name` would take it, for commands that do not take those. */
-int own_amount(const struct invocation *in, const char *name, struct og_amount *out,
-               struct og_err *err);
+/* Fields of all own options that have one: their defaults, over them what was given. */
+int own_fields(const struct invocation *in, void *fields, struct og_err *err);
 
 int usage_error(struct og_err *err, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -90,7 +85,8 @@ int usage_error(struct og_err *err, const char *hint, const char *fmt, ...)
  * the choices and, in square brackets, the default. */
 struct shown_option {
     const char *name, *arg, *group;
-    char help[320];
+    char help[400];
+    bool hidden; /* it is understood, but told elsewhere */
 };
 struct shown_option *list_options(const struct command *command, size_t *count);
 

@@ -3,10 +3,16 @@
 
 #include <string.h>
 
-static const struct own_option own[] = {
-    {"path", "DIR", "io: folder on the disk to measure [.]"},
-    {"dim", "F", "gemm: features of a node [128]"},
-    {"classes", "C", "gemm: classes of nodes [16]"},
+struct widths {
+    int dim, classes;
+};
+
+static const struct og_option own[] = {
+    OWN_TEXT("path", "DIR", "io: folder on the disk to measure [.]"),
+    OWN("dim", "F", "128", "gemm: features of a node", NULL, OG_OPTION_INT,
+        offsetof(struct widths, dim), 1, 1 << 20),
+    OWN("classes", "C", "16", "gemm: classes of nodes", NULL, OG_OPTION_INT,
+        offsetof(struct widths, classes), 1, 1 << 20),
     {0},
 };
 
@@ -21,12 +27,9 @@ static int bench_io(struct invocation *in, char **out, struct og_err *err)
 
 static int bench_gemm(struct invocation *in, char **out, struct og_err *err)
 {
-    int dim = 128;
-    int classes = 16;
-    int rc = own_int(in, "dim", 1, 1 << 20, &dim, err);
-    if (rc == 0)
-        rc = own_int(in, "classes", 1, 1 << 20, &classes, err);
-    return rc == 0 ? og__bench_gemm(dim, classes, &in->options, out, err) : rc;
+    struct widths w;
+    int rc = own_fields(in, &w, err);
+    return rc == 0 ? og__bench_gemm(w.dim, w.classes, &in->options, out, err) : rc;
 }
 
 static int bench_sample(struct invocation *in, char **out, struct og_err *err)

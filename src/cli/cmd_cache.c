@@ -1,8 +1,9 @@
 #include "cli.h"
 
-static const struct own_option own[] = {
-    {"scratch", "DIR", "look there, where runs with this --scratch keep theirs [the user's cache]"},
-    {"clear", NULL, "remove what no process uses"},
+static const struct og_option own[] = {
+    OWN_TEXT("scratch", "DIR",
+             "look there, where runs with this --scratch keep theirs [the user's cache]"),
+    OWN_FLAG("clear", "remove what no process uses"),
     {0},
 };
 

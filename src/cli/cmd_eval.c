@@ -1,19 +1,20 @@
 #include "cli.h"
 
-static const struct own_option own[] = {
-    {"checkpoint", "FILE", "safetensors file to evaluate"},
-    {"split", "NAME", "valid or test [test]"},
-    {"full", NULL, "with all neighbours, layer by layer, from disk"},
+static const char *const splits[] = {"valid", "test", NULL};
+
+static const struct og_option own[] = {
+    OWN_TEXT("checkpoint", "FILE", "safetensors file to evaluate"),
+    OWN("split", "NAME", "test", "which nodes or edges", splits, OG_OPTION_CHOICE, 0, 0, 0),
+    OWN_FLAG("full", "with all neighbours, layer by layer, from disk"),
     {0},
 };
 
 static int run(struct invocation *in, struct og_err *err)
 {
-    static const char *const splits[] = {"valid", "test", NULL};
     const char *checkpoint = own_text(in, "checkpoint");
     char *text = NULL;
     int split = 1;
-    int rc = own_choice(in, "split", splits, &split, err);
+    int rc = own_fields(in, &split, err);
     if (rc == 0 && !checkpoint)
         rc = usage_error(err, NULL, "eval: --checkpoint FILE expected");
     if (rc == 0 && own_flag(in, "full"))

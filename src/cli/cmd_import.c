@@ -2,22 +2,29 @@
 
 #include <stdlib.h>
 
-static const struct own_option own[] = {
-    {"symmetrize", NULL, "add the reverse of every edge; duplicates are dropped"},
-    {"drop-self-loops", NULL, "leave out edges from a node to itself"},
-    {"drop-duplicates", NULL, "of equal edges keep the first"},
-    {"row-normalize", NULL, "scale the features of each node to sum 1"},
-    {"reverse", NULL, "the source lists edges as dst,src"},
-    {"link", NULL, "leave the features in the source's file and use them in place"},
-    {"keep-ids", NULL, "edgelist: node ids are rows already; do not number them anew"},
-    {"labels", "FILE", "igb: which of its label files [node_label_19.npy]"},
-    {"weight-column", "N",
-     "edgelist: the column, from 1, that holds edge weights; 0 = leave further columns out"},
-    {"feature-dtype", "TYPE",
-     "how to store features: f32, f16, bf16, u8; unless given, floats as they are, integers as u8 "
-     "where that is exact, else f32"},
-    {"memory", "SIZE", "bound on what the import holds; unless given, 90% of what is free"},
-    {"threads", "N", "processor threads; 0 = all [0]"},
+#define FIELD(f)              offsetof(struct og_import, f)
+#define SWITCH(name, f, help) OWN(name, NULL, "false", help, NULL, OG_OPTION_FLAG, FIELD(f), 0, 0)
+
+static const struct og_option own[] = {
+    SWITCH("symmetrize", symmetrize, "add the reverse of every edge; duplicates are dropped"),
+    SWITCH("drop-self-loops", drop_self_loops, "leave out edges from a node to itself"),
+    SWITCH("drop-duplicates", drop_duplicates, "of equal edges keep the first"),
+    SWITCH("row-normalize", row_normalize, "scale the features of each node to sum 1"),
+    SWITCH("reverse", reverse, "the source lists edges as dst,src"),
+    SWITCH("link", link, "leave the features in the source's file and use them in place"),
+    SWITCH("keep-ids", keep_ids, "edgelist: node ids are rows already; do not number them anew"),
+    OWN_TEXT("labels", "FILE", "igb: which of its label files [node_label_19.npy]"),
+    OWN("weight-column", "N", "",
+        "edgelist: the column, from 1, that holds edge weights; 0 = leave further columns out",
+        NULL, OG_OPTION_INT, FIELD(weight_column), 0, 1024),
+    OWN("feature-dtype", "TYPE", "",
+        "how to store features; unless given, floats as they are, integers as u8 where that is "
+        "exact, else f32",
+        dtype_names, OG_OPTION_CHOICE, FIELD(feature_dtype), 0, 0),
+    OWN("memory", "SIZE", "", "bound on what the import holds; unless given, 90% of what is free",
+        NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, MOST_BYTES),
+    OWN("threads", "N", "0", "processor threads; 0 = all", NULL, OG_OPTION_INT, FIELD(threads), 0,
+        1024),
     {0},
 };
 
@@ -26,23 +33,10 @@ static int run(struct invocation *in, struct og_err *err)
     struct og_import opt;
     char *text = NULL;
     og_import_init(&opt);
-    opt.symmetrize = own_flag(in, "symmetrize");
-    opt.drop_self_loops = own_flag(in, "drop-self-loops");
-    opt.row_normalize = own_flag(in, "row-normalize");
-    opt.reverse = own_flag(in, "reverse");
-    opt.drop_duplicates = own_flag(in, "drop-duplicates");
-    opt.link = own_flag(in, "link");
     opt.labels = own_text(in, "labels");
-    opt.keep_ids = own_flag(in, "keep-ids");
-    int rc = own_choice(in, "feature-dtype", dtype_names, &opt.feature_dtype, err);
-    if (rc == 0)
-        rc = own_amount(in, "memory", &opt.memory, err);
-    if (rc == 0)
-        rc = own_int(in, "weight-column", 0, 1024, &opt.weight_column, err);
+    int rc = own_fields(in, &opt, err);
     if (rc == 0 && (opt.weight_column == 1 || opt.weight_column == 2))
         rc = usage_error(err, NULL, "--weight-column: columns 1 and 2 are the edge's ends");
-    if (rc == 0)
-        rc = own_int(in, "threads", 0, 1024, &opt.threads, err);
     if (rc == 0)
         rc = og_import(in->arg[0], in->arg[1], in->arg[2], &opt, screen_observer(in->screen, 0),
                        err);

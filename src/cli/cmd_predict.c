@@ -1,12 +1,14 @@
 #include "cli.h"
 
-static const struct own_option own[] = {
-    {"checkpoint", "FILE", "safetensors file of the model"},
-    {"out", "FILE",
-     "new .npy file: float32 [N, classes], the logits of every node; of a model of links [N, "
-     "hidden], "
-     "the embeddings that its decoder is given"},
-    {"embeddings", "FILE", "new .npy file: float32 [N, hidden], what the last layer is given"},
+static const struct og_option own[] = {
+    OWN_TEXT("checkpoint", "FILE", "safetensors file of the model"),
+    OWN_TEXT(
+        "out", "FILE",
+        "new .npy file: float32 [N, classes], the logits of every node; of a model of links [N, "
+        "hidden], "
+        "the embeddings that its decoder is given"),
+    OWN_TEXT("embeddings", "FILE",
+             "new .npy file: float32 [N, hidden], what the last layer is given"),
     {0},
 };
 

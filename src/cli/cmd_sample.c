@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-static const struct own_option own[] = {
-    {"out", "DIR", "new folder for the trace"},
-    {"with-features", NULL, "write the feature rows of the input nodes too"},
+static const struct og_option own[] = {
+    OWN_TEXT("out", "DIR", "new folder for the trace"),
+    OWN_FLAG("with-features", "write the feature rows of the input nodes too"),
     {0},
 };
 

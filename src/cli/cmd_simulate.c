@@ -5,13 +5,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct own_option own[] = {
-    {"policy", "P,P,...",
-     "policies to compare: none, random, degree, presc, presc:K, pagerank, frequency, lru, rr, "
-     "belady, hybrid, hybrid:static, hybrid:dynamic, sweep"},
-    {"cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"},
-    {"json", "FILE", "new file for the result as JSON; - = print it, and nothing else"},
-    {"plot", "FILE", "new file: hit rates against cache sizes, as SVG"},
+static const struct og_option own[] = {
+    OWN_TEXT("policy", "P,P,...",
+             "policies to compare, as the option of train takes them (docs/policies.md): "
+             "degree,presc:2,hybrid:window=128,update=4,file:SCORES.npy"),
+    OWN_TEXT("cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"),
+    OWN_TEXT("json", "FILE", "new file for the result as JSON; - = print it, and nothing else"),
+    OWN_TEXT("plot", "FILE", "new file: hit rates against cache sizes, as SVG"),
     {0},
 };
 
@@ -52,6 +52,16 @@ static void show_simulation(const json_t *root)
 
 /* ---- running ---- */
 
+/* How long the next word of the list is. What has an equals sign and no colon is a parameter of the
+ * policy before it. */
+static size_t next_word(const char *list)
+{
+    size_t n = strcspn(list, ",");
+    while (list[n] && strcspn(list + n + 1, "=,") < strcspn(list + n + 1, ":,"))
+        n += 1 + strcspn(list + n + 1, ",");
+    return n;
+}
+
 /* A list must be there, and each of its words what the training option of that name takes. */
 static int check_list(const struct invocation *in, const char *name, struct og_err *err)
 {
@@ -59,11 +69,13 @@ static int check_list(const struct invocation *in, const char *name, struct og_e
     int rc = 0;
     if (!list || !*list)
         return usage_error(err, NULL, "simulate: --%s expected", name);
-    for (; rc == 0 && *list; list += strcspn(list, ","), list += *list == ',') {
+    for (size_t n; rc == 0 && *list; list += n + (list[n] == ',')) {
         struct og_options scratch;
         struct og_err why = {0};
-        char word[64];
-        snprintf(word, sizeof(word), "%.*s", (int)strcspn(list, ","), list);
+        n = next_word(list);
+        char *word = strndup(list, n);
+        if (!word)
+            abort();
         og_options_init(&scratch);
         if (og_options_set(&scratch, name, word, &why) < 0)
             rc = usage_error(err, why.hint, "--%s", why.message);
@@ -71,6 +83,7 @@ static int check_list(const struct invocation *in, const char *name, struct og_e
             rc = usage_error(err, "name the policies that it should choose from",
                              "--%s: auto cannot be simulated", name);
         og_options_release(&scratch);
+        free(word);
     }
     return rc;
 }

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const struct own_option own[] = {
-    {"dataset", "DIR", "of samples: compare them, and the rows packed for them, with this one"},
-    {"repair-hints", NULL, "after each finding, say what would mend it"},
+static const struct og_option own[] = {
+    OWN_TEXT("dataset", "DIR",
+             "of samples: compare them, and the rows packed for them, with this one"),
+    OWN_FLAG("repair-hints", "after each finding, say what would mend it"),
     {0},
 };
 

@@ -63,7 +63,7 @@ static void roff_command(const struct command *c)
         bool training = false;
         for (size_t r = 0; r < n_rows; r++)
             training |= list[i].group == rows[r].group;
-        if (shared && !(training && tells))
+        if (list[i].hidden || (shared && !(training && tells)))
             continue;
         if (tells && list[i].group != group) {
             group = list[i].group;
@@ -137,7 +137,8 @@ static void print_words(const struct command *c)
     size_t n;
     struct shown_option *list = list_options(c, &n);
     for (size_t i = 0; i < n; i++)
-        printf("%s--%s%s", i ? " " : "", list[i].name, list[i].arg ? "=" : "");
+        if (!list[i].hidden)
+            printf("%s--%s%s", i ? " " : "", list[i].name, list[i].arg ? "=" : "");
     free(list);
 }
 
@@ -154,7 +155,7 @@ static void print_choices(void)
     size_t n;
     const struct og_option *rows = og_option_table(&n);
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].type != OG_OPTION_CHOICE)
+        if (rows[i].type != OG_OPTION_CHOICE || rows[i].joins)
             continue;
         printf("        --%s) words='", rows[i].name);
         for (size_t k = 0; rows[i].choices[k]; k++)
@@ -222,7 +223,8 @@ void print_completion_zsh(void)
         struct shown_option *list = list_options(commands[i], &n);
         printf("    %s)\n        _arguments", commands[i]->name);
         for (size_t o = 0; o < n; o++)
-            print_zsh_option(&list[o]);
+            if (!list[o].hidden)
+                print_zsh_option(&list[o]);
         fputs(" \\\n            '*:file:_files'\n        ;;\n", stdout);
         free(list);
     }

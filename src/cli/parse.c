@@ -27,22 +27,16 @@ int usage_error(struct og_err *err, const char *hint, const char *fmt, ...)
 
 static const char output_group[] = "Output";
 
-static const struct own_option config_option = {
-    "config", "FILE", "YAML file of options, such as config.yaml of an earlier run; flags win"};
-static const struct own_option json_option = {"json", NULL,
-                                              "print the result as JSON, and nothing else"};
-static const struct own_option quiet_option = {"quiet", NULL, "no progress"};
-static const struct own_option help_option = {"help", NULL, "show this and exit"};
+static const struct og_option config_option = OWN_TEXT(
+    "config", "FILE", "YAML file of options, such as config.yaml of an earlier run; flags win");
+static const struct og_option json_option =
+    OWN_FLAG("json", "print the result as JSON, and nothing else");
+static const struct og_option quiet_option = OWN_FLAG("quiet", "no progress");
+static const struct og_option help_option = OWN_FLAG("help", "show this and exit");
 
-static void add_own(struct shown_option *o, const struct own_option *own, const char *group)
+static void add_row(struct shown_option *o, const struct og_option *row, const char *group)
 {
-    *o = (struct shown_option){own->name, own->arg, group, ""};
-    snprintf(o->help, sizeof(o->help), "%s", own->help);
-}
-
-static void add_row(struct shown_option *o, const struct og_option *row)
-{
-    *o = (struct shown_option){row->name, row->arg, row->group, ""};
+    *o = (struct shown_option){row->name, row->arg, group, "", row->joins};
     int used = snprintf(o->help, sizeof(o->help), "%s", row->help);
     bool choice = row->type == OG_OPTION_CHOICE;
     for (int i = 0; choice && row->choices[i] && used < (int)sizeof(o->help); i++)
@@ -71,16 +65,16 @@ struct shown_option *list_options(const struct command *command, size_t *count)
     if (!list)
         abort();
     for (size_t i = 0; command->own && command->own[i].name; i++)
-        add_own(&list[n++], &command->own[i], "Options");
+        add_row(&list[n++], &command->own[i], command->own[i].group);
     for (size_t i = 0; command->training && i < n_rows; i++)
         if (!has_own(command, rows[i].name))
-            add_row(&list[n++], &rows[i]);
+            add_row(&list[n++], &rows[i], rows[i].group);
     if (command->training)
-        add_own(&list[n++], &config_option, output_group);
+        add_row(&list[n++], &config_option, output_group);
     if (!has_own(command, json_option.name))
-        add_own(&list[n++], &json_option, output_group);
-    add_own(&list[n++], &quiet_option, output_group);
-    add_own(&list[n++], &help_option, output_group);
+        add_row(&list[n++], &json_option, output_group);
+    add_row(&list[n++], &quiet_option, output_group);
+    add_row(&list[n++], &help_option, output_group);
     if (command->training)
         for (size_t i = 0; i < n; i++) /* config is read, not written: stand with the run */
             if (strcmp(list[i].name, "config") == 0)
@@ -125,6 +119,7 @@ static struct argp_option *argp_table(const struct shown_option *list, size_t n)
             .key = strcmp(list[i].name, "help") == 0 ? 'h' : KEY_FIRST + (int)i,
             .arg = list[i].arg,
             .doc = list[i].help,
+            .flags = list[i].hidden ? OPTION_HIDDEN : 0,
             .group = number};
     }
     return table;
@@ -161,7 +156,7 @@ static int refuse_word(struct parsing *p, const char *word)
 static int take_option(struct parsing *p, const struct shown_option *o, const char *value)
 {
     struct invocation *in = p->in;
-    const struct own_option *own = in->command->own;
+    const struct og_option *own = in->command->own;
     for (size_t i = 0; own && own[i].name; i++) {
         if (own[i].name == o->name) {
             in->value[i] = value ? value : "";
@@ -274,75 +269,17 @@ bool own_flag(const struct invocation *in, const char *name)
     return own_text(in, name) != NULL;
 }
 
-int own_integer(const struct invocation *in, const char *name, int64_t min, int64_t max,
-                int64_t *out, struct og_err *err)
+int own_fields(const struct invocation *in, void *fields, struct og_err *err)
 {
-    const char *text = own_text(in, name);
-    char *end;
-    if (!text)
-        return 0;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end || errno || value < min || value > max)
-        return usage_error(err, NULL, "--%s: '%s' given, a whole number from %lld to %lld expected",
-                           name, text, (long long)min, (long long)max);
-    *out = value;
-    return 0;
-}
-
-int own_int(const struct invocation *in, const char *name, int min, int max, int *out,
-            struct og_err *err)
-{
-    int64_t value = *out;
-    int rc = own_integer(in, name, min, max, &value, err);
-    *out = (int)value;
-    return rc;
-}
-
-int own_real(const struct invocation *in, const char *name, double min, double max, double *out,
-             struct og_err *err)
-{
-    const char *text = own_text(in, name);
-    char *end;
-    if (!text)
-        return 0;
-    double value = strtod(text, &end);
-    if (end == text || *end || !(value >= min && value <= max))
-        return usage_error(err, NULL, "--%s: '%s' given, a number from %g to %g expected", name,
-                           text, min, max);
-    *out = value;
-    return 0;
-}
-
-int own_choice(const struct invocation *in, const char *name, const char *const *names, int *out,
-               struct og_err *err)
-{
-    const char *text = own_text(in, name);
-    char expected[128] = "";
-    for (int i = 0; text && names[i]; i++) {
-        size_t used = strlen(expected);
-        snprintf(expected + used, sizeof(expected) - used, "%s%s", i ? ", " : "", names[i]);
-        if (strcmp(text, names[i]) == 0) {
-            *out = i;
-            return 0;
-        }
+    const struct og_option *row = in->command->own;
+    for (size_t i = 0; row[i].name; i++) {
+        struct og_err why = {0};
+        const bool flag = row[i].type == OG_OPTION_FLAG;
+        const char *given = in->value[i] && flag ? "true" : in->value[i];
+        const char *text = given ? given : row[i].standard;
+        const bool has_field = row[i].type != OG_OPTION_TEXT && (!flag || *row[i].standard);
+        if (has_field && *text && og_option_read(&row[i], fields, text, &why) < 0)
+            return usage_error(err, why.hint, "--%s", why.message);
     }
-    return text ? usage_error(err, NULL, "--%s: '%s' given, one of %s expected", name, text,
-                              expected)
-                : 0;
-}
-
-int own_amount(const struct invocation *in, const char *name, struct og_amount *out,
-               struct og_err *err)
-{
-    const char *text = own_text(in, name);
-    struct og_options scratch;
-    struct og_err why = {0};
-    if (!text)
-        return 0;
-    og_options_init(&scratch);
-    int rc = og_options_set(&scratch, "memory", text, &why);
-    *out = scratch.memory;
-    og_options_release(&scratch);
-    return rc < 0 ? usage_error(err, why.hint, "--%s", why.message) : 0;
+    return 0;
 }

@@ -241,4 +241,4 @@ out:
     return rc;
 }
 
-const struct og_conv og__conv_attend = {multiply, combine, backward};
+const struct og_conv_steps og__steps_attend = {multiply, combine, backward};

@@ -231,4 +231,4 @@ out:
     return rc;
 }
 
-const struct og_conv og__conv_linear = {multiply, combine, backward};
+const struct og_conv_steps og__steps_linear = {multiply, combine, backward};

@@ -7,7 +7,7 @@
 
 static bool takes_max(const struct og_model *m)
 {
-    return m->config.kind == OG_MODEL_SAGE;
+    return og__conv_of(&m->config)->takes_max;
 }
 
 /* ==== forward ==== */
@@ -141,4 +141,4 @@ out:
     return rc;
 }
 
-const struct og_conv og__conv_pool = {multiply, combine, backward};
+const struct og_conv_steps og__steps_pool = {multiply, combine, backward};

@@ -10,125 +10,53 @@
 
 #define MODEL "model"
 
-struct spec {
-    enum og__role role;
-    const char *module, *name; /* "<module>.<layer>.<name>" */
-    int ndim;
-    int64_t shape[OG_PARAM_DIMS];
-    double bound; /* uniform in [-bound, bound]; 0: `value` */
-    double value;
-    bool running;         /* a statistic */
-    bool weight;          /* multiplies rows, and is packed for it */
-    bool multiplies_back; /* on the way back as well */
-};
-
-struct specs {
-    struct spec spec[OG__ROLES];
-    size_t n;
-};
-
-static struct spec *add_matrix(struct specs *s, enum og__role role, const char *name, int n_out,
+struct og_spec *og__add_matrix(struct og_specs *s, enum og__role role, const char *name, int n_out,
                                int n_in, double bound)
 {
-    s->spec[s->n] = (struct spec){.role = role,
-                                  .module = "convs",
-                                  .name = name,
-                                  .ndim = 2,
-                                  .shape = {n_out, n_in, 1},
-                                  .bound = bound,
-                                  .weight = true};
+    s->spec[s->n] = (struct og_spec){.role = role,
+                                     .module = "convs",
+                                     .name = name,
+                                     .ndim = 2,
+                                     .shape = {n_out, n_in, 1},
+                                     .bound = bound,
+                                     .weight = true};
     return &s->spec[s->n++];
 }
 
-static struct spec *add_vector(struct specs *s, enum og__role role, const char *name, int n,
+struct og_spec *og__add_vector(struct og_specs *s, enum og__role role, const char *name, int n,
                                double bound)
 {
-    s->spec[s->n] = (struct spec){.role = role,
-                                  .module = "convs",
-                                  .name = name,
-                                  .ndim = 1,
-                                  .shape = {n, 1, 1},
-                                  .bound = bound};
+    s->spec[s->n] = (struct og_spec){.role = role,
+                                     .module = "convs",
+                                     .name = name,
+                                     .ndim = 1,
+                                     .shape = {n, 1, 1},
+                                     .bound = bound};
     return &s->spec[s->n++];
 }
 
 /* How PyTorch's Linear starts, and Glorot's rule. */
-static double by_fan_in(int n_in)
+double og__by_fan_in(int n_in)
 {
     return 1 / sqrt(n_in);
 }
 
-static double glorot(int n_in, int n_out)
+double og__glorot(int n_in, int n_out)
 {
     return sqrt(6.0 / (n_in + n_out));
 }
 
-static void add_gcn(struct specs *s, int in, int out)
-{
-    add_vector(s, OG__BIAS, "bias", out, 0);
-    add_matrix(s, OG__NEIGHBOUR, "lin.weight", out, in, glorot(in, out));
-}
-
-static void add_sage(struct specs *s, const struct og_model_config *c, int in, int out)
-{
-    double bound = by_fan_in(in);
-    if (og__pools(c)) {
-        add_matrix(s, OG__POOL, "lin.weight", in, in, bound);
-        add_vector(s, OG__POOL_BIAS, "lin.bias", in, bound);
-    }
-    struct spec *neighbour = add_matrix(s, OG__NEIGHBOUR, "lin_l.weight", out, in, bound);
-    neighbour->multiplies_back = og__pools(c);
-    add_vector(s, OG__BIAS, "lin_l.bias", out, bound);
-    if (og__has_self(c))
-        add_matrix(s, OG__SELF, "lin_r.weight", out, in, bound);
-}
-
-static void add_gin(struct specs *s, int in, int mid, int out)
-{
-    add_vector(s, OG__EPS, "eps", 1, 0);
-    add_matrix(s, OG__NEIGHBOUR, "nn.0.weight", mid, in, by_fan_in(in))->multiplies_back = true;
-    add_vector(s, OG__BIAS, "nn.0.bias", mid, by_fan_in(in));
-    add_matrix(s, OG__OUT, "nn.2.weight", out, mid, by_fan_in(mid))->multiplies_back = true;
-    add_vector(s, OG__OUT_BIAS, "nn.2.bias", out, by_fan_in(mid));
-}
-
-static void add_gat(struct specs *s, const struct og_model_config *c, int l, int in, int out)
-{
-    const char *const names[] = {"att_src", "att_dst"};
-    int width = og__head_width(c, l);
-    for (int i = 0; i < 2; i++) {
-        struct spec *att =
-            add_vector(s, i ? OG__ATT_DST : OG__ATT_SRC, names[i], 1, glorot(c->heads, width));
-        att->ndim = 3;
-        att->shape[1] = c->heads;
-        att->shape[2] = width;
-    }
-    add_vector(s, OG__BIAS, "bias", out, 0);
-    add_matrix(s, OG__NEIGHBOUR, "lin.weight", c->heads * width, in, glorot(in, c->heads * width));
-}
-
-static void add_pinsage(struct specs *s, int in, int mid, int out)
-{
-    const double gain = sqrt(2); /* before a ReLU */
-    double bound = gain * glorot(mid + in, out);
-    add_matrix(s, OG__POOL, "lin_q.weight", mid, in, gain * glorot(in, mid));
-    add_vector(s, OG__POOL_BIAS, "lin_q.bias", mid, 0);
-    add_matrix(s, OG__NEIGHBOUR, "lin_l.weight", out, mid, bound)->multiplies_back = true;
-    add_vector(s, OG__BIAS, "lin_l.bias", out, 0);
-    add_matrix(s, OG__SELF, "lin_r.weight", out, in, bound);
-}
-
-static void add_norm(struct specs *s, const struct og_model_config *c, int n)
+static void add_norm(struct og_specs *s, const struct og_model_config *c, int n)
 {
     size_t first = s->n;
-    add_vector(s, OG__NORM_WEIGHT, "weight", n, 0)->value = 1;
-    add_vector(s, OG__NORM_BIAS, "bias", n, 0);
+    og__add_vector(s, OG__NORM_WEIGHT, "weight", n, 0)->value = 1;
+    og__add_vector(s, OG__NORM_BIAS, "bias", n, 0);
     if (c->norm == OG_NORM_BATCH) {
-        add_vector(s, OG__NORM_MEAN, "running_mean", n, 0)->running = true;
-        struct spec *var = add_vector(s, OG__NORM_VAR, "running_var", n, 0);
+        og__add_vector(s, OG__NORM_MEAN, "running_mean", n, 0)->running = true;
+        struct og_spec *var = og__add_vector(s, OG__NORM_VAR, "running_var", n, 0);
         var->running = true;
         var->value = 1;
-        struct spec *count = add_vector(s, OG__NORM_COUNT, "num_batches_tracked", 1, 0);
+        struct og_spec *count = og__add_vector(s, OG__NORM_COUNT, "num_batches_tracked", 1, 0);
         count->running = true;
         count->ndim = 0;
     }
@@ -137,43 +65,27 @@ static void add_norm(struct specs *s, const struct og_model_config *c, int n)
 }
 
 /* Of layer l of the perceptron that makes scores of links; PyTorch's Linear. */
-static struct specs decoder_specs(const struct og_model_config *c, int l)
+static struct og_specs decoder_specs(const struct og_model_config *c, int l)
 {
-    struct specs s = {.n = 0};
+    struct og_specs s = {.n = 0};
     int in = l == 0 ? c->n_classes : c->hidden, out = l == 0 ? c->hidden : 1;
     if (c->task != OG_TASK_LINK || c->decoder != OG_DECODER_MLP)
         return s;
-    add_matrix(&s, OG__NEIGHBOUR, "weight", out, in, by_fan_in(in))->multiplies_back = true;
-    add_vector(&s, OG__BIAS, "bias", out, by_fan_in(in));
+    og__add_matrix(&s, OG__NEIGHBOUR, "weight", out, in, og__by_fan_in(in))->multiplies_back = true;
+    og__add_vector(&s, OG__BIAS, "bias", out, og__by_fan_in(in));
     for (size_t i = 0; i < s.n; i++)
         s.spec[i].module = "decoder.lins";
     return s;
 }
 
 /* Names and order of PyTorch Geometric's state_dict, where it has such a layer. */
-static struct specs layer_specs(const struct og_model_config *c, int l)
+static struct og_specs layer_specs(const struct og_model_config *c, int l)
 {
-    struct specs s = {.n = 0};
-    int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
-    switch (c->kind) {
-    case OG_MODEL_GCN:
-        add_gcn(&s, in, out);
-        break;
-    case OG_MODEL_SAGE:
-        add_sage(&s, c, in, out);
-        break;
-    case OG_MODEL_GAT:
-        add_gat(&s, c, l, in, out);
-        break;
-    case OG_MODEL_GIN:
-        add_gin(&s, in, mid, out);
-        break;
-    default:
-        add_pinsage(&s, in, mid, out);
-        break;
-    }
+    struct og_specs s = {.n = 0};
+    int in = og__layer_in(c, l), out = og__layer_out(c, l);
+    og__conv_of(c)->list(&s, c, l);
     if (c->residual && in != out)
-        add_matrix(&s, OG__SKIP, "weight", out, in, by_fan_in(in))->module = "skips";
+        og__add_matrix(&s, OG__SKIP, "weight", out, in, og__by_fan_in(in))->module = "skips";
     if (c->norm != OG_NORM_NONE && !og__is_last(c, l))
         add_norm(&s, c, out);
     for (size_t i = 0; i < s.n; i++)
@@ -181,13 +93,13 @@ static struct specs layer_specs(const struct og_model_config *c, int l)
     return s;
 }
 
-static size_t spec_count(const struct spec *s)
+static size_t spec_count(const struct og_spec *s)
 {
     return (size_t)(s->shape[0] * s->shape[1] * s->shape[2]);
 }
 
 /* Arrays of one parameter: value, gradient, two moments. */
-static size_t n_arrays(const struct spec *s, int optimizer)
+static size_t n_arrays(const struct og_spec *s, int optimizer)
 {
     if (s->running)
         return 1;
@@ -199,7 +111,7 @@ static size_t packed_bytes(const struct og_nn_ops *ops, int n_out, int n_in)
     return og__arena_room(ops->packed_bytes(n_out, n_in));
 }
 
-static size_t spec_bytes(const struct og_nn_ops *ops, const struct spec *s, int optimizer)
+static size_t spec_bytes(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer)
 {
     size_t bytes = n_arrays(s, optimizer) * og__arena_room(spec_count(s) * sizeof(float));
     size_t packed = packed_bytes(ops, (int)s->shape[0], (int)s->shape[1]);
@@ -219,13 +131,13 @@ size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config
 {
     size_t sum = 0;
     for (int l = 0; l < config->layers; l++) {
-        struct specs s = layer_specs(config, l);
+        struct og_specs s = layer_specs(config, l);
         for (size_t i = 0; i < s.n; i++)
             sum += spec_bytes(ops, &s.spec[i], optimizer);
         sum += head_bytes(ops, config, l);
     }
     for (int l = 0; l < 2; l++) {
-        struct specs s = decoder_specs(config, l);
+        struct og_specs s = decoder_specs(config, l);
         for (size_t i = 0; i < s.n; i++)
             sum += spec_bytes(ops, &s.spec[i], optimizer);
     }
@@ -236,25 +148,25 @@ uint64_t og__model_trained(const struct og_model_config *c)
 {
     uint64_t sum = 0;
     for (int l = 0; l < c->layers; l++) {
-        struct specs s = layer_specs(c, l);
+        struct og_specs s = layer_specs(c, l);
         for (size_t i = 0; i < s.n; i++)
             sum += s.spec[i].running ? 0 : spec_count(&s.spec[i]);
     }
     for (int l = 0; l < 2; l++) {
-        struct specs s = decoder_specs(c, l);
+        struct og_specs s = decoder_specs(c, l);
         for (size_t i = 0; i < s.n; i++)
             sum += spec_count(&s.spec[i]);
     }
     return sum;
 }
 
-static float draw_one(const struct spec *s, struct og_rng *r)
+static float draw_one(const struct og_spec *s, struct og_rng *r)
 {
     return (float)(s->bound > 0 ? s->bound * (2 * (double)og__rng_unit(r) - 1) : s->value);
 }
 
 /* Row by row, each from numbers of its own. */
-static int draw(struct og_model *m, const struct og_param *p, const struct spec *s, int layer,
+static int draw(struct og_model *m, const struct og_param *p, const struct og_spec *s, int layer,
                 uint64_t seed, struct og_err *err)
 {
     enum { PIECE = 1024 };
@@ -275,7 +187,7 @@ static int draw(struct og_model *m, const struct og_param *p, const struct spec 
     return rc;
 }
 
-static struct og_param *add_param(struct og_model *m, int layer, const struct spec *s)
+static struct og_param *add_param(struct og_model *m, int layer, const struct og_spec *s)
 {
     struct og_param *p = &m->param[m->n_params++];
     snprintf(p->name, sizeof(p->name), "%s.%d.%s", s->module, layer, s->name);
@@ -303,12 +215,12 @@ static int add_layer(struct og_model *m, int l, uint64_t seed, struct og_err *er
 {
     int rc = 0;
     struct og_layer *layer = &m->layer[l];
-    struct specs specs = layer_specs(&m->config, l);
+    struct og_specs specs = layer_specs(&m->config, l);
     layer->n_in = og__layer_in(&m->config, l);
     layer->n_mid = og__layer_mid(&m->config, l);
     layer->n_out = og__layer_out(&m->config, l);
     for (size_t i = 0; i < specs.n; i++) {
-        const struct spec *s = &specs.spec[i];
+        const struct og_spec *s = &specs.spec[i];
         struct og_param *p = add_param(m, l, s);
         layer->param[s->role] = p;
         OG_TRY(draw(m, p, s, l, seed, err));
@@ -330,7 +242,7 @@ static int add_decoder(struct og_model *m, uint64_t seed, struct og_err *err)
 {
     int rc = 0;
     for (int l = 0; l < 2; l++) {
-        struct specs specs = decoder_specs(&m->config, l);
+        struct og_specs specs = decoder_specs(&m->config, l);
         for (size_t i = 0; i < specs.n; i++) {
             struct og_param *p = add_param(m, l, &specs.spec[i]);
             OG_TRY(draw(m, p, &specs.spec[i], OG_MAX_HOPS + l, seed, err));

@@ -1,11 +1,12 @@
 /* Inside of a model; see nn.h for the outside.
  *
+ *   kind_*.c     the convolutions there are: what each is made of (kinds.h)
  *   shape.c      what follows from the configuration
  *   model.c      what there is: parameters, initial values
  *   bring.c      what the host has, where the backend computes
  *   workspace.c  memory of a batch
  *   layer.c      what convolutions are made with, and the end of a layer
- *   conv_*.c     the convolutions: what a layer does before its end
+ *   conv_*.c     how convolutions are computed: what a layer does before its end
  *   links.c      what comes behind the last layer in link prediction
  *   step.c       a batch through the layers and back, the optimiser
  *   whole.c      a layer for all nodes
@@ -32,27 +33,6 @@
 
 #include "nn/bring.h"
 #include "nn/shape.h"
-
-/* What a layer's parameters are for. */
-enum og__role {
-    OG__NEIGHBOUR, /* multiplies what comes along the edges */
-    OG__BIAS,
-    OG__SELF, /* multiplies the destination's own row */
-    OG__POOL, /* multiplies every source before it is pooled */
-    OG__POOL_BIAS,
-    OG__OUT, /* GIN: second product of the perceptron */
-    OG__OUT_BIAS,
-    OG__EPS, /* GIN */
-    OG__ATT_SRC,
-    OG__ATT_DST,
-    OG__SKIP, /* residual where widths differ */
-    OG__NORM_WEIGHT,
-    OG__NORM_BIAS,
-    OG__NORM_MEAN, /* running, as the next two */
-    OG__NORM_VAR,
-    OG__NORM_COUNT,
-    OG__ROLES,
-};
 
 struct og_layer {
     int n_in, n_mid, n_out;
@@ -146,7 +126,7 @@ OG_MUST_CHECK int og__finish_layer_back(struct og_model *m, int l, struct og_err
 /* ---- convolutions ---- */
 
 /* in: the layer's input rows. */
-struct og_conv {
+struct og_conv_steps {
     /* Where w->transform_first: what every source passes before it goes along the edges,
      * out [n_src, F_mid]. */
     int (*multiply)(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err);
@@ -159,7 +139,6 @@ struct og_conv {
     int (*backward)(struct og_model *m, int l, struct og_rows in, const float *dy,
                     struct og_err *err);
 };
-extern const struct og_conv og__conv_linear, og__conv_pool, og__conv_attend;
 
 /* ---- links ---- */
 
@@ -174,7 +153,6 @@ OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs 
 
 uint64_t og__targets_of(const struct og_model_config *c, uint64_t n); /* elements of n rows */
 
-const struct og_conv *og__conv_of(const struct og_model_config *c);
 /* Bring the parameters into the backend's layout; after every change. */
 OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);
 /* The task's loss of n rows of logits and what its metrics count, by the host's labels; grad:

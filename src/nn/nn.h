@@ -37,6 +37,21 @@ struct og_model_config {
 };
 /* Whether there is such a model; og__model_create asks as well. */
 OG_MUST_CHECK int og__model_check(const struct og_model_config *config, struct og_err *err);
+extern const char *const og__model_words[]; /* all kinds; ends with NULL */
+/* Tensors of a layer in a checkpoint, by which the model that made it is told. */
+struct og_conv_names {
+    const char *const
+        *marks; /* all of them are there, and more than of any other; ends with NULL */
+    const char *first, *last; /* [.., F_in] and [F_out, ..] of the layer; last NULL = first, else
+                                 F_mid is the hidden width */
+};
+/* NULL: there is no such model. Kinds and aggregators count from 0. */
+const struct og_conv_names *og__model_names(const struct og_model_config *config);
+bool og__model_wants_degrees(const struct og_model_config *config); /* og_block.degree */
+bool og__model_weighs(const struct og_model_config *config); /* has it a use for og_block.weight? */
+/* Does this kind of model, this task, look at the option, a parameter of some? */
+bool og__model_takes(int kind, const char *option);
+bool og__task_takes(int kind, const char *option);
 
 enum { OG_PARAM_DIMS = 3 };
 

@@ -1,10 +1,42 @@
 #include "nn/shape.h"
 
+#include <string.h>
+
+/* ==== the table ==== */
+
+#define POINTER(NAME, name) [OG_MODEL_##NAME] = &og__conv_##name,
+#define WORD(NAME, name)    #name,
+static const struct og_conv *const kinds[] = {OG__MODELS(POINTER)};
+const char *const og__model_words[] = {OG__MODELS(WORD) NULL};
+
+const struct og_conv *og__conv_of(const struct og_model_config *c)
+{
+    const struct og_conv *conv = kinds[c->kind];
+    return conv->by_aggregator ? conv->by_aggregator[c->aggregator] : conv;
+}
+
+const struct og_conv_names *og__model_names(const struct og_model_config *c)
+{
+    const bool has_choice = c->kind < (int)OG_COUNT(kinds) && kinds[c->kind]->by_aggregator;
+    const bool there = c->kind < (int)OG_COUNT(kinds) && (has_choice || c->aggregator == 0);
+    return there ? &og__conv_of(c)->names : NULL;
+}
+
+bool og__model_wants_degrees(const struct og_model_config *c)
+{
+    return og__conv_of(c)->wants_degrees;
+}
+
+bool og__model_weighs(const struct og_model_config *c)
+{
+    return og__conv_of(c)->aggregate == OG__WEIGHTED_MEAN;
+}
+
 /* ==== whether there is such a model ==== */
 
 static int check_choices(const struct og_model_config *c, struct og_err *err)
 {
-    if (c->kind < OG_MODEL_GCN || c->kind > OG_MODEL_PINSAGE)
+    if (c->kind < 0 || c->kind >= (int)OG_COUNT(kinds))
         return og__fail(err, -EINVAL, "gcn, sage, gat, gin or pinsage", "model: kind %d is unknown",
                         c->kind);
     if (c->norm < OG_NORM_NONE || c->norm > OG_NORM_LAYER)
@@ -12,22 +44,15 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
     if (c->aggregator < OG_AGGREGATOR_MEAN || c->aggregator > OG_AGGREGATOR_GCN)
         return og__fail(err, -EINVAL, "mean, max or gcn", "model: aggregator %d is unknown",
                         c->aggregator);
-    if (c->kind != OG_MODEL_SAGE && c->aggregator != OG_AGGREGATOR_MEAN)
+    if (!kinds[c->kind]->by_aggregator && c->aggregator != OG_AGGREGATOR_MEAN)
         return og__fail(err, -EINVAL, "only the model sage has a choice",
                         "--aggregator: this model has one of its own");
     if (c->task < OG_TASK_NODE || c->task > OG_TASK_REGRESSION || c->decoder < OG_DECODER_DOT ||
         c->decoder > OG_DECODER_MLP)
         return og__fail(err, -EINVAL, NULL, "model: task %d with decoder %d is unknown", c->task,
                         c->decoder);
-    if (c->kind != OG_MODEL_GAT)
-        return 0;
-    if (c->heads < 1 || c->heads > OG__MAX_HEADS)
-        return og__fail(err, -EINVAL, NULL, "model: %d heads, 1 to %d are possible", c->heads,
-                        OG__MAX_HEADS);
-    if (c->hidden % c->heads)
-        return og__fail(err, -EINVAL, "--hidden is the width of all heads together",
-                        "model: %d heads cannot share a width of %d evenly", c->heads, c->hidden);
-    return 0;
+    const struct og_conv *conv = og__conv_of(c);
+    return conv->check ? conv->check(c, err) : 0;
 }
 
 int og__model_check(const struct og_model_config *c, struct og_err *err)
@@ -47,6 +72,28 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
     return check_choices(c, err);
 }
 
+/* ==== parameters ==== */
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+bool og__model_takes(int kind, const char *option)
+{
+    return kinds[kind]->parameters && is_one_of(option, kinds[kind]->parameters);
+}
+
+bool og__task_takes(int kind, const char *option)
+{
+    static const char *const of_links[] = {"decoder",  "edge-split",     "negatives",
+                                           "negative", "eval-negatives", NULL};
+    return kind == OG_TASK_LINK && is_one_of(option, of_links);
+}
+
 /* ==== layers ==== */
 
 int og__layer_in(const struct og_model_config *c, int layer)
@@ -61,11 +108,10 @@ int og__layer_out(const struct og_model_config *c, int layer)
 
 int og__layer_mid(const struct og_model_config *c, int layer)
 {
-    if (c->kind == OG_MODEL_GAT)
-        return c->heads * og__head_width(c, layer);
-    if (c->kind == OG_MODEL_GIN || c->kind == OG_MODEL_PINSAGE)
-        return c->hidden;
-    return og__pools(c) ? og__layer_in(c, layer) : og__layer_out(c, layer);
+    const struct og_conv *conv = og__conv_of(c);
+    if (conv->mid)
+        return conv->mid(c, layer);
+    return conv->pools ? og__layer_in(c, layer) : og__layer_out(c, layer);
 }
 
 int og__head_width(const struct og_model_config *c, int layer)
@@ -75,28 +121,17 @@ int og__head_width(const struct og_model_config *c, int layer)
 
 enum og__aggregate og__aggregate_of(const struct og_model_config *c)
 {
-    switch (c->kind) {
-    case OG_MODEL_GCN:
-        return OG__SYMMETRIC;
-    case OG_MODEL_GIN:
-        return OG__SUM_AND_SELF;
-    case OG_MODEL_PINSAGE:
-        return OG__WEIGHTED_MEAN;
-    default:
-        return c->aggregator == OG_AGGREGATOR_GCN ? OG__MEAN_AND_SELF : OG__MEAN;
-    }
+    return og__conv_of(c)->aggregate;
 }
 
 bool og__pools(const struct og_model_config *c)
 {
-    return c->kind == OG_MODEL_PINSAGE ||
-           (c->kind == OG_MODEL_SAGE && c->aggregator == OG_AGGREGATOR_MAX);
+    return og__conv_of(c)->pools;
 }
 
 bool og__has_self(const struct og_model_config *c)
 {
-    return c->kind == OG_MODEL_PINSAGE ||
-           (c->kind == OG_MODEL_SAGE && c->aggregator != OG_AGGREGATOR_GCN);
+    return og__conv_of(c)->has_self;
 }
 
 bool og__is_last(const struct og_model_config *c, int layer)
@@ -106,7 +141,7 @@ bool og__is_last(const struct og_model_config *c, int layer)
 
 bool og__finishes(const struct og_model_config *c, int layer)
 {
-    bool more = c->norm != OG_NORM_NONE || c->kind == OG_MODEL_GAT || c->kind == OG_MODEL_PINSAGE;
+    bool more = c->norm != OG_NORM_NONE || og__conv_of(c)->elu || og__conv_of(c)->unit;
     return more && !og__is_last(c, layer);
 }
 
@@ -125,7 +160,7 @@ enum { WIDEST_ATTENDED = 4096 };
 
 bool og__may_attend_first(const struct og_model_config *c, int layer)
 {
-    return c->kind == OG_MODEL_GAT && !og__is_last(c, layer) &&
+    return og__conv_of(c)->attends && !og__is_last(c, layer) &&
            (int64_t)c->heads * og__layer_in(c, layer) <= WIDEST_ATTENDED;
 }
 

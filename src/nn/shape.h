@@ -3,7 +3,7 @@
 #ifndef OG_NN_SHAPE_H
 #define OG_NN_SHAPE_H
 
-#include "nn/sparse.h"
+#include "nn/kinds.h"
 
 int og__layer_in(const struct og_model_config *c, int layer);
 int og__layer_out(const struct og_model_config *c, int layer);

@@ -49,26 +49,20 @@ int og__pack_weights(struct og_model *m, struct og_err *err)
     return rc;
 }
 
-const struct og_conv *og__conv_of(const struct og_model_config *c)
-{
-    if (c->kind == OG_MODEL_GAT)
-        return &og__conv_attend;
-    return og__pools(c) ? &og__conv_pool : &og__conv_linear;
-}
-
 static int convolve(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
 {
     const struct og_conv *conv = og__conv_of(&m->config);
+    const struct og_conv_steps *steps = conv->steps;
     const struct og_layer_work *w = &m->at.work[l];
     struct og_rows sources = in;
     if (w->transform_first) {
-        float *made = conv == &og__conv_linear ? w->a : w->t;
-        int rc = conv->multiply(m, l, in, made, err);
+        float *made = conv->attends || conv->pools ? w->t : w->a;
+        int rc = steps->multiply(m, l, in, made, err);
         if (rc < 0)
             return rc;
         sources = og__dense(made, w->block->n_src, m->layer[l].n_mid);
     }
-    return conv->combine(m, l, sources, in, keep, err);
+    return steps->combine(m, l, sources, in, keep, err);
 }
 
 /* Dropout has a layer of its own wherever it is: rows have the same numbers in all. */
@@ -189,7 +183,7 @@ static int backward_layer(struct og_model *m, int l, struct og_err *err)
     int rc = og__finishes(&m->config, l) ? og__finish_layer_back(m, l, err) : 0;
     if (rc == 0)
         rc = skip_gradient(m, l, in, dy, err); /* before the input gives way to its gradient */
-    return rc < 0 ? rc : og__conv_of(&m->config)->backward(m, l, in, dy, err);
+    return rc < 0 ? rc : og__conv_of(&m->config)->steps->backward(m, l, in, dy, err);
 }
 
 int og__model_gradients(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,

@@ -4,18 +4,12 @@
 
 #define ACTIVATIONS "activations"
 
-static bool has_loops(const struct og_model_config *c)
-{
-    return c->kind == OG_MODEL_GCN || c->kind == OG_MODEL_GAT || c->kind == OG_MODEL_GIN ||
-           (c->kind == OG_MODEL_SAGE && c->aggregator == OG_AGGREGATOR_GCN);
-}
-
 /* The graph as a block of its own. */
 static bool transforms(const struct og_model_config *c, int l, uint64_t n_nodes, uint64_t n_edges)
 {
     struct og_block all = {
         .n_dst = (uint32_t)n_nodes, .n_src = (uint32_t)n_nodes, .n_edges = n_edges};
-    if (c->kind == OG_MODEL_GAT || og__pools(c))
+    if (og__conv_of(c)->attends || og__pools(c))
         return true;
     return og__transform_first(&all, og__layer_in(c, l), og__layer_mid(c, l));
 }
@@ -24,13 +18,13 @@ struct og_whole_layer og__whole_layer(const struct og_model_config *c, int l, ui
                                       uint64_t n_edges)
 {
     struct og_whole_layer s = {.transforms = transforms(c, l, n_nodes, n_edges),
-                               .degrees = c->kind == OG_MODEL_GCN,
+                               .degrees = og__conv_of(c)->wants_degrees,
                                .n_in = og__layer_in(c, l),
                                .n_out = og__layer_out(c, l)};
     bool looks_at_own = og__has_self(c) || c->residual;
     s.n_source = s.transforms ? og__layer_mid(c, l) : s.n_in;
     s.own = s.transforms && looks_at_own;
-    s.prefix = has_loops(c) || (!s.transforms && looks_at_own);
+    s.prefix = og__conv_of(c)->has_loops || (!s.transforms && looks_at_own);
     return s;
 }
 
@@ -61,16 +55,16 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
         .n_dst = caps->n_dst, .n_src = caps->n_src, .n_edges = caps->n_edges};
     og__carve_rooms(ops, &room, arena, &at->room);
     og__carve_block_room(ops, &largest, arena, &at->room.hop[0]);
-    if (c->kind == OG_MODEL_GAT) {
+    if (og__conv_of(c)->attends) {
         w->score_src = take_floats(arena, caps->n_src, c->heads);
         w->score_dst = take_floats(arena, caps->n_dst, c->heads);
         w->alpha = take_floats(arena, caps->n_edges + caps->n_dst, c->heads);
-    } else if (c->kind == OG_MODEL_SAGE && og__pools(c)) {
+    } else if (og__conv_of(c)->takes_max) {
         w->a = take_floats(arena, caps->n_dst, mid);
     } else {
-        w->scale = take_floats(arena, c->kind == OG_MODEL_GCN ? caps->n_src : caps->n_dst, 1);
+        w->scale = take_floats(arena, og__conv_of(c)->wants_degrees ? caps->n_src : caps->n_dst, 1);
     }
-    if (c->kind == OG_MODEL_GIN)
+    if (og__conv_of(c)->perceptron)
         w->t = take_floats(arena, caps->n_dst, mid);
     if (c->norm == OG_NORM_BATCH) {
         w->mean = take_floats(arena, 1, out);
@@ -124,7 +118,7 @@ int og__whole_transform(struct og_model *m, int l, struct og_rows x, float *out,
     w->block = &rows;
     w->transform_first = true;
     OG_TRY(og__bring_rows(m, &x, x.n, room->rows, &x, err));
-    OG_TRY(og__conv_of(&m->config)->multiply(m, l, x, made, err));
+    OG_TRY(og__conv_of(&m->config)->steps->multiply(m, l, x, made, err));
     OG_TRY(og__deliver(m, out, x.n * (size_t)m->layer[l].n_mid * sizeof(*out), room->made, err));
 out:
     w->block = NULL;
@@ -145,7 +139,8 @@ int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
     OG_TRY(og__bring_rows(m, &sources, sources.n, room->rows, &sources, err));
     if (s->own)
         OG_TRY(og__bring_rows(m, &own, own.n, room->own, &own, err));
-    OG_TRY(og__conv_of(&m->config)->combine(m, l, sources, s->own ? own : sources, false, err));
+    OG_TRY(
+        og__conv_of(&m->config)->steps->combine(m, l, sources, s->own ? own : sources, false, err));
     if (og__finishes(&m->config, l))
         OG_TRY(og__finish_layer(m, l, false, err));
     OG_TRY(og__deliver(m, out, block->n_dst * (size_t)s->n_out * sizeof(*out), room->made, err));

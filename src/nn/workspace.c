@@ -44,7 +44,7 @@ static void carve_pool(const struct og_model_config *c, int l, const struct og_b
                        bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     int mid = og__layer_mid(c, l);
-    bool max = c->kind == OG_MODEL_SAGE;
+    bool max = og__conv_of(c)->takes_max;
     w->transform_first = true;
     w->t = take_floats(arena, b->n_src, mid);
     if (!max)
@@ -62,10 +62,10 @@ static void carve_linear(const struct og_model_config *c, int l, const struct og
 {
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
     w->transform_first = og__transform_first(b, in, mid);
-    w->scale = take_floats(arena, c->kind == OG_MODEL_GCN ? b->n_src : b->n_dst, 1);
+    w->scale = take_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
     if (training || mid < in)
         w->a = take_floats(arena, b->n_dst, in);
-    if (c->kind == OG_MODEL_GIN)
+    if (og__conv_of(c)->perceptron)
         w->t = take_floats(arena, b->n_dst, mid);
 }
 
@@ -74,7 +74,7 @@ static void carve_layer(const struct og_model_config *c, int l, const struct og_
 {
     int out = og__layer_out(c, l);
     *w = (struct og_layer_work){.block = b};
-    if (c->kind == OG_MODEL_GAT)
+    if (og__conv_of(c)->attends)
         carve_attention(c, l, b, training, arena, w);
     else if (og__pools(c))
         carve_pool(c, l, b, training, arena, w);
@@ -103,9 +103,9 @@ static size_t partial_bytes(const struct og_nn_ops *ops, const struct og_model_c
     most = OG_MAX(most, ops->partial_bytes(d, out, n_mid));
     if (og__has_self(c))
         most = OG_MAX(most, ops->partial_bytes(d, out, (og__pools(c) ? n_mid : n_in) + n_in));
-    if (c->kind == OG_MODEL_GIN) /* eps */
+    if (og__conv_of(c)->perceptron) /* eps */
         most = OG_MAX(most, ops->column_bytes(d, (size_t)OG_MAX(in, mid)));
-    if (c->kind == OG_MODEL_GAT)
+    if (og__conv_of(c)->attends)
         most = OG_MAX(most, ops->column_bytes(s, 2 * n_mid));
     if (og__may_attend_first(c, l)) {
         most = OG_MAX(most, ops->partial_bytes(d, og__head_width(c, l), n_in));
@@ -119,7 +119,7 @@ static size_t partial_bytes(const struct og_nn_ops *ops, const struct og_model_c
 /* Whether the way back walks the layer's edges by source. */
 static bool goes_back(const struct og_model_config *c, int l)
 {
-    return l > 0 || c->kind == OG_MODEL_GAT || og__pools(c) ||
+    return l > 0 || og__conv_of(c)->attends || og__pools(c) ||
            og__layer_mid(c, l) < og__layer_in(c, l);
 }
 
@@ -151,7 +151,7 @@ static void carve_shared(const struct og_nn_ops *ops, const struct og_model_conf
     out->partial = og__carve(arena, partial);
     out->back_indptr = og__carve(arena, n_src * sizeof(*out->back_indptr));
     out->back_col = og__carve(arena, n_edges * sizeof(*out->back_col));
-    if (c->kind == OG_MODEL_GAT || c->kind == OG_MODEL_PINSAGE)
+    if (og__conv_of(c)->attends || og__aggregate_of(c) == OG__WEIGHTED_MEAN)
         out->back_edge = og__carve(arena, n_edges * sizeof(*out->back_edge));
     out->dlogits = take_floats(arena, batch->hop[0].n_dst, c->n_classes);
 }

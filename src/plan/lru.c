@@ -1,66 +1,19 @@
 /* The rows used last stay. Where a row is read from is decided by the cache before its batch; after
- * it the rows of the batch are the most recent ones, later rows more so.
- *
- *   newest <─> slot <─> slot <─> ... <─> oldest        a ring through slot n_slots
- *   table: node -> slot */
+ * it the rows of the batch are the most recent ones, later rows more so. */
 #include "plan/policy_ops.h"
-
-#include "base/id_table.h"
+#include "plan/slots.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char part[] = "policy";
-enum { AHEAD = 16 };
 #define NONE OG_NO_SLOT
 
 struct lru {
-    uint32_t *held; /* [n_slots] node, or NONE */
-    struct {
-        uint32_t newer, older;
-    } * ring; /* [n_slots + 1] the last one is the ring's head: its older is the newest slot */
-    struct og_id_table table; /* of slots, by what they hold */
-    uint32_t n_filled;
-    uint32_t *spare; /* [n_slots] slots that have left in this batch */
+    struct og_slots slots;
+    struct og_link *link; /* [n_slots + 1] by recency; the last one is the head */
+    uint32_t *spare;      /* [n_slots] slots that have left in this batch */
     uint32_t n_spare;
 };
-
-/* ---- node -> slot ---- */
-
-/* Half full: each look at a place is one at what its slot holds, too. */
-static size_t table_size_for(uint32_t n_slots)
-{
-    return og__id_table_size((uint64_t)n_slots * 5 / 4);
-}
-
-/* The place of the slot that holds `node`, or of the one that is to. */
-static uint32_t *find(const struct lru *s, uint32_t node)
-{
-    return og__id_find(&s->table, sizeof(uint32_t), s->held, node);
-}
-
-static void forget(struct lru *s, uint32_t node)
-{
-    og__id_remove(&s->table, sizeof(uint32_t), s->held, node);
-}
-
-/* ---- the ring ---- */
-
-static void unlink_slot(struct lru *s, uint32_t slot)
-{
-    s->ring[s->ring[slot].newer].older = s->ring[slot].older;
-    s->ring[s->ring[slot].older].newer = s->ring[slot].newer;
-}
-
-static void link_newest(struct lru *s, uint32_t head, uint32_t slot)
-{
-    s->ring[slot].newer = head;
-    s->ring[slot].older = s->ring[head].older;
-    s->ring[s->ring[head].older].newer = slot;
-    s->ring[head].older = slot;
-}
-
-/* ---- the policy ---- */
 
 static size_t bytes_lru(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                         uint64_t distinct)
@@ -68,7 +21,7 @@ static size_t bytes_lru(const struct og_policy_setup *setup, uint64_t rows, uint
     (void)rows;
     (void)batches;
     (void)distinct;
-    return (size_t)setup->n_slots * 16 + 8 + table_size_for(setup->n_slots) * sizeof(uint32_t);
+    return og__slots_bytes(setup->n_slots) + (size_t)setup->n_slots * 12 + 8;
 }
 
 static int open_lru(struct og_policy *p, struct og_err *err)
@@ -78,13 +31,15 @@ static int open_lru(struct og_policy *p, struct og_err *err)
     p->state = s;
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "lru");
-    s->held = og__alloc(p->budget, n * sizeof(*s->held), part, err);
+    int rc = og__slots_open(&s->slots, n, p->budget, err);
+    if (rc < 0)
+        return rc;
     s->spare = og__alloc(p->budget, n * sizeof(*s->spare), part, err);
-    s->ring = og__alloc(p->budget, ((size_t)n + 1) * sizeof(*s->ring), part, err);
-    if (!s->held || !s->spare || !s->ring)
+    s->link = og__alloc(p->budget, ((size_t)n + 1) * sizeof(*s->link), part, err);
+    if (!s->spare || !s->link)
         return -ENOMEM;
-    s->ring[n].newer = s->ring[n].older = n;
-    return og__id_table_open(&s->table, table_size_for(n), sizeof(uint32_t), p->budget, part, err);
+    og__queue_init(s->link, n);
+    return 0;
 }
 
 static void close_lru(struct og_policy *p)
@@ -93,25 +48,21 @@ static void close_lru(struct og_policy *p)
     if (!s)
         return;
     size_t n = p->setup.n_slots;
-    og__release(p->budget, s->held, n * sizeof(*s->held), part);
+    og__slots_close(&s->slots);
     og__release(p->budget, s->spare, n * sizeof(*s->spare), part);
-    og__release(p->budget, s->ring, (n + 1) * sizeof(*s->ring), part);
-    og__id_table_close(&s->table, sizeof(uint32_t), p->budget, part);
+    og__release(p->budget, s->link, (n + 1) * sizeof(*s->link), part);
     free(s);
 }
 
-/* Hits leave the ring, to come back as the newest. */
+/* Hits leave the queue, to come back as the newest. */
 static uint32_t take_hits(struct lru *s, const uint32_t *ids, struct og_plan *out)
 {
     uint32_t hits = 0;
+    og__slots_look_up(&s->slots, ids, out);
     for (uint32_t i = 0; i < out->n; i++) {
-        if (i + AHEAD < out->n)
-            og__id_prefetch(&s->table, sizeof(uint32_t), ids[i + AHEAD]);
-        uint32_t slot = *find(s, ids[i]);
-        out->place[i] = slot;
-        if (slot == NONE)
+        if (out->place[i] == NONE)
             continue;
-        unlink_slot(s, slot);
+        og__queue_take_out(s->link, out->place[i]);
         hits++;
     }
     return hits;
@@ -119,8 +70,7 @@ static uint32_t take_hits(struct lru *s, const uint32_t *ids, struct og_plan *ou
 
 static void evict(struct lru *s, uint32_t slot)
 {
-    forget(s, s->held[slot]);
-    s->held[slot] = NONE;
+    og__slots_drop(&s->slots, slot);
     s->spare[s->n_spare++] = slot;
 }
 
@@ -140,20 +90,19 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
         if (out->place[i] != NONE)
             evict(s, out->place[i]);
     uint32_t stays = out->n - first;
-    for (uint32_t others = s->n_filled - hits; others + stays > n_slots; others--) {
-        uint32_t oldest = s->ring[n_slots].newer;
-        unlink_slot(s, oldest);
+    for (uint32_t others = s->slots.n_filled - hits; others + stays > n_slots; others--) {
+        uint32_t oldest = s->link[n_slots].newer;
+        og__queue_take_out(s->link, oldest);
         evict(s, oldest);
     }
     for (uint32_t i = first; i < out->n; i++) {
         uint32_t slot = out->place[i];
         if (slot == NONE) {
-            slot = s->n_filled < n_slots ? s->n_filled++ : s->spare[--s->n_spare];
-            s->held[slot] = ids[i];
-            *find(s, ids[i]) = slot;
+            slot = s->slots.n_filled < n_slots ? s->slots.n_filled++ : s->spare[--s->n_spare];
+            og__slots_put(&s->slots, slot, ids[i]);
             og__plan_change(out, i, slot);
         }
-        link_newest(s, n_slots, slot);
+        og__queue_push(s->link, n_slots, slot);
     }
     return 0;
 }
@@ -162,11 +111,10 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
 static void forget_lru(struct og_policy *p, uint32_t first)
 {
     struct lru *s = p->state;
-    for (; s->n_filled > first; s->n_filled--) {
-        const uint32_t slot = s->n_filled - 1;
-        unlink_slot(s, slot);
-        forget(s, s->held[slot]);
-        s->held[slot] = NONE;
+    for (; s->slots.n_filled > first; s->slots.n_filled--) {
+        const uint32_t slot = s->slots.n_filled - 1;
+        og__queue_take_out(s->link, slot);
+        og__slots_drop(&s->slots, slot);
     }
 }
 

@@ -3,10 +3,23 @@
 #ifndef OG_POLICIES_H
 #define OG_POLICIES_H
 
-#define OG__POLICIES(row)                                                                 \
-    row(NONE, none) /* static.c, as the next four */                                      \
-        row(RANDOM, random) row(DEGREE, degree) row(PRESC, presc) row(PAGERANK, pagerank) \
-            row(FREQUENCY, frequency) row(LRU, lru) row(RR, rr) row(BELADY, belady)       \
-                row(HYBRID, hybrid) row(SWEEP, sweep)
+/* clang-format off */
+#define OG__POLICIES(row) \
+    row(NONE, none) \
+    row(RANDOM, random) \
+    row(DEGREE, degree) \
+    row(PRESC, presc) \
+    row(PAGERANK, pagerank) \
+    row(FREQUENCY, frequency) \
+    row(LRU, lru) \
+    row(RR, rr) \
+    row(BELADY, belady) \
+    row(HYBRID, hybrid) \
+    row(SWEEP, sweep) \
+    row(FILE, file) \
+    row(SIEVE, sieve) \
+    row(S3FIFO, s3fifo) \
+    row(CLOCK, clock)
+/* clang-format on */
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <outgrow/outgrow.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,16 +128,6 @@ bool og__policy_takes(int kind, const char *option)
         if (strcmp(*name, option) == 0)
             return true;
     return false;
-}
-
-void og__policy_takers(const char *option, char *out, size_t size)
-{
-    size_t used = 0;
-    *out = 0;
-    for (int kind = 0; kind < OG_POLICY_AUTO && used < size; kind++)
-        if (og__policy_takes(kind, option))
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? " and " : "",
-                                     og__policy_word(kind));
 }
 
 const char *og__policy_colon(int kind)

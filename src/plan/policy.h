@@ -70,16 +70,15 @@ enum og_hotness {
     OG__HOTNESS_DEGREE,
     OG__HOTNESS_VISITS,
     OG__HOTNESS_PAGERANK,
+    OG__HOTNESS_SCORES, /* from the user */
     OG__HOTNESS_KINDS
 };
 enum og_hotness og__policy_hotness(int kind);
 bool og__policy_wants_hotness(int kind); /* any (random, degree, presc, pagerank, hybrid) */
 bool og__policy_keeps_hotness(int kind); /* beyond its opening (hybrid) */
 
-/* Parameters are options that some policies look at: does this one? Those that do are told as text,
- * "rr and hybrid"; "" = an option that is no parameter. */
+/* Does it look at this option, a parameter of some policies? */
 bool og__policy_takes(int kind, const char *option);
-void og__policy_takers(const char *option, char *out, size_t size);
 /* The option that stands behind the policy's colon without its name ("presc:2"), or NULL. */
 const char *og__policy_colon(int kind);
 

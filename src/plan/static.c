@@ -108,6 +108,7 @@ static int step_static(struct og_policy *p, const uint32_t *ids, struct og_plan 
     .prefill = prefill_static, .step = step_static, .bytes = bytes_static, .forget = forget_static
 
 static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false}};
+static const char *const scores[] = {"scores", NULL};
 static const char *const epochs[] = {"presc-epochs", NULL};
 
 const struct og_policy_ops og__policy_none = {STATIC, .caches_nothing = true};
@@ -116,4 +117,6 @@ const struct og_policy_ops og__policy_degree = {STATIC, .hotness = OG__HOTNESS_D
                                                 .n_ways = OG_COUNT(ways)};
 const struct og_policy_ops og__policy_presc = {STATIC, .hotness = OG__HOTNESS_VISITS,
                                                .parameters = epochs};
+const struct og_policy_ops og__policy_file = {STATIC, .hotness = OG__HOTNESS_SCORES,
+                                              .parameters = scores};
 const struct og_policy_ops og__policy_pagerank = {STATIC, .hotness = OG__HOTNESS_PAGERANK};

@@ -19,6 +19,7 @@
  * What a hop reads may be more than is to be held at a time: it comes in rounds, two of them in
  * flight, so that the disk has work while one is taken apart. */
 #include "sample/from_disk.h"
+#include "sample/kinds.h"
 
 #include "dataset/alias.h"
 #include "dataset/on_disk.h"
@@ -71,20 +72,15 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
                               int64_t longest)
 {
     uint64_t n_blocks = (uint64_t)ds->indices.bytes / OG__LIST_BLOCK + 1;
-    uint64_t edges = how->kind == OG_SAMPLER_WALK ? OG__MOST_VISITS : 0;
+    const struct og_sampler_ops *kind = og__sampler_ops(how->kind);
+    uint64_t edges = kind->disk_edges;
     for (uint32_t h = 0; h < caps->n_hops; h++)
         edges = OG_MAX(edges, caps->hop[h].n_edges);
-    size_t bytes = og__bits_words(n_blocks) * 8 + og__bits_words(n_blocks) * 4 + (size_t)edges * 4 +
-                   (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
-                   og__reader_bytes(&opt->reader);
-    if (how->kind == OG_SAMPLER_WALK)
-        bytes += OG__MOST_VISITS * (sizeof(int64_t) + 9 * sizeof(uint32_t));
-    if (how->kind == OG_SAMPLER_WEIGHTED)
-        bytes += og__lists_bytes(opt, sizeof(float), longest) +
-                 (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
-    if (how->kind == OG_SAMPLER_LABOR || how->kind == OG_SAMPLER_LADIES)
-        bytes += og__lists_bytes(opt, og__npy_size(ds->indices.type), longest);
-    return bytes;
+    const size_t bytes =
+        og__bits_words(n_blocks) * 8 + og__bits_words(n_blocks) * 4 + (size_t)edges * 4 +
+        (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +
+        og__reader_bytes(&opt->reader);
+    return bytes + (kind->disk_bytes ? kind->disk_bytes(ds, opt, longest) : 0);
 }
 
 static int take_round(struct og_sampler *s, struct round *r, struct og_err *err)

@@ -22,10 +22,7 @@ enum {
 #define OG__NO_NODE OG__NO_ID /* dataset.h bounds N */
 
 struct og_disk_sampler;
-struct og_layer;
 struct og_lists;
-struct og_walks;
-struct og_weighted;
 
 struct og_sampler {
     const struct og_topology *topology; /* set at open, then constant */
@@ -40,9 +37,7 @@ struct og_sampler {
     size_t max_pick, set_size;
     /* other ways to draw */
     struct og_sampling how;
-    struct og_weighted *weighted;
-    struct og_walks *walks;
-    struct og_layer *layer; /* of ladies */
+    void *state;            /* its kind's */
     struct og_lists *lists; /* from disk: of weights for weighted, of sources for labor, ladies */
     /* the window */
     int64_t edge[OG__WINDOW];

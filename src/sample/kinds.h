@@ -1,21 +1,34 @@
-/* The ways to draw, each in a file of its own: what sampler.c asks of them. */
+/* The ways to draw, each in a file of its own and a row of this table, in the order of enum
+ * og_sampler_kind. A row names the struct of its traits and functions, og__sampler_<name>. */
 #ifndef OG_SAMPLE_KINDS_H
 #define OG_SAMPLE_KINDS_H
 
 #include "sample/hop.h"
 
-OG_MUST_CHECK int og__sample_hop_uniform(struct og_hop *h, struct og_err *err);
+/* clang-format off */
+#define OG__SAMPLERS(row)                                                                          \
+    row(UNIFORM, uniform)                                                                          \
+    row(WEIGHTED, weighted)                                                                        \
+    row(WALK, walk)                                                                                \
+    row(LABOR, labor)                                                                              \
+    row(LADIES, ladies)
+/* clang-format on */
 
-OG_MUST_CHECK int og__weighted_open(struct og_sampler *s, struct og_err *err);
-void og__weighted_close(struct og_sampler *s);
-OG_MUST_CHECK int og__sample_hop_weighted(struct og_hop *h, struct og_err *err);
-OG_MUST_CHECK int og__walks_open(struct og_sampler *s, struct og_err *err);
-void og__walks_close(struct og_sampler *s);
-OG_MUST_CHECK int og__sample_hop_by_walks(struct og_hop *h, struct og_err *err);
-OG_MUST_CHECK int og__sample_hop_labor(struct og_hop *h, struct og_err *err);
-OG_MUST_CHECK int og__ladies_open(struct og_sampler *s, struct og_err *err);
-void og__ladies_close(struct og_sampler *s);
-size_t og__ladies_bytes(uint64_t seen); /* when a hop has that many in-neighbours to draw from */
-OG_MUST_CHECK int og__sample_hop_ladies(struct og_hop *h, struct og_err *err);
+struct og_sampler_ops {
+    /* traits: sample.h says what each means */
+    bool weighs, reads_weights, by_visits, edges_unknown;
+    const char *const *parameters; /* options, ends with NULL; NULL: none */
+    /* functions; all but hop may be NULL: nothing to do, or nothing held */
+    OG_MUST_CHECK int (*open)(struct og_sampler *s, struct og_err *err); /* into s->state */
+    void (*close)(struct og_sampler *s); /* accepts what open left when it failed */
+    OG_MUST_CHECK int (*hop)(struct og_hop *h, struct og_err *err);
+    size_t (*bytes)(uint64_t seen); /* where a hop has that many in-neighbours to draw from */
+    size_t (*disk_bytes)(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
+                         int64_t longest);
+    uint64_t disk_edges; /* from disk: edges fetched together at least */
+};
+#define OG__SAMPLER_DECLARED(NAME, name) extern const struct og_sampler_ops og__sampler_##name;
+OG__SAMPLERS(OG__SAMPLER_DECLARED)
+const struct og_sampler_ops *og__sampler_ops(enum og_sampler_kind kind);
 
 #endif

@@ -38,7 +38,7 @@ static void prefetch_list(const struct og_topology *t, uint32_t v)
         og__prefetch_edge(t, og__first_edge(t, v));
 }
 
-int og__sample_hop_labor(struct og_hop *h, struct og_err *err)
+static int sample_hop(struct og_hop *h, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
     uint32_t n_dst = h->block->n_dst;
@@ -59,3 +59,10 @@ int og__sample_hop_labor(struct og_hop *h, struct og_err *err)
     }
     return rc < 0 ? rc : og__number_window(h, err);
 }
+
+const struct og_sampler_ops og__sampler_labor = {
+    .edges_unknown = true, /* as many as asked for on average */
+    .open = og__source_lists_open,
+    .hop = sample_hop,
+    .disk_bytes = og__source_lists_bytes,
+};

@@ -37,35 +37,40 @@ struct og_layer {
     size_t capacity;
 };
 
+static struct og_layer *state_of(const struct og_sampler *s)
+{
+    return s->state;
+}
+
 /* ---- sizes, open and close ---- */
 
 /* While the table grows the half as large one is still there. */
-size_t og__ladies_bytes(uint64_t seen)
+static size_t ladies_bytes(uint64_t seen)
 {
     size_t size = og__id_table_size(seen);
     return (size + size / 2) * sizeof(struct seen) + (size_t)seen * sizeof(struct og_candidate);
 }
 
-int og__ladies_open(struct og_sampler *s, struct og_err *err)
+static int open_kind(struct og_sampler *s, struct og_err *err)
 {
     struct og_layer *y = calloc(1, sizeof(*y));
     if (!y)
         return og__fail_errno(err, -ENOMEM, NULL, part);
-    s->layer = y;
+    s->state = y;
     int rc = og__id_table_open(&y->table, og__id_table_size(0), sizeof(struct seen), s->budget,
                                part, err);
     return rc < 0 ? rc : og__source_lists_open(s, err);
 }
 
-void og__ladies_close(struct og_sampler *s)
+static void close_kind(struct og_sampler *s)
 {
-    struct og_layer *y = s->layer;
+    struct og_layer *y = s->state;
     if (!y)
         return;
     og__id_table_close(&y->table, sizeof(struct seen), s->budget, part);
     og__release(s->budget, y->heap, y->capacity * sizeof(*y->heap), part);
     free(y);
-    s->layer = NULL;
+    s->state = NULL;
 }
 
 /* ---- the table ---- */
@@ -86,7 +91,7 @@ static void prefetch_entry(const struct og_layer *y, const struct og_list *list,
 
 static int add_list(struct og_sampler *s, const struct og_list *list, struct og_err *err)
 {
-    struct og_layer *y = s->layer;
+    struct og_layer *y = s->state;
     double share = 1 / ((double)list->n * (double)list->n);
     int rc = 0;
     for (int64_t i = 0; rc == 0 && i < list->n; i++) {
@@ -106,7 +111,7 @@ static int add_list(struct og_sampler *s, const struct og_list *list, struct og_
 
 static int see_all(struct og_hop *h, struct og_err *err)
 {
-    struct og_layer *y = h->s->layer;
+    struct og_layer *y = h->s->state;
     uint32_t n = 0;
     int rc = 0;
     y->n = 0;
@@ -132,7 +137,7 @@ static double time_of(const struct og_hop *h, const struct seen *e)
 
 static int reserve_heap(struct og_sampler *s, size_t n, struct og_err *err)
 {
-    struct og_layer *y = s->layer;
+    struct og_layer *y = s->state;
     if (n <= y->capacity)
         return 0;
     og__release(s->budget, y->heap, y->capacity * sizeof(*y->heap), part);
@@ -144,7 +149,7 @@ static int reserve_heap(struct og_sampler *s, size_t n, struct og_err *err)
 /* The n earliest. */
 static int draw(struct og_hop *h, uint64_t n, struct og_err *err)
 {
-    struct og_layer *y = h->s->layer;
+    struct og_layer *y = h->s->state;
     size_t held = 0;
     y->limit = INFINITY;
     if (n >= y->n)
@@ -187,20 +192,20 @@ static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, str
     double sum = 0;
     int rc = 0;
     for (int64_t k = 0; k < list->n; k++) {
-        prefetch_entry(s->layer, list, k + AHEAD);
-        sum += weight_of(s->layer, og__list_id(list, k));
+        prefetch_entry(state_of(s), list, k + AHEAD);
+        sum += weight_of(state_of(s), og__list_id(list, k));
     }
     og__begin_list(h, i);
     for (int64_t k = 0; rc == 0 && k < list->n; k++) {
         uint32_t u = og__list_id(list, k);
-        double weight = weight_of(s->layer, u);
+        double weight = weight_of(state_of(s), u);
         if (weight > 0)
             rc = og__push_weighed(h, u, (float)(weight / sum), err);
     }
     return rc;
 }
 
-int og__sample_hop_ladies(struct og_hop *h, struct og_err *err)
+static int sample_hop(struct og_hop *h, struct og_err *err)
 {
     uint64_t n = UINT64_MAX;
     uint32_t taken = 0;
@@ -209,7 +214,7 @@ int og__sample_hop_ladies(struct og_hop *h, struct og_err *err)
     int rc = see_all(h, err);
     if (rc == 0)
         rc = draw(h, n, err);
-    h->block->n_seen = (uint32_t)h->s->layer->n;
+    h->block->n_seen = (uint32_t)state_of(h->s)->n;
     for (uint32_t first = 0; rc == 0 && first < h->block->n_dst; first += taken) {
         rc = og__hop_lists(h, first, &taken, err);
         for (uint32_t i = 0; rc == 0 && i < taken; i++) {
@@ -219,3 +224,13 @@ int og__sample_hop_ladies(struct og_hop *h, struct og_err *err)
     }
     return rc < 0 ? rc : og__number_window(h, err);
 }
+
+const struct og_sampler_ops og__sampler_ladies = {
+    .weighs = true,
+    .edges_unknown = true, /* as many as happen to be between the nodes drawn */
+    .open = open_kind,
+    .close = close_kind,
+    .hop = sample_hop,
+    .bytes = ladies_bytes,
+    .disk_bytes = og__source_lists_bytes,
+};

@@ -209,6 +209,12 @@ static int check_sources(const struct og_topology *t, const struct og_list *list
     return 0;
 }
 
+size_t og__source_lists_bytes(const struct og_dataset *ds,
+                              const struct og_topology_disk_options *opt, int64_t longest)
+{
+    return og__lists_bytes(opt, og__npy_size(ds->indices.type), longest);
+}
+
 int og__source_lists_open(struct og_sampler *s, struct og_err *err)
 {
     const struct og_topology *t = s->topology;

@@ -34,6 +34,8 @@ struct og_list {
 
 /* Before any of these. */
 OG_MUST_CHECK int og__source_lists_open(struct og_sampler *s, struct og_err *err);
+size_t og__source_lists_bytes(const struct og_dataset *ds,
+                              const struct og_topology_disk_options *opt, int64_t longest);
 
 static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
 {

@@ -23,14 +23,23 @@ void og__sampler_close(struct og_sampler *s);
 /* How neighbours are drawn; zeros = uniformly. */
 struct og_sampling {
     enum og_sampler_kind kind;
-    int walks, walk_length; /* of OG_SAMPLER_WALK: 1 to 128 walks of 1 to 16 steps */
+    int walks, walk_length; /* of walk: 1 to 128 walks of 1 to 16 steps */
     double restart;
 };
-/* Right after open; then og__sample draws so. For OG_SAMPLER_WEIGHTED there must be weights, in
- * memory beside a topology in memory: else -ENOTSUP. */
+/* Right after open; then og__sample draws so. One that reads weights needs them, in memory
+ * beside a topology in memory: else -ENOTSUP. */
 OG_MUST_CHECK int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how,
                                      struct og_err *err);
-bool og__sampling_weighs(enum og_sampler_kind kind); /* does it fill og_block.weight? */
+/* Traits of a kind, answered by its row in kinds.h. */
+extern const char *const og__sampler_words[];               /* all kinds; ends with NULL */
+bool og__sampling_weighs(enum og_sampler_kind kind);        /* does it fill og_block.weight? */
+bool og__sampling_reads_weights(enum og_sampler_kind kind); /* of the dataset's edges? */
+/* Does it keep the most visited nodes of walks, not in-neighbours alone, as many as --neighbors? */
+bool og__sampling_by_visits(enum og_sampler_kind kind);
+/* Is it not known beforehand how many edges a hop has? */
+bool og__sampling_edges_unknown(enum og_sampler_kind kind);
+/* Does it look at this option, a parameter of some samplers? */
+bool og__sampling_takes(int kind, const char *option);
 /* Fill og_block.degree from now on; edges of nodes to themselves are known after og__loops_find. */
 void og__sampler_keep_degrees(struct og_sampler *s);
 /* What a sampler holds for batches up to caps; and what it holds besides when the topology is on

@@ -8,6 +8,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- the table ---- */
+
+#define POINTER(NAME, name) [OG_SAMPLER_##NAME] = &og__sampler_##name,
+#define WORD(NAME, name)    #name,
+static const struct og_sampler_ops *const kinds[] = {OG__SAMPLERS(POINTER)};
+const char *const og__sampler_words[] = {OG__SAMPLERS(WORD) NULL};
+
+const struct og_sampler_ops *og__sampler_ops(enum og_sampler_kind kind)
+{
+    return kinds[kind];
+}
+
+bool og__sampling_weighs(enum og_sampler_kind kind)
+{
+    return kinds[kind]->weighs;
+}
+
+bool og__sampling_reads_weights(enum og_sampler_kind kind)
+{
+    return kinds[kind]->reads_weights;
+}
+
+bool og__sampling_by_visits(enum og_sampler_kind kind)
+{
+    return kinds[kind]->by_visits;
+}
+
+bool og__sampling_edges_unknown(enum og_sampler_kind kind)
+{
+    return kinds[kind]->edges_unknown;
+}
+
+bool og__sampling_takes(int kind, const char *option)
+{
+    const char *const *name = kinds[kind]->parameters;
+    for (; name && *name; name++)
+        if (strcmp(*name, option) == 0)
+            return true;
+    return false;
+}
+
 /* ---- open and close ---- */
 
 int og__sampler_open(struct og_sampler **out, const struct og_topology *topology, const int *fanout,
@@ -46,10 +87,9 @@ void og__sampler_close(struct og_sampler *s)
     if (!s)
         return;
     og__disk_sampler_close(s);
-    og__walks_close(s);
-    og__ladies_close(s);
+    if (kinds[s->how.kind]->close)
+        kinds[s->how.kind]->close(s);
     og__lists_close(s->lists);
-    og__weighted_close(s);
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
     og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, "sampler");
@@ -59,23 +99,7 @@ void og__sampler_close(struct og_sampler *s)
 int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
 {
     s->how = *how;
-    switch (how->kind) {
-    case OG_SAMPLER_WEIGHTED:
-        return og__weighted_open(s, err);
-    case OG_SAMPLER_WALK:
-        return og__walks_open(s, err);
-    case OG_SAMPLER_LABOR:
-        return og__source_lists_open(s, err);
-    case OG_SAMPLER_LADIES:
-        return og__ladies_open(s, err);
-    default:
-        return 0;
-    }
-}
-
-bool og__sampling_weighs(enum og_sampler_kind kind)
-{
-    return kind == OG_SAMPLER_WALK || kind == OG_SAMPLER_LADIES;
+    return kinds[how->kind]->open ? kinds[how->kind]->open(s, err) : 0;
 }
 
 size_t og__sampler_bytes(const struct og_batch_caps *caps)
@@ -84,8 +108,11 @@ size_t og__sampler_bytes(const struct og_batch_caps *caps)
     uint64_t seen = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
         seen = OG_MAX(seen, caps->hop[h].n_seen);
+    size_t own = 0; /* of those that count what they have seen */
+    for (size_t k = 0; seen && k < OG_COUNT(kinds); k++)
+        own = OG_MAX(own, kinds[k]->bytes ? kinds[k]->bytes(seen) : 0);
     return og__id_table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_id_place) + OG_MIB / 2 +
-           (seen ? og__ladies_bytes(seen) : 0);
+           own;
 }
 
 struct og_sample_reads og__sampler_reads(const struct og_sampler *s)
@@ -138,13 +165,6 @@ static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, ui
     return edges;
 }
 
-/* Is it known beforehand how many edges a hop may have? Labor's are that many on average, ladies'
- * as many as happen to be between those drawn. */
-static bool is_counted(const struct og_sampler *s)
-{
-    return s->how.kind != OG_SAMPLER_LABOR && s->how.kind != OG_SAMPLER_LADIES;
-}
-
 /* Room for all that hop i can make; where that is not known, for a beginning. */
 static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out, uint64_t *edges,
                        struct og_err *err)
@@ -153,7 +173,7 @@ static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out,
     int rc = s->topology->mapped ? og__mapped_lists(s->topology, b->ids, b->n_ids, err) : 0;
     if (rc < 0)
         return rc;
-    *edges = s->how.kind == OG_SAMPLER_WALK
+    *edges = og__sampling_by_visits(s->how.kind)
                  ? (uint64_t)b->n_ids * (uint64_t)s->fanout[i]
                  : count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
     uint64_t ids = b->n_ids + OG_MIN(*edges, (uint64_t)s->topology->n_nodes - b->n_ids);
@@ -169,22 +189,6 @@ static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out,
         rc = og__batch_grow(out, &out->weight[i], *edges * 4, 0, err);
     b->ids = out->ids.data;
     return rc;
-}
-
-static int sample_hop_as(struct og_hop *h, struct og_err *err)
-{
-    switch (h->s->how.kind) {
-    case OG_SAMPLER_WEIGHTED:
-        return og__sample_hop_weighted(h, err);
-    case OG_SAMPLER_WALK:
-        return og__sample_hop_by_walks(h, err);
-    case OG_SAMPLER_LABOR:
-        return og__sample_hop_labor(h, err);
-    case OG_SAMPLER_LADIES:
-        return og__sample_hop_ladies(h, err);
-    default:
-        return og__sample_hop_uniform(h, err);
-    }
 }
 
 int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
@@ -207,14 +211,15 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                          .out = out,
                          .block = block,
                          .ids = b->ids,
-                         .n_edges = is_counted(s) ? edges : room / sizeof(*block->src),
+                         .n_edges =
+                             kinds[s->how.kind]->edges_unknown ? room / sizeof(*block->src) : edges,
                          .fanout = s->fanout[i],
                          .stream = key->stream,
                          .epoch = key->epoch,
                          .batch = key->batch,
                          .number = (uint32_t)i};
     b->n_hops = (uint32_t)i + 1;
-    rc = sample_hop_as(&hop, err);
+    rc = kinds[s->how.kind]->hop(&hop, err);
     if (rc < 0)
         return rc;
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;

@@ -381,7 +381,7 @@ int og__samples_read(struct og_samples *s, uint32_t i, bool blocks, struct og_ba
     return rc;
 }
 
-void og__samples_expect(const struct og_samples *s, uint32_t i)
+void og__samples_prefetch(const struct og_samples *s, uint32_t i)
 {
-    og__trace_files_expect(&s->files, spot_of(s, i), true);
+    og__trace_files_prefetch(&s->files, spot_of(s, i), true);
 }

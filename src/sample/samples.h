@@ -39,6 +39,6 @@ OG_MUST_CHECK int og__samples_read(struct og_samples *s, uint32_t i, bool blocks
                                    struct og_batch_memory *out, struct og_io_counts *read,
                                    struct og_err *err);
 /* Let batch i come from the disk while other things are done. */
-void og__samples_expect(const struct og_samples *s, uint32_t i);
+void og__samples_prefetch(const struct og_samples *s, uint32_t i);
 
 #endif

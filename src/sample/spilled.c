@@ -169,9 +169,9 @@ int og__spilled_blocks(const struct og_spilled *s, const struct og_trace_spot *p
     return og__trace_files_blocks(&piece_of(s, p)->files, p, s->chunk, out, read, err);
 }
 
-void og__spilled_expect(const struct og_spilled *s, const struct og_trace_spot *p, bool ids)
+void og__spilled_prefetch(const struct og_spilled *s, const struct og_trace_spot *p, bool ids)
 {
-    og__trace_files_expect(&piece_of(s, p)->files, p, ids);
+    og__trace_files_prefetch(&piece_of(s, p)->files, p, ids);
 }
 
 /* ---- removing ---- */

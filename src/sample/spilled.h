@@ -47,7 +47,7 @@ OG_MUST_CHECK int og__spilled_ids(const struct og_spilled *s, const struct og_tr
 OG_MUST_CHECK int og__spilled_blocks(const struct og_spilled *s, const struct og_trace_spot *p,
                                      struct og_batch_memory *out, struct og_io_counts *read,
                                      struct og_err *err);
-void og__spilled_expect(const struct og_spilled *s, const struct og_trace_spot *p, bool ids);
+void og__spilled_prefetch(const struct og_spilled *s, const struct og_trace_spot *p, bool ids);
 
 /* This batch, of a finished piece, is done with. */
 void og__spilled_drop(struct og_spilled *s, const struct og_trace_spot *p);

@@ -379,13 +379,13 @@ static int read_back(struct og_superbatch *s, const struct og_trace_spot *p,
 }
 
 /* Let batch i come from the disk while other things are done. */
-static void expect(const struct og_superbatch *s, uint32_t i)
+static void prefetch(const struct og_superbatch *s, uint32_t i)
 {
     const struct og_trace_spot *p = spot_of(s, i);
     if (p->kept == SPILLED)
-        og__spilled_expect(&s->spilled, p, s->ids_on_disk);
+        og__spilled_prefetch(&s->spilled, p, s->ids_on_disk);
     if (p->kept == ELSEWHERE)
-        og__samples_expect(s->samples, (uint32_t)p->at);
+        og__samples_prefetch(s->samples, (uint32_t)p->at);
 }
 
 int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
@@ -410,7 +410,7 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
     if (p->kept == IN_MEMORY)
         copy_blocks(s, p->at, out);
     if (next < s->n)
-        expect(s, next);
+        prefetch(s, next);
     return rc;
 }
 

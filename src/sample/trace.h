@@ -55,15 +55,32 @@ OG_MUST_CHECK int og__trace_note(json_t *checksums, const char *name, uint64_t c
                                  struct og_err *err);
 void og__trace_discard(struct og_trace_writer *w);
 
+/* ---- trace.json: what the folder says of itself ---- */
+
+struct og_trace_description {
+    json_t *root;        /* all of it, with the options, the dataset's identity, the checksums */
+    const char *dataset; /* its name */
+    uint64_t n_nodes;    /* of the dataset; < 2^32 - 1 */
+    int dim;
+    enum og_dtype dtype;
+    size_t row_bytes; /* of a feature row */
+    uint32_t batches_per_epoch;
+    uint32_t every, draws; /* epochs between two draws, and draws; 0 = it does not say */
+    unsigned extras;       /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: its blocks have them */
+};
+/* That of folder `dir`, or (parse) a text, with a name for messages. -EINVAL where it lacks
+ * something or is not what was written: nothing is left to release. */
+OG_MUST_CHECK int og__trace_describe(struct og_trace_description *d, const char *dir,
+                                     struct og_err *err);
+OG_MUST_CHECK int og__trace_parse(struct og_trace_description *d, const char *text, size_t len,
+                                  const char *name, struct og_err *err);
+void og__trace_description_release(struct og_trace_description *d);
+
 /* ---- reading: what a policy needs of a trace that `outgrow sample` wrote ---- */
 
 struct og_trace_folder {
     struct og_trace trace; /* of every batch in it */
-    char *dataset;         /* its name; malloc'ed */
-    uint64_t n_nodes;      /* of the dataset; < 2^32 - 1 */
-    int dim;
-    enum og_dtype dtype;
-    size_t row_bytes;           /* of a feature row */
+    struct og_trace_description said;
     uint32_t batches_per_epoch; /* at least 1, at most trace.n_batches unless that is 0 */
     struct og_budget *budget;
 };
@@ -75,10 +92,8 @@ OG_MUST_CHECK int og__trace_open_dir(struct og_trace_folder *t, const char *dir,
                                      struct og_budget *b, struct og_err *err);
 void og__trace_release(struct og_trace_folder *t);
 
-/* The two parts that judge what comes from outside, for fuzzing. parse: text of a trace.json into
- * everything but the trace; check: the trace of n_ids ids. `name` is for messages. */
-OG_MUST_CHECK int og__trace_parse(struct og_trace_folder *t, const char *text, size_t len,
-                                  const char *name, struct og_err *err);
+/* The part that judges arrays from outside, for fuzzing: the trace of n_ids ids. `name` is for
+ * messages. */
 OG_MUST_CHECK int og__trace_check(const struct og_trace *t, uint64_t n_ids, uint64_t n_nodes,
                                   struct og_budget *b, const char *name, struct og_err *err);
 

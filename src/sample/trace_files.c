@@ -264,7 +264,8 @@ static void will_need(const struct og_npy *a, uint64_t first, uint64_t n, size_t
                       POSIX_FADV_WILLNEED);
 }
 
-void og__trace_files_expect(const struct og_trace_files *f, const struct og_trace_spot *p, bool ids)
+void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_trace_spot *p,
+                              bool ids)
 {
     if (ids)
         will_need(&f->ids, p->first_id, p->n_ids, og__npy_size(f->ids.type));

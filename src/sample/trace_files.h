@@ -80,7 +80,7 @@ static inline size_t og__trace_checks_bytes(uint32_t n)
 }
 
 /* Let a batch come from the disk while other things are done. */
-void og__trace_files_expect(const struct og_trace_files *f, const struct og_trace_spot *p,
-                            bool ids);
+void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_trace_spot *p,
+                              bool ids);
 
 #endif

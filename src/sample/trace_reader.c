@@ -1,6 +1,5 @@
 /* Reading a trace folder: from outside, so every count is measured before it is used. */
 #include "base/file.h"
-#include "base/seal.h"
 #include "sample/trace.h"
 #include "sample/trace_files.h"
 
@@ -9,78 +8,7 @@
 
 static const char part[] = "trace";
 static const char hint[] = "make it anew with `outgrow sample`";
-enum { JSON_MAX = 1024 * 1024, CHUNK = 4096 /* ids converted at a time */ };
-
-/* ---- trace.json ---- */
-
-static int wrong(const char *name, const char *key, const char *expected, struct og_err *err)
-{
-    return og__fail(err, -EINVAL, hint, "%s: \"%s\" must be %s", name, key, expected);
-}
-
-static int get_count(json_t *root, const char *key, int64_t least, int64_t most, int64_t *out,
-                     const char *name, struct og_err *err)
-{
-    json_t *value = json_object_get(root, key);
-    *out = json_is_integer(value) ? json_integer_value(value) : -1;
-    return *out < least || *out > most ? wrong(name, key, "a count within bounds", err) : 0;
-}
-
-static int get_facts(struct og_trace_folder *t, json_t *root, const char *name, struct og_err *err)
-{
-    int64_t format;
-    int64_t nodes = 0;
-    int64_t dim = 0;
-    int64_t batches = 0;
-    int rc = 0;
-    OG_TRY(get_count(root, "format", 1, 1, &format, name, err));
-    OG_TRY(get_count(root, "num_nodes", 0, UINT32_MAX - 1, &nodes, name, err));
-    OG_TRY(get_count(root, "feature_dim", 0, INT32_MAX / 8, &dim, name, err));
-    OG_TRY(get_count(root, "batches_per_epoch", 0, UINT32_MAX, &batches, name, err));
-    const char *text = json_string_value(json_object_get(root, "feature_dtype"));
-    int dtype = text ? og__dtype_find(text) : -1;
-    if (dtype < 0)
-        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16 or u8", err));
-    if (!(text = json_string_value(json_object_get(root, "dataset"))))
-        OG_TRY(wrong(name, "dataset", "text", err));
-    if (!(t->dataset = strdup(text)))
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", name));
-    t->n_nodes = (uint64_t)nodes;
-    t->dim = (int)dim;
-    t->dtype = (enum og_dtype)dtype;
-    t->row_bytes = (size_t)dim * og__dtype_size(t->dtype);
-    t->batches_per_epoch = (uint32_t)OG_MAX(batches, 1);
-out:
-    return rc;
-}
-
-int og__trace_parse(struct og_trace_folder *t, const char *text, size_t len, const char *name,
-                    struct og_err *err)
-{
-    json_t *root;
-    *t = (struct og_trace_folder){0};
-    int rc = og__sealed_parse(&root, text, len, name, hint, err);
-    if (rc < 0)
-        return rc;
-    rc = json_is_object(root) ? get_facts(t, root, name, err)
-                              : og__fail(err, -EINVAL, hint, "%s: not a JSON object", name);
-    json_decref(root);
-    return rc;
-}
-
-static int read_description(struct og_trace_folder *t, const char *dir, struct og_err *err)
-{
-    char *path = og__path_join(dir, "trace.json");
-    char *text = NULL;
-    size_t len = 0;
-    int rc = path ? og__read_text(path, JSON_MAX, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    if (rc == 0)
-        rc = og__trace_parse(t, text, len, path, err);
-    free(text);
-    free(path);
-    return rc;
-}
+enum { CHUNK = 4096 /* ids converted at a time */ };
 
 /* ---- the arrays ---- */
 
@@ -217,12 +145,13 @@ int og__trace_open_dir(struct og_trace_folder *t, const char *dir, struct og_bud
     uint64_t n_ids = 0;
     int rc = 0;
     *t = (struct og_trace_folder){0};
-    OG_TRY(read_description(t, dir, err));
+    OG_TRY(og__trace_describe(&t->said, dir, err));
     t->budget = b;
     OG_TRY(read_ptr(t, dir, err));
     OG_TRY(read_ids(t, dir, &n_ids, err));
-    OG_TRY(og__trace_check(&t->trace, n_ids, t->n_nodes, b, dir, err));
+    OG_TRY(og__trace_check(&t->trace, n_ids, t->said.n_nodes, b, dir, err));
     OG_TRY(compare_checks(t, dir, err));
+    t->batches_per_epoch = OG_MAX(t->said.batches_per_epoch, 1u);
     t->batches_per_epoch = OG_MIN(t->batches_per_epoch, OG_MAX(t->trace.n_batches, 1u));
 out:
     if (rc < 0)
@@ -239,6 +168,6 @@ void og__trace_release(struct og_trace_folder *t)
                     part);
     if (t->trace.ptr)
         og__release(t->budget, (void *)t->trace.ptr, ((size_t)t->trace.n_batches + 1) * 8, part);
-    free(t->dataset);
+    og__trace_description_release(&t->said);
     *t = (struct og_trace_folder){0};
 }

@@ -92,7 +92,9 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     return rc < 0 ? rc : og__number_fetched(h, h->n_edges, err);
 }
 
-int og__sample_hop_uniform(struct og_hop *h, struct og_err *err)
+static int sample_hop(struct og_hop *h, struct og_err *err)
 {
     return h->s->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }
+
+const struct og_sampler_ops og__sampler_uniform = {.hop = sample_hop};

@@ -56,9 +56,14 @@ struct og_walks {
     uint64_t goes_on[MOST_STEPS];
 };
 
+static struct og_walks *state_of(const struct og_sampler *s)
+{
+    return s->state;
+}
+
 static size_t destinations(const struct og_sampler *s)
 {
-    return (size_t)s->walks->n_parties * s->walks->group;
+    return (size_t)state_of(s)->n_parties * state_of(s)->group;
 }
 
 static size_t walkers(const struct og_sampler *s)
@@ -73,7 +78,7 @@ static size_t sources(const struct og_sampler *s)
 
 static int reserve(struct og_sampler *s, struct og_err *err)
 {
-    struct og_walks *w = s->walks;
+    struct og_walks *w = s->state;
     size_t n = destinations(s);
     w->walkers = og__alloc(s->budget, walkers(s) * sizeof(*w->walkers), part, err);
     w->visit = og__alloc(s->budget, n * w->stride * sizeof(*w->visit), part, err);
@@ -94,7 +99,7 @@ static int reserve(struct og_sampler *s, struct og_err *err)
 /* How many walk at once. */
 static void size_parties(struct og_sampler *s, uint32_t visits)
 {
-    struct og_walks *w = s->walks;
+    struct og_walks *w = s->state;
     if (s->disk) {
         w->n_parties = 1;
         w->group = OG_MIN((uint32_t)OG__MOST_VISITS / visits, (uint32_t)MOST_TOGETHER);
@@ -105,12 +110,12 @@ static void size_parties(struct og_sampler *s, uint32_t visits)
     w->stride = OG_MAX(visits, (uint32_t)FEW);
 }
 
-int og__walks_open(struct og_sampler *s, struct og_err *err)
+static int open_kind(struct og_sampler *s, struct og_err *err)
 {
     struct og_walks *w = calloc(1, sizeof(*w));
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, part);
-    s->walks = w;
+    s->state = w;
     int visits = s->how.walks * s->how.walk_length; /* there are no more nodes to take */
     for (int i = 0; i < s->n_hops; i++)
         s->fanout[i] = s->fanout[i] < 0 ? visits : OG_MIN(s->fanout[i], visits);
@@ -120,9 +125,9 @@ int og__walks_open(struct og_sampler *s, struct og_err *err)
     return reserve(s, err);
 }
 
-void og__walks_close(struct og_sampler *s)
+static void close_kind(struct og_sampler *s)
 {
-    struct og_walks *w = s->walks;
+    struct og_walks *w = s->state;
     if (!w)
         return;
     size_t n = destinations(s);
@@ -132,7 +137,7 @@ void og__walks_close(struct og_sampler *s)
     og__release(s->budget, w->tally, w->stride * sizeof(*w->tally), part);
     og__release(s->budget, w->source, sources(s) * sizeof(*w->source), part);
     free(w);
-    s->walks = NULL;
+    s->state = NULL;
 }
 
 /* ---- random words ----
@@ -162,7 +167,7 @@ static void set_out(const struct og_hop *h, struct party *p)
     for (uint32_t i = 0; i < p->n; i++)
         og__prefetch_degree(h->s->topology, h->ids[p->first + i]);
     memset(p->n_visits, 0, p->n * sizeof(*p->n_visits));
-    memset(p->visit, 0xff, p->n * h->s->walks->stride * sizeof(*p->visit)); /* none */
+    memset(p->visit, 0xff, p->n * state_of(h->s)->stride * sizeof(*p->visit)); /* none */
 }
 
 /* A walker's random word makes a place in a list of n, each within 2^-32 as likely as any other. */
@@ -187,7 +192,7 @@ static void choose_first(const struct og_hop *h, struct party *p)
             x->from = (uint16_t)i;
             x->walk = (uint8_t)k;
             draw_words(h, p, x, 0);
-            x->steps = steps_of(s->walks, s->how.walk_length, x->word[0]);
+            x->steps = steps_of(state_of(s), s->how.walk_length, x->word[0]);
             x->edge = begin + place_in(degree, x->word[1]);
             if (in_memory)
                 og__prefetch_edge(s->topology, x->edge);
@@ -227,7 +232,7 @@ static void choose_next(const struct og_hop *h, struct party *p, uint32_t step)
 static int fetch(struct og_hop *h, const struct party *p, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    int rc = og__fetch_begin(s, s->walks->source, p->n_live, err);
+    int rc = og__fetch_begin(s, state_of(s)->source, p->n_live, err);
     if (rc < 0)
         return rc;
     for (uint32_t j = 0; j < p->n_live; j++) {
@@ -254,9 +259,9 @@ static int check_steps(const struct og_topology *t, const struct party *p, struc
 static void arrive(const struct og_sampler *s, struct party *p, uint32_t step)
 {
     const struct og_topology *t = s->topology;
-    const uint32_t *source = s->walks->source;
+    const uint32_t *source = state_of(s)->source;
     const bool in_memory = !s->disk;
-    const size_t stride = s->walks->stride;
+    const size_t stride = state_of(s)->stride;
     uint32_t n = 0;
     for (uint32_t j = 0; j < p->n_live; j++) {
         struct walker x = p->live[j];
@@ -340,7 +345,7 @@ OG_CLONES static uint32_t count_few(uint64_t *tally, const uint32_t *visit, uint
 static int take_neighbors(struct og_hop *h, const struct party *p, uint32_t i, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    struct og_walks *w = s->walks;
+    struct og_walks *w = s->state;
     const uint32_t *visit = p->visit + i * w->stride;
     uint32_t n = p->n_visits[i];
     uint32_t distinct = n > FEW ? count_many(w->tally, visit, n) : count_few(w->tally, visit, n);
@@ -386,7 +391,7 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
 /* From disk each party goes through all stages by itself. */
 static int walk_from_disk(struct og_hop *h, struct og_err *err)
 {
-    struct og_walks *w = h->s->walks;
+    struct og_walks *w = h->s->state;
     uint32_t n_dst = h->block->n_dst;
     int rc = 0;
     for (uint32_t first = 0; rc == 0 && first < n_dst; first += w->group) {
@@ -405,7 +410,7 @@ static int walk_from_disk(struct og_hop *h, struct og_err *err)
  * first. */
 static int walk_in_memory(struct og_hop *h, struct og_err *err)
 {
-    struct og_walks *w = h->s->walks;
+    struct og_walks *w = h->s->state;
     uint32_t n_dst = h->block->n_dst;
     uint32_t n_stages = w->n_parties;
     uint32_t last = (n_dst + w->group - 1) / w->group;
@@ -423,7 +428,29 @@ static int walk_in_memory(struct og_hop *h, struct og_err *err)
     return rc < 0 ? rc : og__number_window(h, err);
 }
 
-int og__sample_hop_by_walks(struct og_hop *h, struct og_err *err)
+static int sample_hop(struct og_hop *h, struct og_err *err)
 {
     return h->s->disk ? walk_from_disk(h, err) : walk_in_memory(h, err);
 }
+
+static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
+                         int64_t longest)
+{
+    (void)ds;
+    (void)opt;
+    (void)longest;
+    return OG__MOST_VISITS * (sizeof(int64_t) + 9 * sizeof(uint32_t));
+}
+
+static const char *const parameters[] = {"walks", "walk-length", "walk-restart", "neighbors", NULL};
+
+const struct og_sampler_ops og__sampler_walk = {
+    .weighs = true,
+    .by_visits = true,
+    .parameters = parameters,
+    .open = open_kind,
+    .close = close_kind,
+    .hop = sample_hop,
+    .disk_bytes = disk_bytes,
+    .disk_edges = OG__MOST_VISITS,
+};

@@ -55,12 +55,17 @@ struct og_weighted {
     int64_t longest;
 };
 
+static struct og_weighted *state_of(const struct og_sampler *s)
+{
+    return s->state;
+}
+
 /* ---- open and close ---- */
 
 static int open_disk(struct og_sampler *s, struct og_err *err)
 {
     const struct og_topology_disk *disk = s->topology->disk;
-    struct og_weighted *w = s->weighted;
+    struct og_weighted *w = s->state;
     w->longest = disk->longest;
     w->alias = og__alloc(s->budget, (size_t)w->longest * sizeof(*w->alias), part, err);
     w->scratch = og__alloc(s->budget, og__alias_scratch_bytes(w->longest), part, err);
@@ -69,7 +74,7 @@ static int open_disk(struct og_sampler *s, struct og_err *err)
     return og__lists_open(&s->lists, s->topology, &disk->ds->weights, s->budget, err);
 }
 
-int og__weighted_open(struct og_sampler *s, struct og_err *err)
+static int open_kind(struct og_sampler *s, struct og_err *err)
 {
     const struct og_topology *t = s->topology;
     if (t->disk ? t->disk->ds->weights.fd < 0 : !t->weights)
@@ -77,7 +82,7 @@ int og__weighted_open(struct og_sampler *s, struct og_err *err)
     struct og_weighted *w = calloc(1, sizeof(*w));
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, part);
-    s->weighted = w;
+    s->state = w;
     w->group = s->max_pick <= TOGETHER ? GROUP : 1;
     w->stride = OG_MAX(s->max_pick, (size_t)TOGETHER);
     w->candidate = og__alloc(s->budget, s->max_pick * sizeof(*w->candidate), part, err);
@@ -92,9 +97,9 @@ int og__weighted_open(struct og_sampler *s, struct og_err *err)
     return t->disk ? open_disk(s, err) : 0;
 }
 
-void og__weighted_close(struct og_sampler *s)
+static void close_kind(struct og_sampler *s)
 {
-    struct og_weighted *w = s->weighted;
+    struct og_weighted *w = s->state;
     if (!w)
         return;
     og__release(s->budget, w->candidate, s->max_pick * sizeof(*w->candidate), part);
@@ -103,7 +108,7 @@ void og__weighted_close(struct og_sampler *s)
     og__release(s->budget, w->alias, (size_t)w->longest * sizeof(*w->alias), part);
     og__release(s->budget, w->scratch, og__alias_scratch_bytes(w->longest), part);
     free(w);
-    s->weighted = NULL;
+    s->state = NULL;
 }
 
 /* ---- the rest, in one pass ---- */
@@ -125,7 +130,7 @@ static double time_before(double limit, double w, struct og_rng *rng)
 /* The picks become k, or as many as have weight. */
 static void draw_rest(struct og_sampler *s, struct drawing *l, uint32_t k)
 {
-    struct og_candidate *heap = s->weighted->candidate;
+    struct og_candidate *heap = state_of(s)->candidate;
     struct og_rng *rng = &l->rng;
     const size_t room = k - l->n_picks;
     size_t held = 0;
@@ -286,11 +291,11 @@ static void set_up(const struct og_hop *h, struct drawing *l, uint32_t v)
 static int sample_in_memory(struct og_hop *h, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
-    struct drawing *drawing = h->s->weighted->drawing;
+    struct drawing *drawing = state_of(h->s)->drawing;
     uint32_t n_dst = h->block->n_dst;
     int rc = 0;
-    for (uint32_t first = 0; rc == 0 && first < n_dst; first += h->s->weighted->group) {
-        uint32_t n = OG_MIN(n_dst - first, h->s->weighted->group);
+    for (uint32_t first = 0; rc == 0 && first < n_dst; first += state_of(h->s)->group) {
+        uint32_t n = OG_MIN(n_dst - first, state_of(h->s)->group);
         for (uint32_t i = 0; i < n; i++) {
             struct drawing *l = &drawing[i];
             if (first + i + OG__LOOKAHEAD < n_dst)
@@ -315,7 +320,7 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
 /* Destination `i` after `first`. Weights in memory were looked at when they were loaded. */
 static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct og_err *err)
 {
-    struct og_weighted *w = h->s->weighted;
+    struct og_weighted *w = h->s->state;
     struct drawing *l = &w->drawing[0];
     set_up(h, l, h->ids[first + i]);
     l->weights = og__lists_start(h->s->lists, i);
@@ -350,7 +355,23 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     return rc < 0 ? rc : og__number_fetched(h, h->n_wanted, err);
 }
 
-int og__sample_hop_weighted(struct og_hop *h, struct og_err *err)
+static int sample_hop(struct og_hop *h, struct og_err *err)
 {
     return h->s->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }
+
+static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
+                         int64_t longest)
+{
+    (void)ds;
+    return og__lists_bytes(opt, sizeof(float), longest) +
+           (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
+}
+
+const struct og_sampler_ops og__sampler_weighted = {
+    .reads_weights = true,
+    .open = open_kind,
+    .close = close_kind,
+    .hop = sample_hop,
+    .disk_bytes = disk_bytes,
+};

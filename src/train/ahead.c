@@ -23,7 +23,7 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
 
 /* ---- planning it ---- */
 
-/* What is put away of a superbatch's plan, for making it needs the policy's tables and carrying it
+/* What is spilled of a superbatch's plan, for making it needs the policy's tables and carrying it
  * out needs the cache, and either may have the memory of the other:
  *
  *   | fill window 0 | codes of batch 0 | codes of batch 1 | ... | fill window 1 | codes ... */
@@ -46,8 +46,8 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
             rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
         if (rc == 0)
             rc = og__ahead_within_disk(a, err);
-        if (rc == 0 && og__ahead_foretells(a, b))
-            rc = og__ahead_foretell_batch(a, b, ids, err);
+        if (rc == 0 && og__ahead_predicts(a, b))
+            rc = og__ahead_predict_batch(a, b, ids, err);
     }
     if (rc == 0 && s->way.layout != OG_LAYOUT_SEGMENTED)
         og__ahead_end_prediction(a);
@@ -63,7 +63,7 @@ static int foresee(struct og_ahead *a, struct og_io_counts *read, struct og_err 
     uint32_t *nodes = NULL;
     uint32_t n = 0;
     uint32_t ignored = 0;
-    if (!a->kept || !s->packs || s->way.layout != OG_LAYOUT_PACKED)
+    if (!a->by_draw || !s->packs || s->way.layout != OG_LAYOUT_PACKED)
         return og__policy_foresee(s->policy, &all, &ignored, err);
     const struct og_io_counts before = og__io_made();
     int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->facts.ds->n_nodes,
@@ -118,7 +118,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
 {
     struct og_session *s = a->s;
     og__spill_clear(s->codes);
-    a->put_before = og__ahead_put_away(s);
+    a->written_before = og__ahead_written(s);
     a->code_before = og__spill_written(s->codes);
     int rc = begin_sampling(s, done, err);
     if (rc == 0)
@@ -130,14 +130,14 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     if (rc == 0)
         rc = plan_ahead(a, done, err);
     if (rc == 0)
-        rc = og__ahead_away_fits(a, og__ahead_away(a), err);
+        rc = og__ahead_spill_fits(a, og__ahead_spilled(a), err);
     if (rc == 0 && s->memory.alternates)
         rc = og__superbatch_release_ids(s->superbatch, err);
     if (rc == 0 && og__packs(&s->way))
         rc = og__ahead_pack(a, done, err);
     if (rc == 0)
         rc = og__gather_reclaim(s->gather, err);
-    done->bytes_written += og__ahead_put_away(s) - a->put_before;
+    done->bytes_written += og__ahead_written(s) - a->written_before;
     return rc;
 }
 
@@ -152,7 +152,7 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
     const struct og_replayed_source from = {.batches = s->superbatch,
                                             .ahead = a->sampled,
                                             .items = {&s->facts.schedule, pass, first, last},
-                                            .by_draw = a->kept,
+                                            .by_draw = a->by_draw,
                                             .prepared = done};
     const struct og_filling_options fill = {.windows = &a->windows,
                                             .from = s->codes,

@@ -23,7 +23,7 @@ OG_MUST_CHECK int og__session_run(struct og_session *s, enum og__split pass, uin
 
 /* For a plan that is not carried out: sample the first superbatch (an epoch, for policies that do
  * not look ahead), and plan it, so that what it reads is known. */
-OG_MUST_CHECK int og__session_foretell(struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__session_predict(struct og_session *s, struct og_err *err);
 
 /* The first superbatch of a run from `first` ends before this item. */
 uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uint64_t first,

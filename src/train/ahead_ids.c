@@ -1,5 +1,5 @@
 /* Superbatches that nobody trains on, so that the ids of their batches suffice. They are planned
- * all the same: to foretell what a run will read, or to pack beforehand what a draw's batches miss.
+ * all the same: to predict what a run will read, or to pack beforehand what a draw's batches miss.
  */
 #include "dataset/writer.h"
 #include "train/ahead_parts.h"
@@ -27,7 +27,7 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
     struct og_ahead *a = arg;
     struct og_batch ids = w->sampled.batch;
     ids.n_hops = 0;             /* nothing is trained: blocks are not needed */
-    (void)og__ahead_note(a, w); /* nothing is put away */
+    (void)og__ahead_note(a, w); /* nothing is spilled */
     return og__superbatch_append(a->s->superbatch, &ids, err);
 }
 
@@ -35,7 +35,7 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
 
 /* What containers take, and what batches read of segments, follows from all the misses. Packs made
  * beforehand take nothing. */
-static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
+static int predict_laid_out(struct og_ahead *a, struct og_err *err)
 {
     struct og_segments segments;
     uint32_t size;
@@ -44,38 +44,38 @@ static int foretell_laid_out(struct og_ahead *a, struct og_err *err)
         return rc;
     if (a->s->way.layout == OG_LAYOUT_PACKED) {
         og__ahead_end_prediction(a);
-        return a->kept && a->s->packs ? 0 : og__ahead_fit_chunks(a, a->away_bytes, err);
+        return a->by_draw && a->s->packs ? 0 : og__ahead_fit_chunks(a, a->spill_bytes, err);
     }
-    rc = og__ahead_fit_segments(a, a->away_bytes, &segments, &size, err);
+    rc = og__ahead_fit_segments(a, a->spill_bytes, &segments, &size, err);
     if (rc < 0)
         return rc;
-    rc = og__ahead_foretell_segments(a, &segments, size, err);
+    rc = og__ahead_predict_segments(a, &segments, size, err);
     og__segments_close(&segments);
     return rc;
 }
 
 /* A superbatch as it is planned. */
-struct foretold {
+struct prediction {
     struct og_ahead *a;
     uint32_t *list; /* 2 OG__FILL_ROWS */
 };
 
-/* What enters the cache before the batch would be put away with the plans. */
+/* What enters the cache before the batch would be spilled with the plans. */
 static int enter_cache(void *arg, uint32_t b, struct og_err *err)
 {
-    struct foretold *f = arg;
+    struct prediction *f = arg;
     const struct og_session *s = f->a->s;
     const uint64_t bytes = og__filling_bytes(s->policy, b, f->list);
     (void)err;
     if (og__samples_ahead(&s->way) && s->memory.code_bytes == 0)
-        f->a->away_bytes += bytes;
+        f->a->spill_bytes += bytes;
     return 0;
 }
 
 static int note_plan(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
 {
-    struct og_ahead *a = ((struct foretold *)arg)->a;
-    if (og__ahead_foretells(a, b))
+    struct og_ahead *a = ((struct prediction *)arg)->a;
+    if (og__ahead_predicts(a, b))
         og__predict_batch(&a->prediction, a->s, plan, &a->sampled[b].from);
     return og__packs(&a->s->way)
                ? og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err)
@@ -86,7 +86,7 @@ static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32
                         struct og_err *err)
 {
     struct og_session *s = a->s;
-    struct foretold f = {a, list};
+    struct prediction f = {a, list};
     const struct og_walk walk = {.policy = s->policy,
                                  .planner = &s->planner,
                                  .plan = &s->works[0].plan,
@@ -114,14 +114,14 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
     if (rc < 0)
         return rc;
     if (og__packs(&s->way))
-        rc = foretell_laid_out(a, err);
+        rc = predict_laid_out(a, err);
     else
         og__predict_epoch(&a->prediction, s,
                           ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
-    return rc == 0 && ahead ? og__ahead_away_fits(a, a->away_bytes, err) : rc;
+    return rc == 0 && ahead ? og__ahead_spill_fits(a, a->spill_bytes, err) : rc;
 }
 
-int og__session_foretell(struct og_session *s, struct og_err *err)
+int og__session_predict(struct og_session *s, struct og_err *err)
 {
     uint64_t items = og__schedule_items(&s->facts.schedule);
     uint64_t epoch = og__schedule_start(&s->facts.schedule, 2);

@@ -30,12 +30,12 @@ int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, st
     return rc < 0 ? rc : og__packing_reserve(&a->packing, trace->ptr[trace->n_batches], err);
 }
 
-uint64_t og__ahead_put_away(const struct og_session *s)
+uint64_t og__ahead_written(const struct og_session *s)
 {
     return og__superbatch_written(s->superbatch) + og__spill_written(s->codes);
 }
 
-uint64_t og__ahead_away(const struct og_ahead *a)
+uint64_t og__ahead_spilled(const struct og_ahead *a)
 {
     return og__superbatch_on_disk(a->s->superbatch) + og__spill_written(a->s->codes) -
            a->code_before;
@@ -62,7 +62,7 @@ int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err)
     const struct og_session *s = a->s;
     char hint[128];
     char allowed[32];
-    if (og__ahead_away(a) <= (uint64_t)s->config.opt.disk.value)
+    if (og__ahead_spilled(a) <= (uint64_t)s->config.opt.disk.value)
         return 0;
     snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` tells how much), or %s",
              or_else(s));
@@ -87,21 +87,21 @@ int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err
                     og__human_bytes(allowed, a->s->config.opt.disk.value));
 }
 
-/* Containers, where there are any, can be shorter; what is put away cannot. */
-int og__ahead_away_fits(const struct og_ahead *a, uint64_t away, struct og_err *err)
+/* Containers, where there are any, can be shorter; what is spilled cannot. */
+int og__ahead_spill_fits(const struct og_ahead *a, uint64_t spilled, struct og_err *err)
 {
     const struct og_session *s = a->s;
     const bool others = !og__packs(&s->way) && a->last < og__schedule_items(&s->facts.schedule);
-    const uint64_t need = away + (others ? away / OG__SUM_MARGIN : 0);
+    const uint64_t need = spilled + (others ? spilled / OG__SUM_MARGIN : 0);
     if (a->first > 0 || a->pass != OG__SPLITS || need <= (uint64_t)s->config.opt.disk.value)
         return 0;
     return og__ahead_refuse_disk(a, need, err);
 }
 
-static uint64_t disk_left(const struct og_ahead *a, uint64_t away)
+static uint64_t disk_left(const struct og_ahead *a, uint64_t spilled)
 {
     const uint64_t disk = (uint64_t)a->s->config.opt.disk.value;
-    return disk - OG_MIN(disk, away);
+    return disk - OG_MIN(disk, spilled);
 }
 
 /* A run does not end because a later superbatch misses a little more than the first. */
@@ -120,23 +120,23 @@ static void tell_short(struct og_ahead *a)
     a->told_short = true;
 }
 
-int og__ahead_fit_chunks(struct og_ahead *a, uint64_t away, struct og_err *err)
+int og__ahead_fit_chunks(struct og_ahead *a, uint64_t spilled, struct og_err *err)
 {
-    const uint32_t fit = og__packing_within(&a->packing, disk_left(a, away));
+    const uint32_t fit = og__packing_within(&a->packing, disk_left(a, spilled));
     if (fit == a->packing.n_batches)
         return 0;
     if (!may_shorten(a))
-        return og__ahead_refuse_disk(a, away + a->packing.offset[a->packing.n_batches], err);
+        return og__ahead_refuse_disk(a, spilled + a->packing.offset[a->packing.n_batches], err);
     int rc = og__packing_shorten(&a->packing, fit, err);
     tell_short(a);
     return rc;
 }
 
-int og__ahead_fit_segments(struct og_ahead *a, uint64_t away, struct og_segments *segments,
+int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segments *segments,
                            uint32_t *size, struct og_err *err)
 {
     struct og_packing *p = &a->packing;
-    const uint64_t left = disk_left(a, away);
+    const uint64_t left = disk_left(a, spilled);
     uint64_t least;
     int rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
     while (rc == -ENOSPC && may_shorten(a) && p->n_batches > 0) {
@@ -146,7 +146,7 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t away, struct og_segments
     }
     if (rc == 0 && p->n_batches < a->own)
         tell_short(a);
-    return rc == -ENOSPC ? og__ahead_refuse_disk(a, away + least, err) : rc;
+    return rc == -ENOSPC ? og__ahead_refuse_disk(a, spilled + least, err) : rc;
 }
 
 /* ---- writing it ---- */
@@ -167,17 +167,17 @@ static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts
 }
 
 /* Rows that several batches miss; the packing keeps the others. */
-static int write_shared(struct og_ahead *a, const char *path, uint64_t away,
+static int write_shared(struct og_ahead *a, const char *path, uint64_t spilled,
                         struct og_ahead_counts *done, struct og_err *err)
 {
     struct og_session *s = a->s;
     struct og_segments segments;
     struct og_pack_counts counts;
     uint32_t size;
-    int rc = og__ahead_fit_segments(a, away, &segments, &size, err);
+    int rc = og__ahead_fit_segments(a, spilled, &segments, &size, err);
     if (rc < 0)
         return rc;
-    rc = og__ahead_foretell_segments(a, &segments, size, err);
+    rc = og__ahead_predict_segments(a, &segments, size, err);
     if (rc < 0 || a->packing.n_batches == 0) {
         og__segments_close(&segments);
         return rc;
@@ -207,10 +207,11 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead
 static int write_pack(struct og_ahead *a, const char *path, const char *shared,
                       struct og_ahead_counts *done, struct og_err *err)
 {
-    const uint64_t away = og__ahead_away(a);
+    const uint64_t spilled = og__ahead_spilled(a);
     int rc = og__packing_seal(&a->packing, err);
     if (rc == 0)
-        rc = shared ? write_shared(a, shared, away, done, err) : og__ahead_fit_chunks(a, away, err);
+        rc = shared ? write_shared(a, shared, spilled, done, err)
+                    : og__ahead_fit_chunks(a, spilled, err);
     if (rc == 0 && a->packing.n_batches > 0)
         rc = og__ahead_write_chunks(a, path, done, err);
     return rc;
@@ -246,7 +247,7 @@ static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
 {
     struct og_session *s = a->s;
     struct og_err why = {0};
-    if (!a->kept || !s->packs)
+    if (!a->by_draw || !s->packs)
         return false;
     char *path = og__packs_container(s->packs->dir, og__ahead_draw(a));
     int rc = path ? open_pack(s, path, NULL, read, &why)

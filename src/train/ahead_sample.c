@@ -66,12 +66,12 @@ static uint64_t sample_until(const struct og_ahead *a, uint64_t end)
     return sampled < seen ? OG_MIN(OG_MAX(seen, sampled + m->lot), end) : sampled;
 }
 
-/* What is put away goes piece by piece once it is trained: superbatches do, and lots. */
+/* What is spilled goes piece by piece once it is trained: superbatches do, and lots. */
 static bool begins_piece(const struct og_ahead *a)
 {
     const uint64_t item = a->first + a->next;
     const uint64_t size = OG_MAX(a->own, a->s->memory.lot);
-    return !a->kept && (item == a->last || (item > a->last && item - a->piece >= size));
+    return !a->by_draw && (item == a->last || (item > a->last && item - a->piece >= size));
 }
 
 /* ---- sampling one superbatch ---- */
@@ -90,7 +90,7 @@ static uint64_t block_words(const struct og_session *s, const struct og_batch *b
 }
 
 /* What a batch adds to the disk, as superbatch and plans are written. */
-static uint64_t away_bytes(const struct og_ahead *a, const struct og_work *w, bool piece)
+static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, bool piece)
 {
     const struct og_session *s = a->s;
     const struct og_trace_options form = s->facts.trace;
@@ -107,13 +107,13 @@ bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
     const bool piece = begins_piece(a);
     if (piece)
         a->piece = a->first + a->next;
-    a->away_bytes += away_bytes(a, w, piece);
+    a->spill_bytes += spill_bytes(a, w, piece);
     const struct og_memory_plan *m = &a->s->memory;
     const struct og_batch *b = &w->sampled.batch;
-    bool put_away = m->trace_blocks == 0;
-    bool ids = w->stored || (put_away && m->alternates);
-    uint64_t words = w->stored || put_away ? block_words(a->s, b) : 0;
-    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (put_away ? 1u : 0u));
+    bool spilled = m->trace_blocks == 0;
+    bool ids = w->stored || (spilled && m->alternates);
+    uint64_t words = w->stored || spilled ? block_words(a->s, b) : 0;
+    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (spilled ? 1u : 0u));
     if (w->turn.split == OG__TRAIN && a->next < a->own) {
         a->trace_bytes += 4 * words;
         a->n_training++;
@@ -174,16 +174,17 @@ int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, ui
 {
     const struct og_schedule *schedule = &a->s->facts.schedule;
     const uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
-    a->kept = pass == OG__SPLITS && og__keeps_batches(&a->s->way);
-    int rc = drop_trained(a, !a->kept && a->pass == pass && a->last == first, err);
+    a->by_draw = pass == OG__SPLITS && og__keeps_batches(&a->s->way);
+    int rc = drop_trained(a, !a->by_draw && a->pass == pass && a->last == first, err);
     a->pass = pass;
     a->first = first;
     a->last = last;
-    a->own = a->kept ? og__schedule_batches(schedule, OG__TRAIN) + n_valid : last - first;
+    a->own = a->by_draw ? og__schedule_batches(schedule, OG__TRAIN) + n_valid : last - first;
     a->piece = first + a->next;
-    a->away_bytes = a->trace_bytes = a->n_training = 0;
+    a->spill_bytes = a->trace_bytes = a->n_training = 0;
     if (rc == 0)
-        rc = a->kept ? sample_epoch(a, first, consumer, err) : sample_items(a, end, consumer, err);
+        rc = a->by_draw ? sample_epoch(a, first, consumer, err)
+                        : sample_items(a, end, consumer, err);
     return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
 }
 

@@ -52,26 +52,25 @@ static void add_params(struct og_tensors *t, const char *prefix, struct og_model
     }
 }
 
-static const char *const model_names[] = {"gcn", "sage", "gat", "gin", "pinsage"};
-static const char *const aggregator_names[] = {"mean", "max", "gcn"};
-static const char *const norm_names[] = {"none", "batch", "layer"};
-static const char *const task_names[] = {"node", "link", "regression"};
-static const char *const loss_names[] = {"auto", "bce", "margin", "mse", "mae"};
-
-/* The sampler and its own options, named and written as on the command line. */
-static const char *const sampler_options[] = {"sampler", "walks", "walk-length", "walk-restart",
-                                              "neighbors"};
-
-/* How many of these a run is described by: only walks have options. */
-static size_t count_sampler_options(const struct og_options *opt)
-{
-    return opt->sampler == OG_SAMPLER_WALK ? OG_COUNT(sampler_options) : 1;
-}
-
 /* What decides which edges a run of links holds out. */
 static const char *const edge_options[] = {"seed", "edge-split"};
 
-enum { MODEL_KEYS = 12, OPTION_KEYS = OG_COUNT(sampler_options) + OG_COUNT(edge_options) };
+/* The sampler and its parameters, named and written as on the command line. */
+enum { MOST_SAMPLER_OPTIONS = 16, MODEL_KEYS = 12, OPTION_KEYS = MOST_SAMPLER_OPTIONS + 2 };
+_Static_assert(OG_COUNT(edge_options) == 2, "room in OPTION_KEYS");
+
+static size_t list_sampler_options(const struct og_options *opt,
+                                   const char *names[MOST_SAMPLER_OPTIONS])
+{
+    size_t n_rows, n = 0;
+    const struct og_option *row = og_option_table(&n_rows);
+    for (size_t i = 0; i < n_rows && n < MOST_SAMPLER_OPTIONS; i++) {
+        const bool parameter = row[i].of && strcmp(row[i].of, "sampler") == 0;
+        if (strcmp(row[i].name, "sampler") == 0 || (parameter && og__option_counts(opt, &row[i])))
+            names[n++] = row[i].name;
+    }
+    return n;
+}
 
 /* Options by name behind what the file says already; texts have room in `text`. */
 static void say_options(struct og_tensors *t, const struct og_options *opt,
@@ -97,25 +96,25 @@ int og__checkpoint_write(const char *path, struct og_model *m, const struct og_o
     char text[OPTION_KEYS][32];
     struct og_metadata metadata[MODEL_KEYS + OPTION_KEYS] = {
         {"format", "pt"},
-        {"model", (char *)model_names[config->kind]},
+        {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
         {"in_dim", number[1]},
         {"hidden", number[2]},
         {"n_classes", number[3]},
         {"heads", number[4]},
-        {"aggregator", (char *)aggregator_names[config->aggregator]},
-        {"norm", (char *)norm_names[config->norm]},
+        {"aggregator", (char *)og__option_word("aggregator", config->aggregator)},
+        {"norm", (char *)og__option_word("norm", config->norm)},
         {"residual", config->residual ? (char *)"true" : (char *)"false"},
-        {"task", (char *)task_names[config->task]},
-        {"loss", (char *)loss_names[config->loss]},
+        {"task", (char *)og__option_word("task", config->task)},
+        {"loss", (char *)og__option_word("loss", config->loss)},
     };
     struct og_tensors t = {
         .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL_KEYS};
-    if (trained)
-        say_options(&t, trained, sampler_options, count_sampler_options(trained), text);
+    const char *sampler[MOST_SAMPLER_OPTIONS];
+    const size_t n_sampler = trained ? list_sampler_options(trained, sampler) : 0;
+    say_options(&t, trained, sampler, n_sampler, text);
     if (trained && config->task == OG_TASK_LINK)
-        say_options(&t, trained, edge_options, OG_COUNT(edge_options),
-                    text + OG_COUNT(sampler_options));
+        say_options(&t, trained, edge_options, OG_COUNT(edge_options), text + n_sampler);
     if (!t.tensor)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     add_params(&t, "", m, values);
@@ -314,42 +313,44 @@ static const struct og_tensor *layer_tensor(const struct og_tensors *t, const ch
     return og__tensors_find(t, full);
 }
 
-/* Models by a name of theirs in a layer, those with more names first. */
+/* How many marks of a convolution the first layer has; 0 unless all. */
+static size_t count_marks(const struct og_tensors *t, const struct og_conv_names *names)
+{
+    size_t n = 0;
+    for (; names->marks[n]; n++)
+        if (!layer_tensor(t, "convs", 0, names->marks[n]))
+            return 0;
+    return n;
+}
+
+/* The model of most marks. */
 static bool find_kind(const struct og_tensors *t, struct og_model_config *config)
 {
-    static const struct {
-        const char *name;
-        int kind, aggregator;
-    } kinds[] = {{"att_src", OG_MODEL_GAT, OG_AGGREGATOR_MEAN},
-                 {"nn.0.weight", OG_MODEL_GIN, OG_AGGREGATOR_MEAN},
-                 {"lin_q.weight", OG_MODEL_PINSAGE, OG_AGGREGATOR_MEAN},
-                 {"lin_r.weight", OG_MODEL_SAGE, OG_AGGREGATOR_MEAN},
-                 {"lin_l.weight", OG_MODEL_SAGE, OG_AGGREGATOR_GCN},
-                 {"lin.weight", OG_MODEL_GCN, OG_AGGREGATOR_MEAN}};
-    for (size_t i = 0; i < OG_COUNT(kinds); i++) {
-        if (!layer_tensor(t, "convs", 0, kinds[i].name))
-            continue;
-        config->kind = kinds[i].kind;
-        config->aggregator = kinds[i].aggregator;
-        if (config->kind == OG_MODEL_SAGE && layer_tensor(t, "convs", 0, "lin.weight"))
-            config->aggregator = OG_AGGREGATOR_MAX;
-        return true;
+    struct og_model_config c = {0};
+    size_t most = 0;
+    for (; og__model_words[c.kind]; c.kind++) {
+        const struct og_conv_names *names;
+        for (c.aggregator = 0; og__option_word("aggregator", c.aggregator); c.aggregator++) {
+            names = og__model_names(&c);
+            const size_t n = names ? count_marks(t, names) : 0;
+            if (n <= most)
+                continue;
+            most = n;
+            config->kind = c.kind;
+            config->aggregator = c.aggregator;
+        }
     }
-    return false;
+    return most > 0;
 }
 
 /* Widths of the layer; false when there is none. */
 static bool find_layer(const struct og_tensors *t, struct og_model_config *config, int layer,
                        int64_t *in, int64_t *out)
 {
-    static const char *const first[] = {"lin.weight", "lin_l.weight", "lin.weight", "nn.0.weight",
-                                        "lin_q.weight"};
-    const struct og_tensor *w = layer_tensor(t, "convs", layer, first[config->kind]);
-    const struct og_tensor *last = w, *att = layer_tensor(t, "convs", layer, "att_src");
-    if (config->kind == OG_MODEL_GIN)
-        last = layer_tensor(t, "convs", layer, "nn.2.weight");
-    if (config->kind == OG_MODEL_PINSAGE)
-        last = layer_tensor(t, "convs", layer, "lin_l.weight");
+    const struct og_conv_names *names = og__model_names(config);
+    const struct og_tensor *w = layer_tensor(t, "convs", layer, names->first);
+    const struct og_tensor *last = names->last ? layer_tensor(t, "convs", layer, names->last) : w;
+    const struct og_tensor *att = layer_tensor(t, "convs", layer, "att_src");
     if (!w || !last || w->ndim != 2 || last->ndim != 2 || (att && att->ndim != 3))
         return false;
     for (int d = 0; d < 2; d++) /* a tensor without elements may be as wide as it likes */
@@ -360,7 +361,7 @@ static bool find_layer(const struct og_tensors *t, struct og_model_config *confi
             return false;
     *in = w->shape[1];
     *out = last->shape[0];
-    if (config->kind == OG_MODEL_GIN || config->kind == OG_MODEL_PINSAGE)
+    if (names->last)
         config->hidden = (int)w->shape[0];
     if (att) {
         config->heads = (int)att->shape[1];
@@ -377,22 +378,12 @@ static const char *find_metadata(const struct og_tensors *t, const char *key)
     return NULL;
 }
 
-/* -1: it does not say. */
-static int find_name(const struct og_tensors *t, const char *key, const char *const *names, int n)
-{
-    const char *said = find_metadata(t, key);
-    for (int i = 0; said && i < n; i++)
-        if (strcmp(said, names[i]) == 0)
-            return i;
-    return -1;
-}
-
 /* The task, and the decoder of links; a file of PyTorch's with a decoder is of links. */
 static void find_task(const struct og_tensors *t, struct og_model_config *config)
 {
     const struct og_tensor *w = layer_tensor(t, "decoder.lins", 0, "weight");
-    config->task = find_name(t, "task", task_names, OG_COUNT(task_names));
-    config->loss = OG_MAX(find_name(t, "loss", loss_names, OG_COUNT(loss_names)), 0);
+    config->task = og__option_choice("task", find_metadata(t, "task"));
+    config->loss = OG_MAX(og__option_choice("loss", find_metadata(t, "loss")), 0);
     if (!w || w->ndim != 2)
         return;
     config->task = OG_TASK_LINK;
@@ -473,8 +464,11 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
     int rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; rc == 0 && i < count_sampler_options(opt); i++)
-        rc = take_sampler_option(&f.all, sampler_options[i], path, opt, err);
+    const char *names[MOST_SAMPLER_OPTIONS];
+    rc = take_sampler_option(&f.all, "sampler", path, opt, err);
+    const size_t n = rc == 0 ? list_sampler_options(opt, names) : 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = take_sampler_option(&f.all, names[i], path, opt, err);
     og__tensors_close(&f);
     if (rc == 0 && opt->sampler != sampler)
         og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
@@ -574,45 +568,9 @@ int og__checkpoint_edges(const char *path, struct og_options *opt, const struct 
 /* What must be the same for the numbers to be. */
 static char *numbers_text(const struct og_session *s)
 {
-    static const char *const names[] = {"model",
-                                        "layers",
-                                        "hidden",
-                                        "heads",
-                                        "aggregator",
-                                        "norm",
-                                        "residual",
-                                        "dropout",
-                                        "fanout",
-                                        "batch",
-                                        "optimizer",
-                                        "lr",
-                                        "weight-decay",
-                                        "seed",
-                                        "no-shuffle",
-                                        "eval-every",
-                                        "sampler",
-                                        "walks",
-                                        "neighbors",
-                                        "task",
-                                        "walk-length",
-                                        "walk-restart",
-                                        "resample-every",
-                                        "decoder",
-                                        "loss",
-                                        "edge-split",
-                                        "negatives",
-                                        "eval-negatives",
-                                        "negative",
-                                        "input-dropout",
-                                        "attention-dropout",
-                                        "pack-dtype"};
-    json_t *all = og__options_json(&s->config.opt);
-    json_t *numbers = json_object();
-    for (size_t i = 0; i < OG_COUNT(names); i++)
-        numbers = og__json_with(numbers, names[i], json_incref(json_object_get(all, names[i])));
+    json_t *numbers = og__options_deciding(&s->config.opt, OG_DECIDES_NUMBERS);
     char *text = og__json_print(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     json_decref(numbers);
-    json_decref(all);
     return text;
 }
 

@@ -20,7 +20,7 @@ int og_plan(const char *dataset, const struct og_options *opt, const struct og_o
     int rc = og__session_open(&s, dataset, opt, want, NULL, seen, err);
     if (rc < 0)
         return rc;
-    rc = og__session_foretell(s, err);
+    rc = og__session_predict(s, err);
     if (rc == 0)
         rc = og__json_deliver(og__session_plan_json(s), NULL, out, err);
     og__session_close(s);

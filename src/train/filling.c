@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* ---- putting away ---- */
+/* ---- spilling ---- */
 
 static const char part[] = "superbatch";
 

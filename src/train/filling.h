@@ -1,6 +1,6 @@
 /* filling: rows enter the cache as a superbatch's plan says, beside the flow that trains it.
  *
- *   put away:   | n, after, nodes, slots | ... | 0 |   a window: what must be there before a batch
+ *   spilled:    | n, after, nodes, slots | ... | 0 |   a window: what must be there before a batch
  *
  *   a thread:   piece by piece, each once `after` batches of the superbatch are done with
  *   the flow:   await(b) before batch b is loaded, done(n) after n batches are trained
@@ -31,13 +31,13 @@ OG_MUST_CHECK int og__fill_windows_begin(struct og_fill_windows *w, uint32_t bat
                                          struct og_budget *b, struct og_err *err);
 void og__fill_windows_release(struct og_fill_windows *w);
 
-/* What the policy wants in slots before the next batch, which is number `batch`, is put away; a
+/* What the policy wants in slots before the next batch, which is number `batch`, is spilled; a
  * window is added if that is anything, or it is the first. `list` has room for 2 OG__FILL_ROWS. */
 OG_MUST_CHECK int og__filling_put(struct og_fill_windows *w, struct og_policy *policy,
                                   uint32_t batch, struct og_spill *to, uint32_t *list,
                                   struct og_err *err);
 
-/* Bytes that it would put away; nothing is. `list` as above. */
+/* Bytes that it would spill; nothing is spilled. `list` as above. */
 uint64_t og__filling_bytes(struct og_policy *policy, uint32_t batch, uint32_t *list);
 
 struct og_filling_options {

@@ -56,14 +56,6 @@ int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness, str
 
 /* ---- the others ---- */
 
-static int find_noise(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
-                      struct og_err *err)
-{
-    (void)err;
-    og__hotness_random((uint64_t)opt->seed, s->facts.n_nodes, hotness);
-    return 0;
-}
-
 static int find_degrees(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
                         struct og_err *err)
 {
@@ -104,24 +96,54 @@ static size_t pagerank_bytes(const struct og_session *s)
     return og__pagerank_bytes(s->facts.n_nodes);
 }
 
+/* ---- without a graph ---- */
+
+static int find_noise(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
+                      struct og_err *err)
+{
+    (void)err;
+    og__hotness_random((uint64_t)opt->seed, n_nodes, hotness);
+    return 0;
+}
+
 /* ---- of any policy ---- */
 
+typedef int from_graph(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
+                       struct og_err *err);
+typedef int from_options(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
+                         struct og_err *err);
+
 static const struct {
-    int (*find)(struct og_session *s, const struct og_options *opt, uint32_t *hotness,
-                struct og_err *err);
+    from_graph *find; /* or, where no graph is needed: */
+    from_options *find_bare;
+    int (*check)(const struct og_options *opt, uint64_t n_nodes, struct og_err *err); /* or NULL */
     size_t (*bytes)(const struct og_session *s); /* NULL: none */
-    bool needs_graph;
 } kinds[OG__HOTNESS_KINDS] = {
-    [OG__HOTNESS_NOISE] = {find_noise, NULL, false},
-    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, true},
-    [OG__HOTNESS_VISITS] = {find_visits, visits_bytes, true},
-    [OG__HOTNESS_PAGERANK] = {find_pagerank, pagerank_bytes, true},
+    [OG__HOTNESS_NOISE] = {NULL, find_noise, NULL, NULL},
+    [OG__HOTNESS_DEGREE] = {find_degrees, NULL, NULL, NULL},
+    [OG__HOTNESS_VISITS] = {find_visits, NULL, NULL, visits_bytes},
+    [OG__HOTNESS_PAGERANK] = {find_pagerank, NULL, NULL, pagerank_bytes},
+    [OG__HOTNESS_SCORES] = {NULL, og__hotness_scores, og__hotness_scores_check, NULL},
 };
+
+int og__hotness_without_graph(int policy, const struct og_options *opt, uint64_t n_nodes,
+                              uint32_t *hotness, struct og_err *err)
+{
+    return kinds[og__policy_hotness(policy)].find_bare(opt, n_nodes, hotness, err);
+}
 
 int og__hotness_of(struct og_session *s, int policy, const struct og_options *opt,
                    uint32_t *hotness, struct og_err *err)
 {
-    return kinds[og__policy_hotness(policy)].find(s, opt, hotness, err);
+    from_graph *find = kinds[og__policy_hotness(policy)].find;
+    return find ? find(s, opt, hotness, err)
+                : og__hotness_without_graph(policy, opt, s->facts.n_nodes, hotness, err);
+}
+
+int og__hotness_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)
+{
+    const enum og_hotness kind = og__policy_hotness(opt->policy);
+    return kinds[kind].check ? kinds[kind].check(opt, n_nodes, err) : 0;
 }
 
 size_t og__hotness_bytes(const struct og_session *s, int policy)
@@ -132,5 +154,5 @@ size_t og__hotness_bytes(const struct og_session *s, int policy)
 
 bool og__hotness_needs_graph(int policy)
 {
-    return kinds[og__policy_hotness(policy)].needs_graph;
+    return kinds[og__policy_hotness(policy)].find;
 }

@@ -17,6 +17,19 @@ OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32
  * nothing else, from a random stream of their own (Yang et al. 2022, §6.3). */
 OG_MUST_CHECK int og__hotness_of(struct og_session *s, int policy, const struct og_options *opt,
                                  uint32_t *hotness, struct og_err *err);
+/* The same where there is no session, of a policy whose hotness needs no graph. */
+OG_MUST_CHECK int og__hotness_without_graph(int policy, const struct og_options *opt,
+                                            uint64_t n_nodes, uint32_t *hotness,
+                                            struct og_err *err);
+/* Is there all that it will be made of? To be asked before the work begins. */
+OG_MUST_CHECK int og__hotness_check(const struct og_options *opt, uint64_t n_nodes,
+                                    struct og_err *err);
+/* Of policy file (hotness_scores.c): numbers in the file opt->scores, one a node. -EINVAL for
+ * another number of them, for other types than floats and integers, and for NaN. */
+OG_MUST_CHECK int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes,
+                                     uint32_t *hotness, struct og_err *err);
+OG_MUST_CHECK int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes,
+                                           struct og_err *err);
 /* What finding it takes of the budget meanwhile. */
 size_t og__hotness_bytes(const struct og_session *s, int policy);
 /* Is it made of the graph, which a trace has not? */

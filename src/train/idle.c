@@ -1,5 +1,6 @@
-/* The table of needs: one row a reason. An option may have several; the first that is not met is
- * told. A pair that is not here works, or is refused where its second option is looked at. */
+/* The table of needs: one row a reason, beside what the table of options says of parameters. An
+ * option may have several; the first that is not met is told. A pair that is not here works, or is
+ * refused where its second option is looked at. */
 #include "train/idle.h"
 
 #include "train/options.h"
@@ -31,7 +32,7 @@ static bool counts_hops(const struct og_session *s)
     og_options_init(&usual);
     bool same = s->config.opt.n_fanout == usual.n_fanout;
     og_options_release(&usual);
-    return s->config.opt.sampler != OG_SAMPLER_WALK || !same;
+    return !og__sampling_by_visits((enum og_sampler_kind)s->config.opt.sampler) || !same;
 }
 
 static bool chooses_epochs(const struct og_session *s)
@@ -86,37 +87,19 @@ struct need {
 
 /* clang-format off */
 static const struct need needs[] = {
-    {MODEL, "heads", "model", "gat", NULL, NULL, "only gat has attention heads"},
-    {MODEL, "attention-dropout", "model", "gat", NULL, NULL, "only gat has coefficients of attention"},
-    {MODEL, "aggregator", "model", "sage", NULL, NULL, "only sage has a choice"},
     {MODEL, "hidden", "layers", NULL, has_width, NULL, "there is no hidden layer"},
     {MODEL, "norm", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
-    {MODEL, "decoder", "task", "link", NULL, NULL, "only link decodes pairs of nodes"},
     {MODEL, "eval-every", "epochs", NULL, chooses_epochs, NULL, "the last epoch is always validated"},
-    {MODEL, "eval-negatives", "task", "link", NULL, NULL, "only link ranks edges"},
 
-    {0, "edge-split", "task", "link", NULL, NULL, "only link holds edges out"},
-    {0, "negatives", "task", "link", NULL, NULL, "only link has pairs without an edge"},
-    {0, "negative", "task", "link", NULL, NULL, "only link has pairs without an edge"},
-    {0, "walks", "sampler", "walk", NULL, NULL, "only walk has walks"},
-    {0, "walk-length", "sampler", "walk", NULL, NULL, "only walk has walks"},
-    {0, "walk-restart", "sampler", "walk", NULL, NULL, "only walk has walks"},
     {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
-    {0, "neighbors", "sampler", "walk", NULL, NULL, "the others keep what --fanout says"},
     {0, "fanout", "sampler", NULL, counts_hops, NULL,
      "a hop keeps --neighbors; only how many numbers there are counts"},
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
 
     {FEATURES, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
-    {FEATURES, "presc-epochs", "policy", "presc", NULL, NULL, "only presc samples epochs first"},
-    {FEATURES, "ways", "policy", "rr hybrid", NULL, NULL, "only rr and hybrid have sets"},
-    {FEATURES, "evict", "policy", "hybrid", NULL, NULL, "only hybrid has a choice"},
-    {FEATURES, "window", "policy", "hybrid", NULL, NULL, "only hybrid has a window"},
     {FEATURES, "window", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
-    {FEATURES, "update", "policy", "hybrid", NULL, NULL, "only hybrid looks now and then"},
     {FEATURES, "update", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
-    {FEATURES, "threshold", "policy", "hybrid", NULL, NULL, "only hybrid tells near uses from far ones"},
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
     {FEATURES, "superbatch", "policy", NULL, samples_ahead, NULL, "no batch is sampled ahead"},
@@ -166,6 +149,34 @@ void og__say_without_effect(const struct og_log *log, const char *before, const 
             *value ? " " : "", value, why);
 }
 
+/* Of what a session it is about: as in the table. */
+static unsigned about(const struct og_option *row)
+{
+    static const unsigned of[] = {[OG_DECIDES_NOTHING] = FEATURES,
+                                  [OG_DECIDES_EXTENT] = MODEL,
+                                  [OG_DECIDES_NUMBERS] = MODEL,
+                                  [OG_DECIDES_BATCHES] = 0};
+    return of[row->decides];
+}
+
+/* A parameter of kinds that were not chosen, or a need of the table. */
+static void say_if_idle(const struct og_session *s, unsigned want, const struct og_option *row,
+                        const char *before)
+{
+    const struct og_options *opt = &s->config.opt;
+    const struct need *n = unmet(s, want, row->name);
+    char text[32], takers[64], why[96];
+    if (!og__option_counts(opt, row) && (about(row) == 0 || (about(row) & want))) {
+        og__option_takers(row, takers, sizeof(takers));
+        snprintf(why, sizeof(why), "it is a parameter of %s", takers);
+        og__say_without_effect(&s->config.log, before, row->name, row->of,
+                               og__option_text(opt, row->of, text), why);
+    } else if (n) {
+        og__say_without_effect(&s->config.log, before, n->name, n->other,
+                               n->value ? n->value : og__option_text(opt, n->other, text), n->why);
+    }
+}
+
 void og__say_idle(const struct og_session *s, unsigned want)
 {
     size_t n_rows;
@@ -174,24 +185,20 @@ void og__say_idle(const struct og_session *s, unsigned want)
     snprintf(of_preset, sizeof(of_preset),
              "--preset %s: ", og__option_text(&s->config.opt, "preset", text));
     for (size_t i = 0; i < n_rows; i++) {
-        const bool own = s->config.asked >> i & 1;
-        const bool preset = s->config.preset_asked >> i & 1;
-        const struct need *n = own || preset ? unmet(s, want, row[i].name) : NULL;
-        if (n)
-            og__say_without_effect(
-                &s->config.log, own ? "" : of_preset, n->name, n->other,
-                n->value ? n->value : og__option_text(&s->config.opt, n->other, text), n->why);
+        const bool own = og__option_set_has(&s->config.asked, i);
+        if (own || og__option_set_has(&s->config.preset_asked, i))
+            say_if_idle(s, want, &row[i], own ? "" : of_preset);
     }
 }
 
 /* ---- which were asked for ---- */
 
-uint64_t og__options_set_apart(const struct og_options *opt)
+struct og_option_set og__options_set_apart(const struct og_options *opt)
 {
     size_t n_rows;
     const struct og_option *row = og_option_table(&n_rows);
     struct og_options usual;
-    uint64_t set = 0;
+    struct og_option_set set = {0};
     og_options_init(&usual);
     for (size_t i = 0; i < n_rows; i++) {
         char a[32], b[32];
@@ -200,7 +207,8 @@ uint64_t og__options_set_apart(const struct og_options *opt)
         if (row[i].type == OG_OPTION_LIST)
             same = opt->n_fanout == usual.n_fanout &&
                    memcmp(opt->fanout, usual.fanout, sizeof(usual.fanout)) == 0;
-        set |= (uint64_t)!same << i;
+        if (!same)
+            og__option_set_add(&set, i);
     }
     og_options_release(&usual);
     return set;

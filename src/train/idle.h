@@ -5,8 +5,8 @@
 
 #include "train/session.h"
 
-/* Options with another value than their own default, bit i: row i of og_option_table(). */
-uint64_t og__options_set_apart(const struct og_options *opt);
+/* Options with another value than their own default. */
+struct og_option_set og__options_set_apart(const struct og_options *opt);
 
 /* A line for each option that was asked for and that the session, opened for `want` and planned,
  * has no use for. Those without bearing on the command as a whole are not told of. */

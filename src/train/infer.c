@@ -70,9 +70,9 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
     int rc = 0;
     void *buffer = NULL;
     f->feeds = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
-    if (f->config.kind == OG_MODEL_GCN)
+    if (og__model_wants_degrees(&f->config))
         f->degree = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
-    if (!f->feeds || (f->config.kind == OG_MODEL_GCN && !f->degree))
+    if (!f->feeds || (og__model_wants_degrees(&f->config) && !f->degree))
         OG_TRY(-ENOMEM);
     buffer = og__alloc(f->budget, OG__CHUNK, LISTS, err);
     OG_TRY(buffer ? 0 : -ENOMEM);

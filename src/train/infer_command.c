@@ -110,9 +110,9 @@ static void close_inference(struct og_inference *f)
 /* Neighbours that are drawn come before all else: layers know no difference. */
 static int choose_lists(struct og_inference *f, struct og_err *err)
 {
-    if (f->opt.sampler == OG_SAMPLER_WALK)
+    if (og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
         return og__infer_walk(f, err);
-    if (f->config.kind == OG_MODEL_PINSAGE)
+    if (og__model_weighs(&f->config))
         og__say(&f->log, OG__INFO,
                 "all in-neighbours count alike; --sampler walk takes the neighbours of PinSAGE");
     return 0;

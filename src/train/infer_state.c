@@ -8,9 +8,11 @@
 #include "base/temporary.h"
 #include "dataset/identity.h"
 
+#include "train/options.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -225,11 +227,19 @@ static int model_checksum(struct og_model *m, uint64_t *sum, struct og_err *err)
 /* Options that choose the neighbours; null where all are taken. */
 static json_t *neighbors_json(const struct og_inference *f)
 {
-    const struct og_options *opt = &f->opt;
-    if (opt->sampler != OG_SAMPLER_WALK)
+    if (!og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
         return json_null();
-    return json_pack("[i, i, f, i, I]", opt->walks, opt->walk_length, opt->walk_restart,
-                     opt->neighbors, (json_int_t)opt->seed);
+    json_t *all = og__options_json(&f->opt);
+    json_t *chosen =
+        og__json_with(json_object(), "seed", json_incref(json_object_get(all, "seed")));
+    size_t n;
+    const struct og_option *row = og_option_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (row[i].of && strcmp(row[i].of, "sampler") == 0 && og__option_counts(&f->opt, &row[i]))
+            chosen =
+                og__json_with(chosen, row[i].name, json_incref(json_object_get(all, row[i].name)));
+    json_decref(all);
+    return chosen;
 }
 
 static char *numbers_text(struct og_inference *f, uint64_t parameters)

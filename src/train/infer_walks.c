@@ -56,7 +56,7 @@ static int open_topology(struct walking *w, struct og_err *err)
 static int open_sampler(struct walking *w, struct og_err *err)
 {
     const struct og_options *opt = &w->f->opt;
-    const struct og_sampling how = {.kind = OG_SAMPLER_WALK,
+    const struct og_sampling how = {.kind = (enum og_sampler_kind)opt->sampler,
                                     .walks = opt->walks,
                                     .walk_length = opt->walk_length,
                                     .restart = opt->walk_restart};

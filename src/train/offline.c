@@ -1,7 +1,5 @@
 #include "train/offline.h"
 
-#include "base/file.h"
-#include "base/seal.h"
 #include "dataset/identity.h"
 #include "train/options.h"
 
@@ -12,50 +10,19 @@ static const char anew[] = "make it anew with `outgrow sample`";
 
 /* ---- the description ---- */
 
-int og__offline_load(const char *dir, json_t **out, struct og_err *err)
+int og__offline_describe(struct og_trace_description *d, const char *dir, struct og_err *err)
 {
-    enum { JSON_MAX = 1024 * 1024 };
-    char *path = og__path_join(dir, "trace.json");
-    char *text = NULL;
-    size_t len = 0;
-    int rc = path ? og__read_text(path, JSON_MAX, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    *out = NULL;
-    if (rc == 0)
-        rc = og__sealed_parse(out, text, len, path, anew, err);
-    free(text);
-    free(path);
-    return rc;
-}
-
-static int get_count(const char *dir, const json_t *root, const char *key, uint32_t *out,
-                     struct og_err *err)
-{
-    const json_t *value = json_object_get(root, key);
-    json_int_t n = json_is_integer(value) ? json_integer_value(value) : 0;
-    *out = n > 0 && n < UINT32_MAX ? (uint32_t)n : 0;
-    return *out ? 0
-                : og__fail(err, -EINVAL, anew,
-                           "%s/trace.json: \"%s\" must be a count of at least 1", dir, key);
-}
-
-static int get_draws(const char *dir, const json_t *root, uint32_t *every, uint32_t *draws,
-                     struct og_err *err)
-{
-    int rc = get_count(dir, root, "resample_every", every, err);
-    return rc < 0 ? rc : get_count(dir, root, "draws", draws, err);
-}
-
-int og__offline_describe(const char *dir, uint32_t *every, uint32_t *draws, json_t **options,
-                         struct og_err *err)
-{
-    json_t *root = NULL;
-    int rc = og__offline_load(dir, &root, err);
-    if (rc == 0)
-        rc = get_draws(dir, root, every, draws, err);
-    *options = rc == 0 ? json_incref(json_object_get(root, "options")) : NULL;
-    json_decref(root);
-    return rc;
+    int rc = og__trace_describe(d, dir, err);
+    const char *lacks = rc < 0                      ? NULL
+                        : d->every == 0             ? "resample_every"
+                        : d->draws == 0             ? "draws"
+                        : d->batches_per_epoch == 0 ? "batches_per_epoch"
+                                                    : NULL;
+    if (!lacks)
+        return rc;
+    og__trace_description_release(d);
+    return og__fail(err, -EINVAL, anew, "%s/trace.json: \"%s\" must be a count of at least 1", dir,
+                    lacks);
 }
 
 /* ---- is it what the run would sample? ---- */
@@ -96,29 +63,22 @@ static int check_option(const struct og_offline *o, const char *name, const json
 static int check_options(const struct og_offline *o, const struct og_offline_for *run,
                          const json_t *root, struct og_err *err)
 {
-    static const char *const all[] = {"seed", "fanout", "sampler", "batch", "no-shuffle", "task"};
-    static const char *const of_walks[] = {"walks", "walk-length", "walk-restart"};
-    static const char *const of_links[] = {"edge-split", "negatives", "negative"};
+    size_t n;
+    const struct og_option *row = og_option_table(&n);
     const json_t *theirs = json_object_get(root, "options");
-    json_t *ours = og__options_json(run->opt);
+    json_t *ours = og__options_deciding(run->opt, OG_DECIDES_BATCHES);
     int rc = ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "--samples");
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(all); i++)
-        rc = check_option(o, all[i], theirs, ours, err);
-    bool walks = run->opt->sampler == OG_SAMPLER_WALK;
-    for (size_t i = 0; rc == 0 && walks && i < OG_COUNT(of_walks); i++)
-        rc = check_option(o, of_walks[i], theirs, ours, err);
-    bool links = run->opt->task == OG_TASK_LINK;
-    for (size_t i = 0; rc == 0 && links && i < OG_COUNT(of_links); i++)
-        rc = check_option(o, of_links[i], theirs, ours, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (row[i].decides == OG_DECIDES_BATCHES && og__option_counts(run->opt, &row[i]))
+            rc = check_option(o, row[i].name, theirs, ours, err);
     json_decref(ours);
     return rc;
 }
 
-static int check_extras(const struct og_offline *o, const struct og_offline_for *run,
-                        const json_t *root, struct og_err *err)
+static int check_extras(const struct og_offline *o, const struct og_offline_for *run, unsigned has,
+                        struct og_err *err)
 {
-    bool degrees = json_is_true(json_object_get(root, "degrees"));
-    if (degrees || !(run->extras & OG__WITH_DEGREES))
+    if (has & OG__WITH_DEGREES || !(run->extras & OG__WITH_DEGREES))
         return 0;
     return og__fail(err, -EINVAL, "sample with the same --model, or train another",
                     "--samples %s: without the degrees that --model %s needs", o->dir,
@@ -190,21 +150,21 @@ static int open_batches(struct og_offline *o, const struct og_offline_for *run, 
 static int open_folder(struct og_offline *o, const struct og_offline_for *run, struct og_budget *b,
                        struct og_err *err)
 {
-    json_t *root = NULL;
-    int rc = og__offline_load(o->dir, &root, err);
+    struct og_trace_description said;
+    int rc = og__offline_describe(&said, o->dir, err);
+    if (rc < 0)
+        return rc;
+    o->every = said.every;
+    o->draws = said.draws;
+    o->per_draw = said.batches_per_epoch;
+    rc = check_dataset(o, run, said.root, err);
     if (rc == 0)
-        rc = check_dataset(o, run, root, err);
+        rc = check_options(o, run, said.root, err);
     if (rc == 0)
-        rc = check_options(o, run, root, err);
-    if (rc == 0)
-        rc = check_extras(o, run, root, err);
-    if (rc == 0)
-        rc = get_draws(o->dir, root, &o->every, &o->draws, err);
-    if (rc == 0)
-        rc = get_count(o->dir, root, "batches_per_epoch", &o->per_draw, err);
+        rc = check_extras(o, run, said.extras, err);
     if (rc == 0)
         rc = check_draws(o, run, err);
-    json_decref(root);
+    og__trace_description_release(&said);
     return rc < 0 ? rc : open_batches(o, run, b, err);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "sample/samples.h"
+#include "sample/trace.h"
 #include "train/schedule.h"
 
 struct og_offline {
@@ -28,12 +29,9 @@ struct og_offline_for {
  * other options, without what the model needs, or of fewer epochs than the run draws. */
 OG_MUST_CHECK int og__offline_open(struct og_offline **out, const struct og_offline_for *run,
                                    struct og_budget *b, struct og_err *err);
-/* trace.json of a folder (new reference). -EINVAL where it is not what was written. */
-OG_MUST_CHECK int og__offline_load(const char *dir, json_t **out, struct og_err *err);
-/* What it says: epochs between draws, draws, and the options (new reference).
- */
-OG_MUST_CHECK int og__offline_describe(const char *dir, uint32_t *every, uint32_t *draws,
-                                       json_t **options, struct og_err *err);
+/* What a folder of samples says of itself: its draws too, or -EINVAL. */
+OG_MUST_CHECK int og__offline_describe(struct og_trace_description *d, const char *dir,
+                                       struct og_err *err);
 void og__offline_close(struct og_offline *o); /* accepts NULL */
 
 /* Which of its draws an epoch that draws batches takes; UINT32_MAX = it has none for it. */

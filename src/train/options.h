@@ -10,8 +10,37 @@
 OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_options *from,
                                    struct og_err *err);
 
-/* The word for a value of an option that is a choice: "belady". */
+/* ---- rows of any table (option_values.c) ---- */
+
+const struct og_option *og__option_find(const struct og_option *table, size_t n, const char *name);
+/* Whether the text is a value of the row: then it is in its field, else nothing has changed. */
+bool og__option_take(const struct og_option *row, void *fields, const char *text);
+int og__option_refuse(const struct og_option *row, const char *value, struct og_err *err);
+int og__option_refuse_name(const struct og_option *table, size_t n, const char *name,
+                           struct og_err *err);
+
+/* ---- the table of training options ---- */
+
+/* The word for a value of an option that is a choice: "belady"; and back, -1 = none. */
 const char *og__option_word(const char *name, int value);
+int og__option_choice(const char *name, const char *word);
+
+/* Sets of rows. */
+bool og__option_set_has(const struct og_option_set *s, size_t row);
+void og__option_set_add(struct og_option_set *s, size_t row);
+void og__option_set_join(struct og_option_set *s, const struct og_option_set *other);
+/* Of s what is in `in` and not in `out`. */
+void og__option_set_keep(struct og_option_set *s, const struct og_option_set *in,
+                         const struct og_option_set *out);
+bool og__option_sets_meet(const struct og_option_set *a, const struct og_option_set *b);
+
+/* Has the option an effect, as far as that depends on the kinds that it is a parameter of? And
+ * which have it: "rr and hybrid". */
+bool og__option_counts(const struct og_options *opt, const struct og_option *row);
+void og__option_takers(const struct og_option *row, char *out, size_t size);
+
+/* Those that decide `least` or more, as JSON by name. NULL on lack of memory. */
+json_t *og__options_deciding(const struct og_options *opt, enum og_decides least);
 
 /* The option's value as og_options_set takes it. Not for the fanout. */
 const char *og__option_text(const struct og_options *opt, const char *name, char buf[32]);

@@ -94,6 +94,17 @@ json_t *og__options_json(const struct og_options *opt)
     return object;
 }
 
+json_t *og__options_deciding(const struct og_options *opt, enum og_decides least)
+{
+    size_t n;
+    const struct og_option *table = og_option_table(&n);
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++)
+        if (table[i].decides >= (int)least)
+            object = og__json_with(object, table[i].name, value_json(opt, &table[i]));
+    return object;
+}
+
 /* ---- writing YAML ---- */
 
 static bool emit(yaml_emitter_t *out, yaml_event_t *event, int made)
@@ -313,24 +324,25 @@ static int read_option(struct reader *r, struct og_options *opt, const yaml_even
     return rc;
 }
 
-/* The options of the mapping until its end. `seen` finds a name that comes twice. */
+/* The options of the mapping until its end; those of the file are told from those given before by
+ * setting them on their own. `seen` finds a name that comes twice. */
 static int read_mapping(struct reader *r, struct og_options *opt)
 {
-    uint64_t seen = 0;
+    struct og_option_set seen = {0};
     for (;;) {
         yaml_event_t key;
         int rc = take(r, &key, YAML_SCALAR_EVENT, YAML_MAPPING_END_EVENT, "a name expected");
         if (rc < 0)
             return rc;
         bool end = key.type == YAML_MAPPING_END_EVENT;
-        uint64_t given = opt->given;
-        opt->given = 0;
+        const struct og_option_set given = opt->given;
+        opt->given = (struct og_option_set){0};
         if (!end)
             rc = read_option(r, opt, &key);
-        if (rc == 0 && (opt->given & seen))
+        if (rc == 0 && og__option_sets_meet(&opt->given, &seen))
             rc = refuse(r, &key.start_mark, "the option was given before in this file");
-        seen |= opt->given;
-        opt->given |= given;
+        og__option_set_join(&seen, &opt->given);
+        og__option_set_join(&opt->given, &given);
         yaml_event_delete(&key);
         if (end || rc < 0)
             return rc;

@@ -52,19 +52,16 @@ static int adopt_option(struct og_options *opt, const char *name, const json_t *
     return rc;
 }
 
-/* Those of the group that decides numbers, as far as none is given here. */
+/* Those that decide numbers, as far as none is given here. */
 static int adopt_options(struct og_options *opt, const json_t *theirs, struct og_err *err)
 {
-    static const char *const own[] = {"epochs", "resample-every", "init"};
     size_t n;
     const struct og_option *table = og_option_table(&n);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         const json_t *value = json_object_get(theirs, table[i].name);
-        bool wanted = strcmp(table[i].group, table[0].group) == 0 && value &&
-                      !json_is_null(value) && !og__options_given(opt, table[i].name);
-        for (size_t k = 0; k < OG_COUNT(own); k++)
-            wanted = wanted && strcmp(table[i].name, own[k]) != 0;
+        const bool wanted = table[i].decides >= OG_DECIDES_NUMBERS && value &&
+                            !json_is_null(value) && !og__options_given(opt, table[i].name);
         if (wanted)
             rc = adopt_option(opt, table[i].name, value, err);
     }
@@ -74,15 +71,17 @@ static int adopt_options(struct og_options *opt, const json_t *theirs, struct og
 /* Every draw of the folder, and a cache that stays as it is while one is trained. */
 static int settle_options(struct og_options *opt, struct packer *p, struct og_err *err)
 {
-    uint32_t every = 0;
-    json_t *theirs = NULL;
+    struct og_trace_description said;
     if (!opt->samples)
         return og__fail(err, -EINVAL, "make one with `outgrow sample`",
                         "--samples DIR: the folder to be packed expected");
-    int rc = og__offline_describe(opt->samples, &every, &p->packs.draws, &theirs, err);
-    if (rc == 0)
-        rc = adopt_options(opt, theirs, err);
-    json_decref(theirs);
+    int rc = og__offline_describe(&said, opt->samples, err);
+    if (rc < 0)
+        return rc;
+    const uint32_t every = said.every;
+    p->packs.draws = said.draws;
+    rc = adopt_options(opt, json_object_get(said.root, "options"), err);
+    og__trace_description_release(&said);
     if (rc == 0)
         rc = og_options_set(opt, "policy", og__policy_word(og__policy_that_adopts()), err);
     if (rc == 0)

@@ -156,8 +156,7 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
     for (uint32_t h = 0; h < seen->n_hops; h++) {
         int fanout = config->opt.fanout[h];
         uint64_t most_edges = (uint64_t)f->ds->n_edges;
-        bool bounded =
-            config->opt.sampler != OG_SAMPLER_LABOR && config->opt.sampler != OG_SAMPLER_LADIES;
+        bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)config->opt.sampler);
         if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;

@@ -61,7 +61,8 @@ static int apply_preset(struct og_options *opt, struct og_err *err)
 /* A walk's neighbours are --neighbors in every hop; --fanout says how many hops. */
 static void settle_fanout(struct og_options *opt)
 {
-    for (int i = 0; opt->sampler == OG_SAMPLER_WALK && i < opt->n_fanout; i++)
+    for (int i = 0; og__sampling_by_visits((enum og_sampler_kind)opt->sampler) && i < opt->n_fanout;
+         i++)
         opt->fanout[i] = OG_MIN(opt->neighbors, opt->walks * opt->walk_length);
 }
 

@@ -5,6 +5,7 @@
 #include "base/scratch.h"
 #include "dataset/features.h"
 #include "train/checkpoint.h"
+#include "train/hotness.h"
 #include "train/idle.h"
 #include "train/options.h"
 
@@ -109,7 +110,8 @@ static int build_session(struct og_session *s, unsigned want, struct og_err *err
 
 static int check_sampler(const struct og_session *s, struct og_err *err)
 {
-    if (s->config.opt.sampler == OG_SAMPLER_WEIGHTED && s->facts.ds->weights.fd < 0)
+    if (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler) &&
+        s->facts.ds->weights.fd < 0)
         return og__fail(err, -EINVAL,
                         "import the graph with an edge_weight.npy, or use --sampler uniform",
                         "%s: has no edge weights", s->facts.ds->path);
@@ -188,11 +190,12 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
         rc = og__checkpoint_sampler(opt->init, &s->config.opt, &s->config.log, err);
     if (rc == 0 && opt->init && !model && opt->task == OG_TASK_LINK)
         rc = og__checkpoint_edges(opt->init, &s->config.opt, &s->config.log, err);
-    const uint64_t given = s->config.opt.given;
+    const struct og_option_set given = s->config.opt.given;
     s->config.asked = og__options_set_apart(opt);
     if (rc == 0)
         rc = og__options_resolve(&s->config.opt, &s->config.log, err);
-    s->config.preset_asked = s->config.opt.given & ~given & og__options_set_apart(&s->config.opt);
+    s->config.preset_asked = og__options_set_apart(&s->config.opt);
+    og__option_set_keep(&s->config.preset_asked, &s->config.opt.given, &given);
     s->config.layout_open = s->config.opt.layout == OG_LAYOUT_AUTO;
     return rc;
 }
@@ -251,6 +254,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     OG_TRY(start_session(s, dataset, opt, model, err));
     og__planner_init(&s->planner, s->budget);
     OG_TRY(check_sampler(s, err));
+    if (want & OG__WANT_FEATURES)
+        OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
     og__know_disks(&s->facts, &s->config.opt);
     OG_TRY(shape_model(s, model, err));
     if (want & OG__WANT_MODEL)

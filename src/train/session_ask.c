@@ -34,8 +34,8 @@ int og__session_sampler(const struct og_session *s, struct og_sampler **out, str
     if (rc < 0)
         return rc;
     struct og_sampling how = og__session_sampling(s);
-    if (how.kind == OG_SAMPLER_WEIGHTED && s->topology.mapped) /* sizes alone are asked for */
-        how.kind = OG_SAMPLER_UNIFORM;
+    if (og__sampling_reads_weights(how.kind) && s->topology.mapped) /* sizes alone are asked for */
+        how = (struct og_sampling){0};
     if (s->facts.trace.extras & OG__WITH_DEGREES)
         og__sampler_keep_degrees(*out);
     rc = og__sampler_choose(*out, &how, err);

@@ -29,7 +29,7 @@ void og__know_disks(struct og_facts *f, const struct og_options *opt)
 
 static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)
 {
-    return (f->shape.kind == OG_MODEL_GCN ? OG__WITH_DEGREES : 0u) |
+    return (og__model_wants_degrees(&f->shape) ? OG__WITH_DEGREES : 0u) |
            (og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u);
 }
 

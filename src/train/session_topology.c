@@ -39,13 +39,15 @@ size_t og__session_structure_bytes(const struct og_session *s)
     if (s->way.topology == OG_TOPOLOGY_DISK)
         return og__topology_disk_bytes(s->facts.ds) + loops;
     return og__topology_bytes(s->facts.ds) + loops +
-           (s->config.opt.sampler == OG_SAMPLER_WEIGHTED ? og__weights_bytes(s->facts.ds) : 0);
+           (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler)
+                ? og__weights_bytes(s->facts.ds)
+                : 0);
 }
 
 static int load_topology(struct og_session *s, struct og_err *err)
 {
     int rc = og__topology_load(s->facts.ds, s->budget, &s->topology, err);
-    if (rc == 0 && s->config.opt.sampler == OG_SAMPLER_WEIGHTED)
+    if (rc == 0 && og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler))
         rc = og__weights_load(s->facts.ds, &s->topology, err);
     if (rc == 0 && counts_degrees(s))
         rc = og__loops_find(&s->topology, err);

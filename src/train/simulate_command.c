@@ -18,12 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_POLICIES = 64, WORD = 48, MAX_DESCRIPTION = 1 << 20 };
+enum { MOST_POLICIES = 64, WORD = 48 };
 
 struct asked_policy {
-    char name[WORD];
-    int kind; /* enum og_policy_kind */
-    int presc_epochs, evict;
+    char *name; /* "hybrid:window=128", malloc'ed */
+    int kind;   /* enum og_policy_kind */
+    struct og_options opt;
 };
 
 struct asked_cache {
@@ -69,26 +69,45 @@ static bool next_word(const char **list, char word[WORD])
     return true;
 }
 
+/* The next policy of a list, malloc'ed, NULL at the end; *list moves behind it. What has an equals
+ * sign and no colon is a parameter of the policy before. */
+static char *next_policy(const char **list)
+{
+    size_t n = strcspn(*list, ",");
+    while ((*list)[n] && strcspn(*list + n + 1, "=,") < strcspn(*list + n + 1, ":,"))
+        n += 1 + strcspn(*list + n + 1, ",");
+    char *word = **list ? strndup(*list, n) : NULL;
+    *list += word ? n + ((*list)[n] == ',') : 0;
+    return word;
+}
+
+static int read_policy(struct simulator *m, char *word, struct og_err *err)
+{
+    struct asked_policy *p = &m->policy[m->n_policies];
+    if (m->n_policies == MOST_POLICIES) {
+        free(word);
+        return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
+    }
+    p->name = word;
+    m->n_policies++;
+    int rc = og__options_copy(&p->opt, &m->opt, err);
+    if (rc == 0)
+        rc = og_options_set(&p->opt, "policy", word, err);
+    p->kind = p->opt.policy;
+    if (rc == 0 && p->kind == OG_POLICY_AUTO)
+        rc = og__fail(err, -EINVAL, "name the policies that it should choose from",
+                      "policy: auto cannot be simulated");
+    return rc;
+}
+
 static int read_policies(struct simulator *m, const char *list, struct og_err *err)
 {
-    char word[WORD];
-    while (next_word(&list, word)) {
-        struct og_options own = m->opt; /* its strings stay as they are: a policy sets none */
-        if (m->n_policies == MOST_POLICIES)
-            return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
-        int rc = og_options_set(&own, "policy", word, err);
-        if (rc < 0)
-            return rc;
-        if (own.policy == OG_POLICY_AUTO)
-            return og__fail(err, -EINVAL, "name the policies that it should choose from",
-                            "policy: auto cannot be simulated");
-        struct asked_policy *p = &m->policy[m->n_policies++];
-        snprintf(p->name, WORD, "%s", word);
-        p->kind = own.policy;
-        p->presc_epochs = own.presc_epochs;
-        p->evict = own.evict;
-    }
-    return m->n_policies ? 0 : og__fail(err, -EINVAL, NULL, "policy: none given");
+    int rc = 0;
+    for (char *word; rc == 0 && (word = next_policy(&list));)
+        rc = read_policy(m, word, err);
+    if (rc == 0 && *list)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "policy");
+    return rc < 0 || m->n_policies ? rc : og__fail(err, -EINVAL, NULL, "policy: none given");
 }
 
 static int read_caches(struct simulator *m, const char *list, struct og_err *err)
@@ -111,10 +130,10 @@ static int read_caches(struct simulator *m, const char *list, struct og_err *err
 /* Of a row in the cache. */
 static size_t kept_row_bytes(const struct simulator *m)
 {
-    const enum og_dtype stored = m->folder.dtype;
+    const enum og_dtype stored = m->folder.said.dtype;
     if (m->s)
         return og__row_bytes(m->s->facts.ds);
-    return m->folder.row_bytes / og__dtype_size(stored) *
+    return m->folder.said.row_bytes / og__dtype_size(stored) *
            og__dtype_size(og__pack_dtype(&m->opt, stored));
 }
 
@@ -153,19 +172,9 @@ static uint32_t superbatch_of(const struct simulator *m, int policy)
 
 /* ---- a policy ---- */
 
-/* The options with the parameters of a policy; strings stay theirs. */
-static struct og_options options_of(const struct simulator *m, const struct asked_policy *p)
-{
-    struct og_options opt = m->s ? m->s->config.opt : m->opt;
-    opt.presc_epochs = p->presc_epochs;
-    opt.evict = p->evict;
-    return opt;
-}
-
 static struct og_policy_setup setup_of(const struct simulator *m, const struct asked_policy *p)
 {
-    const struct og_options opt = options_of(m, p);
-    return og__policy_setup(&opt, p->kind, m->sim.n_nodes);
+    return og__policy_setup(&p->opt, p->kind, m->sim.n_nodes);
 }
 
 /* What it is simulated over. */
@@ -184,14 +193,11 @@ static size_t hotness_bytes(const struct simulator *m, const struct asked_policy
 static int find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
                         struct og_err *err)
 {
-    const struct og_options opt = options_of(m, p);
-    if (m->s)
-        return og__hotness_of(m->s, p->kind, &opt, hotness, err);
-    og__hotness_random((uint64_t)m->opt.seed, m->sim.n_nodes, hotness);
-    return 0;
+    return m->s ? og__hotness_of(m->s, p->kind, &p->opt, hotness, err)
+                : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, hotness, err);
 }
 
-/* Other rankings than the random one are made of the graph, which a trace has not. */
+/* Most rankings are made of the graph, which a trace has not. */
 static int check_policies(const struct simulator *m, struct og_err *err)
 {
     for (int i = 0; !m->s && i < m->n_policies; i++)
@@ -200,8 +206,11 @@ static int check_policies(const struct simulator *m, struct og_err *err)
                             "give the dataset in the place of the trace: with the options the "
                             "trace was sampled with, its batches are the same",
                             "policy: %s ranks nodes by the graph of %s, which a trace has not",
-                            m->policy[i].name, m->folder.dataset);
-    return 0;
+                            m->policy[i].name, m->folder.said.dataset);
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < m->n_policies; i++)
+        rc = og__hotness_check(&m->policy[i].opt, m->sim.n_nodes, err);
+    return rc;
 }
 
 /* ---- memory ---- */
@@ -364,27 +373,13 @@ static int measure_trace(struct simulator *m, const char *dir, struct og_err *er
     return rc;
 }
 
-static int read_description(struct simulator *m, const char *dir, struct og_err *err)
-{
-    char *text = NULL;
-    size_t len;
-    char *path = og__path_join(dir, "trace.json");
-    int rc = path ? og__read_text(path, MAX_DESCRIPTION, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    if (rc == 0)
-        rc = og__trace_parse(&m->folder, text, len, path, err);
-    free(text);
-    free(path);
-    return rc;
-}
-
 /* Rows are read as from a dataset that was written here, on the disk of the trace. */
 static struct og_read_rule assumed_rule(const struct simulator *m, const char *dir)
 {
     enum { FIRST_ROW = 4096, BLOCK = 512 };
     struct og_reader_options opt = {.io = m->opt.io};
     og__profile_load(dir, &opt.profile);
-    return og__read_rule_standard(FIRST_ROW, m->folder.row_bytes, BLOCK, &opt);
+    return og__read_rule_standard(FIRST_ROW, m->folder.said.row_bytes, BLOCK, &opt);
 }
 
 static int open_trace(struct simulator *m, const char *dir, struct og_err *err)
@@ -392,19 +387,19 @@ static int open_trace(struct simulator *m, const char *dir, struct og_err *err)
     const struct og_log log = {m->seen ? m->seen->message : NULL, m->seen ? m->seen->arg : NULL};
     int rc = og__options_resolve(&m->opt, &log, err);
     if (rc == 0)
-        rc = read_description(m, dir, err);
+        rc = og__trace_describe(&m->folder.said, dir, err);
     if (rc == 0)
         rc = og__pool_open(&m->pool, m->opt.threads, err);
     if (rc < 0)
         return rc;
-    m->sim.n_nodes = m->folder.n_nodes;
+    m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;
     m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
     m->sim.rule = assumed_rule(m, dir);
     if (!m->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     rc = measure_trace(m, dir, err);
-    m->epoch = OG_MIN(m->folder.batches_per_epoch, OG_MAX(m->most_batches, 1u));
+    m->epoch = OG_MIN(OG_MAX(m->folder.said.batches_per_epoch, 1u), OG_MAX(m->most_batches, 1u));
     return rc;
 }
 
@@ -455,6 +450,10 @@ static void close_simulator(struct simulator *m)
     og__trace_release(&m->folder);
     og__pool_close(m->pool);
     og__budget_free(m->budget);
+    for (int i = 0; i < m->n_policies; i++) {
+        free(m->policy[i].name);
+        og_options_release(&m->policy[i].opt);
+    }
     og_options_release(&m->opt);
 }
 
@@ -529,7 +528,7 @@ static json_t *result_root(const struct simulator *m, json_t *results, double op
 {
     uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
     return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
-                     m->s ? m->s->facts.ds->name : m->folder.dataset, "num_nodes",
+                     m->s ? m->s->facts.ds->name : m->folder.said.dataset, "num_nodes",
                      (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
                      "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
                      "superbatch", (json_int_t)asked_superbatch(m), "rows", (json_int_t)m->rows,

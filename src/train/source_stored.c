@@ -24,7 +24,7 @@ static void prefetch_next(const struct og_stored_source *s, uint64_t item)
         return;
     const struct og_turn turn = og__item_at(&s->items, next);
     if (has(s, &turn))
-        og__samples_expect(s->folder->samples, og__offline_number(s->folder, &turn));
+        og__samples_prefetch(s->folder->samples, og__offline_number(s->folder, &turn));
 }
 
 static int read_batch(const struct og_stored_source *s, struct og_work *w, struct og_err *err)

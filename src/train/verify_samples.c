@@ -37,7 +37,7 @@ struct verifier {
     int n_findings;
     uint64_t wrong; /* of what is looked at; only the first few are told one by one */
     /* what trace.json says */
-    json_t *root;
+    struct og_trace_description description;
     uint32_t draws, per_draw;
     struct og_samples_options arrays;
     struct og_dataset said; /* of the dataset; no files */
@@ -117,38 +117,25 @@ static void show_progress(const struct verifier *v, uint64_t done, uint64_t tota
 
 /* ---- trace.json ---- */
 
-static int64_t number(const json_t *root, const char *key)
-{
-    const json_t *value = json_object_get(root, key);
-    return json_is_integer(value) ? json_integer_value(value) : -1;
-}
-
 /* What everything else is looked at by. */
 static bool get_facts(struct verifier *v)
 {
-    const json_t *root = v->root;
-    const char *dtype = json_string_value(json_object_get(root, "feature_dtype"));
+    const struct og_trace_description *d = &v->description;
     const size_t n_hops =
-        json_array_size(json_object_get(json_object_get(root, "options"), "fanout"));
-    const int64_t nodes = number(root, "num_nodes");
-    const int64_t dim = number(root, "feature_dim");
-    const int64_t draws = number(root, "draws");
-    const int64_t per_draw = number(root, "batches_per_epoch");
+        json_array_size(json_object_get(json_object_get(d->root, "options"), "fanout"));
     struct og_identity identity;
-    if (n_hops < 1 || n_hops > OG_MAX_HOPS || nodes < 1 || nodes >= UINT32_MAX || dim < 0 ||
-        dim > INT32_MAX / 8 || draws < 1 || per_draw < 1 || draws > UINT32_MAX / per_draw ||
-        !dtype || og__dtype_find(dtype) < 0 || !og__identity_get(root, &identity))
+    if (n_hops < 1 || n_hops > OG_MAX_HOPS || d->n_nodes < 1 || d->draws < 1 ||
+        d->batches_per_epoch < 1 || d->draws > UINT32_MAX / d->batches_per_epoch ||
+        !og__identity_get(d->root, &identity))
         return false;
-    unsigned extras = json_is_true(json_object_get(root, "degrees")) ? OG__WITH_DEGREES : 0;
-    extras |= json_is_true(json_object_get(root, "weights")) ? OG__WITH_WEIGHTS : 0;
-    v->draws = (uint32_t)draws;
-    v->per_draw = (uint32_t)per_draw;
+    v->draws = d->draws;
+    v->per_draw = d->batches_per_epoch;
     v->arrays = (struct og_samples_options){
-        .dir = v->dir, .n_hops = (int)n_hops, .extras = extras, .n_nodes = (uint64_t)nodes};
+        .dir = v->dir, .n_hops = (int)n_hops, .extras = d->extras, .n_nodes = d->n_nodes};
     v->said = (struct og_dataset){.path = (char *)v->dir,
-                                  .n_nodes = nodes,
-                                  .dim = (int)dim,
-                                  .dtype = (enum og_dtype)og__dtype_find(dtype),
+                                  .n_nodes = (int64_t)d->n_nodes,
+                                  .dim = d->dim,
+                                  .dtype = d->dtype,
                                   .identity = identity};
     return true;
 }
@@ -157,7 +144,7 @@ static bool get_facts(struct verifier *v)
 static int read_description(struct verifier *v, struct og_err *err)
 {
     struct og_err why = {0};
-    int rc = og__offline_load(v->dir, &v->root, &why);
+    int rc = og__trace_describe(&v->description, v->dir, &why);
     if (rc < 0)
         return rc == -EINVAL ? judge(v, rc, &why, err)
                              : og__fail(err, rc, why.hint, "%s", why.message);
@@ -199,7 +186,7 @@ static int verify_files(struct verifier *v, struct og_err *err)
     const char *file;
     json_t *said;
     int rc = 0;
-    json_object_foreach(json_object_get(v->root, "checksums"), file, said)
+    json_object_foreach(json_object_get(v->description.root, "checksums"), file, said)
     {
         if (rc == 0)
             rc = strchr(file, '/') ? leads_away(v, file) : verify_file(v, file, said, err);
@@ -485,6 +472,6 @@ int og_verify_samples(const char *samples, const char *dataset,
         og__release(v.budget, rooms[i]->data, rooms[i]->bytes, part);
     og__release(v.budget, v.cached, og__bits_words(v.arrays.n_nodes) * sizeof(*v.cached), part);
     og__budget_free(v.budget);
-    json_decref(v.root);
+    og__trace_description_release(&v.description);
     return rc < 0 ? rc : v.n_findings;
 }

@@ -1,0 +1,20 @@
+/* GCN (Kipf and Welling 2017): a sum weighed by the degrees of both ends. */
+#include "nn/model.h"
+
+static void list(struct og_specs *s, const struct og_model_config *c, int l)
+{
+    const int in = og__layer_in(c, l), out = og__layer_out(c, l);
+    og__add_vector(s, OG__BIAS, "bias", out, 0);
+    og__add_matrix(s, OG__NEIGHBOUR, "lin.weight", out, in, og__glorot(in, out));
+}
+
+static const char *const marks[] = {"lin.weight", NULL};
+
+const struct og_conv og__conv_gcn = {
+    .steps = &og__steps_linear,
+    .aggregate = OG__SYMMETRIC,
+    .has_loops = true,
+    .wants_degrees = true,
+    .list = list,
+    .names = {marks, "lin.weight", NULL},
+};

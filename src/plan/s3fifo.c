@@ -1,0 +1,230 @@
+/* S3-FIFO (Yang et al. 2023, §4): three queues in the order of arrival.
+ *
+ *   new rows ──> small (a tenth) ── used twice or more ──> main ── used? once more round ──┐
+ *                    │                                      ^  └──────────────────────────┘
+ *                    └─ else: leaves, is noted in ──> ghost ┘  came again: enters main
+ *
+ * Uses are counted up to 3, and from 0 on entering main; each round of main takes one away. Most
+ * rows that are used once only have left before they disturb main. The ghost has ids alone, of the
+ * last rows that left small: as many as main has rows. Where a slot is needed, small gives one if
+ * it has its tenth, else main.
+ *
+ * Where a row is read from is decided by the cache before its batch; then its misses enter in their
+ * order. What the batch itself uses does not leave: at the end of its queue it goes round once
+ * more. Once nothing else is left, misses do not enter. */
+#include "plan/policy_ops.h"
+#include "plan/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "policy";
+enum { USES = 3, MAIN = 4 }; /* in a mark: a count of uses, and which queue */
+
+enum { SMALL_QUEUE, MAIN_QUEUE, QUEUES };
+struct s3fifo {
+    struct og_slots slots;
+    struct og_link *link; /* [n_slots + 2] the last two are the heads of small and main */
+    uint8_t *mark;        /* [n_slots] uses, MAIN, OG__PINNED */
+    uint32_t size[QUEUES], pinned[QUEUES];
+    uint32_t small_share;
+    struct og_slots ghost; /* its slots are used in turn: a ring */
+    uint32_t ghost_next;
+};
+
+static uint32_t small_share(uint32_t n_slots)
+{
+    return OG_MAX(n_slots / 10, 1u);
+}
+
+static uint32_t ghost_size(uint32_t n_slots)
+{
+    return OG_MAX(n_slots - OG_MIN(n_slots, small_share(n_slots)), 1u);
+}
+
+/* ---- memory ---- */
+
+static size_t bytes_s3fifo(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+                           uint64_t distinct)
+{
+    const uint32_t n = setup->n_slots;
+    (void)rows;
+    (void)batches;
+    (void)distinct;
+    return og__slots_bytes(n) + og__slots_bytes(ghost_size(n)) + (size_t)n * 9 + 16;
+}
+
+static int open_s3fifo(struct og_policy *p, struct og_err *err)
+{
+    const uint32_t n = p->setup.n_slots;
+    struct s3fifo *s = calloc(1, sizeof(*s));
+    p->state = s;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "s3fifo");
+    int rc = og__slots_open(&s->slots, n, p->budget, err);
+    if (rc == 0)
+        rc = og__slots_open(&s->ghost, ghost_size(n), p->budget, err);
+    if (rc < 0)
+        return rc;
+    s->mark = og__alloc(p->budget, n, part, err);
+    s->link = og__alloc(p->budget, ((size_t)n + QUEUES) * sizeof(*s->link), part, err);
+    if (!s->mark || !s->link)
+        return -ENOMEM;
+    memset(s->mark, 0, n);
+    og__queue_init(s->link, n + SMALL_QUEUE);
+    og__queue_init(s->link, n + MAIN_QUEUE);
+    s->small_share = small_share(n);
+    return 0;
+}
+
+static void close_s3fifo(struct og_policy *p)
+{
+    struct s3fifo *s = p->state;
+    if (!s)
+        return;
+    const size_t n = p->setup.n_slots;
+    og__slots_close(&s->slots);
+    og__slots_close(&s->ghost);
+    og__release(p->budget, s->mark, n, part);
+    og__release(p->budget, s->link, (n + QUEUES) * sizeof(*s->link), part);
+    free(s);
+}
+
+/* ---- the queues ---- */
+
+static int queue_of(const struct s3fifo *s, uint32_t slot)
+{
+    return s->mark[slot] & MAIN ? MAIN_QUEUE : SMALL_QUEUE;
+}
+
+static void take_out(struct s3fifo *s, uint32_t slot)
+{
+    const int queue = queue_of(s, slot);
+    og__queue_take_out(s->link, slot);
+    s->size[queue]--;
+    s->pinned[queue] -= (s->mark[slot] & OG__PINNED) != 0;
+}
+
+static void push(struct s3fifo *s, uint32_t slot, uint8_t mark)
+{
+    s->mark[slot] = mark;
+    const int queue = queue_of(s, slot);
+    og__queue_push(s->link, s->slots.n + (uint32_t)queue, slot);
+    s->size[queue]++;
+    s->pinned[queue] += (mark & OG__PINNED) != 0;
+}
+
+/* ---- the ghost ---- */
+
+static void note(struct s3fifo *s, uint32_t node)
+{
+    struct og_slots *g = &s->ghost;
+    if (g->node[s->ghost_next] != OG_NO_SLOT)
+        og__slots_drop(g, s->ghost_next);
+    og__slots_put(g, s->ghost_next, node);
+    s->ghost_next = s->ghost_next + 1 < g->n ? s->ghost_next + 1 : 0;
+}
+
+static bool take_note(struct s3fifo *s, uint32_t node)
+{
+    const uint32_t there = og__slots_of(&s->ghost, node);
+    if (there != OG_NO_SLOT)
+        og__slots_drop(&s->ghost, there);
+    return there != OG_NO_SLOT;
+}
+
+/* ---- who leaves ---- */
+
+/* The oldest row of a queue: goes round once more, moves to main, or leaves: then true. */
+static bool look_at(struct s3fifo *s, int queue, uint32_t slot)
+{
+    const uint8_t mark = s->mark[slot];
+    const uint8_t pin = mark & OG__PINNED;
+    const uint8_t uses = mark & USES;
+    take_out(s, slot);
+    if (queue == SMALL_QUEUE && uses > 1)
+        push(s, slot, (uint8_t)(pin | MAIN));
+    else if (pin)
+        push(s, slot, mark);
+    else if (queue == MAIN_QUEUE && uses > 0)
+        push(s, slot, (uint8_t)(MAIN | (uses - 1)));
+    else
+        return true;
+    return false;
+}
+
+/* Some slot is not pinned. */
+static uint32_t evict(struct s3fifo *s)
+{
+    for (;;) {
+        const bool from_main = s->size[MAIN_QUEUE] > s->pinned[MAIN_QUEUE];
+        const bool from_small = s->size[SMALL_QUEUE] > s->pinned[SMALL_QUEUE];
+        const bool small = from_small && (s->size[SMALL_QUEUE] >= s->small_share || !from_main);
+        const int queue = small ? SMALL_QUEUE : MAIN_QUEUE;
+        const uint32_t slot = s->link[s->slots.n + (uint32_t)queue].newer;
+        if (!look_at(s, queue, slot))
+            continue;
+        if (small)
+            note(s, s->slots.node[slot]);
+        og__slots_drop(&s->slots, slot);
+        return slot;
+    }
+}
+
+/* ---- a batch ---- */
+
+static void count_uses(struct s3fifo *s, const struct og_plan *out)
+{
+    s->pinned[SMALL_QUEUE] = s->pinned[MAIN_QUEUE] = 0;
+    for (uint32_t i = 0; i < out->n; i++) {
+        const uint32_t slot = out->place[i];
+        if (slot == OG_NO_SLOT)
+            continue;
+        s->mark[slot] = (uint8_t)(s->mark[slot] + ((s->mark[slot] & USES) < USES));
+        s->pinned[queue_of(s, slot)]++;
+    }
+}
+
+static int step_s3fifo(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+                       struct og_err *err)
+{
+    struct s3fifo *s = p->state;
+    const uint32_t n = s->slots.n;
+    (void)err;
+    uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
+    count_uses(s, out);
+    for (uint32_t i = 0; i < out->n && pinned < n; i++) {
+        if (out->place[i] != OG_NO_SLOT)
+            continue;
+        const uint32_t slot = s->slots.n_filled < n ? s->slots.n_filled++ : evict(s);
+        const uint8_t queue = take_note(s, ids[i]) ? MAIN : 0;
+        og__slots_put(&s->slots, slot, ids[i]);
+        push(s, slot, (uint8_t)(queue | OG__PINNED));
+        pinned++;
+        og__plan_change(out, i, slot);
+    }
+    og__slots_unpin(s->mark, out);
+    s->pinned[SMALL_QUEUE] = s->pinned[MAIN_QUEUE] = 0;
+    return 0;
+}
+
+/* Slots below n_filled are all held: those from `first` on are the next to be filled. */
+static void forget_s3fifo(struct og_policy *p, uint32_t first)
+{
+    struct s3fifo *s = p->state;
+    for (; s->slots.n_filled > first; s->slots.n_filled--) {
+        const uint32_t slot = s->slots.n_filled - 1;
+        take_out(s, slot);
+        og__slots_drop(&s->slots, slot);
+        s->mark[slot] = 0;
+    }
+}
+
+const struct og_policy_ops og__policy_s3fifo = {
+    .admits = true,
+    .open = open_s3fifo,
+    .close = close_s3fifo,
+    .step = step_s3fifo,
+    .bytes = bytes_s3fifo,
+    .forget = forget_s3fifo,
+};

@@ -1,0 +1,108 @@
+/* trace.json: what the folder of a trace says of itself. The only reader of it. */
+#include "base/file.h"
+#include "base/seal.h"
+#include "sample/trace.h"
+
+#include <stdlib.h>
+
+static const char hint[] = "make it anew with `outgrow sample`";
+
+static int wrong(const char *name, const char *key, const char *expected, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, hint, "%s: \"%s\" must be %s", name, key, expected);
+}
+
+static int get_count(const json_t *root, const char *key, int64_t least, int64_t most, int64_t *out,
+                     const char *name, struct og_err *err)
+{
+    const json_t *value = json_object_get(root, key);
+    *out = json_is_integer(value) ? json_integer_value(value) : -1;
+    return *out < least || *out > most ? wrong(name, key, "a count within bounds", err) : 0;
+}
+
+static int get_dataset(struct og_trace_description *d, const char *name, struct og_err *err)
+{
+    int64_t nodes = 0;
+    int64_t dim = 0;
+    int rc = 0;
+    OG_TRY(get_count(d->root, "num_nodes", 0, UINT32_MAX - 1, &nodes, name, err));
+    OG_TRY(get_count(d->root, "feature_dim", 0, INT32_MAX / 8, &dim, name, err));
+    const char *text = json_string_value(json_object_get(d->root, "feature_dtype"));
+    int dtype = text ? og__dtype_find(text) : -1;
+    if (dtype < 0)
+        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16 or u8", err));
+    if (!(d->dataset = json_string_value(json_object_get(d->root, "dataset"))))
+        OG_TRY(wrong(name, "dataset", "text", err));
+    d->n_nodes = (uint64_t)nodes;
+    d->dim = (int)dim;
+    d->dtype = (enum og_dtype)dtype;
+    d->row_bytes = (size_t)dim * og__dtype_size(d->dtype);
+out:
+    return rc;
+}
+
+/* A count that a trace need not have. */
+static int get_more(const json_t *root, const char *key, uint32_t *out, const char *name,
+                    struct og_err *err)
+{
+    int64_t n = 0;
+    int rc =
+        json_object_get(root, key) ? get_count(root, key, 0, UINT32_MAX - 1, &n, name, err) : 0;
+    *out = (uint32_t)OG_MAX(n, (int64_t)0);
+    return rc;
+}
+
+static int get_batches(struct og_trace_description *d, const char *name, struct og_err *err)
+{
+    int64_t batches = 0;
+    int rc = get_count(d->root, "batches_per_epoch", 0, UINT32_MAX, &batches, name, err);
+    if (rc == 0)
+        rc = get_more(d->root, "resample_every", &d->every, name, err);
+    if (rc == 0)
+        rc = get_more(d->root, "draws", &d->draws, name, err);
+    d->batches_per_epoch = (uint32_t)OG_MAX(batches, (int64_t)0);
+    d->extras = json_is_true(json_object_get(d->root, "degrees")) ? OG__WITH_DEGREES : 0;
+    d->extras |= json_is_true(json_object_get(d->root, "weights")) ? OG__WITH_WEIGHTS : 0;
+    return rc;
+}
+
+int og__trace_parse(struct og_trace_description *d, const char *text, size_t len, const char *name,
+                    struct og_err *err)
+{
+    int64_t format;
+    *d = (struct og_trace_description){0};
+    int rc = og__sealed_parse(&d->root, text, len, name, hint, err);
+    if (rc == 0 && !json_is_object(d->root))
+        rc = og__fail(err, -EINVAL, hint, "%s: not a JSON object", name);
+    if (rc == 0)
+        rc = get_count(d->root, "format", 1, 1, &format, name, err);
+    if (rc == 0)
+        rc = get_dataset(d, name, err);
+    if (rc == 0)
+        rc = get_batches(d, name, err);
+    if (rc < 0)
+        og__trace_description_release(d);
+    return rc;
+}
+
+int og__trace_describe(struct og_trace_description *d, const char *dir, struct og_err *err)
+{
+    enum { MOST = 1024 * 1024 };
+    char *path = og__path_join(dir, "trace.json");
+    char *text = NULL;
+    size_t len = 0;
+    *d = (struct og_trace_description){0};
+    int rc = path ? og__read_text(path, MOST, &text, &len, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    if (rc == 0)
+        rc = og__trace_parse(d, text, len, path, err);
+    free(text);
+    free(path);
+    return rc;
+}
+
+void og__trace_description_release(struct og_trace_description *d)
+{
+    json_decref(d->root);
+    *d = (struct og_trace_description){0};
+}

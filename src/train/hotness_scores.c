@@ -1,0 +1,138 @@
+/* Hotness from the user: any ranking of nodes becomes a static cache (the general caching scheme of
+ * Yang et al. 2022, §6.2). Scores are compared in 32 bits, so that ranking takes no more memory
+ * than any other: float32 and integers of up to 32 bits as they are, float64 rounded to float32,
+ * 64-bit integers by their upper bits where they span more than 32. */
+#include "train/hotness.h"
+
+#include "dataset/convert.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { AT_ONCE = 4096 };
+static const char hint[] = "give one number a node, the higher the sooner cached: "
+                           "numpy.save(\"scores.npy\", scores.astype(\"float32\"))";
+
+static bool is_float(enum og__npy_type type)
+{
+    return type == OG__NPY_F16 || type == OG__NPY_F32 || type == OG__NPY_F64;
+}
+
+static int open_scores(struct og_npy *a, const struct og_options *opt, uint64_t n_nodes,
+                       struct og_err *err)
+{
+    *a = (struct og_npy){.fd = -1};
+    if (!opt->scores)
+        return og__fail(err, -EINVAL, "--policy file:SCORES.npy", "--policy file: which file?");
+    int rc = og__npy_open(a, opt->scores, err);
+    if (rc < 0)
+        return rc;
+    if (!is_float(a->type) && !og__npy_is_integer(a->type))
+        return og__fail(err, -EINVAL, hint,
+                        "%s: scores of type %s; float32, float64 or integers "
+                        "expected",
+                        opt->scores, og__npy_name(a->type));
+    const bool column = a->ndim == 1 || a->shape[1] == 1;
+    if (column && (uint64_t)a->shape[0] == n_nodes)
+        return 0;
+    return og__fail(err, -EINVAL, hint, "%s: %" PRId64 " scores%s, there are %" PRIu64 " nodes",
+                    opt->scores, a->shape[0], column ? "" : " in several columns", n_nodes);
+}
+
+int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)
+{
+    struct og_npy a;
+    int rc = open_scores(&a, opt, n_nodes, err);
+    og__npy_close(&a);
+    return rc;
+}
+
+/* ---- floats: their bits, in the order of the numbers ---- */
+
+static uint32_t ordered(float x)
+{
+    uint32_t bits;
+    x += 0.0f; /* -0 is 0 */
+    memcpy(&bits, &x, sizeof(bits));
+    return bits >> 31 ? ~bits : bits | 1u << 31;
+}
+
+static int take_floats(const struct og_npy *a, const void *data, int64_t first, int64_t n,
+                       uint32_t *hotness, struct og_err *err)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double x = og__number_at(a->type, data, (size_t)i);
+        if (isnan(x))
+            return og__fail(err, -EINVAL, "give every node a number, such as 0 to never cache it",
+                            "%s: the score of node %" PRId64 " is NaN", a->path, first + i);
+        hotness[first + i] = ordered((float)x);
+    }
+    return 0;
+}
+
+static int read_floats(const struct og_npy *a, uint32_t *hotness, struct og_err *err)
+{
+    double data[AT_ONCE];
+    int rc = 0;
+    for (int64_t first = 0; rc == 0 && first < a->shape[0]; first += AT_ONCE) {
+        const int64_t n = OG_MIN(a->shape[0] - first, (int64_t)AT_ONCE);
+        rc = og__npy_read(a, first, n, data, err);
+        if (rc == 0)
+            rc = take_floats(a, data, first, n, hotness, err);
+    }
+    return rc;
+}
+
+/* ---- integers: how far they are above the least ---- */
+
+/* Of unsigned ones, which need the range of int64 from its lower end on, the order is the same. */
+static int64_t integer_at(const struct og_npy *a, const void *data, int64_t i)
+{
+    const int64_t x = og__integer_at(a->type, data, (size_t)i);
+    return a->type == OG__NPY_U64 ? x ^ INT64_MIN : x;
+}
+
+/* Their least and greatest; with hotness, each by its distance from the least. */
+static int walk_integers(const struct og_npy *a, int64_t range[2], unsigned shift,
+                         uint32_t *hotness, struct og_err *err)
+{
+    int64_t data[AT_ONCE];
+    for (int64_t first = 0; first < a->shape[0]; first += AT_ONCE) {
+        const int64_t n = OG_MIN(a->shape[0] - first, (int64_t)AT_ONCE);
+        int rc = og__npy_read(a, first, n, data, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t x = integer_at(a, data, i);
+            if (hotness) {
+                hotness[first + i] = (uint32_t)(((uint64_t)x - (uint64_t)range[0]) >> shift);
+                continue;
+            }
+            range[0] = OG_MIN(range[0], x);
+            range[1] = OG_MAX(range[1], x);
+        }
+    }
+    return 0;
+}
+
+static int read_integers(const struct og_npy *a, uint32_t *hotness, struct og_err *err)
+{
+    int64_t range[2] = {INT64_MAX, INT64_MIN};
+    unsigned shift = 0;
+    int rc = walk_integers(a, range, 0, NULL, err);
+    while (rc == 0 && ((uint64_t)range[1] - (uint64_t)range[0]) >> shift > UINT32_MAX)
+        shift++;
+    return rc < 0 ? rc : walk_integers(a, range, shift, hotness, err);
+}
+
+int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
+                       struct og_err *err)
+{
+    struct og_npy a;
+    int rc = open_scores(&a, opt, n_nodes, err);
+    if (rc == 0)
+        rc = is_float(a.type) ? read_floats(&a, hotness, err) : read_integers(&a, hotness, err);
+    og__npy_close(&a);
+    return rc;
+}
