@@ -2,8 +2,8 @@
  * this one may go on.   input: | u8: layers - 1 | u8: nodes | text | */
 #include "fuzz.h"
 
+#include "infer/infer_state.h"
 #include "nn/whole.h"
-#include "train/infer_state.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
 
 #include "nn_ops.h"
 
+#include "ahead/ahead.h"
 #include "base/file.h"
 #include "base/temporary.h"
 #include "dataset/edge_split.h"
@@ -12,7 +13,6 @@
 #include "sample/sample.h"
 #include "support/files.h"
 #include "support/folder.h"
-#include "train/ahead.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

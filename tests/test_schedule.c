@@ -1,7 +1,7 @@
 /* The schedule against a plain loop over epochs and batches. */
 #include "testing.h"
 
-#include "train/schedule.h"
+#include "sample/schedule.h"
 
 #include <stdlib.h>
 

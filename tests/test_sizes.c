@@ -1,7 +1,7 @@
 /* The memory plan is a function of numbers: no dataset, no disk, nothing measured. */
 #include "testing.h"
 
-#include "train/memory_plan.h"
+#include "budget/memory_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* `bench epoch`: the data path alone. */
+#include "ahead/ahead.h"
 #include "bench/bench.h"
-#include "train/ahead.h"
+#include "run/plan_json.h"
 #include "train/json.h"
-#include "train/plan_json.h"
 
 struct delivery {
     struct og_session *s;

@@ -1,8 +1,8 @@
 /* `bench train`: one epoch with everything resident, and beside it the least time its operators
  * could take on this machine. */
+#include "ahead/ahead.h"
 #include "bench/bench.h"
 #include "bench/floor.h"
-#include "train/ahead.h"
 #include "train/json.h"
 #include "train/options.h"
 

@@ -1,4 +1,4 @@
-/* From counts to seconds: a model of the flow (train/flow.h, train/ahead.h).
+/* From counts to seconds: a model of the flow (train/flow.h, ahead/ahead.h).
  *
  *   straight     sample | plan | read | train           each batch through all, side by side
  *

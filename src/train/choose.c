@@ -7,9 +7,9 @@
  *   choosing   the first, and what is told of the others */
 #include "train/choose.h"
 
+#include "budget/memory_plan.h"
 #include "train/hotness.h"
 #include "train/measure.h"
-#include "train/memory_plan.h"
 #include "train/options.h"
 
 #include <stdio.h>

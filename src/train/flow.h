@@ -17,12 +17,12 @@
 #ifndef OG_FLOW_H
 #define OG_FLOW_H
 
+#include "budget/way.h"
 #include "gather/gather.h"
 #include "report/timeline.h"
 #include "sample/sample.h"
+#include "sample/seeds.h"
 #include "train/filling.h"
-#include "train/seeds.h"
-#include "train/way.h"
 
 /* What was done before a superbatch could begin; its first work tells it. And what was put into the
  * cache since: the first work that needs it tells that. */

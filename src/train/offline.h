@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "sample/samples.h"
+#include "sample/schedule.h"
 #include "sample/trace.h"
-#include "train/schedule.h"
 
 struct og_offline {
     struct og_samples *samples;

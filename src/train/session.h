@@ -8,10 +8,10 @@
 #define OG_SESSION_H
 
 #include "base/scratch.h"
+#include "budget/memory_plan.h"
 #include "dataset/on_disk.h"
 #include "plan/candidate.h"
 #include "report/counters.h"
-#include "train/memory_plan.h"
 #include "train/packs.h"
 #include "train/source.h"
 

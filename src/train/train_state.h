@@ -5,7 +5,7 @@
 
 #include "nn/nn.h"
 #include "report/counters.h"
-#include "train/schedule.h"
+#include "sample/schedule.h"
 
 struct og_train_state {
     uint64_t next_item;                /* of the schedule */

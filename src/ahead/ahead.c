@@ -1,0 +1,230 @@
+#include "ahead/ahead.h"
+
+#include "ahead/ahead_parts.h"
+
+#include <stdlib.h>
+
+_Static_assert(sizeof(struct og_sampled_ahead) == OG__SAMPLED_AHEAD_BYTES, "as it is planned");
+_Static_assert(sizeof(struct og_fill_window) == OG__FILL_WINDOW_BYTES, "as it is planned");
+
+/* ---- sampling it ---- */
+
+static int record(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct og_ahead *a = arg;
+    struct og_session *s = a->s;
+    int rc = og__ahead_note(a, w) ? og__superbatch_cut(s->superbatch, err) : 0;
+    if (rc < 0)
+        return rc;
+    if (!w->stored) {
+        rc = og__superbatch_append(s->superbatch, &w->sampled.batch, err);
+        return rc < 0 ? rc : og__ahead_within_disk(a, err);
+    }
+    return og__superbatch_refer(s->superbatch, &w->sampled.batch, s->offline->samples,
+                                og__offline_number(s->offline, &w->turn), err);
+}
+
+/* ---- planning it ---- */
+
+/* What is spilled of a superbatch's plan, for making it needs the policy's tables and carrying it
+ * out needs the cache, and either may have the memory of the other:
+ *
+ *   | fill window 0 | codes of batch 0 | codes of batch 1 | ... | fill window 1 | codes ... */
+static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t *list,
+                     uint32_t *codes, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    int rc = og__fill_windows_begin(&a->windows, trace->n_batches, s->budget, err);
+    a->prediction = (struct og_prediction){0};
+    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+        const uint32_t *ids = trace->ids + trace->ptr[b];
+        uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
+        rc = og__filling_put(&a->windows, s->policy, b, s->codes, list, err);
+        if (rc == 0)
+            rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
+        a->sampled[b].codes_at = og__spill_size(s->codes);
+        if (rc == 0 && og__packs(&s->way))
+            rc = og__packing_add(&a->packing, ids, codes, n, err);
+        if (rc == 0)
+            rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
+        if (rc == 0)
+            rc = og__ahead_within_disk(a, err);
+        if (rc == 0 && og__ahead_predicts(a, b))
+            rc = og__ahead_predict_batch(a, b, ids, err);
+    }
+    if (rc == 0 && s->way.layout != OG_LAYOUT_SEGMENTED)
+        og__ahead_end_prediction(a);
+    return rc;
+}
+
+/* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
+static int foresee(struct og_ahead *a, struct og_io_counts *read, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    const struct og_trace all = og__superbatch_trace(s->superbatch);
+    struct og_err why = {0};
+    uint32_t *nodes = NULL;
+    uint32_t n = 0;
+    uint32_t ignored = 0;
+    if (!a->by_draw || !s->packs || s->way.layout != OG_LAYOUT_PACKED)
+        return og__policy_foresee(s->policy, &all, &ignored, err);
+    const struct og_io_counts before = og__io_made();
+    int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->facts.ds->n_nodes,
+                              s->budget, &nodes, &n, &why);
+    og__io_add_since(read, before);
+    if (rc < 0) {
+        og__ahead_lose_packs(s, &why);
+        return og__policy_foresee(s->policy, &all, &ignored, err);
+    }
+    rc = og__policy_adopt(s->policy, nodes, n, &ignored, err);
+    og__release(s->budget, nodes, n * sizeof(*nodes), "policy");
+    return rc;
+}
+
+static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    const struct og_trace trace = og__ahead_own(a);
+    const size_t list = (size_t)2 * OG__FILL_ROWS;
+    const size_t bytes = (list + og__ahead_longest(&trace)) * sizeof(uint32_t);
+    double start = og__now();
+    uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
+    int rc = buffer ? foresee(a, &done->read, err) : -ENOMEM;
+    if (rc == 0 && og__packs(&s->way))
+        rc = og__ahead_begin_packing(a, &trace, err);
+    if (rc == 0)
+        rc = put_plans(a, &trace, buffer, buffer + list, err);
+    og__release(s->budget, buffer, bytes, "trace");
+    og__policy_rest(s->policy);
+    done->plan_seconds = og__now() - start;
+    done->prefill = a->windows.rows;
+    og__timeline_add(s->timeline, "plan ahead", 0, start, og__now());
+    return rc;
+}
+
+/* ---- taking turns ---- */
+
+/* The cache's last rows give way to the graph's structure and to what planning needs. */
+static int begin_sampling(struct og_session *s, struct og_ahead_counts *done, struct og_err *err)
+{
+    if (!s->memory.alternates)
+        return 0;
+    og__gather_lend(s->gather, s->memory.n_lent);
+    og__policy_forget(s->policy, s->memory.n_slots - s->memory.n_lent);
+    return og__session_fetch_topology(s, &done->read, &done->bytes_written, err);
+}
+
+/* end: of the items that a tail may have. */
+static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first,
+                              uint64_t last, uint64_t end, struct og_ahead_counts *done,
+                              struct og_err *err)
+{
+    struct og_session *s = a->s;
+    og__spill_clear(s->codes);
+    a->written_before = og__ahead_written(s);
+    a->code_before = og__spill_written(s->codes);
+    int rc = begin_sampling(s, done, err);
+    if (rc == 0)
+        rc = og__ahead_sample(a, pass, first, last, end, record, err);
+    done->read.reads += a->made.reads;
+    done->read.bytes += a->made.bytes;
+    if (s->memory.alternates)
+        og__session_drop_topology(s);
+    if (rc == 0)
+        rc = plan_ahead(a, done, err);
+    if (rc == 0)
+        rc = og__ahead_spill_fits(a, og__ahead_spilled(a), err);
+    if (rc == 0 && s->memory.alternates)
+        rc = og__superbatch_release_ids(s->superbatch, err);
+    if (rc == 0 && og__packs(&s->way))
+        rc = og__ahead_pack(a, done, err);
+    if (rc == 0)
+        rc = og__gather_reclaim(s->gather, err);
+    done->bytes_written += og__ahead_written(s) - a->written_before;
+    return rc;
+}
+
+static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
+                          uint64_t end, og_consumer *consumer, void *arg, struct og_err *err)
+{
+    struct og_ahead_counts done = {0};
+    int rc = prepare_superbatch(a, pass, first, last, end, &done, err);
+    if (rc < 0)
+        return rc;
+    struct og_session *s = a->s;
+    const struct og_replayed_source from = {.batches = s->superbatch,
+                                            .ahead = a->sampled,
+                                            .items = {&s->facts.schedule, pass, first, last},
+                                            .by_draw = a->by_draw,
+                                            .prepared = done};
+    const struct og_filling_options fill = {.windows = &a->windows,
+                                            .from = s->codes,
+                                            .gather = s->gather,
+                                            .stop = s->config.seen ? s->config.seen->stop : NULL,
+                                            .timeline = s->timeline};
+    struct og_filling *filling;
+    struct og_pipeline p;
+    rc = og__filling_start(&filling, &fill, err);
+    if (rc < 0)
+        return rc;
+    og__pipeline_replay(&p, s, &from, filling);
+    rc = og__flow_run(&p.flow, consumer, arg, err);
+    og__filling_end(filling);
+    return rc;
+}
+
+/* ---- all of them ---- */
+
+static int open_stores(struct og_session *s, struct og_err *err)
+{
+    if (s->superbatch)
+        return 0;
+    if (!s->scratch)
+        return og__fail(err, -ENOENT, "give --scratch DIR", "no folder to sample ahead in");
+    struct og_superbatch_options opt = {.scratch = s->scratch,
+                                        .memory = s->memory.trace_blocks,
+                                        .n_hops = s->config.opt.n_fanout,
+                                        .n_nodes = (uint64_t)s->facts.ds->n_nodes,
+                                        .extras = s->facts.trace.extras};
+    struct og_spill_options codes = {
+        .scratch = s->scratch, .memory = s->memory.code_bytes, .part = "trace"};
+    int rc = og__superbatch_open(&s->superbatch, &opt, s->budget, err);
+    if (rc == 0)
+        rc = og__spill_open(&s->codes, &codes, s->budget, err);
+    return rc;
+}
+
+static int run_superbatches(struct og_session *s, const struct og_items *items,
+                            og_consumer *consumer, void *arg, struct og_err *err)
+{
+    struct og_ahead a = {.s = s, .n = og__ahead_most(s)};
+    a.sampled = og__alloc(s->budget, a.n * sizeof(*a.sampled), "superbatch", err);
+    if (!a.sampled)
+        return -ENOMEM;
+    int rc = open_stores(s, err);
+    for (uint64_t end, at = items->first; rc == 0 && at < items->last; at = end) {
+        end = og__superbatch_end(s, items->pass, at, items->last);
+        rc = run_superbatch(&a, items->pass, at, end, items->last, consumer, arg, err);
+        if (rc == 0 && end < items->last && s->config.seen && s->config.seen->stop &&
+            *s->config.seen->stop)
+            rc = og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
+    }
+    og__packing_close(&a.packing);
+    og__fill_windows_release(&a.windows);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
+    return rc;
+}
+
+int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, uint64_t last,
+                    og_consumer *consumer, void *arg, struct og_err *err)
+{
+    const struct og_items items = {&s->facts.schedule, pass, first, last};
+    if (s->gather && og__samples_ahead(&s->way))
+        return run_superbatches(s, &items, consumer, arg, err);
+    struct og_pipeline p;
+    if (s->gather)
+        og__pipeline_train(&p, s, items);
+    else
+        og__pipeline_sample(&p, s, items, false);
+    return og__flow_run(&p.flow, consumer, arg, err);
+}

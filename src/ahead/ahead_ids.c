@@ -1,0 +1,221 @@
+/* Superbatches that nobody trains on, so that the ids of their batches suffice. They are planned
+ * all the same: to predict what a run will read, or to pack beforehand what a draw's batches miss.
+ */
+#include "ahead/ahead_parts.h"
+#include "ahead/segmented.h"
+#include "dataset/writer.h"
+
+#include <stdlib.h>
+
+/* ---- ids alone ---- */
+
+/* A superbatch for ids alone. */
+static int open_ids(struct og_ahead *a, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
+                                        .memory = SIZE_MAX,
+                                        .n_nodes = (uint64_t)s->facts.ds->n_nodes};
+    a->sampled = og__alloc(s->budget, a->n * sizeof(*a->sampled), "superbatch", err);
+    if (!a->sampled)
+        return -ENOMEM;
+    return s->superbatch ? 0 : og__superbatch_open(&s->superbatch, &opt, s->budget, err);
+}
+
+static int record_ids(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct og_ahead *a = arg;
+    struct og_batch ids = w->sampled.batch;
+    ids.n_hops = 0;             /* nothing is trained: blocks are not needed */
+    (void)og__ahead_note(a, w); /* nothing is spilled */
+    return og__superbatch_append(a->s->superbatch, &ids, err);
+}
+
+/* ---- what an epoch will read ---- */
+
+/* What containers take, and what batches read of segments, follows from all the misses. Packs made
+ * beforehand take nothing. */
+static int predict_laid_out(struct og_ahead *a, struct og_err *err)
+{
+    struct og_segments segments;
+    uint32_t size;
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc < 0)
+        return rc;
+    if (a->s->way.layout == OG_LAYOUT_PACKED) {
+        og__ahead_end_prediction(a);
+        return a->by_draw && a->s->packs ? 0 : og__ahead_fit_chunks(a, a->spill_bytes, err);
+    }
+    rc = og__ahead_fit_segments(a, a->spill_bytes, &segments, &size, err);
+    if (rc < 0)
+        return rc;
+    rc = og__ahead_predict_segments(a, &segments, size, err);
+    og__segments_close(&segments);
+    return rc;
+}
+
+/* A superbatch as it is planned. */
+struct prediction {
+    struct og_ahead *a;
+    uint32_t *list; /* 2 OG__FILL_ROWS */
+};
+
+/* What enters the cache before the batch would be spilled with the plans. */
+static int enter_cache(void *arg, uint32_t b, struct og_err *err)
+{
+    struct prediction *f = arg;
+    const struct og_session *s = f->a->s;
+    const uint64_t bytes = og__filling_bytes(s->policy, b, f->list);
+    (void)err;
+    if (og__samples_ahead(&s->way) && s->memory.code_bytes == 0)
+        f->a->spill_bytes += bytes;
+    return 0;
+}
+
+static int note_plan(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
+{
+    struct og_ahead *a = ((struct prediction *)arg)->a;
+    if (og__ahead_predicts(a, b))
+        og__predict_batch(&a->prediction, a->s, plan, &a->sampled[b].from);
+    return og__packs(&a->s->way)
+               ? og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err)
+               : 0;
+}
+
+static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32_t *list,
+                        struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct prediction f = {a, list};
+    const struct og_walk walk = {.policy = s->policy,
+                                 .planner = &s->planner,
+                                 .plan = &s->works[0].plan,
+                                 .before = enter_cache,
+                                 .planned = note_plan,
+                                 .arg = &f};
+    return og__walk_batches(&walk, trace, trace->n_batches, err);
+}
+
+static int plan_epoch(struct og_ahead *a, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    const struct og_trace all = og__superbatch_trace(s->superbatch);
+    const struct og_trace trace = og__ahead_own(a);
+    const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
+    const bool ahead = og__samples_ahead(&s->way);
+    uint32_t ignored;
+    uint32_t *list = og__alloc(s->budget, bytes, "trace", err);
+    int rc = list ? og__policy_foresee(s->policy, &all, &ignored, err) : -ENOMEM;
+    if (rc == 0 && og__packs(&s->way))
+        rc = og__ahead_begin_packing(a, &trace, err);
+    if (rc == 0)
+        rc = plan_batches(a, &trace, list, err);
+    og__release(s->budget, list, bytes, "trace");
+    if (rc < 0)
+        return rc;
+    if (og__packs(&s->way))
+        rc = predict_laid_out(a, err);
+    else
+        og__predict_epoch(&a->prediction, s,
+                          ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
+    return rc == 0 && ahead ? og__ahead_spill_fits(a, a->spill_bytes, err) : rc;
+}
+
+int og__session_predict(struct og_session *s, struct og_err *err)
+{
+    uint64_t items = og__schedule_items(&s->facts.schedule);
+    uint64_t epoch = og__schedule_start(&s->facts.schedule, 2);
+    if (s->predicted.known || items == 0)
+        return 0;
+    uint64_t last = og__samples_ahead(&s->way) ? og__superbatch_end(s, OG__SPLITS, 0, items)
+                                               : OG_MIN(epoch, items);
+    struct og_ahead a = {.s = s, .n = OG_MIN(last + s->memory.tail + s->memory.lot, items)};
+    int rc = open_ids(&a, err);
+    if (rc == 0)
+        rc = og__ahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err);
+    if (rc == 0)
+        rc = plan_epoch(&a, err);
+    og__packing_close(&a.packing);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
+    return rc;
+}
+
+/* ---- offline packing ---- */
+
+/* The nodes that the policy keeps, from first to last. */
+static int list_cached(struct og_session *s, struct og_npy_writer *out, struct og_err *err)
+{
+    uint32_t node;
+    uint32_t slot;
+    int rc = 0;
+    while (rc == 0 && og__policy_prefill(s->policy, &node, &slot, 1) > 0)
+        rc = og__npy_append(out, &(int64_t){node}, 1, err);
+    return rc;
+}
+
+static int add_misses(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    size_t bytes = OG_MAX(og__ahead_longest(trace), (uint64_t)1) * sizeof(uint32_t);
+    uint32_t *codes = og__alloc(s->budget, bytes, "trace", err);
+    int rc = codes ? og__ahead_begin_packing(a, trace, err) : -ENOMEM;
+    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+        const uint32_t *ids = trace->ids + trace->ptr[b];
+        uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
+        rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
+        if (rc == 0)
+            rc = og__packing_add(&a->packing, ids, codes, n, err);
+    }
+    og__release(s->budget, codes, bytes, "trace");
+    return rc;
+}
+
+/* All draws of a folder are there at the same time. */
+static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
+                      struct og_ahead_counts *done, struct og_err *err)
+{
+    char takes[32];
+    int rc = og__packing_seal(&a->packing, err);
+    if (rc < 0)
+        return rc;
+    const uint64_t bytes = done->bytes_written + a->packing.offset[a->packing.n_batches];
+    if (bytes > (uint64_t)a->s->config.opt.disk.value)
+        return og__fail(err, -ENOSPC, "give more --disk",
+                        "--disk: what batches miss takes %s, up to the draw at hand",
+                        og__human_bytes(takes, (double)bytes));
+    return og__ahead_write_chunks(a, to->container, done, err);
+}
+
+static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
+                     struct og_ahead_counts *done, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    uint32_t n_cached = 0;
+    og__policy_forget(s->policy, 0); /* all it keeps is told, not what is new since the last draw */
+    int rc = og__policy_foresee(s->policy, &trace, &n_cached, err);
+    if (rc == 0)
+        rc = list_cached(s, to->cached, err);
+    if (rc == 0)
+        rc = add_misses(a, &trace, err);
+    return rc < 0 ? rc : write_draw(a, to, done, err);
+}
+
+int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_draw_files *to,
+                          struct og_ahead_counts *done, uint64_t *rows, struct og_err *err)
+{
+    uint64_t first = og__schedule_start(&s->facts.schedule, epoch);
+    struct og_ahead a = {.s = s, .n = s->memory.superbatch};
+    int rc = open_ids(&a, err);
+    if (rc == 0)
+        rc = og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err);
+    if (rc == 0)
+        rc = pack_draw(&a, to, done, err);
+    if (rc == 0)
+        *rows += a.packing.ptr[a.packing.n_batches];
+    done->read.reads += a.made.reads;
+    done->read.bytes += a.made.bytes;
+    og__packing_close(&a.packing);
+    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
+    return rc;
+}

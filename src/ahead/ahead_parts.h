@@ -1,0 +1,104 @@
+/* What the files of a superbatch share.
+ *
+ *   ahead_sample.c   which batches it has, and sampling them
+ *   ahead_predict.c  what its batches will read
+ *   ahead_pack.c     what they miss, written anew; what that and the rest takes on disk
+ *   ahead.c          one superbatch after another, sampled, planned and trained on
+ *   ahead_ids.c      one that is not trained on: to predict a run, to pack beforehand
+ *
+ * Each calls only those above it. */
+#ifndef OG_AHEAD_PARTS_H
+#define OG_AHEAD_PARTS_H
+
+#include "ahead/ahead.h"
+#include "plan/segments.h"
+#include "train/pipeline.h"
+#include "train/predict.h"
+
+struct og_ahead {
+    struct og_session *s;
+    struct og_sampled_ahead *sampled; /* [n] of the superbatch */
+    enum og__split pass;
+    uint64_t first, last;           /* its items, the last excluded */
+    uint64_t n, own, next;          /* batches: the most there can be, with a tail; those it has
+                                       itself; those sampled, with a tail */
+    uint64_t piece;                 /* item that began what is spilled apart from what was before */
+    bool by_draw;                   /* an epoch's batches, for all epochs that train on them */
+    struct og_fill_windows windows; /* what enters the cache, and when */
+    struct og_packing packing;      /* what they miss, until it is written */
+    struct og_prediction prediction;
+    uint64_t written_before; /* bytes spilled before this superbatch; */
+    uint64_t code_before;    /* of which so many of plans */
+    uint64_t spill_bytes;    /* that blocks and plans will take on disk, where memory has no room */
+    bool told_short;         /* that not all is packed */
+    uint64_t trace_bytes;    /* that replaying the training batches will read */
+    uint64_t n_training;     /* of which there are so many */
+    struct og_io_counts made; /* what was read of samples made beforehand */
+};
+
+/* ---- sampling ---- */
+
+/* The epoch that drew what the epoch of `item` trains on; a run may go on from a batch of its
+ * validation. */
+uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item);
+/* The most that a superbatch and its tail have. */
+uint64_t og__ahead_most(const struct og_session *s);
+/* Have the items' batches in the session's superbatch, and behind them a tail that ends at `end` at
+ * the latest: what the tail of the superbatch before had of them, and what `consumer` appends. */
+OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first,
+                                   uint64_t last, uint64_t end, og_consumer *consumer,
+                                   struct og_err *err);
+/* What the next batch took to sample, and takes to read back. Is it to be spilled apart from those
+ * before it? */
+bool og__ahead_note(struct og_ahead *a, const struct og_work *w);
+/* The superbatch's own batches. */
+struct og_trace og__ahead_own(const struct og_ahead *a);
+uint64_t og__ahead_longest(const struct og_trace *trace); /* rows of a batch */
+
+/* ---- predicting ---- */
+
+/* Is the superbatch's batch number b one of those that tell what an epoch will read? */
+bool og__ahead_predicts(const struct og_ahead *a, uint32_t b);
+OG_MUST_CHECK int og__ahead_predict_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids,
+                                          struct og_err *err);
+OG_MUST_CHECK int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments,
+                                             uint32_t size, struct og_err *err);
+void og__ahead_end_prediction(struct og_ahead *a);
+
+/* ---- packing ---- */
+
+/* Bytes written so far, of blocks and plans. */
+uint64_t og__ahead_written(const struct og_session *s);
+/* Bytes of them on the disk: the superbatch's, and its tail's. */
+uint64_t og__ahead_spilled(const struct og_ahead *a);
+/* -ENOSPC where --disk is less than that. */
+OG_MUST_CHECK int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err);
+/* Once all is spilled: -ENOSPC where that has no room, or later superbatches of the run might not
+ * have it. */
+OG_MUST_CHECK int og__ahead_spill_fits(const struct og_ahead *a, uint64_t spilled,
+                                       struct og_err *err);
+/* -ENOSPC, with the --disk that would do, where a superbatch takes `need` bytes in all. */
+OG_MUST_CHECK int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need,
+                                        struct og_err *err);
+/* Does what the sealed packing takes fit beside `spilled` bytes? If not, that is an error before
+ * the first batch is trained, unless the layout was left to the program; else it goes without its
+ * last batches, maybe without any: they read from the feature file. */
+OG_MUST_CHECK int og__ahead_fit_chunks(struct og_ahead *a, uint64_t spilled, struct og_err *err);
+OG_MUST_CHECK int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled,
+                                         struct og_segments *segments, uint32_t *size,
+                                         struct og_err *err);
+/* Which of the packs made beforehand is this superbatch's. */
+uint32_t og__ahead_draw(const struct og_ahead *a);
+/* The run goes on without packs made beforehand, and says why. */
+void og__ahead_lose_packs(struct og_session *s, const struct og_err *why);
+/* An empty packing for the batches of the trace. */
+OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace,
+                                          struct og_err *err);
+/* Chunks of the sealed packing, which fits. */
+OG_MUST_CHECK int og__ahead_write_chunks(struct og_ahead *a, const char *path,
+                                         struct og_ahead_counts *done, struct og_err *err);
+/* The superbatch's misses in a container of their own, in place of the one before. */
+OG_MUST_CHECK int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done,
+                                 struct og_err *err);
+
+#endif

@@ -1,0 +1,54 @@
+/* What an epoch will read, as the plans of the first superbatch tell. */
+#include "ahead/ahead_parts.h"
+#include "ahead/segmented.h"
+
+#include <stdlib.h>
+
+/* The first superbatch tells what an epoch will read: its last epoch is the steadiest. */
+bool og__ahead_predicts(const struct og_ahead *a, uint32_t b)
+{
+    const struct og_schedule *schedule = &a->s->facts.schedule;
+    if (a->s->predicted.known || a->pass != OG__SPLITS)
+        return false;
+    if (a->by_draw)
+        return b < og__schedule_batches(schedule, OG__TRAIN);
+    struct og_turn turn = og__schedule_at(schedule, a->first + b);
+    struct og_turn last = og__schedule_at(schedule, a->last - 1);
+    return turn.split == OG__TRAIN && turn.epoch == last.epoch;
+}
+
+void og__ahead_end_prediction(struct og_ahead *a)
+{
+    og__predict_epoch(&a->prediction, a->s, a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1));
+}
+
+/* What batches read is known when segments are laid out. */
+int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments, uint32_t size,
+                               struct og_err *err)
+{
+    const uint32_t n = a->packing.n_batches;
+    if (a->s->predicted.known)
+        return 0;
+    struct og_io_counts *io = og__alloc(a->s->budget, n * sizeof(*io), "superbatch", err);
+    int rc = io ? og__count_segments(segments, size, &a->s->facts.read_rule, io, err) : -ENOMEM;
+    for (uint32_t b = 0; rc == 0 && b < n; b++) {
+        if (!og__ahead_predicts(a, b))
+            continue;
+        a->prediction.sum.plan.reads += io[b].reads;
+        a->prediction.sum.plan.bytes += io[b].bytes;
+    }
+    if (rc == 0)
+        og__ahead_end_prediction(a);
+    og__release(a->s->budget, io, n * sizeof(*io), "superbatch");
+    return rc;
+}
+
+int og__ahead_predict_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_plan *plan = &s->works[0].plan;
+    int rc = og__plan_misses(&s->planner, ids, s->memory.n_slots, plan, err);
+    if (rc == 0)
+        og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
+    return rc;
+}

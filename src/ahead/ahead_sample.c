@@ -1,0 +1,204 @@
+/* Which batches a superbatch has, and sampling them. */
+#include "ahead/ahead_parts.h"
+
+#include <string.h>
+
+/* ---- how far ahead ---- */
+
+/* Batches of the epoch that `item` belongs to, and where it ends. */
+static uint64_t epoch_end(const struct og_session *s, uint64_t item)
+{
+    struct og_turn turn = og__schedule_at(&s->facts.schedule, item);
+    return og__schedule_start(&s->facts.schedule, turn.epoch + 1);
+}
+
+uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item)
+{
+    return og__schedule_drawn(&s->facts.schedule, og__schedule_at(&s->facts.schedule, item).epoch);
+}
+
+/* Where the epochs end that train on what the epoch of `item` trains on. */
+static uint64_t reuse_end(const struct og_session *s, uint64_t item)
+{
+    uint32_t last = og__ahead_drawn(s, item) + (uint32_t)s->facts.schedule.resample_every - 1;
+    return og__schedule_start(&s->facts.schedule,
+                              OG_MIN(last, (uint32_t)s->facts.schedule.epochs) + 1);
+}
+
+/* The last end of an epoch in (first, end]; 0 = none. */
+static uint64_t last_epoch_end(const struct og_session *s, uint64_t first, uint64_t end)
+{
+    uint64_t found = 0;
+    for (uint64_t at = first; at < end && (at = epoch_end(s, at)) <= end;)
+        found = at;
+    return found;
+}
+
+uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uint64_t first,
+                            uint64_t last)
+{
+    uint64_t end = OG_MIN(first + s->memory.superbatch, last);
+    if (pass == OG__SPLITS && og__keeps_batches(&s->way))
+        return OG_MIN(reuse_end(s, first), last);
+    if (s->config.opt.superbatch > 0 || pass != OG__SPLITS)
+        return end;
+    bool one = s->config.opt.superbatch == OG_SUPERBATCH_ALL;
+    uint64_t whole = last_epoch_end(s, first, one ? OG_MIN(end, epoch_end(s, first)) : end);
+    if (whole)
+        return whole;
+    /* parts of an epoch are about equal */
+    uint64_t left = OG_MIN(epoch_end(s, first), last) - first;
+    uint64_t parts = (left + s->memory.superbatch - 1) / s->memory.superbatch;
+    return first + (left + parts - 1) / OG_MAX(parts, (uint64_t)1);
+}
+
+uint64_t og__ahead_most(const struct og_session *s)
+{
+    return s->memory.superbatch + s->memory.tail + s->memory.lot;
+}
+
+/* A tail grows by lots. */
+static uint64_t sample_until(const struct og_ahead *a, uint64_t end)
+{
+    const struct og_memory_plan *m = &a->s->memory;
+    const uint64_t sampled = a->first + a->next;
+    const uint64_t seen = OG_MIN(a->last + m->tail, end);
+    return sampled < seen ? OG_MIN(OG_MAX(seen, sampled + m->lot), end) : sampled;
+}
+
+/* What is spilled goes piece by piece once it is trained: superbatches do, and lots. */
+static bool begins_piece(const struct og_ahead *a)
+{
+    const uint64_t item = a->first + a->next;
+    const uint64_t size = OG_MAX(a->own, a->s->memory.lot);
+    return !a->by_draw && (item == a->last || (item > a->last && item - a->piece >= size));
+}
+
+/* ---- sampling one superbatch ---- */
+
+/* Both ends of every edge, degrees and weights where they are kept. */
+static uint64_t block_words(const struct og_session *s, const struct og_batch *b)
+{
+    unsigned extras = s->facts.trace.extras;
+    uint64_t words = 0;
+    for (uint32_t h = 0; h < b->n_hops; h++) {
+        const struct og_block *k = &b->hop[h];
+        words += k->n_edges * (extras & OG__WITH_WEIGHTS ? 3 : 2) +
+                 (extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0);
+    }
+    return words;
+}
+
+/* What a batch adds to the disk, as superbatch and plans are written. */
+static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, bool piece)
+{
+    const struct og_session *s = a->s;
+    const struct og_trace_options form = s->facts.trace;
+    const uint64_t codes = a->next < a->own ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
+    if (s->memory.trace_blocks > 0 || w->stored)
+        return s->memory.trace_blocks > 0 ? 0 : codes;
+    return codes + og__trace_batch_bytes(&form, &w->sampled.batch) +
+           (a->next == 0 || piece ? og__trace_empty_bytes(&form) : 0);
+}
+
+/* Blocks, and plans; ids unless they stay in memory. */
+bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
+{
+    const bool piece = begins_piece(a);
+    if (piece)
+        a->piece = a->first + a->next;
+    a->spill_bytes += spill_bytes(a, w, piece);
+    const struct og_memory_plan *m = &a->s->memory;
+    const struct og_batch *b = &w->sampled.batch;
+    bool spilled = m->trace_blocks == 0;
+    bool ids = w->stored || (spilled && m->alternates);
+    uint64_t words = w->stored || spilled ? block_words(a->s, b) : 0;
+    words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (spilled ? 1u : 0u));
+    if (w->turn.split == OG__TRAIN && a->next < a->own) {
+        a->trace_bytes += 4 * words;
+        a->n_training++;
+    }
+    a->made.reads += w->trace_read.reads;
+    a->made.bytes += w->trace_read.bytes;
+    a->sampled[a->next++] =
+        (struct og_sampled_ahead){.seconds = w->sample_seconds, .from = w->sampled_from};
+    return piece;
+}
+
+static int sample_batches(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
+                          og_consumer *consumer, struct og_err *err)
+{
+    struct og_pipeline p;
+    og__pipeline_sample(&p, a->s, (struct og_items){&a->s->facts.schedule, pass, first, last},
+                        true);
+    return og__flow_run(&p.flow, consumer, a, err);
+}
+
+/* The training batches of the epoch that drew those of `item`, then the validation batches, which
+ * are the same in every epoch. */
+static int sample_epoch(struct og_ahead *a, uint64_t item, og_consumer *consumer,
+                        struct og_err *err)
+{
+    const struct og_schedule *schedule = &a->s->facts.schedule;
+    uint64_t first = og__schedule_start(schedule, og__ahead_drawn(a->s, item));
+    uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
+    uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
+    int rc = sample_batches(a, OG__SPLITS, first, first + n_train, consumer, err);
+    return rc < 0 ? rc : sample_batches(a, OG__VALID, 0, n_valid, consumer, err);
+}
+
+static int sample_items(struct og_ahead *a, uint64_t end, og_consumer *consumer, struct og_err *err)
+{
+    return sample_batches(a, a->pass, a->first + a->next, sample_until(a, end), consumer, err);
+}
+
+/* Of the superbatch before only its tail is left, if that is what comes next. */
+static int drop_trained(struct og_ahead *a, bool follows, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    struct og_io_counts read = {0};
+    const uint64_t done = follows ? OG_MIN(a->own, a->next) : a->next;
+    int rc = 0;
+    if (done == a->next)
+        og__superbatch_clear(s->superbatch);
+    else
+        rc = og__superbatch_drop(s->superbatch, (uint32_t)done, &s->works[0].sampled, &read, err);
+    a->next -= done;
+    memmove(a->sampled, a->sampled + done, a->next * sizeof(*a->sampled));
+    a->made = read;
+    return rc;
+}
+
+int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
+                     uint64_t end, og_consumer *consumer, struct og_err *err)
+{
+    const struct og_schedule *schedule = &a->s->facts.schedule;
+    const uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
+    a->by_draw = pass == OG__SPLITS && og__keeps_batches(&a->s->way);
+    int rc = drop_trained(a, !a->by_draw && a->pass == pass && a->last == first, err);
+    a->pass = pass;
+    a->first = first;
+    a->last = last;
+    a->own = a->by_draw ? og__schedule_batches(schedule, OG__TRAIN) + n_valid : last - first;
+    a->piece = first + a->next;
+    a->spill_bytes = a->trace_bytes = a->n_training = 0;
+    if (rc == 0)
+        rc = a->by_draw ? sample_epoch(a, first, consumer, err)
+                        : sample_items(a, end, consumer, err);
+    return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
+}
+
+struct og_trace og__ahead_own(const struct og_ahead *a)
+{
+    struct og_trace trace = og__superbatch_trace(a->s->superbatch);
+    trace.n_batches = (uint32_t)OG_MIN((uint64_t)trace.n_batches, a->own);
+    return trace;
+}
+
+uint64_t og__ahead_longest(const struct og_trace *trace)
+{
+    uint64_t longest = 0;
+    for (uint32_t b = 0; b < trace->n_batches; b++)
+        longest = OG_MAX(longest, trace->ptr[b + 1] - trace->ptr[b]);
+    return longest;
+}

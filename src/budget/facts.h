@@ -1,0 +1,76 @@
+/* facts: what is known of a dataset, its batches and the disks before anything large is taken. They
+ * are gathered twice: from the dataset, and from the pilot's batches (pilot.h). */
+#ifndef OG_FACTS_H
+#define OG_FACTS_H
+
+#include "dataset/dataset.h"
+#include "io/io.h"
+#include "nn/nn.h"
+#include "sample/seeds.h"
+#include "sample/trace.h"
+
+struct og_split {
+    uint32_t *ids; /* [n] nodes, or [2 n] ends of edges */
+    int64_t n;
+    void *labels; /* in the order of ids */
+};
+
+/* How distinct nodes grow: of k times as many batches they are k^power times as many; with each
+ * doubling the power grows by the factor `slowing`. */
+struct og_growth {
+    double distinct; /* nodes of all batches that were looked at */
+    double power, slowing;
+};
+
+struct og_facts {
+    struct og_dataset *ds;
+    struct og_split split[OG__SPLITS];
+    struct og_schedule schedule;
+    struct og_seed_source seeds;
+    struct og_model_config shape;   /* of the model that this dataset is for */
+    struct og_disk_profile profile; /* of the disk that features lie on */
+    struct og_disk_profile away;    /* of the one that scratch is on */
+    bool apart;                     /* these are two */
+    struct og_read_rule read_rule;  /* of the features */
+
+    /* in numbers: the memory plan looks at these, and at none of the pointers */
+    uint64_t n_nodes;
+    uint64_t list_bytes;           /* of neighbours, of the whole graph, on the disk */
+    size_t row_bytes;              /* of a row in memory */
+    uint64_t cache_rows;           /* that --cache allows; else all */
+    struct og_trace_options trace; /* batches, where they are put away */
+
+    /* what one of each thing takes, in bytes */
+    struct og_sizes {
+        size_t structure; /* of the graph in memory, without a neighbour cache */
+        size_t neighbors_least, neighbors_most; /* of a neighbour cache */
+        size_t samples;                         /* what tells where batches made beforehand lie */
+        size_t seeds, labels;                   /* of all splits */
+        size_t scores, targets;                 /* of a split; of a batch */
+        size_t sampler, batch;                  /* one */
+        size_t record;                          /* buffers of samples that are made for others */
+        size_t model;                           /* with what training keeps of it besides */
+        size_t activations;
+    } bytes;
+
+    /* of the pilot's batches */
+    struct og_batch_caps caps; /* batches are no larger */
+    uint32_t pilot_batches;
+    uint64_t pilot_rows;     /* of a batch, on average */
+    double pilot_seconds;    /* sampling one */
+    struct og_growth growth; /* where batches may be sampled ahead */
+};
+
+enum {
+    OG__MARGIN_PERCENT = 12, /* batches of a run spread by a few percent around the pilot's */
+    OG__MARGIN_ROWS = 256,   /* and by more when they are tiny */
+    OG__SUM_MARGIN = 32,     /* sums of many of them by less than such a share */
+};
+
+/* Rows of the largest batch. */
+static inline uint64_t og__input_rows(const struct og_facts *f)
+{
+    return f->caps.hop[f->caps.n_hops - 1].n_src;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* A memory plan: all that is fixed, and the smallest limit that would do. */
+#include "budget/memory_plan_parts.h"
+
+#include "sample/spilled.h"
+
+#include <string.h>
+
+enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16 };
+
+/* ---- the fixed part ---- */
+
+struct og_policy_setup og__premised_policy(const struct og_premises *p)
+{
+    return og__policy_setup(&p->config->opt, p->way->policy, p->facts->n_nodes);
+}
+
+/* Tables of the policy for an empty superbatch, and what a slot adds. */
+static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
+{
+    enum { MANY = 1 << 20 };
+    const int policy = p->way->policy;
+    struct og_policy_setup setup = og__premised_policy(p);
+    m->policy = og__policy_bytes(&setup, 0, 0, 0);
+    m->rest = og__policy_rest_bytes(&setup);
+    setup.n_slots = MANY;
+    m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
+    m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
+    m->alternates = p->way->alternate;
+    size_t ranks = (size_t)p->facts->n_nodes * 4;
+    bool foresees = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
+    if (og__policy_wants_hotness(policy) || foresees) /* to guess at misses */
+        m->hotness = ranks;
+    if (og__policy_keeps_hotness(policy)) { /* as long as the run */
+        m->policy += ranks;
+        m->rest += ranks;
+    }
+}
+
+static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_sizes *of = &p->facts->bytes;
+    m->samples = of->samples;
+    m->topology = of->structure;
+    m->topology_rest = p->way->topology == OG_TOPOLOGY_DISK ? of->structure : 0;
+    m->seeds = of->seeds;
+    m->labels = of->labels + of->scores;
+    m->sampler = (size_t)og__samplers(p->way) * of->sampler;
+    m->batches = (size_t)og__works(p->way) * of->batch;
+    m->record = of->record;
+    m->model = of->model;
+    m->activations = of->activations + of->targets;
+}
+
+/* Planning and reading, but for staging and cache. */
+static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_facts *f = p->facts;
+    const uint64_t rows = og__input_rows(f);
+    const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
+    const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
+    const size_t reader = og__reader_bytes(&opt);
+    m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    m->reader = reader;
+    if (og__samples_ahead(p->way))
+        m->reader += og__spilled_reader_bytes();
+    if (og__policy_fills_beside(p->way->policy))
+        m->reader += og__gather_beside_bytes(&opt, f->row_bytes);
+    if (og__packs(p->way)) { /* of packs, which the sweep may have before */
+        m->reader += reader;
+        m->sweep = LEAST_SWEEP;
+    }
+    if (p->way->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
+        m->reader += reader;
+        m->plans += OG__MOST_STAGING * rows * 2 * sizeof(uint32_t);
+        m->sweep += (size_t)f->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
+    }
+    plan_policy(m, p);
+}
+
+/* Hotness lives only while the cache is decided, when little else does; finding it may take more
+ * arrays of its size. */
+static size_t while_deciding(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    const bool ranks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
+    return m->process + m->topology + m->seeds + m->labels + m->policy + m->hotness +
+           (ranks && m->hotness ? og__pagerank_bytes(p->facts->n_nodes) : 0);
+}
+
+/* A share of the limit, as far as that leaves as much to the others. */
+static void widen_sweep(struct og_memory_plan *m)
+{
+    const size_t share = OG_MAX(m->limit / SWEEP_SHARE, (size_t)LEAST_SWEEP);
+    const size_t spare = m->limit - OG_MIN(m->limit, m->smallest);
+    m->sweep += OG_MIN(share - LEAST_SWEEP, spare / 2);
+}
+
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const bool features = p->config->want & OG__WANT_FEATURES;
+    *m = (struct og_memory_plan){.limit = (size_t)p->config->opt.memory.value,
+                                 .process = OG__PROCESS_BYTES};
+    plan_sampling(m, p);
+    if (features)
+        plan_reading(m, p);
+    size_t fixed =
+        OG_MAX(og__memory_plan_sum(m), og__samples_ahead(p->way) ? og__memory_plan_least_ahead(m, p)
+                                                                 : og__memory_plan_without_rows(m));
+    size_t staged =
+        og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
+    m->smallest = fixed + (features ? staged : 0);
+    m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p)), OG_MIB);
+    if (m->sweep) /* the more memory, the fewer partitions */
+        widen_sweep(m);
+}
+
+/* ---- refusing ---- */
+
+int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
+{
+    if (m->limit >= m->smallest)
+        return 0;
+    const struct {
+        const char *name;
+        size_t bytes;
+    } parts[] = {{"topology", m->topology},
+                 {"activations", m->activations},
+                 {"batches", m->batches + m->plans + m->sampler},
+                 {"model", m->model},
+                 {"samples", m->record},
+                 {"seeds and labels", m->seeds + m->labels},
+                 {"read buffers", m->reader},
+                 {"process", m->process}};
+    char text[400] = "";
+    char size[32];
+    for (size_t i = 0; i < OG_COUNT(parts); i++) {
+        size_t used = strlen(text);
+        if (parts[i].bytes >= OG_MIB)
+            snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "", parts[i].name,
+                     og__human_bytes(size, (double)parts[i].bytes));
+    }
+    char hint[128];
+    snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM%s",
+             m->smallest / OG_MIB, "; smaller --batch or --fanout need less");
+    return og__fail(err, -ENOMEM, hint, "--memory %s: too little (%s)",
+                    og__human_bytes(size, (double)m->limit), text);
+}
+
+/* ---- all of it ---- */
+
+int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
+                    const struct og_misses *misses, struct og_err *err)
+{
+    og__memory_plan_fixed(m, p);
+    int rc = og__memory_plan_check(m, err);
+    if (rc == 0)
+        rc = og__memory_plan_ahead(m, p, err);
+    if (rc == 0)
+        rc = og__memory_plan_neighbors(m, p, err);
+    return rc < 0 ? rc : og__memory_plan_cache(m, p, misses, err);
+}

@@ -1,0 +1,105 @@
+/* How the budget is shared out, before anything large is taken: a function of what is asked, what
+ * is known, and a way.
+ *
+ *   fixed: process, topology, seeds, labels, samplers, batches, plans, read buffers, model,
+ *          activations
+ *   ahead: trace of a superbatch, tables of the policy
+ *   rest:  staging areas for the misses of batches in flight | feature cache
+ *
+ * The more rows the cache holds the fewer miss, so staging and cache are settled together, from
+ * the misses of the pilot batches.
+ *
+ * Nothing is looked at but numbers, and nothing is changed: it may be asked of any number of ways.
+ */
+#ifndef OG_MEMORY_PLAN_H
+#define OG_MEMORY_PLAN_H
+
+#include "budget/config.h"
+#include "budget/facts.h"
+#include "budget/way.h"
+
+/* Thread stacks, the heap, stdio, what JIT kernels take while running. */
+#define OG__PROCESS_BYTES (12 * OG_MIB)
+
+/* What is noted of a batch that is sampled ahead, and of a window of rows that enter the cache
+ * (train/source.h, train/filling.h). */
+enum { OG__SAMPLED_AHEAD_BYTES = 48, OG__FILL_WINDOW_BYTES = 16 };
+
+/* Where the budget goes, in bytes. */
+struct og_memory_plan {
+    size_t limit;
+    size_t process;                 /* thread stacks, heap, what the libraries take while running */
+    size_t topology, topology_rest; /* while sampling; while training, when the two alternate */
+    size_t neighbors;               /* cache of topology on disk, while sampling */
+    size_t samples;                 /* what tells where batches made beforehand lie */
+    size_t seeds, labels, hotness, sampler, batches, plans, reader;
+    size_t model, activations;
+    uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
+    uint64_t tail, lot;  /* those they see behind it; of which so many are sampled at a time, and
+                            more than they see, where a superbatch has less; else 0 */
+    uint64_t wanted;     /* of a tail, had memory and disk more room */
+    size_t trace;        /* of a superbatch: ids; blocks and plans as far as they stay in memory */
+    size_t trace_blocks, code_bytes; /* the latter two */
+    size_t packing, sweep;           /* what batches miss, and writing it anew */
+    size_t policy, policy_slot;      /* its tables while it plans, and what a slot adds to them */
+    size_t rest, rest_slot;          /* the same once it has planned */
+    size_t spill;          /* buffers through which batches are put away while they are sampled */
+    size_t record;         /* the same, of samples that are made for others */
+    bool alternates;       /* topology, trace and tables have gone when the cache is there */
+    uint32_t staging_rows; /* misses of one batch */
+    int n_staging;         /* batches being read or trained */
+    uint32_t n_slots;      /* rows in the host cache */
+    uint32_t n_lent;       /* of which so many give way while batches are sampled ahead */
+    size_t staging, cache;
+    size_t slack;    /* left for batches larger than planned */
+    size_t smallest; /* the least --memory that would do */
+};
+
+/* What a plan follows from. */
+struct og_premises {
+    const struct og_config *config;
+    const struct og_facts *facts;
+    const struct og_way *way;
+};
+
+/* Rows that the worst batch misses under a cache of n_slots rows, with a margin; never more under a
+ * larger cache. */
+struct og_misses {
+    int (*worst)(const void *arg, uint64_t n_slots, uint64_t *rows, struct og_err *err);
+    const void *arg;
+};
+
+/* All of it. -ENOMEM where the limit is below m->smallest, or a size that was asked for does not
+ * fit; the hint names what would do. m is filled as far as it goes. */
+OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
+                                  const struct og_misses *misses, struct og_err *err);
+
+/* All of it together (memory_plan_sum.c). */
+size_t og__memory_plan_sum(const struct og_memory_plan *m);
+
+/* ---- in parts, each for what the ones before it leave: what the cache would miss may be known
+ * only once the neighbour cache is there ---- */
+
+/* Fill everything but superbatch, staging and caches, and `smallest` (memory_plan.c). */
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p);
+/* Refuse when the limit is below the smallest that would do. */
+OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
+
+/* How many batches are sampled ahead together, and what that takes (memory_plan_ahead.c). */
+OG_MUST_CHECK int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
+                                        struct og_err *err);
+
+/* Size the cache of topology on disk: at most half of what is free; all of it where sampling has
+ * the memory to itself; a quarter where a hop reads through the whole file anyway, so that lists in
+ * memory save little. Or as the user says (memory_plan_cache.c). */
+OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises *p,
+                                            struct og_err *err);
+
+/* Settle staging and cache (memory_plan_cache.c). */
+OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
+                                        const struct og_misses *misses, struct og_err *err);
+
+/* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */
+size_t og__put_away_bytes(const struct og_facts *f);
+
+#endif

@@ -1,0 +1,338 @@
+/* Sampling ahead: how many batches make a superbatch, and what it takes. Of more batches a policy
+ * makes better plans, but what they take the cache has not.
+ *
+ *   k batches ──> their distinct nodes ──> in memory: trace, tables, packing ──┐
+ *                 as the pilot's grew  └─> on disk: ids, blocks, misses ───────┴──> the largest k
+ *                                                                                   that fits */
+#include "budget/memory_plan_parts.h"
+
+#include "plan/packing.h"
+#include "plan/segments.h"
+#include "sample/superbatch.h"
+
+#include <math.h>
+
+/* ---- what k batches take ---- */
+
+/* Distinct nodes grow as a power of the batches, a little slower the more there are (Heaps' law),
+ * so that the pilot's growth carries too far rather than too short. */
+struct growth {
+    double pilot, power; /* distinct nodes of the pilot's batches */
+    uint32_t batches;
+    uint64_t most;
+};
+
+static struct growth growth_of(const struct og_facts *f)
+{
+    return (struct growth){f->growth.distinct, f->growth.power, OG_MAX(f->pilot_batches, 1u),
+                           f->n_nodes};
+}
+
+/* Of so many batches, each of so many rows at most. */
+static uint64_t distinct_nodes(const struct growth *g, uint64_t rows, uint64_t batches)
+{
+    double guess = g->pilot * pow((double)batches / g->batches, g->power);
+    return OG_MIN((uint64_t)(guess * 1.05) + 1, OG_MIN(g->most, batches * rows));
+}
+
+static size_t block_bytes(const struct og_facts *f)
+{
+    const unsigned extras = f->trace.extras;
+    size_t words = 0;
+    for (uint32_t h = 0; h < f->caps.n_hops; h++)
+        words += f->caps.hop[h].n_dst + 1 +
+                 f->caps.hop[h].n_edges * (extras & OG__WITH_WEIGHTS ? 2 : 1) +
+                 (extras & OG__WITH_DEGREES ? f->caps.hop[h].n_src : 0);
+    return words * 4;
+}
+
+size_t og__put_away_bytes(const struct og_facts *f)
+{
+    size_t edges = 0;
+    for (uint32_t h = 0; h < f->caps.n_hops; h++)
+        edges += f->caps.hop[h].n_edges;
+    const unsigned extras = f->trace.extras;
+    size_t degrees = extras & OG__WITH_DEGREES ? og__input_rows(f) * 4 : 0;
+    size_t weights = extras & OG__WITH_WEIGHTS ? edges * 4 : 0;
+    return (og__input_rows(f) * 8 + edges * 8 + degrees + weights) * 100 /
+           (100 + OG__MARGIN_PERCENT);
+}
+
+static uint64_t longest_epoch(const struct og_premises *p)
+{
+    uint64_t train = og__schedule_batches(&p->facts->schedule, OG__TRAIN);
+    uint64_t valid =
+        p->config->opt.eval_every ? og__schedule_batches(&p->facts->schedule, OG__VALID) : 0;
+    return OG_MAX(train + valid, og__schedule_batches(&p->facts->schedule, OG__TEST));
+}
+
+/* Items of the whole run, or of the test that follows it. */
+static uint64_t longest_superbatch(const struct og_premises *p)
+{
+    return OG_MAX(og__schedule_items(&p->facts->schedule), longest_epoch(p));
+}
+
+/* ---- its tail ---- */
+
+/* A tail is sampled in eighths at least, so that what is put away of it lies in few pieces. */
+enum { TAIL_LOTS = 8 };
+
+/* Batches that the policy wants to see behind a superbatch, as far as the run has them. */
+static uint64_t wanted_tail(const struct og_premises *p, uint64_t batches)
+{
+    const struct og_policy_setup setup = og__premised_policy(p);
+    const uint64_t run = longest_superbatch(p);
+    return og__keeps_batches(p->way)
+               ? 0
+               : OG_MIN((uint64_t)og__policy_tail(&setup), run - OG_MIN(run, batches));
+}
+
+/* Of which so many can be foreseen with it, and a lot. */
+static uint64_t whole_tail(const struct og_premises *p, uint64_t batches)
+{
+    const uint64_t most = OG__MOST_FORESEEN;
+    const uint64_t room = most - OG_MIN(most, batches);
+    return OG_MIN(wanted_tail(p, batches), room / (TAIL_LOTS + 1) * TAIL_LOTS);
+}
+
+static uint64_t lot_of(uint64_t batches, uint64_t tail)
+{
+    return batches < tail / TAIL_LOTS ? tail / TAIL_LOTS : 0;
+}
+
+/* ---- a superbatch, and a tail behind it ---- */
+
+/* Ids, and the policy's tables for them; buffers to put the rest away. */
+static void size_ahead(struct og_memory_plan *m, const struct og_premises *p,
+                       const struct growth *g, uint64_t rows, uint64_t batches, uint64_t tail)
+{
+    struct og_policy_setup setup = og__premised_policy(p);
+    const struct og_trace_options form = p->facts->trace;
+    size_t held = og__policy_keeps_hotness(p->way->policy) ? (size_t)p->facts->n_nodes * 4 : 0;
+    m->superbatch = batches;
+    m->tail = tail;
+    m->lot = lot_of(batches, tail);
+    const uint64_t all = batches + tail + m->lot;
+    m->policy = held + og__policy_bytes(&setup, all * rows, all, distinct_nodes(g, rows, all));
+    m->trace = og__superbatch_bytes(p->config->opt.n_fanout, all, all * rows) +
+               all * OG__SAMPLED_AHEAD_BYTES + batches * OG__FILL_WINDOW_BYTES + rows * 4 +
+               OG__FILL_LIST;
+    m->spill = og__trace_writer_bytes(&form);
+    if (og__packs(p->way)) /* at worst every row is missed */
+        m->packing = og__packing_bytes(p->facts->n_nodes, batches * rows, batches, rows);
+    if (p->way->layout == OG_LAYOUT_SEGMENTED) /* and a bit a row: is it shared? */
+        m->packing += og__segments_bytes(distinct_nodes(g, rows, batches), (uint32_t)batches,
+                                         p->facts->row_bytes) +
+                      og__bits_words(batches * rows) * sizeof(uint64_t);
+}
+
+/* What batches that are sampled ahead put on the disk: ids, edges and their ends, plans, what
+ * enters the cache, and what they miss, at worst every row. Segments can have each row but once,
+ * and some room makes them shorter. Of a tail there are ids and edges alone; where it is longer
+ * than the superbatch, also of trained batches that lie in one piece with others. */
+static double disk_bytes(const struct og_premises *p, const struct growth *g, uint64_t rows,
+                         uint64_t batches, uint64_t tail)
+{
+    const double n = (double)batches;
+    const struct og_trace_options form = p->facts->trace;
+    const uint64_t lot = lot_of(batches, tail);
+    const uint64_t piece = OG_MAX(batches, lot);
+    const uint64_t spent = batches < tail ? piece : 0;
+    const uint64_t pieces = 1 + (tail > 0) + (tail + lot + piece - 1) / piece;
+    const double sampled = (double)(batches + tail + lot + spent);
+    const double all = n * (double)rows * (double)p->facts->row_bytes;
+    const double distinct = (double)distinct_nodes(g, rows, batches);
+    const double once = distinct * (double)p->facts->row_bytes;
+    const double entering = og__policy_fills_beside(p->way->policy) ? n * (double)rows : distinct;
+    double away = (double)(pieces * og__trace_empty_bytes(&form)) +
+                  sampled * (double)(rows * 4 + 2 * block_bytes(p->facts) + 1) +
+                  n * (double)rows * 4 + entering * 8;
+    if (p->way->layout == OG_LAYOUT_PACKED)
+        away += all;
+    if (p->way->layout == OG_LAYOUT_SEGMENTED)
+        away += OG_MIN(all, 2 * once) + n * (double)rows * 8;
+    return away;
+}
+
+uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory)
+{
+    return (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes);
+}
+
+/* Rows of a batch, of many. */
+static uint64_t mean_rows(const struct og_facts *f)
+{
+    const uint64_t mean = f->pilot_rows;
+    return OG_MIN(mean + mean / OG__SUM_MARGIN + OG__MARGIN_ROWS, og__input_rows(f));
+}
+
+/* One batch, of the largest; or an epoch's, where all are kept. */
+static void size_least(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const uint64_t rows = og__input_rows(p->facts);
+    const struct growth one = {(double)rows, 0, 1, p->facts->n_nodes};
+    const struct growth many = growth_of(p->facts);
+    if (og__keeps_batches(p->way))
+        size_ahead(m, p, &many, mean_rows(p->facts), longest_epoch(p), 0);
+    else
+        size_ahead(m, p, &one, rows, 1, 0);
+}
+
+size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    enum { ROUNDS = 8 }; /* slots take a fraction of what rows do */
+    const struct og_facts *f = p->facts;
+    struct og_memory_plan least = *m;
+    size_least(&least, p);
+    const size_t staging = og__input_rows(f) * f->row_bytes * (size_t)og__first_staging(p->way);
+    for (int i = 0; least.alternates && i < ROUNDS; i++)
+        least.n_slots =
+            og__memory_plan_most_slots(f, og__memory_plan_without_rows(&least) + staging);
+    return og__memory_plan_without_rows(&least);
+}
+
+/* ---- how many there are ---- */
+
+/* What is to be shared out. */
+struct room {
+    struct og_memory_plan *m;
+    const struct og_premises *p;
+    const struct growth *g;
+    uint64_t rows; /* of a batch */
+    size_t beside; /* bytes of staging and slack, which come later */
+    size_t bound;  /* bytes of memory, in all */
+    uint64_t most; /* batches of a superbatch */
+};
+
+/* Where sampling has the memory to itself three quarters of what is left of it (Park et al. 2022,
+ * §3.5); else an eighth, since what the trace takes the cache has not. */
+static void bound_memory(struct room *r)
+{
+    const struct og_memory_plan *m = r->m;
+    const size_t used = og__memory_plan_without_rows(m);
+    const size_t free = m->limit - OG_MIN(m->limit, used + r->beside);
+    r->bound = used + (m->alternates ? free / 4 * 3 : free / 8);
+}
+
+static bool fits(const struct room *r, uint64_t batches, uint64_t tail)
+{
+    size_ahead(r->m, r->p, r->g, r->rows, batches, tail);
+    return og__memory_plan_without_rows(r->m) <= r->bound &&
+           disk_bytes(r->p, r->g, r->rows, batches, tail) <= r->p->config->opt.disk.value;
+}
+
+/* How a number that is searched becomes a superbatch and its tail. */
+struct shares {
+    uint64_t batches, tail;
+};
+typedef struct shares share_fn(const struct room *r, uint64_t n);
+
+static struct shares with_whole_tail(const struct room *r, uint64_t batches)
+{
+    return (struct shares){batches, whole_tail(r->p, batches)};
+}
+
+/* Where it does not fit: of all that does an eighth is the superbatch, so that a batch is not
+ * looked at much more often than that. */
+static struct shares with_short_tail(const struct room *r, uint64_t all)
+{
+    const uint64_t own = OG_MIN((all + TAIL_LOTS) / (TAIL_LOTS + 1), r->most);
+    return (struct shares){own, OG_MIN(all - own, whole_tail(r->p, own))};
+}
+
+static struct shares as_asked(const struct room *r, uint64_t tail)
+{
+    return (struct shares){r->m->superbatch, tail};
+}
+
+/* The largest number in [low, high] that fits; low if none does. */
+static void choose_largest(const struct room *r, uint64_t low, uint64_t high, share_fn *share)
+{
+    while (low < high) {
+        const uint64_t middle = low + (high - low + 1) / 2;
+        const struct shares of = share(r, middle);
+        if (fits(r, of.batches, of.tail))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    const struct shares of = share(r, low);
+    size_ahead(r->m, r->p, r->g, r->rows, of.batches, of.tail);
+}
+
+/* As many batches as fit (Park et al. 2022, §3.5), up to the whole run in turns, else to an
+ * epoch. */
+static void choose_superbatch(struct room *r)
+{
+    const uint64_t items = r->m->alternates ? longest_superbatch(r->p) : longest_epoch(r->p);
+    r->most = OG_MIN(items, (uint64_t)OG__MOST_FORESEEN);
+    if (r->p->way->layout == OG_LAYOUT_SEGMENTED)
+        r->most = OG_MIN(r->most, (uint64_t)OG__MOST_SEGMENTED);
+    bound_memory(r);
+    choose_largest(r, 1, r->most, with_whole_tail);
+    const uint64_t batches = r->m->superbatch;
+    const uint64_t tail = r->m->tail;
+    const bool few = batches < r->most && batches < tail / TAIL_LOTS;
+    if (few || (tail > 0 && !fits(r, batches, tail)))
+        choose_largest(r, 1, batches + tail, with_short_tail);
+}
+
+/* So many batches; of a tail what fits. */
+static void take_superbatch(struct room *r, uint64_t batches)
+{
+    size_ahead(r->m, r->p, r->g, r->rows, batches, 0);
+    bound_memory(r);
+    choose_largest(r, 0, whole_tail(r->p, batches), as_asked);
+}
+
+/* Blocks stay in memory where that is cheap; else the memory does more for the cache. */
+static void keep_blocks(struct og_memory_plan *m, const struct og_premises *p, size_t free)
+{
+    m->trace_blocks = (m->superbatch + m->tail + m->lot) * block_bytes(p->facts);
+    m->code_bytes = m->superbatch * og__input_rows(p->facts) * 4;
+    if (m->alternates || m->trace_blocks + m->code_bytes > free / 32)
+        m->trace_blocks = m->code_bytes = 0;
+    m->trace += m->trace_blocks + m->code_bytes;
+    if (m->trace_blocks)
+        m->spill = 0;
+}
+
+int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, size_t need,
+                                      struct og_err *err)
+{
+    char hint[96];
+    snprintf(hint, sizeof(hint), "give a smaller --superbatch, or --memory %zuM",
+             need / OG_MIB + 1);
+    return og__fail(err, -ENOMEM, hint, "--superbatch: %llu batches do not fit in --memory",
+                    (unsigned long long)m->superbatch);
+}
+
+int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p, struct og_err *err)
+{
+    const struct growth g = growth_of(p->facts);
+    if (!og__samples_ahead(p->way))
+        return 0;
+    const size_t staging =
+        og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
+    const uint64_t rows = mean_rows(p->facts);
+    if (m->alternates)
+        m->n_slots = og__memory_plan_most_slots(p->facts, m->limit);
+    const size_t beside = staging + m->limit / OG__SLACK_SHARE;
+    const size_t used = og__memory_plan_without_rows(m) + beside;
+    struct room room = {.m = m, .p = p, .g = &g, .rows = rows, .beside = beside};
+    if (og__keeps_batches(p->way))
+        size_ahead(m, p, &g, rows, longest_epoch(p), 0);
+    else if (p->config->opt.superbatch == OG_SUPERBATCH_AUTO)
+        choose_superbatch(&room);
+    else
+        take_superbatch(&room,
+                        p->config->opt.superbatch == OG_SUPERBATCH_ALL
+                            ? longest_epoch(p)
+                            : OG_MIN((uint64_t)p->config->opt.superbatch, longest_superbatch(p)));
+    m->wanted = wanted_tail(p, m->superbatch);
+    keep_blocks(m, p, m->limit - OG_MIN(m->limit, used));
+    const size_t need = og__memory_plan_without_rows(m) + staging;
+    if (!m->alternates) /* the sweep comes beside all that */
+        m->sweep = OG_MIN(m->sweep, m->limit - OG_MIN(m->limit, need));
+    return need <= m->limit ? 0 : og__memory_plan_refuse_superbatch(m, need, err);
+}

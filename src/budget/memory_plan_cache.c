@@ -1,0 +1,129 @@
+/* What is left goes to caches: first of neighbour lists, where topology is on disk, then of feature
+ * rows, with staging areas for those that the cache does not have.
+ *
+ *   | fixed | ahead | neighbour cache | staging areas | feature cache | slack |
+ *                                     the more rows are cached the fewer are staged */
+#include "budget/memory_plan_parts.h"
+
+/* ---- of neighbour lists ---- */
+
+/* Are the blocks that a hop draws from so near each other that reading them is reading through the
+ * whole file? Then lists in memory save little until nearly all are there. */
+static bool sweeps(const struct og_facts *f)
+{
+    const uint64_t lists = f->caps.hop[f->caps.n_hops - 1].n_dst;
+    return f->list_bytes / OG_MAX(lists, (uint64_t)1) < og__profile_gap(&f->profile);
+}
+
+int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises *p,
+                              struct og_err *err)
+{
+    if (p->way->topology != OG_TOPOLOGY_DISK)
+        return 0;
+    const size_t row = p->facts->row_bytes;
+    const size_t staging = og__input_rows(p->facts) * row * (size_t)og__first_staging(p->way);
+    const size_t sweep = m->alternates ? 0 : m->sweep; /* else it comes when the cache has gone */
+    const size_t used =
+        og__memory_plan_without_rows(m) + sweep + staging + m->limit / OG__SLACK_SHARE;
+    const size_t free = m->limit - OG_MIN(m->limit, used);
+    const struct og_amount *asked = &p->config->opt.neighbor_cache;
+    size_t capacity = m->alternates ? free : free / (sweeps(p->facts) ? 4 : 2);
+    if (asked->unit == OG_BYTES)
+        capacity = (size_t)asked->value;
+    else if (asked->unit == OG_PERCENT)
+        capacity = (size_t)((double)free * asked->value / 100);
+    capacity = OG_MIN(capacity, p->facts->bytes.neighbors_most);
+    m->neighbors = capacity > p->facts->bytes.neighbors_least ? capacity : 0;
+    if (m->neighbors <= free)
+        return 0;
+    return og__fail(err, -ENOMEM, "give a smaller --neighbor-cache or more --memory",
+                    "--neighbor-cache: %zu MiB asked for, --memory has room for %zu",
+                    m->neighbors / OG_MIB, free / OG_MIB);
+}
+
+/* ---- of feature rows ---- */
+
+/* A cached row takes its slot and what the policy notes of it. */
+static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, size_t row,
+                          size_t slot)
+{
+    size_t staged = staging_rows * (size_t)n_staging * row;
+    return room > staged ? (room - staged) / (row + slot) : 0;
+}
+
+static int refuse_cache(const struct og_memory_plan *m, const struct og_premises *p, uint64_t want,
+                        uint64_t have, struct og_err *err)
+{
+    size_t short_of = (size_t)(want - have) * p->facts->row_bytes;
+    char hint[128];
+    snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
+             (m->limit + short_of) / OG_MIB + 1);
+    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
+                    (unsigned long long)want, (unsigned long long)have);
+}
+
+/* In turns: what sampling, planning and packing leave beside so much staging; else all. */
+static size_t left_before(const struct og_memory_plan *m, size_t staging, uint64_t slots)
+{
+    struct og_memory_plan with = *m;
+    with.staging = staging;
+    with.n_slots = (uint32_t)slots;
+    const size_t before = m->alternates ? og__memory_plan_before_training(&with) : 0;
+    return m->limit - OG_MIN(m->limit, before);
+}
+
+/* Rows that give way to topology, trace and tables while batches are sampled ahead. */
+static int settle_lent(struct og_memory_plan *m, size_t row, struct og_err *err)
+{
+    size_t before = og__memory_plan_before_training(m) + m->slack;
+    if (before > m->limit)
+        return og__memory_plan_refuse_superbatch(m, before, err);
+    uint64_t kept = (m->limit - before) / row;
+    m->n_lent = kept < m->n_slots ? m->n_slots - (uint32_t)kept : 0;
+    return 0;
+}
+
+int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
+                          const struct og_misses *misses, struct og_err *err)
+{
+    m->n_slots = 0; /* known below */
+    const size_t row = p->facts->row_bytes;
+    const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
+    const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
+    const size_t need = og__input_rows(p->facts) * row;
+    /* what batches larger than the pilot's may grow into, where there is that much */
+    const size_t before = left_before(m, need, og__memory_plan_most_slots(p->facts, m->limit));
+    const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
+    m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
+    const size_t room = free - m->slack;
+    const uint64_t limit = og__policy_caches(p->way->policy) ? p->facts->cache_rows : 0;
+    enum { LEAST = 1, MOST = OG__MOST_STAGING };
+    uint64_t staging = og__input_rows(p->facts);
+    uint64_t slots = 0;
+    int n_staging = LEAST;
+    /* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second
+     * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
+     * round's staging suffices for the next round's larger cache. */
+    for (int round = 0; round < 6; round++) {
+        uint64_t two = OG_MIN(limit, rows_left(room, staging, MOST, row, slot));
+        uint64_t one = OG_MIN(limit, rows_left(room, staging, LEAST, row, slot));
+        bool fits_two = staging * MOST <= room / row && two >= slots &&
+                        left_before(m, staging * MOST * row, two) >= m->slack;
+        uint64_t next = fits_two ? two : one;
+        if (round > 0 && next <= slots && fits_two == (n_staging == MOST))
+            break;
+        n_staging = fits_two ? MOST : LEAST;
+        slots = OG_MAX(slots, next);
+        int rc = misses->worst(misses->arg, slots, &staging, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (p->config->opt.cache.unit != OG_UNSET && slots < limit)
+        return refuse_cache(m, p, limit, slots, err);
+    m->n_slots = (uint32_t)slots;
+    m->staging_rows = (uint32_t)staging;
+    m->n_staging = n_staging;
+    m->staging = staging * (size_t)n_staging * row;
+    m->cache = slots * row;
+    return m->alternates ? settle_lent(m, row, err) : 0;
+}

@@ -1,0 +1,45 @@
+/* What the files of the memory plan share. They are asked in this order, each for what the ones
+ * before it leave:
+ *
+ *   memory_plan.c         all that is fixed; refusing
+ *   memory_plan_ahead.c   batches sampled ahead
+ *   memory_plan_cache.c   neighbour cache, staging areas, feature cache
+ *
+ * All add up by memory_plan_sum.c: what is alive at the same time. */
+#ifndef OG_MEMORY_PLAN_PARTS_H
+#define OG_MEMORY_PLAN_PARTS_H
+
+#include "budget/memory_plan.h"
+#include "gather/gather.h"
+#include "plan/policy.h"
+
+enum {
+    OG__MOST_STAGING = 2, /* one batch is read while one is trained */
+    OG__SLACK_SHARE = 32, /* of the limit, kept for batches larger than the pilot's */
+    /* rows that are about to enter the cache, and their slots */
+    OG__FILL_LIST = 2 * OG__FILL_ROWS * 4,
+};
+
+/* In turns: the most that sampling, planning and packing take. */
+size_t og__memory_plan_before_training(const struct og_memory_plan *m);
+/* The most that there is at a time beside the cached rows. */
+size_t og__memory_plan_without_rows(const struct og_memory_plan *m);
+
+/* The same with one batch sampled ahead. */
+size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_premises *p);
+
+/* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
+ */
+uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory);
+
+/* Staging areas there must be while a run starts, when every row of a batch may have to be read. */
+int og__first_staging(const struct og_way *way);
+
+/* The policy of a way, without a cache yet. */
+struct og_policy_setup og__premised_policy(const struct og_premises *p);
+
+/* A superbatch needs so many bytes, which is more than the limit. */
+OG_MUST_CHECK int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, size_t need,
+                                                    struct og_err *err);
+
+#endif

@@ -1,0 +1,63 @@
+/* Sums of a memory plan: what is alive at the same time.
+ *
+ * Without turns everything is there at once. In turns (--alternate) a superbatch is sampled,
+ * planned, packed, and only then the cache has its rows; parts come and go:
+ *
+ *                      sampling   planning   packing    training
+ *   what always is     x          x          x          x
+ *   topology           x          rest       rest       rest       rest: all if on disk, else none
+ *   neighbour cache    x
+ *   trace              x          x
+ *   spill              x
+ *   packing                       x          x
+ *   sweep                                    x
+ *   policy's tables    rest       x          rest       rest       rest: once it has planned
+ *   feature cache      |    what the most of these    | all of it
+ *                      |  (`before training') leaves  |
+ */
+#include "budget/memory_plan_parts.h"
+
+/* What is there in either phase. */
+static size_t always(const struct og_memory_plan *m)
+{
+    return m->process + m->samples + m->record + m->seeds + m->labels + m->sampler + m->batches +
+           m->plans + m->reader + m->model + m->activations + m->staging;
+}
+
+/* What a run takes beside it without turns, with no row cached. */
+static size_t without_turns(const struct og_memory_plan *m)
+{
+    return always(m) + m->topology + m->neighbors + m->trace + m->spill + m->packing + m->policy +
+           m->n_slots * m->policy_slot;
+}
+
+size_t og__memory_plan_before_training(const struct og_memory_plan *m)
+{
+    const size_t rest = m->rest + m->n_slots * m->rest_slot;
+    const size_t policy = m->policy + m->n_slots * m->policy_slot;
+    const size_t sampling = m->topology + m->neighbors + m->trace + m->spill + rest;
+    const size_t planning = m->topology_rest + m->trace + m->packing + policy;
+    const size_t packing = m->topology_rest + m->packing + m->sweep + rest;
+    return always(m) + OG_MAX(sampling, OG_MAX(planning, packing));
+}
+
+size_t og__memory_plan_without_rows(const struct og_memory_plan *m)
+{
+    return m->alternates ? og__memory_plan_before_training(m) : without_turns(m);
+}
+
+size_t og__memory_plan_sum(const struct og_memory_plan *m)
+{
+    if (m->alternates)
+        return always(m) + m->topology_rest + m->rest + m->cache + m->n_slots * m->rest_slot;
+    return without_turns(m) + m->sweep + m->cache;
+}
+
+/* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in
+ * flight. */
+int og__first_staging(const struct og_way *way)
+{
+    const bool empty =
+        way->alternate && og__policy_looks_ahead(way->policy) && !og__policy_prefills(way->policy);
+    return empty ? OG__MOST_STAGING : 1;
+}

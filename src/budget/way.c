@@ -1,0 +1,37 @@
+#include "budget/way.h"
+
+#include "plan/policy.h"
+
+#include <outgrow/outgrow.h>
+
+bool og__samples_ahead(const struct og_way *way)
+{
+    return og__policy_looks_ahead(way->policy) || og__packs(way) || way->alternate;
+}
+
+bool og__packs(const struct og_way *way)
+{
+    return way->layout == OG_LAYOUT_PACKED || way->layout == OG_LAYOUT_SEGMENTED;
+}
+
+bool og__keeps_batches(const struct og_way *way)
+{
+    bool kept = way->reuses || way->whole_draws;
+    return kept && og__samples_ahead(way) && og__policy_is_steady(way->policy);
+}
+
+/* Sampling is a small part of a training step: half the threads keep ahead of the model. With no
+ * model, or none at work while batches are sampled ahead, there is nothing to leave the other half
+ * to. */
+int og__samplers(const struct og_way *way)
+{
+    const bool beside = way->models && !og__samples_ahead(way);
+    const int n = beside ? (way->threads + 1) / 2 : way->threads;
+    return OG_MIN(OG_MAX(n, 1), OG__MOST_SAMPLERS);
+}
+
+/* One in each sampler, one planned, one read, one trained. */
+int og__works(const struct og_way *way)
+{
+    return og__samplers(way) + 3;
+}

@@ -1,0 +1,86 @@
+/* og_cache: what is kept between runs, shown and cleared. */
+#include "base/file.h"
+#include "base/kept.h"
+#include "base/scratch.h"
+#include "dataset/neighbors.h"
+#include "infer/infer_state.h"
+#include "train/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct listing {
+    const char *folder;
+    bool clear;
+    json_t *kept;
+    uint64_t bytes, removed;
+};
+
+/* The dataset that a folder says it is of. */
+static json_t *dataset_json(const struct listing *l, const char *name)
+{
+    char *path = og__path_join(l->folder, name);
+    char *dataset = path ? og__neighbors_dataset(path) : NULL;
+    json_t *text = dataset ? og__json_text(dataset) : json_null();
+    free(dataset);
+    free(path);
+    return text;
+}
+
+static void add(struct listing *l, const struct og_kept_kind *kind, const char *what,
+                const struct og_kept *k)
+{
+    json_t *dataset = dataset_json(l, k->name);
+    const bool gone = l->clear && !k->in_use && og__kept_remove(l->folder, kind, k->name);
+    *(gone ? &l->removed : &l->bytes) += k->bytes;
+    l->kept = og__json_append(
+        l->kept, json_pack("{s:s s:s s:o s:I s:I s:b s:b}", "name", k->name, "kind", what,
+                           "dataset", dataset, "bytes", (json_int_t)k->bytes, "idle_seconds",
+                           (json_int_t)OG_MAX((int64_t)time(NULL) - k->used, (int64_t)0), "in_use",
+                           k->in_use, "removed", gone));
+}
+
+static int list_kind(struct listing *l, const struct og_kept_kind *kind, const char *what,
+                     struct og_err *err)
+{
+    struct og_kept *list;
+    size_t n;
+    int rc = og__kept_list(l->folder, kind, &list, &n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        add(l, kind, what, &list[i]);
+    free(list);
+    return rc;
+}
+
+static int list_folder(struct listing *l, char **out, struct og_err *err)
+{
+    if (l->clear)
+        og__scratch_sweep(l->folder);
+    int rc = list_kind(l, &og__neighbors_kind, "neighbour cache", err);
+    if (rc == 0)
+        rc = list_kind(l, &og__infer_kind, "inference", err);
+    if (rc < 0)
+        return rc;
+    json_t *folder = og__json_text(l->folder);
+    json_t *root = json_pack("{s:o s:I s:I s:I s:I}", "folder", folder, "bytes",
+                             (json_int_t)l->bytes, "removed_bytes", (json_int_t)l->removed,
+                             "limit_bytes", (json_int_t)og__kept_bytes(l->folder), "limit_seconds",
+                             (json_int_t)OG__KEPT_SECONDS);
+    root = og__json_with(root, "kept", json_incref(l->kept));
+    return og__json_deliver(root, NULL, out, err);
+}
+
+int og_cache(const char *folder, bool clear, char **out, struct og_err *err)
+{
+    char *own = folder ? strdup(folder) : og__cache_dir();
+    struct listing l = {.folder = own, .clear = clear, .kept = json_array()};
+    if (out)
+        *out = NULL;
+    int rc = own ? list_folder(&l, out, err)
+                 : og__fail(err, -ENOENT, "give a folder: --scratch DIR",
+                            "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set");
+    json_decref(l.kept);
+    free(own);
+    return rc;
+}

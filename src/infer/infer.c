@@ -1,0 +1,195 @@
+#include "infer/infer_passes.h"
+
+#include "dataset/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LISTS "inference lists"
+
+/* ==== the survey ==== */
+
+struct survey {
+    struct og_inference *f;
+    struct og_indptr_check check;
+    uint64_t group; /* edges of the group at hand */
+    int64_t last;   /* where the list before begins */
+    uint64_t v;     /* whose list is at hand, */
+    uint64_t left;  /* and what is left of it */
+};
+
+static int look_at_indptr(void *arg, const void *data, int64_t first_byte, size_t bytes,
+                          struct og_err *err)
+{
+    struct survey *s = arg;
+    const int64_t *p = data;
+    int64_t first = first_byte / 8;
+    int rc = og__check_indptr(&s->check, p, first, bytes / 8, err);
+    for (size_t i = first == 0; rc == 0 && i < bytes / 8; i++) {
+        uint64_t v = (uint64_t)first + i - 1, before = (uint64_t)(i > 0 ? p[i - 1] : s->last);
+        uint64_t degree = (uint64_t)p[i] - before;
+        s->group = (v % OG__WHOLE_ROWS ? s->group : 0) + degree;
+        s->f->longest = OG_MAX(s->f->longest, s->group);
+        if (s->f->degree)
+            s->f->degree[v] = (uint32_t)degree;
+    }
+    s->last = p[bytes / 8 - 1];
+    return rc;
+}
+
+/* An edge of a node to itself is none of its degree. */
+static void look_at_loop(struct survey *s, uint64_t u)
+{
+    while (s->left == 0)
+        s->left = s->f->degree[++s->v];
+    s->left--;
+    s->f->degree[s->v] -= u == s->v;
+}
+
+static int look_at_indices(void *arg, const void *data, int64_t first_byte, size_t bytes,
+                           struct og_err *err)
+{
+    struct survey *s = arg;
+    const struct og_dataset *ds = s->f->graph;
+    bool narrow = ds->indices.type == OG__NPY_I32;
+    int rc = og__check_indices((void *)ds, data, first_byte, bytes, err);
+    for (size_t i = 0; rc == 0 && i < bytes / (narrow ? 4 : 8); i++) {
+        uint64_t u = narrow ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
+        s->f->feeds[u]++;
+        if (s->f->degree)
+            look_at_loop(s, u);
+    }
+    return rc;
+}
+
+int og__infer_survey(struct og_inference *f, struct og_err *err)
+{
+    struct survey s = {.f = f, .check = {f->graph, 0}, .v = (uint64_t)-1};
+    size_t bytes = (size_t)f->ds->n_nodes * sizeof(uint32_t);
+    int rc = 0;
+    void *buffer = NULL;
+    f->feeds = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
+    if (og__model_wants_degrees(&f->config))
+        f->degree = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
+    if (!f->feeds || (og__model_wants_degrees(&f->config) && !f->degree))
+        OG_TRY(-ENOMEM);
+    buffer = og__alloc(f->budget, OG__CHUNK, LISTS, err);
+    OG_TRY(buffer ? 0 : -ENOMEM);
+    OG_TRY(og__npy_stream(&f->graph->indptr, buffer, look_at_indptr, &s, err));
+    OG_TRY(og__check_indptr_end(&s.check, err));
+    if (f->longest > UINT32_MAX)
+        OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: %d lists one after another have 2^32 edges",
+                        f->ds->path, (int)OG__WHOLE_ROWS));
+    OG_TRY(og__npy_stream(&f->graph->indices, buffer, look_at_indices, &s, err));
+out:
+    og__release(f->budget, buffer, OG__CHUNK, LISTS);
+    return rc;
+}
+
+/* ==== a layer ==== */
+
+static int too_small(const struct og_inference *f, size_t missing, struct og_err *err)
+{
+    char has[32], wants[32];
+    size_t limit = og__budget_limit(f->budget);
+    return og__fail(err, -ENOMEM, "raise --memory", "--memory %s: inference needs %s",
+                    og__human_bytes(has, (double)limit),
+                    og__human_bytes(wants, (double)(limit + missing)));
+}
+
+int og__infer_check(const struct og_inference *f, struct og_err *err)
+{
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->graph->n_edges;
+    size_t least = 0, left = og__infer_left(f);
+    for (int l = 0; l < f->config.layers; l++) {
+        struct og_whole_layer s = og__whole_layer(&f->config, l, n_nodes, n_edges);
+        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->dtype : OG_F32};
+        struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32};
+        size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &in, &s);
+        size_t transform = s.transforms ? og__infer_transform_least(f, l, &in, &s) : 0;
+        least = OG_MAX(least, OG_MAX(combine, transform));
+    }
+    return least > left ? too_small(f, least - left, err) : 0;
+}
+
+static int tell(struct og_inference *f, int l, const struct og_matrix *in,
+                const struct og_blocks_used *used, double seconds, struct og_err *err)
+{
+    const struct og_dataset *g = f->graph;
+    int64_t structure =
+        g->indptr.bytes + g->indices.bytes + (g == &f->walked ? g->weights.bytes : 0);
+    uint64_t least = (uint64_t)g->n_nodes * og__matrix_row(in) + (uint64_t)structure;
+    json_t *row =
+        json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
+                  "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
+                  "bytes_written", (json_int_t)f->bytes_written, "bytes_least", (json_int_t)least,
+                  "read_amplification", (double)f->counts.bytes / (double)least, "rows_kept",
+                  (json_int_t)used->n_hot, "nodes_a_block", (json_int_t)used->n_dst);
+    return json_array_append_new(f->layers, row) == 0
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "figures of layer %d", l + 1);
+}
+
+/* The step at hand is `step`, or a later one of its layer. */
+static bool to_do(const struct og_inference *f, int step)
+{
+    return f->state.step <= step;
+}
+
+static int transform(struct og_inference *f, int l, const struct og_matrix *in,
+                     const struct og_whole_layer *shape, struct og_err *err)
+{
+    int rc = og__infer_transform(f, l, in, shape, err);
+    return rc < 0 ? rc : og__infer_next_step(f, og__combine_step(l), err);
+}
+
+/* Beside the features, the inputs of layers are files of ours: gone with their layer, but for what
+ * is wanted. */
+static void drop_inputs(struct og_inference *f, int l, const char *sources)
+{
+    const char *embeddings = f->state.embeddings.part;
+    char *in = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
+    if (in && !(embeddings && strcmp(in, embeddings) == 0))
+        unlink(in);
+    unlink(sources);
+    free(in);
+}
+
+/* Logits that are judged are not a step that is done: what they are judged by is not kept. */
+static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
+                     const struct og_blocks_used *used, struct og_err *err)
+{
+    int rc = tell(f, l, in, used, og__now() - f->layer_start, err);
+    if (rc < 0)
+        return rc;
+    f->counts = (struct og_io_counts){0};
+    f->bytes_written = 0;
+    f->layer_start = og__now();
+    bool judged = f->judged && l == f->config.layers - 1;
+    return judged ? 0 : og__infer_next_step(f, og__transform_step(l + 1), err);
+}
+
+int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, struct og_err *err)
+{
+    struct og_blocks_used used = {0};
+    struct og_whole_layer shape =
+        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->graph->n_edges);
+    struct og_matrix made = {.path = og__infer_step_path(f, og__transform_step(l)),
+                             .offset = OG__MATRIX_OFFSET,
+                             .dim = shape.n_source,
+                             .dtype = OG_F32};
+    int rc = made.path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    if (rc == 0 && shape.transforms && to_do(f, og__transform_step(l)))
+        rc = transform(f, l, in, &shape, err);
+    if (rc == 0)
+        f->state.step = og__combine_step(l);
+    if (rc == 0)
+        rc = og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, &used, err);
+    if (rc == 0)
+        rc = end_layer(f, l, in, &used, err);
+    if (rc == 0)
+        drop_inputs(f, l, made.path);
+    free(made.path);
+    return rc;
+}

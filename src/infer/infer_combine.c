@@ -1,0 +1,503 @@
+/* The second pass of a layer: along the edges, block by block of destinations.
+ *
+ *   rows:  | of the sources that feed most nodes, for the whole layer | of the block's others |
+ *
+ * A block's sources are numbered through a bit a node, and an index says where each one's row is:
+ * rows that stay are never copied. */
+#include "infer/infer_passes.h"
+
+#include "base/bits.h"
+#include "base/file.h"
+#include "dataset/stream.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LISTS "inference lists"
+#define CACHE "feature cache"
+
+enum {
+    GROUP = OG__WHOLE_ROWS,
+    LARGEST_BLOCK = 1 << 16, /* nodes */
+};
+
+struct combine {
+    struct og_inference *f;
+    int l;
+    struct og_whole_layer shape;
+    const struct og_matrix *sources, *own;
+    struct og_reader *source_reader, *own_reader; /* the latter where own rows are wanted */
+    struct og_npy_writer *writer;
+    struct og_whole_caps caps; /* n_src: also the most rows that a block reads */
+    /* the block at hand, of nodes from `first` on */
+    uint64_t first;
+    struct og_block block;
+    int64_t *bounds;  /* [n_dst + 1] its part of indptr.npy */
+    float *weight;    /* [n_edges], or NULL: all alike */
+    uint32_t *index;  /* [n_src] where each source's row is, of `rows` */
+    uint64_t *marked; /* a bit a node: is among the sources */
+    uint32_t *rank;
+    uint32_t *cold, n_cold; /* sources that are read */
+    uint32_t *own_ids;
+    char *own_rows;
+    float *out;
+    struct og_arena arena; /* of all these */
+    /* rows that stay, then those of the block */
+    struct og_placement hot;
+    char *rows;
+    size_t rows_bytes;
+};
+
+/* ---- memory ---- */
+
+/* Lists that walks found say how much each edge counts. */
+static bool weighs(const struct og_inference *f)
+{
+    return f->graph == &f->walked;
+}
+
+/* Arrays of a block, with the bytes of each. */
+static size_t block_bytes(const struct og_inference *f, const struct combine *c,
+                          const struct og_whole_caps *caps)
+{
+    enum { ARRAYS = 12 };
+    size_t d = caps->n_dst, s = caps->n_src, e = caps->n_edges;
+    size_t own = c->shape.own ? sizeof(uint32_t) + og__matrix_row(c->own) : 0;
+    return (d + 1) * (sizeof(int64_t) + sizeof(uint32_t)) +
+           e * (sizeof(uint32_t) + (weighs(f) ? sizeof(float) : 0)) + s * (3 * sizeof(uint32_t)) +
+           d * (own + (size_t)c->shape.n_out * sizeof(float)) +
+           og__placement_bytes((uint64_t)f->ds->n_nodes) + ARRAYS * og__arena_room(1);
+}
+
+static size_t lists_and_rows(const struct og_inference *f, const struct combine *c,
+                             const struct og_whole_caps *caps)
+{
+    return block_bytes(f, c, caps) + caps->n_src * og__matrix_row(c->sources) +
+           og__whole_bytes(f->ops, &f->config, c->l, caps, og__pool_threads(f->pool));
+}
+
+/* The worst that a block of so many nodes and edges may be. */
+static struct og_whole_caps caps_of(const struct og_inference *f, const struct combine *c,
+                                    uint64_t nodes, uint64_t edges)
+{
+    const struct og_dataset *ds = f->graph;
+    nodes = OG_MIN(nodes, (uint64_t)ds->n_nodes);
+    edges = OG_MIN(edges, (uint64_t)ds->n_edges);
+    uint64_t sources = edges + (c->shape.prefix ? nodes : 0);
+    return (struct og_whole_caps){(uint32_t)nodes, (uint32_t)OG_MIN(sources, (uint64_t)ds->n_nodes),
+                                  edges};
+}
+
+/* Beside the blocks: the marks of rows that stay, and choosing them. */
+static size_t placement_bytes(const struct og_inference *f)
+{
+    return og__placement_bytes((uint64_t)f->ds->n_nodes) + OG_MIB;
+}
+
+size_t og__infer_combine_least(const struct og_inference *f, int l, const struct og_matrix *sources,
+                               const struct og_matrix *own, const struct og_whole_layer *shape)
+{
+    struct combine c = {.l = l, .sources = sources, .own = own, .shape = *shape};
+    struct og_whole_caps caps = caps_of(f, &c, GROUP, f->longest);
+    return (shape->own ? 2 : 1) * og__infer_reader_bytes(f) + placement_bytes(f) +
+           lists_and_rows(f, &c, &caps);
+}
+
+/* Blocks take up to a quarter of what is left, and what the longest lists need in any case; rows
+ * that stay take the rest. */
+static void size_blocks(struct combine *c)
+{
+    struct og_inference *f = c->f;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->graph->n_edges;
+    size_t left = og__infer_left(f) - OG_MIN(og__infer_left(f), placement_bytes(f));
+    uint64_t nodes = GROUP, edges = f->longest;
+    c->caps = caps_of(f, c, nodes, edges);
+    while (nodes < LARGEST_BLOCK && nodes < n_nodes) {
+        nodes *= 2;
+        edges = OG_MIN(OG_MAX(edges, nodes * n_edges / n_nodes), (uint64_t)UINT32_MAX);
+        struct og_whole_caps more = caps_of(f, c, nodes, edges);
+        if (lists_and_rows(f, c, &more) > left / 4)
+            break;
+        c->caps = more;
+    }
+}
+
+static int take_block(struct combine *c, struct og_err *err)
+{
+    struct og_inference *f = c->f;
+    const struct og_whole_caps *caps = &c->caps;
+    struct og_arena *a = &c->arena;
+    size_t words = og__bits_words((uint64_t)f->ds->n_nodes);
+    int rc = og__arena_init(a, og__host_memory(f->budget), block_bytes(f, c, caps), LISTS, err);
+    if (rc < 0)
+        return rc;
+    c->bounds = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->bounds));
+    c->block.indptr = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->block.indptr));
+    c->block.src = og__arena_take(a, caps->n_edges * sizeof(*c->block.src));
+    if (weighs(f))
+        c->weight = og__arena_take(a, caps->n_edges * sizeof(*c->weight));
+    c->index = og__arena_take(a, caps->n_src * sizeof(*c->index));
+    c->cold = og__arena_take(a, caps->n_src * sizeof(*c->cold));
+    c->block.degree = og__arena_take(a, caps->n_src * sizeof(*c->block.degree));
+    c->marked = og__arena_take(a, words * sizeof(*c->marked));
+    c->rank = og__arena_take(a, words * sizeof(*c->rank));
+    c->out = og__arena_take(a, caps->n_dst * (size_t)c->shape.n_out * sizeof(*c->out));
+    if (c->own_reader) {
+        c->own_ids = og__arena_take(a, caps->n_dst * sizeof(*c->own_ids));
+        c->own_rows = og__arena_take(a, caps->n_dst * og__matrix_row(c->own));
+    }
+    return og__whole_reserve(f->model, c->l, caps, err);
+}
+
+/* Nodes that feed others and may stay: no more than there are. */
+static uint64_t feeding(const struct og_inference *f)
+{
+    uint64_t n = 0;
+    for (int64_t v = 0; v < f->ds->n_nodes; v++)
+        n += f->feeds[v] > 0;
+    return n;
+}
+
+static int take_rows(struct combine *c, struct og_err *err)
+{
+    struct og_inference *f = c->f;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, block_rows = c->caps.n_src;
+    size_t left = og__infer_left(f), other = placement_bytes(f);
+    uint64_t slots = left > other ? (left - other) / og__matrix_row(c->sources) : 0;
+    slots = OG_MIN(slots > block_rows ? slots - block_rows : 0, feeding(f));
+    int rc = og__placement_build(&c->hot, f->feeds, n_nodes, slots, f->budget, err);
+    if (rc < 0)
+        return rc;
+    c->rows_bytes = (c->hot.n_slots + block_rows) * og__matrix_row(c->sources);
+    c->rows = og__alloc(f->budget, c->rows_bytes, CACHE, err);
+    return c->rows ? 0 : -ENOMEM;
+}
+
+/* What stays is read front to back. */
+static int fill_rows(struct combine *c, struct og_err *err)
+{
+    int rc = 0;
+    uint64_t cursor = 0;
+    for (uint32_t done = 0; rc == 0 && done < c->hot.n_slots;) {
+        uint32_t n = OG_MIN(c->hot.n_slots - done, c->caps.n_src);
+        og__placement_nodes(&c->hot, &cursor, c->cold, n);
+        struct og_read_job job = {
+            .rows = c->cold, .n = n, .out = c->rows + done * og__matrix_row(c->sources)};
+        rc = og__reader_submit(c->source_reader, &job, err);
+        if (rc == 0)
+            rc = og__reader_wait(c->source_reader, &job, err);
+        og__infer_count(c->f, &job);
+        done += n;
+    }
+    return rc;
+}
+
+static int open_combine(struct combine *c, struct og_err *err)
+{
+    int rc = og__infer_reader(c->f, &c->source_reader, c->sources, err);
+    if (rc == 0 && c->shape.own)
+        rc = og__infer_reader(c->f, &c->own_reader, c->own, err);
+    if (rc < 0)
+        return rc;
+    size_blocks(c);
+    rc = take_block(c, err);
+    if (rc == 0)
+        rc = take_rows(c, err);
+    if (rc == 0)
+        rc = fill_rows(c, err);
+    return rc < 0 ? rc : og__infer_create(c->f, og__combine_step(c->l), &c->writer, &c->first, err);
+}
+
+static void close_combine(struct combine *c)
+{
+    og__whole_release(c->f->model);
+    og__reader_close(c->source_reader);
+    og__reader_close(c->own_reader);
+    og__release(c->f->budget, c->rows, c->rows_bytes, CACHE);
+    og__placement_release(&c->hot);
+    og__arena_release(&c->arena);
+}
+
+/* ---- lists ---- */
+
+static void drop_pages(const struct og_npy *a, int64_t first, uint64_t n)
+{
+    int64_t size = (int64_t)og__npy_size(a->type);
+    posix_fadvise(a->fd, a->offset + first * size, (off_t)n * size, POSIX_FADV_DONTNEED);
+}
+
+static int read_ids(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
+{
+    enum { AT_ONCE = 4096 };
+    const struct og_npy *a = &c->f->graph->indices;
+    int rc = 0;
+    if (a->type == OG__NPY_I32)
+        rc = og__npy_read(a, first, (int64_t)n, c->block.src, err);
+    for (uint64_t done = 0; a->type != OG__NPY_I32 && rc == 0 && done < n; done += AT_ONCE) {
+        int64_t wide[AT_ONCE];
+        uint64_t m = OG_MIN(n - done, (uint64_t)AT_ONCE);
+        rc = og__npy_read_int64(a, first + (int64_t)done, (int64_t)m, wide, err);
+        for (uint64_t i = 0; rc == 0 && i < m; i++)
+            c->block.src[done + i] = (uint32_t)OG_MIN((uint64_t)wide[i], (uint64_t)UINT32_MAX);
+    }
+    drop_pages(a, first, n);
+    return rc;
+}
+
+/* They stand beside the lists of those that walk. */
+static int read_weights(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
+{
+    const struct og_npy *a = &c->f->graph->weights;
+    if (!c->weight)
+        return 0;
+    int rc = og__npy_read(a, first, (int64_t)n, c->weight, err);
+    drop_pages(a, first, n);
+    c->f->counts.bytes += n * sizeof(float);
+    c->f->counts.reads++;
+    return rc;
+}
+
+static int changed(const struct og_dataset *ds, struct og_err *err)
+{
+    return og__fail(err, -EIO, "is it being written to?", "%s: changed while it was read",
+                    ds->path);
+}
+
+static bool ascending(const int64_t *bounds, int64_t n, int64_t n_edges)
+{
+    bool sound = bounds[0] >= 0 && bounds[n - 1] <= n_edges;
+    for (int64_t i = 1; i < n; i++)
+        sound = sound && bounds[i - 1] <= bounds[i];
+    return sound;
+}
+
+/* As many groups of nodes from c->first on as the block has room for, and their lists. */
+static int read_lists(struct combine *c, struct og_err *err)
+{
+    struct og_inference *f = c->f;
+    const struct og_dataset *ds = f->graph;
+    struct og_block *b = &c->block;
+    int64_t n = OG_MIN(ds->n_nodes - (int64_t)c->first, (int64_t)c->caps.n_dst), fits = 0;
+    int rc = og__npy_read_int64(&ds->indptr, (int64_t)c->first, n + 1, c->bounds, err);
+    if (rc < 0)
+        return rc;
+    if (!ascending(c->bounds, n + 1, ds->n_edges))
+        return changed(ds, err);
+    while (fits < n) {
+        int64_t end = OG_MIN(fits + GROUP, n), edges = c->bounds[end] - c->bounds[0];
+        if (edges < 0 || (uint64_t)edges > c->caps.n_edges)
+            break;
+        fits = end;
+    }
+    if (fits == 0)
+        return changed(ds, err);
+    b->n_dst = (uint32_t)fits;
+    b->n_edges = (uint64_t)(c->bounds[fits] - c->bounds[0]);
+    for (int64_t i = 0; i <= fits; i++)
+        b->indptr[i] = (uint32_t)(c->bounds[i] - c->bounds[0]);
+    rc = read_ids(c, c->bounds[0], b->n_edges, err);
+    if (rc == 0 && !og__ids_below(b->src, b->n_edges, (uint64_t)ds->n_nodes))
+        rc = changed(ds, err);
+    if (rc == 0)
+        rc = read_weights(c, c->bounds[0], b->n_edges, err);
+    f->counts.bytes +=
+        ((uint64_t)fits + 1) * 8 + b->n_edges * (uint64_t)og__npy_size(ds->indices.type);
+    f->counts.reads += 2;
+    return rc;
+}
+
+/* ---- sources: the destinations where they are to be a prefix, then all others by their numbers
+ * ---- */
+
+static void mark_sources(struct combine *c)
+{
+    uint64_t n_nodes = (uint64_t)c->f->ds->n_nodes;
+    memset(c->marked, 0, og__bits_words(n_nodes) * sizeof(*c->marked));
+    for (uint64_t e = 0; e < c->block.n_edges; e++)
+        og__bits_add(c->marked, c->block.src[e]);
+    for (uint32_t i = 0; c->shape.prefix && i < c->block.n_dst; i++)
+        og__bits_add(c->marked, c->first + i);
+    c->block.n_src = og__bits_count(c->marked, n_nodes, c->rank);
+}
+
+/* Where node u, the k-th of those marked, stands among the sources. */
+static uint32_t position(const struct combine *c, uint32_t u, uint32_t k)
+{
+    if (!c->shape.prefix || u >= c->first + c->block.n_dst)
+        return k;
+    return u < c->first ? k + c->block.n_dst : (uint32_t)(u - c->first);
+}
+
+static void place_sources(struct combine *c)
+{
+    uint64_t n_nodes = (uint64_t)c->f->ds->n_nodes;
+    uint32_t k = 0;
+    c->n_cold = 0;
+    for (uint64_t u = og__bits_next(c->marked, n_nodes, 0); u < n_nodes;
+         u = og__bits_next(c->marked, n_nodes, u + 1), k++) {
+        uint32_t node = (uint32_t)u, at = position(c, node, k);
+        uint32_t slot = og__placement_slot(&c->hot, node);
+        if (slot == OG_NO_SLOT) {
+            slot = c->hot.n_slots + c->n_cold;
+            c->cold[c->n_cold++] = node;
+        }
+        c->index[at] = slot;
+        if (c->shape.degrees && at >= c->block.n_dst)
+            c->block.degree[at - c->block.n_dst] = c->f->degree[node];
+    }
+}
+
+/* Lists of nodes become lists of positions. */
+static void number_group(void *arg, size_t group, int thread)
+{
+    (void)thread;
+    struct combine *c = arg;
+    struct og_block *b = &c->block;
+    uint32_t last = OG_MIN((uint32_t)(group + 1) * GROUP, b->n_dst);
+    for (uint32_t e = b->indptr[group * GROUP]; e < b->indptr[last]; e++)
+        b->src[e] = position(c, b->src[e], og__bits_rank(c->marked, c->rank, b->src[e]));
+}
+
+static int read_sources(struct combine *c, struct og_err *err)
+{
+    struct og_read_job cold = {.rows = c->cold,
+                               .n = c->n_cold,
+                               .out = c->rows + c->hot.n_slots * og__matrix_row(c->sources)};
+    struct og_read_job own = {0};
+    int rc = og__reader_submit(c->source_reader, &cold, err);
+    if (rc < 0)
+        return rc;
+    if (c->own_reader)
+        rc = og__infer_submit(c->own_reader, &own, c->first, c->block.n_dst, c->own_ids,
+                              c->own_rows, err);
+    int waited = og__reader_wait(c->source_reader, &cold, err);
+    if (c->own_reader && rc == 0)
+        rc = og__reader_wait(c->own_reader, &own, err);
+    og__infer_count(c->f, &cold);
+    og__infer_count(c->f, &own);
+    return rc < 0 ? rc : waited;
+}
+
+/* ---- labels ---- */
+
+static int judge_waiting(struct og_inference *f, struct og_err *err)
+{
+    struct og_judged *j = f->judged;
+    size_t width = og__labels_bytes(f->ds, 1);
+    struct og_metrics part = {0};
+    if (j->waiting == 0)
+        return 0;
+    const char *labels = (const char *)j->labels + (size_t)(j->next - j->waiting) * width;
+    int rc = og__whole_loss(f->model, j->logits, labels, j->waiting, &part, err);
+    og__metrics_add(&j->metrics, &part);
+    j->waiting = 0;
+    return rc;
+}
+
+/* The block's logits that have labels. */
+static int judge(struct combine *c, struct og_err *err)
+{
+    int rc = 0;
+    struct og_judged *j = c->f->judged;
+    size_t classes = (size_t)c->shape.n_out;
+    uint64_t end = c->first + c->block.n_dst;
+    while (rc == 0 && j->next < j->n && j->ids[j->next] < end) {
+        memcpy(j->logits + j->waiting * classes, c->out + (j->ids[j->next] - c->first) * classes,
+               classes * sizeof(float));
+        j->next++;
+        if (++j->waiting == OG__WHOLE_ROWS)
+            rc = judge_waiting(c->f, err);
+    }
+    return rc == 0 && j->next == j->n ? judge_waiting(c->f, err) : rc;
+}
+
+static bool judges(const struct combine *c)
+{
+    return c->f->judged && c->l == c->f->config.layers - 1;
+}
+
+/* Those that an earlier run computed, too. */
+static int judge_again(struct combine *c, struct og_err *err)
+{
+    uint64_t end = c->first;
+    size_t row = (size_t)c->shape.n_out * sizeof(float);
+    char *path = og__infer_step_path(c->f, og__combine_step(c->l));
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int rc = fd < 0 ? og__fail_errno(err, path ? -errno : -ENOMEM, NULL, "logits") : 0;
+    for (c->first = 0; rc == 0 && c->first < end; c->first += c->block.n_dst) {
+        c->block.n_dst = (uint32_t)OG_MIN(end - c->first, (uint64_t)c->caps.n_dst);
+        rc = og__read_all(fd, c->out, c->block.n_dst * row,
+                          (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err);
+        c->f->counts.bytes += c->block.n_dst * row;
+        c->f->counts.reads++;
+        if (rc == 0)
+            rc = judge(c, err);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return rc;
+}
+
+/* ---- the pass ---- */
+
+static int combine_block(struct combine *c, struct og_err *err)
+{
+    struct og_inference *f = c->f;
+    struct og_block *b = &c->block;
+    mark_sources(c);
+    place_sources(c);
+    int rc = read_sources(c, err);
+    if (rc < 0)
+        return rc;
+    og__pool_run(f->pool, (b->n_dst + GROUP - 1) / GROUP, number_group, c);
+    struct og_block block = *b;
+    block.weight = c->weight;
+    if (!c->shape.degrees)
+        block.degree = NULL;
+    struct og_rows sources = {.base = c->rows,
+                              .index = c->index,
+                              .stride = og__matrix_row(c->sources),
+                              .n = b->n_src,
+                              .dim = c->sources->dim,
+                              .dtype = c->sources->dtype};
+    struct og_rows own = {.base = c->own_rows,
+                          .stride = og__matrix_row(c->own),
+                          .n = b->n_dst,
+                          .dim = c->own->dim,
+                          .dtype = c->own->dtype};
+    return og__whole_combine(f->model, c->l, &c->shape, &block, sources, own, c->out, err);
+}
+
+static int combine_blocks(struct combine *c, struct og_err *err)
+{
+    struct og_inference *f = c->f;
+    int rc = judges(c) && c->first > 0 ? judge_again(c, err) : 0;
+    for (; rc == 0 && c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
+        OG_TRY(read_lists(c, err));
+        OG_TRY(combine_block(c, err));
+        OG_TRY(og__infer_check_rows(c->l, c->first, c->block.n_dst, c->out, c->shape.n_out, err));
+        OG_TRY(og__infer_append(f, c->writer, c->out, c->block.n_dst, c->shape.n_out, err));
+        if (judges(c))
+            OG_TRY(judge(c, err));
+        og__infer_observe(f, "infer", c->l, c->first + c->block.n_dst);
+        OG_TRY(og__infer_mark(f, c->writer, c->first + c->block.n_dst, err));
+    }
+out:
+    return rc;
+}
+
+int og__infer_combine(struct og_inference *f, int l, const struct og_matrix *sources,
+                      const struct og_matrix *own, const struct og_whole_layer *shape,
+                      struct og_blocks_used *used, struct og_err *err)
+{
+    struct combine c = {.f = f, .l = l, .sources = sources, .own = own, .shape = *shape};
+    int rc = open_combine(&c, err);
+    if (rc == 0)
+        rc = combine_blocks(&c, err);
+    *used = (struct og_blocks_used){c.hot.n_slots, c.caps.n_dst};
+    close_combine(&c);
+    return og__infer_end(c.writer, rc, err);
+}

@@ -1,0 +1,335 @@
+/* predict, and eval with all neighbours. */
+#include "budget/memory_plan.h"
+#include "infer/infer.h"
+#include "train/checkpoint.h"
+#include "train/options.h"
+#include "train/scores.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LABELS "labels"
+
+/* ==== opening and closing ==== */
+
+/* A model of links is as wide as its embeddings, whatever classes there are. */
+static int check_widths(const struct og_inference *f, struct og_err *err)
+{
+    const struct og_model_config *c = &f->config;
+    const char *hint = "is it a checkpoint of this dataset?";
+    bool links = c->task == OG_TASK_LINK;
+    if (c->in_dim == f->ds->dim && (links || c->n_classes == f->ds->n_classes))
+        return 0;
+    if (links)
+        return og__fail(err, -EINVAL, hint, "the checkpoint has %d features, %s has %d", c->in_dim,
+                        f->ds->path, f->ds->dim);
+    return og__fail(err, -EINVAL, hint,
+                    "the checkpoint has %d features and %d classes, %s has %d and %d", c->in_dim,
+                    c->n_classes, f->ds->path, f->ds->dim, f->ds->n_classes);
+}
+
+static int check_shape(struct og_inference *f, struct og_err *err)
+{
+    if (f->config.task < 0) /* a file that does not say */
+        f->config.task = f->opt.task;
+    int rc = check_widths(f, err);
+    if (rc < 0)
+        return rc;
+    f->config.multi_label = f->ds->multi_label;
+    if (f->config.task < 0) /* the checkpoint does not say */
+        f->config.task = f->ds->regression ? OG_TASK_REGRESSION : OG_TASK_NODE;
+    f->config.dropout = 0;
+    return og__model_check(&f->config, err);
+}
+
+static int open_model(struct og_inference *f, const char *checkpoint, struct og_err *err)
+{
+    int rc = og__model_create(&f->model, f->ops, &f->config, OG_OPTIMIZER_SGD, 0, f->pool,
+                              f->budget, err);
+    return rc < 0 ? rc : og__checkpoint_load(checkpoint, f->model, err);
+}
+
+/* Options that only sampling looks at are left alone: layers come from the checkpoint. */
+static int settle_options(struct og_inference *f, const char *checkpoint,
+                          const struct og_options *opt, struct og_err *err)
+{
+    int rc = og__options_copy(&f->opt, opt, err);
+    f->opt.layers = 0;
+    if (rc == 0)
+        rc = og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err);
+    return rc < 0 ? rc : og__options_resolve(&f->opt, &f->log, err);
+}
+
+static int open_inference(struct og_inference *f, const char *dataset, const char *checkpoint,
+                          const struct og_options *opt, struct og_err *err)
+{
+    int rc = 0;
+    f->start = og__now();
+    f->opened_read = og__io_made();
+    if (f->seen)
+        f->log = (struct og_log){f->seen->message, f->seen->arg};
+    OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
+    OG_TRY(settle_options(f, checkpoint, opt, err));
+    OG_TRY(og__dataset_open(dataset, &f->ds, err));
+    f->graph = f->ds;
+    OG_TRY(check_shape(f, err));
+    OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
+    OG_TRY(og__nn_warm_up(f->ops, f->pool, err));
+    f->baseline_rss = og__rss_now();
+    f->budget = og__budget_new((size_t)f->opt.memory.value);
+    OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
+    OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES, "process", err));
+    og__profile_load(f->ds->features.path, &f->profile);
+    OG_TRY(open_model(f, checkpoint, err));
+    f->layers = json_array();
+out:
+    return rc;
+}
+
+static void close_inference(struct og_inference *f)
+{
+    size_t bytes = f->ds ? (size_t)f->ds->n_nodes * sizeof(uint32_t) : 0;
+    og__infer_forget_walks(f);
+    og__infer_state_close(f);
+    og__model_free(f->model);
+    if (f->budget) {
+        og__release(f->budget, f->feeds, bytes, OG__INFER_NODES);
+        og__release(f->budget, f->degree, bytes, OG__INFER_NODES);
+    }
+    og__budget_free(f->budget);
+    og__pool_close(f->pool);
+    og__dataset_close(f->ds);
+    json_decref(f->layers);
+    og_options_release(&f->opt);
+}
+
+/* ==== all layers ==== */
+
+/* Neighbours that are drawn come before all else: layers know no difference. */
+static int choose_lists(struct og_inference *f, struct og_err *err)
+{
+    if (og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
+        return og__infer_walk(f, err);
+    if (og__model_weighs(&f->config))
+        og__say(&f->log, OG__INFO,
+                "all in-neighbours count alike; --sampler walk takes the neighbours of PinSAGE");
+    return 0;
+}
+
+static int run_layers(struct og_inference *f, struct og_err *err)
+{
+    const struct og_npy *features = &f->ds->features;
+    int rc = choose_lists(f, err);
+    if (rc == 0)
+        rc = og__infer_survey(f, err);
+    if (rc == 0)
+        rc = og__infer_check(f, err);
+    if (rc == 0)
+        rc = og__infer_begin(f, err);
+    og__io_add_since(&f->prepare, f->opened_read); /* to what the runs before did */
+    for (int l = f->state.step / 2; rc == 0 && l < f->config.layers; l++) {
+        char *made = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
+        struct og_matrix in = {
+            .path = made, .offset = OG__MATRIX_OFFSET, .dim = f->config.hidden, .dtype = OG_F32};
+        if (l == 0)
+            in = (struct og_matrix){.path = features->path,
+                                    .offset = (uint64_t)features->offset,
+                                    .dim = f->ds->dim,
+                                    .dtype = f->ds->dtype};
+        rc = in.path ? og__infer_layer(f, l, &in, err)
+                     : og__fail_errno(err, -ENOMEM, NULL, "inference");
+        free(made);
+    }
+    return rc;
+}
+
+/* ==== what it says ==== */
+
+static json_t *figures(const struct og_inference *f)
+{
+    json_int_t read = (json_int_t)f->prepare.bytes, written = (json_int_t)f->prepare_written;
+    size_t l;
+    json_t *row;
+    json_array_foreach(f->layers, l, row)
+    {
+        read += json_integer_value(json_object_get(row, "bytes_read"));
+        written += json_integer_value(json_object_get(row, "bytes_written"));
+    }
+    size_t peak = og__rss_peak();
+    return json_pack("{s:I s:f s:I s:I s:I s:O s:I s:I s:I}", "nodes", (json_int_t)f->ds->n_nodes,
+                     "seconds", og__now() - f->start, "bytes_read", read, "prepare_bytes_read",
+                     (json_int_t)f->prepare.bytes, "bytes_written", written, "layers", f->layers,
+                     "peak_rss_bytes", (json_int_t)(peak - OG_MIN(peak, f->baseline_rss)),
+                     "baseline_rss_bytes", (json_int_t)f->baseline_rss, "memory_budget_bytes",
+                     (json_int_t)og__budget_limit(f->budget));
+}
+
+/* ==== predict ==== */
+
+/* What is read is not written. */
+static int spare_inputs(const struct og_inference *f, const char *checkpoint, const char *out,
+                        struct og_err *err)
+{
+    struct stat a;
+    struct stat b;
+    if (out && lstat(out, &a) == 0 && stat(checkpoint, &b) == 0 && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino)
+        return og__fail(err, -EEXIST, "choose another name", "%s: the checkpoint itself", out);
+    return og__dataset_spare(f->ds, out, err);
+}
+
+static int check_outputs(const struct og_inference *f, const char *checkpoint, const char *out,
+                         const char *embeddings, struct og_err *err)
+{
+    int rc = spare_inputs(f, checkpoint, out, err);
+    if (rc == 0)
+        rc = spare_inputs(f, checkpoint, embeddings, err);
+    if (rc < 0)
+        return rc;
+    if (embeddings && f->config.task == OG_TASK_LINK)
+        return og__fail(err, -EINVAL, "leave it out: --out holds them",
+                        "--embeddings: they are all that a model of links makes of a node");
+    if (embeddings && f->config.layers < 2)
+        return og__fail(err, -EINVAL, "its only input are the features",
+                        "--embeddings: a model of one layer has none");
+    return 0;
+}
+
+static int predict(struct og_inference *f, const char *checkpoint, const char *out,
+                   const char *embeddings, char **text, struct og_err *err)
+{
+    int rc = 0;
+    OG_TRY(check_outputs(f, checkpoint, out, embeddings, err));
+    OG_TRY(og__infer_state_open(f, out, embeddings, NULL, err));
+    OG_TRY(run_layers(f, err));
+    json_t *root = og__json_with(figures(f), "out", og__json_text(out));
+    if (embeddings)
+        root = og__json_with(root, "embeddings", og__json_text(embeddings));
+    OG_TRY(og__json_deliver(root, NULL, text, err)); /* what may fail comes before the files */
+    OG_TRY(og__infer_deliver(f, err));
+out:
+    return rc;
+}
+
+int og_predict(const char *dataset, const char *checkpoint, const char *out, const char *embeddings,
+               const struct og_options *opt, const struct og_observer *seen, char **text,
+               struct og_err *err)
+{
+    struct og_inference f = {.seen = seen, .ops = og__nn_ops()};
+    if (text)
+        *text = NULL;
+    int rc = open_inference(&f, dataset, checkpoint, opt, err);
+    if (rc == 0)
+        rc = predict(&f, checkpoint, out, embeddings, text, err);
+    if (rc < 0 && text) {
+        free(*text);
+        *text = NULL;
+    }
+    close_inference(&f);
+    return rc;
+}
+
+/* ==== eval --full ==== */
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t waiting_bytes(const struct og_inference *f)
+{
+    return OG__WHOLE_ROWS * (size_t)f->config.n_classes * sizeof(float);
+}
+
+static int open_judged(struct og_inference *f, struct og_judged *j, enum og__split split,
+                       struct og_err *err)
+{
+    int rc = og__dataset_split(f->ds, split, f->budget, &j->ids, &j->n, err);
+    if (rc < 0)
+        return rc;
+    if (j->n > 0)
+        qsort(j->ids, (size_t)j->n, sizeof(*j->ids), by_number);
+    rc = og__dataset_labels(f->ds, j->ids, j->n, f->budget, &j->labels, err);
+    if (rc < 0)
+        return rc;
+    j->logits = og__alloc(f->budget, waiting_bytes(f), LABELS, err);
+    f->judged = j;
+    return j->logits ? 0 : -ENOMEM;
+}
+
+static void close_judged(struct og_inference *f, struct og_judged *j)
+{
+    og__release(f->budget, j->ids, (size_t)j->n * 4, "seeds");
+    if (j->labels)
+        og__release(f->budget, j->labels, og__labels_bytes(f->ds, j->n), LABELS);
+    og__release(f->budget, j->logits, waiting_bytes(f), LABELS);
+    f->judged = NULL;
+}
+
+/* What is evaluated has no name of its own: that of its ingredients. */
+static int open_state(struct og_inference *f, const char *checkpoint, const char *split,
+                      struct og_err *err)
+{
+    char *files[2] = {realpath(f->ds->path, NULL), realpath(checkpoint, NULL)}, *what = NULL;
+    int rc = files[0] && files[1] && asprintf(&what, "eval %s %s %s", split, files[0], files[1]) > 0
+                 ? og__infer_state_open(f, NULL, NULL, what, err)
+                 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    free(files[0]);
+    free(files[1]);
+    free(what);
+    return rc;
+}
+
+static int evaluate(struct og_inference *f, const char *checkpoint, const char *split,
+                    enum og__split which, char **out, struct og_err *err)
+{
+    struct og_judged j = {0};
+    int rc = open_judged(f, &j, which, err);
+    if (rc == 0)
+        rc = open_state(f, checkpoint, split, err);
+    if (rc == 0)
+        rc = run_layers(f, err);
+    if (rc == 0 && og__metrics_undefined(&j.metrics))
+        rc = og__fail(err, -EDOM, og__diverged_hint, "%s: the %s is not a finite number",
+                      checkpoint, og__metrics_undefined(&j.metrics));
+    if (rc == 0)
+        rc = og__infer_deliver(f, err);
+    if (rc == 0) {
+        json_t *root = figures(f);
+        root = og__json_with(root, "split", json_string(split));
+        root = og__json_with(root, "checkpoint", og__json_text(checkpoint));
+        root = og__json_with(root, "labelled", json_integer((json_int_t)j.metrics.counted));
+        root = og__json_with(root, "loss", og__json_real(og__metrics_loss(&j.metrics)));
+        root = og__json_with(root, "acc", og__json_real(og__metrics_acc(&j.metrics, &f->config)));
+        root = og__json_with(root, "metrics", og__metrics_json(&f->config, &j.metrics));
+        rc = og__json_deliver(root, NULL, out, err);
+    }
+    close_judged(f, &j);
+    return rc;
+}
+
+int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
+                 const struct og_options *opt, const struct og_observer *seen, char **out,
+                 struct og_err *err)
+{
+    struct og_inference f = {.seen = seen, .ops = og__nn_ops()};
+    enum og__split which = strcmp(split, "valid") == 0 ? OG__VALID : OG__TEST;
+    if (out)
+        *out = NULL;
+    if (which == OG__TEST && strcmp(split, "test") != 0)
+        return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
+    int rc = open_inference(&f, dataset, checkpoint, opt, err);
+    if (rc == 0 && f.config.task == OG_TASK_LINK)
+        rc =
+            og__fail(err, -EINVAL,
+                     "leave out --full: edges are judged a batch at a time, by all neighbours with "
+                     "--fanout -1",
+                     "%s: a model of links", checkpoint);
+    if (rc == 0)
+        rc = evaluate(&f, checkpoint, split, which, out, err);
+    close_inference(&f);
+    return rc;
+}

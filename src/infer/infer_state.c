@@ -1,0 +1,637 @@
+#include "infer/infer_state.h"
+
+#include "base/hex.h"
+#include "base/lease.h"
+#include "infer/infer_passes.h"
+
+#include "base/file.h"
+#include "base/temporary.h"
+#include "dataset/identity.h"
+
+#include "train/options.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHECK "inference rows"
+
+enum { MAX_TRIES = 100, MAX_TEXT = 1 << 20, CHECKED_AT_ONCE = 1 << 20 };
+
+/* ==== the folder ==== */
+
+const struct og_kept_kind og__infer_kind = {"outgrow-infer-",
+                                            {"state.json", "sources.npy", "layer"}};
+
+/* 0, or -EAGAIN when it was removed meanwhile. */
+static int lock_folder(struct og_infer_state *s, struct og_err *err)
+{
+    if (mkdir(s->folder, 0700) < 0 && errno != EEXIST)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot create folder", s->folder);
+    int fd = og__folder_open(AT_FDCWD, s->folder);
+    if (fd < 0 && errno == ENOENT)
+        return -EAGAIN;
+    if (fd < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot open", s->folder);
+    int rc = og__lease_take(fd);
+    if (rc == 0) {
+        s->lock = fd;
+        return 0;
+    }
+    close(fd);
+    return rc == -EBUSY ? og__fail(err, -EBUSY, "wait until it ends, or give another --scratch",
+                                   "%s: another process is making the same", s->folder)
+                        : -EAGAIN;
+}
+
+static int make_folder(struct og_infer_state *s, struct og_err *err)
+{
+    int rc = -EAGAIN;
+    for (int i = 0; rc == -EAGAIN && i < MAX_TRIES; i++)
+        rc = lock_folder(s, err);
+    return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make it", s->folder) : 0;
+}
+
+/* What a file that may not be there yet, in a folder that is, is called from anywhere; malloc'ed.
+ */
+static char *absolute(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *given = og__folder_of(path), *folder = given ? realpath(given, NULL) : NULL;
+    char *name = folder ? og__path_join(folder, slash ? slash + 1 : path) : NULL;
+    free(folder);
+    free(given);
+    return name;
+}
+
+/* --scratch, else where the output goes, else the user's cache. */
+static int make_under(struct og_inference *f, const char *out, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    struct stat st;
+    if (!f->opt.scratch && !out && !(s->under = og__cache_dir()))
+        return og__fail(err, -ENOENT, "give a folder: --scratch DIR", "nowhere to put activations");
+    if (!s->under)
+        s->under = f->opt.scratch ? strdup(f->opt.scratch) : og__folder_of(out);
+    if (!s->under)
+        return og__fail_errno(err, -ENOMEM, NULL, "inference");
+    s->made_under = stat(s->under, &st) < 0 && errno == ENOENT;
+    return og__make_dirs(s->under, err);
+}
+
+static int name_folder(struct og_inference *f, const char *what, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    char *name = what ? strdup(what) : absolute(s->out.path);
+    bool named = name &&
+                 asprintf(&s->folder, "%s/outgrow-infer-%s", s->under,
+                          og__hex(XXH3_64bits(name, strlen(name))).digits) > 0 &&
+                 (s->file = og__path_join(s->folder, "state.json"));
+    free(name);
+    return named ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+}
+
+/* Its folder is made, and must be one to write to. */
+static int prepare_folder(const char *path, struct og_err *err)
+{
+    char *folder = og__folder_of(path);
+    int rc = folder ? og__make_dirs(folder, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (rc == 0 && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot write in its folder", path);
+    free(folder);
+    return rc;
+}
+
+/* All that is wrong with the name, lest it be found out in the last layer. */
+static int want(struct og_wanted *w, const char *path, bool resume, struct og_err *err)
+{
+    struct stat st;
+    int rc = path ? og__check_target(path, err) : 0;
+    if (path && rc == 0 && !resume)
+        rc = og__check_absent(path, err);
+    if (path && rc == 0)
+        rc = prepare_folder(path, err);
+    if (!path || rc < 0)
+        return rc;
+    w->path = strdup(path);
+    if (asprintf(&w->part, "%s.part", path) < 0)
+        w->part = NULL;
+    if (!w->path || !w->part)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    return lstat(w->part, &st) == 0 || errno == ENOENT
+               ? 0
+               : og__fail_errno(err, -errno, NULL, "%s", w->part);
+}
+
+/* ==== the files that are wanted ==== */
+
+/* Does the name still lead to the file that was locked? */
+static bool is_named(const struct og_wanted *w)
+{
+    struct stat ours;
+    struct stat named;
+    return w->fd > 0 && fstat(w->fd, &ours) == 0 && lstat(w->part, &named) == 0 &&
+           ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+/* The descriptor, or -EAGAIN where a link stood in its place. For writing too: some file systems
+ * lock no file exclusively that is only read. */
+static int open_part(const struct og_wanted *w, struct og_err *err)
+{
+    int fd = open(w->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        return fd;
+    if (errno == ELOOP && unlink(w->part) == 0)
+        return -EAGAIN;
+    return og__fail_errno(err, -errno, NULL, "%s: cannot create", w->part);
+}
+
+/* 0, or -EAGAIN when it was renamed or removed meanwhile. A file system that has no locks is
+ * trusted. */
+static int lock_part(struct og_wanted *w, struct og_err *err)
+{
+    int fd = open_part(w, err);
+    if (fd < 0)
+        return fd;
+    bool busy = og__lease_lock(fd) == -EBUSY;
+    w->fd = fd;
+    if (!busy && is_named(w))
+        return 0;
+    w->fd = 0;
+    close(fd);
+    return busy ? og__fail(err, -EBUSY, "wait until it ends, or choose another name",
+                           "%s: another process is making it", w->path)
+                : -EAGAIN;
+}
+
+static int take_part(struct og_wanted *w, struct og_err *err)
+{
+    int rc = w->path ? -EAGAIN : 0;
+    for (int i = 0; rc == -EAGAIN && i < MAX_TRIES; i++)
+        rc = lock_part(w, err);
+    return rc == -EAGAIN ? og__fail_errno(err, rc, NULL, "%s: cannot make it", w->part) : rc;
+}
+
+static void remove_part(const struct og_wanted *w)
+{
+    if (is_named(w))
+        unlink(w->part);
+}
+
+static int check_names(const struct og_infer_state *s, struct og_err *err)
+{
+    if (!s->embeddings.path)
+        return 0;
+    char *out = absolute(s->out.path), *embeddings = absolute(s->embeddings.path);
+    int rc = out && embeddings ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    if (rc == 0 && strcmp(out, embeddings) == 0)
+        rc = og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out");
+    free(out);
+    free(embeddings);
+    return rc;
+}
+
+/* ==== what must be the same ==== */
+
+static int add_values(struct og_model *m, const struct og_param *p, uint64_t *sum,
+                      struct og_err *err)
+{
+    enum { PIECE = 4096 };
+    float piece[PIECE];
+    int rc = 0;
+    for (size_t first = 0, n; rc == 0 && first < og__param_count(p); first += n) {
+        n = OG_MIN(og__param_count(p) - first, (size_t)PIECE);
+        rc = og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err);
+        *sum = XXH3_64bits_withSeed(piece, n * sizeof(*piece), *sum);
+    }
+    return rc;
+}
+
+static int model_checksum(struct og_model *m, uint64_t *sum, struct og_err *err)
+{
+    size_t n;
+    const struct og_param *p = og__model_params(m, &n);
+    int rc = 0;
+    *sum = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        *sum = XXH3_64bits_withSeed(p[i].name, strlen(p[i].name), *sum);
+        rc = add_values(m, &p[i], sum, err);
+    }
+    return rc;
+}
+
+/* Options that choose the neighbours; null where all are taken. */
+static json_t *neighbors_json(const struct og_inference *f)
+{
+    if (!og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
+        return json_null();
+    json_t *all = og__options_json(&f->opt);
+    json_t *chosen =
+        og__json_with(json_object(), "seed", json_incref(json_object_get(all, "seed")));
+    size_t n;
+    const struct og_option *row = og_option_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (row[i].of && strcmp(row[i].of, "sampler") == 0 && og__option_counts(&f->opt, &row[i]))
+            chosen =
+                og__json_with(chosen, row[i].name, json_incref(json_object_get(all, row[i].name)));
+    json_decref(all);
+    return chosen;
+}
+
+static char *numbers_text(struct og_inference *f, uint64_t parameters)
+{
+    const struct og_model_config *c = &f->config;
+    const char *second = f->state.embeddings.path;
+    char *embeddings = second ? absolute(second) : NULL;
+    json_t *model = og__json_hex(parameters);
+    json_t *dataset = og__json_hex(og__dataset_state(&f->ds->identity));
+    json_t *all = json_pack("{s:s s:o s:o s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
+                            og_version(), "model", model, "dataset", dataset, "kind", c->kind,
+                            "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
+                            "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
+                            "residual", c->residual, "neighbors", neighbors_json(f));
+    if (second)
+        all = og__json_with(all, "embeddings", embeddings ? og__json_text(embeddings) : NULL);
+    char *text = og__json_print(all, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    free(embeddings);
+    json_decref(all);
+    return text;
+}
+
+/* ==== opening and closing ==== */
+
+int og__infer_state_open(struct og_inference *f, const char *out, const char *embeddings,
+                         const char *what, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    uint64_t parameters;
+    int rc = 0;
+    s->saved = og__now();
+    OG_TRY(want(&s->out, out, f->opt.resume, err));
+    OG_TRY(want(&s->embeddings, embeddings, f->opt.resume, err));
+    OG_TRY(make_under(f, out, err));
+    OG_TRY(check_names(s, err));
+    OG_TRY(name_folder(f, what, err));
+    OG_TRY(model_checksum(f->model, &parameters, err));
+    s->numbers = numbers_text(f, parameters);
+    s->hash = XXH3_createState();
+    OG_TRY(s->numbers && s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    XXH3_64bits_reset(s->hash);
+    OG_TRY(make_folder(s, err));
+    OG_TRY(take_part(&s->out, err));
+    OG_TRY(take_part(&s->embeddings, err));
+out:
+    return rc;
+}
+
+static void remove_all(const struct og_infer_state *s)
+{
+    remove_part(&s->out);
+    remove_part(&s->embeddings);
+    og__remove_tree(s->folder);
+    if (s->made_under)
+        rmdir(s->under);
+}
+
+void og__infer_state_close(struct og_inference *f)
+{
+    struct og_infer_state *s = &f->state;
+    bool kept = s->lock > 0 && access(s->file, F_OK) == 0;
+    if (kept)
+        og__say(&f->log, OG__INFO, "%s: kept for --resume; to forget it, remove it", s->folder);
+    else if (s->lock > 0)
+        remove_all(s);
+    const int locks[] = {s->lock, s->out.fd, s->embeddings.fd};
+    for (size_t i = 0; i < OG_COUNT(locks); i++)
+        if (locks[i] > 0)
+            close(locks[i]);
+    XXH3_freeState(s->hash);
+    char *const names[] = {s->under,           s->folder,   s->file,
+                           s->out.path,        s->out.part, s->embeddings.path,
+                           s->embeddings.part, s->numbers};
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        free(names[i]);
+}
+
+/* ==== files of steps ==== */
+
+static struct og_wanted *wanted_at(struct og_inference *f, int step)
+{
+    struct og_infer_state *s = &f->state;
+    int last = f->config.layers - 1;
+    if (step == og__combine_step(last) && s->out.path)
+        return &s->out;
+    return step == og__combine_step(last - 1) && s->embeddings.path ? &s->embeddings : NULL;
+}
+
+char *og__infer_step_path(struct og_inference *f, int step)
+{
+    const struct og_wanted *w = wanted_at(f, step);
+    char name[32];
+    if (w)
+        return strdup(w->part);
+    snprintf(name, sizeof(name), "layer%d.npy", step / 2 + 1);
+    return og__path_join(f->state.folder, step % 2 ? name : "sources.npy");
+}
+
+static size_t row_bytes_of(const struct og_inference *f, int step)
+{
+    struct og_whole_layer s = og__whole_layer(&f->config, step / 2, (uint64_t)f->ds->n_nodes,
+                                              (uint64_t)f->graph->n_edges);
+    return (size_t)(step % 2 ? s.n_out : s.n_source) * sizeof(float);
+}
+
+/* Rows of `path` go through the hash. */
+static int hash_rows(struct og_infer_state *s, const char *path, uint64_t bytes, char *buffer,
+                     struct og_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int rc = fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", path) : 0;
+    XXH3_64bits_reset(s->hash);
+    for (uint64_t at = 0; rc == 0 && at < bytes; at += CHECKED_AT_ONCE) {
+        size_t n = (size_t)OG_MIN(bytes - at, (uint64_t)CHECKED_AT_ONCE);
+        off_t from = (off_t)(OG__MATRIX_OFFSET + at);
+        rc = og__read_all(fd, buffer, n, from, path, err);
+        if (rc == 0)
+            XXH3_64bits_update(s->hash, buffer, n);
+        posix_fadvise(fd, from, (off_t)n, POSIX_FADV_DONTNEED);
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* Are the first `rows` rows of a step what they were? What is wanted may have its name already. */
+static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buffer)
+{
+    struct og_infer_state *s = &f->state;
+    struct og_wanted *w = wanted_at(f, step);
+    uint64_t bytes = rows * row_bytes_of(f, step);
+    char *path = og__infer_step_path(f, step);
+    bool there = path && hash_rows(s, path, bytes, buffer, NULL) == 0;
+    if (!there && w && s->step > step)
+        there = w->in_place = hash_rows(s, w->path, bytes, buffer, NULL) == 0;
+    free(path);
+    return there && XXH3_64bits_digest(s->hash) == s->checksum[step];
+}
+
+/* All that the step at hand looks at, its own rows last: the hash goes on from them. */
+static bool all_whole(struct og_inference *f, char *buffer)
+{
+    struct og_infer_state *s = &f->state;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
+    int l = s->step / 2;
+    bool end = l == f->config.layers;
+    if (end && s->embeddings.path && !is_whole(f, og__combine_step(l - 2), n_nodes, buffer))
+        return false;
+    if (l > 0 && !is_whole(f, og__combine_step(l - 1), n_nodes, buffer))
+        return false;
+    bool transformed =
+        !end && s->step == og__combine_step(l) &&
+        og__whole_layer(&f->config, l, n_nodes, (uint64_t)f->graph->n_edges).transforms;
+    if (transformed && !is_whole(f, og__transform_step(l), n_nodes, buffer))
+        return false;
+    XXH3_64bits_reset(s->hash);
+    return end || s->rows == 0 || is_whole(f, s->step, s->rows, buffer);
+}
+
+/* ==== state.json ==== */
+
+static json_t *checksums_json(const struct og_infer_state *s)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < OG__INFER_STEPS; i++) {
+        list = og__json_append(list, og__json_hex(s->checksum[i]));
+    }
+    return list;
+}
+
+static int save(struct og_inference *f, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    json_t *root = json_pack(
+        "{s:s s:i s:I s:o s:O s:I s:I s:I s:f s:I s:I s:I s:f}", "numbers", s->numbers, "step",
+        s->step, "rows", (json_int_t)s->rows, "checksums", checksums_json(s), "layers", f->layers,
+        "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
+        "bytes_written", (json_int_t)f->bytes_written, "layer_seconds", og__now() - f->layer_start,
+        "prepare_reads", (json_int_t)f->prepare.reads, "prepare_bytes_read",
+        (json_int_t)f->prepare.bytes, "prepare_bytes_written", (json_int_t)f->prepare_written,
+        "seconds", og__now() - f->start);
+    s->saved = og__now();
+    return og__json_deliver(root, s->file, NULL, err);
+}
+
+static uint64_t whole_number(const json_t *root, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(root, key));
+}
+
+static bool take_checksums(struct og_infer_state *s, const json_t *list)
+{
+    bool fits = json_array_size(list) == OG__INFER_STEPS;
+    for (size_t i = 0; fits && i < OG__INFER_STEPS; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        s->checksum[i] = text ? strtoull(text, NULL, 16) : 0;
+    }
+    return fits;
+}
+
+json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_nodes,
+                              const char *text, size_t len)
+{
+    json_t *root = json_loadb(text, len, 0, NULL);
+    const char *numbers = json_string_value(json_object_get(root, "numbers"));
+    const json_t *told = json_object_get(root, "layers");
+    json_int_t step = json_integer_value(json_object_get(root, "step"));
+    uint64_t rows = whole_number(root, "rows");
+    bool fits = numbers && strcmp(numbers, s->numbers) == 0 && step >= 0 && step <= 2 * layers &&
+                rows <= n_nodes && (rows == n_nodes || rows % OG__WHOLE_ROWS == 0) &&
+                json_is_array(told) && json_array_size(told) == (size_t)step / 2 &&
+                take_checksums(s, json_object_get(root, "checksums"));
+    s->step = fits ? (int)step : 0;
+    s->rows = fits ? rows : 0;
+    if (fits)
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
+/* What was counted goes on being counted. */
+static void take_figures(struct og_inference *f, const json_t *root)
+{
+    json_decref(f->layers);
+    f->layers = json_incref(json_object_get(root, "layers"));
+    f->counts = (struct og_io_counts){.reads = whole_number(root, "reads"),
+                                      .bytes = whole_number(root, "bytes_read")};
+    f->bytes_written = whole_number(root, "bytes_written");
+    f->layer_start = og__now() - json_number_value(json_object_get(root, "layer_seconds"));
+    f->prepare.reads += whole_number(root, "prepare_reads");
+    f->prepare.bytes += whole_number(root, "prepare_bytes_read");
+    f->prepare_written += whole_number(root, "prepare_bytes_written");
+    f->start -= json_number_value(json_object_get(root, "seconds"));
+}
+
+/* Why not, or NULL: it goes on. */
+static const char *go_on(struct og_inference *f, char *buffer)
+{
+    struct og_infer_state *s = &f->state;
+    char *text;
+    size_t len;
+    if (!f->opt.resume)
+        return "what is kept here would go on with --resume; starting anew";
+    if (og__read_text(s->file, MAX_TEXT, &text, &len, NULL) < 0)
+        return "what is kept here cannot be read; starting anew";
+    json_t *root = og__infer_state_parse(s, f->config.layers, (uint64_t)f->ds->n_nodes, text, len);
+    const char *why = NULL;
+    if (!root)
+        why = "kept of another checkpoint, dataset or options; starting anew";
+    else if (!all_whole(f, buffer))
+        why = "what is kept here is damaged; starting anew";
+    else
+        take_figures(f, root);
+    json_decref(root);
+    free(text);
+    return why;
+}
+
+static void forget_rows(struct og_infer_state *s)
+{
+    unlink(s->file); /* first: it tells of the others; og__infer_create empties these */
+    s->out.in_place = s->embeddings.in_place = false;
+    s->step = 0;
+    s->rows = 0;
+    XXH3_64bits_reset(s->hash);
+}
+
+int og__infer_begin(struct og_inference *f, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    const char *why = "nothing to resume; starting anew";
+    bool kept = access(s->file, F_OK) == 0;
+    f->layer_start = og__now();
+    if (kept) {
+        char *buffer = og__alloc(f->budget, CHECKED_AT_ONCE, CHECK, err);
+        if (!buffer)
+            return -ENOMEM;
+        why = go_on(f, buffer);
+        og__release(f->budget, buffer, CHECKED_AT_ONCE, CHECK);
+    }
+    if (why && (kept || f->opt.resume))
+        og__say(&f->log, OG__INFO, "%s: %s", s->folder, why);
+    if (why)
+        forget_rows(s);
+    else
+        og__say(&f->log, OG__INFO, "%s: going on in layer %d of %d at node %" PRIu64, s->folder,
+                OG_MIN(s->step / 2 + 1, f->config.layers), f->config.layers, s->rows);
+    return 0;
+}
+
+/* ==== a step ==== */
+
+int og__infer_create(struct og_inference *f, int step, struct og_npy_writer **w, uint64_t *done,
+                     struct og_err *err)
+{
+    int64_t cols = (int64_t)(row_bytes_of(f, step) / sizeof(float));
+    char *path = og__infer_step_path(f, step);
+    const struct og_wanted *wanted = wanted_at(f, step);
+    *done = f->state.rows;
+    *w = NULL;
+    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    if (rc == 0 && wanted)
+        rc = og__npy_over(w, wanted->fd, path, OG__NPY_F32, (int64_t)*done, cols, err);
+    else if (rc == 0 && *done > 0)
+        rc = og__npy_reopen(w, path, OG__NPY_F32, (int64_t)*done, cols, err);
+    else if (rc == 0) {
+        unlink(path); /* of a run that was killed before it had rows to tell of */
+        rc = og__npy_create(w, path, OG__NPY_F32, 2, cols, err);
+    }
+    free(path);
+    return rc;
+}
+
+int og__infer_append(struct og_inference *f, struct og_npy_writer *w, const float *rows, uint32_t n,
+                     int dim, struct og_err *err)
+{
+    size_t bytes = n * (size_t)dim * sizeof(float);
+    f->bytes_written += bytes;
+    XXH3_64bits_update(f->state.hash, rows, bytes);
+    return og__npy_append(w, rows, n, err);
+}
+
+int og__infer_mark(struct og_inference *f, struct og_npy_writer *w, uint64_t rows,
+                   struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
+    bool stopped = stop && *stop;
+    int rc = 0;
+    if (!stopped && og__now() - s->saved < f->opt.checkpoint_every)
+        return 0;
+    OG_TRY(og__npy_sync(w, err));
+    s->rows = rows;
+    s->checksum[s->step] = XXH3_64bits_digest(s->hash);
+    OG_TRY(save(f, err));
+    if (stopped)
+        rc = og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted");
+out:
+    return rc;
+}
+
+int og__infer_next_step(struct og_inference *f, int next, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    s->checksum[s->step] = XXH3_64bits_digest(s->hash);
+    s->step = next;
+    s->rows = 0;
+    XXH3_64bits_reset(s->hash);
+    return save(f, err);
+}
+
+/* ==== the end ==== */
+
+/* What the name leads to is renamed, so it must be what was written. */
+static int check_part(const struct og_wanted *w, struct og_err *err)
+{
+    if (!w->path || w->in_place || is_named(w))
+        return 0;
+    return og__fail(err, -ENOENT, "leave it alone until the command ends, and run it again",
+                    "%s: was removed or replaced while it was written", w->part);
+}
+
+static int put_in_place(const struct og_wanted *w, struct og_err *err)
+{
+    if (!w->path)
+        return 0;
+    if (w->in_place) {
+        remove_part(w);
+        return 0;
+    }
+    return rename(w->part, w->path) < 0
+               ? og__fail_errno(err, -errno, NULL, "%s: cannot rename to it", w->path)
+               : 0;
+}
+
+/* Both or none, unless there was something in its place before. */
+int og__infer_deliver(struct og_inference *f, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    const struct og_wanted *first = &s->embeddings;
+    const bool fresh = first->path && access(first->path, F_OK) < 0;
+    int rc = check_part(first, err);
+    if (rc == 0)
+        rc = check_part(&s->out, err);
+    if (rc == 0)
+        rc = put_in_place(first, err);
+    if (rc < 0)
+        return rc;
+    rc = put_in_place(&s->out, err);
+    if (rc == 0)
+        unlink(s->file);
+    else if (fresh)
+        (void)!rename(first->path, first->part);
+    return rc;
+}

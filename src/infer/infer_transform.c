@@ -1,0 +1,132 @@
+/* The first pass of a layer: every row multiplied, from one file into another. */
+#include "infer/infer_passes.h"
+
+#define ROWS "inference rows"
+
+enum {
+    GROUP = OG__WHOLE_ROWS,
+    CHUNK_ROWS = 1 << 14, /* rows multiplied at once */
+};
+
+struct chunk {
+    struct og_read_job job;
+    uint32_t *ids;
+    char *rows;
+};
+
+struct transform {
+    struct og_inference *f;
+    int l;
+    const struct og_matrix *in;
+    struct og_whole_layer shape;
+    uint32_t n_rows; /* of a chunk */
+    struct og_reader *reader;
+    struct og_npy_writer *writer;
+    uint64_t first;        /* row that was not there yet */
+    struct chunk chunk[2]; /* one being read, one being multiplied */
+    float *out;
+};
+
+static size_t chunk_bytes(const struct transform *t, size_t rows)
+{
+    return rows * (sizeof(uint32_t) + og__matrix_row(t->in));
+}
+
+static size_t transform_bytes(const struct og_inference *f, const struct transform *t,
+                              uint32_t rows)
+{
+    struct og_whole_caps caps = {rows, rows, 0};
+    return 2 * chunk_bytes(t, rows) + rows * (size_t)t->shape.n_source * sizeof(float) +
+           og__whole_bytes(f->ops, &f->config, t->l, &caps, og__pool_threads(f->pool));
+}
+
+static int open_transform(struct transform *t, struct og_err *err)
+{
+    struct og_inference *f = t->f;
+    int rc = og__infer_reader(f, &t->reader, t->in, err);
+    if (rc < 0)
+        return rc;
+    size_t left = og__infer_left(f);
+    t->n_rows = GROUP;
+    while (t->n_rows < CHUNK_ROWS && transform_bytes(f, t, 2 * t->n_rows) <= left / 2)
+        t->n_rows *= 2;
+    for (int i = 0; i < 2; i++) {
+        t->chunk[i].rows = og__alloc(f->budget, chunk_bytes(t, t->n_rows), ROWS, err);
+        if (!t->chunk[i].rows)
+            return -ENOMEM;
+        t->chunk[i].ids =
+            (uint32_t *)(void *)(t->chunk[i].rows + t->n_rows * og__matrix_row(t->in));
+    }
+    size_t out_bytes = t->n_rows * (size_t)t->shape.n_source * sizeof(float);
+    struct og_whole_caps caps = {t->n_rows, t->n_rows, 0};
+    t->out = og__alloc(f->budget, out_bytes, ROWS, err);
+    rc = t->out ? og__whole_reserve(f->model, t->l, &caps, err) : -ENOMEM;
+    return rc < 0 ? rc : og__infer_create(f, og__transform_step(t->l), &t->writer, &t->first, err);
+}
+
+static void close_transform(struct transform *t)
+{
+    struct og_inference *f = t->f;
+    og__whole_release(f->model);
+    og__reader_close(t->reader);
+    for (int i = 0; i < 2; i++)
+        og__release(f->budget, t->chunk[i].rows, chunk_bytes(t, t->n_rows), ROWS);
+    og__release(f->budget, t->out, t->n_rows * (size_t)t->shape.n_source * sizeof(float), ROWS);
+}
+
+static struct chunk *chunk_of(struct transform *t, uint64_t first)
+{
+    return &t->chunk[(first - t->first) / t->n_rows % 2];
+}
+
+static int submit_chunk(struct transform *t, uint64_t first, struct og_err *err)
+{
+    struct chunk *c = chunk_of(t, first);
+    uint64_t n_nodes = (uint64_t)t->f->ds->n_nodes;
+    if (first >= n_nodes)
+        return 0;
+    uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)t->n_rows);
+    return og__infer_submit(t->reader, &c->job, first, n, c->ids, c->rows, err);
+}
+
+static int transform_rows(struct transform *t, struct og_err *err)
+{
+    struct og_inference *f = t->f;
+    int rc = 0;
+    OG_TRY(submit_chunk(t, t->first, err));
+    for (uint64_t first = t->first; first < (uint64_t)f->ds->n_nodes; first += t->n_rows) {
+        struct chunk *c = chunk_of(t, first);
+        OG_TRY(submit_chunk(t, first + t->n_rows, err));
+        OG_TRY(og__reader_wait(t->reader, &c->job, err));
+        og__infer_count(f, &c->job);
+        struct og_rows x = {.base = c->rows,
+                            .stride = og__matrix_row(t->in),
+                            .n = (uint32_t)c->job.n,
+                            .dim = t->in->dim,
+                            .dtype = t->in->dtype};
+        OG_TRY(og__whole_transform(f->model, t->l, x, t->out, err));
+        OG_TRY(og__infer_append(f, t->writer, t->out, x.n, t->shape.n_source, err));
+        og__infer_observe(f, "transform", t->l, first + x.n);
+        OG_TRY(og__infer_mark(f, t->writer, first + x.n, err));
+    }
+out:
+    return rc;
+}
+
+int og__infer_transform(struct og_inference *f, int l, const struct og_matrix *in,
+                        const struct og_whole_layer *shape, struct og_err *err)
+{
+    struct transform t = {.f = f, .l = l, .in = in, .shape = *shape};
+    int rc = open_transform(&t, err);
+    if (rc == 0)
+        rc = transform_rows(&t, err);
+    close_transform(&t);
+    return og__infer_end(t.writer, rc, err);
+}
+
+size_t og__infer_transform_least(const struct og_inference *f, int l, const struct og_matrix *in,
+                                 const struct og_whole_layer *shape)
+{
+    struct transform t = {.in = in, .l = l, .shape = *shape};
+    return og__infer_reader_bytes(f) + transform_bytes(f, &t, GROUP);
+}

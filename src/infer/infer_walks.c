@@ -1,0 +1,242 @@
+/* Neighbourhoods by random walks: those of --sampler walk, every node's once.
+ *
+ *   graph ──walks──> indptr.npy, indices.npy, weights.npy      laid out as a dataset's
+ *
+ * What PinSAGE sums at training is drawn for every batch; here a node's neighbourhood is drawn by
+ * (seed, node) alone and is the same in all layers. It is drawn anew at each start: that is quicker
+ * than the layers, and where nothing is kept nothing can be old. */
+#include "infer/infer_passes.h"
+
+#include "dataset/on_disk.h"
+#include "sample/sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WALKED "walked lists"
+
+enum { MOST_EDGES = 1 << 20, MOST_NODES = 1 << 14 };
+
+struct walking {
+    struct og_inference *f;
+    struct og_topology topology;
+    struct og_sampler *sampler;
+    struct og_batch_memory sampled;
+    struct og_npy_writer *indptr, *indices, *weights;
+    uint32_t n_nodes; /* that set out together */
+    /* of them, from the budget in one piece */
+    uint64_t *list; /* [neighbours] node << 32 | bits of its weight */
+    int64_t *ends;
+    uint32_t *seeds, *ids;
+    float *weight;
+    int64_t n_edges; /* so far */
+};
+
+static size_t array_bytes(const struct walking *w)
+{
+    size_t most = (size_t)w->f->opt.neighbors, n = w->n_nodes;
+    return most * 8 + n * 8 + n * 4 + n * most * 8;
+}
+
+/* ---- opening ---- */
+
+static int open_topology(struct walking *w, struct og_err *err)
+{
+    struct og_inference *f = w->f;
+    int how = f->opt.topology;
+    bool fits = og__topology_bytes(f->ds) <= og__infer_left(f) / 2;
+    if (how == OG_TOPOLOGY_MEMORY || (how == OG_TOPOLOGY_AUTO && fits))
+        return og__topology_load(f->ds, f->budget, &w->topology, err);
+    const struct og_topology_disk_options opt = {.reader = og__infer_reader_options(f),
+                                                 .log = &f->log};
+    return og__topology_open_disk(f->ds, &opt, f->budget, &w->topology, err);
+}
+
+static int open_sampler(struct walking *w, struct og_err *err)
+{
+    const struct og_options *opt = &w->f->opt;
+    const struct og_sampling how = {.kind = (enum og_sampler_kind)opt->sampler,
+                                    .walks = opt->walks,
+                                    .walk_length = opt->walk_length,
+                                    .restart = opt->walk_restart};
+    int rc = og__sampler_open(&w->sampler, &w->topology, &opt->neighbors, 1, (uint64_t)opt->seed,
+                              w->f->budget, err);
+    return rc < 0 ? rc : og__sampler_choose(w->sampler, &how, err);
+}
+
+static int take_arrays(struct walking *w, struct og_err *err)
+{
+    size_t most = (size_t)w->f->opt.neighbors;
+    w->n_nodes = (uint32_t)OG_MIN(MOST_EDGES / most, (size_t)MOST_NODES);
+    w->list = og__alloc(w->f->budget, array_bytes(w), WALKED, err);
+    if (!w->list)
+        return -ENOMEM;
+    w->ends = (int64_t *)(w->list + most);
+    w->seeds = (uint32_t *)(w->ends + w->n_nodes);
+    w->ids = w->seeds + w->n_nodes;
+    w->weight = (float *)(w->ids + w->n_nodes * most);
+    return 0;
+}
+
+static int create(struct walking *w, const char *name, enum og__npy_type type,
+                  struct og_npy_writer **out, struct og_err *err)
+{
+    char *path = og__path_join(w->f->state.folder, name);
+    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
+    if (rc == 0) {
+        unlink(path); /* of the start before */
+        rc = og__npy_create(out, path, type, 1, 1, err);
+    }
+    free(path);
+    return rc;
+}
+
+static int open_walking(struct walking *w, struct og_err *err)
+{
+    const int64_t zero = 0;
+    int rc = 0;
+    og__batch_init(&w->sampled, w->f->budget);
+    OG_TRY(open_topology(w, err));
+    OG_TRY(open_sampler(w, err));
+    OG_TRY(take_arrays(w, err));
+    OG_TRY(create(w, "indptr.npy", OG__NPY_I64, &w->indptr, err));
+    OG_TRY(create(w, "indices.npy", OG__NPY_I32, &w->indices, err));
+    OG_TRY(create(w, "weights.npy", OG__NPY_F32, &w->weights, err));
+    OG_TRY(og__npy_append(w->indptr, &zero, 1, err));
+out:
+    return rc;
+}
+
+static void close_walking(struct walking *w)
+{
+    if (w->list)
+        og__release(w->f->budget, w->list, array_bytes(w), WALKED);
+    og__batch_release(&w->sampled);
+    og__sampler_close(w->sampler);
+    og__topology_release(&w->topology);
+    og__npy_discard(w->indptr);
+    og__npy_discard(w->indices);
+    og__npy_discard(w->weights);
+}
+
+/* ---- walking ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The list of the batch's node i, by node, to the place of edge `at`. */
+static void take_list(struct walking *w, uint32_t i, uint32_t at)
+{
+    const struct og_batch *batch = &w->sampled.batch;
+    const struct og_block *b = &batch->hop[0];
+    uint32_t first = b->indptr[i], n = b->indptr[i + 1] - first;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t bits;
+        memcpy(&bits, &b->weight[first + k], sizeof(bits));
+        w->list[k] = (uint64_t)batch->ids[b->src[first + k]] << 32 | bits;
+    }
+    qsort(w->list, n, sizeof(*w->list), ascending);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t bits = (uint32_t)w->list[k];
+        w->ids[at + k] = (uint32_t)(w->list[k] >> 32);
+        memcpy(&w->weight[at + k], &bits, sizeof(bits));
+    }
+}
+
+/* The key is the same for all batches, so who else sets out makes no difference. */
+static int walk_batch(struct walking *w, uint64_t first, uint32_t n, struct og_err *err)
+{
+    const struct og_block *b = &w->sampled.batch.hop[0];
+    int rc = 0;
+    for (uint32_t i = 0; i < n; i++)
+        w->seeds[i] = (uint32_t)first + i;
+    OG_TRY(og__sample(w->sampler, w->seeds, n, OG__STREAM_EVAL, 0, 0, &w->sampled, err));
+    for (uint32_t i = 0; i < n; i++) {
+        take_list(w, i, b->indptr[i]);
+        w->ends[i] = w->n_edges + b->indptr[i + 1];
+    }
+    w->n_edges += (int64_t)b->n_edges;
+    OG_TRY(og__npy_append(w->indptr, w->ends, n, err));
+    OG_TRY(og__npy_append(w->indices, w->ids, (int64_t)b->n_edges, err));
+    OG_TRY(og__npy_append(w->weights, w->weight, (int64_t)b->n_edges, err));
+out:
+    return rc;
+}
+
+static int walk_all(struct walking *w, struct og_err *err)
+{
+    struct og_inference *f = w->f;
+    const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
+    uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
+    int rc = 0;
+    for (uint64_t first = 0; rc == 0 && first < n_nodes; first += w->n_nodes) {
+        uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)w->n_nodes);
+        rc = walk_batch(w, first, n, err);
+        og__infer_observe(f, "walk", 0, first + n);
+        if (rc == 0 && stop && *stop)
+            rc = og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted");
+    }
+    return rc;
+}
+
+/* ---- the graph of the walks ---- */
+
+/* Completes the file, and opens it. */
+static int end(struct walking *w, struct og_npy_writer **from, const char *name, struct og_npy *to,
+               struct og_err *err)
+{
+    struct og_npy_writer *writer = *from;
+    char *path = og__path_join(w->f->state.folder, name);
+    *from = NULL;
+    w->f->prepare_written += og__npy_bytes(writer);
+    int rc = og__npy_finish(writer, NULL, err);
+    if (rc == 0 && !path)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "inference");
+    if (rc == 0)
+        rc = og__npy_open(to, path, err);
+    free(path);
+    return rc;
+}
+
+static int end_walking(struct walking *w, struct og_err *err)
+{
+    struct og_dataset *walked = &w->f->walked;
+    int rc = end(w, &w->indptr, "indptr.npy", &walked->indptr, err);
+    if (rc == 0)
+        rc = end(w, &w->indices, "indices.npy", &walked->indices, err);
+    if (rc == 0)
+        rc = end(w, &w->weights, "weights.npy", &walked->weights, err);
+    walked->n_edges = w->n_edges;
+    return rc;
+}
+
+int og__infer_walk(struct og_inference *f, struct og_err *err)
+{
+    struct walking w = {.f = f};
+    f->walked = (struct og_dataset){.path = f->ds->path,
+                                    .n_nodes = f->ds->n_nodes,
+                                    .indptr = {.fd = -1},
+                                    .indices = {.fd = -1},
+                                    .weights = {.fd = -1}};
+    f->graph = &f->walked;
+    int rc = open_walking(&w, err);
+    if (rc == 0)
+        rc = walk_all(&w, err);
+    if (rc == 0)
+        rc = end_walking(&w, err);
+    close_walking(&w);
+    return rc;
+}
+
+void og__infer_forget_walks(struct og_inference *f)
+{
+    if (f->graph != &f->walked)
+        return;
+    og__npy_close(&f->walked.indptr);
+    og__npy_close(&f->walked.indices);
+    og__npy_close(&f->walked.weights);
+}

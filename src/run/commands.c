@@ -1,0 +1,164 @@
+/* The smaller commands on a session: plan and eval. */
+#include "ahead/ahead.h"
+#include "run/plan_json.h"
+#include "train/checkpoint.h"
+#include "train/json.h"
+#include "train/options.h"
+#include "train/scores.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int og_plan(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
+            char **out, struct og_err *err)
+{
+    if (out)
+        *out = NULL;
+    struct og_session *s;
+    unsigned want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING | OG__WANT_PLAN_ONLY;
+    int rc = og__session_open(&s, dataset, opt, want, NULL, seen, err);
+    if (rc < 0)
+        return rc;
+    rc = og__session_predict(s, err);
+    if (rc == 0)
+        rc = og__json_deliver(og__session_plan_json(s), NULL, out, err);
+    og__session_close(s);
+    return rc;
+}
+
+/* ---- eval ---- */
+
+struct evaluation {
+    struct og_session *s;
+    const char *checkpoint, *split;
+    void *labels;
+    struct og_metrics metrics;
+    struct og_scores scores;
+    struct og_epoch_counters counters;
+};
+
+static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct evaluation *e = arg;
+    struct og_metrics part = {0};
+    const void *targets = og__session_targets(e->s, w, e->labels);
+    int rc = og__model_forward(e->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
+    if (rc < 0)
+        return rc;
+    const char *what = og__metrics_undefined(&part);
+    if (what)
+        return og__fail(err, -EDOM, og__diverged_hint,
+                        "%s: %s batch %u: the %s is not a finite number", e->checkpoint, e->split,
+                        w->turn.batch + 1, what);
+    og__metrics_add(&e->metrics, &part);
+    rc = og__scores_add(&e->scores, &w->sampled.batch, targets, err);
+    og__count_work(&e->counters, w);
+    struct og_progress p = {.stage = "eval",
+                            .done = w->turn.batch + 1,
+                            .total = og__schedule_batches(&e->s->facts.schedule, w->turn.split)};
+    og__observe(e->s->config.seen, &p);
+    return rc;
+}
+
+static int evaluate(struct evaluation *e, enum og__split split, char **out, struct og_err *err)
+{
+    struct og_session *s = e->s;
+    int rc = og__checkpoint_load(e->checkpoint, s->model, err);
+    if (rc < 0)
+        return rc;
+    og__session_count_prepared(s);
+    double start = og__now();
+    rc = og__session_run(s, split, 0, og__schedule_batches(&s->facts.schedule, split), eval_sink, e,
+                         err);
+    if (rc < 0)
+        return rc;
+    const struct og_epoch_counters *c = &e->counters;
+    og__scores_rank(&e->scores);
+    json_t *root = json_pack(
+        "{s:s s:s s:I s:o s:o s:o s:o s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "split", e->split,
+        "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
+        og__json_real(og__metrics_loss(&e->metrics)), "acc",
+        og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
+        og__scores_json(&e->scores, &e->metrics), "prepare", og__prepare_counters_json(&s->prepare),
+        "seconds", og__now() - start, "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits,
+        "misses", (json_int_t)c->misses, "prefill", (json_int_t)c->prefill, "reads",
+        (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read, "prepare_reads",
+        (json_int_t)c->prepare_reads, "prepare_bytes_read", (json_int_t)c->prepare_bytes_read,
+        "bytes_written", (json_int_t)c->bytes_written);
+    return og__json_deliver(root, NULL, out, err);
+}
+
+static int find_split(const char *name, enum og__split *split, struct og_err *err)
+{
+    static const char *const names[OG__SPLITS] = {"train", "valid", "test"};
+    for (int i = OG__VALID; i < OG__SPLITS; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *split = (enum og__split)i;
+            return 0;
+        }
+    }
+    return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", name);
+}
+
+/* The checkpoint says how many layers there are: a --fanout left at its default follows. */
+static int fit_options(struct og_options *opt, const struct og_model_config *config,
+                       const char *checkpoint, struct og_err *err)
+{
+    if (!og__options_given(opt, "fanout")) {
+        for (int i = opt->n_fanout; i < config->layers; i++)
+            opt->fanout[i] = opt->fanout[i - 1];
+        opt->n_fanout = config->layers;
+    }
+    opt->layers = config->layers;
+    if (config->task >= 0) /* it says */
+        opt->task = config->task;
+    if (config->loss != OG_LOSS_AUTO && !og__options_given(opt, "loss"))
+        opt->loss = config->loss;
+    if (config->layers == opt->n_fanout)
+        return 0;
+    return og__fail(err, -EINVAL, "give --fanout as many numbers as it has layers",
+                    "%s: %d layers, --fanout has %d numbers", checkpoint, config->layers,
+                    opt->n_fanout);
+}
+
+int og_eval(const char *dataset, const char *checkpoint, const char *split,
+            const struct og_options *opt, const struct og_observer *seen, char **out,
+            struct og_err *err)
+{
+    if (out)
+        *out = NULL;
+    enum og__split which = OG__TEST;
+    struct og_model_config config = {0};
+    struct og_options own = {0};
+    struct evaluation e = {.checkpoint = checkpoint, .split = split};
+    const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
+    int rc = find_split(split, &which, err);
+    if (rc == 0)
+        rc = og__checkpoint_shape(checkpoint, &config, err);
+    if (rc == 0)
+        rc = og__options_copy(&own, opt, err);
+    if (rc < 0)
+        return rc;
+    rc = fit_options(&own, &config, checkpoint, err);
+    if (rc == 0)
+        rc = og__checkpoint_sampler(checkpoint, &own, &log, err);
+    if (rc == 0 && own.task == OG_TASK_LINK)
+        rc = og__checkpoint_edges(checkpoint, &own, &log, err);
+    if (rc == 0)
+        rc = og__session_open(&e.s, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config,
+                              seen, err);
+    og_options_release(&own);
+    if (rc < 0)
+        return rc;
+    struct og_session *s = e.s;
+    assert(s);
+    size_t bytes = og__targets_bytes(s);
+    e.labels = og__alloc(s->budget, bytes, "batches", err);
+    rc = og__scores_open(&e.scores, s, err);
+    rc = e.labels && rc == 0 ? evaluate(&e, which, out, err) : -ENOMEM;
+    og__release(s->budget, e.labels, bytes, "batches");
+    og__scores_close(&e.scores);
+    og__session_close(s);
+    return rc;
+}

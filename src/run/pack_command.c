@@ -1,0 +1,204 @@
+/* og_pack: for each draw of samples made beforehand, what the cache is to hold while it is trained,
+ * and a container of what its batches miss then. */
+#include "ahead/ahead.h"
+#include "base/file.h"
+#include "dataset/writer.h"
+#include "train/json.h"
+#include "train/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct packer {
+    struct og_session *s;
+    struct og_newdir dir;
+    struct og_packs packs;
+    struct og_ahead_counts done;
+    uint64_t rows; /* in all containers */
+    double start;
+};
+
+/* ---- options: what decides the batches is as they were sampled ---- */
+
+static char *list_text(const json_t *list)
+{
+    char *text = strdup("");
+    for (size_t i = 0; text && i < json_array_size(list); i++) {
+        char *longer = NULL;
+        if (asprintf(&longer, "%s%s%lld", text, i ? "," : "",
+                     (long long)json_integer_value(json_array_get(list, i))) < 0)
+            longer = NULL;
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static char *value_text(const json_t *value)
+{
+    if (json_is_array(value))
+        return list_text(value);
+    return json_is_string(value) ? strdup(json_string_value(value))
+                                 : og__json_print(value, JSON_ENCODE_ANY);
+}
+
+static int adopt_option(struct og_options *opt, const char *name, const json_t *value,
+                        struct og_err *err)
+{
+    char *text = value_text(value);
+    int rc = text ? og_options_set(opt, name, text, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "--samples");
+    free(text);
+    return rc;
+}
+
+/* Those that decide numbers, as far as none is given here. */
+static int adopt_options(struct og_options *opt, const json_t *theirs, struct og_err *err)
+{
+    size_t n;
+    const struct og_option *table = og_option_table(&n);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const json_t *value = json_object_get(theirs, table[i].name);
+        const bool wanted = table[i].decides >= OG_DECIDES_NUMBERS && value &&
+                            !json_is_null(value) && !og__options_given(opt, table[i].name);
+        if (wanted)
+            rc = adopt_option(opt, table[i].name, value, err);
+    }
+    return rc;
+}
+
+/* Every draw of the folder, and a cache that stays as it is while one is trained. */
+static int settle_options(struct og_options *opt, struct packer *p, struct og_err *err)
+{
+    struct og_trace_description said;
+    if (!opt->samples)
+        return og__fail(err, -EINVAL, "make one with `outgrow sample`",
+                        "--samples DIR: the folder to be packed expected");
+    int rc = og__offline_describe(&said, opt->samples, err);
+    if (rc < 0)
+        return rc;
+    const uint32_t every = said.every;
+    p->packs.draws = said.draws;
+    rc = adopt_options(opt, json_object_get(said.root, "options"), err);
+    og__trace_description_release(&said);
+    if (rc == 0)
+        rc = og_options_set(opt, "policy", og__policy_word(og__policy_that_adopts()), err);
+    if (rc == 0)
+        rc = og_options_set(opt, "layout", "packed", err);
+    if (rc == 0 && !opt->scratch)
+        rc = og_options_set(opt, "scratch", opt->samples, err);
+    if (rc == 0 && (uint64_t)every * p->packs.draws > INT32_MAX)
+        rc = og__fail(err, -EINVAL, NULL, "%s: more epochs than there can be", opt->samples);
+    opt->resample_every = (int)every;
+    opt->epochs = (int)((p->packs.draws - 1) * every + 1);
+    return rc;
+}
+
+/* ---- a draw ---- */
+
+static int pack_files(struct packer *p, uint32_t draw, char *container,
+                      struct og_npy_writer *cached, struct og_err *err)
+{
+    uint32_t epoch = draw * (uint32_t)p->s->facts.schedule.resample_every + 1;
+    const struct og_draw_files to = {.container = container, .cached = cached};
+    struct og_progress progress = {.stage = "pack",
+                                   .done = draw + 1,
+                                   .total = p->packs.draws,
+                                   .epochs = p->s->config.opt.epochs};
+    int rc = og__session_pack_draw(p->s, epoch, &to, &p->done, &p->rows, err);
+    og__observe(p->s->config.seen, &progress);
+    return rc;
+}
+
+static int pack_draw(struct packer *p, uint32_t draw, struct og_err *err)
+{
+    char *container = og__packs_container(p->dir.temporary, draw);
+    char *list = og__packs_list(p->dir.temporary, draw);
+    struct og_npy_writer *cached = NULL;
+    uint64_t checksum = 0;
+    int rc = container && list ? og__npy_create(&cached, list, OG__NPY_I64, 1, 1, err)
+                               : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path);
+    if (rc == 0) {
+        rc = pack_files(p, draw, container, cached, err);
+        p->done.bytes_written += og__npy_bytes(cached);
+        if (rc == 0)
+            rc = og__npy_finish(cached, &checksum, err);
+        else
+            og__npy_discard(cached);
+    }
+    if (rc == 0)
+        rc = og__packs_note(&p->packs, checksum, err);
+    free(container);
+    free(list);
+    return rc;
+}
+
+static int pack_all(struct packer *p, struct og_err *err)
+{
+    int rc = 0;
+    p->packs.cache_rows = p->s->memory.n_slots;
+    for (uint32_t d = 0; rc == 0 && d < p->packs.draws; d++) {
+        rc = pack_draw(p, d, err);
+        if (rc == 0)
+            rc = og__session_stopped(p->s, "stopped while packing", err);
+    }
+    return rc < 0 ? rc : og__packs_describe(&p->packs, p->dir.temporary, p->s->facts.ds, err);
+}
+
+static json_t *result_json(const struct packer *p, const char *path)
+{
+    const struct og_prepare_counters *before = &p->s->prepare;
+    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f}", "pack", path, "draws",
+                     (json_int_t)p->packs.draws, "cache_rows", (json_int_t)p->packs.cache_rows,
+                     "rows", (json_int_t)p->rows, "bytes_read",
+                     (json_int_t)(before->bytes_read + p->done.read.bytes), "prepare_bytes_read",
+                     (json_int_t)before->bytes_read, "bytes_written",
+                     (json_int_t)(before->bytes_written + p->done.bytes_written), "seconds",
+                     og__now() - p->start);
+}
+
+static int run_pack(struct packer *p, const char *dataset, struct og_options *own,
+                    const struct og_observer *seen, char **out, struct og_err *err)
+{
+    unsigned want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING | OG__WANT_PLAN_ONLY |
+                    OG__WANT_WHOLE_DRAWS;
+    int rc = settle_options(own, p, err);
+    char *path = rc == 0 ? og__path_join(own->samples, "pack") : NULL;
+    if (rc == 0 && !path)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "--samples");
+    if (rc == 0)
+        rc = og__newdir_begin(&p->dir, path, err);
+    if (rc == 0)
+        rc = og__session_open(&p->s, dataset, own, want, NULL, seen, err);
+    if (rc == 0)
+        rc = pack_all(p, err);
+    if (rc == 0)
+        rc = og__json_deliver(result_json(p, path), NULL, out, err);
+    if (rc == 0) /* last: without a result there is no folder */
+        rc = og__newdir_commit(&p->dir, err);
+    free(path);
+    return rc;
+}
+
+int og_pack(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
+            char **out, struct og_err *err)
+{
+    struct packer p = {.start = og__now()};
+    struct og_options own;
+    if (out)
+        *out = NULL;
+    int rc = og__options_copy(&own, opt, err);
+    if (rc < 0)
+        return rc;
+    rc = run_pack(&p, dataset, &own, seen, out, err);
+    if (rc < 0 && out) {
+        free(*out);
+        *out = NULL;
+    }
+    json_decref(p.packs.checksums);
+    og__newdir_abandon(&p.dir);
+    og__session_close(p.s);
+    og_options_release(&own);
+    return rc;
+}

@@ -1,0 +1,95 @@
+#include "run/plan_json.h"
+
+#include "base/json.h"
+#include "train/options.h"
+
+static double predicted_seconds(const struct og_session *s)
+{
+    const struct og_predicted *p = &s->predicted;
+    double batches = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    double sampling = batches * s->facts.pilot_seconds / og__samplers(&s->way);
+    double reading = (double)(p->plan.reads + p->topology_reads) / s->facts.profile.iops;
+    double moving =
+        (double)(p->plan.bytes + p->topology_bytes + p->trace_bytes) / s->facts.profile.bandwidth;
+    return OG_MAX(sampling, OG_MAX(reading, moving));
+}
+
+static json_t *memory_json(const struct og_memory_plan *m)
+{
+    return json_pack(
+        "{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "limit",
+        (json_int_t)m->limit, "smallest", (json_int_t)m->smallest, "process",
+        (json_int_t)m->process, "samples", (json_int_t)m->samples, "topology",
+        (json_int_t)m->topology, "neighbour cache", (json_int_t)m->neighbors, "seeds",
+        (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "policy",
+        (json_int_t)(m->alternates ? m->rest + m->n_slots * m->rest_slot
+                                   : m->policy + m->n_slots * m->policy_slot),
+        "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
+        (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
+        (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
+        (json_int_t)m->activations, "staging", (json_int_t)m->staging, "feature cache",
+        (json_int_t)m->cache, "slack", (json_int_t)m->slack);
+}
+
+static json_t *predicted_json(const struct og_session *s)
+{
+    const struct og_predicted *p = &s->predicted;
+    if (!p->known)
+        return json_null();
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:f}", "rows", (json_int_t)p->plan.rows,
+                     "hits", (json_int_t)p->plan.hits, "misses", (json_int_t)p->plan.misses,
+                     "reads", (json_int_t)(p->plan.reads + p->topology_reads), "bytes_read",
+                     (json_int_t)(p->plan.bytes + p->topology_bytes + p->trace_bytes),
+                     "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
+                     (json_int_t)p->topology_bytes, "trace_bytes_read", (json_int_t)p->trace_bytes,
+                     "seconds", predicted_seconds(s));
+}
+
+/* Seconds an epoch of each thing by itself. */
+static json_t *terms_json(const struct og_estimate *e)
+{
+    static const char *const names[] = {
+        [OG__SAMPLING] = "sampling", [OG__PLANNING] = "planning", [OG__SWEEPING] = "sweeping",
+        [OG__SPILLING] = "spilling", [OG__WRITING] = "writing",   [OG__COPYING] = "copying",
+        [OG__FILLING] = "filling",   [OG__READING] = "reading",   [OG__TRAINING] = "training"};
+    json_t *terms = json_object();
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        terms = og__json_with(terms, names[i], og__json_real(e->term[i]));
+    return terms;
+}
+
+static json_t *choice_json(const struct og_session *s)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < s->n_choice; i++) {
+        const struct og_chosen *c = &s->choice[i];
+        const struct og_estimate *e = &c->estimate;
+        list = og__json_append(
+            list,
+            json_pack("{s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
+                      og__option_word("policy", c->policy), "layout",
+                      og__option_word("layout", c->layout), "alternates", c->alternate,
+                      "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
+                      og__json_real(e->seconds), "prepare_seconds", og__json_real(e->prepare),
+                      "terms", terms_json(e), "reads", (json_int_t)e->reads, "bytes_read",
+                      (json_int_t)e->bytes_read, "bytes_written", (json_int_t)e->bytes_written,
+                      "memory", (json_int_t)e->memory, "why", e->why));
+    }
+    return list;
+}
+
+json_t *og__session_plan_json(const struct og_session *s)
+{
+    json_t *options = og__options_json(&s->config.opt);
+    json_t *plan = json_pack(
+        "{s:O s:s s:O s:I s:I s:I s:I s:b s:b s:o s:o s:o}", "policy",
+        json_object_get(options, "policy"), "layout",
+        json_string_value(json_object_get(options, "layout")), "topology",
+        json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
+        "superbatch", (json_int_t)s->memory.superbatch, "tail", (json_int_t)s->memory.tail,
+        "staging_batches", (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates,
+        "disk_measured", s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
+        predicted_json(s), "candidates", choice_json(s));
+    json_decref(options);
+    return plan;
+}

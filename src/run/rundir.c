@@ -1,0 +1,248 @@
+#include "run/rundir.h"
+
+#include "base/file.h"
+#include "base/lease.h"
+#include "base/temporary.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int new_name(char **path, struct og_err *err)
+{
+    char date[16];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(date, sizeof(date), "%Y-%m-%d", localtime_r(&now, &tm));
+    int rc = og__make_dirs("runs", err);
+    for (int n = 1; rc == 0; n++) {
+        if (asprintf(path, "runs/%s-%d", date, n) < 0) {
+            *path = NULL;
+            return og__fail_errno(err, -ENOMEM, NULL, "runs");
+        }
+        if (mkdir(*path, 0777) == 0)
+            return 0;
+        if (errno != EEXIST)
+            rc = og__fail_errno(err, -errno, NULL, "%s: cannot create folder", *path);
+        free(*path);
+        *path = NULL;
+    }
+    return rc;
+}
+
+/* One process a folder: the kernel drops the lock when it ends, however it ends. A file system that
+ * has no locks is trusted. */
+static int lock_folder(struct og_rundir *d, struct og_err *err)
+{
+    d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->lock < 0) {
+        d->lock = 0;
+        return og__fail_errno(err, -errno, NULL, "%s: cannot open", d->path);
+    }
+    if (og__lease_lock(d->lock) != -EBUSY)
+        return 0;
+    return og__fail(err, -EBUSY, "wait until it ends, or choose another --run",
+                    "%s: another process is training in this folder", d->path);
+}
+
+static void sweep(const struct og_rundir *d)
+{
+    const char *const names[] = {d->checkpoint, d->best, d->resume, d->summary, d->plan, d->config};
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        og__temporary_sweep(names[i]);
+}
+
+static int name_files(struct og_rundir *d, struct og_err *err)
+{
+    const struct {
+        char **field;
+        const char *name;
+    } files[] = {{&d->checkpoint, "checkpoint.safetensors"},
+                 {&d->best, "best.safetensors"},
+                 {&d->resume, "resume.safetensors"},
+                 {&d->summary, "summary.json"},
+                 {&d->metrics, "metrics.jsonl"},
+                 {&d->plan, "plan.json"},
+                 {&d->config, "config.yaml"}};
+    for (size_t i = 0; i < OG_COUNT(files); i++)
+        if (!(*files[i].field = og__path_join(d->path, files[i].name)))
+            return og__fail_errno(err, -ENOMEM, NULL, "%s", d->path);
+    return 0;
+}
+
+/* 1 where there is such a file, a link that leads nowhere included. */
+static int is_there(const char *path, struct og_err *err)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0)
+        return 1;
+    return errno == ENOENT ? 0 : og__fail_errno(err, -errno, NULL, "%s", path);
+}
+
+/* A result, or what the user put there, is never replaced. */
+static int refuse_files(const struct og_rundir *d, struct og_err *err)
+{
+    const char *const names[] = {d->summary, d->resume, d->best, d->checkpoint,
+                                 d->metrics, d->config, d->plan};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+        rc = is_there(names[i], err);
+        const bool run = i < 2; /* of which there is more to say */
+        if (rc > 0 && run)
+            rc = og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
+                          "%s: holds a run already", d->path);
+        else if (rc > 0)
+            rc =
+                og__fail(err, -EEXIST,
+                         "choose another --run, or remove it; what an interrupted run left goes on "
+                         "with --resume",
+                         "%s: exists already", names[i]);
+    }
+    return rc;
+}
+
+/* Does it hold a run, begun at least? A config.yaml alone may be the user's. */
+static int holds_run(const struct og_rundir *d, struct og_err *err)
+{
+    int rc = is_there(d->resume, err);
+    return rc == 0 ? is_there(d->plan, err) : rc;
+}
+
+/* The folder is there: take it, unless it holds what must stay. */
+static int take_folder(struct og_rundir *d, bool resume, struct og_err *err)
+{
+    int rc = name_files(d, err);
+    if (rc == 0)
+        rc = lock_folder(d, err);
+    if (rc == 0 && resume)
+        rc = holds_run(d, err);
+    return rc < 0 ? rc : rc > 0 ? 0 : refuse_files(d, err);
+}
+
+/* Is it one of the files that the run will write? */
+static int spare_input(const struct og_rundir *d, const char *input, struct og_err *err)
+{
+    const char *const names[] = {d->best, d->checkpoint, d->resume};
+    struct stat a;
+    struct stat b;
+    if (!input || stat(input, &a) < 0)
+        return 0;
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        if (stat(names[i], &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+            return og__fail(err, -EEXIST, "choose another --run, or leave out --init",
+                            "%s: --init is a file that this run would write", names[i]);
+    return 0;
+}
+
+int og__rundir_check(const char *path, bool resume, const char *input, struct og_err *err)
+{
+    struct og_rundir d = {0};
+    int rc = path ? og__exists(NULL, path, err) : 0;
+    if (rc <= 0)
+        return rc;
+    d.path = strdup(path);
+    rc = d.path ? take_folder(&d, resume, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (rc == 0)
+        rc = spare_input(&d, input, err);
+    og__rundir_close(&d);
+    return rc;
+}
+
+int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct og_err *err)
+{
+    *d = (struct og_rundir){0};
+    int rc = 0;
+    if (!path && resume)
+        return og__fail(err, -EINVAL, "name the run's folder with --run",
+                        "--resume: which run should go on?");
+    if (!path)
+        rc = new_name(&d->path, err);
+    else if (!(d->path = strdup(path)))
+        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    else
+        rc = og__make_dirs(path, err);
+    if (rc == 0)
+        rc = take_folder(d, resume, err);
+    if (rc == 0)
+        sweep(d);
+    if (rc < 0)
+        og__rundir_close(d);
+    return rc;
+}
+
+void og__rundir_close(struct og_rundir *d)
+{
+    char *const names[] = {d->path,    d->checkpoint, d->best, d->resume,
+                           d->summary, d->metrics,    d->plan, d->config};
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        free(names[i]);
+    if (d->lock > 0)
+        close(d->lock);
+    *d = (struct og_rundir){0};
+}
+
+/* ---- metrics.jsonl ---- */
+
+/* The one file that is written in place: where its name is a link, what that leads to is none of
+ * ours. */
+FILE *og__rundir_metrics(const struct og_rundir *d, const char *mode, struct og_err *err)
+{
+    int flags =
+        mode[0] == 'r' ? O_RDWR : O_WRONLY | O_CREAT | (mode[0] == 'a' ? O_APPEND : O_TRUNC);
+    int fd = open(d->metrics, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, mode);
+    if (f)
+        return f;
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    og__fail_errno(err, -why, why == ELOOP ? "a symbolic link: remove it" : NULL, "%s", d->metrics);
+    errno = why;
+    return NULL;
+}
+
+/* The number after `key`, which has quotes and colon; 0 where there is none. */
+static uint64_t number_after(const char *line, const char *key)
+{
+    const char *at = strstr(line, key);
+    return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* Of a line that log_batch wrote, or the first half of one. No parser: one that lacks memory says
+ * that a line is none, and all that follow would be lost. */
+static bool is_before(const char *line, uint32_t epoch, uint32_t batch)
+{
+    uint64_t e = number_after(line, "\"epoch\":");
+    uint64_t b = number_after(line, "\"batch\":");
+    size_t n = strlen(line);
+    bool whole = e > 0 && b > 0 && n > 2 && strcmp(line + n - 2, "}\n") == 0;
+    return whole && (e < epoch || (e == epoch && b < batch));
+}
+
+int og__rundir_cut_metrics(const struct og_rundir *d, uint32_t epoch, uint32_t batch,
+                           struct og_err *err)
+{
+    int rc = og__exists(NULL, d->metrics, err);
+    if (rc <= 0)
+        return rc;
+    FILE *f = og__rundir_metrics(d, "r+", err);
+    if (!f)
+        return -errno;
+    char *line = NULL;
+    size_t room = 0;
+    off_t end = 0;
+    ssize_t n;
+    while ((n = getline(&line, &room, f)) > 0 && is_before(line, epoch, batch))
+        end += n;
+    rc = 0;
+    if (n < 0 && !feof(f)) /* a want of memory is no error of the file's */
+        rc = og__fail_errno(err, ferror(f) ? -EIO : -ENOMEM, NULL, "%s: cannot read", d->metrics);
+    else if (ftruncate(fileno(f), end) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot cut", d->metrics);
+    free(line);
+    fclose(f);
+    return rc;
+}

@@ -1,0 +1,563 @@
+/* og_simulate: any policies and cache sizes over the batches of a run, without training.
+ *
+ *   dataset ──> session ──> batches as training samples them ─┐
+ *   trace (a folder) ─────────────────────────────────────────┴─> ids in memory ──> plan/simulate
+ */
+#include "base/file.h"
+#include "budget/memory_plan.h"
+#include "dataset/features.h"
+#include "plan/simulate.h"
+#include "sample/trace.h"
+#include "train/hotness.h"
+#include "train/json.h"
+#include "train/options.h"
+#include "train/pipeline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_POLICIES = 64, WORD = 48 };
+
+struct asked_policy {
+    char *name; /* "hybrid:window=128", malloc'ed */
+    int kind;   /* enum og_policy_kind */
+    struct og_options opt;
+};
+
+struct asked_cache {
+    char name[WORD];
+    struct og_amount amount;
+    uint32_t place; /* among the sizes in ascending order */
+};
+
+struct simulator {
+    struct og_options opt; /* its own */
+    const struct og_observer *seen;
+    struct asked_policy policy[MOST_POLICIES];
+    struct asked_cache cache[OG__MOST_SIZES];
+    int n_policies, n_caches;
+    struct og_simulation sim;
+    uint32_t size[OG__MOST_SIZES];
+    uint32_t epoch; /* batches */
+    /* of what is to come: bounds until it is there */
+    uint64_t most_rows, longest;
+    uint32_t most_batches;
+    /* a dataset, or NULL */
+    struct og_session *s;
+    uint32_t *ids; /* [most_rows] */
+    uint64_t *ptr; /* [most_batches + 1] */
+    uint64_t rows;
+    uint32_t n_batches;
+    /* a trace */
+    struct og_trace_folder folder;
+    struct og_pool *pool;
+    struct og_budget *budget;
+};
+
+/* ---- what was asked for ---- */
+
+/* The next word of a list into `word`; *list moves behind it. False at the end. */
+static bool next_word(const char **list, char word[WORD])
+{
+    size_t length = strcspn(*list, ",");
+    if (!**list)
+        return false;
+    snprintf(word, WORD, "%.*s", (int)OG_MIN(length, (size_t)WORD - 1), *list);
+    *list += length + ((*list)[length] == ',');
+    return true;
+}
+
+/* The next policy of a list, malloc'ed, NULL at the end; *list moves behind it. What has an equals
+ * sign and no colon is a parameter of the policy before. */
+static char *next_policy(const char **list)
+{
+    size_t n = strcspn(*list, ",");
+    while ((*list)[n] && strcspn(*list + n + 1, "=,") < strcspn(*list + n + 1, ":,"))
+        n += 1 + strcspn(*list + n + 1, ",");
+    char *word = **list ? strndup(*list, n) : NULL;
+    *list += word ? n + ((*list)[n] == ',') : 0;
+    return word;
+}
+
+static int read_policy(struct simulator *m, char *word, struct og_err *err)
+{
+    struct asked_policy *p = &m->policy[m->n_policies];
+    if (m->n_policies == MOST_POLICIES) {
+        free(word);
+        return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
+    }
+    p->name = word;
+    m->n_policies++;
+    int rc = og__options_copy(&p->opt, &m->opt, err);
+    if (rc == 0)
+        rc = og_options_set(&p->opt, "policy", word, err);
+    p->kind = p->opt.policy;
+    if (rc == 0 && p->kind == OG_POLICY_AUTO)
+        rc = og__fail(err, -EINVAL, "name the policies that it should choose from",
+                      "policy: auto cannot be simulated");
+    return rc;
+}
+
+static int read_policies(struct simulator *m, const char *list, struct og_err *err)
+{
+    int rc = 0;
+    for (char *word; rc == 0 && (word = next_policy(&list));)
+        rc = read_policy(m, word, err);
+    if (rc == 0 && *list)
+        rc = og__fail_errno(err, -ENOMEM, NULL, "policy");
+    return rc < 0 || m->n_policies ? rc : og__fail(err, -EINVAL, NULL, "policy: none given");
+}
+
+static int read_caches(struct simulator *m, const char *list, struct og_err *err)
+{
+    char word[WORD];
+    while (next_word(&list, word)) {
+        struct og_options own = {0};
+        if (m->n_caches == OG__MOST_SIZES)
+            return og__fail(err, -EINVAL, NULL, "cache: at most %d at once", OG__MOST_SIZES);
+        int rc = og_options_set(&own, "cache", word, err);
+        if (rc < 0)
+            return rc;
+        struct asked_cache *c = &m->cache[m->n_caches++];
+        snprintf(c->name, WORD, "%s", word);
+        c->amount = own.cache;
+    }
+    return m->n_caches ? 0 : og__fail(err, -EINVAL, NULL, "cache: no size given");
+}
+
+/* Of a row in the cache. */
+static size_t kept_row_bytes(const struct simulator *m)
+{
+    const enum og_dtype stored = m->folder.said.dtype;
+    if (m->s)
+        return og__row_bytes(m->s->facts.ds);
+    return m->folder.said.row_bytes / og__dtype_size(stored) *
+           og__dtype_size(og__pack_dtype(&m->opt, stored));
+}
+
+/* Sizes ascending, whatever the order asked for. */
+static void settle_sizes(struct simulator *m)
+{
+    struct og_simulation *sim = &m->sim;
+    uint32_t rows[OG__MOST_SIZES] = {0};
+    for (int i = 0; i < m->n_caches; i++)
+        rows[i] = (uint32_t)og__cache_rows(&m->cache[i].amount, sim->n_nodes, kept_row_bytes(m));
+    for (int i = 0; i < m->n_caches; i++) {
+        uint32_t place = 0;
+        for (int k = 0; k < m->n_caches; k++)
+            place += rows[k] < rows[i] || (rows[k] == rows[i] && k < i);
+        m->cache[i].place = place;
+        m->size[place] = rows[i];
+    }
+    sim->size = m->size;
+    sim->n_sizes = (uint32_t)m->n_caches;
+}
+
+/* As in training, where memory allows an epoch. */
+static uint32_t asked_superbatch(const struct simulator *m)
+{
+    uint32_t parts = (m->epoch + OG__MOST_FORESEEN - 1) / OG__MOST_FORESEEN;
+    return m->opt.superbatch > 0 ? (uint32_t)m->opt.superbatch
+                                 : (m->epoch + parts - 1) / OG_MAX(parts, 1u);
+}
+
+/* Batches that epochs reuse are kept, and so foreseen, as a whole, as og__keeps_batches says. */
+static uint32_t superbatch_of(const struct simulator *m, int policy)
+{
+    bool kept = m->opt.resample_every > 1 && og__policy_is_steady(policy);
+    return kept ? m->epoch : asked_superbatch(m);
+}
+
+/* ---- a policy ---- */
+
+static struct og_policy_setup setup_of(const struct simulator *m, const struct asked_policy *p)
+{
+    return og__policy_setup(&p->opt, p->kind, m->sim.n_nodes);
+}
+
+/* What it is simulated over. */
+static struct og_simulation simulation_of(const struct simulator *m, const struct asked_policy *p)
+{
+    struct og_simulation sim = m->sim;
+    sim.superbatch = superbatch_of(m, p->kind);
+    return sim;
+}
+
+static size_t hotness_bytes(const struct simulator *m, const struct asked_policy *p)
+{
+    return og__policy_wants_hotness(p->kind) ? m->sim.n_nodes * sizeof(uint32_t) : 0;
+}
+
+static int find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
+                        struct og_err *err)
+{
+    return m->s ? og__hotness_of(m->s, p->kind, &p->opt, hotness, err)
+                : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, hotness, err);
+}
+
+/* Most rankings are made of the graph, which a trace has not. */
+static int check_policies(const struct simulator *m, struct og_err *err)
+{
+    for (int i = 0; !m->s && i < m->n_policies; i++)
+        if (og__hotness_needs_graph(m->policy[i].kind))
+            return og__fail(err, -EINVAL,
+                            "give the dataset in the place of the trace: with the options the "
+                            "trace was sampled with, its batches are the same",
+                            "policy: %s ranks nodes by the graph of %s, which a trace has not",
+                            m->policy[i].name, m->folder.said.dataset);
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < m->n_policies; i++)
+        rc = og__hotness_check(&m->policy[i].opt, m->sim.n_nodes, err);
+    return rc;
+}
+
+/* ---- memory ---- */
+
+/* Of the policy that takes most; they run one after another. */
+static size_t most_for_a_policy(const struct simulator *m)
+{
+    size_t most = 0;
+    for (int i = 0; i < m->n_policies; i++) {
+        const struct asked_policy *p = &m->policy[i];
+        const struct og_policy_setup setup = setup_of(m, p);
+        const struct og_simulation sim = simulation_of(m, p);
+        size_t ranking = m->s ? og__hotness_bytes(m->s, p->kind) : 0;
+        size_t running = og__simulate_bytes(&sim, &setup, m->most_rows, m->longest);
+        most = OG_MAX(most, hotness_bytes(m, p) + OG_MAX(ranking, running));
+    }
+    return most;
+}
+
+static size_t trace_bytes(const struct simulator *m)
+{
+    return m->most_rows * sizeof(*m->ids) + ((size_t)m->most_batches + 1) * sizeof(*m->ptr);
+}
+
+/* Refuse before sampling, or reading, what would not fit afterwards. */
+static int check_memory(struct simulator *m, struct og_err *err)
+{
+    size_t left = og__budget_left(m->sim.budget);
+    size_t simulation = most_for_a_policy(m);
+    size_t need = OG__PROCESS_BYTES + trace_bytes(m) + simulation;
+    char limit[32];
+    char trace[32];
+    char rest[32];
+    char hint[128];
+    if (need <= left)
+        return 0;
+    size_t smallest = og__budget_limit(m->sim.budget) + (need - left);
+    snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM%s",
+             smallest / OG_MIB + 1, m->s ? "; fewer --epochs need less" : "");
+    return og__fail(err, -ENOMEM, hint, "--memory %s: too little (trace %s, simulation %s)",
+                    og__human_bytes(limit, (double)og__budget_limit(m->sim.budget)),
+                    og__human_bytes(trace, (double)trace_bytes(m)),
+                    og__human_bytes(rest, (double)simulation));
+}
+
+/* ---- a dataset: its batches are sampled ---- */
+
+/* How the features would be read: a reader of this file knows. */
+static int find_rule(struct og_session *s, struct og_read_rule *rule, struct og_err *err)
+{
+    struct og_reader *reader = NULL;
+    struct og_reader_options opt = {
+        .io = s->config.opt.io, .profile = s->facts.profile, .log = &s->config.log};
+    int rc = og__features_open(&reader, s->facts.ds, &opt, s->budget, err);
+    if (rc == 0)
+        *rule = og__reader_rule(reader);
+    og__reader_close(reader);
+    return rc;
+}
+
+/* Bounds of what will be sampled are known from the session's pilot batches. */
+static int open_dataset(struct simulator *m, const char *dataset, struct og_err *err)
+{
+    if (m->opt.epochs == 0)
+        return og__fail(err, -EINVAL, "give --epochs of at least 1", "--epochs 0: no batches");
+    int rc = og__session_open(&m->s, dataset, &m->opt, 0, NULL, m->seen, err);
+    if (rc < 0)
+        return rc;
+    struct og_session *s = m->s;
+    s->facts.schedule.eval_every = 0;
+    m->most_batches = (uint32_t)og__schedule_items(&s->facts.schedule);
+    m->longest =
+        OG_MIN(s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src, (uint64_t)s->facts.ds->n_nodes);
+    m->most_rows = m->longest * m->most_batches;
+    m->epoch = (uint32_t)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    m->sim.n_nodes = (uint64_t)s->facts.ds->n_nodes;
+    m->sim.pool = s->pool;
+    m->sim.budget = s->budget;
+    return find_rule(s, &m->sim.rule, err);
+}
+
+static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct simulator *m = arg;
+    const struct og_batch *batch = &w->sampled.batch;
+    if (batch->n_ids > m->most_rows - m->rows)
+        return og__fail(err, -ENOMEM, "another --seed may have smaller ones",
+                        "trace: batches are larger than the first ones promised");
+    memcpy(m->ids + m->rows, batch->ids, batch->n_ids * sizeof(*m->ids));
+    m->rows += batch->n_ids;
+    m->ptr[++m->n_batches] = m->rows;
+    struct og_progress p = {.stage = "sample",
+                            .epoch = (int)w->turn.epoch,
+                            .epochs = m->opt.epochs,
+                            .done = w->turn.batch + 1,
+                            .total = m->epoch};
+    og__observe(m->seen, &p);
+    return 0;
+}
+
+static int sample_trace(struct simulator *m, struct og_err *err)
+{
+    struct og_session *s = m->s;
+    m->ids = og__alloc(s->budget, m->most_rows * sizeof(*m->ids), "trace", err);
+    m->ptr = og__alloc(s->budget, ((size_t)m->most_batches + 1) * sizeof(*m->ptr), "trace", err);
+    if (!m->ids || !m->ptr)
+        return -ENOMEM;
+    struct og_pipeline p;
+    og__pipeline_sample(
+        &p, s, (struct og_items){&s->facts.schedule, OG__SPLITS, 0, m->most_batches}, false);
+    int rc = og__flow_run(&p.flow, keep_batch, m, err);
+    m->sim.trace = (struct og_trace){m->n_batches, m->ptr, m->ids};
+    return rc;
+}
+
+/* ---- a trace: its batches are read ---- */
+
+static int open_column(struct og_npy *a, const char *dir, const char *name, struct og_err *err)
+{
+    char *path = og__path_join(dir, name);
+    int rc = path ? og__npy_open(a, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    free(path);
+    return rc;
+}
+
+/* The longest batch by its offsets, which are not believed before the trace is read. */
+static int measure_batches(struct simulator *m, const struct og_npy *ptr, struct og_err *err)
+{
+    int64_t offset[512];
+    int64_t before = 0;
+    for (int64_t first = 0; first < ptr->shape[0]; first += (int64_t)OG_COUNT(offset)) {
+        int64_t n = OG_MIN(ptr->shape[0] - first, (int64_t)OG_COUNT(offset));
+        int rc = og__npy_read_int64(ptr, first, n, offset, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t rows = offset[i] > before ? (uint64_t)offset[i] - (uint64_t)before : 0;
+            m->longest = OG_MAX(m->longest, OG_MIN(rows, m->sim.n_nodes));
+            before = offset[i];
+        }
+    }
+    return 0;
+}
+
+/* What the trace will take, before anything large is read. */
+static int measure_trace(struct simulator *m, const char *dir, struct og_err *err)
+{
+    struct og_npy ids = {.fd = -1};
+    struct og_npy ptr = {.fd = -1};
+    int rc = open_column(&ids, dir, "ids.npy", err);
+    if (rc == 0)
+        rc = open_column(&ptr, dir, "ids_ptr.npy", err);
+    if (rc == 0) {
+        m->most_rows = (uint64_t)ids.shape[0];
+        m->most_batches = (uint32_t)OG_MIN(OG_MAX(ptr.shape[0], 1) - 1, (int64_t)UINT32_MAX);
+        rc = measure_batches(m, &ptr, err);
+    }
+    og__npy_close(&ids);
+    og__npy_close(&ptr);
+    return rc;
+}
+
+/* Rows are read as from a dataset that was written here, on the disk of the trace. */
+static struct og_read_rule assumed_rule(const struct simulator *m, const char *dir)
+{
+    enum { FIRST_ROW = 4096, BLOCK = 512 };
+    struct og_reader_options opt = {.io = m->opt.io};
+    og__profile_load(dir, &opt.profile);
+    return og__read_rule_standard(FIRST_ROW, m->folder.said.row_bytes, BLOCK, &opt);
+}
+
+static int open_trace(struct simulator *m, const char *dir, struct og_err *err)
+{
+    const struct og_log log = {m->seen ? m->seen->message : NULL, m->seen ? m->seen->arg : NULL};
+    int rc = og__options_resolve(&m->opt, &log, err);
+    if (rc == 0)
+        rc = og__trace_describe(&m->folder.said, dir, err);
+    if (rc == 0)
+        rc = og__pool_open(&m->pool, m->opt.threads, err);
+    if (rc < 0)
+        return rc;
+    m->sim.n_nodes = m->folder.said.n_nodes;
+    m->sim.pool = m->pool;
+    m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
+    m->sim.rule = assumed_rule(m, dir);
+    if (!m->budget)
+        return og__fail_errno(err, -ENOMEM, NULL, "budget");
+    rc = measure_trace(m, dir, err);
+    m->epoch = OG_MIN(OG_MAX(m->folder.said.batches_per_epoch, 1u), OG_MAX(m->most_batches, 1u));
+    return rc;
+}
+
+static int read_trace(struct simulator *m, const char *dir, struct og_err *err)
+{
+    og__trace_release(&m->folder);
+    int rc = og__trace_open_dir(&m->folder, dir, m->budget, err);
+    m->sim.trace = m->folder.trace;
+    m->n_batches = m->folder.trace.n_batches;
+    m->rows = rc == 0 ? m->folder.trace.ptr[m->n_batches] : 0;
+    return rc;
+}
+
+/* ---- either ---- */
+
+static int open_simulator(struct simulator *m, const char *source, const char *policies,
+                          const char *caches, const struct og_options *opt, struct og_err *err)
+{
+    int rc = og__options_copy(&m->opt, opt, err);
+    if (rc == 0)
+        rc = read_policies(m, policies, err);
+    if (rc == 0)
+        rc = read_caches(m, caches, err);
+    if (rc == 0)
+        rc = og__exists(source, "trace.json", err);
+    if (rc >= 0)
+        rc = rc ? open_trace(m, source, err) : open_dataset(m, source, err);
+    if (rc == 0)
+        rc = check_policies(m, err);
+    if (rc < 0)
+        return rc;
+    settle_sizes(m);
+    m->sim.stop = m->seen ? m->seen->stop : NULL;
+    rc = check_memory(m, err);
+    if (rc == 0)
+        rc = m->s ? sample_trace(m, err) : read_trace(m, source, err);
+    return rc;
+}
+
+static void close_simulator(struct simulator *m)
+{
+    if (m->s) {
+        size_t batches = (size_t)m->most_batches + 1;
+        og__release(m->s->budget, m->ids, m->most_rows * sizeof(*m->ids), "trace");
+        og__release(m->s->budget, m->ptr, batches * sizeof(*m->ptr), "trace");
+    }
+    og__session_close(m->s);
+    og__trace_release(&m->folder);
+    og__pool_close(m->pool);
+    og__budget_free(m->budget);
+    for (int i = 0; i < m->n_policies; i++) {
+        free(m->policy[i].name);
+        og_options_release(&m->policy[i].opt);
+    }
+    og_options_release(&m->opt);
+}
+
+/* ---- simulating ---- */
+
+static double share(uint64_t part, uint64_t of)
+{
+    return of ? (double)part / (double)of : 0;
+}
+
+static json_t *result_json(const struct simulator *m, const struct asked_policy *p,
+                           const struct asked_cache *c, const struct og_simulated *r)
+{
+    const struct og_plan_cost *cost = &r->cost;
+    return json_pack("{s:s s:s s:I s:f s:f s:I s:I s:I s:I s:I s:I}", "policy", p->name, "cache",
+                     c->name, "cache_rows", (json_int_t)m->size[c->place], "hit_rate",
+                     share(cost->hits, cost->rows), "hit_rate_with_prefill",
+                     1 - share(cost->misses + r->prefill, cost->rows), "rows",
+                     (json_int_t)cost->rows, "hits", (json_int_t)cost->hits, "misses",
+                     (json_int_t)cost->misses, "prefill", (json_int_t)r->prefill, "reads",
+                     (json_int_t)cost->reads, "bytes_read", (json_int_t)cost->bytes);
+}
+
+static int simulate_policy(struct simulator *m, const struct asked_policy *p, json_t *results,
+                           struct og_err *err)
+{
+    struct og_simulated out[OG__MOST_SIZES];
+    struct og_policy_setup setup = setup_of(m, p);
+    const struct og_simulation sim = simulation_of(m, p);
+    const size_t bytes = hotness_bytes(m, p);
+    uint32_t *hotness = NULL;
+    int rc = 0;
+    if (bytes) {
+        hotness = og__alloc(m->sim.budget, bytes, "hotness", err);
+        rc = hotness ? find_hotness(m, p, hotness, err) : -ENOMEM;
+    }
+    setup.hotness = hotness;
+    if (rc == 0)
+        rc = og__simulate(&sim, &setup, out, err);
+    for (int i = 0; rc == 0 && i < m->n_caches; i++) {
+        json_t *row = result_json(m, p, &m->cache[i], &out[m->cache[i].place]);
+        if (json_array_append_new(results, row) < 0)
+            rc = og__fail_errno(err, -ENOMEM, NULL, "simulate");
+    }
+    og__release(m->sim.budget, hotness, bytes, "hotness");
+    return rc;
+}
+
+static int simulate_all(struct simulator *m, json_t *results, struct og_err *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < m->n_policies; i++) {
+        rc = simulate_policy(m, &m->policy[i], results, err);
+        struct og_progress p = {
+            .stage = "simulate", .done = (uint64_t)i + 1, .total = (uint64_t)m->n_policies};
+        og__observe(m->seen, &p);
+    }
+    return rc;
+}
+
+static json_t *names_json(const struct simulator *m, bool policies)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < (policies ? m->n_policies : m->n_caches); i++)
+        names =
+            og__json_append(names, json_string(policies ? m->policy[i].name : m->cache[i].name));
+    return names;
+}
+
+static json_t *result_root(const struct simulator *m, json_t *results, double opening,
+                           double simulating)
+{
+    uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
+    return json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
+                     m->s ? m->s->facts.ds->name : m->folder.said.dataset, "num_nodes",
+                     (json_int_t)m->sim.n_nodes, "row_bytes", (json_int_t)m->sim.rule.row_bytes,
+                     "epochs", (json_int_t)epochs, "batches", (json_int_t)m->n_batches,
+                     "superbatch", (json_int_t)asked_superbatch(m), "rows", (json_int_t)m->rows,
+                     "sample_seconds", opening, "simulate_seconds", simulating, "policies",
+                     names_json(m, true), "caches", names_json(m, false), "results", results);
+}
+
+int og_simulate(const char *source, const char *policies, const char *caches,
+                const struct og_options *opt, const struct og_observer *seen, char **out,
+                struct og_err *err)
+{
+    if (out)
+        *out = NULL;
+    double start = og__now();
+    json_t *results = json_array();
+    struct simulator *m = calloc(1, sizeof(*m));
+    int rc = m && results ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
+    if (rc < 0)
+        goto out;
+    m->seen = seen;
+    OG_TRY(open_simulator(m, source, policies, caches, opt, err));
+    double opened = og__now();
+    OG_TRY(simulate_all(m, results, err));
+    json_t *root = result_root(m, results, opened - start, og__now() - opened);
+    rc = og__json_deliver(root, NULL, out, err);
+out:
+    if (m)
+        close_simulator(m);
+    free(m);
+    json_decref(results);
+    return rc;
+}

@@ -1,0 +1,121 @@
+#include "sample/schedule.h"
+
+int og__schedule_check(const struct og_schedule *s, struct og_err *err)
+{
+    for (int i = 0; i < OG__SPLITS; i++)
+        if (og__schedule_batches(s, (enum og__split)i) > (uint64_t)UINT32_MAX + 1)
+            return og__fail(err, -EOVERFLOW, "give a larger --batch",
+                            "--batch %u: more than 2^32 batches of %llu seeds", s->batch_size,
+                            (unsigned long long)s->n_seeds[i]);
+    return 0;
+}
+
+uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split)
+{
+    return (s->n_seeds[split] + s->batch_size - 1) / s->batch_size;
+}
+
+uint32_t og__schedule_drawn(const struct og_schedule *s, uint32_t epoch)
+{
+    uint32_t every = (uint32_t)OG_MAX(s->resample_every, 1);
+    return epoch - (epoch - 1) % every;
+}
+
+/* Every eval_every epochs, and at the end. */
+bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch)
+{
+    if (s->eval_every == 0 || s->n_seeds[OG__VALID] == 0)
+        return false;
+    return epoch % (uint32_t)s->eval_every == 0 || epoch == (uint32_t)s->epochs;
+}
+
+uint64_t og__schedule_start(const struct og_schedule *s, uint32_t epoch)
+{
+    uint64_t before = epoch - 1;
+    uint64_t evaluated = s->eval_every ? before / (uint64_t)s->eval_every : 0;
+    /* the extra evaluation after the last epoch */
+    if (before == (uint64_t)s->epochs && s->eval_every && before % (uint64_t)s->eval_every)
+        evaluated++;
+    return before * og__schedule_batches(s, OG__TRAIN) +
+           evaluated * og__schedule_batches(s, OG__VALID);
+}
+
+uint64_t og__schedule_items(const struct og_schedule *s)
+{
+    return og__schedule_start(s, (uint32_t)s->epochs + 1);
+}
+
+static struct og_turn turn_of(const struct og_schedule *s, enum og__split split, uint64_t batch)
+{
+    uint64_t first = batch * s->batch_size;
+    uint64_t left = s->n_seeds[split] - first;
+    return (struct og_turn){.split = split,
+                            .batch = (uint32_t)batch,
+                            .drawn_batch = (uint32_t)batch,
+                            .first = first,
+                            .n_seeds = (uint32_t)OG_MIN(left, (uint64_t)s->batch_size)};
+}
+
+struct og_turn og__schedule_pass(const struct og_schedule *s, enum og__split split, uint64_t batch)
+{
+    return turn_of(s, split, batch);
+}
+
+/* Epochs that draw no batches of their own take those of the one that did in an order of their own.
+ */
+static struct og_turn training_turn(const struct og_schedule *s, uint32_t epoch, uint64_t batch)
+{
+    uint32_t drawn = og__schedule_drawn(s, epoch);
+    uint64_t which = batch;
+    if (drawn != epoch && s->shuffle) {
+        struct og_permutation order;
+        og__permutation_init(&order, og__schedule_batches(s, OG__TRAIN), s->seed, epoch);
+        which = og__permutation_at(&order, batch);
+    }
+    struct og_turn turn = turn_of(s, OG__TRAIN, which);
+    turn.batch = (uint32_t)batch;
+    turn.epoch = epoch;
+    turn.drawn_epoch = drawn;
+    return turn;
+}
+
+static struct og_turn evaluation_turn(const struct og_schedule *s, uint32_t epoch, uint64_t batch)
+{
+    struct og_turn turn = turn_of(s, OG__VALID, batch);
+    turn.epoch = turn.drawn_epoch = epoch;
+    return turn;
+}
+
+struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item)
+{
+    uint32_t low = 1;
+    uint32_t high = (uint32_t)s->epochs;
+    while (low < high) { /* the last epoch that starts at or before item */
+        uint32_t middle = low + (high - low + 1) / 2;
+        if (og__schedule_start(s, middle) <= item)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    uint64_t n_train = og__schedule_batches(s, OG__TRAIN);
+    uint64_t offset = item - og__schedule_start(s, low);
+    struct og_turn turn = offset < n_train ? training_turn(s, low, offset)
+                                           : evaluation_turn(s, low, offset - n_train);
+    turn.last_of_epoch = item + 1 == og__schedule_start(s, low + 1);
+    return turn;
+}
+
+struct og_turn og__item_at(const struct og_items *items, uint64_t item)
+{
+    return items->pass == OG__SPLITS ? og__schedule_at(items->schedule, item)
+                                     : og__schedule_pass(items->schedule, items->pass, item);
+}
+
+void og__schedule_places(const struct og_schedule *s, const struct og_turn *turn, uint64_t *place)
+{
+    struct og_permutation order;
+    bool shuffled = s->shuffle && turn->split == OG__TRAIN;
+    og__permutation_init(&order, s->n_seeds[turn->split], s->seed, turn->drawn_epoch);
+    for (uint32_t i = 0; i < turn->n_seeds; i++)
+        place[i] = shuffled ? og__permutation_at(&order, turn->first + i) : turn->first + i;
+}
