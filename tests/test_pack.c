@@ -111,6 +111,14 @@ static struct og_pack_options options(const struct fixture *f, size_t memory)
         .path = f->pack, .memory = memory, .reader = {.profile = profile, .io = OG_IO_PREAD}};
 }
 
+static int write_pack(const struct fixture *f, const struct og_pack_options *opt,
+                      struct og_budget *b, struct og_pack_counts *counts, struct og_err *err)
+{
+    struct og_sweep sweep;
+    int rc = og__sweep_share(&f->packing, opt->memory, &sweep, err);
+    return rc < 0 ? rc : og__pack_write(&f->ds, &f->packing, &sweep, opt, b, counts, err);
+}
+
 /* ---- chunks ---- */
 
 static void check_chunk(const struct fixture *f, const char *out, uint32_t batch)
@@ -201,7 +209,7 @@ static void pack_and_check(const struct fixture *f, size_t memory, int io)
     uint64_t read;
     uint64_t written;
     asked(&read, &written);
-    if (og__pack_write(&f->ds, &f->packing, &opt, b, &counts, &err) != 0)
+    if (write_pack(f, &opt, b, &counts, &err) != 0)
         fail_msg("%s", err.message);
     if (io == OG_IO_PREAD)
         check_asked(&counts, read, written);
@@ -284,7 +292,7 @@ static void what_nobody_needs_is_skipped(void **state)
     assert_int_equal(og__packing_add(&f.packing, ids, NULL, 4, NULL), 0);
     assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
     struct og_pack_options opt = options(&f, OG_MIB);
-    assert_int_equal(og__pack_write(&f.ds, &f.packing, &opt, NULL, &counts, NULL), 0);
+    assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
     assert_int_equal(counts.sweep.reads, 3);
     assert_true(counts.sweep.bytes <= 4 * 4096 + 3 * 4096);
     close_fixture(&f);
@@ -351,7 +359,7 @@ static void nothing_missed_is_a_container_too(void **state)
     assert_int_equal(og__packing_add(&f.packing, NULL, NULL, 0, NULL), 0);
     assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
     struct og_pack_options opt = options(&f, OG_MIB);
-    assert_int_equal(og__pack_write(&f.ds, &f.packing, &opt, NULL, &counts, NULL), 0);
+    assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
     assert_int_equal(og__pack_open(&pack, f.pack, &f.ds, 1, &opt.reader, NULL, NULL), 0);
     assert_int_equal(og__pack_begin(pack, 0, 0, NULL, NULL), 0);
     assert_int_equal(og__pack_finish(pack, 0, &io, NULL), 0);
@@ -367,7 +375,7 @@ static void expect_failure(struct fixture *f, int code, const char *says)
     struct og_pack_options opt = options(f, 2 * og__sweep_least(&f->packing));
     struct og_pack_counts counts;
     struct og_err err = {0};
-    assert_int_equal(og__pack_write(&f->ds, &f->packing, &opt, NULL, &counts, &err), code);
+    assert_int_equal(write_pack(f, &opt, NULL, &counts, &err), code);
     if (!strstr(err.message, says))
         fail_msg("\"%s\" is not in \"%s\"", says, err.message);
     assert_int_equal(files_in(f->dir), 1); /* the features */
@@ -429,7 +437,7 @@ static void features_that_end_early_are_told(void **state)
     plan_batches(&f, 1);
     opt = options(&f, OG_MIB);
     assert_int_equal(truncate(f.features, 300000), 0);
-    assert_int_equal(og__pack_write(&f.ds, &f.packing, &opt, NULL, &counts, &err), -EIO);
+    assert_int_equal(write_pack(&f, &opt, NULL, &counts, &err), -EIO);
     assert_int_equal(files_in(f.dir), 1);
     close_fixture(&f);
 }
@@ -463,7 +471,7 @@ static void it_can_be_stopped(void **state)
     plan_batches(&f, 1);
     struct og_pack_options opt = options(&f, OG_MIB);
     opt.stop = &stop;
-    assert_int_equal(og__pack_write(&f.ds, &f.packing, &opt, NULL, &counts, NULL), OG_INTERRUPTED);
+    assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), OG_INTERRUPTED);
     assert_int_equal(files_in(f.dir), 1);
     close_fixture(&f);
 }
@@ -566,7 +574,7 @@ static void any_byte_that_changes_is_told(void **state)
     open_fixture(&f, 90, 300);
     plan_batches(&f, 2);
     struct og_pack_options opt = options(&f, og__sweep_least(&f.packing)); /* many partitions */
-    assert_int_equal(og__pack_write(&f.ds, &f.packing, &opt, NULL, &counts, NULL), 0);
+    assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
     const off_t data = (off_t)og__packing_data_start(N_BATCHES);
     const off_t end = (off_t)f.packing.offset[N_BATCHES];
     assert_int_equal(damaged_chunks(&f, &which, ""), 0);
@@ -602,7 +610,7 @@ static void blocks_that_changed_places_are_told(void **state)
         assert_int_equal(og__packing_add(&f.packing, ids + 32 * b, NULL, b < 2 ? 32 : 0, NULL), 0);
     assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
     struct og_pack_options opt = options(&f, OG_MIB);
-    assert_int_equal(og__pack_write(&f.ds, &f.packing, &opt, NULL, &counts, NULL), 0);
+    assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
     for (size_t i = 0; i < OG_COUNT(swaps); i++) {
         int fd = open(f.pack, O_RDWR);
         for (int k = 0; k < 2; k++)

@@ -145,7 +145,9 @@ static void write_all(struct fixture *f, size_t memory)
     plan_batches(&f->left, f->row_bytes, f->row_bytes);
     assert_int_equal(og__packing_drop(&f->left, stored, NULL), 0);
     check_left(f);
-    assert_int_equal(og__pack_write(&f->ds, &f->left, &opt, NULL, &counts, NULL), 0);
+    struct og_sweep sweep;
+    assert_int_equal(og__sweep_share(&f->left, opt.memory, &sweep, NULL), 0);
+    assert_int_equal(og__pack_write(&f->ds, &f->left, &sweep, &opt, NULL, &counts, NULL), 0);
     free(stored);
     assert_int_equal(files_in(f->dir), 3);
 }

@@ -195,7 +195,10 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead
     struct og_session *s = a->s;
     struct og_pack_counts counts = {0};
     struct og_pack_options opt = pack_options(s, path);
-    int rc = og__pack_write(s->facts.ds, &a->packing, &opt, s->budget, &counts, err);
+    struct og_sweep sweep;
+    int rc = og__sweep_share(&a->packing, opt.memory, &sweep, err);
+    if (rc == 0)
+        rc = og__pack_write(s->facts.ds, &a->packing, &sweep, &opt, s->budget, &counts, err);
     if (rc == 0)
         add_counts(done, &counts);
     return rc;

@@ -25,13 +25,14 @@
 
 /* ---- writing ---- */
 
-/* One sweep of ds's features. On failure, or OG_INTERRUPTED after *stop, no container is left
- * behind; -ENOSPC comes before the sweep where the file system can reserve room. What a killed
- * process leaves is gone with its folder, if that is a scratch folder (base/scratch.h). The dataset
- * is only read. */
+/* One sweep of ds's features, with the memory that og__sweep_share shared out. On failure, or
+ * OG_INTERRUPTED after *stop, no container is left behind; -ENOSPC comes before the sweep where the
+ * file system can reserve room. What a killed process leaves is gone with its folder, if that is a
+ * scratch folder (base/scratch.h). The dataset is only read. */
 OG_MUST_CHECK int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
-                                 const struct og_pack_options *opt, struct og_budget *b,
-                                 struct og_pack_counts *counts, struct og_err *err);
+                                 const struct og_sweep *sweep, const struct og_pack_options *opt,
+                                 struct og_budget *b, struct og_pack_counts *counts,
+                                 struct og_err *err);
 
 /* ---- the format ---- */
 

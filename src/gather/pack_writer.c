@@ -47,7 +47,7 @@ struct packer {
     /* set before the threads start, then constant */
     const struct og_packing *packing;
     const struct og_pack_options *opt;
-    struct og_sweep sweep;
+    const struct og_sweep *sweep;
     struct og_newfile file;
     int direct_fd;   /* -1 where direct writes are refused */
     char *memory;    /* pieces, rows of the parts */
@@ -112,12 +112,12 @@ static void *read_parts(void *arg)
 {
     struct packer *pk = arg;
     uint64_t cursor = 0;
-    for (uint32_t k = 0; k < pk->sweep.n_parts; k++) {
+    for (uint32_t k = 0; k < pk->sweep->n_parts; k++) {
         struct part *part = &pk->part[k % 2];
         struct og_err why = {0};
         if (!wait_for_part(pk, part, false))
             break;
-        part->n = og__sweep_part(pk->packing, &pk->sweep, &cursor, part->list);
+        part->n = og__sweep_part(pk->packing, pk->sweep, &cursor, part->list);
         struct og_read_job job = {.rows = part->list, .n = part->n, .out = part->rows};
         int rc = og__reader_submit(pk->reader, &job, &why);
         if (rc == 0)
@@ -263,7 +263,7 @@ static void queue_piece(struct packer *pk, struct piece *piece)
 static struct piece *room_of(struct packer *pk, uint32_t batch)
 {
     struct piece *piece = pk->open[batch];
-    if (OG_LIKELY(piece && piece->bytes < pk->sweep.piece))
+    if (OG_LIKELY(piece && piece->bytes < pk->sweep->piece))
         return piece;
     uint64_t offset = piece ? piece->offset + piece->bytes : pk->packing->offset[batch];
     if (piece)
@@ -283,7 +283,7 @@ static bool append(struct packer *pk, uint32_t batch, const char *data, size_t b
         struct piece *piece = room_of(pk, batch);
         if (!piece)
             return false;
-        size_t n = OG_MIN(bytes, pk->sweep.piece - piece->bytes);
+        size_t n = OG_MIN(bytes, pk->sweep->piece - piece->bytes);
         memcpy(piece->data + piece->bytes, data, n);
         piece->bytes += n;
         data += n;
@@ -317,7 +317,7 @@ static bool hand_out(struct packer *pk, uint32_t batch, const struct part *part,
 static int hand_out_all(struct packer *pk, struct og_err *err)
 {
     uint32_t first = 0;
-    for (uint32_t k = 0; k < pk->sweep.n_parts; k++) {
+    for (uint32_t k = 0; k < pk->sweep->n_parts; k++) {
         struct part *part = &pk->part[k % 2];
         if (!wait_for_part(pk, part, true))
             return -EIO;
@@ -422,12 +422,12 @@ static int write_head(const struct og_dataset *ds, struct packer *pk, struct og_
 
 static size_t lists_bytes(const struct packer *pk)
 {
-    return OG_COUNT(pk->part) * pk->sweep.part_rows * sizeof(*pk->lists);
+    return OG_COUNT(pk->part) * pk->sweep->part_rows * sizeof(*pk->lists);
 }
 
 static size_t memory_bytes(const struct packer *pk)
 {
-    const struct og_sweep *s = &pk->sweep;
+    const struct og_sweep *s = pk->sweep;
     return OG_COUNT(pk->part) * s->part_rows * pk->packing->row_bytes + s->n_pieces * s->piece +
            OG__PACK_BLOCK;
 }
@@ -435,10 +435,10 @@ static size_t memory_bytes(const struct packer *pk)
 /*   | up to a block | piece | piece | ... | rows 0 | rows 1 |   */
 static void carve(struct packer *pk)
 {
-    size_t rows = pk->sweep.part_rows;
+    size_t rows = pk->sweep->part_rows;
     char *at = (char *)og__round_up((uintptr_t)pk->memory, OG__PACK_BLOCK);
     pk->queue_end = &pk->queue;
-    for (uint32_t i = 0; i < pk->sweep.n_pieces; i++, at += pk->sweep.piece) {
+    for (uint32_t i = 0; i < pk->sweep->n_pieces; i++, at += pk->sweep->piece) {
         pk->pieces[i] = (struct piece){.data = at, .next = pk->free_pieces};
         pk->free_pieces = &pk->pieces[i];
     }
@@ -455,14 +455,11 @@ _Static_assert(sizeof(struct piece) == OG__SWEEP_A_PIECE &&
 static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *err)
 {
     uint32_t n = pk->packing->n_batches;
-    int rc = og__sweep_share(pk->packing, pk->opt->memory, &pk->sweep, err);
-    if (rc < 0)
-        return rc;
     pk->memory = og__alloc(b, memory_bytes(pk), memory_part, err);
     pk->lists = pk->memory ? og__alloc(b, lists_bytes(pk), memory_part, err) : NULL;
     if (!pk->lists)
         return -ENOMEM;
-    pk->pieces = og__alloc(b, pk->sweep.n_pieces * sizeof(*pk->pieces), memory_part, err);
+    pk->pieces = og__alloc(b, pk->sweep->n_pieces * sizeof(*pk->pieces), memory_part, err);
     pk->open = og__alloc(b, n * sizeof(struct piece *), memory_part, err);
     pk->cursor = og__alloc(b, n * sizeof(*pk->cursor), memory_part, err);
     pk->checks = og__alloc(b, n * sizeof(*pk->checks), memory_part, err);
@@ -482,7 +479,7 @@ static void release(struct packer *pk, struct og_budget *b)
     og__newfile_abandon(&pk->file);
     og__release(b, pk->memory, memory_bytes(pk), memory_part);
     og__release(b, pk->lists, lists_bytes(pk), memory_part);
-    og__release(b, pk->pieces, pk->sweep.n_pieces * sizeof(*pk->pieces), memory_part);
+    og__release(b, pk->pieces, pk->sweep->n_pieces * sizeof(*pk->pieces), memory_part);
     og__release(b, (void *)pk->open, n * sizeof(struct piece *), memory_part);
     og__release(b, pk->cursor, n * sizeof(*pk->cursor), memory_part);
     og__release(b, pk->checks, n * sizeof(*pk->checks), memory_part);
@@ -491,11 +488,12 @@ static void release(struct packer *pk, struct og_budget *b)
 }
 
 int og__pack_write(const struct og_dataset *ds, const struct og_packing *p,
-                   const struct og_pack_options *opt, struct og_budget *b,
-                   struct og_pack_counts *counts, struct og_err *err)
+                   const struct og_sweep *sweep, const struct og_pack_options *opt,
+                   struct og_budget *b, struct og_pack_counts *counts, struct og_err *err)
 {
     _Alignas(OG__PACK_BLOCK) char block[OG__PACK_BLOCK] = {0};
-    struct packer pk = {.packing = p, .opt = opt, .file = {.fd = -1}, .direct_fd = -1};
+    struct packer pk = {
+        .packing = p, .sweep = sweep, .opt = opt, .file = {.fd = -1}, .direct_fd = -1};
     int rc = 0;
     pthread_mutex_init(&pk.lock, NULL);
     pthread_cond_init(&pk.changed, NULL);

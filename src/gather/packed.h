@@ -14,7 +14,7 @@
 
 struct og_pack_options {
     const char *path;                /* of the file; what was there is replaced when it is whole */
-    size_t memory;                   /* bytes, see og__sweep_share; from the budget as "packing" */
+    size_t memory;                   /* bytes for shared rows; from the budget as "packing" */
     int writers;                     /* threads; 0 = what suits most disks */
     struct og_reader_options reader; /* of the sweep; its buffers are "read buffers" */
     const volatile sig_atomic_t *stop; /* may be NULL */
