@@ -48,9 +48,9 @@ static inline void memory_folder_array(const char *name, enum og__npy_type type,
     char file[4096 + 256 * 8];
     size_t at = og__npy_header(file, type, 1, shape, 64);
     for (size_t i = 0; i < n; i++, at += og__npy_size(type)) {
-        const int64_t wide = (int8_t)data[i];
-        const int32_t narrow = (int8_t)data[i];
-        const float real = (float)(int8_t)data[i] / 4;
+        const int64_t wide = data[i] < 128 ? data[i] : data[i] - 256;
+        const int32_t narrow = (int32_t)wide;
+        const float real = (float)wide / 4;
         memcpy(file + at,
                type == OG__NPY_I64   ? (const void *)&wide
                : type == OG__NPY_I32 ? (const void *)&narrow

@@ -274,7 +274,8 @@ static void take_counts(struct pass *p, uint32_t member, const struct og_simulat
     counts->hits = s->cost.hits;
     counts->misses = s->cost.misses;
     const int policy = first_of(p)->policy.kind;
-    const bool learns = og__policy_looks_ahead(policy) && og__policy_is_steady(policy);
+    const bool learns =
+        p->condensed && og__policy_looks_ahead(policy) && og__policy_is_steady(policy);
     counts->held_out = learns ? held_out_misses(p->condensed, slots_of(p, member)) : s->cost.misses;
     counts->prefill = s->prefill;
     counts->fill = s->fill;

@@ -142,16 +142,19 @@ int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
                     struct og_budget *b, struct og_err *err)
 {
     *out = NULL;
+    const struct og_policy_ops *ops = ops_of(setup->kind);
+    if (!ops->open)
+        return og__fail(err, -EINVAL, NULL, "policy: still to be chosen");
     struct og_policy *p = calloc(1, sizeof(*p));
     if (!p)
         return og__fail_errno(err, -ENOMEM, NULL, "policy");
-    p->ops = ops_of(setup->kind);
+    p->ops = ops;
     p->setup = *setup;
     p->setup.n_slots = (uint32_t)OG_MIN((uint64_t)setup->n_slots, setup->n_nodes);
     if (p->ops->caches_nothing)
         p->setup.n_slots = 0;
     p->budget = b;
-    int rc = p->ops->open(p, err);
+    int rc = ops->open(p, err);
     if (rc == 0)
         *out = p;
     else
