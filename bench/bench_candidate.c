@@ -209,7 +209,7 @@ int main(int argc, char **argv)
         .fill_rows = FILL_ROWS,
         .times = {.plan_row = 25e-9,
                   .count_row = 20e-9,
-                  .foresee_row = 40e-9,
+                  .prepare_row = 40e-9,
                   .model = argc > 4 ? strtod(argv[4], NULL) / 1000 : 0,
                   .copy = 4e9,
                   .samplers = threads,

@@ -60,7 +60,7 @@ static int plan_all(struct og_policy *p, const struct og_trace *trace, struct ta
     uint32_t *codes = NULL;
     og__plan_init(&scratch, NULL);
     double start = og__now();
-    int rc = og__policy_foresee(p, trace, &n_prefill, err);
+    int rc = og__policy_prepare(p, trace, &n_prefill, err);
     for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
         while (og__policy_prefill(p, nodes, slots, OG_COUNT(nodes)) > 0)
             ;

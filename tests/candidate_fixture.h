@@ -41,7 +41,7 @@ static inline void set_by_hand(struct by_hand *h)
         .times = {.sample = 2,
                   .plan_row = 0.25,
                   .count_row = 0.125,
-                  .foresee_row = 0.5,
+                  .prepare_row = 0.5,
                   .model = 1,
                   .copy = 3072,
                   .write = 512,

@@ -62,7 +62,7 @@ static inline void bench_open(struct bench *b, int threads, int width)
     size_t bytes = og__ops_cpu.scratch_bytes(width, threads);
     b->scratch = aligned_alloc(64, og__round_up(bytes, 64));
     b->partial = aligned_alloc(64, 8 * OG_MIB);
-    og__ops_cpu.lend(b->be, b->scratch, bytes, b->partial);
+    og__ops_cpu.set_scratch(b->be, b->scratch, bytes, b->partial);
 }
 
 static inline void bench_close(struct bench *b)

@@ -59,11 +59,11 @@ static struct og_candidate draw_candidate(const struct random_trace *t, struct o
         .layout = (enum og__layout)og__rng_below(rng, 3),
         .resample_every = 1,
         .superbatch = 1 + og__rng_below(rng, MOST_BATCHES),
-        .n_lent = og__rng_below(rng, 2) * og__rng_below(rng, t->n_nodes),
+        .n_yielded = og__rng_below(rng, 2) * og__rng_below(rng, t->n_nodes),
         .sweep_memory = 200000 + og__rng_below(rng, 100000),
     };
     if (c.layout == OG__RAW && !og__policy_looks_ahead(c.policy.kind) && og__rng_below(rng, 2))
-        c.superbatch = c.n_lent = 0;
+        c.superbatch = c.n_yielded = 0;
     return c;
 }
 
@@ -205,9 +205,9 @@ static void plain_superbatch(const struct og_choice *g, const struct og_candidat
     og__planner_init(&planner, NULL);
     og__plan_init(&plan, NULL);
     plain->n_batches = 0;
-    if (c->n_lent > 0)
-        og__policy_forget(p, c->policy.n_slots - OG_MIN(c->n_lent, c->policy.n_slots));
-    assert_int_equal(og__policy_foresee(p, &t, &n_prefill, NULL), 0);
+    if (c->n_yielded > 0)
+        og__policy_invalidate(p, c->policy.n_slots - OG_MIN(c->n_yielded, c->policy.n_slots));
+    assert_int_equal(og__policy_prepare(p, &t, &n_prefill, NULL), 0);
     const struct og_io_counts before = plain->counts.fill;
     bool in_first = true;
     for (uint32_t b = 0; b < last - first; b++) {
@@ -525,24 +525,24 @@ static void the_disk_has_to_have_room_for_all_batches(void **state)
         .policy = {.kind = OG_POLICY_NONE}, .layout = OG__PACKED, .superbatch = 4};
     const uint64_t shown = 6 * 4096;
     assert_takes(&h, c, shown);
-    c.away_bytes = 1000;
+    c.spilled_bytes = 1000;
     assert_takes(&h, c, shown + 1000);
     c.written_batches = 6; /* two of validation */
     assert_takes(&h, c, shown + shown / 2 * 5 / 4 + 1000);
     c.superbatch = c.written_batches = 12;
     assert_takes(&h, c, shown + 2 * shown * 5 / 4 + 1000);
-    c.away_bytes = 0;
+    c.spilled_bytes = 0;
     c.superbatch = 2; /* two of them at a time */
     c.written_batches = 0;
     assert_takes(&h, c, 4 * 4096);
     /* nothing is written anew */
     c = (struct og_candidate){.policy = {.kind = OG_POLICY_FREQUENCY, .n_slots = 2},
                               .superbatch = 12,
-                              .away_bytes = 1234};
+                              .spilled_bytes = 1234};
     assert_takes(&h, c, 1234);
 }
 
-static void what_cannot_be_foreseen_is_refused(void **state)
+static void what_cannot_be_prepared_is_refused(void **state)
 {
     (void)state;
     enum { N = OG__MOST_FORESEEN + 1 };
@@ -555,7 +555,7 @@ static void what_cannot_be_foreseen_is_refused(void **state)
     h.g.trace = (struct og_trace){N, ptr, ids};
     struct og_candidate c = {.policy = {.kind = OG_POLICY_FREQUENCY, .n_slots = 1},
                              .superbatch = N};
-    assert_non_null(strstr(estimate(&h.g, c).why, "cannot be foreseen"));
+    assert_non_null(strstr(estimate(&h.g, c).why, "cannot be prepared"));
     c.superbatch--;
     assert_true(estimate(&h.g, c).possible);
     free(ids);
@@ -587,7 +587,7 @@ int main(void)
         cmocka_unit_test(more_is_never_worse),
         cmocka_unit_test(the_best_come_first_and_the_impossible_last),
         cmocka_unit_test(the_disk_has_to_have_room_for_all_batches),
-        cmocka_unit_test(what_cannot_be_foreseen_is_refused),
+        cmocka_unit_test(what_cannot_be_prepared_is_refused),
         cmocka_unit_test(stopping_is_heard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,11 +129,11 @@ static void every_superbatch_fills_the_cache(void **state)
     e = estimate(&h.g, c);
     assert_seconds(e.term[OG__FILLING], 8);
     assert_seconds(e.term[OG__SAMPLING], 4 * 5);
-    /* a cache that stays fills the slots that it had lent; half of them here */
+    /* a cache that stays fills the slots that it had yielded; half of them here */
     set_by_hand(&h);
     c.policy = (struct og_policy_setup){.kind = OG_POLICY_DEGREE, .n_slots = 10};
     c.superbatch = 4;
-    c.n_lent = 5;
+    c.n_yielded = 5;
     e = estimate(&h.g, c);
     assert_seconds(e.term[OG__FILLING], 5);
     assert_seconds(e.prepare, 10);
@@ -220,12 +220,12 @@ static void later_superbatches_keep_what_they_need(void **state)
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * anew * 8) / 4);
     c.resample_every = 4; /* the same rows, all of them there */
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * anew / 4 * 8) / 4);
-    c.n_lent = 4; /* but half of them gave way */
+    c.n_yielded = 4; /* but half of them gave way */
     c.resample_every = 1;
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * (0.5 + anew / 2) * 8) / 4);
     /* half as many rows are less than half of the reading, where what lies between near ones is
      * read */
-    c.n_lent = 0;
+    c.n_yielded = 0;
     h.g.growth = log2(1.5); /* four of eight are new */
     h.g.rule.gap = 4096;
     const double among = drawn_bytes(&h.g, 4) / drawn_bytes(&h.g, 8);

@@ -192,7 +192,7 @@ static void plan_and_train_agree(void **state)
 }
 
 /* Nothing is written anew: what is put away counts alone, a little more where others follow. */
-static void what_is_put_away_is_foretold(void **state)
+static void what_is_spilled_is_predicted(void **state)
 {
     (void)state;
     static const pairs_t ways[] = {
@@ -267,7 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plan_and_train_agree),
-        cmocka_unit_test(what_is_put_away_is_foretold),
+        cmocka_unit_test(what_is_spilled_is_predicted),
         cmocka_unit_test(a_run_that_began_goes_on),
         cmocka_unit_test(what_is_left_open_is_never_refused),
     };

@@ -104,11 +104,11 @@ struct seen {
 static int look(void *arg, struct og_work *w, struct og_err *err)
 {
     struct seen *s = arg;
-    struct og_turn t = s->pass ? og__schedule_pass(s->schedule, w->turn.split, s->next)
-                               : og__schedule_at(s->schedule, s->next);
-    assert_int_equal(w->turn.split, t.split);
-    assert_int_equal(w->turn.epoch, t.epoch);
-    assert_int_equal(w->turn.batch, t.batch);
+    struct og_descriptor t = s->pass ? og__schedule_pass(s->schedule, w->descriptor.split, s->next)
+                                     : og__schedule_at(s->schedule, s->next);
+    assert_int_equal(w->descriptor.split, t.split);
+    assert_int_equal(w->descriptor.epoch, t.epoch);
+    assert_int_equal(w->descriptor.batch, t.batch);
     const struct og_batch *b = &w->sampled.batch;
     assert_int_equal(b->n_seeds, t.n_seeds);
     s->hash = XXH64(b->ids, b->n_ids * sizeof(*b->ids), s->hash);

@@ -138,7 +138,7 @@ static void rows_are_the_files_rows(void **state)
                                             .hotness = hotness};
             uint32_t n_prefill;
             assert_int_equal(og__policy_open(&policy, &setup, budget, NULL), 0);
-            assert_int_equal(og__policy_foresee(policy, NULL, &n_prefill, NULL), 0);
+            assert_int_equal(og__policy_prepare(policy, NULL, &n_prefill, NULL), 0);
             assert_int_equal(n_prefill, capacities[c]);
             struct og_gather_options opt = {.n_slots = capacities[c],
                                             .staging_rows = 10, /* less than any batch needs */
@@ -201,11 +201,11 @@ static void rows_that_move_are_the_files_rows(void **state)
                 memcpy(ids + ptr[i], b->ids, ROWS * sizeof(*ids));
             }
             if (super == 2 && og__policy_looks_ahead(kinds[k])) { /* the last slots lose theirs */
-                og__gather_lend(g, 200);
-                og__policy_forget(policy, 100);
+                og__gather_yield(g, 200);
+                og__policy_invalidate(policy, 100);
                 assert_int_equal(og__gather_reclaim(g, NULL), 0);
             }
-            assert_int_equal(og__policy_foresee(policy, &trace, &n_prefill, NULL), 0);
+            assert_int_equal(og__policy_prepare(policy, &trace, &n_prefill, NULL), 0);
             for (uint32_t i = 0; i < BATCHES; i++) {
                 struct og_rows rows;
                 fill(g, policy, &counts);
@@ -318,7 +318,7 @@ static void filling_tells_what_it_took(void **state)
     uint32_t n_prefill;
     assert_non_null(list);
     assert_int_equal(og__policy_open(&policy, &setup, NULL, NULL), 0);
-    assert_int_equal(og__policy_foresee(policy, NULL, &n_prefill, NULL), 0);
+    assert_int_equal(og__policy_prepare(policy, NULL, &n_prefill, NULL), 0);
     assert_int_equal(og__gather_open(&g, &f->ds, &opt, NULL, NULL), 0);
     assert_int_equal(og__spill_open(&spill, &kept, NULL, NULL), 0);
     assert_int_equal(og__fill_windows_begin(&windows, 1, NULL, NULL), 0);

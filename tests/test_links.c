@@ -457,8 +457,8 @@ static int look(void *arg, struct og_work *w, struct og_err *err)
     memset(target, 0, sizeof(target));
     assert_int_equal(batch->n_seeds, p->n_seeds);
     assert_memory_equal(batch->ids, p->seeds, p->n_seeds * sizeof(*p->seeds));
-    assert_int_equal(p->n_edges, w->turn.n_seeds);
-    for (uint32_t i = 0; w->turn.split == OG__TRAIN && i < p->n_edges; i++) {
+    assert_int_equal(p->n_edges, w->descriptor.n_seeds);
+    for (uint32_t i = 0; w->descriptor.split == OG__TRAIN && i < p->n_edges; i++) {
         uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]];
         target[a][b] = target[b][a] = true;
     }

@@ -110,7 +110,7 @@ static void sweep_fills_only_what_is_free(void **state)
         og__plan_init(&plan, NULL);
         memset(held, 0xff, sizeof(held));
         assert_int_equal(og__policy_open(&p, &setup, NULL, NULL), 0);
-        assert_int_equal(og__policy_foresee(p, &t.view, &ignored, NULL), 0);
+        assert_int_equal(og__policy_prepare(p, &t.view, &ignored, NULL), 0);
         for (uint32_t b = 0; b < t.view.n_batches; b++) {
             uint32_t node;
             uint32_t slot;
@@ -137,29 +137,29 @@ static void sweep_fills_only_what_is_free(void **state)
     assert_true(early > 1000);
 }
 
-/* Superbatch [first, first + s) is foreseen, and the tail that the policy wants behind it. */
-struct foreseen {
+/* Superbatch [first, first + s) is prepared, and the tail that the policy wants behind it. */
+struct prepared {
     uint64_t *ptr; /* to be freed once its batches are planned */
     uint32_t n;    /* batches to be planned */
     uint32_t n_prefill;
 };
-static struct foreseen foresee(struct og_policy *p, const struct og_policy_setup *setup,
+static struct prepared prepare(struct og_policy *p, const struct og_policy_setup *setup,
                                const struct og_trace *t, uint32_t first, uint32_t s)
 {
-    struct foreseen f = {.n = OG_MIN(s, t->n_batches - first)};
+    struct prepared f = {.n = OG_MIN(s, t->n_batches - first)};
     const uint32_t seen = OG_MIN(f.n + og__policy_tail(setup), t->n_batches - first);
     /* its own ids, as a superbatch has them: ptr starts at 0 */
     f.ptr = calloc(seen + 1, sizeof(*f.ptr));
     for (uint32_t b = 0; b <= seen; b++)
         f.ptr[b] = t->ptr[first + b] - t->ptr[first];
     const struct og_trace part = {seen, f.ptr, t->ids + t->ptr[first]};
-    assert_int_equal(og__policy_foresee(p, &part, &f.n_prefill, NULL), 0);
+    assert_int_equal(og__policy_prepare(p, &part, &f.n_prefill, NULL), 0);
     return f;
 }
 
 /* In superbatches of `s` batches, between which slots from `kept` on lose their rows. */
-static struct tally run_lending(const struct og_policy_setup *setup, const struct og_trace *trace,
-                                uint32_t s, uint32_t kept)
+static struct tally run_yielding(const struct og_policy_setup *setup, const struct og_trace *trace,
+                                 uint32_t s, uint32_t kept)
 {
     struct tally sum = {0};
     struct og_policy *p;
@@ -173,7 +173,7 @@ static struct tally run_lending(const struct og_policy_setup *setup, const struc
     uint32_t n_slots = (uint32_t)OG_MIN((uint64_t)setup->n_slots, setup->n_nodes);
     assert_int_equal(og__verifier_open(&v, setup->kind == OG_POLICY_NONE ? 0 : n_slots, NULL), 0);
     for (uint32_t first = 0; first < trace->n_batches; first += s) {
-        struct foreseen f = foresee(p, setup, trace, first, s);
+        struct prepared f = prepare(p, setup, trace, first, s);
         for (uint32_t b = first; b < first + f.n; b++) {
             prefill_slots(p, &v, b == first ? &f.n_prefill : NULL, &sum);
             const uint32_t *ids = trace->ids + trace->ptr[b];
@@ -186,8 +186,8 @@ static struct tally run_lending(const struct og_policy_setup *setup, const struc
             sum.misses += plan.n_misses;
         }
         free(f.ptr);
-        og__policy_rest(p);
-        og__policy_forget(p, OG_MIN(kept, n_slots));
+        og__policy_trim(p);
+        og__policy_invalidate(p, OG_MIN(kept, n_slots));
         for (uint32_t slot = kept; slot < v.n_slots; slot++)
             v.held[slot] = OG_NO_SLOT;
     }
@@ -203,7 +203,7 @@ static struct tally run_lending(const struct og_policy_setup *setup, const struc
 static struct tally run_policy(const struct og_policy_setup *setup, const struct og_trace *trace,
                                uint32_t s)
 {
-    return run_lending(setup, trace, s, UINT32_MAX);
+    return run_yielding(setup, trace, s, UINT32_MAX);
 }
 
 static struct og_policy_setup draw_setup(struct og_rng *rng, int kind, uint32_t n_nodes,
@@ -235,8 +235,8 @@ static void every_plan_passes_the_verifier(void **state)
         for (int kind = 0; kind < OG_POLICY_AUTO; kind++) {
             struct og_policy_setup setup = draw_setup(&rng, kind, n_nodes, n_slots, hotness);
             run_policy(&setup, &t.view, 1 + og__rng_below(&rng, 8));
-            run_lending(&setup, &t.view, 1 + og__rng_below(&rng, 4),
-                        og__rng_below(&rng, n_slots + 1));
+            run_yielding(&setup, &t.view, 1 + og__rng_below(&rng, 4),
+                         og__rng_below(&rng, n_slots + 1));
         }
         drop_trace(&t);
         free(hotness);
@@ -668,13 +668,13 @@ static void follow_paper(const struct og_policy_setup *setup, const struct og_tr
     og__planner_init(&planner, NULL);
     og__plan_init(&plan, NULL);
     assert_int_equal(og__policy_open(&p, setup, NULL, NULL), 0);
-    struct foreseen f = {0};
+    struct prepared f = {0};
     uint64_t misses = 0;
     for (uint32_t b = 0; b < t->n_batches; b++) {
         if (b % s == 0)
             free(f.ptr);
         if (b % s == 0)
-            f = foresee(p, setup, t, b, s);
+            f = prepare(p, setup, t, b, s);
         const uint32_t *ids = t->ids + t->ptr[b];
         const uint32_t n = (uint32_t)(t->ptr[b + 1] - t->ptr[b]);
         assert_int_equal(og__policy_plan(p, &planner, ids, n, &plan, NULL), 0);

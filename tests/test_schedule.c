@@ -22,7 +22,7 @@ static void items_run_through_epochs_as_a_loop_would(void **state)
                 assert_int_equal(og__schedule_evaluates(&s, (uint32_t)e), evaluates);
                 int n_items = 5 + (evaluates ? 2 : 0);
                 for (int i = 0; i < n_items; i++, item++) {
-                    struct og_turn t = og__schedule_at(&s, item);
+                    struct og_descriptor t = og__schedule_at(&s, item);
                     assert_int_equal(t.split, i < 5 ? OG__TRAIN : OG__VALID);
                     assert_int_equal(t.epoch, e);
                     assert_int_equal(t.batch, i < 5 ? i : i - 5);
@@ -50,12 +50,12 @@ static void epochs_share_batches(void **state)
                             .shuffle = true};
     uint32_t order[EPOCHS][BATCHES] = {{0}};
     for (uint64_t item = 0; item < og__schedule_items(&s); item++) {
-        struct og_turn t = og__schedule_at(&s, item);
+        struct og_descriptor t = og__schedule_at(&s, item);
         assert_int_equal(t.drawn_epoch, t.split == OG__TRAIN ? (t.epoch - 1) / 3 * 3 + 1 : t.epoch);
         if (t.split != OG__TRAIN)
             continue;
         uint64_t home = og__schedule_start(&s, t.drawn_epoch) + t.drawn_batch;
-        struct og_turn own = og__schedule_at(&s, home);
+        struct og_descriptor own = og__schedule_at(&s, home);
         uint64_t place[10];
         uint64_t same[10];
         og__schedule_places(&s, &t, place);
@@ -83,7 +83,7 @@ static void every_epoch_visits_every_seed_once_in_another_order(void **state)
         .n_seeds = {103, 0, 0}, .batch_size = 10, .epochs = 3, .seed = 3, .shuffle = true};
     uint64_t order[3][103] = {{0}};
     for (uint64_t item = 0; item < og__schedule_items(&s); item++) {
-        struct og_turn t = og__schedule_at(&s, item);
+        struct og_descriptor t = og__schedule_at(&s, item);
         og__schedule_places(&s, &t, &order[t.epoch - 1][t.first]);
     }
     for (int e = 0; e < 3; e++) {
@@ -95,7 +95,7 @@ static void every_epoch_visits_every_seed_once_in_another_order(void **state)
     }
     s.shuffle = false;
     uint64_t place[10];
-    struct og_turn t = og__schedule_at(&s, 1);
+    struct og_descriptor t = og__schedule_at(&s, 1);
     og__schedule_places(&s, &t, place);
     for (uint64_t i = 0; i < 10; i++)
         assert_int_equal(place[i], 10 + i);

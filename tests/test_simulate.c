@@ -168,7 +168,7 @@ static void run_batches(struct real_run *r, struct og_policy *p, const struct og
     uint32_t nodes[16];
     uint32_t slots[16];
     uint32_t prefill = 0;
-    assert_int_equal(og__policy_foresee(p, t, &prefill, NULL), 0);
+    assert_int_equal(og__policy_prepare(p, t, &prefill, NULL), 0);
     for (uint32_t b = 0; b < n_batches; b++) {
         for (uint32_t n; (n = og__policy_prefill(p, nodes, slots, 16)) > 0;)
             sum->prefill += n;

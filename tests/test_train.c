@@ -1213,7 +1213,7 @@ static void predictions_come_true(void **state)
     }
 }
 
-/* There is nothing to foretell, and a plan nevertheless. */
+/* There is nothing to predict, and a plan nevertheless. */
 static void no_epochs_are_planned(void **state)
 {
     (void)state;

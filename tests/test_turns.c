@@ -163,7 +163,7 @@ static void static_policies_take_turns(void **state)
 }
 
 /* What an epoch reads is told exactly, the batches put away included. */
-static void a_static_run_in_turns_is_foretold(void **state)
+static void a_static_run_in_turns_is_predicted(void **state)
 {
     (void)state;
     static const char *const keys[] = {"hits", "misses", "feature_bytes_read"};
@@ -198,7 +198,7 @@ static void turns_leave_more_to_the_rows(void **state)
 
 /* While the next batches are sampled the cache's last slots lose their rows: whatever the policy,
  * it knows. */
-static void no_policy_believes_in_slots_that_were_lent(void **state)
+static void no_policy_believes_in_slots_that_were_yielded(void **state)
 {
     (void)state;
     static const char *const policies[] = {"none",     "random",    "degree", "presc",
@@ -213,7 +213,7 @@ static void no_policy_believes_in_slots_that_were_lent(void **state)
                                           "true", "superbatch", "3", NULL});
         set_tight(&opt, 1 << 20);
         struct result r = train_with(&opt);
-        if (strcmp(policy, "degree") == 0) /* rows that were lent are filled again */
+        if (strcmp(policy, "degree") == 0) /* rows that were yielded are filled again */
             assert_true(of_epoch(&r, 1, "prefill") > 0);
         if (!same_bits(&first, &r))
             fail_msg("%s, %s: other numbers", policy, layouts[i % 2]);
@@ -226,9 +226,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(static_policies_take_turns),
-        cmocka_unit_test(a_static_run_in_turns_is_foretold),
+        cmocka_unit_test(a_static_run_in_turns_is_predicted),
         cmocka_unit_test(turns_leave_more_to_the_rows),
-        cmocka_unit_test(no_policy_believes_in_slots_that_were_lent),
+        cmocka_unit_test(no_policy_believes_in_slots_that_were_yielded),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_folder);
 }

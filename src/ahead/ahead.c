@@ -21,7 +21,7 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
         return rc < 0 ? rc : og__ahead_within_disk(a, err);
     }
     return og__superbatch_refer(s->superbatch, &w->sampled.batch, s->offline->samples,
-                                og__offline_number(s->offline, &w->turn), err);
+                                og__offline_number(s->offline, &w->descriptor), err);
 }
 
 /* ---- planning it ---- */
@@ -58,7 +58,7 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
 }
 
 /* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
-static int foresee(struct og_ahead *a, struct og_io_counts *read, struct og_err *err)
+static int prepare(struct og_ahead *a, struct og_io_counts *read, struct og_err *err)
 {
     struct og_session *s = a->s;
     const struct og_trace all = og__superbatch_trace(s->superbatch);
@@ -67,14 +67,14 @@ static int foresee(struct og_ahead *a, struct og_io_counts *read, struct og_err 
     uint32_t n = 0;
     uint32_t ignored = 0;
     if (!a->by_draw || !s->packs || s->way.layout != OG_LAYOUT_PACKED)
-        return og__policy_foresee(s->policy, &all, &ignored, err);
+        return og__policy_prepare(s->policy, &all, &ignored, err);
     const struct og_io_counts before = og__io_made();
     int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->facts.ds->n_nodes,
                               s->budget, &nodes, &n, &why);
     og__io_add_since(read, before);
     if (rc < 0) {
         og__ahead_lose_packs(s, &why);
-        return og__policy_foresee(s->policy, &all, &ignored, err);
+        return og__policy_prepare(s->policy, &all, &ignored, err);
     }
     rc = og__policy_adopt(s->policy, nodes, n, &ignored, err);
     og__release(s->budget, nodes, n * sizeof(*nodes), "policy");
@@ -89,13 +89,13 @@ static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct o
     const size_t bytes = (list + og__ahead_longest(&trace)) * sizeof(uint32_t);
     double start = og__now();
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
-    int rc = buffer ? foresee(a, &done->read, err) : -ENOMEM;
+    int rc = buffer ? prepare(a, &done->read, err) : -ENOMEM;
     if (rc == 0 && og__packs(&s->way))
         rc = og__ahead_begin_packing(a, &trace, err);
     if (rc == 0)
         rc = put_plans(a, &trace, buffer, buffer + list, err);
     og__release(s->budget, buffer, bytes, "trace");
-    og__policy_rest(s->policy);
+    og__policy_trim(s->policy);
     done->plan_seconds = og__now() - start;
     done->prefill = a->windows.rows;
     og__timeline_add(s->timeline, "plan ahead", 0, start, og__now());
@@ -109,8 +109,8 @@ static int begin_sampling(struct og_session *s, struct og_ahead_counts *done, st
 {
     if (!s->memory.alternates)
         return 0;
-    og__gather_lend(s->gather, s->memory.n_lent);
-    og__policy_forget(s->policy, s->memory.n_slots - s->memory.n_lent);
+    og__gather_yield(s->gather, s->memory.n_yielded);
+    og__policy_invalidate(s->policy, s->memory.n_slots - s->memory.n_yielded);
     return og__session_fetch_topology(s, &done->read, &done->bytes_written, err);
 }
 

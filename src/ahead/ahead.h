@@ -1,7 +1,7 @@
 /* ahead: a run in superbatches, for policies that must know the coming batches (Park et al. 2022,
  * §3.1).
  *
- *   superbatch k:  sample all its batches ──> foresee ──> prefill ──> replay them to the consumer
+ *   superbatch k:  sample all its batches ──> prepare ──> prefill ──> replay them to the consumer
  *                  (a flow without features)              (a flow that reads, plans, loads)
  *
  * Policies that want to see what comes behind it get a tail, batches of the next superbatches (and

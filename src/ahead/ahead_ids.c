@@ -105,7 +105,7 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
     const bool ahead = og__samples_ahead(&s->way);
     uint32_t ignored;
     uint32_t *list = og__alloc(s->budget, bytes, "trace", err);
-    int rc = list ? og__policy_foresee(s->policy, &all, &ignored, err) : -ENOMEM;
+    int rc = list ? og__policy_prepare(s->policy, &all, &ignored, err) : -ENOMEM;
     if (rc == 0 && og__packs(&s->way))
         rc = og__ahead_begin_packing(a, &trace, err);
     if (rc == 0)
@@ -192,8 +192,9 @@ static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
     struct og_session *s = a->s;
     struct og_trace trace = og__superbatch_trace(s->superbatch);
     uint32_t n_cached = 0;
-    og__policy_forget(s->policy, 0); /* all it keeps is told, not what is new since the last draw */
-    int rc = og__policy_foresee(s->policy, &trace, &n_cached, err);
+    og__policy_invalidate(s->policy,
+                          0); /* all it keeps is told, not what is new since the last draw */
+    int rc = og__policy_prepare(s->policy, &trace, &n_cached, err);
     if (rc == 0)
         rc = list_cached(s, to->cached, err);
     if (rc == 0)

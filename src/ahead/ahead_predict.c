@@ -12,9 +12,9 @@ bool og__ahead_predicts(const struct og_ahead *a, uint32_t b)
         return false;
     if (a->by_draw)
         return b < og__schedule_batches(schedule, OG__TRAIN);
-    struct og_turn turn = og__schedule_at(schedule, a->first + b);
-    struct og_turn last = og__schedule_at(schedule, a->last - 1);
-    return turn.split == OG__TRAIN && turn.epoch == last.epoch;
+    struct og_descriptor descriptor = og__schedule_at(schedule, a->first + b);
+    struct og_descriptor last = og__schedule_at(schedule, a->last - 1);
+    return descriptor.split == OG__TRAIN && descriptor.epoch == last.epoch;
 }
 
 void og__ahead_end_prediction(struct og_ahead *a)

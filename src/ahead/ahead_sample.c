@@ -8,8 +8,8 @@
 /* Batches of the epoch that `item` belongs to, and where it ends. */
 static uint64_t epoch_end(const struct og_session *s, uint64_t item)
 {
-    struct og_turn turn = og__schedule_at(&s->facts.schedule, item);
-    return og__schedule_start(&s->facts.schedule, turn.epoch + 1);
+    struct og_descriptor descriptor = og__schedule_at(&s->facts.schedule, item);
+    return og__schedule_start(&s->facts.schedule, descriptor.epoch + 1);
 }
 
 uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item)
@@ -114,7 +114,7 @@ bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
     bool ids = w->stored || (spilled && m->alternates);
     uint64_t words = w->stored || spilled ? block_words(a->s, b) : 0;
     words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (spilled ? 1u : 0u));
-    if (w->turn.split == OG__TRAIN && a->next < a->own) {
+    if (w->descriptor.split == OG__TRAIN && a->next < a->own) {
         a->trace_bytes += 4 * words;
         a->n_training++;
     }

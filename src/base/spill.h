@@ -1,4 +1,4 @@
-/* A spill: bytes put away in order and read back from anywhere; in memory up to a bound, in a
+/* A spill: bytes written in order and read back from anywhere; in memory up to a bound, in a
  * scratch file beyond it. */
 #ifndef OG_SPILL_H
 #define OG_SPILL_H

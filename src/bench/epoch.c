@@ -19,19 +19,19 @@ static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
     d->counters.seconds += now - d->lap;
     d->lap = now;
     struct og_progress p = {.stage = "bench",
-                            .epoch = (int)w->turn.epoch,
+                            .epoch = (int)w->descriptor.epoch,
                             .epochs = d->s->config.opt.epochs,
-                            .done = w->turn.batch + 1,
+                            .done = w->descriptor.batch + 1,
                             .total = og__schedule_batches(&d->s->facts.schedule, OG__TRAIN)};
     og__observe(d->s->config.seen, &p);
-    if (!w->turn.last_of_epoch)
+    if (!w->descriptor.last_of_epoch)
         return 0;
-    json_t *row = json_pack("{s:i}", "epoch", (int)w->turn.epoch);
+    json_t *row = json_pack("{s:i}", "epoch", (int)w->descriptor.epoch);
     row = og__epoch_counters_json(&d->counters, row);
     d->counters = (struct og_epoch_counters){0};
     return json_array_append_new(d->epochs, row) == 0
                ? 0
-               : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", w->turn.epoch);
+               : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", w->descriptor.epoch);
 }
 
 int og__bench_epoch(const char *dataset, const struct og_options *opt,

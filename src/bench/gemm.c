@@ -40,8 +40,8 @@ static int open_bench(struct bench *b, const struct og_bench_product *p, struct 
         return rc;
     rc = b->ops->open(&b->be, b->pool, NULL, err);
     if (rc == 0)
-        b->ops->lend(b->be, og__arena_take(&b->memory, scratch), scratch,
-                     og__arena_take(&b->memory, partial));
+        b->ops->set_scratch(b->be, og__arena_take(&b->memory, scratch), scratch,
+                            og__arena_take(&b->memory, partial));
     return rc;
 }
 

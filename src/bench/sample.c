@@ -20,11 +20,11 @@ struct sampling {
 static int sample_one(struct og_session *s, struct og_sampler *sampler, struct og_work *w,
                       uint64_t item, struct sampling_share *share)
 {
-    w->turn = og__schedule_at(&s->facts.schedule, item);
-    og__seeds_take(&w->seeds, &s->facts.seeds, &w->turn);
+    w->descriptor = og__schedule_at(&s->facts.schedule, item);
+    og__seeds_take(&w->seeds, &s->facts.seeds, &w->descriptor);
     double start = og__now();
-    int rc = og__sample(sampler, w->seeds.node, w->seeds.n, OG__STREAM_SAMPLE, w->turn.epoch,
-                        w->turn.batch, &w->sampled, &share->err);
+    int rc = og__sample(sampler, w->seeds.node, w->seeds.n, OG__STREAM_SAMPLE, w->descriptor.epoch,
+                        w->descriptor.batch, &w->sampled, &share->err);
     share->seconds += og__now() - start;
     for (uint32_t h = 0; h < w->sampled.batch.n_hops; h++)
         share->edges += w->sampled.batch.hop[h].n_edges;

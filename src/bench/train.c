@@ -31,7 +31,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct training *t = arg;
     const struct og_options *opt = &t->s->config.opt;
-    const struct og_step step = {(uint64_t)opt->seed, w->turn.epoch, w->turn.batch};
+    const struct og_step step = {(uint64_t)opt->seed, w->descriptor.epoch, w->descriptor.batch};
     struct og_metrics metrics = {0};
     const void *targets = og__session_targets(t->s, w, t->labels);
     double start = og__now();

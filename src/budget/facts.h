@@ -38,7 +38,7 @@ struct og_facts {
     uint64_t list_bytes;           /* of neighbours, of the whole graph, on the disk */
     size_t row_bytes;              /* of a row in memory */
     uint64_t cache_rows;           /* that --cache allows; else all */
-    struct og_trace_options trace; /* batches, where they are put away */
+    struct og_trace_options trace; /* batches, where they are spilled */
 
     /* what one of each thing takes, in bytes */
     struct og_sizes {

@@ -21,14 +21,14 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
     const int policy = p->way->policy;
     struct og_policy_setup setup = og__premised_policy(p);
     m->policy = og__policy_bytes(&setup, 0, 0, 0);
-    m->rest = og__policy_rest_bytes(&setup);
+    m->rest = og__policy_trimmed_bytes(&setup);
     setup.n_slots = MANY;
     m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
-    m->rest_slot = (og__policy_rest_bytes(&setup) - m->rest + MANY - 1) / MANY;
+    m->rest_slot = (og__policy_trimmed_bytes(&setup) - m->rest + MANY - 1) / MANY;
     m->alternates = p->way->alternate;
     size_t ranks = (size_t)p->facts->n_nodes * 4;
-    bool foresees = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
-    if (og__policy_wants_hotness(policy) || foresees) /* to guess at misses */
+    bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
+    if (og__policy_wants_hotness(policy) || prepares) /* to guess at misses */
         m->hotness = ranks;
     if (og__policy_keeps_hotness(policy)) { /* as long as the run */
         m->policy += ranks;

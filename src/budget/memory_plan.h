@@ -43,13 +43,13 @@ struct og_memory_plan {
     size_t packing, sweep;           /* what batches miss, and writing it anew */
     size_t policy, policy_slot;      /* its tables while it plans, and what a slot adds to them */
     size_t rest, rest_slot;          /* the same once it has planned */
-    size_t spill;          /* buffers through which batches are put away while they are sampled */
+    size_t spill;          /* buffers through which batches are spilled while they are sampled */
     size_t record;         /* the same, of samples that are made for others */
     bool alternates;       /* topology, trace and tables have gone when the cache is there */
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */
     uint32_t n_slots;      /* rows in the host cache */
-    uint32_t n_lent;       /* of which so many give way while batches are sampled ahead */
+    uint32_t n_yielded;    /* of which so many give way while batches are sampled ahead */
     size_t staging, cache;
     size_t slack;    /* left for batches larger than planned */
     size_t smallest; /* the least --memory that would do */
@@ -100,6 +100,6 @@ OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct o
                                         const struct og_misses *misses, struct og_err *err);
 
 /* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */
-size_t og__put_away_bytes(const struct og_facts *f);
+size_t og__spilled_batch_bytes(const struct og_facts *f);
 
 #endif

@@ -46,7 +46,7 @@ static size_t block_bytes(const struct og_facts *f)
     return words * 4;
 }
 
-size_t og__put_away_bytes(const struct og_facts *f)
+size_t og__spilled_batch_bytes(const struct og_facts *f)
 {
     size_t edges = 0;
     for (uint32_t h = 0; h < f->caps.n_hops; h++)
@@ -74,7 +74,7 @@ static uint64_t longest_superbatch(const struct og_premises *p)
 
 /* ---- its tail ---- */
 
-/* A tail is sampled in eighths at least, so that what is put away of it lies in few pieces. */
+/* A tail is sampled in eighths at least, so that what is spilled of it lies in few pieces. */
 enum { TAIL_LOTS = 8 };
 
 /* Batches that the policy wants to see behind a superbatch, as far as the run has them. */
@@ -87,7 +87,7 @@ static uint64_t wanted_tail(const struct og_premises *p, uint64_t batches)
                : OG_MIN((uint64_t)og__policy_tail(&setup), run - OG_MIN(run, batches));
 }
 
-/* Of which so many can be foreseen with it, and a lot. */
+/* Of which so many can be prepared with it, and a lot. */
 static uint64_t whole_tail(const struct og_premises *p, uint64_t batches)
 {
     const uint64_t most = OG__MOST_FORESEEN;

@@ -31,7 +31,7 @@ struct og_gather {
     int dim;
     enum og_dtype dtype;
     uint32_t n_slots;
-    uint32_t n_lent; /* the last so many slots have no memory now */
+    uint32_t n_yielded; /* the last so many slots have no memory now */
     int n_staging;
     int n_areas; /* of staging; with those that filling has to itself */
     /* cache and staging areas. Only address space is taken for a staging area of the largest batch
@@ -39,7 +39,7 @@ struct og_gather {
     char *base;
     size_t reserved;
     struct piece *pieces; /* [2] while the cache is filled, else NULL */
-    uint32_t turn;
+    uint32_t descriptor;
     struct staging staging[];
 };
 
@@ -89,7 +89,7 @@ static int grow_staging(struct og_gather *g, struct staging *s, uint32_t rows, s
 
 static size_t present_bytes(const struct og_gather *g)
 {
-    return (size_t)(g->n_slots - g->n_lent) * g->row_bytes;
+    return (size_t)(g->n_slots - g->n_yielded) * g->row_bytes;
 }
 
 static int open_rows(struct og_gather *g, const struct og_dataset *ds,
@@ -133,7 +133,7 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->dim = ds->dim;
     g->dtype = ds->kept;
     g->n_slots = opt->n_slots;
-    g->n_lent = opt->n_lent;
+    g->n_yielded = opt->n_yielded;
     g->n_staging = opt->n_staging;
     g->n_areas = areas_of(opt);
     int rc = open_rows(g, ds, opt, err);
@@ -171,10 +171,10 @@ const char *og__gather_engine(const struct og_gather *g)
 
 /* ---- lending the cache's memory ---- */
 
-void og__gather_lend(struct og_gather *g, uint32_t n)
+void og__gather_yield(struct og_gather *g, uint32_t n)
 {
     size_t before = present_bytes(g);
-    g->n_lent = OG_MAX(g->n_lent, OG_MIN(n, g->n_slots));
+    g->n_yielded = OG_MAX(g->n_yielded, OG_MIN(n, g->n_slots));
     size_t page = 4096;
     size_t kept = og__round_up(present_bytes(g), page);
     size_t end =
@@ -187,13 +187,14 @@ void og__gather_lend(struct og_gather *g, uint32_t n)
 int og__gather_reclaim(struct og_gather *g, struct og_err *err)
 {
     const size_t before = present_bytes(g);
-    const size_t lent = g->n_lent * g->row_bytes;
-    og__address_furnish(g->budget, g->base + before, lent); /* charging would drop what is kept */
-    int rc = og__budget_charge(g->budget, lent, CACHE, err);
-    if (rc == 0 && (rc = og__address_open(g->base + before, lent, err)) < 0)
-        og__budget_uncharge(g->budget, lent, CACHE);
+    const size_t yielded = g->n_yielded * g->row_bytes;
+    og__address_furnish(g->budget, g->base + before,
+                        yielded); /* charging would drop what is kept */
+    int rc = og__budget_charge(g->budget, yielded, CACHE, err);
+    if (rc == 0 && (rc = og__address_open(g->base + before, yielded, err)) < 0)
+        og__budget_uncharge(g->budget, yielded, CACHE);
     if (rc == 0)
-        g->n_lent = 0;
+        g->n_yielded = 0;
     return rc;
 }
 
@@ -258,8 +259,8 @@ static struct staging *fill_areas(struct og_gather *g, uint32_t *n)
 static int fill_piece(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
                       struct og_io_counts *counts, struct og_err *err)
 {
-    struct piece *before = &g->pieces[g->turn % 2];
-    struct piece *now = &g->pieces[++g->turn % 2];
+    struct piece *before = &g->pieces[g->descriptor % 2];
+    struct piece *now = &g->pieces[++g->descriptor % 2];
     uint32_t n_areas;
     struct staging *areas = fill_areas(g, &n_areas);
     now->n = n;
@@ -267,7 +268,7 @@ static int fill_piece(struct og_gather *g, const uint32_t *nodes, const uint32_t
     memcpy(now->slots, slots, n * sizeof(*slots));
     int rc = n_areas > 1 ? 0 : finish_piece(g, before, counts, err);
     if (rc == 0)
-        rc = start_piece(g, now, &areas[g->turn % n_areas], err);
+        rc = start_piece(g, now, &areas[g->descriptor % n_areas], err);
     return rc < 0 ? rc : finish_piece(g, before, counts, err);
 }
 

@@ -21,7 +21,7 @@ struct og_gather;
 
 struct og_gather_options {
     uint32_t n_slots;      /* rows the host cache holds */
-    uint32_t n_lent;       /* of which so many are lent to begin with, see og__gather_lend */
+    uint32_t n_yielded;    /* of which so many are yielded to begin with, see og__gather_yield */
     uint32_t staging_rows; /* misses of one batch; grows when a batch has more */
     int n_staging;         /* batches in flight between loader and trainer, >= 1 */
     bool fills_beside;     /* the cache is filled while batches are in flight */
@@ -49,7 +49,7 @@ OG_MUST_CHECK int og__gather_fill_end(struct og_gather *g, struct og_io_counts *
 
 /* Give the memory of the last n slots back to the budget, and take it again: what they held is
  * lost. No batch is in flight. */
-void og__gather_lend(struct og_gather *g, uint32_t n);
+void og__gather_yield(struct og_gather *g, uint32_t n);
 OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, struct og_err *err);
 
 /* From now on the misses of batches come from this container, made from the same plans, chunk by

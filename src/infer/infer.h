@@ -69,7 +69,7 @@ struct og_inference {
 
 /* Where --sampler walk has it: other lists, with weights. */
 OG_MUST_CHECK int og__infer_walk(struct og_inference *f, struct og_err *err);
-void og__infer_forget_walks(struct og_inference *f);
+void og__infer_release_walks(struct og_inference *f);
 
 /* One pass over the graph's structure: feeds, degree, longest. */
 OG_MUST_CHECK int og__infer_survey(struct og_inference *f, struct og_err *err);

@@ -91,7 +91,7 @@ out:
 static void close_inference(struct og_inference *f)
 {
     size_t bytes = f->ds ? (size_t)f->ds->n_nodes * sizeof(uint32_t) : 0;
-    og__infer_forget_walks(f);
+    og__infer_release_walks(f);
     og__infer_state_close(f);
     og__model_free(f->model);
     if (f->budget) {

@@ -33,7 +33,7 @@ void og__infer_count(struct og_inference *f, const struct og_read_job *job);
 /* Complete the file, or forget it where rc tells of an error; returns what there is of one. */
 OG_MUST_CHECK int og__infer_end(struct og_npy_writer *w, int rc, struct og_err *err);
 
-/* What may still be taken: a little stays for what is not foreseen. */
+/* What may still be taken: a little stays for what is not counted. */
 size_t og__infer_left(const struct og_inference *f);
 
 /* Whether what layer l made of nodes [first, first + n) are finite numbers. */

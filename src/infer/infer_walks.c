@@ -232,7 +232,7 @@ int og__infer_walk(struct og_inference *f, struct og_err *err)
     return rc;
 }
 
-void og__infer_forget_walks(struct og_inference *f)
+void og__infer_release_walks(struct og_inference *f)
 {
     if (f->graph != &f->walked)
         return;

@@ -23,7 +23,8 @@ size_t og__cpu_scratch_bytes(int width, int threads)
     return (size_t)threads * (2 * OG__BLOCK_ROWS + 1) * og__round_up(columns, 16) * sizeof(float);
 }
 
-void og__cpu_lend(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial)
+void og__cpu_set_scratch(struct og_nn_backend *be, char *scratch, size_t scratch_bytes,
+                         float *partial)
 {
     be->scratch = scratch;
     be->scratch_stride = scratch_bytes / (size_t)og__pool_threads(be->pool);

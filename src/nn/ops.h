@@ -426,9 +426,10 @@ struct og_nn_ops {
     size_t (*room_bytes)(size_t bytes);
     /* x->n of the host's rows, one behind the other; where room_bytes says 0 there is no need. */
     int (*gather)(struct og_nn_backend *be, const struct og_rows *x, void *out, struct og_err *err);
-    /* What its caller lends it until told otherwise: scratch for matrices up to `width` wide, and
+    /* What its caller gives it until told otherwise: scratch for matrices up to `width` wide, and
      * room for partial sums: that of the weight_grad or sum of columns over rows with the most. */
-    void (*lend)(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial);
+    void (*set_scratch)(struct og_nn_backend *be, char *scratch, size_t scratch_bytes,
+                        float *partial);
     size_t (*scratch_bytes)(int width, int threads);
     size_t (*partial_bytes)(uint64_t rows, int n_out, uint64_t n_in_total);
     size_t (*column_bytes)(uint64_t rows, size_t columns);

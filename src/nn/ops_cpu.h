@@ -11,7 +11,7 @@ struct og_nn_backend {
     struct og_memory memory;
     struct og_pool *pool;
     struct og_products *products; /* oneDNN primitives */
-    /* lent */
+    /* given by its caller */
     char *scratch;
     size_t scratch_stride; /* bytes a thread */
     float *partial;
@@ -27,7 +27,8 @@ int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *there, size_
 int og__cpu_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
                  struct og_err *err);
 size_t og__cpu_room_bytes(size_t bytes);
-void og__cpu_lend(struct og_nn_backend *be, char *scratch, size_t scratch_bytes, float *partial);
+void og__cpu_set_scratch(struct og_nn_backend *be, char *scratch, size_t scratch_bytes,
+                         float *partial);
 size_t og__cpu_scratch_bytes(int width, int threads);
 size_t og__cpu_partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total);
 size_t og__cpu_column_bytes(uint64_t rows, size_t columns);

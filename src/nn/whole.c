@@ -97,7 +97,7 @@ int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *cap
     if (rc < 0)
         return rc;
     carve(m->ops, &m->config, l, caps, m->threads, &m->workspace, &m->at);
-    m->ops->lend(m->backend, m->at.scratch, m->at.scratch_bytes, NULL);
+    m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, NULL);
     return og__pack_weights(m, err);
 }
 

@@ -319,7 +319,7 @@ int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
     og__arena_rewind(&m->workspace, 0);
     if (!carve(m->ops, &m->config, batch, &n, m->training, m->threads, &m->workspace, &m->at))
         return og__fail(err, -ENOMEM, NULL, ACTIVATIONS ": workspace is too small");
-    m->ops->lend(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
+    m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
     return bring_batch(m, batch, pairs, err);
 }
 

@@ -120,7 +120,7 @@ static int reserve_pair(struct og_policy *p, uint32_t **a, uint32_t **b, uint64_
 }
 
 /* Only what is held stays. */
-static void rest_belady(struct og_policy *p)
+static void trim_belady(struct og_policy *p)
 {
     struct belady *s = p->state;
     release_pair(p, &s->list, &s->arrival, &s->n_keys);
@@ -129,7 +129,7 @@ static void rest_belady(struct og_policy *p)
     og__release(p->budget, s->link, p->setup.n_slots * sizeof(*s->link), part);
     s->slot_of = s->link = NULL;
     s->n_distinct = 0;
-    og__next_uses_rest(&s->uses);
+    og__next_uses_trim(&s->uses);
 }
 
 static void close_belady(struct og_policy *p)
@@ -137,13 +137,13 @@ static void close_belady(struct og_policy *p)
     struct belady *s = p->state;
     if (!s)
         return;
-    rest_belady(p);
+    trim_belady(p);
     og__release(p->budget, s->held, p->setup.n_slots * sizeof(*s->held), part);
     og__next_uses_close(&s->uses);
     free(s);
 }
 
-static void forget_belady(struct og_policy *p, uint32_t first)
+static void invalidate_belady(struct og_policy *p, uint32_t first)
 {
     struct belady *s = p->state;
     for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
@@ -231,7 +231,7 @@ OG_CLONES static uint32_t choose_prefill(struct belady *s, const struct og_trace
     return chosen;
 }
 
-static int foresee_belady(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+static int prepare_belady(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                           struct og_err *err)
 {
     struct belady *s = p->state;
@@ -396,11 +396,11 @@ const struct og_policy_ops og__policy_belady = {
     .admits = true,
     .open = open_belady,
     .close = close_belady,
-    .foresee = foresee_belady,
+    .prepare = prepare_belady,
     .prefill = prefill_belady,
     .step = step_belady,
     .bytes = bytes_belady,
-    .rest = rest_belady,
-    .forget = forget_belady,
+    .trim = trim_belady,
+    .invalidate = invalidate_belady,
     .rest_bytes = rest_bytes_belady,
 };

@@ -58,7 +58,7 @@ static const char *unsound(const struct og_choice *given, const struct og_candid
     if (c->superbatch == 0 && c->layout != OG__RAW)
         return "this layout needs batches sampled ahead";
     if (OG_MIN(c->superbatch, given->trace.n_batches) > OG__MOST_FORESEEN)
-        return "so many batches cannot be foreseen at once";
+        return "so many batches cannot be prepared at once";
     if (reuses && !cache_stays(c))
         return "a pack that is used again, in another order, needs a cache that stays as it is";
     if (reuses && c->superbatch < given->trace.n_batches)
@@ -195,8 +195,8 @@ static bool same_pass(const struct og_choice *given, const struct og_candidate *
         return false;
     if (counts_by_level(a) && counts_by_level(b))
         return true;
-    const bool one = a->superbatch >= n || a->superbatch == 0; /* nothing is lent in between */
-    return a->policy.n_slots == b->policy.n_slots && (one || a->n_lent == b->n_lent) &&
+    const bool one = a->superbatch >= n || a->superbatch == 0; /* nothing is yielded in between */
+    return a->policy.n_slots == b->policy.n_slots && (one || a->n_yielded == b->n_yielded) &&
            OG_MIN(a->superbatch, n) == OG_MIN(b->superbatch, n);
 }
 
@@ -252,13 +252,13 @@ static struct og_simulation simulation_of(const struct pass *p)
     const struct og_choice *given = p->given;
     const struct og_candidate *c = first_of(p);
     const struct condensed *d = p->condensed;
-    const uint32_t not_lent = c->policy.n_slots - OG_MIN(c->n_lent, c->policy.n_slots);
+    const uint32_t not_yielded = c->policy.n_slots - OG_MIN(c->n_yielded, c->policy.n_slots);
     const uint32_t slots = slots_of(p, 0);
     return (struct og_simulation){.trace = d ? d->trace : given->trace,
                                   .n_nodes = d ? d->n : given->n_nodes,
                                   .row = d ? d->row : NULL,
                                   .superbatch = p->superbatch,
-                                  .n_lent = slots - OG_MIN(not_lent, slots),
+                                  .n_yielded = slots - OG_MIN(not_yielded, slots),
                                   .rule = given->rule,
                                   .fill_rows = given->fill_rows,
                                   .budget = given->budget,
@@ -325,7 +325,7 @@ static uint64_t container_limit(const struct og_choice *given, const struct og_c
 {
     if (given->disk_limit == UINT64_MAX)
         return UINT64_MAX;
-    return given->disk_limit - OG_MIN(given->disk_limit, c->away_bytes);
+    return given->disk_limit - OG_MIN(given->disk_limit, c->spilled_bytes);
 }
 
 static void note_container(uint64_t bytes, struct og_candidate_counts *counts)

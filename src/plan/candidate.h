@@ -22,13 +22,13 @@ struct og_candidate {
     uint32_t superbatch;
     uint32_t written_batches; /* whose misses are on the disk at the same time: these and others,
                                  such as validation's; 0 = these */
-    uint32_t n_lent;          /* slots that lose their rows while the next superbatch is prepared */
+    uint32_t n_yielded;       /* slots that lose their rows while the next superbatch is prepared */
     /* what the memory plan says */
-    size_t memory;         /* bytes that it asks for in all */
-    size_t sweep_memory;   /* of these for packing */
-    uint64_t reload_bytes; /* of topology and tables, read again for each superbatch */
-    uint64_t spill_bytes;  /* of blocks and plans, written and read back, an epoch */
-    uint64_t away_bytes;   /* of these, on the disk at the same time */
+    size_t memory;          /* bytes that it asks for in all */
+    size_t sweep_memory;    /* of these for packing */
+    uint64_t reload_bytes;  /* of topology and tables, read again for each superbatch */
+    uint64_t spill_bytes;   /* of blocks and plans, written and read back, an epoch */
+    uint64_t spilled_bytes; /* of these, on the disk at the same time */
 };
 
 /* Times that were measured. Core-seconds are those of one thread. */
@@ -36,7 +36,7 @@ struct og_flow_times {
     double sample;      /* core-seconds, a batch */
     double plan_row;    /* core-seconds, a row */
     double count_row;   /* what a row of a superbatch takes more: its visits are counted */
-    double foresee_row; /* and what it takes instead where each of them is kept in a list */
+    double prepare_row; /* and what it takes instead where each of them is kept in a list */
     double model;       /* seconds, a batch on all threads; 0 without a model */
     double copy;        /* bytes a second, one thread */
     double write;       /* bytes a second, written to disk; 0 = as the profile reads */
@@ -115,7 +115,7 @@ struct og_estimate {
     double epoch;           /* seconds of a steady epoch, its share of all preparation included */
     double prepare;         /* seconds before the first epoch, once */
     double seconds;         /* (prepare + all epochs) / epochs: what candidates are ranked by */
-    /* of a steady epoch, topology and what is put away included */
+    /* of a steady epoch, topology and what is spilled included */
     uint64_t reads, bytes_read, bytes_written;
     size_t memory;
     char why[160]; /* what takes most of the time, or why it is not possible */

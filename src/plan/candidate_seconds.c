@@ -204,16 +204,16 @@ static double among_others(const struct og_choice *given, double rows, double sh
 }
 
 /* The share of a cache that a later superbatch has to read anew, where the trace shows only one:
- * what it lent; but for caches that stay, also rows that its batches bring. Those of a new sample
- * are as many as twice the batches have more nodes; those of the same one again, what the cache did
- * not hold of them. */
+ * what it yielded; but for caches that stay, also rows that its batches bring. Those of a new
+ * sample are as many as twice the batches have more nodes; those of the same one again, what the
+ * cache did not hold of them. */
 static double later_share(const struct og_choice *given, const struct og_candidate *c,
                           const struct rates *r)
 {
     const double slots = OG_MAX(c->policy.n_slots, 1u);
-    const double lent = OG_MIN(c->n_lent, slots) / slots;
+    const double yielded = OG_MIN(c->n_yielded, slots) / slots;
     if (og__policy_is_static(c->policy.kind))
-        return lent;
+        return yielded;
     if (given->distinct <= 0)
         return 1;
     const double wanted = given->distinct * r->wider;
@@ -221,7 +221,7 @@ static double later_share(const struct og_choice *given, const struct og_candida
     double again = OG_MAX(1 - slots / wanted, 0.0);
     double of_sample = lasts(c) ? 1 : OG_MAX(c->resample_every * r->superbatches, 1.0);
     double share = (anew + again * (of_sample - 1)) / of_sample;
-    return lent + (1 - lent) * among_others(given, OG_MIN(wanted, slots), share);
+    return yielded + (1 - yielded) * among_others(given, OG_MIN(wanted, slots), share);
 }
 
 /* Filling the cache, an epoch: the first superbatch of a run all of it (where the policy does not
@@ -365,7 +365,7 @@ static void check_disk(const struct og_choice *given, const struct og_candidate 
 {
     char asked[32];
     char there[32];
-    const double disk = written_at_once(given, c, &e->counts, r) + (double)c->away_bytes;
+    const double disk = written_at_once(given, c, &e->counts, r) + (double)c->spilled_bytes;
     if (disk > (double)given->disk_limit)
         og__candidate_refuse(e, "takes %s of disk, %s are allowed", og__human_bytes(asked, disk),
                              og__human_bytes(there, (double)given->disk_limit));
@@ -389,7 +389,7 @@ static double plan_row(const struct og_flow_times *t, const struct og_candidate 
     const int policy = c->policy.kind;
     if (c->superbatch == 0 || og__policy_is_static(policy))
         return t->plan_row;
-    return t->plan_row + (og__policy_lists_uses(policy) ? t->foresee_row : t->count_row);
+    return t->plan_row + (og__policy_lists_uses(policy) ? t->prepare_row : t->count_row);
 }
 
 static void set_terms(const struct og_choice *given, const struct og_candidate *c,
@@ -459,7 +459,7 @@ static enum og__term straight(const struct rates *r, struct og_estimate *e)
 }
 
 /* What a superbatch takes before the cache is filled: three phases, each as long as the slowest of
- * what goes on in it. What is put away is written while others are sampled; the sweep and the
+ * what goes on in it. What is spilled is written while others are sampled; the sweep and the
  * containers take as long as both where they share a disk. */
 static unsigned phases(const struct og_choice *given, const struct og_candidate *c,
                        const double *term)

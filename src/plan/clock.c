@@ -93,7 +93,7 @@ static int step_clock(struct og_policy *p, const uint32_t *ids, struct og_plan *
 }
 
 /* Slots below n_filled are all held: those from `first` on are the next to be filled. */
-static void forget_clock(struct og_policy *p, uint32_t first)
+static void invalidate_clock(struct og_policy *p, uint32_t first)
 {
     struct clock *s = p->state;
     for (; s->slots.n_filled > first; s->slots.n_filled--) {
@@ -108,5 +108,5 @@ const struct og_policy_ops og__policy_clock = {
     .close = close_clock,
     .step = step_clock,
     .bytes = bytes_clock,
-    .forget = forget_clock,
+    .invalidate = invalidate_clock,
 };

@@ -28,7 +28,7 @@ static size_t bytes_frequency(const struct og_policy_setup *setup, uint64_t rows
     (void)rows;
     (void)batches;
     (void)distinct;
-    /* two placements and the visits live side by side while a superbatch is foreseen */
+    /* two placements and the visits live side by side while a superbatch is prepared */
     return 2 * og__placement_bytes(setup->n_nodes) + (size_t)setup->n_nodes * 4 +
            (size_t)setup->n_slots * 9 + (size_t)(setup->n_slots / 32 + 1) * 4;
 }
@@ -102,7 +102,7 @@ static int rank_nodes(struct og_policy *p, const struct og_trace *trace, struct 
 }
 
 /* Rows in slots from `first` on are read again: they count as not held. */
-static void forget_frequency(struct og_policy *p, uint32_t first)
+static void invalidate_frequency(struct og_policy *p, uint32_t first)
 {
     struct frequency *s = p->state;
     s->kept_slots = first;
@@ -160,7 +160,7 @@ static int hold(struct og_policy *p, struct og_placement after, uint32_t *n_pref
     return taken ? 0 : -ENOMEM;
 }
 
-static int foresee_frequency(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+static int prepare_frequency(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                              struct og_err *err)
 {
     struct og_placement after;
@@ -229,11 +229,11 @@ const struct og_policy_ops og__policy_frequency = {
     .is_steady = true,
     .open = open_frequency,
     .close = close_frequency,
-    .foresee = foresee_frequency,
+    .prepare = prepare_frequency,
     .adopt = adopt_frequency,
     .prefill = prefill_frequency,
     .step = step_frequency,
     .bytes = bytes_frequency,
-    .forget = forget_frequency,
+    .invalidate = invalidate_frequency,
     .rest_bytes = rest_bytes_frequency,
 };

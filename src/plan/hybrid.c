@@ -88,13 +88,13 @@ static void close_hybrid(struct og_policy *p)
     free(s);
 }
 
-static void rest_hybrid(struct og_policy *p)
+static void trim_hybrid(struct og_policy *p)
 {
     struct hybrid *s = p->state;
-    og__next_uses_rest(&s->uses);
+    og__next_uses_trim(&s->uses);
 }
 
-static void forget_hybrid(struct og_policy *p, uint32_t first)
+static void invalidate_hybrid(struct og_policy *p, uint32_t first)
 {
     struct hybrid *s = p->state;
     for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
@@ -123,7 +123,7 @@ static uint32_t move_on(struct og_policy *p)
     return position - s->lead;
 }
 
-static int foresee_hybrid(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+static int prepare_hybrid(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                           struct og_err *err)
 {
     struct hybrid *s = p->state;
@@ -248,11 +248,11 @@ const struct og_policy_ops og__policy_hybrid = {
     .parameters = parameters,
     .open = open_hybrid,
     .close = close_hybrid,
-    .foresee = foresee_hybrid,
+    .prepare = prepare_hybrid,
     .step = step_hybrid,
     .bytes = bytes_hybrid,
     .tail = tail_hybrid,
-    .rest = rest_hybrid,
-    .forget = forget_hybrid,
+    .trim = trim_hybrid,
+    .invalidate = invalidate_hybrid,
     .rest_bytes = rest_bytes_hybrid,
 };

@@ -108,7 +108,7 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
 }
 
 /* Slots below n_filled are all held: those from `first` on are the next to be filled. */
-static void forget_lru(struct og_policy *p, uint32_t first)
+static void invalidate_lru(struct og_policy *p, uint32_t first)
 {
     struct lru *s = p->state;
     for (; s->slots.n_filled > first; s->slots.n_filled--) {
@@ -125,5 +125,5 @@ const struct og_policy_ops og__policy_lru = {
     .close = close_lru,
     .step = step_lru,
     .bytes = bytes_lru,
-    .forget = forget_lru,
+    .invalidate = invalidate_lru,
 };

@@ -40,7 +40,7 @@ static void release_nodes(struct og_next_uses *u)
     u->n_distinct = 0;
 }
 
-void og__next_uses_rest(struct og_next_uses *u)
+void og__next_uses_trim(struct og_next_uses *u)
 {
     release_rows(u);
     release_nodes(u);
@@ -48,7 +48,7 @@ void og__next_uses_rest(struct og_next_uses *u)
 
 void og__next_uses_close(struct og_next_uses *u)
 {
-    og__next_uses_rest(u);
+    og__next_uses_trim(u);
     og__placement_release(&u->nodes);
 }
 

@@ -125,7 +125,7 @@ OG_MUST_CHECK int og__planner_reserve(struct og_planner *p, uint32_t rows, struc
 OG_MUST_CHECK int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
                                   struct og_plan *out, struct og_err *err);
 
-/* A plan in four bytes a row, to be put away until its batch comes: the slot it is in, or, of a
+/* A plan in four bytes a row, to be spilled until its batch comes: the slot it is in, or, of a
  * miss, the slot it enters afterwards, if any. */
 enum { OG__CODE_MISS = (int)0x80000000 };
 #define OG__CODE_STAYS_OUT UINT32_MAX

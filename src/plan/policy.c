@@ -170,11 +170,11 @@ void og__policy_close(struct og_policy *p)
     free(p);
 }
 
-int og__policy_foresee(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+int og__policy_prepare(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                        struct og_err *err)
 {
     *n_prefill = 0;
-    return p->ops->foresee ? p->ops->foresee(p, trace, n_prefill, err) : 0;
+    return p->ops->prepare ? p->ops->prepare(p, trace, n_prefill, err) : 0;
 }
 
 int og__policy_adopt(struct og_policy *p, const uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
@@ -221,18 +221,18 @@ int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n, struct
     return rc;
 }
 
-void og__policy_rest(struct og_policy *p)
+void og__policy_trim(struct og_policy *p)
 {
-    if (p->ops->rest)
-        p->ops->rest(p);
+    if (p->ops->trim)
+        p->ops->trim(p);
 }
 
-void og__policy_forget(struct og_policy *p, uint32_t first)
+void og__policy_invalidate(struct og_policy *p, uint32_t first)
 {
-    p->ops->forget(p, first);
+    p->ops->invalidate(p, first);
 }
 
-size_t og__policy_rest_bytes(const struct og_policy_setup *setup)
+size_t og__policy_trimmed_bytes(const struct og_policy_setup *setup)
 {
     const struct og_policy_ops *ops = ops_of(setup->kind);
     return ops->rest_bytes ? ops->rest_bytes(setup) : ops->bytes(setup, 0, 0, 0);

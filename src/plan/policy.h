@@ -1,12 +1,12 @@
 /* policy: what the feature cache holds while a run of batches is trained.
  *
- *   superbatch ──> foresee ──> prefill: rows put into slots before the first batch
+ *   superbatch ──> prepare ──> prefill: rows put into slots before the first batch
  *   batch ───────> plan ─────> where each row is read from, and what enters the cache after it
  *                  prefill: under sweep more of it comes before some of the later batches too
  *
  * A policy is its own simulation: its tables say at each moment which node each slot holds, and it
  * moves on by one batch a call. Planning is a pure function of (setup, batches so far, what was
- * foreseen); when it is carried out is nobody's business here. One file a policy, and one row of
+ * prepared); when it is carried out is nobody's business here. One file a policy, and one row of
  * policies.h. */
 #ifndef OG_POLICY_H
 #define OG_POLICY_H
@@ -96,7 +96,7 @@ OG_MUST_CHECK int og__policy_open(struct og_policy **out, const struct og_policy
                                   struct og_budget *b, struct og_err *err);
 void og__policy_close(struct og_policy *p);
 
-/* Most batches that can be foreseen at once, and most between two looks. */
+/* Most batches that can be prepared at once, and most between two looks. */
 enum { OG__MOST_FORESEEN = 60000, OG__MOST_UPDATE = 4096 };
 
 /* How many batches behind a superbatch it wants to see with it, the superbatch's tail: with that
@@ -104,11 +104,11 @@ enum { OG__MOST_FORESEEN = 60000, OG__MOST_UPDATE = 4096 };
 uint32_t og__policy_tail(const struct og_policy_setup *setup);
 
 /* The coming batches; og__policy_plan is then called for them, in this order: for all of them, or
- * for a superbatch that a tail follows, and the tail's are foreseen again with the next one.
+ * for a superbatch that a tail follows, and the tail's are prepared again with the next one.
  * `trace` stays the caller's and valid until the last of them is planned. Policies that do not look
  * ahead ignore it, and it may be NULL for them; they too are told once before the first batch.
  * *n_prefill: rows to be put into slots now. O(rows of the trace). */
-OG_MUST_CHECK int og__policy_foresee(struct og_policy *p, const struct og_trace *trace,
+OG_MUST_CHECK int og__policy_prepare(struct og_policy *p, const struct og_trace *trace,
                                      uint32_t *n_prefill, struct og_err *err);
 
 /* In its place, of frequency: hold just these nodes [n], ascending, n <= n_slots. -ENOTSUP of
@@ -128,21 +128,21 @@ OG_MUST_CHECK int og__policy_plan(struct og_policy *p, struct og_planner *planne
                                   const uint32_t *ids, uint32_t n, struct og_plan *out,
                                   struct og_err *err);
 
-/* The same for a plan that is put away: og__plan_decode makes the plan of `codes` [n] when its
+/* The same for a plan that is spilled: og__plan_decode makes the plan of `codes` [n] when its
  * batch comes. `scratch` is refilled. */
 OG_MUST_CHECK int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n,
                                   struct og_plan *scratch, uint32_t *codes, struct og_err *err);
 
-/* Once all that was foreseen is planned: give tables back that only planning needs. */
-void og__policy_rest(struct og_policy *p);
+/* Once all that was prepared is planned: give tables back that only planning needs. */
+void og__policy_trim(struct og_policy *p);
 /* Slots from `first` on have lost their rows. Between superbatches. */
-void og__policy_forget(struct og_policy *p, uint32_t first);
+void og__policy_invalidate(struct og_policy *p, uint32_t first);
 
 /* What a policy takes of the budget for superbatches of up to `rows` rows, `batches` batches and
  * `distinct` nodes. */
 size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                         uint64_t distinct);
-/* What is left of it after og__policy_rest. */
-size_t og__policy_rest_bytes(const struct og_policy_setup *setup);
+/* What is left of it after og__policy_trim. */
+size_t og__policy_trimmed_bytes(const struct og_policy_setup *setup);
 
 #endif

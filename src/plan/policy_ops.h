@@ -23,7 +23,7 @@ struct og_policy_ops {
     /* functions */
     OG_MUST_CHECK int (*open)(struct og_policy *p, struct og_err *err);
     void (*close)(struct og_policy *p); /* accepts what open left when it failed */
-    OG_MUST_CHECK int (*foresee)(struct og_policy *p, const struct og_trace *trace,
+    OG_MUST_CHECK int (*prepare)(struct og_policy *p, const struct og_trace *trace,
                                  uint32_t *n_prefill, struct og_err *err); /* NULL: nothing to do */
     OG_MUST_CHECK int (*adopt)(struct og_policy *p, const uint32_t *nodes, uint32_t n,
                                uint32_t *n_prefill, struct og_err *err); /* or NULL */
@@ -36,10 +36,10 @@ struct og_policy_ops {
                               struct og_err *err);
     size_t (*bytes)(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                     uint64_t distinct);
-    void (*forget)(struct og_policy *p, uint32_t first);
+    void (*invalidate)(struct og_policy *p, uint32_t first);
     /* of policies that look ahead */
     uint32_t (*tail)(const struct og_policy_setup *setup); /* NULL = 0 always */
-    void (*rest)(struct og_policy *p);
+    void (*trim)(struct og_policy *p);
     size_t (*rest_bytes)(const struct og_policy_setup *setup);
 };
 #define OG__POLICY_DECLARED(NAME, name) extern const struct og_policy_ops og__policy_##name;
@@ -120,7 +120,7 @@ struct og_next_uses {
 OG_MUST_CHECK int og__next_uses_open(struct og_next_uses *u, uint64_t n_nodes, struct og_budget *b,
                                      struct og_err *err);
 void og__next_uses_close(struct og_next_uses *u);
-void og__next_uses_rest(struct og_next_uses *u); /* all that grows with the superbatch */
+void og__next_uses_trim(struct og_next_uses *u); /* all that grows with the superbatch */
 OG_MUST_CHECK int og__next_uses_find(struct og_next_uses *u, const struct og_trace *trace,
                                      struct og_err *err);
 size_t og__next_uses_bytes(uint64_t n_nodes, uint64_t rows, uint64_t distinct);

@@ -11,9 +11,9 @@ enum { AHEAD = 16 };
 
 struct round_robin {
     struct og_sets sets;
-    uint32_t *held;   /* [n_slots] node, or OG_NO_SLOT */
-    uint32_t *turn;   /* [n_sets] the slot that leaves next, counted from the set's first */
-    uint32_t *filled; /* [n_sets] slots filled by this batch; one turn round is all */
+    uint32_t *held;       /* [n_slots] node, or OG_NO_SLOT */
+    uint32_t *descriptor; /* [n_sets] the slot that leaves next, counted from the set's first */
+    uint32_t *filled;     /* [n_sets] slots filled by this batch; one turn round is all */
 };
 
 static size_t bytes_rr(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
@@ -34,9 +34,9 @@ static int open_rr(struct og_policy *p, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "rr");
     s->sets = og__sets(p->setup.n_slots, p->setup.ways);
     s->held = og__alloc(p->budget, p->setup.n_slots * sizeof(*s->held), part, err);
-    s->turn = og__alloc(p->budget, s->sets.n_sets * sizeof(*s->turn), part, err);
+    s->descriptor = og__alloc(p->budget, s->sets.n_sets * sizeof(*s->descriptor), part, err);
     s->filled = og__alloc(p->budget, s->sets.n_sets * sizeof(*s->filled), part, err);
-    if (!s->held || !s->turn || !s->filled)
+    if (!s->held || !s->descriptor || !s->filled)
         return -ENOMEM;
     memset(s->held, 0xff, p->setup.n_slots * sizeof(*s->held));
     return 0;
@@ -48,7 +48,7 @@ static void close_rr(struct og_policy *p)
     if (!s)
         return;
     og__release(p->budget, s->held, p->setup.n_slots * sizeof(*s->held), part);
-    og__release(p->budget, s->turn, s->sets.n_sets * sizeof(*s->turn), part);
+    og__release(p->budget, s->descriptor, s->sets.n_sets * sizeof(*s->descriptor), part);
     og__release(p->budget, s->filled, s->sets.n_sets * sizeof(*s->filled), part);
     free(s);
 }
@@ -78,8 +78,8 @@ static int step_rr(struct og_policy *p, const uint32_t *ids, struct og_plan *out
         uint32_t size = og__set_start(&s->sets, set + 1) - start;
         if (out->place[i] != OG_NO_SLOT || s->filled[set] == size)
             continue;
-        uint32_t slot = start + s->turn[set];
-        s->turn[set] = (s->turn[set] + 1) % size;
+        uint32_t slot = start + s->descriptor[set];
+        s->descriptor[set] = (s->descriptor[set] + 1) % size;
         s->filled[set]++;
         s->held[slot] = ids[i];
         og__plan_change(out, i, slot);
@@ -87,7 +87,7 @@ static int step_rr(struct og_policy *p, const uint32_t *ids, struct og_plan *out
     return 0;
 }
 
-static void forget_rr(struct og_policy *p, uint32_t first)
+static void invalidate_rr(struct og_policy *p, uint32_t first)
 {
     struct round_robin *s = p->state;
     for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
@@ -103,5 +103,5 @@ const struct og_policy_ops og__policy_rr = {
     .close = close_rr,
     .step = step_rr,
     .bytes = bytes_rr,
-    .forget = forget_rr,
+    .invalidate = invalidate_rr,
 };

@@ -209,7 +209,7 @@ static int step_s3fifo(struct og_policy *p, const uint32_t *ids, struct og_plan 
 }
 
 /* Slots below n_filled are all held: those from `first` on are the next to be filled. */
-static void forget_s3fifo(struct og_policy *p, uint32_t first)
+static void invalidate_s3fifo(struct og_policy *p, uint32_t first)
 {
     struct s3fifo *s = p->state;
     for (; s->slots.n_filled > first; s->slots.n_filled--) {
@@ -226,5 +226,5 @@ const struct og_policy_ops og__policy_s3fifo = {
     .close = close_s3fifo,
     .step = step_s3fifo,
     .bytes = bytes_s3fifo,
-    .forget = forget_s3fifo,
+    .invalidate = invalidate_s3fifo,
 };

@@ -96,7 +96,7 @@ static uint32_t rank_of(const struct og_segments *s, uint32_t node)
 }
 
 /* What the segment before left in `position`. */
-static void forget_last(struct og_segments *s)
+static void invalidate_last(struct og_segments *s)
 {
     const struct og_packing *p = s->packing;
     for (uint64_t i = p->ptr[s->first]; i < p->ptr[s->last]; i++)
@@ -166,7 +166,7 @@ int og__segments_lay_out(struct og_segments *s, uint32_t first, uint32_t last,
     if (first > last || last > s->packing->n_batches)
         return og__fail(err, -EINVAL, NULL, "segment of batches %u to %u, %u are there", first,
                         last, s->packing->n_batches);
-    forget_last(s);
+    invalidate_last(s);
     mark(s, first, last);
     og__sort_ids(s->spare, s->order, s->n_shared);
     if (order == OG__BY_SIGNATURE) {
@@ -273,7 +273,7 @@ void og__segments_space(struct og_segments *s, uint32_t size, struct og_segment_
     const uint32_t n = s->packing->n_batches;
     *out = (struct og_segment_cost){0};
     for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first)) {
-        forget_last(s);
+        invalidate_last(s);
         mark(s, first, first + OG_MIN(size, n - first));
         add_space(s, out);
     }
@@ -294,7 +294,7 @@ static uint32_t guess_size(struct og_segments *s, uint64_t disk_bytes)
 {
     const struct og_packing *p = s->packing;
     uint64_t distinct = 0;
-    forget_last(s);
+    invalidate_last(s);
     s->first = 0;
     for (s->last = 1; s->last < p->n_batches; s->last++) {
         for (uint64_t i = p->ptr[s->last - 1]; i < p->ptr[s->last]; i++) {

@@ -111,7 +111,7 @@ static int step_sieve(struct og_policy *p, const uint32_t *ids, struct og_plan *
 }
 
 /* Slots below n_filled are all held: those from `first` on are the next to be filled. */
-static void forget_sieve(struct og_policy *p, uint32_t first)
+static void invalidate_sieve(struct og_policy *p, uint32_t first)
 {
     struct sieve *s = p->state;
     for (; s->slots.n_filled > first; s->slots.n_filled--)
@@ -124,5 +124,5 @@ const struct og_policy_ops og__policy_sieve = {
     .close = close_sieve,
     .step = step_sieve,
     .bytes = bytes_sieve,
-    .forget = forget_sieve,
+    .invalidate = invalidate_sieve,
 };

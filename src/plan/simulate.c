@@ -501,7 +501,7 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, 
                                  .arg = &s,
                                  .stop = sim->stop};
     s.list = og__alloc(sim->budget, lot_bytes(sim), part, &lane->err);
-    int rc = s.list ? og__policy_foresee(p, t, &ignored, &lane->err) : -ENOMEM;
+    int rc = s.list ? og__policy_prepare(p, t, &ignored, &lane->err) : -ENOMEM;
     if (rc == 0)
         rc = og__walk_batches(&walk, t, n, &lane->err);
     if (first == 0)
@@ -530,8 +530,8 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
         last = b + OG_MIN(sim->superbatch, end - b);
         const uint32_t seen = last + OG_MIN(tail_of(sim, &setup), end - last);
         const struct og_trace t = slice(&sim->trace, b, seen, ptr);
-        if (sim->n_lent > 0)
-            og__policy_forget(policy, setup.n_slots - OG_MIN(sim->n_lent, setup.n_slots));
+        if (sim->n_yielded > 0)
+            og__policy_invalidate(policy, setup.n_slots - OG_MIN(sim->n_yielded, setup.n_slots));
         rc = run_superbatch(sim, policy, lane, &t, last - b, b, told, out);
     }
     og__policy_close(policy);

@@ -24,10 +24,10 @@ struct og_simulation {
     uint64_t n_nodes;
     const uint32_t *row;  /* [n_nodes] of the file, ascending: where a node's features lie, of
                              policies that look ahead; NULL = as the node's number says */
-    uint32_t superbatch;  /* batches foreseen at once by policies that look ahead */
+    uint32_t superbatch;  /* batches prepared at once by policies that look ahead */
     const uint32_t *size; /* [n_sizes] rows of the caches, ascending, none above n_nodes */
     uint32_t n_sizes;     /* at most OG__MOST_SIZES */
-    uint32_t n_lent;      /* slots that lose their rows between superbatches */
+    uint32_t n_yielded;   /* slots that lose their rows between superbatches */
     struct og_read_rule rule;
     uint32_t fill_rows;   /* put into the cache at once; 0 = reading them is not counted */
     struct og_pool *pool; /* may be NULL */

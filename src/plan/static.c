@@ -49,7 +49,7 @@ static uint32_t next_nodes(struct still *s, uint32_t *nodes, uint32_t most)
     return n;
 }
 
-static int foresee_static(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+static int prepare_static(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                           struct og_err *err)
 {
     enum { SOME = 256 };
@@ -65,7 +65,7 @@ static int foresee_static(struct og_policy *p, const struct og_trace *trace, uin
     return 0;
 }
 
-static void forget_static(struct og_policy *p, uint32_t first)
+static void invalidate_static(struct og_policy *p, uint32_t first)
 {
     struct still *s = p->state;
     s->kept = OG_MIN(s->kept, first);
@@ -104,8 +104,9 @@ static int step_static(struct og_policy *p, const uint32_t *ids, struct og_plan 
 /* ---- the rows: they differ in who ranks the nodes ---- */
 
 #define STATIC                                                                                \
-    .is_static = true, .open = open_static, .close = close_static, .foresee = foresee_static, \
-    .prefill = prefill_static, .step = step_static, .bytes = bytes_static, .forget = forget_static
+    .is_static = true, .open = open_static, .close = close_static, .prepare = prepare_static, \
+    .prefill = prefill_static, .step = step_static, .bytes = bytes_static,                    \
+    .invalidate = invalidate_static
 
 static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false}};
 static const char *const scores[] = {"scores", NULL};

@@ -73,7 +73,7 @@ static int open_sweep(struct og_policy *p, struct og_err *err)
     return 0;
 }
 
-static void rest_sweep(struct og_policy *p)
+static void trim_sweep(struct og_policy *p)
 {
     struct sweep *s = p->state;
     og__release(p->budget, s->slot_of, table_bytes(&p->setup), part);
@@ -88,12 +88,12 @@ static void close_sweep(struct og_policy *p)
     struct sweep *s = p->state;
     if (!s)
         return;
-    rest_sweep(p);
+    trim_sweep(p);
     og__release(p->budget, s->held, slot_bytes(&p->setup), part);
     free(s);
 }
 
-static void forget_sweep(struct og_policy *p, uint32_t first)
+static void invalidate_sweep(struct og_policy *p, uint32_t first)
 {
     struct sweep *s = p->state;
     for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
@@ -178,7 +178,7 @@ static uint64_t next_window(struct og_policy *p)
 static int open_tables(struct og_policy *p, uint32_t n_batches, struct og_err *err)
 {
     struct sweep *s = p->state;
-    rest_sweep(p);
+    trim_sweep(p);
     s->n_start = (size_t)n_batches + 2;
     s->slot_of = og__alloc(p->budget, table_bytes(&p->setup), part, err);
     s->last = s->slot_of ? og__alloc(p->budget, table_bytes(&p->setup), part, err) : NULL;
@@ -191,7 +191,7 @@ static int open_tables(struct og_policy *p, uint32_t n_batches, struct og_err *e
     return 0;
 }
 
-static int foresee_sweep(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+static int prepare_sweep(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                          struct og_err *err)
 {
     struct sweep *s = p->state;
@@ -264,12 +264,12 @@ const struct og_policy_ops og__policy_sweep = {
     .n_ways = OG_COUNT(ways),
     .open = open_sweep,
     .close = close_sweep,
-    .foresee = foresee_sweep,
+    .prepare = prepare_sweep,
     .prefill = prefill_sweep,
     .free_after = free_after_sweep,
     .step = step_sweep,
     .bytes = bytes_sweep,
-    .rest = rest_sweep,
-    .forget = forget_sweep,
+    .trim = trim_sweep,
+    .invalidate = invalidate_sweep,
     .rest_bytes = rest_bytes_sweep,
 };

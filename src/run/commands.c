@@ -50,13 +50,14 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     if (what)
         return og__fail(err, -EDOM, og__diverged_hint,
                         "%s: %s batch %u: the %s is not a finite number", e->checkpoint, e->split,
-                        w->turn.batch + 1, what);
+                        w->descriptor.batch + 1, what);
     og__metrics_add(&e->metrics, &part);
     rc = og__scores_add(&e->scores, &w->sampled.batch, targets, err);
     og__count_work(&e->counters, w);
     struct og_progress p = {.stage = "eval",
-                            .done = w->turn.batch + 1,
-                            .total = og__schedule_batches(&e->s->facts.schedule, w->turn.split)};
+                            .done = w->descriptor.batch + 1,
+                            .total =
+                                og__schedule_batches(&e->s->facts.schedule, w->descriptor.split)};
     og__observe(e->s->config.seen, &p);
     return rc;
 }

@@ -38,9 +38,9 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     r->rows += batch->n_ids;
     og__count_work(&r->counters, w);
     struct og_progress p = {.stage = "sample",
-                            .epoch = (int)w->turn.epoch,
+                            .epoch = (int)w->descriptor.epoch,
                             .epochs = r->s->config.opt.epochs,
-                            .done = w->turn.batch + 1,
+                            .done = w->descriptor.batch + 1,
                             .total = og__schedule_batches(&r->s->facts.schedule, OG__TRAIN)};
     og__observe(r->s->config.seen, &p);
     return rc;

@@ -163,7 +163,7 @@ static uint32_t asked_superbatch(const struct simulator *m)
                                  : (m->epoch + parts - 1) / OG_MAX(parts, 1u);
 }
 
-/* Batches that epochs reuse are kept, and so foreseen, as a whole, as og__keeps_batches says. */
+/* Batches that epochs reuse are kept, and so prepared, as a whole, as og__keeps_batches says. */
 static uint32_t superbatch_of(const struct simulator *m, int policy)
 {
     bool kept = m->opt.resample_every > 1 && og__policy_is_steady(policy);
@@ -303,9 +303,9 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
     m->rows += batch->n_ids;
     m->ptr[++m->n_batches] = m->rows;
     struct og_progress p = {.stage = "sample",
-                            .epoch = (int)w->turn.epoch,
+                            .epoch = (int)w->descriptor.epoch,
                             .epochs = m->opt.epochs,
-                            .done = w->turn.batch + 1,
+                            .done = w->descriptor.batch + 1,
                             .total = m->epoch};
     og__observe(m->seen, &p);
     return 0;

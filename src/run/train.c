@@ -128,16 +128,16 @@ static int check_params(const struct trainer *t, struct og_err *err)
 }
 
 /* epoch: whose model it is. */
-static int check_figures(const struct og_metrics *part, uint32_t epoch, const struct og_turn *turn,
-                         struct og_err *err)
+static int check_figures(const struct og_metrics *part, uint32_t epoch,
+                         const struct og_descriptor *descriptor, struct og_err *err)
 {
     const char *what = og__metrics_undefined(part);
-    bool trains = turn->split == OG__TRAIN;
+    bool trains = descriptor->split == OG__TRAIN;
     if (!what)
         return 0;
     return og__fail(err, -EDOM, lower_rate, "epoch %u, %s%sbatch %u: the %s is not a finite number",
-                    epoch, trains ? "" : stages[turn->split], trains ? "" : " ", turn->batch + 1,
-                    what);
+                    epoch, trains ? "" : stages[descriptor->split], trains ? "" : " ",
+                    descriptor->batch + 1, what);
 }
 
 /* ---- saving ---- */
@@ -152,7 +152,7 @@ static void rewind_evaluation(const struct trainer *t, struct og_train_state *st
 {
     if (!t->scores.value || state->next_item == 0)
         return;
-    struct og_turn last = og__schedule_at(&t->s->facts.schedule, state->next_item - 1);
+    struct og_descriptor last = og__schedule_at(&t->s->facts.schedule, state->next_item - 1);
     if (last.split == OG__TRAIN || last.last_of_epoch)
         return;
     state->next_item -= last.batch + 1;
@@ -187,11 +187,11 @@ static int log_batch(struct trainer *t, const struct og_work *w, const struct og
                      struct og_err *err)
 {
     int every = t->s->config.opt.log_every;
-    if (!t->log || every == 0 || (w->turn.batch + 1) % (uint32_t)every)
+    if (!t->log || every == 0 || (w->descriptor.batch + 1) % (uint32_t)every)
         return 0;
-    json_t *line = json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)w->turn.epoch, "batch",
-                             (int)w->turn.batch + 1, "loss", og__metrics_loss(part), "rows",
-                             (json_int_t)w->plan.n, "misses", (json_int_t)w->plan.n_misses,
+    json_t *line = json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)w->descriptor.epoch,
+                             "batch", (int)w->descriptor.batch + 1, "loss", og__metrics_loss(part),
+                             "rows", (json_int_t)w->plan.n, "misses", (json_int_t)w->plan.n_misses,
                              "bytes_read", (json_int_t)w->read.bytes, "seconds", seconds_so_far(t));
     char *text = og__json_print(line, JSON_REAL_PRECISION(17));
     json_decref(line);
@@ -206,12 +206,12 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
                        struct og_err *err)
 {
     struct og_session *s = t->s;
-    struct og_step step = {(uint64_t)s->config.opt.seed, w->turn.epoch, w->turn.batch};
+    struct og_step step = {(uint64_t)s->config.opt.seed, w->descriptor.epoch, w->descriptor.batch};
     struct og_metrics part = {0};
     double start = og__now();
     int rc = og__model_gradients(s->model, &w->sampled.batch, &w->rows, targets, &step, &part, err);
     if (rc == 0)
-        rc = check_figures(&part, w->turn.epoch, &w->turn, err);
+        rc = check_figures(&part, w->descriptor.epoch, &w->descriptor, err);
     if (rc < 0)
         return rc;
     rc = og__model_update(s->model, s->config.opt.lr, s->config.opt.weight_decay, ++t->state.steps,
@@ -231,7 +231,7 @@ static int evaluate_batch(struct trainer *t, const struct og_work *w, uint32_t e
     struct og_metrics part = {0};
     int rc = og__model_forward(t->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
     if (rc == 0)
-        rc = check_figures(&part, epoch, &w->turn, err);
+        rc = check_figures(&part, epoch, &w->descriptor, err);
     if (rc < 0)
         return rc;
     og__metrics_add(&t->state.valid, &part);
@@ -295,12 +295,12 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
 static void tell(const struct trainer *t, const struct og_work *w)
 {
     struct og_progress p = {
-        .stage = stages[w->turn.split],
-        .epoch = (int)w->turn.epoch,
+        .stage = stages[w->descriptor.split],
+        .epoch = (int)w->descriptor.epoch,
         .epochs = t->s->config.opt.epochs,
-        .done = w->turn.batch + 1,
-        .total = og__schedule_batches(&t->s->facts.schedule, w->turn.split),
-        .loss = w->turn.split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
+        .done = w->descriptor.batch + 1,
+        .total = og__schedule_batches(&t->s->facts.schedule, w->descriptor.split),
+        .loss = w->descriptor.split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
     };
     og__observe(t->s->config.seen, &p);
 }
@@ -318,15 +318,16 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct trainer *t = arg;
     const void *targets = og__session_targets(t->s, w, t->labels);
-    int rc = w->turn.split == OG__TRAIN ? train_batch(t, w, targets, err)
-                                        : evaluate_batch(t, w, w->turn.epoch, targets, err);
+    int rc = w->descriptor.split == OG__TRAIN
+                 ? train_batch(t, w, targets, err)
+                 : evaluate_batch(t, w, w->descriptor.epoch, targets, err);
     if (rc < 0)
         return rc;
     t->state.next_item++;
     tell(t, w);
-    count_time(t, w->turn.split);
-    if (w->turn.last_of_epoch)
-        rc = end_epoch(t, w->turn.epoch, err);
+    count_time(t, w->descriptor.split);
+    if (w->descriptor.last_of_epoch)
+        rc = end_epoch(t, w->descriptor.epoch, err);
     if (rc == 0 && og__now() - t->saved >= t->s->config.opt.checkpoint_every)
         rc = save(t, err);
     return rc;
@@ -440,9 +441,9 @@ static int restore_files(struct trainer *t, struct og_err *err)
         rc = write_params(t, t->dir.best, t->best, err);
     if (rc < 0 || t->state.next_item >= og__schedule_items(schedule))
         return rc;
-    struct og_turn turn = og__schedule_at(schedule, t->state.next_item);
-    uint32_t batch = turn.split == OG__TRAIN ? turn.batch + 1 : UINT32_MAX;
-    return og__rundir_cut_metrics(&t->dir, turn.epoch, batch, err);
+    struct og_descriptor descriptor = og__schedule_at(schedule, t->state.next_item);
+    uint32_t batch = descriptor.split == OG__TRAIN ? descriptor.batch + 1 : UINT32_MAX;
+    return og__rundir_cut_metrics(&t->dir, descriptor.epoch, batch, err);
 }
 
 /* Goes on where the folder's run stopped; without a file to resume from it starts anew. */
@@ -532,7 +533,7 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
     if (rc == 0)
         rc = count_rest(t, err);
     if (rc == 0)
-        rc = write_plan(t, err); /* what a first superbatch foretold is known now */
+        rc = write_plan(t, err); /* what a first superbatch predicted is known now */
     if (rc == 0)
         return write_summary(t, &test, summary, err);
     json_decref(test.acc);

@@ -45,25 +45,28 @@ uint64_t og__schedule_items(const struct og_schedule *s)
     return og__schedule_start(s, (uint32_t)s->epochs + 1);
 }
 
-static struct og_turn turn_of(const struct og_schedule *s, enum og__split split, uint64_t batch)
+static struct og_descriptor turn_of(const struct og_schedule *s, enum og__split split,
+                                    uint64_t batch)
 {
     uint64_t first = batch * s->batch_size;
     uint64_t left = s->n_seeds[split] - first;
-    return (struct og_turn){.split = split,
-                            .batch = (uint32_t)batch,
-                            .drawn_batch = (uint32_t)batch,
-                            .first = first,
-                            .n_seeds = (uint32_t)OG_MIN(left, (uint64_t)s->batch_size)};
+    return (struct og_descriptor){.split = split,
+                                  .batch = (uint32_t)batch,
+                                  .drawn_batch = (uint32_t)batch,
+                                  .first = first,
+                                  .n_seeds = (uint32_t)OG_MIN(left, (uint64_t)s->batch_size)};
 }
 
-struct og_turn og__schedule_pass(const struct og_schedule *s, enum og__split split, uint64_t batch)
+struct og_descriptor og__schedule_pass(const struct og_schedule *s, enum og__split split,
+                                       uint64_t batch)
 {
     return turn_of(s, split, batch);
 }
 
 /* Epochs that draw no batches of their own take those of the one that did in an order of their own.
  */
-static struct og_turn training_turn(const struct og_schedule *s, uint32_t epoch, uint64_t batch)
+static struct og_descriptor training_turn(const struct og_schedule *s, uint32_t epoch,
+                                          uint64_t batch)
 {
     uint32_t drawn = og__schedule_drawn(s, epoch);
     uint64_t which = batch;
@@ -72,21 +75,22 @@ static struct og_turn training_turn(const struct og_schedule *s, uint32_t epoch,
         og__permutation_init(&order, og__schedule_batches(s, OG__TRAIN), s->seed, epoch);
         which = og__permutation_at(&order, batch);
     }
-    struct og_turn turn = turn_of(s, OG__TRAIN, which);
-    turn.batch = (uint32_t)batch;
-    turn.epoch = epoch;
-    turn.drawn_epoch = drawn;
-    return turn;
+    struct og_descriptor descriptor = turn_of(s, OG__TRAIN, which);
+    descriptor.batch = (uint32_t)batch;
+    descriptor.epoch = epoch;
+    descriptor.drawn_epoch = drawn;
+    return descriptor;
 }
 
-static struct og_turn evaluation_turn(const struct og_schedule *s, uint32_t epoch, uint64_t batch)
+static struct og_descriptor evaluation_turn(const struct og_schedule *s, uint32_t epoch,
+                                            uint64_t batch)
 {
-    struct og_turn turn = turn_of(s, OG__VALID, batch);
-    turn.epoch = turn.drawn_epoch = epoch;
-    return turn;
+    struct og_descriptor descriptor = turn_of(s, OG__VALID, batch);
+    descriptor.epoch = descriptor.drawn_epoch = epoch;
+    return descriptor;
 }
 
-struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item)
+struct og_descriptor og__schedule_at(const struct og_schedule *s, uint64_t item)
 {
     uint32_t low = 1;
     uint32_t high = (uint32_t)s->epochs;
@@ -99,23 +103,25 @@ struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item)
     }
     uint64_t n_train = og__schedule_batches(s, OG__TRAIN);
     uint64_t offset = item - og__schedule_start(s, low);
-    struct og_turn turn = offset < n_train ? training_turn(s, low, offset)
-                                           : evaluation_turn(s, low, offset - n_train);
-    turn.last_of_epoch = item + 1 == og__schedule_start(s, low + 1);
-    return turn;
+    struct og_descriptor descriptor = offset < n_train ? training_turn(s, low, offset)
+                                                       : evaluation_turn(s, low, offset - n_train);
+    descriptor.last_of_epoch = item + 1 == og__schedule_start(s, low + 1);
+    return descriptor;
 }
 
-struct og_turn og__item_at(const struct og_items *items, uint64_t item)
+struct og_descriptor og__item_at(const struct og_items *items, uint64_t item)
 {
     return items->pass == OG__SPLITS ? og__schedule_at(items->schedule, item)
                                      : og__schedule_pass(items->schedule, items->pass, item);
 }
 
-void og__schedule_places(const struct og_schedule *s, const struct og_turn *turn, uint64_t *place)
+void og__schedule_places(const struct og_schedule *s, const struct og_descriptor *descriptor,
+                         uint64_t *place)
 {
     struct og_permutation order;
-    bool shuffled = s->shuffle && turn->split == OG__TRAIN;
-    og__permutation_init(&order, s->n_seeds[turn->split], s->seed, turn->drawn_epoch);
-    for (uint32_t i = 0; i < turn->n_seeds; i++)
-        place[i] = shuffled ? og__permutation_at(&order, turn->first + i) : turn->first + i;
+    bool shuffled = s->shuffle && descriptor->split == OG__TRAIN;
+    og__permutation_init(&order, s->n_seeds[descriptor->split], s->seed, descriptor->drawn_epoch);
+    for (uint32_t i = 0; i < descriptor->n_seeds; i++)
+        place[i] =
+            shuffled ? og__permutation_at(&order, descriptor->first + i) : descriptor->first + i;
 }

@@ -21,7 +21,7 @@ struct og_schedule {
 
 /* One batch: the seeds at places [first, first + n_seeds) of the split's order in the epoch that
  * drew it. */
-struct og_turn {
+struct og_descriptor {
     enum og__split split;
     uint32_t epoch; /* from 1 */
     uint32_t batch; /* within the split and epoch, from 0 */
@@ -42,7 +42,7 @@ bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch);
 /* Items of the whole run, and the first item of an epoch. */
 uint64_t og__schedule_items(const struct og_schedule *s);
 uint64_t og__schedule_start(const struct og_schedule *s, uint32_t epoch);
-struct og_turn og__schedule_at(const struct og_schedule *s, uint64_t item);
+struct og_descriptor og__schedule_at(const struct og_schedule *s, uint64_t item);
 /* Items [first, last) of the run; with pass < OG__SPLITS batches [first, last) of one pass over
  * that split. */
 struct og_items {
@@ -50,12 +50,14 @@ struct og_items {
     enum og__split pass; /* OG__SPLITS: the run */
     uint64_t first, last;
 };
-struct og_turn og__item_at(const struct og_items *items, uint64_t item);
+struct og_descriptor og__item_at(const struct og_items *items, uint64_t item);
 
 /* A single pass over one split in file order, outside the run: batch number `batch` of it. */
-struct og_turn og__schedule_pass(const struct og_schedule *s, enum og__split split, uint64_t batch);
+struct og_descriptor og__schedule_pass(const struct og_schedule *s, enum og__split split,
+                                       uint64_t batch);
 
 /* Places in the split's file of the turn's seeds, place[turn->n_seeds]. */
-void og__schedule_places(const struct og_schedule *s, const struct og_turn *turn, uint64_t *place);
+void og__schedule_places(const struct og_schedule *s, const struct og_descriptor *descriptor,
+                         uint64_t *place);
 
 #endif

@@ -39,27 +39,28 @@ void og__seeds_close(struct og_seeds *s)
 }
 
 void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
-                    const struct og_turn *turn)
+                    const struct og_descriptor *descriptor)
 {
-    const uint32_t *split = source->split[turn->split];
-    og__schedule_places(source->schedule, turn, s->place);
+    const uint32_t *split = source->split[descriptor->split];
+    og__schedule_places(source->schedule, descriptor, s->place);
     if (source->edges) {
-        struct og_pair_key key = {turn->split == OG__TRAIN, (uint32_t)turn->split,
-                                  turn->drawn_epoch, turn->drawn_batch};
-        og__pairs_make(&s->pairs, &source->rule, split, s->place, turn->n_seeds, &key);
+        struct og_pair_key key = {descriptor->split == OG__TRAIN, (uint32_t)descriptor->split,
+                                  descriptor->drawn_epoch, descriptor->drawn_batch};
+        og__pairs_make(&s->pairs, &source->rule, split, s->place, descriptor->n_seeds, &key);
         s->node = s->pairs.seeds;
         s->n = s->pairs.n_seeds;
         return;
     }
-    for (uint32_t i = 0; i < turn->n_seeds; i++)
+    for (uint32_t i = 0; i < descriptor->n_seeds; i++)
         s->own[i] = split[s->place[i]];
     s->node = s->own;
-    s->n = turn->n_seeds;
+    s->n = descriptor->n_seeds;
 }
 
 /* Edges that are held out are not in the graph. */
-void og__seeds_exclude(struct og_seeds *s, const struct og_turn *turn, struct og_batch *batch)
+void og__seeds_exclude(struct og_seeds *s, const struct og_descriptor *descriptor,
+                       struct og_batch *batch)
 {
-    if (s->pairs.n_edges > 0 && turn->split == OG__TRAIN)
+    if (s->pairs.n_edges > 0 && descriptor->split == OG__TRAIN)
         og__pairs_exclude(&s->pairs, batch);
 }

@@ -33,8 +33,9 @@ size_t og__seeds_bytes(const struct og_seed_source *source);
 uint32_t og__seeds_most(const struct og_seed_source *source); /* nodes of a batch */
 
 void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
-                    const struct og_turn *turn);
+                    const struct og_descriptor *descriptor);
 /* After sampling: what training asks for leaves the blocks. */
-void og__seeds_exclude(struct og_seeds *s, const struct og_turn *turn, struct og_batch *batch);
+void og__seeds_exclude(struct og_seeds *s, const struct og_descriptor *descriptor,
+                       struct og_batch *batch);
 
 #endif

@@ -1,4 +1,4 @@
-/* Batches put away on disk in pieces. A piece is a trace of its own (trace_files.h), written front
+/* Batches spilled to disk in pieces. A piece is a trace of its own (trace_files.h), written front
  * to back, then read in any order; it goes as a whole, with the last of its batches.
  *
  *   append, append, cut, append, ... ──> finish ──> read any, drop from the front ──> append, ...

@@ -84,7 +84,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
     policy.hotness = hotness;
     uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
-    const uint64_t put_away = ahead && !m->trace_blocks ? og__put_away_bytes(&s->facts) : 0;
+    const uint64_t put_away = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->facts) : 0;
     const uint64_t plans = put_away ? og__input_rows(&s->facts) * sizeof(uint32_t) : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&s->facts.schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
@@ -96,13 +96,13 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         .resample_every = (uint32_t)s->config.opt.resample_every,
         .superbatch =
             ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
-        .n_lent = m->n_lent,
+        .n_yielded = m->n_yielded,
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
         .reload_bytes = m->alternates ? m->topology - m->topology_rest + m->neighbors : 0,
         .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
         .spill_bytes = epoch * put_away,
-        .away_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : put_away),
+        .spilled_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : put_away),
     };
 }
 
@@ -227,7 +227,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .times = {.sample = batches->seconds / n,
                   .plan_row = PLAN_ROW,
                   .count_row = COUNT_ROW,
-                  .foresee_row = FORESEE_ROW,
+                  .prepare_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = c->copy,
                   .write = s->facts.away.write * faster,

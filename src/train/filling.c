@@ -122,7 +122,7 @@ static int fetch_piece(struct og_filling *f, struct head *head, uint64_t *at, st
     uint64_t *read = &f->now.read.bytes;
     int rc = og__spill_read(from, *at, head, sizeof(*head), read, err);
     if (rc == 0 && head->n > OG__FILL_ROWS)
-        rc = og__fail(err, -EIO, NULL, "a plan that was put away is damaged");
+        rc = og__fail(err, -EIO, NULL, "a spilled plan is damaged");
     const size_t bytes = rc == 0 ? head->n * sizeof(*f->nodes) : 0;
     *at += sizeof(*head);
     if (rc == 0)

@@ -67,7 +67,7 @@ static int hand_on(struct run *r, int queue, struct og_work *w)
 
 static void span(struct run *r, const char *stage, const struct og_work *w, double start)
 {
-    og__timeline_add(r->flow->timeline, stage, w->turn.batch, start, og__now());
+    og__timeline_add(r->flow->timeline, stage, w->descriptor.batch, start, og__now());
 }
 
 /* ---- stage 1: batches ---- */
@@ -76,9 +76,9 @@ static void span(struct run *r, const char *stage, const struct og_work *w, doub
 static void begin_work(const struct og_flow *f, uint64_t item, struct og_work *w)
 {
     w->item = item;
-    w->turn = og__item_at(&f->items, item);
+    w->descriptor = og__item_at(&f->items, item);
     w->number = (uint32_t)(item - f->items.first);
-    og__seeds_take(&w->seeds, f->seeds, &w->turn);
+    og__seeds_take(&w->seeds, f->seeds, &w->descriptor);
     w->stored = false;
     w->staging = -1;
     w->plan.n = w->plan.n_misses = w->plan.n_changes = 0;

@@ -36,7 +36,7 @@ struct og_ahead_counts {
 
 struct og_work {
     uint64_t item; /* its number in the run, or in the pass */
-    struct og_turn turn;
+    struct og_descriptor descriptor;
     uint32_t number; /* of its batch among those that were prepared together */
     struct og_seeds seeds;
     bool stored; /* it is in a folder of samples made beforehand */

@@ -13,11 +13,11 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
                        struct og_err *err)
 {
     enum { AHEAD = 16 };
-    struct og_turn turn = og__schedule_pass(&p->s->facts.schedule, OG__TRAIN, batch);
-    turn.drawn_epoch = epoch;
-    og__seeds_take(&p->seeds, &p->s->facts.seeds, &turn);
-    int rc = og__sample(p->sampler, p->seeds.node, p->seeds.n, OG__STREAM_PRESC, epoch, turn.batch,
-                        &p->sampled, err);
+    struct og_descriptor descriptor = og__schedule_pass(&p->s->facts.schedule, OG__TRAIN, batch);
+    descriptor.drawn_epoch = epoch;
+    og__seeds_take(&p->seeds, &p->s->facts.seeds, &descriptor);
+    int rc = og__sample(p->sampler, p->seeds.node, p->seeds.n, OG__STREAM_PRESC, epoch,
+                        descriptor.batch, &p->sampled, err);
     const struct og_batch *b = &p->sampled.batch;
     for (uint32_t i = 0; rc == 0 && i < b->n_ids; i++) {
         if (i + AHEAD < b->n_ids)

@@ -169,7 +169,7 @@ int og__time_model(struct og_session *s, double *seconds, struct og_err *err)
 {
     const unsigned want = s->config.want;
     const bool training = want & OG__WANT_TRAINING;
-    struct og_turn turn = og__schedule_pass(&s->facts.schedule, OG__TRAIN, 0);
+    struct og_descriptor descriptor = og__schedule_pass(&s->facts.schedule, OG__TRAIN, 0);
     struct og_model *model = NULL;
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
@@ -182,7 +182,7 @@ int og__time_model(struct og_session *s, double *seconds, struct og_err *err)
     if (rc == 0)
         rc = og__session_sampler(s, &sampler, s->budget, err);
     if (rc == 0) {
-        og__seeds_take(&seeds, &s->facts.seeds, &turn);
+        og__seeds_take(&seeds, &s->facts.seeds, &descriptor);
         rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err);
     }
     if (rc == 0)

@@ -38,9 +38,10 @@ void og__offline_close(struct og_offline *o); /* accepts NULL */
 uint32_t og__offline_draw(const struct og_offline *o, uint32_t drawn_epoch);
 
 /* The number in the folder of a training batch of the run. */
-static inline uint32_t og__offline_number(const struct og_offline *o, const struct og_turn *turn)
+static inline uint32_t og__offline_number(const struct og_offline *o,
+                                          const struct og_descriptor *descriptor)
 {
-    return og__offline_draw(o, turn->drawn_epoch) * o->per_draw + turn->drawn_batch;
+    return og__offline_draw(o, descriptor->drawn_epoch) * o->per_draw + descriptor->drawn_batch;
 }
 
 #endif

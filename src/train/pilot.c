@@ -35,19 +35,19 @@ static int keep_ids(struct og_pilot *p, const struct og_batch *batch, struct og_
 }
 
 static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
-                       const struct og_turn *turn, struct og_batch_memory *m, struct og_budget *b,
-                       struct og_err *err)
+                       const struct og_descriptor *descriptor, struct og_batch_memory *m,
+                       struct og_budget *b, struct og_err *err)
 {
     struct og_seeds seeds;
     int rc = og__seeds_open(&seeds, &s->facts.seeds, b, err);
     if (rc == 0) {
-        og__seeds_take(&seeds, &s->facts.seeds, turn);
-        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, turn->drawn_epoch,
-                        turn->drawn_batch, m, err);
+        og__seeds_take(&seeds, &s->facts.seeds, descriptor);
+        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, descriptor->drawn_epoch,
+                        descriptor->drawn_batch, m, err);
     }
     if (rc == 0) {
         og__caps_include(&p->caps, &m->batch);
-        if (turn->split == OG__TRAIN)
+        if (descriptor->split == OG__TRAIN)
             rc = keep_ids(p, &m->batch, b, err);
     }
     og__seeds_close(&seeds);
@@ -68,9 +68,9 @@ static int pilot_training(struct og_pilot *p, struct og_session *s, struct og_sa
     double start = og__now();
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && !enough(p, limits, start); i++) {
-        struct og_turn turn = og__schedule_pass(&s->facts.schedule, OG__TRAIN, i);
-        turn.drawn_epoch = limits->epoch;
-        rc = pilot_batch(p, s, sampler, &turn, m, b, err);
+        struct og_descriptor descriptor = og__schedule_pass(&s->facts.schedule, OG__TRAIN, i);
+        descriptor.drawn_epoch = limits->epoch;
+        rc = pilot_batch(p, s, sampler, &descriptor, m, b, err);
         p->reads.io.reads += og__sampler_reads(sampler).io.reads;
         p->reads.io.bytes += og__sampler_reads(sampler).io.bytes;
     }
@@ -85,8 +85,9 @@ static int pilot_evaluation(struct og_pilot *p, struct og_session *s, struct og_
     for (int split = OG__VALID; rc == 0 && split < OG__SPLITS; split++) {
         if (s->facts.split[split].n == 0)
             continue;
-        struct og_turn turn = og__schedule_pass(&s->facts.schedule, (enum og__split)split, 0);
-        rc = pilot_batch(p, s, sampler, &turn, m, b, err);
+        struct og_descriptor descriptor =
+            og__schedule_pass(&s->facts.schedule, (enum og__split)split, 0);
+        rc = pilot_batch(p, s, sampler, &descriptor, m, b, err);
     }
     return rc;
 }

@@ -60,7 +60,7 @@ static int fill_cache(struct og_session *s, struct og_err *err)
 {
     struct og_io_counts counted = {0}; /* with all that is read before the first batch */
     uint32_t n_prefill = 0;
-    int rc = og__policy_foresee(s->policy, NULL, &n_prefill, err);
+    int rc = og__policy_prepare(s->policy, NULL, &n_prefill, err);
     uint32_t *nodes = malloc(2 * OG__FILL_ROWS * sizeof(*nodes));
     if (rc == 0 && !nodes)
         rc = og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
@@ -83,7 +83,7 @@ static int open_features(struct og_session *s, struct og_err *err)
 {
     struct og_gather_options opt = {
         .n_slots = s->memory.n_slots,
-        .n_lent = s->memory.n_lent,
+        .n_yielded = s->memory.n_yielded,
         .fills_beside = og__policy_fills_beside(s->way.policy),
         .staging_rows = s->memory.staging_rows,
         .n_staging = s->memory.n_staging,

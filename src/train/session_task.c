@@ -175,8 +175,8 @@ int og__session_schedule(struct og_session *s, struct og_err *err)
 void og__session_labels(const struct og_session *s, const struct og_work *w, void *out)
 {
     size_t width = og__labels_bytes(s->facts.ds, 1);
-    const char *labels = s->facts.split[w->turn.split].labels;
-    for (uint32_t i = 0; i < w->turn.n_seeds; i++)
+    const char *labels = s->facts.split[w->descriptor.split].labels;
+    for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
         memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);
 }
 

@@ -6,9 +6,10 @@ static uint32_t number_of(const struct og_replayed_source *s, uint64_t item)
 {
     if (!s->by_draw)
         return (uint32_t)(item - s->items.first);
-    const struct og_turn turn = og__item_at(&s->items, item);
+    const struct og_descriptor descriptor = og__item_at(&s->items, item);
     const uint64_t n_train = og__schedule_batches(s->items.schedule, OG__TRAIN);
-    return turn.split == OG__TRAIN ? turn.drawn_batch : (uint32_t)n_train + turn.batch;
+    return descriptor.split == OG__TRAIN ? descriptor.drawn_batch
+                                         : (uint32_t)n_train + descriptor.batch;
 }
 
 /* The first epoch that trains on a batch is the one that had it sampled. */

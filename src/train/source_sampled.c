@@ -1,25 +1,27 @@
 /* Mini-batches that are drawn from the graph, hop by hop; each thread has a sampler. */
 #include "train/source.h"
 
-static struct og_sample_key key_of(const struct og_turn *turn)
+static struct og_sample_key key_of(const struct og_descriptor *descriptor)
 {
     /* Evaluation draws the same neighbours every time: its figures differ by the model alone. */
-    if (turn->split != OG__TRAIN)
-        return (struct og_sample_key){OG__STREAM_EVAL, (uint32_t)turn->split, turn->batch};
-    return (struct og_sample_key){OG__STREAM_SAMPLE, turn->drawn_epoch, turn->drawn_batch};
+    if (descriptor->split != OG__TRAIN)
+        return (struct og_sample_key){OG__STREAM_EVAL, (uint32_t)descriptor->split,
+                                      descriptor->batch};
+    return (struct og_sample_key){OG__STREAM_SAMPLE, descriptor->drawn_epoch,
+                                  descriptor->drawn_batch};
 }
 
 static int make(void *self, int thread, struct og_work *w, struct og_err *err)
 {
     const struct og_sampled_source *s = self;
     struct og_sampler *sampler = s->samplers[thread];
-    const struct og_sample_key key = key_of(&w->turn);
+    const struct og_sample_key key = key_of(&w->descriptor);
     int rc = og__sample_begin(sampler, w->seeds.node, w->seeds.n, &w->sampled, err);
     for (int hop = 0; rc == 0 && hop < s->n_hops; hop++)
         rc = og__sample_hop(sampler, &key, hop, &w->sampled, err);
     w->sampled_from = og__sampler_reads(sampler);
     if (rc == 0)
-        og__seeds_exclude(&w->seeds, &w->turn, &w->sampled.batch);
+        og__seeds_exclude(&w->seeds, &w->descriptor, &w->sampled.batch);
     return rc;
 }
 

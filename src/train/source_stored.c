@@ -11,9 +11,9 @@ bool og__has_its_seeds(const struct og_work *w)
            memcmp(b->ids, w->seeds.node, b->n_seeds * sizeof(*b->ids)) == 0;
 }
 
-static bool has(const struct og_stored_source *s, const struct og_turn *turn)
+static bool has(const struct og_stored_source *s, const struct og_descriptor *descriptor)
 {
-    return s->items.pass == OG__SPLITS && turn->split == OG__TRAIN;
+    return s->items.pass == OG__SPLITS && descriptor->split == OG__TRAIN;
 }
 
 /* Let the batch that this thread will likely read next come meanwhile. */
@@ -22,14 +22,14 @@ static void prefetch_next(const struct og_stored_source *s, uint64_t item)
     const uint64_t next = item + (uint64_t)s->sampled.n_samplers;
     if (s->ids_only || next >= s->items.last)
         return;
-    const struct og_turn turn = og__item_at(&s->items, next);
-    if (has(s, &turn))
-        og__samples_prefetch(s->folder->samples, og__offline_number(s->folder, &turn));
+    const struct og_descriptor descriptor = og__item_at(&s->items, next);
+    if (has(s, &descriptor))
+        og__samples_prefetch(s->folder->samples, og__offline_number(s->folder, &descriptor));
 }
 
 static int read_batch(const struct og_stored_source *s, struct og_work *w, struct og_err *err)
 {
-    const uint32_t number = og__offline_number(s->folder, &w->turn);
+    const uint32_t number = og__offline_number(s->folder, &w->descriptor);
     int rc = og__samples_read(s->folder->samples, number, !s->ids_only, &w->sampled, &w->trace_read,
                               err);
     if (rc < 0)
@@ -46,7 +46,7 @@ static int read_batch(const struct og_stored_source *s, struct og_work *w, struc
 static int make(void *self, int thread, struct og_work *w, struct og_err *err)
 {
     struct og_stored_source *s = self;
-    if (has(s, &w->turn))
+    if (has(s, &w->descriptor))
         return read_batch(s, w, err);
     const struct og_batch_source sampled = og__source_sampled(&s->sampled);
     return sampled.make(sampled.self, thread, w, err);

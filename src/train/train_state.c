@@ -47,8 +47,9 @@ static json_t *position_json(const struct og_schedule *schedule, uint64_t item)
 {
     if (item >= og__schedule_items(schedule))
         return json_pack("[i, i, i]", schedule->epochs + 1, (int)OG__TRAIN, 0);
-    struct og_turn turn = og__schedule_at(schedule, item);
-    return json_pack("[I, i, I]", (json_int_t)turn.epoch, (int)turn.split, (json_int_t)turn.batch);
+    struct og_descriptor descriptor = og__schedule_at(schedule, item);
+    return json_pack("[I, i, I]", (json_int_t)descriptor.epoch, (int)descriptor.split,
+                     (json_int_t)descriptor.batch);
 }
 
 static int check_position(const struct og_schedule *schedule, const json_t *state, uint64_t item,

@@ -579,12 +579,13 @@ static int guarded_pack(struct og_nn_backend *be, struct og_weight **w, size_t n
     return rc;
 }
 
-static void guarded_lend(struct og_nn_backend *be, char *scratch, size_t bytes, float *partial)
+static void guarded_set_scratch(struct og_nn_backend *be, char *scratch, size_t bytes,
+                                float *partial)
 {
-    enter("lend");
+    enter("set_scratch");
     own(scratch, bytes, "scratch");
     own_if(partial, sizeof(*partial), "partial");
-    og__ops_cpu.lend(guarded_of(be)->inner, scratch, bytes, partial);
+    og__ops_cpu.set_scratch(guarded_of(be)->inner, scratch, bytes, partial);
     leave();
 }
 
@@ -644,7 +645,7 @@ const struct og_nn_ops og__ops_guarded = {.name = "guarded",
                                           .push = guarded_push,
                                           .room_bytes = guarded_room_bytes,
                                           .gather = guarded_gather,
-                                          .lend = guarded_lend,
+                                          .set_scratch = guarded_set_scratch,
                                           .scratch_bytes = guarded_scratch_bytes,
                                           .partial_bytes = guarded_partial_bytes,
                                           .column_bytes = guarded_column_bytes,

@@ -256,14 +256,14 @@ static bool among(const char *word, const char *const *words)
 static void check_prediction(struct one *c, const struct outcome *o)
 {
     static const char *const keys[] = {"rows", "hits", "misses"};
-    static const char *const foresee[] = {"frequency", "belady", "hybrid", "sweep", NULL};
+    static const char *const prepare[] = {"frequency", "belady", "hybrid", "sweep", NULL};
     const json_t *plan = json_object_get(o->summary, "plan");
     const json_t *predicted = json_object_get(plan, "predicted");
     const json_t *epochs = json_object_get(o->summary, "epochs");
     const json_t *e = json_array_get(epochs, 0);
     const char *policy = json_string_value(json_object_get(plan, "policy"));
     if (json_array_size(epochs) != 1 || !json_is_integer(json_object_get(predicted, "rows")) ||
-        !among(policy, foresee) || number(plan, "superbatch") < c->n_training)
+        !among(policy, prepare) || number(plan, "superbatch") < c->n_training)
         return;
     tally_add(&c->report->ways, "a prediction that is exact", c->number, o->command);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
