@@ -30,6 +30,30 @@ static void any_memory_and_threads_give_the_same_bytes(void **state)
     }
 }
 
+/* A refusal names the smallest that would do: it does, and one MiB less does not. */
+static void the_memory_that_is_named_is_enough(void **state)
+{
+    (void)state;
+    static const char words[] = "the smallest that would do is --memory ";
+    int named = 0;
+    make_larger_graph();
+    for (size_t i = 0; i < OG_COUNT(models); i++) {
+        struct og_model_config c = shaped(i, 2, HIDDEN);
+        struct og_err err = {0};
+        char memory[16];
+        write_model(&c);
+        const int least = least_memory("1");
+        snprintf(memory, sizeof(memory), "%dM", least - 1);
+        assert_int_equal(predict_with("1", memory, NULL, NULL, &err), -ENOMEM);
+        const char *at = strstr(err.hint, words);
+        if (at && strtol(at + strlen(words), NULL, 10) != least)
+            fail_msg("%s: %s: %s; %dM is", models[i].name, err.message, err.hint, least);
+        named += at != NULL;
+    }
+    assert_true(named > 0);
+    print_message("named by %d of %zu models\n", named, OG_COUNT(models));
+}
+
 static void little_memory_makes_more_blocks(void **state)
 {
     (void)state;
@@ -225,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_memory_and_threads_give_the_same_bytes),
+        cmocka_unit_test(the_memory_that_is_named_is_enough),
         cmocka_unit_test(little_memory_makes_more_blocks),
         cmocka_unit_test(full_evaluation_is_sampled_evaluation_of_all_neighbours),
         cmocka_unit_test(full_evaluation_knows_every_task_of_nodes),

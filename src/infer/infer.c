@@ -91,11 +91,12 @@ out:
 
 static int too_small(const struct og_inference *f, size_t missing, struct og_err *err)
 {
-    char has[32], wants[32];
-    size_t limit = og__budget_limit(f->budget);
-    return og__fail(err, -ENOMEM, "raise --memory", "--memory %s: inference needs %s",
-                    og__human_bytes(has, (double)limit),
-                    og__human_bytes(wants, (double)(limit + missing)));
+    char has[32], wants[32], hint[80];
+    const size_t limit = og__budget_limit(f->budget), smallest = limit + missing;
+    snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM",
+             (smallest + OG_MIB - 1) / OG_MIB);
+    return og__fail(err, -ENOMEM, hint, "--memory %s: inference needs %s",
+                    og__human_bytes(has, (double)limit), og__human_bytes(wants, (double)smallest));
 }
 
 int og__infer_check(const struct og_inference *f, struct og_err *err)
