@@ -773,6 +773,20 @@ def test_npy():
     save("plain/edges.npy", np.zeros((2, 5000), int))
     os.truncate("plain/edges.npy", 79000)
     refused("npy", "plain", "promises")
+    one_node()
+
+
+def one_node():
+    """The smallest graph there is goes all the way: trained on, sampled, and its samples verified."""
+    one = np.zeros(1, np.int64)
+    neutral("one", {"src": one, "dst": one, "feat": np.ones((1, 3), np.float32), "label": one, "train": one,
+                    "valid": one, "test": one})
+    run("import", "npy", "one", "d", "--quiet", "--memory", "64M")
+    run("train", "d", "--run", "r", "--epochs", "1", "--fanout", "2", "--memory", "100M")
+    run("sample", "d", "--out", "s", "--epochs", "1", "--fanout", "2", "--memory", "100M")
+    run("verify", "s", "--dataset", "d")
+    for folder in "d", "r", "s":
+        shutil.rmtree(folder)
 
 
 def test_export():
