@@ -96,6 +96,7 @@ struct seen {
     const struct og_schedule *schedule;
     bool pass;
     uint64_t next, fail_at;
+    int fail_with; /* 0 = -EDOM */
     XXH64_hash_t hash;
     volatile sig_atomic_t *stop;
     uint64_t stop_at;
@@ -114,7 +115,7 @@ static int look(void *arg, struct og_work *w, struct og_err *err)
     s->hash = XXH64(b->ids, b->n_ids * sizeof(*b->ids), s->hash);
     s->hash = XXH64(b->hop[1].src, b->hop[1].n_edges * sizeof(*b->hop[1].src), s->hash);
     if (s->next == s->fail_at)
-        return og__fail(err, -EDOM, "a hint", "the sink fails");
+        return og__fail(err, s->fail_with ? s->fail_with : -EDOM, "a hint", "the sink fails");
     if (s->stop && s->next == s->stop_at)
         *s->stop = 1;
     s->next++;
@@ -170,6 +171,17 @@ static void the_first_error_ends_it(void **state)
         assert_string_equal(err.hint, "a hint");
         assert_int_equal(seen.next, at);
     }
+}
+
+/* What a disk or a file system may say too. */
+static void a_cancelled_read_is_a_failure(void **state)
+{
+    struct fixture *f = *state;
+    struct seen seen = {.schedule = &f->schedule, .fail_at = 7, .fail_with = -ECANCELED};
+    struct og_err err = {0};
+    use_samplers(f, 2);
+    assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, 60), look, &seen, &err), -ECANCELED);
+    assert_string_equal(err.message, "the sink fails");
 }
 
 /* An error inside a stage: the last training seed is no node of the graph. */
@@ -315,6 +327,7 @@ int main(void)
         FLOW_TEST(a_run_may_start_anywhere),
         FLOW_TEST(a_pass_visits_one_split),
         FLOW_TEST(the_first_error_ends_it),
+        FLOW_TEST(a_cancelled_read_is_a_failure),
         FLOW_TEST(a_stage_that_fails_ends_it),
         FLOW_TEST(a_stop_ends_at_the_next_batch),
         FLOW_TEST(the_most_works_circulate),

@@ -105,13 +105,12 @@ struct og_filling {
     struct og_filled now;
 };
 
-/* -ECANCELED = given up. */
 static int await_slots(struct og_filling *f, uint32_t after)
 {
     pthread_mutex_lock(&f->lock);
     while (f->done < after && !f->given_up)
         pthread_cond_wait(&f->moved, &f->lock);
-    int rc = f->given_up ? -ECANCELED : 0;
+    int rc = f->given_up ? OG__GIVEN_UP : 0;
     pthread_mutex_unlock(&f->lock);
     return rc;
 }
@@ -269,8 +268,8 @@ int og__filling_await(struct og_filling *f, uint32_t batch, struct og_filled *fi
     pthread_mutex_lock(&f->lock);
     while (f->filled < need && f->rc == 0 && !f->given_up)
         pthread_cond_wait(&f->moved, &f->lock);
-    int rc = f->filled >= need ? 0 : f->rc < 0 ? f->rc : -ECANCELED;
-    if (rc < 0 && rc != -ECANCELED)
+    int rc = f->filled >= need ? 0 : f->rc < 0 ? f->rc : OG__GIVEN_UP;
+    if (rc < 0 && rc != OG__GIVEN_UP)
         og__fail(err, rc, f->err.hint, "%s", f->err.message);
     *filled = f->untold;
     f->untold = (struct og_filled){0};

@@ -62,12 +62,16 @@ void og__filling_end(struct og_filling *f);
 /* Would await return at once? Any thread. */
 bool og__filling_ready(struct og_filling *f, uint32_t batch);
 
+/* What a thread returns that was woken to end because another one has failed: neither
+ * OG_INTERRUPTED nor an errno, which a disk may give as well. */
+enum { OG__GIVEN_UP = OG_INTERRUPTED - 1 };
+
 /* What reading took since the last time it was told. */
 struct og_filled {
     struct og_io_counts read;
     double seconds;
 };
-/* Until all that the batch wants is in the cache, or filling failed or was given up (-ECANCELED).
+/* Until all that the batch wants is in the cache, or filling failed or was given up (OG__GIVEN_UP).
  * One thread. */
 OG_MUST_CHECK int og__filling_await(struct og_filling *f, uint32_t batch, struct og_filled *filled,
                                     struct og_err *err);

@@ -21,7 +21,7 @@ struct run {
 };
 
 /* A thread of a stage. Its body goes on until there is nothing more to do (0), the queues are shut
- * (-ECANCELED), or it fails. */
+ * (OG__GIVEN_UP), or it fails. */
 struct worker {
     struct run *run;
     int (*body)(const struct worker *own, struct og_err *err);
@@ -55,14 +55,14 @@ static void *run_worker(void *arg)
     const struct worker *own = arg;
     struct og_err err = {0};
     int rc = own->body(own, &err);
-    if (rc < 0 && rc != -ECANCELED)
+    if (rc < 0 && rc != OG__GIVEN_UP)
         fail_run(own->run, rc, &err);
     return NULL;
 }
 
 static int hand_on(struct run *r, int queue, struct og_work *w)
 {
-    return og__queue_push(r->queue[queue], w->item, w) ? 0 : -ECANCELED;
+    return og__queue_push(r->queue[queue], w->item, w) ? 0 : OG__GIVEN_UP;
 }
 
 static void span(struct run *r, const char *stage, const struct og_work *w, double start)
@@ -186,7 +186,7 @@ static int take_staging(struct run *r, struct loading *l, struct og_work *w, str
     int rc = finish_loading(r, l, err);
     if (rc == 0)
         w->staging = og__shelf_take(&r->staging, true);
-    return rc < 0 ? rc : w->staging < 0 ? -ECANCELED : 0;
+    return rc < 0 ? rc : w->staging < 0 ? OG__GIVEN_UP : 0;
 }
 
 static int begin_loading(struct run *r, struct loading *l, struct og_work *w, struct og_err *err)
@@ -215,7 +215,7 @@ static int load_batches(const struct worker *own, struct og_err *err)
         if (!og__queue_ready(r->queue[PLANNED]))
             rc = finish_loading(r, &l, err); /* nothing to begin: deliver what is under way */
         if (rc == 0 && !og__queue_pop(r->queue[PLANNED], &popped))
-            rc = -ECANCELED;
+            rc = OG__GIVEN_UP;
         if (rc == 0)
             rc = begin_loading(r, &l, popped, err);
     }
@@ -246,7 +246,7 @@ static int consume_batches(struct run *r, struct og_queue *ready, og_consumer *c
         void *popped;
         double start = og__now();
         if (!og__queue_pop(ready, &popped))
-            return -ECANCELED;
+            return OG__GIVEN_UP;
         struct og_work *w = popped;
         w->stall_seconds = og__now() - start;
         start = og__now();
@@ -316,7 +316,7 @@ static void run_all(struct run *r, og_consumer *consumer, void *arg)
         og__fail_errno(&err, rc, "lower --threads", "cannot start a thread");
     else
         rc = consume_batches(r, r->queue[n_stages], consumer, arg, &err);
-    if (rc < 0 && rc != -ECANCELED)
+    if (rc < 0 && rc != OG__GIVEN_UP)
         fail_run(r, rc, &err);
     shut_all(r);
     for (int i = 0; i < n; i++)
