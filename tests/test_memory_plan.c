@@ -206,6 +206,27 @@ static void the_smallest_that_is_named_is_enough(void **state)
     assert_int_equal(failures, 0);
 }
 
+/* What is not trained keeps no batches, whatever the options say of reusing them. */
+static void a_simulation_asks_for_nothing_that_training_keeps(void **state)
+{
+    (void)state;
+    static const char *const epochs[] = {"1", "6"};
+    int least[2];
+    for (int i = 0; i < 2; i++) {
+        const char *const pairs[] = {"preset", "diskgnn", "resample-every", epochs[i], "epochs",
+                                     "6",      "fanout",  "10,10",          "batch",   "300",
+                                     NULL};
+        struct og_err err = {0};
+        struct og_options opt;
+        char *figures = NULL;
+        set_options(&opt, pairs, 1);
+        assert_int_not_equal(og_simulate(graph, "lru", "5%", &opt, NULL, &figures, &err), 0);
+        og_options_release(&opt);
+        least[i] = named_smallest(&err);
+    }
+    assert_int_equal(least[0], least[1]);
+}
+
 /* A buffer for each array that is written: at least four a hop. */
 static void samples_count_what_they_are_written_through(void **state)
 {
@@ -304,6 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
+        cmocka_unit_test(a_simulation_asks_for_nothing_that_training_keeps),
         cmocka_unit_test(samples_count_what_they_are_written_through),
         cmocka_unit_test(staging_is_what_memory_has_room_for),
         cmocka_unit_test(training_is_measured_in_memory),

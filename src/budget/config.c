@@ -7,7 +7,7 @@ uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t
     const double n = (double)n_nodes;
     if (amount->unit == OG_PERCENT)
         return (uint64_t)OG_MIN(floor(n * amount->value / 100), n);
-    if (amount->unit == OG_BYTES)
+    if (amount->unit == OG_BYTES && row_bytes > 0)
         return OG_MIN((uint64_t)amount->value / row_bytes, n_nodes);
     return n_nodes;
 }

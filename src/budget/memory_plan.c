@@ -102,9 +102,9 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p
     plan_sampling(m, p);
     if (features)
         plan_reading(m, p);
-    size_t fixed =
-        OG_MAX(og__memory_plan_sum(m), og__samples_ahead(p->way) ? og__memory_plan_least_ahead(m, p)
-                                                                 : og__memory_plan_without_rows(m));
+    const bool ahead = features && og__samples_ahead(p->way);
+    size_t fixed = OG_MAX(og__memory_plan_sum(m), ahead ? og__memory_plan_least_ahead(m, p)
+                                                        : og__memory_plan_without_rows(m));
     size_t staged =
         og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
     m->smallest = fixed + (features ? staged : 0);

@@ -40,14 +40,6 @@ static int open_scores(struct og_npy *a, const struct og_options *opt, uint64_t 
                     opt->scores, a->shape[0], column ? "" : " in several columns", n_nodes);
 }
 
-int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)
-{
-    struct og_npy a;
-    int rc = open_scores(&a, opt, n_nodes, err);
-    og__npy_close(&a);
-    return rc;
-}
-
 /* ---- floats: their bits, in the order of the numbers ---- */
 
 static uint32_t ordered(float x)
@@ -66,11 +58,13 @@ static int take_floats(const struct og_npy *a, const void *data, int64_t first, 
         if (isnan(x))
             return og__fail(err, -EINVAL, "give every node a number, such as 0 to never cache it",
                             "%s: the score of node %" PRId64 " is NaN", a->path, first + i);
-        hotness[first + i] = ordered((float)x);
+        if (hotness)
+            hotness[first + i] = ordered((float)x);
     }
     return 0;
 }
 
+/* hotness may be NULL, to look whether all are numbers. */
 static int read_floats(const struct og_npy *a, uint32_t *hotness, struct og_err *err)
 {
     double data[AT_ONCE];
@@ -81,6 +75,16 @@ static int read_floats(const struct og_npy *a, uint32_t *hotness, struct og_err 
         if (rc == 0)
             rc = take_floats(a, data, first, n, hotness, err);
     }
+    return rc;
+}
+
+int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)
+{
+    struct og_npy a;
+    int rc = open_scores(&a, opt, n_nodes, err);
+    if (rc == 0 && is_float(a.type)) /* all of them are numbers */
+        rc = read_floats(&a, NULL, err);
+    og__npy_close(&a);
     return rc;
 }
 

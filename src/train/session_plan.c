@@ -185,6 +185,9 @@ static void forget_plan(struct og_session *s)
     s->policy = NULL;
     og__session_drop_hotness(s);
     s->predicted = (struct og_predicted){0};
+    free(s->choice);
+    s->choice = NULL;
+    s->n_choice = 0;
 }
 
 /* Left to the program, the structure is on disk when it does not fit in memory. */
