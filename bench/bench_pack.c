@@ -170,11 +170,12 @@ static int pack_batched(const struct bench *b, double *seconds, struct og_err *e
     struct og_pack_counts counts;
     struct og_sweep sweep;
     struct watch w = begin();
-    int rc = og__pack_write(b->ds, &b->packing, &b->opt, NULL, &counts, err);
+    int rc = og__sweep_share(&b->packing, b->opt.memory, &sweep, err);
+    if (rc == 0)
+        rc = og__pack_write(b->ds, &b->packing, &sweep, &b->opt, NULL, &counts, err);
     if (rc < 0)
         return rc;
     *seconds = report(&w, "batched", counts.sweep.bytes, counts.bytes_written);
-    rc = og__sweep_share(&b->packing, b->opt.memory, &sweep, err);
     printf("             %u partitions, pieces of %zu KiB, %llu writes, %s\n", sweep.n_parts,
            sweep.piece / 1024, (unsigned long long)counts.writes,
            counts.direct ? "direct" : "through the page cache");
@@ -327,9 +328,12 @@ static int write_segments(const struct bench *b, struct og_segments *s, uint32_t
         rc = copy_packing(&b->packing, &left, err);
     if (rc == 0)
         rc = og__packing_drop(&left, stored, err);
+    struct og_sweep sweep;
     w = begin();
     if (rc == 0)
-        rc = og__pack_write(b->ds, &left, &b->opt, NULL, &chunks, err);
+        rc = og__sweep_share(&left, b->opt.memory, &sweep, err);
+    if (rc == 0)
+        rc = og__pack_write(b->ds, &left, &sweep, &b->opt, NULL, &chunks, err);
     if (rc == 0)
         report(&w, "the others", chunks.sweep.bytes, chunks.bytes_written);
     *disk = shared.bytes_written + chunks.bytes_written;

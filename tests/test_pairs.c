@@ -185,6 +185,25 @@ static struct seen look_at(const struct given *a, const struct given *b)
 
 /* ---- the fixture ---- */
 
+/* The labels, each of the node behind. */
+static void other_scores(void)
+{
+    char path[400];
+    size_t n;
+    snprintf(path, sizeof(path), "%s/labels.npy", dataset);
+    FILE *in = fopen(path, "rb"), *out = fopen(scores, "wb");
+    assert_true(in && out);
+    char data[8192];
+    n = fread(data, 1, sizeof(data), in);
+    const size_t head = 128, each = (n - head) / 400;
+    assert_true(n < sizeof(data) && each > 0);
+    fwrite(data, 1, head, out);
+    fwrite(data + head + each, 1, n - head - each, out);
+    fwrite(data + head, 1, each, out);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+}
+
 static int make_dataset(void **state)
 {
     struct og_generate g;
@@ -199,8 +218,8 @@ static int make_dataset(void **state)
     snprintf(made_before, sizeof(made_before), "%s/samples", folder);
     snprintf(spans, sizeof(spans), "%s/spans.json", folder);
     snprintf(scratch, sizeof(scratch), "%s/scratch", folder);
-    snprintf(scores, sizeof(scores), "%s/labels.npy", dataset); /* a number for each node */
-    snprintf(by_scores, sizeof(by_scores), "file:%s", scores);
+    snprintf(scores, sizeof(scores), "%s/scores.npy", folder);
+    snprintf(by_scores, sizeof(by_scores), "file:%s/labels.npy", dataset); /* a number a node */
     setenv("XDG_CACHE_HOME", folder, 1);
     og_generate_init(&g);
     g.nodes = 400;
@@ -212,6 +231,7 @@ static int make_dataset(void **state)
     g.memory = (struct og_amount){OG_BYTES, 64 << 20};
     if (og_generate(dataset, &g, NULL, &err) < 0)
         fail_msg("%s", err.message);
+    other_scores();
     set_base(&opt);
     if (og_sample(dataset, made_before, false, &opt, NULL, &err) < 0 ||
         og_options_set(&opt, "seed", "77", &err) < 0 ||
