@@ -345,8 +345,6 @@ static void outputs_are_looked_at_first(void **state)
     free(features);
 }
 
-/* The second of two outputs cannot have its name: then the first has not either, and both wait. */
-
 /* Whatever their scratch folders: of two that make one file at once the second is refused. */
 static void two_do_not_write_the_same_file_at_once(void **state)
 {
@@ -421,6 +419,7 @@ static void outputs_that_exist_are_refused(void **state)
     free_files(&whole);
 }
 
+/* The second of two outputs cannot have its name: then the first has not either, and both wait. */
 static void what_cannot_be_put_in_place_waits(void **state)
 {
     (void)state;
