@@ -34,26 +34,25 @@ static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t 
                      uint32_t *codes, struct og_err *err)
 {
     struct og_session *s = a->s;
-    int rc = og__fill_windows_begin(&a->windows, trace->n_batches, s->budget, err);
+    int rc;
+    OG_TRY(og__fill_windows_begin(&a->windows, trace->n_batches, s->budget, err));
     a->prediction = (struct og_prediction){0};
-    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+    for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
-        rc = og__filling_put(&a->windows, s->policy, b, s->codes, list, err);
-        if (rc == 0)
-            rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
+        OG_TRY(og__filling_put(&a->windows, s->policy, b, s->codes, list, err));
+        OG_TRY(og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err));
         a->sampled[b].codes_at = og__spill_size(s->codes);
-        if (rc == 0 && og__packs(&s->way))
-            rc = og__packing_add(&a->packing, ids, codes, n, err);
-        if (rc == 0)
-            rc = og__spill_append(s->codes, codes, n * sizeof(*codes), err);
-        if (rc == 0)
-            rc = og__ahead_within_disk(a, err);
-        if (rc == 0 && og__ahead_predicts(a, b))
-            rc = og__ahead_predict_batch(a, b, ids, err);
+        if (og__packs(&s->way))
+            OG_TRY(og__packing_add(&a->packing, ids, codes, n, err));
+        OG_TRY(og__spill_append(s->codes, codes, n * sizeof(*codes), err));
+        OG_TRY(og__ahead_within_disk(a, err));
+        if (og__ahead_predicts(a, b))
+            OG_TRY(og__ahead_predict_batch(a, b, ids, err));
     }
-    if (rc == 0 && s->way.layout != OG_LAYOUT_SEGMENTED)
+    if (s->way.layout != OG_LAYOUT_SEGMENTED)
         og__ahead_end_prediction(a);
+out:
     return rc;
 }
 
@@ -89,11 +88,12 @@ static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct o
     const size_t bytes = (list + og__ahead_longest(&trace)) * sizeof(uint32_t);
     double start = og__now();
     uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
-    int rc = buffer ? prepare(a, &done->read, err) : -ENOMEM;
-    if (rc == 0 && og__packs(&s->way))
-        rc = og__ahead_begin_packing(a, &trace, err);
-    if (rc == 0)
-        rc = put_plans(a, &trace, buffer, buffer + list, err);
+    int rc;
+    OG_TRY(buffer ? prepare(a, &done->read, err) : -ENOMEM);
+    if (og__packs(&s->way))
+        OG_TRY(og__ahead_begin_packing(a, &trace, err));
+    OG_TRY(put_plans(a, &trace, buffer, buffer + list, err));
+out:
     og__release(s->budget, buffer, bytes, "trace");
     og__policy_trim(s->policy);
     done->plan_seconds = og__now() - start;
@@ -123,23 +123,21 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     og__spill_clear(s->codes);
     a->written_before = og__ahead_written(s);
     a->code_before = og__spill_written(s->codes);
-    int rc = begin_sampling(s, done, err);
-    if (rc == 0)
-        rc = og__ahead_sample(a, pass, first, last, end, record, err);
+    int rc;
+    OG_TRY(begin_sampling(s, done, err));
+    OG_TRY(og__ahead_sample(a, pass, first, last, end, record, err));
     done->read.reads += a->made.reads;
     done->read.bytes += a->made.bytes;
     if (s->memory.alternates)
         og__session_drop_topology(s);
-    if (rc == 0)
-        rc = plan_ahead(a, done, err);
-    if (rc == 0)
-        rc = og__ahead_spill_fits(a, og__ahead_spilled(a), err);
-    if (rc == 0 && s->memory.alternates)
-        rc = og__superbatch_release_ids(s->superbatch, err);
-    if (rc == 0 && og__packs(&s->way))
-        rc = og__ahead_pack(a, done, err);
-    if (rc == 0)
-        rc = og__gather_reclaim(s->gather, err);
+    OG_TRY(plan_ahead(a, done, err));
+    OG_TRY(og__ahead_spill_fits(a, og__ahead_spilled(a), err));
+    if (s->memory.alternates)
+        OG_TRY(og__superbatch_release_ids(s->superbatch, err));
+    if (og__packs(&s->way))
+        OG_TRY(og__ahead_pack(a, done, err));
+    OG_TRY(og__gather_reclaim(s->gather, err));
+out:
     done->bytes_written += og__ahead_written(s) - a->written_before;
     return rc;
 }
@@ -189,9 +187,7 @@ static int open_stores(struct og_session *s, struct og_err *err)
     struct og_spill_options codes = {
         .scratch = s->scratch, .memory = s->memory.code_bytes, .part = "trace"};
     int rc = og__superbatch_open(&s->superbatch, &opt, s->budget, err);
-    if (rc == 0)
-        rc = og__spill_open(&s->codes, &codes, s->budget, err);
-    return rc;
+    return rc < 0 ? rc : og__spill_open(&s->codes, &codes, s->budget, err);
 }
 
 static int run_superbatches(struct og_session *s, const struct og_items *items,
@@ -201,14 +197,15 @@ static int run_superbatches(struct og_session *s, const struct og_items *items,
     a.sampled = og__alloc(s->budget, a.n * sizeof(*a.sampled), "superbatch", err);
     if (!a.sampled)
         return -ENOMEM;
-    int rc = open_stores(s, err);
-    for (uint64_t end, at = items->first; rc == 0 && at < items->last; at = end) {
+    int rc;
+    OG_TRY(open_stores(s, err));
+    for (uint64_t end, at = items->first; at < items->last; at = end) {
         end = og__superbatch_end(s, items->pass, at, items->last);
-        rc = run_superbatch(&a, items->pass, at, end, items->last, consumer, arg, err);
-        if (rc == 0 && end < items->last && s->config.seen && s->config.seen->stop &&
-            *s->config.seen->stop)
-            rc = og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
+        OG_TRY(run_superbatch(&a, items->pass, at, end, items->last, consumer, arg, err));
+        if (end < items->last && s->config.seen && s->config.seen->stop && *s->config.seen->stop)
+            OG_TRY(og__fail(err, OG_INTERRUPTED, NULL, "interrupted"));
     }
+out:
     og__packing_close(&a.packing);
     og__fill_windows_release(&a.windows);
     og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");

@@ -105,11 +105,12 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
     const bool ahead = og__samples_ahead(&s->way);
     uint32_t ignored;
     uint32_t *list = og__alloc(s->budget, bytes, "trace", err);
-    int rc = list ? og__policy_prepare(s->policy, &all, &ignored, err) : -ENOMEM;
-    if (rc == 0 && og__packs(&s->way))
-        rc = og__ahead_begin_packing(a, &trace, err);
-    if (rc == 0)
-        rc = plan_batches(a, &trace, list, err);
+    int rc;
+    OG_TRY(list ? og__policy_prepare(s->policy, &all, &ignored, err) : -ENOMEM);
+    if (og__packs(&s->way))
+        OG_TRY(og__ahead_begin_packing(a, &trace, err));
+    OG_TRY(plan_batches(a, &trace, list, err));
+out:
     og__release(s->budget, list, bytes, "trace");
     if (rc < 0)
         return rc;
@@ -130,11 +131,11 @@ int og__session_predict(struct og_session *s, struct og_err *err)
     uint64_t last = og__samples_ahead(&s->way) ? og__superbatch_end(s, OG__SPLITS, 0, items)
                                                : OG_MIN(epoch, items);
     struct og_ahead a = {.s = s, .n = OG_MIN(last + s->memory.tail + s->memory.lot, items)};
-    int rc = open_ids(&a, err);
-    if (rc == 0)
-        rc = og__ahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err);
-    if (rc == 0)
-        rc = plan_epoch(&a, err);
+    int rc;
+    OG_TRY(open_ids(&a, err));
+    OG_TRY(og__ahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err));
+    OG_TRY(plan_epoch(&a, err));
+out:
     og__packing_close(&a.packing);
     og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
@@ -148,8 +149,9 @@ static int list_cached(struct og_session *s, struct og_npy_writer *out, struct o
     uint32_t node;
     uint32_t slot;
     int rc = 0;
-    while (rc == 0 && og__policy_prefill(s->policy, &node, &slot, 1) > 0)
-        rc = og__npy_append(out, &(int64_t){node}, 1, err);
+    while (og__policy_prefill(s->policy, &node, &slot, 1) > 0)
+        OG_TRY(og__npy_append(out, &(int64_t){node}, 1, err));
+out:
     return rc;
 }
 
@@ -158,14 +160,15 @@ static int add_misses(struct og_ahead *a, const struct og_trace *trace, struct o
     struct og_session *s = a->s;
     size_t bytes = OG_MAX(og__ahead_longest(trace), (uint64_t)1) * sizeof(uint32_t);
     uint32_t *codes = og__alloc(s->budget, bytes, "trace", err);
-    int rc = codes ? og__ahead_begin_packing(a, trace, err) : -ENOMEM;
-    for (uint32_t b = 0; rc == 0 && b < trace->n_batches; b++) {
+    int rc;
+    OG_TRY(codes ? og__ahead_begin_packing(a, trace, err) : -ENOMEM);
+    for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
-        rc = og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err);
-        if (rc == 0)
-            rc = og__packing_add(&a->packing, ids, codes, n, err);
+        OG_TRY(og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err));
+        OG_TRY(og__packing_add(&a->packing, ids, codes, n, err));
     }
+out:
     og__release(s->budget, codes, bytes, "trace");
     return rc;
 }
@@ -194,11 +197,11 @@ static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
     uint32_t n_cached = 0;
     og__policy_invalidate(s->policy,
                           0); /* all it keeps is told, not what is new since the last draw */
-    int rc = og__policy_prepare(s->policy, &trace, &n_cached, err);
-    if (rc == 0)
-        rc = list_cached(s, to->cached, err);
-    if (rc == 0)
-        rc = add_misses(a, &trace, err);
+    int rc;
+    OG_TRY(og__policy_prepare(s->policy, &trace, &n_cached, err));
+    OG_TRY(list_cached(s, to->cached, err));
+    OG_TRY(add_misses(a, &trace, err));
+out:
     return rc < 0 ? rc : write_draw(a, to, done, err);
 }
 
@@ -207,13 +210,12 @@ int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_
 {
     uint64_t first = og__schedule_start(&s->facts.schedule, epoch);
     struct og_ahead a = {.s = s, .n = s->memory.superbatch};
-    int rc = open_ids(&a, err);
-    if (rc == 0)
-        rc = og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err);
-    if (rc == 0)
-        rc = pack_draw(&a, to, done, err);
-    if (rc == 0)
-        *rows += a.packing.ptr[a.packing.n_batches];
+    int rc;
+    OG_TRY(open_ids(&a, err));
+    OG_TRY(og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err));
+    OG_TRY(pack_draw(&a, to, done, err));
+    *rows += a.packing.ptr[a.packing.n_batches];
+out:
     done->read.reads += a.made.reads;
     done->read.bytes += a.made.bytes;
     og__packing_close(&a.packing);

@@ -196,11 +196,11 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead
     struct og_pack_counts counts = {0};
     struct og_pack_options opt = pack_options(s, path);
     struct og_sweep sweep;
-    int rc = og__sweep_share(&a->packing, opt.memory, &sweep, err);
-    if (rc == 0)
-        rc = og__pack_write(s->facts.ds, &a->packing, &sweep, &opt, s->budget, &counts, err);
-    if (rc == 0)
-        add_counts(done, &counts);
+    int rc;
+    OG_TRY(og__sweep_share(&a->packing, opt.memory, &sweep, err));
+    OG_TRY(og__pack_write(s->facts.ds, &a->packing, &sweep, &opt, s->budget, &counts, err));
+    add_counts(done, &counts);
+out:
     return rc;
 }
 
@@ -208,12 +208,13 @@ static int write_pack(struct og_ahead *a, const char *path, const char *shared,
                       struct og_ahead_counts *done, struct og_err *err)
 {
     const uint64_t spilled = og__ahead_spilled(a);
-    int rc = og__packing_seal(&a->packing, err);
-    if (rc == 0)
-        rc = shared ? write_shared(a, shared, spilled, done, err)
-                    : og__ahead_fit_chunks(a, spilled, err);
-    if (rc == 0 && a->packing.n_batches > 0)
-        rc = og__ahead_write_chunks(a, path, done, err);
+    int rc;
+    OG_TRY(og__packing_seal(&a->packing, err));
+    OG_TRY(shared ? write_shared(a, shared, spilled, done, err)
+                  : og__ahead_fit_chunks(a, spilled, err));
+    if (a->packing.n_batches > 0)
+        OG_TRY(og__ahead_write_chunks(a, path, done, err));
+out:
     return rc;
 }
 
@@ -236,9 +237,11 @@ static int check_pack(const struct og_pack *pack, const struct og_packing *p, ui
                       struct og_err *err)
 {
     uint32_t n = og__pack_batches(pack);
-    int rc = n >= n_train ? 0 : og__fail(err, -EINVAL, NULL, "a pack of too few batches");
-    for (uint32_t b = 0; rc == 0 && b < OG_MIN(n, p->n_batches); b++)
-        rc = og__pack_holds(pack, b, p->rows + p->ptr[b], p->ptr[b + 1] - p->ptr[b], err);
+    int rc;
+    OG_TRY(n >= n_train ? 0 : og__fail(err, -EINVAL, NULL, "a pack of too few batches"));
+    for (uint32_t b = 0; b < OG_MIN(n, p->n_batches); b++)
+        OG_TRY(og__pack_holds(pack, b, p->rows + p->ptr[b], p->ptr[b + 1] - p->ptr[b], err));
+out:
     return rc;
 }
 

@@ -30,15 +30,16 @@ int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments,
     if (a->s->predicted.known)
         return 0;
     struct og_io_counts *io = og__alloc(a->s->budget, n * sizeof(*io), "superbatch", err);
-    int rc = io ? og__count_segments(segments, size, &a->s->facts.read_rule, io, err) : -ENOMEM;
-    for (uint32_t b = 0; rc == 0 && b < n; b++) {
+    int rc;
+    OG_TRY(io ? og__count_segments(segments, size, &a->s->facts.read_rule, io, err) : -ENOMEM);
+    for (uint32_t b = 0; b < n; b++) {
         if (!og__ahead_predicts(a, b))
             continue;
         a->prediction.sum.plan.reads += io[b].reads;
         a->prediction.sum.plan.bytes += io[b].bytes;
     }
-    if (rc == 0)
-        og__ahead_end_prediction(a);
+    og__ahead_end_prediction(a);
+out:
     og__release(a->s->budget, io, n * sizeof(*io), "superbatch");
     return rc;
 }
@@ -47,8 +48,9 @@ int og__ahead_predict_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids,
 {
     struct og_session *s = a->s;
     struct og_plan *plan = &s->works[0].plan;
-    int rc = og__plan_misses(&s->planner, ids, s->memory.n_slots, plan, err);
-    if (rc == 0)
-        og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
+    int rc;
+    OG_TRY(og__plan_misses(&s->planner, ids, s->memory.n_slots, plan, err));
+    og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
+out:
     return rc;
 }

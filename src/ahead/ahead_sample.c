@@ -175,16 +175,17 @@ int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, ui
     const struct og_schedule *schedule = &a->s->facts.schedule;
     const uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
     a->by_draw = pass == OG__SPLITS && og__keeps_batches(&a->s->way);
-    int rc = drop_trained(a, !a->by_draw && a->pass == pass && a->last == first, err);
+    int rc;
+    OG_TRY(drop_trained(a, !a->by_draw && a->pass == pass && a->last == first, err));
     a->pass = pass;
     a->first = first;
     a->last = last;
     a->own = a->by_draw ? og__schedule_batches(schedule, OG__TRAIN) + n_valid : last - first;
     a->piece = first + a->next;
     a->spill_bytes = a->trace_bytes = a->n_training = 0;
-    if (rc == 0)
-        rc = a->by_draw ? sample_epoch(a, first, consumer, err)
-                        : sample_items(a, end, consumer, err);
+    OG_TRY(a->by_draw ? sample_epoch(a, first, consumer, err)
+                      : sample_items(a, end, consumer, err));
+out:
     return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
 }
 

@@ -57,7 +57,9 @@ static inline int og__negative(int code)
 #define og__fail_errno(...) og__negative(og__fail_errno(__VA_ARGS__))
 #endif
 
-/* For functions with one exit label `out` and an int `rc`. */
+/* The one way in which a failure ends a function: what can fail is tried, and what failed goes to
+ * the label `out`, where an int `rc` is returned after what was taken has been given back. A check
+ * before anything was taken just returns. What did not fail may be more than 0. */
 #define OG_TRY(expr)             \
     do {                         \
         rc = (expr);             \

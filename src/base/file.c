@@ -183,14 +183,15 @@ static int hash_file(int fd, uint64_t size, const char *path, XXH3_state_t *stat
 {
     enum { PIECE = 64 * 1024 };
     char *piece = malloc(PIECE);
-    int rc = piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    int rc;
+    OG_TRY(piece ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     XXH3_64bits_reset(state);
-    for (uint64_t at = 0; rc == 0 && at < size; at += PIECE) {
+    for (uint64_t at = 0; at < size; at += PIECE) {
         size_t n = (size_t)OG_MIN(size - at, (uint64_t)PIECE);
-        rc = og__read_all(fd, piece, n, (off_t)at, path, err);
-        if (rc == 0)
-            XXH3_64bits_update(state, piece, n);
+        OG_TRY(og__read_all(fd, piece, n, (off_t)at, path, err));
+        XXH3_64bits_update(state, piece, n);
     }
+out:
     free(piece);
     *hash = XXH3_64bits_digest(state);
     return rc;
@@ -240,12 +241,11 @@ int og__read_text(const char *path, size_t max, char **out, size_t *len, struct 
 int og__write_text(const char *path, const char *text, size_t len, struct og_err *err)
 {
     struct og_newfile f;
-    int rc = og__newfile_open(&f, path, err);
-    if (rc < 0)
-        return rc;
-    rc = og__write_all(f.fd, text, len, 0, path, err);
-    if (rc == 0)
-        return og__newfile_commit(&f, err);
+    int rc;
+    OG_TRY(og__newfile_open(&f, path, err));
+    OG_TRY(og__write_all(f.fd, text, len, 0, path, err));
+    return og__newfile_commit(&f, err);
+out:
     og__newfile_abandon(&f);
     return rc;
 }
@@ -270,17 +270,18 @@ int og__make_dirs(const char *path, struct og_err *err)
     if (!copy)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     int rc = 0;
-    for (char *p = copy + 1; rc == 0; p++) {
+    for (char *p = copy + 1;; p++) {
         if (*p != '/' && *p != 0)
             continue;
         bool last = *p == 0;
         *p = 0;
         if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            rc = og__fail_errno(err, -errno, NULL, "%s: cannot create folder", copy);
+            OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot create folder", copy));
         if (last)
             break;
         *p = '/';
     }
+out:
     free(copy);
     return rc;
 }
@@ -317,11 +318,11 @@ int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
 
 int og__newdir_commit(struct og_newdir *d, struct og_err *err)
 {
-    int rc = put_in_place(d->temporary, d->path, true, err);
-    if (rc == 0) {
-        free(d->temporary);
-        d->temporary = NULL;
-    }
+    int rc;
+    OG_TRY(put_in_place(d->temporary, d->path, true, err));
+    free(d->temporary);
+    d->temporary = NULL;
+out:
     og__newdir_abandon(d);
     return rc;
 }

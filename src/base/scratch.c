@@ -219,9 +219,11 @@ int og__scratch_open(struct og_scratch **out, const char *under, struct og_err *
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", under);
     *s = (struct og_scratch){.under = strdup(under), .under_fd = -1, .fd = -1, .lock_fd = -1};
-    int rc = s->under ? make_both(s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", under);
-    if (rc == 0 && !(s->path = og__path_join(s->under, s->name)))
-        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", under);
+    int rc;
+    OG_TRY(s->under ? make_both(s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", under));
+    if (!(s->path = og__path_join(s->under, s->name)))
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", under));
+out:
     if (rc < 0)
         og__scratch_close(s);
     else

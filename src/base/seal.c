@@ -67,12 +67,12 @@ static int hash_rest(const struct sealed *f, XXH3_state_t *state, struct og_err 
     enum { PIECE = 64 * 1024 };
     char piece[PIECE];
     int rc = 0;
-    for (uint64_t at = f->len; rc == 0 && at < f->size; at += PIECE) {
+    for (uint64_t at = f->len; at < f->size; at += PIECE) {
         const size_t n = (size_t)OG_MIN(f->size - at, (uint64_t)PIECE);
-        rc = og__read_all(f->fd, piece, n, (off_t)at, f->name, err);
-        if (rc == 0)
-            XXH3_64bits_update(state, piece, n);
+        OG_TRY(og__read_all(f->fd, piece, n, (off_t)at, f->name, err));
+        XXH3_64bits_update(state, piece, n);
     }
+out:
     return rc;
 }
 
@@ -134,9 +134,10 @@ int og__sealed_write(const char *path, json_t *root, struct og_err *err)
     char *text = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     const size_t len = text ? strlen(text) : 0;
     json_decref(root);
-    int rc = text ? og__seal_again(text, len, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    if (rc == 0)
-        rc = og__write_text(path, text, len, err);
+    int rc;
+    OG_TRY(text ? og__seal_again(text, len, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    OG_TRY(og__write_text(path, text, len, err));
+out:
     free(text);
     return rc;
 }

@@ -81,17 +81,18 @@ int og__spill_append(struct og_spill *s, const void *data, size_t bytes, struct 
 {
     size_t front = in_memory(s, s->end, bytes);
     size_t rest = bytes - front;
-    int rc = rest > 0 && s->fd < 0 ? open_file(s, err) : 0;
-    if (rc == 0 && rest > 0)
-        rc = og__write_all(s->fd, (const char *)data + front, rest,
-                           (off_t)(s->end + front - s->opt.memory), s->path, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(rest > 0 && s->fd < 0 ? open_file(s, err) : 0);
+    if (rest > 0)
+        OG_TRY(og__write_all(s->fd, (const char *)data + front, rest,
+                             (off_t)(s->end + front - s->opt.memory), s->path, err));
     if (front > 0)
         memcpy(s->memory + s->end, data, front);
     s->end += bytes;
     s->written += rest;
     return 0;
+out:
+    return rc;
 }
 
 int og__spill_read(struct og_spill *s, uint64_t at, void *out, size_t bytes, uint64_t *read,

@@ -112,9 +112,10 @@ static int create_locked(const char *name, bool folder, struct og_err *err)
     if (fd < 0)
         return errno == EEXIST ? -EAGAIN
                                : og__fail_errno(err, -errno, NULL, "%s: cannot create", name);
-    int rc = og__lease_take(fd);
-    if (rc == 0)
-        return fd;
+    int rc;
+    OG_TRY(og__lease_take(fd));
+    return fd;
+out:
     close(fd);
     if (rc == -EBUSY || rc == -EAGAIN) /* a remover has it, or had it */
         return -EAGAIN;

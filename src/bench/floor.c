@@ -105,11 +105,11 @@ static int add_product(struct floor *f, bool over_rows, uint32_t rows, int k, in
     p.rows = (uint32_t)OG_MIN((uint64_t)rows, MOST_FLOATS / (uint64_t)OG_MAX(k, n));
     if (times == 0 || rows == 0)
         return 0;
-    int rc = rate_of(&f->rates, &p, og__pool_threads(f->pool), &rate, err);
-    if (rc == 0) {
-        f->out->flops += flops;
-        f->out->product_seconds += flops / rate;
-    }
+    int rc;
+    OG_TRY(rate_of(&f->rates, &p, og__pool_threads(f->pool), &rate, err));
+    f->out->flops += flops;
+    f->out->product_seconds += flops / rate;
+out:
     return rc;
 }
 

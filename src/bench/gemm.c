@@ -35,13 +35,12 @@ static int open_bench(struct bench *b, const struct og_bench_product *p, struct 
     size_t partial = b->ops->partial_bytes(p->rows, p->k, n);
     size_t bytes = (p->rows * (k + n) + 2 * k * n) * sizeof(float) + scratch + partial +
                    2 * b->ops->packed_bytes(p->n, p->k) + 4096;
-    int rc = og__arena_init(&b->memory, og__host_memory(NULL), bytes, "bench", err);
-    if (rc < 0)
-        return rc;
-    rc = b->ops->open(&b->be, b->pool, NULL, err);
-    if (rc == 0)
-        b->ops->set_scratch(b->be, og__arena_take(&b->memory, scratch), scratch,
-                            og__arena_take(&b->memory, partial));
+    int rc;
+    OG_TRY(og__arena_init(&b->memory, og__host_memory(NULL), bytes, "bench", err));
+    OG_TRY(b->ops->open(&b->be, b->pool, NULL, err));
+    b->ops->set_scratch(b->be, og__arena_take(&b->memory, scratch), scratch,
+                        og__arena_take(&b->memory, partial));
+out:
     return rc;
 }
 
@@ -63,14 +62,16 @@ static int run_affine(struct bench *b, const struct og_bench_product *p, double 
     struct og_affine op = {.rows = p->rows, .cols = p->n, .n_inputs = 1};
     op.y = take(b, p->rows, (uint64_t)p->n);
     op.input[0] = (struct og_input){.x = x, .n = p->rows, .weight = &w};
-    int rc = b->ops->pack(b->be, &one, 1, err);
+    int rc;
+    OG_TRY(b->ops->pack(b->be, &one, 1, err));
     double end = og__now() + seconds_a_turn;
-    while (rc == 0 && og__now() < end) {
+    while (og__now() < end) {
         double start = og__now();
-        rc = b->ops->affine(b->be, &op, err);
+        OG_TRY(b->ops->affine(b->be, &op, err));
         double t = og__now() - start;
         *best = OG_MIN(*best, t);
     }
+out:
     return rc;
 }
 
@@ -83,12 +84,13 @@ static int run_weight_grad(struct bench *b, const struct og_bench_product *p, do
     op.dy = take(b, p->rows, (uint64_t)p->k);
     op.grad[0] = take(b, (uint64_t)p->k, (uint64_t)p->n);
     double end = og__now() + seconds_a_turn;
-    while (rc == 0 && og__now() < end) {
+    while (og__now() < end) {
         double start = og__now();
-        rc = b->ops->weight_grad(b->be, &op, err);
+        OG_TRY(b->ops->weight_grad(b->be, &op, err));
         double t = og__now() - start;
         *best = OG_MIN(*best, t);
     }
+out:
     return rc;
 }
 

@@ -234,16 +234,17 @@ static int measure(struct bench *b, const struct og_io_ops *ops, const struct og
         .seed = (uint32_t)b->done + 1,
         .stop = b->seen ? b->seen->stop : NULL,
     };
-    int rc = og__io_measure(ops, file, &load, &p->rate, err);
-    if (rc == 0 && stopped(b))
-        rc = interrupted(err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__io_measure(ops, file, &load, &p->rate, err));
+    if (stopped(b))
+        OG_TRY(interrupted(err));
     show_progress(b, "measure", (uint64_t)++b->done, (uint64_t)b->total);
     og__say(&b->log, OG__DEBUG, "%s, %s, %zu bytes, depth %d: %.0f reads/s, %.3f GB/s", ops->name,
             p->shape.sequential ? "sequential" : "random", p->shape.bytes, p->shape.depth,
             p->rate.iops, p->rate.bytes_per_second * 1e-9);
     return 0;
+out:
+    return rc;
 }
 
 /* Page faults of more and more threads, each scan on a file that no page is cached of. */

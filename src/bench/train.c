@@ -94,15 +94,16 @@ int og__bench_train(const char *dataset, const struct og_options *opt,
     struct og_options own = {0};
     if (out)
         *out = NULL;
-    int rc = og__options_copy(&own, opt, err);
-    if (rc == 0 && !og__options_given(&own, "preset"))
-        rc = og_options_set(&own, "preset", "memory", err);
+    int rc;
+    OG_TRY(og__options_copy(&own, opt, err));
+    if (!og__options_given(&own, "preset"))
+        OG_TRY(og_options_set(&own, "preset", "memory", err));
     own.epochs = 1;
     own.eval_every = 0;
-    if (rc == 0)
-        rc = og__session_open(&t.s, dataset, &own,
-                              OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen,
-                              err);
+    OG_TRY(og__session_open(&t.s, dataset, &own,
+                            OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen,
+                            err));
+out:
     og_options_release(&own);
     if (rc < 0)
         return rc;

@@ -151,10 +151,10 @@ int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
                     const struct og_misses *misses, struct og_err *err)
 {
     og__memory_plan_fixed(m, p);
-    int rc = og__memory_plan_check(m, err);
-    if (rc == 0)
-        rc = og__memory_plan_ahead(m, p, err);
-    if (rc == 0)
-        rc = og__memory_plan_neighbors(m, p, err);
+    int rc;
+    OG_TRY(og__memory_plan_check(m, err));
+    OG_TRY(og__memory_plan_ahead(m, p, err));
+    OG_TRY(og__memory_plan_neighbors(m, p, err));
+out:
     return rc < 0 ? rc : og__memory_plan_cache(m, p, misses, err);
 }

@@ -81,12 +81,14 @@ typedef int visit_fn(struct splitter *w, uint32_t dst, size_t from, size_t to, s
 static int read_piece(struct splitter *w, int64_t first, int64_t n, struct og_err *err)
 {
     const struct og_dataset *ds = w->ds;
-    int rc = og__npy_read_int64(&ds->indices, first, n, w->src, err);
-    if (rc == 0 && w->weight)
-        rc = og__npy_read(&ds->weights, first, n, w->weight, err);
-    for (int64_t i = 0; rc == 0 && i < n; i++)
+    int rc;
+    OG_TRY(og__npy_read_int64(&ds->indices, first, n, w->src, err));
+    if (w->weight)
+        OG_TRY(og__npy_read(&ds->weights, first, n, w->weight, err));
+    for (int64_t i = 0; i < n; i++)
         if (w->src[i] < 0 || w->src[i] >= ds->n_nodes)
-            rc = og__bad_index(ds, first + i, w->src[i], err);
+            OG_TRY(og__bad_index(ds, first + i, w->src[i], err));
+out:
     return rc;
 }
 
@@ -160,9 +162,11 @@ static int keep_edge(struct splitter *w, size_t i, struct og_err *err)
 {
     int32_t narrow = (int32_t)w->src[i];
     const void *id = w->ds->indices.type == OG__NPY_I32 ? (const void *)&narrow : &w->src[i];
-    int rc = og__npy_append(w->indices, id, 1, err);
-    if (rc == 0 && w->weights)
-        rc = og__npy_append(w->weights, &w->weight[i], 1, err);
+    int rc;
+    OG_TRY(og__npy_append(w->indices, id, 1, err));
+    if (w->weights)
+        OG_TRY(og__npy_append(w->weights, &w->weight[i], 1, err));
+out:
     w->kept++;
     return rc;
 }
@@ -170,14 +174,14 @@ static int keep_edge(struct splitter *w, size_t i, struct og_err *err)
 static int split_list(struct splitter *w, uint32_t dst, size_t from, size_t to, struct og_err *err)
 {
     int rc = 0;
-    for (size_t i = from; rc == 0 && i < to; i++) {
+    for (size_t i = from; i < to; i++) {
         uint32_t src = (uint32_t)w->src[i];
         enum og__split of = src == dst ? OG__TRAIN : og__edge_split_of(w->split, src, dst);
         if (of == OG__TRAIN)
-            rc = keep_edge(w, i, err);
-        if (rc == 0)
-            rc = put_edge(w, of, src, dst, err);
+            OG_TRY(keep_edge(w, i, err));
+        OG_TRY(put_edge(w, of, src, dst, err));
     }
+out:
     return rc;
 }
 
@@ -205,13 +209,14 @@ static int create(struct og_npy_writer **out, const char *folder, const char *na
 static int create_all(struct splitter *w, const char *folder, struct og_err *err)
 {
     const struct og_dataset *ds = w->ds;
-    int rc = create(&w->indptr, folder, "indptr.npy", OG__NPY_I64, 1, 1, err);
-    if (rc == 0)
-        rc = create(&w->indices, folder, "indices.npy", ds->indices.type, 1, 1, err);
-    if (rc == 0 && w->weight)
-        rc = create(&w->weights, folder, "weights.npy", OG__NPY_F32, 1, 1, err);
-    for (int s = 0; rc == 0 && s < OG__SPLITS; s++)
-        rc = create(&w->edges[s], folder, edge_files[s], ds->indices.type, 2, 2, err);
+    int rc;
+    OG_TRY(create(&w->indptr, folder, "indptr.npy", OG__NPY_I64, 1, 1, err));
+    OG_TRY(create(&w->indices, folder, "indices.npy", ds->indices.type, 1, 1, err));
+    if (w->weight)
+        OG_TRY(create(&w->weights, folder, "weights.npy", OG__NPY_F32, 1, 1, err));
+    for (int s = 0; s < OG__SPLITS; s++)
+        OG_TRY(create(&w->edges[s], folder, edge_files[s], ds->indices.type, 2, 2, err));
+out:
     return rc;
 }
 
@@ -221,21 +226,23 @@ static int finish(struct splitter *w, struct og_npy_writer **writer, const char 
     uint64_t checksum;
     struct og_npy_writer *it = *writer;
     *writer = NULL;
-    int rc = it ? og__npy_finish(it, &checksum, err) : 0;
-    if (rc == 0 && it)
-        rc = og__meta_set_checksum(w->checksums, name, checksum, err);
+    int rc;
+    OG_TRY(it ? og__npy_finish(it, &checksum, err) : 0);
+    if (it)
+        OG_TRY(og__meta_set_checksum(w->checksums, name, checksum, err));
+out:
     return rc;
 }
 
 static int finish_all(struct splitter *w, struct og_err *err)
 {
-    int rc = finish(w, &w->indptr, "indptr.npy", err);
-    if (rc == 0)
-        rc = finish(w, &w->indices, "indices.npy", err);
-    if (rc == 0)
-        rc = finish(w, &w->weights, "weights.npy", err);
-    for (int s = 0; rc == 0 && s < OG__SPLITS; s++)
-        rc = finish(w, &w->edges[s], edge_files[s], err);
+    int rc;
+    OG_TRY(finish(w, &w->indptr, "indptr.npy", err));
+    OG_TRY(finish(w, &w->indices, "indices.npy", err));
+    OG_TRY(finish(w, &w->weights, "weights.npy", err));
+    for (int s = 0; s < OG__SPLITS; s++)
+        OG_TRY(finish(w, &w->edges[s], edge_files[s], err));
+out:
     return rc;
 }
 

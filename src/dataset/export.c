@@ -77,15 +77,17 @@ static int next_edges(struct walk *w, int64_t *count, struct og_err *err)
 {
     int64_t n = OG_MIN((int64_t)EDGES, w->ds->n_edges - w->edge);
     int64_t end = 0;
-    int rc = og__npy_read_int64(&w->ds->indices, w->edge, n, w->src, err);
-    for (int64_t i = 0; rc == 0 && i < n; i++)
+    int rc;
+    OG_TRY(og__npy_read_int64(&w->ds->indices, w->edge, n, w->src, err));
+    for (int64_t i = 0; i < n; i++)
         if (w->src[i] < 0 || w->src[i] >= w->ds->n_nodes)
-            rc = og__bad_index(w->ds, w->edge + i, w->src[i], err);
-    for (int64_t i = 0; rc == 0 && i < n; w->node += i < n) {
-        rc = list_end(w, &end, err);
-        for (; rc == 0 && i < n && w->edge + i < end; i++)
+            OG_TRY(og__bad_index(w->ds, w->edge + i, w->src[i], err));
+    for (int64_t i = 0; i < n; w->node += i < n) {
+        OG_TRY(list_end(w, &end, err));
+        for (; i < n && w->edge + i < end; i++)
             w->dst[i] = w->node;
     }
+out:
     w->edge += n;
     *count = rc == 0 ? n : 0;
     return rc;
@@ -191,21 +193,19 @@ static int write_meta(const struct exporter *x, struct og_err *err)
 static int export_npy(struct exporter *x, struct og_err *err)
 {
     const struct og_dataset *ds = x->ds;
-    int rc = export_edges(x, "edges.npy", false, err);
-    if (rc == 0)
-        rc = export_array(x, &ds->weights, "edge_weight.npy", err);
-    if (rc == 0)
-        rc = export_array(x, &ds->features, "feat.npy", err);
-    if (rc == 0)
-        rc = export_array(x, &ds->labels, "label.npy", err);
-    for (int s = 0; rc == 0 && s < OG__SPLITS; s++) {
+    int rc;
+    OG_TRY(export_edges(x, "edges.npy", false, err));
+    OG_TRY(export_array(x, &ds->weights, "edge_weight.npy", err));
+    OG_TRY(export_array(x, &ds->features, "feat.npy", err));
+    OG_TRY(export_array(x, &ds->labels, "label.npy", err));
+    for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "%s.npy", splits[s]);
-        rc = export_array(x, &ds->split[s], name, err);
+        OG_TRY(export_array(x, &ds->split[s], name, err));
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
-        if (rc == 0)
-            rc = export_array(x, &ds->edges[s], name, err);
+        OG_TRY(export_array(x, &ds->edges[s], name, err));
     }
+out:
     return rc < 0 ? rc : write_meta(x, err);
 }
 
@@ -294,9 +294,10 @@ static int write_yaml(const struct exporter *x, struct og_err *err)
     if (t.file)
         describe(&t, x->ds, quoted);
     bool whole = t.file && fclose(t.file) == 0 && !t.lacking && text;
-    int rc = whole ? 0 : og__fail_errno(err, -ENOMEM, NULL, "metadata.yaml");
-    if (rc == 0)
-        rc = og__write_text(path, text, len, err);
+    int rc;
+    OG_TRY(whole ? 0 : og__fail_errno(err, -ENOMEM, NULL, "metadata.yaml"));
+    OG_TRY(og__write_text(path, text, len, err));
+out:
     free(text);
     free(quoted);
     json_decref(name);
@@ -319,21 +320,20 @@ static int make_folders(const struct exporter *x, struct og_err *err)
 static int export_graphbolt(struct exporter *x, struct og_err *err)
 {
     const struct og_dataset *ds = x->ds;
-    int rc = make_folders(x, err);
-    if (rc == 0)
-        rc = export_edges(x, "edges/edges.npy", true, err);
-    if (rc == 0)
-        rc = export_array(x, &ds->features, "data/feat.npy", err);
-    if (rc == 0)
-        rc = export_array(x, &ds->weights, "data/weight.npy", err);
-    for (int s = 0; rc == 0 && s < OG__SPLITS; s++) {
+    int rc;
+    OG_TRY(make_folders(x, err));
+    OG_TRY(export_edges(x, "edges/edges.npy", true, err));
+    OG_TRY(export_array(x, &ds->features, "data/feat.npy", err));
+    OG_TRY(export_array(x, &ds->weights, "data/weight.npy", err));
+    for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "set/%s_seeds.npy", splits[s]);
-        rc = export_array(x, &ds->split[s], name, err);
+        OG_TRY(export_array(x, &ds->split[s], name, err));
         snprintf(name, sizeof(name), "set/%s_labels.npy", splits[s]);
-        if (rc == 0 && ds->split[s].fd >= 0 && ds->labels.fd >= 0)
-            rc = export_labels(x, (enum og__split)s, name, err);
+        if (ds->split[s].fd >= 0 && ds->labels.fd >= 0)
+            OG_TRY(export_labels(x, (enum og__split)s, name, err));
     }
+out:
     return rc < 0 ? rc : write_yaml(x, err);
 }
 
@@ -353,17 +353,15 @@ int og_export(const char *format, const char *dataset, const char *out,
 {
     struct exporter x = {.seen = seen};
     struct og_dataset *ds = NULL;
-    int rc = og__dataset_open(dataset, &ds, err);
+    int rc;
+    OG_TRY(og__dataset_open(dataset, &ds, err));
     x.ds = ds;
-    if (rc == 0 &&
-        !(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))
-        rc = og__fail_errno(err, -ENOMEM, NULL, "export");
-    if (rc == 0)
-        rc = og__newdir_begin(&x.dir, out, err);
-    if (rc == 0)
-        rc = export_into(&x, format, err);
-    if (rc == 0)
-        rc = og__newdir_commit(&x.dir, err);
+    if (!(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "export"));
+    OG_TRY(og__newdir_begin(&x.dir, out, err));
+    OG_TRY(export_into(&x, format, err));
+    OG_TRY(og__newdir_commit(&x.dir, err));
+out:
     og__newdir_abandon(&x.dir);
     og__budget_free(x.budget);
     og__dataset_close(ds);

@@ -40,23 +40,23 @@ static int look_at_pages(const struct og_npy *a, char *buffer, uint64_t *sum, st
     int rc = 0;
     for (uint64_t k = 0; k < PAGES; k++)
         posix_fadvise(a->fd, a->offset + page_at(a->bytes, k), PAGE, POSIX_FADV_WILLNEED);
-    for (uint64_t k = 0; rc == 0 && k < PAGES; k++) {
-        rc = og__read_all(a->fd, buffer, PAGE, a->offset + page_at(a->bytes, k), a->path, err);
-        if (rc == 0)
-            *sum = mix(*sum, buffer, PAGE);
+    for (uint64_t k = 0; k < PAGES; k++) {
+        OG_TRY(og__read_all(a->fd, buffer, PAGE, a->offset + page_at(a->bytes, k), a->path, err));
+        *sum = mix(*sum, buffer, PAGE);
     }
+out:
     return rc;
 }
 
 static int look_at_all(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
 {
     int rc = 0;
-    for (int64_t at = 0; rc == 0 && at < a->bytes; at += PIECE) {
+    for (int64_t at = 0; at < a->bytes; at += PIECE) {
         size_t n = (size_t)OG_MIN(a->bytes - at, (int64_t)PIECE);
-        rc = og__read_all(a->fd, buffer, n, a->offset + at, a->path, err);
-        if (rc == 0)
-            *sum = mix(*sum, buffer, n);
+        OG_TRY(og__read_all(a->fd, buffer, n, a->offset + at, a->path, err));
+        *sum = mix(*sum, buffer, n);
     }
+out:
     return rc;
 }
 

@@ -358,9 +358,10 @@ static int read_note(struct og_neighbors_note *note, const char *dir, struct og_
     char *path = og__path_join(dir, note_file);
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    int rc = og__read_text(path, NOTE_MAX, &text, &len, err);
-    if (rc == 0)
-        rc = og__neighbors_parse(note, text, len, path, err);
+    int rc;
+    OG_TRY(og__read_text(path, NOTE_MAX, &text, &len, err));
+    OG_TRY(og__neighbors_parse(note, text, len, path, err));
+out:
     free(text);
     free(path);
     return rc;
@@ -380,12 +381,13 @@ static int load_array(const char *dir, const char *file, enum og__npy_type type,
     char *path = og__path_join(dir, file);
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    int rc = og__npy_open(&a, path, err);
-    if (rc == 0 && (a.type != type || a.ndim != 1 || (uint64_t)a.shape[0] != n))
-        rc = og__fail(err, -EINVAL, NULL, "%s: not %s [%llu]", path, og__npy_name(type),
-                      (unsigned long long)n);
-    if (rc == 0)
-        rc = og__npy_load(&a, out, accept_chunk, NULL, err);
+    int rc;
+    OG_TRY(og__npy_open(&a, path, err));
+    if (a.type != type || a.ndim != 1 || (uint64_t)a.shape[0] != n)
+        OG_TRY(og__fail(err, -EINVAL, NULL, "%s: not %s [%llu]", path, og__npy_name(type),
+                        (unsigned long long)n));
+    OG_TRY(og__npy_load(&a, out, accept_chunk, NULL, err));
+out:
     og__npy_close(&a);
     free(path);
     return rc;
@@ -496,9 +498,10 @@ int og__neighbors_open(struct og_neighbors *c, const struct og_topology *t, size
     if (capacity == 0)
         return 0;
     start(c, t);
-    int rc = dir ? load(c, t, capacity, dir, &why) : -ENOENT;
-    if (rc == 0)
-        return 0;
+    int rc;
+    OG_TRY(dir ? load(c, t, capacity, dir, &why) : -ENOENT);
+    return 0;
+out:
     if (rc == -ENOENT)
         og__say(log, OG__INFO, "building the neighbour cache");
     else if (rc != -ENOMEM)

@@ -29,16 +29,19 @@ static int take_chunk(void *arg, const void *data, int64_t first_byte, size_t by
     const int64_t *p = data;
     size_t n = bytes / sizeof(*p);
     uint64_t at = (uint64_t)first_byte / sizeof(*p);
-    int rc = og__check_indptr(&l->check, p, (int64_t)at, n, err);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    int rc;
+    OG_TRY(og__check_indptr(&l->check, p, (int64_t)at, n, err));
+    for (size_t i = 0; i < n; i++) {
         l->longest = OG_MAX(l->longest, p[i] - l->last);
         l->last = p[i];
         if (!og__offsets_put(l->first, at + i, p[i]))
-            rc = og__fail(err, -EOVERFLOW, "such a graph must be held in memory",
-                          "%s: the nodes before %llu have more in-neighbours than topology on disk "
-                          "can count",
-                          l->check.ds->indptr.path, (unsigned long long)(at + i));
+            OG_TRY(
+                og__fail(err, -EOVERFLOW, "such a graph must be held in memory",
+                         "%s: the nodes before %llu have more in-neighbours than topology on disk "
+                         "can count",
+                         l->check.ds->indptr.path, (unsigned long long)(at + i)));
     }
+out:
     return rc;
 }
 

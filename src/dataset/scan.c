@@ -44,11 +44,12 @@ static int scan_memory(const struct scan *s, struct og_err *err)
 {
     const struct og_topology *t = s->t;
     int rc = 0;
-    for (int64_t first = 0; rc == 0 && first < t->n_edges; first += RUN) {
+    for (int64_t first = 0; first < t->n_edges; first += RUN) {
         size_t n = (size_t)OG_MIN(t->n_edges - first, (int64_t)RUN);
-        rc = t->indices32 ? pass_on32(s, first, t->indices32 + first, n, err)
-                          : pass_on64(s, first, t->indices64 + first, n, err);
+        OG_TRY(t->indices32 ? pass_on32(s, first, t->indices32 + first, n, err)
+                            : pass_on64(s, first, t->indices64 + first, n, err));
     }
+out:
     return OG_MIN(rc, 0);
 }
 
@@ -132,9 +133,10 @@ static int add_loop(struct og_topology *t, uint32_t v, struct og_err *err)
         og__bits_add(l->bits, v);
         return 0;
     }
-    int rc = l->n_more == l->cap ? grow_more(t, err) : 0;
-    if (rc == 0)
-        l->more[l->n_more++] = v;
+    int rc;
+    OG_TRY(l->n_more == l->cap ? grow_more(t, err) : 0);
+    l->more[l->n_more++] = v;
+out:
     return rc;
 }
 

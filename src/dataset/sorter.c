@@ -225,9 +225,11 @@ static int write_extent(struct og_edge_sorter *s, const struct edges *e, size_t 
     struct extent x = {s->scratch_end, end - first};
     if (x.n == 0)
         return 0;
-    int rc = write_scratch(s, e->key + first, x.n * sizeof(*e->key), err);
-    if (rc == 0 && e->weight)
-        rc = write_scratch(s, e->weight + first, x.n * sizeof(*e->weight), err);
+    int rc;
+    OG_TRY(write_scratch(s, e->key + first, x.n * sizeof(*e->key), err));
+    if (e->weight)
+        OG_TRY(write_scratch(s, e->weight + first, x.n * sizeof(*e->weight), err));
+out:
     return rc < 0 ? rc : add_extent(to, x, err);
 }
 
@@ -235,12 +237,15 @@ static int read_extent(const struct og_edge_sorter *s, struct extent x, uint64_t
                        const struct edges *out, size_t at, struct og_err *err)
 {
     off_t keys = (off_t)(x.offset + skip * sizeof(*out->key));
-    int rc = og__read_all(s->scratch, out->key + at, n * sizeof(*out->key), keys,
-                          "edges being sorted", err);
-    if (rc == 0 && out->weight)
-        rc = og__read_all(s->scratch, out->weight + at, n * sizeof(*out->weight),
-                          (off_t)(x.offset + x.n * sizeof(*out->key) + skip * sizeof(*out->weight)),
-                          "edges being sorted", err);
+    int rc;
+    OG_TRY(og__read_all(s->scratch, out->key + at, n * sizeof(*out->key), keys,
+                        "edges being sorted", err));
+    if (out->weight)
+        OG_TRY(
+            og__read_all(s->scratch, out->weight + at, n * sizeof(*out->weight),
+                         (off_t)(x.offset + x.n * sizeof(*out->key) + skip * sizeof(*out->weight)),
+                         "edges being sorted", err));
+out:
     return rc;
 }
 
@@ -250,17 +255,15 @@ static int spill(struct og_edge_sorter *s, struct cut c, size_t n, struct extent
                  struct og_err *err)
 {
     size_t end[RANGES];
-    int rc = open_scratch(s, err);
+    int rc;
+    OG_TRY(open_scratch(s, err));
     uint64_t from = s->scratch_end;
-    if (rc == 0)
-        partition(c, &s->a, &s->b, n, end);
-    for (size_t r = 0; rc == 0 && r < RANGES; r++)
-        rc = write_extent(s, &s->b, r ? end[r - 1] : 0, end[r], &to[r], err);
-    if (rc == 0) {
-        sync_file_range(s->scratch, (off_t)from, (off_t)(s->scratch_end - from),
-                        SYNC_FILE_RANGE_WRITE);
-        posix_fadvise(s->scratch, 0, (off_t)from, POSIX_FADV_DONTNEED);
-    }
+    partition(c, &s->a, &s->b, n, end);
+    for (size_t r = 0; r < RANGES; r++)
+        OG_TRY(write_extent(s, &s->b, r ? end[r - 1] : 0, end[r], &to[r], err));
+    sync_file_range(s->scratch, (off_t)from, (off_t)(s->scratch_end - from), SYNC_FILE_RANGE_WRITE);
+    posix_fadvise(s->scratch, 0, (off_t)from, POSIX_FADV_DONTNEED);
+out:
     return rc;
 }
 
@@ -337,8 +340,9 @@ static void sort_part(void *arg, size_t r, int thread)
 static int open_lists(struct og_edge_sorter *s, uint64_t node, struct og_err *err)
 {
     int rc = 0;
-    for (; rc == 0 && s->next_node <= node; s->next_node++)
-        rc = og__npy_append(s->indptr, &s->n_out, 1, err);
+    for (; s->next_node <= node; s->next_node++)
+        OG_TRY(og__npy_append(s->indptr, &s->n_out, 1, err));
+out:
     return rc;
 }
 
@@ -371,13 +375,13 @@ static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_e
 {
     size_t kept = 0;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         uint64_t key = e->key[i];
         if (s->opt.drop_duplicates && s->n_out > 0 && key == s->last_key)
             continue;
         s->last_key = key;
         if (key >> s->node_bits >= s->next_node)
-            rc = open_lists(s, key >> s->node_bits, err);
+            OG_TRY(open_lists(s, key >> s->node_bits, err));
         e->key[kept] = key;
         if (e->weight)
             e->weight[kept] = e->weight[i];
@@ -385,13 +389,14 @@ static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_e
         s->n_out++;
     }
     add_fingerprints(s, e->key, kept);
-    for (size_t i = 0; rc == 0 && i < kept; i += OUT_ROWS)
-        rc = append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err);
-    if (rc == 0 && e->weight)
-        rc = og__npy_append(s->weights, e->weight, (int64_t)kept, err);
+    for (size_t i = 0; i < kept; i += OUT_ROWS)
+        OG_TRY(append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err));
+    if (e->weight)
+        OG_TRY(og__npy_append(s->weights, e->weight, (int64_t)kept, err));
     s->n_emitted += (int64_t)n;
-    if (rc == 0 && s->opt.progress)
-        rc = s->opt.progress(s->opt.progress_arg, s->n_emitted, s->n_in, err);
+    if (s->opt.progress)
+        OG_TRY(s->opt.progress(s->opt.progress_arg, s->n_emitted, s->n_in, err));
+out:
     return rc;
 }
 
@@ -414,14 +419,14 @@ static int sort_extents(struct og_edge_sorter *s, const struct extents *e, uint6
 static int stream_extents(struct og_edge_sorter *s, const struct extents *e, struct og_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < e->n; i++) {
-        for (uint64_t done = 0, n; rc == 0 && done < e->list[i].n; done += n) {
+    for (size_t i = 0; i < e->n; i++) {
+        for (uint64_t done = 0, n; done < e->list[i].n; done += n) {
             n = OG_MIN(e->list[i].n - done, (uint64_t)s->capacity);
-            rc = read_extent(s, e->list[i], done, n, &s->a, 0, err);
-            if (rc == 0)
-                rc = emit(s, &s->a, n, err);
+            OG_TRY(read_extent(s, e->list[i], done, n, &s->a, 0, err));
+            OG_TRY(emit(s, &s->a, n, err));
         }
     }
+out:
     return rc;
 }
 
@@ -430,23 +435,25 @@ static int split_extents(struct og_edge_sorter *s, const struct extents *e, stru
                          struct og_err *err)
 {
     struct extents *finer = calloc(RANGES, sizeof(*finer));
-    int rc = finer ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part);
+    int rc;
+    OG_TRY(finer ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
     size_t filled = 0;
-    for (size_t i = 0; rc == 0 && i < e->n; i++) {
-        for (uint64_t done = 0, n; rc == 0 && done < e->list[i].n; done += n) {
+    for (size_t i = 0; i < e->n; i++) {
+        for (uint64_t done = 0, n; done < e->list[i].n; done += n) {
             n = OG_MIN(e->list[i].n - done, (uint64_t)(s->capacity - filled));
-            rc = read_extent(s, e->list[i], done, n, &s->a, filled, err);
+            OG_TRY(read_extent(s, e->list[i], done, n, &s->a, filled, err));
             filled += n;
-            if (rc == 0 && filled == s->capacity) {
-                rc = spill(s, c, filled, finer, err);
+            if (filled == s->capacity) {
+                OG_TRY(spill(s, c, filled, finer, err));
                 filled = 0;
             }
         }
     }
-    if (rc == 0 && filled > 0)
-        rc = spill(s, c, filled, finer, err);
-    for (size_t r = 0; rc == 0 && r < RANGES; r++)
-        rc = sort_extents(s, &finer[r], c.first + (r << c.shift), c.shift, err);
+    if (filled > 0)
+        OG_TRY(spill(s, c, filled, finer, err));
+    for (size_t r = 0; r < RANGES; r++)
+        OG_TRY(sort_extents(s, &finer[r], c.first + (r << c.shift), c.shift, err));
+out:
     for (size_t r = 0; finer && r < RANGES; r++)
         free(finer[r].list);
     free(finer);
@@ -463,10 +470,11 @@ static int sort_extents(struct og_edge_sorter *s, const struct extents *e, uint6
         return bits == 0 ? stream_extents(s, e, err) : split_extents(s, e, c, err);
     size_t at = 0;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < e->n; i++) {
-        rc = read_extent(s, e->list[i], 0, e->list[i].n, &s->a, at, err);
+    for (size_t i = 0; i < e->n; i++) {
+        OG_TRY(read_extent(s, e->list[i], 0, e->list[i].n, &s->a, at, err));
         at += e->list[i].n;
     }
+out:
     return rc < 0 ? rc : sort_and_emit(s, c, at, err);
 }
 

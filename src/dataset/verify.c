@@ -330,21 +330,19 @@ static int verify_all(struct verifier *v, struct og_err *err)
 {
     static const char *const splits[] = {"train.npy", "valid.npy", "test.npy"};
     static const char *const edges[] = {"train_edges.npy", "valid_edges.npy", "test_edges.npy"};
-    int rc = verify_checksums(v, err);
-    if (rc == 0)
-        rc = verify_indptr(v, err);
-    if (rc == 0 && v->wrong == 0) /* lists that go astray say nothing about what is in them */
-        rc = verify_indices(v, err);
-    if (rc == 0)
-        rc = verify_finite(v, "weights.npy", &v->ds->weights, false, err);
-    if (rc == 0)
-        rc = verify_finite(v, "features.npy", &v->ds->features, true, err);
-    if (rc == 0)
-        rc = verify_labels(v, err);
-    for (int i = 0; rc == 0 && i < OG__SPLITS; i++)
-        rc = verify_split(v, i, splits[i], err);
-    for (int i = 0; rc == 0 && i < OG__SPLITS; i++)
-        rc = verify_edges(v, i, edges[i], err);
+    int rc;
+    OG_TRY(verify_checksums(v, err));
+    OG_TRY(verify_indptr(v, err));
+    if (v->wrong == 0) /* lists that go astray say nothing about what is in them */
+        OG_TRY(verify_indices(v, err));
+    OG_TRY(verify_finite(v, "weights.npy", &v->ds->weights, false, err));
+    OG_TRY(verify_finite(v, "features.npy", &v->ds->features, true, err));
+    OG_TRY(verify_labels(v, err));
+    for (int i = 0; i < OG__SPLITS; i++)
+        OG_TRY(verify_split(v, i, splits[i], err));
+    for (int i = 0; i < OG__SPLITS; i++)
+        OG_TRY(verify_edges(v, i, edges[i], err));
+out:
     return rc;
 }
 

@@ -157,28 +157,29 @@ void og__npy_reshape(struct og_npy_writer *w, int64_t rows, int64_t row)
 static int checksum_of(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err)
 {
     XXH3_state_t *state = XXH3_createState();
-    int rc = state ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", w->path);
-    if (rc == 0)
-        XXH3_64bits_reset(state);
+    int rc;
+    OG_TRY(state ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", w->path));
+    XXH3_64bits_reset(state);
     posix_fadvise(w->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    for (off_t at = 0; rc == 0 && at < w->written; at += BUFFER) {
+    for (off_t at = 0; at < w->written; at += BUFFER) {
         size_t bytes = (size_t)OG_MIN(w->written - at, (off_t)BUFFER);
-        rc = og__read_all(w->fd, w->buffer, bytes, at, w->path, err);
-        if (rc == 0)
-            XXH3_64bits_update(state, w->buffer, bytes);
+        OG_TRY(og__read_all(w->fd, w->buffer, bytes, at, w->path, err));
+        XXH3_64bits_update(state, w->buffer, bytes);
         posix_fadvise(w->fd, at, (off_t)bytes, POSIX_FADV_DONTNEED);
     }
-    if (rc == 0)
-        *checksum = XXH3_64bits_digest(state);
+    *checksum = XXH3_64bits_digest(state);
+out:
     XXH3_freeState(state);
     return rc;
 }
 
 int og__npy_sync(struct og_npy_writer *w, struct og_err *err)
 {
-    int rc = flush_buffer(w, err);
-    if (rc == 0 && fsync(w->fd) < 0)
-        rc = og__fail_errno(err, -errno, full_hint, "%s: cannot flush", w->path);
+    int rc;
+    OG_TRY(flush_buffer(w, err));
+    if (fsync(w->fd) < 0)
+        OG_TRY(og__fail_errno(err, -errno, full_hint, "%s: cannot flush", w->path));
+out:
     return rc;
 }
 
@@ -186,15 +187,15 @@ int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *e
 {
     char header[HEADER] = {0};
     const int64_t shape[2] = {w->rows, w->row};
-    int rc = flush_buffer(w, err);
-    if (rc == 0) {
-        size_t bytes = og__npy_header(header, w->type, w->ndim, shape, HEADER);
-        rc = og__write_all(w->fd, header, bytes, 0, w->path, err);
-    }
-    if (rc == 0 && fsync(w->fd) < 0)
-        rc = og__fail_errno(err, -errno, full_hint, "%s: cannot flush", w->path);
-    if (rc == 0 && checksum)
-        rc = checksum_of(w, checksum, err);
+    int rc;
+    OG_TRY(flush_buffer(w, err));
+    size_t bytes = og__npy_header(header, w->type, w->ndim, shape, HEADER);
+    OG_TRY(og__write_all(w->fd, header, bytes, 0, w->path, err));
+    if (fsync(w->fd) < 0)
+        OG_TRY(og__fail_errno(err, -errno, full_hint, "%s: cannot flush", w->path));
+    if (checksum)
+        OG_TRY(checksum_of(w, checksum, err));
+out:
     og__npy_discard(w);
     return rc;
 }

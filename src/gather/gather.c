@@ -222,12 +222,13 @@ static int start_piece(struct og_gather *g, struct piece *p, struct staging *via
                        struct og_err *err)
 {
     p->via = neighbours(p->slots, p->n) ? NULL : via;
-    int rc = p->via ? grow_staging(g, p->via, p->n, err) : 0;
+    int rc;
+    OG_TRY(p->via ? grow_staging(g, p->via, p->n, err) : 0);
     p->job = (struct og_read_job){
         .rows = p->nodes, .n = p->n, .out = row_at(g, p->via ? p->via->first : p->slots[0])};
     p->reader = g->beside ? g->beside : g->reader;
-    if (rc == 0)
-        rc = og__reader_submit(p->reader, &p->job, err);
+    OG_TRY(og__reader_submit(p->reader, &p->job, err));
+out:
     if (rc < 0)
         p->n = 0;
     return rc;
@@ -238,9 +239,11 @@ static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_count
 {
     if (p->n == 0)
         return 0;
-    int rc = og__reader_wait(p->reader, &p->job, err);
-    for (uint32_t i = 0; rc == 0 && p->via && i < p->n; i++)
+    int rc;
+    OG_TRY(og__reader_wait(p->reader, &p->job, err));
+    for (uint32_t i = 0; p->via && i < p->n; i++)
         memcpy(row_at(g, p->slots[i]), row_at(g, p->via->first + i), g->row_bytes);
+out:
     counts->reads += p->job.counts.reads;
     counts->bytes += p->job.counts.bytes;
     p->n = 0;
@@ -266,9 +269,10 @@ static int fill_piece(struct og_gather *g, const uint32_t *nodes, const uint32_t
     now->n = n;
     memcpy(now->nodes, nodes, n * sizeof(*nodes));
     memcpy(now->slots, slots, n * sizeof(*slots));
-    int rc = n_areas > 1 ? 0 : finish_piece(g, before, counts, err);
-    if (rc == 0)
-        rc = start_piece(g, now, &areas[g->descriptor % n_areas], err);
+    int rc;
+    OG_TRY(n_areas > 1 ? 0 : finish_piece(g, before, counts, err));
+    OG_TRY(start_piece(g, now, &areas[g->descriptor % n_areas], err));
+out:
     return rc < 0 ? rc : finish_piece(g, before, counts, err);
 }
 
@@ -325,11 +329,11 @@ static int read_chunk(struct og_gather *g, int staging, uint32_t chunk, struct o
 {
     struct staging *s = &g->staging[staging];
     const struct og_plan *plan = s->plan;
-    int rc = og__pack_holds(g->pack, chunk, plan->misses, plan->n_misses, err);
-    if (rc == 0)
-        rc = grow_staging(g, s, plan->n_misses, err);
-    if (rc == 0)
-        rc = og__pack_begin(g->pack, staging, chunk, row_at(g, s->first), err);
+    int rc;
+    OG_TRY(og__pack_holds(g->pack, chunk, plan->misses, plan->n_misses, err));
+    OG_TRY(grow_staging(g, s, plan->n_misses, err));
+    OG_TRY(og__pack_begin(g->pack, staging, chunk, row_at(g, s->first), err));
+out:
     s->from_pack = rc == 0;
     return rc;
 }
@@ -348,9 +352,10 @@ int og__gather_begin(struct og_gather *g, int staging, const struct og_plan *pla
 static int finish_job(struct og_gather *g, struct staging *s, struct og_io_counts *counts,
                       struct og_err *err)
 {
-    int rc = og__reader_wait(g->reader, &s->job, err);
-    if (rc == 0)
-        *counts = s->job.counts;
+    int rc;
+    OG_TRY(og__reader_wait(g->reader, &s->job, err));
+    *counts = s->job.counts;
+out:
     return rc;
 }
 

@@ -155,11 +155,9 @@ static int read_table(struct og_pack *p, int fd, const struct og_dataset *ds, st
     if (fstat(fd, &st) < 0)
         return og__fail_errno(err, -errno, NULL, "%s", p->path);
     size_t len = (size_t)OG_MIN(st.st_size, (off_t)sizeof(block));
-    int rc = og__read_all(fd, block, len, 0, p->path, err);
-    if (rc == 0)
-        rc = og__pack_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__read_all(fd, block, len, 0, p->path, err));
+    OG_TRY(og__pack_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err));
     rc = og__pack_suits(ds, p->head.dataset, p->head.row_bytes, p->head.dtype, p->path, err);
     if (rc < 0)
         return rc;
@@ -168,6 +166,8 @@ static int read_table(struct og_pack *p, int fd, const struct og_dataset *ds, st
     rc = p->table ? og__read_all(fd, p->table, p->table_bytes, OG__PACK_BLOCK, p->path, err)
                   : -ENOMEM;
     return rc < 0 ? rc : og__pack_check(&p->head, p->table, p->path, err);
+out:
+    return rc;
 }
 
 static int open_table(struct og_pack *p, const struct og_dataset *ds, struct og_err *err)
@@ -303,13 +303,14 @@ static int submit_parts(struct og_pack *p, struct chunk_read *r, uint32_t n, str
 {
     int rc = 0;
     r->n_parts = 0;
-    for (size_t i = 0, k; rc == 0 && i < n; i += k) {
+    for (size_t i = 0, k; i < n; i += k) {
         struct og_read_job *job = &r->parts[r->n_parts++];
         k = OG_MIN(n - i, p->part_blocks);
         *job =
             (struct og_read_job){.rows = r->blocks + i, .n = k, .out = r->out + i * OG__PACK_BLOCK};
-        rc = og__reader_submit(p->reader, job, err);
+        OG_TRY(og__reader_submit(p->reader, job, err));
     }
+out:
     return rc;
 }
 
@@ -376,13 +377,11 @@ static int finish(struct og_pack *p, int read, struct og_io_counts *counts, stru
 {
     struct chunk_read *r = &p->read[read];
     uint64_t sum = 0;
-    int rc = p->shared ? og__shared_finish(p->shared, read, counts, err) : 0;
-    for (size_t i = 0; rc == 0 && i < r->n_parts; i++)
-        rc = finish_job(p, &r->parts[i], &sum, counts, err);
-    if (rc == 0)
-        rc = finish_job(p, &r->rest, &sum, counts, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(p->shared ? og__shared_finish(p->shared, read, counts, err) : 0);
+    for (size_t i = 0; i < r->n_parts; i++)
+        OG_TRY(finish_job(p, &r->parts[i], &sum, counts, err));
+    OG_TRY(finish_job(p, &r->rest, &sum, counts, err));
     if (sum != r->entry->check)
         return og__fail(err, -EIO, p->hint,
                         "%s: chunk %td is not what was written: its checksum is another", p->path,
@@ -391,6 +390,8 @@ static int finish(struct og_pack *p, int read, struct og_io_counts *counts, stru
     if (rest > 0)
         memcpy(r->out + (r->out_bytes - rest), r->tail, rest);
     return 0;
+out:
+    return rc;
 }
 
 int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)

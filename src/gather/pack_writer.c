@@ -174,12 +174,13 @@ static int write_rest(const struct packer *pk, struct piece **run, int n, uint64
                       struct og_err *err)
 {
     int rc = 0;
-    for (int i = 0; rc == 0 && i < n; i++) {
+    for (int i = 0; i < n; i++) {
         size_t skip = (size_t)OG_MIN(done, (uint64_t)run[i]->bytes);
-        rc = og__write_all(pk->file.fd, run[i]->data + skip, run[i]->bytes - skip,
-                           (off_t)(run[i]->offset + skip), pk->file.path, err);
+        OG_TRY(og__write_all(pk->file.fd, run[i]->data + skip, run[i]->bytes - skip,
+                             (off_t)(run[i]->offset + skip), pk->file.path, err));
         done -= skip;
     }
+out:
     return rc;
 }
 
@@ -211,9 +212,11 @@ static int write_run(const struct packer *pk, struct piece **run, int n, uint64_
         return og__fail_errno(err, -errno, errno == ENOSPC ? og__pack_full_hint : NULL,
                               "%s: cannot write at byte %llu", pk->file.path,
                               (unsigned long long)run[0]->offset);
-    int rc = (uint64_t)done < *bytes ? write_rest(pk, run, n, (uint64_t)done, err) : 0;
-    if (rc == 0 && pk->direct_fd < 0)
+    int rc;
+    OG_TRY((uint64_t)done < *bytes ? write_rest(pk, run, n, (uint64_t)done, err) : 0);
+    if (pk->direct_fd < 0)
         push_behind(pk, run[0]->offset, *bytes);
+out:
     return rc;
 }
 
@@ -411,9 +414,10 @@ static int write_head(const struct og_dataset *ds, struct packer *pk, struct og_
         table[i] = (struct og_pack_entry){p->offset[i], n, ids, pk->checks[i]};
     }
     og__pack_format(&head, table, block);
-    int rc = og__write_all(pk->file.fd, block, OG__PACK_BLOCK, 0, pk->opt->path, err);
-    if (rc == 0)
-        rc = og__write_all(pk->file.fd, table, bytes, OG__PACK_BLOCK, pk->opt->path, err);
+    int rc;
+    OG_TRY(og__write_all(pk->file.fd, block, OG__PACK_BLOCK, 0, pk->opt->path, err));
+    OG_TRY(og__write_all(pk->file.fd, table, bytes, OG__PACK_BLOCK, pk->opt->path, err));
+out:
     og__release(b, table, bytes, memory_part);
     return rc;
 }

@@ -162,18 +162,19 @@ static int read_table(struct og_shared *p, struct og_err *err)
     if (!p->table)
         return -ENOMEM;
     p->at = og__alloc(p->budget, p->at_bytes = n * sizeof(*p->at), part, err);
-    int rc = p->at ? og__read_all(p->fd, p->table, p->table_bytes,
-                                  (off_t)og__shared_table_at(&p->head), p->path, err)
-                   : -ENOMEM;
-    if (rc == 0)
-        rc = og__shared_check(&p->head, p->table, p->path, err);
+    int rc;
+    OG_TRY(p->at ? og__read_all(p->fd, p->table, p->table_bytes,
+                                (off_t)og__shared_table_at(&p->head), p->path, err)
+                 : -ENOMEM);
+    OG_TRY(og__shared_check(&p->head, p->table, p->path, err));
     uint64_t at = og__shared_orders_at(&p->head);
-    for (uint64_t b = 0; rc == 0 && b < n; b++) {
+    for (uint64_t b = 0; b < n; b++) {
         uint64_t order = p->table[b].misses + p->table[b].shared;
         p->at[b] = at;
         p->longest = OG_MAX(p->longest, order);
         at += order * sizeof(uint32_t);
     }
+out:
     return rc;
 }
 
@@ -254,15 +255,16 @@ int og__shared_begin(struct og_shared *p, int read, uint32_t batch, char *out, s
 {
     struct shared_read *r = &p->read[read];
     const struct og_shared_entry *e = r->entry = &p->table[batch];
-    int rc = og__read_all(p->fd, r->order, (e->misses + e->shared) * sizeof(*r->order),
-                          (off_t)p->at[batch], p->path, err);
-    if (rc == 0 && !order_is_sound(p, e, r->order))
-        rc = og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the order of batch %u is damaged",
-                      p->path, batch);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__read_all(p->fd, r->order, (e->misses + e->shared) * sizeof(*r->order),
+                        (off_t)p->at[batch], p->path, err));
+    if (!order_is_sound(p, e, r->order))
+        OG_TRY(og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the order of batch %u is damaged",
+                        p->path, batch));
     r->job = (struct og_read_job){.rows = r->order + e->misses, .n = e->shared, .out = out};
     return og__reader_submit(p->reader, &r->job, err);
+out:
+    return rc;
 }
 
 /* The rows of a batch are those that were written for it, each in its place. */

@@ -178,9 +178,10 @@ static int read_block(struct writer *w, struct og_err *err)
         w->list[i] = (uint32_t)node++;
     }
     struct og_read_job job = {.rows = w->list, .n = n, .out = w->in};
-    int rc = og__reader_submit(w->reader, &job, err);
-    if (rc == 0)
-        rc = og__reader_wait(w->reader, &job, err);
+    int rc;
+    OG_TRY(og__reader_submit(w->reader, &job, err));
+    OG_TRY(og__reader_wait(w->reader, &job, err));
+out:
     w->counts.sweep.reads += job.counts.reads;
     w->counts.sweep.bytes += job.counts.bytes;
     return rc;
@@ -217,8 +218,9 @@ static int add_checks(struct writer *w, struct og_err *err)
     int rc = 0;
     for (uint32_t i = 0; i < w->n; i++)
         w->hashes[i] = og__pack_hash_at(w->out + w->kept + i * row, row, w->done + i);
-    for (uint32_t b = w->open; rc == 0 && b < w->laid_out; b++)
-        rc = add_checks_of(w, b, err);
+    for (uint32_t b = w->open; b < w->laid_out; b++)
+        OG_TRY(add_checks_of(w, b, err));
+out:
     while (w->open < w->laid_out && w->unhashed[w->open].n == 0)
         w->open++;
     return rc;
@@ -255,13 +257,14 @@ static int write_block(struct writer *w, struct og_err *err)
 static int add_rows(struct writer *w, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < w->segments->n_shared; i++) {
+    for (uint32_t i = 0; i < w->segments->n_shared; i++) {
         uint32_t node = w->segments->order[i];
         w->nodes[w->n++] = node;
         og__bits_add(w->bits, node);
         if (w->n == w->most)
-            rc = write_block(w, err);
+            OG_TRY(write_block(w, err));
     }
+out:
     return rc;
 }
 
@@ -305,11 +308,12 @@ static int add_order(struct writer *w, uint32_t batch, struct og_err *err)
 static int write_segment(struct writer *w, uint32_t first, uint32_t last,
                          enum og__segment_order order, struct og_err *err)
 {
-    int rc = og__segments_lay_out(w->segments, first, last, order, err);
-    for (uint32_t b = first; rc == 0 && b < last; b++)
-        rc = add_order(w, b, err);
-    if (rc == 0)
-        rc = add_rows(w, err);
+    int rc;
+    OG_TRY(og__segments_lay_out(w->segments, first, last, order, err));
+    for (uint32_t b = first; b < last; b++)
+        OG_TRY(add_order(w, b, err));
+    OG_TRY(add_rows(w, err));
+out:
     w->first += w->segments->n_shared;
     return rc;
 }
@@ -319,8 +323,9 @@ static int write_segments(struct writer *w, uint32_t size, enum og__segment_orde
 {
     const uint32_t n = w->packing->n_batches;
     int rc = 0;
-    for (uint32_t first = 0; rc == 0 && first < n; first += OG_MIN(size, n - first))
-        rc = write_segment(w, first, first + OG_MIN(size, n - first), order, err);
+    for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first))
+        OG_TRY(write_segment(w, first, first + OG_MIN(size, n - first), order, err));
+out:
     return rc < 0 ? rc : end_rows(w, err);
 }
 
@@ -329,10 +334,11 @@ static int write_head(struct writer *w, struct og_err *err)
     char block[OG__PACK_BLOCK];
     const size_t table = w->head.n_batches * sizeof(*w->table);
     og__shared_format(&w->head, w->table, block);
-    int rc = og__write_all(w->file.fd, block, sizeof(block), 0, w->file.path, err);
-    if (rc == 0)
-        rc = og__write_all(w->file.fd, w->table, table, (off_t)og__shared_table_at(&w->head),
-                           w->file.path, err);
+    int rc;
+    OG_TRY(og__write_all(w->file.fd, block, sizeof(block), 0, w->file.path, err));
+    OG_TRY(og__write_all(w->file.fd, w->table, table, (off_t)og__shared_table_at(&w->head),
+                         w->file.path, err));
+out:
     w->counts.bytes_written += sizeof(block) + table;
     w->counts.writes += 2;
     return rc;

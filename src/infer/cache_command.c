@@ -46,9 +46,11 @@ static int list_kind(struct listing *l, const struct og_kept_kind *kind, const c
 {
     struct og_kept *list;
     size_t n;
-    int rc = og__kept_list(l->folder, kind, &list, &n, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    int rc;
+    OG_TRY(og__kept_list(l->folder, kind, &list, &n, err));
+    for (size_t i = 0; i < n; i++)
         add(l, kind, what, &list[i]);
+out:
     free(list);
     return rc;
 }
@@ -57,11 +59,9 @@ static int list_folder(struct listing *l, char **out, struct og_err *err)
 {
     if (l->clear)
         og__scratch_sweep(l->folder);
-    int rc = list_kind(l, &og__neighbors_kind, "neighbour cache", err);
-    if (rc == 0)
-        rc = list_kind(l, &og__infer_kind, "inference", err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(list_kind(l, &og__neighbors_kind, "neighbour cache", err));
+    OG_TRY(list_kind(l, &og__infer_kind, "inference", err));
     json_t *folder = og__json_text(l->folder);
     json_t *root = json_pack("{s:o s:I s:I s:I s:I}", "folder", folder, "bytes",
                              (json_int_t)l->bytes, "removed_bytes", (json_int_t)l->removed,
@@ -69,6 +69,8 @@ static int list_folder(struct listing *l, char **out, struct og_err *err)
                              (json_int_t)OG__KEPT_SECONDS);
     root = og__json_with(root, "kept", json_incref(l->kept));
     return og__json_deliver(root, NULL, out, err);
+out:
+    return rc;
 }
 
 int og_cache(const char *folder, bool clear, char **out, struct og_err *err)

@@ -25,8 +25,9 @@ static int look_at_indptr(void *arg, const void *data, int64_t first_byte, size_
     struct survey *s = arg;
     const int64_t *p = data;
     int64_t first = first_byte / 8;
-    int rc = og__check_indptr(&s->check, p, first, bytes / 8, err);
-    for (size_t i = first == 0; rc == 0 && i < bytes / 8; i++) {
+    int rc;
+    OG_TRY(og__check_indptr(&s->check, p, first, bytes / 8, err));
+    for (size_t i = first == 0; i < bytes / 8; i++) {
         uint64_t v = (uint64_t)first + i - 1, before = (uint64_t)(i > 0 ? p[i - 1] : s->last);
         uint64_t degree = (uint64_t)p[i] - before;
         s->group = (v % OG__WHOLE_ROWS ? s->group : 0) + degree;
@@ -34,6 +35,7 @@ static int look_at_indptr(void *arg, const void *data, int64_t first_byte, size_
         if (s->f->degree)
             s->f->degree[v] = (uint32_t)degree;
     }
+out:
     s->last = p[bytes / 8 - 1];
     return rc;
 }
@@ -53,13 +55,15 @@ static int look_at_indices(void *arg, const void *data, int64_t first_byte, size
     struct survey *s = arg;
     const struct og_dataset *ds = s->f->graph;
     bool narrow = ds->indices.type == OG__NPY_I32;
-    int rc = og__check_indices((void *)ds, data, first_byte, bytes, err);
-    for (size_t i = 0; rc == 0 && i < bytes / (narrow ? 4 : 8); i++) {
+    int rc;
+    OG_TRY(og__check_indices((void *)ds, data, first_byte, bytes, err));
+    for (size_t i = 0; i < bytes / (narrow ? 4 : 8); i++) {
         uint64_t u = narrow ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
         s->f->feeds[u]++;
         if (s->f->degree)
             look_at_loop(s, u);
     }
+out:
     return rc;
 }
 
@@ -180,17 +184,15 @@ int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, s
                              .offset = OG__MATRIX_OFFSET,
                              .dim = shape.n_source,
                              .dtype = OG_F32};
-    int rc = made.path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
-    if (rc == 0 && shape.transforms && to_do(f, og__transform_step(l)))
-        rc = transform(f, l, in, &shape, err);
-    if (rc == 0)
-        f->state.step = og__combine_step(l);
-    if (rc == 0)
-        rc = og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, &used, err);
-    if (rc == 0)
-        rc = end_layer(f, l, in, &used, err);
-    if (rc == 0)
-        drop_inputs(f, l, made.path);
+    int rc;
+    OG_TRY(made.path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    if (shape.transforms && to_do(f, og__transform_step(l)))
+        OG_TRY(transform(f, l, in, &shape, err));
+    f->state.step = og__combine_step(l);
+    OG_TRY(og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, &used, err));
+    OG_TRY(end_layer(f, l, in, &used, err));
+    drop_inputs(f, l, made.path);
+out:
     free(made.path);
     return rc;
 }

@@ -180,33 +180,31 @@ static int fill_rows(struct combine *c, struct og_err *err)
 {
     int rc = 0;
     uint64_t cursor = 0;
-    for (uint32_t done = 0; rc == 0 && done < c->hot.n_slots;) {
+    for (uint32_t done = 0; done < c->hot.n_slots;) {
         uint32_t n = OG_MIN(c->hot.n_slots - done, c->caps.n_src);
         og__placement_nodes(&c->hot, &cursor, c->cold, n);
         struct og_read_job job = {
             .rows = c->cold, .n = n, .out = c->rows + done * og__matrix_row(c->sources)};
-        rc = og__reader_submit(c->source_reader, &job, err);
-        if (rc == 0)
-            rc = og__reader_wait(c->source_reader, &job, err);
+        OG_TRY(og__reader_submit(c->source_reader, &job, err));
+        OG_TRY(og__reader_wait(c->source_reader, &job, err));
         og__infer_count(c->f, &job);
         done += n;
     }
+out:
     return rc;
 }
 
 static int open_combine(struct combine *c, struct og_err *err)
 {
-    int rc = og__infer_reader(c->f, &c->source_reader, c->sources, err);
-    if (rc == 0 && c->shape.own)
-        rc = og__infer_reader(c->f, &c->own_reader, c->own, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__infer_reader(c->f, &c->source_reader, c->sources, err));
+    if (c->shape.own)
+        OG_TRY(og__infer_reader(c->f, &c->own_reader, c->own, err));
     size_blocks(c);
-    rc = take_block(c, err);
-    if (rc == 0)
-        rc = take_rows(c, err);
-    if (rc == 0)
-        rc = fill_rows(c, err);
+    OG_TRY(take_block(c, err));
+    OG_TRY(take_rows(c, err));
+    OG_TRY(fill_rows(c, err));
+out:
     return rc < 0 ? rc : og__infer_create(c->f, og__combine_step(c->l), &c->writer, &c->first, err);
 }
 
@@ -494,9 +492,10 @@ int og__infer_combine(struct og_inference *f, int l, const struct og_matrix *sou
                       struct og_blocks_used *used, struct og_err *err)
 {
     struct combine c = {.f = f, .l = l, .sources = sources, .own = own, .shape = *shape};
-    int rc = open_combine(&c, err);
-    if (rc == 0)
-        rc = combine_blocks(&c, err);
+    int rc;
+    OG_TRY(open_combine(&c, err));
+    OG_TRY(combine_blocks(&c, err));
+out:
     *used = (struct og_blocks_used){c.hot.n_slots, c.caps.n_dst};
     close_combine(&c);
     return og__infer_end(c.writer, rc, err);

@@ -55,10 +55,11 @@ static int open_model(struct og_inference *f, const char *checkpoint, struct og_
 static int settle_options(struct og_inference *f, const char *checkpoint,
                           const struct og_options *opt, struct og_err *err)
 {
-    int rc = og__options_copy(&f->opt, opt, err);
+    int rc;
+    OG_TRY(og__options_copy(&f->opt, opt, err));
     f->opt.layers = 0;
-    if (rc == 0)
-        rc = og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err);
+    OG_TRY(og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err));
+out:
     return rc < 0 ? rc : og__options_resolve(&f->opt, &f->log, err);
 }
 
@@ -183,11 +184,9 @@ static int spare_inputs(const struct og_inference *f, const char *checkpoint, co
 static int check_outputs(const struct og_inference *f, const char *checkpoint, const char *out,
                          const char *embeddings, struct og_err *err)
 {
-    int rc = spare_inputs(f, checkpoint, out, err);
-    if (rc == 0)
-        rc = spare_inputs(f, checkpoint, embeddings, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(spare_inputs(f, checkpoint, out, err));
+    OG_TRY(spare_inputs(f, checkpoint, embeddings, err));
     if (embeddings && f->config.task == OG_TASK_LINK)
         return og__fail(err, -EINVAL, "leave it out: --out holds them",
                         "--embeddings: they are all that a model of links makes of a node");
@@ -195,6 +194,8 @@ static int check_outputs(const struct og_inference *f, const char *checkpoint, c
         return og__fail(err, -EINVAL, "its only input are the features",
                         "--embeddings: a model of one layer has none");
     return 0;
+out:
+    return rc;
 }
 
 static int predict(struct og_inference *f, const char *checkpoint, const char *out,
@@ -220,9 +221,10 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
     struct og_inference f = {.seen = seen, .ops = og__nn_ops()};
     if (text)
         *text = NULL;
-    int rc = open_inference(&f, dataset, checkpoint, opt, err);
-    if (rc == 0)
-        rc = predict(&f, checkpoint, out, embeddings, text, err);
+    int rc;
+    OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
+    OG_TRY(predict(&f, checkpoint, out, embeddings, text, err));
+out:
     if (rc < 0 && text) {
         free(*text);
         *text = NULL;
@@ -287,26 +289,23 @@ static int evaluate(struct og_inference *f, const char *checkpoint, const char *
                     enum og__split which, char **out, struct og_err *err)
 {
     struct og_judged j = {0};
-    int rc = open_judged(f, &j, which, err);
-    if (rc == 0)
-        rc = open_state(f, checkpoint, split, err);
-    if (rc == 0)
-        rc = run_layers(f, err);
-    if (rc == 0 && og__metrics_undefined(&j.metrics))
-        rc = og__fail(err, -EDOM, og__diverged_hint, "%s: the %s is not a finite number",
-                      checkpoint, og__metrics_undefined(&j.metrics));
-    if (rc == 0)
-        rc = og__infer_deliver(f, err);
-    if (rc == 0) {
-        json_t *root = figures(f);
-        root = og__json_with(root, "split", json_string(split));
-        root = og__json_with(root, "checkpoint", og__json_text(checkpoint));
-        root = og__json_with(root, "labelled", json_integer((json_int_t)j.metrics.counted));
-        root = og__json_with(root, "loss", og__json_real(og__metrics_loss(&j.metrics)));
-        root = og__json_with(root, "acc", og__json_real(og__metrics_acc(&j.metrics, &f->config)));
-        root = og__json_with(root, "metrics", og__metrics_json(&f->config, &j.metrics));
-        rc = og__json_deliver(root, NULL, out, err);
-    }
+    int rc;
+    OG_TRY(open_judged(f, &j, which, err));
+    OG_TRY(open_state(f, checkpoint, split, err));
+    OG_TRY(run_layers(f, err));
+    if (og__metrics_undefined(&j.metrics))
+        OG_TRY(og__fail(err, -EDOM, og__diverged_hint, "%s: the %s is not a finite number",
+                        checkpoint, og__metrics_undefined(&j.metrics)));
+    OG_TRY(og__infer_deliver(f, err));
+    json_t *root = figures(f);
+    root = og__json_with(root, "split", json_string(split));
+    root = og__json_with(root, "checkpoint", og__json_text(checkpoint));
+    root = og__json_with(root, "labelled", json_integer((json_int_t)j.metrics.counted));
+    root = og__json_with(root, "loss", og__json_real(og__metrics_loss(&j.metrics)));
+    root = og__json_with(root, "acc", og__json_real(og__metrics_acc(&j.metrics, &f->config)));
+    root = og__json_with(root, "metrics", og__metrics_json(&f->config, &j.metrics));
+    OG_TRY(og__json_deliver(root, NULL, out, err));
+out:
     close_judged(f, &j);
     return rc;
 }

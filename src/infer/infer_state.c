@@ -37,11 +37,11 @@ static int lock_folder(struct og_infer_state *s, struct og_err *err)
         return -EAGAIN;
     if (fd < 0)
         return og__fail_errno(err, -errno, NULL, "%s: cannot open", s->folder);
-    int rc = og__lease_take(fd);
-    if (rc == 0) {
-        s->lock = fd;
-        return 0;
-    }
+    int rc;
+    OG_TRY(og__lease_take(fd));
+    s->lock = fd;
+    return 0;
+out:
     close(fd);
     return rc == -EBUSY ? og__fail(err, -EBUSY, "wait until it ends, or give another --scratch",
                                    "%s: another process is making the same", s->folder)
@@ -99,9 +99,11 @@ static int name_folder(struct og_inference *f, const char *what, struct og_err *
 static int prepare_folder(const char *path, struct og_err *err)
 {
     char *folder = og__folder_of(path);
-    int rc = folder ? og__make_dirs(folder, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    if (rc == 0 && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot write in its folder", path);
+    int rc;
+    OG_TRY(folder ? og__make_dirs(folder, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot write in its folder", path));
+out:
     free(folder);
     return rc;
 }
@@ -187,9 +189,11 @@ static int check_names(const struct og_infer_state *s, struct og_err *err)
     if (!s->embeddings.path)
         return 0;
     char *out = absolute(s->out.path), *embeddings = absolute(s->embeddings.path);
-    int rc = out && embeddings ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
-    if (rc == 0 && strcmp(out, embeddings) == 0)
-        rc = og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out");
+    int rc;
+    OG_TRY(out && embeddings ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    if (strcmp(out, embeddings) == 0)
+        OG_TRY(og__fail(err, -EINVAL, "give two names", "--embeddings: the same file as --out"));
+out:
     free(out);
     free(embeddings);
     return rc;
@@ -203,11 +207,12 @@ static int add_values(struct og_model *m, const struct og_param *p, uint64_t *su
     enum { PIECE = 4096 };
     float piece[PIECE];
     int rc = 0;
-    for (size_t first = 0, n; rc == 0 && first < og__param_count(p); first += n) {
+    for (size_t first = 0, n; first < og__param_count(p); first += n) {
         n = OG_MIN(og__param_count(p) - first, (size_t)PIECE);
-        rc = og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err);
+        OG_TRY(og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err));
         *sum = XXH3_64bits_withSeed(piece, n * sizeof(*piece), *sum);
     }
+out:
     return rc;
 }
 
@@ -350,16 +355,17 @@ static int hash_rows(struct og_infer_state *s, const char *path, uint64_t bytes,
                      struct og_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    int rc = fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", path) : 0;
+    int rc;
+    OG_TRY(fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", path) : 0);
     XXH3_64bits_reset(s->hash);
-    for (uint64_t at = 0; rc == 0 && at < bytes; at += CHECKED_AT_ONCE) {
+    for (uint64_t at = 0; at < bytes; at += CHECKED_AT_ONCE) {
         size_t n = (size_t)OG_MIN(bytes - at, (uint64_t)CHECKED_AT_ONCE);
         off_t from = (off_t)(OG__MATRIX_OFFSET + at);
-        rc = og__read_all(fd, buffer, n, from, path, err);
-        if (rc == 0)
-            XXH3_64bits_update(s->hash, buffer, n);
+        OG_TRY(og__read_all(fd, buffer, n, from, path, err));
+        XXH3_64bits_update(s->hash, buffer, n);
         posix_fadvise(fd, from, (off_t)n, POSIX_FADV_DONTNEED);
     }
+out:
     if (fd >= 0)
         close(fd);
     return rc;

@@ -117,9 +117,10 @@ int og__infer_transform(struct og_inference *f, int l, const struct og_matrix *i
                         const struct og_whole_layer *shape, struct og_err *err)
 {
     struct transform t = {.f = f, .l = l, .in = in, .shape = *shape};
-    int rc = open_transform(&t, err);
-    if (rc == 0)
-        rc = transform_rows(&t, err);
+    int rc;
+    OG_TRY(open_transform(&t, err));
+    OG_TRY(transform_rows(&t, err));
+out:
     close_transform(&t);
     return og__infer_end(t.writer, rc, err);
 }

@@ -83,11 +83,11 @@ static int create(struct walking *w, const char *name, enum og__npy_type type,
                   struct og_npy_writer **out, struct og_err *err)
 {
     char *path = og__path_join(w->f->state.folder, name);
-    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
-    if (rc == 0) {
-        unlink(path); /* of the start before */
-        rc = og__npy_create(out, path, type, 1, 1, err);
-    }
+    int rc;
+    OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    unlink(path); /* of the start before */
+    OG_TRY(og__npy_create(out, path, type, 1, 1, err));
+out:
     free(path);
     return rc;
 }
@@ -173,13 +173,14 @@ static int walk_all(struct walking *w, struct og_err *err)
     const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
     uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
     int rc = 0;
-    for (uint64_t first = 0; rc == 0 && first < n_nodes; first += w->n_nodes) {
+    for (uint64_t first = 0; first < n_nodes; first += w->n_nodes) {
         uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)w->n_nodes);
-        rc = walk_batch(w, first, n, err);
+        OG_TRY(walk_batch(w, first, n, err));
         og__infer_observe(f, "walk", 0, first + n);
-        if (rc == 0 && stop && *stop)
-            rc = og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted");
+        if (stop && *stop)
+            OG_TRY(og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted"));
     }
+out:
     return rc;
 }
 
@@ -193,11 +194,12 @@ static int end(struct walking *w, struct og_npy_writer **from, const char *name,
     char *path = og__path_join(w->f->state.folder, name);
     *from = NULL;
     w->f->prepare_written += og__npy_bytes(writer);
-    int rc = og__npy_finish(writer, NULL, err);
-    if (rc == 0 && !path)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "inference");
-    if (rc == 0)
-        rc = og__npy_open(to, path, err);
+    int rc;
+    OG_TRY(og__npy_finish(writer, NULL, err));
+    if (!path)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    OG_TRY(og__npy_open(to, path, err));
+out:
     free(path);
     return rc;
 }
@@ -205,11 +207,11 @@ static int end(struct walking *w, struct og_npy_writer **from, const char *name,
 static int end_walking(struct walking *w, struct og_err *err)
 {
     struct og_dataset *walked = &w->f->walked;
-    int rc = end(w, &w->indptr, "indptr.npy", &walked->indptr, err);
-    if (rc == 0)
-        rc = end(w, &w->indices, "indices.npy", &walked->indices, err);
-    if (rc == 0)
-        rc = end(w, &w->weights, "weights.npy", &walked->weights, err);
+    int rc;
+    OG_TRY(end(w, &w->indptr, "indptr.npy", &walked->indptr, err));
+    OG_TRY(end(w, &w->indices, "indices.npy", &walked->indices, err));
+    OG_TRY(end(w, &w->weights, "weights.npy", &walked->weights, err));
+out:
     walked->n_edges = w->n_edges;
     return rc;
 }
@@ -223,11 +225,11 @@ int og__infer_walk(struct og_inference *f, struct og_err *err)
                                     .indices = {.fd = -1},
                                     .weights = {.fd = -1}};
     f->graph = &f->walked;
-    int rc = open_walking(&w, err);
-    if (rc == 0)
-        rc = walk_all(&w, err);
-    if (rc == 0)
-        rc = end_walking(&w, err);
+    int rc;
+    OG_TRY(open_walking(&w, err));
+    OG_TRY(walk_all(&w, err));
+    OG_TRY(end_walking(&w, err));
+out:
     close_walking(&w);
     return rc;
 }

@@ -131,9 +131,10 @@ int og__io_measure(const struct og_io_ops *ops, const struct og_io_file *file,
                    const struct og_io_load *load, struct og_io_rate *out, struct og_err *err)
 {
     struct run m = {.ops = ops, .file = file, .load = load};
-    int rc = prepare(&m, err);
-    if (rc == 0)
-        rc = steady(&m, out, err);
+    int rc;
+    OG_TRY(prepare(&m, err));
+    OG_TRY(steady(&m, out, err));
+out:
     if (m.engine)
         ops->close(m.engine);
     og__slab_release(&m.slab);

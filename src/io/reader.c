@@ -415,9 +415,10 @@ int og__reader_submit(struct og_reader *r, struct og_read_job *job, struct og_er
     else
         r->queue = job;
     r->queue_end = job;
-    int rc = top_up(r, &why);
-    if (rc == 0)
-        rc = collect(r, 0, &why);
+    int rc;
+    OG_TRY(top_up(r, &why));
+    OG_TRY(collect(r, 0, &why));
+out:
     if (rc < 0) {
         break_off(r, rc, &why);
         return tell_failure(r, rc, err);

@@ -143,9 +143,10 @@ static int gradients_of_products(struct og_model *m, int l, const float *dy, str
                                   .n_inputs = 1,
                                   .input = {in},
                                   .grad = {layer->param[OG__NEIGHBOUR]->grad}};
-    int rc = eps_gradient(m, l, dy, og__dense(w->a, n_src, layer->n_mid), err);
-    if (rc == 0)
-        rc = m->ops->affine(m->backend, &spread, err);
+    int rc;
+    OG_TRY(eps_gradient(m, l, dy, og__dense(w->a, n_src, layer->n_mid), err));
+    OG_TRY(m->ops->affine(m->backend, &spread, err));
+out:
     return rc < 0 ? rc : m->ops->weight_grad(m->backend, &of_a, err);
 }
 

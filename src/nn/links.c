@@ -72,9 +72,10 @@ static int rank_edges(struct og_model *m, const struct og_pairs *pairs, struct o
 int og__links_forward(struct og_model *m, const struct og_pairs *pairs, struct og_metrics *out,
                       struct og_err *err)
 {
-    int rc = score_pairs(m, pairs, m->at.pair_window, err);
-    if (rc == 0)
-        rc = link_loss(m, pairs, NULL, out, err);
+    int rc;
+    OG_TRY(score_pairs(m, pairs, m->at.pair_window, err));
+    OG_TRY(link_loss(m, pairs, NULL, out, err));
+out:
     return rc < 0 ? rc : rank_edges(m, pairs, out, err);
 }
 
@@ -119,21 +120,18 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
 {
     struct og_workspace *at = &m->at;
     bool mlp = m->config.decoder == OG_DECODER_MLP;
-    int rc = score_pairs(m, pairs, pairs->n, err);
-    if (rc == 0)
-        rc = link_loss(m, pairs, at->dscores, out, err);
-    if (rc == 0 && mlp)
-        rc = perceive_back(m, pairs->n, err);
+    int rc;
+    OG_TRY(score_pairs(m, pairs, pairs->n, err));
+    OG_TRY(link_loss(m, pairs, at->dscores, out, err));
+    if (mlp)
+        OG_TRY(perceive_back(m, pairs->n, err));
     const struct og_pair_list list = {.n = pairs->n,
                                       .n_rows = pairs->n_seeds,
                                       .a = pairs->a,
                                       .b = pairs->b,
                                       .first = at->pair_first,
                                       .pair = at->pair_list};
-    if (rc == 0)
-        rc = m->ops->pair_list(m->backend, &list, err);
-    if (rc < 0)
-        return rc;
+    OG_TRY(m->ops->pair_list(m->backend, &list, err));
     struct og_pair_op forward = {.n = pairs->n,
                                  .a = pairs->a,
                                  .b = pairs->b,
@@ -147,4 +145,6 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
                               .pair = at->pair_list,
                               .dh = at->dlogits};
     return m->ops->pair_back(m->backend, &op, err);
+out:
+    return rc;
 }

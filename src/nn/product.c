@@ -211,9 +211,10 @@ static int packed_layout(struct og_products *ps, int k, int n, dnnl_memory_desc_
 {
     dnnl_primitive_desc_t plain = NULL;
     struct og_product_shape s = {.m = OG__BLOCK_ROWS, .n = n, .k = k, .lda = k, .ldc = n};
-    int rc = make_desc(ps, &s, NULL, &plain, err);
-    if (rc == 0)
-        *out = *dnnl_primitive_desc_query_md(plain, dnnl_query_weights_md, 0);
+    int rc;
+    OG_TRY(make_desc(ps, &s, NULL, &plain, err));
+    *out = *dnnl_primitive_desc_query_md(plain, dnnl_query_weights_md, 0);
+out:
     dnnl_primitive_desc_destroy(plain);
     return rc;
 }
@@ -308,9 +309,10 @@ int og__product_get(struct og_products *ps, const struct og_product_shape *shape
     if (!longer)
         return og__fail_errno(err, -ENOMEM, NULL, "matrix products");
     ps->product = longer;
-    int rc = make_product(ps, shape, out, err);
-    if (rc == 0)
-        ps->product[ps->n_products++] = *out;
+    int rc;
+    OG_TRY(make_product(ps, shape, out, err));
+    ps->product[ps->n_products++] = *out;
+out:
     return rc;
 }
 
@@ -391,9 +393,10 @@ static int find_pack(struct og_products *ps, const struct pack *want, struct pac
     ps->pack = longer;
     *out = &longer[ps->n_packs];
     **out = *want;
-    int rc = make_pack(ps, *out, err);
-    if (rc == 0)
-        ps->n_packs++;
+    int rc;
+    OG_TRY(make_pack(ps, *out, err));
+    ps->n_packs++;
+out:
     return rc;
 }
 

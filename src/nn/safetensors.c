@@ -114,9 +114,10 @@ static int seal_header(char *header, size_t len, const struct og_tensors *t, con
     XXH3_64bits_reset(state);
     XXH3_64bits_update(state, &length, sizeof(length));
     XXH3_64bits_update(state, header, len);
-    int rc = each_tensor(t, add_to_seal, state, err);
-    if (rc == 0)
-        og__seal_print(og__seal_find(header, len), state);
+    int rc;
+    OG_TRY(each_tensor(t, add_to_seal, state, err));
+    og__seal_print(og__seal_find(header, len), state);
+out:
     XXH3_freeState(state);
     return rc;
 }
@@ -364,15 +365,14 @@ int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og
 {
     uint64_t header = 0;
     *out = (struct og_tensors){0};
-    int rc = header_bytes(bytes, len, name, &header, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(header_bytes(bytes, len, name, &header, err));
     const char *text = (const char *)bytes + sizeof(header);
-    rc = og__seal_check(bytes, len, og__seal_find(text, header), name, seal_hint, err);
-    if (rc == 0)
-        rc = parse_header(text, header, len, name, out, err);
-    for (size_t i = 0; rc == 0 && i < out->n; i++)
+    OG_TRY(og__seal_check(bytes, len, og__seal_find(text, header), name, seal_hint, err));
+    OG_TRY(parse_header(text, header, len, name, out, err));
+    for (size_t i = 0; i < out->n; i++)
         out->tensor[i].data = (const char *)bytes + out->tensor[i].at;
+out:
     return rc;
 }
 
@@ -384,18 +384,18 @@ static int read_head(const struct og_tensors_file *f, uint64_t size, char **head
 {
     enum { MOST = 100 * 1000 * 1000 }; /* that the format allows */
     char first[sizeof(*header)] = {0};
-    int rc = og__read_all(f->fd, first, OG_MIN(size, sizeof(first)), 0, f->path, err);
-    if (rc == 0)
-        rc = header_bytes(first, size, f->path, header, err);
-    if (rc == 0 && *header > MOST)
-        rc = og__fail(err, -EFBIG, "is it a checkpoint of a model that trained here?",
-                      "%s: header of %llu bytes", f->path, (unsigned long long)*header);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__read_all(f->fd, first, OG_MIN(size, sizeof(first)), 0, f->path, err));
+    OG_TRY(header_bytes(first, size, f->path, header, err));
+    if (*header > MOST)
+        OG_TRY(og__fail(err, -EFBIG, "is it a checkpoint of a model that trained here?",
+                        "%s: header of %llu bytes", f->path, (unsigned long long)*header));
     const size_t bytes = sizeof(*header) + (size_t)*header;
     *head = malloc(bytes + 1);
     return *head ? og__read_all(f->fd, *head, bytes, 0, f->path, err)
                  : og__fail_errno(err, -ENOMEM, NULL, "%s", f->path);
+out:
+    return rc;
 }
 
 int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err *err)

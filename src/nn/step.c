@@ -33,7 +33,7 @@ int og__pack_weights(struct og_model *m, struct og_err *err)
 {
     int rc = 0;
     struct og_weight *w[OG__ROLES + OG__MAX_HEADS];
-    for (int l = 0; rc == 0 && l < m->config.layers; l++) {
+    for (int l = 0; l < m->config.layers; l++) {
         struct og_layer *layer = &m->layer[l];
         size_t n = 0;
         for (int role = 0; role < OG__ROLES; role++)
@@ -41,11 +41,12 @@ int og__pack_weights(struct og_model *m, struct og_err *err)
                 w[n++] = &layer->weight[role];
         for (int h = 0; h < OG__MAX_HEADS && layer->head[h].value; h++)
             w[n++] = &layer->head[h];
-        rc = m->ops->pack(m->backend, w, n, err);
+        OG_TRY(m->ops->pack(m->backend, w, n, err));
     }
     struct og_weight *decoder[] = {&m->decoder.weight[0], &m->decoder.weight[1]};
-    if (rc == 0 && decoder[0]->value)
-        rc = m->ops->pack(m->backend, decoder, OG_COUNT(decoder), err);
+    if (decoder[0]->value)
+        OG_TRY(m->ops->pack(m->backend, decoder, OG_COUNT(decoder), err));
+out:
     return rc;
 }
 
@@ -151,11 +152,13 @@ int og__model_forward(struct og_model *m, const struct og_batch *batch, const st
                       const void *labels, struct og_metrics *out, struct og_err *err)
 {
     const struct og_pairs *pairs = m->config.task == OG_TASK_LINK ? labels : NULL;
-    int rc = forward(m, batch, x, pairs, NULL, err);
-    if (rc == 0 && pairs && out)
+    int rc;
+    OG_TRY(forward(m, batch, x, pairs, NULL, err));
+    if (pairs && out)
         return og__links_forward(m, &m->at.pairs, out, err);
-    if (rc == 0 && labels && out)
-        rc = og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, NULL, out, err);
+    if (labels && out)
+        OG_TRY(og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, NULL, out, err));
+out:
     return rc;
 }
 

@@ -25,13 +25,12 @@ int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool, struct og_
     const struct og_step step = {1, 1, 0};
     struct og_metrics metrics;
     struct og_model *m = NULL;
-    int rc = og__model_create(&m, ops, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err);
-    if (rc == 0)
-        rc = og__model_reserve(m, &caps, true, err);
-    if (rc == 0)
-        rc = og__model_gradients(m, &batch, &x, labels, &step, &metrics, err);
-    if (rc == 0)
-        rc = og__model_update(m, 0, 0, 1, err);
+    int rc;
+    OG_TRY(og__model_create(&m, ops, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err));
+    OG_TRY(og__model_reserve(m, &caps, true, err));
+    OG_TRY(og__model_gradients(m, &batch, &x, labels, &step, &metrics, err));
+    OG_TRY(og__model_update(m, 0, 0, 1, err));
+out:
     og__model_free(m);
     return rc;
 }

@@ -299,11 +299,12 @@ static int bring_batch(struct og_model *m, const struct og_batch *batch,
 {
     struct og_workspace *at = &m->at;
     int rc = 0;
-    for (int l = 0; rc == 0 && l < m->config.layers; l++) {
+    for (int l = 0; l < m->config.layers; l++) {
         int h = m->config.layers - 1 - l;
-        rc = og__bring_block(m, &batch->hop[h], &at->room.hop[h], &at->hop[h], err);
+        OG_TRY(og__bring_block(m, &batch->hop[h], &at->room.hop[h], &at->hop[h], err));
         at->work[l].block = &at->hop[h];
     }
+out:
     return rc == 0 && pairs ? og__bring_pairs(m, pairs, &at->room, &at->pairs, err) : rc;
 }
 

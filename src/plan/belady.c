@@ -235,16 +235,16 @@ static int prepare_belady(struct og_policy *p, const struct og_trace *trace, uin
                           struct og_err *err)
 {
     struct belady *s = p->state;
-    int rc = og__next_uses_find(&s->uses, trace, err);
+    int rc;
+    OG_TRY(og__next_uses_find(&s->uses, trace, err));
     s->n_batches = trace->n_batches;
     s->row = s->batch = 0;
-    if (rc == 0)
-        rc = reserve(p, trace, err);
-    if (rc < 0)
-        return rc;
+    OG_TRY(reserve(p, trace, err));
     s->prefill_left = *n_prefill = choose_prefill(s, trace, hang_all(p));
     s->prefill_node = s->prefill_rank = 0;
     return 0;
+out:
+    return rc;
 }
 
 /* Into the idle slots, in the order of the file. */

@@ -312,9 +312,11 @@ static int count_sizes(struct pass *p, struct og_err *err)
     sim.size = size;
     sim.n_sizes = p->n;
     sim.pool = p->given->pool;
-    int rc = og__simulate(&sim, &first_of(p)->policy, counted, err);
-    for (uint32_t i = 0; rc == 0 && i < p->n; i++)
+    int rc;
+    OG_TRY(og__simulate(&sim, &first_of(p)->policy, counted, err));
+    for (uint32_t i = 0; i < p->n; i++)
         take_counts(p, i, &counted[i], counted[i].fill);
+out:
     return rc;
 }
 
@@ -347,9 +349,10 @@ static int add_sweep(const struct pass *p, const struct og_candidate *c, struct 
                              og__human_bytes(least, (double)og__sweep_least(&p->packing)));
         return 0;
     }
-    int rc = og__sweep_share(&p->packing, c->sweep_memory, &sweep, err);
-    if (rc == 0)
-        rc = og__packing_predict(&p->packing, &sweep, &p->given->rule, cost, err);
+    int rc;
+    OG_TRY(og__sweep_share(&p->packing, c->sweep_memory, &sweep, err));
+    OG_TRY(og__packing_predict(&p->packing, &sweep, &p->given->rule, cost, err));
+out:
     add_io(&e->counts.sweep, cost->sweep);
     return rc;
 }
@@ -370,9 +373,11 @@ static int count_segments(const struct pass *p, struct og_segments *s, uint32_t 
 {
     const uint32_t n = p->packing.n_batches;
     struct og_io_counts *io = og__alloc(p->given->budget, n * sizeof(*io), part, err);
-    int rc = io ? og__count_segments(s, size, &p->given->rule, io, err) : -ENOMEM;
-    for (uint32_t b = 0; rc == 0 && b < n; b++)
+    int rc;
+    OG_TRY(io ? og__count_segments(s, size, &p->given->rule, io, err) : -ENOMEM);
+    for (uint32_t b = 0; b < n; b++)
         add_io(sum, io[b]);
+out:
     og__release(p->given->budget, io, n * sizeof(*io), part);
     return rc;
 }

@@ -22,15 +22,14 @@ int og__walk_batches(const struct og_walk *w, const struct og_trace *t, uint32_t
                      struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t b = 0; rc == 0 && b < n && !(w->stop && *w->stop); b++) {
+    for (uint32_t b = 0; b < n && !(w->stop && *w->stop); b++) {
         const uint32_t rows = (uint32_t)(t->ptr[b + 1] - t->ptr[b]);
         if (w->before)
-            rc = w->before(w->arg, b, err);
-        if (rc == 0)
-            rc = og__policy_plan(w->policy, w->planner, t->ids + t->ptr[b], rows, w->plan, err);
-        if (rc == 0)
-            rc = w->planned(w->arg, b, w->plan, err);
+            OG_TRY(w->before(w->arg, b, err));
+        OG_TRY(og__policy_plan(w->policy, w->planner, t->ids + t->ptr[b], rows, w->plan, err));
+        OG_TRY(w->planned(w->arg, b, w->plan, err));
     }
+out:
     return rc;
 }
 
@@ -79,13 +78,14 @@ static int count_all(struct og_segments *segments, uint32_t size, const struct o
     const uint32_t n = segments->packing->n_batches;
     uint32_t before = 0; /* rows of the segments before */
     int rc = 0;
-    for (uint32_t first = 0; rc == 0 && first < n; first += OG_MIN(size, n - first)) {
+    for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first)) {
         const uint32_t last = first + OG_MIN(size, n - first);
-        rc = og__segments_lay_out(segments, first, last, OG__BY_SIGNATURE, err);
-        for (uint32_t b = first; rc == 0 && b < last; b++)
+        OG_TRY(og__segments_lay_out(segments, first, last, OG__BY_SIGNATURE, err));
+        for (uint32_t b = first; b < last; b++)
             count_laid_out(segments, b, before, rule, o, &io[b]);
         before += segments->n_shared;
     }
+out:
     return rc;
 }
 

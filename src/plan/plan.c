@@ -38,10 +38,11 @@ static int reserve_two(struct og_budget *b, uint32_t **one, uint32_t **two, uint
 
 int og__plan_reserve(struct og_plan *p, uint32_t rows, uint32_t changes, struct og_err *err)
 {
-    int rc = reserve_two(p->budget, &p->place, &p->misses, &p->capacity, rows, err);
-    if (rc == 0)
-        rc = reserve_two(p->budget, &p->change_row, &p->change_slot, &p->change_capacity, changes,
-                         err);
+    int rc;
+    OG_TRY(reserve_two(p->budget, &p->place, &p->misses, &p->capacity, rows, err));
+    OG_TRY(
+        reserve_two(p->budget, &p->change_row, &p->change_slot, &p->change_capacity, changes, err));
+out:
     if (rc < 0)
         og__plan_release(p);
     return rc;

@@ -215,9 +215,10 @@ int og__policy_plan(struct og_policy *p, struct og_planner *planner, const uint3
 int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *scratch,
                     uint32_t *codes, struct og_err *err)
 {
-    int rc = step(p, ids, n, scratch, err);
-    if (rc == 0)
-        og__plan_encode(scratch, codes);
+    int rc;
+    OG_TRY(step(p, ids, n, scratch, err));
+    og__plan_encode(scratch, codes);
+out:
     return rc;
 }
 

@@ -61,11 +61,9 @@ static int open_s3fifo(struct og_policy *p, struct og_err *err)
     p->state = s;
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "s3fifo");
-    int rc = og__slots_open(&s->slots, n, p->budget, err);
-    if (rc == 0)
-        rc = og__slots_open(&s->ghost, ghost_size(n), p->budget, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__slots_open(&s->slots, n, p->budget, err));
+    OG_TRY(og__slots_open(&s->ghost, ghost_size(n), p->budget, err));
     s->mark = og__alloc(p->budget, n, part, err);
     s->link = og__alloc(p->budget, ((size_t)n + QUEUES) * sizeof(*s->link), part, err);
     if (!s->mark || !s->link)
@@ -75,6 +73,8 @@ static int open_s3fifo(struct og_policy *p, struct og_err *err)
     og__queue_init(s->link, n + MAIN_QUEUE);
     s->small_share = small_share(n);
     return 0;
+out:
+    return rc;
 }
 
 static void close_s3fifo(struct og_policy *p)

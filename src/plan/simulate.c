@@ -127,8 +127,9 @@ static int open_lanes(struct lanes *l, const struct og_simulation *sim, int n, s
     if (!l->lane)
         return og__fail_errno(err, -ENOMEM, NULL, "simulation");
     int rc = 0;
-    for (int i = 0; rc == 0 && i < n; i++)
-        rc = open_lane(l, &l->lane[i], err);
+    for (int i = 0; i < n; i++)
+        OG_TRY(open_lane(l, &l->lane[i], err));
+out:
     return rc;
 }
 
@@ -200,14 +201,14 @@ static int count_levels(const struct og_simulation *sim, const uint8_t *of_node,
                         const uint8_t *of_row, struct og_simulated *out, struct og_err *err)
 {
     struct counting c = {.of_node = of_node, .of_row = of_row};
-    int rc = open_lanes(&c.lanes, sim, og__pool_threads(sim->pool), err);
-    if (rc == 0) {
-        og__pool_run(sim->pool, sim->trace.n_batches, count_batch, &c);
-        rc = lanes_failed(&c.lanes, err);
-    }
-    for (int i = 0; rc == 0 && i < c.lanes.n; i++)
+    int rc;
+    OG_TRY(open_lanes(&c.lanes, sim, og__pool_threads(sim->pool), err));
+    og__pool_run(sim->pool, sim->trace.n_batches, count_batch, &c);
+    OG_TRY(lanes_failed(&c.lanes, err));
+    for (int i = 0; i < c.lanes.n; i++)
         for (uint32_t k = 0; k < sim->n_sizes; k++)
             og__plan_cost_add(&out[k].cost, &c.lanes.lane[i].sum[k]);
+out:
     close_lanes(&c.lanes);
     return rc;
 }
@@ -270,9 +271,10 @@ static int simulate_static(const struct og_simulation *sim, const struct og_poli
                            struct og_simulated *out, struct og_err *err)
 {
     uint8_t *of_node = og__alloc(sim->budget, sim->n_nodes, part, err);
-    int rc = of_node ? rank_nodes(sim, setup, of_node, out, err) : -ENOMEM;
-    if (rc == 0)
-        rc = count_levels(sim, of_node, NULL, out, err);
+    int rc;
+    OG_TRY(of_node ? rank_nodes(sim, setup, of_node, out, err) : -ENOMEM);
+    OG_TRY(count_levels(sim, of_node, NULL, out, err));
+out:
     og__release(sim->budget, of_node, sim->n_nodes, part);
     return rc;
 }
@@ -501,9 +503,10 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p, 
                                  .arg = &s,
                                  .stop = sim->stop};
     s.list = og__alloc(sim->budget, lot_bytes(sim), part, &lane->err);
-    int rc = s.list ? og__policy_prepare(p, t, &ignored, &lane->err) : -ENOMEM;
-    if (rc == 0)
-        rc = og__walk_batches(&walk, t, n, &lane->err);
+    int rc;
+    OG_TRY(s.list ? og__policy_prepare(p, t, &ignored, &lane->err) : -ENOMEM);
+    OG_TRY(og__walk_batches(&walk, t, n, &lane->err));
+out:
     if (first == 0)
         told->first_fill = out->fill;
     og__release(sim->budget, s.list, lot_bytes(sim), part);
@@ -523,17 +526,19 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
     struct og_policy *policy = NULL;
     const size_t bytes = ((size_t)sim->trace.n_batches + 1) * sizeof(uint64_t);
     uint64_t *ptr = og__alloc(sim->budget, bytes, part, &lane->err);
-    int rc = ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err) : -ENOMEM;
+    int rc;
+    OG_TRY(ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err) : -ENOMEM);
     const uint32_t end = sim->trace.n_batches;
     uint32_t last = 0;
-    for (uint32_t b = 0; rc == 0 && b < end && !stopped(sim); b = last) {
+    for (uint32_t b = 0; b < end && !stopped(sim); b = last) {
         last = b + OG_MIN(sim->superbatch, end - b);
         const uint32_t seen = last + OG_MIN(tail_of(sim, &setup), end - last);
         const struct og_trace t = slice(&sim->trace, b, seen, ptr);
         if (sim->n_yielded > 0)
             og__policy_invalidate(policy, setup.n_slots - OG_MIN(sim->n_yielded, setup.n_slots));
-        rc = run_superbatch(sim, policy, lane, &t, last - b, b, told, out);
+        OG_TRY(run_superbatch(sim, policy, lane, &t, last - b, b, told, out));
     }
+out:
     og__policy_close(policy);
     og__release(sim->budget, ptr, bytes, part);
     return rc;
@@ -576,11 +581,11 @@ static int simulate_others(const struct og_simulation *sim, const struct og_poli
     size_t fit = og__budget_left(sim->budget) / each;
     size_t n = OG_MIN((size_t)og__pool_threads(sim->pool), OG_MIN((size_t)sim->n_sizes, fit));
     struct running r = {.setup = setup, .out = out};
-    int rc = open_lanes(&r.lanes, sim, (int)OG_MAX(n, (size_t)1), err);
-    if (rc == 0) {
-        og__pool_run(sim->pool, (size_t)r.lanes.n, run_lane, &r);
-        rc = lanes_failed(&r.lanes, err);
-    }
+    int rc;
+    OG_TRY(open_lanes(&r.lanes, sim, (int)OG_MAX(n, (size_t)1), err));
+    og__pool_run(sim->pool, (size_t)r.lanes.n, run_lane, &r);
+    OG_TRY(lanes_failed(&r.lanes, err));
+out:
     close_lanes(&r.lanes);
     return rc;
 }

@@ -26,9 +26,11 @@ int og__timeline_open(struct og_timeline **out, const char *path, struct og_err 
     struct og_timeline *t = calloc(1, sizeof(*t));
     if (!t)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    int rc = og__newfile_open(&t->file, path, err);
-    if (rc == 0 && !(t->text = fdopen(t->file.fd, "w")))
-        rc = og__fail_errno(err, -errno, NULL, "%s", path);
+    int rc;
+    OG_TRY(og__newfile_open(&t->file, path, err));
+    if (!(t->text = fdopen(t->file.fd, "w")))
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", path));
+out:
     if (rc < 0) {
         og__newfile_abandon(&t->file);
         free(t);

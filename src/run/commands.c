@@ -17,12 +17,11 @@ int og_plan(const char *dataset, const struct og_options *opt, const struct og_o
         *out = NULL;
     struct og_session *s;
     unsigned want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING | OG__WANT_PLAN_ONLY;
-    int rc = og__session_open(&s, dataset, opt, want, NULL, seen, err);
-    if (rc < 0)
-        return rc;
-    rc = og__session_predict(s, err);
-    if (rc == 0)
-        rc = og__json_deliver(og__session_plan_json(s), NULL, out, err);
+    int rc;
+    OG_TRY(og__session_open(&s, dataset, opt, want, NULL, seen, err));
+    OG_TRY(og__session_predict(s, err));
+    OG_TRY(og__json_deliver(og__session_plan_json(s), NULL, out, err));
+out:
     og__session_close(s);
     return rc;
 }
@@ -134,21 +133,17 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     struct og_options own = {0};
     struct evaluation e = {.checkpoint = checkpoint, .split = split};
     const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
-    int rc = find_split(split, &which, err);
-    if (rc == 0)
-        rc = og__checkpoint_shape(checkpoint, &config, err);
-    if (rc == 0)
-        rc = og__options_copy(&own, opt, err);
-    if (rc < 0)
-        return rc;
-    rc = fit_options(&own, &config, checkpoint, err);
-    if (rc == 0)
-        rc = og__checkpoint_sampler(checkpoint, &own, &log, err);
-    if (rc == 0 && own.task == OG_TASK_LINK)
-        rc = og__checkpoint_edges(checkpoint, &own, &log, err);
-    if (rc == 0)
-        rc = og__session_open(&e.s, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config,
-                              seen, err);
+    int rc;
+    OG_TRY(find_split(split, &which, err));
+    OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
+    OG_TRY(og__options_copy(&own, opt, err));
+    OG_TRY(fit_options(&own, &config, checkpoint, err));
+    OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
+    if (own.task == OG_TASK_LINK)
+        OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
+    OG_TRY(og__session_open(&e.s, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config, seen,
+                            err));
+out:
     og_options_release(&own);
     if (rc < 0)
         return rc;

@@ -58,13 +58,14 @@ static int adopt_options(struct og_options *opt, const json_t *theirs, struct og
     size_t n;
     const struct og_option *table = og_option_table(&n);
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const json_t *value = json_object_get(theirs, table[i].name);
         const bool wanted = table[i].decides >= OG_DECIDES_NUMBERS && value &&
                             !json_is_null(value) && !og__options_given(opt, table[i].name);
         if (wanted)
-            rc = adopt_option(opt, table[i].name, value, err);
+            OG_TRY(adopt_option(opt, table[i].name, value, err));
     }
+out:
     return rc;
 }
 
@@ -138,11 +139,11 @@ static int pack_all(struct packer *p, struct og_err *err)
 {
     int rc = 0;
     p->packs.cache_rows = p->s->memory.n_slots;
-    for (uint32_t d = 0; rc == 0 && d < p->packs.draws; d++) {
-        rc = pack_draw(p, d, err);
-        if (rc == 0)
-            rc = og__session_stopped(p->s, "stopped while packing", err);
+    for (uint32_t d = 0; d < p->packs.draws; d++) {
+        OG_TRY(pack_draw(p, d, err));
+        OG_TRY(og__session_stopped(p->s, "stopped while packing", err));
     }
+out:
     return rc < 0 ? rc : og__packs_describe(&p->packs, p->dir.temporary, p->s->facts.ds, err);
 }
 

@@ -114,11 +114,12 @@ static int holds_run(const struct og_rundir *d, struct og_err *err)
 /* The folder is there: take it, unless it holds what must stay. */
 static int take_folder(struct og_rundir *d, bool resume, struct og_err *err)
 {
-    int rc = name_files(d, err);
-    if (rc == 0)
-        rc = lock_folder(d, err);
-    if (rc == 0 && resume)
-        rc = holds_run(d, err);
+    int rc;
+    OG_TRY(name_files(d, err));
+    OG_TRY(lock_folder(d, err));
+    if (resume)
+        OG_TRY(holds_run(d, err));
+out:
     return rc < 0 ? rc : rc > 0 ? 0 : refuse_files(d, err);
 }
 

@@ -31,9 +31,11 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     const struct og_batch *batch = &w->sampled.batch;
     if (!r->s->facts.seeds.edges)
         og__session_labels(r->s, w, r->labels);
-    int rc = og__trace_append(r->trace, batch, r->labels, err);
-    for (uint32_t i = 0; rc == 0 && r->features && i < batch->n_ids; i++)
-        rc = og__npy_append(r->features, og__row(&w->rows, i), 1, err);
+    int rc;
+    OG_TRY(og__trace_append(r->trace, batch, r->labels, err));
+    for (uint32_t i = 0; r->features && i < batch->n_ids; i++)
+        OG_TRY(og__npy_append(r->features, og__row(&w->rows, i), 1, err));
+out:
     r->batches++;
     r->rows += batch->n_ids;
     og__count_work(&r->counters, w);
@@ -51,20 +53,19 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
 {
     struct og_session *s = r->s;
     const struct og_trace_options opt = og__session_record(s);
-    int rc = og__budget_charge(s->budget, s->memory.record, record_part, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__budget_charge(s->budget, s->memory.record, record_part, err));
     r->charged = s->memory.record;
-    rc = og__newdir_begin(&r->dir, out_dir, err);
-    if (rc == 0)
-        rc = og__trace_create(&r->trace, r->dir.temporary, &opt, err);
-    if (rc < 0 || !with_features)
+    OG_TRY(og__newdir_begin(&r->dir, out_dir, err));
+    OG_TRY(og__trace_create(&r->trace, r->dir.temporary, &opt, err));
+    if (!with_features)
         return rc;
     char *path = og__path_join(r->dir.temporary, "features.npy");
     rc = path ? og__npy_create(&r->features, path, og__dtype_stored(s->facts.ds->dtype), 2,
                                s->facts.ds->dim, err)
               : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
     free(path);
+out:
     return rc;
 }
 
@@ -120,14 +121,14 @@ static int finish_recorder(struct recorder *r, char **out, struct og_err *err)
     if (!(r->checksums = json_object()))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
     r->bytes_written += og__trace_written(r->trace);
-    int rc = og__trace_finish(r->trace, r->checksums, err);
+    int rc;
+    OG_TRY(og__trace_finish(r->trace, r->checksums, err));
     r->trace = NULL;
-    if (rc == 0 && r->features)
-        rc = finish_features(r, err);
-    if (rc == 0)
-        rc = write_description(r, err);
-    if (rc == 0)
-        rc = og__json_deliver(result_json(r), NULL, out, err);
+    if (r->features)
+        OG_TRY(finish_features(r, err));
+    OG_TRY(write_description(r, err));
+    OG_TRY(og__json_deliver(result_json(r), NULL, out, err));
+out:
     return rc < 0 ? rc : og__newdir_commit(&r->dir, err);
 }
 
@@ -136,12 +137,13 @@ static int record_epochs(struct recorder *r, struct og_err *err)
 {
     const struct og_schedule *schedule = &r->s->facts.schedule;
     int rc = 0;
-    for (uint32_t e = 1; rc == 0 && e <= (uint32_t)schedule->epochs; e++) {
+    for (uint32_t e = 1; e <= (uint32_t)schedule->epochs; e++) {
         uint64_t first = og__schedule_start(schedule, e);
         uint64_t last = og__schedule_start(schedule, e + 1);
         if (og__schedule_drawn(schedule, e) == e)
-            rc = og__session_run(r->s, OG__SPLITS, first, last, record_sink, r, err);
+            OG_TRY(og__session_run(r->s, OG__SPLITS, first, last, record_sink, r, err));
     }
+out:
     return rc;
 }
 

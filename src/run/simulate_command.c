@@ -90,23 +90,25 @@ static int read_policy(struct simulator *m, char *word, struct og_err *err)
     }
     p->name = word;
     m->n_policies++;
-    int rc = og__options_copy(&p->opt, &m->opt, err);
-    if (rc == 0)
-        rc = og_options_set(&p->opt, "policy", word, err);
+    int rc;
+    OG_TRY(og__options_copy(&p->opt, &m->opt, err));
+    OG_TRY(og_options_set(&p->opt, "policy", word, err));
     p->kind = p->opt.policy;
-    if (rc == 0 && p->kind == OG_POLICY_AUTO)
-        rc = og__fail(err, -EINVAL, "name the policies that it should choose from",
-                      "policy: auto cannot be simulated");
+    if (p->kind == OG_POLICY_AUTO)
+        OG_TRY(og__fail(err, -EINVAL, "name the policies that it should choose from",
+                        "policy: auto cannot be simulated"));
+out:
     return rc;
 }
 
 static int read_policies(struct simulator *m, const char *list, struct og_err *err)
 {
     int rc = 0;
-    for (char *word; rc == 0 && (word = next_policy(&list));)
-        rc = read_policy(m, word, err);
-    if (rc == 0 && *list)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "policy");
+    for (char *word; (word = next_policy(&list));)
+        OG_TRY(read_policy(m, word, err));
+    if (*list)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "policy"));
+out:
     return rc < 0 || m->n_policies ? rc : og__fail(err, -EINVAL, NULL, "policy: none given");
 }
 
@@ -208,8 +210,9 @@ static int check_policies(const struct simulator *m, struct og_err *err)
                             "policy: %s ranks nodes by the graph of %s, which a trace has not",
                             m->policy[i].name, m->folder.said.dataset);
     int rc = 0;
-    for (int i = 0; rc == 0 && i < m->n_policies; i++)
-        rc = og__hotness_check(&m->policy[i].opt, m->sim.n_nodes, err);
+    for (int i = 0; i < m->n_policies; i++)
+        OG_TRY(og__hotness_check(&m->policy[i].opt, m->sim.n_nodes, err));
+out:
     return rc;
 }
 
@@ -264,9 +267,10 @@ static int find_rule(struct og_session *s, struct og_read_rule *rule, struct og_
     struct og_reader *reader = NULL;
     struct og_reader_options opt = {
         .io = s->config.opt.io, .profile = s->facts.profile, .log = &s->config.log};
-    int rc = og__features_open(&reader, s->facts.ds, &opt, s->budget, err);
-    if (rc == 0)
-        *rule = og__reader_rule(reader);
+    int rc;
+    OG_TRY(og__features_open(&reader, s->facts.ds, &opt, s->budget, err));
+    *rule = og__reader_rule(reader);
+out:
     og__reader_close(reader);
     return rc;
 }
@@ -360,14 +364,13 @@ static int measure_trace(struct simulator *m, const char *dir, struct og_err *er
 {
     struct og_npy ids = {.fd = -1};
     struct og_npy ptr = {.fd = -1};
-    int rc = open_column(&ids, dir, "ids.npy", err);
-    if (rc == 0)
-        rc = open_column(&ptr, dir, "ids_ptr.npy", err);
-    if (rc == 0) {
-        m->most_rows = (uint64_t)ids.shape[0];
-        m->most_batches = (uint32_t)OG_MIN(OG_MAX(ptr.shape[0], 1) - 1, (int64_t)UINT32_MAX);
-        rc = measure_batches(m, &ptr, err);
-    }
+    int rc;
+    OG_TRY(open_column(&ids, dir, "ids.npy", err));
+    OG_TRY(open_column(&ptr, dir, "ids_ptr.npy", err));
+    m->most_rows = (uint64_t)ids.shape[0];
+    m->most_batches = (uint32_t)OG_MIN(OG_MAX(ptr.shape[0], 1) - 1, (int64_t)UINT32_MAX);
+    OG_TRY(measure_batches(m, &ptr, err));
+out:
     og__npy_close(&ids);
     og__npy_close(&ptr);
     return rc;
@@ -505,12 +508,13 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
 static int simulate_all(struct simulator *m, json_t *results, struct og_err *err)
 {
     int rc = 0;
-    for (int i = 0; rc == 0 && i < m->n_policies; i++) {
-        rc = simulate_policy(m, &m->policy[i], results, err);
+    for (int i = 0; i < m->n_policies; i++) {
+        OG_TRY(simulate_policy(m, &m->policy[i], results, err));
         struct og_progress p = {
             .stage = "simulate", .done = (uint64_t)i + 1, .total = (uint64_t)m->n_policies};
         og__observe(m->seen, &p);
     }
+out:
     return rc;
 }
 

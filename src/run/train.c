@@ -44,10 +44,11 @@ static int fetch_params(const struct og_session *s, float *values, struct og_err
     size_t n;
     int rc = 0;
     const struct og_param *params = og__model_params(s->model, &n);
-    for (size_t i = 0, m; rc == 0 && i < n; i++, values += m) {
+    for (size_t i = 0, m; i < n; i++, values += m) {
         m = og__param_count(&params[i]);
-        rc = og__model_fetch(s->model, values, params[i].value, m * sizeof(*values), err);
+        OG_TRY(og__model_fetch(s->model, values, params[i].value, m * sizeof(*values), err));
     }
+out:
     return rc;
 }
 
@@ -56,10 +57,11 @@ static int push_params(struct og_session *s, const float *values, struct og_err 
     size_t n;
     int rc = 0;
     const struct og_param *params = og__model_params(s->model, &n);
-    for (size_t i = 0, m; rc == 0 && i < n; i++, values += m) {
+    for (size_t i = 0, m; i < n; i++, values += m) {
         m = og__param_count(&params[i]);
-        rc = og__model_push(s->model, params[i].value, values, m * sizeof(*values), err);
+        OG_TRY(og__model_push(s->model, params[i].value, values, m * sizeof(*values), err));
     }
+out:
     return rc;
 }
 
@@ -75,9 +77,10 @@ static void count_written(struct trainer *t, const char *path)
 static int write_params(struct trainer *t, const char *path, const float *values,
                         struct og_err *err)
 {
-    int rc = og__checkpoint_write(path, t->s->model, &t->s->config.opt, values, err);
-    if (rc == 0)
-        count_written(t, path);
+    int rc;
+    OG_TRY(og__checkpoint_write(path, t->s->model, &t->s->config.opt, values, err));
+    count_written(t, path);
+out:
     return rc;
 }
 
@@ -122,8 +125,9 @@ static int check_params(const struct trainer *t, struct og_err *err)
     size_t n;
     int rc = 0;
     const struct og_param *params = og__model_params(t->s->model, &n);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = check_param(t, &params[i], err);
+    for (size_t i = 0; i < n; i++)
+        OG_TRY(check_param(t, &params[i], err));
+out:
     return rc;
 }
 
@@ -168,15 +172,14 @@ static int save(struct trainer *t, struct og_err *err)
     struct og_train_state state = t->state;
     state.seconds = seconds_so_far(t);
     rewind_evaluation(t, &state);
-    int rc = check_params(t, err);
-    if (rc == 0 && t->log && fflush(t->log) != 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
-    if (rc == 0)
-        rc = og__resume_write(t->dir.resume, t->s, &state, t->best, err);
-    if (rc == 0) {
-        count_written(t, t->dir.resume);
-        rc = write_params(t, t->dir.checkpoint, NULL, err);
-    }
+    int rc;
+    OG_TRY(check_params(t, err));
+    if (t->log && fflush(t->log) != 0)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics));
+    OG_TRY(og__resume_write(t->dir.resume, t->s, &state, t->best, err));
+    count_written(t, t->dir.resume);
+    OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
+out:
     t->saved = og__now();
     return rc;
 }
@@ -209,11 +212,9 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
     struct og_step step = {(uint64_t)s->config.opt.seed, w->descriptor.epoch, w->descriptor.batch};
     struct og_metrics part = {0};
     double start = og__now();
-    int rc = og__model_gradients(s->model, &w->sampled.batch, &w->rows, targets, &step, &part, err);
-    if (rc == 0)
-        rc = check_figures(&part, w->descriptor.epoch, &w->descriptor, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__model_gradients(s->model, &w->sampled.batch, &w->rows, targets, &step, &part, err));
+    OG_TRY(check_figures(&part, w->descriptor.epoch, &w->descriptor, err));
     rc = og__model_update(s->model, s->config.opt.lr, s->config.opt.weight_decay, ++t->state.steps,
                           err);
     if (rc < 0)
@@ -222,6 +223,8 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
     t->state.counters.train_seconds += og__now() - start;
     og__count_work(&t->state.counters, w);
     return log_batch(t, w, &part, err);
+out:
+    return rc;
 }
 
 /* epoch: whose model it is. */
@@ -229,14 +232,14 @@ static int evaluate_batch(struct trainer *t, const struct og_work *w, uint32_t e
                           const void *targets, struct og_err *err)
 {
     struct og_metrics part = {0};
-    int rc = og__model_forward(t->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
-    if (rc == 0)
-        rc = check_figures(&part, epoch, &w->descriptor, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__model_forward(t->s->model, &w->sampled.batch, &w->rows, targets, &part, err));
+    OG_TRY(check_figures(&part, epoch, &w->descriptor, err));
     og__metrics_add(&t->state.valid, &part);
     og__count_evaluated(&t->state.counters, w);
     return og__scores_add(&t->scores, &w->sampled.batch, targets, err);
+out:
+    return rc;
 }
 
 /* ---- the end of an epoch ---- */
@@ -275,17 +278,17 @@ static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
     struct og_train_state *state = &t->state;
     og__scores_rank(&t->scores);
     double acc = og__scores_chief(&t->scores, &state->valid);
-    int rc = check_params(t, err);
-    if (rc == 0 && og__schedule_evaluates(&s->facts.schedule, epoch) &&
+    int rc;
+    OG_TRY(check_params(t, err));
+    if (og__schedule_evaluates(&s->facts.schedule, epoch) &&
         (acc > state->best_valid || state->best_epoch == 0)) {
         state->best_valid = acc;
         state->best_epoch = epoch;
-        rc = fetch_params(s, t->best, err);
-        if (rc == 0)
-            rc = write_params(t, t->dir.best, t->best, err);
+        OG_TRY(fetch_params(s, t->best, err));
+        OG_TRY(write_params(t, t->dir.best, t->best, err));
     }
-    if (rc == 0)
-        rc = tell_epoch(t, epoch, err);
+    OG_TRY(tell_epoch(t, epoch, err));
+out:
     state->counters = (struct og_epoch_counters){0};
     state->train = state->valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
@@ -436,27 +439,30 @@ static int write_settings(struct trainer *t, struct og_err *err)
 static int restore_files(struct trainer *t, struct og_err *err)
 {
     const struct og_schedule *schedule = &t->s->facts.schedule;
-    int rc = write_params(t, t->dir.checkpoint, NULL, err);
-    if (rc == 0 && t->state.best_epoch)
-        rc = write_params(t, t->dir.best, t->best, err);
-    if (rc < 0 || t->state.next_item >= og__schedule_items(schedule))
+    int rc;
+    OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
+    if (t->state.best_epoch)
+        OG_TRY(write_params(t, t->dir.best, t->best, err));
+    if (t->state.next_item >= og__schedule_items(schedule))
         return rc;
     struct og_descriptor descriptor = og__schedule_at(schedule, t->state.next_item);
     uint32_t batch = descriptor.split == OG__TRAIN ? descriptor.batch + 1 : UINT32_MAX;
     return og__rundir_cut_metrics(&t->dir, descriptor.epoch, batch, err);
+out:
+    return rc;
 }
 
 /* Goes on where the folder's run stopped; without a file to resume from it starts anew. */
 static int resume_run(struct trainer *t, struct og_err *err)
 {
-    int rc = og__resume_read(t->dir.resume, t->s, &t->state, t->best, err);
-    if (rc == 0 && t->s->config.opt.init)
+    int rc;
+    OG_TRY(og__resume_read(t->dir.resume, t->s, &t->state, t->best, err));
+    if (t->s->config.opt.init)
         og__say_without_effect(&t->s->config.log, "", "init", "resume", "",
                                "the run goes on with its own parameters");
-    if (rc == 0) {
-        count_written(t, t->dir.resume); /* it does not tell of itself */
-        return restore_files(t, err);
-    }
+    count_written(t, t->dir.resume); /* it does not tell of itself */
+    return restore_files(t, err);
+out:
     if (rc != -ENOENT)
         return rc;
     og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);

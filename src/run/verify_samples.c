@@ -162,12 +162,14 @@ static int verify_file(struct verifier *v, const char *file, const json_t *said,
     uint64_t expected;
     uint64_t found = 0;
     char *path = og__path_join(v->dir, file);
-    int rc = path ? og__file_checksum(path, &found, &why)
-                  : og__fail_errno(&why, -ENOMEM, NULL, "%s", file);
+    int rc;
+    OG_TRY(path ? og__file_checksum(path, &found, &why)
+                : og__fail_errno(&why, -ENOMEM, NULL, "%s", file));
     begin(v);
-    if (rc == 0 && (!og__json_hex_get(said, &expected) || expected != found))
+    if (!og__json_hex_get(said, &expected) || expected != found)
         tell(v, anew, "%s: checksum %s, trace.json says %.16s", path, og__hex(found).digits,
              json_is_string(said) ? json_string_value(said) : "none");
+out:
     free(path);
     rc = judge(v, rc, &why, err);
     return OG_MIN(rc, 0);
@@ -258,11 +260,12 @@ static int compare_rows(struct verifier *v, uint32_t n, const char *path, uint32
     if (!rows)
         return -ENOMEM;
     struct og_read_job job = {.rows = v->misses.data, .n = n, .out = rows};
-    int rc = og__reader_submit(v->features, &job, err);
-    if (rc == 0)
-        rc = og__reader_wait(v->features, &job, err);
-    if (rc == 0 && n > 0 && memcmp(rows, v->chunk.data, bytes) != 0)
+    int rc;
+    OG_TRY(og__reader_submit(v->features, &job, err));
+    OG_TRY(og__reader_wait(v->features, &job, err));
+    if (n > 0 && memcmp(rows, v->chunk.data, bytes) != 0)
         tell(v, pack_anew, "%s: chunk %u: rows are not those of %s", path, chunk, v->given->path);
+out:
     return rc;
 }
 
@@ -271,9 +274,10 @@ static int compare_batch(struct verifier *v, const struct og_pack *pack, uint32_
                          const char *path, struct og_err *err)
 {
     uint32_t n = 0;
-    int rc = list_misses(v, draw * v->per_draw + c, &n, err);
-    if (rc == 0)
-        rc = og__pack_holds(pack, c, v->misses.data, n, err);
+    int rc;
+    OG_TRY(list_misses(v, draw * v->per_draw + c, &n, err));
+    OG_TRY(og__pack_holds(pack, c, v->misses.data, n, err));
+out:
     return rc == 0 && v->features ? compare_rows(v, n, path, c, err) : rc;
 }
 
@@ -286,11 +290,12 @@ static int verify_chunk(struct verifier *v, struct og_pack *pack, uint32_t draw,
     char *out = grow(v, &v->chunk, og__pack_rows(pack, c) * og__row_bytes(&v->said), err);
     if (!out)
         return -ENOMEM;
-    int rc = og__pack_begin(pack, 0, c, out, &why);
-    if (rc == 0)
-        rc = og__pack_finish(pack, 0, &counts, &why);
-    if (rc == 0 && training)
-        rc = compare_batch(v, pack, draw, c, path, &why);
+    int rc;
+    OG_TRY(og__pack_begin(pack, 0, c, out, &why));
+    OG_TRY(og__pack_finish(pack, 0, &counts, &why));
+    if (training)
+        OG_TRY(compare_batch(v, pack, draw, c, path, &why));
+out:
     rc = judge(v, rc, &why, err);
     return OG_MIN(rc, 0);
 }
@@ -303,10 +308,11 @@ static int verify_chunks(struct verifier *v, struct og_pack *pack, uint32_t draw
     begin(v);
     if (n < v->per_draw)
         tell(v, pack_anew, "%s: chunks for %u of %u batches", path, n, v->per_draw);
-    for (uint32_t c = 0; rc == 0 && c < n; c++) {
-        rc = verify_chunk(v, pack, draw, c, path, err);
+    for (uint32_t c = 0; c < n; c++) {
+        OG_TRY(verify_chunk(v, pack, draw, c, path, err));
         show_progress(v, draw * (uint64_t)n + c + 1, v->draws * (uint64_t)n);
     }
+out:
     end(v, path);
     return rc;
 }
@@ -393,15 +399,16 @@ static int open_packs(struct verifier *v, struct og_packs **out, struct og_err *
 static int verify_packs(struct verifier *v, struct og_err *err)
 {
     struct og_packs *packs;
-    int rc = open_packs(v, &packs, err);
+    int rc;
+    OG_TRY(open_packs(v, &packs, err));
     if (rc < 0 || !packs)
         return rc;
-    rc = open_features(v, err);
-    for (uint32_t d = 0; rc == 0 && d < OG_MIN(packs->draws, v->draws); d++) {
-        rc = read_list(v, packs, d, err);
-        if (rc == 0)
-            rc = verify_container(v, packs, d, err);
+    OG_TRY(open_features(v, err));
+    for (uint32_t d = 0; d < OG_MIN(packs->draws, v->draws); d++) {
+        OG_TRY(read_list(v, packs, d, err));
+        OG_TRY(verify_container(v, packs, d, err));
     }
+out:
     og__packs_close(packs);
     return rc;
 }

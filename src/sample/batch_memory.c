@@ -35,15 +35,15 @@ int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *cap
                       struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t h = 0; rc == 0 && h < caps->n_hops; h++) {
-        rc = og__batch_grow(m, &m->indptr[h], (caps->hop[h].n_dst + 1) * 4, 0, err);
-        if (rc == 0)
-            rc = og__batch_grow(m, &m->src[h], caps->hop[h].n_edges * 4, 0, err);
-        if (rc == 0 && (extras & OG__WITH_DEGREES))
-            rc = og__batch_grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err);
-        if (rc == 0 && (extras & OG__WITH_WEIGHTS))
-            rc = og__batch_grow(m, &m->weight[h], caps->hop[h].n_edges * 4, 0, err);
+    for (uint32_t h = 0; h < caps->n_hops; h++) {
+        OG_TRY(og__batch_grow(m, &m->indptr[h], (caps->hop[h].n_dst + 1) * 4, 0, err));
+        OG_TRY(og__batch_grow(m, &m->src[h], caps->hop[h].n_edges * 4, 0, err));
+        if ((extras & OG__WITH_DEGREES))
+            OG_TRY(og__batch_grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err));
+        if ((extras & OG__WITH_WEIGHTS))
+            OG_TRY(og__batch_grow(m, &m->weight[h], caps->hop[h].n_edges * 4, 0, err));
     }
+out:
     return rc == 0 ? og__batch_grow(m, &m->ids, ids_bytes(caps), 0, err) : rc;
 }
 

@@ -305,10 +305,11 @@ int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     int rc = 0;
-    for (uint64_t e = 0; rc == 0 && e < n; e += OG__WINDOW) {
+    for (uint64_t e = 0; e < n; e += OG__WINDOW) {
         s->filled = OG_MIN((size_t)(n - e), (size_t)OG__WINDOW);
         memcpy(s->node, h->block->src + e, s->filled * sizeof(*s->node));
-        rc = og__number_window(h, err);
+        OG_TRY(og__number_window(h, err));
     }
+out:
     return rc;
 }

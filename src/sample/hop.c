@@ -13,9 +13,11 @@ int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known, uin
     if (size <= s->table.size)
         return 0;
     og__id_table_close(&s->table, STRIDE, s->budget, part);
-    int rc = og__id_table_open(&s->table, size, STRIDE, s->budget, part, err);
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
+    int rc;
+    OG_TRY(og__id_table_open(&s->table, size, STRIDE, s->budget, part, err));
+    for (uint32_t i = 0; i < n; i++)
         og__id_place(&s->table, known[i], i);
+out:
     return rc;
 }
 
@@ -95,25 +97,27 @@ int og__number_window(struct og_hop *h, struct og_err *err)
 static int check_window(const struct og_sampler *s, struct og_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->filled; i++)
-        rc = og__mapped_edges(s->topology, s->edge[i], 1, err);
+    for (size_t i = 0; i < s->filled; i++)
+        OG_TRY(og__mapped_edges(s->topology, s->edge[i], 1, err));
+out:
     return rc;
 }
 
 int og__flush_edges(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    int rc = make_room(h, err);
-    if (rc == 0 && OG_UNLIKELY(s->topology->mapped))
-        rc = check_window(s, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(make_room(h, err));
+    if (OG_UNLIKELY(s->topology->mapped))
+        OG_TRY(check_window(s, err));
     for (size_t i = 0; i < s->filled; i++) {
         s->node[i] = og__neighbor(s->topology, s->edge[i]);
         og__id_prefetch(&s->table, STRIDE, s->node[i]);
     }
     number(h);
     return 0;
+out:
+    return rc;
 }
 
 /* ---- the first nodes ---- */
@@ -121,11 +125,10 @@ int og__flush_edges(struct og_hop *h, struct og_err *err)
 int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                    struct og_batch_memory *out, struct og_err *err)
 {
-    int rc = og__batch_grow(out, &out->ids, ((size_t)n + OG__WINDOW) * 4, 0, err);
-    if (rc == 0 && n > og__id_table_room(&s->table))
-        rc = og__fit_table(s, 2 * (uint64_t)n, NULL, 0, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__batch_grow(out, &out->ids, ((size_t)n + OG__WINDOW) * 4, 0, err));
+    if (n > og__id_table_room(&s->table))
+        OG_TRY(og__fit_table(s, 2 * (uint64_t)n, NULL, 0, err));
     og__id_table_clear(&s->table, STRIDE);
     uint32_t *ids = out->ids.data;
     for (uint32_t i = 0; i < n; i++) {
@@ -139,4 +142,6 @@ int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
     }
     out->batch = (struct og_batch){.ids = ids, .n_ids = n, .n_seeds = n};
     return 0;
+out:
+    return rc;
 }

@@ -24,11 +24,12 @@ static int sample_node(struct og_hop *h, const struct og_list *list, struct og_e
                          : (uint64_t)(((unsigned __int128)(uint32_t)h->fanout << 64) /
                                       (unsigned __int128)(uint64_t)list->n);
     int rc = 0;
-    for (int64_t i = 0; rc == 0 && i < list->n; i++) {
+    for (int64_t i = 0; i < list->n; i++) {
         uint32_t u = og__list_id(list, i);
         if (all || roll(h, u) <= limit)
-            rc = og__push_node(h, u, err);
+            OG_TRY(og__push_node(h, u, err));
     }
+out:
     return rc;
 }
 
@@ -44,9 +45,9 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     uint32_t n_dst = h->block->n_dst;
     uint32_t n = 0;
     int rc = 0;
-    for (uint32_t first = 0; rc == 0 && first < n_dst; first += n) {
-        rc = og__hop_lists(h, first, &n, err);
-        for (uint32_t i = 0; rc == 0 && i < n; i++) {
+    for (uint32_t first = 0; first < n_dst; first += n) {
+        OG_TRY(og__hop_lists(h, first, &n, err));
+        for (uint32_t i = 0; i < n; i++) {
             uint32_t at = first + i;
             if (at + OG__LOOKAHEAD < n_dst)
                 og__prefetch_degree(t, h->ids[at + OG__LOOKAHEAD]);
@@ -54,9 +55,10 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
                 prefetch_list(t, h->ids[at + OG__LOOKAHEAD / 2]);
             struct og_list list = og__hop_list(h, first, i);
             og__begin_list(h, at);
-            rc = sample_node(h, &list, err);
+            OG_TRY(sample_node(h, &list, err));
         }
     }
+out:
     return rc < 0 ? rc : og__number_window(h, err);
 }
 

@@ -94,7 +94,7 @@ static int add_list(struct og_sampler *s, const struct og_list *list, struct og_
     struct og_layer *y = s->state;
     double share = 1 / ((double)list->n * (double)list->n);
     int rc = 0;
-    for (int64_t i = 0; rc == 0 && i < list->n; i++) {
+    for (int64_t i = 0; i < list->n; i++) {
         prefetch_entry(y, list, i + AHEAD);
         uint32_t u = og__list_id(list, i);
         struct seen *e = find(y, u);
@@ -104,8 +104,9 @@ static int add_list(struct og_sampler *s, const struct og_list *list, struct og_
         }
         *e = (struct seen){.p = share, .id = u};
         if (++y->n > og__id_table_room(&y->table))
-            rc = og__id_table_grow(&y->table, sizeof(*e), s->budget, part, err);
+            OG_TRY(og__id_table_grow(&y->table, sizeof(*e), s->budget, part, err));
     }
+out:
     return rc;
 }
 
@@ -116,13 +117,14 @@ static int see_all(struct og_hop *h, struct og_err *err)
     int rc = 0;
     y->n = 0;
     og__id_table_clear(&y->table, sizeof(struct seen));
-    for (uint32_t first = 0; rc == 0 && first < h->block->n_dst; first += n) {
-        rc = og__hop_lists(h, first, &n, err);
-        for (uint32_t i = 0; rc == 0 && i < n; i++) {
+    for (uint32_t first = 0; first < h->block->n_dst; first += n) {
+        OG_TRY(og__hop_lists(h, first, &n, err));
+        for (uint32_t i = 0; i < n; i++) {
             struct og_list list = og__hop_list(h, first, i);
-            rc = add_list(h->s, &list, err);
+            OG_TRY(add_list(h->s, &list, err));
         }
     }
+out:
     return rc;
 }
 
@@ -196,12 +198,13 @@ static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, str
         sum += weight_of(state_of(s), og__list_id(list, k));
     }
     og__begin_list(h, i);
-    for (int64_t k = 0; rc == 0 && k < list->n; k++) {
+    for (int64_t k = 0; k < list->n; k++) {
         uint32_t u = og__list_id(list, k);
         double weight = weight_of(state_of(s), u);
         if (weight > 0)
-            rc = og__push_weighed(h, u, (float)(weight / sum), err);
+            OG_TRY(og__push_weighed(h, u, (float)(weight / sum), err));
     }
+out:
     return rc;
 }
 
@@ -211,17 +214,18 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     uint32_t taken = 0;
     if (h->fanout >= 0)
         n = (uint64_t)h->fanout * h->out->batch.n_seeds;
-    int rc = see_all(h, err);
-    if (rc == 0)
-        rc = draw(h, n, err);
+    int rc;
+    OG_TRY(see_all(h, err));
+    OG_TRY(draw(h, n, err));
     h->block->n_seen = (uint32_t)state_of(h->s)->n;
-    for (uint32_t first = 0; rc == 0 && first < h->block->n_dst; first += taken) {
-        rc = og__hop_lists(h, first, &taken, err);
-        for (uint32_t i = 0; rc == 0 && i < taken; i++) {
+    for (uint32_t first = 0; first < h->block->n_dst; first += taken) {
+        OG_TRY(og__hop_lists(h, first, &taken, err));
+        for (uint32_t i = 0; i < taken; i++) {
             struct og_list list = og__hop_list(h, first, i);
-            rc = connect(h, first + i, &list, err);
+            OG_TRY(connect(h, first + i, &list, err));
         }
     }
+out:
     return rc < 0 ? rc : og__number_window(h, err);
 }
 

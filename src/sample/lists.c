@@ -246,8 +246,9 @@ static int check_mapped(const struct og_hop *h, uint32_t first, uint32_t n, stru
 {
     const struct og_topology *t = h->s->topology;
     int rc = 0;
-    for (uint32_t i = first; rc == 0 && i < first + n; i++)
-        rc = og__mapped_edges(t, og__first_edge(t, h->ids[i]), og__degree(t, h->ids[i]), err);
+    for (uint32_t i = first; i < first + n; i++)
+        OG_TRY(og__mapped_edges(t, og__first_edge(t, h->ids[i]), og__degree(t, h->ids[i]), err));
+out:
     return rc;
 }
 
@@ -259,15 +260,17 @@ int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_e
     if (!t->disk)
         return t->mapped ? check_mapped(h, first, *taken, err) : 0;
     const struct og_neighbors *cache = &t->disk->cache;
-    int rc = og__lists_read(s->lists, t, cache, h->ids + first, *taken, taken, &s->reads.io, err);
-    for (uint32_t i = 0; rc == 0 && i < *taken; i++) {
+    int rc;
+    OG_TRY(og__lists_read(s->lists, t, cache, h->ids + first, *taken, taken, &s->reads.io, err));
+    for (uint32_t i = 0; i < *taken; i++) {
         uint32_t v = h->ids[first + i];
         struct og_list list = og__hop_list(h, first, i);
         bool kept = og__neighbors_has(cache, v);
         s->reads.lists_cached += list.n > 0 && kept;
         s->reads.lists_read += list.n > 0 && !kept;
         if (!kept)
-            rc = check_sources(t, &list, v, err);
+            OG_TRY(check_sources(t, &list, v, err));
     }
+out:
     return rc;
 }

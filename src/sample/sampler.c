@@ -241,8 +241,10 @@ int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
                struct og_err *err)
 {
     const struct og_sample_key key = {stream, epoch, batch};
-    int rc = og__sample_begin(s, seeds, n_seeds, out, err);
-    for (int hop = 0; rc == 0 && hop < s->n_hops; hop++)
-        rc = og__sample_hop(s, &key, hop, out, err);
+    int rc;
+    OG_TRY(og__sample_begin(s, seeds, n_seeds, out, err));
+    for (int hop = 0; hop < s->n_hops; hop++)
+        OG_TRY(og__sample_hop(s, &key, hop, out, err));
+out:
     return rc;
 }

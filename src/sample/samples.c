@@ -123,17 +123,19 @@ static int read_offsets(struct og_samples *s, const char *dir, int hop, const ch
 static int read_counts(struct og_samples *s, const char *dir, int hop, struct og_err *err)
 {
     struct numbers k;
-    int rc = open_numbers(&k, dir, hop, "nodes", s->n, err);
-    for (uint32_t i = 0; rc == 0 && i < s->n; i++) {
+    int rc;
+    OG_TRY(open_numbers(&k, dir, hop, "nodes", s->n, err));
+    for (uint32_t i = 0; i < s->n; i++) {
         const struct og_trace_spot *p = spot_of(s, i);
         bool last = hop == s->files.n_hops;
         int64_t n = 0;
-        rc = next_number(&k, &n, err);
-        if (rc == 0 && (n < (int64_t)og__trace_spot_dst(p, hop - 1) || n > (int64_t)p->n_ids ||
-                        (last && n != (int64_t)p->n_ids)))
-            rc = wrong(k.file.path, "its counts are not those of the ids", err);
+        OG_TRY(next_number(&k, &n, err));
+        if (n < (int64_t)og__trace_spot_dst(p, hop - 1) || n > (int64_t)p->n_ids ||
+            (last && n != (int64_t)p->n_ids))
+            OG_TRY(wrong(k.file.path, "its counts are not those of the ids", err));
         note_nodes(spot_of(s, i), hop, 0, (uint64_t)n);
     }
+out:
     og__npy_close(&k.file);
     return rc;
 }
@@ -167,11 +169,11 @@ static int place_degrees(struct og_samples *s, int hop, struct og_err *err)
 static int read_hop(struct og_samples *s, const char *dir, int hop, struct og_err *err)
 {
     const struct og_npy *src = &s->files.hop[hop - 1].src;
-    int rc = check_hop(s, hop, err);
-    if (rc == 0)
-        rc = read_offsets(s, dir, hop, "ptr", src->shape[0], UINT32_MAX - 1, note_edges, err);
-    if (rc == 0)
-        rc = read_counts(s, dir, hop, err);
+    int rc;
+    OG_TRY(check_hop(s, hop, err));
+    OG_TRY(read_offsets(s, dir, hop, "ptr", src->shape[0], UINT32_MAX - 1, note_edges, err));
+    OG_TRY(read_counts(s, dir, hop, err));
+out:
     return rc < 0 ? rc : place_degrees(s, hop, err);
 }
 
@@ -324,11 +326,13 @@ static int check_weights(const struct og_samples *s, const struct og_batch *batc
 static int read_locked(struct og_samples *s, const struct og_trace_spot *p, bool blocks,
                        struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
 {
-    int rc = og__trace_files_ids(&s->files, p, s->chunk, &out->batch, read, err);
-    if (rc == 0 && !all_distinct(s->seen, out->batch.ids, out->batch.n_ids))
-        rc = og__fail(err, -EIO, hint, "%s: a node twice in a batch", s->files.ids.path);
-    if (rc == 0 && blocks)
-        rc = og__trace_files_blocks(&s->files, p, s->chunk, out, read, err);
+    int rc;
+    OG_TRY(og__trace_files_ids(&s->files, p, s->chunk, &out->batch, read, err));
+    if (!all_distinct(s->seen, out->batch.ids, out->batch.n_ids))
+        OG_TRY(og__fail(err, -EIO, hint, "%s: a node twice in a batch", s->files.ids.path));
+    if (blocks)
+        OG_TRY(og__trace_files_blocks(&s->files, p, s->chunk, out, read, err));
+out:
     return rc;
 }
 

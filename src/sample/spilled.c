@@ -75,11 +75,11 @@ static int begin_piece(struct og_spilled *s, struct og_err *err)
 {
     struct og_spilled_piece piece = {.files = s->files};
     const size_t buffers = og__trace_writer_bytes(&s->form);
-    int rc = room_for_piece(s, err);
-    if (rc == 0)
-        rc = make_folder(s, &piece.folder, err);
-    if (rc == 0)
-        rc = og__budget_charge(s->budget, buffers, part, err);
+    int rc;
+    OG_TRY(room_for_piece(s, err));
+    OG_TRY(make_folder(s, &piece.folder, err));
+    OG_TRY(og__budget_charge(s->budget, buffers, part, err));
+out:
     if (rc < 0) {
         free(piece.folder);
         return rc;
@@ -115,11 +115,11 @@ static void remove_piece(struct og_spilled *s, struct og_spilled_piece *piece)
 
 int og__spilled_append(struct og_spilled *s, const struct og_batch *batch, struct og_err *err)
 {
-    int rc = s->writer ? 0 : begin_piece(s, err);
-    if (rc == 0)
-        rc = og__trace_append(s->writer, batch, NULL, err);
-    if (rc == 0)
-        last_piece(s)->n_left++;
+    int rc;
+    OG_TRY(s->writer ? 0 : begin_piece(s, err));
+    OG_TRY(og__trace_append(s->writer, batch, NULL, err));
+    last_piece(s)->n_left++;
+out:
     return rc;
 }
 

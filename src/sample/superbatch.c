@@ -289,11 +289,11 @@ static void keep_ids(struct og_superbatch *s, const struct og_batch *batch)
 static int make_room(struct og_superbatch *s, const struct og_batch *batch, struct og_err *err)
 {
     assert(!s->sealed && (int)batch->n_hops == s->opt.n_hops);
-    int rc = refuse_failed(s, err);
-    if (rc == 0)
-        rc = fit(&s->ids, (size_t)batch->n_ids * 4, s->budget, err);
-    if (rc == 0)
-        rc = fit(&s->ptr, sizeof(uint64_t), s->budget, err);
+    int rc;
+    OG_TRY(refuse_failed(s, err));
+    OG_TRY(fit(&s->ids, (size_t)batch->n_ids * 4, s->budget, err));
+    OG_TRY(fit(&s->ptr, sizeof(uint64_t), s->budget, err));
+out:
     return rc < 0 ? rc : fit(&s->sizes, sizes_bytes(s), s->budget, err);
 }
 
@@ -301,11 +301,9 @@ int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
 {
     size_t bytes = block_bytes(s, batch);
     bool room = s->spilled.n_pieces == 0 && s->blocks.used + bytes <= s->opt.memory;
-    int rc = make_room(s, batch, err);
-    if (rc == 0)
-        rc = room ? fit(&s->blocks, bytes, s->budget, err) : spill(s, batch, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(make_room(s, batch, err));
+    OG_TRY(room ? fit(&s->blocks, bytes, s->budget, err) : spill(s, batch, err));
     keep_sizes(s, batch, room ? IN_MEMORY : SPILLED, s->blocks.used);
     keep_ids(s, batch);
     if (room) {
@@ -314,6 +312,8 @@ int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
     }
     s->n++;
     return 0;
+out:
+    return rc;
 }
 
 int og__superbatch_refer(struct og_superbatch *s, const struct og_batch *batch,
@@ -451,12 +451,13 @@ static int fetch_all_ids(struct og_superbatch *s, struct og_batch_memory *scratc
 {
     int rc = 0;
     s->ids.used = 0;
-    for (uint32_t i = 0; rc == 0 && i < s->n; i++) {
+    for (uint32_t i = 0; i < s->n; i++) {
         struct og_io_counts one = {0};
-        rc = fetch_ids(s, i, scratch, &one, err);
+        OG_TRY(fetch_ids(s, i, scratch, &one, err));
         read->reads += one.reads;
         read->bytes += one.bytes;
     }
+out:
     s->ids_on_disk = rc < 0;
     return rc;
 }

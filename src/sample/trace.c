@@ -54,26 +54,26 @@ static int append_int64(struct og_npy_writer *w, int64_t value, struct og_err *e
 static int create_column(struct column *c, const char *dir, const char *name,
                          enum og__npy_type type, struct og_err *err)
 {
-    int rc = create(&c->data, dir, name, 0, "", type, 1, 1, err);
-    if (rc == 0)
-        rc = create(&c->ptr, dir, name, 0, "_ptr", OG__NPY_I64, 1, 1, err);
+    int rc;
+    OG_TRY(create(&c->data, dir, name, 0, "", type, 1, 1, err));
+    OG_TRY(create(&c->ptr, dir, name, 0, "_ptr", OG__NPY_I64, 1, 1, err));
+out:
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
 static int create_hop(struct hop_columns *c, const char *dir, int hop, unsigned extras,
                       struct og_err *err)
 {
-    int rc = create(&c->src, dir, NULL, hop, "_src", OG__NPY_I32, 1, 1, err);
-    if (rc == 0)
-        rc = create(&c->dst, dir, NULL, hop, "_dst", OG__NPY_I32, 1, 1, err);
-    if (rc == 0)
-        rc = create(&c->ptr, dir, NULL, hop, "_ptr", OG__NPY_I64, 1, 1, err);
-    if (rc == 0)
-        rc = create(&c->nodes, dir, NULL, hop, "_nodes", OG__NPY_I64, 1, 1, err);
-    if (rc == 0 && (extras & OG__WITH_DEGREES))
-        rc = create(&c->degree, dir, NULL, hop, "_degree", OG__NPY_I32, 1, 1, err);
-    if (rc == 0 && (extras & OG__WITH_WEIGHTS))
-        rc = create(&c->weight, dir, NULL, hop, "_weight", OG__NPY_F32, 1, 1, err);
+    int rc;
+    OG_TRY(create(&c->src, dir, NULL, hop, "_src", OG__NPY_I32, 1, 1, err));
+    OG_TRY(create(&c->dst, dir, NULL, hop, "_dst", OG__NPY_I32, 1, 1, err));
+    OG_TRY(create(&c->ptr, dir, NULL, hop, "_ptr", OG__NPY_I64, 1, 1, err));
+    OG_TRY(create(&c->nodes, dir, NULL, hop, "_nodes", OG__NPY_I64, 1, 1, err));
+    if ((extras & OG__WITH_DEGREES))
+        OG_TRY(create(&c->degree, dir, NULL, hop, "_degree", OG__NPY_I32, 1, 1, err));
+    if ((extras & OG__WITH_WEIGHTS))
+        OG_TRY(create(&c->weight, dir, NULL, hop, "_weight", OG__NPY_F32, 1, 1, err));
+out:
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
@@ -131,24 +131,24 @@ static int append_block(struct hop_columns *c, const struct og_block *block, str
 {
     int32_t dst[CHUNK];
     uint32_t filled = 0;
-    int rc = og__npy_append(c->src, block->src, (int64_t)block->n_edges, err);
-    for (uint32_t d = 0; rc == 0 && d < block->n_dst; d++) {
-        for (uint32_t e = block->indptr[d]; rc == 0 && e < block->indptr[d + 1]; e++) {
+    int rc;
+    OG_TRY(og__npy_append(c->src, block->src, (int64_t)block->n_edges, err));
+    for (uint32_t d = 0; d < block->n_dst; d++) {
+        for (uint32_t e = block->indptr[d]; e < block->indptr[d + 1]; e++) {
             dst[filled++] = (int32_t)d;
             if (filled == CHUNK) {
-                rc = og__npy_append(c->dst, dst, CHUNK, err);
+                OG_TRY(og__npy_append(c->dst, dst, CHUNK, err));
                 filled = 0;
             }
         }
     }
-    if (rc == 0)
-        rc = og__npy_append(c->dst, dst, filled, err);
-    if (rc == 0 && c->degree)
-        rc = og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err);
-    if (rc == 0 && c->weight)
-        rc = og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err);
-    if (rc == 0)
-        rc = append_int64(c->nodes, block->n_src, err);
+    OG_TRY(og__npy_append(c->dst, dst, filled, err));
+    if (c->degree)
+        OG_TRY(og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err));
+    if (c->weight)
+        OG_TRY(og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err));
+    OG_TRY(append_int64(c->nodes, block->n_src, err));
+out:
     return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->src), err);
 }
 
@@ -159,24 +159,26 @@ static int append_labels(struct og_trace_writer *w, const void *labels, uint32_t
         return og__npy_append(w->labels, labels, n, err);
     const int32_t *classes = labels;
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
-        rc = append_int64(w->labels, classes[i], err);
+    for (uint32_t i = 0; i < n; i++)
+        OG_TRY(append_int64(w->labels, classes[i], err));
+out:
     return rc;
 }
 
 int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, const void *labels,
                      struct og_err *err)
 {
-    int rc = append_ids(w, &w->seeds, batch->ids, batch->n_seeds, err);
-    if (rc == 0)
-        rc = append_ids(w, &w->ids, batch->ids, batch->n_ids, err);
-    for (uint32_t h = 0; rc == 0 && h < batch->n_hops; h++)
-        rc = append_block(&w->hop[h], &batch->hop[h], err);
-    if (rc == 0 && w->check) {
+    int rc;
+    OG_TRY(append_ids(w, &w->seeds, batch->ids, batch->n_seeds, err));
+    OG_TRY(append_ids(w, &w->ids, batch->ids, batch->n_ids, err));
+    for (uint32_t h = 0; h < batch->n_hops; h++)
+        OG_TRY(append_block(&w->hop[h], &batch->hop[h], err));
+    if (w->check) {
         uint64_t check[OG__CHECKS];
         og__trace_batch_check(batch, true, check);
-        rc = og__npy_append(w->check, check, 1, err);
+        OG_TRY(og__npy_append(w->check, check, 1, err));
     }
+out:
     return rc < 0 || !w->labels ? rc : append_labels(w, labels, batch->n_seeds, err);
 }
 

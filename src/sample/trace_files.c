@@ -59,17 +59,18 @@ int og__trace_files_open(struct og_trace_files *f, const char *dir, struct og_er
     f->ids = closed();
     for (int h = 0; h < f->n_hops; h++)
         f->hop[h] = (struct og_hop_files){closed(), closed(), closed(), closed()};
-    int rc = open_words(f, &f->ids, dir, 0, "ids", err);
-    for (int h = 0; rc == 0 && h < f->n_hops; h++) {
+    int rc;
+    OG_TRY(open_words(f, &f->ids, dir, 0, "ids", err));
+    for (int h = 0; h < f->n_hops; h++) {
         struct og_hop_files *k = &f->hop[h];
-        rc = open_words(f, &k->src, dir, h + 1, "src", err);
-        if (rc == 0)
-            rc = open_words(f, &k->dst, dir, h + 1, "dst", err);
-        if (rc == 0 && (f->extras & OG__WITH_DEGREES))
-            rc = open_words(f, &k->degree, dir, h + 1, "degree", err);
-        if (rc == 0 && (f->extras & OG__WITH_WEIGHTS))
-            rc = open_words(f, &k->weight, dir, h + 1, "weight", err);
+        OG_TRY(open_words(f, &k->src, dir, h + 1, "src", err));
+        OG_TRY(open_words(f, &k->dst, dir, h + 1, "dst", err));
+        if ((f->extras & OG__WITH_DEGREES))
+            OG_TRY(open_words(f, &k->degree, dir, h + 1, "degree", err));
+        if ((f->extras & OG__WITH_WEIGHTS))
+            OG_TRY(open_words(f, &k->weight, dir, h + 1, "weight", err));
     }
+out:
     return rc;
 }
 
@@ -119,14 +120,15 @@ static int read_wide(const struct og_npy *a, uint64_t first, uint64_t n, int64_t
                      uint32_t *out, struct og_io_counts *read, struct og_err *err)
 {
     int rc = 0;
-    for (uint64_t done = 0, k; rc == 0 && done < n; done += k) {
+    for (uint64_t done = 0, k; done < n; done += k) {
         k = OG_MIN(n - done, (uint64_t)OG__TRACE_CHUNK / 2);
-        rc = og__npy_read(a, (int64_t)(first + done), (int64_t)k, chunk, err);
-        for (uint64_t i = 0; rc == 0 && i < k; i++)
+        OG_TRY(og__npy_read(a, (int64_t)(first + done), (int64_t)k, chunk, err));
+        for (uint64_t i = 0; i < k; i++)
             out[done + i] = chunk[i] < 0 || chunk[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk[i];
         read->reads++;
         read->bytes += k * sizeof(*chunk);
     }
+out:
     return rc;
 }
 
@@ -186,19 +188,19 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
                            struct og_io_counts *read, struct og_err *err)
 {
     int rc = 0;
-    for (int h = 0; rc == 0 && h < f->n_hops; h++) {
+    for (int h = 0; h < f->n_hops; h++) {
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *from = &p->hop[h];
         struct og_block *k = &out->batch.hop[h];
-        rc = read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err);
-        if (rc == 0)
-            rc = read_src(f, &file->src, from->first_edge, k, read, err);
-        if (rc == 0 && (f->extras & OG__WITH_DEGREES))
-            rc = read_degrees(f, &file->degree, from->first_degree, k, read, err);
-        if (rc == 0 && (f->extras & OG__WITH_WEIGHTS))
-            rc = read_words(&file->weight, from->first_edge, k->n_edges, out->weight[h].data, read,
-                            err);
+        OG_TRY(read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err));
+        OG_TRY(read_src(f, &file->src, from->first_edge, k, read, err));
+        if ((f->extras & OG__WITH_DEGREES))
+            OG_TRY(read_degrees(f, &file->degree, from->first_degree, k, read, err));
+        if ((f->extras & OG__WITH_WEIGHTS))
+            OG_TRY(read_words(&file->weight, from->first_edge, k->n_edges, out->weight[h].data,
+                              read, err));
     }
+out:
     return rc;
 }
 

@@ -55,11 +55,11 @@ static int get_more(const json_t *root, const char *key, uint32_t *out, const ch
 static int get_batches(struct og_trace_description *d, const char *name, struct og_err *err)
 {
     int64_t batches = 0;
-    int rc = get_count(d->root, "batches_per_epoch", 0, UINT32_MAX, &batches, name, err);
-    if (rc == 0)
-        rc = get_more(d->root, "resample_every", &d->every, name, err);
-    if (rc == 0)
-        rc = get_more(d->root, "draws", &d->draws, name, err);
+    int rc;
+    OG_TRY(get_count(d->root, "batches_per_epoch", 0, UINT32_MAX, &batches, name, err));
+    OG_TRY(get_more(d->root, "resample_every", &d->every, name, err));
+    OG_TRY(get_more(d->root, "draws", &d->draws, name, err));
+out:
     d->batches_per_epoch = (uint32_t)OG_MAX(batches, (int64_t)0);
     d->extras = json_is_true(json_object_get(d->root, "degrees")) ? OG__WITH_DEGREES : 0;
     d->extras |= json_is_true(json_object_get(d->root, "weights")) ? OG__WITH_WEIGHTS : 0;
@@ -71,15 +71,14 @@ int og__trace_parse(struct og_trace_description *d, const char *text, size_t len
 {
     int64_t format;
     *d = (struct og_trace_description){0};
-    int rc = og__sealed_parse(&d->root, text, len, name, hint, err);
-    if (rc == 0 && !json_is_object(d->root))
-        rc = og__fail(err, -EINVAL, hint, "%s: not a JSON object", name);
-    if (rc == 0)
-        rc = get_count(d->root, "format", 1, 1, &format, name, err);
-    if (rc == 0)
-        rc = get_dataset(d, name, err);
-    if (rc == 0)
-        rc = get_batches(d, name, err);
+    int rc;
+    OG_TRY(og__sealed_parse(&d->root, text, len, name, hint, err));
+    if (!json_is_object(d->root))
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: not a JSON object", name));
+    OG_TRY(get_count(d->root, "format", 1, 1, &format, name, err));
+    OG_TRY(get_dataset(d, name, err));
+    OG_TRY(get_batches(d, name, err));
+out:
     if (rc < 0)
         og__trace_description_release(d);
     return rc;
@@ -92,10 +91,11 @@ int og__trace_describe(struct og_trace_description *d, const char *dir, struct o
     char *text = NULL;
     size_t len = 0;
     *d = (struct og_trace_description){0};
-    int rc = path ? og__read_text(path, MOST, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    if (rc == 0)
-        rc = og__trace_parse(d, text, len, path, err);
+    int rc;
+    OG_TRY(path ? og__read_text(path, MOST, &text, &len, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
+    OG_TRY(og__trace_parse(d, text, len, path, err));
+out:
     free(text);
     free(path);
     return rc;

@@ -91,12 +91,13 @@ static int read_narrow(const struct og_npy *a, uint32_t *out, struct og_err *err
 {
     int64_t wide[CHUNK];
     int rc = 0;
-    for (int64_t done = 0; rc == 0 && done < a->shape[0]; done += CHUNK) {
+    for (int64_t done = 0; done < a->shape[0]; done += CHUNK) {
         int64_t n = OG_MIN(a->shape[0] - done, (int64_t)CHUNK);
-        rc = og__npy_read_int64(a, done, n, wide, err);
-        for (int64_t i = 0; rc == 0 && i < n; i++)
+        OG_TRY(og__npy_read_int64(a, done, n, wide, err));
+        for (int64_t i = 0; i < n; i++)
             out[done + i] = wide[i] < 0 || wide[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)wide[i];
     }
+out:
     return rc;
 }
 
@@ -125,16 +126,19 @@ static int compare_checks(const struct og_trace_folder *t, const char *dir, stru
 {
     const struct og_trace *trace = &t->trace;
     uint64_t *said;
-    int rc = og__trace_checks_load(dir, trace->n_batches, t->budget, hint, &said, err);
-    for (uint32_t i = 0; rc == 0 && said && i < trace->n_batches; i++) {
+    int rc;
+    OG_TRY(og__trace_checks_load(dir, trace->n_batches, t->budget, hint, &said, err));
+    for (uint32_t i = 0; said && i < trace->n_batches; i++) {
         const struct og_batch batch = {.ids = (uint32_t *)trace->ids + trace->ptr[i],
                                        .n_ids = (uint32_t)(trace->ptr[i + 1] - trace->ptr[i])};
         uint64_t found[OG__CHECKS];
         og__trace_batch_check(&batch, false, found);
         if (found[OG__CHECK_IDS] != said[(size_t)i * OG__CHECKS])
-            rc = og__fail(err, -EIO, hint,
-                          "%s: batch %u is not what was written: its checksum is another", dir, i);
+            OG_TRY(og__fail(err, -EIO, hint,
+                            "%s: batch %u is not what was written: its checksum is another", dir,
+                            i));
     }
+out:
     og__release(t->budget, said, og__trace_checks_bytes(trace->n_batches), part);
     return rc;
 }

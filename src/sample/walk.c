@@ -355,10 +355,11 @@ static int take_neighbors(struct og_hop *h, const struct party *p, uint32_t i, s
     for (uint32_t k = 0; k < kept; k++)
         sum += visits_of(w->tally[k]);
     og__begin_list(h, p->first + i);
-    for (uint32_t k = 0; rc == 0 && k < kept; k++) {
+    for (uint32_t k = 0; k < kept; k++) {
         h->weight[h->block->n_edges + s->filled] = (float)visits_of(w->tally[k]) / (float)sum;
-        rc = og__push_node(h, (uint32_t)w->tally[k], err);
+        OG_TRY(og__push_node(h, (uint32_t)w->tally[k], err));
     }
+out:
     return rc;
 }
 
@@ -394,15 +395,16 @@ static int walk_from_disk(struct og_hop *h, struct og_err *err)
     struct og_walks *w = h->s->state;
     uint32_t n_dst = h->block->n_dst;
     int rc = 0;
-    for (uint32_t first = 0; rc == 0 && first < n_dst; first += w->group) {
+    for (uint32_t first = 0; first < n_dst; first += w->group) {
         struct party *p = &w->party[0];
         p->first = first;
         p->n = OG_MIN(n_dst - first, w->group);
-        for (uint32_t stage = 0; rc == 0 && stage <= 2 * (uint32_t)h->s->how.walk_length; stage++)
-            rc = pass_stage(h, p, stage, err);
-        if (rc == 0) /* what the next party fetches passes through the window too */
-            rc = og__number_window(h, err);
+        for (uint32_t stage = 0; stage <= 2 * (uint32_t)h->s->how.walk_length; stage++)
+            OG_TRY(pass_stage(h, p, stage, err));
+        /* what the next party fetches passes through the window too */
+        OG_TRY(og__number_window(h, err));
     }
+out:
     return rc;
 }
 
@@ -415,16 +417,17 @@ static int walk_in_memory(struct og_hop *h, struct og_err *err)
     uint32_t n_stages = w->n_parties;
     uint32_t last = (n_dst + w->group - 1) / w->group;
     int rc = 0;
-    for (uint32_t turn = 0; rc == 0 && turn < last + n_stages - 1; turn++) {
+    for (uint32_t turn = 0; turn < last + n_stages - 1; turn++) {
         struct party *entering = &w->party[turn % n_stages];
         if (turn < last) {
             entering->first = turn * w->group;
             entering->n = OG_MIN(n_dst - entering->first, w->group);
         }
-        for (uint32_t stage = n_stages; rc == 0 && stage-- > 0;)
+        for (uint32_t stage = n_stages; stage-- > 0;)
             if (stage <= turn && turn - stage < last)
-                rc = pass_stage(h, &w->party[(turn - stage) % n_stages], stage, err);
+                OG_TRY(pass_stage(h, &w->party[(turn - stage) % n_stages], stage, err));
     }
+out:
     return rc < 0 ? rc : og__number_window(h, err);
 }
 

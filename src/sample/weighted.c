@@ -294,7 +294,7 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
     struct drawing *drawing = state_of(h->s)->drawing;
     uint32_t n_dst = h->block->n_dst;
     int rc = 0;
-    for (uint32_t first = 0; rc == 0 && first < n_dst; first += state_of(h->s)->group) {
+    for (uint32_t first = 0; first < n_dst; first += state_of(h->s)->group) {
         uint32_t n = OG_MIN(n_dst - first, state_of(h->s)->group);
         for (uint32_t i = 0; i < n; i++) {
             struct drawing *l = &drawing[i];
@@ -307,11 +307,12 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
                 __builtin_prefetch(l->table);
         }
         draw(h->s, drawing, n, (uint32_t)h->fanout);
-        for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        for (uint32_t i = 0; i < n; i++) {
             og__begin_list(h, first + i);
-            rc = take_in_memory(h, &drawing[i], err);
+            OG_TRY(take_in_memory(h, &drawing[i], err));
         }
     }
+out:
     return rc < 0 ? rc : og__number_window(h, err);
 }
 
@@ -343,15 +344,16 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     struct og_sampler *s = h->s;
     uint32_t n_dst = h->block->n_dst;
     uint32_t n = 0;
-    int rc = og__fetch_begin(s, h->block->src, h->n_edges, err);
-    for (uint32_t first = 0; rc == 0 && first < n_dst; first += n) {
-        rc = og__lists_read(s->lists, s->topology, NULL, h->ids + first, n_dst - first, &n,
-                            &s->reads.io, err);
-        for (uint32_t i = 0; rc == 0 && i < n; i++)
-            rc = draw_from_disk(h, first, i, err);
+    int rc;
+    OG_TRY(og__fetch_begin(s, h->block->src, h->n_edges, err));
+    for (uint32_t first = 0; first < n_dst; first += n) {
+        OG_TRY(og__lists_read(s->lists, s->topology, NULL, h->ids + first, n_dst - first, &n,
+                              &s->reads.io, err));
+        for (uint32_t i = 0; i < n; i++)
+            OG_TRY(draw_from_disk(h, first, i, err));
     }
-    if (rc == 0)
-        rc = og__fetch(s, err);
+    OG_TRY(og__fetch(s, err));
+out:
     return rc < 0 ? rc : og__number_fetched(h, h->n_wanted, err);
 }
 

@@ -209,10 +209,11 @@ static int load_floats(const struct og_tensors_file *f, const struct og_tensor *
                        struct og_err *err)
 {
     int rc = 0;
-    for (size_t at = 0, n; rc == 0 && at < t->bytes; at += n) {
+    for (size_t at = 0, n; at < t->bytes; at += n) {
         n = OG_MIN(t->bytes - at, PIECE * sizeof(float));
-        rc = load_piece(f, t, at, n, out, err);
+        OG_TRY(load_piece(f, t, at, n, out, err));
     }
+out:
     return rc;
 }
 
@@ -527,13 +528,14 @@ static int check_edges(const struct og_options *opt, const struct og_options *sa
 static int take_edges(struct og_options *opt, const struct og_options *said, const char *path,
                       const struct og_log *log, struct og_err *err)
 {
-    int rc = check_edges(opt, said, path, err);
-    if (rc == 0 && !og__options_given(said, "edge-split"))
+    int rc;
+    OG_TRY(check_edges(opt, said, path, err));
+    if (!og__options_given(said, "edge-split"))
         og__say(log, OG__WARN,
                 "%s: does not say which edges it was trained on: with another --seed or "
                 "--edge-split than it had, some of them are held out now",
                 path);
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(edge_options); i++) {
+    for (size_t i = 0; i < OG_COUNT(edge_options); i++) {
         const char *name = edge_options[i];
         char ours[32], theirs[32];
         const char *text = og__option_text(said, name, theirs);
@@ -542,8 +544,9 @@ static int take_edges(struct og_options *opt, const struct og_options *said, con
         if (strcmp(text, og__option_text(opt, name, ours)) != 0)
             og__say(log, OG__INFO, "%s: trained with --%s %s, which is taken here as well", path,
                     name, text);
-        rc = og_options_set(opt, name, text, err);
+        OG_TRY(og_options_set(opt, name, text, err));
     }
+out:
     return rc;
 }
 
@@ -611,21 +614,21 @@ int og__resume_write(const char *path, const struct og_session *s,
     struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
                            .metadata = metadata,
                            .n_metadata = OG_COUNT(metadata)};
-    int rc = t.tensor && metadata[0].value && metadata[1].value && metadata[2].value
-                 ? 0
-                 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    if (rc == 0) {
-        add_params(&t, "", s->model, NULL);
-        for (size_t i = 0; i < n; i++) {
-            if (!params[i].m) /* plain SGD, or a running statistic */
-                continue;
-            add_tensor(&t, adam_m, &params[i], (struct place){s->model, params[i].m});
-            add_tensor(&t, adam_v, &params[i], (struct place){s->model, params[i].v});
-        }
-        if (state->best_epoch)
-            add_params(&t, best_prefix, s->model, best);
-        rc = og__tensors_write(path, &t, err);
+    int rc;
+    OG_TRY(t.tensor && metadata[0].value && metadata[1].value && metadata[2].value
+               ? 0
+               : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    add_params(&t, "", s->model, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (!params[i].m) /* plain SGD, or a running statistic */
+            continue;
+        add_tensor(&t, adam_m, &params[i], (struct place){s->model, params[i].m});
+        add_tensor(&t, adam_v, &params[i], (struct place){s->model, params[i].v});
     }
+    if (state->best_epoch)
+        add_params(&t, best_prefix, s->model, best);
+    OG_TRY(og__tensors_write(path, &t, err));
+out:
     free(t.tensor);
     free(metadata[0].value);
     free(metadata[1].value);

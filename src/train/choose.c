@@ -266,12 +266,14 @@ static int rank(struct chooser *c, const struct og_pilot *batches, uint32_t n, s
         these[i] = c->candidate[number[i]];
     }
     const double start = og__now();
-    int rc = og__candidates_rank(&given, these, n, c->out, err);
+    int rc;
+    OG_TRY(og__candidates_rank(&given, these, n, c->out, err));
     c->counting = (og__now() - start) / OG_MAX(batches->n, 1u);
-    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         c->out[i].candidate = number[c->out[i].candidate];
         note_batches(c, batches, &c->out[i]);
     }
+out:
     return rc;
 }
 
@@ -312,14 +314,12 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
         rank_again(c, &c->pilot);
         return 0;
     }
-    int rc = og__pilot_sample(&more, s, &limits, s->budget, err);
-    if (rc < 0)
-        return rc;
-    rc = og__pilot_growth(&more, s->facts.n_nodes, s->budget, err);
-    if (rc == 0) {
-        rank_again(c, &c->pilot);
-        rc = rank(c, &more, n, err);
-    }
+    int rc;
+    OG_TRY(og__pilot_sample(&more, s, &limits, s->budget, err));
+    OG_TRY(og__pilot_growth(&more, s->facts.n_nodes, s->budget, err));
+    rank_again(c, &c->pilot);
+    OG_TRY(rank(c, &more, n, err));
+out:
     og__pilot_release(&more, s->budget);
     return rc;
 }
@@ -330,19 +330,19 @@ static int compare_all(struct chooser *c, struct og_err *err)
 {
     const double least = 0.01;
     const double most = 4;
-    int rc = og__probe_disk(&c->probe, &c->s->facts.profile, 0, err);
+    int rc;
+    OG_TRY(og__probe_disk(&c->probe, &c->s->facts.profile, 0, err));
     for (uint32_t i = 0; i < c->n_fit; i++)
         c->out[i].candidate = i;
-    if (rc == 0)
-        rc = rank(c, &c->pilot, c->n_fit, err);
-    if (rc < 0)
-        return rc;
+    OG_TRY(rank(c, &c->pilot, c->n_fit, err));
     const double run = c->out[0].seconds * OG_MAX(c->s->config.opt.epochs, 1);
     const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
     if (left < least)
         return 0;
     rc = og__probe_disk(&c->probe, &c->s->facts.profile, left / 4, err);
     return rc < 0 ? rc : count_more(c, left / 2, err);
+out:
+    return rc;
 }
 
 /* ---- choosing ---- */
@@ -399,14 +399,15 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way
     og__plainest_way(way);
     if (!(s->config.want & OG__WANT_FEATURES))
         return 0;
-    int rc = guess_hotness(&c, err);
-    if (rc == 0)
-        try_all(&c, ways, n_ways);
+    int rc;
+    OG_TRY(guess_hotness(&c, err));
+    try_all(&c, ways, n_ways);
     if (c.n > 0)
         *way = c.trial[0].way;
     bool all = c.trial[0].fits && c.trial[0].memory.n_slots >= s->facts.n_nodes;
-    if (rc == 0 && c.n_fit > 1 && !all)
-        rc = compare(&c, way, err);
+    if (c.n_fit > 1 && !all)
+        OG_TRY(compare(&c, way, err));
+out:
     og__pilot_unrank(&c.pilot, s->budget);
     og__release(s->budget, c.hotness, (size_t)s->facts.n_nodes * 4, "hotness");
     return rc;

@@ -43,11 +43,11 @@ struct head {
 static int put_piece(struct head head, const uint32_t *list, struct og_spill *to,
                      struct og_err *err)
 {
-    int rc = og__spill_append(to, &head, sizeof(head), err);
-    if (rc == 0)
-        rc = og__spill_append(to, list, head.n * sizeof(*list), err);
-    if (rc == 0)
-        rc = og__spill_append(to, list + OG__FILL_ROWS, head.n * sizeof(*list), err);
+    int rc;
+    OG_TRY(og__spill_append(to, &head, sizeof(head), err));
+    OG_TRY(og__spill_append(to, list, head.n * sizeof(*list), err));
+    OG_TRY(og__spill_append(to, list + OG__FILL_ROWS, head.n * sizeof(*list), err));
+out:
     return rc;
 }
 
@@ -58,7 +58,7 @@ int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_
     int rc = 0;
     if (begun)
         add_window(w, batch, og__spill_size(to));
-    for (struct head head = {.n = 1}; rc == 0 && head.n > 0;) {
+    for (struct head head = {.n = 1}; head.n > 0;) {
         head.n = og__policy_prefill(policy, list, list + OG__FILL_ROWS, OG__FILL_ROWS);
         head.after = og__policy_free_after(policy);
         if (!begun && head.n == 0)
@@ -66,9 +66,10 @@ int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_
         if (!begun)
             add_window(w, batch, og__spill_size(to));
         begun = true;
-        rc = put_piece(head, list, to, err);
+        OG_TRY(put_piece(head, list, to, err));
         w->rows += head.n;
     }
+out:
     return rc;
 }
 
@@ -200,11 +201,11 @@ int og__filling_start(struct og_filling **out, const struct og_filling_options *
     f->opt = *opt;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->moved, NULL);
-    int rc = pthread_create(&f->thread, NULL, fill_windows, f);
-    if (rc == 0) {
-        *out = f;
-        return 0;
-    }
+    int rc;
+    OG_TRY(pthread_create(&f->thread, NULL, fill_windows, f));
+    *out = f;
+    return 0;
+out:
     pthread_cond_destroy(&f->moved);
     pthread_mutex_destroy(&f->lock);
     free(f);

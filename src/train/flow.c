@@ -126,15 +126,15 @@ static int plan_batches(const struct worker *own, struct og_err *err)
     struct run *r = own->run;
     const struct og_plan_source *plans = &r->flow->plans;
     int rc = 0;
-    for (void *popped; rc == 0 && og__queue_pop(r->queue[SAMPLED], &popped);) {
+    for (void *popped; og__queue_pop(r->queue[SAMPLED], &popped);) {
         struct og_work *w = popped;
         double start = og__now();
-        rc = plans->make(plans->self, w, err);
+        OG_TRY(plans->make(plans->self, w, err));
         w->plan_seconds = og__now() - start;
         span(r, "plan", w, start);
-        if (rc == 0)
-            rc = hand_on(r, PLANNED, w);
+        OG_TRY(hand_on(r, PLANNED, w));
     }
+out:
     return rc;
 }
 
@@ -167,9 +167,10 @@ static int await_cache(struct run *r, struct loading *l, struct og_work *w, stru
 {
     struct og_filling *filling = r->flow->filling;
     struct og_filled filled = {0};
-    int rc = og__filling_ready(filling, w->number) ? 0 : finish_loading(r, l, err);
-    if (rc == 0)
-        rc = og__filling_await(filling, w->number, &filled, err);
+    int rc;
+    OG_TRY(og__filling_ready(filling, w->number) ? 0 : finish_loading(r, l, err));
+    OG_TRY(og__filling_await(filling, w->number, &filled, err));
+out:
     w->ahead.read.reads += filled.read.reads;
     w->ahead.read.bytes += filled.read.bytes;
     w->ahead.gather_seconds += filled.seconds;
@@ -183,19 +184,18 @@ static int take_staging(struct run *r, struct loading *l, struct og_work *w, str
     w->staging = og__shelf_take(&r->staging, false);
     if (w->staging >= 0)
         return 0;
-    int rc = finish_loading(r, l, err);
-    if (rc == 0)
-        w->staging = og__shelf_take(&r->staging, true);
+    int rc;
+    OG_TRY(finish_loading(r, l, err));
+    w->staging = og__shelf_take(&r->staging, true);
+out:
     return rc < 0 ? rc : w->staging < 0 ? OG__GIVEN_UP : 0;
 }
 
 static int begin_loading(struct run *r, struct loading *l, struct og_work *w, struct og_err *err)
 {
-    int rc = await_cache(r, l, w, err);
-    if (rc == 0)
-        rc = take_staging(r, l, w, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(await_cache(r, l, w, err));
+    OG_TRY(take_staging(r, l, w, err));
     double start = og__now();
     rc = og__gather_begin(r->flow->gather, w->staging, &w->plan, w->number, err);
     w->gather_seconds = og__now() - start;
@@ -203,6 +203,7 @@ static int begin_loading(struct run *r, struct loading *l, struct og_work *w, st
         return rc;
     rc = finish_loading(r, l, err);
     *l = (struct loading){w, start};
+out:
     return rc;
 }
 

@@ -16,14 +16,16 @@ static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t
     struct og_descriptor descriptor = og__schedule_pass(&p->s->facts.schedule, OG__TRAIN, batch);
     descriptor.drawn_epoch = epoch;
     og__seeds_take(&p->seeds, &p->s->facts.seeds, &descriptor);
-    int rc = og__sample(p->sampler, p->seeds.node, p->seeds.n, OG__STREAM_PRESC, epoch,
-                        descriptor.batch, &p->sampled, err);
+    int rc;
+    OG_TRY(og__sample(p->sampler, p->seeds.node, p->seeds.n, OG__STREAM_PRESC, epoch,
+                      descriptor.batch, &p->sampled, err));
     const struct og_batch *b = &p->sampled.batch;
-    for (uint32_t i = 0; rc == 0 && i < b->n_ids; i++) {
+    for (uint32_t i = 0; i < b->n_ids; i++) {
         if (i + AHEAD < b->n_ids)
             __builtin_prefetch(&hotness[b->ids[i + AHEAD]], 1);
         hotness[b->ids[i]]++;
     }
+out:
     return rc;
 }
 
@@ -33,9 +35,10 @@ static int find_visits(struct og_session *s, const struct og_options *opt, uint3
     struct presc p = {.s = s};
     uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     og__batch_init(&p.sampled, s->budget);
-    int rc = og__seeds_open(&p.seeds, &s->facts.seeds, s->budget, err);
-    if (rc == 0)
-        rc = og__session_sampler(s, &p.sampler, s->budget, err);
+    int rc;
+    OG_TRY(og__seeds_open(&p.seeds, &s->facts.seeds, s->budget, err));
+    OG_TRY(og__session_sampler(s, &p.sampler, s->budget, err));
+out:
     for (uint32_t epoch = 1; epoch <= (uint32_t)opt->presc_epochs; epoch++) {
         for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
             rc = visit_batch(&p, epoch, batch, hotness, err);
@@ -67,11 +70,12 @@ int og__hotness_pagerank(const struct og_topology *t, const uint32_t *seeds, int
                          struct og_budget *b, uint32_t *hotness, struct og_err *err)
 {
     struct og_pagerank p;
-    int rc = og__pagerank_open(&p, t, seeds, n_seeds, b, err);
-    while (rc == 0 && og__pagerank_round(&p))
-        rc = og__topology_scan(t, og__pagerank_edges, &p, err);
-    if (rc == 0)
-        og__pagerank_scores(&p, hotness);
+    int rc;
+    OG_TRY(og__pagerank_open(&p, t, seeds, n_seeds, b, err));
+    while (og__pagerank_round(&p))
+        OG_TRY(og__topology_scan(t, og__pagerank_edges, &p, err));
+    og__pagerank_scores(&p, hotness);
+out:
     og__pagerank_close(&p);
     return rc;
 }

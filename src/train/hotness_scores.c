@@ -69,21 +69,23 @@ static int read_floats(const struct og_npy *a, uint32_t *hotness, struct og_err 
 {
     double data[AT_ONCE];
     int rc = 0;
-    for (int64_t first = 0; rc == 0 && first < a->shape[0]; first += AT_ONCE) {
+    for (int64_t first = 0; first < a->shape[0]; first += AT_ONCE) {
         const int64_t n = OG_MIN(a->shape[0] - first, (int64_t)AT_ONCE);
-        rc = og__npy_read(a, first, n, data, err);
-        if (rc == 0)
-            rc = take_floats(a, data, first, n, hotness, err);
+        OG_TRY(og__npy_read(a, first, n, data, err));
+        OG_TRY(take_floats(a, data, first, n, hotness, err));
     }
+out:
     return rc;
 }
 
 int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)
 {
     struct og_npy a;
-    int rc = open_scores(&a, opt, n_nodes, err);
-    if (rc == 0 && is_float(a.type)) /* all of them are numbers */
-        rc = read_floats(&a, NULL, err);
+    int rc;
+    OG_TRY(open_scores(&a, opt, n_nodes, err));
+    if (is_float(a.type)) /* all of them are numbers */
+        OG_TRY(read_floats(&a, NULL, err));
+out:
     og__npy_close(&a);
     return rc;
 }
@@ -124,9 +126,11 @@ static int read_integers(const struct og_npy *a, uint32_t *hotness, struct og_er
 {
     int64_t range[2] = {INT64_MAX, INT64_MIN};
     unsigned shift = 0;
-    int rc = walk_integers(a, range, 0, NULL, err);
-    while (rc == 0 && ((uint64_t)range[1] - (uint64_t)range[0]) >> shift > UINT32_MAX)
+    int rc;
+    OG_TRY(walk_integers(a, range, 0, NULL, err));
+    while (((uint64_t)range[1] - (uint64_t)range[0]) >> shift > UINT32_MAX)
         shift++;
+out:
     return rc < 0 ? rc : walk_integers(a, range, shift, hotness, err);
 }
 
@@ -134,9 +138,10 @@ int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes, uint32_t 
                        struct og_err *err)
 {
     struct og_npy a;
-    int rc = open_scores(&a, opt, n_nodes, err);
-    if (rc == 0)
-        rc = is_float(a.type) ? read_floats(&a, hotness, err) : read_integers(&a, hotness, err);
+    int rc;
+    OG_TRY(open_scores(&a, opt, n_nodes, err));
+    OG_TRY(is_float(a.type) ? read_floats(&a, hotness, err) : read_integers(&a, hotness, err));
+out:
     og__npy_close(&a);
     return rc;
 }

@@ -56,14 +56,15 @@ static int read_rate(struct og_probe *p, uint32_t n, double *rate, struct og_err
     struct og_read_job job[PROBE_JOBS] = {0};
     const double start = og__now();
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < PROBE_JOBS; i++) {
+    for (uint32_t i = 0; i < PROBE_JOBS; i++) {
         const uint32_t first = (uint32_t)((uint64_t)n * i / PROBE_JOBS);
         const uint32_t end = (uint32_t)((uint64_t)n * (i + 1) / PROBE_JOBS);
         job[i] = (struct og_read_job){.rows = p->rows + first, .n = end - first, .out = p->out};
-        rc = og__reader_submit(p->reader, &job[i], err);
+        OG_TRY(og__reader_submit(p->reader, &job[i], err));
     }
-    for (int i = 0; rc == 0 && i < PROBE_JOBS; i++)
-        rc = og__reader_wait(p->reader, &job[i], err);
+    for (int i = 0; i < PROBE_JOBS; i++)
+        OG_TRY(og__reader_wait(p->reader, &job[i], err));
+out:
     *rate = n / OG_MAX(og__now() - start, 1e-6);
     return rc;
 }
@@ -178,20 +179,16 @@ int og__time_model(struct og_session *s, double *seconds, struct og_err *err)
     if (!(want & OG__WANT_MODEL))
         return 0;
     og__batch_init(&m, s->budget);
-    int rc = og__seeds_open(&seeds, &s->facts.seeds, s->budget, err);
-    if (rc == 0)
-        rc = og__session_sampler(s, &sampler, s->budget, err);
-    if (rc == 0) {
-        og__seeds_take(&seeds, &s->facts.seeds, &descriptor);
-        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err);
-    }
-    if (rc == 0)
-        rc = og__model_create(&model, s->ops, &s->facts.shape, s->config.opt.optimizer,
-                              (uint64_t)s->config.opt.seed, s->pool, s->budget, err);
-    if (rc == 0)
-        rc = og__model_reserve(model, &s->facts.caps, training, err);
-    if (rc == 0)
-        rc = time_step(s, model, &m.batch, &seeds.pairs, training, seconds, err);
+    int rc;
+    OG_TRY(og__seeds_open(&seeds, &s->facts.seeds, s->budget, err));
+    OG_TRY(og__session_sampler(s, &sampler, s->budget, err));
+    og__seeds_take(&seeds, &s->facts.seeds, &descriptor);
+    OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err));
+    OG_TRY(og__model_create(&model, s->ops, &s->facts.shape, s->config.opt.optimizer,
+                            (uint64_t)s->config.opt.seed, s->pool, s->budget, err));
+    OG_TRY(og__model_reserve(model, &s->facts.caps, training, err));
+    OG_TRY(time_step(s, model, &m.batch, &seeds.pairs, training, seconds, err));
+out:
     og__model_free(model);
     og__sampler_close(sampler);
     og__batch_release(&m);

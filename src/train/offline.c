@@ -67,10 +67,12 @@ static int check_options(const struct og_offline *o, const struct og_offline_for
     const struct og_option *row = og_option_table(&n);
     const json_t *theirs = json_object_get(root, "options");
     json_t *ours = og__options_deciding(run->opt, OG_DECIDES_BATCHES);
-    int rc = ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "--samples");
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    int rc;
+    OG_TRY(ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "--samples"));
+    for (size_t i = 0; i < n; i++)
         if (row[i].decides == OG_DECIDES_BATCHES && og__option_counts(run->opt, &row[i]))
-            rc = check_option(o, row[i].name, theirs, ours, err);
+            OG_TRY(check_option(o, row[i].name, theirs, ours, err));
+out:
     json_decref(ours);
     return rc;
 }
@@ -151,19 +153,16 @@ static int open_folder(struct og_offline *o, const struct og_offline_for *run, s
                        struct og_err *err)
 {
     struct og_trace_description said;
-    int rc = og__offline_describe(&said, o->dir, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__offline_describe(&said, o->dir, err));
     o->every = said.every;
     o->draws = said.draws;
     o->per_draw = said.batches_per_epoch;
-    rc = check_dataset(o, run, said.root, err);
-    if (rc == 0)
-        rc = check_options(o, run, said.root, err);
-    if (rc == 0)
-        rc = check_extras(o, run, said.extras, err);
-    if (rc == 0)
-        rc = check_draws(o, run, err);
+    OG_TRY(check_dataset(o, run, said.root, err));
+    OG_TRY(check_options(o, run, said.root, err));
+    OG_TRY(check_extras(o, run, said.extras, err));
+    OG_TRY(check_draws(o, run, err));
+out:
     og__trace_description_release(&said);
     return rc < 0 ? rc : open_batches(o, run, b, err);
 }

@@ -178,16 +178,17 @@ static int narrow(const struct og_npy *a, uint64_t n_nodes, uint32_t *out, struc
     int64_t wide[CHUNK];
     int64_t before = -1;
     int rc = 0;
-    for (int64_t done = 0, n; rc == 0 && done < a->shape[0]; done += n) {
+    for (int64_t done = 0, n; done < a->shape[0]; done += n) {
         n = OG_MIN(a->shape[0] - done, (int64_t)CHUNK);
-        rc = og__npy_read_int64(a, done, n, wide, err);
-        for (int64_t i = 0; rc == 0 && i < n; i++) {
+        OG_TRY(og__npy_read_int64(a, done, n, wide, err));
+        for (int64_t i = 0; i < n; i++) {
             if (wide[i] <= before || (uint64_t)wide[i] >= n_nodes)
-                rc = og__fail(err, -EINVAL, hint, "%s: not nodes in ascending order", a->path);
+                OG_TRY(og__fail(err, -EINVAL, hint, "%s: not nodes in ascending order", a->path));
             before = wide[i];
             out[done + i] = (uint32_t)wide[i];
         }
     }
+out:
     return rc;
 }
 

@@ -39,17 +39,15 @@ static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampl
                        struct og_budget *b, struct og_err *err)
 {
     struct og_seeds seeds;
-    int rc = og__seeds_open(&seeds, &s->facts.seeds, b, err);
-    if (rc == 0) {
-        og__seeds_take(&seeds, &s->facts.seeds, descriptor);
-        rc = og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, descriptor->drawn_epoch,
-                        descriptor->drawn_batch, m, err);
-    }
-    if (rc == 0) {
-        og__caps_include(&p->caps, &m->batch);
-        if (descriptor->split == OG__TRAIN)
-            rc = keep_ids(p, &m->batch, b, err);
-    }
+    int rc;
+    OG_TRY(og__seeds_open(&seeds, &s->facts.seeds, b, err));
+    og__seeds_take(&seeds, &s->facts.seeds, descriptor);
+    OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, descriptor->drawn_epoch,
+                      descriptor->drawn_batch, m, err));
+    og__caps_include(&p->caps, &m->batch);
+    if (descriptor->split == OG__TRAIN)
+        OG_TRY(keep_ids(p, &m->batch, b, err));
+out:
     og__seeds_close(&seeds);
     return rc;
 }
@@ -67,13 +65,14 @@ static int pilot_training(struct og_pilot *p, struct og_session *s, struct og_sa
 {
     double start = og__now();
     int rc = 0;
-    for (uint64_t i = 0; rc == 0 && !enough(p, limits, start); i++) {
+    for (uint64_t i = 0; !enough(p, limits, start); i++) {
         struct og_descriptor descriptor = og__schedule_pass(&s->facts.schedule, OG__TRAIN, i);
         descriptor.drawn_epoch = limits->epoch;
-        rc = pilot_batch(p, s, sampler, &descriptor, m, b, err);
+        OG_TRY(pilot_batch(p, s, sampler, &descriptor, m, b, err));
         p->reads.io.reads += og__sampler_reads(sampler).io.reads;
         p->reads.io.bytes += og__sampler_reads(sampler).io.bytes;
     }
+out:
     p->seconds = og__now() - start;
     return rc;
 }
@@ -82,13 +81,14 @@ static int pilot_evaluation(struct og_pilot *p, struct og_session *s, struct og_
                             struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
 {
     int rc = 0;
-    for (int split = OG__VALID; rc == 0 && split < OG__SPLITS; split++) {
+    for (int split = OG__VALID; split < OG__SPLITS; split++) {
         if (s->facts.split[split].n == 0)
             continue;
         struct og_descriptor descriptor =
             og__schedule_pass(&s->facts.schedule, (enum og__split)split, 0);
-        rc = pilot_batch(p, s, sampler, &descriptor, m, b, err);
+        OG_TRY(pilot_batch(p, s, sampler, &descriptor, m, b, err));
     }
+out:
     return rc;
 }
 
@@ -102,11 +102,12 @@ static int sample_pilot(struct og_pilot *p, struct og_session *s,
     if (!p->ptr)
         return og__fail_errno(err, -ENOMEM, NULL, "pilot");
     og__batch_init(&m, b);
-    int rc = og__session_sampler(s, &sampler, b, err);
-    if (rc == 0)
-        rc = pilot_training(p, s, sampler, limits, &m, b, err);
-    if (rc == 0 && evaluates)
-        rc = pilot_evaluation(p, s, sampler, &m, b, err);
+    int rc;
+    OG_TRY(og__session_sampler(s, &sampler, b, err));
+    OG_TRY(pilot_training(p, s, sampler, limits, &m, b, err));
+    if (evaluates)
+        OG_TRY(pilot_evaluation(p, s, sampler, &m, b, err));
+out:
     og__sampler_close(sampler);
     og__batch_release(&m);
     if (rc < 0)

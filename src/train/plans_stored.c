@@ -8,10 +8,11 @@ static int make(void *self, struct og_work *w, struct og_err *err)
     const uint32_t n = batch->n_ids;
     struct og_plan *plan = &w->plan;
     uint64_t bytes = 0;
-    int rc = og__plan_reserve(plan, n, OG_MIN(n, p->n_slots), err);
-    if (rc == 0)
-        rc = og__spill_read(p->codes, p->ahead[w->number].codes_at, plan->place,
-                            n * sizeof(*plan->place), &bytes, err);
+    int rc;
+    OG_TRY(og__plan_reserve(plan, n, OG_MIN(n, p->n_slots), err));
+    OG_TRY(og__spill_read(p->codes, p->ahead[w->number].codes_at, plan->place,
+                          n * sizeof(*plan->place), &bytes, err));
+out:
     w->trace_read.reads += bytes > 0;
     w->trace_read.bytes += bytes;
     return rc < 0 ? rc

@@ -113,13 +113,10 @@ static void settle_disk(struct og_options *opt)
 int og__options_resolve(struct og_options *opt, const struct og_log *log, struct og_err *err)
 {
     (void)log;
-    int rc = apply_preset(opt, err);
-    if (rc == 0)
-        rc = settle_layers(opt, err);
-    if (rc == 0)
-        rc = settle_memory(opt, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(apply_preset(opt, err));
+    OG_TRY(settle_layers(opt, err));
+    OG_TRY(settle_memory(opt, err));
     settle_disk(opt);
     settle_fanout(opt);
     if (opt->threads == 0)
@@ -127,4 +124,6 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
     return 0;
+out:
+    return rc;
 }

@@ -60,13 +60,14 @@ static int put_rows(struct og_scores *c, const float *made, size_t n, size_t wid
     enum { PIECE = 2048 };
     float piece[PIECE];
     int rc = 0;
-    for (size_t first = 0, m; rc == 0 && first < n; first += m) {
+    for (size_t first = 0, m; first < n; first += m) {
         m = OG_MIN(n - first, PIECE / width);
-        rc = og__model_fetch(c->s->model, piece, made + first * width, m * width * sizeof(*piece),
-                             err);
-        for (size_t i = 0; rc == 0 && i < m; i++)
+        OG_TRY(og__model_fetch(c->s->model, piece, made + first * width, m * width * sizeof(*piece),
+                               err));
+        for (size_t i = 0; i < m; i++)
             row(c, piece + i * width, first + i, targets);
     }
+out:
     return rc;
 }
 

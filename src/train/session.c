@@ -20,8 +20,9 @@ static int open_samplers(struct og_session *s, struct og_err *err)
     if (!s->samplers)
         return og__fail_errno(err, -ENOMEM, NULL, "samplers");
     int rc = 0;
-    for (int i = 0; rc == 0 && i < og__samplers(&s->way); i++)
-        rc = og__session_sampler(s, &s->samplers[i], s->budget, err);
+    for (int i = 0; i < og__samplers(&s->way); i++)
+        OG_TRY(og__session_sampler(s, &s->samplers[i], s->budget, err));
+out:
     return rc;
 }
 
@@ -33,16 +34,16 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
     if (!s->works)
         return og__fail_errno(err, -ENOMEM, NULL, "batches");
     int rc = 0;
-    for (int i = 0; rc == 0 && i < og__works(&s->way); i++) {
+    for (int i = 0; i < og__works(&s->way); i++) {
         struct og_work *w = &s->works[i];
         og__batch_init(&w->sampled, s->budget);
         og__plan_init(&w->plan, s->budget);
-        rc = og__seeds_open(&w->seeds, &s->facts.seeds, s->budget, err);
-        if (rc == 0)
-            rc = og__batch_reserve(&w->sampled, &s->facts.caps, s->facts.trace.extras, err);
-        if (rc == 0 && (want & OG__WANT_FEATURES))
-            rc = og__plan_reserve(&w->plan, rows, changes, err);
+        OG_TRY(og__seeds_open(&w->seeds, &s->facts.seeds, s->budget, err));
+        OG_TRY(og__batch_reserve(&w->sampled, &s->facts.caps, s->facts.trace.extras, err));
+        if ((want & OG__WANT_FEATURES))
+            OG_TRY(og__plan_reserve(&w->plan, rows, changes, err));
     }
+out:
     return rc;
 }
 
@@ -50,9 +51,7 @@ static int open_model(struct og_session *s, unsigned want, struct og_err *err)
 {
     int rc = og__model_create(&s->model, s->ops, &s->facts.shape, s->config.opt.optimizer,
                               (uint64_t)s->config.opt.seed, s->pool, s->budget, err);
-    if (rc == 0)
-        rc = og__model_reserve(s->model, &s->facts.caps, want & OG__WANT_TRAINING, err);
-    return rc;
+    return rc < 0 ? rc : og__model_reserve(s->model, &s->facts.caps, want & OG__WANT_TRAINING, err);
 }
 
 /* Static and learning policies are told that it begins; what they want in the cache is read now. */
@@ -95,15 +94,16 @@ static int open_features(struct og_session *s, struct og_err *err)
 
 static int build_session(struct og_session *s, unsigned want, struct og_err *err)
 {
-    int rc = open_samplers(s, err);
-    if (rc == 0)
-        rc = open_works(s, want, err);
-    if (rc == 0 && (want & OG__WANT_MODEL))
-        rc = open_model(s, want, err);
-    if (rc == 0 && (want & OG__WANT_FEATURES))
-        rc = open_features(s, err);
-    if (rc == 0 && s->config.opt.trace_timeline)
-        rc = og__timeline_open(&s->timeline, s->config.opt.trace_timeline, err);
+    int rc;
+    OG_TRY(open_samplers(s, err));
+    OG_TRY(open_works(s, want, err));
+    if ((want & OG__WANT_MODEL))
+        OG_TRY(open_model(s, want, err));
+    if ((want & OG__WANT_FEATURES))
+        OG_TRY(open_features(s, err));
+    if (s->config.opt.trace_timeline)
+        OG_TRY(og__timeline_open(&s->timeline, s->config.opt.trace_timeline, err));
+out:
     s->prepare.seconds = og__now() - s->opened;
     return rc;
 }
@@ -215,25 +215,21 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     s->opened_read = og__io_made();
     if (s->config.seen)
         s->config.log = (struct og_log){s->config.seen->message, s->config.seen->arg};
-    int rc = settle_options(s, opt, model, err);
-    if (rc == 0)
-        rc = og__session_scratch(s, NULL, err);
-    if (rc == 0)
-        rc = og__dataset_open(dataset, &s->facts.ds, err);
-    if (rc == 0)
-        rc = check_timeline(s, err);
-    if (rc == 0)
-        rc = og__session_settle_task(s, err);
-    if (rc == 0)
-        rc = og__pool_open(&s->pool, s->config.opt.threads, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(settle_options(s, opt, model, err));
+    OG_TRY(og__session_scratch(s, NULL, err));
+    OG_TRY(og__dataset_open(dataset, &s->facts.ds, err));
+    OG_TRY(check_timeline(s, err));
+    OG_TRY(og__session_settle_task(s, err));
+    OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
     s->memory.limit = (size_t)s->config.opt.memory.value;
     s->budget = og__budget_new(s->memory.limit);
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     rc = og__session_hold_out(s, err);
     return rc < 0 ? rc : settle_rows(s, err);
+out:
+    return rc;
 }
 
 int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,

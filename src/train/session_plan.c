@@ -26,9 +26,11 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
     if (og__policy_wants_hotness(policy))
         return og__hotness_of(s, policy, &s->config.opt, s->hotness, err);
     *from = pilot->n / 2;
-    int rc = og__hotness_degree_guess(&s->topology, s->hotness, err);
-    for (uint64_t i = 0; rc == 0 && *from > 0 && i < pilot->ptr[*from]; i++)
+    int rc;
+    OG_TRY(og__hotness_degree_guess(&s->topology, s->hotness, err));
+    for (uint64_t i = 0; *from > 0 && i < pilot->ptr[*from]; i++)
         s->hotness[pilot->ids[i]]++;
+out:
     return rc;
 }
 
@@ -64,9 +66,10 @@ static int open_policy(struct og_session *s, struct og_err *err)
 
 static int decide_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
-    int rc = size_cache(s, pilot, err);
-    if (rc == 0)
-        rc = open_policy(s, err);
+    int rc;
+    OG_TRY(size_cache(s, pilot, err));
+    OG_TRY(open_policy(s, err));
+out:
     if (rc < 0 || !og__policy_keeps_hotness(s->way.policy))
         og__session_drop_hotness(s);
     return rc;
@@ -96,12 +99,11 @@ static int know_growth(const struct og_session *s, struct og_pilot *pilot, struc
 static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err *err)
 {
     struct og_pilot pilot;
-    int rc = og__pilot_run(&pilot, s, NULL, err);
-    if (rc < 0)
-        return rc;
-    rc = know_growth(s, &pilot, NULL, err);
-    if (rc == 0)
-        og__know_batches(s, &pilot);
+    int rc;
+    OG_TRY(og__pilot_run(&pilot, s, NULL, err));
+    OG_TRY(know_growth(s, &pilot, NULL, err));
+    og__know_batches(s, &pilot);
+out:
     og__pilot_release(&pilot, NULL);
     if (rc < 0)
         return rc;
@@ -130,26 +132,24 @@ static void tell_short_tail(const struct og_session *s)
 static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     const struct og_premises premises = og__session_premises(s);
-    int rc = og__memory_plan_ahead(&s->memory, &premises, err);
+    int rc;
+    OG_TRY(og__memory_plan_ahead(&s->memory, &premises, err));
     tell_short_tail(s);
-    if (rc == 0)
-        rc = og__memory_plan_neighbors(&s->memory, &premises, err);
-    if (rc == 0)
-        rc = og__session_open_neighbors(s, err);
-    if (rc == 0)
-        rc = decide_cache(s, pilot, err);
+    OG_TRY(og__memory_plan_neighbors(&s->memory, &premises, err));
+    OG_TRY(og__session_open_neighbors(s, err));
+    OG_TRY(decide_cache(s, pilot, err));
+out:
     return rc < 0 ? rc : og__predict_pilot(s, pilot, err);
 }
 
 static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
 {
-    int rc = know_growth(s, pilot, s->budget, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(know_growth(s, pilot, s->budget, err));
     og__know_batches(s, pilot);
-    rc = og__choose(s, pilot, &s->way, err);
-    if (rc == 0)
-        rc = plan_fixed(s, err);
+    OG_TRY(og__choose(s, pilot, &s->way, err));
+    OG_TRY(plan_fixed(s, err));
+out:
     return rc == 0 && (s->config.want & OG__WANT_FEATURES) ? plan_features(s, pilot, err) : rc;
 }
 
@@ -291,8 +291,9 @@ int og__session_plan(struct og_session *s, struct og_err *err)
 {
     const struct og_way asked = asked_way(&s->config);
     s->way = asked;
-    int rc = open_packs(s, &asked) ? plan_with_packs(s, &asked, err) : plan_session(s, &asked, err);
-    if (rc == 0)
-        settle_options(&s->config.opt, &s->way);
+    int rc;
+    OG_TRY(open_packs(s, &asked) ? plan_with_packs(s, &asked, err) : plan_session(s, &asked, err));
+    settle_options(&s->config.opt, &s->way);
+out:
     return rc;
 }

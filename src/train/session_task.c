@@ -57,17 +57,17 @@ static int write_left(struct og_session *s, const char *where, struct og_dataset
     uint64_t bytes = og__edge_split_bytes(s->facts.ds);
     char size[32];
     char allowed[32];
-    int rc = og__edge_split_parse(&split, s->config.opt.edge_split, err);
-    if (rc == 0 && (double)bytes > s->config.opt.disk.value)
-        rc = og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
-                      "--edge-split: writes up to %s, --disk is %s",
-                      og__human_bytes(size, (double)bytes),
-                      og__human_bytes(allowed, s->config.opt.disk.value));
-    if (rc == 0)
-        rc = og__scratch_open(&s->held_out, where, err);
-    if (rc == 0)
-        rc = og__edge_split_write(s->facts.ds, &split, og__scratch_path(s->held_out), s->budget,
-                                  err);
+    int rc;
+    OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
+    if ((double)bytes > s->config.opt.disk.value)
+        OG_TRY(og__fail(err, -ENOSPC, "give more --disk, or a --scratch DIR with more room",
+                        "--edge-split: writes up to %s, --disk is %s",
+                        og__human_bytes(size, (double)bytes),
+                        og__human_bytes(allowed, s->config.opt.disk.value)));
+    OG_TRY(og__scratch_open(&s->held_out, where, err));
+    OG_TRY(
+        og__edge_split_write(s->facts.ds, &split, og__scratch_path(s->held_out), s->budget, err));
+out:
     return rc < 0 ? rc : og__dataset_open(og__scratch_path(s->held_out), left, err);
 }
 
@@ -123,9 +123,12 @@ static int load_split(struct og_session *s, enum og__split which, unsigned want,
     struct og_split *split = &s->facts.split[which];
     if (s->facts.seeds.edges)
         return og__dataset_edges(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
-    int rc = og__dataset_split(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
-    if (rc == 0 && split->n && (want & (OG__WANT_MODEL | OG__WANT_LABELS)))
-        rc = og__dataset_labels(s->facts.ds, split->ids, split->n, s->budget, &split->labels, err);
+    int rc;
+    OG_TRY(og__dataset_split(s->facts.ds, which, s->budget, &split->ids, &split->n, err));
+    if (split->n && (want & (OG__WANT_MODEL | OG__WANT_LABELS)))
+        OG_TRY(
+            og__dataset_labels(s->facts.ds, split->ids, split->n, s->budget, &split->labels, err));
+out:
     return rc;
 }
 

@@ -46,11 +46,13 @@ size_t og__session_structure_bytes(const struct og_session *s)
 
 static int load_topology(struct og_session *s, struct og_err *err)
 {
-    int rc = og__topology_load(s->facts.ds, s->budget, &s->topology, err);
-    if (rc == 0 && og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler))
-        rc = og__weights_load(s->facts.ds, &s->topology, err);
-    if (rc == 0 && counts_degrees(s))
-        rc = og__loops_find(&s->topology, err);
+    int rc;
+    OG_TRY(og__topology_load(s->facts.ds, s->budget, &s->topology, err));
+    if (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler))
+        OG_TRY(og__weights_load(s->facts.ds, &s->topology, err));
+    if (counts_degrees(s))
+        OG_TRY(og__loops_find(&s->topology, err));
+out:
     return rc;
 }
 
@@ -60,9 +62,11 @@ int og__session_open_topology(struct og_session *s, struct og_err *err)
         return load_topology(s, err);
     struct og_topology_disk_options opt = og__session_topology(s);
     opt.cache_bytes = 0; /* its size is not known yet */
-    int rc = og__topology_open_disk(s->facts.ds, &opt, s->budget, &s->topology, err);
-    if (rc == 0 && counts_degrees(s))
-        rc = og__loops_find(&s->topology, err);
+    int rc;
+    OG_TRY(og__topology_open_disk(s->facts.ds, &opt, s->budget, &s->topology, err));
+    if (counts_degrees(s))
+        OG_TRY(og__loops_find(&s->topology, err));
+out:
     return rc;
 }
 
@@ -73,11 +77,13 @@ int og__session_open_neighbors(struct og_session *s, struct og_err *err)
     s->topology.disk->opt.cache_bytes = s->memory.neighbors;
     if ((double)s->memory.neighbors > s->config.opt.disk.value) /* then every run makes its own */
         og__neighbors_keep_none(&s->topology);
-    int rc = og__neighbors_load(&s->topology, err);
+    int rc;
+    OG_TRY(og__neighbors_load(&s->topology, err));
     s->prepare.bytes_written += s->topology.disk->cache.bytes_written;
-    if (rc == 0 && !s->held_out && s->topology.disk->opt.cache_dir)
+    if (!s->held_out && s->topology.disk->opt.cache_dir)
         og__kept_trim(s->neighbors_dir, &og__neighbors_kind, og__kept_bytes(s->neighbors_dir),
                       OG__KEPT_SECONDS, &s->config.log);
+out:
     return rc;
 }
 

@@ -27,13 +27,15 @@ static int make(void *self, int thread, struct og_work *w, struct og_err *err)
     const uint64_t next = w->item + 1;
     (void)thread;
     w->number = number_of(s, w->item);
-    int rc = og__superbatch_replay(s->batches, w->number,
-                                   next < s->items.last ? number_of(s, next) : UINT32_MAX,
-                                   &w->sampled, &w->trace_read, err);
-    if (rc == 0 && !og__has_its_seeds(w))
-        rc = og__fail(err, -EIO, "give this run a --scratch folder of its own",
-                      "batch %u of what was sampled ahead has not the seeds that it should have",
-                      w->number);
+    int rc;
+    OG_TRY(og__superbatch_replay(s->batches, w->number,
+                                 next < s->items.last ? number_of(s, next) : UINT32_MAX,
+                                 &w->sampled, &w->trace_read, err));
+    if (!og__has_its_seeds(w))
+        OG_TRY(og__fail(err, -EIO, "give this run a --scratch folder of its own",
+                        "batch %u of what was sampled ahead has not the seeds that it should have",
+                        w->number));
+out:
     tell_sampled(w, &s->ahead[w->number]);
     if (w->item == s->items.first)
         w->ahead = s->prepared;

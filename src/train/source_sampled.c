@@ -16,12 +16,13 @@ static int make(void *self, int thread, struct og_work *w, struct og_err *err)
     const struct og_sampled_source *s = self;
     struct og_sampler *sampler = s->samplers[thread];
     const struct og_sample_key key = key_of(&w->descriptor);
-    int rc = og__sample_begin(sampler, w->seeds.node, w->seeds.n, &w->sampled, err);
-    for (int hop = 0; rc == 0 && hop < s->n_hops; hop++)
-        rc = og__sample_hop(sampler, &key, hop, &w->sampled, err);
+    int rc;
+    OG_TRY(og__sample_begin(sampler, w->seeds.node, w->seeds.n, &w->sampled, err));
+    for (int hop = 0; hop < s->n_hops; hop++)
+        OG_TRY(og__sample_hop(sampler, &key, hop, &w->sampled, err));
     w->sampled_from = og__sampler_reads(sampler);
-    if (rc == 0)
-        og__seeds_exclude(&w->seeds, &w->descriptor, &w->sampled.batch);
+    og__seeds_exclude(&w->seeds, &w->descriptor, &w->sampled.batch);
+out:
     return rc;
 }
 

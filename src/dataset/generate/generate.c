@@ -126,16 +126,16 @@ static int add_edges(struct maker *k, struct og_edge_sorter *sorter, struct edge
 {
     uint64_t n_tasks = (r->n_edges + OG__EDGES_A_TASK - 1) / OG__EDGES_A_TASK;
     int rc = 0;
-    for (uint64_t task = 0; rc == 0 && task < n_tasks; task += TASKS_A_ROUND) {
+    for (uint64_t task = 0; task < n_tasks; task += TASKS_A_ROUND) {
         uint64_t n = OG_MIN(n_tasks - task, (uint64_t)TASKS_A_ROUND);
         r->first_task = task;
         og__pool_run(k->pool, n, draw_task, r);
         uint64_t edges = OG_MIN(r->n_edges - task * OG__EDGES_A_TASK, n * OG__EDGES_A_TASK);
-        rc = og__sorter_add(sorter, r->src, r->dst, NULL, edges, err);
+        OG_TRY(og__sorter_add(sorter, r->src, r->dst, NULL, edges, err));
         tell(k, "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
-        if (rc == 0)
-            rc = stopped(k, err);
+        OG_TRY(stopped(k, err));
     }
+out:
     return rc;
 }
 
@@ -349,11 +349,12 @@ static int write_splits(struct maker *k, struct og_err *err)
     uint64_t n = (uint64_t)(k->g->train_fraction * (double)k->g->nodes);
     n = OG_MAX(n, (uint64_t)1);
     int rc = 0;
-    for (uint64_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+    for (uint64_t i = 0; i < OG_COUNT(names); i++) {
         uint64_t first = i * n;
         uint64_t count = first < k->model.n_nodes ? OG_MIN(n, k->model.n_nodes - first) : 0;
-        rc = write_split(k, names[i], first, count, err);
+        OG_TRY(write_split(k, names[i], first, count, err));
     }
+out:
     return rc;
 }
 
@@ -385,16 +386,14 @@ static int write_meta(struct maker *k, struct og_err *err)
 static int make_all(struct maker *k, struct og_err *err)
 {
     const struct og_generate *g = k->g;
-    int rc = write_edges(k, err);
-    if (rc == 0)
-        rc = make_tables(k, err);
-    if (rc == 0)
-        rc = write_nodes(k, "features.npy", og__dtype_stored((enum og_dtype)g->dtype), 2, g->dim,
-                         make_rows, err);
-    if (rc == 0)
-        rc = write_nodes(k, "labels.npy", OG__NPY_I64, 1, 1, make_labels, err);
-    if (rc == 0)
-        rc = write_splits(k, err);
+    int rc;
+    OG_TRY(write_edges(k, err));
+    OG_TRY(make_tables(k, err));
+    OG_TRY(write_nodes(k, "features.npy", og__dtype_stored((enum og_dtype)g->dtype), 2, g->dim,
+                       make_rows, err));
+    OG_TRY(write_nodes(k, "labels.npy", OG__NPY_I64, 1, 1, make_labels, err));
+    OG_TRY(write_splits(k, err));
+out:
     free_tables(k);
     return rc < 0 ? rc : write_meta(k, err);
 }

@@ -44,9 +44,7 @@ int og__import_finish(struct og_importer *imp, struct og_npy_writer *w, const ch
 {
     uint64_t checksum;
     int rc = og__npy_finish(w, &checksum, err);
-    if (rc == 0)
-        rc = og__meta_set_checksum(imp->checksums, name, checksum, err);
-    return rc;
+    return rc < 0 ? rc : og__meta_set_checksum(imp->checksums, name, checksum, err);
 }
 
 /* ---- nodes ---- */

@@ -68,22 +68,20 @@ int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter, bo
 {
     struct og_edge_sorter_result result;
     int64_t edges = og__sorter_edges(sorter);
-    int rc = edges > 0 ? check_claim(imp, edges, err)
-                       : og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
-                                  "%s: an empty graph: no edges", imp->src);
-    if (rc == 0)
-        rc = og__sorter_finish(sorter, imp->dir.temporary, &result, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(edges > 0 ? check_claim(imp, edges, err)
+                     : og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
+                                "%s: an empty graph: no edges", imp->src));
+    OG_TRY(og__sorter_finish(sorter, imp->dir.temporary, &result, err));
     og__import_note(imp, "num_nodes", json_integer(imp->n_nodes));
     og__import_note(imp, "num_edges", json_integer(result.n_edges));
     if (result.symmetric)
         og__import_note(imp, "symmetric", json_true());
-    rc = og__meta_set_checksum(imp->checksums, "indptr.npy", result.indptr_checksum, err);
-    if (rc == 0)
-        rc = og__meta_set_checksum(imp->checksums, "indices.npy", result.indices_checksum, err);
-    if (rc == 0 && weighted)
-        rc = og__meta_set_checksum(imp->checksums, "weights.npy", result.weights_checksum, err);
+    OG_TRY(og__meta_set_checksum(imp->checksums, "indptr.npy", result.indptr_checksum, err));
+    OG_TRY(og__meta_set_checksum(imp->checksums, "indices.npy", result.indices_checksum, err));
+    if (weighted)
+        OG_TRY(og__meta_set_checksum(imp->checksums, "weights.npy", result.weights_checksum, err));
+out:
     return rc;
 }
 

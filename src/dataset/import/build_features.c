@@ -95,14 +95,15 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, enum og_dtype 
     struct og_piece p = {0};
     float *row = og__alloc(imp->budget, 2 * row_bytes, part, err);
     int64_t done = 0;
-    int rc = row ? og__piece_take(&p, t, imp->budget, err) : -ENOMEM;
-    for (int64_t n = 1; rc == 0 && n > 0; done += n) {
-        rc = og__table_read(t, p.raw, p.room, &n, err);
-        if (rc == 0 && done + n <= imp->n_nodes)
-            rc = convert_rows(imp, &p, done, n, dtype, row, (char *)row + row_bytes, w, err);
-        if (rc == 0)
-            rc = og__writing_goes_on(imp->seen, "features", done + n, imp->n_nodes, err);
+    int rc;
+    OG_TRY(row ? og__piece_take(&p, t, imp->budget, err) : -ENOMEM);
+    for (int64_t n = 1; n > 0; done += n) {
+        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
+        if (done + n <= imp->n_nodes)
+            OG_TRY(convert_rows(imp, &p, done, n, dtype, row, (char *)row + row_bytes, w, err));
+        OG_TRY(og__writing_goes_on(imp->seen, "features", done + n, imp->n_nodes, err));
     }
+out:
     og__piece_give(&p);
     og__release(imp->budget, row, 2 * row_bytes, part);
     return rc < 0 ? rc : og__import_check_rows(imp, t, done, "rows", err);
@@ -170,10 +171,12 @@ int og__import_no_features(struct og_importer *imp, struct og_err *err)
     enum { ONES = 4096 };
     uint8_t ones[ONES];
     struct og_npy_writer *w = NULL;
-    int rc = og__import_create(imp, &w, "features.npy", OG__NPY_U8, 2, 1, err);
+    int rc;
+    OG_TRY(og__import_create(imp, &w, "features.npy", OG__NPY_U8, 2, 1, err));
     memset(ones, 1, sizeof(ones));
-    for (int64_t v = 0; rc == 0 && v < imp->n_nodes; v += ONES)
-        rc = og__npy_append(w, ones, OG_MIN(imp->n_nodes - v, (int64_t)ONES), err);
+    for (int64_t v = 0; v < imp->n_nodes; v += ONES)
+        OG_TRY(og__npy_append(w, ones, OG_MIN(imp->n_nodes - v, (int64_t)ONES), err));
+out:
     if (rc < 0)
         og__npy_discard(w);
     else

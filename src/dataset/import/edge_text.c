@@ -228,10 +228,11 @@ int og__edge_text_next(struct og_edge_text *p, struct og_err *err)
     const char *begin;
     const char *end;
     p->parts = 0;
-    int rc = og__text_block(&p->text, &begin, &end, err);
-    if (rc == 0 && begin && !p->begun)
-        rc = begin_file(p, &begin, end, err);
-    if (rc < 0 || !begin)
+    int rc;
+    OG_TRY(og__text_block(&p->text, &begin, &end, err));
+    if (begin && !p->begun)
+        OG_TRY(begin_file(p, &begin, end, err));
+    if (!begin)
         return rc;
     cut_block(p, begin, end);
     if (p->parts == 0) /* a block that was all header: the next one */
@@ -241,4 +242,6 @@ int og__edge_text_next(struct og_edge_text *p, struct og_err *err)
         if (p->part[i].wrong)
             return og__text_wrong(&p->text, p->part[i].wrong, line_hint, p->part[i].why, err);
     return 0;
+out:
+    return rc;
 }

@@ -68,19 +68,18 @@ static int open_edges(struct bolt *b, struct og_err *err)
         og__gb_typed(b->meta->graph.nodes->type) || og__gb_typed(d->type))
         return no_sense(b, "graphs of one node type and one edge type are read",
                         "a graph of several types: ", d ? d->type : "", err);
-    int rc = og__import_set_nodes(b->imp, b->meta->graph.nodes->num, err);
-    if (rc == 0 && d->format && strcmp(d->format, "csv") == 0)
+    int rc;
+    OG_TRY(og__import_set_nodes(b->imp, b->meta->graph.nodes->num, err));
+    if (d->format && strcmp(d->format, "csv") == 0)
         return open_data(b, d, OG__NPY_I64, 2, &b->edges.pairs, err);
-    if (rc == 0)
-        rc = open_data(b, d, OG__NPY_I64, 2, &b->edges.src, err);
-    if (rc == 0 && (b->edges.src->ndim != 2 || b->edges.src->rows != 2))
-        rc = og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
-                      "%s: shape [%lld, %lld], expected [2, E]", b->edges.src->name,
-                      (long long)b->edges.src->rows, (long long)b->edges.src->columns);
-    if (rc == 0)
-        rc = open_data(b, d, OG__NPY_I64, 2, &b->edges.dst, err);
-    if (rc == 0)
-        rc = og__table_take_row(b->edges.src, 0, err);
+    OG_TRY(open_data(b, d, OG__NPY_I64, 2, &b->edges.src, err));
+    if (b->edges.src->ndim != 2 || b->edges.src->rows != 2)
+        OG_TRY(og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
+                        "%s: shape [%lld, %lld], expected [2, E]", b->edges.src->name,
+                        (long long)b->edges.src->rows, (long long)b->edges.src->columns));
+    OG_TRY(open_data(b, d, OG__NPY_I64, 2, &b->edges.dst, err));
+    OG_TRY(og__table_take_row(b->edges.src, 0, err));
+out:
     return rc < 0 ? rc : og__table_take_row(b->edges.dst, 1, err);
 }
 
@@ -179,9 +178,10 @@ static int fill_range(struct label_table *l, struct og_err *err)
     int rc = 0;
     for (size_t i = 0; i < (size_t)l->n * width; i++)
         l->rows[i] = width > 1 && !l->b->imp->values ? 0 : NAN;
-    for (int s = 0; rc == 0 && s < 3; s++)
+    for (int s = 0; s < 3; s++)
         if (l->b->seeds[s] && l->b->labels[s])
-            rc = fill_from(l, l->b->seeds[s], l->b->labels[s], err);
+            OG_TRY(fill_from(l, l->b->seeds[s], l->b->labels[s], err));
+out:
     return rc;
 }
 
@@ -253,11 +253,10 @@ static int import_labels(struct bolt *b, struct og_err *err)
     int64_t said = b->task ? b->task->num_classes : -1;
     struct og_budget *budget = b->imp->budget;
     int64_t columns;
-    int rc = check_labels(b, &columns, err);
-    if (rc == 0 && columns == 0)
+    int rc;
+    OG_TRY(check_labels(b, &columns, err));
+    if (columns == 0)
         return og__import_no_labels(b->imp, err);
-    if (rc < 0)
-        return rc;
     size_t row = (size_t)columns * sizeof(double);
     int64_t fits = (int64_t)(og__budget_left(budget) / 4 / row);
     struct label_table l = {.t = {.ops = &label_ops,
@@ -271,6 +270,7 @@ static int import_labels(struct bolt *b, struct og_err *err)
     l.rows = og__alloc(budget, (size_t)l.room * row, part, err);
     rc = l.rows ? og__import_labels(b->imp, &l.t, said, false, err) : -ENOMEM;
     og__release(budget, l.rows, (size_t)l.room * row, part);
+out:
     return rc;
 }
 
@@ -281,17 +281,17 @@ static int read_meta(struct bolt *b, struct og_err *err)
     char *path = og__import_source(b->imp, meta_file);
     char *text = NULL;
     size_t len = 0;
-    int rc = path ? og__read_text(path, OG_MIB, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", meta_file);
-    if (rc == 0)
-        rc = og__gb_meta_parse(&b->meta, text, len, path, err);
-    if (rc == 0)
-        og__import_set_name(b->imp, b->meta->name);
-    if (rc == 0 && b->meta->n_tasks > 0)
+    int rc;
+    OG_TRY(path ? og__read_text(path, OG_MIB, &text, &len, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "%s", meta_file));
+    OG_TRY(og__gb_meta_parse(&b->meta, text, len, path, err));
+    og__import_set_name(b->imp, b->meta->name);
+    if (b->meta->n_tasks > 0)
         b->task = b->meta->tasks;
     b->imp->values = b->task && b->task->name && strstr(b->task->name, "regression");
-    if (rc == 0 && b->meta->n_tasks > 1)
+    if (b->meta->n_tasks > 1)
         og__import_say(b->imp, "%s: the first of its tasks is read", path);
+out:
     free(text);
     free(path);
     return rc;
@@ -299,41 +299,41 @@ static int read_meta(struct bolt *b, struct og_err *err)
 
 static int open_all(struct bolt *b, struct og_err *err)
 {
-    int rc = read_meta(b, err);
-    if (rc == 0)
-        rc = open_edges(b, err);
-    if (rc == 0)
-        rc = open_features(b, err);
-    for (int s = 0; rc == 0 && b->task && s < 3; s++)
-        rc = open_set(b, s, err);
+    int rc;
+    OG_TRY(read_meta(b, err));
+    OG_TRY(open_edges(b, err));
+    OG_TRY(open_features(b, err));
+    for (int s = 0; b->task && s < 3; s++)
+        OG_TRY(open_set(b, s, err));
+out:
     b->imp->claimed = !b->features || b->features->rows < 0;
     return rc < 0 ? rc : og__import_expect_rows(b->imp, b->features, "rows", err);
 }
 
 static int import_all(struct bolt *b, struct og_err *err)
 {
-    int rc = og__import_edges(b->imp, &b->edges, err);
-    if (rc == 0)
-        rc = b->features ? og__import_features(b->imp, b->features, NULL, err)
-                         : og__import_no_features(b->imp, err);
-    if (rc == 0)
-        rc = import_labels(b, err);
-    for (int s = 0; rc == 0 && s < 3; s++) {
+    int rc;
+    OG_TRY(og__import_edges(b->imp, &b->edges, err));
+    OG_TRY(b->features ? og__import_features(b->imp, b->features, NULL, err)
+                       : og__import_no_features(b->imp, err));
+    OG_TRY(import_labels(b, err));
+    for (int s = 0; s < 3; s++) {
         if (!b->seeds[s])
             continue;
-        rc = og__table_rewind(b->seeds[s], err);
-        if (rc == 0)
-            rc = og__import_split(b->imp, b->seeds[s], out_names[s], err);
+        OG_TRY(og__table_rewind(b->seeds[s], err));
+        OG_TRY(og__import_split(b->imp, b->seeds[s], out_names[s], err));
     }
+out:
     return rc;
 }
 
 int og__import_graphbolt(struct og_importer *imp, struct og_err *err)
 {
     struct bolt b = {.imp = imp};
-    int rc = open_all(&b, err);
-    if (rc == 0)
-        rc = import_all(&b, err);
+    int rc;
+    OG_TRY(open_all(&b, err));
+    OG_TRY(import_all(&b, err));
+out:
     og__table_close(b.edges.pairs);
     og__table_close(b.edges.src);
     og__table_close(b.edges.dst);

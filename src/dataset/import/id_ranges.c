@@ -35,8 +35,9 @@ static size_t ids_a_block(const struct og_id_ranges *r)
 static int read_least(struct og_id_ranges *r, struct og_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < r->n; i++)
-        rc = og__id_runs_read(r->list, i * r->ids, 1, &r->least[i], err);
+    for (size_t i = 0; i < r->n; i++)
+        OG_TRY(og__id_runs_read(r->list, i * r->ids, 1, &r->least[i], err));
+out:
     return rc;
 }
 
@@ -120,14 +121,15 @@ static int write_block(struct og_id_ranges *r, size_t i, struct og_err *err)
 int og__id_ranges_put(struct og_id_ranges *r, const uint64_t *id, size_t n, struct og_err *err)
 {
     int rc = 0;
-    for (size_t k = 0; rc == 0 && k < n; k++) {
+    for (size_t k = 0; k < n; k++) {
         size_t i = range_of(r, id[k]);
         struct og_id_stream *s = &r->stream[i];
         ((uint64_t *)(r->buffer + i * r->block + HEAD))[s->filled++] = id[k];
         s->n++;
         if (s->filled == ids_a_block(r))
-            rc = write_block(r, i, err);
+            OG_TRY(write_block(r, i, err));
     }
+out:
     return rc;
 }
 

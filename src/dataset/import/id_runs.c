@@ -149,10 +149,12 @@ static int put(struct merger *m, uint64_t id, struct og_err *err)
 static int step(struct merger *m, struct og_err *err)
 {
     struct source *top = &m->heap[0];
-    int rc = put(m, least_of(top), err);
+    int rc;
+    OG_TRY(put(m, least_of(top), err));
     top->next++;
-    if (rc == 0 && top->next == top->n && top->rest.n > 0)
-        rc = refill(m, top, err);
+    if (top->next == top->n && top->rest.n > 0)
+        OG_TRY(refill(m, top, err));
+out:
     if (top->next == top->n)
         *top = m->heap[--m->n];
     if (m->n > 0)
@@ -166,19 +168,19 @@ static int merge_first(struct og_id_runs *r, size_t count, size_t ids, uint64_t 
 {
     struct source *heap = calloc(count, sizeof(*heap));
     struct merger m = {.r = r, .ids = ids, .heap = heap, .out = buffers + count * ids};
-    int rc = heap ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part);
-    for (; rc == 0 && m.n < count; m.n++) {
+    int rc;
+    OG_TRY(heap ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    for (; m.n < count; m.n++) {
         heap[m.n] = (struct source){.rest = r->run[m.n], .id = buffers + m.n * ids};
-        rc = refill(&m, &heap[m.n], err);
+        OG_TRY(refill(&m, &heap[m.n], err));
     }
-    if (rc == 0)
-        rc = start_run(r, err);
-    for (size_t i = m.n / 2; rc == 0 && i-- > 0;)
+    OG_TRY(start_run(r, err));
+    for (size_t i = m.n / 2; i-- > 0;)
         sink(&m, i);
-    while (rc == 0 && m.n > 0)
-        rc = step(&m, err);
-    if (rc == 0)
-        rc = flush(&m, err);
+    while (m.n > 0)
+        OG_TRY(step(&m, err));
+    OG_TRY(flush(&m, err));
+out:
     free(heap);
     r->n -= OG_MIN(count, r->n);
     memmove(r->run, r->run + count, r->n * sizeof(*r->run));

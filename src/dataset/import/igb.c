@@ -27,9 +27,10 @@ static int open_either(const struct og_importer *imp, const char *name, enum og_
 {
     bool npy = false;
     char *path = og__import_source(imp, name);
-    int rc = path ? og__is_npy(path, &npy, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
-    if (rc == 0)
-        rc = npy ? og__table_npy(out, path, err) : og__table_raw(out, path, type, columns, err);
+    int rc;
+    OG_TRY(path ? og__is_npy(path, &npy, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", name));
+    OG_TRY(npy ? og__table_npy(out, path, err) : og__table_raw(out, path, type, columns, err));
+out:
     free(path);
     return rc;
 }
@@ -74,11 +75,12 @@ static int write_range(struct og_importer *imp, const char *name, int64_t first,
                        struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
-    int rc = og__import_create(imp, &w, name, OG__NPY_I64, 1, 1, err);
-    for (int64_t v = first; rc == 0 && v < end; v++)
-        rc = og__npy_append(w, &v, 1, err);
-    if (rc == 0)
-        return og__import_finish(imp, w, name, err);
+    int rc;
+    OG_TRY(og__import_create(imp, &w, name, OG__NPY_I64, 1, 1, err));
+    for (int64_t v = first; v < end; v++)
+        OG_TRY(og__npy_append(w, &v, 1, err));
+    return og__import_finish(imp, w, name, err);
+out:
     og__npy_discard(w);
     return rc;
 }
@@ -99,15 +101,13 @@ static int import_splits(struct og_importer *imp, int64_t n, struct og_err *err)
 int og__import_igb(struct og_importer *imp, struct og_err *err)
 {
     struct igb g = {0};
-    int rc = open_source(imp, &g, err);
-    if (rc == 0)
-        rc = og__import_edges(imp, &g.edges, err);
-    if (rc == 0)
-        rc = og__import_features(imp, g.features, NULL, err);
-    if (rc == 0)
-        rc = og__import_labels(imp, g.labels, -1, true, err);
-    if (rc == 0)
-        rc = import_splits(imp, g.labels->rows, err);
+    int rc;
+    OG_TRY(open_source(imp, &g, err));
+    OG_TRY(og__import_edges(imp, &g.edges, err));
+    OG_TRY(og__import_features(imp, g.features, NULL, err));
+    OG_TRY(og__import_labels(imp, g.labels, -1, true, err));
+    OG_TRY(import_splits(imp, g.labels->rows, err));
+out:
     og__table_close(g.edges.pairs);
     og__table_close(g.features);
     og__table_close(g.labels);

@@ -64,13 +64,12 @@ int og_import(const char *format, const char *src, const char *out, const struct
     if (!reader)
         return -EINVAL;
     imp.budget = og__budget_new(og__memory_amount(&opt->memory));
-    int rc = imp.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import");
-    if (rc == 0)
-        rc = og__pool_open(&imp.pool, opt->threads ? opt->threads : og__cpu_count(), err);
-    if (rc == 0)
-        rc = og__newdir_begin(&imp.dir, out, err);
-    if (rc == 0)
-        rc = import_into(&imp, reader, err);
+    int rc;
+    OG_TRY(imp.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import"));
+    OG_TRY(og__pool_open(&imp.pool, opt->threads ? opt->threads : og__cpu_count(), err));
+    OG_TRY(og__newdir_begin(&imp.dir, out, err));
+    OG_TRY(import_into(&imp, reader, err));
+out:
     og__newdir_abandon(&imp.dir);
     og__pool_close(imp.pool);
     og__budget_free(imp.budget);

@@ -124,21 +124,20 @@ static int read_header(struct matrix *m, struct og_err *err)
 {
     const char *begin;
     const char *end;
-    int rc = og__text_block(&m->pairs.text, &begin, &end, err);
-    if (rc == 0 && !begin)
-        rc = og__fail(err, -EINVAL, header_hint, "%s: empty", m->pairs.text.path);
-    if (rc == 0)
-        rc = og__mtx_head(&m->head, &m->pairs.text, begin, end, err);
-    if (rc == 0)
-        rc = og__import_set_nodes(m->imp, m->head.nodes, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__text_block(&m->pairs.text, &begin, &end, err));
+    if (!begin)
+        OG_TRY(og__fail(err, -EINVAL, header_hint, "%s: empty", m->pairs.text.path));
+    OG_TRY(og__mtx_head(&m->head, &m->pairs.text, begin, end, err));
+    OG_TRY(og__import_set_nodes(m->imp, m->head.nodes, err));
     m->pairs.skip = m->head.lines;
     m->pairs.base = 1;
     m->pairs.limit = (uint64_t)m->head.nodes;
     m->pairs.weight_column = m->head.weighted ? 3 : -1;
     m->pairs.exact = true;
     return og__edge_text_rewind(&m->pairs, err);
+out:
+    return rc;
 }
 
 /* ---- entries ---- */

@@ -30,11 +30,9 @@ static int read_sparse_row(struct sparse_table *s, const int64_t ptr[2], int64_t
                         "%s: row %lld: %lld values from %lld on, of %lld", s->indptr.path,
                         (long long)v, (long long)n, (long long)begin,
                         (long long)s->indices.shape[0]);
-    int rc = og__npy_read(&s->indices, begin, n, s->raw, err);
-    if (rc == 0)
-        rc = og__npy_read(&s->data, begin, n, values, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__npy_read(&s->indices, begin, n, s->raw, err));
+    OG_TRY(og__npy_read(&s->data, begin, n, values, err));
     memset(row, 0, (size_t)s->t.columns * sizeof(*row));
     for (int64_t i = 0; i < n; i++) {
         int64_t column = og__integer_at(s->indices.type, s->raw, (size_t)i);
@@ -45,6 +43,8 @@ static int read_sparse_row(struct sparse_table *s, const int64_t ptr[2], int64_t
         row[column] += (float)og__number_at(s->data.type, values, (size_t)i);
     }
     return 0;
+out:
+    return rc;
 }
 
 static int sparse_read(struct og_table *t, void *out, int64_t want, int64_t *got,
@@ -110,14 +110,16 @@ static int check_ends(const struct sparse_table *s, struct og_err *err)
 {
     int64_t first = 0;
     int64_t last = 0;
-    int rc = og__npy_read_int64(&s->indptr, 0, 1, &first, err);
-    if (rc == 0)
-        rc = og__npy_read_int64(&s->indptr, s->indptr.shape[0] - 1, 1, &last, err);
-    if (rc < 0 || (first == 0 && last == s->data.shape[0]))
+    int rc;
+    OG_TRY(og__npy_read_int64(&s->indptr, 0, 1, &first, err));
+    OG_TRY(og__npy_read_int64(&s->indptr, s->indptr.shape[0] - 1, 1, &last, err));
+    if (first == 0 && last == s->data.shape[0])
         return rc;
     return og__fail(err, -EINVAL, "the three arrays of one CSR matrix belong together",
                     "%s: from %lld to %lld, there are %lld values", s->indptr.path,
                     (long long)first, (long long)last, (long long)s->data.shape[0]);
+out:
+    return rc;
 }
 
 /* Width of the matrix: one more than its largest column. */
@@ -127,15 +129,16 @@ static int find_columns(struct sparse_table *s, struct og_err *err)
     int64_t piece[PIECE];
     int64_t most = -1;
     int rc = 0;
-    for (int64_t first = 0, n; rc == 0 && first < s->indices.shape[0]; first += n) {
+    for (int64_t first = 0, n; first < s->indices.shape[0]; first += n) {
         n = OG_MIN(s->indices.shape[0] - first, (int64_t)PIECE);
-        rc = og__npy_read_int64(&s->indices, first, n, piece, err);
-        for (int64_t i = 0; rc == 0 && i < n; i++)
+        OG_TRY(og__npy_read_int64(&s->indices, first, n, piece, err));
+        for (int64_t i = 0; i < n; i++)
             most = OG_MAX(most, piece[i]);
     }
-    if (rc == 0 && most >= INT32_MAX / 8)
-        rc = og__fail(err, -EINVAL, "columns count from 0", "%s: column %lld", s->indices.path,
-                      (long long)most);
+    if (most >= INT32_MAX / 8)
+        OG_TRY(og__fail(err, -EINVAL, "columns count from 0", "%s: column %lld", s->indices.path,
+                        (long long)most));
+out:
     s->t.columns = most + 1;
     return rc;
 }
@@ -310,11 +313,12 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 
 static int import_nodes(struct og_importer *imp, struct source *s, struct og_err *err)
 {
-    int rc = s->features ? og__import_features(imp, s->features, s->values, err)
-                         : og__import_no_features(imp, err);
-    if (rc == 0)
-        rc = s->labels ? og__import_labels(imp, s->labels, s->said_classes, false, err)
-                       : og__import_no_labels(imp, err);
+    int rc;
+    OG_TRY(s->features ? og__import_features(imp, s->features, s->values, err)
+                       : og__import_no_features(imp, err));
+    OG_TRY(s->labels ? og__import_labels(imp, s->labels, s->said_classes, false, err)
+                     : og__import_no_labels(imp, err));
+out:
     return rc < 0 ? rc : og__import_npy_splits(imp, err);
 }
 
@@ -329,9 +333,10 @@ static int64_t count_nodes(const struct source *s)
 
 static int open_nodes(struct og_importer *imp, struct source *s, struct og_err *err)
 {
-    int rc = read_said(imp, s, err);
-    if (rc == 0)
-        rc = open_features(imp, s, err);
+    int rc;
+    OG_TRY(read_said(imp, s, err));
+    OG_TRY(open_features(imp, s, err));
+out:
     return rc < 0 ? rc : og__import_open_npy(imp, "label.npy", true, &s->labels, err);
 }
 
@@ -348,41 +353,40 @@ int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *e
 int og__import_npy_nodes(struct og_importer *imp, struct og_err *err)
 {
     struct source s = {0};
-    int rc = open_nodes(imp, &s, err);
-    if (rc == 0)
-        rc = import_nodes(imp, &s, err);
+    int rc;
+    OG_TRY(open_nodes(imp, &s, err));
+    OG_TRY(import_nodes(imp, &s, err));
+out:
     close_source(&s);
     return rc;
 }
 
 static int open_source(struct og_importer *imp, struct source *s, struct og_err *err)
 {
-    int rc = open_edges(imp, &s->edges, err);
-    if (rc == 0)
-        rc = og__import_open_npy(imp, "edge_weight.npy", true, &s->edges.weights, err);
-    if (rc == 0)
-        rc = open_nodes(imp, s, err);
-    if (rc == 0 && !s->features)
-        rc = og__fail(err, -ENOENT, "add feat.npy [N, F], or feat_indptr/indices/data.npy (CSR)",
-                      "%s: no features: neither feat.npy nor feat_indptr.npy", imp->src);
-    if (rc == 0 && !s->labels)
-        rc = og__fail(err, -ENOENT, "add label.npy [N]; -1 where a node has no label",
-                      "%s: no labels: label.npy is not there", imp->src);
-    if (rc == 0)
-        rc = og__import_set_nodes(imp, count_nodes(s), err);
-    if (rc == 0)
-        rc = og__import_expect_rows(imp, s->features, "rows", err);
+    int rc;
+    OG_TRY(open_edges(imp, &s->edges, err));
+    OG_TRY(og__import_open_npy(imp, "edge_weight.npy", true, &s->edges.weights, err));
+    OG_TRY(open_nodes(imp, s, err));
+    if (!s->features)
+        OG_TRY(og__fail(err, -ENOENT, "add feat.npy [N, F], or feat_indptr/indices/data.npy (CSR)",
+                        "%s: no features: neither feat.npy nor feat_indptr.npy", imp->src));
+    if (!s->labels)
+        OG_TRY(og__fail(err, -ENOENT, "add label.npy [N]; -1 where a node has no label",
+                        "%s: no labels: label.npy is not there", imp->src));
+    OG_TRY(og__import_set_nodes(imp, count_nodes(s), err));
+    OG_TRY(og__import_expect_rows(imp, s->features, "rows", err));
+out:
     return rc < 0 ? rc : og__import_expect_rows(imp, s->labels, "labels", err);
 }
 
 int og__import_npy(struct og_importer *imp, struct og_err *err)
 {
     struct source s = {0};
-    int rc = open_source(imp, &s, err);
-    if (rc == 0)
-        rc = og__import_edges(imp, &s.edges, err);
-    if (rc == 0)
-        rc = import_nodes(imp, &s, err);
+    int rc;
+    OG_TRY(open_source(imp, &s, err));
+    OG_TRY(og__import_edges(imp, &s.edges, err));
+    OG_TRY(import_nodes(imp, &s, err));
+out:
     close_source(&s);
     return rc;
 }

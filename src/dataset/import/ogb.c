@@ -72,11 +72,11 @@ static int check_two_rows(const struct og_table *t, struct og_err *err)
 
 static int take_rows(struct og_edges *e, struct og_err *err)
 {
-    int rc = check_two_rows(e->src, err);
-    if (rc == 0)
-        rc = check_two_rows(e->dst, err);
-    if (rc == 0)
-        rc = og__table_take_row(e->src, 0, err);
+    int rc;
+    OG_TRY(check_two_rows(e->src, err));
+    OG_TRY(check_two_rows(e->dst, err));
+    OG_TRY(og__table_take_row(e->src, 0, err));
+out:
     return rc < 0 ? rc : og__table_take_row(e->dst, 1, err);
 }
 
@@ -150,21 +150,16 @@ static int open_archives(struct ogb *o, struct og_err *err)
     static const char data[] = "raw/data.npz";
     struct og_table *t;
     int64_t nodes = 0;
-    int rc = open_member(o->imp, data, "num_nodes_list.npy", &t, err);
-    if (rc == 0)
-        rc = only_number(t, &nodes, err);
-    if (rc == 0)
-        rc = og__import_set_nodes(o->imp, nodes, err);
-    if (rc == 0)
-        rc = read_said_edges(o, data, err);
-    if (rc == 0)
-        rc = open_member(o->imp, data, "edge_index.npy", &o->edges.src, err);
-    if (rc == 0)
-        rc = open_member(o->imp, data, "edge_index.npy", &o->edges.dst, err);
-    if (rc == 0)
-        rc = take_rows(&o->edges, err);
-    if (rc == 0)
-        rc = open_member(o->imp, data, "node_feat.npy", &o->features, err);
+    int rc;
+    OG_TRY(open_member(o->imp, data, "num_nodes_list.npy", &t, err));
+    OG_TRY(only_number(t, &nodes, err));
+    OG_TRY(og__import_set_nodes(o->imp, nodes, err));
+    OG_TRY(read_said_edges(o, data, err));
+    OG_TRY(open_member(o->imp, data, "edge_index.npy", &o->edges.src, err));
+    OG_TRY(open_member(o->imp, data, "edge_index.npy", &o->edges.dst, err));
+    OG_TRY(take_rows(&o->edges, err));
+    OG_TRY(open_member(o->imp, data, "node_feat.npy", &o->features, err));
+out:
     return rc < 0 ? rc
                   : open_member(o->imp, "raw/node-label.npz", "node_label.npy", &o->labels, err);
 }

@@ -178,9 +178,11 @@ int og__is_npy(const char *path, bool *is, struct og_err *err)
     struct og_npy a;
     char magic[6] = "";
     uint64_t size = 0;
-    int rc = og__npy_open_file(&a, path, &size, err);
-    if (rc == 0 && size >= sizeof(magic))
-        rc = og__read_all(a.fd, magic, sizeof(magic), 0, path, err);
+    int rc;
+    OG_TRY(og__npy_open_file(&a, path, &size, err));
+    if (size >= sizeof(magic))
+        OG_TRY(og__read_all(a.fd, magic, sizeof(magic), 0, path, err));
+out:
     *is = rc == 0 && memcmp(magic, "\x93NUMPY", 6) == 0;
     og__npy_close(&a);
     return rc;

@@ -94,10 +94,12 @@ static const struct og_table_ops csv_ops = {csv_read, csv_rewind, csv_close};
 
 static int count_columns(struct csv_table *c, struct og_err *err)
 {
-    int rc = og__text_block(&c->text, &c->at, &c->end, err);
+    int rc;
+    OG_TRY(og__text_block(&c->text, &c->at, &c->end, err));
     c->t.columns = 1;
-    for (const char *p = c->at; rc == 0 && p && *p != '\n'; p++)
+    for (const char *p = c->at; p && *p != '\n'; p++)
         c->t.columns += *p == ',';
+out:
     return rc < 0 ? rc : og__table_rewind(&c->t, err);
 }
 
@@ -111,9 +113,11 @@ int og__table_csv(struct og_table **out, const char *path, enum og__npy_type typ
     c->t.type = type;
     c->t.rows = -1;
     c->t.columns = columns;
-    int rc = og__text_open(&c->text, path, b, err);
-    if (rc == 0 && columns == 0)
-        rc = count_columns(c, err);
+    int rc;
+    OG_TRY(og__text_open(&c->text, path, b, err));
+    if (columns == 0)
+        OG_TRY(count_columns(c, err));
+out:
     c->t.ndim = c->t.columns > 1 ? 2 : 1;
     if (rc < 0)
         og__table_close(&c->t);

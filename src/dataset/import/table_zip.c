@@ -63,9 +63,11 @@ static int zip_read(struct og_table *t, void *out, int64_t want, int64_t *got, s
 {
     struct zip_table *z = (struct zip_table *)t;
     int64_t row = (int64_t)og__table_row_bytes(t);
-    int rc = inflate_all(z, out, (uint64_t)(want * row), err);
-    if (rc == 0 && z->start + t->skip + (t->next + want) * row == z->bytes)
-        rc = end_member(z, err);
+    int rc;
+    OG_TRY(inflate_all(z, out, (uint64_t)(want * row), err));
+    if (z->start + t->skip + (t->next + want) * row == z->bytes)
+        OG_TRY(end_member(z, err));
+out:
     *got = rc == 0 ? want : 0;
     return rc;
 }
@@ -82,12 +84,14 @@ static int zip_rewind(struct og_table *t, struct og_err *err)
 {
     struct zip_table *z = (struct zip_table *)t;
     char dropped[16 * 1024];
-    int rc = reopen_member(z, err);
-    for (int64_t left = z->start + t->skip; rc == 0 && left > 0;) {
+    int rc;
+    OG_TRY(reopen_member(z, err));
+    for (int64_t left = z->start + t->skip; left > 0;) {
         int64_t n = OG_MIN(left, (int64_t)sizeof(dropped));
-        rc = inflate_all(z, dropped, (uint64_t)n, err);
+        OG_TRY(inflate_all(z, dropped, (uint64_t)n, err));
         left -= n;
     }
+out:
     return rc;
 }
 

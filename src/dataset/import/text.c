@@ -198,10 +198,11 @@ int og__text_block(struct og_text *t, const char **begin, const char **end, stru
     t->filled -= t->block;
     memmove(t->buffer, t->buffer + t->block, t->filled);
     t->block = 0;
-    int rc = t->zipped ? fill_zipped(t, err) : fill_plain(t, err);
-    if (rc == 0 && !t->begun)
+    int rc;
+    OG_TRY(t->zipped ? fill_zipped(t, err) : fill_plain(t, err));
+    if (!t->begun)
         drop_mark(t);
-    if (rc < 0 || t->filled == 0)
+    if (t->filled == 0)
         return rc;
     if (t->ended && t->buffer[t->filled - 1] != '\n')
         t->buffer[t->filled++] = '\n'; /* the one byte of spare room */
@@ -215,6 +216,8 @@ int og__text_block(struct og_text *t, const char **begin, const char **end, stru
     *end = last + 1;
     posix_fadvise(t->fd, 0, (off_t)og__text_done(t), POSIX_FADV_DONTNEED);
     return 0;
+out:
+    return rc;
 }
 
 int64_t og__text_line(const struct og_text *t, const char *at)
