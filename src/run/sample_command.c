@@ -121,15 +121,17 @@ static int finish_recorder(struct recorder *r, char **out, struct og_err *err)
     if (!(r->checksums = json_object()))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
     r->bytes_written += og__trace_written(r->trace);
-    int rc;
-    OG_TRY(og__trace_finish(r->trace, r->checksums, err));
-    r->trace = NULL;
+    int rc = og__trace_finish(r->trace, r->checksums, err);
+    r->trace = NULL; /* it is gone either way */
+    if (rc < 0)
+        return rc;
     if (r->features)
         OG_TRY(finish_features(r, err));
     OG_TRY(write_description(r, err));
     OG_TRY(og__json_deliver(result_json(r), NULL, out, err));
+    OG_TRY(og__newdir_commit(&r->dir, err));
 out:
-    return rc < 0 ? rc : og__newdir_commit(&r->dir, err);
+    return rc;
 }
 
 /* The epochs that draw batches; those that train on them again bring nothing new. */
