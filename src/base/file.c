@@ -30,16 +30,18 @@ static int open_parent(const char *path, struct og_err *err)
 static int put_in_place(const char *temporary, const char *path, bool fresh, struct og_err *err)
 {
     int folder = open_parent(path, err);
-    int rc = OG_MIN(folder, 0);
-    if (rc == 0 && rename(temporary, path) < 0)
-        rc = og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", path);
-    else if (rc == 0 && fsync(folder) < 0 && errno != EINVAL) { /* EINVAL: no such thing there */
+    int rc = 0;
+    if (folder < 0)
+        return folder;
+    if (rename(temporary, path) < 0)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", path));
+    if (fsync(folder) < 0 && errno != EINVAL) { /* EINVAL: no such thing there */
         rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot flush its folder", path);
         if (fresh)
             (void)!rename(path, temporary);
     }
-    if (folder >= 0)
-        close(folder);
+out:
+    close(folder);
     return rc;
 }
 
@@ -105,13 +107,11 @@ int og__newfile_commit(struct og_newfile *f, struct og_err *err)
 {
     int rc = 0;
     if (fsync(f->fd) < 0)
-        rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot flush", f->path);
-    if (rc == 0)
-        rc = put_in_place(f->temporary, f->path, false, err);
-    if (rc == 0) {
-        free(f->temporary);
-        f->temporary = NULL;
-    }
+        OG_TRY(og__fail_errno(err, -errno, disk_hint, "%s: cannot flush", f->path));
+    OG_TRY(put_in_place(f->temporary, f->path, false, err));
+    free(f->temporary);
+    f->temporary = NULL;
+out:
     og__newfile_abandon(f);
     return rc;
 }
@@ -308,9 +308,9 @@ int og__newdir_begin(struct og_newdir *d, const char *path, struct og_err *err)
     d->path = strdup(path);
     for (char *end = d->path ? d->path + strlen(d->path) - 1 : NULL; end > d->path && *end == '/';)
         *end-- = 0;
-    rc = d->path ? make_parents(d->path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    if (rc == 0)
-        rc = d->lock = og__temporary_make(d->path, true, &d->temporary, err);
+    OG_TRY(d->path ? make_parents(d->path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    OG_TRY(d->lock = og__temporary_make(d->path, true, &d->temporary, err));
+out:
     if (rc < 0)
         og__newdir_abandon(d);
     return OG_MIN(rc, 0);

@@ -114,13 +114,14 @@ int og__kept_list(const char *under, const struct og_kept_kind *kind, struct og_
     *n = 0;
     if (!dir)
         return errno == ENOENT ? 0 : og__fail_errno(err, -errno, NULL, "%s", under);
-    while (rc == 0 && (entry = readdir(dir)))
+    while ((entry = readdir(dir)))
         if (is_kept_name(kind, entry->d_name))
-            rc = append(list, n, dirfd(dir), kind, entry->d_name);
+            OG_TRY(append(list, n, dirfd(dir), kind, entry->d_name));
+out:
     closedir(dir);
-    if (rc == 0 && *n > 0)
+    if (rc >= 0 && *n > 0)
         qsort(*list, *n, sizeof(**list), compare_used);
-    if (rc == 0)
+    if (rc >= 0)
         return 0;
     free(*list);
     *list = NULL;

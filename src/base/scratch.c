@@ -160,17 +160,15 @@ static int make_named(struct og_scratch *s)
         return why == ENOENT ? -EAGAIN : -why;
     }
     s->lock_fd = openat(s->fd, lock_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int rc = 0;
-    if (s->lock_fd < 0)
-        rc = errno == ENOENT ? -EAGAIN : -errno;
-    else if ((rc = og__lease_lock(s->lock_fd)) == -EBUSY)
+    int rc;
+    OG_TRY(s->lock_fd >= 0 ? 0 : errno == ENOENT ? -EAGAIN : -errno);
+    OG_TRY(og__lease_lock(s->lock_fd));
+    sign(s->lock_fd);
+    OG_TRY(og__lease_stands(s->lock_fd) ? 0 : -EAGAIN);
+    return 0;
+out:
+    if (rc == -EBUSY)
         rc = -EAGAIN;
-    if (rc == 0) {
-        sign(s->lock_fd);
-        rc = og__lease_stands(s->lock_fd) ? 0 : -EAGAIN;
-    }
-    if (rc == 0)
-        return 0;
     if (rc != -EAGAIN) {
         unlinkat(s->fd, lock_name, 0);
         unlinkat(s->under_fd, s->name, AT_REMOVEDIR);

@@ -77,15 +77,16 @@ static int rate_of(struct rates *r, const struct og_bench_product *p, int thread
     }
     int rc = 0;
     *rate = 0;
-    for (int i = 0; rc == 0 && i < 3; i++) { /* the best of three: a busy moment is no floor */
+    for (int i = 0; i < 3; i++) { /* the best of three: a busy moment is no floor */
         double once = 0;
-        rc = og__bench_onednn(p, threads, &once, err);
+        OG_TRY(og__bench_onednn(p, threads, &once, err));
         *rate = OG_MAX(*rate, once);
     }
-    if (rc == 0 && r->n < OG_COUNT(r->known)) {
+    if (r->n < OG_COUNT(r->known)) {
         r->known[r->n].product = *p;
         r->known[r->n++].rate = *rate;
     }
+out:
     return rc;
 }
 

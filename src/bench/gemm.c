@@ -102,14 +102,14 @@ static int best_of_both(struct bench *b, const struct og_bench_product *p, doubl
     double seconds = 1e9;
     int rc = 0;
     *theirs = 0;
-    for (int i = 0; rc == 0 && i < ROUNDS; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         double rate = 0;
         og__arena_rewind(&b->memory, mark);
-        rc = (p->over_rows ? run_weight_grad : run_affine)(b, p, &seconds, err);
-        if (rc == 0)
-            rc = og__bench_onednn(p, og__pool_threads(b->pool), &rate, err);
+        OG_TRY((p->over_rows ? run_weight_grad : run_affine)(b, p, &seconds, err));
+        OG_TRY(og__bench_onednn(p, og__pool_threads(b->pool), &rate, err));
         *theirs = OG_MAX(*theirs, rate);
     }
+out:
     *ours = og__bench_flops(p) / seconds;
     return rc;
 }

@@ -251,11 +251,12 @@ out:
 static int measure_faults(struct bench *b, struct og_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < N_FAULTS && rc == 0; i++) {
+    for (size_t i = 0; i < N_FAULTS; i++) {
         b->faults[i].shape = (struct shape){4096, fault_threads[i], false};
         (void)posix_fadvise(b->file.fd, 0, 0, POSIX_FADV_DONTNEED);
-        rc = measure(b, &og__io_mmap, &b->file, &b->faults[i], err);
+        OG_TRY(measure(b, &og__io_mmap, &b->file, &b->faults[i], err));
     }
+out:
     return rc;
 }
 
@@ -289,8 +290,9 @@ static int measure_old(struct bench *b, struct og_err *err)
         return rc;
     b->old[0] = *best(b->fresh, N_FRESH, true, 0);
     b->old[1] = *best(b->fresh, N_FRESH, false, 4096);
-    for (size_t i = 0; i < N_OLD && rc == 0; i++)
-        rc = measure(b, b->ops, &file, &b->old[i], err);
+    for (size_t i = 0; i < N_OLD; i++)
+        OG_TRY(measure(b, b->ops, &file, &b->old[i], err));
+out:
     og__io_file_close(&file);
     return rc;
 }

@@ -40,7 +40,7 @@ static void sample_for_a_while(void *arg, size_t task, int thread)
     uint64_t items = og__schedule_items(&b->s->facts.schedule);
     double end = og__now() + BENCH_SECONDS;
     (void)thread;
-    for (uint64_t i = task; share->rc == 0 && og__now() < end;
+    for (uint64_t i = task; share->rc >= 0 && og__now() < end;
          i += (uint64_t)og__samplers(&b->s->way))
         share->rc = sample_one(b->s, b->s->samplers[task], &b->s->works[task], i % items, share);
 }
@@ -74,15 +74,14 @@ int og__bench_sample(const char *dataset, const struct og_options *opt, char **o
     b.s->facts.schedule.eval_every = 0;
     b.s->facts.schedule.epochs = OG_MAX(b.s->facts.schedule.epochs, 1);
     b.share = calloc((size_t)og__samplers(&b.s->way), sizeof(*b.share));
-    if (b.share)
-        og__pool_run(b.s->pool, (size_t)og__samplers(&b.s->way), sample_for_a_while, &b);
-    else
-        rc = og__fail_errno(err, -ENOMEM, NULL, "bench");
-    for (int i = 0; rc == 0 && i < og__samplers(&b.s->way); i++)
+    if (!b.share)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "bench"));
+    og__pool_run(b.s->pool, (size_t)og__samplers(&b.s->way), sample_for_a_while, &b);
+    for (int i = 0; i < og__samplers(&b.s->way); i++)
         if (b.share[i].rc < 0)
-            rc = og__fail(err, b.share[i].rc, b.share[i].err.hint, "%s", b.share[i].err.message);
-    if (rc == 0)
-        rc = og__json_deliver(sum_up(&b), NULL, out, err);
+            OG_TRY(og__fail(err, b.share[i].rc, b.share[i].err.hint, "%s", b.share[i].err.message));
+    OG_TRY(og__json_deliver(sum_up(&b), NULL, out, err));
+out:
     free(b.share);
     og__session_close(b.s);
     return rc;

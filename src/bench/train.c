@@ -38,8 +38,10 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     int rc = og__model_gradients(t->s->model, &w->sampled.batch, &w->rows, targets, &step, &metrics,
                                  err);
     double middle = og__now();
-    if (rc == 0)
-        rc = og__model_update(t->s->model, opt->lr, opt->weight_decay, ++t->batches, err);
+    if (rc < 0)
+        goto out;
+    OG_TRY(og__model_update(t->s->model, opt->lr, opt->weight_decay, ++t->batches, err));
+out:
     t->gradient_seconds += middle - start;
     t->update_seconds += og__now() - middle;
     og__count_work(&t->counters, w);
@@ -82,9 +84,12 @@ static int run_bench(struct training *t, char **out, struct og_err *err)
     double start = og__now();
     int rc = og__session_run(t->s, OG__SPLITS, 0, items, train_sink, t, err);
     t->seconds = og__now() - start;
-    if (rc == 0)
-        rc = find_floor(t, &floor, err);
-    return rc < 0 ? rc : og__json_deliver(training_json(t, &floor), NULL, out, err);
+    if (rc < 0)
+        goto out;
+    OG_TRY(find_floor(t, &floor, err));
+    OG_TRY(og__json_deliver(training_json(t, &floor), NULL, out, err));
+out:
+    return rc;
 }
 
 int og__bench_train(const char *dataset, const struct og_options *opt,

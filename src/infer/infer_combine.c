@@ -232,14 +232,15 @@ static int read_ids(const struct combine *c, int64_t first, uint64_t n, struct o
     const struct og_npy *a = &c->f->graph->indices;
     int rc = 0;
     if (a->type == OG__NPY_I32)
-        rc = og__npy_read(a, first, (int64_t)n, c->block.src, err);
-    for (uint64_t done = 0; a->type != OG__NPY_I32 && rc == 0 && done < n; done += AT_ONCE) {
+        OG_TRY(og__npy_read(a, first, (int64_t)n, c->block.src, err));
+    for (uint64_t done = 0; a->type != OG__NPY_I32 && done < n; done += AT_ONCE) {
         int64_t wide[AT_ONCE];
         uint64_t m = OG_MIN(n - done, (uint64_t)AT_ONCE);
-        rc = og__npy_read_int64(a, first + (int64_t)done, (int64_t)m, wide, err);
-        for (uint64_t i = 0; rc == 0 && i < m; i++)
+        OG_TRY(og__npy_read_int64(a, first + (int64_t)done, (int64_t)m, wide, err));
+        for (uint64_t i = 0; i < m; i++)
             c->block.src[done + i] = (uint32_t)OG_MIN((uint64_t)wide[i], (uint64_t)UINT32_MAX);
     }
+out:
     drop_pages(a, first, n);
     return rc;
 }
@@ -295,11 +296,11 @@ static int read_lists(struct combine *c, struct og_err *err)
     b->n_edges = (uint64_t)(c->bounds[fits] - c->bounds[0]);
     for (int64_t i = 0; i <= fits; i++)
         b->indptr[i] = (uint32_t)(c->bounds[i] - c->bounds[0]);
-    rc = read_ids(c, c->bounds[0], b->n_edges, err);
-    if (rc == 0 && !og__ids_below(b->src, b->n_edges, (uint64_t)ds->n_nodes))
-        rc = changed(ds, err);
-    if (rc == 0)
-        rc = read_weights(c, c->bounds[0], b->n_edges, err);
+    OG_TRY(read_ids(c, c->bounds[0], b->n_edges, err));
+    if (!og__ids_below(b->src, b->n_edges, (uint64_t)ds->n_nodes))
+        OG_TRY(changed(ds, err));
+    OG_TRY(read_weights(c, c->bounds[0], b->n_edges, err));
+out:
     f->counts.bytes +=
         ((uint64_t)fits + 1) * 8 + b->n_edges * (uint64_t)og__npy_size(ds->indices.type);
     f->counts.reads += 2;
@@ -370,9 +371,12 @@ static int read_sources(struct combine *c, struct og_err *err)
     if (c->own_reader)
         rc = og__infer_submit(c->own_reader, &own, c->first, c->block.n_dst, c->own_ids,
                               c->own_rows, err);
-    int waited = og__reader_wait(c->source_reader, &cold, err);
-    if (c->own_reader && rc == 0)
-        rc = og__reader_wait(c->own_reader, &own, err);
+    int waited = og__reader_wait(c->source_reader, &cold, err); /* whatever became of the other */
+    if (rc < 0)
+        goto out;
+    if (c->own_reader)
+        OG_TRY(og__reader_wait(c->own_reader, &own, err));
+out:
     og__infer_count(c->f, &cold);
     og__infer_count(c->f, &own);
     return rc < 0 ? rc : waited;
@@ -401,14 +405,17 @@ static int judge(struct combine *c, struct og_err *err)
     struct og_judged *j = c->f->judged;
     size_t classes = (size_t)c->shape.n_out;
     uint64_t end = c->first + c->block.n_dst;
-    while (rc == 0 && j->next < j->n && j->ids[j->next] < end) {
+    while (j->next < j->n && j->ids[j->next] < end) {
         memcpy(j->logits + j->waiting * classes, c->out + (j->ids[j->next] - c->first) * classes,
                classes * sizeof(float));
         j->next++;
         if (++j->waiting == OG__WHOLE_ROWS)
-            rc = judge_waiting(c->f, err);
+            OG_TRY(judge_waiting(c->f, err));
     }
-    return rc == 0 && j->next == j->n ? judge_waiting(c->f, err) : rc;
+    if (j->next == j->n)
+        OG_TRY(judge_waiting(c->f, err));
+out:
+    return rc;
 }
 
 static bool judges(const struct combine *c)
@@ -423,16 +430,17 @@ static int judge_again(struct combine *c, struct og_err *err)
     size_t row = (size_t)c->shape.n_out * sizeof(float);
     char *path = og__infer_step_path(c->f, og__combine_step(c->l));
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    int rc = fd < 0 ? og__fail_errno(err, path ? -errno : -ENOMEM, NULL, "logits") : 0;
-    for (c->first = 0; rc == 0 && c->first < end; c->first += c->block.n_dst) {
+    int rc;
+    OG_TRY(fd < 0 ? og__fail_errno(err, path ? -errno : -ENOMEM, NULL, "logits") : 0);
+    for (c->first = 0; c->first < end; c->first += c->block.n_dst) {
         c->block.n_dst = (uint32_t)OG_MIN(end - c->first, (uint64_t)c->caps.n_dst);
-        rc = og__read_all(fd, c->out, c->block.n_dst * row,
-                          (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err);
         c->f->counts.bytes += c->block.n_dst * row;
         c->f->counts.reads++;
-        if (rc == 0)
-            rc = judge(c, err);
+        OG_TRY(og__read_all(fd, c->out, c->block.n_dst * row,
+                            (off_t)(OG__MATRIX_OFFSET + c->first * row), path, err));
+        OG_TRY(judge(c, err));
     }
+out:
     if (fd >= 0)
         close(fd);
     free(path);
@@ -472,8 +480,10 @@ static int combine_block(struct combine *c, struct og_err *err)
 static int combine_blocks(struct combine *c, struct og_err *err)
 {
     struct og_inference *f = c->f;
-    int rc = judges(c) && c->first > 0 ? judge_again(c, err) : 0;
-    for (; rc == 0 && c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
+    int rc = 0;
+    if (judges(c) && c->first > 0)
+        OG_TRY(judge_again(c, err));
+    for (; c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
         OG_TRY(read_lists(c, err));
         OG_TRY(combine_block(c, err));
         OG_TRY(og__infer_check_rows(c->l, c->first, c->block.n_dst, c->out, c->shape.n_out, err));

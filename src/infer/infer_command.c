@@ -119,18 +119,24 @@ static int choose_lists(struct og_inference *f, struct og_err *err)
     return 0;
 }
 
+static int begin_layers(struct og_inference *f, struct og_err *err)
+{
+    int rc;
+    OG_TRY(choose_lists(f, err));
+    OG_TRY(og__infer_survey(f, err));
+    OG_TRY(og__infer_check(f, err));
+    OG_TRY(og__infer_begin(f, err));
+out:
+    og__io_add_since(&f->prepare, f->opened_read); /* to what the runs before did */
+    return rc;
+}
+
 static int run_layers(struct og_inference *f, struct og_err *err)
 {
     const struct og_npy *features = &f->ds->features;
-    int rc = choose_lists(f, err);
-    if (rc == 0)
-        rc = og__infer_survey(f, err);
-    if (rc == 0)
-        rc = og__infer_check(f, err);
-    if (rc == 0)
-        rc = og__infer_begin(f, err);
-    og__io_add_since(&f->prepare, f->opened_read); /* to what the runs before did */
-    for (int l = f->state.step / 2; rc == 0 && l < f->config.layers; l++) {
+    int rc;
+    OG_TRY(begin_layers(f, err));
+    for (int l = f->state.step / 2; l < f->config.layers; l++) {
         char *made = l > 0 ? og__infer_step_path(f, og__combine_step(l - 1)) : NULL;
         struct og_matrix in = {
             .path = made, .offset = OG__MATRIX_OFFSET, .dim = f->config.hidden, .dtype = OG_F32};
@@ -142,7 +148,10 @@ static int run_layers(struct og_inference *f, struct og_err *err)
         rc = in.path ? og__infer_layer(f, l, &in, err)
                      : og__fail_errno(err, -ENOMEM, NULL, "inference");
         free(made);
+        if (rc < 0)
+            goto out;
     }
+out:
     return rc;
 }
 
@@ -320,15 +329,15 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
         *out = NULL;
     if (which == OG__TEST && strcmp(split, "test") != 0)
         return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
-    int rc = open_inference(&f, dataset, checkpoint, opt, err);
-    if (rc == 0 && f.config.task == OG_TASK_LINK)
-        rc =
-            og__fail(err, -EINVAL,
-                     "leave out --full: edges are judged a batch at a time, by all neighbours with "
-                     "--fanout -1",
-                     "%s: a model of links", checkpoint);
-    if (rc == 0)
-        rc = evaluate(&f, checkpoint, split, which, out, err);
+    int rc;
+    OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
+    if (f.config.task == OG_TASK_LINK)
+        OG_TRY(og__fail(err, -EINVAL,
+                        "leave out --full: edges are judged a batch at a time, by all neighbours "
+                        "with --fanout -1",
+                        "%s: a model of links", checkpoint));
+    OG_TRY(evaluate(&f, checkpoint, split, which, out, err));
+out:
     close_inference(&f);
     return rc;
 }

@@ -42,7 +42,7 @@ void og__infer_count(struct og_inference *f, const struct og_read_job *job)
 
 int og__infer_end(struct og_npy_writer *w, int rc, struct og_err *err)
 {
-    if (w && rc == 0)
+    if (w && rc >= 0)
         return og__npy_finish(w, NULL, err);
     og__npy_discard(w);
     return rc;

@@ -112,21 +112,22 @@ out:
 static int want(struct og_wanted *w, const char *path, bool resume, struct og_err *err)
 {
     struct stat st;
-    int rc = path ? og__check_target(path, err) : 0;
-    if (path && rc == 0 && !resume)
-        rc = og__check_absent(path, err);
-    if (path && rc == 0)
-        rc = prepare_folder(path, err);
-    if (!path || rc < 0)
-        return rc;
+    int rc;
+    if (!path)
+        return 0;
+    OG_TRY(og__check_target(path, err));
+    if (!resume)
+        OG_TRY(og__check_absent(path, err));
+    OG_TRY(prepare_folder(path, err));
     w->path = strdup(path);
     if (asprintf(&w->part, "%s.part", path) < 0)
         w->part = NULL;
     if (!w->path || !w->part)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    return lstat(w->part, &st) == 0 || errno == ENOENT
-               ? 0
-               : og__fail_errno(err, -errno, NULL, "%s", w->part);
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    if (lstat(w->part, &st) < 0 && errno != ENOENT)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", w->part));
+out:
+    return rc;
 }
 
 /* ==== the files that are wanted ==== */
@@ -222,10 +223,11 @@ static int model_checksum(struct og_model *m, uint64_t *sum, struct og_err *err)
     const struct og_param *p = og__model_params(m, &n);
     int rc = 0;
     *sum = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         *sum = XXH3_64bits_withSeed(p[i].name, strlen(p[i].name), *sum);
-        rc = add_values(m, &p[i], sum, err);
+        OG_TRY(add_values(m, &p[i], sum, err));
     }
+out:
     return rc;
 }
 
@@ -546,15 +548,17 @@ int og__infer_create(struct og_inference *f, int step, struct og_npy_writer **w,
     const struct og_wanted *wanted = wanted_at(f, step);
     *done = f->state.rows;
     *w = NULL;
-    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
-    if (rc == 0 && wanted)
-        rc = og__npy_over(w, wanted->fd, path, OG__NPY_F32, (int64_t)*done, cols, err);
-    else if (rc == 0 && *done > 0)
-        rc = og__npy_reopen(w, path, OG__NPY_F32, (int64_t)*done, cols, err);
-    else if (rc == 0) {
+    int rc;
+    OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    if (wanted)
+        OG_TRY(og__npy_over(w, wanted->fd, path, OG__NPY_F32, (int64_t)*done, cols, err));
+    else if (*done > 0)
+        OG_TRY(og__npy_reopen(w, path, OG__NPY_F32, (int64_t)*done, cols, err));
+    else {
         unlink(path); /* of a run that was killed before it had rows to tell of */
-        rc = og__npy_create(w, path, OG__NPY_F32, 2, cols, err);
+        OG_TRY(og__npy_create(w, path, OG__NPY_F32, 2, cols, err));
     }
+out:
     free(path);
     return rc;
 }
@@ -627,17 +631,16 @@ int og__infer_deliver(struct og_inference *f, struct og_err *err)
     struct og_infer_state *s = &f->state;
     const struct og_wanted *first = &s->embeddings;
     const bool fresh = first->path && access(first->path, F_OK) < 0;
-    int rc = check_part(first, err);
-    if (rc == 0)
-        rc = check_part(&s->out, err);
-    if (rc == 0)
-        rc = put_in_place(first, err);
-    if (rc < 0)
-        return rc;
-    rc = put_in_place(&s->out, err);
-    if (rc == 0)
-        unlink(s->file);
-    else if (fresh)
+    bool first_stands = false;
+    int rc;
+    OG_TRY(check_part(first, err));
+    OG_TRY(check_part(&s->out, err));
+    OG_TRY(put_in_place(first, err));
+    first_stands = true;
+    OG_TRY(put_in_place(&s->out, err));
+    unlink(s->file);
+out:
+    if (rc < 0 && first_stands && fresh)
         (void)!rename(first->path, first->part);
     return rc;
 }

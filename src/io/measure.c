@@ -45,7 +45,7 @@ static int start(struct run *m, size_t n, struct og_err *err)
     while (used < n && !exhausted(m))
         place(m, m->batch[used++]);
     int rc = used ? m->ops->submit(m->engine, m->batch, used, err) : 0;
-    m->in_flight += rc == 0 ? used : 0;
+    m->in_flight += rc < 0 ? 0 : used;
     return rc;
 }
 
@@ -84,16 +84,18 @@ static int steady(struct run *m, struct og_io_rate *out, struct og_err *err)
     size_t n = (size_t)m->load->depth;
     for (size_t i = 0; i < n; i++)
         m->batch[i] = &m->requests[i];
-    double begin = og__now();
-    double now = begin;
-    int rc = start(m, n, err);
-    while (rc == 0 && m->in_flight > 0 && now - begin < m->load->seconds && !stopped(m->load)) {
+    double begin = og__now(), now = begin, seconds;
+    int rc;
+    OG_TRY(start(m, n, err));
+    while (m->in_flight > 0 && now - begin < m->load->seconds && !stopped(m->load)) {
         rc = collect(m, &n, err);
         now = og__now();
-        if (rc == 0)
-            rc = start(m, n, err);
+        if (rc < 0)
+            goto out;
+        OG_TRY(start(m, n, err));
     }
-    double seconds = OG_MAX(now - begin, 1e-9);
+out:
+    seconds = OG_MAX(now - begin, 1e-9);
     *out = (struct og_io_rate){(double)m->finished / seconds,
                                (double)(m->finished * m->bytes) / seconds};
     drain(m);

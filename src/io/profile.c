@@ -148,23 +148,22 @@ static char *dump(const struct og_disk_profile *p, const char *path)
 int og__profile_save(const char *path, const struct og_disk_profile *p, char **file,
                      struct og_err *err)
 {
-    int rc = 0;
+    int rc;
     char *dir = og__cache_dir();
     char *name = profile_file(path);
     char *text = dump(p, path);
     if (!dir || !name)
-        rc = og__fail(err, -ENOENT, "set HOME or XDG_CACHE_HOME",
-                      "disk profile: there is no folder to keep it in");
-    else if (!text)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "disk profile");
-    if (rc == 0)
-        rc = og__make_dirs(dir, err);
-    if (rc == 0)
-        rc = og__write_text(name, text, strlen(text), err);
-    if (rc == 0 && file) {
+        OG_TRY(og__fail(err, -ENOENT, "set HOME or XDG_CACHE_HOME",
+                        "disk profile: there is no folder to keep it in"));
+    if (!text)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "disk profile"));
+    OG_TRY(og__make_dirs(dir, err));
+    OG_TRY(og__write_text(name, text, strlen(text), err));
+    if (file) {
         *file = name;
         name = NULL;
     }
+out:
     free(dir);
     free(name);
     free(text);

@@ -247,7 +247,7 @@ static int top_up(struct og_reader *r, struct og_err *err)
             r->in_flight++;
         }
     }
-    if (rc == 0 && r->ops->unseen && !r->ops->kernel_counts)
+    if (rc >= 0 && r->ops->unseen && !r->ops->kernel_counts)
         og__reads_unseen(n, bytes);
     return rc;
 }
@@ -299,18 +299,19 @@ static int scatter(struct og_reader *r, const struct slot *s)
     int rc = 0;
     if (s->dense)
         return deliver(r, s, from, s->end, out);
-    for (size_t i = s->first; rc == 0 && i <= s->last;) {
+    for (size_t i = s->first; i <= s->last;) {
         size_t next = i + 1;
         while (next <= s->last && job->rows[next] == job->rows[next - 1] + 1)
             next++;
         uint64_t to =
             next > s->last ? s->end : row_start(&r->rule, job, next - 1) + r->rule.row_bytes;
-        rc = deliver(r, s, from, to, out);
+        OG_TRY(deliver(r, s, from, to, out));
         out += arriving(r, to - from);
         if (next <= s->last)
             from = row_start(&r->rule, job, next);
         i = next;
     }
+out:
     return rc;
 }
 

@@ -68,7 +68,7 @@ static int multiply_heads(struct og_model *m, int l, struct og_err *err)
     const struct og_layer_work *w = &m->at.work[l];
     int width = og__head_width(&m->config, l), rc = 0;
     uint32_t n = w->block->n_dst;
-    for (int h = 0; rc == 0 && h < m->config.heads; h++) {
+    for (int h = 0; h < m->config.heads; h++) {
         size_t first = (size_t)h * (size_t)width;
         struct og_affine op = {.rows = n,
                                .cols = width,
@@ -79,8 +79,9 @@ static int multiply_heads(struct og_model *m, int l, struct og_err *err)
                                .n_inputs = 1};
         op.input[0] = og__weighted(head_rows(w->t, n, m->config.heads, layer->n_in, h), n,
                                    &layer->head[h], OG__FORWARD);
-        rc = m->ops->affine(m->backend, &op, err);
+        OG_TRY(m->ops->affine(m->backend, &op, err));
     }
+out:
     return rc;
 }
 
@@ -132,7 +133,7 @@ static int head_gradients(struct og_model *m, int l, const float *dy, struct og_
     const struct og_layer_work *w = &m->at.work[l];
     int heads = m->config.heads, width = og__head_width(&m->config, l), rc = 0;
     uint32_t n = w->block->n_dst;
-    for (int h = 0; rc == 0 && h < heads; h++) {
+    for (int h = 0; h < heads; h++) {
         size_t first = (size_t)h * (size_t)width;
         struct og_rows t = head_rows(w->t, n, heads, layer->n_in, h);
         struct og_weight_grad grad = {
@@ -151,10 +152,10 @@ static int head_gradients(struct og_model *m, int l, const float *dy, struct og_
                                .n_inputs = 1};
         dt.input[0] =
             og__weighted(head_rows(dy, n, heads, width, h), n, &layer->head[h], OG__BACKWARD);
-        rc = m->ops->weight_grad(m->backend, &grad, err);
-        if (rc == 0)
-            rc = m->ops->affine(m->backend, &dt, err);
+        OG_TRY(m->ops->weight_grad(m->backend, &grad, err));
+        OG_TRY(m->ops->affine(m->backend, &dt, err));
     }
+out:
     return rc;
 }
 

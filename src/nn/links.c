@@ -33,7 +33,7 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
 {
     int rc = 0;
     bool dot = m->config.decoder == OG_DECODER_DOT;
-    for (uint32_t first = 0, n; rc == 0 && first < pairs->n; first += n) {
+    for (uint32_t first = 0, n; first < pairs->n; first += n) {
         n = OG_MIN(pairs->n - first, window);
         struct og_pair_op op = {.n = n,
                                 .a = pairs->a + first,
@@ -41,10 +41,11 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
                                 .dim = m->config.n_classes,
                                 .h = og__model_logits(m),
                                 .out = dot ? m->at.scores + first : m->at.pair_in};
-        rc = (dot ? m->ops->pair_dot : m->ops->pair_product)(m->backend, &op, err);
-        if (rc == 0 && !dot)
-            rc = perceive(m, n, m->at.scores + first, err);
+        OG_TRY((dot ? m->ops->pair_dot : m->ops->pair_product)(m->backend, &op, err));
+        if (!dot)
+            OG_TRY(perceive(m, n, m->at.scores + first, err));
     }
+out:
     return rc;
 }
 

@@ -177,13 +177,14 @@ static int draw(struct og_model *m, const struct og_param *p, const struct og_sp
     for (size_t i = 0; i < (size_t)p->shape[0]; i++) {
         struct og_rng r;
         og__rng_at(&r, seed, OG__STREAM_INIT, 0, number, (uint32_t)layer, (uint32_t)i);
-        for (size_t first = 0, n; rc == 0 && first < cols; first += n) {
+        for (size_t first = 0, n; first < cols; first += n) {
             n = OG_MIN(cols - first, (size_t)PIECE);
             for (size_t j = 0; j < n; j++)
                 piece[j] = draw_one(s, &r);
-            rc = og__model_push(m, p->value + i * cols + first, piece, n * sizeof(*piece), err);
+            OG_TRY(og__model_push(m, p->value + i * cols + first, piece, n * sizeof(*piece), err));
         }
     }
+out:
     return rc;
 }
 

@@ -78,12 +78,12 @@ static int each_piece(const struct og_tensor *t, take_bytes *take, void *arg, st
     int rc = 0;
     if (!t->where)
         return take(arg, t->data, t->bytes, err);
-    for (size_t at = 0, n; rc == 0 && at < t->bytes; at += n) {
+    for (size_t at = 0, n; at < t->bytes; at += n) {
         n = OG_MIN(t->bytes - at, (size_t)PIECE);
-        rc = og__model_fetch(t->where, piece, (const char *)t->data + at, n, err);
-        if (rc == 0)
-            rc = take(arg, piece, n, err);
+        OG_TRY(og__model_fetch(t->where, piece, (const char *)t->data + at, n, err));
+        OG_TRY(take(arg, piece, n, err));
     }
+out:
     return rc;
 }
 
@@ -91,9 +91,10 @@ static int each_tensor(const struct og_tensors *t, take_bytes *take, void *arg, 
 {
     int rc = 0;
     for (size_t size = 8; size >= 4; size -= 4)
-        for (size_t i = 0; rc == 0 && i < t->n; i++)
+        for (size_t i = 0; i < t->n; i++)
             if (in_turn(&t->tensor[i], size))
-                rc = each_piece(&t->tensor[i], take, arg, err);
+                OG_TRY(each_piece(&t->tensor[i], take, arg, err));
+out:
     return rc;
 }
 

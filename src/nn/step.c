@@ -183,10 +183,12 @@ static int backward_layer(struct og_model *m, int l, struct og_err *err)
 {
     const float *dy = og__is_last(&m->config, l) ? m->at.dlogits : m->at.work[l].h;
     struct og_rows in = input_of(m, l);
-    int rc = og__finishes(&m->config, l) ? og__finish_layer_back(m, l, err) : 0;
-    if (rc == 0)
-        rc = skip_gradient(m, l, in, dy, err); /* before the input gives way to its gradient */
-    return rc < 0 ? rc : og__conv_of(&m->config)->steps->backward(m, l, in, dy, err);
+    int rc;
+    OG_TRY(og__finishes(&m->config, l) ? og__finish_layer_back(m, l, err) : 0);
+    OG_TRY(skip_gradient(m, l, in, dy, err)); /* before the input gives way to its gradient */
+    OG_TRY(og__conv_of(&m->config)->steps->backward(m, l, in, dy, err));
+out:
+    return rc;
 }
 
 int og__model_gradients(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
@@ -219,7 +221,7 @@ int og__model_update(struct og_model *m, double lr, double weight_decay, uint64_
     int rc = 0;
     bool adam = m->optimizer == OG_OPTIMIZER_ADAM;
     double t = (double)step;
-    for (size_t i = 0; rc == 0 && i < m->n_params; i++) {
+    for (size_t i = 0; i < m->n_params; i++) {
         struct og_param *p = &m->param[i];
         if (!p->grad)
             continue;
@@ -231,7 +233,8 @@ int og__model_update(struct og_model *m, double lr, double weight_decay, uint64_
                                .rate = adam ? lr / (1 - pow(0.9, t)) : lr,
                                .root = adam ? sqrt(1 - pow(0.999, t)) : 1,
                                .weight_decay = weight_decay};
-        rc = (adam ? m->ops->adam : m->ops->sgd)(m->backend, &op, err);
+        OG_TRY((adam ? m->ops->adam : m->ops->sgd)(m->backend, &op, err));
     }
+out:
     return rc;
 }

@@ -304,8 +304,10 @@ static int bring_batch(struct og_model *m, const struct og_batch *batch,
         OG_TRY(og__bring_block(m, &batch->hop[h], &at->room.hop[h], &at->hop[h], err));
         at->work[l].block = &at->hop[h];
     }
+    if (pairs)
+        OG_TRY(og__bring_pairs(m, pairs, &at->room, &at->pairs, err));
 out:
-    return rc == 0 && pairs ? og__bring_pairs(m, pairs, &at->room, &at->pairs, err) : rc;
+    return rc;
 }
 
 int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
