@@ -105,12 +105,13 @@ static int open_rows(struct og_gather *g, const struct og_dataset *ds,
         og__budget_uncharge(g->budget, present_bytes(g), CACHE);
         return -ENOMEM;
     }
-    rc = og__address_open(g->base, present_bytes(g), err);
-    for (int i = 0; rc == 0 && i < g->n_areas; i++) {
+    OG_TRY(og__address_open(g->base, present_bytes(g), err));
+    for (int i = 0; i < g->n_areas; i++) {
         uint32_t rows = i < g->n_staging ? opt->staging_rows : beside_rows(g->row_bytes);
         g->staging[i].first = g->n_slots + (uint32_t)i * most;
-        rc = grow_staging(g, &g->staging[i], OG_MIN(rows, most), err);
+        OG_TRY(grow_staging(g, &g->staging[i], OG_MIN(rows, most), err));
     }
+out:
     return rc;
 }
 
@@ -136,15 +137,15 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->n_yielded = opt->n_yielded;
     g->n_staging = opt->n_staging;
     g->n_areas = areas_of(opt);
-    int rc = open_rows(g, ds, opt, err);
-    if (rc == 0)
-        rc = open_reader(g, ds, opt, &g->reader, err);
-    if (rc == 0 && opt->fills_beside)
-        rc = open_reader(g, ds, opt, &g->beside, err);
-    if (rc == 0)
-        *out = g;
-    else
-        og__gather_close(g);
+    int rc;
+    OG_TRY(open_rows(g, ds, opt, err));
+    OG_TRY(open_reader(g, ds, opt, &g->reader, err));
+    if (opt->fills_beside)
+        OG_TRY(open_reader(g, ds, opt, &g->beside, err));
+    *out = g;
+    return 0;
+out:
+    og__gather_close(g);
     return rc;
 }
 
@@ -191,10 +192,13 @@ int og__gather_reclaim(struct og_gather *g, struct og_err *err)
     og__address_furnish(g->budget, g->base + before,
                         yielded); /* charging would drop what is kept */
     int rc = og__budget_charge(g->budget, yielded, CACHE, err);
-    if (rc == 0 && (rc = og__address_open(g->base + before, yielded, err)) < 0)
-        og__budget_uncharge(g->budget, yielded, CACHE);
-    if (rc == 0)
-        g->n_yielded = 0;
+    if (rc < 0)
+        return rc;
+    OG_TRY(og__address_open(g->base + before, yielded, err));
+    g->n_yielded = 0;
+    return 0;
+out:
+    og__budget_uncharge(g->budget, yielded, CACHE);
     return rc;
 }
 

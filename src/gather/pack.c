@@ -177,9 +177,11 @@ static int open_table(struct og_pack *p, const struct og_dataset *ds, struct og_
         return og__fail_errno(err, -errno, NULL, "%s: cannot open", p->path);
     int rc = read_table(p, fd, ds, err);
     close(fd);
-    for (uint64_t b = 0; rc == 0 && b < p->head.n_batches; b++)
+    if (rc < 0)
+        return rc;
+    for (uint64_t b = 0; b < p->head.n_batches; b++)
         p->longest = OG_MAX(p->longest, p->table[b].rows * p->head.row_bytes / OG__PACK_BLOCK);
-    return rc;
+    return 0;
 }
 
 static size_t parts_bytes(const struct og_pack *p)
@@ -254,17 +256,18 @@ int og__pack_add_shared(struct og_pack *p, const char *path, const struct og_dat
                         const struct og_reader_options *opt, struct og_err *err)
 {
     struct og_shared *shared;
-    int rc = og__shared_open(&shared, path, ds, p->n_reads, opt, p->budget, err);
-    for (uint64_t b = 0; rc == 0 && b < p->head.n_batches; b++) {
+    int rc;
+    OG_TRY(og__shared_open(&shared, path, ds, p->n_reads, opt, p->budget, err));
+    for (uint64_t b = 0; b < p->head.n_batches; b++) {
         const struct og_shared_entry *e = og__shared_entry(shared, b);
         if (!e || e->misses - e->shared != p->table[b].rows)
-            rc = og__fail(err, -EINVAL, og__pack_remake_hint, "%s: not the rows that %s lacks",
-                          path, p->path);
+            OG_TRY(og__fail(err, -EINVAL, og__pack_remake_hint, "%s: not the rows that %s lacks",
+                            path, p->path));
     }
-    if (rc == 0)
-        p->shared = shared;
-    else
-        og__shared_close(shared);
+    p->shared = shared;
+    return 0;
+out:
+    og__shared_close(shared);
     return rc;
 }
 

@@ -108,6 +108,18 @@ static void pass_part(struct packer *pk, struct part *part, bool full)
     pthread_mutex_unlock(&pk->lock);
 }
 
+static int read_part(struct packer *pk, struct part *part, struct og_err *err)
+{
+    struct og_read_job job = {.rows = part->list, .n = part->n, .out = part->rows};
+    int rc;
+    OG_TRY(og__reader_submit(pk->reader, &job, err));
+    OG_TRY(og__reader_wait(pk->reader, &job, err));
+    pk->swept.reads += job.counts.reads;
+    pk->swept.bytes += job.counts.bytes;
+out:
+    return rc;
+}
+
 static void *read_parts(void *arg)
 {
     struct packer *pk = arg;
@@ -118,16 +130,11 @@ static void *read_parts(void *arg)
         if (!wait_for_part(pk, part, false))
             break;
         part->n = og__sweep_part(pk->packing, pk->sweep, &cursor, part->list);
-        struct og_read_job job = {.rows = part->list, .n = part->n, .out = part->rows};
-        int rc = og__reader_submit(pk->reader, &job, &why);
-        if (rc == 0)
-            rc = og__reader_wait(pk->reader, &job, &why);
+        int rc = read_part(pk, part, &why);
         if (rc < 0) {
             fail(pk, rc, &why);
             break;
         }
-        pk->swept.reads += job.counts.reads;
-        pk->swept.bytes += job.counts.bytes;
         pass_part(pk, part, true);
     }
     return NULL;
@@ -378,12 +385,12 @@ static void join(struct packer *pk)
 static int run(struct packer *pk, struct og_err *err)
 {
     struct og_err why = {0};
-    int rc = start(pk, &why);
-    if (rc == 0)
-        rc = hand_out_all(pk, &why);
-    if (rc == 0)
-        close_pieces(pk);
-    else
+    int rc;
+    OG_TRY(start(pk, &why));
+    OG_TRY(hand_out_all(pk, &why));
+    close_pieces(pk);
+out:
+    if (rc < 0)
         fail(pk, rc, &why);
     join(pk);
     if (pk->failed < 0)

@@ -148,11 +148,13 @@ static int read_head(struct og_shared *p, const struct og_dataset *ds, struct og
     if (fstat(p->fd, &st) < 0)
         return og__fail_errno(err, -errno, NULL, "%s", p->path);
     size_t len = (size_t)OG_MIN(st.st_size, (off_t)sizeof(block));
-    int rc = og__read_all(p->fd, block, len, 0, p->path, err);
-    if (rc == 0)
-        rc = og__shared_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err);
     const struct og_shared_head *h = &p->head;
-    return rc < 0 ? rc : og__pack_suits(ds, h->dataset, h->row_bytes, h->dtype, p->path, err);
+    int rc;
+    OG_TRY(og__read_all(p->fd, block, len, 0, p->path, err));
+    OG_TRY(og__shared_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err));
+    OG_TRY(og__pack_suits(ds, h->dataset, h->row_bytes, h->dtype, p->path, err));
+out:
+    return rc;
 }
 
 static int read_table(struct og_shared *p, struct og_err *err)

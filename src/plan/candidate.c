@@ -403,15 +403,14 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
         og__candidate_refuse(e, "%s", no_room.message);
     else if (rc < 0)
         og__fail(err, rc, no_room.hint, "%s", no_room.message);
-    else
-        rc = count_segments(p, &s, size, &e->counts.batches, err);
-    if (rc == 0) {
-        e->counts.segment = e->counts.segment ? e->counts.segment : size;
-        og__segments_space(&s, size, &cost);
-        const uint64_t orders = sizeof(uint32_t) * (misses + cost.shared_reads);
-        note_container(head + cost.disk_bytes + orders, &e->counts);
-        rc = add_sweep(p, c, e, &ignored, err);
-    }
+    OG_TRY(rc);
+    OG_TRY(count_segments(p, &s, size, &e->counts.batches, err));
+    e->counts.segment = e->counts.segment ? e->counts.segment : size;
+    og__segments_space(&s, size, &cost);
+    const uint64_t orders = sizeof(uint32_t) * (misses + cost.shared_reads);
+    note_container(head + cost.disk_bytes + orders, &e->counts);
+    OG_TRY(add_sweep(p, c, e, &ignored, err));
+out:
     og__segments_close(&s);
     return rc == -ENOSPC ? 0 : rc;
 }
@@ -420,17 +419,19 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
 
 static int add_layouts(struct pass *p, struct og_err *err)
 {
-    int rc = og__packing_seal(&p->packing, err);
-    for (uint32_t i = 0; rc == 0 && i < p->n; i++) {
+    int rc;
+    OG_TRY(og__packing_seal(&p->packing, err));
+    for (uint32_t i = 0; i < p->n; i++) {
         const struct og_candidate *c = &p->candidates[p->member[i]];
         struct og_estimate *e = &p->out[p->member[i]];
         if (!e->possible)
             continue;
         if (c->layout == OG__PACKED)
-            rc = add_packed(p, c, e, err);
+            OG_TRY(add_packed(p, c, e, err));
         else if (c->layout == OG__SEGMENTED)
-            rc = add_segmented(p, c, e, err);
+            OG_TRY(add_segmented(p, c, e, err));
     }
+out:
     og__packing_close(&p->packing);
     return rc;
 }
@@ -440,16 +441,18 @@ static int batch_missed(void *arg, uint32_t batch, const uint32_t *rows, uint32_
 {
     struct pass *p = arg;
     const struct og_choice *given = p->given;
-    int rc = 0;
+    const bool last = (batch + 1) % p->superbatch == 0 || batch + 1 == given->trace.n_batches;
+    int rc;
     if (!p->packs)
         return 0;
     if (!p->packing.ptr)
-        rc = og__packing_open(&p->packing, given->n_nodes, og__kept_row_bytes(given), p->superbatch,
-                              given->budget, err);
-    if (rc == 0)
-        rc = og__packing_add(&p->packing, rows, NULL, n, err);
-    bool last = (batch + 1) % p->superbatch == 0 || batch + 1 == given->trace.n_batches;
-    return rc == 0 && last ? add_layouts(p, err) : rc;
+        OG_TRY(og__packing_open(&p->packing, given->n_nodes, og__kept_row_bytes(given),
+                                p->superbatch, given->budget, err));
+    OG_TRY(og__packing_add(&p->packing, rows, NULL, n, err));
+    if (last)
+        OG_TRY(add_layouts(p, err));
+out:
+    return rc;
 }
 
 static void count_misses(void *arg, size_t number, int thread)
@@ -508,14 +511,14 @@ static int run_passes(const struct og_choice *given, struct pass *pass, uint32_t
                       struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (pass[i].levels)
-            rc = count_sizes(&pass[i], err);
-    if (rc == 0)
-        og__pool_run(pool_for(given, pass, n), n, count_misses, pass);
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
+            OG_TRY(count_sizes(&pass[i], err));
+    og__pool_run(pool_for(given, pass, n), n, count_misses, pass);
+    for (uint32_t i = 0; i < n; i++)
         if (pass[i].rc < 0)
-            rc = og__fail(err, pass[i].rc, pass[i].err.hint, "%s", pass[i].err.message);
+            OG_TRY(og__fail(err, pass[i].rc, pass[i].err.hint, "%s", pass[i].err.message));
+out:
     return rc;
 }
 
@@ -544,20 +547,21 @@ int og__candidates_count(const struct og_choice *given, const struct og_candidat
     struct condensed condensed = {0};
     uint32_t *members = malloc(OG_MAX(n, 1u) * sizeof(*members));
     struct pass *pass = calloc(OG_MAX(n, 1u), sizeof(*pass));
-    int rc = members && pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates");
-    if (rc == 0)
-        rc = condense(&condensed, given, err);
-    if (rc == 0)
-        rc = run_passes(given, pass, form_passes(given, &condensed, c, n, out, members, pass), err);
-    release_condensed(&condensed);
-    free(members);
-    free(pass);
-    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+    int rc;
+    if (!members || !pass)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "candidates"));
+    OG_TRY(condense(&condensed, given, err));
+    OG_TRY(run_passes(given, pass, form_passes(given, &condensed, c, n, out, members, pass), err));
+    for (uint32_t i = 0; i < n; i++) {
         out[i].counted &= out[i].possible;
         if (out[i].counted)
             check_memory(given, &c[i], &out[i]);
         else
             out[i].counts = (struct og_candidate_counts){0};
     }
+out:
+    release_condensed(&condensed);
+    free(members);
+    free(pass);
     return rc;
 }

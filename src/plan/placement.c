@@ -82,15 +82,16 @@ int og__placement_build(struct og_placement *p, const uint32_t *hotness, uint64_
     p->bits = og__alloc(b, og__bits_words(n_nodes) * 8, "placement", err);
     p->rank = og__alloc(b, og__bits_words(n_nodes) * 4, "placement", err);
     uint64_t *count = og__alloc(b, RADIX * sizeof(*count), "placement", err);
-    int rc = p->bits && p->rank && count ? 0 : -ENOMEM;
-    if (rc == 0) {
-        struct threshold t = {0, capacity};
-        if (hotness && capacity > 0)
-            t = select_hottest(hotness, n_nodes, capacity, count);
-        if (capacity > 0)
-            mark(p, hotness, t);
-        og__placement_count(p);
-    }
+    struct threshold t = {0, capacity};
+    int rc = 0;
+    if (!p->bits || !p->rank || !count)
+        OG_TRY(-ENOMEM);
+    if (hotness && capacity > 0)
+        t = select_hottest(hotness, n_nodes, capacity, count);
+    if (capacity > 0)
+        mark(p, hotness, t);
+    og__placement_count(p);
+out:
     og__release(b, count, RADIX * sizeof(*count), "placement");
     if (rc < 0)
         og__placement_release(p);

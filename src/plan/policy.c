@@ -154,11 +154,12 @@ int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
     if (p->ops->caches_nothing)
         p->setup.n_slots = 0;
     p->budget = b;
-    int rc = ops->open(p, err);
-    if (rc == 0)
-        *out = p;
-    else
-        og__policy_close(p);
+    int rc;
+    OG_TRY(ops->open(p, err));
+    *out = p;
+    return 0;
+out:
+    og__policy_close(p);
     return rc;
 }
 

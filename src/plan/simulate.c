@@ -161,13 +161,15 @@ static int sort_batch(const struct counting *c, struct lane *lane, size_t batch)
     for (uint32_t i = 0; i < plan->n; i++)
         plan->place[i] = OG_NO_SLOT;
     int rc = og__plan_misses(&lane->planner, t->ids + start, 0, plan, &lane->err);
-    for (uint32_t i = 0; rc == 0 && i < plan->n; i++) {
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < plan->n; i++) {
         if (c->of_node)
             lane->level[i] = c->of_node[plan->misses[i]];
         else
             lane->level[plan->place[i]] = c->of_row[start + i];
     }
-    return rc;
+    return 0;
 }
 
 /* Keep the rows that this size misses; returns how many. */
@@ -387,20 +389,30 @@ OG_CLONES static void stack_batch(struct stack *s, const struct og_simulation *s
     }
 }
 
+static int stack_batches(const struct og_simulation *sim, uint8_t *of_row, struct og_err *err)
+{
+    const struct og_trace *t = &sim->trace;
+    struct stack s;
+    int rc;
+    OG_TRY(open_stack(&s, sim, err));
+    for (uint32_t b = 0; b < t->n_batches && !stopped(sim); b++)
+        stack_batch(&s, sim, t->ids + t->ptr[b], batch_rows(t, b), of_row + t->ptr[b]);
+out:
+    close_stack(&s);
+    return rc;
+}
+
 static int simulate_lru(const struct og_simulation *sim, struct og_simulated *out,
                         struct og_err *err)
 {
-    const struct og_trace *t = &sim->trace;
-    const uint64_t rows = t->ptr[t->n_batches];
-    struct stack s;
-    int rc = open_stack(&s, sim, err);
-    uint8_t *of_row = rc == 0 ? og__alloc(sim->budget, rows, part, err) : NULL;
-    rc = rc == 0 && !of_row ? -ENOMEM : rc;
-    for (uint32_t b = 0; rc == 0 && b < t->n_batches && !stopped(sim); b++)
-        stack_batch(&s, sim, t->ids + t->ptr[b], batch_rows(t, b), of_row + t->ptr[b]);
-    close_stack(&s);
-    if (rc == 0)
-        rc = count_levels(sim, NULL, of_row, out, err);
+    const uint64_t rows = sim->trace.ptr[sim->trace.n_batches];
+    uint8_t *of_row = og__alloc(sim->budget, rows, part, err);
+    int rc;
+    if (!of_row)
+        return -ENOMEM;
+    OG_TRY(stack_batches(sim, of_row, err));
+    OG_TRY(count_levels(sim, NULL, of_row, out, err));
+out:
     og__release(sim->budget, of_row, rows, part);
     return rc;
 }
@@ -597,11 +609,11 @@ int og__simulate_each(const struct og_simulation *sim, const struct og_policy_se
     struct lanes lanes;
     struct told told = {.missed = missed, .arg = arg};
     memset(out, 0, sizeof(*out));
-    int rc = open_lanes(&lanes, sim, 1, err);
-    if (rc == 0) {
-        lanes.lane->rc = run_policy(sim, *setup, lanes.lane, &told, out);
-        rc = lanes_failed(&lanes, err);
-    }
+    int rc;
+    OG_TRY(open_lanes(&lanes, sim, 1, err));
+    lanes.lane->rc = run_policy(sim, *setup, lanes.lane, &told, out);
+    OG_TRY(lanes_failed(&lanes, err));
+out:
     close_lanes(&lanes);
     if (first_fill)
         *first_fill = told.first_fill;

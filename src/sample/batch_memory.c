@@ -43,8 +43,9 @@ int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *cap
         if ((extras & OG__WITH_WEIGHTS))
             OG_TRY(og__batch_grow(m, &m->weight[h], caps->hop[h].n_edges * 4, 0, err));
     }
+    OG_TRY(og__batch_grow(m, &m->ids, ids_bytes(caps), 0, err));
 out:
-    return rc == 0 ? og__batch_grow(m, &m->ids, ids_bytes(caps), 0, err) : rc;
+    return rc;
 }
 
 size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras)

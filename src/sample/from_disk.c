@@ -274,20 +274,32 @@ static int finish_round(struct og_sampler *s, struct round *r, struct og_err *er
     return take_blocks(s, r->blocks[0], r->blocks[r->job.n - 1], r->before, r->data, err);
 }
 
+/* Round i is taken apart while the other is read. */
+static int take_turn(struct og_sampler *s, int i, uint64_t *next, uint32_t *before,
+                     struct og_err *err)
+{
+    struct og_disk_sampler *d = s->disk;
+    int rc;
+    OG_TRY(start_round(d, &d->round[!i], next, before, err));
+    OG_TRY(finish_round(s, &d->round[i], err));
+    return 0;
+out:
+    if (og__reader_wait(d->reader, &d->round[!i].job, NULL) < 0)
+        return rc; /* nothing is in flight any more, and the first failure is the one to tell */
+    return rc;
+}
+
 static int read_rounds(struct og_sampler *s, struct og_err *err)
 {
     struct og_disk_sampler *d = s->disk;
     uint64_t next = 0;
     uint32_t before = 0;
+    int rc;
     og__bits_count(d->wanted, d->n_blocks, d->rank);
-    int rc = start_round(d, &d->round[0], &next, &before, err);
-    for (int i = 0; rc == 0 && d->round[i].job.n > 0; i = !i) {
-        rc = start_round(d, &d->round[!i], &next, &before, err);
-        if (rc == 0)
-            rc = finish_round(s, &d->round[i], err);
-        if (rc < 0 && og__reader_wait(d->reader, &d->round[!i].job, NULL) < 0)
-            return rc; /* nothing is in flight any more, and the first failure is the one to tell */
-    }
+    OG_TRY(start_round(d, &d->round[0], &next, &before, err));
+    for (int i = 0; d->round[i].job.n > 0; i = !i)
+        OG_TRY(take_turn(s, i, &next, &before, err));
+out:
     return rc;
 }
 

@@ -36,17 +36,18 @@ int og__grow_hop(struct og_hop *h, struct og_err *err)
         return og__fail(err, -EOVERFLOW, og__too_many_hint,
                         "a batch with more than %llu edges in a hop", (unsigned long long)now);
     uint64_t ids = b->n_ids + OG_MIN(most - now, (uint64_t)h->s->topology->n_nodes - b->n_ids);
-    int rc = og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
-    if (rc == 0)
-        rc = og__batch_grow(out, &out->src[h->number], most * 4, now * 4, err);
+    int rc;
+    OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
+    OG_TRY(og__batch_grow(out, &out->src[h->number], most * 4, now * 4, err));
+    if (h->weight)
+        OG_TRY(
+            og__batch_grow(out, &out->weight[h->number], most * 4, (now + h->s->filled) * 4, err));
+    h->n_edges = most;
+out: /* what grew lies elsewhere now */
     b->ids = h->ids = out->ids.data;
     h->block->src = out->src[h->number].data;
-    if (rc == 0 && h->weight) {
-        rc = og__batch_grow(out, &out->weight[h->number], most * 4, (now + h->s->filled) * 4, err);
+    if (h->weight)
         h->weight = out->weight[h->number].data;
-    }
-    if (rc == 0)
-        h->n_edges = most;
     return rc;
 }
 

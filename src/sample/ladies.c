@@ -157,7 +157,9 @@ static int draw(struct og_hop *h, uint64_t n, struct og_err *err)
     if (n >= y->n)
         return 0;
     int rc = reserve_heap(h->s, (size_t)n, err);
-    for (size_t i = 0; rc == 0 && i < y->table.size; i++) {
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < y->table.size; i++) {
         struct seen *e = og__id_entry(&y->table, sizeof(*e), i);
         if (e->id == OG__NO_NODE)
             continue;
@@ -172,9 +174,8 @@ static int draw(struct og_hop *h, uint64_t n, struct og_err *err)
             og__heap_sink(y->heap, held, 0);
         }
     }
-    if (rc == 0)
-        y->limit = n > 0 ? y->heap[0].time : -1;
-    return rc;
+    y->limit = n > 0 ? y->heap[0].time : -1;
+    return 0;
 }
 
 /* ---- the second pass: edges ---- */
@@ -225,8 +226,9 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
             OG_TRY(connect(h, first + i, &list, err));
         }
     }
+    OG_TRY(og__number_window(h, err));
 out:
-    return rc < 0 ? rc : og__number_window(h, err);
+    return rc;
 }
 
 const struct og_sampler_ops og__sampler_ladies = {

@@ -183,9 +183,9 @@ int og__lists_read(struct og_lists *l, const struct og_topology *t, const struct
         memcpy(l->data + m * OG__LIST_BLOCK, l->blocks.tail, OG__LIST_BLOCK);
     }
     struct og_read_job job = {.rows = l->wanted, .n = m, .out = l->data};
-    rc = og__reader_submit(l->reader, &job, err);
-    if (rc == 0)
-        rc = og__reader_wait(l->reader, &job, err);
+    OG_TRY(og__reader_submit(l->reader, &job, err));
+    OG_TRY(og__reader_wait(l->reader, &job, err));
+out:
     read->reads += job.counts.reads;
     read->bytes += job.counts.bytes;
     return rc;

@@ -72,13 +72,16 @@ int og__sampler_open(struct og_sampler **out, const struct og_topology *topology
         s->set_size *= 2;
     s->pick = og__alloc(b, s->max_pick * 4, "sampler", err);
     s->set = og__alloc(b, s->set_size * 4, "sampler", err);
-    int rc = s->pick && s->set ? og__fit_table(s, 1, NULL, 0, err) : -ENOMEM;
-    if (rc == 0 && topology->disk)
-        rc = og__disk_sampler_open(s, err);
-    if (rc == 0)
-        *out = s;
-    else
-        og__sampler_close(s);
+    int rc = 0;
+    if (!s->pick || !s->set)
+        OG_TRY(-ENOMEM);
+    OG_TRY(og__fit_table(s, 1, NULL, 0, err));
+    if (topology->disk)
+        OG_TRY(og__disk_sampler_open(s, err));
+    *out = s;
+    return 0;
+out:
+    og__sampler_close(s);
     return rc;
 }
 
@@ -180,13 +183,12 @@ static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out,
     if (*edges > UINT32_MAX)
         return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in hop %d",
                         (unsigned long long)*edges, i + 1);
-    rc = og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err);
-    if (rc == 0)
-        rc = og__batch_grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err);
-    if (rc == 0)
-        rc = og__batch_grow(out, &out->src[i], *edges * 4, 0, err);
-    if (rc == 0 && og__sampling_weighs(s->how.kind))
-        rc = og__batch_grow(out, &out->weight[i], *edges * 4, 0, err);
+    OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
+    OG_TRY(og__batch_grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err));
+    OG_TRY(og__batch_grow(out, &out->src[i], *edges * 4, 0, err));
+    if (og__sampling_weighs(s->how.kind))
+        OG_TRY(og__batch_grow(out, &out->weight[i], *edges * 4, 0, err));
+out:
     b->ids = out->ids.data;
     return rc;
 }
@@ -219,20 +221,18 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                          .batch = key->batch,
                          .number = (uint32_t)i};
     b->n_hops = (uint32_t)i + 1;
-    rc = kinds[s->how.kind]->hop(&hop, err);
-    if (rc < 0)
-        return rc;
+    OG_TRY(kinds[s->how.kind]->hop(&hop, err));
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     block->weight = hop.weight;
     if (!s->keep_degrees)
         return 0;
-    rc = og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err);
+    OG_TRY(og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err));
     block->degree = out->degree[i].data;
-    if (rc == 0 && s->topology->mapped)
-        rc = og__mapped_lists(s->topology, b->ids, block->n_src, err);
-    if (rc == 0)
-        look_up_degrees(s, b->ids, s->fanout[i], block);
+    if (s->topology->mapped)
+        OG_TRY(og__mapped_lists(s->topology, b->ids, block->n_src, err));
+    look_up_degrees(s, b->ids, s->fanout[i], block);
+out:
     return rc;
 }
 

@@ -101,21 +101,22 @@ static int read_offsets(struct og_samples *s, const char *dir, int hop, const ch
 {
     struct numbers k;
     int64_t before = 0;
-    int rc = open_numbers(&k, dir, hop, name, (int64_t)s->n + 1, err);
-    if (rc == 0)
-        rc = next_number(&k, &before, err);
-    if (rc == 0 && before != 0)
-        rc = wrong(k.file.path, "does not begin with 0", err);
-    for (uint32_t i = 0; rc == 0 && i < s->n; i++) {
+    int rc;
+    OG_TRY(open_numbers(&k, dir, hop, name, (int64_t)s->n + 1, err));
+    OG_TRY(next_number(&k, &before, err));
+    if (before != 0)
+        OG_TRY(wrong(k.file.path, "does not begin with 0", err));
+    for (uint32_t i = 0; i < s->n; i++) {
         int64_t end = 0;
-        rc = next_number(&k, &end, err);
-        if (rc == 0 && (end < before || end > size || (uint64_t)(end - before) > most))
-            rc = wrong(k.file.path, "its offsets cannot be", err);
+        OG_TRY(next_number(&k, &end, err));
+        if (end < before || end > size || (uint64_t)(end - before) > most)
+            OG_TRY(wrong(k.file.path, "its offsets cannot be", err));
         note(spot_of(s, i), hop, (uint64_t)before, (uint64_t)(end - before));
         before = end;
     }
-    if (rc == 0 && before != size)
-        rc = wrong(k.file.path, "its offsets end elsewhere than what they are of", err);
+    if (before != size)
+        OG_TRY(wrong(k.file.path, "its offsets end elsewhere than what they are of", err));
+out:
     og__npy_close(&k.file);
     return rc;
 }
@@ -173,8 +174,9 @@ static int read_hop(struct og_samples *s, const char *dir, int hop, struct og_er
     OG_TRY(check_hop(s, hop, err));
     OG_TRY(read_offsets(s, dir, hop, "ptr", src->shape[0], UINT32_MAX - 1, note_edges, err));
     OG_TRY(read_counts(s, dir, hop, err));
+    OG_TRY(place_degrees(s, hop, err));
 out:
-    return rc < 0 ? rc : place_degrees(s, hop, err);
+    return rc;
 }
 
 static int count_batches(struct og_samples *s, const char *dir, struct og_err *err)
@@ -201,18 +203,17 @@ static int check_seeds(const struct og_samples *s, const char *dir, struct og_er
 static int read_sizes(struct og_samples *s, const char *dir, struct og_err *err)
 {
     struct og_npy seeds;
-    int rc = og__trace_array_open(&seeds, dir, 0, "seeds", err);
-    if (rc == 0)
-        rc = read_offsets(s, dir, 0, "ids_ptr", s->files.ids.shape[0], s->files.n_nodes, note_ids,
-                          err);
-    if (rc == 0)
-        rc =
-            read_offsets(s, dir, 0, "seeds_ptr", seeds.shape[0], s->files.n_nodes, note_seeds, err);
+    int64_t n = s->files.ids.shape[0];
+    int rc;
+    OG_TRY(og__trace_array_open(&seeds, dir, 0, "seeds", err));
+    OG_TRY(read_offsets(s, dir, 0, "ids_ptr", n, s->files.n_nodes, note_ids, err));
+    n = seeds.shape[0];
+    OG_TRY(read_offsets(s, dir, 0, "seeds_ptr", n, s->files.n_nodes, note_seeds, err));
+    OG_TRY(check_seeds(s, dir, err));
+    for (int h = 1; h <= s->files.n_hops; h++)
+        OG_TRY(read_hop(s, dir, h, err));
+out:
     og__npy_close(&seeds);
-    if (rc == 0)
-        rc = check_seeds(s, dir, err);
-    for (int h = 1; rc == 0 && h <= s->files.n_hops; h++)
-        rc = read_hop(s, dir, h, err);
     return rc;
 }
 
@@ -237,19 +238,16 @@ int og__samples_open(struct og_samples **out, const struct og_samples_options *o
     s->budget = b;
     s->files = (struct og_trace_files){
         .n_hops = opt->n_hops, .extras = opt->extras, .n_nodes = opt->n_nodes, .hint = hint};
-    int rc = og__trace_files_open(&s->files, opt->dir, err);
-    if (rc == 0)
-        rc = count_batches(s, opt->dir, err);
-    if (rc == 0)
-        rc = take_memory(s, err);
-    if (rc == 0)
-        rc = read_sizes(s, opt->dir, err);
-    if (rc == 0)
-        rc = og__trace_checks_load(opt->dir, s->n, b, hint, &s->checks, err);
-    if (rc == 0)
-        *out = s;
-    else
-        og__samples_close(s);
+    int rc;
+    OG_TRY(og__trace_files_open(&s->files, opt->dir, err));
+    OG_TRY(count_batches(s, opt->dir, err));
+    OG_TRY(take_memory(s, err));
+    OG_TRY(read_sizes(s, opt->dir, err));
+    OG_TRY(og__trace_checks_load(opt->dir, s->n, b, hint, &s->checks, err));
+    *out = s;
+    return 0;
+out:
+    og__samples_close(s);
     return rc;
 }
 
@@ -323,16 +321,18 @@ static int check_weights(const struct og_samples *s, const struct og_batch *batc
     return 0;
 }
 
-static int read_locked(struct og_samples *s, const struct og_trace_spot *p, bool blocks,
+static int read_arrays(struct og_samples *s, const struct og_trace_spot *p, bool blocks,
                        struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
 {
     int rc;
+    pthread_mutex_lock(&s->lock); /* of `seen` and `chunk` */
     OG_TRY(og__trace_files_ids(&s->files, p, s->chunk, &out->batch, read, err));
     if (!all_distinct(s->seen, out->batch.ids, out->batch.n_ids))
         OG_TRY(og__fail(err, -EIO, hint, "%s: a node twice in a batch", s->files.ids.path));
     if (blocks)
         OG_TRY(og__trace_files_blocks(&s->files, p, s->chunk, out, read, err));
 out:
+    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
@@ -373,13 +373,11 @@ int og__samples_read(struct og_samples *s, uint32_t i, bool blocks, struct og_ba
     int rc = og__trace_files_shape(&s->files, p, out, err);
     if (rc < 0)
         return rc;
-    pthread_mutex_lock(&s->lock);
-    rc = read_locked(s, p, blocks, out, read, err);
-    pthread_mutex_unlock(&s->lock);
-    if (rc == 0 && blocks)
-        rc = check_weights(s, &out->batch, err);
-    if (rc == 0)
-        rc = compare_checks(s, i, blocks, &out->batch, err);
+    OG_TRY(read_arrays(s, p, blocks, out, read, err));
+    if (blocks)
+        OG_TRY(check_weights(s, &out->batch, err));
+    OG_TRY(compare_checks(s, i, blocks, &out->batch, err));
+out:
     if (!blocks)
         drop_arrays(&out->batch);
     return rc;

@@ -146,11 +146,12 @@ int og__spilled_finish(struct og_spilled *s, struct og_err *err)
     s->on_disk += piece->bytes;
     int rc = og__trace_finish(writer, NULL, err);
     og__budget_uncharge(s->budget, og__trace_writer_bytes(&s->form), part);
-    if (rc == 0 && !s->chunk &&
-        !(s->chunk = og__alloc(s->budget, og__spilled_reader_bytes(), part, err)))
-        rc = -ENOMEM;
     if (rc < 0)
         return rc;
+    if (!s->chunk)
+        s->chunk = og__alloc(s->budget, og__spilled_reader_bytes(), part, err);
+    if (!s->chunk)
+        return -ENOMEM;
     piece->finished = true;
     return og__trace_files_open(&piece->files, piece->folder, err);
 }

@@ -77,10 +77,13 @@ static int fit(struct grown *a, size_t more, struct og_budget *b, struct og_err 
         return og__fail(err, -ENOMEM, "sample fewer batches ahead: --superbatch",
                         "%s: a superbatch larger than memory", part);
     int rc = og__budget_charge(b, need - a->charged, part, err);
-    if (rc == 0 && (rc = og__address_open(a->base, need, err)) < 0)
-        og__budget_uncharge(b, need - a->charged, part);
-    if (rc == 0)
-        a->charged = need;
+    if (rc < 0)
+        return rc;
+    OG_TRY(og__address_open(a->base, need, err));
+    a->charged = need;
+    return 0;
+out:
+    og__budget_uncharge(b, need - a->charged, part);
     return rc;
 }
 
@@ -372,10 +375,12 @@ static void copy_blocks(const struct og_superbatch *s, uint64_t at, struct og_ba
 static int read_back(struct og_superbatch *s, const struct og_trace_spot *p,
                      struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
 {
-    int rc = 0;
+    int rc;
     if (s->ids_on_disk)
-        rc = og__spilled_ids(&s->spilled, p, &out->batch, read, err);
-    return rc < 0 ? rc : og__spilled_blocks(&s->spilled, p, out, read, err);
+        OG_TRY(og__spilled_ids(&s->spilled, p, &out->batch, read, err));
+    OG_TRY(og__spilled_blocks(&s->spilled, p, out, read, err));
+out:
+    return rc;
 }
 
 /* Let batch i come from the disk while other things are done. */
@@ -395,22 +400,22 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
     assert(s->sealed && i < s->n);
     *read = (struct og_io_counts){0};
     const struct og_trace_spot *p = spot_of(s, i);
-    int rc = refuse_failed(s, err);
-    if (rc == 0 && p->kept == ELSEWHERE)
-        rc = og__samples_read(s->samples, (uint32_t)p->at, true, out, read, err);
-    else if (rc == 0)
-        rc = og__trace_files_shape(&s->spilled.files, p, out, err);
-    if (rc < 0)
-        return rc;
     const uint64_t *ptr = (const void *)s->ptr.base;
+    int rc;
+    OG_TRY(refuse_failed(s, err));
+    if (p->kept == ELSEWHERE)
+        OG_TRY(og__samples_read(s->samples, (uint32_t)p->at, true, out, read, err));
+    else
+        OG_TRY(og__trace_files_shape(&s->spilled.files, p, out, err));
     if (p->kept != ELSEWHERE && !s->ids_on_disk)
         memcpy(out->batch.ids, s->ids.base + ptr[i] * 4, (size_t)out->batch.n_ids * 4);
     if (p->kept == SPILLED)
-        rc = read_back(s, p, out, read, err);
+        OG_TRY(read_back(s, p, out, read, err));
     if (p->kept == IN_MEMORY)
         copy_blocks(s, p->at, out);
     if (next < s->n)
         prefetch(s, next);
+out:
     return rc;
 }
 
@@ -433,15 +438,15 @@ static int fetch_ids(struct og_superbatch *s, uint32_t i, struct og_batch_memory
     if (rc < 0)
         return rc;
     if (p->kept == ELSEWHERE) {
-        rc = og__samples_read(s->samples, (uint32_t)p->at, false, scratch, read, err);
-        if (rc == 0)
-            memcpy(s->ids.base + s->ids.used, scratch->batch.ids, bytes);
+        OG_TRY(og__samples_read(s->samples, (uint32_t)p->at, false, scratch, read, err));
+        memcpy(s->ids.base + s->ids.used, scratch->batch.ids, bytes);
     } else {
         struct og_batch into = {.n_ids = (uint32_t)p->n_ids,
                                 .ids = (void *)(s->ids.base + s->ids.used)};
-        rc = og__spilled_ids(&s->spilled, p, &into, read, err);
+        OG_TRY(og__spilled_ids(&s->spilled, p, &into, read, err));
     }
     s->ids.used += bytes;
+out:
     return rc;
 }
 

@@ -278,13 +278,15 @@ int og__trace_finish(struct og_trace_writer *w, json_t *checksums, struct og_err
 {
     struct og_npy_writer *list[MAX_WRITERS];
     size_t n = all_writers(w, list);
+    size_t finished = 0;
     int rc = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (rc == 0)
-            rc = finish_one(list[i], is_checked(w, list[i]) ? NULL : checksums, err);
-        else
-            og__npy_discard(list[i]);
+    while (finished < n) {
+        struct og_npy_writer *one = list[finished++];
+        OG_TRY(finish_one(one, is_checked(w, one) ? NULL : checksums, err));
     }
+out:
+    while (finished < n)
+        og__npy_discard(list[finished++]);
     free(w);
     return rc;
 }

@@ -139,7 +139,9 @@ int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_sp
     bool wide = f->ids.type == OG__NPY_I64;
     int rc = wide ? read_wide(&f->ids, p->first_id, p->n_ids, (void *)chunk, out->ids, read, err)
                   : read_words(&f->ids, p->first_id, p->n_ids, out->ids, read, err);
-    return rc == 0 && !all_below(out->ids, out->n_ids, f->n_nodes) ? wrong(f, &f->ids, err) : rc;
+    if (rc < 0)
+        return rc;
+    return all_below(out->ids, out->n_ids, f->n_nodes) ? 0 : wrong(f, &f->ids, err);
 }
 
 /* Rows from destinations, which ascend: row d ends where the first larger one stands. */
@@ -172,7 +174,9 @@ static int read_src(const struct og_trace_files *f, const struct og_npy *a, uint
                     struct og_block *k, struct og_io_counts *read, struct og_err *err)
 {
     int rc = read_words(a, first, k->n_edges, k->src, read, err);
-    return rc == 0 && !all_below(k->src, k->n_edges, k->n_src) ? wrong(f, a, err) : rc;
+    if (rc < 0)
+        return rc;
+    return all_below(k->src, k->n_edges, k->n_src) ? 0 : wrong(f, a, err);
 }
 
 static int read_degrees(const struct og_trace_files *f, const struct og_npy *a, uint64_t first,
@@ -180,7 +184,9 @@ static int read_degrees(const struct og_trace_files *f, const struct og_npy *a, 
 {
     uint64_t n = (uint64_t)k->n_src - k->n_dst;
     int rc = read_words(a, first, n, k->degree, read, err);
-    return rc == 0 && !all_below(k->degree, n, INT32_MAX) ? wrong(f, a, err) : rc;
+    if (rc < 0)
+        return rc;
+    return all_below(k->degree, n, INT32_MAX) ? 0 : wrong(f, a, err);
 }
 
 int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace_spot *p,

@@ -51,9 +51,11 @@ int og__trace_check(const struct og_trace *t, uint64_t n_ids, uint64_t n_nodes, 
     uint64_t *seen = og__alloc(b, bytes, part, err);
     if (!seen)
         return -ENOMEM;
-    for (uint32_t i = 0; rc == 0 && i < t->n_batches; i++)
-        rc =
-            check_batch(t->ids + t->ptr[i], t->ptr[i + 1] - t->ptr[i], n_nodes, seen, name, i, err);
+    for (uint32_t i = 0; i < t->n_batches; i++) {
+        const uint64_t n = t->ptr[i + 1] - t->ptr[i];
+        OG_TRY(check_batch(t->ids + t->ptr[i], n, n_nodes, seen, name, i, err));
+    }
+out:
     og__release(b, seen, bytes, part);
     return rc;
 }
@@ -72,16 +74,15 @@ static int read_ptr(struct og_trace_folder *t, const char *dir, struct og_err *e
     int rc = open_array(&a, dir, "ids_ptr.npy", err);
     if (rc < 0)
         return rc;
-    uint64_t *ptr = NULL;
     if (a.shape[0] < 1 || a.shape[0] > UINT32_MAX)
-        rc = og__fail(err, -EINVAL, hint, "%s: %lld offsets", a.path, (long long)a.shape[0]);
-    else if (!(ptr = og__alloc(t->budget, (size_t)a.shape[0] * 8, part, err)))
-        rc = -ENOMEM;
-    if (rc == 0) {
-        t->trace.ptr = ptr;
-        t->trace.n_batches = (uint32_t)(a.shape[0] - 1);
-        rc = og__npy_read_int64(&a, 0, a.shape[0], (int64_t *)ptr, err);
-    }
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: %lld offsets", a.path, (long long)a.shape[0]));
+    uint64_t *ptr = og__alloc(t->budget, (size_t)a.shape[0] * 8, part, err);
+    if (!ptr)
+        OG_TRY(-ENOMEM);
+    t->trace.ptr = ptr;
+    t->trace.n_batches = (uint32_t)(a.shape[0] - 1);
+    OG_TRY(og__npy_read_int64(&a, 0, a.shape[0], (int64_t *)ptr, err));
+out:
     og__npy_close(&a);
     return rc;
 }
@@ -107,17 +108,16 @@ static int read_ids(struct og_trace_folder *t, const char *dir, uint64_t *n_ids,
     int rc = open_array(&a, dir, "ids.npy", err);
     if (rc < 0)
         return rc;
-    uint32_t *ids = NULL;
     if (t->trace.ptr[t->trace.n_batches] != (uint64_t)a.shape[0])
-        rc = og__fail(err, -EINVAL, hint, "%s: %lld ids, its offsets end elsewhere", a.path,
-                      (long long)a.shape[0]);
-    else if (!(ids = og__alloc(t->budget, (size_t)a.shape[0] * 4, part, err)))
-        rc = -ENOMEM;
-    if (rc == 0) {
-        t->trace.ids = ids;
-        *n_ids = (uint64_t)a.shape[0];
-        rc = read_narrow(&a, ids, err);
-    }
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: %lld ids, its offsets end elsewhere", a.path,
+                        (long long)a.shape[0]));
+    uint32_t *ids = og__alloc(t->budget, (size_t)a.shape[0] * 4, part, err);
+    if (!ids)
+        OG_TRY(-ENOMEM);
+    t->trace.ids = ids;
+    *n_ids = (uint64_t)a.shape[0];
+    OG_TRY(read_narrow(&a, ids, err));
+out:
     og__npy_close(&a);
     return rc;
 }

@@ -21,14 +21,15 @@ static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, struct o
 {
     int rc = 0;
     if (h->fanout < 0 || degree <= h->fanout) {
-        for (int64_t e = begin; rc == 0 && e < begin + degree; e++)
-            rc = og__push_edge(h, e, err);
-        return rc;
+        for (int64_t e = begin; e < begin + degree; e++)
+            OG_TRY(og__push_edge(h, e, err));
+        return 0;
     }
     uint32_t k = (uint32_t)h->fanout;
     og__draw(h->s, rng, (uint32_t)degree, k);
-    for (uint32_t i = 0; rc == 0 && i < k; i++)
-        rc = og__push_edge(h, begin + h->s->pick[i], err);
+    for (uint32_t i = 0; i < k; i++)
+        OG_TRY(og__push_edge(h, begin + h->s->pick[i], err));
+out:
     return rc;
 }
 
@@ -84,12 +85,13 @@ static void draw_hop(struct og_hop *h)
 
 static int sample_from_disk(struct og_hop *h, struct og_err *err)
 {
-    int rc = og__fetch_begin(h->s, h->block->src, h->n_edges, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__fetch_begin(h->s, h->block->src, h->n_edges, err));
     draw_hop(h);
-    rc = og__fetch(h->s, err);
-    return rc < 0 ? rc : og__number_fetched(h, h->n_edges, err);
+    OG_TRY(og__fetch(h->s, err));
+    OG_TRY(og__number_fetched(h, h->n_edges, err));
+out:
+    return rc;
 }
 
 static int sample_hop(struct og_hop *h, struct og_err *err)

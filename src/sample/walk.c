@@ -247,12 +247,12 @@ static int fetch(struct og_hop *h, const struct party *p, struct og_err *err)
 static int check_steps(const struct og_topology *t, const struct party *p, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t j = 0; rc == 0 && j < p->n_live; j++) {
-        rc = og__mapped_edges(t, p->live[j].edge, 1, err);
-        uint32_t to = rc == 0 ? og__neighbor(t, p->live[j].edge) : 0;
-        if (rc == 0)
-            rc = og__mapped_lists(t, &to, 1, err);
+    for (uint32_t j = 0; j < p->n_live; j++) {
+        OG_TRY(og__mapped_edges(t, p->live[j].edge, 1, err));
+        const uint32_t to = og__neighbor(t, p->live[j].edge);
+        OG_TRY(og__mapped_lists(t, &to, 1, err));
     }
+out:
     return rc;
 }
 
@@ -377,15 +377,15 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
         choose_next(h, p, step);
     } else {
         if (s->disk)
-            rc = fetch(h, p, err);
+            OG_TRY(fetch(h, p, err));
         else if (s->topology->mapped)
-            rc = check_steps(s->topology, p, err);
-        if (rc == 0)
-            arrive(s, p, step);
+            OG_TRY(check_steps(s->topology, p, err));
+        arrive(s, p, step);
     }
     bool done = stage == 2 * (uint32_t)s->how.walk_length;
-    for (uint32_t i = 0; done && rc == 0 && i < p->n; i++)
-        rc = take_neighbors(h, p, i, err);
+    for (uint32_t i = 0; done && i < p->n; i++)
+        OG_TRY(take_neighbors(h, p, i, err));
+out:
     return rc;
 }
 
@@ -427,8 +427,9 @@ static int walk_in_memory(struct og_hop *h, struct og_err *err)
             if (stage <= turn && turn - stage < last)
                 OG_TRY(pass_stage(h, &w->party[(turn - stage) % n_stages], stage, err));
     }
+    OG_TRY(og__number_window(h, err));
 out:
-    return rc < 0 ? rc : og__number_window(h, err);
+    return rc;
 }
 
 static int sample_hop(struct og_hop *h, struct og_err *err)

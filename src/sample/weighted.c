@@ -258,11 +258,12 @@ static void draw(struct og_sampler *s, struct drawing *drawing, uint32_t n, uint
 static int take_in_memory(struct og_hop *h, const struct drawing *l, struct og_err *err)
 {
     int rc = 0;
-    for (int64_t i = 0; l->all && rc == 0 && i < l->n; i++)
+    for (int64_t i = 0; l->all && i < l->n; i++)
         if (l->table[i].alias.share > 0)
-            rc = og__push_node(h, l->table[i].node, err);
-    for (uint32_t i = 0; rc == 0 && i < l->n_picks; i++)
-        rc = og__push_node(h, l->node[i], err);
+            OG_TRY(og__push_node(h, l->table[i].node, err));
+    for (uint32_t i = 0; i < l->n_picks; i++)
+        OG_TRY(og__push_node(h, l->node[i], err));
+out:
     return rc;
 }
 
@@ -312,8 +313,9 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
             OG_TRY(take_in_memory(h, &drawing[i], err));
         }
     }
+    OG_TRY(og__number_window(h, err));
 out:
-    return rc < 0 ? rc : og__number_window(h, err);
+    return rc;
 }
 
 /* ---- from disk ---- */
@@ -353,8 +355,9 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
             OG_TRY(draw_from_disk(h, first, i, err));
     }
     OG_TRY(og__fetch(s, err));
+    OG_TRY(og__number_fetched(h, h->n_wanted, err));
 out:
-    return rc < 0 ? rc : og__number_fetched(h, h->n_wanted, err);
+    return rc;
 }
 
 static int sample_hop(struct og_hop *h, struct og_err *err)
