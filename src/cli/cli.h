@@ -24,6 +24,15 @@ enum {
     CLI_USAGE = -5000, /* wrong usage; err says which */
 };
 
+/* What failed goes to the label `out`, where an int `rc` is returned after what was taken has been
+ * given back: the library's OG_TRY, which is not public. */
+#define TRY(expr)     \
+    do {              \
+        rc = (expr);  \
+        if (rc < 0)   \
+            goto out; \
+    } while (0)
+
 /* ---- commands ---- */
 
 /* An option that only this command has, or that it understands in its own way: a row as those of

@@ -29,7 +29,7 @@ static int bench_gemm(struct invocation *in, char **out, struct og_err *err)
 {
     struct widths w;
     int rc = own_fields(in, &w, err);
-    return rc == 0 ? og__bench_gemm(w.dim, w.classes, &in->options, out, err) : rc;
+    return rc < 0 ? rc : og__bench_gemm(w.dim, w.classes, &in->options, out, err);
 }
 
 static int bench_sample(struct invocation *in, char **out, struct og_err *err)
@@ -76,7 +76,7 @@ static int run(struct invocation *in, struct og_err *err)
         return usage_error(err, NULL, "bench %s: %s", b->name,
                            b->dataset ? "DATASET expected" : "takes no dataset");
     int rc = b->measure(in, &text, err);
-    return rc == 0 ? deliver(in, text, show_any, err) : rc;
+    return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 
 const struct command cmd_bench = {

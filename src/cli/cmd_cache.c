@@ -11,7 +11,7 @@ static int run(struct invocation *in, struct og_err *err)
 {
     char *text = NULL;
     int rc = og_cache(own_text(in, "scratch"), own_flag(in, "clear"), &text, err);
-    return rc == 0 ? deliver(in, text, show_any, err) : rc;
+    return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 
 const struct command cmd_cache = {

@@ -15,15 +15,14 @@ static int run(struct invocation *in, struct og_err *err)
     char *text = NULL;
     int split = 1;
     int rc = own_fields(in, &split, err);
-    if (rc == 0 && !checkpoint)
-        rc = usage_error(err, NULL, "eval: --checkpoint FILE expected");
-    if (rc == 0 && own_flag(in, "full"))
-        rc = og_eval_full(in->arg[0], checkpoint, splits[split], &in->options,
-                          screen_observer(in->screen, 0), &text, err);
-    else if (rc == 0)
-        rc = og_eval(in->arg[0], checkpoint, splits[split], &in->options,
-                     screen_observer(in->screen, 0), &text, err);
-    return rc == 0 ? deliver(in, text, show_any, err) : rc;
+    if (rc < 0)
+        return rc;
+    if (!checkpoint)
+        return usage_error(err, NULL, "eval: --checkpoint FILE expected");
+    rc = (own_flag(in, "full") ? og_eval_full
+                               : og_eval)(in->arg[0], checkpoint, splits[split], &in->options,
+                                          screen_observer(in->screen, 0), &text, err);
+    return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 
 const struct command cmd_eval = {

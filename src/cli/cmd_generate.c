@@ -36,11 +36,13 @@ static int run(struct invocation *in, struct og_err *err)
     char *text = NULL;
     og_generate_init(&g);
     int rc = own_fields(in, &g, err);
-    if (rc == 0)
-        rc = og_generate(in->arg[0], &g, screen_observer(in->screen, 0), err);
-    if (rc == 0)
-        rc = og_info(in->arg[0], &text, err);
-    return rc == 0 ? deliver(in, text, show_dataset, err) : rc;
+    if (rc < 0)
+        return rc;
+    rc = og_generate(in->arg[0], &g, screen_observer(in->screen, 0), err);
+    if (rc < 0)
+        return rc;
+    rc = og_info(in->arg[0], &text, err);
+    return rc < 0 ? rc : deliver(in, text, show_dataset, err);
 }
 
 const struct command cmd_generate = {

@@ -35,14 +35,15 @@ static int run(struct invocation *in, struct og_err *err)
     og_import_init(&opt);
     opt.labels = own_text(in, "labels");
     int rc = own_fields(in, &opt, err);
-    if (rc == 0 && (opt.weight_column == 1 || opt.weight_column == 2))
-        rc = usage_error(err, NULL, "--weight-column: columns 1 and 2 are the edge's ends");
-    if (rc == 0)
-        rc = og_import(in->arg[0], in->arg[1], in->arg[2], &opt, screen_observer(in->screen, 0),
-                       err);
-    if (rc == 0)
-        rc = og_info(in->arg[2], &text, err);
-    return rc == 0 ? deliver(in, text, show_dataset, err) : rc;
+    if (rc < 0)
+        return rc;
+    if (opt.weight_column == 1 || opt.weight_column == 2)
+        return usage_error(err, NULL, "--weight-column: columns 1 and 2 are the edge's ends");
+    rc = og_import(in->arg[0], in->arg[1], in->arg[2], &opt, screen_observer(in->screen, 0), err);
+    if (rc < 0)
+        return rc;
+    rc = og_info(in->arg[2], &text, err);
+    return rc < 0 ? rc : deliver(in, text, show_dataset, err);
 }
 
 const struct command cmd_import = {

@@ -4,7 +4,7 @@ static int run(struct invocation *in, struct og_err *err)
 {
     char *text = NULL;
     int rc = og_info(in->arg[0], &text, err);
-    return rc == 0 ? deliver(in, text, show_any, err) : rc;
+    return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 
 const struct command cmd_info = {

@@ -62,46 +62,56 @@ static size_t next_word(const char *list)
     return n;
 }
 
+static int check_word(const char *name, const char *word, struct og_err *err)
+{
+    struct og_options scratch;
+    struct og_err why = {0};
+    og_options_init(&scratch);
+    int rc = og_options_set(&scratch, name, word, &why);
+    og_options_release(&scratch);
+    if (rc < 0)
+        return usage_error(err, why.hint, "--%s", why.message);
+    if (strcmp(word, "auto") == 0)
+        return usage_error(err, "name the policies that it should choose from",
+                           "--%s: auto cannot be simulated", name);
+    return 0;
+}
+
 /* A list must be there, and each of its words what the training option of that name takes. */
 static int check_list(const struct invocation *in, const char *name, struct og_err *err)
 {
     const char *list = own_text(in, name);
-    int rc = 0;
     if (!list || !*list)
         return usage_error(err, NULL, "simulate: --%s expected", name);
-    for (size_t n; rc == 0 && *list; list += n + (list[n] == ',')) {
-        struct og_options scratch;
-        struct og_err why = {0};
+    for (size_t n; *list; list += n + (list[n] == ',')) {
         n = next_word(list);
         char *word = strndup(list, n);
         if (!word)
             abort();
-        og_options_init(&scratch);
-        if (og_options_set(&scratch, name, word, &why) < 0)
-            rc = usage_error(err, why.hint, "--%s", why.message);
-        else if (strcmp(word, "auto") == 0)
-            rc = usage_error(err, "name the policies that it should choose from",
-                             "--%s: auto cannot be simulated", name);
-        og_options_release(&scratch);
+        int rc = check_word(name, word, err);
         free(word);
+        if (rc < 0)
+            return rc;
     }
-    return rc;
+    return 0;
 }
 
-static int write_results(const char *text, struct output *json, struct output *plot,
-                         struct og_err *err)
+static int write_json(const char *text, struct output *json, struct og_err *err)
 {
-    int rc = 0;
-    if (json->file) {
-        fprintf(json->file, "%s\n", text);
-        rc = output_commit(json, err);
-    }
-    if (rc == 0 && plot->file) {
-        json_t *root = json_loads(text, 0, NULL);
-        rc = root ? plot_hit_rates(root, plot->file, err) : no_result(err);
-        json_decref(root);
-    }
-    return rc == 0 && plot->file ? output_commit(plot, err) : rc;
+    if (!json->file)
+        return 0;
+    fprintf(json->file, "%s\n", text);
+    return output_commit(json, err);
+}
+
+static int write_plot(const char *text, struct output *plot, struct og_err *err)
+{
+    if (!plot->file)
+        return 0;
+    json_t *root = json_loads(text, 0, NULL);
+    int rc = root ? plot_hit_rates(root, plot->file, err) : no_result(err);
+    json_decref(root);
+    return rc < 0 ? rc : output_commit(plot, err);
 }
 
 /* What is in the dataset's folder, or in the trace's, is only read. */
@@ -119,6 +129,20 @@ static int spare_inputs(const char *folder, const char *path, struct og_err *err
                   : 0;
 }
 
+/* All that can be refused before the work whose result is wanted. */
+static int check(const struct invocation *in, const char *json, const char *plot,
+                 struct og_err *err)
+{
+    int rc;
+    TRY(check_list(in, "policy", err));
+    TRY(check_list(in, "cache", err));
+    TRY(spare_inputs(in->arg[0], json, err));
+    TRY(spare_inputs(in->arg[0], plot, err));
+    TRY(plot ? plot_possible(err) : 0);
+out:
+    return rc;
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     const char *json_path = own_text(in, "json");
@@ -126,29 +150,20 @@ static int run(struct invocation *in, struct og_err *err)
     struct output json = {0};
     struct output plot = {0};
     char *text = NULL;
+    int rc;
     in->json = json_path && strcmp(json_path, "-") == 0;
-    int rc = check_list(in, "policy", err);
-    if (rc == 0)
-        rc = check_list(in, "cache", err);
-    if (rc == 0)
-        rc = spare_inputs(in->arg[0], json_path, err);
-    if (rc == 0)
-        rc = spare_inputs(in->arg[0], plot_path, err);
-    if (rc == 0 && plot_path)
-        rc = plot_possible(err);
-    if (rc == 0 && plot_path)
-        rc = output_open(&plot, plot_path, err);
-    if (rc == 0 && json_path && !in->json)
-        rc = output_open(&json, json_path, err);
-    if (rc == 0)
-        rc = og_simulate(in->arg[0], own_text(in, "policy"), own_text(in, "cache"), &in->options,
-                         screen_observer(in->screen, in->options.epochs), &text, err);
-    if (rc == 0)
-        rc = write_results(text, &json, &plot, err);
+    TRY(check(in, json_path, plot_path, err));
+    TRY(plot_path ? output_open(&plot, plot_path, err) : 0);
+    TRY(json_path && !in->json ? output_open(&json, json_path, err) : 0);
+    TRY(og_simulate(in->arg[0], own_text(in, "policy"), own_text(in, "cache"), &in->options,
+                    screen_observer(in->screen, in->options.epochs), &text, err));
+    TRY(write_json(text, &json, err));
+    TRY(write_plot(text, &plot, err));
+    rc = deliver(in, text, show_simulation, err);
+    text = NULL;
+out:
     output_abandon(&json);
     output_abandon(&plot);
-    if (rc == 0)
-        return deliver(in, text, show_simulation, err);
     free(text);
     return rc;
 }

@@ -5,7 +5,7 @@ static int run(struct invocation *in, struct og_err *err)
     char *text = NULL;
     int rc = og_train(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs),
                       &text, err);
-    return rc == 0 ? deliver(in, text, show_training, err) : rc;
+    return rc < 0 ? rc : deliver(in, text, show_training, err);
 }
 
 const struct command cmd_train = {

@@ -49,26 +49,33 @@ static int verify(const struct invocation *in, struct listing *l, struct og_err 
     return og_verify_hints(folder, on_finding, l, seen, err);
 }
 
+static int print_findings(const struct listing *l, struct og_err *err)
+{
+    json_t *root = json_pack("{s:O}", "findings", l->findings);
+    if (!l->lacking && (!l->with_hints || json_object_set(root, "hints", l->hints) == 0))
+        return print_json(root, err);
+    json_decref(root);
+    return no_result(err);
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     struct listing l = {.with_hints = own_flag(in, "repair-hints")};
+    bool found = false;
+    int rc;
     if (in->json && (!(l.findings = json_array()) || !(l.hints = json_array())))
-        l.lacking = true;
-    int rc = l.lacking ? no_result(err) : verify(in, &l, err);
-    if (rc >= 0 && in->json) {
-        json_t *root = json_pack("{s:O}", "findings", l.findings);
-        if (l.lacking || (l.with_hints && json_object_set(root, "hints", l.hints) < 0)) {
-            json_decref(root);
-            root = NULL;
-        }
-        int printed = print_json(root, err);
-        rc = printed < 0 ? printed : rc;
-    } else if (rc == 0 && !in->quiet) {
+        TRY(no_result(err));
+    TRY(verify(in, &l, err));
+    found = rc > 0;
+    if (in->json)
+        TRY(print_findings(&l, err));
+    else if (!found && !in->quiet)
         printf("%s: nothing wrong\n", in->arg[0]);
-    }
+    rc = found ? CLI_FOUND : 0;
+out:
     json_decref(l.findings);
     json_decref(l.hints);
-    return rc > 0 ? CLI_FOUND : rc;
+    return rc;
 }
 
 const struct command cmd_verify = {

@@ -76,15 +76,17 @@ static int run_command(const struct command *command, int argc, char **argv)
     struct invocation in = {.command = command};
     struct og_err err = {0};
     og_options_init(&in.options);
-    int rc = parse_command_line(&in, argc, argv, &err);
-    if (rc == 0 && in.help) {
+    int rc;
+    TRY(parse_command_line(&in, argc, argv, &err));
+    if (in.help) {
         print_help(command);
-    } else if (rc == 0) {
-        tell_lost_files();
-        in.screen = screen_open(in.quiet, command == &cmd_train);
-        rc = command->run(&in, &err);
-        screen_close(in.screen);
+        goto out;
     }
+    tell_lost_files();
+    in.screen = screen_open(in.quiet, command == &cmd_train);
+    rc = command->run(&in, &err);
+    screen_close(in.screen);
+out:
     og_options_release(&in.options);
     if (rc < 0)
         say_error(&err);

@@ -214,12 +214,22 @@ static int set_training_options(struct parsing *p)
 {
     struct og_options *opt = &p->in->options;
     int rc = p->config ? og_options_load(opt, p->config, p->err) : 0;
-    for (int i = 0; rc == 0 && i < p->n_given; i++) {
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < p->n_given; i++) {
         struct og_err why = {0};
         if (og_options_set(opt, p->given[i].name, p->given[i].value, &why) < 0)
-            rc = usage_error(p->err, why.hint, "--%s", why.message);
+            return usage_error(p->err, why.hint, "--%s", why.message);
     }
-    return rc;
+    return 0;
+}
+
+static int finish_parsing(struct parsing *p)
+{
+    const struct command *command = p->in->command;
+    if (p->in->n_args < command->min_args)
+        return usage_error(p->err, NULL, "%s: %s expected", command->name, command->args);
+    return set_training_options(p);
 }
 
 int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err)
@@ -230,13 +240,10 @@ int parse_command_line(struct invocation *in, int argc, char **argv, struct og_e
     struct argp argp = {.options = table, .parser = on_key};
     p.list = list;
     argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP, NULL, &p);
-    if (p.rc == 0 && !in->help && in->n_args < in->command->min_args)
-        p.rc = usage_error(err, NULL, "%s: %s expected", in->command->name, in->command->args);
-    if (p.rc == 0 && !in->help)
-        p.rc = set_training_options(&p);
+    int rc = p.rc < 0 || in->help ? p.rc : finish_parsing(&p);
     free(table);
     free(list);
-    return p.rc;
+    return rc;
 }
 
 void print_help(const struct command *command)

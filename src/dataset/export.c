@@ -36,14 +36,6 @@ static int create(const struct exporter *x, const char *name, enum og__npy_type 
     return rc;
 }
 
-static int end_array(struct og_npy_writer *w, int rc, struct og_err *err)
-{
-    if (rc == 0)
-        return og__npy_finish(w, NULL, err);
-    og__npy_discard(w);
-    return rc;
-}
-
 /* ---- edges, in the order of indices.npy ---- */
 
 struct walk {
@@ -60,15 +52,16 @@ static int list_end(struct walk *w, int64_t *end, struct og_err *err)
 {
     int64_t at = w->node + 1;
     int rc = 0;
+    *end = 0;
     if (at >= w->first + w->n) {
         w->first = at == 1 ? 0 : at; /* the first offset is looked at as well */
         w->n = OG_MIN((int64_t)OFFSETS, w->ds->n_nodes + 1 - w->first);
-        rc = w->n > 0 ? og__npy_read_int64(&w->ds->indptr, w->first, w->n, w->ptr, err)
-                      : og__check_indptr_end(&w->check, err);
-        if (rc == 0)
-            rc = og__check_indptr(&w->check, w->ptr, w->first, (size_t)w->n, err);
+        OG_TRY(w->n > 0 ? og__npy_read_int64(&w->ds->indptr, w->first, w->n, w->ptr, err)
+                        : og__check_indptr_end(&w->check, err));
+        OG_TRY(og__check_indptr(&w->check, w->ptr, w->first, (size_t)w->n, err));
     }
-    *end = rc == 0 ? w->ptr[at - w->first] : 0;
+    *end = w->ptr[at - w->first];
+out:
     return rc;
 }
 
@@ -89,7 +82,7 @@ static int next_edges(struct walk *w, int64_t *count, struct og_err *err)
     }
 out:
     w->edge += n;
-    *count = rc == 0 ? n : 0;
+    *count = rc < 0 ? 0 : n;
     return rc;
 }
 
@@ -98,15 +91,15 @@ static int append_edges(const struct exporter *x, const int64_t *only, struct wa
                         struct og_npy_writer *w, struct og_err *err)
 {
     int rc = 0;
-    for (int64_t n = 1; rc == 0 && n > 0;) {
-        rc = next_edges(walk, &n, err);
-        if (rc == 0 && only)
-            rc = og__npy_append(w, only, n, err);
-        for (int64_t i = 0; rc == 0 && !only && i < n; i++)
-            rc = og__npy_append(w, (const int64_t[]){walk->src[i], walk->dst[i]}, 1, err);
-        if (rc == 0)
-            rc = og__writing_goes_on(x->seen, "edges", walk->edge, x->ds->n_edges, err);
+    for (int64_t n = 1; n > 0;) {
+        OG_TRY(next_edges(walk, &n, err));
+        if (only)
+            OG_TRY(og__npy_append(w, only, n, err));
+        for (int64_t i = 0; !only && i < n; i++)
+            OG_TRY(og__npy_append(w, (const int64_t[]){walk->src[i], walk->dst[i]}, 1, err));
+        OG_TRY(og__writing_goes_on(x->seen, "edges", walk->edge, x->ds->n_edges, err));
     }
+out:
     walk->edge = walk->node = walk->n = walk->first = walk->check.last = 0;
     return rc;
 }
@@ -117,17 +110,19 @@ static int export_edges(const struct exporter *x, const char *name, bool two_row
 {
     struct og_npy_writer *w = NULL;
     struct walk *walk = og__alloc(x->budget, sizeof(*walk), part, err);
-    int rc =
-        walk ? create(x, name, OG__NPY_I64, two_rows ? 1 : 2, two_rows ? 1 : 2, &w, err) : -ENOMEM;
-    if (rc == 0) {
-        walk->ds = walk->check.ds = x->ds;
-        rc = append_edges(x, two_rows ? walk->src : NULL, walk, w, err);
-        if (rc == 0 && two_rows)
-            rc = append_edges(x, walk->dst, walk, w, err);
-        if (two_rows)
-            og__npy_reshape(w, 2, x->ds->n_edges);
-        rc = end_array(w, rc, err);
+    const int width = two_rows ? 1 : 2;
+    int rc;
+    OG_TRY(walk ? create(x, name, OG__NPY_I64, width, width, &w, err) : -ENOMEM);
+    walk->ds = walk->check.ds = x->ds;
+    OG_TRY(append_edges(x, two_rows ? walk->src : NULL, walk, w, err));
+    if (two_rows) {
+        OG_TRY(append_edges(x, walk->dst, walk, w, err));
+        og__npy_reshape(w, 2, x->ds->n_edges);
     }
+    rc = og__npy_finish(w, NULL, err);
+    w = NULL; /* closed, whether it could be finished or not */
+out:
+    og__npy_discard(w);
     og__release(x->budget, walk, sizeof(*walk), part);
     return rc;
 }
@@ -149,17 +144,17 @@ static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bflo
     int64_t rows = OG_MAX((int64_t)(PIECE_BYTES / OG_MAX(row, (size_t)1)), (int64_t)1);
     size_t bytes = (size_t)rows * row;
     char *raw = og__alloc(x->budget, 3 * bytes, part, err); /* as stored; wider */
-    int rc = raw ? 0 : -ENOMEM;
-    for (int64_t first = 0, n; rc == 0 && first < a->shape[0]; first += n) {
+    int rc;
+    OG_TRY(raw ? 0 : -ENOMEM);
+    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, rows);
-        rc = og__npy_read(a, first, n, raw, err);
-        if (rc == 0 && bfloat)
+        OG_TRY(og__npy_read(a, first, n, raw, err));
+        if (bfloat)
             widen_bfloat((const uint16_t *)raw, (size_t)(n * a->shape[1]), (float *)(raw + bytes));
-        if (rc == 0)
-            rc = og__npy_append(w, bfloat ? raw + bytes : raw, n, err);
-        if (rc == 0)
-            rc = og__writing_goes_on(x->seen, what, first + n, a->shape[0], err);
+        OG_TRY(og__npy_append(w, bfloat ? raw + bytes : raw, n, err));
+        OG_TRY(og__writing_goes_on(x->seen, what, first + n, a->shape[0], err));
     }
+out:
     og__release(x->budget, raw, 3 * bytes, part);
     return rc;
 }
@@ -170,10 +165,15 @@ static int export_array(const struct exporter *x, const struct og_npy *a, const 
 {
     struct og_npy_writer *w = NULL;
     bool bfloat = a == &x->ds->features && x->ds->dtype == OG_BF16;
+    int rc;
     if (a->fd < 0)
         return 0;
-    int rc = create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err);
-    return rc < 0 ? rc : end_array(w, copy_rows(x, a, bfloat, name, w, err), err);
+    OG_TRY(create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err));
+    OG_TRY(copy_rows(x, a, bfloat, name, w, err));
+    return og__npy_finish(w, NULL, err);
+out:
+    og__npy_discard(w);
+    return rc;
 }
 
 /* ---- npy ---- */
@@ -205,8 +205,9 @@ static int export_npy(struct exporter *x, struct og_err *err)
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
         OG_TRY(export_array(x, &ds->edges[s], name, err));
     }
+    OG_TRY(write_meta(x, err));
 out:
-    return rc < 0 ? rc : write_meta(x, err);
+    return rc;
 }
 
 /* ---- graphbolt ---- */
@@ -227,11 +228,13 @@ static int export_labels(const struct exporter *x, enum og__split s, const char 
     OG_TRY(create(x, name, floats ? OG__NPY_F32 : OG__NPY_I64, floats ? 2 : 1,
                   floats ? ds->n_classes : 1, &w, err));
     if (floats)
-        rc = og__npy_append(w, labels, n, err);
-    for (int64_t i = 0; rc == 0 && !floats && i < n; i++)
-        rc = og__npy_append(w, (const int64_t[]){((const int32_t *)labels)[i]}, 1, err);
-    rc = end_array(w, rc, err);
+        OG_TRY(og__npy_append(w, labels, n, err));
+    for (int64_t i = 0; !floats && i < n; i++)
+        OG_TRY(og__npy_append(w, (const int64_t[]){((const int32_t *)labels)[i]}, 1, err));
+    rc = og__npy_finish(w, NULL, err);
+    w = NULL; /* closed, whether it could be finished or not */
 out:
+    og__npy_discard(w);
     og__release(x->budget, labels, og__labels_bytes(ds, n), "labels");
     og__release(x->budget, ids, (size_t)n * sizeof(*ids), "seeds");
     return rc;
@@ -308,13 +311,15 @@ out:
 static int make_folders(const struct exporter *x, struct og_err *err)
 {
     static const char *const names[] = {"edges", "data", "set"};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
         char *path = og__path_join(x->dir.temporary, names[i]);
-        rc = path ? og__make_dirs(path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", names[i]);
+        int rc =
+            path ? og__make_dirs(path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", names[i]);
         free(path);
+        if (rc < 0)
+            return rc;
     }
-    return rc;
+    return 0;
 }
 
 static int export_graphbolt(struct exporter *x, struct og_err *err)
@@ -333,8 +338,9 @@ static int export_graphbolt(struct exporter *x, struct og_err *err)
         if (ds->split[s].fd >= 0 && ds->labels.fd >= 0)
             OG_TRY(export_labels(x, (enum og__split)s, name, err));
     }
+    OG_TRY(write_yaml(x, err));
 out:
-    return rc < 0 ? rc : write_yaml(x, err);
+    return rc;
 }
 
 /* ---- all ---- */

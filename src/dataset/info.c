@@ -31,18 +31,18 @@ static int read_degrees(const struct og_dataset *ds, struct degrees *d, struct o
 {
     int64_t ptr[1024];
     struct og_indptr_check check = {.ds = ds};
+    int rc;
     for (int64_t first = 0, n; first <= ds->n_nodes; first += n) {
         n = OG_MIN(ds->n_nodes + 1 - first, (int64_t)OG_COUNT(ptr));
         int64_t before = check.last;
-        int rc = og__npy_read_int64(&ds->indptr, first, n, ptr, err);
-        if (rc == 0)
-            rc = og__check_indptr(&check, ptr, first, (size_t)n, err);
-        if (rc < 0)
-            return rc;
+        OG_TRY(og__npy_read_int64(&ds->indptr, first, n, ptr, err));
+        OG_TRY(og__check_indptr(&check, ptr, first, (size_t)n, err));
         for (int64_t i = first == 0; i < n; i++)
             count_degree(d, ptr[i] - (i > 0 ? ptr[i - 1] : before));
     }
-    return og__check_indptr_end(&check, err);
+    OG_TRY(og__check_indptr_end(&check, err));
+out:
+    return rc;
 }
 
 /* The degree that a share of the nodes does not exceed; above 2^16 the power of two below it. */
@@ -124,17 +124,18 @@ int og_info(const char *dataset, char **out, struct og_err *err)
     int rc = og__dataset_open(dataset, &ds, err);
     if (rc < 0)
         return rc;
+    json_t *root = NULL;
     struct degrees *d = calloc(1, sizeof(*d));
-    rc = d ? read_degrees(ds, d, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
-    json_t *root = rc == 0 ? info_json(ds, d) : NULL;
-    if (rc == 0)
-        text = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    if (rc == 0 && !text)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
-    if (out)
+    OG_TRY(d ? read_degrees(ds, d, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset));
+    root = info_json(ds, d);
+    text = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    OG_TRY(text ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset));
+    if (out) {
         *out = text;
-    else
-        free(text);
+        text = NULL;
+    }
+out:
+    free(text);
     json_decref(root);
     free(d);
     og__dataset_close(ds);

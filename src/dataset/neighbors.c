@@ -259,13 +259,14 @@ int og__neighbors_parse(struct og_neighbors_note *note, const char *text, size_t
     *note = (struct og_neighbors_note){0};
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(root))
-        rc = og__fail(err, -EINVAL, NULL, "%s: not a JSON object", name);
-    else if (json_integer_value(json_object_get(root, "format")) != FORMAT)
-        rc = og__fail(err, -EINVAL, NULL, "%s: not of format %d", name, FORMAT);
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(fields); i++)
+        OG_TRY(og__fail(err, -EINVAL, NULL, "%s: not a JSON object", name));
+    if (json_integer_value(json_object_get(root, "format")) != FORMAT)
+        OG_TRY(og__fail(err, -EINVAL, NULL, "%s: not of format %d", name, FORMAT));
+    for (size_t i = 0; i < OG_COUNT(fields); i++)
         if (!parse_field(root, &fields[i], field_of(note, &fields[i])))
-            rc = og__fail(err, -EINVAL, NULL, "%s: \"%s\" is missing or wrong", name,
-                          fields[i].name);
+            OG_TRY(og__fail(err, -EINVAL, NULL, "%s: \"%s\" is missing or wrong", name,
+                            fields[i].name));
+out:
     json_decref(root);
     return rc;
 }
@@ -451,7 +452,7 @@ char *og__neighbors_dataset(const char *dir)
     size_t len = 0;
     char *path = og__path_join(dir, note_file);
     int rc = path ? og__read_text(path, NOTE_MAX, &text, &len, NULL) : -ENOMEM;
-    json_t *root = rc == 0 ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_t *root = rc < 0 ? NULL : json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     const char *said = json_string_value(json_object_get(root, "dataset"));
     char *dataset = said ? strdup(said) : NULL;
     json_decref(root);

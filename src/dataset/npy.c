@@ -270,7 +270,9 @@ int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_
 {
     bool fortran = false;
     int rc = og__npy_parse_either(a, head, len, file_size, name, &fortran, err);
-    return rc == 0 && fortran ? refuse_fortran(name, err) : rc;
+    if (rc < 0)
+        return rc;
+    return fortran ? refuse_fortran(name, err) : 0;
 }
 
 size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const int64_t shape[2],

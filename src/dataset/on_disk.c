@@ -147,7 +147,9 @@ int og__neighbors_load(struct og_topology *t, struct og_err *err)
     hold(t->disk);
     int rc =
         og__neighbors_open(&t->disk->cache, t, opt->cache_bytes, opt->cache_dir, opt->log, err);
-    if (rc == 0 && t->disk->cache.bits)
+    if (rc < 0)
+        return rc;
+    if (t->disk->cache.bits)
         hold(t->disk); /* it may be new */
-    return rc;
+    return 0;
 }

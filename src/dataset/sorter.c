@@ -126,19 +126,17 @@ int og__sorter_open(struct og_edge_sorter **out, const struct og_edge_sorter_opt
     s->top = cut_keys(0, 2 * s->node_bits);
     size_t room = opt->memory - OG_MIN(opt->memory, OUT_ROWS * sizeof(*s->wide) + 4 * OG_MIB);
     s->capacity = OG_MIN(room / (2 * edge_bytes(s)), MOST_EDGES);
-    int rc = 0;
+    int rc;
     if (s->capacity < LEAST_EDGES)
-        rc = og__fail(err, -ENOMEM, "give it at least 16M with --memory",
-                      "sorting edges: %zu bytes of memory", opt->memory);
-    if (rc == 0)
-        rc = take_edges(s, &s->a, err);
-    if (rc == 0)
-        rc = take_edges(s, &s->b, err);
-    if (rc == 0 && !(s->wide = og__alloc(b, OUT_ROWS * sizeof(*s->wide), part, err)))
-        rc = -ENOMEM;
-    if (rc == 0)
-        *out = s;
-    else
+        OG_TRY(og__fail(err, -ENOMEM, "give it at least 16M with --memory",
+                        "sorting edges: %zu bytes of memory", opt->memory));
+    OG_TRY(take_edges(s, &s->a, err));
+    OG_TRY(take_edges(s, &s->b, err));
+    s->wide = og__alloc(b, OUT_ROWS * sizeof(*s->wide), part, err);
+    OG_TRY(s->wide ? 0 : -ENOMEM);
+    *out = s;
+out:
+    if (rc < 0)
         og__sorter_free(s);
     return rc;
 }
@@ -229,8 +227,9 @@ static int write_extent(struct og_edge_sorter *s, const struct edges *e, size_t 
     OG_TRY(write_scratch(s, e->key + first, x.n * sizeof(*e->key), err));
     if (e->weight)
         OG_TRY(write_scratch(s, e->weight + first, x.n * sizeof(*e->weight), err));
+    OG_TRY(add_extent(to, x, err));
 out:
-    return rc < 0 ? rc : add_extent(to, x, err);
+    return rc;
 }
 
 static int read_extent(const struct og_edge_sorter *s, struct extent x, uint64_t skip, uint64_t n,
@@ -474,8 +473,9 @@ static int sort_extents(struct og_edge_sorter *s, const struct extents *e, uint6
         OG_TRY(read_extent(s, e->list[i], 0, e->list[i].n, &s->a, at, err));
         at += e->list[i].n;
     }
+    OG_TRY(sort_and_emit(s, c, at, err));
 out:
-    return rc < 0 ? rc : sort_and_emit(s, c, at, err);
+    return rc;
 }
 
 /* ---- the end ---- */

@@ -177,12 +177,13 @@ static int verify_finite(struct verifier *v, const char *file, const struct og_n
     int64_t rows = piece_rows(a);
     size_t bytes = (size_t)(rows * a->shape[1]) * og__npy_size(a->type);
     char *piece = bytes > PIECE_BYTES ? og__alloc(v->budget, bytes, part, err) : (char *)v->piece;
-    int rc = piece ? 0 : -ENOMEM;
+    int rc;
     begin(v, file);
-    for (int64_t first = 0, n; rc == 0 && first < a->shape[0]; first += n) {
+    OG_TRY(piece ? 0 : -ENOMEM);
+    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, rows);
-        rc = og__npy_read(a, first, n, piece, err);
-        for (size_t i = 0; rc == 0 && i < (size_t)(n * a->shape[1]); i++)
+        OG_TRY(og__npy_read(a, first, n, piece, err));
+        for (size_t i = 0; i < (size_t)(n * a->shape[1]); i++)
             if (a == values ? !is_value(a, piece, i)
                             : !is_finite(features ? v->ds : NULL, a->type, piece, i))
                 tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite",
@@ -193,6 +194,7 @@ static int verify_finite(struct verifier *v, const char *file, const struct og_n
         if (v->seen && v->seen->progress)
             v->seen->progress(v->seen->arg, &p);
     }
+out:
     end(v);
     if (piece != (char *)v->piece)
         og__release(v->budget, piece, bytes, part);
@@ -286,11 +288,13 @@ static int verify_checksum(struct verifier *v, const char *file, const char *exp
     int rc =
         path ? og__file_checksum(path, &hash, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", file);
     free(path);
+    if (rc < 0)
+        return rc;
     const struct og_hex found = og__hex(hash);
     begin(v, file);
-    if (rc == 0 && strcmp(found.digits, expected) != 0)
+    if (strcmp(found.digits, expected) != 0)
         tell(v, mend_checksum, "checksum %s, meta.json says %s", found.digits, expected);
-    return rc;
+    return 0;
 }
 
 /* Names come from a file: none of them leads out of the folder. */
@@ -306,18 +310,19 @@ static int verify_checksums(struct verifier *v, struct og_err *err)
     char *path = og__path_join(v->ds->path, "meta.json");
     char *text = NULL;
     size_t len = 0;
-    int rc = path ? og__read_text(path, OG_MIB, &text, &len, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
     json_t *root = NULL, *value;
     const char *file;
-    if (rc == 0)
-        rc = og__json_parse(&root, text, len, path, NULL, err);
+    int rc;
+    OG_TRY(path ? og__read_text(path, OG_MIB, &text, &len, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "meta.json"));
+    OG_TRY(og__json_parse(&root, text, len, path, NULL, err));
     json_object_foreach(json_object_get(root, "checksums"), file, value)
     {
-        if (rc == 0 && json_is_string(value))
-            rc = strchr(file, '/') ? leads_away(v, file)
-                                   : verify_checksum(v, file, json_string_value(value), err);
+        if (json_is_string(value))
+            OG_TRY(strchr(file, '/') ? leads_away(v, file)
+                                     : verify_checksum(v, file, json_string_value(value), err));
     }
+out:
     json_decref(root);
     free(text);
     free(path);

@@ -277,13 +277,20 @@ static void make_labels(void *arg, size_t task, int thread)
 }
 
 /* An array with a row a node, made chunk by chunk in parallel. */
+/* Closes the file, whether it can be finished or not. */
+static int finish(struct maker *k, struct og_npy_writer *w, const char *name, struct og_err *err)
+{
+    uint64_t checksum;
+    int rc = og__npy_finish(w, &checksum, err);
+    return rc < 0 ? rc : og__meta_set_checksum(k->checksums, name, checksum, err);
+}
+
 static int write_nodes(struct maker *k, const char *name, enum og__npy_type type, int ndim,
                        int64_t width, void (*make)(void *arg, size_t task, int thread),
                        struct og_err *err)
 {
     size_t row_bytes = (size_t)width * og__npy_size(type);
     uint64_t rows = CHUNK_BYTES / row_bytes;
-    uint64_t checksum;
     struct og_npy_writer *w = NULL;
     char *path = file_in(k, name);
     int rc = 0;
@@ -300,10 +307,8 @@ static int write_nodes(struct maker *k, const char *name, enum og__npy_type type
         tell(k, "features", k->first + k->count, k->model.n_nodes);
         OG_TRY(stopped(k, err));
     }
-    rc = og__npy_finish(w, &checksum, err);
-    w = NULL; /* closed, whether it could be finished or not */
-    if (rc == 0)
-        rc = og__meta_set_checksum(k->checksums, name, checksum, err);
+    rc = finish(k, w, name, err);
+    w = NULL;
 out:
     og__npy_discard(w);
     free(path);
@@ -319,7 +324,6 @@ static int write_split(struct maker *k, const char *name, uint64_t first, uint64
     struct og_permutation order;
     struct og_npy_writer *w = NULL;
     int64_t *ids = (int64_t *)k->chunk;
-    uint64_t checksum;
     char *path = file_in(k, name);
     int rc = 0;
     if (!path)
@@ -333,10 +337,8 @@ static int write_split(struct maker *k, const char *name, uint64_t first, uint64
         OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
         done += n;
     }
-    rc = og__npy_finish(w, &checksum, err);
-    w = NULL; /* closed, whether it could be finished or not */
-    if (rc == 0)
-        rc = og__meta_set_checksum(k->checksums, name, checksum, err);
+    rc = finish(k, w, name, err);
+    w = NULL;
 out:
     og__npy_discard(w);
     free(path);
@@ -408,15 +410,12 @@ int og_generate(const char *out, const struct og_generate *g, const struct og_ob
     og__graph_model_init(&k.model, g);
     k.checksums = json_object();
     k.budget = og__budget_new(og__memory_amount(&g->memory));
-    rc = k.checksums && k.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "generate");
-    if (rc == 0)
-        rc = og__pool_open(&k.pool, g->threads ? g->threads : og__cpu_count(), err);
-    if (rc == 0)
-        rc = og__newdir_begin(&k.dir, out, err);
-    if (rc == 0)
-        rc = make_all(&k, err);
-    if (rc == 0)
-        rc = og__newdir_commit(&k.dir, err);
+    OG_TRY(k.checksums && k.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "generate"));
+    OG_TRY(og__pool_open(&k.pool, g->threads ? g->threads : og__cpu_count(), err));
+    OG_TRY(og__newdir_begin(&k.dir, out, err));
+    OG_TRY(make_all(&k, err));
+    OG_TRY(og__newdir_commit(&k.dir, err));
+out:
     og__newdir_abandon(&k.dir);
     og__pool_close(k.pool);
     og__budget_free(k.budget);

@@ -79,6 +79,8 @@ int og__import_check_columns(const struct og_table *t, const char *what, struct 
 int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
                            const char *what, struct og_err *err)
 {
-    int rc = t ? og__import_check_columns(t, what, err) : 0;
-    return t && rc == 0 ? og__import_check_rows(imp, t, t->rows, what, err) : rc;
+    if (!t)
+        return 0;
+    int rc = og__import_check_columns(t, what, err);
+    return rc < 0 ? rc : og__import_check_rows(imp, t, t->rows, what, err);
 }

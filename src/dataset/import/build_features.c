@@ -15,17 +15,20 @@ static const char part[] = "import";
 static int fits_bytes(struct og_importer *imp, struct og_table *t, bool *fits, struct og_err *err)
 {
     struct og_piece p;
-    int64_t n;
-    int rc = og__piece_take(&p, t, imp->budget, err);
-    *fits = rc == 0;
-    while (rc == 0 && *fits && (rc = og__table_read(t, p.raw, p.room, &n, err)) == 0 && n > 0) {
+    int rc;
+    *fits = true;
+    OG_TRY(og__piece_take(&p, t, imp->budget, err));
+    for (int64_t n = 1; *fits && n > 0;) {
+        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
         for (size_t i = 0; i < (size_t)(n * t->columns); i++) {
             double x = og__number_at(t->type, p.raw, i);
             *fits = *fits && x >= 0 && x <= 255 && x == floor(x);
         }
     }
+    OG_TRY(og__table_rewind(t, err));
+out:
     og__piece_give(&p);
-    return rc < 0 ? rc : og__table_rewind(t, err);
+    return rc;
 }
 
 static int choose_dtype(struct og_importer *imp, struct og_table *t, struct og_table *values,

@@ -65,16 +65,19 @@ static int copy_labels(struct og_importer *imp, struct og_table *t, bool partly,
     static const int64_t none = -1;
     struct og_piece p;
     int64_t done = 0;
-    int rc = og__piece_take(&p, t, imp->budget, err);
-    for (int64_t n = 1; rc == 0 && n > 0; done += n) {
-        rc = og__table_read(t, p.raw, p.room, &n, err);
-        for (int64_t i = 0; rc == 0 && i < n && done + i < imp->n_nodes; i++)
-            rc = copy_label(l, &p, (size_t)i, done + i, err);
+    int rc;
+    OG_TRY(og__piece_take(&p, t, imp->budget, err));
+    for (int64_t n = 1; n > 0; done += n) {
+        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
+        for (int64_t i = 0; i < n && done + i < imp->n_nodes; i++)
+            OG_TRY(copy_label(l, &p, (size_t)i, done + i, err));
     }
+    for (; partly && !l->rows && done < imp->n_nodes; done++)
+        OG_TRY(og__npy_append(l->w, &none, 1, err));
+    OG_TRY(og__import_check_rows(imp, t, done, "labels", err));
+out:
     og__piece_give(&p);
-    for (; rc == 0 && partly && !l->rows && done < imp->n_nodes; done++)
-        rc = og__npy_append(l->w, &none, 1, err);
-    return rc < 0 ? rc : og__import_check_rows(imp, t, done, "labels", err);
+    return rc;
 }
 
 static int set_classes(struct og_importer *imp, const struct og_table *t, const struct labelling *l,

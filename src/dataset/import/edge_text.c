@@ -21,12 +21,13 @@ int og__edge_text_open(struct og_edge_text *p, const char *path, struct og_budge
                        struct og_pool *pool, struct og_err *err)
 {
     *p = (struct og_edge_text){.budget = b, .pool = pool, .weight_column = -1};
-    int rc = og__text_open(&p->text, path, b, err);
-    if (rc == 0 && !(p->ids = og__alloc(b, 2 * most_edges(p) * sizeof(*p->ids), part_name, err)))
-        rc = -ENOMEM;
-    if (rc == 0 &&
-        !(p->weights = og__alloc(b, most_edges(p) * sizeof(*p->weights), part_name, err)))
-        rc = -ENOMEM;
+    int rc;
+    OG_TRY(og__text_open(&p->text, path, b, err));
+    p->ids = og__alloc(b, 2 * most_edges(p) * sizeof(*p->ids), part_name, err);
+    OG_TRY(p->ids ? 0 : -ENOMEM);
+    p->weights = og__alloc(b, most_edges(p) * sizeof(*p->weights), part_name, err);
+    OG_TRY(p->weights ? 0 : -ENOMEM);
+out:
     if (rc < 0)
         og__edge_text_close(p);
     return rc;

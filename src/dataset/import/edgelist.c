@@ -53,12 +53,12 @@ static int mark_block(struct edge_list *l, struct og_err *err)
         og__pool_run(l->imp->pool, l->pairs.parts, mark_part, l);
         return 0;
     }
-    for (size_t i = 0; rc == 0 && i < l->pairs.parts; i++) {
+    for (size_t i = 0; i < l->pairs.parts; i++) {
         const struct og_edge_text_part *p = &l->pairs.part[i];
-        rc = og__ids_mark(&l->ids, p->src, p->n, err);
-        if (rc == 0)
-            rc = og__ids_mark(&l->ids, p->dst, p->n, err);
+        OG_TRY(og__ids_mark(&l->ids, p->src, p->n, err));
+        OG_TRY(og__ids_mark(&l->ids, p->dst, p->n, err));
     }
+out:
     return rc;
 }
 
@@ -115,40 +115,47 @@ static int no_edges(const struct edge_list *l, struct og_err *err)
                     "%s: an empty graph: no edges", l->pairs.text.path);
 }
 
-/* N, and the map of ids where there is one. */
-static int find_nodes(struct edge_list *l, struct og_err *err)
+/* node_ids.npy: the id of each node. */
+static int write_ids(struct edge_list *l, struct og_err *err)
 {
     enum { IDS = 8192 };
     int64_t ids[IDS];
-    struct og_importer *imp = l->imp;
     struct og_npy_writer *w = NULL;
     uint64_t at = 0;
     size_t n;
+    int rc;
+    OG_TRY(og__import_create(l->imp, &w, "node_ids.npy", OG__NPY_I64, 1, 1, err));
+    do {
+        OG_TRY(og__ids_list(&l->ids, &at, ids, IDS, &n, err));
+        OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
+    } while (n > 0);
+    return og__import_finish(l->imp, w, "node_ids.npy", err);
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
+/* N, and the map of ids where there is one. */
+static int find_nodes(struct edge_list *l, struct og_err *err)
+{
+    struct og_importer *imp = l->imp;
     int rc;
     OG_TRY(og__ids_open(&l->ids, l->pairs.text.file_bytes, imp->dir.temporary, imp->budget, err));
     OG_TRY(read_ids(l, err));
     if (l->edges == 0)
         OG_TRY(no_edges(l, err));
     if (!l->renumber || og__ids_dense(&l->ids)) {
-        OG_TRY(
-            og__import_set_nodes(imp, (int64_t)OG_MIN(l->ids.most, (uint64_t)UINT32_MAX) + 1, err));
         l->renumber = false;
-        goto out;
+        return og__import_set_nodes(imp, (int64_t)OG_MIN(l->ids.most, (uint64_t)UINT32_MAX) + 1,
+                                    err);
     }
     OG_TRY(og__import_set_nodes(imp, l->ids.n, err));
-    OG_TRY(og__import_create(imp, &w, "node_ids.npy", OG__NPY_I64, 1, 1, err));
-    do {
-        OG_TRY(og__ids_list(&l->ids, &at, ids, IDS, &n, err));
-        OG_TRY(og__npy_append(w, ids, (int64_t)n, err));
-    } while (n > 0);
-    rc = og__import_finish(imp, w, "node_ids.npy", err);
-    w = NULL;
+    OG_TRY(write_ids(l, err));
     og__import_say(imp, "nodes are numbered anew, %lld of ids up to %llu: node_ids.npy has the ids",
                    (long long)l->ids.n, (unsigned long long)l->ids.most);
-    if (rc == 0 && l->ids.far)
-        rc = place_ids(l, err);
+    if (l->ids.far)
+        OG_TRY(place_ids(l, err));
 out:
-    og__npy_discard(w);
     return rc;
 }
 
@@ -185,31 +192,35 @@ static int take_part(struct edge_list *l, const struct og_edge_text_part *p, str
     uint32_t rank[STEP];
     int rc = 0;
     for (size_t i = 0; i < OG_COUNT(lists); i++) {
-        for (size_t first = 0; rc == 0 && first < p->n; first += STEP) {
+        for (size_t first = 0; first < p->n; first += STEP) {
             size_t n = OG_MIN(p->n - first, (size_t)STEP);
-            rc = og__ids_take(&l->ids, lists[i] + first, n, rank, err);
+            OG_TRY(og__ids_take(&l->ids, lists[i] + first, n, rank, err));
             memcpy((uint32_t *)lists[i] + first, rank, n * sizeof(*rank));
         }
     }
+out:
     return rc;
 }
 
 static int rank_block(struct edge_list *l, struct og_err *err)
 {
-    int rc = 0;
-    if (!l->renumber || !l->ids.far)
+    if (!l->renumber || !l->ids.far) {
         og__pool_run(l->imp->pool, l->pairs.parts, rank_part, l);
-    else
-        for (size_t i = 0; rc == 0 && i < l->pairs.parts; i++)
-            rc = take_part(l, &l->pairs.part[i], err);
+        return 0;
+    }
+    int rc = 0;
+    for (size_t i = 0; i < l->pairs.parts; i++)
+        OG_TRY(take_part(l, &l->pairs.part[i], err));
+out:
     return rc;
 }
 
 static int add_block(struct edge_list *l, struct og_edge_sorter *sorter, struct og_err *err)
 {
     const struct og_import *o = l->imp->opt;
-    int rc = rank_block(l, err);
-    for (size_t i = 0; rc == 0 && i < l->pairs.parts; i++) {
+    int rc;
+    OG_TRY(rank_block(l, err));
+    for (size_t i = 0; i < l->pairs.parts; i++) {
         const struct og_edge_text_part *p = &l->pairs.part[i];
         const uint32_t *from = (const uint32_t *)(o->reverse ? p->dst : p->src);
         const uint32_t *to = (const uint32_t *)(o->reverse ? p->src : p->dst);
@@ -294,15 +305,14 @@ int og__import_edgelist(struct og_importer *imp, struct og_err *err)
     struct edge_list l = {.imp = imp};
     bool is_folder;
     char *path = NULL;
-    int rc = find_file(imp, &path, &is_folder, err);
-    if (rc == 0)
-        rc = og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err);
-    if (rc == 0) {
-        l.pairs.weight_column = imp->opt->weight_column;
-        rc = import_file(&l, is_folder, err);
-        og__ids_close(&l.ids);
-        og__edge_text_close(&l.pairs);
-    }
+    int rc;
+    OG_TRY(find_file(imp, &path, &is_folder, err));
+    OG_TRY(og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err));
+    l.pairs.weight_column = imp->opt->weight_column;
+    rc = import_file(&l, is_folder, err);
+    og__ids_close(&l.ids);
+    og__edge_text_close(&l.pairs);
+out:
     free(path);
     return rc;
 }

@@ -79,8 +79,9 @@ static int open_edges(struct bolt *b, struct og_err *err)
                         (long long)b->edges.src->rows, (long long)b->edges.src->columns));
     OG_TRY(open_data(b, d, OG__NPY_I64, 2, &b->edges.dst, err));
     OG_TRY(og__table_take_row(b->edges.src, 0, err));
+    OG_TRY(og__table_take_row(b->edges.dst, 1, err));
 out:
-    return rc < 0 ? rc : og__table_take_row(b->edges.dst, 1, err);
+    return rc;
 }
 
 static int open_features(struct bolt *b, struct og_err *err)
@@ -111,18 +112,19 @@ static int open_set(struct bolt *b, int split, struct og_err *err)
     if (b->task->n_sets[split] > 1 || og__gb_typed(set->type))
         return no_sense(b, "graphs of one node type are read",
                         "a set of several types: ", set->type, err);
-    for (unsigned i = 0; rc == 0 && i < set->n_data; i++) {
+    for (unsigned i = 0; i < set->n_data; i++) {
         const char *name = set->data[i].name ? set->data[i].name : "";
         struct og_table **to = strcmp(name, "seeds") == 0    ? &b->seeds[split]
                                : strcmp(name, "labels") == 0 ? &b->labels[split]
                                                              : NULL;
         if (to && !*to)
-            rc = open_data(b, &set->data[i], to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
-                           to == &b->seeds[split], to, err);
+            OG_TRY(open_data(b, &set->data[i], to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
+                             to == &b->seeds[split], to, err));
     }
-    if (rc == 0 && !b->seeds[split])
-        rc = no_sense(b, "a set has seeds: node ids", "a set without seeds: ", out_names[split],
-                      err);
+    if (!b->seeds[split])
+        OG_TRY(no_sense(b, "a set has seeds: node ids", "a set without seeds: ", out_names[split],
+                        err));
+out:
     return rc;
 }
 
@@ -148,26 +150,29 @@ static int fill_from(struct label_table *l, struct og_table *seeds, struct og_ta
     int64_t m = 0;
     size_t bytes = (size_t)step * og__table_row_bytes(labels);
     char *raw = og__alloc(l->b->imp->budget, bytes, part, err);
-    int rc = raw ? og__table_rewind(seeds, err) : -ENOMEM;
-    if (rc == 0)
-        rc = og__table_rewind(labels, err);
-    while (rc == 0 && (rc = og__table_read(seeds, ids, step, &n, err)) == 0 && n > 0) {
-        rc = og__table_read(labels, raw, n, &m, err);
-        if (rc == 0 && m != n)
-            rc = og__fail(err, -EINVAL, "a label for every seed", "%s: ends before %s",
-                          labels->name, seeds->name);
-        for (int64_t i = 0; rc == 0 && i < n; i++) {
+    int rc;
+    OG_TRY(raw ? og__table_rewind(seeds, err) : -ENOMEM);
+    OG_TRY(og__table_rewind(labels, err));
+    for (;;) {
+        OG_TRY(og__table_read(seeds, ids, step, &n, err));
+        if (n == 0)
+            break;
+        OG_TRY(og__table_read(labels, raw, n, &m, err));
+        if (m != n)
+            OG_TRY(og__fail(err, -EINVAL, "a label for every seed", "%s: ends before %s",
+                            labels->name, seeds->name));
+        for (int64_t i = 0; i < n; i++) {
             int64_t v = og__integer_at(seeds->type, ids, (size_t)i) - l->first;
             for (size_t j = 0; v >= 0 && v < l->n && j < width; j++)
                 l->rows[(size_t)v * width + j] =
                     og__number_at(labels->type, raw, (size_t)i * width + j);
         }
     }
-    if (rc == 0)
-        rc = og__table_read(labels, raw, 1, &m, err);
-    if (rc == 0 && m > 0)
-        rc = og__fail(err, -EINVAL, "a label for every seed", "%s: goes on where %s ends",
-                      labels->name, seeds->name);
+    OG_TRY(og__table_read(labels, raw, 1, &m, err));
+    if (m > 0)
+        OG_TRY(og__fail(err, -EINVAL, "a label for every seed", "%s: goes on where %s ends",
+                        labels->name, seeds->name));
+out:
     og__release(l->b->imp->budget, raw, bytes, part);
     return rc;
 }

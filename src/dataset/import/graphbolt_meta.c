@@ -45,7 +45,7 @@ static int get_text(const struct reader *r, const yaml_node_t *map, const char *
 {
     const yaml_node_t *value;
     int rc = find(r, map, key, YAML_SCALAR_NODE, false, &value);
-    *out = value && rc == 0 ? (const char *)value->data.scalar.value : NULL;
+    *out = rc < 0 || !value ? NULL : (const char *)value->data.scalar.value;
     return rc;
 }
 
@@ -84,13 +84,14 @@ static int get_list(const struct reader *r, const yaml_node_t *map, const char *
     *(void **)array = structs;
     if (!structs)
         return og__fail_errno(r->err, -ENOMEM, NULL, "%s", r->name);
-    for (size_t i = 0; rc == 0 && i < length; i++) {
+    for (size_t i = 0; i < length; i++) {
         const yaml_node_t *one = yaml_document_get_node(r->document, item[i]);
         *n = (unsigned)i + 1;
-        rc = one->type == YAML_MAPPING_NODE
-                 ? get(r, one, structs + i * size)
-                 : refuse(r, &one->start_mark, key, "entries of keys and values expected");
+        OG_TRY(one->type == YAML_MAPPING_NODE
+                   ? get(r, one, structs + i * size)
+                   : refuse(r, &one->start_mark, key, "entries of keys and values expected"));
     }
+out:
     return rc;
 }
 

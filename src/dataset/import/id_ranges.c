@@ -63,18 +63,17 @@ int og__id_ranges_open(struct og_id_ranges *r, const struct og_id_runs *list, st
     r->n = (size_t)((r->n_ids + r->ids - 1) / r->ids);
     r->block = left / 4 / r->n / LEAST_BLOCK * LEAST_BLOCK;
     r->block = OG_MIN(r->block, (size_t)MOST_BLOCK);
-    int rc = 0;
+    int rc;
     if (r->block == 0)
-        rc = og__fail(err, -ENOMEM, "give it more --memory, or renumber the nodes below 2^32",
-                      "node ids: %llu distinct ones are too many to be sorted in %zu bytes",
-                      (unsigned long long)r->n_ids, left);
-    if (rc == 0)
-        rc = r->fd = og__unnamed_file(list->folder, err);
-    if (rc >= 0)
-        rc = open_streams(r, err);
-    if (rc < 0)
-        og__id_ranges_close(r);
-    return OG_MIN(rc, 0);
+        OG_TRY(og__fail(err, -ENOMEM, "give it more --memory, or renumber the nodes below 2^32",
+                        "node ids: %llu distinct ones are too many to be sorted in %zu bytes",
+                        (unsigned long long)r->n_ids, left));
+    OG_TRY(r->fd = og__unnamed_file(list->folder, err));
+    OG_TRY(open_streams(r, err));
+    return 0;
+out:
+    og__id_ranges_close(r);
+    return rc;
 }
 
 void og__id_ranges_close(struct og_id_ranges *r)
@@ -169,8 +168,9 @@ static int find_range(struct og_id_ranges *r, size_t i, uint64_t *list, struct o
     uint64_t left = r->stream[i].n;
     uint64_t at = i * r->block;
     uint64_t pushed = at;
-    int rc = og__id_runs_read(r->list, first, n_list, list, err);
-    while (rc == 0 && left > 0) {
+    int rc;
+    OG_TRY(og__id_runs_read(r->list, first, n_list, list, err));
+    while (left > 0) {
         size_t n = (size_t)OG_MIN(left, (uint64_t)ids_a_block(r));
         size_t bytes = HEAD + n * sizeof(uint32_t);
         OG_TRY(og__read_all(r->fd, block, r->block, (off_t)at, part, err));
@@ -188,15 +188,17 @@ int og__id_ranges_find(struct og_id_ranges *r, struct og_err *err)
 {
     size_t bytes = (size_t)OG_MIN(r->ids, r->n_ids) * sizeof(uint64_t);
     uint64_t *list = og__alloc(r->budget, bytes, part, err);
-    int rc = list ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < r->n; i++)
+    int rc;
+    OG_TRY(list ? 0 : -ENOMEM);
+    for (size_t i = 0; i < r->n; i++)
         if (r->stream[i].filled > 0)
-            rc = write_block(r, i, err);
-    for (size_t i = 0; rc == 0 && i < r->n; i++) {
-        rc = find_range(r, i, list, err);
+            OG_TRY(write_block(r, i, err));
+    for (size_t i = 0; i < r->n; i++) {
+        OG_TRY(find_range(r, i, list, err));
         r->stream[i].at = i * r->block;
         r->stream[i].next = r->stream[i].filled = 0;
     }
+out:
     og__release(r->budget, list, bytes, part);
     return rc;
 }

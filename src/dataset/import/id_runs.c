@@ -190,14 +190,15 @@ out:
 int og__id_runs_merge(struct og_id_runs *r, struct og_err *err)
 {
     size_t most = og__budget_left(r->budget) / 2 / sizeof(uint64_t); /* ids in all buffers */
-    int rc = 0;
-    while (rc == 0 && r->n > 1) {
+    while (r->n > 1) {
         size_t count = OG_MAX(OG_MIN(r->n, most / LEAST_IDS - 1), (size_t)LEAST_RUNS);
         size_t ids = OG_MIN(OG_MAX(most / (count + 1), (size_t)LEAST_IDS), (size_t)MOST_IDS);
         size_t bytes = (count + 1) * ids * sizeof(uint64_t);
         uint64_t *buffers = og__alloc(r->budget, bytes, part, err);
-        rc = buffers ? merge_first(r, count, ids, buffers, err) : -ENOMEM;
+        int rc = buffers ? merge_first(r, count, ids, buffers, err) : -ENOMEM;
         og__release(r->budget, buffers, bytes, part);
+        if (rc < 0)
+            return rc;
     }
-    return rc;
+    return 0;
 }

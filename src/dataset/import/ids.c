@@ -170,9 +170,10 @@ static int settle_wide(struct og_ids *ids, struct og_err *err)
         ids->list = NULL;
         ids->room = 0;
         ids->far = true;
-        if (rc == 0)
-            rc = og__id_runs_merge(&ids->runs, err);
-        ids->n = rc == 0 ? (int64_t)ids->runs.run[0].n : 0;
+        if (rc < 0)
+            return rc;
+        rc = og__id_runs_merge(&ids->runs, err);
+        ids->n = rc < 0 ? 0 : (int64_t)ids->runs.run[0].n;
         return rc;
     }
     uint64_t n = sort_set(ids);

@@ -48,12 +48,13 @@ static int start_meta(struct og_importer *imp, const char *format, struct og_err
 
 static int import_into(struct og_importer *imp, const struct format *format, struct og_err *err)
 {
-    int rc = start_meta(imp, format->name, err);
-    if (rc == 0)
-        rc = format->read(imp, err);
-    if (rc == 0)
-        rc = og__meta_write(imp->dir.temporary, json_incref(imp->meta), err);
-    return rc < 0 ? rc : og__newdir_commit(&imp->dir, err);
+    int rc;
+    OG_TRY(start_meta(imp, format->name, err));
+    OG_TRY(format->read(imp, err));
+    OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
+    OG_TRY(og__newdir_commit(&imp->dir, err));
+out:
+    return rc;
 }
 
 int og_import(const char *format, const char *src, const char *out, const struct og_import *opt,

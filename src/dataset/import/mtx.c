@@ -198,19 +198,28 @@ out:
 
 /* ---- all ---- */
 
+static int read_matrix(struct matrix *m, struct og_err *err)
+{
+    int rc;
+    OG_TRY(read_header(m, err));
+    m->ids = og__alloc(m->imp->budget, IDS_BYTES, part, err);
+    OG_TRY(m->ids ? 0 : -ENOMEM);
+    OG_TRY(read_entries(m, err));
+out:
+    og__release(m->imp->budget, m->ids, IDS_BYTES, part);
+    return rc;
+}
+
 static int import_matrix(struct matrix *m, bool is_folder, struct og_err *err)
 {
-    int rc = read_header(m, err);
-    if (rc == 0 && !(m->ids = og__alloc(m->imp->budget, IDS_BYTES, part, err)))
-        rc = -ENOMEM;
-    if (rc == 0)
-        rc = read_entries(m, err);
-    og__release(m->imp->budget, m->ids, IDS_BYTES, part);
-    if (rc == 0 && is_folder)
+    int rc;
+    OG_TRY(read_matrix(m, err));
+    if (is_folder)
         return og__import_npy_nodes(m->imp, err);
-    if (rc == 0)
-        rc = og__import_no_features(m->imp, err);
-    return rc < 0 ? rc : og__import_no_labels(m->imp, err);
+    OG_TRY(og__import_no_features(m->imp, err));
+    OG_TRY(og__import_no_labels(m->imp, err));
+out:
+    return rc;
 }
 
 int og__import_mtx(struct og_importer *imp, struct og_err *err)
@@ -223,12 +232,12 @@ int og__import_mtx(struct og_importer *imp, struct og_err *err)
         return plain;
     char *path =
         is_folder ? og__import_source(imp, plain ? "graph.mtx" : "graph.mtx.gz") : strdup(imp->src);
-    int rc = path ? og__edge_text_open(&m.pairs, path, imp->budget, imp->pool, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
-    if (rc == 0) {
-        rc = import_matrix(&m, is_folder, err);
-        og__edge_text_close(&m.pairs);
-    }
+    int rc;
+    OG_TRY(path ? og__edge_text_open(&m.pairs, path, imp->budget, imp->pool, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
+    rc = import_matrix(&m, is_folder, err);
+    og__edge_text_close(&m.pairs);
+out:
     free(path);
     return rc;
 }

@@ -55,12 +55,14 @@ static int sparse_read(struct og_table *t, void *out, int64_t want, int64_t *got
     int64_t ptr[ROWS + 1];
     int rc = 0;
     *got = 0;
-    while (rc == 0 && *got < want) {
+    while (*got < want) {
         int64_t n = OG_MIN(want - *got, (int64_t)ROWS);
-        rc = og__npy_read_int64(&s->indptr, t->next + *got, n + 1, ptr, err);
-        for (int64_t i = 0; rc == 0 && i < n; i++, ++*got)
-            rc = read_sparse_row(s, ptr + i, t->next + *got, (float *)out + *got * t->columns, err);
+        OG_TRY(og__npy_read_int64(&s->indptr, t->next + *got, n + 1, ptr, err));
+        for (int64_t i = 0; i < n; i++, ++*got)
+            OG_TRY(
+                read_sparse_row(s, ptr + i, t->next + *got, (float *)out + *got * t->columns, err));
     }
+out:
     return rc;
 }
 
@@ -188,10 +190,12 @@ static const char edges_file[] = "edges.npy";
 static int take_two_rows(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
 {
     bool fortran = false;
-    int rc = og__import_open_either(imp, edges_file, &e->dst, &fortran, err);
-    if (rc == 0)
-        rc = og__table_take_row(e->src, 0, err);
-    return rc < 0 ? rc : og__table_take_row(e->dst, 1, err);
+    int rc;
+    OG_TRY(og__import_open_either(imp, edges_file, &e->dst, &fortran, err));
+    OG_TRY(og__table_take_row(e->src, 0, err));
+    OG_TRY(og__table_take_row(e->dst, 1, err));
+out:
+    return rc;
 }
 
 static int open_edges(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
@@ -261,22 +265,19 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
     if (rc <= 0)
         return rc;
     char *path = og__import_source(imp, "meta.json");
-    rc = path ? og__read_text(path, OG_MIB, &text, &len, err)
-              : og__fail_errno(err, -ENOMEM, NULL, "meta.json");
-    if (rc == 0)
-        rc = og__json_parse(&root, text, len, path, optional, err);
-    if (rc == 0 && !json_is_object(root))
-        rc = og__fail(err, -EINVAL, optional, "%s: not a JSON object", path);
-    const char *name = json_string_value(json_object_get(root, "name"));
+    OG_TRY(path ? og__read_text(path, OG_MIB, &text, &len, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "meta.json"));
+    OG_TRY(og__json_parse(&root, text, len, path, optional, err));
+    if (!json_is_object(root))
+        OG_TRY(og__fail(err, -EINVAL, optional, "%s: not a JSON object", path));
+    OG_TRY(get_count(root, "num_nodes", &s->said_nodes, path, err));
+    OG_TRY(get_count(root, "num_classes", &s->said_classes, path, err));
+    og__import_set_name(imp, json_string_value(json_object_get(root, "name")));
     const char *task = json_string_value(json_object_get(root, "task"));
-    if (rc == 0)
-        rc = get_count(root, "num_nodes", &s->said_nodes, path, err);
-    if (rc == 0)
-        rc = get_count(root, "num_classes", &s->said_classes, path, err);
-    og__import_set_name(imp, name);
     imp->values = task && strstr(task, "regression");
     if (json_is_true(json_object_get(root, "symmetric")))
         og__import_note(imp, "symmetric", json_true());
+out:
     json_decref(root);
     free(text);
     free(path);
@@ -295,19 +296,27 @@ static int open_features(const struct og_importer *imp, struct source *s, struct
     return rc < 0 ? rc : og__import_open_npy(imp, "feat_data.npy", false, &s->values, err);
 }
 
+/* It need not be there. */
+static int import_split(struct og_importer *imp, const char *name, bool of_edges,
+                        struct og_err *err)
+{
+    struct og_table *t;
+    int rc = og__import_open_npy(imp, name, true, &t, err);
+    if (rc < 0 || !t)
+        return rc;
+    rc = of_edges ? og__import_edge_split(imp, t, name, err) : og__import_split(imp, t, name, err);
+    og__table_close(t);
+    return rc;
+}
+
 int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 {
     static const char *const names[] = {"train.npy",       "valid.npy",       "test.npy",
                                         "train_edges.npy", "valid_edges.npy", "test_edges.npy"};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
-        struct og_table *t;
-        rc = og__import_open_npy(imp, names[i], true, &t, err);
-        if (rc == 0 && t)
-            rc = i < 3 ? og__import_split(imp, t, names[i], err)
-                       : og__import_edge_split(imp, t, names[i], err);
-        og__table_close(t);
-    }
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        OG_TRY(import_split(imp, names[i], i >= 3, err));
+out:
     return rc;
 }
 
@@ -318,8 +327,9 @@ static int import_nodes(struct og_importer *imp, struct source *s, struct og_err
                        : og__import_no_features(imp, err));
     OG_TRY(s->labels ? og__import_labels(imp, s->labels, s->said_classes, false, err)
                      : og__import_no_labels(imp, err));
+    OG_TRY(og__import_npy_splits(imp, err));
 out:
-    return rc < 0 ? rc : og__import_npy_splits(imp, err);
+    return rc;
 }
 
 /* N, from what says it first; the others must agree when their turn comes. */
@@ -336,8 +346,9 @@ static int open_nodes(struct og_importer *imp, struct source *s, struct og_err *
     int rc;
     OG_TRY(read_said(imp, s, err));
     OG_TRY(open_features(imp, s, err));
+    OG_TRY(og__import_open_npy(imp, "label.npy", true, &s->labels, err));
 out:
-    return rc < 0 ? rc : og__import_open_npy(imp, "label.npy", true, &s->labels, err);
+    return rc;
 }
 
 int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *err)
@@ -375,8 +386,9 @@ static int open_source(struct og_importer *imp, struct source *s, struct og_err 
                         "%s: no labels: label.npy is not there", imp->src));
     OG_TRY(og__import_set_nodes(imp, count_nodes(s), err));
     OG_TRY(og__import_expect_rows(imp, s->features, "rows", err));
+    OG_TRY(og__import_expect_rows(imp, s->labels, "labels", err));
 out:
-    return rc < 0 ? rc : og__import_expect_rows(imp, s->labels, "labels", err);
+    return rc;
 }
 
 int og__import_npy(struct og_importer *imp, struct og_err *err)

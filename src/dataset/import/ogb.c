@@ -49,13 +49,14 @@ static int only_number(struct og_table *t, int64_t *n, struct og_err *err)
 {
     int64_t raw[2] = {0};
     int64_t got = 0;
-    int rc =
-        og__npy_is_integer(t->type) && t->columns == 1 ? og__table_read(t, raw, 2, &got, err) : 0;
-    if (rc == 0 && got != 1)
-        rc = og__fail(err, -EINVAL, "datasets of one graph are read", "%s: one number expected",
-                      t->name);
-    if (rc == 0)
-        og__npy_widen(t->type, raw, 1, n);
+    int rc = 0;
+    if (og__npy_is_integer(t->type) && t->columns == 1)
+        OG_TRY(og__table_read(t, raw, 2, &got, err));
+    if (got != 1)
+        OG_TRY(og__fail(err, -EINVAL, "datasets of one graph are read", "%s: one number expected",
+                        t->name));
+    og__npy_widen(t->type, raw, 1, n);
+out:
     og__table_close(t);
     return rc;
 }
@@ -76,8 +77,9 @@ static int take_rows(struct og_edges *e, struct og_err *err)
     OG_TRY(check_two_rows(e->src, err));
     OG_TRY(check_two_rows(e->dst, err));
     OG_TRY(og__table_take_row(e->src, 0, err));
+    OG_TRY(og__table_take_row(e->dst, 1, err));
 out:
-    return rc < 0 ? rc : og__table_take_row(e->dst, 1, err);
+    return rc;
 }
 
 /* ---- ogbn-*: CSV ---- */
@@ -97,38 +99,37 @@ static int open_counts(struct ogb *o, struct og_err *err)
 {
     struct og_table *t;
     int64_t nodes = 0;
-    int rc = open_csv(o->imp, "raw/num-node-list.csv.gz", OG__NPY_I64, 1, &t, err);
+    int rc;
+    OG_TRY(open_csv(o->imp, "raw/num-node-list.csv.gz", OG__NPY_I64, 1, &t, err));
+    OG_TRY(only_number(t, &nodes, err));
+    OG_TRY(og__import_set_nodes(o->imp, nodes, err));
+    OG_TRY(og__import_has(o->imp, "raw/num-edge-list.csv.gz", err));
     if (rc == 0)
-        rc = only_number(t, &nodes, err);
-    if (rc == 0)
-        rc = og__import_set_nodes(o->imp, nodes, err);
-    if (rc == 0)
-        rc = og__import_has(o->imp, "raw/num-edge-list.csv.gz", err);
-    if (rc <= 0)
-        return rc;
-    rc = open_csv(o->imp, "raw/num-edge-list.csv.gz", OG__NPY_I64, 1, &t, err);
-    return rc < 0 ? rc : only_number(t, &o->said_edges, err);
+        return 0;
+    OG_TRY(open_csv(o->imp, "raw/num-edge-list.csv.gz", OG__NPY_I64, 1, &t, err));
+    OG_TRY(only_number(t, &o->said_edges, err));
+out:
+    return rc;
 }
 
 static int open_text(struct ogb *o, struct og_err *err)
 {
-    int rc = open_counts(o, err);
-    if (rc == 0)
-        rc = open_csv(o->imp, "raw/edge.csv.gz", OG__NPY_I64, 2, &o->edges.pairs, err);
-    if (rc == 0)
-        rc = og__import_has(o->imp, "raw/node-feat.csv.gz", err);
+    int rc;
+    OG_TRY(open_counts(o, err));
+    OG_TRY(open_csv(o->imp, "raw/edge.csv.gz", OG__NPY_I64, 2, &o->edges.pairs, err));
+    OG_TRY(og__import_has(o->imp, "raw/node-feat.csv.gz", err));
     if (rc == 1)
-        rc = open_csv(o->imp, "raw/node-feat.csv.gz", OG__NPY_F64, 0, &o->features, err);
-    if (rc == 0)
-        rc = open_csv(o->imp, "raw/node-label.csv.gz", OG__NPY_F64, 0, &o->labels, err);
+        OG_TRY(open_csv(o->imp, "raw/node-feat.csv.gz", OG__NPY_F64, 0, &o->features, err));
+    OG_TRY(open_csv(o->imp, "raw/node-label.csv.gz", OG__NPY_F64, 0, &o->labels, err));
     o->edges.both_ways = lists_edges_once(o->imp->src);
     if (o->edges.both_ways)
         og__import_say(o->imp, "every edge is added in both directions, as OGB does");
-    if (rc == 0)
-        rc = og__import_has(o->imp, "raw/edge-feat.csv.gz", err);
+    OG_TRY(og__import_has(o->imp, "raw/edge-feat.csv.gz", err));
     if (rc == 1)
         og__import_say(o->imp, "raw/edge-feat.csv.gz: edge features are left out");
-    return OG_MIN(rc, 0);
+    return 0;
+out:
+    return rc;
 }
 
 /* ---- papers100M: archives ---- */
@@ -159,9 +160,9 @@ static int open_archives(struct ogb *o, struct og_err *err)
     OG_TRY(open_member(o->imp, data, "edge_index.npy", &o->edges.dst, err));
     OG_TRY(take_rows(&o->edges, err));
     OG_TRY(open_member(o->imp, data, "node_feat.npy", &o->features, err));
+    OG_TRY(open_member(o->imp, "raw/node-label.npz", "node_label.npy", &o->labels, err));
 out:
-    return rc < 0 ? rc
-                  : open_member(o->imp, "raw/node-label.npz", "node_label.npy", &o->labels, err);
+    return rc;
 }
 
 /* ---- MAG240M: its papers ---- */
@@ -170,22 +171,19 @@ static const char mag_edges[] = "processed/paper___cites___paper/edge_index.npy"
 
 static int open_mag(struct ogb *o, struct og_err *err)
 {
-    int rc = og__import_open_npy(o->imp, mag_edges, false, &o->edges.src, err);
+    int rc;
+    OG_TRY(og__import_open_npy(o->imp, mag_edges, false, &o->edges.src, err));
+    OG_TRY(og__import_open_npy(o->imp, mag_edges, false, &o->edges.dst, err));
+    OG_TRY(take_rows(&o->edges, err));
+    OG_TRY(og__import_open_npy(o->imp, "processed/paper/node_feat.npy", false, &o->features, err));
+    OG_TRY(og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err));
+    og__import_say(o->imp, "papers and the citations between them are read");
+    OG_TRY(og__import_has(o->imp, "train.npy", err));
     if (rc == 0)
-        rc = og__import_open_npy(o->imp, mag_edges, false, &o->edges.dst, err);
-    if (rc == 0)
-        rc = take_rows(&o->edges, err);
-    if (rc == 0)
-        rc = og__import_open_npy(o->imp, "processed/paper/node_feat.npy", false, &o->features, err);
-    if (rc == 0)
-        rc = og__import_open_npy(o->imp, "processed/paper/node_label.npy", false, &o->labels, err);
-    if (rc == 0)
-        og__import_say(o->imp, "papers and the citations between them are read");
-    int splits = rc == 0 ? og__import_has(o->imp, "train.npy", err) : 0;
-    if (rc == 0 && splits == 0)
         og__import_say(o->imp, "no splits: examples/mag240m_splits.py writes them as .npy");
-    rc = OG_MIN(rc, splits);
-    return rc < 0 ? rc : og__import_set_nodes(o->imp, o->features->rows, err);
+    OG_TRY(og__import_set_nodes(o->imp, o->features->rows, err));
+out:
+    return rc;
 }
 
 /* ---- splits ---- */
@@ -222,25 +220,34 @@ static int find_split(const struct og_importer *imp, char **name, struct og_err 
     return rc;
 }
 
+static int import_split(struct og_importer *imp, const char *folder, const char *split,
+                        struct og_err *err)
+{
+    struct og_table *t = NULL;
+    char *name = NULL;
+    char out[16];
+    int rc;
+    snprintf(out, sizeof(out), "%s.npy", split);
+    if (asprintf(&name, "split/%s/%s.csv.gz", folder, split) < 0)
+        name = NULL;
+    OG_TRY(name ? open_csv(imp, name, OG__NPY_I64, 1, &t, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
+    OG_TRY(og__import_split(imp, t, out, err));
+out:
+    og__table_close(t);
+    free(name);
+    return rc;
+}
+
 static int import_splits(struct og_importer *imp, struct og_err *err)
 {
     static const char *const splits[] = {"train", "valid", "test"};
     char *folder;
-    int rc = find_split(imp, &folder, err);
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(splits); i++) {
-        struct og_table *t = NULL;
-        char *name = NULL;
-        char out[16];
-        snprintf(out, sizeof(out), "%s.npy", splits[i]);
-        if (asprintf(&name, "split/%s/%s.csv.gz", folder, splits[i]) < 0)
-            name = NULL;
-        rc = name ? open_csv(imp, name, OG__NPY_I64, 1, &t, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
-        if (rc == 0)
-            rc = og__import_split(imp, t, out, err);
-        og__table_close(t);
-        free(name);
-    }
+    int rc;
+    OG_TRY(find_split(imp, &folder, err));
+    for (size_t i = 0; i < OG_COUNT(splits); i++)
+        OG_TRY(import_split(imp, folder, splits[i], err));
+out:
     free(folder);
     return rc;
 }
@@ -250,18 +257,17 @@ static int import_splits(struct og_importer *imp, struct og_err *err)
 static int import_all(struct ogb *o, bool is_mag, struct og_err *err)
 {
     const struct og_table *edges = o->edges.pairs ? o->edges.pairs : o->edges.src;
-    int rc = og__import_labels(o->imp, o->labels, -1, false, err); /* first: it proves N */
-    if (rc == 0)
-        rc = og__import_edges(o->imp, &o->edges, err);
-    if (rc == 0 && o->said_edges >= 0 && edges->next != o->said_edges)
-        rc = og__fail(err, -EINVAL, "fetch the files again: they belong together",
-                      "%s: %lld edges where its list of their numbers says %lld", edges->name,
-                      (long long)edges->next, (long long)o->said_edges);
-    if (rc == 0)
-        rc = o->features ? og__import_features(o->imp, o->features, NULL, err)
-                         : og__import_no_features(o->imp, err);
-    if (rc == 0)
-        rc = is_mag ? og__import_npy_splits(o->imp, err) : import_splits(o->imp, err);
+    int rc;
+    OG_TRY(og__import_labels(o->imp, o->labels, -1, false, err)); /* first: it proves N */
+    OG_TRY(og__import_edges(o->imp, &o->edges, err));
+    if (o->said_edges >= 0 && edges->next != o->said_edges)
+        OG_TRY(og__fail(err, -EINVAL, "fetch the files again: they belong together",
+                        "%s: %lld edges where its list of their numbers says %lld", edges->name,
+                        (long long)edges->next, (long long)o->said_edges));
+    OG_TRY(o->features ? og__import_features(o->imp, o->features, NULL, err)
+                       : og__import_no_features(o->imp, err));
+    OG_TRY(is_mag ? og__import_npy_splits(o->imp, err) : import_splits(o->imp, err));
+out:
     return rc;
 }
 
@@ -277,14 +283,9 @@ int og__import_ogb(struct og_importer *imp, struct og_err *err)
     if (is_typed)
         return og__fail(err, -ENOTSUP, "graphs of one node type are read",
                         "%s: a graph of several node types", imp->src);
-    if (is_mag)
-        rc = open_mag(&o, err);
-    else if (is_zipped)
-        rc = open_archives(&o, err);
-    else
-        rc = open_text(&o, err);
-    if (rc == 0)
-        rc = import_all(&o, is_mag, err);
+    OG_TRY(is_mag ? open_mag(&o, err) : is_zipped ? open_archives(&o, err) : open_text(&o, err));
+    OG_TRY(import_all(&o, is_mag, err));
+out:
     og__table_close(o.edges.pairs);
     og__table_close(o.edges.src);
     og__table_close(o.edges.dst);

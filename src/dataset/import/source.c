@@ -90,8 +90,9 @@ int og__import_open_npy(const struct og_importer *imp, const char *name, bool op
     char *path;
     *out = NULL;
     int rc = find_npy(imp, name, optional, &path, err);
-    if (rc == 0 && path)
-        rc = og__table_npy(out, path, err);
+    if (rc < 0 || !path)
+        return rc;
+    rc = og__table_npy(out, path, err);
     free(path);
     return rc;
 }
@@ -102,8 +103,9 @@ int og__import_open_either(const struct og_importer *imp, const char *name, stru
     char *path;
     *out = NULL;
     int rc = find_npy(imp, name, false, &path, err);
-    if (rc == 0)
-        rc = og__table_npy_either(out, path, fortran, err);
+    if (rc < 0)
+        return rc;
+    rc = og__table_npy_either(out, path, fortran, err);
     free(path);
     return rc;
 }

@@ -92,7 +92,7 @@ static int file_read(struct og_table *t, void *out, int64_t want, int64_t *got, 
     off_t at = (off_t)(a->offset + t->skip + t->next * (int64_t)row);
     int rc = og__read_all(a->fd, out, (size_t)want * row, at, a->path, err);
     posix_fadvise(a->fd, at, (off_t)((size_t)want * row), POSIX_FADV_DONTNEED);
-    *got = rc == 0 ? want : 0;
+    *got = rc < 0 ? 0 : want;
     return rc;
 }
 
@@ -162,13 +162,12 @@ int og__table_raw(struct og_table **out, const char *path, enum og__npy_type typ
     a.shape[0] = (int64_t)(size / row);
     a.shape[1] = columns;
     if (size % row != 0)
-        rc = og__fail(err, -EINVAL, "the file was cut short, or holds something else",
-                      "%s: %llu bytes are no whole number of rows of %lld %s", path,
-                      (unsigned long long)size, (long long)columns, og__npy_name(type));
-    if (rc == 0)
-        rc = og__npy_fit(&a, size, path, err);
-    if (rc == 0)
-        return open_file(out, &a, true, err);
+        OG_TRY(og__fail(err, -EINVAL, "the file was cut short, or holds something else",
+                        "%s: %llu bytes are no whole number of rows of %lld %s", path,
+                        (unsigned long long)size, (long long)columns, og__npy_name(type)));
+    OG_TRY(og__npy_fit(&a, size, path, err));
+    return open_file(out, &a, true, err);
+out:
     og__npy_close(&a);
     return rc;
 }
@@ -183,7 +182,7 @@ int og__is_npy(const char *path, bool *is, struct og_err *err)
     if (size >= sizeof(magic))
         OG_TRY(og__read_all(a.fd, magic, sizeof(magic), 0, path, err));
 out:
-    *is = rc == 0 && memcmp(magic, "\x93NUMPY", 6) == 0;
+    *is = rc >= 0 && memcmp(magic, "\x93NUMPY", 6) == 0;
     og__npy_close(&a);
     return rc;
 }

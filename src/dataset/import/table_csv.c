@@ -99,8 +99,9 @@ static int count_columns(struct csv_table *c, struct og_err *err)
     c->t.columns = 1;
     for (const char *p = c->at; p && *p != '\n'; p++)
         c->t.columns += *p == ',';
+    OG_TRY(og__table_rewind(&c->t, err));
 out:
-    return rc < 0 ? rc : og__table_rewind(&c->t, err);
+    return rc;
 }
 
 int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type, int64_t columns,

@@ -68,7 +68,7 @@ static int zip_read(struct og_table *t, void *out, int64_t want, int64_t *got, s
     if (z->start + t->skip + (t->next + want) * row == z->bytes)
         OG_TRY(end_member(z, err));
 out:
-    *got = rc == 0 ? want : 0;
+    *got = rc < 0 ? 0 : want;
     return rc;
 }
 
@@ -154,21 +154,21 @@ static int read_header(struct zip_table *z, const zip_stat_t *st, struct og_err 
     struct og_npy a = {.fd = -1};
     size_t len = (size_t)OG_MIN(st->size, (zip_uint64_t)OG__NPY_HEAD_MAX);
     char *head = malloc(len + 1);
-    int rc = head ? reopen_member(z, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", z->t.name);
-    if (rc == 0)
-        rc = inflate_all(z, head, len, err);
-    if (rc == 0)
-        rc = og__npy_parse(&a, head, len, st->size, z->t.name, err);
-    free(head);
+    int rc;
+    OG_TRY(head ? reopen_member(z, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", z->t.name));
+    OG_TRY(inflate_all(z, head, len, err));
+    OG_TRY(og__npy_parse(&a, head, len, st->size, z->t.name, err));
     z->t.type = a.type;
     z->t.ndim = a.ndim;
     z->t.rows = a.shape[0];
     z->t.columns = a.shape[1];
     z->start = a.offset;
     z->bytes = (int64_t)st->size;
-    if (rc == 0 && a.offset + a.bytes != z->bytes)
-        rc = og__fail(err, -EINVAL, zip_hint, "%s: %lld bytes, its header promises %lld", z->t.name,
-                      (long long)z->bytes, (long long)(a.offset + a.bytes));
+    if (a.offset + a.bytes != z->bytes)
+        OG_TRY(og__fail(err, -EINVAL, zip_hint, "%s: %lld bytes, its header promises %lld",
+                        z->t.name, (long long)z->bytes, (long long)(a.offset + a.bytes)));
+out:
+    free(head);
     return rc;
 }
 
