@@ -102,7 +102,6 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
     const struct og_trace all = og__superbatch_trace(s->superbatch);
     const struct og_trace trace = og__ahead_own(a);
     const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
-    const bool ahead = og__samples_ahead(&s->way);
     uint32_t ignored;
     uint32_t *list = og__alloc(s->budget, bytes, "trace", err);
     int rc;
@@ -112,14 +111,24 @@ static int plan_epoch(struct og_ahead *a, struct og_err *err)
     OG_TRY(plan_batches(a, &trace, list, err));
 out:
     og__release(s->budget, list, bytes, "trace");
-    if (rc < 0)
-        return rc;
+    return rc;
+}
+
+static int predict_epoch(struct og_ahead *a, struct og_err *err)
+{
+    struct og_session *s = a->s;
+    const bool ahead = og__samples_ahead(&s->way);
+    int rc;
+    OG_TRY(plan_epoch(a, err));
     if (og__packs(&s->way))
-        rc = predict_laid_out(a, err);
+        OG_TRY(predict_laid_out(a, err));
     else
         og__predict_epoch(&a->prediction, s,
                           ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
-    return rc == 0 && ahead ? og__ahead_spill_fits(a, a->spill_bytes, err) : rc;
+    if (ahead)
+        OG_TRY(og__ahead_spill_fits(a, a->spill_bytes, err));
+out:
+    return rc;
 }
 
 int og__session_predict(struct og_session *s, struct og_err *err)
@@ -134,7 +143,7 @@ int og__session_predict(struct og_session *s, struct og_err *err)
     int rc;
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err));
-    OG_TRY(plan_epoch(&a, err));
+    OG_TRY(predict_epoch(&a, err));
 out:
     og__packing_close(&a.packing);
     og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");

@@ -141,12 +141,17 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segme
     int rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
     while (rc == -ENOSPC && may_shorten(a) && p->n_batches > 0) {
         rc = og__packing_shorten(p, p->n_batches - 1 - p->n_batches / 16, err);
-        if (rc == 0)
-            rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
+        if (rc < 0)
+            return rc;
+        rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
     }
-    if (rc == 0 && p->n_batches < a->own)
+    if (rc == -ENOSPC)
+        return og__ahead_refuse_disk(a, spilled + least, err);
+    if (rc < 0)
+        return rc;
+    if (p->n_batches < a->own)
         tell_short(a);
-    return rc == -ENOSPC ? og__ahead_refuse_disk(a, spilled + least, err) : rc;
+    return 0;
 }
 
 /* ---- writing it ---- */
@@ -184,9 +189,10 @@ static int write_shared(struct og_ahead *a, const char *path, uint64_t spilled,
     }
     struct og_pack_options opt = pack_options(s, path);
     rc = og__segmented_write(&segments, size, s, &a->packing, &opt, &counts, err);
-    if (rc == 0)
-        add_counts(done, &counts);
-    return rc;
+    if (rc < 0)
+        return rc;
+    add_counts(done, &counts);
+    return 0;
 }
 
 int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead_counts *done,
@@ -224,10 +230,12 @@ static int open_pack(struct og_session *s, const char *path, const char *shared,
 {
     struct og_reader_options reader = og__session_reader(s);
     const struct og_io_counts before = og__io_made();
-    int rc =
-        og__pack_open(&s->pack, path, s->facts.ds, s->memory.n_staging, &reader, s->budget, err);
-    if (rc == 0 && shared)
-        rc = og__pack_add_shared(s->pack, shared, s->facts.ds, &reader, err);
+    int rc;
+    OG_TRY(
+        og__pack_open(&s->pack, path, s->facts.ds, s->memory.n_staging, &reader, s->budget, err));
+    if (shared)
+        OG_TRY(og__pack_add_shared(s->pack, shared, s->facts.ds, &reader, err));
+out:
     og__io_add_since(read, before);
     return rc;
 }
@@ -252,14 +260,15 @@ static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
     struct og_err why = {0};
     if (!a->by_draw || !s->packs)
         return false;
+    const uint64_t n_train = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     char *path = og__packs_container(s->packs->dir, og__ahead_draw(a));
-    int rc = path ? open_pack(s, path, NULL, read, &why)
-                  : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir);
+    int rc;
+    OG_TRY(path ? open_pack(s, path, NULL, read, &why)
+                : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir));
+    OG_TRY(check_pack(s->pack, &a->packing, n_train, &why));
+out:
     free(path);
-    if (rc == 0)
-        rc = check_pack(s->pack, &a->packing, og__schedule_batches(&s->facts.schedule, OG__TRAIN),
-                        &why);
-    if (rc == 0)
+    if (rc >= 0)
         return true;
     og__pack_close(s->pack);
     s->pack = NULL;
@@ -271,22 +280,22 @@ static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, stru
 {
     struct og_session *s = a->s;
     int rc = s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err);
-    char *path = rc == 0 ? og__path_join(og__scratch_path(s->pack_dir), "pack") : NULL;
-    char *shared = path ? og__path_join(og__scratch_path(s->pack_dir), "shared") : NULL;
-    if (!shared) {
-        free(path);
-        return rc < 0 ? rc : og__fail_errno(err, -ENOMEM, NULL, "packing");
-    }
+    if (rc < 0)
+        return rc;
+    char *path = og__path_join(og__scratch_path(s->pack_dir), "pack");
+    char *shared = og__path_join(og__scratch_path(s->pack_dir), "shared");
+    OG_TRY(path && shared ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing"));
     unlink(path); /* what is on the disk at the same time is one superbatch's */
     unlink(shared);
     const char *segments = s->way.layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
-    rc = write_pack(a, path, segments, done, err);
+    OG_TRY(write_pack(a, path, segments, done, err));
     const bool some = a->packing.n_batches > 0;
-    og__packing_close(&a->packing);
-    if (rc == 0 && some)
-        rc = open_pack(s, path, segments, &done->read, err);
-    if (rc == 0 && some)
+    og__packing_close(&a->packing); /* gives its memory to the reading */
+    if (some) {
+        OG_TRY(open_pack(s, path, segments, &done->read, err));
         og__pack_is_own(s->pack);
+    }
+out:
     free(path);
     free(shared);
     return rc;
@@ -300,10 +309,11 @@ int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_e
     og__gather_from_pack(s->gather, NULL);
     og__pack_close(s->pack);
     s->pack = NULL;
-    int rc = use_made_pack(a, &done->read) ? 0 : write_own_pack(a, done, err);
+    int rc;
+    OG_TRY(use_made_pack(a, &done->read) ? 0 : write_own_pack(a, done, err));
+    og__gather_from_pack(s->gather, s->pack);
+out:
     og__packing_close(&a->packing);
-    if (rc == 0)
-        og__gather_from_pack(s->gather, s->pack);
     done->gather_seconds += og__now() - start;
     og__timeline_add(s->timeline, "pack", 0, start, og__now());
     return rc;

@@ -45,8 +45,7 @@ int og__segmented_write(struct og_segments *segments, uint32_t size, const struc
                                        s->budget, counts, err)
                     : -ENOMEM;
     og__segments_close(segments);
-    if (rc == 0)
-        rc = og__packing_drop(p, stored, err);
+    rc = rc < 0 ? rc : og__packing_drop(p, stored, err);
     og__release(s->budget, stored, bytes, part);
     return rc;
 }

@@ -122,6 +122,28 @@ static int fit_options(struct og_options *opt, const struct og_model_config *con
                     opt->n_fanout);
 }
 
+/* A session as the checkpoint says, as far as the options do not. */
+static int open_session(struct og_session **out, const char *dataset, const char *checkpoint,
+                        const struct og_options *opt, const struct og_observer *seen,
+                        struct og_err *err)
+{
+    struct og_model_config config = {0};
+    struct og_options own = {0};
+    const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
+    int rc;
+    OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
+    OG_TRY(og__options_copy(&own, opt, err));
+    OG_TRY(fit_options(&own, &config, checkpoint, err));
+    OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
+    if (own.task == OG_TASK_LINK)
+        OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
+    OG_TRY(og__session_open(out, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config, seen,
+                            err));
+out:
+    og_options_release(&own);
+    return rc;
+}
+
 int og_eval(const char *dataset, const char *checkpoint, const char *split,
             const struct og_options *opt, const struct og_observer *seen, char **out,
             struct og_err *err)
@@ -129,30 +151,20 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     if (out)
         *out = NULL;
     enum og__split which = OG__TEST;
-    struct og_model_config config = {0};
-    struct og_options own = {0};
     struct evaluation e = {.checkpoint = checkpoint, .split = split};
-    const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
-    int rc;
-    OG_TRY(find_split(split, &which, err));
-    OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
-    OG_TRY(og__options_copy(&own, opt, err));
-    OG_TRY(fit_options(&own, &config, checkpoint, err));
-    OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
-    if (own.task == OG_TASK_LINK)
-        OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
-    OG_TRY(og__session_open(&e.s, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config, seen,
-                            err));
-out:
-    og_options_release(&own);
+    int rc = find_split(split, &which, err);
+    if (rc < 0)
+        return rc;
+    rc = open_session(&e.s, dataset, checkpoint, opt, seen, err);
     if (rc < 0)
         return rc;
     struct og_session *s = e.s;
     assert(s);
-    size_t bytes = og__targets_bytes(s);
+    const size_t bytes = og__targets_bytes(s);
     e.labels = og__alloc(s->budget, bytes, "batches", err);
-    rc = og__scores_open(&e.scores, s, err);
-    rc = e.labels && rc == 0 ? evaluate(&e, which, out, err) : -ENOMEM;
+    OG_TRY(e.labels ? og__scores_open(&e.scores, s, err) : -ENOMEM);
+    OG_TRY(evaluate(&e, which, out, err));
+out:
     og__release(s->budget, e.labels, bytes, "batches");
     og__scores_close(&e.scores);
     og__session_close(s);

@@ -81,18 +81,17 @@ static int settle_options(struct og_options *opt, struct packer *p, struct og_er
         return rc;
     const uint32_t every = said.every;
     p->packs.draws = said.draws;
-    rc = adopt_options(opt, json_object_get(said.root, "options"), err);
-    og__trace_description_release(&said);
-    if (rc == 0)
-        rc = og_options_set(opt, "policy", og__policy_word(og__policy_that_adopts()), err);
-    if (rc == 0)
-        rc = og_options_set(opt, "layout", "packed", err);
-    if (rc == 0 && !opt->scratch)
-        rc = og_options_set(opt, "scratch", opt->samples, err);
-    if (rc == 0 && (uint64_t)every * p->packs.draws > INT32_MAX)
-        rc = og__fail(err, -EINVAL, NULL, "%s: more epochs than there can be", opt->samples);
+    OG_TRY(adopt_options(opt, json_object_get(said.root, "options"), err));
+    OG_TRY(og_options_set(opt, "policy", og__policy_word(og__policy_that_adopts()), err));
+    OG_TRY(og_options_set(opt, "layout", "packed", err));
+    if (!opt->scratch)
+        OG_TRY(og_options_set(opt, "scratch", opt->samples, err));
+    if ((uint64_t)every * p->packs.draws > INT32_MAX)
+        OG_TRY(og__fail(err, -EINVAL, NULL, "%s: more epochs than there can be", opt->samples));
     opt->resample_every = (int)every;
     opt->epochs = (int)((p->packs.draws - 1) * every + 1);
+out:
+    og__trace_description_release(&said);
     return rc;
 }
 
@@ -118,18 +117,16 @@ static int pack_draw(struct packer *p, uint32_t draw, struct og_err *err)
     char *list = og__packs_list(p->dir.temporary, draw);
     struct og_npy_writer *cached = NULL;
     uint64_t checksum = 0;
-    int rc = container && list ? og__npy_create(&cached, list, OG__NPY_I64, 1, 1, err)
-                               : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path);
-    if (rc == 0) {
-        rc = pack_files(p, draw, container, cached, err);
-        p->done.bytes_written += og__npy_bytes(cached);
-        if (rc == 0)
-            rc = og__npy_finish(cached, &checksum, err);
-        else
-            og__npy_discard(cached);
-    }
-    if (rc == 0)
-        rc = og__packs_note(&p->packs, checksum, err);
+    int rc;
+    OG_TRY(container && list ? og__npy_create(&cached, list, OG__NPY_I64, 1, 1, err)
+                             : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path));
+    OG_TRY(pack_files(p, draw, container, cached, err));
+    p->done.bytes_written += og__npy_bytes(cached);
+    rc = og__npy_finish(cached, &checksum, err);
+    cached = NULL; /* gone either way */
+    OG_TRY(rc < 0 ? rc : og__packs_note(&p->packs, checksum, err));
+out:
+    og__npy_discard(cached);
     free(container);
     free(list);
     return rc;
@@ -164,20 +161,17 @@ static int run_pack(struct packer *p, const char *dataset, struct og_options *ow
 {
     unsigned want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING | OG__WANT_PLAN_ONLY |
                     OG__WANT_WHOLE_DRAWS;
-    int rc = settle_options(own, p, err);
-    char *path = rc == 0 ? og__path_join(own->samples, "pack") : NULL;
-    if (rc == 0 && !path)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "--samples");
-    if (rc == 0)
-        rc = og__newdir_begin(&p->dir, path, err);
-    if (rc == 0)
-        rc = og__session_open(&p->s, dataset, own, want, NULL, seen, err);
-    if (rc == 0)
-        rc = pack_all(p, err);
-    if (rc == 0)
-        rc = og__json_deliver(result_json(p, path), NULL, out, err);
-    if (rc == 0) /* last: without a result there is no folder */
-        rc = og__newdir_commit(&p->dir, err);
+    char *path = NULL;
+    int rc;
+    OG_TRY(settle_options(own, p, err));
+    path = og__path_join(own->samples, "pack");
+    OG_TRY(path ? og__newdir_begin(&p->dir, path, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "--samples"));
+    OG_TRY(og__session_open(&p->s, dataset, own, want, NULL, seen, err));
+    OG_TRY(pack_all(p, err));
+    OG_TRY(og__json_deliver(result_json(p, path), NULL, out, err));
+    OG_TRY(og__newdir_commit(&p->dir, err)); /* last: without a result there is no folder */
+out:
     free(path);
     return rc;
 }

@@ -18,7 +18,9 @@ static int new_name(char **path, struct og_err *err)
     struct tm tm;
     strftime(date, sizeof(date), "%Y-%m-%d", localtime_r(&now, &tm));
     int rc = og__make_dirs("runs", err);
-    for (int n = 1; rc == 0; n++) {
+    if (rc < 0)
+        return rc;
+    for (int n = 1;; n++) {
         if (asprintf(path, "runs/%s-%d", date, n) < 0) {
             *path = NULL;
             return og__fail_errno(err, -ENOMEM, NULL, "runs");
@@ -29,8 +31,9 @@ static int new_name(char **path, struct og_err *err)
             rc = og__fail_errno(err, -errno, NULL, "%s: cannot create folder", *path);
         free(*path);
         *path = NULL;
+        if (rc < 0)
+            return rc;
     }
-    return rc;
 }
 
 /* One process a folder: the kernel drops the lock when it ends, however it ends. A file system that
@@ -87,21 +90,21 @@ static int refuse_files(const struct og_rundir *d, struct og_err *err)
 {
     const char *const names[] = {d->summary, d->resume, d->best, d->checkpoint,
                                  d->metrics, d->config, d->plan};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
-        rc = is_there(names[i], err);
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        int rc = is_there(names[i], err);
+        if (rc < 0)
+            return rc;
         const bool run = i < 2; /* of which there is more to say */
         if (rc > 0 && run)
-            rc = og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
-                          "%s: holds a run already", d->path);
-        else if (rc > 0)
-            rc =
-                og__fail(err, -EEXIST,
-                         "choose another --run, or remove it; what an interrupted run left goes on "
-                         "with --resume",
-                         "%s: exists already", names[i]);
+            return og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
+                            "%s: holds a run already", d->path);
+        if (rc > 0)
+            return og__fail(err, -EEXIST,
+                            "choose another --run, or remove it; what an interrupted run left goes "
+                            "on with --resume",
+                            "%s: exists already", names[i]);
     }
-    return rc;
+    return 0;
 }
 
 /* Does it hold a run, begun at least? A config.yaml alone may be the user's. */
@@ -145,9 +148,9 @@ int og__rundir_check(const char *path, bool resume, const char *input, struct og
     if (rc <= 0)
         return rc;
     d.path = strdup(path);
-    rc = d.path ? take_folder(&d, resume, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    if (rc == 0)
-        rc = spare_input(&d, input, err);
+    OG_TRY(d.path ? take_folder(&d, resume, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    OG_TRY(spare_input(&d, input, err));
+out:
     og__rundir_close(&d);
     return rc;
 }
@@ -155,22 +158,21 @@ int og__rundir_check(const char *path, bool resume, const char *input, struct og
 int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct og_err *err)
 {
     *d = (struct og_rundir){0};
-    int rc = 0;
+    int rc;
     if (!path && resume)
         return og__fail(err, -EINVAL, "name the run's folder with --run",
                         "--resume: which run should go on?");
     if (!path)
-        rc = new_name(&d->path, err);
+        OG_TRY(new_name(&d->path, err));
     else if (!(d->path = strdup(path)))
-        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     else
-        rc = og__make_dirs(path, err);
-    if (rc == 0)
-        rc = take_folder(d, resume, err);
-    if (rc == 0)
-        sweep(d);
-    if (rc < 0)
-        og__rundir_close(d);
+        OG_TRY(og__make_dirs(path, err));
+    OG_TRY(take_folder(d, resume, err));
+    sweep(d);
+    return 0;
+out:
+    og__rundir_close(d);
     return rc;
 }
 

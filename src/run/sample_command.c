@@ -179,11 +179,10 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
     s->facts.schedule.eval_every = 0;
     size_t bytes = og__targets_bytes(s);
     r.labels = og__alloc(s->budget, bytes, "batches", err);
-    rc = r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM;
-    if (rc == 0)
-        rc = record_epochs(&r, err);
-    if (rc == 0)
-        rc = finish_recorder(&r, out, err);
+    OG_TRY(r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM);
+    OG_TRY(record_epochs(&r, err));
+    OG_TRY(finish_recorder(&r, out, err));
+out:
     og__trace_discard(r.trace);
     og__npy_discard(r.features);
     og__budget_uncharge(s->budget, r.charged, record_part);

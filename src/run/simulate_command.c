@@ -388,21 +388,19 @@ static struct og_read_rule assumed_rule(const struct simulator *m, const char *d
 static int open_trace(struct simulator *m, const char *dir, struct og_err *err)
 {
     const struct og_log log = {m->seen ? m->seen->message : NULL, m->seen ? m->seen->arg : NULL};
-    int rc = og__options_resolve(&m->opt, &log, err);
-    if (rc == 0)
-        rc = og__trace_describe(&m->folder.said, dir, err);
-    if (rc == 0)
-        rc = og__pool_open(&m->pool, m->opt.threads, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__options_resolve(&m->opt, &log, err));
+    OG_TRY(og__trace_describe(&m->folder.said, dir, err));
+    OG_TRY(og__pool_open(&m->pool, m->opt.threads, err));
     m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;
     m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
     m->sim.rule = assumed_rule(m, dir);
     if (!m->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
-    rc = measure_trace(m, dir, err);
+    OG_TRY(measure_trace(m, dir, err));
     m->epoch = OG_MIN(OG_MAX(m->folder.said.batches_per_epoch, 1u), OG_MAX(m->most_batches, 1u));
+out:
     return rc;
 }
 
@@ -410,10 +408,12 @@ static int read_trace(struct simulator *m, const char *dir, struct og_err *err)
 {
     og__trace_release(&m->folder);
     int rc = og__trace_open_dir(&m->folder, dir, m->budget, err);
+    if (rc < 0)
+        return rc;
     m->sim.trace = m->folder.trace;
     m->n_batches = m->folder.trace.n_batches;
-    m->rows = rc == 0 ? m->folder.trace.ptr[m->n_batches] : 0;
-    return rc;
+    m->rows = m->folder.trace.ptr[m->n_batches];
+    return 0;
 }
 
 /* ---- either ---- */
@@ -421,24 +421,18 @@ static int read_trace(struct simulator *m, const char *dir, struct og_err *err)
 static int open_simulator(struct simulator *m, const char *source, const char *policies,
                           const char *caches, const struct og_options *opt, struct og_err *err)
 {
-    int rc = og__options_copy(&m->opt, opt, err);
-    if (rc == 0)
-        rc = read_policies(m, policies, err);
-    if (rc == 0)
-        rc = read_caches(m, caches, err);
-    if (rc == 0)
-        rc = og__exists(source, "trace.json", err);
-    if (rc >= 0)
-        rc = rc ? open_trace(m, source, err) : open_dataset(m, source, err);
-    if (rc == 0)
-        rc = check_policies(m, err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(og__options_copy(&m->opt, opt, err));
+    OG_TRY(read_policies(m, policies, err));
+    OG_TRY(read_caches(m, caches, err));
+    OG_TRY(og__exists(source, "trace.json", err));
+    OG_TRY(rc ? open_trace(m, source, err) : open_dataset(m, source, err));
+    OG_TRY(check_policies(m, err));
     settle_sizes(m);
     m->sim.stop = m->seen ? m->seen->stop : NULL;
-    rc = check_memory(m, err);
-    if (rc == 0)
-        rc = m->s ? sample_trace(m, err) : read_trace(m, source, err);
+    OG_TRY(check_memory(m, err));
+    OG_TRY(m->s ? sample_trace(m, err) : read_trace(m, source, err));
+out:
     return rc;
 }
 
@@ -488,19 +482,19 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
     const struct og_simulation sim = simulation_of(m, p);
     const size_t bytes = hotness_bytes(m, p);
     uint32_t *hotness = NULL;
-    int rc = 0;
+    int rc;
     if (bytes) {
         hotness = og__alloc(m->sim.budget, bytes, "hotness", err);
-        rc = hotness ? find_hotness(m, p, hotness, err) : -ENOMEM;
+        OG_TRY(hotness ? find_hotness(m, p, hotness, err) : -ENOMEM);
     }
     setup.hotness = hotness;
-    if (rc == 0)
-        rc = og__simulate(&sim, &setup, out, err);
-    for (int i = 0; rc == 0 && i < m->n_caches; i++) {
+    OG_TRY(og__simulate(&sim, &setup, out, err));
+    for (int i = 0; i < m->n_caches; i++) {
         json_t *row = result_json(m, p, &m->cache[i], &out[m->cache[i].place]);
         if (json_array_append_new(results, row) < 0)
-            rc = og__fail_errno(err, -ENOMEM, NULL, "simulate");
+            OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulate"));
     }
+out:
     og__release(m->sim.budget, hotness, bytes, "hotness");
     return rc;
 }

@@ -330,9 +330,10 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     tell(t, w);
     count_time(t, w->descriptor.split);
     if (w->descriptor.last_of_epoch)
-        rc = end_epoch(t, w->descriptor.epoch, err);
-    if (rc == 0 && og__now() - t->saved >= t->s->config.opt.checkpoint_every)
-        rc = save(t, err);
+        OG_TRY(end_epoch(t, w->descriptor.epoch, err));
+    if (og__now() - t->saved >= t->s->config.opt.checkpoint_every)
+        OG_TRY(save(t, err));
+out:
     return rc;
 }
 
@@ -481,15 +482,17 @@ static int start_run(struct trainer *t, struct og_err *err)
     t->best = og__alloc(s->budget, t->n_values * sizeof(float), "model", err);
     if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
-    int rc = s->config.opt.init ? og__checkpoint_load(s->config.opt.init, s->model, err) : 0;
-    if (rc == 0 && s->config.opt.resume)
-        rc = resume_run(t, err);
+    int rc;
+    if (s->config.opt.init)
+        OG_TRY(og__checkpoint_load(s->config.opt.init, s->model, err));
+    if (s->config.opt.resume)
+        OG_TRY(resume_run(t, err));
     og__session_count_prepared(s);
-    if (rc == 0)
-        rc = write_settings(t, err);
-    if (rc == 0 && s->config.opt.log_every &&
+    OG_TRY(write_settings(t, err));
+    if (s->config.opt.log_every &&
         !(t->log = og__rundir_metrics(&t->dir, s->config.opt.resume ? "a" : "w", err)))
         rc = -errno;
+out:
     return rc;
 }
 
@@ -519,31 +522,52 @@ static int save_interrupted(struct trainer *t, struct og_err *err)
     return rc < 0 ? rc : OG_INTERRUPTED;
 }
 
+/* All epochs are over. */
+static int finish_training(struct trainer *t, char **summary, struct og_err *err)
+{
+    struct test_result test = {0};
+    int rc;
+    OG_TRY(save(t, err));
+    OG_TRY(test_best(t, &test, err));
+    OG_TRY(count_rest(t, err));
+    OG_TRY(write_plan(t, err)); /* what a first superbatch predicted is known now */
+    return write_summary(t, &test, summary, err);
+out:
+    json_decref(test.acc);
+    json_decref(test.metrics);
+    return rc;
+}
+
 static int run_training(struct trainer *t, char **summary, struct og_err *err)
 {
     struct og_session *s = t->s;
     t->lap = og__now();
     int rc = og__session_run(s, OG__SPLITS, t->state.next_item,
                              og__schedule_items(&s->facts.schedule), train_sink, t, err);
-    struct test_result test = {0};
-    if (rc == 0)
-        rc = save(t, err);
-    else if (rc == OG_INTERRUPTED)
+    if (rc == OG_INTERRUPTED)
         rc = save_interrupted(t, err);
-    if (rc == 0)
-        rc = test_best(t, &test, err);
+    else if (rc == 0)
+        rc = finish_training(t, summary, err);
     if (rc == OG_INTERRUPTED) {
         clear(err);
         og__fail(err, rc, "go on with --resume", "interrupted");
     }
-    if (rc == 0)
-        rc = count_rest(t, err);
-    if (rc == 0)
-        rc = write_plan(t, err); /* what a first superbatch predicted is known now */
-    if (rc == 0)
-        return write_summary(t, &test, summary, err);
-    json_decref(test.acc);
-    json_decref(test.metrics);
+    return rc;
+}
+
+/* From what the folder holds to what it will hold. */
+static int train(struct trainer *t, char **summary, struct og_err *err)
+{
+    struct og_timeline **timeline = &t->s->timeline;
+    int rc;
+    OG_TRY(start_run(t, err));
+    OG_TRY(run_training(t, summary, err));
+    rc = og__timeline_close(*timeline, err);
+    *timeline = NULL;
+out:
+    (void)!og__timeline_close(*timeline, NULL); /* what failed has one too */
+    *timeline = NULL;
+    end_run(t);
     return rc;
 }
 
@@ -554,25 +578,17 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
     if (summary)
         *summary = NULL;
     int rc = og__rundir_check(opt->run, opt->resume, opt->init, err);
-    if (rc == 0)
-        rc = og__session_open(&t.s, dataset, opt,
-                              OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen,
-                              err);
+    if (rc < 0)
+        return rc;
+    rc = og__session_open(&t.s, dataset, opt,
+                          OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen, err);
     if (rc < 0)
         return rc;
     /* after the session: a refusal leaves no folder behind */
-    rc = og__rundir_open(&t.dir, opt->run, opt->resume, err);
-    if (rc == 0)
-        rc = og__session_scratch(t.s, t.dir.path, err);
-    if (rc == 0) {
-        rc = start_run(&t, err);
-        if (rc == 0)
-            rc = run_training(&t, summary, err);
-        int closed = og__timeline_close(t.s->timeline, rc == 0 ? err : NULL);
-        t.s->timeline = NULL;
-        rc = rc == 0 ? closed : rc;
-        end_run(&t);
-    }
+    OG_TRY(og__rundir_open(&t.dir, opt->run, opt->resume, err));
+    OG_TRY(og__session_scratch(t.s, t.dir.path, err));
+    OG_TRY(train(&t, summary, err));
+out:
     og__timeline_discard(t.s->timeline); /* of a run that never began */
     t.s->timeline = NULL;
     og__rundir_close(&t.dir);

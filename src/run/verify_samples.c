@@ -190,9 +190,9 @@ static int verify_files(struct verifier *v, struct og_err *err)
     int rc = 0;
     json_object_foreach(json_object_get(v->description.root, "checksums"), file, said)
     {
-        if (rc == 0)
-            rc = strchr(file, '/') ? leads_away(v, file) : verify_file(v, file, said, err);
+        OG_TRY(strchr(file, '/') ? leads_away(v, file) : verify_file(v, file, said, err));
     }
+out:
     return rc;
 }
 
@@ -277,8 +277,10 @@ static int compare_batch(struct verifier *v, const struct og_pack *pack, uint32_
     int rc;
     OG_TRY(list_misses(v, draw * v->per_draw + c, &n, err));
     OG_TRY(og__pack_holds(pack, c, v->misses.data, n, err));
+    if (v->features)
+        OG_TRY(compare_rows(v, n, path, c, err));
 out:
-    return rc == 0 && v->features ? compare_rows(v, n, path, c, err) : rc;
+    return rc;
 }
 
 static int verify_chunk(struct verifier *v, struct og_pack *pack, uint32_t draw, uint32_t c,
@@ -330,7 +332,7 @@ static int verify_container(struct verifier *v, const struct og_packs *packs, ui
     begin(v);
     int rc = og__pack_open(&pack, path, &v->said, 1, &reader, v->budget, &why);
     rc = judge(v, rc, &why, err);
-    if (rc == 0)
+    if (rc == 0) /* nothing was found */
         rc = verify_chunks(v, pack, draw, path, err);
     og__pack_close(pack);
     free(path);
@@ -347,15 +349,16 @@ static int read_list(struct verifier *v, const struct og_packs *packs, uint32_t 
     uint32_t n = 0;
     begin(v);
     int rc = og__packs_cached(packs, draw, v->arrays.n_nodes, v->budget, &nodes, &n, &why);
-    rc = judge(v, rc, &why, err);
     og__release(v->budget, v->cached, bytes, part);
-    v->cached = rc == 0 ? og__alloc(v->budget, bytes, part, err) : NULL;
-    if (rc == 0 && !v->cached)
-        rc = -ENOMEM;
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
+    v->cached = NULL;
+    rc = judge(v, rc, &why, err);
+    if (rc != 0)
+        return OG_MIN(rc, 0);
+    v->cached = og__alloc(v->budget, bytes, part, err);
+    for (uint32_t i = 0; v->cached && i < n; i++)
         og__bits_add(v->cached, nodes[i]);
     og__release(v->budget, nodes, n * sizeof(*nodes), "policy");
-    return OG_MIN(rc, 0);
+    return v->cached ? 0 : -ENOMEM;
 }
 
 /* The dataset's rows in the form that packs have. */
@@ -450,14 +453,14 @@ static int verify_all(struct verifier *v, const char *dataset, struct og_err *er
     int rc = read_description(v, err);
     if (rc != 0)
         return OG_MIN(rc, 0);
-    rc = dataset ? open_given(v, dataset, err) : 0;
-    if (rc == 0)
-        rc = verify_files(v, err);
-    if (rc == 0)
-        rc = open_samples(v, err);
-    if (rc == 0)
-        rc = verify_batches(v, err);
-    return rc < 0 ? rc : verify_packs(v, err);
+    if (dataset)
+        OG_TRY(open_given(v, dataset, err));
+    OG_TRY(verify_files(v, err));
+    OG_TRY(open_samples(v, err));
+    OG_TRY(verify_batches(v, err));
+    OG_TRY(verify_packs(v, err));
+out:
+    return rc;
 }
 
 int og_verify_samples(const char *samples, const char *dataset,

@@ -146,8 +146,9 @@ static int same_data(const struct og_tensors_file *f, const struct og_tensor *x,
     for (size_t at = 0; at < x->bytes; at += PIECE) {
         const size_t n = OG_MIN(x->bytes - at, (size_t)PIECE);
         int rc = og__tensors_load(f, x, at, n, one, err);
-        if (rc == 0)
-            rc = og__tensors_load(f, y, at, n, other, err);
+        if (rc < 0)
+            return rc;
+        rc = og__tensors_load(f, y, at, n, other, err);
         if (rc < 0)
             return rc;
         if (memcmp(one, other, n) != 0)
@@ -189,7 +190,10 @@ static int rename_tensors(struct og_tensors_file *f, struct og_err *err)
 static int open_tensors(const char *path, struct og_tensors_file *f, struct og_err *err)
 {
     int rc = og__tensors_open(f, path, err);
-    if (rc == 0 && (rc = rename_tensors(f, err)) < 0)
+    if (rc < 0)
+        return rc;
+    rc = rename_tensors(f, err);
+    if (rc < 0)
         og__tensors_close(f);
     return rc;
 }
@@ -223,12 +227,13 @@ static int load_count(const struct og_tensors_file *f, const struct og_tensor *t
 {
     int64_t whole = 0;
     int rc = og__tensors_load(f, t, 0, sizeof(whole), &whole, err);
+    if (rc < 0)
+        return rc;
     float value = (float)whole;
-    if (rc == 0 && out.model)
-        rc = og__model_push(out.model, out.at, &value, sizeof(value), err);
-    else if (rc == 0)
-        *out.at = value;
-    return rc;
+    if (out.model)
+        return og__model_push(out.model, out.at, &value, sizeof(value), err);
+    *out.at = value;
+    return 0;
 }
 
 /* out.at NULL: only looks. */
@@ -277,17 +282,16 @@ static int check_finite(const struct og_tensors_file *f, const struct og_tensor 
 static int take_params(const struct og_tensors_file *f, struct og_model *m, struct og_err *err)
 {
     size_t n;
+    int rc = 0;
     const struct og_param *params = og__model_params(m, &n);
-    for (int copy = 0; copy <= 1; copy++) /* look first: nothing changes unless all is there */
-        for (size_t i = 0; i < n; i++) {
-            struct place out = {m, copy ? params[i].value : NULL};
-            int rc = take_tensor(f, "", &params[i], out, err);
-            if (rc == 0 && !copy)
-                rc = check_finite(f, og__tensors_find(&f->all, params[i].name), err);
-            if (rc < 0)
-                return rc;
-        }
-    return 0;
+    for (size_t i = 0; i < n; i++) { /* look first: nothing changes unless all is there */
+        OG_TRY(take_tensor(f, "", &params[i], (struct place){0}, err));
+        OG_TRY(check_finite(f, og__tensors_find(&f->all, params[i].name), err));
+    }
+    for (size_t i = 0; i < n; i++)
+        OG_TRY(take_tensor(f, "", &params[i], (struct place){m, params[i].value}, err));
+out:
+    return rc;
 }
 
 int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err)
@@ -466,14 +470,15 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
     if (rc < 0)
         return rc;
     const char *names[MOST_SAMPLER_OPTIONS];
-    rc = take_sampler_option(&f.all, "sampler", path, opt, err);
-    const size_t n = rc == 0 ? list_sampler_options(opt, names) : 0;
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = take_sampler_option(&f.all, names[i], path, opt, err);
-    og__tensors_close(&f);
-    if (rc == 0 && opt->sampler != sampler)
+    OG_TRY(take_sampler_option(&f.all, "sampler", path, opt, err));
+    const size_t n = list_sampler_options(opt, names);
+    for (size_t i = 0; i < n; i++)
+        OG_TRY(take_sampler_option(&f.all, names[i], path, opt, err));
+    if (opt->sampler != sampler)
         og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
                 og__option_word("sampler", opt->sampler));
+out:
+    og__tensors_close(&f);
     return rc;
 }
 
@@ -558,10 +563,10 @@ int og__checkpoint_edges(const char *path, struct og_options *opt, const struct 
     int rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
-    rc = said_edges(&f.all, path, &said, err);
+    OG_TRY(said_edges(&f.all, path, &said, err));
+    OG_TRY(take_edges(opt, &said, path, log, err));
+out:
     og__tensors_close(&f);
-    if (rc == 0)
-        rc = take_edges(opt, &said, path, log, err);
     og_options_release(&said);
     return rc;
 }
@@ -654,22 +659,22 @@ static int take_resume(const struct og_tensors_file *f, struct og_session *s,
                         "give the options of config.yaml in that folder, or start another run",
                         "%s: the run was started with other options (%.300s)", path,
                         theirs ? theirs : "none recorded");
-    rc = og__train_state_parse(state, &s->facts.schedule, find_metadata(&f->all, "state"), path,
-                               err);
+    OG_TRY(og__train_state_parse(state, &s->facts.schedule, find_metadata(&f->all, "state"), path,
+                                 err));
     size_t n;
     struct og_param *params = og__model_params(s->model, &n);
-    if (rc == 0)
-        rc = take_params(f, s->model, err);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (params[i].m) {
-            rc = take_tensor(f, adam_m, &params[i], (struct place){s->model, params[i].m}, err);
-            if (rc == 0)
-                rc = take_tensor(f, adam_v, &params[i], (struct place){s->model, params[i].v}, err);
+    OG_TRY(take_params(f, s->model, err));
+    for (size_t i = 0; i < n; i++) {
+        const struct og_param *p = &params[i];
+        if (p->m) {
+            OG_TRY(take_tensor(f, adam_m, p, (struct place){s->model, p->m}, err));
+            OG_TRY(take_tensor(f, adam_v, p, (struct place){s->model, p->v}, err));
         }
-        if (rc == 0 && state->best_epoch)
-            rc = take_tensor(f, best_prefix, &params[i], (struct place){NULL, best}, err);
-        best += og__param_count(&params[i]);
+        if (state->best_epoch)
+            OG_TRY(take_tensor(f, best_prefix, p, (struct place){NULL, best}, err));
+        best += og__param_count(p);
     }
+out:
     return rc;
 }
 

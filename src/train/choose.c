@@ -374,17 +374,15 @@ static int keep_choice(struct og_session *s, const struct chooser *c, struct og_
 static int compare(struct chooser *c, struct og_way *way, struct og_err *err)
 {
     struct og_session *s = c->s;
-    int rc = og__time_model(s, &c->model, err);
+    int rc;
+    OG_TRY(og__time_model(s, &c->model, err));
     c->copy = og__copy_rate(s->budget);
-    if (rc == 0)
-        rc = og__probe_open(&c->probe, s, err);
-    if (rc == 0)
-        rc = compare_all(c, err);
+    OG_TRY(og__probe_open(&c->probe, s, err));
+    OG_TRY(compare_all(c, err));
+    OG_TRY(keep_choice(s, c, err));
+    *way = c->trial[c->number[c->out[0].candidate]].way;
+out:
     og__probe_close(&c->probe, s->budget);
-    if (rc == 0)
-        rc = keep_choice(s, c, err);
-    if (rc == 0)
-        *way = c->trial[c->number[c->out[0].candidate]].way;
     return rc;
 }
 

@@ -120,37 +120,47 @@ static int fetch_piece(struct og_filling *f, struct head *head, uint64_t *at, st
 {
     struct og_spill *from = f->opt.from;
     uint64_t *read = &f->now.read.bytes;
-    int rc = og__spill_read(from, *at, head, sizeof(*head), read, err);
-    if (rc == 0 && head->n > OG__FILL_ROWS)
-        rc = og__fail(err, -EIO, NULL, "a spilled plan is damaged");
-    const size_t bytes = rc == 0 ? head->n * sizeof(*f->nodes) : 0;
+    int rc;
+    OG_TRY(og__spill_read(from, *at, head, sizeof(*head), read, err));
+    if (head->n > OG__FILL_ROWS)
+        return og__fail(err, -EIO, NULL, "a spilled plan is damaged");
+    const size_t bytes = head->n * sizeof(*f->nodes);
     *at += sizeof(*head);
-    if (rc == 0)
-        rc = og__spill_read(from, *at, f->nodes, bytes, read, err);
-    if (rc == 0)
-        rc = og__spill_read(from, *at + bytes, f->slots, bytes, read, err);
+    OG_TRY(og__spill_read(from, *at, f->nodes, bytes, read, err));
+    OG_TRY(og__spill_read(from, *at + bytes, f->slots, bytes, read, err));
     *at += 2 * bytes;
+out:
+    return rc;
+}
+
+static int fill_piece(struct og_filling *f, uint32_t n, struct og_err *err)
+{
+    double start = og__now();
+    int rc = n > 0 ? og__gather_fill(f->opt.gather, f->nodes, f->slots, n, &f->now.read, err) : 0;
+    f->now.seconds += og__now() - start;
+    if (rc < 0)
+        return rc;
+    if (f->opt.stop && *f->opt.stop)
+        return og__fail(err, OG_INTERRUPTED, NULL,
+                        "interrupted while rows were put into the cache");
+    return 0;
+}
+
+static int fill_pieces(struct og_filling *f, uint64_t at, struct og_err *err)
+{
+    int rc = 0;
+    for (struct head head = {.n = 1}; head.n > 0;) {
+        OG_TRY(fetch_piece(f, &head, &at, err));
+        OG_TRY(await_slots(f, head.after));
+        OG_TRY(fill_piece(f, head.n, err));
+    }
+out:
     return rc;
 }
 
 static int fill_window(struct og_filling *f, uint64_t at, struct og_err *err)
 {
-    struct head head = {.n = 1};
-    int rc = 0;
-    while (rc == 0 && head.n > 0) {
-        rc = fetch_piece(f, &head, &at, err);
-        if (rc == 0)
-            rc = await_slots(f, head.after);
-        if (rc < 0)
-            break;
-        double start = og__now();
-        if (head.n > 0)
-            rc = og__gather_fill(f->opt.gather, f->nodes, f->slots, head.n, &f->now.read, err);
-        f->now.seconds += og__now() - start;
-        if (rc == 0 && f->opt.stop && *f->opt.stop)
-            rc = og__fail(err, OG_INTERRUPTED, NULL,
-                          "interrupted while rows were put into the cache");
-    }
+    int rc = fill_pieces(f, at, err);
     double start = og__now();
     int ended = og__gather_fill_end(f->opt.gather, &f->now.read, rc == 0 ? err : NULL);
     f->now.seconds += og__now() - start;

@@ -103,20 +103,20 @@ static int make_batch(const struct worker *own, uint64_t item, struct og_work *w
 static int make_batches(const struct worker *own, struct og_err *err)
 {
     struct run *r = own->run;
-    for (int rc = 0; rc == 0;) {
+    for (;;) {
         /* the work first, the number second: see base/thread.h on queues */
         int i = og__shelf_take(&r->works, true);
         uint64_t item = i < 0 ? r->flow->items.last : atomic_fetch_add(&r->next, 1);
         if (item >= r->flow->items.last)
             return 0;
         struct og_work *w = &r->flow->works[i];
-        rc = make_batch(own, item, w, err);
-        if (rc == 0)
-            rc = hand_on(r, SAMPLED, w);
+        int rc = make_batch(own, item, w, err);
+        if (rc < 0)
+            return rc;
+        rc = hand_on(r, SAMPLED, w);
         if (rc < 0)
             return rc;
     }
-    return 0;
 }
 
 /* ---- stage 2: plan ---- */
@@ -211,15 +211,14 @@ static int load_batches(const struct worker *own, struct og_err *err)
 {
     struct run *r = own->run;
     struct loading l = {0};
-    int rc = 0;
-    for (void *popped; rc == 0;) {
-        if (!og__queue_ready(r->queue[PLANNED]))
-            rc = finish_loading(r, &l, err); /* nothing to begin: deliver what is under way */
-        if (rc == 0 && !og__queue_pop(r->queue[PLANNED], &popped))
-            rc = OG__GIVEN_UP;
-        if (rc == 0)
-            rc = begin_loading(r, &l, popped, err);
+    int rc;
+    for (void *popped;;) {
+        if (!og__queue_ready(r->queue[PLANNED])) /* nothing to begin: deliver what is under way */
+            OG_TRY(finish_loading(r, &l, err));
+        OG_TRY(og__queue_pop(r->queue[PLANNED], &popped) ? 0 : OG__GIVEN_UP);
+        OG_TRY(begin_loading(r, &l, popped, err));
     }
+out:
     if (l.work)
         og__gather_give_up(r->flow->gather, l.work->staging);
     return rc;
@@ -254,10 +253,10 @@ static int consume_batches(struct run *r, struct og_queue *ready, og_consumer *c
         int rc = consumer(arg, w, err);
         span(r, "train", w, start);
         end_work(r, w);
-        if (rc == 0 && f->stop && *f->stop && item + 1 < f->items.last)
-            rc = og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
         if (rc < 0)
             return rc;
+        if (f->stop && *f->stop && item + 1 < f->items.last)
+            return og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
     }
     return 0;
 }
@@ -272,8 +271,9 @@ static int open_run(struct run *r, struct og_err *err)
     pthread_mutex_init(&r->lock, NULL);
     og__shelf_init(&r->works, f->n_works);
     og__shelf_init(&r->staging, f->n_staging);
-    for (int i = 0; rc == 0 && i < QUEUES; i++)
-        rc = og__queue_open(&r->queue[i], (size_t)f->n_works, f->items.first, err);
+    for (int i = 0; i < QUEUES; i++)
+        OG_TRY(og__queue_open(&r->queue[i], (size_t)f->n_works, f->items.first, err));
+out:
     return rc;
 }
 
@@ -327,13 +327,13 @@ static void run_all(struct run *r, og_consumer *consumer, void *arg)
 int og__flow_run(const struct og_flow *flow, og_consumer *consumer, void *arg, struct og_err *err)
 {
     struct run run = {.flow = flow};
-    int rc = open_run(&run, err);
-    if (rc == 0 && flow->items.first < flow->items.last) {
+    int rc;
+    OG_TRY(open_run(&run, err));
+    if (flow->items.first < flow->items.last)
         run_all(&run, consumer, arg);
-        rc = run.rc;
-        if (rc < 0)
-            og__fail(err, rc, run.err.hint, "%s", run.err.message);
-    }
+    if (run.rc < 0)
+        OG_TRY(og__fail(err, run.rc, run.err.hint, "%s", run.err.message));
+out:
     close_run(&run);
     return rc;
 }

@@ -38,14 +38,13 @@ static int find_visits(struct og_session *s, const struct og_options *opt, uint3
     int rc;
     OG_TRY(og__seeds_open(&p.seeds, &s->facts.seeds, s->budget, err));
     OG_TRY(og__session_sampler(s, &p.sampler, s->budget, err));
-out:
     for (uint32_t epoch = 1; epoch <= (uint32_t)opt->presc_epochs; epoch++) {
-        for (uint64_t batch = 0; rc == 0 && batch < batches; batch++) {
-            rc = visit_batch(&p, epoch, batch, hotness, err);
-            if (rc == 0)
-                rc = og__session_stopped(s, "stopped while sampling ahead", err);
+        for (uint64_t batch = 0; batch < batches; batch++) {
+            OG_TRY(visit_batch(&p, epoch, batch, hotness, err));
+            OG_TRY(og__session_stopped(s, "stopped while sampling ahead", err));
         }
     }
+out:
     og__sampler_close(p.sampler);
     og__batch_release(&p.sampled);
     og__seeds_close(&p.seeds);

@@ -43,11 +43,12 @@ int og__probe_open(struct og_probe *p, struct og_session *s, struct og_err *err)
     int rc =
         og__reader_open(&p->reader, s->facts.ds->features.path,
                         (uint64_t)s->facts.ds->features.offset, row, n_nodes, &opt, s->budget, err);
-    if (rc == 0 && s->facts.ds->kept != s->facts.ds->dtype) /* rows are rounded on their way */
+    if (rc < 0)
+        return rc;
+    if (s->facts.ds->kept != s->facts.ds->dtype) /* rows are rounded on their way */
         return og__learn_rule(s, err);
-    if (rc == 0)
-        s->facts.read_rule = og__reader_rule(p->reader);
-    return rc;
+    s->facts.read_rule = og__reader_rule(p->reader);
+    return 0;
 }
 
 /* Rows a second: a few jobs at a time, so that the disk has always work. */
@@ -105,13 +106,14 @@ int og__probe_disk(struct og_probe *p, const struct og_disk_profile *known, doub
 {
     enum { FEW = 2 };
     const double start = og__now();
-    int rc = 0;
     if (!p->reader)
         return 0;
-    do
-        rc = probe_once(p, err);
-    while (rc == 0 && (og__now() - start < seconds || (p->round < FEW && doubtful(p, known))));
-    return rc;
+    do {
+        int rc = probe_once(p, err);
+        if (rc < 0)
+            return rc;
+    } while (og__now() - start < seconds || (p->round < FEW && doubtful(p, known)));
+    return 0;
 }
 
 /* ---- memory ---- */
@@ -148,18 +150,19 @@ static int time_step(struct og_session *s, struct og_model *model, const struct 
                            .n = n,
                            .dim = s->facts.ds->dim,
                            .dtype = s->facts.ds->kept};
-    int rc = index && labels ? 0 : -ENOMEM;
-    if (rc == 0 && !row)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "timing the model");
-    for (int round = 0; rc == 0 && round < 2; round++) {
+    const void *targets = s->facts.seeds.edges ? (const void *)pairs : labels;
+    int rc;
+    OG_TRY(index && labels ? 0 : -ENOMEM);
+    OG_TRY(row ? 0 : og__fail_errno(err, -ENOMEM, NULL, "timing the model"));
+    for (int round = 0; round < 2; round++) {
         struct og_step step = {1, 1, 0};
         struct og_metrics ignored = {0};
         double start = og__now();
-        const void *targets = s->facts.seeds.edges ? (const void *)pairs : labels;
-        rc = training ? og__model_gradients(model, batch, &rows, targets, &step, &ignored, err)
-                      : og__model_forward(model, batch, &rows, targets, &ignored, err);
+        OG_TRY(training ? og__model_gradients(model, batch, &rows, targets, &step, &ignored, err)
+                        : og__model_forward(model, batch, &rows, targets, &ignored, err));
         *seconds = og__now() - start;
     }
+out:
     og__release(s->budget, index, n * sizeof(*index), "batches");
     og__release(s->budget, labels, labels_bytes, "batches");
     free(row);

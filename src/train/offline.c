@@ -172,13 +172,14 @@ int og__offline_open(struct og_offline **out, const struct og_offline_for *run, 
 {
     *out = NULL;
     struct og_offline *o = calloc(1, sizeof(*o));
-    int rc = o && (o->dir = strdup(run->opt->samples))
-                 ? open_folder(o, run, b, err)
-                 : og__fail_errno(err, -ENOMEM, NULL, "--samples");
-    if (rc == 0)
-        *out = o;
-    else
-        og__offline_close(o);
+    int rc;
+    OG_TRY(o && (o->dir = strdup(run->opt->samples))
+               ? open_folder(o, run, b, err)
+               : og__fail_errno(err, -ENOMEM, NULL, "--samples"));
+    *out = o;
+    return 0;
+out:
+    og__offline_close(o);
     return rc;
 }
 

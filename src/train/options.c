@@ -422,14 +422,15 @@ static bool takes_text(const struct chooser *c, int kind)
 static int set_parameters(struct og_options *opt, const struct chooser *c, int kind,
                           const char *word, char *list, struct og_err *err)
 {
-    int rc = 0;
     if (takes_text(c, kind))
         return og_options_set(opt, c->colon(kind), list, err);
-    while (rc == 0 && list) {
+    while (list) {
         char *piece = strsep(&list, ",");
-        rc = set_parameter(opt, c, kind, word, piece, err);
+        int rc = set_parameter(opt, c, kind, word, piece, err);
+        if (rc < 0)
+            return rc;
     }
-    return rc;
+    return 0;
 }
 
 /* "hybrid:window=128,update=4", "presc:2": all of it, or nothing when some is refused. */
@@ -438,21 +439,20 @@ static int set_with_parameters(struct og_options *opt, const struct og_option *r
 {
     struct og_options own = {0};
     char *word = strdup(value);
-    int rc =
-        word ? og__options_copy(&own, opt, err) : og__fail_errno(err, -ENOMEM, NULL, "options");
     char *list = word;
-    if (rc == 0) {
-        (void)strsep(&list, ":");
-        const int kind = og__option_choice(row->name, word);
-        bool some = kind >= 0 && has_parameters(c, kind);
-        rc = some ? og_option_read(row, &own, word, err) : og__option_refuse(row, value, err);
-        if (rc == 0)
-            rc = set_parameters(&own, c, kind, word, list, err);
-    }
+    int rc;
+    OG_TRY(word ? og__options_copy(&own, opt, err) : og__fail_errno(err, -ENOMEM, NULL, "options"));
+    (void)strsep(&list, ":");
+    const int kind = og__option_choice(row->name, word);
+    const bool some = kind >= 0 && has_parameters(c, kind);
+    OG_TRY(some ? og_option_read(row, &own, word, err) : og__option_refuse(row, value, err));
+    OG_TRY(set_parameters(&own, c, kind, word, list, err));
+    const struct og_options before = *opt;
+    *opt = own;
+    own = before;
+out:
     free(word);
-    og_options_release(rc == 0 ? opt : &own);
-    if (rc == 0)
-        *opt = own;
+    og_options_release(&own);
     return rc;
 }
 
@@ -464,9 +464,10 @@ int og_options_set(struct og_options *opt, const char *name, const char *value, 
     const struct chooser *c = strchr(value, ':') ? find_chooser(name) : NULL;
     int rc =
         c ? set_with_parameters(opt, row, c, value, err) : og_option_read(row, opt, value, err);
-    if (rc == 0)
-        og__option_set_add(&opt->given, (size_t)(row - table));
-    return rc;
+    if (rc < 0)
+        return rc;
+    og__option_set_add(&opt->given, (size_t)(row - table));
+    return 0;
 }
 
 void og_options_init(struct og_options *opt)

@@ -324,8 +324,24 @@ static int read_option(struct reader *r, struct og_options *opt, const yaml_even
     return rc;
 }
 
-/* The options of the mapping until its end; those of the file are told from those given before by
- * setting them on their own. `seen` finds a name that comes twice. */
+/* Options of the file are told from those given before by setting them on their own. `seen` finds a
+ * name that comes twice. */
+static int read_entry(struct reader *r, struct og_options *opt, const yaml_event_t *key,
+                      struct og_option_set *seen)
+{
+    const struct og_option_set given = opt->given;
+    opt->given = (struct og_option_set){0};
+    int rc;
+    OG_TRY(read_option(r, opt, key));
+    if (og__option_sets_meet(&opt->given, seen))
+        OG_TRY(refuse(r, &key->start_mark, "the option was given before in this file"));
+out:
+    og__option_set_join(seen, &opt->given);
+    og__option_set_join(&opt->given, &given);
+    return rc;
+}
+
+/* The options of the mapping until its end. */
 static int read_mapping(struct reader *r, struct og_options *opt)
 {
     struct og_option_set seen = {0};
@@ -334,15 +350,8 @@ static int read_mapping(struct reader *r, struct og_options *opt)
         int rc = take(r, &key, YAML_SCALAR_EVENT, YAML_MAPPING_END_EVENT, "a name expected");
         if (rc < 0)
             return rc;
-        bool end = key.type == YAML_MAPPING_END_EVENT;
-        const struct og_option_set given = opt->given;
-        opt->given = (struct og_option_set){0};
-        if (!end)
-            rc = read_option(r, opt, &key);
-        if (rc == 0 && og__option_sets_meet(&opt->given, &seen))
-            rc = refuse(r, &key.start_mark, "the option was given before in this file");
-        og__option_set_join(&seen, &opt->given);
-        og__option_set_join(&opt->given, &given);
+        const bool end = key.type == YAML_MAPPING_END_EVENT;
+        rc = end ? 0 : read_entry(r, opt, &key, &seen);
         yaml_event_delete(&key);
         if (end || rc < 0)
             return rc;
@@ -367,13 +376,13 @@ static int read_stream(struct reader *r, struct og_options *opt)
     if (rc < 0)
         return rc;
     yaml_event_delete(&e);
-    rc = read_mapping(r, opt);
-    for (int i = 0; rc == 0 && i < 2; i++) {
-        rc = take(r, &e, i ? YAML_STREAM_END_EVENT : YAML_DOCUMENT_END_EVENT, YAML_NO_EVENT,
-                  "one document only");
-        if (rc == 0)
-            yaml_event_delete(&e);
+    OG_TRY(read_mapping(r, opt));
+    for (int i = 0; i < 2; i++) {
+        OG_TRY(take(r, &e, i ? YAML_STREAM_END_EVENT : YAML_DOCUMENT_END_EVENT, YAML_NO_EVENT,
+                    "one document only"));
+        yaml_event_delete(&e);
     }
+out:
     return rc;
 }
 

@@ -95,15 +95,17 @@ static int load_description(const char *dir, json_t **out, struct og_err *err)
     size_t len = 0;
     char *path = og__path_join(dir, "pack.json");
     *out = NULL;
-    int rc = path ? og__exists(NULL, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    const bool there = rc > 0;
-    if (there)
-        rc = og__read_text(path, JSON_MAX, &text, &len, err);
-    if (rc == 0 && there)
-        rc = og__sealed_parse(out, text, len, path, hint, err);
+    int rc;
+    OG_TRY(path ? og__exists(NULL, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
+    if (rc > 0) {
+        OG_TRY(og__read_text(path, JSON_MAX, &text, &len, err));
+        OG_TRY(og__sealed_parse(out, text, len, path, hint, err));
+        rc = 1;
+    }
+out:
     free(text);
     free(path);
-    return rc < 0 ? rc : there;
+    return rc;
 }
 
 enum og_dtype og__packs_dtype(const char *samples, enum og_dtype unless)
@@ -224,17 +226,16 @@ static int compare_checksum(const struct og_packs *p, uint32_t draw, const char 
 int og__packs_cached(const struct og_packs *p, uint32_t draw, uint64_t n_nodes, struct og_budget *b,
                      uint32_t **nodes, uint32_t *n, struct og_err *err)
 {
-    struct og_npy a;
+    struct og_npy a = {.fd = -1};
     char *path = og__packs_list(p->dir, draw);
     *nodes = NULL;
-    int rc = path ? compare_checksum(p, draw, path, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir);
-    if (rc == 0)
-        rc = og__npy_open(&a, path, err);
-    if (rc == 0) {
-        rc = read_list(p, &a, n_nodes, b, nodes, n, err);
-        og__npy_close(&a);
-    }
+    int rc;
+    OG_TRY(path ? compare_checksum(p, draw, path, err)
+                : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir));
+    OG_TRY(og__npy_open(&a, path, err));
+    OG_TRY(read_list(p, &a, n_nodes, b, nodes, n, err));
+out:
+    og__npy_close(&a);
     free(path);
     return rc;
 }

@@ -128,14 +128,15 @@ int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot, struct
      */
     if (rc < 0 || !og__policy_is_static(s->way.policy) || og__samples_ahead(&s->way))
         return rc;
-    rc = count_pilot(s, pilot, &sum.plan, err);
+    OG_TRY(count_pilot(s, pilot, &sum.plan, err));
     if (s->offline)
         sum.trace_bytes = pilot->n * og__samples_batch_bytes(s->offline->samples);
-    if (rc == 0 && s->topology.disk && !s->offline)
-        rc = count_topology(s, &topology, err);
+    if (s->topology.disk && !s->offline)
+        OG_TRY(count_topology(s, &topology, err));
     double share = (double)pilot->n / OG_MAX(OG_MIN(pilot->n, 2u), 1u);
     sum.topology_reads = scaled(topology.topology_reads, share);
     sum.topology_bytes = scaled(topology.topology_bytes, share);
     scale_to_epoch(s, &sum, (double)all / (double)OG_MAX(seen, (uint64_t)1));
+out:
     return rc;
 }

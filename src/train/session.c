@@ -54,27 +54,32 @@ static int open_model(struct og_session *s, unsigned want, struct og_err *err)
     return rc < 0 ? rc : og__model_reserve(s->model, &s->facts.caps, want & OG__WANT_TRAINING, err);
 }
 
+static int fill_rows(struct og_session *s, struct og_io_counts *counted, struct og_err *err)
+{
+    int rc;
+    uint32_t *nodes = malloc(2 * OG__FILL_ROWS * sizeof(*nodes));
+    uint32_t *slots = nodes ? nodes + OG__FILL_ROWS : NULL;
+    OG_TRY(nodes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "filling the cache"));
+    for (uint32_t n; (n = og__policy_prefill(s->policy, nodes, slots, OG__FILL_ROWS)) > 0;) {
+        OG_TRY(og__gather_fill(s->gather, nodes, slots, n, counted, err));
+        OG_TRY(og__session_stopped(s, "stopped while filling caches", err));
+    }
+out:
+    free(nodes);
+    return rc;
+}
+
 /* Static and learning policies are told that it begins; what they want in the cache is read now. */
 static int fill_cache(struct og_session *s, struct og_err *err)
 {
     struct og_io_counts counted = {0}; /* with all that is read before the first batch */
     uint32_t n_prefill = 0;
     int rc = og__policy_prepare(s->policy, NULL, &n_prefill, err);
-    uint32_t *nodes = malloc(2 * OG__FILL_ROWS * sizeof(*nodes));
-    if (rc == 0 && !nodes)
-        rc = og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
-    while (rc == 0 && nodes) {
-        uint32_t *slots = nodes + OG__FILL_ROWS;
-        uint32_t n = og__policy_prefill(s->policy, nodes, slots, OG__FILL_ROWS);
-        if (n == 0)
-            break;
-        rc = og__gather_fill(s->gather, nodes, slots, n, &counted, err);
-        if (rc == 0)
-            rc = og__session_stopped(s, "stopped while filling caches", err);
-    }
-    int ended = og__gather_fill_end(s->gather, &counted, rc == 0 ? err : NULL);
-    free(nodes);
+    if (rc < 0)
+        return rc;
     s->prepare.prefill = n_prefill;
+    rc = fill_rows(s, &counted, err);
+    int ended = og__gather_fill_end(s->gather, &counted, rc < 0 ? NULL : err);
     return rc < 0 ? rc : ended;
 }
 
@@ -89,7 +94,7 @@ static int open_features(struct og_session *s, struct og_err *err)
         .reader = og__session_reader(s),
     };
     int rc = og__gather_open(&s->gather, s->facts.ds, &opt, s->budget, err);
-    return rc == 0 && !og__samples_ahead(&s->way) ? fill_cache(s, err) : rc;
+    return rc < 0 || og__samples_ahead(&s->way) ? rc : fill_cache(s, err);
 }
 
 static int build_session(struct og_session *s, unsigned want, struct og_err *err)
@@ -176,27 +181,32 @@ static int settle_rows(struct og_session *s, struct og_err *err)
 {
     int rc =
         og__features_keep(s->facts.ds, og__pack_dtype(&s->config.opt, s->facts.ds->dtype), err);
-    if (rc == 0 && s->facts.ds->kept == s->facts.ds->dtype)
+    if (rc < 0)
+        return rc;
+    if (s->facts.ds->kept == s->facts.ds->dtype)
         s->config.opt.pack_dtype = OG_PACK_STORED;
-    return rc;
+    return 0;
 }
 
 /* The model of a checkpoint comes with its options settled. */
 static int settle_options(struct og_session *s, const struct og_options *opt,
                           const struct og_model_config *model, struct og_err *err)
 {
-    int rc = og__options_copy(&s->config.opt, opt, err);
-    if (rc == 0 && opt->init && !model)
-        rc = og__checkpoint_sampler(opt->init, &s->config.opt, &s->config.log, err);
-    if (rc == 0 && opt->init && !model && opt->task == OG_TASK_LINK)
-        rc = og__checkpoint_edges(opt->init, &s->config.opt, &s->config.log, err);
-    const struct og_option_set given = s->config.opt.given;
-    s->config.asked = og__options_set_apart(opt);
-    if (rc == 0)
-        rc = og__options_resolve(&s->config.opt, &s->config.log, err);
-    s->config.preset_asked = og__options_set_apart(&s->config.opt);
-    og__option_set_keep(&s->config.preset_asked, &s->config.opt.given, &given);
-    s->config.layout_open = s->config.opt.layout == OG_LAYOUT_AUTO;
+    struct og_config *c = &s->config;
+    const bool from_file = opt->init && !model;
+    int rc;
+    OG_TRY(og__options_copy(&c->opt, opt, err));
+    if (from_file)
+        OG_TRY(og__checkpoint_sampler(opt->init, &c->opt, &c->log, err));
+    if (from_file && opt->task == OG_TASK_LINK)
+        OG_TRY(og__checkpoint_edges(opt->init, &c->opt, &c->log, err));
+    const struct og_option_set given = c->opt.given;
+    c->asked = og__options_set_apart(opt);
+    OG_TRY(og__options_resolve(&c->opt, &c->log, err));
+    c->preset_asked = og__options_set_apart(&c->opt);
+    og__option_set_keep(&c->preset_asked, &c->opt.given, &given);
+    c->layout_open = c->opt.layout == OG_LAYOUT_AUTO;
+out:
     return rc;
 }
 

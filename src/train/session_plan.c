@@ -149,8 +149,10 @@ static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_er
     og__know_batches(s, pilot);
     OG_TRY(og__choose(s, pilot, &s->way, err));
     OG_TRY(plan_fixed(s, err));
+    if (s->config.want & OG__WANT_FEATURES)
+        OG_TRY(plan_features(s, pilot, err));
 out:
-    return rc == 0 && (s->config.want & OG__WANT_FEATURES) ? plan_features(s, pilot, err) : rc;
+    return rc;
 }
 
 /* Topology in, sizes learnt, budget checked, cache decided. */
@@ -170,8 +172,9 @@ static int plan_way(struct og_session *s, const struct og_way *way, struct og_er
         *err = (struct og_err){0};
         return refuse_by_pilot(s, "pilot", err);
     }
-    if (rc == 0)
-        rc = plan_known(s, &pilot, err);
+    if (rc < 0)
+        return rc;
+    rc = plan_known(s, &pilot, err);
     og__pilot_release(&pilot, s->budget);
     return rc;
 }

@@ -119,13 +119,13 @@ int og__train_state_parse(struct og_train_state *s, const struct og_schedule *sc
         return rc;
     uint64_t item = (uint64_t)json_integer_value(json_object_get(state, "next_item"));
     if (!json_is_array(json_object_get(state, "epochs")))
-        rc = og__fail(err, -EINVAL, hint, "%s: not a resume file", path);
-    if (rc == 0)
-        rc = check_position(schedule, state, item, path, err);
-    if (rc == 0 && !rows_fit(schedule, state, item))
-        rc = og__fail(err, -EINVAL, hint, "%s: its epochs are not those that were trained", path);
-    if (rc == 0)
-        take(s, state);
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: not a resume file", path));
+    OG_TRY(check_position(schedule, state, item, path, err));
+    if (!rows_fit(schedule, state, item))
+        OG_TRY(
+            og__fail(err, -EINVAL, hint, "%s: its epochs are not those that were trained", path));
+    take(s, state);
+out:
     json_decref(state);
     return rc;
 }
