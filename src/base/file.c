@@ -191,9 +191,9 @@ static int hash_file(int fd, uint64_t size, const char *path, XXH3_state_t *stat
         OG_TRY(og__read_all(fd, piece, n, (off_t)at, path, err));
         XXH3_64bits_update(state, piece, n);
     }
+    *hash = XXH3_64bits_digest(state);
 out:
     free(piece);
-    *hash = XXH3_64bits_digest(state);
     return rc;
 }
 
