@@ -35,12 +35,12 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_metrics metrics = {0};
     const void *targets = og__session_targets(t->s, w, t->labels);
     double start = og__now();
-    int rc = og__model_gradients(t->s->model, &w->sampled.batch, &w->rows, targets, &step, &metrics,
-                                 err);
+    int rc = og__model_gradients(t->s->learner.model, &w->sampled.batch, &w->rows, targets, &step,
+                                 &metrics, err);
     double middle = og__now();
     if (rc < 0)
         goto out;
-    OG_TRY(og__model_update(t->s->model, opt->lr, opt->weight_decay, ++t->batches, err));
+    OG_TRY(og__model_update(t->s->learner.model, opt->lr, opt->weight_decay, ++t->batches, err));
 out:
     t->gradient_seconds += middle - start;
     t->update_seconds += og__now() - middle;

@@ -42,7 +42,8 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     struct evaluation *e = arg;
     struct og_metrics part = {0};
     const void *targets = og__session_targets(e->s, w, e->labels);
-    int rc = og__model_forward(e->s->model, &w->sampled.batch, &w->rows, targets, &part, err);
+    int rc =
+        og__model_forward(e->s->learner.model, &w->sampled.batch, &w->rows, targets, &part, err);
     if (rc < 0)
         return rc;
     const char *what = og__metrics_undefined(&part);
@@ -64,7 +65,7 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
 static int evaluate(struct evaluation *e, enum og__split split, char **out, struct og_err *err)
 {
     struct og_session *s = e->s;
-    int rc = og__checkpoint_load(e->checkpoint, s->model, err);
+    int rc = og__checkpoint_load(e->checkpoint, s->learner.model, err);
     if (rc < 0)
         return rc;
     og__session_count_prepared(s);

@@ -33,7 +33,7 @@ static size_t count_values(const struct og_session *s)
 {
     size_t n;
     size_t values = 0;
-    const struct og_param *params = og__model_params(s->model, &n);
+    const struct og_param *params = og__model_params(s->learner.model, &n);
     for (size_t i = 0; i < n; i++)
         values += og__param_count(&params[i]);
     return values;
@@ -43,10 +43,11 @@ static int fetch_params(const struct og_session *s, float *values, struct og_err
 {
     size_t n;
     int rc = 0;
-    const struct og_param *params = og__model_params(s->model, &n);
+    const struct og_param *params = og__model_params(s->learner.model, &n);
     for (size_t i = 0, m; i < n; i++, values += m) {
         m = og__param_count(&params[i]);
-        OG_TRY(og__model_fetch(s->model, values, params[i].value, m * sizeof(*values), err));
+        OG_TRY(
+            og__model_fetch(s->learner.model, values, params[i].value, m * sizeof(*values), err));
     }
 out:
     return rc;
@@ -56,10 +57,10 @@ static int push_params(struct og_session *s, const float *values, struct og_err 
 {
     size_t n;
     int rc = 0;
-    const struct og_param *params = og__model_params(s->model, &n);
+    const struct og_param *params = og__model_params(s->learner.model, &n);
     for (size_t i = 0, m; i < n; i++, values += m) {
         m = og__param_count(&params[i]);
-        OG_TRY(og__model_push(s->model, params[i].value, values, m * sizeof(*values), err));
+        OG_TRY(og__model_push(s->learner.model, params[i].value, values, m * sizeof(*values), err));
     }
 out:
     return rc;
@@ -78,7 +79,7 @@ static int write_params(struct trainer *t, const char *path, const float *values
                         struct og_err *err)
 {
     int rc;
-    OG_TRY(og__checkpoint_write(path, t->s->model, &t->s->config.opt, values, err));
+    OG_TRY(og__checkpoint_write(path, t->s->learner.model, &t->s->config.opt, values, err));
     count_written(t, path);
 out:
     return rc;
@@ -110,7 +111,8 @@ static int check_param(const struct trainer *t, const struct og_param *p, struct
     float piece[PIECE];
     for (size_t first = 0, n; first < og__param_count(p); first += n) {
         n = OG_MIN(og__param_count(p) - first, (size_t)PIECE);
-        int rc = og__model_fetch(t->s->model, piece, p->value + first, n * sizeof(*piece), err);
+        int rc =
+            og__model_fetch(t->s->learner.model, piece, p->value + first, n * sizeof(*piece), err);
         if (rc < 0)
             return rc;
         if (!all_finite(piece, n))
@@ -124,7 +126,7 @@ static int check_params(const struct trainer *t, struct og_err *err)
 {
     size_t n;
     int rc = 0;
-    const struct og_param *params = og__model_params(t->s->model, &n);
+    const struct og_param *params = og__model_params(t->s->learner.model, &n);
     for (size_t i = 0; i < n; i++)
         OG_TRY(check_param(t, &params[i], err));
 out:
@@ -213,10 +215,11 @@ static int train_batch(struct trainer *t, const struct og_work *w, const void *t
     struct og_metrics part = {0};
     double start = og__now();
     int rc;
-    OG_TRY(og__model_gradients(s->model, &w->sampled.batch, &w->rows, targets, &step, &part, err));
+    OG_TRY(og__model_gradients(s->learner.model, &w->sampled.batch, &w->rows, targets, &step, &part,
+                               err));
     OG_TRY(check_figures(&part, w->descriptor.epoch, &w->descriptor, err));
-    rc = og__model_update(s->model, s->config.opt.lr, s->config.opt.weight_decay, ++t->state.steps,
-                          err);
+    rc = og__model_update(s->learner.model, s->config.opt.lr, s->config.opt.weight_decay,
+                          ++t->state.steps, err);
     if (rc < 0)
         return rc;
     og__metrics_add(&t->state.train, &part);
@@ -233,7 +236,8 @@ static int evaluate_batch(struct trainer *t, const struct og_work *w, uint32_t e
 {
     struct og_metrics part = {0};
     int rc;
-    OG_TRY(og__model_forward(t->s->model, &w->sampled.batch, &w->rows, targets, &part, err));
+    OG_TRY(
+        og__model_forward(t->s->learner.model, &w->sampled.batch, &w->rows, targets, &part, err));
     OG_TRY(check_figures(&part, epoch, &w->descriptor, err));
     og__metrics_add(&t->state.valid, &part);
     og__count_evaluated(&t->state.counters, w);
@@ -484,7 +488,7 @@ static int start_run(struct trainer *t, struct og_err *err)
         return -ENOMEM;
     int rc;
     if (s->config.opt.init)
-        OG_TRY(og__checkpoint_load(s->config.opt.init, s->model, err));
+        OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
     if (s->config.opt.resume)
         OG_TRY(resume_run(t, err));
     og__session_count_prepared(s);

@@ -612,7 +612,7 @@ int og__resume_write(const char *path, const struct og_session *s,
                      const struct og_train_state *state, const float *best, struct og_err *err)
 {
     size_t n;
-    const struct og_param *params = og__model_params(s->model, &n);
+    const struct og_param *params = og__model_params(s->learner.model, &n);
     struct og_metadata metadata[] = {{"state", og__train_state_text(state, &s->facts.schedule)},
                                      {"numbers", numbers_text(s)},
                                      {"dataset", dataset_text(s)}};
@@ -623,15 +623,15 @@ int og__resume_write(const char *path, const struct og_session *s,
     OG_TRY(t.tensor && metadata[0].value && metadata[1].value && metadata[2].value
                ? 0
                : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    add_params(&t, "", s->model, NULL);
+    add_params(&t, "", s->learner.model, NULL);
     for (size_t i = 0; i < n; i++) {
         if (!params[i].m) /* plain SGD, or a running statistic */
             continue;
-        add_tensor(&t, adam_m, &params[i], (struct place){s->model, params[i].m});
-        add_tensor(&t, adam_v, &params[i], (struct place){s->model, params[i].v});
+        add_tensor(&t, adam_m, &params[i], (struct place){s->learner.model, params[i].m});
+        add_tensor(&t, adam_v, &params[i], (struct place){s->learner.model, params[i].v});
     }
     if (state->best_epoch)
-        add_params(&t, best_prefix, s->model, best);
+        add_params(&t, best_prefix, s->learner.model, best);
     OG_TRY(og__tensors_write(path, &t, err));
 out:
     free(t.tensor);
@@ -662,13 +662,13 @@ static int take_resume(const struct og_tensors_file *f, struct og_session *s,
     OG_TRY(og__train_state_parse(state, &s->facts.schedule, find_metadata(&f->all, "state"), path,
                                  err));
     size_t n;
-    struct og_param *params = og__model_params(s->model, &n);
-    OG_TRY(take_params(f, s->model, err));
+    struct og_param *params = og__model_params(s->learner.model, &n);
+    OG_TRY(take_params(f, s->learner.model, err));
     for (size_t i = 0; i < n; i++) {
         const struct og_param *p = &params[i];
         if (p->m) {
-            OG_TRY(take_tensor(f, adam_m, p, (struct place){s->model, p->m}, err));
-            OG_TRY(take_tensor(f, adam_v, p, (struct place){s->model, p->v}, err));
+            OG_TRY(take_tensor(f, adam_m, p, (struct place){s->learner.model, p->m}, err));
+            OG_TRY(take_tensor(f, adam_v, p, (struct place){s->learner.model, p->v}, err));
         }
         if (state->best_epoch)
             OG_TRY(take_tensor(f, best_prefix, p, (struct place){NULL, best}, err));

@@ -134,52 +134,15 @@ double og__copy_rate(struct og_budget *b)
 
 /* ---- the model ---- */
 
-/* One step of the model on a batch whose rows are all zero; the second counts. */
-static int time_step(struct og_session *s, struct og_model *model, const struct og_batch *batch,
-                     const struct og_pairs *pairs, bool training, double *seconds,
-                     struct og_err *err)
-{
-    const uint32_t n = batch->n_ids;
-    const size_t labels_bytes = og__labels_bytes(s->facts.ds, batch->n_seeds);
-    uint32_t *index = og__alloc(s->budget, n * sizeof(*index), "batches", err);
-    void *labels = og__alloc(s->budget, labels_bytes, "batches", err);
-    char *row = calloc(1, og__row_bytes(s->facts.ds));
-    struct og_rows rows = {.base = row,
-                           .index = index,
-                           .stride = og__row_bytes(s->facts.ds),
-                           .n = n,
-                           .dim = s->facts.ds->dim,
-                           .dtype = s->facts.ds->kept};
-    const void *targets = s->facts.seeds.edges ? (const void *)pairs : labels;
-    int rc;
-    OG_TRY(index && labels ? 0 : -ENOMEM);
-    OG_TRY(row ? 0 : og__fail_errno(err, -ENOMEM, NULL, "timing the model"));
-    for (int round = 0; round < 2; round++) {
-        struct og_step step = {1, 1, 0};
-        struct og_metrics ignored = {0};
-        double start = og__now();
-        OG_TRY(training ? og__model_gradients(model, batch, &rows, targets, &step, &ignored, err)
-                        : og__model_forward(model, batch, &rows, targets, &ignored, err));
-        *seconds = og__now() - start;
-    }
-out:
-    og__release(s->budget, index, n * sizeof(*index), "batches");
-    og__release(s->budget, labels, labels_bytes, "batches");
-    free(row);
-    return rc;
-}
-
 int og__time_model(struct og_session *s, double *seconds, struct og_err *err)
 {
-    const unsigned want = s->config.want;
-    const bool training = want & OG__WANT_TRAINING;
+    const struct og_premises p = og__session_premises(s);
     struct og_descriptor descriptor = og__schedule_pass(&s->facts.schedule, OG__TRAIN, 0);
-    struct og_model *model = NULL;
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
     struct og_seeds seeds;
     *seconds = 0;
-    if (!(want & OG__WANT_MODEL))
+    if (!(s->config.want & OG__WANT_MODEL))
         return 0;
     og__batch_init(&m, s->budget);
     int rc;
@@ -187,12 +150,9 @@ int og__time_model(struct og_session *s, double *seconds, struct og_err *err)
     OG_TRY(og__session_sampler(s, &sampler, s->budget, err));
     og__seeds_take(&seeds, &s->facts.seeds, &descriptor);
     OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err));
-    OG_TRY(og__model_create(&model, s->ops, &s->facts.shape, s->config.opt.optimizer,
-                            (uint64_t)s->config.opt.seed, s->pool, s->budget, err));
-    OG_TRY(og__model_reserve(model, &s->facts.caps, training, err));
-    OG_TRY(time_step(s, model, &m.batch, &seeds.pairs, training, seconds, err));
+    OG_TRY(og__learner_time(&s->learner, &p, &m.batch, &seeds.pairs, s->pool, s->budget, seconds,
+                            err));
 out:
-    og__model_free(model);
     og__sampler_close(sampler);
     og__batch_release(&m);
     og__seeds_close(&seeds);

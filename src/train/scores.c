@@ -62,8 +62,8 @@ static int put_rows(struct og_scores *c, const float *made, size_t n, size_t wid
     int rc = 0;
     for (size_t first = 0, m; first < n; first += m) {
         m = OG_MIN(n - first, PIECE / width);
-        OG_TRY(og__model_fetch(c->s->model, piece, made + first * width, m * width * sizeof(*piece),
-                               err));
+        OG_TRY(og__model_fetch(c->s->learner.model, piece, made + first * width,
+                               m * width * sizeof(*piece), err));
         for (size_t i = 0; i < m; i++)
             row(c, piece + i * width, first + i, targets);
     }
@@ -76,12 +76,12 @@ int og__scores_add(struct og_scores *c, const struct og_batch *batch, const void
 {
     const struct og_model_config *config = &c->s->facts.shape;
     const struct og_pairs *pairs = targets;
-    const float *logits = og__model_logits(c->s->model);
+    const float *logits = og__model_logits(c->s->learner.model);
     if (!c->value)
         return 0;
     if (config->task == OG_TASK_LINK)
-        return put_rows(c, og__model_scores(c->s->model), pairs->n_edges + pairs->n_negatives, 1,
-                        put_pair, targets, err);
+        return put_rows(c, og__model_scores(c->s->learner.model),
+                        pairs->n_edges + pairs->n_negatives, 1, put_pair, targets, err);
     if (config->multi_label)
         return put_rows(c, logits, batch->n_seeds * (size_t)config->n_classes, 1, put_label,
                         targets, err);

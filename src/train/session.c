@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/features.h"
-#include "train/checkpoint.h"
 #include "train/hotness.h"
 #include "train/idle.h"
 #include "train/options.h"
@@ -45,13 +44,6 @@ static int open_works(struct og_session *s, unsigned want, struct og_err *err)
     }
 out:
     return rc;
-}
-
-static int open_model(struct og_session *s, unsigned want, struct og_err *err)
-{
-    int rc = og__model_create(&s->model, s->ops, &s->facts.shape, s->config.opt.optimizer,
-                              (uint64_t)s->config.opt.seed, s->pool, s->budget, err);
-    return rc < 0 ? rc : og__model_reserve(s->model, &s->facts.caps, want & OG__WANT_TRAINING, err);
 }
 
 static int fill_rows(struct og_session *s, struct og_io_counts *counted, struct og_err *err)
@@ -99,11 +91,12 @@ static int open_features(struct og_session *s, struct og_err *err)
 
 static int build_session(struct og_session *s, unsigned want, struct og_err *err)
 {
+    const struct og_premises p = og__session_premises(s);
     int rc;
     OG_TRY(open_samplers(s, err));
     OG_TRY(open_works(s, want, err));
     if ((want & OG__WANT_MODEL))
-        OG_TRY(open_model(s, want, err));
+        OG_TRY(og__learner_open(&s->learner, &p, s->pool, s->budget, err));
     if ((want & OG__WANT_FEATURES))
         OG_TRY(open_features(s, err));
     if (s->config.opt.trace_timeline)
@@ -121,46 +114,6 @@ static int check_sampler(const struct og_session *s, struct og_err *err)
                         "import the graph with an edge_weight.npy, or use --sampler uniform",
                         "%s: has no edge weights", s->facts.ds->path);
     return 0;
-}
-
-/* A model from a checkpoint must fit the dataset; else the options and the dataset give its shape.
- */
-static int shape_model(struct og_session *s, const struct og_model_config *given,
-                       struct og_err *err)
-{
-    if (given) {
-        s->facts.shape = *given;
-        s->facts.shape.multi_label = s->facts.ds->multi_label;
-        s->facts.shape.task = s->config.opt.task;
-        s->facts.shape.loss = s->config.opt.loss;
-        bool widths =
-            s->config.opt.task == OG_TASK_LINK || given->n_classes == s->facts.ds->n_classes;
-        if (given->in_dim != s->facts.ds->dim || !widths)
-            return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
-                            "the checkpoint has %d features and %d classes, %s has %d and %d",
-                            given->in_dim, given->n_classes, s->facts.ds->path, s->facts.ds->dim,
-                            s->facts.ds->n_classes);
-    } else {
-        s->facts.shape = (struct og_model_config){
-            .kind = s->config.opt.model,
-            .layers = s->config.opt.layers,
-            .in_dim = s->facts.ds->dim,
-            .hidden = s->config.opt.hidden,
-            .n_classes =
-                s->config.opt.task == OG_TASK_LINK ? s->config.opt.hidden : s->facts.ds->n_classes,
-            .task = s->config.opt.task,
-            .decoder = s->config.opt.decoder,
-            .loss = s->config.opt.loss,
-            .dropout = s->config.opt.dropout,
-            .input_dropout = s->config.opt.input_dropout,
-            .attention_dropout = s->config.opt.attention_dropout,
-            .multi_label = s->facts.ds->multi_label,
-            .heads = s->config.opt.heads,
-            .aggregator = s->config.opt.aggregator,
-            .norm = s->config.opt.norm,
-            .residual = s->config.opt.residual};
-    }
-    return og__model_check(&s->facts.shape, err);
 }
 
 /* Evaluation alone trains on nothing. */
@@ -193,13 +146,10 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
                           const struct og_model_config *model, struct og_err *err)
 {
     struct og_config *c = &s->config;
-    const bool from_file = opt->init && !model;
     int rc;
     OG_TRY(og__options_copy(&c->opt, opt, err));
-    if (from_file)
-        OG_TRY(og__checkpoint_sampler(opt->init, &c->opt, &c->log, err));
-    if (from_file && opt->task == OG_TASK_LINK)
-        OG_TRY(og__checkpoint_edges(opt->init, &c->opt, &c->log, err));
+    if (!model)
+        OG_TRY(og__learner_adopt(c, opt, err));
     const struct og_option_set given = c->opt.given;
     c->asked = og__options_set_apart(opt);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
@@ -255,7 +205,6 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
         return og__fail_errno(err, -ENOMEM, NULL, "session");
     s->config.seen = seen;
     s->config.want = want;
-    s->ops = og__nn_ops();
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
     og__planner_init(&s->planner, s->budget);
@@ -263,9 +212,9 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     if (want & OG__WANT_FEATURES)
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
     og__know_disks(&s->facts, &s->config.opt);
-    OG_TRY(shape_model(s, model, err));
+    OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
     if (want & OG__WANT_MODEL)
-        OG_TRY(og__nn_warm_up(s->ops, s->pool, err));
+        OG_TRY(og__learner_begin(&s->learner, s->pool, err));
     s->baseline_rss = og__rss_now();
     og__session_name_neighbors(s);
     og__know_graph(&s->facts, &s->config.opt);
@@ -302,7 +251,7 @@ void og__session_close(struct og_session *s)
     if (!s)
         return;
     (void)!og__timeline_close(s->timeline, NULL); /* of commands that do not tell of it */
-    og__model_free(s->model);
+    og__learner_close(&s->learner);
     og__pack_close(s->pack);
     og__gather_close(s->gather);
     for (int i = 0; s->works && i < og__works(&s->way); i++) {

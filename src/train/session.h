@@ -12,6 +12,7 @@
 #include "dataset/on_disk.h"
 #include "plan/candidate.h"
 #include "report/counters.h"
+#include "train/learner.h"
 #include "train/packs.h"
 #include "train/source.h"
 
@@ -53,8 +54,7 @@ struct og_session {
     struct og_planner planner;
     struct og_gather *gather;
     struct og_pool *pool;
-    const struct og_nn_ops *ops; /* what the model computes with */
-    struct og_model *model;
+    struct og_learner learner;
     struct og_sampler **samplers; /* og__samplers(&way) of them */
     struct og_work *works;        /* og__works(&way) */
     struct og_timeline *timeline;
@@ -80,6 +80,9 @@ OG_MUST_CHECK int og__session_sampler(const struct og_session *s, struct og_samp
 struct og_sampling og__session_sampling(const struct og_session *s);
 /* Its batches as a trace, of samples that are made for others. */
 struct og_trace_options og__session_record(const struct og_session *s);
+
+/* What everything decided so far follows from. */
+struct og_premises og__session_premises(const struct og_session *s);
 
 struct og_reader_options og__session_reader(const struct og_session *s);
 

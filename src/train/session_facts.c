@@ -29,7 +29,7 @@ void og__know_disks(struct og_facts *f, const struct og_options *opt)
 
 static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)
 {
-    return (og__model_wants_degrees(&f->shape) ? OG__WITH_DEGREES : 0u) |
+    return og__learner_extras(f) |
            (og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u);
 }
 
@@ -72,18 +72,6 @@ static size_t sampler_bytes(const struct og_session *s)
     return bytes;
 }
 
-/* Training keeps the best parameters so far, and those being written. */
-static void know_model(struct og_session *s, bool training)
-{
-    struct og_facts *f = &s->facts;
-    const size_t model = og__model_bytes(s->ops, &f->shape, s->config.opt.optimizer);
-    f->bytes.model = model + (training ? model / 2 : 0);
-    f->bytes.activations =
-        og__model_workspace_bytes(s->ops, &f->shape, &f->caps, training, s->config.opt.threads);
-    if (!f->seeds.edges)
-        f->bytes.targets = og__labels_bytes(f->ds, (int64_t)f->schedule.batch_size);
-}
-
 void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
 {
     struct og_facts *f = &s->facts;
@@ -102,7 +90,7 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
         f->bytes.record =
             og__trace_writer_bytes(&record) + (want & OG__WANT_FEATURES ? OG__NPY_BUFFER : 0);
     if (want & OG__WANT_MODEL)
-        know_model(s, want & OG__WANT_TRAINING);
+        og__learner_sizes(&s->learner, f, &s->config);
 }
 
 struct og_premises og__session_premises(const struct og_session *s)

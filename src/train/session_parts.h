@@ -29,7 +29,6 @@ void og__know_disks(struct og_facts *f, const struct og_options *opt);
 void og__know_graph(struct og_facts *f, const struct og_options *opt);
 void og__know_splits(struct og_facts *f, unsigned want);
 void og__know_batches(struct og_session *s, const struct og_pilot *pilot);
-struct og_premises og__session_premises(const struct og_session *s);
 
 /* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
  * serve, else as if there were none. */

@@ -1,0 +1,48 @@
+/* learner: what learns in a session, a model and the operators that it computes with. Nothing else
+ * calls either while a session opens: a build without models needs this file alone to be another,
+ * and a session without OG__WANT_MODEL has none. */
+#ifndef OG_LEARNER_H
+#define OG_LEARNER_H
+
+#include "budget/memory_plan.h"
+#include "nn/nn.h"
+
+struct og_learner {
+    const struct og_nn_ops *ops;
+    struct og_model *model; /* NULL: not opened */
+};
+
+/* ---- before there is one ---- */
+
+/* Options that come with the parameters of --init, into config->opt as far as `asked` has no
+ * others: the sampler's, and of links those that say which edges were trained on. */
+OG_MUST_CHECK int og__learner_adopt(struct og_config *config, const struct og_options *asked,
+                                    struct og_err *err);
+/* f->shape: `given` where a checkpoint has one, which must fit the dataset; NULL = as options and
+ * dataset say. */
+OG_MUST_CHECK int og__learner_shape(struct og_facts *f, const struct og_options *opt,
+                                    const struct og_model_config *given, struct og_err *err);
+/* What a model of this shape needs of batches: OG__WITH_DEGREES, or nothing. */
+unsigned og__learner_extras(const struct og_facts *f);
+
+/* Its operators; what the libraries beneath take of memory once and for all is taken now. */
+OG_MUST_CHECK int og__learner_begin(struct og_learner *l, struct og_pool *pool, struct og_err *err);
+/* What it will take with batches of f->caps: into f->bytes. */
+void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
+                       const struct og_config *config);
+
+/* ---- while there is one ---- */
+
+/* With parameters as --seed draws them, for batches of the caps; gradients where the session wants
+ * training. */
+OG_MUST_CHECK int og__learner_open(struct og_learner *l, const struct og_premises *p,
+                                   struct og_pool *pool, struct og_budget *b, struct og_err *err);
+void og__learner_close(struct og_learner *l);
+
+/* Seconds of one step on the batch, by a model that is opened for it alone; rows are all zero. */
+OG_MUST_CHECK int og__learner_time(const struct og_learner *l, const struct og_premises *p,
+                                   const struct og_batch *batch, const struct og_pairs *pairs,
+                                   struct og_pool *pool, struct og_budget *b, double *seconds,
+                                   struct og_err *err);
+
+#endif
