@@ -15,13 +15,15 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/outgrow.pc DESTINATION ${CMAKE_INSTALL
 
 set(told ${CMAKE_CURRENT_BINARY_DIR}/told)
 file(MAKE_DIRECTORY ${told})
-add_custom_command(OUTPUT ${told}/outgrow.1 ${told}/outgrow ${told}/_outgrow
+add_custom_command(OUTPUT ${told}/outgrow.1 ${told}/outgrow ${told}/_outgrow ${told}/outgrow.fish
   COMMAND outgrow help --man >${told}/outgrow.1
   COMMAND outgrow help --completion=bash >${told}/outgrow
   COMMAND outgrow help --completion=zsh >${told}/_outgrow
+  COMMAND outgrow help --completion=fish >${told}/outgrow.fish
   DEPENDS outgrow
   COMMENT "Writing manual and completion")
 add_custom_target(outgrow_told ALL DEPENDS ${told}/outgrow.1)
 install(FILES ${told}/outgrow.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${told}/outgrow DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${told}/_outgrow DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${told}/outgrow.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

@@ -44,3 +44,4 @@ odd=$(nm -D --defined-only "$libdir/liboutgrow.so" | awk '$2 ~ /[TDBR]/ {print $
 grep -q '^.TH OUTGROW 1' "$prefix"/share/man/man1/outgrow.1 || fail "no manual"
 [ -s "$prefix/share/bash-completion/completions/outgrow" ] || fail "no completion for bash"
 [ -s "$prefix/share/zsh/site-functions/_outgrow" ] || fail "no completion for zsh"
+[ -s "$prefix/share/fish/vendor_completions.d/outgrow.fish" ] || fail "no completion for fish"

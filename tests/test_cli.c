@@ -59,7 +59,13 @@ static void wrong_usage_ends_with_2(void **state)
         {"help tarin", "outgrow: tarin: no such command"},
         {"train", "outgrow: train: DATASET expected"},
         {"train a b", "outgrow: b: one argument too many"},
-        {"train a --hiden 3", "hint: did you mean 'hidden'?"},
+        {"tarin x", "hint: did you mean 'train'?"},
+        {"train a --hiden 3", "hint: did you mean --hidden N? width of the hidden layers [256]"},
+        {"train a --num-laers 3", "hint: did you mean --layers N? number of layers"},
+        {"train a --num-layers x", "outgrow: --layers: 'x' given, a whole number"},
+        {"train a --batch-size", "outgrow: --batch-size: needs a value, N"},
+        {"train a --num 3", "outgrow: --num: several options begin so"},
+        {"import npy a b --symetrize", "hint: did you mean --symmetrize? add the reverse"},
         {"train a --quantisation 3", "outgrow: --quantisation: no such option"},
         {"train a --hidden", "outgrow: --hidden: needs a value"},
         {"train a --resume=3", "outgrow: --resume: takes no value"},
@@ -159,10 +165,12 @@ static void help_and_version_succeed(void **state)
 static void every_option_is_told(void **state)
 {
     (void)state;
-    static const char *const where[] = {"train --help", "help --man", "help --completion=bash",
-                                        "help --completion=zsh"};
+    static const char *const where[] = {"help train --all", "help --man", "help --completion=bash",
+                                        "help --completion=zsh", "help --completion=fish"};
     size_t n;
+    size_t n_aliases;
     const struct og_option *rows = og_option_table(&n);
+    const struct og_option_alias *aliases = og_option_aliases(&n_aliases);
     for (size_t w = 0; w < sizeof(where) / sizeof(*where); w++) {
         const struct outcome *o = outgrow(where[w]);
         assert_int_equal(o->status, 0);
@@ -175,14 +183,61 @@ static void every_option_is_told(void **state)
                          *p);
             }
             const char *said = strcmp(where[w], "help --man") == 0 ? roff : name;
-            if (rows[i].arg)
+            if (strstr(where[w], "fish"))
+                snprintf(name, sizeof(name), "-l %s ", rows[i].name);
+            else if (rows[i].arg)
                 snprintf(name + strlen(name), sizeof(name) - strlen(name), "=");
             if (!rows[i].joins)
                 assert_says(o->out, said);
             else if (strstr(o->out, said))
                 fail_msg("'%s' is in %s", said, where[w]);
         }
+        for (size_t i = 0; i < n_aliases; i++)
+            if (strstr(o->out, aliases[i].alias))
+                fail_msg("'%s' is in %s", aliases[i].alias, where[w]);
     }
+}
+
+/* Of the many options the ten that people give, and how to see the others. */
+static void help_is_short_unless_asked(void **state)
+{
+    (void)state;
+    struct outcome *o = outgrow("help train");
+    assert_says(o->out, "--memory=SIZE");
+    assert_says(o->out, "--fanout=N,N,...");
+    assert_null(strstr(o->out, "--checkpoint-every"));
+    assert_says(o->out, "`outgrow help train --all`");
+    o = outgrow("help sample");
+    assert_says(o->out, "--with-features");
+    assert_null(strstr(o->out, "--optimizer"));
+    o = outgrow("help info");
+    assert_null(strstr(o->out, "--all"));
+    static const char *const commands[] = {"train",    "plan", "sample", "pack",
+                                           "simulate", "eval", "bench",  "predict"};
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "help %s --all", commands[i]);
+        assert_says(outgrow(line)->out, "--optimizer=KIND");
+    }
+}
+
+/* The first lines of help are commands that work as they stand, one after the other. */
+static void help_begins_with_a_model(void **state)
+{
+    (void)state;
+    char line[256];
+    char *text = strdup(outgrow("help")->out);
+    int n = 0;
+    for (char *at = text; strncmp(at, "  outgrow ", 10) == 0; at = strchr(at, '\n') + 1, n++) {
+        snprintf(line, sizeof(line), "%.*s", (int)strcspn(at + 10, "\n#"), at + 10);
+        const struct outcome *o = outgrow(line);
+        if (o->status != 0)
+            fail_msg("%s: %s", line, o->err);
+    }
+    free(text);
+    assert_int_equal(n, 3);
+    assert_int_equal(access("logits.npy", F_OK), 0);
+    assert_int_equal(system("rm -rf graph first logits.npy"), 0);
 }
 
 /* ---- a whole life: generate, train, evaluate ---- */
@@ -684,6 +739,8 @@ int main(void)
         cmocka_unit_test(failures_end_with_1_and_leave_nothing),
         cmocka_unit_test(help_and_version_succeed),
         cmocka_unit_test(every_option_is_told),
+        cmocka_unit_test(help_is_short_unless_asked),
+        cmocka_unit_test(help_begins_with_a_model),
         cmocka_unit_test(a_dataset_is_made_and_checked),
         cmocka_unit_test(a_run_is_summed_up),
         cmocka_unit_test(people_get_text),

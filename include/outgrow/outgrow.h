@@ -217,6 +217,17 @@ struct og_option {
 };
 OG_EXPORT const struct og_option *og_option_table(size_t *count); /* static storage */
 
+/* What PyTorch Geometric and DGL call some of them. og_options_set and config files take these
+ * names too; help, results and config.yaml have ours. */
+struct og_option_alias {
+    const char *alias, *name; /* "batch-size", "batch" */
+};
+OG_EXPORT const struct og_option_alias *og_option_aliases(size_t *count); /* static storage */
+
+/* The one of n words that was meant by `word`, when two letters less, more or other make it that;
+ * NULL = none. */
+OG_EXPORT const char *og_nearest_word(const char *const *words, size_t n, const char *word);
+
 OG_EXPORT void og_options_init(struct og_options *opt); /* the defaults */
 OG_EXPORT void og_options_release(struct og_options *opt);
 

@@ -2,6 +2,7 @@
  *
  *   main.c      finds the command, runs it, says what went wrong
  *   parse.c     command line -> struct invocation, by glibc's argp and the table of options
+ *   help.c      the list of commands, the options of each
  *   screen.c    progress, messages, signals
  *   show.c      results: JSON as it came, or as aligned text
  *   manual.c    man page and shell completion, from the same tables as --help
@@ -50,18 +51,22 @@ struct invocation;
 
 struct command {
     const char *name;
-    const char *args; /* "FORMAT SRC OUT" */
+    const char *group; /* heading in the list of commands */
+    const char *args;  /* "FORMAT SRC OUT" */
     int min_args, max_args;
     const char *summary;         /* one line */
     const char *text;            /* what more there is to say, in help and manual */
     const struct og_option *own; /* ends with a NULL name; may be NULL */
-    bool training;               /* takes the training options */
+    bool training;               /* takes the training options, */
+    const char *const *often; /* of which help shows these, NULL at the end, and --all the rest */
     int (*run)(struct invocation *in, struct og_err *err);
 };
 
 extern const struct command cmd_generate, cmd_import, cmd_export, cmd_info, cmd_verify, cmd_sample,
     cmd_pack, cmd_simulate, cmd_plan, cmd_train, cmd_eval, cmd_predict, cmd_bench, cmd_cache;
-extern const struct command *const commands[]; /* ends with NULL; main.c */
+extern const struct command *const commands[]; /* ends with NULL, by group; main.c */
+
+#define OFTEN(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- one command line (parse.c) ---- */
 
@@ -79,7 +84,6 @@ struct invocation {
 
 /* argv[0] is the command's name. CLI_USAGE when it makes no sense. */
 int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err);
-void print_help(const struct command *command);
 
 /* An own option as text, NULL = not given; whether it is given. */
 const char *own_text(const struct invocation *in, const char *name);
@@ -98,8 +102,16 @@ struct shown_option {
     bool hidden; /* it is understood, but told elsewhere */
 };
 struct shown_option *list_options(const struct command *command, size_t *count);
+/* argp's table of them, with a heading before each group. Free it. */
+struct argp_option *argp_table(const struct shown_option *list, size_t n);
 
 extern const char *const dtype_names[]; /* in the order of enum og_dtype */
+
+/* ---- help (help.c) ---- */
+
+void print_commands(FILE *out);
+/* The command's own options and the training options it is often given; with `all` every one. */
+void print_help(const struct command *command, bool all);
 
 /* ---- talking (screen.c) ---- */
 
@@ -158,5 +170,6 @@ int plot_hit_rates(const json_t *root, FILE *svg, struct og_err *err);
 void print_manual(void);
 void print_completion_bash(void);
 void print_completion_zsh(void);
+void print_completion_fish(void);
 
 #endif

@@ -81,6 +81,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_bench = {
     .name = "bench",
+    .group = "This machine",
     .args = "io|gemm|sample|train|epoch [DATASET]",
     .min_args = 1,
     .max_args = 2,
@@ -93,5 +94,6 @@ const struct command cmd_bench = {
         "sample, plan, gather and hand over, without a model.",
     .own = own,
     .training = true,
+    .often = OFTEN("fanout", "hidden", "batch", "epochs", "memory"),
     .run = run,
 };

@@ -16,6 +16,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_cache = {
     .name = "cache",
+    .group = "This machine",
     .args = "",
     .min_args = 0,
     .max_args = 0,

@@ -27,6 +27,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_eval = {
     .name = "eval",
+    .group = "Models",
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
@@ -39,5 +40,6 @@ const struct command cmd_eval = {
             "--full nothing is sampled: as `outgrow predict` does it.",
     .own = own,
     .training = true,
+    .often = OFTEN("memory", "batch", "fanout"),
     .run = run,
 };

@@ -7,6 +7,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_export = {
     .name = "export",
+    .group = "Datasets",
     .args = "FORMAT DATASET OUT",
     .min_args = 3,
     .max_args = 3,

@@ -47,6 +47,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_generate = {
     .name = "generate",
+    .group = "Datasets",
     .args = "OUT",
     .min_args = 1,
     .max_args = 1,

@@ -48,6 +48,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_import = {
     .name = "import",
+    .group = "Datasets",
     .args = "FORMAT SRC OUT",
     .min_args = 3,
     .max_args = 3,

@@ -9,6 +9,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_info = {
     .name = "info",
+    .group = "Datasets",
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,

@@ -11,6 +11,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_pack = {
     .name = "pack",
+    .group = "Batches and caches",
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
@@ -22,5 +23,6 @@ const struct command cmd_pack = {
         "DIR/pack. `outgrow train --samples DIR` then reads those pieces and packs nothing. "
         "Options that decide the batches and the model are DIR's unless they are given.",
     .training = true,
+    .often = OFTEN("samples", "memory", "cache", "policy", "preset"),
     .run = run,
 };

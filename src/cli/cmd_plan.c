@@ -10,6 +10,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_plan = {
     .name = "plan",
+    .group = "Models",
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
@@ -17,5 +18,7 @@ const struct command cmd_plan = {
     .text = "Takes the options of train and runs nothing: which memory each part takes, how many "
             "rows an epoch will find in it and how many bytes it will read.",
     .training = true,
+    .often = OFTEN("fanout", "hidden", "batch", "memory", "cache", "policy", "layout", "topology",
+                   "preset"),
     .run = run,
 };

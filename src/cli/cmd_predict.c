@@ -27,6 +27,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_predict = {
     .name = "predict",
+    .group = "Models",
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
@@ -41,5 +42,6 @@ const struct command cmd_predict = {
             "a node, as they are where the checkpoint says so and no --sampler is given.",
     .own = own,
     .training = true,
+    .often = OFTEN("memory", "scratch", "resume"),
     .run = run,
 };

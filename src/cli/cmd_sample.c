@@ -27,6 +27,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_sample = {
     .name = "sample",
+    .group = "Batches and caches",
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
@@ -37,5 +38,6 @@ const struct command cmd_sample = {
         "back with --samples, on this machine or another.",
     .own = own,
     .training = true,
+    .often = OFTEN("fanout", "sampler", "batch", "epochs", "seed", "memory"),
     .run = run,
 };

@@ -170,6 +170,7 @@ out:
 
 const struct command cmd_simulate = {
     .name = "simulate",
+    .group = "Batches and caches",
     .args = "DATASET|TRACE",
     .min_args = 1,
     .max_args = 1,
@@ -179,5 +180,6 @@ const struct command cmd_simulate = {
             "reads and the bytes. Rows put into a cache ahead of their batch are told apart.",
     .own = own,
     .training = true,
+    .often = OFTEN("fanout", "sampler", "batch", "epochs", "memory"),
     .run = run,
 };

@@ -10,6 +10,7 @@ static int run(struct invocation *in, struct og_err *err)
 
 const struct command cmd_train = {
     .name = "train",
+    .group = "Models",
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
@@ -19,5 +20,7 @@ const struct command cmd_train = {
         "with --log-every, metrics.jsonl into the folder of the run. Ctrl-C ends it after the "
         "batch under way; --resume goes on from there to the same numbers.",
     .training = true,
+    .often = OFTEN("model", "fanout", "hidden", "batch", "epochs", "lr", "memory", "policy", "run",
+                   "resume"),
     .run = run,
 };

@@ -80,6 +80,7 @@ out:
 
 const struct command cmd_verify = {
     .name = "verify",
+    .group = "Datasets",
     .args = "DATASET|SAMPLES",
     .min_args = 1,
     .max_args = 1,

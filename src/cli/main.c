@@ -7,9 +7,11 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &cmd_generate, &cmd_import,  &cmd_export,   &cmd_info,  &cmd_verify,
-    &cmd_sample,   &cmd_pack,    &cmd_simulate, &cmd_plan,  &cmd_train,
-    &cmd_eval,     &cmd_predict, &cmd_bench,    &cmd_cache, NULL,
+    &cmd_generate, &cmd_import, &cmd_export, &cmd_info,    &cmd_verify, /* datasets */
+    &cmd_plan,     &cmd_train,  &cmd_eval,   &cmd_predict,              /* models */
+    &cmd_simulate, &cmd_sample, &cmd_pack,                              /* batches */
+    &cmd_bench,    &cmd_cache,                                          /* the machine */
+    NULL,
 };
 
 static const struct command *find_command(const char *name)
@@ -20,23 +22,24 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static void print_commands(FILE *out)
-{
-    fprintf(out, "usage: outgrow <command> [options]\n\n"
-                 "Trains graph neural networks on graphs that outgrow memory.\n\n");
-    for (size_t i = 0; commands[i]; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(out, "\n`outgrow help COMMAND` or `man outgrow` has the options.\n");
-}
-
 static int unknown_command(const char *name)
 {
+    const char *names[32];
+    size_t n = 0;
+    while (commands[n] && n < sizeof(names) / sizeof(*names)) {
+        names[n] = commands[n]->name;
+        n++;
+    }
+    const char *nearest = og_nearest_word(names, n, name);
     fprintf(stderr, "outgrow: %s: no such command\n", name);
-    print_commands(stderr);
+    if (nearest)
+        fprintf(stderr, "hint: did you mean '%s'?\n", nearest);
+    else
+        print_commands(stderr);
     return 2;
 }
 
-/* help [COMMAND], and what the build makes of the tables. */
+/* help [COMMAND [--all]], and what the build makes of the tables. */
 static int run_help(int argc, char **argv)
 {
     const char *topic = argc > 1 ? argv[1] : "";
@@ -46,13 +49,15 @@ static int run_help(int argc, char **argv)
         print_completion_bash();
     } else if (strcmp(topic, "--completion=zsh") == 0) {
         print_completion_zsh();
+    } else if (strcmp(topic, "--completion=fish") == 0) {
+        print_completion_fish();
     } else if (!*topic) {
         print_commands(stdout);
     } else {
         const struct command *command = find_command(topic);
         if (!command)
             return unknown_command(topic);
-        print_help(command);
+        print_help(command, argc > 2 && strcmp(argv[2], "--all") == 0);
     }
     return 0;
 }
@@ -79,7 +84,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     int rc;
     TRY(parse_command_line(&in, argc, argv, &err));
     if (in.help) {
-        print_help(command);
+        print_help(command, false);
         goto out;
     }
     tell_lost_files();

@@ -230,3 +230,56 @@ void print_completion_zsh(void)
     }
     fputs("    esac\n}\n_outgrow \"$@\"\n", stdout);
 }
+
+/* Text between quotes of fish, in which only these two mean something. */
+static void print_fish_text(const char *text)
+{
+    putchar('\'');
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+    putchar('\'');
+}
+
+static void print_fish_choices(const char *name)
+{
+    size_t n;
+    const struct og_option *rows = og_option_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(rows[i].name, name) != 0 || rows[i].type != OG_OPTION_CHOICE)
+            continue;
+        fputs(" -f -a '", stdout);
+        for (size_t k = 0; rows[i].choices[k]; k++)
+            printf("%s%s", k ? " " : "", rows[i].choices[k]);
+        putchar('\'');
+    }
+}
+
+static void print_fish_command(const struct command *c)
+{
+    size_t n;
+    struct shown_option *list = list_options(c, &n);
+    printf("complete -c outgrow -n __fish_use_subcommand -f -a %s -d ", c->name);
+    print_fish_text(c->summary);
+    putchar('\n');
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].hidden)
+            continue;
+        printf("complete -c outgrow -n '__fish_seen_subcommand_from %s' -l %s %s", c->name,
+               list[i].name, list[i].arg ? "-r " : "");
+        print_fish_choices(list[i].name);
+        fputs(" -d ", stdout);
+        print_fish_text(list[i].help);
+        putchar('\n');
+    }
+    free(list);
+}
+
+void print_completion_fish(void)
+{
+    fputs("# fish completion of outgrow, generated from its option table\n", stdout);
+    for (size_t i = 0; commands[i]; i++)
+        print_fish_command(commands[i]);
+}

@@ -55,6 +55,23 @@ static bool has_own(const struct command *command, const char *name)
     return false;
 }
 
+/* Those of a group together, in the order of the groups' first options. */
+static void sort_by_group(struct shown_option *list, size_t n)
+{
+    for (size_t end = 0, i = 0; i < n; i++) {
+        size_t at = end;
+        for (size_t k = i; k < n; k++) {
+            if (strcmp(list[k].group, list[i].group) != 0)
+                continue;
+            const struct shown_option one = list[k];
+            memmove(&list[at + 1], &list[at], (k - at) * sizeof(*list));
+            list[at++] = one;
+        }
+        end = at;
+        i = at - 1;
+    }
+}
+
 /* The keys that argp hands back: the place in this list. */
 struct shown_option *list_options(const struct command *command, size_t *count)
 {
@@ -79,6 +96,7 @@ struct shown_option *list_options(const struct command *command, size_t *count)
         for (size_t i = 0; i < n; i++) /* config is read, not written: stand with the run */
             if (strcmp(list[i].name, "config") == 0)
                 list[i].group = rows[n_rows - 1].group;
+    sort_by_group(list, n);
     *count = n;
     return list;
 }
@@ -100,10 +118,11 @@ struct parsing {
     int rc;
 };
 
-/* argp's table, with a heading before each group. Free it. */
-static struct argp_option *argp_table(const struct shown_option *list, size_t n)
+struct argp_option *argp_table(const struct shown_option *list, size_t n)
 {
-    struct argp_option *table = calloc(2 * n + 1, sizeof(*table));
+    size_t n_aliases;
+    const struct og_option_alias *aliases = og_option_aliases(&n_aliases);
+    struct argp_option *table = calloc(2 * n + n_aliases + 1, sizeof(*table));
     const char *group = NULL;
     int number = 0;
     size_t t = 0;
@@ -121,36 +140,76 @@ static struct argp_option *argp_table(const struct shown_option *list, size_t n)
             .doc = list[i].help,
             .flags = list[i].hidden ? OPTION_HIDDEN : 0,
             .group = number};
+        for (size_t a = 0; a < n_aliases; a++)
+            if (strcmp(aliases[a].name, list[i].name) == 0)
+                table[t++] = (struct argp_option){.name = aliases[a].alias,
+                                                  .flags = OPTION_ALIAS | OPTION_HIDDEN};
     }
     return table;
+}
+
+/* What has the name, ours or another library's, without dashes. */
+static const struct shown_option *find_shown(const struct parsing *p, const char *name)
+{
+    size_t n;
+    const struct og_option_alias *aliases = og_option_aliases(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(aliases[i].alias, name) == 0)
+            name = aliases[i].name;
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->list[i].name, name) == 0)
+            return &p->list[i];
+    return NULL;
+}
+
+/* All names there are, of which the first p->n are those of the list. Free it. */
+static const char **list_names(const struct parsing *p, size_t *count)
+{
+    size_t n;
+    const struct og_option_alias *aliases = og_option_aliases(&n);
+    const char **names = calloc(p->n + n, sizeof(*names));
+    if (!names)
+        abort();
+    for (size_t i = 0; i < p->n; i++)
+        names[i] = p->list[i].name;
+    for (size_t i = 0; i < n; i++)
+        names[p->n + i] = aliases[i].alias;
+    *count = p->n + (p->in->command->training ? n : 0);
+    return names;
+}
+
+/* "did you mean --hidden? width of the hidden layers [256]" */
+static int refuse_unknown(const struct parsing *p, const char *name, const char *bare)
+{
+    char hint[512] = "";
+    size_t similar = 0;
+    size_t n;
+    const char **names = list_names(p, &n);
+    for (size_t i = 0; i < n; i++)
+        similar += strncmp(names[i], bare, strlen(bare)) == 0;
+    const char *nearest = similar > 1 ? NULL : og_nearest_word(names, n, bare);
+    const struct shown_option *meant = nearest ? find_shown(p, nearest) : NULL;
+    free(names);
+    if (similar > 1)
+        return usage_error(p->err, "give its whole name", "%s: several options begin so", name);
+    if (meant)
+        snprintf(hint, sizeof(hint), "did you mean --%s%s%s? %s", meant->name,
+                 meant->arg ? " " : "", meant->arg ? meant->arg : "", meant->help);
+    return usage_error(p->err, hint, "%s: no such option", name);
 }
 
 /* Why getopt would not have `word`, which it does not say itself. */
 static int refuse_word(struct parsing *p, const char *word)
 {
-    const struct shown_option *exact = NULL;
     char name[64];
-    size_t similar = 0;
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
     const char *bare = name + strspn(name, "-");
-    for (size_t i = 0; i < p->n; i++) {
-        if (strcmp(p->list[i].name, bare) == 0)
-            exact = &p->list[i];
-        similar += strncmp(p->list[i].name, bare, strlen(bare)) == 0;
-    }
+    const struct shown_option *exact = find_shown(p, bare);
     if (exact && exact->arg)
         return usage_error(p->err, NULL, "%s: needs a value, %s", name, exact->arg);
     if (exact)
         return usage_error(p->err, NULL, "%s: takes no value", name);
-    if (similar > 1)
-        return usage_error(p->err, "give its whole name", "%s: several options begin so", name);
-    struct og_err why = {0};
-    struct og_options scratch;
-    og_options_init(&scratch);
-    int rc = og_options_set(&scratch, bare, "", &why); /* for its "did you mean" */
-    og_options_release(&scratch);
-    bool helps = rc < 0 && p->in->command->training && strncmp(why.hint, "did", 3) == 0;
-    return usage_error(p->err, helps ? why.hint : NULL, "%s: no such option", name);
+    return refuse_unknown(p, name, bare);
 }
 
 static int take_option(struct parsing *p, const struct shown_option *o, const char *value)
@@ -244,21 +303,6 @@ int parse_command_line(struct invocation *in, int argc, char **argv, struct og_e
     free(table);
     free(list);
     return rc;
-}
-
-void print_help(const struct command *command)
-{
-    size_t n;
-    char doc[2048];
-    char name[64];
-    struct shown_option *list = list_options(command, &n);
-    struct argp_option *table = argp_table(list, n);
-    snprintf(doc, sizeof(doc), "%s\n\n%s", command->summary, command->text);
-    snprintf(name, sizeof(name), "outgrow %s", command->name);
-    struct argp argp = {.options = table, .args_doc = command->args, .doc = doc};
-    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
-    free(table);
-    free(list);
 }
 
 /* ---- a command's own options ---- */

@@ -39,28 +39,18 @@ static size_t edit_distance(const char *a, const char *b)
     return row[n];
 }
 
-static const char *nearest_name(const struct og_option *table, size_t n, const char *name)
+const char *og_nearest_word(const char *const *words, size_t n, const char *word)
 {
     const char *nearest = NULL;
     size_t least = 3; /* further off, it is another word */
     for (size_t i = 0; i < n; i++) {
-        size_t distance = edit_distance(name, table[i].name);
-        if (distance < least && distance < strlen(name)) {
+        size_t distance = edit_distance(word, words[i]);
+        if (distance < least && distance < strlen(word)) {
             least = distance;
-            nearest = table[i].name;
+            nearest = words[i];
         }
     }
     return nearest;
-}
-
-int og__option_refuse_name(const struct og_option *table, size_t n, const char *name,
-                           struct og_err *err)
-{
-    char hint[64] = "`outgrow help train` lists them";
-    const char *nearest = nearest_name(table, n, name);
-    if (nearest)
-        snprintf(hint, sizeof(hint), "did you mean '%s'?", nearest);
-    return og__fail(err, -EINVAL, hint, "%.100s: no such option", name);
 }
 
 static void list_choices(const struct og_option *row, char *out, size_t size)

@@ -26,8 +26,9 @@ _Static_assert(offsetof(struct og_options, n_fanout) ==
 #define MAX_BYTES   0x1p60
 #define MAX_DROPOUT 0.99 /* at 1 nothing is left to scale up */
 
-static const char numbers[] = "Model and batches (these decide the numbers)";
-static const char resources[] = "Resources (these move bytes, never values)";
+static const char numbers[] = "The model and its training (these decide the numbers)";
+static const char sampling[] = "Batches and sampling (these decide the numbers too)";
+static const char resources[] = "Memory and disk (these move bytes, never values)";
 static const char running[] = "The run";
 
 #define ALL           NULL, false
@@ -86,40 +87,40 @@ static const struct og_option table[] = {
      "loss of a task that has a choice: bce or margin of link, mse or mae of regression, the former "
      "unless given",
      NAMES("auto", "bce", "margin", "mse", "mae"), OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL},
-    {"edge-split", "A/B/C", "", numbers, BATCHES,
+    {"edge-split", "A/B/C", "", sampling, BATCHES,
      "percent of the edges that the task link trains, validates and tests on; unless given, the "
      "dataset's own lists of edges (which `dataset` asks for), else 85/5/10",
      NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0, OF("task")},
-    {"negatives", "K", "1", numbers, BATCHES,
+    {"negatives", "K", "1", sampling, BATCHES,
      "pairs without an edge for each edge that the task link trains on",
      NULL, OG_OPTION_INT, FIELD(negatives), 1, 1 << 16, OF("task")},
-    {"negative", "KIND", "uniform", numbers, BATCHES,
+    {"negative", "KIND", "uniform", sampling, BATCHES,
      "where their other ends come from: all nodes, or the edges of the batch",
      NAMES("uniform", "batch"), OG_OPTION_CHOICE, FIELD(negative), 0, 0, OF("task")},
     {"eval-negatives", "K", "100", numbers, NUMBERS,
      "nodes that an edge's end is ranked among when the task link is evaluated",
      NULL, OG_OPTION_INT, FIELD(eval_negatives), 1, 1 << 20, OF("task")},
-    {"fanout", "N,N,...", "10,10,10", numbers, BATCHES,
+    {"fanout", "N,N,...", "10,10,10", sampling, BATCHES,
      "neighbours sampled in each hop, nearest the seeds first; -1 = all",
      NULL, OG_OPTION_LIST, FIELD(fanout), -1, 1 << 20, ALL},
-    {"sampler", "KIND", "uniform", numbers, BATCHES,
+    {"sampler", "KIND", "uniform", sampling, BATCHES,
      "how neighbours are drawn: uniformly, by the weights of their edges, as the most visited of "
      "random walks, with draws that destinations share, or for a layer as a whole "
      "(docs/samplers.md)",
      og__sampler_words, OG_OPTION_CHOICE, FIELD(sampler), 0, 0, ALL},
-    {"walks", "N", "4", numbers, BATCHES,
+    {"walks", "N", "4", sampling, BATCHES,
      "random walks from each node, of the sampler walk",
      NULL, OG_OPTION_INT, FIELD(walks), 1, 128, OF("sampler")},
-    {"walk-length", "N", "3", numbers, BATCHES,
+    {"walk-length", "N", "3", sampling, BATCHES,
      "most steps of such a walk",
      NULL, OG_OPTION_INT, FIELD(walk_length), 1, 16, OF("sampler")},
-    {"walk-restart", "P", "0.5", numbers, BATCHES,
+    {"walk-restart", "P", "0.5", sampling, BATCHES,
      "chance that such a walk ends before each step but the first",
      NULL, OG_OPTION_REAL, FIELD(walk_restart), 0, 1, OF("sampler")},
-    {"neighbors", "N", "5", numbers, BATCHES,
+    {"neighbors", "N", "5", sampling, BATCHES,
      "most visited nodes that the sampler walk keeps in each hop, in the place of --fanout's numbers",
      NULL, OG_OPTION_INT, FIELD(neighbors), 1, 2048, OF("sampler")},
-    {"batch", "N", "1000", numbers, BATCHES,
+    {"batch", "N", "1000", sampling, BATCHES,
      "seed nodes, or edges, in a mini-batch",
      NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL},
     {"epochs", "N", "10", numbers, EXTENT,
@@ -138,16 +139,16 @@ static const struct og_option table[] = {
      "safetensors file with the initial parameters; unless given, the sampler is the one it was "
      "trained with and, of the task link, --seed and --edge-split those that held its edges out",
      NULL, OG_OPTION_TEXT, FIELD(init), 0, 0, ALL},
-    {"seed", "N", "1", numbers, BATCHES,
+    {"seed", "N", "1", sampling, BATCHES,
      "start of every random choice",
      NULL, OG_OPTION_INT64, FIELD(seed), 0, 0x1p63, ALL},
-    {"no-shuffle", NULL, "false", numbers, BATCHES,
+    {"no-shuffle", NULL, "false", sampling, BATCHES,
      "take the training nodes in the order of their file",
      NULL, OG_OPTION_FLAG, FIELD(no_shuffle), 0, 0, ALL},
     {"eval-every", "EPOCHS", "1", numbers, NUMBERS,
      "epochs between validations; 0 = never",
      NULL, OG_OPTION_INT, FIELD(eval_every), 0, 1 << 24, ALL},
-    {"resample-every", "EPOCHS", "1", numbers, NUMBERS,
+    {"resample-every", "EPOCHS", "1", sampling, NUMBERS,
      "epochs that train on the same sampled batches, each in an order of its own",
      NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24, ALL},
     {"pack-dtype", "TYPE", "stored", numbers, NUMBERS,
@@ -262,6 +263,48 @@ const struct og_option *og_option_table(size_t *count)
 static const struct og_option *find_row(const char *name)
 {
     return og__option_find(table, OG_COUNT(table), name);
+}
+
+/* ---- the names that users of other libraries know ---- */
+
+static const struct og_option_alias aliases[] = {
+    {"batch-size", "batch"},       {"num-neighbors", "fanout"}, {"learning-rate", "lr"},
+    {"hidden-channels", "hidden"}, {"num-hidden", "hidden"},    {"num-layers", "layers"},
+    {"num-heads", "heads"},        {"num-epochs", "epochs"},
+};
+
+const struct og_option_alias *og_option_aliases(size_t *count)
+{
+    *count = OG_COUNT(aliases);
+    return aliases;
+}
+
+/* Of our name for it, or of theirs. */
+static const struct og_option *find_named(const char *name)
+{
+    for (size_t i = 0; i < OG_COUNT(aliases); i++)
+        if (strcmp(aliases[i].alias, name) == 0)
+            return find_row(aliases[i].name);
+    return find_row(name);
+}
+
+static int refuse_name(const char *name, struct og_err *err)
+{
+    const char *names[OG_COUNT(table) + OG_COUNT(aliases)];
+    char hint[128] = "`outgrow help train --all` lists them";
+    size_t n = 0;
+    for (size_t i = 0; i < OG_COUNT(table); i++)
+        names[n++] = table[i].name;
+    for (size_t i = 0; i < OG_COUNT(aliases); i++)
+        names[n++] = aliases[i].alias;
+    const char *nearest = og_nearest_word(names, n, name);
+    const struct og_option *row = nearest ? find_named(nearest) : NULL;
+    if (row && row->arg && *row->standard)
+        snprintf(hint, sizeof(hint), "did you mean '%s'? Unless given it is %s", row->name,
+                 row->standard);
+    else if (row)
+        snprintf(hint, sizeof(hint), "did you mean '%s'?", row->name);
+    return og__fail(err, -EINVAL, hint, "%.100s: no such option", name);
 }
 
 const char *og__option_word(const char *name, int value)
@@ -458,10 +501,10 @@ out:
 
 int og_options_set(struct og_options *opt, const char *name, const char *value, struct og_err *err)
 {
-    const struct og_option *row = find_row(name);
+    const struct og_option *row = find_named(name);
     if (!row)
-        return og__option_refuse_name(table, OG_COUNT(table), name, err);
-    const struct chooser *c = strchr(value, ':') ? find_chooser(name) : NULL;
+        return refuse_name(name, err);
+    const struct chooser *c = strchr(value, ':') ? find_chooser(row->name) : NULL;
     int rc =
         c ? set_with_parameters(opt, row, c, value, err) : og_option_read(row, opt, value, err);
     if (rc < 0)

@@ -16,8 +16,6 @@ const struct og_option *og__option_find(const struct og_option *table, size_t n,
 /* Whether the text is a value of the row: then it is in its field, else nothing has changed. */
 bool og__option_take(const struct og_option *row, void *fields, const char *text);
 int og__option_refuse(const struct og_option *row, const char *value, struct og_err *err);
-int og__option_refuse_name(const struct og_option *table, size_t n, const char *name,
-                           struct og_err *err);
 
 /* ---- the table of training options ---- */
 

@@ -1,0 +1,94 @@
+/* What the command says about itself: first how to begin, then what most people ask for, and all of
+ * it when it is asked for. */
+#include "cli.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A model out of nothing, in three lines that work as they stand. */
+static const char begin[] =
+    "  outgrow generate graph --nodes 20000           # a graph to try it with; or import yours\n"
+    "  outgrow train graph --memory 256M --run first  # within 256 MiB, whatever its size\n"
+    "  outgrow predict graph --checkpoint first/best.safetensors --out logits.npy\n";
+
+void print_commands(FILE *out)
+{
+    const char *group = "";
+    fprintf(out, "%s\nusage: outgrow <command> [options]\n", begin);
+    for (size_t i = 0; commands[i]; i++) {
+        if (strcmp(commands[i]->group, group) != 0)
+            fprintf(out, "\n %s\n", commands[i]->group);
+        group = commands[i]->group;
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    }
+    fprintf(out, "\n`outgrow help COMMAND` has the options, `man outgrow` all there is.\n");
+}
+
+/* ---- one command ---- */
+
+static bool is_training(const char *name)
+{
+    size_t n;
+    const struct og_option *rows = og_option_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return true;
+    return strcmp(name, "config") == 0;
+}
+
+static bool is_own(const struct command *command, const char *name)
+{
+    for (size_t i = 0; command->own && command->own[i].name; i++)
+        if (strcmp(command->own[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_often_given(const struct command *command, const char *name)
+{
+    for (size_t i = 0; command->often && command->often[i]; i++)
+        if (strcmp(command->often[i], name) == 0)
+            return true;
+    return is_own(command, name) || !is_training(name);
+}
+
+/* Keeps those that are often given; how many are left. */
+static size_t keep_often_given(const struct command *command, struct shown_option *list, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_often_given(command, list[i].name))
+            list[kept++] = list[i];
+    return kept;
+}
+
+static size_t count_told(const struct shown_option *list, size_t n)
+{
+    size_t told = 0;
+    for (size_t i = 0; i < n; i++)
+        told += !list[i].hidden;
+    return told;
+}
+
+void print_help(const struct command *command, bool all)
+{
+    size_t n;
+    char doc[2048];
+    char name[64];
+    struct shown_option *list = list_options(command, &n);
+    size_t there = count_told(list, n);
+    if (!all)
+        n = keep_often_given(command, list, n);
+    struct argp_option *table = argp_table(list, n);
+    snprintf(doc, sizeof(doc), "%s\n\n%s", command->summary, command->text);
+    snprintf(name, sizeof(name), "outgrow %s", command->name);
+    struct argp argp = {.options = table, .args_doc = command->args, .doc = doc};
+    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
+    if (there > count_told(list, n))
+        printf("\n%zu options more, those of training: `outgrow help %s --all`\n",
+               there - count_told(list, n), command->name);
+    free(table);
+    free(list);
+}
