@@ -87,7 +87,8 @@ static void losses_equal_their_reference(void **state)
             for (uint32_t i = 0; i < n; i++) /* far out too, and equal ones */
                 score[i] = i % 7 == 0 ? 0 : score[i] * (i % 5 == 0 ? 60.0f : 2.0f);
             struct og_metrics m, w;
-            struct og_link_loss op = {edges, shapes[c].each, kind, score, got, &m}, ref = op;
+            struct og_link_loss op = {edges, shapes[c].each, OG_LOSS_BCE + kind, score, got, &m},
+                                ref = op;
             ref.grad = want;
             assert_int_equal(og__ops_cpu.link_loss(NULL, &op, NULL), 0);
             ref.out = &w;
@@ -99,7 +100,7 @@ static void losses_equal_their_reference(void **state)
                                             .logits = score,
                                             .labels = random_floats(n),
                                             .grad = got},
-                                           kind};
+                                           OG_LOSS_MSE + kind};
             for (uint32_t i = 0; i < n; i += 3)
                 ((float *)values.rows.labels)[i] = NAN;
             values.rows.out = &m;

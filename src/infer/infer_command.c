@@ -1,6 +1,7 @@
 /* predict, and eval with all neighbours. */
 #include "budget/memory_plan.h"
 #include "infer/infer.h"
+#include "nn/tasks.h"
 #include "train/checkpoint.h"
 #include "train/options.h"
 #include "train/scores.h"
@@ -19,10 +20,10 @@ static int check_widths(const struct og_inference *f, struct og_err *err)
 {
     const struct og_model_config *c = &f->config;
     const char *hint = "is it a checkpoint of this dataset?";
-    bool links = c->task == OG_TASK_LINK;
-    if (c->in_dim == f->ds->dim && (links || c->n_classes == f->ds->n_classes))
+    bool embeds = og__task_of(c)->embeds;
+    if (c->in_dim == f->ds->dim && (embeds || c->n_classes == f->ds->n_classes))
         return 0;
-    if (links)
+    if (embeds)
         return og__fail(err, -EINVAL, hint, "the checkpoint has %d features, %s has %d", c->in_dim,
                         f->ds->path, f->ds->dim);
     return og__fail(err, -EINVAL, hint,
@@ -33,13 +34,11 @@ static int check_widths(const struct og_inference *f, struct og_err *err)
 static int check_shape(struct og_inference *f, struct og_err *err)
 {
     if (f->config.task < 0) /* a file that does not say */
-        f->config.task = f->opt.task;
+        f->config.task = og__task_by_labels(f->opt.task, f->ds->regression);
     int rc = check_widths(f, err);
     if (rc < 0)
         return rc;
     f->config.multi_label = f->ds->multi_label;
-    if (f->config.task < 0) /* the checkpoint does not say */
-        f->config.task = f->ds->regression ? OG_TASK_REGRESSION : OG_TASK_NODE;
     f->config.dropout = 0;
     return og__model_check(&f->config, err);
 }
@@ -196,7 +195,7 @@ static int check_outputs(const struct og_inference *f, const char *checkpoint, c
     int rc;
     OG_TRY(spare_inputs(f, checkpoint, out, err));
     OG_TRY(spare_inputs(f, checkpoint, embeddings, err));
-    if (embeddings && f->config.task == OG_TASK_LINK)
+    if (embeddings && og__task_of(&f->config)->embeds)
         return og__fail(err, -EINVAL, "leave it out: --out holds them",
                         "--embeddings: they are all that a model of links makes of a node");
     if (embeddings && f->config.layers < 2)
@@ -331,7 +330,7 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
         return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", split);
     int rc;
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
-    if (f.config.task == OG_TASK_LINK)
+    if (og__of_pairs(&f.config))
         OG_TRY(og__fail(err, -EINVAL,
                         "leave out --full: edges are judged a batch at a time, by all neighbours "
                         "with --fanout -1",

@@ -56,7 +56,7 @@ static int link_loss(struct og_model *m, const struct og_pairs *pairs, float *gr
 {
     struct og_link_loss op = {.n_edges = pairs->n_edges,
                               .each = pairs->n_negatives / OG_MAX(pairs->n_edges, 1u),
-                              .margin = m->config.loss == OG_LOSS_MARGIN,
+                              .loss = og__loss_of(&m->config),
                               .score = m->at.scores,
                               .grad = grad,
                               .out = out};

@@ -1,5 +1,5 @@
 /* What a batch is judged by: sums, and the figures made of them. */
-#include "nn/nn.h"
+#include "nn/tasks.h"
 
 #include <math.h>
 
@@ -41,15 +41,19 @@ double og__metrics_r2(const struct og_metrics *m)
 
 double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config)
 {
-    if (config->task == OG_TASK_REGRESSION)
-        return og__metrics_r2(m);
-    if (config->task == OG_TASK_LINK)
-        return m->compared ? (double)m->twice_ordered / (2 * (double)m->compared) : 0;
-    if (!config->multi_label)
-        return m->counted ? (double)m->correct / (double)m->counted : 0;
-    double right = 2 * (double)m->true_positive;
-    double all = right + (double)m->false_positive + (double)m->false_negative;
-    return all > 0 ? right / all : 0;
+    return og__task_of(config)->chief(m, NULL);
+}
+
+double og__auc(const struct og_metrics *m, const struct og_ranking *areas)
+{
+    (void)m;
+    return areas->auc;
+}
+
+double og__ap(const struct og_metrics *m, const struct og_ranking *areas)
+{
+    (void)m;
+    return areas->ap;
 }
 
 const char *og__metrics_undefined(const struct og_metrics *m)

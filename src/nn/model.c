@@ -69,7 +69,7 @@ static struct og_specs decoder_specs(const struct og_model_config *c, int l)
 {
     struct og_specs s = {.n = 0};
     int in = l == 0 ? c->n_classes : c->hidden, out = l == 0 ? c->hidden : 1;
-    if (c->task != OG_TASK_LINK || c->decoder != OG_DECODER_MLP)
+    if (!og__of_pairs(c) || c->decoder != OG_DECODER_MLP)
         return s;
     og__add_matrix(&s, OG__NEIGHBOUR, "weight", out, in, og__by_fan_in(in))->multiplies_back = true;
     og__add_vector(&s, OG__BIAS, "bias", out, og__by_fan_in(in));

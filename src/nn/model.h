@@ -1,6 +1,7 @@
 /* Inside of a model; see nn.h for the outside.
  *
  *   kind_*.c     the convolutions there are: what each is made of (kinds.h)
+ *   task_*.c     the tasks there are, loss_*.c the losses (tasks.h)
  *   shape.c      what follows from the configuration
  *   model.c      what there is: parameters, initial values
  *   bring.c      what the host has, where the backend computes
@@ -33,6 +34,7 @@
 
 #include "nn/bring.h"
 #include "nn/shape.h"
+#include "nn/tasks.h"
 
 struct og_layer {
     int n_in, n_mid, n_out;

@@ -28,7 +28,7 @@ struct og_model_config {
     double attention_dropout;              /* of GAT's coefficients */
     int task;                              /* enum og_task_kind */
     int decoder;                           /* enum og_decoder_kind, of links */
-    int loss;                              /* enum og_loss_kind, of links and regression */
+    int loss;                              /* enum og_loss_kind, where the task has a choice */
     bool multi_label;
     int heads;      /* of GAT */
     int aggregator; /* enum og_aggregator_kind, of SAGE */
@@ -52,6 +52,13 @@ bool og__model_weighs(const struct og_model_config *config); /* has it a use for
 /* Does this kind of model, this task, look at the option, a parameter of some? */
 bool og__model_takes(int kind, const char *option);
 bool og__task_takes(int kind, const char *option);
+
+/* All tasks, and all losses but that of a task which has no choice, which is the first, "auto";
+ * end with NULL. */
+extern const char *const og__task_words[], *const og__loss_words[];
+bool og__is_task(int kind);
+/* The task's own loss where *loss is OG_LOSS_AUTO; -EINVAL: it takes no such loss. */
+OG_MUST_CHECK int og__loss_settle(int task, int *loss, struct og_err *err);
 
 enum { OG_PARAM_DIMS = 3 };
 
@@ -138,8 +145,8 @@ struct og_metrics {
 };
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
 double og__metrics_loss(const struct og_metrics *m); /* mean; 0 of none */
-/* One number, the more the better: accuracy; micro-F1 of labels; R^2 of values; of links the share
- * of negatives that are below their edge. */
+/* The task's chief figure, of sums alone: accuracy; micro-F1 of labels; R^2 of values; of links the
+ * share of negatives that are below their edge. */
 double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config);
 double og__metrics_r2(const struct og_metrics *m);
 /* Which of them is not a finite number, as of a model that diverged: "loss" or "rank of an edge";

@@ -322,12 +322,12 @@ struct og_loss {
     struct og_metrics *out;
 };
 
-/* Errors of the values that are there (labels f32 [rows, cols], NaN = none): their sum, and the
- * gradient of their mean; squares, or absolutes. A row counts if it has a value.
+/* Losses of the values that are there (labels f32 [rows, cols], NaN = none): their sum, and the
+ * gradient of their mean. A row counts if it has a value.
  * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / values for the gradient. */
 struct og_value_loss {
     struct og_loss rows;
-    bool absolute;
+    int loss; /* enum og_loss_kind: one of values (tasks.h) */
 };
 
 /* ---- pairs of rows: links ----
@@ -368,7 +368,7 @@ struct og_pair_back {
  * Fills loss_sum, counted, compared and twice_ordered. Tolerance: as above. */
 struct og_link_loss {
     uint32_t n_edges, each;
-    bool margin;
+    int loss; /* enum og_loss_kind: one of pairs (tasks.h) */
     const float *score;
     float *grad; /* as score, or NULL */
     struct og_metrics *out;

@@ -2,6 +2,7 @@
  * gradient is summed in the order of its pairs, a loss in the order of its terms. */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
+#include "nn/tasks.h"
 #include "nn/vector.h"
 
 #include <math.h>
@@ -86,60 +87,14 @@ void og__cpu_pair_back(struct og_nn_backend *be, const struct og_pair_back *op)
     og__pool_run(be->pool, og__n_blocks(op->n_rows), back_block, (void *)op);
 }
 
-/* ==== losses: scalars, of which there are few beside the products ==== */
-
-/* log(1 + exp(x)) and its slope, never overflowing. */
-static double softplus(float x, float *slope)
-{
-    float e = expf(-fabsf(x));
-    *slope = (x >= 0 ? 1 : e) / (1 + e);
-    return (double)(log1pf(e) + fmaxf(x, 0));
-}
-
-static double bce(const struct og_link_loss *op, uint32_t n_negatives)
-{
-    double edges = 0;
-    double negatives = 0;
-    float slope;
-    for (uint32_t p = 0; p < op->n_edges; p++) {
-        edges += softplus(-op->score[p], &slope);
-        if (op->grad)
-            op->grad[p] = -0.5f * slope / (float)op->n_edges;
-    }
-    for (uint32_t p = op->n_edges; p < op->n_edges + n_negatives; p++) {
-        negatives += softplus(op->score[p], &slope);
-        if (op->grad)
-            op->grad[p] = 0.5f * slope / (float)n_negatives;
-    }
-    return 0.5 * (edges / op->n_edges + negatives / n_negatives);
-}
-
-static double margin(const struct og_link_loss *op, uint32_t n_negatives)
-{
-    double sum = 0;
-    float share = 1 / (float)n_negatives;
-    for (uint32_t p = 0; op->grad && p < op->n_edges + n_negatives; p++)
-        op->grad[p] = 0;
-    for (uint32_t k = 0; k < n_negatives; k++) {
-        uint32_t edge = k / op->each, p = op->n_edges + k;
-        float lacks = 1 - op->score[edge] + op->score[p];
-        if (lacks <= 0)
-            continue;
-        sum += (double)lacks;
-        if (op->grad) {
-            op->grad[edge] -= share;
-            op->grad[p] += share;
-        }
-    }
-    return sum / n_negatives;
-}
+/* ==== losses ==== */
 
 void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
 {
     (void)be;
     struct og_metrics *out = op->out;
     uint32_t n_negatives = op->n_edges * op->each;
-    double mean = op->margin ? margin(op, n_negatives) : bce(op, n_negatives);
+    double mean = og__loss(op->loss)->pairs(op, n_negatives);
     *out = (struct og_metrics){
         .loss_sum = mean * op->n_edges, .counted = op->n_edges, .compared = n_negatives};
     for (uint32_t k = 0; k < n_negatives; k++) {
@@ -179,27 +134,26 @@ void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op)
 
 /* ==== regression ==== */
 
-/* One row's errors into m; its slopes, times the share of a value, into grad. */
+/* One row's losses and errors into m; its slopes, times the share of a value, into grad. */
 static void value_row(const struct og_value_loss *op, uint32_t r, float share, struct og_metrics *m)
 {
     const struct og_loss *l = &op->rows;
+    const struct og_loss_ops *loss = og__loss(op->loss);
     size_t first = (size_t)r * (size_t)l->cols;
     bool any = false;
     for (size_t i = first; i < first + (size_t)l->cols; i++) {
-        float y = ((const float *)l->labels)[i], d = l->logits[i] - y;
-        bool there = !isnan(y);
+        float y = ((const float *)l->labels)[i], d = l->logits[i] - y, slope = 0;
+        if (!isnan(y)) {
+            any = true;
+            m->values++;
+            m->loss_sum += loss->value(l->logits[i], y, &slope);
+            m->absolute += (double)fabsf(d);
+            m->squared += (double)d * (double)d;
+            m->value_sum += (double)y;
+            m->value_squares += (double)y * (double)y;
+        }
         if (l->grad)
-            l->grad[i] = !there         ? 0
-                         : op->absolute ? share * (float)((d > 0) - (d < 0))
-                                        : share * 2 * d;
-        if (!there)
-            continue;
-        any = true;
-        m->values++;
-        m->absolute += (double)fabsf(d);
-        m->squared += (double)d * (double)d;
-        m->value_sum += (double)y;
-        m->value_squares += (double)y * (double)y;
+            l->grad[i] = isnan(y) ? 0 : share * slope; /* a share of none is no number */
     }
     m->counted += any;
 }
@@ -207,13 +161,11 @@ static void value_row(const struct og_value_loss *op, uint32_t r, float share, s
 void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op)
 {
     (void)be;
-    struct og_metrics *out = op->rows.out;
     const struct og_loss *l = &op->rows;
     size_t values = 0;
     for (size_t i = 0; i < l->rows * (size_t)l->cols; i++)
         values += !isnan(((const float *)l->labels)[i]);
-    *out = (struct og_metrics){0};
+    *l->out = (struct og_metrics){0};
     for (uint32_t r = 0; r < l->rows; r++)
-        value_row(op, r, 1 / (float)values, out);
-    out->loss_sum = op->absolute ? out->absolute : out->squared;
+        value_row(op, r, 1 / (float)values, l->out);
 }

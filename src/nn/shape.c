@@ -47,8 +47,7 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
     if (!kinds[c->kind]->by_aggregator && c->aggregator != OG_AGGREGATOR_MEAN)
         return og__fail(err, -EINVAL, "only the model sage has a choice",
                         "--aggregator: this model has one of its own");
-    if (c->task < OG_TASK_NODE || c->task > OG_TASK_REGRESSION || c->decoder < OG_DECODER_DOT ||
-        c->decoder > OG_DECODER_MLP)
+    if (!og__is_task(c->task) || c->decoder < OG_DECODER_DOT || c->decoder > OG_DECODER_MLP)
         return og__fail(err, -EINVAL, NULL, "model: task %d with decoder %d is unknown", c->task,
                         c->decoder);
     const struct og_conv *conv = og__conv_of(c);
@@ -85,13 +84,6 @@ static bool is_one_of(const char *name, const char *const *names)
 bool og__model_takes(int kind, const char *option)
 {
     return kinds[kind]->parameters && is_one_of(option, kinds[kind]->parameters);
-}
-
-bool og__task_takes(int kind, const char *option)
-{
-    static const char *const of_links[] = {"decoder",  "edge-split",     "negatives",
-                                           "negative", "eval-negatives", NULL};
-    return kind == OG_TASK_LINK && is_one_of(option, of_links);
 }
 
 /* ==== layers ==== */

@@ -123,8 +123,16 @@ out:
 
 uint64_t og__targets_of(const struct og_model_config *c, uint64_t n)
 {
-    bool wide = c->multi_label || c->task == OG_TASK_REGRESSION;
-    return c->task == OG_TASK_LINK ? 0 : n * (wide ? (uint64_t)c->n_classes : 1);
+    switch (og__task_of(c)->targets) {
+    case OG__OF_CLASSES:
+        return n;
+    case OG__OF_LABELS:
+    case OG__OF_VALUES:
+        return n * (uint64_t)c->n_classes;
+    case OG__OF_PAIRS:
+        break;
+    }
+    return 0;
 }
 
 int og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
@@ -141,17 +149,13 @@ int og__model_loss(struct og_model *m, const float *logits, const void *labels, 
                          .grad = grad,
                          .blocks = m->at.loss_blocks,
                          .out = out};
-    struct og_value_loss values = {op, m->config.loss == OG_LOSS_MAE};
-    if (m->config.task == OG_TASK_REGRESSION)
-        return m->ops->value_loss(m->backend, &values, err);
-    return (m->config.multi_label ? m->ops->sigmoid_loss : m->ops->softmax_loss)(m->backend, &op,
-                                                                                 err);
+    return og__task_of(&m->config)->rows(m->ops, m->backend, og__loss_of(&m->config), &op, err);
 }
 
 int og__model_forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
                       const void *labels, struct og_metrics *out, struct og_err *err)
 {
-    const struct og_pairs *pairs = m->config.task == OG_TASK_LINK ? labels : NULL;
+    const struct og_pairs *pairs = og__of_pairs(&m->config) ? labels : NULL;
     int rc;
     OG_TRY(forward(m, batch, x, pairs, NULL, err));
     if (pairs && out)
@@ -200,7 +204,7 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
         m->training = true;
         og__arena_release(&m->workspace);
     }
-    const struct og_pairs *pairs = m->config.task == OG_TASK_LINK ? labels : NULL;
+    const struct og_pairs *pairs = og__of_pairs(&m->config) ? labels : NULL;
     OG_TRY(forward(m, batch, x, pairs, step, err));
     if (pairs)
         OG_TRY(og__links_gradients(m, &m->at.pairs, out, err));

@@ -13,7 +13,7 @@ static float *take_floats(struct og_arena *arena, size_t rows, int cols)
 
 static int widest(const struct og_model_config *c)
 {
-    int most = c->task == OG_TASK_LINK ? c->hidden : 1; /* the decoder's */
+    int most = og__of_pairs(c) ? c->hidden : 1; /* the decoder's */
     for (int l = 0; l < c->layers; l++) {
         most = OG_MAX(OG_MAX(most, og__layer_in(c, l)),
                       OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
@@ -142,7 +142,7 @@ static void carve_shared(const struct og_nn_ops *ops, const struct og_model_conf
             n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
         }
     }
-    if (c->task == OG_TASK_LINK && c->decoder == OG_DECODER_MLP) {
+    if (og__of_pairs(c) && c->decoder == OG_DECODER_MLP) {
         partial =
             OG_MAX(partial, ops->partial_bytes(pairs->trained, c->hidden, (uint64_t)c->n_classes));
         partial = OG_MAX(partial, ops->partial_bytes(pairs->trained, c->hidden, 0));
@@ -211,7 +211,7 @@ static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
         carve_layer(c, l, &batch->hop[c->layers - 1 - l], training, arena, &out->work[l]);
     if (training && c->input_dropout > 0)
         out->dropped = take_floats(arena, batch->hop[c->layers - 1].n_src, c->in_dim);
-    if (c->task == OG_TASK_LINK)
+    if (og__of_pairs(c))
         carve_pairs(c, batch, pairs, training, arena, out);
     if (training)
         carve_shared(ops, c, batch, pairs, arena, out);

@@ -1,5 +1,6 @@
 /* The smaller commands on a session: plan and eval. */
 #include "ahead/ahead.h"
+#include "nn/tasks.h"
 #include "run/plan_json.h"
 #include "train/checkpoint.h"
 #include "train/json.h"
@@ -136,7 +137,7 @@ static int open_session(struct og_session **out, const char *dataset, const char
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
-    if (own.task == OG_TASK_LINK)
+    if (og__task(own.task)->targets == OG__OF_PAIRS)
         OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
     OG_TRY(og__session_open(out, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config, seen,
                             err));

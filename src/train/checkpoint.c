@@ -2,6 +2,7 @@
 
 #include "dataset/edge_split.h"
 #include "dataset/identity.h"
+#include "nn/tasks.h"
 #include "train/options.h"
 
 #include <math.h>
@@ -113,7 +114,7 @@ int og__checkpoint_write(const char *path, struct og_model *m, const struct og_o
     const char *sampler[MOST_SAMPLER_OPTIONS];
     const size_t n_sampler = trained ? list_sampler_options(trained, sampler) : 0;
     say_options(&t, trained, sampler, n_sampler, text);
-    if (trained && config->task == OG_TASK_LINK)
+    if (trained && og__of_pairs(config))
         say_options(&t, trained, edge_options, OG_COUNT(edge_options), text + n_sampler);
     if (!t.tensor)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
@@ -391,7 +392,8 @@ static void find_task(const struct og_tensors *t, struct og_model_config *config
     config->loss = OG_MAX(og__option_choice("loss", find_metadata(t, "loss")), 0);
     if (!w || w->ndim != 2)
         return;
-    config->task = OG_TASK_LINK;
+    for (config->task = 0; !og__task_takes(config->task, "decoder");)
+        config->task++;
     config->decoder = OG_DECODER_MLP;
     config->hidden = (int)w->shape[0];
 }
@@ -434,7 +436,7 @@ int og__checkpoint_shape(const char *path, struct og_model_config *config, struc
     og__tensors_close(&f);
     struct og_err why = {0};
     struct og_model_config told = *config;
-    told.task = OG_MAX(told.task, OG_TASK_NODE);
+    told.task = OG_MAX(told.task, 0);
     if (config->layers > 0 && og__model_check(&told, &why) == 0)
         return 0;
     if (config->layers > 0)

@@ -3,6 +3,7 @@
  * refused where its second option is looked at. */
 #include "train/idle.h"
 
+#include "nn/tasks.h"
 #include "train/options.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static bool hides(const struct og_session *s)
 
 static bool has_width(const struct og_session *s)
 {
-    return s->config.opt.layers > 1 || s->config.opt.task == OG_TASK_LINK;
+    return s->config.opt.layers > 1 || og__task(s->config.opt.task)->embeds;
 }
 
 static bool steps_again(const struct og_session *s)

@@ -1,4 +1,5 @@
 #include "train/learner.h"
+#include "nn/tasks.h"
 
 #include "train/checkpoint.h"
 
@@ -11,7 +12,7 @@ int og__learner_adopt(struct og_config *config, const struct og_options *asked, 
     if (!asked->init)
         return 0;
     int rc = og__checkpoint_sampler(asked->init, &config->opt, &config->log, err);
-    if (rc < 0 || asked->task != OG_TASK_LINK)
+    if (rc < 0 || og__task(asked->task)->targets != OG__OF_PAIRS)
         return rc;
     return og__checkpoint_edges(asked->init, &config->opt, &config->log, err);
 }
@@ -23,7 +24,7 @@ static struct og_model_config asked_shape(const struct og_options *opt, const st
                                     .in_dim = ds->dim,
                                     .hidden = opt->hidden,
                                     .n_classes =
-                                        opt->task == OG_TASK_LINK ? opt->hidden : ds->n_classes,
+                                        og__task(opt->task)->embeds ? opt->hidden : ds->n_classes,
                                     .task = opt->task,
                                     .decoder = opt->decoder,
                                     .loss = opt->loss,
@@ -45,7 +46,7 @@ int og__learner_shape(struct og_facts *f, const struct og_options *opt,
     f->shape.multi_label = ds->multi_label;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
-    const bool widths = opt->task == OG_TASK_LINK || f->shape.n_classes == ds->n_classes;
+    const bool widths = og__task(opt->task)->embeds || f->shape.n_classes == ds->n_classes;
     if (f->shape.in_dim != ds->dim || !widths)
         return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
                         "the checkpoint has %d features and %d classes, %s has %d and %d",

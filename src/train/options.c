@@ -79,14 +79,14 @@ static const struct og_option table[] = {
     {"task", "KIND", "node", numbers, BATCHES,
      "what is learnt: the labels of nodes (classes or, where they are values, regression), or which "
      "nodes have an edge (docs/tasks.md)",
-     NAMES("node", "link", "regression"), OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL},
+     og__task_words, OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL},
     {"decoder", "KIND", "dot", numbers, NUMBERS,
      "what the task link makes of two nodes: the product of their embeddings, or a perceptron over it",
      NAMES("dot", "mlp"), OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")},
     {"loss", "KIND", "auto", numbers, NUMBERS,
-     "loss of a task that has a choice: bce or margin of link, mse or mae of regression, the former "
-     "unless given",
-     NAMES("auto", "bce", "margin", "mse", "mae"), OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL},
+     "loss of a task that has a choice (docs/tasks.md says which it takes), unless given the first "
+     "of its own",
+     og__loss_words, OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL},
     {"edge-split", "A/B/C", "", sampling, BATCHES,
      "percent of the edges that the task link trains, validates and tests on; unless given, the "
      "dataset's own lists of edges (which `dataset` asks for), else 85/5/10",

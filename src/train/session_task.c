@@ -1,6 +1,7 @@
 /* What a session learns from: splits, labels or edges, and what the task makes of them. */
 #include "base/file.h"
 #include "dataset/edge_split.h"
+#include "nn/tasks.h"
 #include "train/session_parts.h"
 
 #include <stdlib.h>
@@ -14,26 +15,23 @@ int og__session_settle_task(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     struct og_dataset *ds = s->facts.ds;
-    if (opt->task == OG_TASK_NODE && ds->regression)
-        opt->task = OG_TASK_REGRESSION;
-    if (opt->task == OG_TASK_REGRESSION && !og__float_labels(ds))
-        return og__fail(err, -EINVAL,
-                        "import the graph with a float label.npy and \"task\": "
-                        "\"node regression\" in its meta.json",
-                        "--task regression: the labels of %s are classes", ds->path);
-    if (opt->task == OG_TASK_REGRESSION) {
+    opt->task = og__task_by_labels(opt->task, ds->regression);
+    if (og__task(opt->task)->targets == OG__OF_VALUES) {
+        if (!og__float_labels(ds))
+            return og__fail(err, -EINVAL,
+                            "import the graph with a float label.npy and \"task\": "
+                            "\"node regression\" in its meta.json",
+                            "--task %s: the labels of %s are classes", og__task_words[opt->task],
+                            ds->path);
         ds->regression = true;
         ds->multi_label = false;
     }
-    static const int first[] = {OG_LOSS_AUTO, OG_LOSS_BCE, OG_LOSS_MSE};
-    static const int last[] = {OG_LOSS_AUTO, OG_LOSS_MARGIN, OG_LOSS_MAE};
-    if (opt->loss == OG_LOSS_AUTO)
-        opt->loss = first[opt->task];
-    if (opt->loss < first[opt->task] || opt->loss > last[opt->task])
-        return og__fail(err, -EINVAL,
-                        "bce and margin are of --task link, mse and mae of --task regression",
-                        "--loss: the task has no such loss");
-    return 0;
+    return og__loss_settle(opt->task, &opt->loss, err);
+}
+
+static bool of_pairs(const struct og_session *s)
+{
+    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
 }
 
 /* Of the graph that is left: all but the features is new. */
@@ -90,9 +88,8 @@ static int settle_edges(struct og_session *s, struct og_err *err)
 int og__session_hold_out(struct og_session *s, struct og_err *err)
 {
     struct og_dataset *left = NULL;
-    int rc = s->config.opt.task == OG_TASK_LINK ? settle_edges(s, err) : 0;
-    if (rc < 0 || s->config.opt.task != OG_TASK_LINK ||
-        strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
+    int rc = of_pairs(s) ? settle_edges(s, err) : 0;
+    if (rc < 0 || !of_pairs(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
     char *own = s->config.opt.scratch ? strdup(s->config.opt.scratch) : og__cache_dir();
     rc = own ? write_left(s, own, &left, err)
@@ -135,7 +132,7 @@ out:
 int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
 {
     s->facts.seeds.schedule = &s->facts.schedule;
-    s->facts.seeds.edges = s->config.opt.task == OG_TASK_LINK;
+    s->facts.seeds.edges = of_pairs(s);
     s->facts.seeds.rule =
         (struct og_pair_rule){.seed = (uint64_t)s->config.opt.seed,
                               .n_nodes = (uint32_t)s->facts.ds->n_nodes,
@@ -199,9 +196,6 @@ const void *og__session_targets(const struct og_session *s, const struct og_work
 size_t og__most_scores(const struct og_facts *f)
 {
     size_t n = (size_t)OG_MAX(f->split[OG__VALID].n, f->split[OG__TEST].n);
-    if (f->seeds.edges)
-        return 2 * n;
-    if (f->ds->multi_label)
-        return n * (size_t)f->ds->n_classes;
-    return f->shape.task == OG_TASK_NODE && f->ds->n_classes == 2 ? n : 0;
+    const struct og_task *task = og__task_of(&f->shape);
+    return task->n_scores ? task->n_scores(f->shape.n_classes, n) : 0;
 }

@@ -721,13 +721,13 @@ static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss 
                 out->value_sum += y;
                 out->value_squares += y * y;
             }
-            double slope = op->absolute ? (double)((d > 0) - (d < 0)) : 2 * d;
+            double slope = op->loss == OG_LOSS_MAE ? (double)((d > 0) - (d < 0)) : 2 * d;
             if (l->grad)
                 l->grad[i] = there ? (float)(slope / (double)out->values) : 0;
         }
         out->counted += any;
     }
-    out->loss_sum = op->absolute ? out->absolute : out->squared;
+    out->loss_sum = op->loss == OG_LOSS_MAE ? out->absolute : out->squared;
 }
 
 /* ==== pairs ==== */
@@ -816,7 +816,7 @@ static void ref_link_loss(struct og_nn_backend *be, const struct og_link_loss *o
     *out = (struct og_metrics){.counted = op->n_edges, .compared = n_negatives};
     for (uint32_t p = 0; op->grad && p < n; p++)
         op->grad[p] = 0;
-    for (uint32_t p = 0; !op->margin && p < n; p++) {
+    for (uint32_t p = 0; op->loss == OG_LOSS_BCE && p < n; p++) {
         double s = (double)op->score[p], sign = p < op->n_edges ? -1 : 1;
         double share = 0.5 / (p < op->n_edges ? op->n_edges : n_negatives);
         loss += share * log1p(exp(sign * s));
@@ -827,7 +827,7 @@ static void ref_link_loss(struct og_nn_backend *be, const struct og_link_loss *o
         uint32_t i = k / op->each, p = op->n_edges + k;
         double above = (double)op->score[i] - (double)op->score[p];
         out->twice_ordered += above > 0 ? 2 : above == 0;
-        if (!op->margin || above >= 1)
+        if (op->loss != OG_LOSS_MARGIN || above >= 1)
             continue;
         loss += (1 - above) / n_negatives;
         if (op->grad) {

@@ -1,0 +1,81 @@
+/* Which nodes have an edge. Scores, losses and gradients of pairs are in links.c. */
+#include "nn/tasks.h"
+
+#include <math.h>
+
+/* Of an edge and a negative of its own: how often the edge is above. */
+static double ordered(const struct og_metrics *sum)
+{
+    return sum->compared ? (double)sum->twice_ordered / (2 * (double)sum->compared) : 0;
+}
+
+static double chief(const struct og_metrics *sum, const struct og_ranking *areas)
+{
+    if (!areas)
+        return ordered(sum);
+    return isnan(areas->auc) ? 0 : areas->auc;
+}
+
+static double mrr(const struct og_metrics *sum, const struct og_ranking *areas)
+{
+    (void)areas;
+    return sum->reciprocal_ranks / (double)sum->ranked;
+}
+
+static double hits(const struct og_metrics *sum, int k)
+{
+    return (double)sum->hits[k] / (double)sum->ranked;
+}
+
+static double hits_1(const struct og_metrics *sum, const struct og_ranking *areas)
+{
+    (void)areas;
+    return hits(sum, 0);
+}
+
+static double hits_3(const struct og_metrics *sum, const struct og_ranking *areas)
+{
+    (void)areas;
+    return hits(sum, 1);
+}
+
+static double hits_10(const struct og_metrics *sum, const struct og_ranking *areas)
+{
+    (void)areas;
+    return hits(sum, 2);
+}
+
+static const struct og_figure figures[] = {
+    {"auc", og__auc, true},    {"ap", og__ap, true},      {"mrr", mrr, false},
+    {"hits@1", hits_1, false}, {"hits@3", hits_3, false}, {"hits@10", hits_10, false},
+    {NULL, NULL, false},
+};
+
+/* Each edge, and a negative. */
+static size_t two_each(int n_classes, size_t n)
+{
+    (void)n_classes;
+    return 2 * n;
+}
+
+static int score(const void *targets, size_t i, const float *made, float *out)
+{
+    *out = *made;
+    return i < ((const struct og_pairs *)targets)->n_edges;
+}
+
+static const char *const parameters[] = {"decoder",  "edge-split",     "negatives",
+                                         "negative", "eval-negatives", NULL};
+
+const struct og_task og__task_link = {
+    .targets = OG__OF_PAIRS,
+    .embeds = true,
+    .of_values = OG_TASK_LINK,
+    .loss = OG_LOSS_BCE,
+    .parameters = parameters,
+    .chief = chief,
+    .figures = figures,
+    .n_scores = two_each,
+    .score_width = 1,
+    .score = score,
+};

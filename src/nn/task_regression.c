@@ -1,0 +1,39 @@
+/* Values of nodes. */
+#include "nn/tasks.h"
+
+static int rows(const struct og_nn_ops *ops, struct og_nn_backend *be, int loss,
+                const struct og_loss *op, struct og_err *err)
+{
+    const struct og_value_loss values = {*op, loss};
+    return ops->value_loss(be, &values, err);
+}
+
+static double mse(const struct og_metrics *sum, const struct og_ranking *areas)
+{
+    (void)areas;
+    return sum->squared / (double)sum->values;
+}
+
+static double mae(const struct og_metrics *sum, const struct og_ranking *areas)
+{
+    (void)areas;
+    return sum->absolute / (double)sum->values;
+}
+
+static double r2(const struct og_metrics *sum, const struct og_ranking *areas)
+{
+    (void)areas;
+    return og__metrics_r2(sum);
+}
+
+static const struct og_figure figures[] = {
+    {"mse", mse, false}, {"mae", mae, false}, {"r2", r2, false}, {NULL, NULL, false}};
+
+const struct og_task og__task_regression = {
+    .targets = OG__OF_VALUES,
+    .of_values = OG_TASK_REGRESSION,
+    .loss = OG_LOSS_MSE,
+    .rows = rows,
+    .chief = r2,
+    .figures = figures,
+};
