@@ -95,6 +95,8 @@ static void wrong_usage_ends_with_2(void **state)
         {"predict a --out p.npy", "outgrow: predict: --checkpoint FILE expected"},
         {"predict a --checkpoint b", "outgrow: predict: --out FILE expected"},
         {"eval a --checkpoint b --split train", "one of valid, test expected"},
+        {"report", "outgrow: report: RUN [RUN ...] expected"},
+        {"report a b", "outgrow: report: --out FILE expected beside several runs"},
         {"bench", "outgrow: bench: io|"},
         {"bench cpu", "outgrow: bench cpu: "},
         {"bench sample", "outgrow: bench sample: DATASET expected"},
@@ -122,6 +124,8 @@ static void failures_end_with_1_and_leave_nothing(void **state)
         "predict nowhere --checkpoint nothing --out p.npy",
         "sample nowhere --out s",
         "pack nowhere --samples s",
+        "report nowhere",
+        "report nowhere elsewhere --out page.html",
         "simulate nowhere --policy lru --cache 1% --json j",
         "simulate nowhere --policy lru --cache 1% --json no/folder/j",
         "import npy nowhere d",
@@ -141,9 +145,9 @@ static void failures_end_with_1_and_leave_nothing(void **state)
 static void help_and_version_succeed(void **state)
 {
     (void)state;
-    static const char *const commands[] = {"generate", "import",  "export",   "info", "verify",
-                                           "sample",   "pack",    "simulate", "plan", "train",
-                                           "eval",     "predict", "bench",    "cache"};
+    static const char *const commands[] = {"generate", "import",  "export",   "info",  "verify",
+                                           "sample",   "pack",    "simulate", "plan",  "train",
+                                           "eval",     "predict", "bench",    "cache", "report"};
     struct outcome *o = outgrow("--version");
     assert_int_equal(o->status, 0);
     assert_says(o->out, og_version());
@@ -391,6 +395,59 @@ static void a_run_is_summed_up(void **state)
     assert_says(o->err, "nothing to resume");
     o = outgrow("train d --run r");
     assert_int_equal(o->status, 1); /* a finished run is not overwritten */
+}
+
+/* Text of a file that is kept. */
+static char *text_of(const char *name)
+{
+    static char text[1 << 18];
+    FILE *f = fopen(name, "re");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+    fclose(f);
+    return text;
+}
+
+/* One page that needs nothing else, and says in words what its figures show. */
+static void a_run_becomes_a_page(void **state)
+{
+    (void)state;
+    char wanted[128];
+    json_t *s = json_of("train d --json --run paged --epochs 2 --hidden 16 --fanout 5,5 "
+                        "--trace-timeline told.json --cache 5% --policy degree");
+    assert_string_equal(outgrow("report paged")->out, "paged/report.html\n");
+    assert_string_equal(outgrow("report paged --quiet")->out, "paged/report.html\n"); /* again */
+    const char *page = text_of("paged/report.html");
+    assert_null(strstr(page, "http"));
+    assert_null(strstr(page, "<script"));
+    const json_t *epochs = json_object_get(s, "epochs");
+    snprintf(wanted, sizeof(wanted), "loss: %.6g at epoch 1, %.6g at epoch 2.",
+             json_real_value(json_object_get(json_array_get(epochs, 0), "loss")),
+             json_real_value(json_object_get(json_array_get(epochs, 1), "loss")));
+    assert_says(page, wanted);
+    snprintf(wanted, sizeof(wanted), "<td>%.2f %%</td>",
+             100 * json_real_value(json_object_get(s, "test_acc")));
+    assert_says(page, wanted);
+    assert_says(page, "Told beforehand, and measured");
+    assert_says(page, "when each stage worked");
+    assert_says(page, "feature cache");
+    assert_says(page, "</html>");
+    json_decref(s);
+
+    /* a name that is markup stays a name; what differs stands out */
+    assert_int_equal(
+        outgrow("train d --run '<b>&' --epochs 1 --hidden 8 --fanout 5,5 --quiet")->status, 0);
+    json_t *told = json_of("report paged '<b>&' --out both.html --json");
+    assert_string_equal(json_string_value(json_object_get(told, "report")), "both.html");
+    json_decref(told);
+    page = text_of("both.html");
+    assert_null(strstr(page, "<b>"));
+    assert_says(page, "&lt;b&gt;&amp;");
+    assert_says(page, "<tr class=\"differs\"><th scope=\"row\">hidden</th><td>16</td><td>8</td>");
+    assert_says(page, "<tr><th scope=\"row\">fanout</th><td>5, 5</td><td>5, 5</td>");
+    const struct outcome *o = outgrow("report paged --out both.html");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "both.html: exists already");
 }
 
 static void people_get_text(void **state)
@@ -743,6 +800,7 @@ int main(void)
         cmocka_unit_test(help_begins_with_a_model),
         cmocka_unit_test(a_dataset_is_made_and_checked),
         cmocka_unit_test(a_run_is_summed_up),
+        cmocka_unit_test(a_run_becomes_a_page),
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(samplers_train_as_shown),
         cmocka_unit_test(documented_tasks_run),

@@ -8,6 +8,7 @@
  *   manual.c    man page and shell completion, from the same tables as --help
  *   lost_file.c mapped files that can no longer be read
  *   plot.c      pictures, drawn by gnuplot
+ *   figure.c    figures of a page, as SVG
  *   cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H
 #define OG_CLI_H
@@ -17,7 +18,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { MAX_OWN = 16, MAX_ARGS = 3 };
+enum { MAX_OWN = 16, MAX_ARGS = 8 };
 
 /* What a command returns beside 0 and the library's negative codes. */
 enum {
@@ -63,10 +64,11 @@ struct command {
 };
 
 extern const struct command cmd_generate, cmd_import, cmd_export, cmd_info, cmd_verify, cmd_sample,
-    cmd_pack, cmd_simulate, cmd_plan, cmd_train, cmd_eval, cmd_predict, cmd_bench, cmd_cache;
+    cmd_pack, cmd_simulate, cmd_plan, cmd_train, cmd_eval, cmd_predict, cmd_bench, cmd_cache,
+    cmd_report;
 extern const struct command *const commands[]; /* ends with NULL, by group; main.c */
 
-#define OFTEN(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- one command line (parse.c) ---- */
 
@@ -148,8 +150,10 @@ void epoch_line(char *out, size_t size, const json_t *epoch, int epochs);
 struct output {
     char *path, *temporary;
     FILE *file; /* NULL = none */
+    bool replaces;
 };
-int output_open(struct output *o, const char *path, struct og_err *err);
+int output_open(struct output *o, const char *path, struct og_err *err); /* none is there yet */
+int output_replace(struct output *o, const char *path, struct og_err *err);
 int output_commit(struct output *o, struct og_err *err);
 void output_abandon(struct output *o); /* also after commit */
 

@@ -94,6 +94,6 @@ const struct command cmd_bench = {
         "sample, plan, gather and hand over, without a model.",
     .own = own,
     .training = true,
-    .often = OFTEN("fanout", "hidden", "batch", "epochs", "memory"),
+    .often = WORDS("fanout", "hidden", "batch", "epochs", "memory"),
     .run = run,
 };

@@ -40,6 +40,6 @@ const struct command cmd_eval = {
             "--full nothing is sampled: as `outgrow predict` does it.",
     .own = own,
     .training = true,
-    .often = OFTEN("memory", "batch", "fanout"),
+    .often = WORDS("memory", "batch", "fanout"),
     .run = run,
 };

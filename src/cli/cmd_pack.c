@@ -23,6 +23,6 @@ const struct command cmd_pack = {
         "DIR/pack. `outgrow train --samples DIR` then reads those pieces and packs nothing. "
         "Options that decide the batches and the model are DIR's unless they are given.",
     .training = true,
-    .often = OFTEN("samples", "memory", "cache", "policy", "preset"),
+    .often = WORDS("samples", "memory", "cache", "policy", "preset"),
     .run = run,
 };

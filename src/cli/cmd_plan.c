@@ -18,7 +18,7 @@ const struct command cmd_plan = {
     .text = "Takes the options of train and runs nothing: which memory each part takes, how many "
             "rows an epoch will find in it and how many bytes it will read.",
     .training = true,
-    .often = OFTEN("fanout", "hidden", "batch", "memory", "cache", "policy", "layout", "topology",
+    .often = WORDS("fanout", "hidden", "batch", "memory", "cache", "policy", "layout", "topology",
                    "preset"),
     .run = run,
 };

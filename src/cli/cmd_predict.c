@@ -42,6 +42,6 @@ const struct command cmd_predict = {
             "a node, as they are where the checkpoint says so and no --sampler is given.",
     .own = own,
     .training = true,
-    .often = OFTEN("memory", "scratch", "resume"),
+    .often = WORDS("memory", "scratch", "resume"),
     .run = run,
 };

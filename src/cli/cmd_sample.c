@@ -38,6 +38,6 @@ const struct command cmd_sample = {
         "back with --samples, on this machine or another.",
     .own = own,
     .training = true,
-    .often = OFTEN("fanout", "sampler", "batch", "epochs", "seed", "memory"),
+    .often = WORDS("fanout", "sampler", "batch", "epochs", "seed", "memory"),
     .run = run,
 };

@@ -180,6 +180,6 @@ const struct command cmd_simulate = {
             "reads and the bytes. Rows put into a cache ahead of their batch are told apart.",
     .own = own,
     .training = true,
-    .often = OFTEN("fanout", "sampler", "batch", "epochs", "memory"),
+    .often = WORDS("fanout", "sampler", "batch", "epochs", "memory"),
     .run = run,
 };

@@ -20,7 +20,7 @@ const struct command cmd_train = {
         "with --log-every, metrics.jsonl into the folder of the run. Ctrl-C ends it after the "
         "batch under way; --resume goes on from there to the same numbers.",
     .training = true,
-    .often = OFTEN("model", "fanout", "hidden", "batch", "epochs", "lr", "memory", "policy", "run",
+    .often = WORDS("model", "fanout", "hidden", "batch", "epochs", "lr", "memory", "policy", "run",
                    "resume"),
     .run = run,
 };

@@ -30,10 +30,11 @@ static int file_error(struct og_err *err, const char *path)
     return -code;
 }
 
-static int refuse_existing(struct og_err *err, const char *path)
+static int refuse_existing(struct og_err *err, const struct output *o)
 {
+    const char *path = o->path;
     struct stat st;
-    if (lstat(path, &st) < 0)
+    if (o->replaces || lstat(path, &st) < 0)
         return 0;
     *err = (struct og_err){.code = -EEXIST};
     snprintf(err->message, sizeof(err->message), "%.*s: exists already",
@@ -42,17 +43,30 @@ static int refuse_existing(struct og_err *err, const char *path)
     return -EEXIST;
 }
 
-int output_open(struct output *o, const char *path, struct og_err *err)
+static int open_output(struct output *o, struct og_err *err)
 {
-    *o = (struct output){.path = strdup(path)};
-    int rc = refuse_existing(err, path);
+    if (!o->path)
+        abort();
+    int rc = refuse_existing(err, o);
     if (rc < 0)
         return rc;
-    if (!o->path || asprintf(&o->temporary, "%s.tmp-%d", path, (int)getpid()) < 0)
+    if (asprintf(&o->temporary, "%s.tmp-%d", o->path, (int)getpid()) < 0)
         abort();
     errno = 0;
     o->file = fopen(o->temporary, "wxe");
-    return o->file ? 0 : file_error(err, path);
+    return o->file ? 0 : file_error(err, o->path);
+}
+
+int output_open(struct output *o, const char *path, struct og_err *err)
+{
+    *o = (struct output){.path = strdup(path)};
+    return open_output(o, err);
+}
+
+int output_replace(struct output *o, const char *path, struct og_err *err)
+{
+    *o = (struct output){.path = strdup(path), .replaces = true};
+    return open_output(o, err);
 }
 
 int output_commit(struct output *o, struct og_err *err)
@@ -61,7 +75,7 @@ int output_commit(struct output *o, struct og_err *err)
     bool written = fflush(o->file) == 0 && !ferror(o->file) && fsync(fileno(o->file)) == 0;
     if (!written)
         return file_error(err, o->path);
-    int rc = refuse_existing(err, o->path); /* made meanwhile */
+    int rc = refuse_existing(err, o); /* made meanwhile */
     if (rc < 0)
         return rc;
     if (rename(o->temporary, o->path) < 0)

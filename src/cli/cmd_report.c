@@ -1,0 +1,507 @@
+/* A run, or several side by side, as one page that needs nothing else: no network, no script. All
+ * of it comes from summary.json and, where a run wrote one, its timeline. */
+#include "figure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct og_option own[] = {
+    OWN_TEXT("out", "FILE",
+             "new file for the page; unless given, report.html in the folder of the one run"),
+    {0},
+};
+
+struct run {
+    const char *folder;
+    json_t *summary;
+};
+
+struct page {
+    FILE *file;
+    struct run run[MAX_ARGS];
+    size_t n;
+};
+
+static double number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static double sum_of(const json_t *summary, const char *key)
+{
+    double sum = 0;
+    size_t i;
+    json_t *epoch;
+    json_array_foreach(json_object_get(summary, "epochs"), i, epoch)
+    {
+        double x = number(epoch, key);
+        sum += isnan(x) ? 0 : x;
+    }
+    return sum;
+}
+
+/* ---- tables: a row a thing, a column a run ---- */
+
+static void begin_table(const struct page *p, const char *title, const char *what)
+{
+    fprintf(p->file, "<h2>%s</h2>\n<table><thead><tr><th scope=\"col\">%s</th>", title, what);
+    for (size_t r = 0; r < p->n; r++) {
+        fputs("<th scope=\"col\">", p->file);
+        html_text(p->file, p->run[r].folder);
+        fputs("</th>", p->file);
+    }
+    fputs("</tr></thead><tbody>\n", p->file);
+}
+
+static void end_table(const struct page *p)
+{
+    fputs("</tbody></table>\n", p->file);
+}
+
+static void begin_row(const struct page *p, const char *name, bool marked)
+{
+    fprintf(p->file, "<tr%s><th scope=\"row\">", marked ? " class=\"differs\"" : "");
+    html_text(p->file, name);
+    fputs("</th>", p->file);
+}
+
+static void cell(const struct page *p, const char *text)
+{
+    fputs("<td>", p->file);
+    html_text(p->file, text);
+    fputs("</td>", p->file);
+}
+
+static void end_row(const struct page *p)
+{
+    fputs("</tr>\n", p->file);
+}
+
+/* ---- what came of it ---- */
+
+static double share_of_hits(const json_t *summary)
+{
+    return sum_of(summary, "hits") / sum_of(summary, "rows");
+}
+
+static double of_top(const json_t *summary, const char *key)
+{
+    return number(summary, key);
+}
+
+static double of_prepare(const json_t *summary, const char *key)
+{
+    return number(json_object_get(summary, "prepare"), key);
+}
+
+static double shared_rows(const json_t *summary, const char *key)
+{
+    (void)key;
+    return share_of_hits(summary);
+}
+
+static const struct result {
+    const char *title, *key, *unit;
+    double (*of)(const json_t *summary, const char *key);
+} results[] = {
+    {"test", "test_acc", "acc", of_top},
+    {"validation, best epoch", "valid_acc", "acc", of_top},
+    {"best epoch", "best_epoch", "epoch", of_top},
+    {"time", "seconds", "seconds", of_top},
+    {"of it before the first batch", "seconds", "seconds", of_prepare},
+    {"peak memory", "peak_rss_bytes", "bytes", of_top},
+    {"of --memory", "memory_budget_bytes", "bytes", of_top},
+    {"rows that batches needed", "rows", "rows", sum_of},
+    {"found in memory", "hits", "share", shared_rows},
+    {"read for training", "bytes_read", "bytes", sum_of},
+    {"read beforehand", "bytes_read", "bytes", of_prepare},
+    {"read for evaluation", "eval_bytes_read", "bytes", sum_of},
+};
+
+static void write_results(const struct page *p)
+{
+    char text[SHOWN_MAX];
+    begin_table(p, "Results", "");
+    for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++) {
+        begin_row(p, results[i].title, false);
+        for (size_t r = 0; r < p->n; r++) {
+            double x = results[i].of(p->run[r].summary, results[i].key);
+            cell(p, isnan(x) ? "-" : shown_number(text, results[i].unit, x));
+        }
+        end_row(p);
+    }
+    end_table(p);
+}
+
+/* ---- by epoch ---- */
+
+/* A line a run and key, as many as hold a number. */
+static void write_lines(const struct page *p, const char *title, const char *unit,
+                        const char *const *keys, const char *const *words)
+{
+    struct series s[2 * MAX_ARGS];
+    char name[2 * MAX_ARGS][SHOWN_MAX];
+    size_t n = 0;
+    for (size_t r = 0; r < p->n; r++) {
+        const json_t *epochs = json_object_get(p->run[r].summary, "epochs");
+        for (size_t k = 0; keys[k]; k++) {
+            size_t n_epochs = json_array_size(epochs);
+            double *y = calloc(n_epochs + 1, sizeof(*y));
+            size_t known = 0;
+            if (!y)
+                abort();
+            for (size_t e = 0; e < n_epochs; e++) {
+                y[e] = number(json_array_get(epochs, e), keys[k]);
+                known += !isnan(y[e]);
+            }
+            snprintf(name[n], SHOWN_MAX, "%.60s%s%s", p->n > 1 ? p->run[r].folder : "",
+                     p->n > 1 ? " " : "", words[k]);
+            s[n] = (struct series){name[n], y, n_epochs};
+            if (known > 0)
+                n++;
+            else
+                free(y);
+        }
+    }
+    if (n > 0)
+        figure_lines(p->file, title, unit, s, n);
+    for (size_t i = 0; i < n; i++)
+        free((void *)s[i].y);
+}
+
+/* ---- where rows came from, where time and memory went ---- */
+
+static void write_rows(const struct page *p)
+{
+    char name[2 * MAX_ARGS][SHOWN_MAX];
+    struct bar bar[2 * MAX_ARGS];
+    for (size_t r = 0; r < p->n; r++) {
+        const char *folder = p->n > 1 ? p->run[r].folder : "";
+        snprintf(name[2 * r], SHOWN_MAX, "%.60s memory", folder);
+        snprintf(name[2 * r + 1], SHOWN_MAX, "%.60s disk", folder);
+        bar[2 * r] = (struct bar){name[2 * r], sum_of(p->run[r].summary, "hits"), 2};
+        bar[2 * r + 1] = (struct bar){name[2 * r + 1], sum_of(p->run[r].summary, "misses"), 1};
+    }
+    figure_bars(p->file, "Rows of the batches, by where they came from", "rows", bar, 2 * p->n);
+}
+
+static void write_stages(const struct page *p, const struct run *run)
+{
+    static const struct {
+        const char *key, *name;
+    } stages[] = {{"train_seconds", "training"},     {"stall_seconds", "waiting for data"},
+                  {"sample_seconds", "sampling *"},  {"plan_seconds", "planning *"},
+                  {"gather_seconds", "gathering *"}, {"eval_seconds", "evaluating"}};
+    enum { N = sizeof(stages) / sizeof(*stages) };
+    char title[2 * SHOWN_MAX];
+    struct bar bar[N];
+    for (int i = 0; i < N; i++)
+        bar[i] = (struct bar){stages[i].name, sum_of(run->summary, stages[i].key), i < 2 ? i : 5};
+    snprintf(title, sizeof(title),
+             "%.60s: seconds by stage; * beside training, summed over threads", run->folder);
+    figure_bars(p->file, title, "seconds", bar, N);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct bar *x = a;
+    const struct bar *y = b;
+    return (x->value < y->value) - (x->value > y->value);
+}
+
+static void write_memory(const struct page *p, const struct run *run)
+{
+    const json_t *plan = json_object_get(run->summary, "plan");
+    struct bar bar[32];
+    char title[2 * SHOWN_MAX];
+    size_t n = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(plan, "memory"), key, value)
+    {
+        bool part = strcmp(key, "limit") != 0 && strcmp(key, "smallest") != 0;
+        if (part && json_number_value(value) > 0 && n < sizeof(bar) / sizeof(*bar))
+            bar[n++] = (struct bar){key, json_number_value(value), 0};
+    }
+    qsort(bar, n, sizeof(*bar), by_value);
+    snprintf(title, sizeof(title), "%.60s: memory as planned, by part", run->folder);
+    if (n > 0)
+        figure_bars(p->file, title, "bytes", bar, n);
+}
+
+/* ---- told and measured ---- */
+
+/* Mean over the epochs that are like what was predicted: all but the first, where there are two. */
+static double measured(const json_t *summary, const char *key)
+{
+    const json_t *epochs = json_object_get(summary, "epochs");
+    size_t n = json_array_size(epochs);
+    double sum = 0;
+    for (size_t e = n > 1; e < n; e++)
+        sum += number(json_array_get(epochs, e), key);
+    return sum / (double)(n > 1 ? n - 1 : n);
+}
+
+static void write_predicted(const struct page *p)
+{
+    static const char *const keys[] = {"rows", "hits", "misses", "reads", "bytes_read", "seconds"};
+    char text[SHOWN_MAX];
+    fputs("<h2>Told beforehand, and measured</h2>\n<p>What the plan said of one steady epoch, and "
+          "the mean of the epochs after the first. Seconds that were told are those of reading, "
+          "without "
+          "the model; where <code>outgrow bench io</code> has not measured the disk they are a "
+          "guess.</p>\n<table>"
+          "<thead><tr><th scope=\"col\">an epoch</th>",
+          p->file);
+    for (size_t r = 0; r < p->n; r++) {
+        fputs("<th scope=\"col\">", p->file);
+        html_text(p->file, p->run[r].folder);
+        fputs(": told</th><th scope=\"col\">measured</th>", p->file);
+    }
+    fputs("</tr></thead><tbody>\n", p->file);
+    for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
+        begin_row(p, strcmp(keys[k], "bytes_read") == 0 ? "bytes read" : keys[k], false);
+        for (size_t r = 0; r < p->n; r++) {
+            const json_t *summary = p->run[r].summary;
+            double told =
+                number(json_object_get(json_object_get(summary, "plan"), "predicted"), keys[k]);
+            double was = measured(summary, keys[k]);
+            cell(p, isnan(told) ? "not known" : shown_number(text, keys[k], told));
+            cell(p, isnan(was) ? "-" : shown_number(text, keys[k], k < 5 ? round(was) : was));
+        }
+        end_row(p);
+    }
+    end_table(p);
+}
+
+/* ---- the timeline ---- */
+
+enum { MOST_LANES = 8, MOST_SPANS = 4000 };
+
+struct timeline {
+    const char *lane[MOST_LANES];
+    size_t n_lanes;
+    struct span span[MOST_SPANS];
+    size_t n;
+};
+
+static size_t find_lane(struct timeline *t, const char *name)
+{
+    size_t l = 0;
+    while (l < t->n_lanes && strcmp(t->lane[l], name) != 0)
+        l++;
+    if (l == t->n_lanes && l < MOST_LANES)
+        t->lane[t->n_lanes++] = name;
+    return l;
+}
+
+/* Chrome's trace events; times are microseconds. */
+static void collect_spans(const json_t *events, struct timeline *t)
+{
+    size_t i;
+    json_t *e;
+    double origin = INFINITY;
+    json_array_foreach((json_t *)events, i, e) origin = fmin(origin, number(e, "ts"));
+    json_array_foreach((json_t *)events, i, e)
+    {
+        const char *name = json_string_value(json_object_get(e, "name"));
+        double start = (number(e, "ts") - origin) / 1e6;
+        double duration = number(e, "dur") / 1e6;
+        if (!name || isnan(start) || isnan(duration) || t->n == MOST_SPANS)
+            continue;
+        size_t lane = find_lane(t, name);
+        if (lane < MOST_LANES)
+            t->span[t->n++] = (struct span){lane, start, start + duration};
+    }
+}
+
+/* A run that wrote none, or whose file is gone, has no such figure. */
+static void write_timeline(const struct page *p, const struct run *run)
+{
+    const json_t *config = json_object_get(run->summary, "config");
+    const char *path = json_string_value(json_object_get(config, "trace-timeline"));
+    json_t *events = path ? json_load_file(path, 0, NULL) : NULL;
+    struct timeline *t = calloc(1, sizeof(*t));
+    char title[2 * SHOWN_MAX];
+    if (!t)
+        abort();
+    collect_spans(events, t);
+    snprintf(title, sizeof(title), "%.60s: when each stage worked, the first %zu of %zu spans",
+             run->folder, t->n, json_array_size(events));
+    if (t->n > 0)
+        figure_lanes(p->file, title, t->lane, t->n_lanes, t->span, t->n);
+    free(t);
+    json_decref(events);
+}
+
+/* ---- the configuration ---- */
+
+static void write_config(const struct page *p)
+{
+    const json_t *first = json_object_get(p->run[0].summary, "config");
+    char text[SHOWN_MAX];
+    const char *key;
+    json_t *value;
+    fputs("<details><summary>Configuration</summary>\n", p->file);
+    begin_table(p, "Every option as resolved", "option");
+    json_object_foreach((json_t *)first, key, value)
+    {
+        bool differs = false;
+        for (size_t r = 1; r < p->n; r++)
+            differs |= !json_equal(
+                value, json_object_get(json_object_get(p->run[r].summary, "config"), key));
+        begin_row(p, key, differs);
+        for (size_t r = 0; r < p->n; r++)
+            cell(p, show_value(text, key,
+                               json_object_get(json_object_get(p->run[r].summary, "config"), key)));
+        end_row(p);
+    }
+    end_table(p);
+    fputs("</details>\n", p->file);
+}
+
+/* ---- the page ---- */
+
+static const char style[] =
+    ":root{color-scheme:light dark;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;"
+    "--c4:#b8860b;--c5:#4aa3d8;--c6:#7f3c8d;--c7:#777}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    "td{text-align:right}th[scope=row]{text-align:left;font-weight:normal}"
+    "td,th{padding:.15rem .8rem;border-bottom:1px solid #8884}"
+    ".differs{font-weight:bold}.differs th{font-weight:bold}"
+    "figure{margin:1.5rem 0}svg{width:100%;max-width:48rem;height:auto;display:block}"
+    "svg text{font:12px system-ui,sans-serif;fill:currentColor}"
+    "figcaption{font-size:.9rem;opacity:.8}"
+    ".grid{stroke:#8884}.line{fill:none;stroke-width:2}"
+    "rect.s0,circle.s0{fill:var(--c0)}rect.s1,circle.s1{fill:var(--c1)}"
+    "rect.s2,circle.s2{fill:var(--c2)}rect.s3,circle.s3{fill:var(--c3)}"
+    "rect.s4,circle.s4{fill:var(--c4)}rect.s5,circle.s5{fill:var(--c5)}"
+    "rect.s6,circle.s6{fill:var(--c6)}rect.s7,circle.s7{fill:var(--c7)}"
+    ".line.s0{stroke:var(--c0)}.line.s1{stroke:var(--c1);stroke-dasharray:7 3}"
+    ".line.s2{stroke:var(--c2);stroke-dasharray:2 3}"
+    ".line.s3{stroke:var(--c3);stroke-dasharray:9 3 2 3}.line.s4{stroke:var(--c4)}"
+    ".line.s5{stroke:var(--c5);stroke-dasharray:7 3}"
+    ".line.s6{stroke:var(--c6);stroke-dasharray:2 3}"
+    ".line.s7{stroke:var(--c7);stroke-dasharray:9 3 2 3}";
+
+static void write_page(const struct page *p)
+{
+    const char *dataset = json_string_value(json_object_get(p->run[0].summary, "dataset"));
+    fprintf(p->file, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+                     "<link rel=\"icon\" href=\"data:,\"><title>outgrow: ");
+    html_text(p->file, dataset ? dataset : "run");
+    fprintf(p->file, "</title><style>%s</style></head><body>\n<h1>", style);
+    for (size_t r = 0; r < p->n; r++) {
+        fputs(r ? ", " : "", p->file);
+        html_text(p->file, p->run[r].folder);
+    }
+    fputs(" on ", p->file);
+    html_text(p->file, dataset ? dataset : "a dataset");
+    fputs("</h1>\n", p->file);
+    write_results(p);
+    fputs("<h2>Learning</h2>\n", p->file);
+    write_lines(p, "Loss, the mean of an epoch", "loss", WORDS("loss"), WORDS("loss"));
+    write_lines(p, "How well it does, by epoch", "acc", WORDS("train_acc", "valid_acc"),
+                WORDS("training", "validation"));
+    fputs("<h2>Where rows came from</h2>\n", p->file);
+    write_rows(p);
+    write_lines(p, "Read in each epoch", "bytes", WORDS("bytes_read"), WORDS("read"));
+    write_predicted(p);
+    fputs("<h2>Where time went</h2>\n", p->file);
+    write_lines(p, "Seconds of each epoch", "seconds", WORDS("seconds"), WORDS("seconds"));
+    for (size_t r = 0; r < p->n; r++)
+        write_stages(p, &p->run[r]);
+    for (size_t r = 0; r < p->n; r++)
+        write_timeline(p, &p->run[r]);
+    fputs("<h2>Where memory went</h2>\n", p->file);
+    for (size_t r = 0; r < p->n; r++)
+        write_memory(p, &p->run[r]);
+    write_config(p);
+    fprintf(p->file, "<p><small>outgrow %s</small></p>\n</body></html>\n", og_version());
+}
+
+/* ---- the command ---- */
+
+static int no_summary(struct og_err *err, const char *folder, const char *why)
+{
+    *err = (struct og_err){.code = -1};
+    snprintf(err->message, sizeof(err->message), "%.200s/summary.json: %.200s", folder, why);
+    snprintf(err->hint, sizeof(err->hint),
+             "name the folder of a run that `outgrow train` finished: --run, or runs/<date>-<n>");
+    return -1;
+}
+
+static int load_run(struct run *run, const char *folder, struct og_err *err)
+{
+    json_error_t why;
+    char *path;
+    run->folder = folder;
+    if (asprintf(&path, "%s/summary.json", folder) < 0)
+        return no_result(err);
+    run->summary = json_load_file(path, 0, &why);
+    free(path);
+    if (!run->summary)
+        return no_summary(err, folder, why.text);
+    return json_is_array(json_object_get(run->summary, "epochs"))
+               ? 0
+               : no_summary(err, folder, "no summary of a run");
+}
+
+static int open_page(const struct invocation *in, struct output *page, struct og_err *err)
+{
+    const char *out = own_text(in, "out");
+    char *path;
+    if (out)
+        return output_open(page, out, err);
+    if (asprintf(&path, "%s/report.html", in->arg[0]) < 0)
+        return no_result(err);
+    int rc = output_replace(page, path, err);
+    free(path);
+    return rc;
+}
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    struct page p = {.n = (size_t)in->n_args};
+    struct output page = {0};
+    int rc;
+    if (in->n_args > 1 && !own_text(in, "out"))
+        return usage_error(err, NULL, "report: --out FILE expected beside several runs");
+    for (size_t r = 0; r < p.n; r++)
+        TRY(load_run(&p.run[r], in->arg[r], err));
+    TRY(open_page(in, &page, err));
+    p.file = page.file;
+    write_page(&p);
+    TRY(output_commit(&page, err));
+    if (in->json)
+        rc = print_json(json_pack("{s:s}", "report", page.path), err);
+    else
+        puts(page.path);
+out:
+    output_abandon(&page);
+    for (size_t r = 0; r < p.n; r++)
+        json_decref(p.run[r].summary);
+    return rc;
+}
+
+const struct command cmd_report = {
+    .name = "report",
+    .group = "Models",
+    .args = "RUN [RUN ...]",
+    .min_args = 1,
+    .max_args = MAX_ARGS,
+    .summary = "show a run, or several side by side, as one page",
+    .text = "Writes one HTML file that needs no network: losses and metrics, where rows came from, "
+            "what was told beforehand and what was measured, seconds by stage, memory by part, the "
+            "timeline where the run wrote one with --trace-timeline, and the configuration, in "
+            "which options that differ between runs stand out. Figures carry their numbers as "
+            "text.",
+    .own = own,
+    .run = run,
+};
