@@ -202,7 +202,7 @@ static int run_superbatches(struct og_session *s, const struct og_items *items,
     for (uint64_t end, at = items->first; at < items->last; at = end) {
         end = og__superbatch_end(s, items->pass, at, items->last);
         OG_TRY(run_superbatch(&a, items->pass, at, end, items->last, consumer, arg, err));
-        if (end < items->last && s->config.seen && s->config.seen->stop && *s->config.seen->stop)
+        if (end < items->last && s->config.seen && og__asked(s->config.seen->stop))
             OG_TRY(og__fail(err, OG_INTERRUPTED, NULL, "interrupted"));
     }
 out:

@@ -8,6 +8,7 @@
 #include <outgrow/err.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,6 +97,14 @@ void og__reads_made(uint64_t *reads, uint64_t *bytes);
 /* Reads were made that /proc does not count as such: those of io_uring and of page faults. From any
  * thread. */
 void og__reads_unseen(uint64_t reads, uint64_t bytes);
+
+/* ---- asking to stop ---- */
+
+/* Is it set? By a signal handler, or another thread. NULL: nobody could. */
+static inline bool og__asked(const volatile sig_atomic_t *flag)
+{
+    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+}
 
 /* ---- words ---- */
 

@@ -70,7 +70,7 @@ struct bench {
 
 static bool stopped(const struct bench *b)
 {
-    return b->seen && b->seen->stop && *b->seen->stop;
+    return b->seen && og__asked(b->seen->stop);
 }
 
 static int interrupted(struct og_err *err)

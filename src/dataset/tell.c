@@ -7,7 +7,7 @@ int og__writing_goes_on(const struct og_observer *seen, const char *stage, int64
     const struct og_progress p = {.stage = stage, .done = (uint64_t)done, .total = (uint64_t)total};
     if (seen && seen->progress)
         seen->progress(seen->arg, &p);
-    if (seen && seen->stop && *seen->stop)
+    if (seen && og__asked(seen->stop))
         return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
     return 0;
 }

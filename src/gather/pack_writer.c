@@ -331,7 +331,7 @@ static int hand_out_all(struct packer *pk, struct og_err *err)
         struct part *part = &pk->part[k % 2];
         if (!wait_for_part(pk, part, true))
             return -EIO;
-        if (pk->opt->stop && *pk->opt->stop)
+        if (og__asked(pk->opt->stop))
             return og__fail(err, OG_INTERRUPTED, NULL, "stopped while packing");
         for (uint32_t b = 0; b < pk->packing->n_batches; b++)
             if (!hand_out(pk, b, part, first))

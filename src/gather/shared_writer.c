@@ -231,7 +231,7 @@ static int write_block(struct writer *w, struct og_err *err)
     const size_t row = w->packing->row_bytes;
     if (w->n == 0)
         return 0;
-    if (w->opt->stop && *w->opt->stop)
+    if (og__asked(w->opt->stop))
         return og__fail(err, OG_INTERRUPTED, NULL, "stopped while packing");
     int rc = read_block(w, err);
     if (rc < 0)

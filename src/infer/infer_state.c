@@ -577,7 +577,7 @@ int og__infer_mark(struct og_inference *f, struct og_npy_writer *w, uint64_t row
 {
     struct og_infer_state *s = &f->state;
     const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
-    bool stopped = stop && *stop;
+    bool stopped = og__asked(stop);
     int rc = 0;
     if (!stopped && og__now() - s->saved < f->opt.checkpoint_every)
         return 0;

@@ -177,7 +177,7 @@ static int walk_all(struct walking *w, struct og_err *err)
         uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)w->n_nodes);
         OG_TRY(walk_batch(w, first, n, err));
         og__infer_observe(f, "walk", 0, first + n);
-        if (stop && *stop)
+        if (og__asked(stop))
             OG_TRY(og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted"));
     }
 out:

@@ -68,7 +68,7 @@ static int collect(struct run *m, size_t *n, struct og_err *err)
 
 static bool stopped(const struct og_io_load *l)
 {
-    return l->stop && *l->stop;
+    return og__asked(l->stop);
 }
 
 /* The buffers are freed after this. */

@@ -25,7 +25,7 @@ enum { CHUNK = 1024, RADIX_BYTES = 1 << 19 /* what building a placement takes me
 
 static bool stopped(const struct og_simulation *sim)
 {
-    return sim->stop && *sim->stop;
+    return og__asked(sim->stop);
 }
 
 static uint32_t batch_rows(const struct og_trace *t, size_t batch)

@@ -140,7 +140,7 @@ static int fill_piece(struct og_filling *f, uint32_t n, struct og_err *err)
     f->now.seconds += og__now() - start;
     if (rc < 0)
         return rc;
-    if (f->opt.stop && *f->opt.stop)
+    if (og__asked(f->opt.stop))
         return og__fail(err, OG_INTERRUPTED, NULL,
                         "interrupted while rows were put into the cache");
     return 0;

@@ -255,7 +255,7 @@ static int consume_batches(struct run *r, struct og_queue *ready, og_consumer *c
         end_work(r, w);
         if (rc < 0)
             return rc;
-        if (f->stop && *f->stop && item + 1 < f->items.last)
+        if (og__asked(f->stop) && item + 1 < f->items.last)
             return og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
     }
     return 0;

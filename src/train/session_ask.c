@@ -85,5 +85,5 @@ void og__observe(const struct og_observer *seen, const struct og_progress *p)
 int og__session_stopped(const struct og_session *s, const char *what, struct og_err *err)
 {
     const volatile sig_atomic_t *stop = s->config.seen ? s->config.seen->stop : NULL;
-    return stop && *stop ? og__fail(err, OG_INTERRUPTED, NULL, "%s", what) : 0;
+    return og__asked(stop) ? og__fail(err, OG_INTERRUPTED, NULL, "%s", what) : 0;
 }

@@ -83,7 +83,7 @@ static void tell(const struct maker *k, const char *stage, uint64_t done, uint64
 
 static int stopped(const struct maker *k, struct og_err *err)
 {
-    if (k->seen && k->seen->stop && *k->seen->stop)
+    if (k->seen && og__asked(k->seen->stop))
         return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
     return 0;
 }
