@@ -119,7 +119,8 @@ void og__schedule_places(const struct og_schedule *s, const struct og_descriptor
                          uint64_t *place)
 {
     struct og_permutation order;
-    bool shuffled = s->shuffle && descriptor->split == OG__TRAIN;
+    const bool of_run = descriptor->drawn_epoch > 0; /* a pass takes them in order */
+    bool shuffled = s->shuffle && descriptor->split == OG__TRAIN && of_run;
     og__permutation_init(&order, s->n_seeds[descriptor->split], s->seed, descriptor->drawn_epoch);
     for (uint32_t i = 0; i < descriptor->n_seeds; i++)
         place[i] =
