@@ -38,42 +38,16 @@ static int check_dataset(const struct og_offline *o, const struct og_offline_for
                     "--samples %s: not samples of %s: %s", o->dir, run->ds->path, why);
 }
 
-static int refuse_option(const struct og_offline *o, const char *name, const json_t *there,
-                         const json_t *here, struct og_err *err)
-{
-    char *made = og__json_print(there, JSON_ENCODE_ANY | JSON_COMPACT);
-    char *given = og__json_print(here, JSON_ENCODE_ANY | JSON_COMPACT);
-    int rc = og__fail(err, -EINVAL, "give the options it was sampled with, or sample anew",
-                      "--samples %s: sampled with another --%s (%.60s, this run has %.60s)", o->dir,
-                      name, made ? made : "none", given ? given : "?");
-    free(made);
-    free(given);
-    return rc;
-}
-
-static int check_option(const struct og_offline *o, const char *name, const json_t *theirs,
-                        const json_t *ours, struct og_err *err)
-{
-    const json_t *there = json_object_get(theirs, name);
-    const json_t *here = json_object_get(ours, name);
-    return json_equal(there, here) ? 0 : refuse_option(o, name, there, here, err);
-}
-
 /* Those that decide which batches there are and what is in them. */
 static int check_options(const struct og_offline *o, const struct og_offline_for *run,
                          const json_t *root, struct og_err *err)
 {
-    size_t n;
-    const struct og_option *row = og_option_table(&n);
-    const json_t *theirs = json_object_get(root, "options");
-    json_t *ours = og__options_deciding(run->opt, OG_DECIDES_BATCHES);
-    int rc;
-    OG_TRY(ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "--samples"));
-    for (size_t i = 0; i < n; i++)
-        if (row[i].decides == OG_DECIDES_BATCHES && og__option_counts(run->opt, &row[i]))
-            OG_TRY(check_option(o, row[i].name, theirs, ours, err));
-out:
-    json_decref(ours);
+    char *what;
+    if (asprintf(&what, "--samples %s: sampled with", o->dir) < 0)
+        return og__fail_errno(err, -ENOMEM, NULL, "--samples");
+    int rc = og__options_match(run->opt, json_object_get(root, "options"), OG_DECIDES_BATCHES, what,
+                               "give the options it was sampled with, or sample anew", err);
+    free(what);
     return rc;
 }
 

@@ -105,6 +105,37 @@ json_t *og__options_deciding(const struct og_options *opt, enum og_decides least
     return object;
 }
 
+/* ---- comparing ---- */
+
+static int tell_other(const char *name, const json_t *there, const json_t *here, const char *what,
+                      const char *hint, struct og_err *err)
+{
+    char *theirs = og__json_print(there, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *ours = og__json_print(here, JSON_ENCODE_ANY | JSON_COMPACT);
+    int rc = og__fail(err, -EINVAL, hint, "%s another --%s (%.60s, this run has %.60s)", what, name,
+                      theirs ? theirs : "none", ours ? ours : "?");
+    free(theirs);
+    free(ours);
+    return rc;
+}
+
+int og__options_match(const struct og_options *opt, const json_t *theirs, enum og_decides least,
+                      const char *what, const char *hint, struct og_err *err)
+{
+    size_t n;
+    const struct og_option *row = og_option_table(&n);
+    json_t *ours = og__options_deciding(opt, least);
+    int rc = ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options");
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const json_t *there = json_object_get(theirs, row[i].name);
+        const json_t *here = json_object_get(ours, row[i].name);
+        if (here && og__option_counts(opt, &row[i]) && !json_equal(there, here))
+            rc = tell_other(row[i].name, there, here, what, hint, err);
+    }
+    json_decref(ours);
+    return rc;
+}
+
 /* ---- writing YAML ---- */
 
 static bool emit(yaml_emitter_t *out, yaml_event_t *event, int made)
