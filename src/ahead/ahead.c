@@ -212,6 +212,15 @@ out:
     return rc;
 }
 
+/* Static policies that plan nothing ahead were told once, when the session was opened, and what
+ * they hold is there. */
+void og__session_abandon(struct og_session *s)
+{
+    const bool filled_once = !og__samples_ahead(&s->way) && og__policy_is_static(s->way.policy);
+    if (s->gather && !filled_once)
+        og__policy_invalidate(s->policy, 0);
+}
+
 int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, uint64_t last,
                     og_consumer *consumer, void *arg, struct og_err *err)
 {

@@ -21,6 +21,10 @@ OG_MUST_CHECK int og__session_run(struct og_session *s, enum og__split pass, uin
                                   uint64_t last, og_consumer *consumer, void *arg,
                                   struct og_err *err);
 
+/* After a run that ended before its last item, so that another may begin: rows that were planned
+ * into the cache may not have come there. */
+void og__session_abandon(struct og_session *s);
+
 /* For a plan that is not carried out: sample the first superbatch (an epoch, for policies that do
  * not look ahead), and plan it, so that what it reads is known. */
 OG_MUST_CHECK int og__session_predict(struct og_session *s, struct og_err *err);

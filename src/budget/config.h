@@ -5,6 +5,7 @@
 #include <outgrow/outgrow.h>
 
 #include "base/base.h"
+#include "dataset/dataset.h"
 #include "plan/policy.h"
 
 /* What a command needs of a session. */
@@ -18,6 +19,18 @@ enum {
     OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
 };
 
+/* Batches that leave the session, for a caller who computes with them. */
+struct og_facts;
+struct og_handover {
+    int n; /* that there is room for at a time; 0 = none leave */
+    /* what one takes, for the largest; it looks at nothing but numbers */
+    size_t (*bytes)(const struct og_facts *f, unsigned want);
+    enum og__split split; /* whose seeds the run has, in place of the training split's */
+    const int64_t *seeds; /* [n_seeds], or these, borrowed until the session is open; NULL = none */
+    int64_t n_seeds;
+    double step_seconds; /* what the caller takes for a batch; 0 = not known */
+};
+
 struct og_config {
     /* Presets, shares of memory and disk, and what the dataset decides are settled, and so, once a
      * way is found, is what was left open of it. Strings are its own. */
@@ -26,6 +39,7 @@ struct og_config {
     struct og_option_set asked; /* options that the user set apart from their defaults (idle.h) */
     struct og_option_set preset_asked; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
+    struct og_handover handover;
     const struct og_observer *seen;
     struct og_log log;
 };

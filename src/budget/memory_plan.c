@@ -47,6 +47,7 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     m->sampler = (size_t)og__samplers(p->way) * of->sampler;
     m->batches = (size_t)og__works(p->way) * of->batch;
     m->record = of->record;
+    m->handed = (size_t)p->config->handover.n * of->handed;
     m->model = of->model;
     m->activations = of->activations + of->targets;
 }
@@ -125,6 +126,7 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
     } parts[] = {{"topology", m->topology},
                  {"activations", m->activations},
                  {"batches", m->batches + m->plans + m->sampler},
+                 {"batches handed over", m->handed},
                  {"model", m->model},
                  {"samples", m->record},
                  {"seeds and labels", m->seeds + m->labels},

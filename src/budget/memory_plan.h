@@ -45,6 +45,7 @@ struct og_memory_plan {
     size_t rest, rest_slot;          /* the same once it has planned */
     size_t spill;          /* buffers through which batches are spilled while they are sampled */
     size_t record;         /* the same, of samples that are made for others */
+    size_t handed;         /* batches that a caller holds, or is about to get */
     bool alternates;       /* topology, trace and tables have gone when the cache is there */
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */

@@ -20,8 +20,8 @@
 /* What is there in either phase. */
 static size_t always(const struct og_memory_plan *m)
 {
-    return m->process + m->samples + m->record + m->seeds + m->labels + m->sampler + m->batches +
-           m->plans + m->reader + m->model + m->activations + m->staging;
+    return m->process + m->samples + m->record + m->handed + m->seeds + m->labels + m->sampler +
+           m->batches + m->plans + m->reader + m->model + m->activations + m->staging;
 }
 
 /* What a run takes beside it without turns, with no row cached. */

@@ -296,9 +296,36 @@ int og__dataset_spare(const struct og_dataset *ds, const char *path, struct og_e
 
 /* ---- splits ---- */
 
-/* Ids as u32, each below N and met for the first time; seen is a bitmap of N bits. */
-static int read_ids(const struct og_dataset *ds, const struct og_npy *a, uint32_t *ids,
-                    uint64_t *seen, struct og_err *err)
+/* A list of ids that is looked through from the front: each must be below N, and be met for the
+ * first time. */
+struct id_check {
+    const struct og_dataset *ds;
+    const char *name, *hint; /* of the list; what to do about one that is out of range */
+    uint64_t *seen;          /* a bitmap of N bits */
+};
+
+/* Ids [first, first + n) of the list, as u32. */
+static int check_ids(const struct id_check *c, const int64_t *list, int64_t first, int64_t n,
+                     uint32_t *ids, struct og_err *err)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t id = list[i];
+        if (id < 0 || id >= c->ds->n_nodes)
+            return og__fail(err, -EINVAL, c->hint,
+                            "%s: row %lld: node %lld, the graph has %lld nodes", c->name,
+                            (long long)(first + i), (long long)id, (long long)c->ds->n_nodes);
+        if (c->seen[id / 64] >> (id % 64) & 1)
+            return og__fail(err, -EINVAL, "remove the repeated ids (numpy.unique)",
+                            "%s: row %lld: node %lld is listed twice", c->name,
+                            (long long)(first + i), (long long)id);
+        c->seen[id / 64] |= (uint64_t)1 << (id % 64);
+        ids[i] = (uint32_t)id;
+    }
+    return 0;
+}
+
+static int read_ids(const struct id_check *c, const struct og_npy *a, uint32_t *ids,
+                    struct og_err *err)
 {
     enum { CHUNK = 4096 };
     int64_t chunk[CHUNK];
@@ -307,44 +334,58 @@ static int read_ids(const struct og_dataset *ds, const struct og_npy *a, uint32_
         int rc = og__npy_read_int64(a, first, n, chunk, err);
         if (rc < 0)
             return rc;
-        for (int64_t i = 0; i < n; i++) {
-            int64_t id = chunk[i];
-            if (id < 0 || id >= ds->n_nodes)
-                return og__fail(err, -EINVAL, again_hint,
-                                "%s: row %lld: node %lld, the graph has %lld nodes", a->path,
-                                (long long)(first + i), (long long)id, (long long)ds->n_nodes);
-            if (seen[id / 64] >> (id % 64) & 1)
-                return og__fail(err, -EINVAL, "remove the repeated ids (numpy.unique)",
-                                "%s: row %lld: node %lld is listed twice", a->path,
-                                (long long)(first + i), (long long)id);
-            seen[id / 64] |= (uint64_t)1 << (id % 64);
-            ids[first + i] = (uint32_t)id;
-        }
+        rc = check_ids(c, chunk, first, n, ids + first, err);
+        if (rc < 0)
+            return rc;
     }
     return 0;
+}
+
+static size_t seen_bytes(const struct og_dataset *ds)
+{
+    return ((size_t)ds->n_nodes / 64 + 1) * 8;
 }
 
 int og__dataset_split(const struct og_dataset *ds, enum og__split split, struct og_budget *b,
                       uint32_t **ids, int64_t *count, struct og_err *err)
 {
     const struct og_npy *a = &ds->split[split];
-    size_t seen_bytes = ((size_t)ds->n_nodes / 64 + 1) * 8;
+    struct id_check check = {.ds = ds, .name = a->path, .hint = again_hint};
     *ids = NULL;
     *count = 0;
     if (a->fd < 0 || a->shape[0] == 0)
         return 0;
     int rc = 0;
-    uint64_t *seen = NULL;
     uint32_t *found = og__alloc(b, (size_t)a->shape[0] * 4, "seeds", err);
-    if (!found || !(seen = og__alloc(b, seen_bytes, "seeds", err)))
+    if (!found || !(check.seen = og__alloc(b, seen_bytes(ds), "seeds", err)))
         OG_TRY(-ENOMEM);
-    OG_TRY(read_ids(ds, a, found, seen, err));
+    OG_TRY(read_ids(&check, a, found, err));
     *ids = found;
     *count = a->shape[0];
 out:
-    og__release(b, seen, seen_bytes, "seeds");
+    og__release(b, check.seen, seen_bytes(ds), "seeds");
     if (rc < 0)
         og__release(b, found, (size_t)a->shape[0] * 4, "seeds");
+    return rc;
+}
+
+int og__dataset_seeds(const struct og_dataset *ds, const int64_t *list, int64_t n,
+                      struct og_budget *b, uint32_t **ids, struct og_err *err)
+{
+    struct id_check check = {.ds = ds, .name = "seeds", .hint = "give ids of the graph's nodes"};
+    *ids = NULL;
+    if (n <= 0)
+        return 0;
+    int rc = 0;
+    uint32_t *found = og__alloc(b, (size_t)n * 4, "seeds", err);
+    if (!found || !(check.seen = og__alloc(b, seen_bytes(ds), "seeds", err)))
+        OG_TRY(-ENOMEM);
+    OG_TRY(check_ids(&check, list, 0, n, found, err));
+    *ids = found;
+out:
+    og__release(b, check.seen, seen_bytes(ds), "seeds");
+    if (rc < 0)
+        og__release(b, found, (size_t)n * 4, "seeds");
     return rc;
 }
 

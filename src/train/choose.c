@@ -114,7 +114,7 @@ struct chooser {
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           pilot's batches must not have learnt from them */
-    double model;      /* seconds of one batch */
+    double model;      /* seconds of one batch, the caller's where batches leave the session */
     double copy;       /* bytes a second */
     double counting;   /* seconds a batch of the trace */
     struct og_probe probe;
@@ -376,6 +376,8 @@ static int compare(struct chooser *c, struct og_way *way, struct og_err *err)
     struct og_session *s = c->s;
     int rc;
     OG_TRY(og__time_model(s, &c->model, err));
+    if (s->config.handover.n > 0)
+        c->model = s->config.handover.step_seconds;
     c->copy = og__copy_rate(s->budget);
     OG_TRY(og__probe_open(&c->probe, s, err));
     OG_TRY(compare_all(c, err));

@@ -196,6 +196,16 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
                      unsigned want, const struct og_model_config *model,
                      const struct og_observer *seen, struct og_err *err)
 {
+    const struct og_session_use use = {.want = want, .model = model};
+    return og__session_open_for(out, dataset, opt, &use, seen, err);
+}
+
+int og__session_open_for(struct og_session **out, const char *dataset, const struct og_options *opt,
+                         const struct og_session_use *use, const struct og_observer *seen,
+                         struct og_err *err)
+{
+    const unsigned want = use->want;
+    const struct og_model_config *model = use->model;
     *out = NULL;
     struct og_err own = {0};
     if (!err)
@@ -205,6 +215,8 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
         return og__fail_errno(err, -ENOMEM, NULL, "session");
     s->config.seen = seen;
     s->config.want = want;
+    if (use->handover)
+        s->config.handover = *use->handover;
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
     og__planner_init(&s->planner, s->budget);

@@ -63,8 +63,18 @@ struct og_session {
     struct og_io_counts opened_read; /* what the process had read then */
 };
 
-/* model: the network's shape when it comes from a checkpoint; NULL = from the options and dataset.
- */
+/* What it is opened for. */
+struct og_session_use {
+    unsigned want; /* OG__WANT_* */
+    /* the network's shape when it comes from a checkpoint; NULL = from the options and dataset */
+    const struct og_model_config *model;
+    const struct og_handover *handover; /* NULL: no batch leaves it */
+};
+OG_MUST_CHECK int og__session_open_for(struct og_session **out, const char *dataset,
+                                       const struct og_options *opt,
+                                       const struct og_session_use *use,
+                                       const struct og_observer *seen, struct og_err *err);
+/* The same, where none does. */
 OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
                                    const struct og_options *opt, unsigned want,
                                    const struct og_model_config *model,

@@ -89,6 +89,8 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
         f->bytes.record =
             og__trace_writer_bytes(&record) + (want & OG__WANT_FEATURES ? OG__NPY_BUFFER : 0);
+    if (s->config.handover.n > 0)
+        f->bytes.handed = s->config.handover.bytes(f, want);
     if (want & OG__WANT_MODEL)
         og__learner_sizes(&s->learner, f, &s->config);
 }

@@ -115,14 +115,46 @@ size_t og__split_bytes(const struct og_facts *f, const struct og_split *split)
     return (size_t)split->n * (f->seeds.edges ? 8 : 4);
 }
 
+/* Those of the run may be of another split, or the caller's own. */
+static int load_nodes(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    const struct og_handover *to = &s->config.handover;
+    struct og_split *split = &s->facts.split[which];
+    if (which != OG__TRAIN || to->n == 0)
+        return og__dataset_split(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
+    if (!to->seeds)
+        return og__dataset_split(s->facts.ds, to->split, s->budget, &split->ids, &split->n, err);
+    split->n = to->n_seeds;
+    return og__dataset_seeds(s->facts.ds, to->seeds, to->n_seeds, s->budget, &split->ids, err);
+}
+
+static int load_edges(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    const struct og_handover *to = &s->config.handover;
+    struct og_split *split = &s->facts.split[which];
+    const bool other = which == OG__TRAIN && to->n > 0;
+    if (other && to->seeds)
+        return og__fail(err, -EINVAL, "leave --task link, or the seeds",
+                        "seeds of the caller's own are nodes, those of --task link are edges");
+    return og__dataset_edges(s->facts.ds, other ? to->split : which, s->budget, &split->ids,
+                             &split->n, err);
+}
+
+/* Batches that leave the session have labels where there are any. */
+static bool wants_labels(const struct og_session *s, unsigned want)
+{
+    const bool there = s->facts.ds->labels.fd >= 0;
+    return want & OG__WANT_MODEL || (want & OG__WANT_LABELS && (there || !s->config.handover.n));
+}
+
 static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
 {
     struct og_split *split = &s->facts.split[which];
     if (s->facts.seeds.edges)
-        return og__dataset_edges(s->facts.ds, which, s->budget, &split->ids, &split->n, err);
+        return load_edges(s, which, err);
     int rc;
-    OG_TRY(og__dataset_split(s->facts.ds, which, s->budget, &split->ids, &split->n, err));
-    if (split->n && (want & (OG__WANT_MODEL | OG__WANT_LABELS)))
+    OG_TRY(load_nodes(s, which, err));
+    if (split->n && wants_labels(s, want))
         OG_TRY(
             og__dataset_labels(s->facts.ds, split->ids, split->n, s->budget, &split->labels, err));
 out:
@@ -149,6 +181,9 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
     }
     if (s->facts.split[OG__TRAIN].n > 0)
         return 0;
+    if (s->config.handover.n > 0)
+        return og__fail(err, -EINVAL, "give another split, or seeds",
+                        "%s: there are no seeds to make batches of", s->facts.ds->path);
     if (s->facts.seeds.edges)
         return og__fail(err, -EINVAL, "hold out less with --edge-split", "%s: no edges to train on",
                         s->facts.ds->path);
