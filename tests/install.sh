@@ -30,6 +30,12 @@ export LD_LIBRARY_PATH
 readelf -d "$root/shared" | grep -q 'liboutgrow.so.0' || fail "no soname"
 readelf -d "$root/static" | grep -q 'liboutgrow' && fail "not linked statically"
 
+# So does each example, and it links.
+for example in "$source"/examples/*.c; do
+    # shellcheck disable=SC2046
+    $cc -Wall -Wextra -Werror "$example" $(pkg-config --cflags --libs outgrow) -o "$root/example"
+done
+
 # Both reach the library: it names what is not there.
 for how in shared static; do
     if "$root/$how" "$root/nowhere" 2>"$root/message"; then fail "$how: trained on nothing"; fi

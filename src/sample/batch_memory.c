@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-int og__batch_grow(struct og_batch_memory *m, struct og_array *a, size_t bytes, size_t keep,
+int og__batch_grow(struct og_batch_memory *m, struct og_growing *a, size_t bytes, size_t keep,
                    struct og_err *err)
 {
     if (bytes <= a->bytes)
@@ -13,7 +13,7 @@ int og__batch_grow(struct og_batch_memory *m, struct og_array *a, size_t bytes, 
     if (keep)
         memcpy(data, a->data, keep);
     og__release(m->budget, a->data, a->bytes, "batches");
-    *a = (struct og_array){data, bytes};
+    *a = (struct og_growing){data, bytes};
     return 0;
 }
 

@@ -12,7 +12,7 @@ enum { OG__WINDOW = 256 }; /* edges that are sampled at once: fits L1 several ti
 struct og_batch_memory {
     struct og_batch batch;
     struct og_budget *budget;
-    struct og_array {
+    struct og_growing {
         void *data;
         size_t bytes;
     } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS], weight[OG_MAX_HOPS];
@@ -30,7 +30,7 @@ size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras);
 void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch);
 
 /* Room in one of its arrays for `bytes`, the first `keep` of them preserved. */
-OG_MUST_CHECK int og__batch_grow(struct og_batch_memory *m, struct og_array *a, size_t bytes,
+OG_MUST_CHECK int og__batch_grow(struct og_batch_memory *m, struct og_growing *a, size_t bytes,
                                  size_t keep, struct og_err *err);
 
 #endif

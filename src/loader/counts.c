@@ -1,0 +1,94 @@
+/* Plan and counters of a loader, as text. */
+#include "base/json.h"
+#include "loader/told.h"
+#include "run/plan_json.h"
+#include "train/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the plan ---- */
+
+int og__loader_plan_text(struct og_loader *l, char **out, struct og_err *err)
+{
+    return og__json_deliver(og__session_plan_json(l->s), NULL, out, err);
+}
+
+/* Policies that look ahead know what an epoch reads once they have planned batches. */
+void og__loader_note_plan(struct og_loader *l)
+{
+    char *text = NULL;
+    if (l->predicted || !l->s->predicted.known)
+        return;
+    l->predicted = true;
+    if (og__loader_plan_text(l, &text, NULL) < 0)
+        return;
+    pthread_mutex_lock(&l->depot->lock);
+    char *before = l->plan;
+    l->plan = text;
+    pthread_mutex_unlock(&l->depot->lock);
+    free(before);
+}
+
+static char *copy_plan(struct og_loader *l)
+{
+    pthread_mutex_lock(&l->depot->lock);
+    char *text = strdup(l->plan);
+    pthread_mutex_unlock(&l->depot->lock);
+    return text;
+}
+
+int og_loader_plan(struct og_loader *l, char **out, struct og_err *err)
+{
+    *out = NULL;
+    int rc = og__loader_ours(l, err);
+    if (rc < 0)
+        return rc;
+    *out = copy_plan(l);
+    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "plan");
+}
+
+/* ---- counters ---- */
+
+int og__loader_begin_sums(struct og_loader *l, uint32_t epoch, struct og_err *err)
+{
+    struct og_epoch_sums *last = l->n_epochs ? &l->epochs[l->n_epochs - 1] : NULL;
+    if (!last || last->epoch != epoch) {
+        struct og_epoch_sums *more = realloc(l->epochs, (l->n_epochs + 1) * sizeof(*more));
+        if (!more)
+            return og__fail_errno(err, -ENOMEM, NULL, "counters");
+        l->epochs = more;
+        last = &more[l->n_epochs++];
+    }
+    *last = (struct og_epoch_sums){.epoch = epoch};
+    return 0;
+}
+
+static json_t *epochs_json(const struct og_loader *l)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < l->n_epochs; i++) {
+        const struct og_epoch_sums *e = &l->epochs[i];
+        json_t *row = json_pack("{s:I s:I}", "epoch", (json_int_t)e->epoch, "batches",
+                                (json_int_t)e->batches);
+        list = og__json_append(list, og__epoch_counters_json(&e->counters, row));
+    }
+    return list;
+}
+
+int og_loader_metrics(struct og_loader *l, char **out, struct og_err *err)
+{
+    *out = NULL;
+    int rc = og__loader_ours(l, err);
+    if (rc < 0)
+        return rc;
+    const struct og_session *s = l->s;
+    pthread_mutex_lock(&l->depot->lock);
+    json_t *epochs = epochs_json(l);
+    pthread_mutex_unlock(&l->depot->lock);
+    json_t *root = json_pack(
+        "{s:o s:o s:I s:I s:I}", "prepare", og__prepare_counters_json(&s->prepare), "epochs",
+        epochs, "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
+        (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit);
+    return og__json_deliver(root, NULL, out, err);
+}

@@ -1,0 +1,175 @@
+/* Opening a loader, and closing it. */
+#include "loader/minibatch.h"
+#include "loader/told.h"
+#include "train/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Beside those that the caller holds: one that is ready, or being filled. */
+enum { AHEAD = 1, MOST_HELD = 1000 };
+
+void og_loader_options_init(struct og_loader_options *from)
+{
+    *from = (struct og_loader_options){.hold = 1};
+}
+
+/* ---- what is asked for ---- */
+
+static int check_options(const struct og_options *opt, const struct og_loader_options *from,
+                         struct og_err *err)
+{
+    if (opt->epochs < 1)
+        return og__fail(err, -EINVAL, "give --epochs 1 or more",
+                        "--epochs %d: there are no batches to load", opt->epochs);
+    if (from->hold < 0 || from->hold > MOST_HELD)
+        return og__fail(err, -EINVAL, "1 is enough for a plain loop", "hold: %d is not in 0 .. %d",
+                        from->hold, MOST_HELD);
+    if (!(from->step_seconds >= 0))
+        return og__fail(err, -EINVAL, "0 = not known", "step_seconds: %g is no time",
+                        from->step_seconds);
+    if (from->seeds && from->split)
+        return og__fail(err, -EINVAL, "give one of them", "both a split and seeds are given");
+    if (from->seeds && from->n_seeds < 1)
+        return og__fail(err, -EINVAL, "give ids of the graph's nodes", "seeds: there are none");
+    return 0;
+}
+
+static int find_split(const char *name, enum og__split *split, struct og_err *err)
+{
+    static const char *const names[OG__SPLITS] = {"train", "valid", "test"};
+    for (*split = OG__TRAIN; *split < OG__SPLITS; ++*split)
+        if (strcmp(name, names[*split]) == 0)
+            return 0;
+    return og__fail(err, -EINVAL, "splits are train, valid and test", "%s: there is no such split",
+                    name);
+}
+
+static const char *name_of(const struct og_loader_options *from, enum og__split split)
+{
+    static const char *const names[OG__SPLITS] = {"train", "valid", "test"};
+    return from->seeds ? "seeds" : names[split];
+}
+
+/* ---- opening ---- */
+
+static int open_session(struct og_loader *l, const char *dataset, const struct og_options *opt,
+                        const struct og_loader_options *from, struct og_err *err)
+{
+    struct og_handover to = {.n = l->depot->n,
+                             .bytes = og__minibatch_most,
+                             .seeds = from->seeds,
+                             .n_seeds = from->n_seeds,
+                             .step_seconds = from->step_seconds};
+    struct og_session_use use = {.handover = &to};
+    struct og_options own;
+    int rc = find_split(from->split ? from->split : "train", &to.split, err);
+    if (rc < 0)
+        return rc;
+    l->split = name_of(from, to.split);
+    use.want = OG__WANT_LABELS | (from->no_features ? 0u : OG__WANT_FEATURES);
+    rc = og__options_copy(&own, opt, err);
+    if (rc < 0)
+        return rc;
+    own.eval_every = 0; /* whoever evaluates says when */
+    rc = og__session_open_for(&l->s, dataset, &own, &use, &l->seen, err);
+    og_options_release(&own);
+    return rc;
+}
+
+/* Those it has are the session's from then on. */
+static void sum_seeds(struct og_loader *l)
+{
+    const struct og_split *split = &l->s->facts.split[OG__TRAIN];
+    if (strcmp(l->split, "seeds") == 0)
+        l->seeds_checksum = XXH3_64bits(split->ids, (size_t)split->n * sizeof(*split->ids));
+    l->s->config.handover.seeds = NULL;
+}
+
+static int open_loader(struct og_loader *l, const char *dataset, const struct og_options *opt,
+                       const struct og_loader_options *from, struct og_err *err)
+{
+    int rc = og__depot_open(&l->depot, from->hold + 1 + AHEAD, err);
+    if (rc < 0)
+        return rc;
+    rc = open_session(l, dataset, opt, from, err);
+    if (rc < 0)
+        return rc;
+    const size_t bytes = (size_t)l->depot->n * l->s->facts.bytes.handed;
+    rc = og__budget_charge(l->s->budget, bytes, og__handed_part, err);
+    if (rc < 0)
+        return rc;
+    l->charged = bytes;
+    sum_seeds(l);
+    l->predicted = l->s->predicted.known;
+    return og__loader_plan_text(l, &l->plan, err);
+}
+
+static void free_loader(struct og_loader *l)
+{
+    if (l->s)
+        og__budget_uncharge(l->s->budget, l->charged, og__handed_part);
+    og__session_close(l->s);
+    og__depot_close(l->depot);
+    pthread_mutex_destroy(&l->steering);
+    free(l->plan);
+    free(l->epochs);
+    free(l);
+}
+
+int og_loader_open(struct og_loader **out, const char *dataset, const struct og_options *opt,
+                   const struct og_loader_options *from, const struct og_observer *seen,
+                   struct og_err *err)
+{
+    struct og_loader_options usual;
+    og_loader_options_init(&usual);
+    from = from ? from : &usual;
+    *out = NULL;
+    int rc = check_options(opt, from, err);
+    if (rc < 0)
+        return rc;
+    struct og_loader *l = calloc(1, sizeof(*l));
+    if (!l)
+        return og__fail_errno(err, -ENOMEM, NULL, "loader");
+    pthread_mutex_init(&l->steering, NULL);
+    l->hold = from->hold;
+    l->epoch = 1;
+    if (seen)
+        l->seen =
+            (struct og_observer){.arg = seen->arg, .message = seen->message, .stop = seen->stop};
+    rc = open_loader(l, dataset, opt, from, err);
+    if (rc < 0) {
+        free_loader(l);
+        return rc;
+    }
+    l->user_stop = l->seen.stop;
+    l->seen.stop = &l->stop;
+    *out = l;
+    return 0;
+}
+
+/* ---- closing ---- */
+
+/* Whoever waits is woken, and gone before it goes. */
+static void send_away(struct og_loader *l)
+{
+    struct og_depot *d = l->depot;
+    pthread_mutex_lock(&d->lock);
+    l->closing = true;
+    pthread_cond_broadcast(&d->changed);
+    while (l->n_inside > 0)
+        pthread_cond_wait(&d->changed, &d->lock);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void og_loader_close(struct og_loader *l)
+{
+    if (!l || !og__depot_is_ours(l->depot)) /* its threads are not there, its locks may be held */
+        return;
+    send_away(l);
+    pthread_mutex_lock(&l->steering);
+    og__loader_halt(l);
+    pthread_mutex_unlock(&l->steering);
+    free_loader(l);
+}

@@ -1,0 +1,79 @@
+/* Which batch is next, with what says that it is the same batch elsewhere. */
+#include "loader/told.h"
+
+#include "base/hex.h"
+#include "base/json.h"
+#include "dataset/identity.h"
+#include "train/json.h"
+#include "train/options.h"
+
+#include <string.h>
+
+static const char what[] = "state of a loader";
+static const char hint[] = "give it what og_loader_state wrote";
+
+int og__place_print(const struct og_loader *l, struct og_place place, char **out,
+                    struct og_err *err)
+{
+    const struct og_session *s = l->s;
+    json_t *root = json_pack("{s:i s:I s:I s:s s:s s:o}", "format", 1, "epoch",
+                             (json_int_t)place.epoch, "batch", (json_int_t)place.batch, "split",
+                             l->split, "seeds", og__hex(l->seeds_checksum).digits, "options",
+                             og__options_deciding(&s->config.opt, OG_DECIDES_BATCHES));
+    root = og__identity_with(root, &s->facts.ds->identity);
+    return og__json_deliver(root, NULL, out, err);
+}
+
+static int check_dataset(const struct og_session *s, const json_t *root, struct og_err *err)
+{
+    struct og_identity then;
+    char why[OG__WHY] = "it says not of which";
+    if (og__identity_get(root, &then) && og__identity_same(&then, &s->facts.ds->identity, why))
+        return 0;
+    return og__fail(err, -EINVAL, "open the loader on the dataset that it had", "%s: not of %s: %s",
+                    what, s->facts.ds->path, why);
+}
+
+static int check_seeds(const struct og_loader *l, const json_t *root, struct og_err *err)
+{
+    const char *split = json_string_value(json_object_get(root, "split"));
+    const char *seeds = json_string_value(json_object_get(root, "seeds"));
+    const struct og_hex ours = og__hex(l->seeds_checksum);
+    if (split && strcmp(split, l->split) == 0 && seeds && strcmp(seeds, ours.digits) == 0)
+        return 0;
+    return og__fail(err, -EINVAL, "open the loader with the seeds that it had",
+                    "%s: of other seeds (%s)", what, split ? split : "?");
+}
+
+static int read_place(const struct og_loader *l, const json_t *root, struct og_place *place,
+                      struct og_err *err)
+{
+    const json_int_t epoch = json_integer_value(json_object_get(root, "epoch"));
+    const json_t *batch = json_object_get(root, "batch");
+    const json_int_t number = json_integer_value(batch);
+    const uint64_t batches = og__schedule_batches(&l->s->facts.schedule, OG__TRAIN);
+    if (json_integer_value(json_object_get(root, "format")) != 1)
+        return og__fail(err, -EINVAL, hint, "%s: \"format\" is not 1", what);
+    if (epoch < 1 || epoch >= INT32_MAX || !json_is_integer(batch) || number < 0 ||
+        (uint64_t)number > batches)
+        return og__fail(err, -EINVAL, hint, "%s: there is no such \"epoch\" and \"batch\"", what);
+    *place = (struct og_place){(uint32_t)epoch, (uint64_t)number};
+    return 0;
+}
+
+int og__place_parse(const struct og_loader *l, const char *text, struct og_place *place,
+                    struct og_err *err)
+{
+    json_t *root = NULL;
+    int rc;
+    OG_TRY(og__json_parse(&root, text, strlen(text), what, hint, err));
+    OG_TRY(read_place(l, root, place, err));
+    OG_TRY(check_dataset(l->s, root, err));
+    OG_TRY(check_seeds(l, root, err));
+    OG_TRY(og__options_match(&l->s->config.opt, json_object_get(root, "options"),
+                             OG_DECIDES_BATCHES, "state of a loader: made with",
+                             "open the loader with the options that it had", err));
+out:
+    json_decref(root);
+    return rc;
+}
