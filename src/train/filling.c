@@ -211,15 +211,15 @@ int og__filling_start(struct og_filling **out, const struct og_filling_options *
     f->opt = *opt;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->moved, NULL);
-    int rc;
-    OG_TRY(pthread_create(&f->thread, NULL, fill_windows, f));
-    *out = f;
-    return 0;
-out:
+    int failed = pthread_create(&f->thread, NULL, fill_windows, f);
+    if (failed == 0) {
+        *out = f;
+        return 0;
+    }
     pthread_cond_destroy(&f->moved);
     pthread_mutex_destroy(&f->lock);
     free(f);
-    return og__fail_errno(err, -rc, "lower --threads", "cannot start a thread");
+    return og__fail_errno(err, -failed, "lower --threads", "cannot start a thread");
 }
 
 void og__filling_give_up(struct og_filling *f)
