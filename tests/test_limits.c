@@ -204,6 +204,30 @@ static void every_group_above_counts(void **state)
     }
 }
 
+static void note_group(void *arg, const char *group, uint64_t limit)
+{
+    char *told = arg;
+    snprintf(told + strlen(told), 256 - strlen(told), "%s %llu;", group + strlen(folder),
+             (unsigned long long)limit);
+}
+
+/* Those that have a limit, from the process's own upwards. */
+static void limits_of_groups_are_told(void **state)
+{
+    (void)state;
+    char root[sizeof(folder) + 32];
+    char told[256] = "";
+    snprintf(root, sizeof(root), "%s/told", folder);
+    put(root, "/proc/self/cgroup", IN_2 "/a/b/c\n");
+    put(root, "/proc/self/mountinfo", MOUNT_2);
+    put(root, M2 "/a/memory.max", "5000000\n");
+    put(root, M2 "/a/b/memory.max", "max\n");
+    put(root, M2 "/a/b/c/memory.max", "4000000\n");
+    put(root, M2 "/a/b/c/memory.high", "3000000\n");
+    og__memory_groups_at(root, note_group, told);
+    assert_string_equal(told, "/told" M2 "/a/b/c 3000000;/told" M2 "/a 5000000;");
+}
+
 /* Lines of any length: what a container's mounts look like. */
 static void long_lines_are_passed_over(void **state)
 {
@@ -287,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_group_above_counts),
+        cmocka_unit_test(limits_of_groups_are_told),
         cmocka_unit_test(long_lines_are_passed_over),
         cmocka_unit_test(a_child_has_what_its_parent_has),
         cmocka_unit_test(affinity_bounds_the_processors),

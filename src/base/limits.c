@@ -206,11 +206,18 @@ static const struct memory_files {
     {"", {"memory.max", "memory.high"}, "memory.current", "inactive_file "},
 };
 
-static uint64_t left_in(const struct group *g, const struct memory_files *files, uint64_t limit)
+/* The group's own, or the one that is known, if that is smaller; UINT64_MAX = none. */
+static uint64_t limit_of(const struct group *g, const struct memory_files *files, uint64_t limit)
 {
     for (size_t i = 0; i < OG_COUNT(files->limit) && files->limit[i]; i++)
         limit = OG_MIN(limit, read_number(g->folder, files->limit[i], "", UINT64_MAX));
-    if (limit > (uint64_t)1 << 60) /* how version 1 writes that there is none */
+    return limit > (uint64_t)1 << 60 ? UINT64_MAX : limit; /* how version 1 writes none */
+}
+
+static uint64_t left_in(const struct group *g, const struct memory_files *files, uint64_t limit)
+{
+    limit = limit_of(g, files, limit);
+    if (limit == UINT64_MAX)
         return UINT64_MAX;
     uint64_t used = read_number(g->folder, files->used, "", 0);
     uint64_t idle = read_number(g->folder, "memory.stat", files->idle, 0);
@@ -247,6 +254,19 @@ size_t og__memory_free_at(const char *root)
 size_t og__memory_free(void)
 {
     return og__memory_free_at("");
+}
+
+void og__memory_groups_at(const char *root,
+                          void (*one)(void *arg, const char *folder, uint64_t limit), void *arg)
+{
+    struct group g;
+    for (size_t i = 0; i < OG_COUNT(versions); i++) {
+        for (bool more = find_group(root, versions[i].controller, &g); more; more = climb(&g)) {
+            uint64_t limit = limit_of(&g, &versions[i], UINT64_MAX);
+            if (limit != UINT64_MAX)
+                one(arg, g.folder, limit);
+        }
+    }
 }
 
 /* ---- processors ---- */

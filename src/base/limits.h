@@ -12,6 +12,10 @@
  * group has not used lately counts as left. */
 size_t og__memory_free_at(const char *root);
 
+/* Calls `one` for each group that limits this process's memory, the nearest first. */
+void og__memory_groups_at(const char *root,
+                          void (*one)(void *arg, const char *folder, uint64_t limit), void *arg);
+
 /* Processors' worth of time that groups grant, rounded up; INT_MAX where none sets a quota. */
 int og__cpu_quota_at(const char *root);
 

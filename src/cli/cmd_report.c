@@ -250,8 +250,8 @@ static void write_predicted(const struct page *p)
     static const char *const keys[] = {"rows", "hits", "misses", "reads", "bytes_read", "seconds"};
     char text[SHOWN_MAX];
     fputs("<h2>Told beforehand, and measured</h2>\n<p>What the plan said of one steady epoch, and "
-          "the mean of the epochs after the first. Seconds that were told are those of reading, "
-          "without "
+          "the mean of the epochs after the first. Seconds that were told are those of "
+          "sampling or reading, whichever takes longer, without "
           "the model; where <code>outgrow bench io</code> has not measured the disk they are a "
           "guess.</p>\n<table>"
           "<thead><tr><th scope=\"col\">an epoch</th>",

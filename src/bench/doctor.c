@@ -1,0 +1,306 @@
+/* What makes training slow or impossible on this machine, a line each with what to do about it;
+ * and of a dataset, what each size of memory would give it. Nothing is changed, and nothing
+ * measured that takes more than a moment. */
+#include "bench/bench.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "io/io.h"
+
+#include <fcntl.h>
+#include <liburing.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+enum verdict { FINE, NOTE, STOPS };
+
+struct doctor {
+    json_t *checks;    /* NULL for want of memory, from then on */
+    const char *place; /* folder whose disk is meant: the dataset, or where we are */
+    bool stops;
+};
+
+static void OG_PRINTF(5, 6) say(struct doctor *d, const char *name, enum verdict v,
+                                const char *advice, const char *fmt, ...)
+{
+    static const char *const words[] = {"fine", "note", "stops"};
+    char found[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(found, sizeof(found), fmt, ap);
+    va_end(ap);
+    d->stops |= v == STOPS;
+    d->checks = og__json_append(
+        d->checks, json_pack("{s:s, s:s, s:o, s:s}", "check", name, "verdict", words[v], "found",
+                             og__json_text(found), "advice", v == FINE ? "" : advice));
+}
+
+/* ---- reading ---- */
+
+static void check_uring(struct doctor *d)
+{
+    struct io_uring ring;
+    char why[64];
+    int rc = io_uring_queue_init(8, &ring, 0);
+    if (rc == 0) {
+        io_uring_queue_exit(&ring);
+        say(d, "io_uring", FINE, "", "the kernel lets us use it");
+        return;
+    }
+    say(d, "io_uring", NOTE,
+        rc == -EPERM ? "in a container: --security-opt seccomp=unconfined; else `sysctl -w "
+                       "kernel.io_uring_disabled=0`"
+                     : "a kernel from 5.6 on has it",
+        "refused (%s): files are read by threads instead, which takes more processor time",
+        strerror_r(-rc, why, sizeof(why)));
+}
+
+/* Any file of the disk tells; one without a name leaves nothing. */
+static void check_direct(struct doctor *d)
+{
+    int fd = open(d->place, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+    int code = fd < 0 ? errno : 0;
+    char why[64];
+    if (fd >= 0)
+        close(fd);
+    char *path = fd < 0 ? og__path_join(d->place, "features.npy") : NULL;
+    int file = path ? open(path, O_RDONLY | O_DIRECT | O_CLOEXEC) : -1;
+    free(path);
+    if (file >= 0)
+        close(file);
+    if (fd >= 0 || file >= 0)
+        say(d, "direct reads", FINE, "", "the file system of %s has them", d->place);
+    else
+        say(d, "direct reads", NOTE, "put the dataset on a local disk with ext4 or xfs",
+            "the file system of %s has none (%s): every row goes through the page cache", d->place,
+            strerror_r(code, why, sizeof(why)));
+}
+
+static void check_profile(struct doctor *d)
+{
+    struct og_disk_profile p;
+    char rate[32];
+    og__profile_load(d->place, &p);
+    og__human_bytes(rate, p.bandwidth);
+    if (p.measured)
+        say(d, "disk profile", FINE, "", "%.0f small reads and %s a second, as measured", p.iops,
+            rate);
+    else
+        say(d, "disk profile", NOTE, "run `outgrow bench io --path` with that folder, once",
+            "the disk of %s is not measured: plans take it for a common NVMe disk", d->place);
+}
+
+static void check_free_disk(struct doctor *d)
+{
+    char text[32];
+    char *there = og__nearest_there(d->place);
+    uint64_t left = there ? og__disk_free(there) : 0;
+    og__human_bytes(text, (double)left);
+    free(there);
+    if (left < 64 * OG_MIB)
+        say(d, "free disk", STOPS, "free some, or work in another folder", "%s beside %s", text,
+            d->place);
+    else
+        say(d, "free disk", left < OG_GIB ? NOTE : FINE,
+            "runs, checkpoints and batches sampled ahead need some: --scratch may be elsewhere",
+            "%s beside %s", text, d->place);
+}
+
+/* ---- limits ---- */
+
+static void check_limits(struct doctor *d)
+{
+    struct rlimit locked;
+    struct rlimit files;
+    char text[32];
+    getrlimit(RLIMIT_MEMLOCK, &locked);
+    getrlimit(RLIMIT_NOFILE, &files);
+    og__human_bytes(text, (double)locked.rlim_cur);
+    if (locked.rlim_cur < 8 * OG_MIB)
+        say(d, "locked memory", NOTE, "`ulimit -l unlimited`, or memlock in limits.conf",
+            "%s: read buffers may not be registered with the kernel, which then copies more", text);
+    else
+        say(d, "locked memory", FINE, "", "%s",
+            locked.rlim_cur == RLIM_INFINITY ? "no limit" : text);
+    if (files.rlim_cur < 128)
+        say(d, "open files", STOPS, "`ulimit -n 1024`", "at most %llu",
+            (unsigned long long)files.rlim_cur);
+    else
+        say(d, "open files", FINE, "", "up to %llu", (unsigned long long)files.rlim_cur);
+}
+
+static void on_group(void *arg, const char *folder, uint64_t limit)
+{
+    struct doctor *d = arg;
+    char text[32];
+    og__human_bytes(text, (double)limit);
+    say(d, "memory of a group", NOTE,
+        "the default of --memory keeps below it; raise it where the container or job is started",
+        "%s has at most %s", folder, text);
+}
+
+static void check_memory(struct doctor *d)
+{
+    struct sysinfo machine;
+    char all[32];
+    char left[32];
+    sysinfo(&machine);
+    og__human_bytes(all, (double)machine.totalram * machine.mem_unit);
+    size_t bytes = og__memory_free();
+    og__human_bytes(left, (double)bytes);
+    say(d, "memory", bytes < 256 * OG_MIB ? NOTE : FINE, "end other programs",
+        "%s of %s are free to this process", left, all);
+    og__memory_groups_at("", on_group, d);
+}
+
+static void check_huge_pages(struct doctor *d)
+{
+    char *text = NULL;
+    size_t len = 0;
+    const char path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
+    if (og__read_text(path, 4096, &text, &len, NULL) < 0)
+        text = NULL;
+    if (text && strstr(text, "[never]"))
+        say(d, "huge pages", NOTE,
+            "as root: echo madvise >/sys/kernel/mm/transparent_hugepage/enabled",
+            "switched off: large caches are slower to look rows up in");
+    else
+        say(d, "huge pages", FINE, "", "%s", text ? "available" : "the kernel does not say");
+    free(text);
+}
+
+/* ---- computing ---- */
+
+static void check_processors(struct doctor *d)
+{
+#if defined(__x86_64__)
+    const char *set = __builtin_cpu_supports("avx512f") ? "AVX-512"
+                      : __builtin_cpu_supports("avx2")  ? "AVX2"
+                                                        : NULL;
+#else
+    const char *set = "this machine's";
+#endif
+    const long there = sysconf(_SC_NPROCESSORS_ONLN);
+    const int ours = og__cpu_count();
+    if (set)
+        say(d, "instructions", FINE, "", "%s", set);
+    else
+        say(d, "instructions", NOTE,
+            "a processor from 2013 on has it, if a virtual machine shows it",
+            "no AVX2: products run at a fraction of the speed");
+    say(d, "processors", ours < there ? NOTE : FINE,
+        "an affinity or a quota of a control group leaves the others to somebody else", "%d of %ld",
+        ours, there);
+}
+
+static void check_devices(struct doctor *d)
+{
+    bool gpu = access("/dev/nvidia0", F_OK) == 0;
+    say(d, "CUDA", FINE, "", "%s; this build computes on processors",
+        gpu ? "there is a GPU" : "no GPU is seen");
+    say(d, "MPI", FINE, "", "not needed: this build trains on one machine");
+}
+
+/* ---- a dataset ---- */
+
+/* Quick to plan: nothing is tried out. */
+static int plan_with(const char *dataset, double memory, json_t **plan, struct og_err *err)
+{
+    struct og_options opt;
+    char bytes[32];
+    char *text = NULL;
+    int rc;
+    *plan = NULL;
+    og_options_init(&opt);
+    snprintf(bytes, sizeof(bytes), "%.0f", memory);
+    OG_TRY(og_options_set(&opt, "policy", "degree", err));
+    OG_TRY(og_options_set(&opt, "layout", "raw", err));
+    if (memory > 0)
+        OG_TRY(og_options_set(&opt, "memory", bytes, err));
+    OG_TRY(og_plan(dataset, &opt, NULL, &text, err));
+    OG_TRY(og__json_parse(plan, text, strlen(text), "plan", NULL, err));
+out:
+    free(text);
+    og_options_release(&opt);
+    return rc;
+}
+
+static double in(const json_t *object, const char *part, const char *key)
+{
+    return json_number_value(json_object_get(json_object_get(object, part), key));
+}
+
+static json_t *fit_json(const json_t *plan)
+{
+    double rows = in(plan, "predicted", "rows");
+    return json_pack("{s:I, s:s, s:I, s:f, s:I}", "memory_bytes",
+                     (json_int_t)in(plan, "memory", "limit"), "structure",
+                     json_string_value(json_object_get(plan, "topology")), "cache_rows",
+                     (json_int_t)json_number_value(json_object_get(plan, "cache_rows")), "hit_rate",
+                     rows > 0 ? in(plan, "predicted", "hits") / rows : 0.0, "bytes_read",
+                     (json_int_t)in(plan, "predicted", "bytes_read"));
+}
+
+/* From the least that would do to what is free, or to where everything fits. */
+static json_t *fits_json(const char *dataset, double least, double most)
+{
+    enum { MOST = 5 };
+    json_t *list = json_array();
+    bool all = false;
+    for (int i = 0; i < MOST && !all; i++) {
+        double memory = i == 0 ? least : OG_MIN(least * (1 << 2 * i) / 2, most);
+        json_t *plan;
+        if (plan_with(dataset, memory, &plan, NULL) < 0)
+            continue;
+        json_t *fit = fit_json(plan);
+        all = memory >= most || json_number_value(json_object_get(fit, "hit_rate")) >= 1;
+        list = og__json_append(list, fit);
+        json_decref(plan);
+    }
+    return list;
+}
+
+/* The refusals are those of `train`. */
+static json_t *check_dataset(struct doctor *d, const char *dataset)
+{
+    struct og_err why = {0};
+    json_t *plan = NULL;
+    if (plan_with(dataset, 0, &plan, &why) < 0) {
+        say(d, "dataset", STOPS, why.hint, "%s", why.message);
+        return json_array();
+    }
+    double smallest = in(plan, "memory", "smallest");
+    double most = in(plan, "memory", "limit");
+    json_decref(plan);
+    say(d, "dataset", FINE, "", "%s trains with --memory %.0fM or more", dataset,
+        ceil(smallest / (double)OG_MIB));
+    return fits_json(dataset, smallest, most);
+}
+
+int og__doctor(const char *dataset, bool *stops, char **out, struct og_err *err)
+{
+    struct doctor d = {.checks = json_array(), .place = dataset ? dataset : "."};
+    json_t *root = json_object();
+    check_uring(&d);
+    check_direct(&d);
+    check_profile(&d);
+    check_free_disk(&d);
+    check_memory(&d);
+    check_limits(&d);
+    check_huge_pages(&d);
+    check_processors(&d);
+    check_devices(&d);
+    json_t *fits = dataset ? check_dataset(&d, dataset) : json_null();
+    root = og__json_with(root, "checks", d.checks);
+    root = og__json_with(root, "fits", fits);
+    *out = og__json_print(root, JSON_INDENT(2));
+    json_decref(root);
+    *stops = d.stops;
+    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "doctor");
+}
