@@ -2,6 +2,8 @@
  * must not tell. */
 #include "links_fixture.h"
 
+#include "train/session.h"
+
 /* ==== holding edges out ==== */
 
 enum { NODES = 400, EDGES = 4000 };
@@ -501,7 +503,7 @@ static void watch(const char *folder, const char *scratch, const char *const *pa
     w.s = s;
     note_held_out(&w);
     uint64_t items = og__schedule_items(&s->facts.schedule);
-    if (og__session_run(s, OG__SPLITS, 0, items, look, &w, &err) < 0)
+    if (og__run_batches(&s->path, OG__SPLITS, 0, items, look, &w, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(w.batches, items);
     assert_true(w.edges > 1000);

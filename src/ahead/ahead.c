@@ -12,16 +12,16 @@ _Static_assert(sizeof(struct og_fill_window) == OG__FILL_WINDOW_BYTES, "as it is
 static int record(void *arg, struct og_work *w, struct og_err *err)
 {
     struct og_ahead *a = arg;
-    struct og_session *s = a->s;
-    int rc = og__ahead_note(a, w) ? og__superbatch_cut(s->superbatch, err) : 0;
+    struct og_data_path *d = a->path;
+    int rc = og__ahead_note(a, w) ? og__superbatch_cut(d->stores.superbatch, err) : 0;
     if (rc < 0)
         return rc;
     if (!w->stored) {
-        rc = og__superbatch_append(s->superbatch, &w->sampled.batch, err);
+        rc = og__superbatch_append(d->stores.superbatch, &w->sampled.batch, err);
         return rc < 0 ? rc : og__ahead_within_disk(a, err);
     }
-    return og__superbatch_refer(s->superbatch, &w->sampled.batch, s->offline->samples,
-                                og__offline_number(s->offline, &w->descriptor), err);
+    return og__superbatch_refer(d->stores.superbatch, &w->sampled.batch, d->offline->samples,
+                                og__offline_number(d->offline, &w->descriptor), err);
 }
 
 /* ---- planning it ---- */
@@ -33,24 +33,24 @@ static int record(void *arg, struct og_work *w, struct og_err *err)
 static int put_plans(struct og_ahead *a, const struct og_trace *trace, uint32_t *list,
                      uint32_t *codes, struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     int rc;
-    OG_TRY(og__fill_windows_begin(&a->windows, trace->n_batches, s->budget, err));
+    OG_TRY(og__fill_windows_begin(&a->windows, trace->n_batches, d->budget, err));
     a->prediction = (struct og_prediction){0};
     for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
-        OG_TRY(og__filling_put(&a->windows, s->policy, b, s->codes, list, err));
-        OG_TRY(og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err));
-        a->sampled[b].codes_at = og__spill_size(s->codes);
-        if (og__packs(&s->way))
+        OG_TRY(og__filling_put(&a->windows, d->policy, b, d->stores.codes, list, err));
+        OG_TRY(og__policy_code(d->policy, ids, n, &d->works[0].plan, codes, err));
+        a->sampled[b].codes_at = og__spill_size(d->stores.codes);
+        if (og__packs(d->way))
             OG_TRY(og__packing_add(&a->packing, ids, codes, n, err));
-        OG_TRY(og__spill_append(s->codes, codes, n * sizeof(*codes), err));
+        OG_TRY(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
         OG_TRY(og__ahead_within_disk(a, err));
         if (og__ahead_predicts(a, b))
             OG_TRY(og__ahead_predict_batch(a, b, ids, err));
     }
-    if (s->way.layout != OG_LAYOUT_SEGMENTED)
+    if (d->way->layout != OG_LAYOUT_SEGMENTED)
         og__ahead_end_prediction(a);
 out:
     return rc;
@@ -59,59 +59,59 @@ out:
 /* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
 static int prepare(struct og_ahead *a, struct og_io_counts *read, struct og_err *err)
 {
-    struct og_session *s = a->s;
-    const struct og_trace all = og__superbatch_trace(s->superbatch);
+    struct og_data_path *d = a->path;
+    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
     struct og_err why = {0};
     uint32_t *nodes = NULL;
     uint32_t n = 0;
     uint32_t ignored = 0;
-    if (!a->by_draw || !s->packs || s->way.layout != OG_LAYOUT_PACKED)
-        return og__policy_prepare(s->policy, &all, &ignored, err);
+    if (!a->by_draw || !d->stores.packs || d->way->layout != OG_LAYOUT_PACKED)
+        return og__policy_prepare(d->policy, &all, &ignored, err);
     const struct og_io_counts before = og__io_made();
-    int rc = og__packs_cached(s->packs, og__ahead_draw(a), (uint64_t)s->facts.ds->n_nodes,
-                              s->budget, &nodes, &n, &why);
+    int rc = og__packs_cached(d->stores.packs, og__ahead_draw(a), (uint64_t)d->facts->ds->n_nodes,
+                              d->budget, &nodes, &n, &why);
     og__io_add_since(read, before);
     if (rc < 0) {
-        og__ahead_lose_packs(s, &why);
-        return og__policy_prepare(s->policy, &all, &ignored, err);
+        og__ahead_lose_packs(d, &why);
+        return og__policy_prepare(d->policy, &all, &ignored, err);
     }
-    rc = og__policy_adopt(s->policy, nodes, n, &ignored, err);
-    og__release(s->budget, nodes, n * sizeof(*nodes), "policy");
+    rc = og__policy_adopt(d->policy, nodes, n, &ignored, err);
+    og__release(d->budget, nodes, n * sizeof(*nodes), "policy");
     return rc;
 }
 
 static int plan_ahead(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     const struct og_trace trace = og__ahead_own(a);
     const size_t list = (size_t)2 * OG__FILL_ROWS;
     const size_t bytes = (list + og__ahead_longest(&trace)) * sizeof(uint32_t);
     double start = og__now();
-    uint32_t *buffer = og__alloc(s->budget, bytes, "trace", err);
+    uint32_t *buffer = og__alloc(d->budget, bytes, "trace", err);
     int rc;
     OG_TRY(buffer ? prepare(a, &done->read, err) : -ENOMEM);
-    if (og__packs(&s->way))
+    if (og__packs(d->way))
         OG_TRY(og__ahead_begin_packing(a, &trace, err));
     OG_TRY(put_plans(a, &trace, buffer, buffer + list, err));
 out:
-    og__release(s->budget, buffer, bytes, "trace");
-    og__policy_trim(s->policy);
+    og__release(d->budget, buffer, bytes, "trace");
+    og__policy_trim(d->policy);
     done->plan_seconds = og__now() - start;
     done->prefill = a->windows.rows;
-    og__timeline_add(s->timeline, "plan ahead", 0, start, og__now());
+    og__timeline_add(d->timeline, "plan ahead", 0, start, og__now());
     return rc;
 }
 
 /* ---- taking turns ---- */
 
 /* The cache's last rows give way to the graph's structure and to what planning needs. */
-static int begin_sampling(struct og_session *s, struct og_ahead_counts *done, struct og_err *err)
+static int begin_sampling(struct og_data_path *d, struct og_ahead_counts *done, struct og_err *err)
 {
-    if (!s->memory.alternates)
+    if (!d->memory->alternates)
         return 0;
-    og__gather_yield(s->gather, s->memory.n_yielded);
-    og__policy_invalidate(s->policy, s->memory.n_slots - s->memory.n_yielded);
-    return og__session_fetch_topology(s, &done->read, &done->bytes_written, err);
+    og__gather_yield(d->gather, d->memory->n_yielded);
+    og__policy_invalidate(d->policy, d->memory->n_slots - d->memory->n_yielded);
+    return og__structure_fetch(d->structure, &done->read, &done->bytes_written, err);
 }
 
 /* end: of the items that a tail may have. */
@@ -119,26 +119,26 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
                               uint64_t last, uint64_t end, struct og_ahead_counts *done,
                               struct og_err *err)
 {
-    struct og_session *s = a->s;
-    og__spill_clear(s->codes);
-    a->written_before = og__ahead_written(s);
-    a->code_before = og__spill_written(s->codes);
+    struct og_data_path *d = a->path;
+    og__spill_clear(d->stores.codes);
+    a->written_before = og__ahead_written(d);
+    a->code_before = og__spill_written(d->stores.codes);
     int rc;
-    OG_TRY(begin_sampling(s, done, err));
+    OG_TRY(begin_sampling(d, done, err));
     OG_TRY(og__ahead_sample(a, pass, first, last, end, record, err));
     done->read.reads += a->made.reads;
     done->read.bytes += a->made.bytes;
-    if (s->memory.alternates)
-        og__session_drop_topology(s);
+    if (d->memory->alternates)
+        og__structure_drop(d->structure);
     OG_TRY(plan_ahead(a, done, err));
     OG_TRY(og__ahead_spill_fits(a, og__ahead_spilled(a), err));
-    if (s->memory.alternates)
-        OG_TRY(og__superbatch_release_ids(s->superbatch, err));
-    if (og__packs(&s->way))
+    if (d->memory->alternates)
+        OG_TRY(og__superbatch_release_ids(d->stores.superbatch, err));
+    if (og__packs(d->way))
         OG_TRY(og__ahead_pack(a, done, err));
-    OG_TRY(og__gather_reclaim(s->gather, err));
+    OG_TRY(og__gather_reclaim(d->gather, err));
 out:
-    done->bytes_written += og__ahead_written(s) - a->written_before;
+    done->bytes_written += og__ahead_written(d) - a->written_before;
     return rc;
 }
 
@@ -149,23 +149,23 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
     int rc = prepare_superbatch(a, pass, first, last, end, &done, err);
     if (rc < 0)
         return rc;
-    struct og_session *s = a->s;
-    const struct og_replayed_source from = {.batches = s->superbatch,
+    struct og_data_path *d = a->path;
+    const struct og_replayed_source from = {.batches = d->stores.superbatch,
                                             .ahead = a->sampled,
-                                            .items = {&s->facts.schedule, pass, first, last},
+                                            .items = {&d->facts->schedule, pass, first, last},
                                             .by_draw = a->by_draw,
                                             .prepared = done};
     const struct og_filling_options fill = {.windows = &a->windows,
-                                            .from = s->codes,
-                                            .gather = s->gather,
-                                            .stop = s->config.seen ? s->config.seen->stop : NULL,
-                                            .timeline = s->timeline};
+                                            .from = d->stores.codes,
+                                            .gather = d->gather,
+                                            .stop = og__stop_flag(d->config),
+                                            .timeline = d->timeline};
     struct og_filling *filling;
     struct og_pipeline p;
     rc = og__filling_start(&filling, &fill, err);
     if (rc < 0)
         return rc;
-    og__pipeline_replay(&p, s, &from, filling);
+    og__pipeline_replay(&p, d, &from, filling);
     rc = og__flow_run(&p.flow, consumer, arg, err);
     og__filling_end(filling);
     return rc;
@@ -173,64 +173,64 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
 
 /* ---- all of them ---- */
 
-static int open_stores(struct og_session *s, struct og_err *err)
+static int open_stores(struct og_data_path *d, struct og_err *err)
 {
-    if (s->superbatch)
+    if (d->stores.superbatch)
         return 0;
-    if (!s->scratch)
+    if (!d->stores.scratch)
         return og__fail(err, -ENOENT, "give --scratch DIR", "no folder to sample ahead in");
-    struct og_superbatch_options opt = {.scratch = s->scratch,
-                                        .memory = s->memory.trace_blocks,
-                                        .n_hops = s->config.opt.n_fanout,
-                                        .n_nodes = (uint64_t)s->facts.ds->n_nodes,
-                                        .extras = s->facts.trace.extras};
+    struct og_superbatch_options opt = {.scratch = d->stores.scratch,
+                                        .memory = d->memory->trace_blocks,
+                                        .n_hops = d->config->opt.n_fanout,
+                                        .n_nodes = (uint64_t)d->facts->ds->n_nodes,
+                                        .extras = d->facts->trace.extras};
     struct og_spill_options codes = {
-        .scratch = s->scratch, .memory = s->memory.code_bytes, .part = "trace"};
-    int rc = og__superbatch_open(&s->superbatch, &opt, s->budget, err);
-    return rc < 0 ? rc : og__spill_open(&s->codes, &codes, s->budget, err);
+        .scratch = d->stores.scratch, .memory = d->memory->code_bytes, .part = "trace"};
+    int rc = og__superbatch_open(&d->stores.superbatch, &opt, d->budget, err);
+    return rc < 0 ? rc : og__spill_open(&d->stores.codes, &codes, d->budget, err);
 }
 
-static int run_superbatches(struct og_session *s, const struct og_items *items,
+static int run_superbatches(struct og_data_path *d, const struct og_items *items,
                             og_consumer *consumer, void *arg, struct og_err *err)
 {
-    struct og_ahead a = {.s = s, .n = og__ahead_most(s)};
-    a.sampled = og__alloc(s->budget, a.n * sizeof(*a.sampled), "superbatch", err);
+    struct og_ahead a = {.path = d, .n = og__ahead_most(d)};
+    a.sampled = og__alloc(d->budget, a.n * sizeof(*a.sampled), "superbatch", err);
     if (!a.sampled)
         return -ENOMEM;
     int rc;
-    OG_TRY(open_stores(s, err));
+    OG_TRY(open_stores(d, err));
     for (uint64_t end, at = items->first; at < items->last; at = end) {
-        end = og__superbatch_end(s, items->pass, at, items->last);
+        end = og__superbatch_end(d, items->pass, at, items->last);
         OG_TRY(run_superbatch(&a, items->pass, at, end, items->last, consumer, arg, err));
-        if (end < items->last && s->config.seen && og__asked(s->config.seen->stop))
+        if (end < items->last && og__asked(og__stop_flag(d->config)))
             OG_TRY(og__fail(err, OG_INTERRUPTED, NULL, "interrupted"));
     }
 out:
     og__packing_close(&a.packing);
     og__fill_windows_release(&a.windows);
-    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
+    og__release(d->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }
 
-/* Static policies that plan nothing ahead were told once, when the session was opened, and what
+/* Static policies that plan nothing ahead were told once, when the data path was opened, and what
  * they hold is there. */
-void og__session_abandon(struct og_session *s)
+void og__abandon_batches(struct og_data_path *d)
 {
-    const bool filled_once = !og__samples_ahead(&s->way) && og__policy_is_static(s->way.policy);
-    if (s->gather && !filled_once)
-        og__policy_invalidate(s->policy, 0);
+    const bool filled_once = !og__samples_ahead(d->way) && og__policy_is_static(d->way->policy);
+    if (d->gather && !filled_once)
+        og__policy_invalidate(d->policy, 0);
 }
 
-int og__session_run(struct og_session *s, enum og__split pass, uint64_t first, uint64_t last,
+int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first, uint64_t last,
                     og_consumer *consumer, void *arg, struct og_err *err)
 {
-    const struct og_items items = {&s->facts.schedule, pass, first, last};
-    if (s->gather && og__samples_ahead(&s->way))
-        return run_superbatches(s, &items, consumer, arg, err);
+    const struct og_items items = {&d->facts->schedule, pass, first, last};
+    if (d->gather && og__samples_ahead(d->way))
+        return run_superbatches(d, &items, consumer, arg, err);
     struct og_pipeline p;
-    if (s->gather)
-        og__pipeline_train(&p, s, items);
+    if (d->gather)
+        og__pipeline_train(&p, d, items);
     else
-        og__pipeline_sample(&p, s, items, false);
+        og__pipeline_sample(&p, d, items, false);
     return og__flow_run(&p.flow, consumer, arg, err);
 }

@@ -14,23 +14,23 @@
 #ifndef OG_AHEAD_H
 #define OG_AHEAD_H
 
-#include "train/session.h"
+#include "train/data_path.h"
 
-/* As og__flow_run, over the session: every command runs its batches through this. */
-OG_MUST_CHECK int og__session_run(struct og_session *s, enum og__split pass, uint64_t first,
+/* As og__flow_run, over the data path: every command runs its batches through this. */
+OG_MUST_CHECK int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
                                   uint64_t last, og_consumer *consumer, void *arg,
                                   struct og_err *err);
 
 /* After a run that ended before its last item, so that another may begin: rows that were planned
  * into the cache may not have come there. */
-void og__session_abandon(struct og_session *s);
+void og__abandon_batches(struct og_data_path *d);
 
 /* For a plan that is not carried out: sample the first superbatch (an epoch, for policies that do
  * not look ahead), and plan it, so that what it reads is known. */
-OG_MUST_CHECK int og__session_predict(struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__predict_run(struct og_data_path *d, struct og_err *err);
 
 /* The first superbatch of a run from `first` ends before this item. */
-uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uint64_t first,
+uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, uint64_t first,
                             uint64_t last);
 
 /* Offline packing of the draw that epoch `epoch` makes: which nodes the cache is to hold, and what
@@ -41,9 +41,8 @@ struct og_draw_files {
     const char *container;
     struct og_npy_writer *cached; /* int64 */
 };
-OG_MUST_CHECK int og__session_pack_draw(struct og_session *s, uint32_t epoch,
-                                        const struct og_draw_files *to,
-                                        struct og_ahead_counts *done, uint64_t *rows,
-                                        struct og_err *err);
+OG_MUST_CHECK int og__pack_draw(struct og_data_path *d, uint32_t epoch,
+                                const struct og_draw_files *to, struct og_ahead_counts *done,
+                                uint64_t *rows, struct og_err *err);
 
 #endif

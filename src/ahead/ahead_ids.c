@@ -4,6 +4,7 @@
 #include "ahead/ahead_parts.h"
 #include "ahead/segmented.h"
 #include "dataset/writer.h"
+#include "plan/count.h"
 
 #include <stdlib.h>
 
@@ -12,14 +13,15 @@
 /* A superbatch for ids alone. */
 static int open_ids(struct og_ahead *a, struct og_err *err)
 {
-    struct og_session *s = a->s;
-    struct og_superbatch_options opt = {.scratch = s->scratch ? s->scratch : ".",
+    struct og_data_path *d = a->path;
+    struct og_superbatch_options opt = {.scratch = d->stores.scratch ? d->stores.scratch : ".",
                                         .memory = SIZE_MAX,
-                                        .n_nodes = (uint64_t)s->facts.ds->n_nodes};
-    a->sampled = og__alloc(s->budget, a->n * sizeof(*a->sampled), "superbatch", err);
+                                        .n_nodes = (uint64_t)d->facts->ds->n_nodes};
+    a->sampled = og__alloc(d->budget, a->n * sizeof(*a->sampled), "superbatch", err);
     if (!a->sampled)
         return -ENOMEM;
-    return s->superbatch ? 0 : og__superbatch_open(&s->superbatch, &opt, s->budget, err);
+    return d->stores.superbatch ? 0
+                                : og__superbatch_open(&d->stores.superbatch, &opt, d->budget, err);
 }
 
 static int record_ids(void *arg, struct og_work *w, struct og_err *err)
@@ -28,7 +30,7 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
     struct og_batch ids = w->sampled.batch;
     ids.n_hops = 0;             /* nothing is trained: blocks are not needed */
     (void)og__ahead_note(a, w); /* nothing is spilled */
-    return og__superbatch_append(a->s->superbatch, &ids, err);
+    return og__superbatch_append(a->path->stores.superbatch, &ids, err);
 }
 
 /* ---- what an epoch will read ---- */
@@ -42,9 +44,10 @@ static int predict_laid_out(struct og_ahead *a, struct og_err *err)
     int rc = og__packing_seal(&a->packing, err);
     if (rc < 0)
         return rc;
-    if (a->s->way.layout == OG_LAYOUT_PACKED) {
+    if (a->path->way->layout == OG_LAYOUT_PACKED) {
         og__ahead_end_prediction(a);
-        return a->by_draw && a->s->packs ? 0 : og__ahead_fit_chunks(a, a->spill_bytes, err);
+        return a->by_draw && a->path->stores.packs ? 0
+                                                   : og__ahead_fit_chunks(a, a->spill_bytes, err);
     }
     rc = og__ahead_fit_segments(a, a->spill_bytes, &segments, &size, err);
     if (rc < 0)
@@ -64,10 +67,10 @@ struct prediction {
 static int enter_cache(void *arg, uint32_t b, struct og_err *err)
 {
     struct prediction *f = arg;
-    const struct og_session *s = f->a->s;
-    const uint64_t bytes = og__filling_bytes(s->policy, b, f->list);
+    const struct og_data_path *d = f->a->path;
+    const uint64_t bytes = og__filling_bytes(d->policy, b, f->list);
     (void)err;
-    if (og__samples_ahead(&s->way) && s->memory.code_bytes == 0)
+    if (og__samples_ahead(d->way) && d->memory->code_bytes == 0)
         f->a->spill_bytes += bytes;
     return 0;
 }
@@ -76,8 +79,8 @@ static int note_plan(void *arg, uint32_t b, struct og_plan *plan, struct og_err 
 {
     struct og_ahead *a = ((struct prediction *)arg)->a;
     if (og__ahead_predicts(a, b))
-        og__predict_batch(&a->prediction, a->s, plan, &a->sampled[b].from);
-    return og__packs(&a->s->way)
+        og__predict_batch(&a->prediction, a->path, plan, &a->sampled[b].from);
+    return og__packs(a->path->way)
                ? og__packing_add(&a->packing, plan->misses, NULL, plan->n_misses, err)
                : 0;
 }
@@ -85,11 +88,11 @@ static int note_plan(void *arg, uint32_t b, struct og_plan *plan, struct og_err 
 static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32_t *list,
                         struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     struct prediction f = {a, list};
-    const struct og_walk walk = {.policy = s->policy,
-                                 .planner = &s->planner,
-                                 .plan = &s->works[0].plan,
+    const struct og_walk walk = {.policy = d->policy,
+                                 .planner = &d->planner,
+                                 .plan = &d->works[0].plan,
                                  .before = enter_cache,
                                  .planned = note_plan,
                                  .arg = &f};
@@ -98,32 +101,32 @@ static int plan_batches(struct og_ahead *a, const struct og_trace *trace, uint32
 
 static int plan_epoch(struct og_ahead *a, struct og_err *err)
 {
-    struct og_session *s = a->s;
-    const struct og_trace all = og__superbatch_trace(s->superbatch);
+    struct og_data_path *d = a->path;
+    const struct og_trace all = og__superbatch_trace(d->stores.superbatch);
     const struct og_trace trace = og__ahead_own(a);
     const size_t bytes = 2 * OG__FILL_ROWS * sizeof(uint32_t);
     uint32_t ignored;
-    uint32_t *list = og__alloc(s->budget, bytes, "trace", err);
+    uint32_t *list = og__alloc(d->budget, bytes, "trace", err);
     int rc;
-    OG_TRY(list ? og__policy_prepare(s->policy, &all, &ignored, err) : -ENOMEM);
-    if (og__packs(&s->way))
+    OG_TRY(list ? og__policy_prepare(d->policy, &all, &ignored, err) : -ENOMEM);
+    if (og__packs(d->way))
         OG_TRY(og__ahead_begin_packing(a, &trace, err));
     OG_TRY(plan_batches(a, &trace, list, err));
 out:
-    og__release(s->budget, list, bytes, "trace");
+    og__release(d->budget, list, bytes, "trace");
     return rc;
 }
 
 static int predict_epoch(struct og_ahead *a, struct og_err *err)
 {
-    struct og_session *s = a->s;
-    const bool ahead = og__samples_ahead(&s->way);
+    struct og_data_path *d = a->path;
+    const bool ahead = og__samples_ahead(d->way);
     int rc;
     OG_TRY(plan_epoch(a, err));
-    if (og__packs(&s->way))
+    if (og__packs(d->way))
         OG_TRY(predict_laid_out(a, err));
     else
-        og__predict_epoch(&a->prediction, s,
+        og__predict_epoch(&a->prediction, d,
                           ahead ? a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1) : 0);
     if (ahead)
         OG_TRY(og__ahead_spill_fits(a, a->spill_bytes, err));
@@ -131,34 +134,34 @@ out:
     return rc;
 }
 
-int og__session_predict(struct og_session *s, struct og_err *err)
+int og__predict_run(struct og_data_path *d, struct og_err *err)
 {
-    uint64_t items = og__schedule_items(&s->facts.schedule);
-    uint64_t epoch = og__schedule_start(&s->facts.schedule, 2);
-    if (s->predicted.known || items == 0)
+    uint64_t items = og__schedule_items(&d->facts->schedule);
+    uint64_t epoch = og__schedule_start(&d->facts->schedule, 2);
+    if (d->predicted->known || items == 0)
         return 0;
-    uint64_t last = og__samples_ahead(&s->way) ? og__superbatch_end(s, OG__SPLITS, 0, items)
-                                               : OG_MIN(epoch, items);
-    struct og_ahead a = {.s = s, .n = OG_MIN(last + s->memory.tail + s->memory.lot, items)};
+    uint64_t last = og__samples_ahead(d->way) ? og__superbatch_end(d, OG__SPLITS, 0, items)
+                                              : OG_MIN(epoch, items);
+    struct og_ahead a = {.path = d, .n = OG_MIN(last + d->memory->tail + d->memory->lot, items)};
     int rc;
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err));
     OG_TRY(predict_epoch(&a, err));
 out:
     og__packing_close(&a.packing);
-    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
+    og__release(d->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }
 
 /* ---- offline packing ---- */
 
 /* The nodes that the policy keeps, from first to last. */
-static int list_cached(struct og_session *s, struct og_npy_writer *out, struct og_err *err)
+static int list_cached(struct og_data_path *d, struct og_npy_writer *out, struct og_err *err)
 {
     uint32_t node;
     uint32_t slot;
     int rc = 0;
-    while (og__policy_prefill(s->policy, &node, &slot, 1) > 0)
+    while (og__policy_prefill(d->policy, &node, &slot, 1) > 0)
         OG_TRY(og__npy_append(out, &(int64_t){node}, 1, err));
 out:
     return rc;
@@ -166,19 +169,19 @@ out:
 
 static int add_misses(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     size_t bytes = OG_MAX(og__ahead_longest(trace), (uint64_t)1) * sizeof(uint32_t);
-    uint32_t *codes = og__alloc(s->budget, bytes, "trace", err);
+    uint32_t *codes = og__alloc(d->budget, bytes, "trace", err);
     int rc;
     OG_TRY(codes ? og__ahead_begin_packing(a, trace, err) : -ENOMEM);
     for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
-        OG_TRY(og__policy_code(s->policy, ids, n, &s->works[0].plan, codes, err));
+        OG_TRY(og__policy_code(d->policy, ids, n, &d->works[0].plan, codes, err));
         OG_TRY(og__packing_add(&a->packing, ids, codes, n, err));
     }
 out:
-    og__release(s->budget, codes, bytes, "trace");
+    og__release(d->budget, codes, bytes, "trace");
     return rc;
 }
 
@@ -191,7 +194,7 @@ static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
     if (rc < 0)
         return rc;
     const uint64_t bytes = done->bytes_written + a->packing.offset[a->packing.n_batches];
-    if (bytes > (uint64_t)a->s->config.opt.disk.value)
+    if (bytes > (uint64_t)a->path->config->opt.disk.value)
         return og__fail(err, -ENOSPC, "give more --disk",
                         "--disk: what batches miss takes %s, up to the draw at hand",
                         og__human_bytes(takes, (double)bytes));
@@ -201,24 +204,24 @@ static int write_draw(struct og_ahead *a, const struct og_draw_files *to,
 static int pack_draw(struct og_ahead *a, const struct og_draw_files *to,
                      struct og_ahead_counts *done, struct og_err *err)
 {
-    struct og_session *s = a->s;
-    struct og_trace trace = og__superbatch_trace(s->superbatch);
+    struct og_data_path *d = a->path;
+    struct og_trace trace = og__superbatch_trace(d->stores.superbatch);
     uint32_t n_cached = 0;
-    og__policy_invalidate(s->policy,
+    og__policy_invalidate(d->policy,
                           0); /* all it keeps is told, not what is new since the last draw */
     int rc;
-    OG_TRY(og__policy_prepare(s->policy, &trace, &n_cached, err));
-    OG_TRY(list_cached(s, to->cached, err));
+    OG_TRY(og__policy_prepare(d->policy, &trace, &n_cached, err));
+    OG_TRY(list_cached(d, to->cached, err));
     OG_TRY(add_misses(a, &trace, err));
 out:
     return rc < 0 ? rc : write_draw(a, to, done, err);
 }
 
-int og__session_pack_draw(struct og_session *s, uint32_t epoch, const struct og_draw_files *to,
-                          struct og_ahead_counts *done, uint64_t *rows, struct og_err *err)
+int og__pack_draw(struct og_data_path *d, uint32_t epoch, const struct og_draw_files *to,
+                  struct og_ahead_counts *done, uint64_t *rows, struct og_err *err)
 {
-    uint64_t first = og__schedule_start(&s->facts.schedule, epoch);
-    struct og_ahead a = {.s = s, .n = s->memory.superbatch};
+    uint64_t first = og__schedule_start(&d->facts->schedule, epoch);
+    struct og_ahead a = {.path = d, .n = d->memory->superbatch};
     int rc;
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__ahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err));
@@ -228,6 +231,6 @@ out:
     done->read.reads += a.made.reads;
     done->read.bytes += a.made.bytes;
     og__packing_close(&a.packing);
-    og__release(s->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
+    og__release(d->budget, a.sampled, a.n * sizeof(*a.sampled), "superbatch");
     return rc;
 }

@@ -9,66 +9,66 @@
 #include <unistd.h>
 
 /* The run goes on without packs made beforehand, and says why. */
-void og__ahead_lose_packs(struct og_session *s, const struct og_err *why)
+void og__ahead_lose_packs(struct og_data_path *d, const struct og_err *why)
 {
-    og__say(&s->config.log, OG__WARN, "%s: this run packs for itself", why->message);
-    og__packs_close(s->packs);
-    s->packs = NULL;
+    og__say(&d->config->log, OG__WARN, "%s: this run packs for itself", why->message);
+    og__packs_close(d->stores.packs);
+    d->stores.packs = NULL;
 }
 
 uint32_t og__ahead_draw(const struct og_ahead *a)
 {
-    return og__offline_draw(a->s->offline, og__ahead_drawn(a->s, a->first));
+    return og__offline_draw(a->path->offline, og__ahead_drawn(a->path, a->first));
 }
 
 int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace, struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     og__packing_close(&a->packing);
-    int rc = og__packing_open(&a->packing, (uint64_t)s->facts.ds->n_nodes,
-                              og__row_bytes(s->facts.ds), trace->n_batches, s->budget, err);
+    int rc = og__packing_open(&a->packing, (uint64_t)d->facts->ds->n_nodes,
+                              og__row_bytes(d->facts->ds), trace->n_batches, d->budget, err);
     return rc < 0 ? rc : og__packing_reserve(&a->packing, trace->ptr[trace->n_batches], err);
 }
 
-uint64_t og__ahead_written(const struct og_session *s)
+uint64_t og__ahead_written(const struct og_data_path *d)
 {
-    return og__superbatch_written(s->superbatch) + og__spill_written(s->codes);
+    return og__superbatch_written(d->stores.superbatch) + og__spill_written(d->stores.codes);
 }
 
 uint64_t og__ahead_spilled(const struct og_ahead *a)
 {
-    return og__superbatch_on_disk(a->s->superbatch) + og__spill_written(a->s->codes) -
-           a->code_before;
+    return og__superbatch_on_disk(a->path->stores.superbatch) +
+           og__spill_written(a->path->stores.codes) - a->code_before;
 }
 
 /* What is left of the budget, as far as it makes the sweep faster. */
-static size_t sweep_memory(const struct og_session *s)
+static size_t sweep_memory(const struct og_data_path *d)
 {
     enum { ENOUGH = 256 * OG_MIB };
-    size_t kept = s->memory.process + s->memory.slack;
-    size_t left = og__budget_left(s->budget);
-    return OG_MIN(OG_MAX(left - OG_MIN(left, kept), s->memory.sweep), (size_t)ENOUGH);
+    size_t kept = d->memory->process + d->memory->slack;
+    size_t left = og__budget_left(d->budget);
+    return OG_MIN(OG_MAX(left - OG_MIN(left, kept), d->memory->sweep), (size_t)ENOUGH);
 }
 
 /* ---- what --disk has room for ---- */
 
-static const char *or_else(const struct og_session *s)
+static const char *or_else(const struct og_data_path *d)
 {
-    return og__keeps_batches(&s->way) ? "--resample-every 1" : "a smaller --superbatch";
+    return og__keeps_batches(d->way) ? "--resample-every 1" : "a smaller --superbatch";
 }
 
 int og__ahead_within_disk(const struct og_ahead *a, struct og_err *err)
 {
-    const struct og_session *s = a->s;
+    const struct og_data_path *d = a->path;
     char hint[128];
     char allowed[32];
-    if (og__ahead_spilled(a) <= (uint64_t)s->config.opt.disk.value)
+    if (og__ahead_spilled(a) <= (uint64_t)d->config->opt.disk.value)
         return 0;
     snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` tells how much), or %s",
-             or_else(s));
+             or_else(d));
     return og__fail(err, -ENOSPC, hint,
                     "--disk: batches sampled ahead, and their plans, take more than %s",
-                    og__human_bytes(allowed, s->config.opt.disk.value));
+                    og__human_bytes(allowed, d->config->opt.disk.value));
 }
 
 int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err *err)
@@ -79,41 +79,41 @@ int og__ahead_refuse_disk(const struct og_ahead *a, uint64_t need, struct og_err
     char takes[32];
     char allowed[32];
     snprintf(hint, sizeof(hint), "give --disk %" PRIu64 "%s, or %s", (need + unit - 1) / unit,
-             large ? "M" : "K", or_else(a->s));
+             large ? "M" : "K", or_else(a->path));
     return og__fail(err, -ENOSPC, hint,
                     "--disk: %" PRIu64 " batches sampled ahead%s take %s, %s are allowed", a->next,
-                    og__packs(&a->s->way) ? ", and what they miss," : "",
+                    og__packs(a->path->way) ? ", and what they miss," : "",
                     og__human_bytes(takes, (double)need),
-                    og__human_bytes(allowed, a->s->config.opt.disk.value));
+                    og__human_bytes(allowed, a->path->config->opt.disk.value));
 }
 
 /* Containers, where there are any, can be shorter; what is spilled cannot. */
 int og__ahead_spill_fits(const struct og_ahead *a, uint64_t spilled, struct og_err *err)
 {
-    const struct og_session *s = a->s;
-    const bool others = !og__packs(&s->way) && a->last < og__schedule_items(&s->facts.schedule);
+    const struct og_data_path *d = a->path;
+    const bool others = !og__packs(d->way) && a->last < og__schedule_items(&d->facts->schedule);
     const uint64_t need = spilled + (others ? spilled / OG__SUM_MARGIN : 0);
-    if (a->first > 0 || a->pass != OG__SPLITS || need <= (uint64_t)s->config.opt.disk.value)
+    if (a->first > 0 || a->pass != OG__SPLITS || need <= (uint64_t)d->config->opt.disk.value)
         return 0;
     return og__ahead_refuse_disk(a, need, err);
 }
 
 static uint64_t disk_left(const struct og_ahead *a, uint64_t spilled)
 {
-    const uint64_t disk = (uint64_t)a->s->config.opt.disk.value;
+    const uint64_t disk = (uint64_t)a->path->config->opt.disk.value;
     return disk - OG_MIN(disk, spilled);
 }
 
 /* A run does not end because a later superbatch misses a little more than the first. */
 static bool may_shorten(const struct og_ahead *a)
 {
-    return a->s->config.layout_open || a->first > 0 || a->pass != OG__SPLITS;
+    return a->path->config->layout_open || a->first > 0 || a->pass != OG__SPLITS;
 }
 
 static void tell_short(struct og_ahead *a)
 {
     if (!a->told_short)
-        og__say(&a->s->config.log, OG__WARN,
+        og__say(&a->path->config->log, OG__WARN,
                 "--disk has room for what %" PRIu32 " of %" PRIu64
                 " batches miss: the others read the feature file",
                 a->packing.n_batches, a->own);
@@ -138,12 +138,12 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segme
     struct og_packing *p = &a->packing;
     const uint64_t left = disk_left(a, spilled);
     uint64_t least;
-    int rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
+    int rc = og__segmented_choose(segments, size, p, left, &least, a->path->budget, err);
     while (rc == -ENOSPC && may_shorten(a) && p->n_batches > 0) {
         rc = og__packing_shorten(p, p->n_batches - 1 - p->n_batches / 16, err);
         if (rc < 0)
             return rc;
-        rc = og__segmented_choose(segments, size, a->s, p, left, &least, err);
+        rc = og__segmented_choose(segments, size, p, left, &least, a->path->budget, err);
     }
     if (rc == -ENOSPC)
         return og__ahead_refuse_disk(a, spilled + least, err);
@@ -156,12 +156,12 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segme
 
 /* ---- writing it ---- */
 
-static struct og_pack_options pack_options(const struct og_session *s, const char *path)
+static struct og_pack_options pack_options(const struct og_data_path *d, const char *path)
 {
     return (struct og_pack_options){.path = path,
-                                    .memory = sweep_memory(s),
-                                    .reader = og__session_reader(s),
-                                    .stop = s->config.seen ? s->config.seen->stop : NULL};
+                                    .memory = sweep_memory(d),
+                                    .reader = og__reader_setup(d->config, &d->facts->profile),
+                                    .stop = og__stop_flag(d->config)};
 }
 
 static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts *counts)
@@ -175,7 +175,7 @@ static void add_counts(struct og_ahead_counts *done, const struct og_pack_counts
 static int write_shared(struct og_ahead *a, const char *path, uint64_t spilled,
                         struct og_ahead_counts *done, struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     struct og_segments segments;
     struct og_pack_counts counts;
     uint32_t size;
@@ -187,8 +187,9 @@ static int write_shared(struct og_ahead *a, const char *path, uint64_t spilled,
         og__segments_close(&segments);
         return rc;
     }
-    struct og_pack_options opt = pack_options(s, path);
-    rc = og__segmented_write(&segments, size, s, &a->packing, &opt, &counts, err);
+    struct og_pack_options opt = pack_options(d, path);
+    rc = og__segmented_write(&segments, size, d->facts->ds, &a->packing, &opt, d->budget, &counts,
+                             err);
     if (rc < 0)
         return rc;
     add_counts(done, &counts);
@@ -198,13 +199,13 @@ static int write_shared(struct og_ahead *a, const char *path, uint64_t spilled,
 int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead_counts *done,
                            struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     struct og_pack_counts counts = {0};
-    struct og_pack_options opt = pack_options(s, path);
+    struct og_pack_options opt = pack_options(d, path);
     struct og_sweep sweep;
     int rc;
     OG_TRY(og__sweep_share(&a->packing, opt.memory, &sweep, err));
-    OG_TRY(og__pack_write(s->facts.ds, &a->packing, &sweep, &opt, s->budget, &counts, err));
+    OG_TRY(og__pack_write(d->facts->ds, &a->packing, &sweep, &opt, d->budget, &counts, err));
     add_counts(done, &counts);
 out:
     return rc;
@@ -225,16 +226,16 @@ out:
 }
 
 /* shared: NULL where chunks hold all that batches miss. */
-static int open_pack(struct og_session *s, const char *path, const char *shared,
+static int open_pack(struct og_data_path *d, const char *path, const char *shared,
                      struct og_io_counts *read, struct og_err *err)
 {
-    struct og_reader_options reader = og__session_reader(s);
+    struct og_reader_options reader = og__reader_setup(d->config, &d->facts->profile);
     const struct og_io_counts before = og__io_made();
     int rc;
-    OG_TRY(
-        og__pack_open(&s->pack, path, s->facts.ds, s->memory.n_staging, &reader, s->budget, err));
+    OG_TRY(og__pack_open(&d->stores.pack, path, d->facts->ds, d->memory->n_staging, &reader,
+                         d->budget, err));
     if (shared)
-        OG_TRY(og__pack_add_shared(s->pack, shared, s->facts.ds, &reader, err));
+        OG_TRY(og__pack_add_shared(d->stores.pack, shared, d->facts->ds, &reader, err));
 out:
     og__io_add_since(read, before);
     return rc;
@@ -256,44 +257,44 @@ out:
 /* The container made beforehand; false = it does not serve. */
 static bool use_made_pack(struct og_ahead *a, struct og_io_counts *read)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     struct og_err why = {0};
-    if (!a->by_draw || !s->packs)
+    if (!a->by_draw || !d->stores.packs)
         return false;
-    const uint64_t n_train = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    char *path = og__packs_container(s->packs->dir, og__ahead_draw(a));
+    const uint64_t n_train = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
+    char *path = og__packs_container(d->stores.packs->dir, og__ahead_draw(a));
     int rc;
-    OG_TRY(path ? open_pack(s, path, NULL, read, &why)
-                : og__fail_errno(&why, -ENOMEM, NULL, "%s", s->packs->dir));
-    OG_TRY(check_pack(s->pack, &a->packing, n_train, &why));
+    OG_TRY(path ? open_pack(d, path, NULL, read, &why)
+                : og__fail_errno(&why, -ENOMEM, NULL, "%s", d->stores.packs->dir));
+    OG_TRY(check_pack(d->stores.pack, &a->packing, n_train, &why));
 out:
     free(path);
     if (rc >= 0)
         return true;
-    og__pack_close(s->pack);
-    s->pack = NULL;
-    og__ahead_lose_packs(s, &why);
+    og__pack_close(d->stores.pack);
+    d->stores.pack = NULL;
+    og__ahead_lose_packs(d, &why);
     return false;
 }
 
 static int write_own_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
-    struct og_session *s = a->s;
-    int rc = s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err);
+    struct og_data_path *d = a->path;
+    int rc = d->stores.pack_dir ? 0 : og__scratch_open(&d->stores.pack_dir, d->stores.scratch, err);
     if (rc < 0)
         return rc;
-    char *path = og__path_join(og__scratch_path(s->pack_dir), "pack");
-    char *shared = og__path_join(og__scratch_path(s->pack_dir), "shared");
+    char *path = og__path_join(og__scratch_path(d->stores.pack_dir), "pack");
+    char *shared = og__path_join(og__scratch_path(d->stores.pack_dir), "shared");
     OG_TRY(path && shared ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing"));
     unlink(path); /* what is on the disk at the same time is one superbatch's */
     unlink(shared);
-    const char *segments = s->way.layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
+    const char *segments = d->way->layout == OG_LAYOUT_SEGMENTED ? shared : NULL;
     OG_TRY(write_pack(a, path, segments, done, err));
     const bool some = a->packing.n_batches > 0;
     og__packing_close(&a->packing); /* gives its memory to the reading */
     if (some) {
-        OG_TRY(open_pack(s, path, segments, &done->read, err));
-        og__pack_is_own(s->pack);
+        OG_TRY(open_pack(d, path, segments, &done->read, err));
+        og__pack_is_own(d->stores.pack);
     }
 out:
     free(path);
@@ -304,17 +305,17 @@ out:
 /* The superbatch's misses in a container of their own, in place of the one before. */
 int og__ahead_pack(struct og_ahead *a, struct og_ahead_counts *done, struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     double start = og__now();
-    og__gather_from_pack(s->gather, NULL);
-    og__pack_close(s->pack);
-    s->pack = NULL;
+    og__gather_from_pack(d->gather, NULL);
+    og__pack_close(d->stores.pack);
+    d->stores.pack = NULL;
     int rc;
     OG_TRY(use_made_pack(a, &done->read) ? 0 : write_own_pack(a, done, err));
-    og__gather_from_pack(s->gather, s->pack);
+    og__gather_from_pack(d->gather, d->stores.pack);
 out:
     og__packing_close(&a->packing);
     done->gather_seconds += og__now() - start;
-    og__timeline_add(s->timeline, "pack", 0, start, og__now());
+    og__timeline_add(d->timeline, "pack", 0, start, og__now());
     return rc;
 }

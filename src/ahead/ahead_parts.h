@@ -16,7 +16,7 @@
 #include "train/predict.h"
 
 struct og_ahead {
-    struct og_session *s;
+    struct og_data_path *path;
     struct og_sampled_ahead *sampled; /* [n] of the superbatch */
     enum og__split pass;
     uint64_t first, last;           /* its items, the last excluded */
@@ -40,9 +40,9 @@ struct og_ahead {
 
 /* The epoch that drew what the epoch of `item` trains on; a run may go on from a batch of its
  * validation. */
-uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item);
+uint32_t og__ahead_drawn(const struct og_data_path *d, uint64_t item);
 /* The most that a superbatch and its tail have. */
-uint64_t og__ahead_most(const struct og_session *s);
+uint64_t og__ahead_most(const struct og_data_path *d);
 /* Have the items' batches in the session's superbatch, and behind them a tail that ends at `end` at
  * the latest: what the tail of the superbatch before had of them, and what `consumer` appends. */
 OG_MUST_CHECK int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first,
@@ -68,7 +68,7 @@ void og__ahead_end_prediction(struct og_ahead *a);
 /* ---- packing ---- */
 
 /* Bytes written so far, of blocks and plans. */
-uint64_t og__ahead_written(const struct og_session *s);
+uint64_t og__ahead_written(const struct og_data_path *d);
 /* Bytes of them on the disk: the superbatch's, and its tail's. */
 uint64_t og__ahead_spilled(const struct og_ahead *a);
 /* -ENOSPC where --disk is less than that. */
@@ -90,7 +90,7 @@ OG_MUST_CHECK int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled,
 /* Which of the packs made beforehand is this superbatch's. */
 uint32_t og__ahead_draw(const struct og_ahead *a);
 /* The run goes on without packs made beforehand, and says why. */
-void og__ahead_lose_packs(struct og_session *s, const struct og_err *why);
+void og__ahead_lose_packs(struct og_data_path *d, const struct og_err *why);
 /* An empty packing for the batches of the trace. */
 OG_MUST_CHECK int og__ahead_begin_packing(struct og_ahead *a, const struct og_trace *trace,
                                           struct og_err *err);

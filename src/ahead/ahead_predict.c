@@ -1,14 +1,15 @@
 /* What an epoch will read, as the plans of the first superbatch tell. */
 #include "ahead/ahead_parts.h"
 #include "ahead/segmented.h"
+#include "plan/count.h"
 
 #include <stdlib.h>
 
 /* The first superbatch tells what an epoch will read: its last epoch is the steadiest. */
 bool og__ahead_predicts(const struct og_ahead *a, uint32_t b)
 {
-    const struct og_schedule *schedule = &a->s->facts.schedule;
-    if (a->s->predicted.known || a->pass != OG__SPLITS)
+    const struct og_schedule *schedule = &a->path->facts->schedule;
+    if (a->path->predicted->known || a->pass != OG__SPLITS)
         return false;
     if (a->by_draw)
         return b < og__schedule_batches(schedule, OG__TRAIN);
@@ -19,7 +20,7 @@ bool og__ahead_predicts(const struct og_ahead *a, uint32_t b)
 
 void og__ahead_end_prediction(struct og_ahead *a)
 {
-    og__predict_epoch(&a->prediction, a->s, a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1));
+    og__predict_epoch(&a->prediction, a->path, a->trace_bytes / OG_MAX(a->n_training, (uint64_t)1));
 }
 
 /* What batches read is known when segments are laid out. */
@@ -27,11 +28,11 @@ int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments,
                                struct og_err *err)
 {
     const uint32_t n = a->packing.n_batches;
-    if (a->s->predicted.known)
+    if (a->path->predicted->known)
         return 0;
-    struct og_io_counts *io = og__alloc(a->s->budget, n * sizeof(*io), "superbatch", err);
+    struct og_io_counts *io = og__alloc(a->path->budget, n * sizeof(*io), "superbatch", err);
     int rc;
-    OG_TRY(io ? og__count_segments(segments, size, &a->s->facts.read_rule, io, err) : -ENOMEM);
+    OG_TRY(io ? og__count_segments(segments, size, &a->path->facts->read_rule, io, err) : -ENOMEM);
     for (uint32_t b = 0; b < n; b++) {
         if (!og__ahead_predicts(a, b))
             continue;
@@ -40,17 +41,17 @@ int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments,
     }
     og__ahead_end_prediction(a);
 out:
-    og__release(a->s->budget, io, n * sizeof(*io), "superbatch");
+    og__release(a->path->budget, io, n * sizeof(*io), "superbatch");
     return rc;
 }
 
 int og__ahead_predict_batch(struct og_ahead *a, uint32_t b, const uint32_t *ids, struct og_err *err)
 {
-    struct og_session *s = a->s;
-    struct og_plan *plan = &s->works[0].plan;
+    struct og_data_path *d = a->path;
+    struct og_plan *plan = &d->works[0].plan;
     int rc;
-    OG_TRY(og__plan_misses(&s->planner, ids, s->memory.n_slots, plan, err));
-    og__predict_batch(&a->prediction, s, plan, &a->sampled[b].from);
+    OG_TRY(og__plan_misses(&d->planner, ids, d->memory->n_slots, plan, err));
+    og__predict_batch(&a->prediction, d, plan, &a->sampled[b].from);
 out:
     return rc;
 }

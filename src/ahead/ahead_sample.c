@@ -6,61 +6,62 @@
 /* ---- how far ahead ---- */
 
 /* Batches of the epoch that `item` belongs to, and where it ends. */
-static uint64_t epoch_end(const struct og_session *s, uint64_t item)
+static uint64_t epoch_end(const struct og_data_path *d, uint64_t item)
 {
-    struct og_descriptor descriptor = og__schedule_at(&s->facts.schedule, item);
-    return og__schedule_start(&s->facts.schedule, descriptor.epoch + 1);
+    struct og_descriptor descriptor = og__schedule_at(&d->facts->schedule, item);
+    return og__schedule_start(&d->facts->schedule, descriptor.epoch + 1);
 }
 
-uint32_t og__ahead_drawn(const struct og_session *s, uint64_t item)
+uint32_t og__ahead_drawn(const struct og_data_path *d, uint64_t item)
 {
-    return og__schedule_drawn(&s->facts.schedule, og__schedule_at(&s->facts.schedule, item).epoch);
+    return og__schedule_drawn(&d->facts->schedule,
+                              og__schedule_at(&d->facts->schedule, item).epoch);
 }
 
 /* Where the epochs end that train on what the epoch of `item` trains on. */
-static uint64_t reuse_end(const struct og_session *s, uint64_t item)
+static uint64_t reuse_end(const struct og_data_path *d, uint64_t item)
 {
-    uint32_t last = og__ahead_drawn(s, item) + (uint32_t)s->facts.schedule.resample_every - 1;
-    return og__schedule_start(&s->facts.schedule,
-                              OG_MIN(last, (uint32_t)s->facts.schedule.epochs) + 1);
+    uint32_t last = og__ahead_drawn(d, item) + (uint32_t)d->facts->schedule.resample_every - 1;
+    return og__schedule_start(&d->facts->schedule,
+                              OG_MIN(last, (uint32_t)d->facts->schedule.epochs) + 1);
 }
 
 /* The last end of an epoch in (first, end]; 0 = none. */
-static uint64_t last_epoch_end(const struct og_session *s, uint64_t first, uint64_t end)
+static uint64_t last_epoch_end(const struct og_data_path *d, uint64_t first, uint64_t end)
 {
     uint64_t found = 0;
-    for (uint64_t at = first; at < end && (at = epoch_end(s, at)) <= end;)
+    for (uint64_t at = first; at < end && (at = epoch_end(d, at)) <= end;)
         found = at;
     return found;
 }
 
-uint64_t og__superbatch_end(const struct og_session *s, enum og__split pass, uint64_t first,
+uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, uint64_t first,
                             uint64_t last)
 {
-    uint64_t end = OG_MIN(first + s->memory.superbatch, last);
-    if (pass == OG__SPLITS && og__keeps_batches(&s->way))
-        return OG_MIN(reuse_end(s, first), last);
-    if (s->config.opt.superbatch > 0 || pass != OG__SPLITS)
+    uint64_t end = OG_MIN(first + d->memory->superbatch, last);
+    if (pass == OG__SPLITS && og__keeps_batches(d->way))
+        return OG_MIN(reuse_end(d, first), last);
+    if (d->config->opt.superbatch > 0 || pass != OG__SPLITS)
         return end;
-    bool one = s->config.opt.superbatch == OG_SUPERBATCH_ALL;
-    uint64_t whole = last_epoch_end(s, first, one ? OG_MIN(end, epoch_end(s, first)) : end);
+    bool one = d->config->opt.superbatch == OG_SUPERBATCH_ALL;
+    uint64_t whole = last_epoch_end(d, first, one ? OG_MIN(end, epoch_end(d, first)) : end);
     if (whole)
         return whole;
     /* parts of an epoch are about equal */
-    uint64_t left = OG_MIN(epoch_end(s, first), last) - first;
-    uint64_t parts = (left + s->memory.superbatch - 1) / s->memory.superbatch;
+    uint64_t left = OG_MIN(epoch_end(d, first), last) - first;
+    uint64_t parts = (left + d->memory->superbatch - 1) / d->memory->superbatch;
     return first + (left + parts - 1) / OG_MAX(parts, (uint64_t)1);
 }
 
-uint64_t og__ahead_most(const struct og_session *s)
+uint64_t og__ahead_most(const struct og_data_path *d)
 {
-    return s->memory.superbatch + s->memory.tail + s->memory.lot;
+    return d->memory->superbatch + d->memory->tail + d->memory->lot;
 }
 
 /* A tail grows by lots. */
 static uint64_t sample_until(const struct og_ahead *a, uint64_t end)
 {
-    const struct og_memory_plan *m = &a->s->memory;
+    const struct og_memory_plan *m = a->path->memory;
     const uint64_t sampled = a->first + a->next;
     const uint64_t seen = OG_MIN(a->last + m->tail, end);
     return sampled < seen ? OG_MIN(OG_MAX(seen, sampled + m->lot), end) : sampled;
@@ -70,16 +71,16 @@ static uint64_t sample_until(const struct og_ahead *a, uint64_t end)
 static bool begins_piece(const struct og_ahead *a)
 {
     const uint64_t item = a->first + a->next;
-    const uint64_t size = OG_MAX(a->own, a->s->memory.lot);
+    const uint64_t size = OG_MAX(a->own, a->path->memory->lot);
     return !a->by_draw && (item == a->last || (item > a->last && item - a->piece >= size));
 }
 
 /* ---- sampling one superbatch ---- */
 
 /* Both ends of every edge, degrees and weights where they are kept. */
-static uint64_t block_words(const struct og_session *s, const struct og_batch *b)
+static uint64_t block_words(const struct og_data_path *d, const struct og_batch *b)
 {
-    unsigned extras = s->facts.trace.extras;
+    unsigned extras = d->facts->trace.extras;
     uint64_t words = 0;
     for (uint32_t h = 0; h < b->n_hops; h++) {
         const struct og_block *k = &b->hop[h];
@@ -92,11 +93,11 @@ static uint64_t block_words(const struct og_session *s, const struct og_batch *b
 /* What a batch adds to the disk, as superbatch and plans are written. */
 static uint64_t spill_bytes(const struct og_ahead *a, const struct og_work *w, bool piece)
 {
-    const struct og_session *s = a->s;
-    const struct og_trace_options form = s->facts.trace;
+    const struct og_data_path *d = a->path;
+    const struct og_trace_options form = d->facts->trace;
     const uint64_t codes = a->next < a->own ? 4 * (uint64_t)w->sampled.batch.n_ids : 0;
-    if (s->memory.trace_blocks > 0 || w->stored)
-        return s->memory.trace_blocks > 0 ? 0 : codes;
+    if (d->memory->trace_blocks > 0 || w->stored)
+        return d->memory->trace_blocks > 0 ? 0 : codes;
     return codes + og__trace_batch_bytes(&form, &w->sampled.batch) +
            (a->next == 0 || piece ? og__trace_empty_bytes(&form) : 0);
 }
@@ -108,11 +109,11 @@ bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
     if (piece)
         a->piece = a->first + a->next;
     a->spill_bytes += spill_bytes(a, w, piece);
-    const struct og_memory_plan *m = &a->s->memory;
+    const struct og_memory_plan *m = a->path->memory;
     const struct og_batch *b = &w->sampled.batch;
     bool spilled = m->trace_blocks == 0;
     bool ids = w->stored || (spilled && m->alternates);
-    uint64_t words = w->stored || spilled ? block_words(a->s, b) : 0;
+    uint64_t words = w->stored || spilled ? block_words(a->path, b) : 0;
     words += (uint64_t)b->n_ids * ((ids ? 1u : 0u) + (spilled ? 1u : 0u));
     if (w->descriptor.split == OG__TRAIN && a->next < a->own) {
         a->trace_bytes += 4 * words;
@@ -129,8 +130,8 @@ static int sample_batches(struct og_ahead *a, enum og__split pass, uint64_t firs
                           og_consumer *consumer, struct og_err *err)
 {
     struct og_pipeline p;
-    og__pipeline_sample(&p, a->s, (struct og_items){&a->s->facts.schedule, pass, first, last},
-                        true);
+    og__pipeline_sample(&p, a->path,
+                        (struct og_items){&a->path->facts->schedule, pass, first, last}, true);
     return og__flow_run(&p.flow, consumer, a, err);
 }
 
@@ -139,8 +140,8 @@ static int sample_batches(struct og_ahead *a, enum og__split pass, uint64_t firs
 static int sample_epoch(struct og_ahead *a, uint64_t item, og_consumer *consumer,
                         struct og_err *err)
 {
-    const struct og_schedule *schedule = &a->s->facts.schedule;
-    uint64_t first = og__schedule_start(schedule, og__ahead_drawn(a->s, item));
+    const struct og_schedule *schedule = &a->path->facts->schedule;
+    uint64_t first = og__schedule_start(schedule, og__ahead_drawn(a->path, item));
     uint64_t n_train = og__schedule_batches(schedule, OG__TRAIN);
     uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
     int rc = sample_batches(a, OG__SPLITS, first, first + n_train, consumer, err);
@@ -155,14 +156,15 @@ static int sample_items(struct og_ahead *a, uint64_t end, og_consumer *consumer,
 /* Of the superbatch before only its tail is left, if that is what comes next. */
 static int drop_trained(struct og_ahead *a, bool follows, struct og_err *err)
 {
-    struct og_session *s = a->s;
+    struct og_data_path *d = a->path;
     struct og_io_counts read = {0};
     const uint64_t done = follows ? OG_MIN(a->own, a->next) : a->next;
     int rc = 0;
     if (done == a->next)
-        og__superbatch_clear(s->superbatch);
+        og__superbatch_clear(d->stores.superbatch);
     else
-        rc = og__superbatch_drop(s->superbatch, (uint32_t)done, &s->works[0].sampled, &read, err);
+        rc = og__superbatch_drop(d->stores.superbatch, (uint32_t)done, &d->works[0].sampled, &read,
+                                 err);
     a->next -= done;
     memmove(a->sampled, a->sampled + done, a->next * sizeof(*a->sampled));
     a->made = read;
@@ -172,9 +174,9 @@ static int drop_trained(struct og_ahead *a, bool follows, struct og_err *err)
 int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, uint64_t last,
                      uint64_t end, og_consumer *consumer, struct og_err *err)
 {
-    const struct og_schedule *schedule = &a->s->facts.schedule;
+    const struct og_schedule *schedule = &a->path->facts->schedule;
     const uint64_t n_valid = schedule->eval_every ? og__schedule_batches(schedule, OG__VALID) : 0;
-    a->by_draw = pass == OG__SPLITS && og__keeps_batches(&a->s->way);
+    a->by_draw = pass == OG__SPLITS && og__keeps_batches(a->path->way);
     int rc;
     OG_TRY(drop_trained(a, !a->by_draw && a->pass == pass && a->last == first, err));
     a->pass = pass;
@@ -186,12 +188,12 @@ int og__ahead_sample(struct og_ahead *a, enum og__split pass, uint64_t first, ui
     OG_TRY(a->by_draw ? sample_epoch(a, first, consumer, err)
                       : sample_items(a, end, consumer, err));
 out:
-    return rc < 0 ? rc : og__superbatch_seal(a->s->superbatch, err);
+    return rc < 0 ? rc : og__superbatch_seal(a->path->stores.superbatch, err);
 }
 
 struct og_trace og__ahead_own(const struct og_ahead *a)
 {
-    struct og_trace trace = og__superbatch_trace(a->s->superbatch);
+    struct og_trace trace = og__superbatch_trace(a->path->stores.superbatch);
     trace.n_batches = (uint32_t)OG_MIN((uint64_t)trace.n_batches, a->own);
     return trace;
 }

@@ -10,15 +10,14 @@ static uint64_t aside(const struct og_packing *p)
     return og__packing_data_start(p->n_batches) + og__shared_file_bytes(p, &all);
 }
 
-int og__segmented_choose(struct og_segments *out, uint32_t *size, const struct og_session *s,
-                         const struct og_packing *p, uint64_t disk, uint64_t *least,
-                         struct og_err *err)
+int og__segmented_choose(struct og_segments *out, uint32_t *size, const struct og_packing *p,
+                         uint64_t disk, uint64_t *least, struct og_budget *b, struct og_err *err)
 {
     struct og_err why = {0};
     struct og_segment_cost once;
     const uint64_t beside = aside(p);
     *least = 0;
-    int rc = og__segments_open(out, p, s->budget, err);
+    int rc = og__segments_open(out, p, b, err);
     if (rc < 0)
         return rc;
     rc = og__segments_choose(out, disk - OG_MIN(disk, beside), size, &why);
@@ -35,17 +34,17 @@ int og__segmented_choose(struct og_segments *out, uint32_t *size, const struct o
 
 /* ---- writing ---- */
 
-int og__segmented_write(struct og_segments *segments, uint32_t size, const struct og_session *s,
+int og__segmented_write(struct og_segments *segments, uint32_t size, const struct og_dataset *ds,
                         struct og_packing *p, const struct og_pack_options *opt,
-                        struct og_pack_counts *counts, struct og_err *err)
+                        struct og_budget *b, struct og_pack_counts *counts, struct og_err *err)
 {
     const size_t bytes = og__bits_words(p->ptr[p->n_batches]) * sizeof(uint64_t);
-    uint64_t *stored = og__alloc(s->budget, bytes, part, err);
-    int rc = stored ? og__shared_write(s->facts.ds, segments, size, OG__BY_SIGNATURE, opt, stored,
-                                       s->budget, counts, err)
-                    : -ENOMEM;
+    uint64_t *stored = og__alloc(b, bytes, part, err);
+    int rc =
+        stored ? og__shared_write(ds, segments, size, OG__BY_SIGNATURE, opt, stored, b, counts, err)
+               : -ENOMEM;
     og__segments_close(segments);
     rc = rc < 0 ? rc : og__packing_drop(p, stored, err);
-    og__release(s->budget, stored, bytes, part);
+    og__release(b, stored, bytes, part);
     return rc;
 }

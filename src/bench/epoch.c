@@ -3,6 +3,7 @@
 #include "bench/bench.h"
 #include "run/plan_json.h"
 #include "train/json.h"
+#include "train/session.h"
 
 struct delivery {
     struct og_session *s;
@@ -47,16 +48,16 @@ int og__bench_epoch(const char *dataset, const struct og_options *opt,
     s->facts.schedule.eval_every = 0;
     d.epochs = json_array();
     d.lap = og__now();
-    OG_TRY(og__session_run(s, OG__SPLITS, 0, og__schedule_items(&s->facts.schedule), deliver_sink,
-                           &d, err));
+    OG_TRY(og__run_batches(&s->path, OG__SPLITS, 0, og__schedule_items(&s->facts.schedule),
+                           deliver_sink, &d, err));
     json_t *root = json_pack("{s:o s:o s:O s:s s:I s:I}", "plan", og__session_plan_json(s),
                              "prepare", og__prepare_counters_json(&s->prepare), "epochs", d.epochs,
-                             "io", og__gather_engine(s->gather), "peak_rss_bytes",
+                             "io", og__gather_engine(s->path.gather), "peak_rss_bytes",
                              (json_int_t)og__session_peak_rss(s), "memory_budget_bytes",
                              (json_int_t)s->memory.limit);
     OG_TRY(og__json_deliver(root, NULL, out, err));
-    rc = og__timeline_close(s->timeline, err);
-    s->timeline = NULL;
+    rc = og__timeline_close(s->path.timeline, err);
+    s->path.timeline = NULL;
 out:
     json_decref(d.epochs);
     og__session_close(s);

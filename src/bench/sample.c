@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 #include "train/json.h"
 #include "train/options.h"
+#include "train/session.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,8 @@ static void sample_for_a_while(void *arg, size_t task, int thread)
     (void)thread;
     for (uint64_t i = task; share->rc >= 0 && og__now() < end;
          i += (uint64_t)og__samplers(&b->s->way))
-        share->rc = sample_one(b->s, b->s->samplers[task], &b->s->works[task], i % items, share);
+        share->rc =
+            sample_one(b->s, b->s->path.samplers[task], &b->s->path.works[task], i % items, share);
 }
 
 static json_t *sum_up(const struct sampling *b)

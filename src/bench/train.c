@@ -5,6 +5,8 @@
 #include "bench/floor.h"
 #include "train/json.h"
 #include "train/options.h"
+#include "train/session.h"
+#include "train/targets.h"
 
 #include <assert.h>
 
@@ -33,7 +35,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     const struct og_options *opt = &t->s->config.opt;
     const struct og_step step = {(uint64_t)opt->seed, w->descriptor.epoch, w->descriptor.batch};
     struct og_metrics metrics = {0};
-    const void *targets = og__session_targets(t->s, w, t->labels);
+    const void *targets = og__work_targets(&t->s->facts, w, t->labels);
     double start = og__now();
     int rc = og__model_gradients(t->s->learner.model, &w->sampled.batch, &w->rows, targets, &step,
                                  &metrics, err);
@@ -82,7 +84,7 @@ static int run_bench(struct training *t, char **out, struct og_err *err)
     struct og_floor floor = {0};
     uint64_t items = og__schedule_start(&t->s->facts.schedule, 2);
     double start = og__now();
-    int rc = og__session_run(t->s, OG__SPLITS, 0, items, train_sink, t, err);
+    int rc = og__run_batches(&t->s->path, OG__SPLITS, 0, items, train_sink, t, err);
     t->seconds = og__now() - start;
     if (rc < 0)
         goto out;
@@ -114,7 +116,7 @@ out:
         return rc;
     struct og_session *s = t.s;
     assert(s);
-    size_t bytes = og__targets_bytes(s);
+    size_t bytes = og__targets_bytes(&s->facts);
     t.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = t.labels ? run_bench(&t, out, err) : -ENOMEM;
     og__release(s->budget, t.labels, bytes, "batches");

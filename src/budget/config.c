@@ -22,3 +22,31 @@ struct og_policy_setup og__policy_setup(const struct og_options *opt, int policy
                                     .threshold = (uint32_t)opt->threshold,
                                     .evict = opt->evict};
 }
+
+struct og_sampling og__sampling_setup(const struct og_options *opt)
+{
+    return (struct og_sampling){.kind = (enum og_sampler_kind)opt->sampler,
+                                .walks = opt->walks,
+                                .walk_length = opt->walk_length,
+                                .restart = opt->walk_restart};
+}
+
+struct og_reader_options og__reader_setup(const struct og_config *config,
+                                          const struct og_disk_profile *profile)
+{
+    return (struct og_reader_options){
+        .io = config->opt.io, .profile = *profile, .log = &config->log};
+}
+
+/* ---- the user ---- */
+
+int og__stopped(const struct og_config *config, const char *what, struct og_err *err)
+{
+    return og__asked(og__stop_flag(config)) ? og__fail(err, OG_INTERRUPTED, NULL, "%s", what) : 0;
+}
+
+void og__observe(const struct og_observer *seen, const struct og_progress *p)
+{
+    if (seen && seen->progress)
+        seen->progress(seen->arg, p);
+}

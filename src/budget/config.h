@@ -4,9 +4,10 @@
 
 #include <outgrow/outgrow.h>
 
-#include "base/base.h"
 #include "dataset/dataset.h"
+#include "io/io.h"
 #include "plan/policy.h"
+#include "sample/sample.h"
 
 /* What a command needs of a session. */
 enum {
@@ -49,5 +50,21 @@ uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t
 
 /* How a policy is to behave by these options; without a cache and hotness yet. */
 struct og_policy_setup og__policy_setup(const struct og_options *opt, int policy, uint64_t n_nodes);
+/* How neighbours are drawn. */
+struct og_sampling og__sampling_setup(const struct og_options *opt);
+/* How a file on a disk of that profile is read. */
+struct og_reader_options og__reader_setup(const struct og_config *config,
+                                          const struct og_disk_profile *profile);
+
+/* ---- the user ---- */
+
+/* The flag by which the user asks to stop; NULL = there is none. */
+static inline const volatile sig_atomic_t *og__stop_flag(const struct og_config *config)
+{
+    return config->seen ? config->seen->stop : NULL;
+}
+/* OG_INTERRUPTED, saying `what`, once it is set. */
+OG_MUST_CHECK int og__stopped(const struct og_config *config, const char *what, struct og_err *err);
+void og__observe(const struct og_observer *seen, const struct og_progress *p);
 
 #endif

@@ -74,4 +74,12 @@ static inline uint64_t og__input_rows(const struct og_facts *f)
     return f->caps.hop[f->caps.n_hops - 1].n_src;
 }
 
+size_t og__split_bytes(const struct og_facts *f, const struct og_split *split); /* its ids */
+/* Labels of a batch, gathered; 0 for links, whose targets are the batch's pairs. */
+size_t og__targets_bytes(const struct og_facts *f);
+/* Scores of one pass over a held-out split that are kept to rank them; 0 where none are. */
+size_t og__most_scores(const struct og_facts *f);
+/* Batches as a trace, of samples that are made for others. */
+struct og_trace_options og__record_form(const struct og_facts *f);
+
 #endif

@@ -1,6 +1,6 @@
 /* loader: the flow turned inside out: a call that returns the next batch.
  *
- *   a thread:    og__session_run ──> hand over: copy into a spare parcel ──> ready
+ *   a thread:    og__run_batches ──> hand over: copy into a spare parcel ──> ready
  *   the caller:  og_loader_next <─────────────────────────────────────────────┘
  *
  * One run of the flow goes on over the ends of epochs. It waits where no parcel is spare, so it is

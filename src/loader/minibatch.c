@@ -1,5 +1,7 @@
 #include "loader/minibatch.h"
 
+#include "train/targets.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -32,7 +34,7 @@ static void set_labels(struct shape *k, const struct og_dataset *ds)
     k->width = og__float_labels(ds) ? ds->n_classes : 1;
 }
 
-static struct shape shape_of(const struct og_session *s, const struct og_work *w)
+static struct shape shape_of(const struct og_data_path *d, const struct og_work *w)
 {
     const struct og_batch *b = &w->sampled.batch;
     struct shape k = {.n_ids = b->n_ids, .n_seeds = b->n_seeds, .n_hops = b->n_hops};
@@ -42,12 +44,12 @@ static struct shape shape_of(const struct og_session *s, const struct og_work *w
         k.hop[h].n_edges = (int64_t)b->hop[h].n_edges;
         k.n_edges += k.hop[h].n_edges;
     }
-    k.weighs = s->facts.trace.extras & OG__WITH_WEIGHTS;
-    if (s->gather)
-        set_rows(&k, s->facts.ds);
-    if (s->facts.split[w->descriptor.split].labels)
-        set_labels(&k, s->facts.ds);
-    if (s->facts.seeds.edges)
+    k.weighs = d->facts->trace.extras & OG__WITH_WEIGHTS;
+    if (d->gather)
+        set_rows(&k, d->facts->ds);
+    if (d->facts->split[w->descriptor.split].labels)
+        set_labels(&k, d->facts->ds);
+    if (d->facts->seeds.edges)
         k.n_pairs = w->seeds.pairs.n;
     return k;
 }
@@ -148,9 +150,9 @@ size_t og__minibatch_most(const struct og_facts *f, unsigned want)
     return bytes_of(&k);
 }
 
-size_t og__minibatch_bytes(const struct og_session *s, const struct og_work *w)
+size_t og__minibatch_bytes(const struct og_data_path *d, const struct og_work *w)
 {
-    const struct shape k = shape_of(s, w);
+    const struct shape k = shape_of(d, w);
     return bytes_of(&k);
 }
 
@@ -179,16 +181,16 @@ static void copy_hop(const struct og_block *from, const struct og_minibatch_hop 
         memcpy(to->weight.data, from->weight, from->n_edges * sizeof(*from->weight));
 }
 
-static void copy_labels(const struct og_session *s, const struct og_work *w,
+static void copy_labels(const struct og_data_path *d, const struct og_work *w,
                         const struct og_minibatch *out)
 {
     if (!out->y.data)
         return;
     if (out->y.element == OG_ELEMENT_F32) {
-        og__session_labels(s, w, out->y.data);
+        og__work_labels(d->facts, w, out->y.data);
         return;
     }
-    const int32_t *label = s->facts.split[w->descriptor.split].labels;
+    const int32_t *label = d->facts->split[w->descriptor.split].labels;
     int64_t *y = out->y.data;
     for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
         y[i] = label[w->seeds.place[i]];
@@ -222,7 +224,7 @@ static void copy_rows(const struct og_rows *from, uint32_t first, uint32_t last,
 enum { TASK_ROWS = 4096 };
 
 struct copying {
-    const struct og_session *s;
+    const struct og_data_path *d;
     const struct og_work *w;
     struct og_minibatch *out;
 };
@@ -240,20 +242,20 @@ static void copy_part(void *arg, size_t task, int thread)
     copy_rows(&c->w->rows, first, OG_MIN(first + TASK_ROWS, b->n_ids), c->out->x.data);
 }
 
-void og__minibatch_fill(struct og_minibatch *out, struct og_arena *arena, struct og_session *s,
-                        const struct og_work *w)
+void og__minibatch_fill(struct og_minibatch *out, struct og_arena *arena,
+                        const struct og_data_path *d, struct og_pool *pool, const struct og_work *w)
 {
     const struct og_batch *b = &w->sampled.batch;
-    const struct shape k = shape_of(s, w);
+    const struct shape k = shape_of(d, w);
     struct layout l = {.arena = arena};
     lay_out(&l, &k, out);
     assert(out->ids.data && out->edge_index.data); /* there is room */
     copy_ids(b, out);
-    copy_labels(s, w, out);
+    copy_labels(d, w, out);
     copy_pairs(&w->seeds.pairs, out);
-    struct copying c = {s, w, out};
+    struct copying c = {d, w, out};
     const size_t n_rows = out->x.data ? (b->n_ids + (size_t)TASK_ROWS - 1) / TASK_ROWS : 0;
-    og__pool_run(s->pool, b->n_hops + n_rows, copy_part, &c);
+    og__pool_run(pool, b->n_hops + n_rows, copy_part, &c);
     out->hits = w->plan.n - w->plan.n_misses;
     out->misses = w->plan.n_misses;
     out->bytes_read = w->read.bytes + w->sampled_from.io.bytes + w->trace_read.bytes;

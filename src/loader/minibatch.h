@@ -6,16 +6,17 @@
 #define OG_MINIBATCH_H
 
 #include "base/memory.h"
-#include "train/session.h"
+#include "train/data_path.h"
 
 /* Bytes of an arena: for the largest batch that a run is thought to have (want: OG__WANT_*), and
  * for this one. */
 size_t og__minibatch_most(const struct og_facts *f, unsigned want);
-size_t og__minibatch_bytes(const struct og_session *s, const struct og_work *w);
+size_t og__minibatch_bytes(const struct og_data_path *d, const struct og_work *w);
 
-/* The work's batch into an empty arena that has room for it, by all threads of the session's pool;
+/* The work's batch into an empty arena that has room for it, by all threads of the pool;
  * but for whose batch it is and what it was waited for. */
-void og__minibatch_fill(struct og_minibatch *out, struct og_arena *arena, struct og_session *s,
+void og__minibatch_fill(struct og_minibatch *out, struct og_arena *arena,
+                        const struct og_data_path *d, struct og_pool *pool,
                         const struct og_work *w);
 
 #endif

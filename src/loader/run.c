@@ -53,10 +53,10 @@ static int make_room(struct og_loader *l, struct og_parcel *p, size_t bytes, str
 static int fill(struct og_loader *l, struct og_parcel *p, struct og_work *w, struct og_err *err)
 {
     const struct og_descriptor *of = &w->descriptor;
-    int rc = make_room(l, p, og__minibatch_bytes(l->s, w), err);
+    int rc = make_room(l, p, og__minibatch_bytes(&l->s->path, w), err);
     if (rc < 0)
         return rc;
-    og__minibatch_fill(&p->batch, &p->arena, l->s, w);
+    og__minibatch_fill(&p->batch, &p->arena, &l->s->path, l->s->pool, w);
     p->batch.split = split_of(l, of->split);
     p->batch.epoch = (int)of->epoch;
     p->batch.batch = of->batch;
@@ -86,7 +86,7 @@ static void *run(void *arg)
     struct og_loader *l = arg;
     struct og_loading_run *r = &l->run;
     struct og_err err = {0};
-    int rc = og__session_run(l->s, r->pass, r->first, r->last, hand_over, l, &err);
+    int rc = og__run_batches(&l->s->path, r->pass, r->first, r->last, hand_over, l, &err);
     pthread_mutex_lock(&l->depot->lock);
     r->ended = true;
     r->rc = rc;
@@ -122,7 +122,7 @@ void og__loader_halt(struct og_loader *l)
     pthread_mutex_unlock(&d->lock);
     pthread_join(r->thread, NULL);
     if (r->rc < 0)
-        og__session_abandon(l->s);
+        og__abandon_batches(&l->s->path);
     pthread_mutex_lock(&d->lock);
     for (struct og_parcel *p; (p = og__parcels_take(&d->ready));)
         og__parcels_put(&d->spare, p);

@@ -6,6 +6,8 @@
 #include "train/json.h"
 #include "train/options.h"
 #include "train/scores.h"
+#include "train/session.h"
+#include "train/targets.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@ int og_plan(const char *dataset, const struct og_options *opt, const struct og_o
     unsigned want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING | OG__WANT_PLAN_ONLY;
     int rc;
     OG_TRY(og__session_open(&s, dataset, opt, want, NULL, seen, err));
-    OG_TRY(og__session_predict(s, err));
+    OG_TRY(og__predict_run(&s->path, err));
     OG_TRY(og__json_deliver(og__session_plan_json(s), NULL, out, err));
 out:
     og__session_close(s);
@@ -42,7 +44,7 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct evaluation *e = arg;
     struct og_metrics part = {0};
-    const void *targets = og__session_targets(e->s, w, e->labels);
+    const void *targets = og__work_targets(&e->s->facts, w, e->labels);
     int rc =
         og__model_forward(e->s->learner.model, &w->sampled.batch, &w->rows, targets, &part, err);
     if (rc < 0)
@@ -71,8 +73,8 @@ static int evaluate(struct evaluation *e, enum og__split split, char **out, stru
         return rc;
     og__session_count_prepared(s);
     double start = og__now();
-    rc = og__session_run(s, split, 0, og__schedule_batches(&s->facts.schedule, split), eval_sink, e,
-                         err);
+    rc = og__run_batches(&s->path, split, 0, og__schedule_batches(&s->facts.schedule, split),
+                         eval_sink, e, err);
     if (rc < 0)
         return rc;
     const struct og_epoch_counters *c = &e->counters;
@@ -162,9 +164,10 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
         return rc;
     struct og_session *s = e.s;
     assert(s);
-    const size_t bytes = og__targets_bytes(s);
+    const size_t bytes = og__targets_bytes(&s->facts);
     e.labels = og__alloc(s->budget, bytes, "batches", err);
-    OG_TRY(e.labels ? og__scores_open(&e.scores, s, err) : -ENOMEM);
+    OG_TRY(e.labels ? og__scores_open(&e.scores, &s->facts, s->learner.model, s->budget, err)
+                    : -ENOMEM);
     OG_TRY(evaluate(&e, which, out, err));
 out:
     og__release(s->budget, e.labels, bytes, "batches");

@@ -5,6 +5,7 @@
 #include "dataset/writer.h"
 #include "train/json.h"
 #include "train/options.h"
+#include "train/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,7 @@ static int pack_files(struct packer *p, uint32_t draw, char *container,
                                    .done = draw + 1,
                                    .total = p->packs.draws,
                                    .epochs = p->s->config.opt.epochs};
-    int rc = og__session_pack_draw(p->s, epoch, &to, &p->done, &p->rows, err);
+    int rc = og__pack_draw(&p->s->path, epoch, &to, &p->done, &p->rows, err);
     og__observe(p->s->config.seen, &progress);
     return rc;
 }
@@ -138,7 +139,7 @@ static int pack_all(struct packer *p, struct og_err *err)
     p->packs.cache_rows = p->s->memory.n_slots;
     for (uint32_t d = 0; d < p->packs.draws; d++) {
         OG_TRY(pack_draw(p, d, err));
-        OG_TRY(og__session_stopped(p->s, "stopped while packing", err));
+        OG_TRY(og__stopped(&p->s->config, "stopped while packing", err));
     }
 out:
     return rc < 0 ? rc : og__packs_describe(&p->packs, p->dir.temporary, p->s->facts.ds, err);

@@ -7,6 +7,8 @@
 #include "sample/trace.h"
 #include "train/json.h"
 #include "train/options.h"
+#include "train/session.h"
+#include "train/targets.h"
 
 #include <stdlib.h>
 
@@ -30,7 +32,7 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     struct recorder *r = arg;
     const struct og_batch *batch = &w->sampled.batch;
     if (!r->s->facts.seeds.edges)
-        og__session_labels(r->s, w, r->labels);
+        og__work_labels(&r->s->facts, w, r->labels);
     int rc;
     OG_TRY(og__trace_append(r->trace, batch, r->labels, err));
     for (uint32_t i = 0; r->features && i < batch->n_ids; i++)
@@ -52,7 +54,7 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
                          struct og_err *err)
 {
     struct og_session *s = r->s;
-    const struct og_trace_options opt = og__session_record(s);
+    const struct og_trace_options opt = og__record_form(&s->facts);
     int rc;
     OG_TRY(og__budget_charge(s->budget, s->memory.record, record_part, err));
     r->charged = s->memory.record;
@@ -143,7 +145,7 @@ static int record_epochs(struct recorder *r, struct og_err *err)
         uint64_t first = og__schedule_start(schedule, e);
         uint64_t last = og__schedule_start(schedule, e + 1);
         if (og__schedule_drawn(schedule, e) == e)
-            OG_TRY(og__session_run(r->s, OG__SPLITS, first, last, record_sink, r, err));
+            OG_TRY(og__run_batches(&r->s->path, OG__SPLITS, first, last, record_sink, r, err));
     }
 out:
     return rc;
@@ -177,7 +179,7 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
         return rc;
     struct og_session *s = r.s;
     s->facts.schedule.eval_every = 0;
-    size_t bytes = og__targets_bytes(s);
+    size_t bytes = og__targets_bytes(&s->facts);
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     OG_TRY(r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM);
     OG_TRY(record_epochs(&r, err));

@@ -5,13 +5,14 @@
  */
 #include "base/file.h"
 #include "budget/memory_plan.h"
-#include "dataset/features.h"
 #include "plan/simulate.h"
 #include "sample/trace.h"
 #include "train/hotness.h"
 #include "train/json.h"
 #include "train/options.h"
 #include "train/pipeline.h"
+#include "train/predict.h"
+#include "train/session.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -195,7 +196,7 @@ static size_t hotness_bytes(const struct simulator *m, const struct asked_policy
 static int find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
                         struct og_err *err)
 {
-    return m->s ? og__hotness_of(m->s, p->kind, &p->opt, hotness, err)
+    return m->s ? og__hotness_of(&m->s->structure, p->kind, &p->opt, hotness, err)
                 : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, hotness, err);
 }
 
@@ -226,7 +227,7 @@ static size_t most_for_a_policy(const struct simulator *m)
         const struct asked_policy *p = &m->policy[i];
         const struct og_policy_setup setup = setup_of(m, p);
         const struct og_simulation sim = simulation_of(m, p);
-        size_t ranking = m->s ? og__hotness_bytes(m->s, p->kind) : 0;
+        size_t ranking = m->s ? og__hotness_bytes(&m->s->facts, p->kind) : 0;
         size_t running = og__simulate_bytes(&sim, &setup, m->most_rows, m->longest);
         most = OG_MAX(most, hotness_bytes(m, p) + OG_MAX(ranking, running));
     }
@@ -261,20 +262,6 @@ static int check_memory(struct simulator *m, struct og_err *err)
 
 /* ---- a dataset: its batches are sampled ---- */
 
-/* How the features would be read: a reader of this file knows. */
-static int find_rule(struct og_session *s, struct og_read_rule *rule, struct og_err *err)
-{
-    struct og_reader *reader = NULL;
-    struct og_reader_options opt = {
-        .io = s->config.opt.io, .profile = s->facts.profile, .log = &s->config.log};
-    int rc;
-    OG_TRY(og__features_open(&reader, s->facts.ds, &opt, s->budget, err));
-    *rule = og__reader_rule(reader);
-out:
-    og__reader_close(reader);
-    return rc;
-}
-
 /* Bounds of what will be sampled are known from the session's pilot batches. */
 static int open_dataset(struct simulator *m, const char *dataset, struct og_err *err)
 {
@@ -293,7 +280,9 @@ static int open_dataset(struct simulator *m, const char *dataset, struct og_err 
     m->sim.n_nodes = (uint64_t)s->facts.ds->n_nodes;
     m->sim.pool = s->pool;
     m->sim.budget = s->budget;
-    return find_rule(s, &m->sim.rule, err);
+    rc = og__learn_rule(&s->facts, &s->config, s->budget, err);
+    m->sim.rule = s->facts.read_rule;
+    return rc;
 }
 
 static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
@@ -324,7 +313,7 @@ static int sample_trace(struct simulator *m, struct og_err *err)
         return -ENOMEM;
     struct og_pipeline p;
     og__pipeline_sample(
-        &p, s, (struct og_items){&s->facts.schedule, OG__SPLITS, 0, m->most_batches}, false);
+        &p, &s->path, (struct og_items){&s->facts.schedule, OG__SPLITS, 0, m->most_batches}, false);
     int rc = og__flow_run(&p.flow, keep_batch, m, err);
     m->sim.trace = (struct og_trace){m->n_batches, m->ptr, m->ids};
     return rc;

@@ -8,6 +8,8 @@
 #include "train/json.h"
 #include "train/options.h"
 #include "train/scores.h"
+#include "train/session.h"
+#include "train/targets.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@ struct trainer {
     struct og_session *s;
     struct og_rundir dir;
     struct og_train_state state;
+    struct og_resumable goes_on;
     struct og_scores scores; /* of the evaluation under way */
     FILE *log;               /* metrics.jsonl, or NULL */
     void *labels;            /* of one batch */
@@ -178,7 +181,7 @@ static int save(struct trainer *t, struct og_err *err)
     OG_TRY(check_params(t, err));
     if (t->log && fflush(t->log) != 0)
         OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics));
-    OG_TRY(og__resume_write(t->dir.resume, t->s, &state, t->best, err));
+    OG_TRY(og__resume_write(t->dir.resume, &t->goes_on, &state, t->best, err));
     count_written(t, t->dir.resume);
     OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
 out:
@@ -324,7 +327,7 @@ static void count_time(struct trainer *t, enum og__split split)
 static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct trainer *t = arg;
-    const void *targets = og__session_targets(t->s, w, t->labels);
+    const void *targets = og__work_targets(&t->s->facts, w, t->labels);
     int rc = w->descriptor.split == OG__TRAIN
                  ? train_batch(t, w, targets, err)
                  : evaluate_batch(t, w, w->descriptor.epoch, targets, err);
@@ -347,7 +350,7 @@ static int test_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct trainer *t = arg;
     uint32_t epoch = t->state.best_epoch ? t->state.best_epoch : epoch_of(t);
-    int rc = evaluate_batch(t, w, epoch, og__session_targets(t->s, w, t->labels), err);
+    int rc = evaluate_batch(t, w, epoch, og__work_targets(&t->s->facts, w, t->labels), err);
     tell(t, w);
     return rc;
 }
@@ -385,7 +388,7 @@ static int test_best(struct trainer *t, struct test_result *found, struct og_err
     t->state.valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
     double start = og__now();
-    rc = og__session_run(s, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
+    rc = og__run_batches(&s->path, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
                          test_sink, t, err);
     if (rc < 0)
         return rc;
@@ -422,7 +425,7 @@ static int write_summary(struct trainer *t, const struct test_result *test, char
         test->acc, "valid_metrics", best_metrics(state), "test_metrics", test->metrics,
         "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
         (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
-        og__gather_engine(s->gather), "seconds", seconds_so_far(t));
+        og__gather_engine(s->path.gather), "seconds", seconds_so_far(t));
     return og__json_deliver(root, t->dir.summary, summary, err);
 }
 
@@ -461,7 +464,7 @@ out:
 static int resume_run(struct trainer *t, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__resume_read(t->dir.resume, t->s, &t->state, t->best, err));
+    OG_TRY(og__resume_read(t->dir.resume, &t->goes_on, &t->state, t->best, err));
     if (t->s->config.opt.init)
         og__say_without_effect(&t->s->config.log, "", "init", "resume", "",
                                "the run goes on with its own parameters");
@@ -478,11 +481,13 @@ static int start_run(struct trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
     t->started = t->saved = og__now();
+    t->goes_on =
+        (struct og_resumable){&s->config.opt, s->facts.ds, &s->facts.schedule, s->learner.model};
     t->state.best_valid = -1;
     t->state.epochs = json_array();
     t->n_values = count_values(s);
-    t->labels = og__alloc(s->budget, og__targets_bytes(s), "batches", err);
-    int opened = og__scores_open(&t->scores, s, err);
+    t->labels = og__alloc(s->budget, og__targets_bytes(&s->facts), "batches", err);
+    int opened = og__scores_open(&t->scores, &s->facts, s->learner.model, s->budget, err);
     t->best = og__alloc(s->budget, t->n_values * sizeof(float), "model", err);
     if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
@@ -505,7 +510,7 @@ static void end_run(struct trainer *t)
     struct og_session *s = t->s;
     if (t->log)
         fclose(t->log);
-    og__release(s->budget, t->labels, og__targets_bytes(s), "batches");
+    og__release(s->budget, t->labels, og__targets_bytes(&s->facts), "batches");
     og__scores_close(&t->scores);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
     json_decref(t->state.epochs);
@@ -546,7 +551,7 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
 {
     struct og_session *s = t->s;
     t->lap = og__now();
-    int rc = og__session_run(s, OG__SPLITS, t->state.next_item,
+    int rc = og__run_batches(&s->path, OG__SPLITS, t->state.next_item,
                              og__schedule_items(&s->facts.schedule), train_sink, t, err);
     if (rc == OG_INTERRUPTED)
         rc = save_interrupted(t, err);
@@ -562,7 +567,7 @@ static int run_training(struct trainer *t, char **summary, struct og_err *err)
 /* From what the folder holds to what it will hold. */
 static int train(struct trainer *t, char **summary, struct og_err *err)
 {
-    struct og_timeline **timeline = &t->s->timeline;
+    struct og_timeline **timeline = &t->s->path.timeline;
     int rc;
     OG_TRY(start_run(t, err));
     OG_TRY(run_training(t, summary, err));
@@ -590,11 +595,12 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         return rc;
     /* after the session: a refusal leaves no folder behind */
     OG_TRY(og__rundir_open(&t.dir, opt->run, opt->resume, err));
-    OG_TRY(og__session_scratch(t.s, t.dir.path, err));
+    const char *scratch = t.s->config.opt.scratch;
+    OG_TRY(og__stores_name(&t.s->path.stores, scratch ? scratch : t.dir.path, err));
     OG_TRY(train(&t, summary, err));
 out:
-    og__timeline_discard(t.s->timeline); /* of a run that never began */
-    t.s->timeline = NULL;
+    og__timeline_discard(t.s->path.timeline); /* of a run that never began */
+    t.s->path.timeline = NULL;
     og__rundir_close(&t.dir);
     og__session_close(t.s);
     return rc;

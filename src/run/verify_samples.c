@@ -7,11 +7,12 @@
  */
 #include "base/file.h"
 #include "base/hex.h"
+#include "budget/config.h"
 #include "dataset/features.h"
 #include "dataset/identity.h"
 #include "gather/pack.h"
 #include "train/offline.h"
-#include "train/session.h"
+#include "train/packs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

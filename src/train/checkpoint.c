@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include "base/file.h"
 #include "dataset/edge_split.h"
 #include "dataset/identity.h"
 #include "nn/tasks.h"
@@ -576,24 +577,24 @@ out:
 /* ---- resuming ---- */
 
 /* What must be the same for the numbers to be. */
-static char *numbers_text(const struct og_session *s)
+static char *numbers_text(const struct og_resumable *r)
 {
-    json_t *numbers = og__options_deciding(&s->config.opt, OG_DECIDES_NUMBERS);
+    json_t *numbers = og__options_deciding(r->opt, OG_DECIDES_NUMBERS);
     char *text = og__json_print(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     json_decref(numbers);
     return text;
 }
 
-static char *dataset_text(const struct og_session *s)
+static char *dataset_text(const struct og_resumable *r)
 {
-    json_t *id = og__identity_with(json_object(), &s->facts.ds->identity);
+    json_t *id = og__identity_with(json_object(), &r->ds->identity);
     char *text = og__json_print(id, JSON_COMPACT);
     json_decref(id);
     return text;
 }
 
 /* Is it still the dataset of which part was trained? */
-static int check_dataset(const struct og_tensors *t, const struct og_session *s, const char *path,
+static int check_dataset(const struct og_tensors *t, const struct og_resumable *r, const char *path,
                          struct og_err *err)
 {
     static const char hint[] = "give the dataset as it was, or start another run";
@@ -604,20 +605,20 @@ static int check_dataset(const struct og_tensors *t, const struct og_session *s,
     int rc = said ? og__json_parse(&root, said, strlen(said), path, hint, err) : 0;
     if (rc < 0)
         return rc;
-    if (!og__identity_get(root, &then) || !og__identity_same(&then, &s->facts.ds->identity, why))
-        rc = og__fail(err, -EINVAL, hint, "%s: not a run on %s: %s", path, s->facts.ds->path, why);
+    if (!og__identity_get(root, &then) || !og__identity_same(&then, &r->ds->identity, why))
+        rc = og__fail(err, -EINVAL, hint, "%s: not a run on %s: %s", path, r->ds->path, why);
     json_decref(root);
     return rc;
 }
 
-int og__resume_write(const char *path, const struct og_session *s,
+int og__resume_write(const char *path, const struct og_resumable *r,
                      const struct og_train_state *state, const float *best, struct og_err *err)
 {
     size_t n;
-    const struct og_param *params = og__model_params(s->learner.model, &n);
-    struct og_metadata metadata[] = {{"state", og__train_state_text(state, &s->facts.schedule)},
-                                     {"numbers", numbers_text(s)},
-                                     {"dataset", dataset_text(s)}};
+    const struct og_param *params = og__model_params(r->model, &n);
+    struct og_metadata metadata[] = {{"state", og__train_state_text(state, r->schedule)},
+                                     {"numbers", numbers_text(r)},
+                                     {"dataset", dataset_text(r)}};
     struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
                            .metadata = metadata,
                            .n_metadata = OG_COUNT(metadata)};
@@ -625,15 +626,15 @@ int og__resume_write(const char *path, const struct og_session *s,
     OG_TRY(t.tensor && metadata[0].value && metadata[1].value && metadata[2].value
                ? 0
                : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    add_params(&t, "", s->learner.model, NULL);
+    add_params(&t, "", r->model, NULL);
     for (size_t i = 0; i < n; i++) {
         if (!params[i].m) /* plain SGD, or a running statistic */
             continue;
-        add_tensor(&t, adam_m, &params[i], (struct place){s->learner.model, params[i].m});
-        add_tensor(&t, adam_v, &params[i], (struct place){s->learner.model, params[i].v});
+        add_tensor(&t, adam_m, &params[i], (struct place){r->model, params[i].m});
+        add_tensor(&t, adam_v, &params[i], (struct place){r->model, params[i].v});
     }
     if (state->best_epoch)
-        add_params(&t, best_prefix, s->learner.model, best);
+        add_params(&t, best_prefix, r->model, best);
     OG_TRY(og__tensors_write(path, &t, err));
 out:
     free(t.tensor);
@@ -643,14 +644,14 @@ out:
     return rc;
 }
 
-static int take_resume(const struct og_tensors_file *f, struct og_session *s,
+static int take_resume(const struct og_tensors_file *f, const struct og_resumable *r,
                        struct og_train_state *state, float *best, struct og_err *err)
 {
     const char *path = f->path;
-    int rc = check_dataset(&f->all, s, path, err);
+    int rc = check_dataset(&f->all, r, path, err);
     if (rc < 0)
         return rc;
-    char *numbers = numbers_text(s);
+    char *numbers = numbers_text(r);
     if (!numbers)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     const char *theirs = find_metadata(&f->all, "numbers");
@@ -661,16 +662,15 @@ static int take_resume(const struct og_tensors_file *f, struct og_session *s,
                         "give the options of config.yaml in that folder, or start another run",
                         "%s: the run was started with other options (%.300s)", path,
                         theirs ? theirs : "none recorded");
-    OG_TRY(og__train_state_parse(state, &s->facts.schedule, find_metadata(&f->all, "state"), path,
-                                 err));
+    OG_TRY(og__train_state_parse(state, r->schedule, find_metadata(&f->all, "state"), path, err));
     size_t n;
-    struct og_param *params = og__model_params(s->learner.model, &n);
-    OG_TRY(take_params(f, s->learner.model, err));
+    struct og_param *params = og__model_params(r->model, &n);
+    OG_TRY(take_params(f, r->model, err));
     for (size_t i = 0; i < n; i++) {
         const struct og_param *p = &params[i];
         if (p->m) {
-            OG_TRY(take_tensor(f, adam_m, p, (struct place){s->learner.model, p->m}, err));
-            OG_TRY(take_tensor(f, adam_v, p, (struct place){s->learner.model, p->v}, err));
+            OG_TRY(take_tensor(f, adam_m, p, (struct place){r->model, p->m}, err));
+            OG_TRY(take_tensor(f, adam_v, p, (struct place){r->model, p->v}, err));
         }
         if (state->best_epoch)
             OG_TRY(take_tensor(f, best_prefix, p, (struct place){NULL, best}, err));
@@ -680,7 +680,7 @@ out:
     return rc;
 }
 
-int og__resume_read(const char *path, struct og_session *s, struct og_train_state *state,
+int og__resume_read(const char *path, const struct og_resumable *r, struct og_train_state *state,
                     float *best, struct og_err *err)
 {
     struct og_tensors_file f;
@@ -690,7 +690,7 @@ int og__resume_read(const char *path, struct og_session *s, struct og_train_stat
     rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
-    rc = take_resume(&f, s, state, best, err);
+    rc = take_resume(&f, r, state, best, err);
     og__tensors_close(&f);
     return rc;
 }

@@ -12,7 +12,6 @@
 #ifndef OG_CHECKPOINT_H
 #define OG_CHECKPOINT_H
 
-#include "train/session.h"
 #include "train/train_state.h"
 
 /* What to do where a checkpoint's model makes no finite numbers. */
@@ -40,11 +39,18 @@ OG_MUST_CHECK int og__checkpoint_edges(const char *path, struct og_options *opt,
 /* Every parameter must be there with its shape; nothing is changed otherwise. */
 OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err);
 
-OG_MUST_CHECK int og__resume_write(const char *path, const struct og_session *s,
+/* What goes on where it stopped: numbers that options decide, on this dataset, into this model. */
+struct og_resumable {
+    const struct og_options *opt;
+    const struct og_dataset *ds;
+    const struct og_schedule *schedule;
+    struct og_model *model;
+};
+OG_MUST_CHECK int og__resume_write(const char *path, const struct og_resumable *r,
                                    const struct og_train_state *state, const float *best,
                                    struct og_err *err);
 /* -ENOENT without a message when there is no such file. */
-OG_MUST_CHECK int og__resume_read(const char *path, struct og_session *s,
+OG_MUST_CHECK int og__resume_read(const char *path, const struct og_resumable *r,
                                   struct og_train_state *state, float *best, struct og_err *err);
 
 #endif

@@ -131,7 +131,8 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
     struct og_session *s = c->s;
     struct og_pilot *p = &c->pilot;
     c->hotness = og__alloc(s->budget, (size_t)s->facts.ds->n_nodes * 4, "hotness", err);
-    int rc = c->hotness ? og__hotness_degree_guess(&s->topology, c->hotness, err) : -ENOMEM;
+    int rc =
+        c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
         return rc;
     return og__pilot_rank(p, s->facts.n_nodes, c->hotness, s->budget, err);
@@ -240,7 +241,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .disk_margin = 1.0 / OG__SUM_MARGIN,
         .pool = s->pool,
         .budget = s->budget,
-        .stop = s->config.seen ? s->config.seen->stop : NULL,
+        .stop = og__stop_flag(&s->config),
     };
 }
 
@@ -315,7 +316,7 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
         return 0;
     }
     int rc;
-    OG_TRY(og__pilot_sample(&more, s, &limits, s->budget, err));
+    OG_TRY(og__pilot_sample(&more, &s->structure, &limits, s->budget, err));
     OG_TRY(og__pilot_growth(&more, s->facts.n_nodes, s->budget, err));
     rank_again(c, &c->pilot);
     OG_TRY(rank(c, &more, n, err));
@@ -375,11 +376,12 @@ static int compare(struct chooser *c, struct og_way *way, struct og_err *err)
 {
     struct og_session *s = c->s;
     int rc;
-    OG_TRY(og__time_model(s, &c->model, err));
+    if (s->config.want & OG__WANT_MODEL)
+        OG_TRY(og__time_model(&s->learner, &s->structure, s->pool, &c->model, err));
     if (s->config.handover.n > 0)
         c->model = s->config.handover.step_seconds;
     c->copy = og__copy_rate(s->budget);
-    OG_TRY(og__probe_open(&c->probe, s, err));
+    OG_TRY(og__probe_open(&c->probe, &s->facts, &s->config, s->budget, err));
     OG_TRY(compare_all(c, err));
     OG_TRY(keep_choice(s, c, err));
     *way = c->trial[c->number[c->out[0].candidate]].way;

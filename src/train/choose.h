@@ -8,6 +8,7 @@
 #define OG_CHOOSE_H
 
 #include "train/pilot.h"
+#include "train/session.h"
 
 /* What is left open becomes the plainest way there is. */
 void og__plainest_way(struct og_way *way);

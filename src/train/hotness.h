@@ -1,8 +1,8 @@
-/* Hotness by which policies rank a session's nodes. */
+/* Hotness by which policies rank a graph's nodes. */
 #ifndef OG_TRAIN_HOTNESS_H
 #define OG_TRAIN_HOTNESS_H
 
-#include "train/session.h"
+#include "train/structure.h"
 
 /* A guess at the out-degrees, added to hotness. A scan of the edges. */
 OG_MUST_CHECK int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness,
@@ -15,8 +15,9 @@ OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32
 /* Scores by which a policy, one that og__policy_wants_hotness, ranks nodes; opt: its parameters.
  * hotness[N] is zeroed on entry. Of presc: visits of each node in --presc-epochs epochs sampled for
  * nothing else, from a random stream of their own (Yang et al. 2022, §6.3). */
-OG_MUST_CHECK int og__hotness_of(struct og_session *s, int policy, const struct og_options *opt,
-                                 uint32_t *hotness, struct og_err *err);
+OG_MUST_CHECK int og__hotness_of(const struct og_structure *g, int policy,
+                                 const struct og_options *opt, uint32_t *hotness,
+                                 struct og_err *err);
 /* The same where there is no session, of a policy whose hotness needs no graph. */
 OG_MUST_CHECK int og__hotness_without_graph(int policy, const struct og_options *opt,
                                             uint64_t n_nodes, uint32_t *hotness,
@@ -31,7 +32,7 @@ OG_MUST_CHECK int og__hotness_scores(const struct og_options *opt, uint64_t n_no
 OG_MUST_CHECK int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes,
                                            struct og_err *err);
 /* What finding it takes of the budget meanwhile. */
-size_t og__hotness_bytes(const struct og_session *s, int policy);
+size_t og__hotness_bytes(const struct og_facts *f, int policy);
 /* Is it made of the graph, which a trace has not? */
 bool og__hotness_needs_graph(int policy);
 

@@ -11,64 +11,64 @@
 
 /* ---- needs that are more than a choice ---- */
 
-static bool hides(const struct og_session *s)
+static bool hides(const struct og_premises *p)
 {
-    return s->config.opt.layers > 1;
+    return p->config->opt.layers > 1;
 }
 
-static bool has_width(const struct og_session *s)
+static bool has_width(const struct og_premises *p)
 {
-    return s->config.opt.layers > 1 || og__task(s->config.opt.task)->embeds;
+    return p->config->opt.layers > 1 || og__task(p->config->opt.task)->embeds;
 }
 
-static bool steps_again(const struct og_session *s)
+static bool steps_again(const struct og_premises *p)
 {
-    return s->config.opt.walk_length > 1;
+    return p->config->opt.walk_length > 1;
 }
 
 /* A walk's hops keep --neighbors each; only how many hops there are is the fanout's. */
-static bool counts_hops(const struct og_session *s)
+static bool counts_hops(const struct og_premises *p)
 {
     struct og_options usual;
     og_options_init(&usual);
-    bool same = s->config.opt.n_fanout == usual.n_fanout;
+    bool same = p->config->opt.n_fanout == usual.n_fanout;
     og_options_release(&usual);
-    return !og__sampling_by_visits((enum og_sampler_kind)s->config.opt.sampler) || !same;
+    return !og__sampling_by_visits((enum og_sampler_kind)p->config->opt.sampler) || !same;
 }
 
-static bool chooses_epochs(const struct og_session *s)
+static bool chooses_epochs(const struct og_premises *p)
 {
-    return s->config.opt.epochs > 1 || s->config.opt.eval_every == 0;
+    return p->config->opt.epochs > 1 || p->config->opt.eval_every == 0;
 }
 
-static bool draws_again(const struct og_session *s)
+static bool draws_again(const struct og_premises *p)
 {
-    return s->config.opt.epochs > 1;
+    return p->config->opt.epochs > 1;
 }
 
-static bool caches(const struct og_session *s)
+static bool caches(const struct og_premises *p)
 {
-    return og__policy_caches(s->way.policy);
+    return og__policy_caches(p->way->policy);
 }
 
-static bool looks_at_uses(const struct og_session *s)
+static bool looks_at_uses(const struct og_premises *p)
 {
-    return s->config.opt.evict != OG_EVICT_STATIC;
+    return p->config->opt.evict != OG_EVICT_STATIC;
 }
 
-static bool samples_again(const struct og_session *s)
+static bool samples_again(const struct og_premises *p)
 {
-    return s->config.opt.resample_every == 1 || !og__keeps_batches(&s->way);
+    return p->config->opt.resample_every == 1 || !og__keeps_batches(p->way);
 }
 
-static bool samples_ahead(const struct og_session *s)
+static bool samples_ahead(const struct og_premises *p)
 {
-    return og__samples_ahead(&s->way);
+    return og__samples_ahead(p->way);
 }
 
-static bool has_no_packs(const struct og_session *s)
+static bool has_no_packs(const struct og_premises *p)
 {
-    return !s->way.whole_draws;
+    return !p->way->whole_draws;
 }
 
 /* ---- the table ---- */
@@ -78,7 +78,7 @@ struct need {
     const char *name;  /* the option */
     const char *other; /* that it looks at */
     const char *only;  /* words of it, with which `name` has an effect; NULL = ask */
-    bool (*met)(const struct og_session *s);
+    bool (*met)(const struct og_premises *p);
     const char *value; /* how `other` is told; NULL = its value */
     const char *why;
 };
@@ -122,20 +122,20 @@ static bool is_word_of(const char *word, const char *words)
     return false;
 }
 
-static bool is_met(const struct need *n, const struct og_session *s)
+static bool is_met(const struct need *n, const struct og_premises *p)
 {
     char text[32];
-    return n->only ? is_word_of(og__option_text(&s->config.opt, n->other, text), n->only)
-                   : n->met(s);
+    return n->only ? is_word_of(og__option_text(&p->config->opt, n->other, text), n->only)
+                   : n->met(p);
 }
 
 /* The first that is not, or NULL. */
-static const struct need *unmet(const struct og_session *s, unsigned want, const char *name)
+static const struct need *unmet(const struct og_premises *p, const char *name)
 {
     for (size_t i = 0; i < OG_COUNT(needs); i++) {
         const struct need *n = &needs[i];
-        bool about = n->of == 0 || (n->of & want);
-        if (about && strcmp(n->name, name) == 0 && !is_met(n, s))
+        bool about = n->of == 0 || (n->of & p->config->want);
+        if (about && strcmp(n->name, name) == 0 && !is_met(n, p))
             return n;
     }
     return NULL;
@@ -161,34 +161,34 @@ static unsigned about(const struct og_option *row)
 }
 
 /* A parameter of kinds that were not chosen, or a need of the table. */
-static void say_if_idle(const struct og_session *s, unsigned want, const struct og_option *row,
+static void say_if_idle(const struct og_premises *p, const struct og_option *row,
                         const char *before)
 {
-    const struct og_options *opt = &s->config.opt;
-    const struct need *n = unmet(s, want, row->name);
+    const struct og_options *opt = &p->config->opt;
+    const struct need *n = unmet(p, row->name);
     char text[32], takers[64], why[96];
-    if (!og__option_counts(opt, row) && (about(row) == 0 || (about(row) & want))) {
+    if (!og__option_counts(opt, row) && (about(row) == 0 || (about(row) & p->config->want))) {
         og__option_takers(row, takers, sizeof(takers));
         snprintf(why, sizeof(why), "it is a parameter of %s", takers);
-        og__say_without_effect(&s->config.log, before, row->name, row->of,
+        og__say_without_effect(&p->config->log, before, row->name, row->of,
                                og__option_text(opt, row->of, text), why);
     } else if (n) {
-        og__say_without_effect(&s->config.log, before, n->name, n->other,
+        og__say_without_effect(&p->config->log, before, n->name, n->other,
                                n->value ? n->value : og__option_text(opt, n->other, text), n->why);
     }
 }
 
-void og__say_idle(const struct og_session *s, unsigned want)
+void og__say_idle(const struct og_premises *p)
 {
     size_t n_rows;
     const struct og_option *row = og_option_table(&n_rows);
     char of_preset[48], text[32];
     snprintf(of_preset, sizeof(of_preset),
-             "--preset %s: ", og__option_text(&s->config.opt, "preset", text));
+             "--preset %s: ", og__option_text(&p->config->opt, "preset", text));
     for (size_t i = 0; i < n_rows; i++) {
-        const bool own = og__option_set_has(&s->config.asked, i);
-        if (own || og__option_set_has(&s->config.preset_asked, i))
-            say_if_idle(s, want, &row[i], own ? "" : of_preset);
+        const bool own = og__option_set_has(&p->config->asked, i);
+        if (own || og__option_set_has(&p->config->preset_asked, i))
+            say_if_idle(p, &row[i], own ? "" : of_preset);
     }
 }
 

@@ -22,32 +22,32 @@ void og__probe_close(struct og_probe *p, struct og_budget *b)
     og__release(b, p->rows, p->n * sizeof(*p->rows), "probe");
 }
 
-int og__probe_open(struct og_probe *p, struct og_session *s, struct og_err *err)
+int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_config *config,
+                   struct og_budget *b, struct og_err *err)
 {
-    struct og_reader_options opt = og__session_reader(s);
-    const size_t row = og__file_row_bytes(s->facts.ds);
-    const uint64_t n_nodes = (uint64_t)s->facts.ds->n_nodes;
+    const struct og_reader_options opt = og__reader_setup(config, &f->profile);
+    const size_t row = og__file_row_bytes(f->ds);
+    const uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
     *p = (struct og_probe){.row_bytes = row, .n_nodes = n_nodes};
     p->run = (uint32_t)OG_MIN((uint64_t)(PROBE_RUN / row + 1), n_nodes / 16);
     p->n = OG_MAX(p->run, (uint32_t)PROBE_ROWS);
     p->out_bytes = (p->n / PROBE_JOBS + 1) * row;
     const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * PROBE_ROWS;
-    const bool costs = p->out_bytes > og__budget_left(s->budget) / 16;
-    if (small || costs || s->config.opt.io == OG_IO_MMAP)
-        return og__learn_rule(s, err);
-    p->rows = og__alloc(s->budget, p->n * sizeof(*p->rows), "probe", err);
-    p->out = p->rows ? og__alloc(s->budget, p->out_bytes, "probe", err) : NULL;
+    const bool costs = p->out_bytes > og__budget_left(b) / 16;
+    if (small || costs || config->opt.io == OG_IO_MMAP)
+        return og__learn_rule(f, config, b, err);
+    p->rows = og__alloc(b, p->n * sizeof(*p->rows), "probe", err);
+    p->out = p->rows ? og__alloc(b, p->out_bytes, "probe", err) : NULL;
     if (!p->out)
         return -ENOMEM;
     memset(p->out, 0, p->out_bytes);
-    int rc =
-        og__reader_open(&p->reader, s->facts.ds->features.path,
-                        (uint64_t)s->facts.ds->features.offset, row, n_nodes, &opt, s->budget, err);
+    int rc = og__reader_open(&p->reader, f->ds->features.path, (uint64_t)f->ds->features.offset,
+                             row, n_nodes, &opt, b, err);
     if (rc < 0)
         return rc;
-    if (s->facts.ds->kept != s->facts.ds->dtype) /* rows are rounded on their way */
-        return og__learn_rule(s, err);
-    s->facts.read_rule = og__reader_rule(p->reader);
+    if (f->ds->kept != f->ds->dtype) /* rows are rounded on their way */
+        return og__learn_rule(f, config, b, err);
+    f->read_rule = og__reader_rule(p->reader);
     return 0;
 }
 
@@ -134,24 +134,21 @@ double og__copy_rate(struct og_budget *b)
 
 /* ---- the model ---- */
 
-int og__time_model(struct og_session *s, double *seconds, struct og_err *err)
+int og__time_model(const struct og_learner *l, const struct og_structure *g, struct og_pool *pool,
+                   double *seconds, struct og_err *err)
 {
-    const struct og_premises p = og__session_premises(s);
-    struct og_descriptor descriptor = og__schedule_pass(&s->facts.schedule, OG__TRAIN, 0);
+    const struct og_facts *f = g->given.facts;
+    struct og_descriptor descriptor = og__schedule_pass(&f->schedule, OG__TRAIN, 0);
     struct og_sampler *sampler = NULL;
     struct og_batch_memory m;
     struct og_seeds seeds;
-    *seconds = 0;
-    if (!(s->config.want & OG__WANT_MODEL))
-        return 0;
-    og__batch_init(&m, s->budget);
+    og__batch_init(&m, g->budget);
     int rc;
-    OG_TRY(og__seeds_open(&seeds, &s->facts.seeds, s->budget, err));
-    OG_TRY(og__session_sampler(s, &sampler, s->budget, err));
-    og__seeds_take(&seeds, &s->facts.seeds, &descriptor);
+    OG_TRY(og__seeds_open(&seeds, &f->seeds, g->budget, err));
+    OG_TRY(og__structure_sampler(g, &sampler, g->budget, err));
+    og__seeds_take(&seeds, &f->seeds, &descriptor);
     OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err));
-    OG_TRY(og__learner_time(&s->learner, &p, &m.batch, &seeds.pairs, s->pool, s->budget, seconds,
-                            err));
+    OG_TRY(og__learner_time(l, &g->given, &m.batch, &seeds.pairs, pool, g->budget, seconds, err));
 out:
     og__sampler_close(sampler);
     og__batch_release(&m);

@@ -1,5 +1,5 @@
-/* measure: rates of the machine with this session's very file and model, in a few milliseconds, for
- * choosing among ways (train/choose.c).
+/* measure: rates of the machine with the very file and model of a session, in a few milliseconds,
+ * for choosing among ways (train/choose.c).
  *
  *   probe   reads of the feature file: runs of rows, and rows at random
  *   copy    bytes in memory
@@ -7,7 +7,8 @@
 #ifndef OG_MEASURE_H
 #define OG_MEASURE_H
 
-#include "train/session.h"
+#include "train/learner.h"
+#include "train/structure.h"
 
 /* What the disk does with the very file, since hosts serve what was written last faster than the
  * rest. What is read is not looked at: all jobs have it in the same place, as memory touched for
@@ -24,8 +25,10 @@ struct og_probe {
     double iops, bandwidth; /* the best of all rounds: others work on the disk as well */
 };
 
-/* s->facts.read_rule is known from then on. To be closed even if it fails. */
-OG_MUST_CHECK int og__probe_open(struct og_probe *p, struct og_session *s, struct og_err *err);
+/* f->read_rule is known from then on. To be closed even if it fails. */
+OG_MUST_CHECK int og__probe_open(struct og_probe *p, struct og_facts *f,
+                                 const struct og_config *config, struct og_budget *b,
+                                 struct og_err *err);
 void og__probe_close(struct og_probe *p, struct og_budget *b);
 /* Until so many seconds have gone; at least once, and a few times if in doubt. */
 OG_MUST_CHECK int og__probe_disk(struct og_probe *p, const struct og_disk_profile *known,
@@ -34,7 +37,9 @@ OG_MUST_CHECK int og__probe_disk(struct og_probe *p, const struct og_disk_profil
 /* Bytes a second, of one thread; 0 where it cannot be measured. */
 double og__copy_rate(struct og_budget *b);
 
-/* Seconds of one step of the model, with gradients if the session trains; 0 without a model. */
-OG_MUST_CHECK int og__time_model(struct og_session *s, double *seconds, struct og_err *err);
+/* Seconds of one step on a batch that is sampled for it, with gradients where the session wants
+ * training. */
+OG_MUST_CHECK int og__time_model(const struct og_learner *l, const struct og_structure *g,
+                                 struct og_pool *pool, double *seconds, struct og_err *err);
 
 #endif

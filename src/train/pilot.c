@@ -34,14 +34,14 @@ static int keep_ids(struct og_pilot *p, const struct og_batch *batch, struct og_
     return 0;
 }
 
-static int pilot_batch(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
+static int pilot_batch(struct og_pilot *p, const struct og_structure *g, struct og_sampler *sampler,
                        const struct og_descriptor *descriptor, struct og_batch_memory *m,
                        struct og_budget *b, struct og_err *err)
 {
     struct og_seeds seeds;
     int rc;
-    OG_TRY(og__seeds_open(&seeds, &s->facts.seeds, b, err));
-    og__seeds_take(&seeds, &s->facts.seeds, descriptor);
+    OG_TRY(og__seeds_open(&seeds, &g->given.facts->seeds, b, err));
+    og__seeds_take(&seeds, &g->given.facts->seeds, descriptor);
     OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, descriptor->drawn_epoch,
                       descriptor->drawn_batch, m, err));
     og__caps_include(&p->caps, &m->batch);
@@ -59,16 +59,17 @@ static bool enough(const struct og_pilot *p, const struct og_pilot_limits *limit
            (limits->bytes > 0 && p->rows * sizeof(*p->ids) > limits->bytes);
 }
 
-static int pilot_training(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
-                          const struct og_pilot_limits *limits, struct og_batch_memory *m,
-                          struct og_budget *b, struct og_err *err)
+static int pilot_training(struct og_pilot *p, const struct og_structure *g,
+                          struct og_sampler *sampler, const struct og_pilot_limits *limits,
+                          struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
 {
     double start = og__now();
     int rc = 0;
     for (uint64_t i = 0; !enough(p, limits, start); i++) {
-        struct og_descriptor descriptor = og__schedule_pass(&s->facts.schedule, OG__TRAIN, i);
+        struct og_descriptor descriptor =
+            og__schedule_pass(&g->given.facts->schedule, OG__TRAIN, i);
         descriptor.drawn_epoch = limits->epoch;
-        OG_TRY(pilot_batch(p, s, sampler, &descriptor, m, b, err));
+        OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
         p->reads.io.reads += og__sampler_reads(sampler).io.reads;
         p->reads.io.bytes += og__sampler_reads(sampler).io.bytes;
     }
@@ -77,22 +78,23 @@ out:
     return rc;
 }
 
-static int pilot_evaluation(struct og_pilot *p, struct og_session *s, struct og_sampler *sampler,
-                            struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
+static int pilot_evaluation(struct og_pilot *p, const struct og_structure *g,
+                            struct og_sampler *sampler, struct og_batch_memory *m,
+                            struct og_budget *b, struct og_err *err)
 {
     int rc = 0;
     for (int split = OG__VALID; split < OG__SPLITS; split++) {
-        if (s->facts.split[split].n == 0)
+        if (g->given.facts->split[split].n == 0)
             continue;
         struct og_descriptor descriptor =
-            og__schedule_pass(&s->facts.schedule, (enum og__split)split, 0);
-        OG_TRY(pilot_batch(p, s, sampler, &descriptor, m, b, err));
+            og__schedule_pass(&g->given.facts->schedule, (enum og__split)split, 0);
+        OG_TRY(pilot_batch(p, g, sampler, &descriptor, m, b, err));
     }
 out:
     return rc;
 }
 
-static int sample_pilot(struct og_pilot *p, struct og_session *s,
+static int sample_pilot(struct og_pilot *p, const struct og_structure *g,
                         const struct og_pilot_limits *limits, bool evaluates, struct og_budget *b,
                         struct og_err *err)
 {
@@ -103,10 +105,10 @@ static int sample_pilot(struct og_pilot *p, struct og_session *s,
         return og__fail_errno(err, -ENOMEM, NULL, "pilot");
     og__batch_init(&m, b);
     int rc;
-    OG_TRY(og__session_sampler(s, &sampler, b, err));
-    OG_TRY(pilot_training(p, s, sampler, limits, &m, b, err));
+    OG_TRY(og__structure_sampler(g, &sampler, b, err));
+    OG_TRY(pilot_training(p, g, sampler, limits, &m, b, err));
     if (evaluates)
-        OG_TRY(pilot_evaluation(p, s, sampler, &m, b, err));
+        OG_TRY(pilot_evaluation(p, g, sampler, &m, b, err));
 out:
     og__sampler_close(sampler);
     og__batch_release(&m);
@@ -115,18 +117,19 @@ out:
     return rc;
 }
 
-int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b, struct og_err *err)
+int og__pilot_run(struct og_pilot *p, const struct og_structure *g, struct og_budget *b,
+                  struct og_err *err)
 {
-    uint64_t n = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    uint64_t n = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
     const struct og_pilot_limits few = {.epoch = 1,
                                         .batches = (uint32_t)OG_MIN(n, (uint64_t)PILOT_BATCHES)};
-    return sample_pilot(p, s, &few, true, b, err);
+    return sample_pilot(p, g, &few, true, b, err);
 }
 
-int og__pilot_sample(struct og_pilot *p, struct og_session *s, const struct og_pilot_limits *limits,
-                     struct og_budget *b, struct og_err *err)
+int og__pilot_sample(struct og_pilot *p, const struct og_structure *g,
+                     const struct og_pilot_limits *limits, struct og_budget *b, struct og_err *err)
 {
-    return sample_pilot(p, s, limits, false, b, err);
+    return sample_pilot(p, g, limits, false, b, err);
 }
 
 void og__pilot_release(struct og_pilot *p, struct og_budget *b)

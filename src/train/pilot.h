@@ -7,7 +7,7 @@
 #ifndef OG_PILOT_H
 #define OG_PILOT_H
 
-#include "train/session.h"
+#include "train/structure.h"
 
 /* Batches sampled before the run to learn its sizes: input node ids, one batch after another. */
 struct og_pilot {
@@ -26,9 +26,9 @@ struct og_pilot {
 
 /* ---- sampling it ---- */
 
-/* With the session's topology (resident, or mapped for a first look). b as in the session. */
-OG_MUST_CHECK int og__pilot_run(struct og_pilot *p, struct og_session *s, struct og_budget *b,
-                                struct og_err *err);
+/* From a structure that is open, or mapped for a first look. */
+OG_MUST_CHECK int og__pilot_run(struct og_pilot *p, const struct og_structure *g,
+                                struct og_budget *b, struct og_err *err);
 /* The first training batches alone, as far as the limits let it, and at least one. */
 struct og_pilot_limits {
     uint32_t epoch; /* whose they are */
@@ -36,7 +36,7 @@ struct og_pilot_limits {
     double seconds; /* none is begun later; 0 = no limit */
     size_t bytes;   /* none is begun with more ids; 0 = no limit */
 };
-OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, struct og_session *s,
+OG_MUST_CHECK int og__pilot_sample(struct og_pilot *p, const struct og_structure *g,
                                    const struct og_pilot_limits *limits, struct og_budget *b,
                                    struct og_err *err);
 void og__pilot_release(struct og_pilot *p, struct og_budget *b);

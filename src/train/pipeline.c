@@ -1,54 +1,54 @@
 #include "train/pipeline.h"
 
-static struct og_flow flow_of(struct og_session *s, const struct og_items *items)
+static struct og_flow flow_of(struct og_data_path *d, const struct og_items *items)
 {
     return (struct og_flow){.items = *items,
-                            .seeds = &s->facts.seeds,
-                            .works = s->works,
-                            .n_works = og__works(&s->way),
-                            .stop = s->config.seen ? s->config.seen->stop : NULL,
-                            .timeline = s->timeline};
+                            .seeds = &d->facts->seeds,
+                            .works = d->works,
+                            .n_works = og__works(d->way),
+                            .stop = og__stop_flag(d->config),
+                            .timeline = d->timeline};
 }
 
-void og__pipeline_sample(struct og_pipeline *p, struct og_session *s, struct og_items items,
+void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct og_items items,
                          bool ids_only)
 {
     struct og_stored_source *from = &p->batches.stored;
-    *p = (struct og_pipeline){.flow = flow_of(s, &items)};
-    *from = (struct og_stored_source){.sampled = {.samplers = s->samplers,
-                                                  .n_samplers = og__samplers(&s->way),
-                                                  .n_hops = s->config.opt.n_fanout},
-                                      .folder = s->offline,
+    *p = (struct og_pipeline){.flow = flow_of(d, &items)};
+    *from = (struct og_stored_source){.sampled = {.samplers = d->samplers,
+                                                  .n_samplers = og__samplers(d->way),
+                                                  .n_hops = d->config->opt.n_fanout},
+                                      .folder = d->offline,
                                       .items = items,
                                       .ids_only = ids_only};
-    p->flow.batches = s->offline ? og__source_stored(from) : og__source_sampled(&from->sampled);
+    p->flow.batches = d->offline ? og__source_stored(from) : og__source_sampled(&from->sampled);
 }
 
-static void load_rows(struct og_flow *flow, const struct og_session *s)
+static void load_rows(struct og_flow *flow, const struct og_data_path *d)
 {
-    flow->gather = s->gather;
-    flow->n_staging = s->memory.n_staging;
+    flow->gather = d->gather;
+    flow->n_staging = d->memory->n_staging;
 }
 
-void og__pipeline_train(struct og_pipeline *p, struct og_session *s, struct og_items items)
+void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og_items items)
 {
-    og__pipeline_sample(p, s, items, false);
-    p->plans.of_policy = (struct og_policy_plans){.policy = s->policy, .planner = &s->planner};
+    og__pipeline_sample(p, d, items, false);
+    p->plans.of_policy = (struct og_policy_plans){.policy = d->policy, .planner = &d->planner};
     p->flow.plans = og__plans_of_policy(&p->plans.of_policy);
-    load_rows(&p->flow, s);
+    load_rows(&p->flow, d);
 }
 
-void og__pipeline_replay(struct og_pipeline *p, struct og_session *s,
+void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
                          const struct og_replayed_source *batches, struct og_filling *filling)
 {
-    *p = (struct og_pipeline){.flow = flow_of(s, &batches->items)};
+    *p = (struct og_pipeline){.flow = flow_of(d, &batches->items)};
     p->batches.replayed = *batches;
     p->flow.batches = og__source_replayed(&p->batches.replayed);
-    p->plans.stored = (struct og_stored_plans){.codes = s->codes,
+    p->plans.stored = (struct og_stored_plans){.codes = d->stores.codes,
                                                .ahead = batches->ahead,
-                                               .n_slots = s->memory.n_slots,
-                                               .planner = &s->planner};
+                                               .n_slots = d->memory->n_slots,
+                                               .planner = &d->planner};
     p->flow.plans = og__plans_stored(&p->plans.stored);
     p->flow.filling = filling;
-    load_rows(&p->flow, s);
+    load_rows(&p->flow, d);
 }

@@ -1,9 +1,9 @@
-/* pipeline: a flow over a session, and the sources that its batches and plans come from. Filled in
- * place by one of the functions below, and not moved until its flow has run. */
+/* pipeline: a flow over a data path, and the sources that its batches and plans come from. Filled
+ * in place by one of the functions below, and not moved until its flow has run. */
 #ifndef OG_PIPELINE_H
 #define OG_PIPELINE_H
 
-#include "train/session.h"
+#include "train/data_path.h"
 #include "train/source.h"
 
 struct og_pipeline {
@@ -19,12 +19,12 @@ struct og_pipeline {
 };
 
 /* Batches alone, sampled or read from --samples; nothing is planned or loaded. */
-void og__pipeline_sample(struct og_pipeline *p, struct og_session *s, struct og_items items,
+void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct og_items items,
                          bool ids_only);
 /* The same batches, planned by the policy as they come, and loaded. */
-void og__pipeline_train(struct og_pipeline *p, struct og_session *s, struct og_items items);
-/* Batches and plans of the session's superbatch. */
-void og__pipeline_replay(struct og_pipeline *p, struct og_session *s,
+void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og_items items);
+/* Batches and plans of the superbatch in its stores. */
+void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
                          const struct og_replayed_source *batches, struct og_filling *filling);
 
 #endif

@@ -7,19 +7,19 @@
 
 /* ---- counting batches ---- */
 
-static void add_plan(struct og_plan_cost *sum, const struct og_session *s,
+static void add_plan(struct og_plan_cost *sum, const struct og_data_path *d,
                      const struct og_plan *plan)
 {
-    const struct og_counting how = {.layout = og__layout_of(s->way.layout),
-                                    .rule = &s->facts.read_rule,
-                                    .row_bytes = s->facts.row_bytes};
+    const struct og_counting how = {.layout = og__layout_of(d->way->layout),
+                                    .rule = &d->facts->read_rule,
+                                    .row_bytes = d->facts->row_bytes};
     og__count_batch(&how, plan->n, plan->misses, plan->n_misses, sum);
 }
 
-void og__predict_batch(struct og_prediction *p, const struct og_session *s,
+void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
                        const struct og_plan *plan, const struct og_sample_reads *from)
 {
-    add_plan(&p->sum.plan, s, plan);
+    add_plan(&p->sum.plan, d, plan);
     p->sum.topology_reads += from->io.reads;
     p->sum.topology_bytes += from->io.bytes;
     p->batches++;
@@ -30,9 +30,8 @@ static uint64_t scaled(uint64_t x, double scale)
     return (uint64_t)llround((double)x * scale);
 }
 
-static void scale_to_epoch(struct og_session *s, const struct og_predicted *sum, double scale)
+static void scale_to_epoch(struct og_predicted *p, const struct og_predicted *sum, double scale)
 {
-    struct og_predicted *p = &s->predicted;
     p->known = true;
     p->plan.rows = scaled(sum->plan.rows, scale);
     p->plan.misses = scaled(sum->plan.misses, scale);
@@ -44,32 +43,34 @@ static void scale_to_epoch(struct og_session *s, const struct og_predicted *sum,
     p->trace_bytes = scaled(sum->trace_bytes, scale);
 }
 
-void og__predict_epoch(const struct og_prediction *p, struct og_session *s, uint64_t trace_bytes)
+void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d,
+                       uint64_t trace_bytes)
 {
-    uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    uint64_t epoch = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
     struct og_predicted sum = p->sum;
     if (p->batches == 0)
         return;
     sum.trace_bytes = trace_bytes * p->batches;
-    scale_to_epoch(s, &sum, (double)epoch / (double)p->batches);
+    scale_to_epoch(d->predicted, &sum, (double)epoch / (double)p->batches);
 }
 
 /* ---- the pilot ---- */
 
-int og__learn_rule(struct og_session *s, struct og_err *err)
+int og__learn_rule(struct og_facts *f, const struct og_config *config, struct og_budget *b,
+                   struct og_err *err)
 {
     struct og_reader *reader;
-    struct og_reader_options opt = og__session_reader(s);
-    int rc = og__features_open(&reader, s->facts.ds, &opt, s->budget, err);
+    struct og_reader_options opt = og__reader_setup(config, &f->profile);
+    int rc = og__features_open(&reader, f->ds, &opt, b, err);
     if (rc < 0)
         return rc;
-    s->facts.read_rule = og__reader_rule(reader);
+    f->read_rule = og__reader_rule(reader);
     og__reader_close(reader);
     return 0;
 }
 
 struct pilot_count {
-    const struct og_session *s;
+    const struct og_data_path *d;
     struct og_plan_cost *sum;
 };
 
@@ -78,65 +79,65 @@ static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_
     struct pilot_count *c = arg;
     (void)b;
     (void)err;
-    add_plan(c->sum, c->s, plan);
+    add_plan(c->sum, c->d, plan);
     return 0;
 }
 
-static int count_pilot(struct og_session *s, const struct og_pilot *pilot, struct og_plan_cost *sum,
-                       struct og_err *err)
+static int count_pilot(struct og_data_path *d, const struct og_pilot *pilot,
+                       struct og_plan_cost *sum, struct og_err *err)
 {
     struct og_plan plan;
-    struct pilot_count count = {s, sum};
+    struct pilot_count count = {d, sum};
     const struct og_trace trace = {pilot->n, pilot->ptr, pilot->ids};
-    const struct og_walk walk = {.policy = s->policy,
-                                 .planner = &s->planner,
+    const struct og_walk walk = {.policy = d->policy,
+                                 .planner = &d->planner,
                                  .plan = &plan,
                                  .planned = count_planned,
                                  .arg = &count};
-    og__plan_init(&plan, s->budget);
+    og__plan_init(&plan, d->budget);
     int rc = og__walk_batches(&walk, &trace, pilot->n, err);
     og__plan_release(&plan);
     return rc;
 }
 
 /* The pilot was sampled before there was a neighbour cache: some of it once more. */
-static int count_topology(struct og_session *s, struct og_predicted *sum, struct og_err *err)
+static int count_topology(const struct og_data_path *d, struct og_predicted *sum,
+                          struct og_err *err)
 {
     enum { BATCHES = 2 };
     struct og_pilot again;
-    uint64_t n = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    uint64_t n = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
     const struct og_pilot_limits limits = {.epoch = 1,
                                            .batches = (uint32_t)OG_MIN(n, (uint64_t)BATCHES)};
-    int rc = og__pilot_sample(&again, s, &limits, s->budget, err);
+    int rc = og__pilot_sample(&again, d->structure, &limits, d->budget, err);
     if (rc < 0)
         return rc;
     sum->topology_reads = again.reads.io.reads;
     sum->topology_bytes = again.reads.io.bytes;
-    og__pilot_release(&again, s->budget);
+    og__pilot_release(&again, d->budget);
     return 0;
 }
 
-int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_predicted sum = {0};
     struct og_predicted topology = {0};
-    uint64_t all = s->facts.schedule.n_seeds[OG__TRAIN];
-    uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * s->facts.schedule.batch_size);
-    s->facts.pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
-    int rc = og__learn_rule(s, err);
+    uint64_t all = d->facts->schedule.n_seeds[OG__TRAIN];
+    uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * d->facts->schedule.batch_size);
     /* what is sampled ahead is told exactly by its first superbatch, and so is what is written anew
      */
-    if (rc < 0 || !og__policy_is_static(s->way.policy) || og__samples_ahead(&s->way))
-        return rc;
-    OG_TRY(count_pilot(s, pilot, &sum.plan, err));
-    if (s->offline)
-        sum.trace_bytes = pilot->n * og__samples_batch_bytes(s->offline->samples);
-    if (s->topology.disk && !s->offline)
-        OG_TRY(count_topology(s, &topology, err));
+    if (!og__policy_is_static(d->way->policy) || og__samples_ahead(d->way))
+        return 0;
+    int rc;
+    OG_TRY(count_pilot(d, pilot, &sum.plan, err));
+    if (d->offline)
+        sum.trace_bytes = pilot->n * og__samples_batch_bytes(d->offline->samples);
+    else if (d->structure->topology.disk)
+        OG_TRY(count_topology(d, &topology, err));
     double share = (double)pilot->n / OG_MAX(OG_MIN(pilot->n, 2u), 1u);
     sum.topology_reads = scaled(topology.topology_reads, share);
     sum.topology_bytes = scaled(topology.topology_bytes, share);
-    scale_to_epoch(s, &sum, (double)all / (double)OG_MAX(seen, (uint64_t)1));
+    scale_to_epoch(d->predicted, &sum, (double)all / (double)OG_MAX(seen, (uint64_t)1));
 out:
     return rc;
 }

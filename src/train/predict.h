@@ -5,12 +5,15 @@
 #ifndef OG_PREDICT_H
 #define OG_PREDICT_H
 
+#include "train/data_path.h"
 #include "train/pilot.h"
 
-/* s->facts.read_rule: how the engine that will read the features merges; asked of one. */
-OG_MUST_CHECK int og__learn_rule(struct og_session *s, struct og_err *err);
+/* f->read_rule: how the engine that will read the features merges; asked of one. */
+OG_MUST_CHECK int og__learn_rule(struct og_facts *f, const struct og_config *config,
+                                 struct og_budget *b, struct og_err *err);
 
-OG_MUST_CHECK int og__predict_pilot(struct og_session *s, const struct og_pilot *pilot,
+/* d->predicted, where a pilot's batches tell it. The policy is there. */
+OG_MUST_CHECK int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot,
                                     struct og_err *err);
 
 /* Training batches of a superbatch, one after another, and their sum as an epoch's. */
@@ -19,9 +22,10 @@ struct og_prediction {
     uint64_t batches;
 };
 /* The plan's misses are numbered; `from` is what sampling the batch read. */
-void og__predict_batch(struct og_prediction *p, const struct og_session *s,
+void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
                        const struct og_plan *plan, const struct og_sample_reads *from);
-/* trace_bytes: read back for each batch. */
-void og__predict_epoch(const struct og_prediction *p, struct og_session *s, uint64_t trace_bytes);
+/* d->predicted by these; trace_bytes: read back for each batch. */
+void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d,
+                       uint64_t trace_bytes);
 
 #endif

@@ -6,18 +6,18 @@
 
 static const char part[] = "labels";
 
-int og__scores_open(struct og_scores *c, struct og_session *s, struct og_err *err)
+int og__scores_open(struct og_scores *c, const struct og_facts *f, struct og_model *model,
+                    struct og_budget *b, struct og_err *err)
 {
-    *c = (struct og_scores){.s = s, .most = og__most_scores(&s->facts)};
+    *c = (struct og_scores){.facts = f, .model = model, .budget = b, .most = og__most_scores(f)};
     if (c->most > 0)
-        c->value = og__alloc(s->budget, c->most * sizeof(*c->value), part, err);
+        c->value = og__alloc(b, c->most * sizeof(*c->value), part, err);
     return c->value || c->most == 0 ? 0 : -ENOMEM;
 }
 
 void og__scores_close(struct og_scores *c)
 {
-    if (c->s)
-        og__release(c->s->budget, c->value, c->most * sizeof(*c->value), part);
+    og__release(c->budget, c->value, c->most * sizeof(*c->value), part);
     *c = (struct og_scores){0};
 }
 
@@ -44,8 +44,8 @@ static int put_scores(struct og_scores *c, const struct og_task *task, const flo
     int rc = 0;
     for (size_t first = 0, m; first < n; first += m) {
         m = OG_MIN(n - first, PIECE / width);
-        OG_TRY(og__model_fetch(c->s->learner.model, piece, made + first * width,
-                               m * width * sizeof(*piece), err));
+        OG_TRY(og__model_fetch(c->model, piece, made + first * width, m * width * sizeof(*piece),
+                               err));
         for (size_t i = 0; i < m; i++) {
             const int high = task->score(targets, first + i, piece + i * width, &score);
             if (high >= 0)
@@ -59,15 +59,15 @@ out:
 int og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets,
                    struct og_err *err)
 {
-    const struct og_model_config *config = &c->s->facts.shape;
+    const struct og_model_config *config = &c->facts->shape;
     const struct og_task *task = og__task_of(config);
     const struct og_pairs *pairs = targets;
     if (!c->value)
         return 0;
     if (task->targets == OG__OF_PAIRS)
-        return put_scores(c, task, og__model_scores(c->s->learner.model),
-                          pairs->n_edges + pairs->n_negatives, targets, err);
-    return put_scores(c, task, og__model_logits(c->s->learner.model),
+        return put_scores(c, task, og__model_scores(c->model), pairs->n_edges + pairs->n_negatives,
+                          targets, err);
+    return put_scores(c, task, og__model_logits(c->model),
                       task->n_scores(config->n_classes, batch->n_seeds), targets, err);
 }
 
@@ -79,7 +79,7 @@ void og__scores_rank(struct og_scores *c)
 
 double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum)
 {
-    return og__task_of(&c->s->facts.shape)->chief(sum, &c->ranking);
+    return og__task_of(&c->facts->shape)->chief(sum, &c->ranking);
 }
 
 static json_t *with(json_t *object, const char *key, double value)
@@ -104,7 +104,7 @@ json_t *og__metrics_json(const struct og_model_config *config, const struct og_m
 
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
 {
-    const struct og_model_config *config = &c->s->facts.shape;
+    const struct og_model_config *config = &c->facts->shape;
     const struct og_task *task = og__task_of(config);
     const bool ranks = task->n_scores && task->n_scores(config->n_classes, 1) > 0;
     return figures(task, sum, ranks ? &c->ranking : NULL);

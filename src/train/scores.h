@@ -11,16 +11,19 @@
 #define OG_SCORES_H
 
 #include "base/json.h"
-#include "train/session.h"
+#include "budget/facts.h"
 
 struct og_scores {
-    struct og_session *s;
+    const struct og_facts *facts;
+    struct og_model *model;
+    struct og_budget *budget;
     float *value; /* [most]; NULL where the task needs none */
     size_t most, n_high, n_low;
     struct og_ranking ranking;
 };
 
-OG_MUST_CHECK int og__scores_open(struct og_scores *c, struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__scores_open(struct og_scores *c, const struct og_facts *f,
+                                  struct og_model *model, struct og_budget *b, struct og_err *err);
 void og__scores_close(struct og_scores *c);
 void og__scores_clear(struct og_scores *c);
 

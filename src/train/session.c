@@ -13,94 +13,14 @@
 
 /* ---- opening, step by step ---- */
 
-static int open_samplers(struct og_session *s, struct og_err *err)
-{
-    s->samplers = calloc((size_t)og__samplers(&s->way), sizeof(struct og_sampler *));
-    if (!s->samplers)
-        return og__fail_errno(err, -ENOMEM, NULL, "samplers");
-    int rc = 0;
-    for (int i = 0; i < og__samplers(&s->way); i++)
-        OG_TRY(og__session_sampler(s, &s->samplers[i], s->budget, err));
-out:
-    return rc;
-}
-
-static int open_works(struct og_session *s, unsigned want, struct og_err *err)
-{
-    uint32_t rows = (uint32_t)s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src;
-    uint32_t changes = og__policy_admits(s->way.policy) ? OG_MIN(rows, s->memory.n_slots) : 0;
-    s->works = calloc((size_t)og__works(&s->way), sizeof(*s->works));
-    if (!s->works)
-        return og__fail_errno(err, -ENOMEM, NULL, "batches");
-    int rc = 0;
-    for (int i = 0; i < og__works(&s->way); i++) {
-        struct og_work *w = &s->works[i];
-        og__batch_init(&w->sampled, s->budget);
-        og__plan_init(&w->plan, s->budget);
-        OG_TRY(og__seeds_open(&w->seeds, &s->facts.seeds, s->budget, err));
-        OG_TRY(og__batch_reserve(&w->sampled, &s->facts.caps, s->facts.trace.extras, err));
-        if ((want & OG__WANT_FEATURES))
-            OG_TRY(og__plan_reserve(&w->plan, rows, changes, err));
-    }
-out:
-    return rc;
-}
-
-static int fill_rows(struct og_session *s, struct og_io_counts *counted, struct og_err *err)
-{
-    int rc;
-    uint32_t *nodes = malloc(2 * OG__FILL_ROWS * sizeof(*nodes));
-    uint32_t *slots = nodes ? nodes + OG__FILL_ROWS : NULL;
-    OG_TRY(nodes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "filling the cache"));
-    for (uint32_t n; (n = og__policy_prefill(s->policy, nodes, slots, OG__FILL_ROWS)) > 0;) {
-        OG_TRY(og__gather_fill(s->gather, nodes, slots, n, counted, err));
-        OG_TRY(og__session_stopped(s, "stopped while filling caches", err));
-    }
-out:
-    free(nodes);
-    return rc;
-}
-
-/* Static and learning policies are told that it begins; what they want in the cache is read now. */
-static int fill_cache(struct og_session *s, struct og_err *err)
-{
-    struct og_io_counts counted = {0}; /* with all that is read before the first batch */
-    uint32_t n_prefill = 0;
-    int rc = og__policy_prepare(s->policy, NULL, &n_prefill, err);
-    if (rc < 0)
-        return rc;
-    s->prepare.prefill = n_prefill;
-    rc = fill_rows(s, &counted, err);
-    int ended = og__gather_fill_end(s->gather, &counted, rc < 0 ? NULL : err);
-    return rc < 0 ? rc : ended;
-}
-
-static int open_features(struct og_session *s, struct og_err *err)
-{
-    struct og_gather_options opt = {
-        .n_slots = s->memory.n_slots,
-        .n_yielded = s->memory.n_yielded,
-        .fills_beside = og__policy_fills_beside(s->way.policy),
-        .staging_rows = s->memory.staging_rows,
-        .n_staging = s->memory.n_staging,
-        .reader = og__session_reader(s),
-    };
-    int rc = og__gather_open(&s->gather, s->facts.ds, &opt, s->budget, err);
-    return rc < 0 || og__samples_ahead(&s->way) ? rc : fill_cache(s, err);
-}
-
 static int build_session(struct og_session *s, unsigned want, struct og_err *err)
 {
-    const struct og_premises p = og__session_premises(s);
     int rc;
-    OG_TRY(open_samplers(s, err));
-    OG_TRY(open_works(s, want, err));
     if ((want & OG__WANT_MODEL))
-        OG_TRY(og__learner_open(&s->learner, &p, s->pool, s->budget, err));
-    if ((want & OG__WANT_FEATURES))
-        OG_TRY(open_features(s, err));
+        OG_TRY(og__learner_open(&s->learner, &s->given, s->pool, s->budget, err));
+    OG_TRY(og__data_path_open(&s->path, want, &s->prepare.prefill, err));
     if (s->config.opt.trace_timeline)
-        OG_TRY(og__timeline_open(&s->timeline, s->config.opt.trace_timeline, err));
+        OG_TRY(og__timeline_open(&s->path.timeline, s->config.opt.trace_timeline, err));
 out:
     s->prepare.seconds = og__now() - s->opened;
     return rc;
@@ -126,7 +46,9 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
                                        .schedule = &s->facts.schedule,
                                        .ds = s->facts.ds,
                                        .extras = s->facts.trace.extras};
-    return og__offline_open(&s->offline, &run, s->budget, err);
+    int rc = og__offline_open(&s->offline, &run, s->budget, err);
+    s->path.offline = s->offline;
+    return rc;
 }
 
 /* Of features that are kept as they are stored there is one word for it. */
@@ -177,7 +99,7 @@ static int start_session(struct og_session *s, const char *dataset, const struct
         s->config.log = (struct og_log){s->config.seen->message, s->config.seen->arg};
     int rc;
     OG_TRY(settle_options(s, opt, model, err));
-    OG_TRY(og__session_scratch(s, NULL, err));
+    OG_TRY(og__stores_name(&s->path.stores, s->config.opt.scratch, err));
     OG_TRY(og__dataset_open(dataset, &s->facts.ds, err));
     OG_TRY(check_timeline(s, err));
     OG_TRY(og__session_settle_task(s, err));
@@ -190,6 +112,22 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     return rc < 0 ? rc : settle_rows(s, err);
 out:
     return rc;
+}
+
+/* Parts see what was decided, and one another, from where they lie. */
+static void connect(struct og_session *s)
+{
+    s->given = (struct og_premises){&s->config, &s->facts, &s->way};
+    s->structure.given = s->given;
+    s->structure.budget = s->budget;
+    s->path.config = &s->config;
+    s->path.facts = &s->facts;
+    s->path.way = &s->way;
+    s->path.memory = &s->memory;
+    s->path.budget = s->budget;
+    s->path.structure = &s->structure;
+    s->path.predicted = &s->predicted;
+    og__planner_init(&s->path.planner, s->budget);
 }
 
 int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
@@ -219,7 +157,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
         s->config.handover = *use->handover;
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
-    og__planner_init(&s->planner, s->budget);
+    connect(s);
     OG_TRY(check_sampler(s, err));
     if (want & OG__WANT_FEATURES)
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
@@ -228,14 +166,14 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, s->pool, err));
     s->baseline_rss = og__rss_now();
-    og__session_name_neighbors(s);
+    og__structure_name(&s->structure, s->held_out);
     og__know_graph(&s->facts, &s->config.opt);
     OG_TRY(og__session_load_seeds(s, want, err));
     og__know_splits(&s->facts, want);
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
     OG_TRY(og__session_plan(s, err));
-    og__say_idle(s, s->config.want);
+    og__say_idle(&s->given);
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!s->predicted.known) /* batches tell what it will do */
@@ -244,8 +182,8 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     *out = s;
     return 0;
 out:
-    og__timeline_discard(s->timeline);
-    s->timeline = NULL;
+    og__timeline_discard(s->path.timeline);
+    s->path.timeline = NULL;
     og__session_close(s);
     return rc;
 }
@@ -262,28 +200,10 @@ void og__session_close(struct og_session *s)
 {
     if (!s)
         return;
-    (void)!og__timeline_close(s->timeline, NULL); /* of commands that do not tell of it */
+    (void)!og__timeline_close(s->path.timeline, NULL); /* of commands that do not tell of it */
     og__learner_close(&s->learner);
-    og__pack_close(s->pack);
-    og__gather_close(s->gather);
-    for (int i = 0; s->works && i < og__works(&s->way); i++) {
-        struct og_work *w = &s->works[i];
-        og__batch_release(&w->sampled);
-        og__plan_release(&w->plan);
-        og__seeds_close(&w->seeds);
-    }
-    free(s->works);
-    for (int i = 0; s->samplers && i < og__samplers(&s->way); i++)
-        og__sampler_close(s->samplers[i]);
-    free(s->samplers);
-    og__planner_release(&s->planner);
-    og__superbatch_close(s->superbatch);
-    og__spill_close(s->codes);
-    og__scratch_close(s->pack_dir);
+    og__data_path_close(&s->path);
     free(s->choice);
-    free(s->scratch);
-    free(s->neighbors_dir);
-    og__policy_close(s->policy);
     og__session_drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
         struct og_split *split = &s->facts.split[i];
@@ -292,8 +212,7 @@ void og__session_close(struct og_session *s)
             og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n),
                         "labels");
     }
-    og__topology_release(&s->topology);
-    og__packs_close(s->packs);
+    og__structure_close(&s->structure);
     og__offline_close(s->offline);
     og__pool_close(s->pool);
     og__dataset_close(s->facts.ds);
@@ -301,4 +220,12 @@ void og__session_close(struct og_session *s)
     og__budget_free(s->budget);
     og_options_release(&s->config.opt);
     free(s);
+}
+
+size_t og__session_peak_rss(const struct og_session *s)
+{
+    size_t peak = og__rss_peak();
+    size_t mapped =
+        s->config.opt.io == OG_IO_MMAP ? og__rss_file() : 0; /* clean: the kernel's to drop */
+    return peak - OG_MIN(peak, s->baseline_rss + mapped);
 }

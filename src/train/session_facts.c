@@ -63,12 +63,12 @@ void og__know_splits(struct og_facts *f, unsigned want)
 static size_t sampler_bytes(const struct og_session *s)
 {
     const struct og_facts *f = &s->facts;
-    const struct og_topology_disk_options disk = og__session_topology(s);
-    const struct og_sampling how = og__session_sampling(s);
+    const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
+    const struct og_sampling how = og__sampling_setup(&s->config.opt);
     size_t bytes = og__sampler_bytes(&f->caps);
     if (s->way.topology == OG_TOPOLOGY_DISK)
-        bytes +=
-            og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how, og__longest_list(&s->topology));
+        bytes += og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how,
+                                        og__longest_list(&s->structure.topology));
     return bytes;
 }
 
@@ -76,13 +76,13 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
 {
     struct og_facts *f = &s->facts;
     const unsigned want = s->config.want;
-    const struct og_trace_options record = og__session_record(s);
+    const struct og_trace_options record = og__record_form(f);
     f->caps = og__caps_with_margin(&pilot->caps, &s->config, f);
     f->pilot_batches = pilot->n;
     f->pilot_rows = pilot->rows / OG_MAX(pilot->n, 1u);
     f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
     f->growth = pilot->growth;
-    f->bytes.structure = og__session_structure_bytes(s);
+    f->bytes.structure = og__structure_bytes(&s->structure);
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = sampler_bytes(s);
     f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
@@ -93,9 +93,4 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
         f->bytes.handed = s->config.handover.bytes(f, want);
     if (want & OG__WANT_MODEL)
         og__learner_sizes(&s->learner, f, &s->config);
-}
-
-struct og_premises og__session_premises(const struct og_session *s)
-{
-    return (struct og_premises){&s->config, &s->facts, &s->way};
 }

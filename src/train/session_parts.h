@@ -3,9 +3,7 @@
  *   session.c            opens it part by part, and closes it
  *   session_task.c       what is learnt from which edges and nodes
  *   session_plan.c       what it will do, and what of it memory holds
- *   session_facts.c      what is known before it is planned
- *   session_topology.c   where the graph's structure is
- *   session_ask.c        what all others, too, ask it for */
+ *   session_facts.c      what is known before it is planned */
 #ifndef OG_SESSION_PARTS_H
 #define OG_SESSION_PARTS_H
 
@@ -34,14 +32,5 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot);
  * serve, else as if there were none. */
 OG_MUST_CHECK int og__session_plan(struct og_session *s, struct og_err *err);
 void og__session_drop_hotness(struct og_session *s);
-
-/* The folder where a neighbour cache is kept. */
-void og__session_name_neighbors(struct og_session *s);
-/* In memory or on disk, as resolved; on disk without a neighbour cache, whose size is not known
- * yet.
- */
-OG_MUST_CHECK int og__session_open_topology(struct og_session *s, struct og_err *err);
-/* And with it. */
-OG_MUST_CHECK int og__session_open_neighbors(struct og_session *s, struct og_err *err);
 
 #endif

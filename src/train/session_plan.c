@@ -24,10 +24,10 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
     if (!s->hotness)
         return -ENOMEM;
     if (og__policy_wants_hotness(policy))
-        return og__hotness_of(s, policy, &s->config.opt, s->hotness, err);
+        return og__hotness_of(&s->structure, policy, &s->config.opt, s->hotness, err);
     *from = pilot->n / 2;
     int rc;
-    OG_TRY(og__hotness_degree_guess(&s->topology, s->hotness, err));
+    OG_TRY(og__hotness_degree_guess(&s->structure.topology, s->hotness, err));
     for (uint64_t i = 0; *from > 0 && i < pilot->ptr[*from]; i++)
         s->hotness[pilot->ids[i]]++;
 out:
@@ -42,7 +42,6 @@ void og__session_drop_hotness(struct og_session *s)
 
 static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
-    const struct og_premises premises = og__session_premises(s);
     struct og_pilot_cache cache = {.pilot = pilot,
                                    .policy = s->way.policy,
                                    .n_nodes = s->facts.n_nodes,
@@ -52,7 +51,7 @@ static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct
     if (og__policy_prefills(s->way.policy)) /* hybrid knows its misses, but starts empty */
         cache.hotness = s->hotness;
     const struct og_misses misses = og__pilot_misses(&cache);
-    return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &premises, &misses, err);
+    return rc < 0 ? rc : og__memory_plan_cache(&s->memory, &s->given, &misses, err);
 }
 
 static int open_policy(struct og_session *s, struct og_err *err)
@@ -61,7 +60,7 @@ static int open_policy(struct og_session *s, struct og_err *err)
         og__policy_setup(&s->config.opt, s->way.policy, s->facts.n_nodes);
     setup.n_slots = s->memory.n_slots;
     setup.hotness = s->hotness;
-    return og__policy_open(&s->policy, &setup, s->budget, err);
+    return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
 static int decide_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
@@ -80,8 +79,7 @@ out:
 /* With a pilot's batches known everything but the cache is: does it fit? */
 static int plan_fixed(struct og_session *s, struct og_err *err)
 {
-    const struct og_premises premises = og__session_premises(s);
-    og__memory_plan_fixed(&s->memory, &premises);
+    og__memory_plan_fixed(&s->memory, &s->given);
     return og__memory_plan_check(&s->memory, err);
 }
 
@@ -100,7 +98,7 @@ static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err
 {
     struct og_pilot pilot;
     int rc;
-    OG_TRY(og__pilot_run(&pilot, s, NULL, err));
+    OG_TRY(og__pilot_run(&pilot, &s->structure, NULL, err));
     OG_TRY(know_growth(s, &pilot, NULL, err));
     og__know_batches(s, &pilot);
 out:
@@ -115,7 +113,7 @@ out:
 /* By sampling with the topology mapped, for a budget that cannot hold it. Nothing of it stays. */
 static int refuse_topology(struct og_session *s, struct og_err *err)
 {
-    int rc = og__topology_map(s->facts.ds, &s->topology, err);
+    int rc = og__topology_map(s->facts.ds, &s->structure.topology, err);
     return rc < 0 ? rc : refuse_by_pilot(s, "topology", err);
 }
 
@@ -131,15 +129,17 @@ static void tell_short_tail(const struct og_session *s)
 
 static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
-    const struct og_premises premises = og__session_premises(s);
     int rc;
-    OG_TRY(og__memory_plan_ahead(&s->memory, &premises, err));
+    OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
     tell_short_tail(s);
-    OG_TRY(og__memory_plan_neighbors(&s->memory, &premises, err));
-    OG_TRY(og__session_open_neighbors(s, err));
+    OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
+    OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors,
+                                       &s->prepare.bytes_written, err));
     OG_TRY(decide_cache(s, pilot, err));
+    OG_TRY(og__learn_rule(&s->facts, &s->config, s->budget, err));
+    OG_TRY(og__predict_pilot(&s->path, pilot, err));
 out:
-    return rc < 0 ? rc : og__predict_pilot(s, pilot, err);
+    return rc;
 }
 
 static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
@@ -161,13 +161,13 @@ static int plan_way(struct og_session *s, const struct og_way *way, struct og_er
     struct og_pilot pilot = {0};
     s->way = *way;
     s->memory = (struct og_memory_plan){.limit = s->memory.limit};
-    size_t structure = og__session_structure_bytes(s);
+    size_t structure = og__structure_bytes(&s->structure);
     if (OG__PROCESS_BYTES + structure + og__budget_used(s->budget) > s->memory.limit)
         return refuse_topology(s, err);
-    int rc = og__session_open_topology(s, err);
+    int rc = og__structure_open(&s->structure, err);
     if (rc < 0)
         return rc;
-    rc = og__pilot_run(&pilot, s, s->budget, err);
+    rc = og__pilot_run(&pilot, &s->structure, s->budget, err);
     if (rc == -ENOMEM) { /* not even the pilot fits: measure it unbudgeted, then refuse */
         *err = (struct og_err){0};
         return refuse_by_pilot(s, "pilot", err);
@@ -183,9 +183,9 @@ static int plan_way(struct og_session *s, const struct og_way *way, struct og_er
 
 static void forget_plan(struct og_session *s)
 {
-    og__topology_release(&s->topology);
-    og__policy_close(s->policy);
-    s->policy = NULL;
+    og__topology_release(&s->structure.topology);
+    og__policy_close(s->path.policy);
+    s->path.policy = NULL;
     og__session_drop_hotness(s);
     s->predicted = (struct og_predicted){0};
     free(s->choice);
@@ -234,8 +234,8 @@ static bool open_packs(struct og_session *s, const struct og_way *way)
     bool open = way->policy == OG_POLICY_AUTO && way->layout != OG_LAYOUT_RAW && !may_hold_all(s);
     bool asked = og__policy_adopts(way->policy) && way->layout == OG_LAYOUT_PACKED;
     if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
-        s->packs = og__packs_open(s->offline->dir, s->facts.ds, &s->config.log);
-    return s->packs != NULL;
+        s->path.stores.packs = og__packs_open(s->offline->dir, s->facts.ds, &s->config.log);
+    return s->path.stores.packs != NULL;
 }
 
 /* The cache that they were made for is more than this run has. */
@@ -243,9 +243,10 @@ static void refuse_packs(struct og_session *s, bool planned)
 {
     og__say(&s->config.log, OG__WARN,
             "%s: for a cache of %" PRIu32 " rows, this run's has %" PRIu32 ": it does without",
-            s->packs->dir, s->packs->cache_rows, planned ? s->memory.n_slots : 0);
-    og__packs_close(s->packs);
-    s->packs = NULL;
+            s->path.stores.packs->dir, s->path.stores.packs->cache_rows,
+            planned ? s->memory.n_slots : 0);
+    og__packs_close(s->path.stores.packs);
+    s->path.stores.packs = NULL;
 }
 
 /* With packs made beforehand if they serve, else as if there were none. */
@@ -256,7 +257,7 @@ static int plan_with_packs(struct og_session *s, const struct og_way *asked, str
     packed.layout = OG_LAYOUT_PACKED;
     packed.whole_draws = true;
     int rc = plan_session(s, &packed, err);
-    bool room = rc == 0 && s->packs->cache_rows <= s->memory.n_slots;
+    bool room = rc == 0 && s->path.stores.packs->cache_rows <= s->memory.n_slots;
     if (room || (rc < 0 && rc != -ENOMEM))
         return rc;
     refuse_packs(s, rc == 0);

@@ -110,11 +110,6 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
 
 /* ---- seeds ---- */
 
-size_t og__split_bytes(const struct og_facts *f, const struct og_split *split)
-{
-    return (size_t)split->n * (f->seeds.edges ? 8 : 4);
-}
-
 /* Those of the run may be of another split, or the caller's own. */
 static int load_nodes(struct og_session *s, enum og__split which, struct og_err *err)
 {
@@ -203,34 +198,4 @@ int og__session_schedule(struct og_session *s, struct og_err *err)
         most = OG_MAX(most, s->facts.schedule.n_seeds[i]);
     s->facts.schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->config.opt.batch, most);
     return og__schedule_check(&s->facts.schedule, err);
-}
-
-/* ---- labels ---- */
-
-void og__session_labels(const struct og_session *s, const struct og_work *w, void *out)
-{
-    size_t width = og__labels_bytes(s->facts.ds, 1);
-    const char *labels = s->facts.split[w->descriptor.split].labels;
-    for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
-        memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);
-}
-
-size_t og__targets_bytes(const struct og_session *s)
-{
-    return s->facts.seeds.edges ? 0 : og__labels_bytes(s->facts.ds, s->facts.schedule.batch_size);
-}
-
-const void *og__session_targets(const struct og_session *s, const struct og_work *w, void *out)
-{
-    if (s->facts.seeds.edges)
-        return &w->seeds.pairs;
-    og__session_labels(s, w, out);
-    return out;
-}
-
-size_t og__most_scores(const struct og_facts *f)
-{
-    size_t n = (size_t)OG_MAX(f->split[OG__VALID].n, f->split[OG__TEST].n);
-    const struct og_task *task = og__task_of(&f->shape);
-    return task->n_scores ? task->n_scores(f->shape.n_classes, n) : 0;
 }

@@ -1,0 +1,30 @@
+#include "budget/facts.h"
+
+#include "nn/tasks.h"
+
+size_t og__split_bytes(const struct og_facts *f, const struct og_split *split)
+{
+    return (size_t)split->n * (f->seeds.edges ? 8 : 4);
+}
+
+size_t og__targets_bytes(const struct og_facts *f)
+{
+    return f->seeds.edges ? 0 : og__labels_bytes(f->ds, f->schedule.batch_size);
+}
+
+size_t og__most_scores(const struct og_facts *f)
+{
+    size_t n = (size_t)OG_MAX(f->split[OG__VALID].n, f->split[OG__TEST].n);
+    const struct og_task *task = og__task_of(&f->shape);
+    return task->n_scores ? task->n_scores(f->shape.n_classes, n) : 0;
+}
+
+struct og_trace_options og__record_form(const struct og_facts *f)
+{
+    struct og_trace_options form = f->trace;
+    const bool values = og__float_labels(f->ds);
+    form.checks = true;
+    form.multi_label = values;
+    form.label_width = f->seeds.edges ? 0 : values ? f->ds->n_classes : 1;
+    return form;
+}

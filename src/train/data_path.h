@@ -1,0 +1,64 @@
+/* data path: what brings batches to whoever trains on them, or looks at them.
+ *
+ *   samplers ──> works ──> policy, planner ──> gather       one after another (pipeline.h), or
+ *                  └─────> stores ──────────────┘           a superbatch ahead (ahead/)
+ *
+ * Without features there is neither policy nor gather, and batches are ids and blocks. */
+#ifndef OG_DATA_PATH_H
+#define OG_DATA_PATH_H
+
+#include "budget/memory_plan.h"
+#include "train/packs.h"
+#include "train/source.h"
+#include "train/structure.h"
+
+/* What is prepared ahead, and where it lies. */
+struct og_stores {
+    char *scratch; /* folder for what does not stay in memory; NULL = nowhere */
+    /* of a superbatch, once a run began */
+    struct og_superbatch *superbatch;
+    struct og_spill *codes;      /* its plans */
+    struct og_scratch *pack_dir; /* with --layout packed: what its batches miss */
+    struct og_pack *pack;
+    struct og_packs *packs; /* made beforehand; NULL = none that serve */
+};
+
+/* What is sampled ahead goes to `named`, else to the user's cache folder (NULL). What a killed
+ * process left there goes. */
+OG_MUST_CHECK int og__stores_name(struct og_stores *s, const char *named, struct og_err *err);
+void og__stores_close(struct og_stores *s);
+
+/* What an epoch reads, as far as it is known beforehand. */
+struct og_predicted {
+    bool known; /* before the first superbatch a policy may not tell */
+    struct og_plan_cost plan;
+    uint64_t topology_reads, topology_bytes, trace_bytes;
+};
+
+struct og_data_path {
+    /* not its own: what was decided, and where batches come from */
+    const struct og_config *config;
+    const struct og_facts *facts;
+    const struct og_way *way;
+    const struct og_memory_plan *memory;
+    struct og_budget *budget;
+    struct og_structure *structure;
+    const struct og_offline *offline; /* samples made beforehand; NULL = none */
+    struct og_predicted *predicted;   /* set once the first superbatch is planned */
+    struct og_timeline *timeline;     /* NULL = none */
+    /* its own */
+    struct og_sampler **samplers; /* og__samplers(way) of them */
+    struct og_work *works;        /* og__works(way) */
+    struct og_policy *policy;
+    struct og_planner planner;
+    struct og_gather *gather; /* NULL: no features */
+    struct og_stores stores;
+};
+
+/* Samplers and works; with OG__WANT_FEATURES in `want` also the cache, which is filled now unless
+ * that waits for a superbatch, by the policy that is there already. *prefill: rows of it. */
+OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
+                                     struct og_err *err);
+void og__data_path_close(struct og_data_path *d);
+
+#endif

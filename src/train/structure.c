@@ -1,0 +1,154 @@
+#include "train/structure.h"
+
+#include "base/file.h"
+#include "base/kept.h"
+#include "base/scratch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void og__structure_name(struct og_structure *g, const struct og_scratch *held_out)
+{
+    const struct og_options *opt = &g->given.config->opt;
+    char *own = opt->scratch ? strdup(opt->scratch) : og__cache_dir();
+    g->passing = held_out != NULL;
+    if (held_out)
+        g->neighbors_dir = og__path_join(og__scratch_path(held_out), "neighbors");
+    else if (own)
+        g->neighbors_dir = og__neighbors_folder(own, g->given.facts->ds);
+    free(own);
+}
+
+/* ---- how large it is ---- */
+
+static bool counts_degrees(const struct og_structure *g)
+{
+    return g->given.facts->trace.extras & OG__WITH_DEGREES;
+}
+
+static bool has_weights(const struct og_structure *g)
+{
+    return og__sampling_reads_weights((enum og_sampler_kind)g->given.config->opt.sampler);
+}
+
+size_t og__structure_bytes(const struct og_structure *g)
+{
+    const struct og_dataset *ds = g->given.facts->ds;
+    size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)ds->n_nodes) : 0;
+    if (g->given.way->topology == OG_TOPOLOGY_DISK)
+        return og__topology_disk_bytes(ds) + loops;
+    return og__topology_bytes(ds) + loops + (has_weights(g) ? og__weights_bytes(ds) : 0);
+}
+
+struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g)
+{
+    const struct og_config *config = g->given.config;
+    return (struct og_topology_disk_options){
+        .cache_dir = g->neighbors_dir,
+        .reader = {.io = config->opt.io, .profile = g->given.facts->profile},
+        .log = &config->log};
+}
+
+/* ---- open and close ---- */
+
+static int load(struct og_structure *g, struct og_err *err)
+{
+    const struct og_dataset *ds = g->given.facts->ds;
+    int rc;
+    OG_TRY(og__topology_load(ds, g->budget, &g->topology, err));
+    if (has_weights(g))
+        OG_TRY(og__weights_load(ds, &g->topology, err));
+    if (counts_degrees(g))
+        OG_TRY(og__loops_find(&g->topology, err));
+out:
+    return rc;
+}
+
+int og__structure_open(struct og_structure *g, struct og_err *err)
+{
+    const struct og_topology_disk_options opt = og__structure_on_disk(g);
+    if (g->given.way->topology == OG_TOPOLOGY_MEMORY)
+        return load(g, err);
+    int rc;
+    OG_TRY(og__topology_open_disk(g->given.facts->ds, &opt, g->budget, &g->topology, err));
+    if (counts_degrees(g))
+        OG_TRY(og__loops_find(&g->topology, err));
+out:
+    return rc;
+}
+
+int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t *written,
+                                struct og_err *err)
+{
+    const struct og_config *config = g->given.config;
+    struct og_topology_disk *disk = g->topology.disk;
+    if (!disk || bytes == 0)
+        return 0;
+    disk->opt.cache_bytes = bytes;
+    if ((double)bytes > config->opt.disk.value) /* then every run makes its own */
+        og__neighbors_keep_none(&g->topology);
+    int rc;
+    OG_TRY(og__neighbors_load(&g->topology, err));
+    *written += disk->cache.bytes_written;
+    if (!g->passing && disk->opt.cache_dir)
+        og__kept_trim(g->neighbors_dir, &og__neighbors_kind, og__kept_bytes(g->neighbors_dir),
+                      OG__KEPT_SECONDS, &config->log);
+out:
+    return rc;
+}
+
+void og__structure_close(struct og_structure *g)
+{
+    og__topology_release(&g->topology);
+    free(g->neighbors_dir);
+    g->neighbors_dir = NULL;
+}
+
+/* ---- given back and fetched again ---- */
+
+void og__structure_drop(struct og_structure *g)
+{
+    if (g->topology.disk)
+        og__neighbors_unload(&g->topology);
+    else
+        og__topology_release(&g->topology);
+}
+
+int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint64_t *written,
+                        struct og_err *err)
+{
+    const struct og_topology_disk *disk = g->topology.disk;
+    const bool there =
+        disk ? disk->cache.bits || disk->opt.cache_bytes == 0 : g->topology.indptr != NULL;
+    if (there)
+        return 0;
+    const struct og_io_counts before = og__io_made();
+    int rc = disk ? og__neighbors_load(&g->topology, err) : load(g, err);
+    og__io_add_since(read, before);
+    if (disk)
+        *written += disk->cache.bytes_written;
+    return rc;
+}
+
+/* ---- sampling from it ---- */
+
+int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
+                          struct og_budget *b, struct og_err *err)
+{
+    const struct og_options *opt = &g->given.config->opt;
+    struct og_sampling how = og__sampling_setup(opt);
+    int rc = og__sampler_open(out, &g->topology, opt->fanout, opt->n_fanout, (uint64_t)opt->seed, b,
+                              err);
+    if (rc < 0)
+        return rc;
+    if (og__sampling_reads_weights(how.kind) && g->topology.mapped) /* sizes alone are asked for */
+        how = (struct og_sampling){0};
+    if (counts_degrees(g))
+        og__sampler_keep_degrees(*out);
+    rc = og__sampler_choose(*out, &how, err);
+    if (rc < 0) {
+        og__sampler_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,47 @@
+/* structure: a session's hold on the graph's structure, from which batches are sampled: in memory
+ * or on disk, given back while it is not needed, and fetched again. */
+#ifndef OG_STRUCTURE_H
+#define OG_STRUCTURE_H
+
+#include "base/scratch.h"
+#include "budget/memory_plan.h"
+#include "dataset/on_disk.h"
+
+struct og_structure {
+    /* not its own: what decides where it is, and how batches are sampled */
+    struct og_premises given;
+    struct og_budget *budget;
+    struct og_topology topology;
+    char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
+    bool passing;        /* it lives no longer than the session: edges were held out of it */
+};
+
+/* The folder where a neighbour cache is kept: in --scratch or the user's cache folder, by where the
+ * dataset lies; or beside a graph that edges were held out of, whose folder that is. NULL: none
+ * were. */
+void og__structure_name(struct og_structure *g, const struct og_scratch *held_out);
+
+/* What stays of it in memory, but for the neighbour cache. */
+size_t og__structure_bytes(const struct og_structure *g);
+/* How it is to be opened on disk, without a neighbour cache. */
+struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g);
+
+/* In memory or on disk, as the way says; on disk without a neighbour cache, whose size is not known
+ * yet. */
+OG_MUST_CHECK int og__structure_open(struct og_structure *g, struct og_err *err);
+/* And with one of so many bytes; 0 = without. *written is added to. */
+OG_MUST_CHECK int og__structure_add_neighbors(struct og_structure *g, size_t bytes,
+                                              uint64_t *written, struct og_err *err);
+void og__structure_close(struct og_structure *g);
+
+/* Give it back as far as training does without it, and fetch it again. *read and *written, of a
+ * neighbour cache that is kept, are added to. */
+void og__structure_drop(struct og_structure *g);
+OG_MUST_CHECK int og__structure_fetch(struct og_structure *g, struct og_io_counts *read,
+                                      uint64_t *written, struct og_err *err);
+
+/* A sampler of its batches; GCN's blocks carry degrees. */
+OG_MUST_CHECK int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
+                                        struct og_budget *b, struct og_err *err);
+
+#endif
