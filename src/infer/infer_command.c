@@ -70,6 +70,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     f->opened_read = og__io_made();
     if (f->seen)
         f->log = (struct og_log){f->seen->message, f->seen->arg};
+    OG_TRY(og__nn_find(&f->ops, err));
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
     OG_TRY(settle_options(f, checkpoint, opt, err));
     OG_TRY(og__dataset_open(dataset, &f->ds, err));
@@ -226,7 +227,7 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
                const struct og_options *opt, const struct og_observer *seen, char **text,
                struct og_err *err)
 {
-    struct og_inference f = {.seen = seen, .ops = og__nn_ops()};
+    struct og_inference f = {.seen = seen};
     if (text)
         *text = NULL;
     int rc;
@@ -322,7 +323,7 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
                  const struct og_options *opt, const struct og_observer *seen, char **out,
                  struct og_err *err)
 {
-    struct og_inference f = {.seen = seen, .ops = og__nn_ops()};
+    struct og_inference f = {.seen = seen};
     enum og__split which = strcmp(split, "valid") == 0 ? OG__VALID : OG__TEST;
     if (out)
         *out = NULL;

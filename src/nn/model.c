@@ -285,9 +285,13 @@ out:
     return rc;
 }
 
-const struct og_nn_ops *og__nn_ops(void)
+int og__nn_find(const struct og_nn_ops **ops, struct og_err *err)
 {
-    return &og__ops_cpu;
+    *ops = og__nn_ops();
+    return *ops ? 0
+                : og__fail(err, -ENOTSUP, "use a build with them: cmake -D OUTGROW_MODELS=ON",
+                           "this build of outgrow has no models of its own: it samples, plans and "
+                           "loads batches for others");
 }
 
 void og__model_free(struct og_model *m)

@@ -80,7 +80,9 @@ static inline size_t og__param_count(const struct og_param *p)
  * their memory can be told from ours: og_train takes its baseline after this. */
 struct og_nn_ops; /* what computes: ops.h */
 extern const struct og_nn_ops og__ops_cpu;
-const struct og_nn_ops *og__nn_ops(void); /* of this process */
+const struct og_nn_ops *og__nn_ops(void); /* of this process; NULL: of a build without models */
+/* The same; -ENOTSUP, saying so, where there are none. */
+OG_MUST_CHECK int og__nn_find(const struct og_nn_ops **ops, struct og_err *err);
 OG_MUST_CHECK int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool,
                                  struct og_err *err);
 

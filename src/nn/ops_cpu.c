@@ -638,3 +638,8 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .rank = og__cpu_rank_op,
                                       .adam = cpu_adam_op,
                                       .sgd = cpu_sgd_op};
+
+const struct og_nn_ops *og__nn_ops(void)
+{
+    return &og__ops_cpu;
+}

@@ -19,7 +19,7 @@ int og_plan(const char *dataset, const struct og_options *opt, const struct og_o
     if (out)
         *out = NULL;
     struct og_session *s;
-    unsigned want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING | OG__WANT_PLAN_ONLY;
+    unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | og__learner_wants();
     int rc;
     OG_TRY(og__session_open(&s, dataset, opt, want, NULL, seen, err));
     OG_TRY(og__predict_run(&s->path, err));
@@ -134,7 +134,9 @@ static int open_session(struct og_session **out, const char *dataset, const char
     struct og_model_config config = {0};
     struct og_options own = {0};
     const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
+    const struct og_nn_ops *ops;
     int rc;
+    OG_TRY(og__nn_find(&ops, err)); /* before any other complaint */
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));

@@ -7,6 +7,11 @@
 
 /* ---- before there is one ---- */
 
+unsigned og__learner_wants(void)
+{
+    return og__nn_ops() ? OG__WANT_MODEL | OG__WANT_TRAINING : 0;
+}
+
 int og__learner_adopt(struct og_config *config, const struct og_options *asked, struct og_err *err)
 {
     if (!asked->init)
@@ -61,8 +66,9 @@ unsigned og__learner_extras(const struct og_facts *f)
 
 int og__learner_begin(struct og_learner *l, struct og_pool *pool, struct og_err *err)
 {
-    *l = (struct og_learner){.ops = og__nn_ops()};
-    return og__nn_warm_up(l->ops, pool, err);
+    *l = (struct og_learner){0};
+    int rc = og__nn_find(&l->ops, err);
+    return rc < 0 ? rc : og__nn_warm_up(l->ops, pool, err);
 }
 
 /* Training keeps the best parameters so far, and those being written. */

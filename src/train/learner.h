@@ -14,6 +14,9 @@ struct og_learner {
 
 /* ---- before there is one ---- */
 
+/* OG__WANT_* of a session that plans for one that trains; none in a build without models. */
+unsigned og__learner_wants(void);
+
 /* Options that come with the parameters of --init, into config->opt as far as `asked` has no
  * others: the sampler's, and of links those that say which edges were trained on. */
 OG_MUST_CHECK int og__learner_adopt(struct og_config *config, const struct og_options *asked,
