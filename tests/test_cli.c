@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,12 @@ static void wrong_usage_ends_with_2(void **state)
         {"generate a --homophily 2", "a number from 0 to 1 expected"},
         {"generate a --dtype f64", "one of f32, f16, bf16, u8 expected"},
         {"generate a --memory 5Q", "outgrow: --memory: '5Q' given"},
-        {"import npy a", "outgrow: import: FORMAT SRC OUT expected"},
+        {"import a", "outgrow: import: [FORMAT] SRC OUT expected"},
+        {"import npy a", "outgrow: import: npy SRC OUT expected"},
+        {"train a --runs 0", "outgrow: --runs: '0' given, a whole number from 1"},
+        {"train a --runs 2", "outgrow: train: --run DIR expected beside --runs"},
+        {"train a --runs 2 --run b --trace-timeline t",
+         "outgrow: train: --trace-timeline is of one"},
         {"sample a", "outgrow: sample: --out DIR expected"},
         {"pack a", "outgrow: pack: --samples DIR expected"},
         {"simulate", "outgrow: simulate: DATASET|TRACE expected"},
@@ -129,6 +135,7 @@ static void failures_end_with_1_and_leave_nothing(void **state)
         "simulate nowhere --policy lru --cache 1% --json j",
         "simulate nowhere --policy lru --cache 1% --json no/folder/j",
         "import npy nowhere d",
+        "import nowhere d",
         "import parquet nowhere d",
         "export npy nowhere d",
         "train nowhere --config nothing.yaml",
@@ -531,6 +538,77 @@ static void a_doctor_knows_what_fits(void **state)
     assert_null(strstr(o->out, " \n"));
 }
 
+static double value_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+/* Mean and deviation are those of the runs, which are what single runs of their seeds are. */
+static void several_runs_are_summed_up(void **state)
+{
+    (void)state;
+    static const char common[] = "--epochs 2 --hidden 16 --fanout 5,5 --quiet";
+    char line[256];
+    snprintf(line, sizeof(line), "train d --runs 3 --seed 7 --run many %s --json", common);
+    json_t *told = json_of(line);
+    double test[3];
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof(line), "many/seed%d/summary.json", 7 + i);
+        json_t *one = json_load_file(line, 0, NULL);
+        assert_int_equal(json_integer_value(json_object_get(one, "seed")), 7 + i);
+        test[i] = value_of(one, "test_acc");
+        json_decref(one);
+    }
+    const double mean = (test[0] + test[1] + test[2]) / 3;
+    const double squares = (test[0] - mean) * (test[0] - mean) +
+                           (test[1] - mean) * (test[1] - mean) +
+                           (test[2] - mean) * (test[2] - mean);
+    const json_t *spread = json_object_get(told, "test_acc");
+    assert_true(fabs(value_of(spread, "mean") - mean) < 1e-12);
+    assert_true(fabs(value_of(spread, "deviation") - sqrt(squares / 2)) < 1e-12);
+    assert_true(squares > 0);
+    const json_t *metrics = json_object_get(told, "test_metrics");
+    assert_true(fabs(value_of(json_object_get(metrics, "acc"), "mean") - mean) < 1e-12);
+    /* [16,16] twice and 16, [4,16] twice and 4 */
+    assert_int_equal(json_integer_value(json_object_get(told, "parameters")),
+                     2 * 16 * 16 + 16 + 2 * 4 * 16 + 4);
+    json_t *file = json_load_file("many/summary.json", 0, NULL);
+    assert_true(json_equal(told, file));
+    json_decref(file);
+    json_decref(told);
+    snprintf(line, sizeof(line), "train d --seed 8 --run eighth %s", common);
+    assert_int_equal(outgrow(line)->status, 0);
+    assert_int_equal(system("cmp many/seed8/checkpoint.safetensors eighth/checkpoint.safetensors"),
+                     0);
+    snprintf(line, sizeof(line), "train d --runs 2 --run pair %s", common);
+    const struct outcome *o = outgrow(line);
+    assert_says(o->out, " +- ");
+    assert_says(o->out, "parameters      660");
+    assert_int_equal(outgrow(line)->status, 1); /* it is there */
+}
+
+/* A sentence each on what is kept, what is read and why, before the tables; no line ends blank. */
+static void a_plan_begins_with_its_reasons(void **state)
+{
+    (void)state;
+    const struct outcome *o = outgrow("plan d --fanout 5,5 --hidden 16 --cache 5%");
+    assert_int_equal(o->status, 0);
+    assert_int_equal(strncmp(o->out, "Memory holds 100 feature rows by policy ", 40), 0);
+    assert_says(o->out, "of them in memory and reads ");
+    assert_says(o->out, "ways that were counted it is the fastest");
+    assert_says(o->out, "; the next, ");
+    assert_null(strstr(o->out, " \n"));
+    o = outgrow("plan d --fanout 5,5 --hidden 16 --cache 5% --policy degree --layout raw");
+    assert_says(o->out,
+                "by policy degree; others are read with layout raw; the graph's structure is "
+                "in memory.\nAn epoch needs ");
+    assert_null(strstr(o->out, "fastest"));
+    assert_null(strstr(o->out, " \n"));
+    assert_null(strstr(outgrow("info d")->out, " \n"));
+}
+
 static void people_get_text(void **state)
 {
     (void)state;
@@ -856,6 +934,46 @@ static void features_cut_while_mapped_end_with_1(void **state)
     assert_int_equal(system("test -z \"$(ls -d outgrow-scratch-* z/*.tmp-* 2>/dev/null)\""), 0);
 }
 
+/* A format is known by its files; what almost is one is told what to call them. */
+static void an_import_knows_the_format(void **state)
+{
+    (void)state;
+    assert_int_equal(system("mkdir -p srcs/e srcs/m srcs/o srcs/n && "
+                            "printf '0 1\n1 0\n' >srcs/alone && cp srcs/alone srcs/e/edges.csv && "
+                            "printf '%%%%MatrixMarket matrix coordinate pattern general\n"
+                            "2 2 1\n1 2\n' >srcs/matrix && cp srcs/matrix srcs/m/graph.mtx && "
+                            "touch srcs/o/edge_index.npy srcs/o/x.npy"),
+                     0);
+    assert_int_equal(outgrow("export npy d srcs/full")->status, 0);
+    static const struct {
+        const char *src, *taken;
+    } cases[] = {
+        {"srcs/alone", "taken as edgelist"},
+        {"srcs/matrix", "taken as mtx"},
+        {"srcs/full", "taken as npy, for edges.npy"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char line[128];
+        snprintf(line, sizeof(line), "import %s guessed%zu", cases[i].src, i);
+        const struct outcome *o = outgrow(line);
+        if (o->status != 0)
+            fail_msg("%s: %s", line, o->err);
+        assert_says(o->err, cases[i].taken);
+    }
+    assert_says(outgrow("import srcs/e g3")->err, "taken as edgelist, for edges.csv");
+    assert_says(outgrow("import srcs/m g4")->err, "taken as mtx, for graph.mtx");
+    const struct outcome *o = outgrow("import srcs/o never");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "hint: call edge_index.npy edges.npy, x.npy feat.npy");
+    o = outgrow("import srcs/n never");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "a folder of no format that is known");
+    o = outgrow("import d/indptr.npy never");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "d/indptr.npy: no text");
+    assert_int_equal(access("never", F_OK), -1);
+}
+
 static int enter(void **state)
 {
     (void)state;
@@ -884,6 +1002,8 @@ int main(void)
         cmocka_unit_test(a_run_becomes_a_page),
         cmocka_unit_test(a_doctor_looks_at_the_machine),
         cmocka_unit_test(a_doctor_knows_what_fits),
+        cmocka_unit_test(several_runs_are_summed_up),
+        cmocka_unit_test(a_plan_begins_with_its_reasons),
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(samplers_train_as_shown),
         cmocka_unit_test(documented_tasks_run),
@@ -898,6 +1018,7 @@ int main(void)
         cmocka_unit_test(degrees_are_told),
         cmocka_unit_test(parts_of_a_run_are_measured),
         cmocka_unit_test(an_import_lands_where_it_was_told_to),
+        cmocka_unit_test(an_import_knows_the_format),
         cmocka_unit_test(features_cut_while_mapped_end_with_1),
     };
     return cmocka_run_group_tests(tests, enter, leave);

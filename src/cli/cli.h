@@ -9,6 +9,8 @@
  *   lost_file.c mapped files that can no longer be read
  *   plot.c      pictures, drawn by gnuplot
  *   figure.c    figures of a page, as SVG
+ *   guess.c     which format files are in
+ *   runs.c      a model trained several times
  *   cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H
 #define OG_CLI_H
@@ -80,6 +82,7 @@ struct invocation {
     const char *value[MAX_OWN]; /* of command->own, "" for a flag; NULL = not given */
     const char *arg[MAX_ARGS];
     int n_args;
+    int runs; /* 1 unless given */
     bool json, quiet, help;
     struct screen *screen;
 };
@@ -156,6 +159,18 @@ int output_open(struct output *o, const char *path, struct og_err *err); /* none
 int output_replace(struct output *o, const char *path, struct og_err *err);
 int output_commit(struct output *o, struct og_err *err);
 void output_abandon(struct output *o); /* also after commit */
+
+/* ---- guess.c ---- */
+
+/* The format of what is at `src`, and the file that shows it (static storage). Negative where it is
+ * none: err says what is missing, and what to call files that look like it. */
+int guess_format(const char *src, const char **format, const char **file, struct og_err *err);
+bool is_format(const char *word);
+
+/* ---- runs.c ---- */
+
+/* in->runs runs in folders of their own below --run, and summary.json of all of them there. */
+int train_many(struct invocation *in, struct og_err *err);
 
 /* ---- lost_file.c ---- */
 

@@ -28,6 +28,22 @@ static const struct og_option own[] = {
     {0},
 };
 
+/* Without a format the files show it. */
+static int find_format(struct invocation *in, struct og_err *err)
+{
+    const char *file;
+    if (in->n_args == 3)
+        return 0;
+    if (is_format(in->arg[0]))
+        return usage_error(err, NULL, "import: %s SRC OUT expected", in->arg[0]);
+    in->arg[2] = in->arg[1];
+    in->arg[1] = in->arg[0];
+    int rc = guess_format(in->arg[1], &in->arg[0], &file, err);
+    if (rc == 0 && !in->quiet)
+        fprintf(stderr, "outgrow: %s: taken as %s, for %s\n", in->arg[1], in->arg[0], file);
+    return rc;
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     struct og_import opt;
@@ -39,6 +55,9 @@ static int run(struct invocation *in, struct og_err *err)
         return rc;
     if (opt.weight_column == 1 || opt.weight_column == 2)
         return usage_error(err, NULL, "--weight-column: columns 1 and 2 are the edge's ends");
+    rc = find_format(in, err);
+    if (rc < 0)
+        return rc;
     rc = og_import(in->arg[0], in->arg[1], in->arg[2], &opt, screen_observer(in->screen, 0), err);
     if (rc < 0)
         return rc;
@@ -49,13 +68,13 @@ static int run(struct invocation *in, struct og_err *err)
 const struct command cmd_import = {
     .name = "import",
     .group = "Datasets",
-    .args = "FORMAT SRC OUT",
-    .min_args = 3,
+    .args = "[FORMAT] SRC OUT",
+    .min_args = 2,
     .max_args = 3,
     .summary = "make a dataset from files in another format",
     .text =
         "Edges are sorted on disk, so the graph may be larger than memory; OUT appears when it is "
-        "complete. FORMAT is one of: "
+        "complete. FORMAT, which the files themselves show unless it is given, is one of: "
         "npy: SRC holds edges.npy (integers [E,2], src,dst, or [2,E] as PyTorch Geometric's "
         "edge_index; [2,2] is [E,2]), feat.npy ([N,F]) or "
         "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), label.npy, train.npy, "

@@ -92,7 +92,7 @@ static void number_text(char *out, size_t size, const char *key, const json_t *v
 static void list_text(char *out, size_t size, const char *key, const json_t *list)
 {
     size_t used = 0;
-    out[0] = 0;
+    snprintf(out, size, "none");
     for (size_t i = 0; i < json_array_size(list) && used < size; i++) {
         char item[SHOWN_MAX];
         show_value(item, key, json_array_get(list, i));
@@ -170,7 +170,7 @@ static void show_table(const json_t *rows, int indent)
     size_t r;
     json_t *row;
     for (int line = -1; line < (int)json_array_size(rows); line++) {
-        printf("%*s", indent, "");
+        int blanks = indent; /* before the next word: none end a line */
         json_object_foreach(json_array_get(rows, 0), key, value)
         {
             char text[SHOWN_MAX];
@@ -186,7 +186,9 @@ static void show_table(const json_t *rows, int indent)
             }
             if (line >= 0)
                 show_value(text, key, json_object_get(json_array_get(rows, (size_t)line), key));
-            printf(json_is_string(value) ? "%-*s  " : "%*s  ", width, text);
+            width -= (int)strlen(text);
+            printf("%*s%s", blanks + (json_is_string(value) ? 0 : width), "", text);
+            blanks = 2 + (json_is_string(value) ? width : 0);
         }
         putchar('\n');
     }

@@ -1,0 +1,217 @@
+/* A model trained several times, as leaderboards ask: seeds one after the other, each run in a
+ * folder of its own, and over them a summary with mean and standard deviation. */
+#include "cli.h"
+
+#include <endian.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- parameters ---- */
+
+/* Of the checkpoint in a run's folder: its header tells the shapes. -1 = it cannot be read. */
+static long long count_parameters(const char *run)
+{
+    char *path;
+    uint64_t length = 0;
+    long long count = -1;
+    const char *name;
+    json_t *tensor;
+    if (asprintf(&path, "%s/checkpoint.safetensors", run) < 0)
+        return -1;
+    FILE *f = fopen(path, "re");
+    free(path);
+    char *text = NULL;
+    if (f && fread(&length, sizeof(length), 1, f) == 1 && le64toh(length) < 1 << 24)
+        text = malloc(le64toh(length) + 1);
+    if (text && fread(text, 1, le64toh(length), f) == le64toh(length)) {
+        json_t *header = json_loadb(text, le64toh(length), 0, NULL);
+        count = header ? 0 : -1;
+        json_object_foreach(header, name, tensor)
+        {
+            const json_t *shape = json_object_get(tensor, "shape");
+            long long n = shape ? 1 : 0;
+            for (size_t i = 0; i < json_array_size(shape); i++)
+                n *= json_integer_value(json_array_get(shape, i));
+            count += n;
+        }
+        json_decref(header);
+    }
+    free(text);
+    if (f)
+        fclose(f);
+    return count;
+}
+
+/* ---- the summary ---- */
+
+/* Over the runs that have the number; the deviation is that of a sample (n - 1). null = none has.
+ */
+static json_t *spread_of(const json_t *summaries, const char *part, const char *key)
+{
+    json_t *values = json_array();
+    double sum = 0;
+    double squares = 0;
+    size_t i;
+    json_t *run;
+    json_array_foreach((json_t *)summaries, i, run)
+    {
+        const json_t *x = json_object_get(part ? json_object_get(run, part) : run, key);
+        if (!json_is_number(x))
+            continue;
+        sum += json_number_value(x);
+        json_array_append_new(values, json_real(json_number_value(x)));
+    }
+    const size_t n = json_array_size(values);
+    if (n == 0) {
+        json_decref(values);
+        return json_null();
+    }
+    for (i = 0; i < n; i++) {
+        double away = json_real_value(json_array_get(values, i)) - sum / (double)n;
+        squares += away * away;
+    }
+    return json_pack("{s:f, s:f, s:o}", "mean", sum / (double)n, "deviation",
+                     n > 1 ? sqrt(squares / (double)(n - 1)) : 0.0, "values", values);
+}
+
+static json_t *metrics_of(const json_t *summaries, const char *part)
+{
+    const json_t *first = json_object_get(json_array_get(summaries, 0), part);
+    json_t *all = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)first, key, value)
+        json_object_set_new(all, key, spread_of(summaries, part, key));
+    return all;
+}
+
+static json_t *sum_up(const struct invocation *in, const json_t *summaries, const json_t *folders)
+{
+    static const char *const keys[] = {"test_acc", "valid_acc", "best_epoch", "seconds",
+                                       "peak_rss_bytes"};
+    json_t *root =
+        json_pack("{s:s, s:O, s:i, s:I, s:O, s:I}", "version", og_version(), "dataset",
+                  json_object_get(json_array_get(summaries, 0), "dataset"), "runs", in->runs,
+                  "seed", (json_int_t)in->options.seed, "folders", folders, "parameters",
+                  (json_int_t)count_parameters(json_string_value(json_array_get(folders, 0))));
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        json_object_set_new(root, keys[i], spread_of(summaries, NULL, keys[i]));
+    json_object_set_new(root, "valid_metrics", metrics_of(summaries, "valid_metrics"));
+    json_object_set_new(root, "test_metrics", metrics_of(summaries, "test_metrics"));
+    return root;
+}
+
+static void show_spread(const char *title, const char *key, const json_t *root)
+{
+    const json_t *spread = json_object_get(root, key);
+    char mean[SHOWN_MAX];
+    char deviation[SHOWN_MAX];
+    if (json_is_object(spread))
+        printf("%-15s %s +- %s\n", title, show_value(mean, key, json_object_get(spread, "mean")),
+               show_value(deviation, key, json_object_get(spread, "deviation")));
+}
+
+static void show_runs(const json_t *root)
+{
+    char text[SHOWN_MAX];
+    long long first = json_integer_value(json_object_get(root, "seed"));
+    long long runs = json_integer_value(json_object_get(root, "runs"));
+    show_spread("test", "test_acc", root);
+    show_spread("validation", "valid_acc", root);
+    show_spread("time", "seconds", root);
+    printf("parameters      %s\n",
+           show_value(text, "parameters", json_object_get(root, "parameters")));
+    printf("seeds           %lld to %lld\n", first, first + runs - 1);
+}
+
+/* ---- running ---- */
+
+static int train_one(struct invocation *in, const char *folder, long long seed, json_t *summaries,
+                     struct og_err *err)
+{
+    char digits[24];
+    char *text = NULL;
+    int rc;
+    snprintf(digits, sizeof(digits), "%lld", seed);
+    TRY(og_options_set(&in->options, "seed", digits, err));
+    TRY(og_options_set(&in->options, "run", folder, err));
+    TRY(og_train(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs), &text,
+                 err));
+    json_t *summary = json_loads(text, 0, NULL);
+    rc = summary && json_array_append_new(summaries, summary) == 0 ? 0 : no_result(err);
+out:
+    free(text);
+    return rc;
+}
+
+static int train_all(struct invocation *in, const char *parent, json_t *summaries, json_t *folders,
+                     struct og_err *err)
+{
+    const long long first = in->options.seed;
+    for (int i = 0; i < in->runs; i++) {
+        char *folder;
+        if (asprintf(&folder, "%s/seed%lld", parent, first + i) < 0)
+            return no_result(err);
+        if (!in->quiet)
+            fprintf(stderr, "run %d of %d: seed %lld\n", i + 1, in->runs, first + i);
+        int rc = train_one(in, folder, first + i, summaries, err);
+        json_array_append_new(folders, json_string(folder));
+        free(folder);
+        if (rc < 0)
+            return rc;
+    }
+    in->options.seed = first;
+    return 0;
+}
+
+static int write_summary(const json_t *root, const char *parent, bool replaces, struct og_err *err)
+{
+    struct output file = {0};
+    char *path;
+    int rc;
+    if (asprintf(&path, "%s/summary.json", parent) < 0)
+        return no_result(err);
+    TRY(replaces ? output_replace(&file, path, err) : output_open(&file, path, err));
+    if (json_dumpf(root, file.file, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
+        TRY(no_result(err));
+    fputc('\n', file.file);
+    TRY(output_commit(&file, err));
+out:
+    output_abandon(&file);
+    free(path);
+    return rc;
+}
+
+static int check_many(const struct invocation *in, struct og_err *err)
+{
+    if (!in->options.run)
+        return usage_error(err, NULL, "train: --run DIR expected beside --runs: the folder of all");
+    if (in->options.trace_timeline)
+        return usage_error(err, NULL, "train: --trace-timeline is of one run, not of --runs");
+    return 0;
+}
+
+int train_many(struct invocation *in, struct og_err *err)
+{
+    json_t *summaries = json_array();
+    json_t *folders = json_array();
+    json_t *root = NULL;
+    char *parent = NULL;
+    char *text = NULL;
+    int rc;
+    TRY(check_many(in, err));
+    parent = strdup(in->options.run);
+    TRY(parent ? train_all(in, parent, summaries, folders, err) : no_result(err));
+    root = sum_up(in, summaries, folders);
+    TRY(root ? write_summary(root, parent, in->options.resume, err) : no_result(err));
+    text = json_dumps(root, JSON_INDENT(1));
+    rc = text ? deliver(in, text, show_runs, err) : no_result(err);
+out:
+    free(parent);
+    json_decref(root);
+    json_decref(folders);
+    json_decref(summaries);
+    return rc;
+}
