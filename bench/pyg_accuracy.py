@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Test accuracy of PyTorch Geometric's models trained through outgrow.Loader, beside the command's own models with the same
+hyperparameters: mean and standard deviation over seeds, at the best validation epoch.
+
+    PYTHONPATH=build/release/python bench/pyg_accuracy.py --outgrow build/release/outgrow [--seeds 5] [--models gcn,sage,gat]
+
+Needs PyTorch and PyTorch Geometric. --check fails where the means are further apart than so many points.
+"""
+import argparse
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch_geometric.nn import GAT, GCN, GraphSAGE
+
+    import outgrow
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SETTINGS = {
+    "cora": {"import": {"row_normalize": True},
+             "all": {"fanout": [-1, -1], "hidden": 16, "batch": 140, "epochs": 100, "lr": 0.01, "weight_decay": 5e-4, "dropout": 0.5},
+             "gat": {"heads": 8, "hidden": 64, "lr": 0.005, "dropout": 0.6, "attention_dropout": 0.6}},
+    "amazon-computers": {"import": {"symmetrize": True},
+                         "all": {"fanout": [15, 15], "hidden": 64, "batch": 512, "epochs": 20, "lr": 0.005, "weight_decay": 0.0, "dropout": 0.5},
+                         "gat": {"heads": 8, "dropout": 0.3, "attention_dropout": 0.3}},
+}
+
+
+def make_model(kind, o, dim, classes):
+    if kind == "gat":
+        return GAT(dim, o["hidden"], 2, classes, dropout=o["dropout"], act="elu", heads=o["heads"])
+    return {"gcn": GCN, "sage": GraphSAGE}[kind](dim, o["hidden"], 2, classes, dropout=o["dropout"])
+
+
+def accuracy(model, batches):
+    model.eval()
+    right = total = 0
+    with torch.no_grad():
+        for batch in batches:
+            got = model(batch.x.float(), batch.edge_index)[:batch.batch_size].argmax(1)
+            right += int((got == batch.y).sum())
+            total += batch.batch_size
+    return right / total
+
+
+def train_epoch(model, optimizer, batches):
+    model.train()
+    for batch in batches:
+        optimizer.zero_grad()
+        F.cross_entropy(model(batch.x.float(), batch.edge_index)[:batch.batch_size], batch.y, ignore_index=-1).backward()
+        optimizer.step()
+
+
+def through_loader(graph, kind, o, seed):
+    """The test accuracy of the epoch with the best validation accuracy."""
+    torch.manual_seed(seed)
+    about = outgrow.info(graph)
+    model = make_model(kind, o, about["feature_dim"], about["num_classes"])
+    optimizer = torch.optim.Adam(model.parameters(), lr=o["lr"], weight_decay=o["weight_decay"])
+    best = test = 0
+    with outgrow.Loader(graph, fanout=o["fanout"], batch=o["batch"], epochs=o["epochs"], seed=seed, memory="2G") as loader:
+        for _ in range(o["epochs"]):
+            train_epoch(model, optimizer, loader)
+            valid = accuracy(model, loader.evaluate("valid"))
+            if valid > best:
+                best, test = valid, accuracy(model, loader.evaluate("test"))
+    return 100 * test
+
+
+def by_the_command(graph, kind, o, seed, run):
+    return 100 * outgrow.train(graph, model=kind, seed=seed, run=run, memory="2G", **o)["test_acc"]
+
+
+def compare(graph, name, kind, settings, args, scratch):
+    o = settings["all"] | settings.get(kind, {})
+    o |= {name: value for name, value in (("epochs", args.epochs), ("lr", args.lr)) if value}
+    theirs = [through_loader(graph, kind, o, seed) for seed in range(1, args.seeds + 1)]
+    ours = [by_the_command(graph, kind, o, seed, f"{scratch}/{name}-{kind}-{seed}") for seed in range(1, args.seeds + 1)]
+    spread = [f" ({statistics.stdev(a):.2f})" if len(a) > 1 else "" for a in (theirs, ours)]
+    apart = statistics.mean(theirs) - statistics.mean(ours)
+    print(f"| {name} | {kind} | {statistics.mean(theirs):.2f}{spread[0]} | {statistics.mean(ours):.2f}{spread[1]} | {apart:+.2f} |", flush=True)
+    return abs(apart)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--outgrow", default=str(ROOT / "build/release/outgrow"))
+    p.add_argument("--data", default=os.environ.get("OUTGROW_DATA", str(ROOT / "../shared/data")))
+    p.add_argument("--datasets", default=",".join(SETTINGS))
+    p.add_argument("--models", default="gcn,sage,gat")
+    p.add_argument("--seeds", type=int, default=5)
+    p.add_argument("--epochs", type=int, default=0, help="instead of the dataset's own")
+    p.add_argument("--lr", type=float, default=0)
+    p.add_argument("--check", type=float, default=0)
+    args = p.parse_args()
+    os.environ["OUTGROW_COMMAND"] = os.path.abspath(args.outgrow)
+    if not all(os.path.isdir(f"{args.data}/{name}") for name in args.datasets.split(",")):
+        print(f"skipped: not all of {args.datasets} is in {args.data}")
+        sys.exit(77)
+    worst = 0
+    print("| dataset | model | PyTorch Geometric through Loader (stdev) | outgrow train (stdev) | apart |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in args.datasets.split(","):
+            graph = f"{scratch}/{name}"
+            outgrow.import_("npy", f"{args.data}/{name}", graph, **SETTINGS[name]["import"])
+            for kind in args.models.split(","):
+                worst = max(worst, compare(graph, name, kind, SETTINGS[name], args, scratch))
+    if args.check and worst > args.check:
+        sys.exit(f"{worst:.2f} points apart, {args.check} allowed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+/* A mini-batch: numbers, and arrays that are made when they are asked for. */
+#include "extension.h"
+
+#include <stddef.h>
+
+struct batch {
+    PyObject ob_base;
+    const struct og_minibatch *m;
+};
+
+PyObject *batch_new(const struct module_state *state, const struct og_minibatch *m)
+{
+    struct batch *b = PyObject_New(struct batch, state->batch);
+    if (!b) {
+        og_minibatch_release(m);
+        return NULL;
+    }
+    b->m = m;
+    return (PyObject *)b;
+}
+
+static void batch_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    og_minibatch_release(((struct batch *)self)->m);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* ---- attributes; `at` is the field's offset ---- */
+
+static const void *field(PyObject *self, void *at)
+{
+    return (const char *)((struct batch *)self)->m + (size_t)at;
+}
+
+static PyObject *get_array(PyObject *self, void *at)
+{
+    return array_new(state_of(self), ((struct batch *)self)->m, field(self, at));
+}
+
+static PyObject *get_int64(PyObject *self, void *at)
+{
+    return PyLong_FromLongLong(*(const int64_t *)field(self, at));
+}
+
+static PyObject *get_uint64(PyObject *self, void *at)
+{
+    return PyLong_FromUnsignedLongLong(*(const uint64_t *)field(self, at));
+}
+
+static PyObject *get_int(PyObject *self, void *at)
+{
+    return PyLong_FromLong(*(const int *)field(self, at));
+}
+
+static PyObject *get_double(PyObject *self, void *at)
+{
+    return PyFloat_FromDouble(*(const double *)field(self, at));
+}
+
+static PyObject *get_text(PyObject *self, void *at)
+{
+    return PyUnicode_FromString(*(const char *const *)field(self, at));
+}
+
+static PyObject *hop_tuple(const struct module_state *state, const struct og_minibatch *m,
+                           const struct og_minibatch_hop *hop)
+{
+    PyObject *indptr = array_new(state, m, &hop->indptr);
+    PyObject *src = indptr ? array_new(state, m, &hop->src) : NULL;
+    PyObject *dst = src ? array_new(state, m, &hop->dst) : NULL;
+    PyObject *weight = dst ? array_new(state, m, &hop->weight) : NULL;
+    PyObject *out = weight ? Py_BuildValue("(LLLLOOOO)", (long long)hop->n_dst,
+                                           (long long)hop->n_src, (long long)hop->n_edges,
+                                           (long long)hop->first_edge, indptr, src, dst, weight)
+                           : NULL;
+    Py_XDECREF(indptr);
+    Py_XDECREF(src);
+    Py_XDECREF(dst);
+    Py_XDECREF(weight);
+    return out;
+}
+
+static PyObject *get_hops(PyObject *self, void *none)
+{
+    const struct og_minibatch *m = ((struct batch *)self)->m;
+    PyObject *out = PyTuple_New(m->n_hops);
+    (void)none;
+    for (int h = 0; out && h < m->n_hops; h++) {
+        PyObject *hop = hop_tuple(state_of(self), m, &m->hop[h]);
+        if (!hop || PyTuple_SetItem(out, h, hop) < 0) /* which takes `hop` over in any case */
+            Py_CLEAR(out);
+    }
+    return out;
+}
+
+#define AT(name) ((void *)offsetof(struct og_minibatch, name))
+
+static PyGetSetDef attributes[] = {
+    {"ids", get_array, NULL, "int64 [n] nodes, seeds first", AT(ids)},
+    {"x", get_array, NULL, "[n, F] features", AT(x)},
+    {"y", get_array, NULL, "int64 [n_seeds] or float32 [n_seeds, C]", AT(y)},
+    {"edge_index", get_array, NULL, "int64 [2, E] positions in ids", AT(edge_index)},
+    {"pairs", get_array, NULL, "int64 [2, P] positions in ids", AT(pairs)},
+    {"n_positive", get_int64, NULL, "edges at the beginning of pairs", AT(n_positive)},
+    {"n_negative", get_int64, NULL, "pairs behind them that are none", AT(n_negative)},
+    {"hops", get_hops, NULL,
+     "(n_dst, n_src, n_edges, first_edge, indptr, src, dst, weight) of each hop", NULL},
+    {"n_seeds", get_int64, NULL, "seeds, or ends of pairs", AT(n_seeds)},
+    {"split", get_text, NULL, "train, valid, test or seeds", AT(split)},
+    {"epoch", get_int, NULL, "from 1; 0 in an evaluation", AT(epoch)},
+    {"number", get_int64, NULL, "of the batch in its epoch, from 0", AT(batch)},
+    {"batches", get_int64, NULL, "of the epoch", AT(batches)},
+    {"hits", get_uint64, NULL, "rows that were in memory", AT(hits)},
+    {"misses", get_uint64, NULL, "rows that were read for it", AT(misses)},
+    {"bytes_read", get_uint64, NULL, "for it", AT(bytes_read)},
+    {"stall_seconds", get_double, NULL, "that were waited for it", AT(stall_seconds)},
+    {0},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "A mini-batch as the library made it; each array keeps it."},
+    {Py_tp_dealloc, (void *)batch_dealloc},
+    {Py_tp_getset, attributes},
+    {0},
+};
+
+PyType_Spec batch_spec = {
+    .name = "outgrow._outgrow.Batch",
+    .basicsize = sizeof(struct batch),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};

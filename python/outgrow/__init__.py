@@ -1,0 +1,27 @@
+"""Outgrow: mini-batches of graphs that outgrow memory, for models of your own.
+
+    import outgrow
+
+    outgrow.write("graph", edge_index=edges, x=features, y=labels, train=ids)    # or import_, generate
+    for batch in outgrow.Loader("graph", fanout=[10, 10], batch=1000, memory="4G"):
+        ...
+
+Loader has a script for PyTorch Geometric, for DGL and for NumPy alone.
+"""
+from . import _outgrow
+from ._calls import generate, import_, info, simulate
+from ._command import evaluate, plan, predict, train
+from ._errors import BudgetError, Error, FileError, OptionError, ProcessError
+from ._forms import Adj, Adjs, Arrays, Hop
+from ._loader import Loader
+from ._stores import stores
+from ._write import write
+
+for _kind in BudgetError, Error, FileError, OptionError, ProcessError:
+    _kind.__module__ = "outgrow"  # as tracebacks name them
+del _kind
+
+__version__ = _outgrow.version
+__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Error", "FileError", "Hop", "Loader", "OptionError", "ProcessError", "evaluate",
+           "generate", "import_", "info", "plan", "predict", "simulate", "stores", "train",
+           "write"]

@@ -1,0 +1,133 @@
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+Path = str | os.PathLike[str]
+Size = int | str
+Split = Literal["train", "valid", "test"]
+
+class Error(Exception):
+    message: str
+    hint: str
+    code: int
+    def __init__(self, message: str, hint: str = "", code: int = 0) -> None: ...
+
+class OptionError(Error, ValueError): ...
+class BudgetError(Error, MemoryError): ...
+class FileError(Error, OSError): ...
+class ProcessError(Error, RuntimeError): ...
+
+class Hop(NamedTuple):
+    n_dst: int
+    n_src: int
+    n_edges: int
+    first_edge: int
+    indptr: Any
+    src: Any
+    dst: Any
+    weight: Any
+
+class Adj(NamedTuple):
+    edge_index: Any
+    e_id: None
+    size: tuple[int, int]
+
+class Adjs(NamedTuple):
+    batch_size: int
+    n_id: Any
+    adjs: list[Adj]
+    x: Any
+    y: Any
+
+class Arrays(Mapping[str, Any]):
+    ids: NDArray[np.int64]
+    x: NDArray[Any]
+    y: NDArray[Any] | None
+    edge_index: NDArray[np.int64]
+    pairs: NDArray[np.int64] | None
+    hops: list[Hop]
+    dtype: str
+    n_seeds: int
+    n_positive: int
+    n_negative: int
+    epoch: int
+    number: int
+    batches: int
+    split: str
+    hits: int
+    misses: int
+    bytes_read: int
+    stall_seconds: float
+    def __getitem__(self, name: str) -> Any: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+
+class Loader:
+    def __init__(
+        self,
+        dataset: Path,
+        *,
+        fanout: Sequence[int] | int | str | None = None,
+        batch: int = 1000,
+        memory: Size | None = None,
+        policy: str = "auto",
+        split: Split = "train",
+        seeds: Any = None,
+        form: Literal["pyg", "adjs", "dgl", "arrays"] = "pyg",
+        epochs: int = 10,
+        step_seconds: float | None = None,
+        hold: int = 2,
+        progress: bool = False,
+        num_neighbors: Sequence[int] | None = None,
+        batch_size: int | None = None,
+        input_nodes: Any = None,
+        **options: Any,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def evaluate(self, split: Split = "valid") -> Iterator[Any]: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def plan(self) -> dict[str, Any]: ...
+    @property
+    def metrics(self) -> dict[str, Any]: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Loader: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+def stores(dataset: Path) -> tuple[Any, Any]: ...
+def info(dataset: Path) -> dict[str, Any]: ...
+def plan(dataset: Path, *, progress: bool = False, **options: Any) -> dict[str, Any]: ...
+def simulate(
+    source: Path, policy: str | Sequence[str], cache: str | Sequence[str], *, progress: bool = False, **options: Any
+) -> dict[str, Any]: ...
+def train(dataset: Path, *, progress: bool = False, **options: Any) -> dict[str, Any]: ...
+def predict(dataset: Path, checkpoint: Path, out: Path, *, progress: bool = False, **options: Any) -> dict[str, Any]: ...
+def evaluate(dataset: Path, checkpoint: Path, *, split: str = "test", progress: bool = False, **options: Any) -> dict[str, Any]: ...
+def generate(out: Path, *, progress: bool = False, **options: Any) -> dict[str, Any]: ...
+def import_(format: str, src: Path, out: Path, *, progress: bool = False, **options: Any) -> dict[str, Any]: ...
+def write(
+    path: Path,
+    data: Any = None,
+    *,
+    edge_index: Any = None,
+    x: Any = None,
+    y: Any = None,
+    train: Any = None,
+    valid: Any = None,
+    test: Any = None,
+    edge_weight: Any = None,
+    num_classes: int | None = None,
+    regression: bool = False,
+    name: str | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> dict[str, Any]: ...

@@ -1,0 +1,110 @@
+"""Long calls: they run in a thread, while this one looks at signals and shows how far they are."""
+import json
+import logging
+import os
+import threading
+
+from . import _outgrow
+from ._options import texts_of
+
+log = logging.getLogger("outgrow")
+LEVELS = logging.WARNING, logging.INFO, logging.DEBUG
+
+
+def tell(watch):
+    """What the library said, to the logger "outgrow"."""
+    for level, text in watch.messages():
+        log.log(LEVELS[min(level, 2)], "%s", text)
+
+
+class Bar:
+    """tqdm's, one a stage; nothing where it is not wanted or not installed."""
+
+    def __init__(self, wanted):
+        self.bar, self.stage, self.make = None, None, None
+        if wanted:
+            try:
+                from tqdm.auto import tqdm
+                self.make = tqdm
+            except ImportError:
+                pass
+
+    def show(self, stage, done, total):
+        if not self.make:
+            return
+        if stage != self.stage:
+            self.close()
+            self.bar, self.stage = self.make(total=total or None, desc=stage), stage
+        self.bar.update(done - self.bar.n)
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+        self.bar = self.stage = None
+
+
+def watched(call, *args, progress=False, watch=None):
+    """call(*args, watch), which an exception in this thread, such as Ctrl-C's, stops."""
+    watch = watch or _outgrow.Watch()
+    bar, done = Bar(progress), {}
+
+    def run():
+        try:
+            done["result"] = call(*args, watch)
+        except BaseException as error:  # raised again below, by the thread that asked
+            done["error"] = error
+
+    thread = threading.Thread(target=run, name="outgrow", daemon=True)
+    try:
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.05)
+            tell(watch)
+            if (at := watch.progress()) is not None:
+                bar.show(at[0], at[3], at[4])
+    except BaseException:
+        watch.stop()
+        thread.join()
+        raise
+    finally:
+        bar.close()
+        tell(watch)
+    if "error" in done:
+        raise done["error"]
+    return done["result"]
+
+
+def info(dataset):
+    """Counts, dtypes, sizes and degrees of a dataset, and what of it fits in which memory, as
+    `outgrow info --json` prints them (docs/json.md)."""
+    return json.loads(_outgrow.info(os.fspath(dataset)))
+
+
+def simulate(source, policy, cache, *, progress=False, **options):
+    """Hit rates and bytes of policies with caches of several sizes, without training.
+
+    source   a dataset, or a trace that `outgrow sample` made
+    policy   "belady" or ["degree", "presc:2", "belady"]
+    cache    "10%" or ["1%", "64M"]
+    options  those of training: fanout=[10, 10], batch=1000, epochs=1, ...
+
+    >>> outgrow.simulate("graph", ["degree", "belady"], ["5%", "10%"], fanout=[10, 10], epochs=1)["results"]
+    """
+    lists = [",".join(v) if isinstance(v, (list, tuple)) else str(v) for v in (policy, cache)]
+    return json.loads(watched(_outgrow.simulate, os.fspath(source), *lists, texts_of(options), progress=progress))
+
+
+def generate(out, *, progress=False, **options):
+    """Make a synthetic dataset in the new folder `out`; returns its `info`. Options are those of
+    `outgrow generate`: model="planted", nodes=100000, degree=15, dim=128, classes=16, dtype="f32",
+    train_fraction=0.1, homophily=0.8, seed=1, memory, threads."""
+    watched(_outgrow.generate, os.fspath(out), texts_of(options), progress=progress)
+    return info(out)
+
+
+def import_(format, src, out, *, progress=False, **options):
+    """Make a dataset in the new folder `out` from files in another format: "npy", "ogb", "igb",
+    "graphbolt", "edgelist" or "mtx" (docs/formats.md); returns its `info`. Options are those of
+    `outgrow import`: memory, symmetrize, drop_self_loops, feature_dtype, ..."""
+    watched(_outgrow.import_, format, os.fspath(src), os.fspath(out), texts_of(options), progress=progress)
+    return info(out)

@@ -1,0 +1,50 @@
+"""What is raised: the library's message and hint, under the classes that Python has for such things."""
+import errno
+
+
+class Error(Exception):
+    """Something failed. `message` says what, where and why; `hint` what to do about it, or is empty; `code` is a
+    negative errno of the library's, or 0."""
+
+    def __init__(self, message, hint="", code=0):
+        super().__init__(f"{message}\nhint: {hint}" if hint else message)
+        self.message, self.hint, self.code = message, hint, code
+
+
+class OptionError(Error, ValueError):
+    """An argument or an option is not what it may be."""
+
+
+class BudgetError(Error, MemoryError):
+    """`memory` does not suffice, or more batches are kept than it has room for; the message names what would do."""
+
+
+class FileError(Error, OSError):
+    """A file or a folder: not there, damaged, not to be read or written."""
+
+    def __init__(self, message, hint="", code=0):
+        Error.__init__(self, message, hint, code)
+        self.errno, self.strerror = -code or None, message
+
+    def __str__(self):
+        return self.args[0]
+
+
+class ProcessError(Error, RuntimeError):
+    """A call from a process that the loader does not belong to, or after it was closed."""
+
+
+OPTION = {errno.EINVAL, errno.ERANGE, errno.EDOM, errno.ENOTSUP}
+BUDGET = {errno.ENOMEM, errno.ENOBUFS}
+PROCESS = {errno.ECHILD, errno.ECANCELED}
+
+
+def error_of(code, message, hint):
+    """The exception for a failure of the library."""
+    if -code == errno.ECHILD:
+        return ProcessError(f"{message}: num_workers is not needed, the loader has threads of its own",
+                            "use the loader without DataLoader, or open it in the process that iterates over it", code)
+    for classes, kind in (OPTION, OptionError), (BUDGET, BudgetError), (PROCESS, ProcessError):
+        if -code in classes:
+            return kind(message, hint, code)
+    return FileError(message, hint, code) if -4096 < code < 0 else Error(message, hint, code)

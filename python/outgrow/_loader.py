@@ -1,0 +1,276 @@
+"""The loader: epochs of mini-batches for a model of the user's own."""
+import gc
+import json
+import os
+import warnings
+
+import numpy as np
+
+from . import _outgrow
+from ._calls import Bar, tell, watched
+from ._errors import BudgetError, Error, OptionError
+from ._forms import MAKERS
+from ._options import one_of, texts_of
+
+# What PyG's NeighborLoader and PyTorch's DataLoader take that makes no difference here.
+NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "multiprocessing_context", "filter_per_worker"}
+SPLITS = ("train", "valid", "test")
+
+
+def seeds_of(nodes):
+    """int64 [n] of node ids, from ids or a mask, a tensor or an array or a list."""
+    if hasattr(nodes, "detach"):
+        nodes = nodes.detach().cpu().numpy()
+    nodes = np.asarray(nodes)
+    if nodes.dtype == bool:
+        nodes = np.flatnonzero(nodes)
+    if nodes.ndim != 1 or (nodes.dtype.kind not in "iu" and nodes.size > 0):
+        raise OptionError(f"seeds: {nodes.dtype} {list(nodes.shape)}", "give ids of nodes, integers [n], or a mask, bool [N]")
+    return np.ascontiguousarray(nodes, dtype=np.int64)
+
+
+def options_for(form, options):
+    """Options of the library, from those of this and of other loaders."""
+    given = sorted(NOT_NEEDED & options.keys())
+    if any(options[name] for name in given):
+        warnings.warn(f"{given[0]} is not needed: the loader has threads of its own (option threads)", stacklevel=4)
+    options = {name: value for name, value in options.items() if name not in NOT_NEEDED}
+    if "shuffle" in options:
+        options["no_shuffle"] = not options.pop("shuffle")
+    if options.pop("drop_last", False):
+        raise OptionError("drop_last: the last batch of an epoch is yielded, however small", "skip it in the loop")
+    if form == "pyg" and "draw" in _outgrow.option_names():
+        options.setdefault("draw", "once")
+    return options
+
+
+class Loader:
+    """Mini-batches of a dataset that may be larger than memory, for a PyTorch Geometric, DGL or NumPy training loop.
+
+    The library samples ahead, in threads of its own, plans which rows of the features memory holds at each batch, reads the
+    others, and hands finished batches over without a copy. Batches are those of `outgrow sample` with the same options, in the
+    same order, whatever the memory, policy and threads.
+
+    dataset       folder of a dataset (outgrow.write and outgrow.import_ make one)
+    fanout        neighbours a node, the first number for the hop nearest the seeds, -1 = all; alias num_neighbors
+    batch         seeds a batch; alias batch_size
+    memory        "4G", "25%" or bytes: bound on all that the loader holds [90 % of what is free]
+    policy        which rows the cache keeps: "auto" measures, "belady" knows the future, ... (docs/policies.md)
+    split         "train", "valid" or "test": whose neighbourhoods
+    seeds         or those of these nodes: ids or a mask; alias input_nodes, which may also be the name of a split
+    form          "pyg": torch_geometric.data.Data as NeighborLoader yields it: x, edge_index, y (of the seeds), n_id,
+                  batch_size, num_sampled_nodes, num_sampled_edges; nodes draw their neighbours once a batch (draw="once"), so
+                  that one edge_index, with trim_to_layer or without, serves all layers
+                  "adjs": (batch_size, n_id, adjs, x, y), adjs as PyG's NeighborSampler has them
+                  "dgl": (input_nodes, output_nodes, blocks) as DGL's DataLoader yields them, with blocks[0].srcdata["feat"]
+                  and blocks[-1].dstdata["label"]
+                  "arrays": NumPy arrays, see outgrow.Arrays
+    epochs        how many are planned for; more may be asked for
+    step_seconds  how long a step of the caller's takes; policy="auto" weighs it against reading
+    hold          batches that the caller keeps beside the one yielded last; memory has room for them. A training loop keeps
+                  one, through its loss; evaluation in between adds one
+    progress      show tqdm's bar, where it is installed
+    options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
+                  cache="10%", shuffle=False, ... (`outgrow help train`)
+
+    Iterating n times gives epochs 1 to n; an epoch that is left early is over. Batches stay valid for as long as anything of
+    them is kept, after close() too. A loader may be used from any thread, but by one iteration at a time; there may be several
+    loaders. In a forked process, such as a DataLoader's worker, it raises: num_workers is not needed.
+
+    PyTorch Geometric; from a loop over NeighborLoader only the line that makes the loader changes:
+
+        import torch, torch.nn.functional as F
+        from torch_geometric.nn import GraphSAGE
+        import outgrow
+
+        loader = outgrow.Loader("graph", num_neighbors=[10, 10], batch_size=1000, memory="2G", epochs=5)
+        info = outgrow.info("graph")
+        model = GraphSAGE(info["feature_dim"], 64, 2, info["num_classes"])
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for epoch in range(5):
+            for batch in loader:
+                optimizer.zero_grad()
+                out = model(batch.x, batch.edge_index)[:batch.batch_size]
+                loss = F.cross_entropy(out, batch.y[:batch.batch_size])
+                loss.backward()
+                optimizer.step()
+            print(epoch, loss.item(), loader.metrics["epochs"][-1]["hits"])
+
+    DGL:
+
+        import torch, torch.nn.functional as F
+        from dgl.nn import SAGEConv
+        import outgrow
+
+        loader = outgrow.Loader("graph", fanout=[10, 10], batch=1000, memory="2G", epochs=5, form="dgl")
+        info = outgrow.info("graph")
+        layers = torch.nn.ModuleList([SAGEConv(info["feature_dim"], 64, "mean"), SAGEConv(64, info["num_classes"], "mean")])
+        optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
+        for epoch in range(5):
+            for input_nodes, output_nodes, blocks in loader:
+                h = F.relu(layers[0](blocks[0], blocks[0].srcdata["feat"]))
+                loss = F.cross_entropy(layers[1](blocks[1], h), blocks[1].dstdata["label"])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            print(epoch, loss.item())
+
+    NumPy alone, the mean of each seed's sampled neighbours' features:
+
+        import numpy as np
+        import outgrow
+
+        with outgrow.Loader("graph", fanout=[10], batch=1000, memory="2G", epochs=1, form="arrays") as loader:
+            for batch in loader:
+                hop = batch.hops[0]
+                sums = np.zeros((hop.n_dst, batch.x.shape[1]))
+                np.add.at(sums, hop.dst, batch.x[hop.src])
+                means = sums / np.maximum(np.diff(hop.indptr), 1)[:, None]
+                print(batch.number, means.mean(), np.bincount(batch.y[batch.y >= 0]))
+    """
+
+    def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split="train", seeds=None, form="pyg",
+                 epochs=10, step_seconds=None, hold=2, progress=False, num_neighbors=None, batch_size=None, input_nodes=None,
+                 **options):
+        if form not in MAKERS:
+            raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
+        self._form = MAKERS[form]()
+        self._progress = progress
+        self._native = None
+        fanout = one_of("fanout", fanout, None, "num_neighbors", num_neighbors)
+        if fanout is None:
+            raise OptionError("fanout: not given", "fanout=[10, 10]: neighbours a node in each hop, the first nearest the seeds")
+        batch = one_of("batch", batch, 1000, "batch_size", batch_size)
+        if isinstance(input_nodes, str):
+            split, input_nodes = one_of("split", split, "train", "input_nodes", input_nodes), None
+        seeds = one_of("seeds", seeds, None, "input_nodes", input_nodes)
+        if seeds is not None and split != "train":
+            raise OptionError(f"split: {split!r} and seeds stand for the same", "give one of them")
+        texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
+                          **options_for(form, options)})
+        self._watch = _outgrow.Watch()
+        self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split if seeds is None else None,
+                               None if seeds is None else seeds_of(seeds), hold, step_seconds or 0.0, watch=self._watch)
+        self._epoch = 0  # that iterating began last
+        self._turn = 0   # number of the iteration that may go on
+        self._restored = False
+
+    # ---- iterating ----
+
+    def __len__(self):
+        """Batches of an epoch."""
+        return self._native.batches(None)
+
+    def __iter__(self):
+        if self._restored:
+            self._restored = False
+        else:
+            self._native.start(self._epoch + 1)
+            self._epoch += 1
+        return Pass(self, len(self), f"epoch {self._epoch}")
+
+    def evaluate(self, split="valid"):
+        """One pass over a split, in order, unshuffled; its neighbours are drawn alike every time. Between epochs: an epoch
+        that is under way is over then."""
+        if split not in SPLITS:
+            raise OptionError(f"split: {split!r} is not one of {', '.join(SPLITS)}")
+        self._native.evaluate(split)
+        return Pass(self, self._native.batches(split), split)
+
+    def __getitem__(self, index):
+        raise OptionError("a Loader is iterated over as it is, without a DataLoader: num_workers is not needed")
+
+    def __reduce__(self):
+        raise OptionError("a Loader cannot be sent to another process: num_workers is not needed, it has threads of its own")
+
+    # ---- what it tells ----
+
+    @property
+    def epoch(self):
+        """The epoch that is under way or was last, from 1; 0 before the first."""
+        return self._epoch
+
+    @property
+    def plan(self):
+        """What is kept where, and what will be read: plan.json (docs/json.md)."""
+        return json.loads(self._native.plan())
+
+    @property
+    def metrics(self):
+        """{"prepare", "epochs": [{"epoch", "rows", "hits", "misses", "bytes_read", "stall_seconds", ...}], ...}: of the batches
+        that were yielded."""
+        return json.loads(self._native.metrics())
+
+    # ---- going on after a stop ----
+
+    def state_dict(self):
+        """Where the loader stands: behind the batch that was yielded last. Save it with the model's, after the step."""
+        return {"outgrow": self._native.state()}
+
+    def load_state_dict(self, state):
+        """Go on where state_dict() was taken, in a loader of the same dataset and options: the next iteration yields what was
+        left of that epoch, perhaps nothing, and `epoch` is its number already."""
+        self._native.restore(state["outgrow"])
+        self._epoch, self._restored = json.loads(state["outgrow"])["epoch"], True
+
+    # ---- the end ----
+
+    def close(self):
+        """Ends its threads and gives its memory back, except that of batches which are kept. Closing twice does no harm."""
+        self._turn += 1
+        if self._native is not None:
+            self._native.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+class Pass:
+    """One iteration over a loader."""
+
+    def __init__(self, loader, batches, name):
+        self._loader, self._name, self._batches = loader, name, batches
+        self._bar = Bar(loader._progress)
+        loader._turn += 1
+        self._turn = loader._turn
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        loader = self._loader
+        if loader is None:
+            raise StopIteration
+        if loader._turn != self._turn:
+            self._end()
+            raise Error("this iteration is over: another one of the same loader has begun since, or it was closed",
+                        "open a loader for each of them")
+        try:
+            batch = self._take(loader._native)
+        except BaseException:
+            self._bar.close()
+            raise
+        tell(loader._watch)
+        if batch is None:
+            self._end()
+            raise StopIteration
+        self._bar.show(self._name, batch.number + 1, self._batches)
+        return loader._form(batch)
+
+    def __del__(self):
+        self._bar.close()
+
+    def _take(self, native):
+        """Where all memory is held, what a circle of references holds may be let go of."""
+        try:
+            return native.next()
+        except BudgetError:
+            gc.collect()
+        return native.next()
+
+    def _end(self):
+        self._bar.close()
+        self._loader = None

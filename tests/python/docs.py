@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""The scripts of docs/python.md run as they stand, and are those of the docstring; the stub says what the package has.
+
+    docs.py OUTGROW DOCS
+"""
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import support
+from support import outgrow
+
+DOCS = os.path.abspath(sys.argv.pop(2))
+
+
+def scripts():
+    with open(f"{DOCS}/python.md") as f:
+        return re.findall(r"^```python\n(.*?)^```", f.read(), re.M | re.S)
+
+
+def is_there(script):
+    for line in script.splitlines():
+        if line.startswith(("import", "from")):
+            try:
+                exec(line, {})
+            except ImportError:
+                return False
+    return True
+
+
+def test_scripts_run():
+    ran = 0
+    for script in scripts():
+        if is_there(script):
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0 and done.stdout and not done.stderr, (script, done.stdout, done.stderr)
+            ran += 1
+    assert ran >= 2
+    print(f"  {ran} of {len(scripts())}")
+
+
+def test_docstrings_have_the_same_scripts():
+    said = textwrap.dedent(inspect.getdoc(outgrow.Loader))
+    for script in scripts()[1:]:
+        assert textwrap.indent(script, "    ", lambda line: line.strip()) in said + "\n", script
+        assert len([line for line in script.splitlines() if line]) <= 15
+
+
+def names_of(body):
+    return {node.name: node for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def arguments_of(node):
+    a = node.args
+    named = [p.arg for p in a.posonlyargs + a.args + ([a.vararg] if a.vararg else []) + a.kwonlyargs]
+    return named + ([a.kwarg.arg] if a.kwarg else [])
+
+
+def test_the_stub_is_true():
+    with open(os.path.join(os.path.dirname(outgrow.__file__), "__init__.pyi")) as f:
+        stub = names_of(ast.parse(f.read()).body)
+    assert set(stub) == set(outgrow.__all__)
+    assert os.path.exists(os.path.join(os.path.dirname(outgrow.__file__), "py.typed"))
+    for name, node in stub.items():
+        thing = getattr(outgrow, name)
+        assert thing.__doc__, name
+        if isinstance(node, ast.FunctionDef):
+            assert arguments_of(node) == list(inspect.signature(thing).parameters), name
+            for p, default in zip(node.args.kwonlyargs, node.args.kw_defaults):
+                real = inspect.signature(thing).parameters[p.arg].default
+                assert (default is None) == (real is inspect.Parameter.empty) and (default is None or ast.literal_eval(default) == real), (name, p.arg)
+        else:
+            for method, inside in names_of(node.body).items():
+                real = getattr(thing, method)
+                if isinstance(real, property):
+                    continue
+                assert arguments_of(inside) == list(inspect.signature(real).parameters) or method == "__init__" and "Error" in name, (name, method)
+
+
+support.main(globals())
