@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sequential instead of random: packed features, reused samples, and the planner that chooses.
 
-    bench/sequential.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--parts rows,reuse,model,auto,accuracy,dtype] [--epochs 3] [--data DIR]
+    bench/sequential.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--parts rows,reuse,model,auto,accuracy,dtype,draw] [--epochs 3] [--data DIR]
 
 rows      every row size: what a packed epoch reads over the bytes of the rows it misses
 reuse     the data path alone on rmat 8 M nodes / 128 M edges / dim 128: ginex, diskgnn with R = 3, auto
@@ -9,6 +9,7 @@ model     SAGE, hidden 256, in a quarter of the dataset's size, beside everythin
 auto      twelve settings, ten epochs or --epochs if that is more (30: half an hour): auto beside every fixed way, medians of runs in turns; what was predicted
           beside what was measured
 accuracy  R = 1, 5 and 20 on real graphs from --data
+draw      --draw each and once: edges and nodes of a batch on a generated graph, accuracy on real graphs from --data
 dtype     --pack-dtype: accuracy on real graphs from --data, what is written and read on a generated one
 
 The rmat dataset (4.6 GB) is generated under --scratch and removed unless given. `outgrow bench io` measures the disk first (a minute). Cold
@@ -268,13 +269,57 @@ def part_dtype(b, d, args):
     return dtype_accuracy(b, args), dtype_bytes(b, args)
 
 
+def draw_accuracy(b, args):
+    """Fanouts that leave neighbours out: with all of them there is nothing to draw."""
+    rows = []
+    for name, fanout in (("cora", "3,3"), ("amazon-computers", "10,10")):
+        src = pathlib.Path(args.data) / name
+        if not src.is_dir():
+            print(f"{src}: absent, skipped")
+            continue
+        importing, training, more = ACCURACY[name]
+        path = b.scratch / name
+        b.run("import", "npy", src, path, *importing)
+        for model in ("sage", "gcn"):
+            options = ["--model", model, *training, *more.get(model, []), "--fanout", fanout]
+            found = [[100 * b.train(path, *options, "--draw", draw, "--seed", seed)["test_acc"] for seed in range(1, 6)] for draw in ("each", "once")]
+            rows.append([name, model, fanout] + [f"{statistics.mean(f):.2f} ({statistics.stdev(f):.2f})" for f in found])
+            print(rows[-1], flush=True)
+        shutil.rmtree(path)
+    table("Test accuracy in %, mean of 5 seeds (stdev)", ["dataset", "model", "--fanout", "each", "once"], rows)
+    return rows
+
+
+def draw_sizes(b):
+    import numpy
+    rows = []
+    path, out = b.scratch / "drawn", b.scratch / "batches"
+    b.run("generate", path, "--model", "rmat", "--nodes", 1_000_000, "--degree", 16, "--dim", 1, "--classes", 2, "--train-fraction", 0.02, "--quiet")
+    for fanout in ("10,10,10", "15,10,5"):
+        for draw in ("each", "once"):
+            b.run("sample", path, "--out", out, "--fanout", fanout, "--draw", draw, "--epochs", 1, "--policy", "degree", "--quiet")
+            batches = len(numpy.load(out / "ids_ptr.npy")) - 1
+            edges = [int(numpy.load(out / f"hop{h}_ptr.npy")[-1]) / batches for h in (1, 2, 3)]
+            rows.append([fanout, draw, *(f"{e:,.0f}" for e in edges), f"{edges[2] if draw == 'once' else sum(edges):,.0f}",
+                         f"{len(numpy.load(out / 'ids.npy', mmap_mode='r')) / batches:,.0f}"])
+            print(rows[-1], flush=True)
+            shutil.rmtree(out)
+    shutil.rmtree(path)
+    table("A batch of 1000 seeds", ["--fanout", "--draw", "edges of hop 1", "2", "3", "edges drawn", "nodes"], rows)
+    return rows
+
+
+def part_draw(b, d, args):
+    return draw_sizes(b), draw_accuracy(b, args)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--outgrow", default=str(suite.ROOT / "build/release/outgrow"))
     p.add_argument("--dataset")
     p.add_argument("--scratch")
     p.add_argument("--epochs", type=int, default=3)
-    p.add_argument("--parts", default="rows,reuse,model,auto,accuracy,dtype")
+    p.add_argument("--parts", default="rows,reuse,model,auto,accuracy,dtype,draw")
     p.add_argument("--data", default=os.environ.get("OUTGROW_DATA", str(suite.ROOT / "../shared/data")))
     args = p.parse_args()
     args.reader = None

@@ -408,26 +408,29 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
         struct og_batch_memory m;
         struct og_block before[2];
         struct og_pair_key key = {true, OG__TRAIN, 1, round};
+        const struct og_sampling how = {.once = round / 3 % 2};
         for (uint32_t i = 0; i < BATCH; i++)
             place[i] = (round * BATCH + i) % (uint64_t)s->n[OG__TRAIN];
         og__batch_init(&m, NULL);
         assert_int_equal(og__sampler_open(&sampler, &t, fanouts[round % 3], 2, 1, NULL, NULL), 0);
+        assert_int_equal(og__sampler_choose(sampler, &how, NULL), 0);
         og__pairs_make(&p, &rule, s->ends[OG__TRAIN], place, BATCH, &key);
         assert_int_equal(
             og__sample(sampler, p.seeds, p.n_seeds, OG__STREAM_SAMPLE, 1, round, &m, NULL), 0);
+        float *weight[2] = {random_floats(m.batch.hop[0].n_edges),
+                            random_floats(m.batch.hop[1].n_edges)};
         for (int h = 0; h < 2; h++) {
             struct og_block *b = &m.batch.hop[h];
-            float *weight = random_floats(b->n_edges);
-            b->weight = weight;
+            b->weight = weight[how.once ? 1 : h];
             before[h] = *b;
             before[h].indptr = copy(b->indptr, (b->n_dst + 1) * sizeof(*b->indptr));
             before[h].src = copy(b->src, b->n_edges * sizeof(*b->src));
-            before[h].weight = copy_floats(weight, b->n_edges);
+            before[h].weight = copy_floats(b->weight, b->n_edges);
         }
         og__pairs_exclude(&p, &m.batch);
         for (int h = 0; h < 2; h++) {
             gone += check_block(&p, &m.batch, &before[h], &m.batch.hop[h]);
-            free((float *)m.batch.hop[h].weight);
+            free(weight[h]);
             free((float *)before[h].weight);
             free_block(&before[h]);
         }

@@ -66,6 +66,7 @@ static const struct given {
     {"preset", "lsm-gnn", BOUNDS},     {"preset", "helios", BOUNDS},
     {"preset", "memory", BOUNDS},      {"checkpoint-every", "7", BOUNDS},
     {"log-every", "1", BOUNDS},        {"trace-timeline", spans, BOUNDS},
+    {"draw", "once", CHANGES},
 };
 enum { GIVEN = OG_COUNT(given) };
 

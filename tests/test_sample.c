@@ -291,6 +291,58 @@ static void steady_state_allocates_nothing(void **state)
     free_graph(&g);
 }
 
+static void sample_thirty(struct og_sampler *s, struct og_batch_memory *m,
+                          struct og_batch_caps *caps)
+{
+    struct og_err err = {0};
+    for (uint32_t b = 0; b < 30; b++) {
+        uint32_t seeds[4] = {b, b + 50, b + 100, b + 400};
+        if (og__sample(s, seeds, 4, OG__STREAM_SAMPLE, 0, b, m, &err) < 0)
+            fail_msg("%s", err.message);
+        og__caps_include(caps, &m->batch);
+    }
+}
+
+/* What is told of a batch up to some sizes is what reserving it takes, and enough for all of them.
+ */
+static void batches_fit_what_was_told(void **state)
+{
+    (void)state;
+    struct graph g;
+    make_graph(&g);
+    const int fanout[3] = {4, 2, 5};
+    for (unsigned extras = 0; extras < 8; extras++) {
+        const bool weighs = extras & OG__WITH_WEIGHTS;
+        const struct og_sampling how = {.kind = weighs ? OG_SAMPLER_WALK : OG_SAMPLER_UNIFORM,
+                                        .walks = 4,
+                                        .walk_length = 2,
+                                        .restart = 0.5,
+                                        .once = extras & OG__NESTED};
+        struct og_sampler *s;
+        struct og_batch_memory m;
+        struct og_batch_caps caps = {0}, again = {0};
+        assert_int_equal(og__sampler_open(&s, &g.t, fanout, 3, 1, NULL, NULL), 0);
+        assert_int_equal(og__sampler_choose(s, &how, NULL), 0);
+        if (extras & OG__WITH_DEGREES)
+            og__sampler_keep_degrees(s);
+        og__batch_init(&m, NULL);
+        sample_thirty(s, &m, &caps);
+        og__batch_release(&m);
+        for (int h = 0; weighs && h < 3; h++) /* there is room for all that walks might visit */
+            caps.hop[h].n_edges = caps.hop[h].n_dst * 8;
+        struct og_budget *budget = og__budget_new(og__batch_bytes(&caps, extras));
+        og__batch_init(&m, budget);
+        assert_int_equal(og__batch_reserve(&m, &caps, extras, NULL), 0);
+        assert_int_equal(og__budget_used(budget), og__batch_bytes(&caps, extras));
+        sample_thirty(s, &m, &again);
+        assert_int_equal(og__budget_used(budget), og__batch_bytes(&caps, extras));
+        og__batch_release(&m);
+        og__budget_free(budget);
+        og__sampler_close(s);
+    }
+    free_graph(&g);
+}
+
 /* Memory is counted before it is taken: what a batch does not carry is not there. */
 static void what_is_reserved_is_what_was_asked_for(void **state)
 {
@@ -325,6 +377,7 @@ int main(void)
         cmocka_unit_test(a_hub_draws_anew_in_the_next_hop),
         cmocka_unit_test(bad_seeds_are_refused),
         cmocka_unit_test(steady_state_allocates_nothing),
+        cmocka_unit_test(batches_fit_what_was_told),
         cmocka_unit_test(what_is_reserved_is_what_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,10 @@ static const struct og_sampling ways[] = {
     {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5},
     {.kind = OG_SAMPLER_LABOR},
     {.kind = OG_SAMPLER_LADIES},
+    {.kind = OG_SAMPLER_UNIFORM, .once = true},
+    {.kind = OG_SAMPLER_WEIGHTED, .once = true},
+    {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5, .once = true},
+    {.kind = OG_SAMPLER_LABOR, .once = true},
 };
 
 struct source {
@@ -168,6 +172,25 @@ static void check_list(const struct graph *g, const struct og_sampling *how,
         assert_true(fabs(sum - 1) < 1e-5);
 }
 
+/* The hop that node d of the batch drew its neighbours of hop h in. */
+static uint32_t hop_of_draw(const struct og_sampling *how, const struct og_batch *b, uint32_t h,
+                            uint32_t d)
+{
+    uint32_t first = 0;
+    while (d >= b->hop[first].n_dst)
+        first++;
+    return how->once ? first : h;
+}
+
+/* All that is in the one is the beginning of the other, which is kept once. */
+static void assert_part(const struct og_block *part, const struct og_block *whole)
+{
+    assert_ptr_equal(part->indptr, whole->indptr);
+    assert_ptr_equal(part->src, whole->src);
+    assert_ptr_equal(part->weight, whole->weight);
+    assert_int_equal(part->n_edges, whole->indptr[part->n_dst]);
+}
+
 static void check_batch(const struct graph *g, const struct og_sampling *how,
                         const struct og_batch *b, const uint32_t *seeds, uint32_t n_seeds,
                         const int *fanout)
@@ -191,7 +214,9 @@ static void check_batch(const struct graph *g, const struct og_sampling *how,
         }
         assert_int_equal(k->n_src, known);
         for (uint32_t d = 0; d < k->n_dst; d++)
-            check_list(g, how, b, h, d, fanout[h]);
+            check_list(g, how, b, h, d, fanout[hop_of_draw(how, b, h, d)]);
+        if (how->once && h > 0)
+            assert_part(k - 1, k);
     }
     assert_int_equal(b->n_ids, known);
 }
@@ -268,22 +293,19 @@ static void a_batch_depends_on_its_key_alone(void **state)
     free_graph(&g);
 }
 
-static void superbatches_keep_weights(void **state)
+static void keep_in_superbatches(const struct og_sampling *how)
 {
     enum { BATCHES = 12 };
-    static const int fanout[2] = {5, 5};
-    (void)state;
+    static const int fanout[3] = {5, 5, 4};
+    const unsigned extras = OG__WITH_WEIGHTS | (how->once ? OG__NESTED : 0);
     struct graph g = make_graph(N, degrees_with_a_hub);
     for (size_t memory = 0; memory <= 40000; memory += 8000) { /* spilled, some spilled, none */
         char scratch[TEST_PATH];
         assert_non_null(test_folder(scratch, "samplers"));
-        struct source k = open_source(&g, &ways[2], fanout, 2, 3, NULL);
-        struct source again = open_source(&g, &ways[2], fanout, 2, 3, NULL);
-        const struct og_superbatch_options opt = {.scratch = scratch,
-                                                  .memory = memory,
-                                                  .n_hops = 2,
-                                                  .n_nodes = N,
-                                                  .extras = OG__WITH_WEIGHTS};
+        struct source k = open_source(&g, how, fanout, 3, 3, NULL);
+        struct source again = open_source(&g, how, fanout, 3, 3, NULL);
+        const struct og_superbatch_options opt = {
+            .scratch = scratch, .memory = memory, .n_hops = 3, .n_nodes = N, .extras = extras};
         struct og_superbatch *s;
         struct og_batch_memory m;
         struct og_io_counts read;
@@ -307,6 +329,14 @@ static void superbatches_keep_weights(void **state)
         assert_int_equal(rmdir(scratch), 0);
     }
     free_graph(&g);
+}
+
+static void superbatches_keep_weights(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < OG_COUNT(ways); w++)
+        if (ways[w].kind == OG_SAMPLER_WALK)
+            keep_in_superbatches(&ways[w]);
 }
 
 /* ---- exact probabilities ---- */
@@ -647,9 +677,9 @@ static void walks_visit_as_often_as_they_should(void **state)
         int neighbors;
         uint32_t start;
     } cases[] = {
-        {{OG_SAMPLER_WALK, 1, 1, 0.5}, 1, 0}, {{OG_SAMPLER_WALK, 1, 3, 0.5}, 3, 0},
-        {{OG_SAMPLER_WALK, 2, 2, 0.3}, 2, 2}, {{OG_SAMPLER_WALK, 3, 2, 0.5}, 2, 0},
-        {{OG_SAMPLER_WALK, 2, 3, 0.0}, 4, 4}, {{OG_SAMPLER_WALK, 2, 2, 1.0}, 2, 2},
+        {{OG_SAMPLER_WALK, 1, 1, 0.5, false}, 1, 0}, {{OG_SAMPLER_WALK, 1, 3, 0.5, false}, 3, 0},
+        {{OG_SAMPLER_WALK, 2, 2, 0.3, false}, 2, 2}, {{OG_SAMPLER_WALK, 3, 2, 0.5, false}, 2, 0},
+        {{OG_SAMPLER_WALK, 2, 3, 0.0, false}, 4, 4}, {{OG_SAMPLER_WALK, 2, 2, 1.0, false}, 2, 2},
     };
     (void)state;
     struct graph g = make_maze();

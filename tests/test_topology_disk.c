@@ -207,6 +207,10 @@ static const struct og_sampling ways[] = {
     {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5},
     {.kind = OG_SAMPLER_LABOR},
     {.kind = OG_SAMPLER_LADIES},
+    {.kind = OG_SAMPLER_UNIFORM, .once = true},
+    {.kind = OG_SAMPLER_WEIGHTED, .once = true},
+    {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5, .once = true},
+    {.kind = OG_SAMPLER_LABOR, .once = true},
 };
 
 static void compare_as(const struct og_dataset *ds, const struct og_topology *memory,

@@ -60,6 +60,10 @@ enum og_sampler_kind {
     OG_SAMPLER_LABOR,
     OG_SAMPLER_LADIES,
 };
+/* EACH: a node draws its neighbours in every hop that it is a destination of (DGL's blocks). ONCE:
+ * in the first of these, and has the same in those that follow (PyTorch Geometric's
+ * NeighborLoader): then the edges of a hop are the first ones of the next, in the same order. */
+enum og_draw_kind { OG_DRAW_EACH, OG_DRAW_ONCE };
 enum og_task_kind { OG_TASK_NODE, OG_TASK_LINK, OG_TASK_REGRESSION };
 enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP };
 enum og_loss_kind { OG_LOSS_AUTO, OG_LOSS_BCE, OG_LOSS_MARGIN, OG_LOSS_MSE, OG_LOSS_MAE };
@@ -140,6 +144,7 @@ struct og_options {
     int sampler;                       /* enum og_sampler_kind */
     int walks, walk_length, neighbors; /* of the sampler walk */
     double walk_restart;
+    int draw; /* enum og_draw_kind */
     int batch, epochs;
     int64_t seed;
     bool no_shuffle;

@@ -84,8 +84,9 @@ static uint64_t block_words(const struct og_data_path *d, const struct og_batch 
     uint64_t words = 0;
     for (uint32_t h = 0; h < b->n_hops; h++) {
         const struct og_block *k = &b->hop[h];
-        words += k->n_edges * (extras & OG__WITH_WEIGHTS ? 3 : 2) +
-                 (extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0);
+        words += extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0;
+        if (!og__is_part(extras, h, b->n_hops))
+            words += k->n_edges * (extras & OG__WITH_WEIGHTS ? 3 : 2);
     }
     return words;
 }

@@ -28,7 +28,8 @@ struct og_sampling og__sampling_setup(const struct og_options *opt)
     return (struct og_sampling){.kind = (enum og_sampler_kind)opt->sampler,
                                 .walks = opt->walks,
                                 .walk_length = opt->walk_length,
-                                .restart = opt->walk_restart};
+                                .restart = opt->walk_restart,
+                                .once = opt->draw == OG_DRAW_ONCE};
 }
 
 struct og_reader_options og__reader_setup(const struct og_config *config,

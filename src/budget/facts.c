@@ -24,6 +24,7 @@ struct og_trace_options og__record_form(const struct og_facts *f)
     struct og_trace_options form = f->trace;
     const bool values = og__float_labels(f->ds);
     form.checks = true;
+    form.extras &= ~(unsigned)OG__NESTED; /* others read each hop by itself */
     form.multi_label = values;
     form.label_width = f->seeds.edges ? 0 : values ? f->ds->n_classes : 1;
     return form;

@@ -39,19 +39,21 @@ static size_t block_bytes(const struct og_facts *f)
 {
     const unsigned extras = f->trace.extras;
     size_t words = 0;
-    for (uint32_t h = 0; h < f->caps.n_hops; h++)
-        words += f->caps.hop[h].n_dst + 1 +
-                 f->caps.hop[h].n_edges * (extras & OG__WITH_WEIGHTS ? 2 : 1) +
-                 (extras & OG__WITH_DEGREES ? f->caps.hop[h].n_src : 0);
+    for (uint32_t h = 0; h < f->caps.n_hops; h++) {
+        words += extras & OG__WITH_DEGREES ? f->caps.hop[h].n_src : 0;
+        if (!og__is_part(extras, h, f->caps.n_hops))
+            words += f->caps.hop[h].n_dst + 1 +
+                     f->caps.hop[h].n_edges * (extras & OG__WITH_WEIGHTS ? 2 : 1);
+    }
     return words * 4;
 }
 
 size_t og__spilled_batch_bytes(const struct og_facts *f)
 {
     size_t edges = 0;
-    for (uint32_t h = 0; h < f->caps.n_hops; h++)
-        edges += f->caps.hop[h].n_edges;
     const unsigned extras = f->trace.extras;
+    for (uint32_t h = 0; h < f->caps.n_hops; h++)
+        edges += og__is_part(extras, h, f->caps.n_hops) ? 0 : f->caps.hop[h].n_edges;
     size_t degrees = extras & OG__WITH_DEGREES ? og__input_rows(f) * 4 : 0;
     size_t weights = extras & OG__WITH_WEIGHTS ? edges * 4 : 0;
     return (og__input_rows(f) * 8 + edges * 8 + degrees + weights) * 100 /

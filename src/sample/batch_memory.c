@@ -22,13 +22,14 @@ void og__batch_init(struct og_batch_memory *m, struct og_budget *b)
     *m = (struct og_batch_memory){.budget = b};
 }
 
-/* While the last hop is sampled every edge might still find a new node. */
-static size_t ids_bytes(const struct og_batch_caps *caps)
+/* While the last hop is sampled every edge of it might still find a new node. */
+static size_t ids_bytes(const struct og_batch_caps *caps, unsigned extras)
 {
     if (caps->n_hops == 0)
         return 0;
     uint32_t last = caps->n_hops - 1;
-    return (caps->hop[last].n_dst + caps->hop[last].n_edges + OG__WINDOW) * 4;
+    return (caps->hop[og__arrays_at(extras, last)].n_dst + caps->hop[last].n_edges + OG__WINDOW) *
+           4;
 }
 
 int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps, unsigned extras,
@@ -36,14 +37,17 @@ int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *cap
 {
     int rc = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++) {
-        OG_TRY(og__batch_grow(m, &m->indptr[h], (caps->hop[h].n_dst + 1) * 4, 0, err));
-        OG_TRY(og__batch_grow(m, &m->src[h], caps->hop[h].n_edges * 4, 0, err));
+        const uint32_t at = og__arrays_at(extras, h);
         if ((extras & OG__WITH_DEGREES))
             OG_TRY(og__batch_grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err));
+        if (og__is_part(extras, h, caps->n_hops))
+            continue;
+        OG_TRY(og__batch_grow(m, &m->indptr[at], (caps->hop[h].n_dst + 1) * 4, 0, err));
+        OG_TRY(og__batch_grow(m, &m->src[at], caps->hop[h].n_edges * 4, 0, err));
         if ((extras & OG__WITH_WEIGHTS))
-            OG_TRY(og__batch_grow(m, &m->weight[h], caps->hop[h].n_edges * 4, 0, err));
+            OG_TRY(og__batch_grow(m, &m->weight[at], caps->hop[h].n_edges * 4, 0, err));
     }
-    OG_TRY(og__batch_grow(m, &m->ids, ids_bytes(caps), 0, err));
+    OG_TRY(og__batch_grow(m, &m->ids, ids_bytes(caps, extras), 0, err));
 out:
     return rc;
 }
@@ -51,11 +55,13 @@ out:
 size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras)
 {
     size_t words = 0;
-    for (uint32_t h = 0; h < caps->n_hops; h++)
-        words += caps->hop[h].n_dst + 1 + caps->hop[h].n_edges +
-                 (extras & OG__WITH_DEGREES ? caps->hop[h].n_src : 0) +
-                 (extras & OG__WITH_WEIGHTS ? caps->hop[h].n_edges : 0);
-    return words * 4 + ids_bytes(caps);
+    for (uint32_t h = 0; h < caps->n_hops; h++) {
+        words += extras & OG__WITH_DEGREES ? caps->hop[h].n_src : 0;
+        if (!og__is_part(extras, h, caps->n_hops))
+            words += caps->hop[h].n_dst + 1 + caps->hop[h].n_edges +
+                     (extras & OG__WITH_WEIGHTS ? caps->hop[h].n_edges : 0);
+    }
+    return words * 4 + ids_bytes(caps, extras);
 }
 
 void og__batch_release(struct og_batch_memory *m)

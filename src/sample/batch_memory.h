@@ -17,8 +17,19 @@ struct og_batch_memory {
         size_t bytes;
     } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS], weight[OG_MAX_HOPS];
 };
-/* What blocks carry besides; a set. */
-enum { OG__WITH_DEGREES = 1, OG__WITH_WEIGHTS = 2 };
+/* What blocks carry besides, and how they lie; a set. NESTED: nodes draw once a batch, so that each
+ * block is the beginning of the next, and all lie in the first hop's indptr, src and weight. */
+enum { OG__WITH_DEGREES = 1, OG__WITH_WEIGHTS = 2, OG__NESTED = 4 };
+/* The hop in whose arrays the block of hop h lies, */
+static inline uint32_t og__arrays_at(unsigned extras, uint32_t h)
+{
+    return extras & OG__NESTED ? 0 : h;
+}
+/* and whether the lists of that block are those of a later one, too: then only that one is kept. */
+static inline bool og__is_part(unsigned extras, uint32_t h, uint32_t n_hops)
+{
+    return (extras & OG__NESTED) && h + 1 < n_hops;
+}
 void og__batch_init(struct og_batch_memory *m, struct og_budget *b);
 OG_MUST_CHECK int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps,
                                     unsigned extras, struct og_err *err);

@@ -316,10 +316,11 @@ int og__fetch(struct og_sampler *s, struct og_err *err)
 int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err)
 {
     struct og_sampler *s = h->s;
+    const uint64_t end = h->block->n_edges + n;
     int rc = 0;
-    for (uint64_t e = 0; e < n; e += OG__WINDOW) {
-        s->filled = OG_MIN((size_t)(n - e), (size_t)OG__WINDOW);
-        memcpy(s->node, h->block->src + e, s->filled * sizeof(*s->node));
+    while (h->block->n_edges < end) {
+        s->filled = OG_MIN((size_t)(end - h->block->n_edges), (size_t)OG__WINDOW);
+        memcpy(s->node, h->block->src + h->block->n_edges, s->filled * sizeof(*s->node));
         OG_TRY(og__number_window(h, err));
     }
 out:

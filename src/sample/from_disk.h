@@ -15,7 +15,7 @@ OG_MUST_CHECK int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t 
 void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint32_t *positions,
                     uint32_t n);
 OG_MUST_CHECK int og__fetch(struct og_sampler *s, struct og_err *err);
-/* Sources that were fetched to the block's src become positions. */
+/* The n sources that were fetched behind the edges that the block has become positions. */
 OG_MUST_CHECK int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err);
 
 #endif

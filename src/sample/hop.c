@@ -38,16 +38,16 @@ int og__grow_hop(struct og_hop *h, struct og_err *err)
     uint64_t ids = b->n_ids + OG_MIN(most - now, (uint64_t)h->s->topology->n_nodes - b->n_ids);
     int rc;
     OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
-    OG_TRY(og__batch_grow(out, &out->src[h->number], most * 4, now * 4, err));
+    OG_TRY(og__batch_grow(out, &out->src[h->array], most * 4, now * 4, err));
     if (h->weight)
         OG_TRY(
-            og__batch_grow(out, &out->weight[h->number], most * 4, (now + h->s->filled) * 4, err));
+            og__batch_grow(out, &out->weight[h->array], most * 4, (now + h->s->filled) * 4, err));
     h->n_edges = most;
 out: /* what grew lies elsewhere now */
     b->ids = h->ids = out->ids.data;
-    h->block->src = out->src[h->number].data;
+    h->block->src = out->src[h->array].data;
     if (h->weight)
-        h->weight = out->weight[h->number].data;
+        h->weight = out->weight[h->array].data;
     return rc;
 }
 

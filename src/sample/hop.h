@@ -54,9 +54,11 @@ struct og_hop {
     struct og_batch_memory *out;
     struct og_block *block;
     uint32_t *ids;
+    uint32_t first;    /* destinations before it have their lists, from hops before */
+    uint32_t array;    /* of out's, the block's arrays: og__arrays_at */
     uint64_t n_edges;  /* that there is room for; from disk, that it will have */
     float *weight;     /* [n_edges], or NULL */
-    uint32_t n_wanted; /* from disk: edges drawn so far */
+    uint32_t n_wanted; /* from disk: edges drawn so far, of this hop */
     int fanout;
     /* where it draws from */
     enum og__stream stream;

@@ -45,7 +45,7 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     uint32_t n_dst = h->block->n_dst;
     uint32_t n = 0;
     int rc = 0;
-    for (uint32_t first = 0; first < n_dst; first += n) {
+    for (uint32_t first = h->first; first < n_dst; first += n) {
         OG_TRY(og__hop_lists(h, first, &n, err));
         for (uint32_t i = 0; i < n; i++) {
             uint32_t at = first + i;
@@ -58,12 +58,16 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
             OG_TRY(sample_node(h, &list, err));
         }
     }
+    OG_TRY(og__number_window(h, err));
 out:
-    return rc < 0 ? rc : og__number_window(h, err);
+    return rc;
 }
+
+static const char *const parameters[] = {"draw", NULL};
 
 const struct og_sampler_ops og__sampler_labor = {
     .edges_unknown = true, /* as many as asked for on average */
+    .parameters = parameters,
     .open = og__source_lists_open,
     .hop = sample_hop,
     .disk_bytes = og__source_lists_bytes,

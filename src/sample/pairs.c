@@ -249,6 +249,11 @@ static void thin_block(const struct og_pairs *p, size_t n_banned, struct og_bloc
 void og__pairs_exclude(struct og_pairs *p, struct og_batch *batch)
 {
     size_t n = list_banned(p);
-    for (uint32_t h = 0; h < batch->n_hops; h++)
-        thin_block(p, n, &batch->hop[h]);
+    struct og_block *last = &batch->hop[batch->n_hops - 1];
+    const bool nested =
+        batch->hop[0].indptr == last->indptr; /* then all are thinned with the last */
+    for (struct og_block *b = nested ? last : batch->hop; b <= last; b++)
+        thin_block(p, n, b);
+    for (struct og_block *b = batch->hop; nested && b < last; b++)
+        b->n_edges = b->indptr[b->n_dst];
 }

@@ -20,11 +20,12 @@ OG_MUST_CHECK int og__sampler_open(struct og_sampler **out, const struct og_topo
                                    const int *fanout, int n_hops, uint64_t seed,
                                    struct og_budget *b, struct og_err *err);
 void og__sampler_close(struct og_sampler *s);
-/* How neighbours are drawn; zeros = uniformly. */
+/* How neighbours are drawn; zeros = uniformly, in every hop. */
 struct og_sampling {
     enum og_sampler_kind kind;
     int walks, walk_length; /* of walk: 1 to 128 walks of 1 to 16 steps */
     double restart;
+    bool once; /* a node draws once a batch (og_draw_kind): blocks are OG__NESTED */
 };
 /* Right after open; then og__sample draws so. One that reads weights needs them, in memory
  * beside a topology in memory: else -ENOTSUP. */
@@ -61,7 +62,9 @@ struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
 
 /* Sample one mini-batch: in every hop each node found so far draws up to fanout of its
  * in-neighbours, afresh, without replacement: uniformly, or as og__sampler_choose has it (labor
- * draws fanout of them on average; ladies fanout times n_seeds for all together).
+ * draws fanout of them on average; ladies fanout times n_seeds for all together). Those that draw
+ * once a batch do so in the hop behind the one that found them, the seeds in the first; in later
+ * hops they have the same neighbours.
  *
  * seeds   n_seeds distinct node ids, each < n_nodes; copied
  * out     refilled; its arrays stay valid until the next call with it

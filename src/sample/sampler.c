@@ -131,7 +131,10 @@ void og__sampler_keep_degrees(struct og_sampler *s)
 }
 
 /* What `fanout` leaves of the in-degrees of the nodes this hop found. Edges of a node to itself are
- * none of its degree, as with destinations. */
+ * none of its degree, as with destinations. The fanout is this hop's, as if the nodes were among
+ * its destinations; of nodes that draw once it is the next one's, by which they will have their
+ * lists.
+ */
 static void look_up_degrees(const struct og_sampler *s, const uint32_t *ids, int fanout,
                             struct og_block *block)
 {
@@ -153,7 +156,7 @@ int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_see
     return og__take_seeds(s, seeds, n_seeds, out, err);
 }
 
-/* Edges a hop will have: exact, because a batch that does not fit must be known before it is
+/* Edges a hop will draw: exact, because a batch that does not fit must be known before it is
  * written. The pass also brings indptr into the cache for the sampling that follows. */
 static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, uint32_t n,
                             int fanout)
@@ -168,70 +171,108 @@ static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, ui
     return edges;
 }
 
-/* Room for all that hop i can make; where that is not known, for a beginning. */
-static int reserve_hop(struct og_sampler *s, int i, struct og_batch_memory *out, uint64_t *edges,
-                       struct og_err *err)
+/* Room for all that the hop can make; where that is not known, for a beginning. Of nested blocks
+ * the lists that there are stay. */
+static int reserve_hop(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    struct og_batch_memory *out = h->out;
+    struct og_batch *b = &out->batch;
+    const uint32_t n = b->n_ids - h->first; /* that draw */
+    const uint64_t before = h->block->n_edges;
+    int rc = 0;
+    if (s->topology->mapped)
+        OG_TRY(og__mapped_lists(s->topology, b->ids + h->first, n, err));
+    const uint64_t drawn = og__sampling_by_visits(s->how.kind)
+                               ? (uint64_t)n * (uint64_t)h->fanout
+                               : count_edges(s->topology, b->ids + h->first, n, h->fanout);
+    const uint64_t ids = b->n_ids + OG_MIN(drawn, (uint64_t)s->topology->n_nodes - b->n_ids);
+    const uint64_t edges = before + drawn;
+    if (edges > UINT32_MAX)
+        OG_TRY(og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in hop %u",
+                        (unsigned long long)edges, h->number + 1));
+    struct og_growing *indptr = &out->indptr[h->array];
+    OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
+    OG_TRY(og__batch_grow(out, indptr, ((size_t)b->n_ids + 1) * 4, (size_t)h->first * 4, err));
+    OG_TRY(og__batch_grow(out, &out->src[h->array], edges * 4, before * 4, err));
+    if (og__sampling_weighs(s->how.kind))
+        OG_TRY(og__batch_grow(out, &out->weight[h->array], edges * 4, before * 4, err));
+    h->n_edges = edges;
+out:
+    b->ids = h->ids = out->ids.data;
+    return rc;
+}
+
+/* Arrays of the hop, as they lie now. */
+static void place_hop(struct og_hop *h)
+{
+    const struct og_batch_memory *out = h->out;
+    size_t room = out->src[h->array].bytes;
+    h->block->n_dst = out->batch.n_ids;
+    h->block->indptr = out->indptr[h->array].data;
+    h->block->src = out->src[h->array].data;
+    if (og__sampling_weighs(h->s->how.kind)) {
+        room = OG_MIN(room, out->weight[h->array].bytes);
+        h->weight = out->weight[h->array].data;
+    }
+    if (og__sampling_edges_unknown(h->s->how.kind))
+        h->n_edges = room / sizeof(*h->block->src);
+}
+
+/* Blocks that lie in the arrays of this one moved with them. */
+static void follow(struct og_batch *b, const struct og_block *last)
+{
+    for (struct og_block *k = b->hop; k < last; k++) {
+        k->indptr = last->indptr;
+        k->src = last->src;
+        k->weight = last->weight;
+    }
+}
+
+static int add_degrees(struct og_sampler *s, int i, struct og_batch_memory *out, struct og_err *err)
 {
     struct og_batch *b = &out->batch;
-    int rc = s->topology->mapped ? og__mapped_lists(s->topology, b->ids, b->n_ids, err) : 0;
-    if (rc < 0)
-        return rc;
-    *edges = og__sampling_by_visits(s->how.kind)
-                 ? (uint64_t)b->n_ids * (uint64_t)s->fanout[i]
-                 : count_edges(s->topology, b->ids, b->n_ids, s->fanout[i]);
-    uint64_t ids = b->n_ids + OG_MIN(*edges, (uint64_t)s->topology->n_nodes - b->n_ids);
-    if (*edges > UINT32_MAX)
-        return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in hop %d",
-                        (unsigned long long)*edges, i + 1);
-    OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
-    OG_TRY(og__batch_grow(out, &out->indptr[i], ((size_t)b->n_ids + 1) * 4, 0, err));
-    OG_TRY(og__batch_grow(out, &out->src[i], *edges * 4, 0, err));
-    if (og__sampling_weighs(s->how.kind))
-        OG_TRY(og__batch_grow(out, &out->weight[i], *edges * 4, 0, err));
+    struct og_block *block = &b->hop[i];
+    const int drawing = s->how.once ? OG_MIN(i + 1, s->n_hops - 1) : i;
+    int rc;
+    OG_TRY(og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err));
+    block->degree = out->degree[i].data;
+    if (s->topology->mapped)
+        OG_TRY(og__mapped_lists(s->topology, b->ids, block->n_src, err));
+    look_up_degrees(s, b->ids, s->fanout[drawing], block);
 out:
-    b->ids = out->ids.data;
     return rc;
 }
 
 int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                    struct og_batch_memory *out, struct og_err *err)
 {
-    uint64_t edges;
-    int rc = reserve_hop(s, i, out, &edges, err);
-    if (rc < 0)
-        return rc;
     struct og_batch *b = &out->batch;
     struct og_block *block = &b->hop[i];
-    *block = (struct og_block){
-        .n_dst = b->n_ids, .indptr = out->indptr[i].data, .src = out->src[i].data};
-    bool weighs = og__sampling_weighs(s->how.kind);
-    size_t room = out->src[i].bytes;
-    if (weighs)
-        room = OG_MIN(room, out->weight[i].bytes);
+    const struct og_block *before = s->how.once && i > 0 ? block - 1 : NULL;
     struct og_hop hop = {.s = s,
-                         .weight = weighs ? out->weight[i].data : NULL,
                          .out = out,
                          .block = block,
-                         .ids = b->ids,
-                         .n_edges =
-                             kinds[s->how.kind]->edges_unknown ? room / sizeof(*block->src) : edges,
+                         .first = before ? before->n_dst : 0,
+                         .array = og__arrays_at(s->how.once ? OG__NESTED : 0, (uint32_t)i),
                          .fanout = s->fanout[i],
                          .stream = key->stream,
                          .epoch = key->epoch,
                          .batch = key->batch,
                          .number = (uint32_t)i};
+    *block = (struct og_block){.n_edges = before ? before->n_edges : 0};
+    int rc;
+    OG_TRY(reserve_hop(&hop, err));
+    place_hop(&hop);
     b->n_hops = (uint32_t)i + 1;
     OG_TRY(kinds[s->how.kind]->hop(&hop, err));
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     block->weight = hop.weight;
-    if (!s->keep_degrees)
-        return 0;
-    OG_TRY(og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err));
-    block->degree = out->degree[i].data;
-    if (s->topology->mapped)
-        OG_TRY(og__mapped_lists(s->topology, b->ids, block->n_src, err));
-    look_up_degrees(s, b->ids, s->fanout[i], block);
+    if (before)
+        follow(b, block);
+    if (s->keep_degrees)
+        OG_TRY(add_degrees(s, i, out, err));
 out:
     return rc;
 }

@@ -280,9 +280,10 @@ uint64_t og__samples_batch_bytes(const struct og_samples *s)
     uint64_t bytes = (uint64_t)s->files.ids.bytes;
     for (int h = 0; h < s->files.n_hops; h++) {
         const struct og_hop_files *k = &s->files.hop[h];
-        bytes += (uint64_t)(k->src.bytes + k->dst.bytes) +
-                 (k->degree.fd >= 0 ? (uint64_t)k->degree.bytes : 0) +
-                 (k->weight.fd >= 0 ? (uint64_t)k->weight.bytes : 0);
+        bytes += k->degree.fd >= 0 ? (uint64_t)k->degree.bytes : 0;
+        if (!og__is_part(s->files.extras, (uint32_t)h, (uint32_t)s->files.n_hops))
+            bytes += (uint64_t)(k->src.bytes + k->dst.bytes) +
+                     (k->weight.fd >= 0 ? (uint64_t)k->weight.bytes : 0);
     }
     return bytes / s->n;
 }

@@ -17,7 +17,7 @@ struct og_samples;
 struct og_samples_options {
     const char *dir;
     int n_hops;
-    unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: blocks are to have them */
+    unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: blocks are to have them; OG__NESTED */
     uint64_t n_nodes;
 };
 

@@ -2,8 +2,8 @@
  *
  *   ids     | batch 0 | batch 1 | ...                     u32, every batch
  *   ptr     | 0 | n_ids | ...                             u64, where each batch begins in ids
- *   sizes   | spot | ...                                  u64, a row a batch: how many of what,
- * where blocks  | indptr, src, degree, weight a hop | ...     u32 and f32, the first batches, up to
+ *   sizes   | spot | ...                                  u64, a row a batch: how many of what
+ *   blocks  | degree, indptr, src, weight a hop | ...     u32 and f32, the first batches, up to
  *                                                         opt.memory
  *
  * A spilled batch is in the form of a trace (spilled.h). A batch that was read from samples made
@@ -116,13 +116,19 @@ static bool with_weights(const struct og_superbatch *s)
     return s->opt.extras & OG__WITH_WEIGHTS;
 }
 
+static bool is_part(const struct og_superbatch *s, uint32_t hop)
+{
+    return og__is_part(s->opt.extras, hop, (uint32_t)s->opt.n_hops);
+}
+
 static size_t block_bytes(const struct og_superbatch *s, const struct og_batch *batch)
 {
     size_t words = 0;
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *k = &batch->hop[h];
-        words += (size_t)k->n_dst + 1 + k->n_edges + (with_degrees(s) ? k->n_src - k->n_dst : 0) +
-                 (with_weights(s) ? k->n_edges : 0);
+        words += with_degrees(s) ? k->n_src - k->n_dst : 0;
+        if (!is_part(s, h))
+            words += (size_t)k->n_dst + 1 + k->n_edges + (with_weights(s) ? k->n_edges : 0);
     }
     return words * 4;
 }
@@ -255,10 +261,12 @@ static void keep_blocks(struct og_superbatch *s, const struct og_batch *batch)
 {
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *k = &batch->hop[h];
-        put(&s->blocks, k->indptr, ((size_t)k->n_dst + 1) * 4);
-        put(&s->blocks, k->src, k->n_edges * 4);
         if (with_degrees(s))
             put(&s->blocks, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
+        if (is_part(s, h))
+            continue;
+        put(&s->blocks, k->indptr, ((size_t)k->n_dst + 1) * 4);
+        put(&s->blocks, k->src, k->n_edges * 4);
         if (with_weights(s))
             put(&s->blocks, k->weight, k->n_edges * 4);
     }
@@ -361,14 +369,16 @@ static const char *take(const char *from, void *to, size_t bytes)
 static void copy_blocks(const struct og_superbatch *s, uint64_t at, struct og_batch_memory *out)
 {
     const char *from = s->blocks.base + at;
-    for (int h = 0; h < s->opt.n_hops; h++) {
+    for (uint32_t h = 0; h < out->batch.n_hops; h++) {
         struct og_block *k = &out->batch.hop[h];
-        from = take(from, k->indptr, ((size_t)k->n_dst + 1) * 4);
-        from = take(from, k->src, k->n_edges * 4);
         if (with_degrees(s))
             from = take(from, k->degree, ((size_t)k->n_src - k->n_dst) * 4);
+        if (is_part(s, h))
+            continue;
+        from = take(from, k->indptr, ((size_t)k->n_dst + 1) * 4);
+        from = take(from, k->src, k->n_edges * 4);
         if (with_weights(s))
-            from = take(from, out->weight[h].data, k->n_edges * 4);
+            from = take(from, (float *)k->weight, k->n_edges * 4);
     }
 }
 

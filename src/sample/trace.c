@@ -127,7 +127,7 @@ static int append_ids(struct og_trace_writer *w, struct column *c, const uint32_
     return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->data), err);
 }
 
-static int append_block(struct hop_columns *c, const struct og_block *block, struct og_err *err)
+static int append_edges(struct hop_columns *c, const struct og_block *block, struct og_err *err)
 {
     int32_t dst[CHUNK];
     uint32_t filled = 0;
@@ -143,13 +143,25 @@ static int append_block(struct hop_columns *c, const struct og_block *block, str
         }
     }
     OG_TRY(og__npy_append(c->dst, dst, filled, err));
-    if (c->degree)
-        OG_TRY(og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err));
     if (c->weight)
         OG_TRY(og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err));
-    OG_TRY(append_int64(c->nodes, block->n_src, err));
 out:
-    return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->src), err);
+    return rc;
+}
+
+static int append_block(struct og_trace_writer *w, uint32_t hop, const struct og_block *block,
+                        struct og_err *err)
+{
+    struct hop_columns *c = &w->hop[hop];
+    int rc;
+    if (!og__is_part(w->opt.extras, hop, (uint32_t)w->opt.n_hops))
+        OG_TRY(append_edges(c, block, err));
+    if (c->degree)
+        OG_TRY(og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err));
+    OG_TRY(append_int64(c->nodes, block->n_src, err));
+    OG_TRY(append_int64(c->ptr, og__npy_rows(c->src), err));
+out:
+    return rc;
 }
 
 static int append_labels(struct og_trace_writer *w, const void *labels, uint32_t n,
@@ -172,7 +184,7 @@ int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, co
     OG_TRY(append_ids(w, &w->seeds, batch->ids, batch->n_seeds, err));
     OG_TRY(append_ids(w, &w->ids, batch->ids, batch->n_ids, err));
     for (uint32_t h = 0; h < batch->n_hops; h++)
-        OG_TRY(append_block(&w->hop[h], &batch->hop[h], err));
+        OG_TRY(append_block(w, h, &batch->hop[h], err));
     if (w->check) {
         uint64_t check[OG__CHECKS];
         og__trace_batch_check(batch, true, check);
@@ -242,7 +254,8 @@ uint64_t og__trace_batch_bytes(const struct og_trace_options *opt, const struct 
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *k = &batch->hop[h];
         const uint64_t found = opt->extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0;
-        bytes += (k->n_edges * words_an_edge + found) * sizeof(uint32_t) + 2 * sizeof(int64_t);
+        const uint64_t edges = og__is_part(opt->extras, h, batch->n_hops) ? 0 : k->n_edges;
+        bytes += (edges * words_an_edge + found) * sizeof(uint32_t) + 2 * sizeof(int64_t);
     }
     return bytes;
 }

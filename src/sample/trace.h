@@ -29,8 +29,10 @@ struct og_trace_writer;
 struct og_trace_options {
     int n_hops;
     uint64_t n_nodes; /* ids are int32 while they fit */
-    unsigned extras;  /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too */
-    int label_width;  /* 0 = no labels, 1 for class numbers, classes when multi-label */
+    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too; OG__NESTED: edges of the last hop alone, for
+     * those who read it back so */
+    unsigned extras;
+    int label_width; /* 0 = no labels, 1 for class numbers, classes when multi-label */
     bool multi_label;
     bool checks; /* what others will read back says whether it is still what it was */
 };

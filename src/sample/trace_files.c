@@ -189,6 +189,19 @@ static int read_degrees(const struct og_trace_files *f, const struct og_npy *a, 
     return all_below(k->degree, n, INT32_MAX) ? 0 : wrong(f, a, err);
 }
 
+/* What was read of the last block is that of the others as well. */
+static int check_parts(const struct og_trace_files *f, const struct og_batch *b, struct og_err *err)
+{
+    for (uint32_t h = 0; og__is_part(f->extras, h, b->n_hops); h++) {
+        const struct og_block *k = &b->hop[h];
+        if (k->indptr[k->n_dst] != k->n_edges)
+            return wrong(f, &f->hop[b->n_hops - 1].dst, err);
+        if (!all_below(k->src, k->n_edges, k->n_src))
+            return wrong(f, &f->hop[b->n_hops - 1].src, err);
+    }
+    return 0;
+}
+
 int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace_spot *p,
                            uint32_t chunk[OG__TRACE_CHUNK], struct og_batch_memory *out,
                            struct og_io_counts *read, struct og_err *err)
@@ -198,14 +211,17 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *from = &p->hop[h];
         struct og_block *k = &out->batch.hop[h];
-        OG_TRY(read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err));
-        OG_TRY(read_src(f, &file->src, from->first_edge, k, read, err));
         if ((f->extras & OG__WITH_DEGREES))
             OG_TRY(read_degrees(f, &file->degree, from->first_degree, k, read, err));
+        if (og__is_part(f->extras, (uint32_t)h, (uint32_t)f->n_hops))
+            continue;
+        OG_TRY(read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err));
+        OG_TRY(read_src(f, &file->src, from->first_edge, k, read, err));
         if ((f->extras & OG__WITH_WEIGHTS))
-            OG_TRY(read_words(&file->weight, from->first_edge, k->n_edges, out->weight[h].data,
-                              read, err));
+            OG_TRY(read_words(&file->weight, from->first_edge, k->n_edges, (float *)k->weight, read,
+                              err));
     }
+    OG_TRY(check_parts(f, &out->batch, err));
 out:
     return rc;
 }
@@ -280,12 +296,14 @@ void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_tr
     for (int h = 0; h < f->n_hops; h++) {
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *k = &p->hop[h];
+        if (f->extras & OG__WITH_DEGREES)
+            will_need(&file->degree, k->first_degree, k->n_src - og__trace_spot_dst(p, h), WORD);
+        if (og__is_part(f->extras, (uint32_t)h, (uint32_t)f->n_hops))
+            continue;
         will_need(&file->src, k->first_edge, k->n_edges, WORD);
         will_need(&file->dst, k->first_edge, k->n_edges, WORD);
         if (f->extras & OG__WITH_WEIGHTS)
             will_need(&file->weight, k->first_edge, k->n_edges, WORD);
-        if (f->extras & OG__WITH_DEGREES)
-            will_need(&file->degree, k->first_degree, k->n_src - og__trace_spot_dst(p, h), WORD);
     }
 }
 
@@ -310,10 +328,11 @@ int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_
     out->batch.ids = out->ids.data;
     for (int h = 0; h < f->n_hops; h++) {
         struct og_block *k = &out->batch.hop[h];
-        k->indptr = out->indptr[h].data;
-        k->src = out->src[h].data;
+        const uint32_t at = og__arrays_at(f->extras, (uint32_t)h);
+        k->indptr = out->indptr[at].data;
+        k->src = out->src[at].data;
         k->degree = f->extras & OG__WITH_DEGREES ? out->degree[h].data : NULL;
-        k->weight = f->extras & OG__WITH_WEIGHTS ? out->weight[h].data : NULL;
+        k->weight = f->extras & OG__WITH_WEIGHTS ? out->weight[at].data : NULL;
     }
     return 0;
 }

@@ -33,7 +33,9 @@ void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_tr
 
 struct og_trace_files {
     int n_hops;
-    unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: read too */
+    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: read too; OG__NESTED: edges are read of the last hop
+     * alone, of which the others are parts */
+    unsigned extras;
     uint64_t n_nodes;
     const char *hint;  /* what to do when they are not what they should be; static storage */
     struct og_npy ids; /* fd -1: closed, as the others */

@@ -37,7 +37,7 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
     struct og_block *block = h->block;
-    for (uint32_t i = 0; i < block->n_dst; i++) {
+    for (uint32_t i = h->first; i < block->n_dst; i++) {
         if (i + OG__LOOKAHEAD < block->n_dst)
             og__prefetch_degree(t, h->ids[i + OG__LOOKAHEAD]);
         uint32_t v = h->ids[i];
@@ -63,8 +63,9 @@ static void prefetch_node(const struct og_topology *t, uint32_t v)
 static void draw_hop(struct og_hop *h)
 {
     struct og_sampler *s = h->s;
+    const uint32_t before = (uint32_t)h->block->n_edges;
     uint32_t edge = 0;
-    for (uint32_t i = 0; i < h->block->n_dst; i++) {
+    for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         if (i + OG__LOOKAHEAD < h->block->n_dst)
             prefetch_node(s->topology, h->ids[i + OG__LOOKAHEAD]);
         uint32_t v = h->ids[i];
@@ -76,7 +77,7 @@ static void draw_hop(struct og_hop *h)
             og__hop_rng(h, v, &rng);
             og__draw(s, &rng, (uint32_t)degree, k);
         }
-        h->block->indptr[i] = edge;
+        h->block->indptr[i] = before + edge;
         if (k > 0)
             og__fetch_want(s, edge, v, drawn ? s->pick : NULL, k);
         edge += k;
@@ -85,11 +86,12 @@ static void draw_hop(struct og_hop *h)
 
 static int sample_from_disk(struct og_hop *h, struct og_err *err)
 {
+    const uint64_t before = h->block->n_edges, drawn = h->n_edges - before;
     int rc;
-    OG_TRY(og__fetch_begin(h->s, h->block->src, h->n_edges, err));
+    OG_TRY(og__fetch_begin(h->s, h->block->src + before, drawn, err));
     draw_hop(h);
     OG_TRY(og__fetch(h->s, err));
-    OG_TRY(og__number_fetched(h, h->n_edges, err));
+    OG_TRY(og__number_fetched(h, drawn, err));
 out:
     return rc;
 }
@@ -99,4 +101,6 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     return h->s->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }
 
-const struct og_sampler_ops og__sampler_uniform = {.hop = sample_hop};
+static const char *const parameters[] = {"draw", NULL};
+
+const struct og_sampler_ops og__sampler_uniform = {.parameters = parameters, .hop = sample_hop};

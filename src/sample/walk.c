@@ -395,7 +395,7 @@ static int walk_from_disk(struct og_hop *h, struct og_err *err)
     struct og_walks *w = h->s->state;
     uint32_t n_dst = h->block->n_dst;
     int rc = 0;
-    for (uint32_t first = 0; first < n_dst; first += w->group) {
+    for (uint32_t first = h->first; first < n_dst; first += w->group) {
         struct party *p = &w->party[0];
         p->first = first;
         p->n = OG_MIN(n_dst - first, w->group);
@@ -415,12 +415,12 @@ static int walk_in_memory(struct og_hop *h, struct og_err *err)
     struct og_walks *w = h->s->state;
     uint32_t n_dst = h->block->n_dst;
     uint32_t n_stages = w->n_parties;
-    uint32_t last = (n_dst + w->group - 1) / w->group;
+    uint32_t last = (n_dst - h->first + w->group - 1) / w->group;
     int rc = 0;
     for (uint32_t turn = 0; turn < last + n_stages - 1; turn++) {
         struct party *entering = &w->party[turn % n_stages];
         if (turn < last) {
-            entering->first = turn * w->group;
+            entering->first = h->first + turn * w->group;
             entering->n = OG_MIN(n_dst - entering->first, w->group);
         }
         for (uint32_t stage = n_stages; stage-- > 0;)
@@ -446,7 +446,8 @@ static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_d
     return OG__MOST_VISITS * (sizeof(int64_t) + 9 * sizeof(uint32_t));
 }
 
-static const char *const parameters[] = {"walks", "walk-length", "walk-restart", "neighbors", NULL};
+static const char *const parameters[] = {"walks",     "walk-length", "walk-restart",
+                                         "neighbors", "draw",        NULL};
 
 const struct og_sampler_ops og__sampler_walk = {
     .weighs = true,

@@ -295,7 +295,7 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
     struct drawing *drawing = state_of(h->s)->drawing;
     uint32_t n_dst = h->block->n_dst;
     int rc = 0;
-    for (uint32_t first = 0; first < n_dst; first += state_of(h->s)->group) {
+    for (uint32_t first = h->first; first < n_dst; first += state_of(h->s)->group) {
         uint32_t n = OG_MIN(n_dst - first, state_of(h->s)->group);
         for (uint32_t i = 0; i < n; i++) {
             struct drawing *l = &drawing[i];
@@ -334,7 +334,7 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
     if (!l->all)
         og__alias_make(w->alias, l->weights, l->n, w->scratch);
     draw(h->s, l, 1, (uint32_t)h->fanout);
-    h->block->indptr[first + i] = h->n_wanted;
+    h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_wanted;
     want_picks(h, l);
     return 0;
 }
@@ -347,8 +347,9 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     uint32_t n_dst = h->block->n_dst;
     uint32_t n = 0;
     int rc;
-    OG_TRY(og__fetch_begin(s, h->block->src, h->n_edges, err));
-    for (uint32_t first = 0; first < n_dst; first += n) {
+    const uint64_t before = h->block->n_edges;
+    OG_TRY(og__fetch_begin(s, h->block->src + before, h->n_edges - before, err));
+    for (uint32_t first = h->first; first < n_dst; first += n) {
         OG_TRY(og__lists_read(s->lists, s->topology, NULL, h->ids + first, n_dst - first, &n,
                               &s->reads.io, err));
         for (uint32_t i = 0; i < n; i++)
@@ -373,8 +374,11 @@ static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_d
            (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
 }
 
+static const char *const parameters[] = {"draw", NULL};
+
 const struct og_sampler_ops og__sampler_weighted = {
     .reads_weights = true,
+    .parameters = parameters,
     .open = open_kind,
     .close = close_kind,
     .hop = sample_hop,

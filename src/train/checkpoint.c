@@ -74,6 +74,18 @@ static size_t list_sampler_options(const struct og_options *opt,
     return n;
 }
 
+/* Those that a file says; it says nothing of a draw in each hop, as files did before there was
+ * another. */
+static size_t said_sampler_options(const struct og_options *opt,
+                                   const char *names[MOST_SAMPLER_OPTIONS])
+{
+    size_t n = list_sampler_options(opt, names), said = 0;
+    for (size_t i = 0; i < n; i++)
+        if (opt->draw != OG_DRAW_EACH || strcmp(names[i], "draw") != 0)
+            names[said++] = names[i];
+    return said;
+}
+
 /* Options by name behind what the file says already; texts have room in `text`. */
 static void say_options(struct og_tensors *t, const struct og_options *opt,
                         const char *const *names, size_t n, char text[][32])
@@ -113,7 +125,7 @@ int og__checkpoint_write(const char *path, struct og_model *m, const struct og_o
     struct og_tensors t = {
         .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL_KEYS};
     const char *sampler[MOST_SAMPLER_OPTIONS];
-    const size_t n_sampler = trained ? list_sampler_options(trained, sampler) : 0;
+    const size_t n_sampler = trained ? said_sampler_options(trained, sampler) : 0;
     say_options(&t, trained, sampler, n_sampler, text);
     if (trained && og__of_pairs(config))
         say_options(&t, trained, edge_options, OG_COUNT(edge_options), text + n_sampler);

@@ -36,6 +36,15 @@ static bool counts_hops(const struct og_premises *p)
     return !og__sampling_by_visits((enum og_sampler_kind)p->config->opt.sampler) || !same;
 }
 
+static bool draws_in_hops(const struct og_premises *p)
+{
+    const struct og_options *opt = &p->config->opt;
+    bool some = false;
+    for (int h = 0; h < opt->n_fanout; h++)
+        some |= opt->fanout[h] >= 0;
+    return opt->n_fanout > 1 && some;
+}
+
 static bool chooses_epochs(const struct og_premises *p)
 {
     return p->config->opt.epochs > 1 || p->config->opt.eval_every == 0;
@@ -96,6 +105,8 @@ static const struct need needs[] = {
     {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
     {0, "fanout", "sampler", NULL, counts_hops, NULL,
      "a hop keeps --neighbors; only how many numbers there are counts"},
+    {0, "draw", "fanout", NULL, draws_in_hops, NULL,
+     "there is one hop, or all neighbours are taken"},
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
 
     {FEATURES, "cache", "policy", NULL, caches, NULL, "nothing is cached"},

@@ -120,6 +120,10 @@ static const struct og_option table[] = {
     {"neighbors", "N", "5", sampling, BATCHES,
      "most visited nodes that the sampler walk keeps in each hop, in the place of --fanout's numbers",
      NULL, OG_OPTION_INT, FIELD(neighbors), 1, 2048, OF("sampler")},
+    {"draw", "WHEN", "each", sampling, BATCHES,
+     "when a node draws its neighbours: in each hop, or once a batch, so that the blocks of all hops "
+     "are parts of one graph, as PyTorch Geometric's NeighborLoader has it",
+     NAMES("each", "once"), OG_OPTION_CHOICE, FIELD(draw), 0, 0, OF("sampler")},
     {"batch", "N", "1000", sampling, BATCHES,
      "seed nodes, or edges, in a mini-batch",
      NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL},

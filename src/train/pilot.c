@@ -147,6 +147,16 @@ static uint64_t with_margin(uint64_t seen, uint64_t bound)
     return OG_MIN(seen + seen * OG__MARGIN_PERCENT / 100 + OG__MARGIN_ROWS, bound);
 }
 
+/* A destination of hop h has at most so many neighbours; -1: any number. Where nodes draw once, it
+ * may have drawn them in a hop before. */
+static int longest_list(const struct og_options *opt, uint32_t h)
+{
+    int longest = opt->fanout[h];
+    for (uint32_t k = 0; opt->draw == OG_DRAW_ONCE && longest >= 0 && k < h; k++)
+        longest = opt->fanout[k] < 0 ? -1 : OG_MAX(longest, opt->fanout[k]);
+    return longest;
+}
+
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_config *config, const struct og_facts *f)
 {
@@ -159,7 +169,7 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
             OG_MAX(caps.n_pairs, og__pairs_most(&f->seeds.rule, f->schedule.batch_size, false));
     }
     for (uint32_t h = 0; h < seen->n_hops; h++) {
-        int fanout = config->opt.fanout[h];
+        int fanout = longest_list(&config->opt, h);
         uint64_t most_edges = (uint64_t)f->ds->n_edges;
         bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)config->opt.sampler);
         if (fanout >= 0 && bounded)

@@ -33,6 +33,11 @@ static int check_sampler(const struct og_session *s, struct og_err *err)
         return og__fail(err, -EINVAL,
                         "import the graph with an edge_weight.npy, or use --sampler uniform",
                         "%s: has no edge weights", s->facts.ds->path);
+    if (s->config.opt.draw == OG_DRAW_ONCE && !og__sampling_takes(s->config.opt.sampler, "draw"))
+        return og__fail(err, -EINVAL, "leave --draw at each, or use --sampler labor",
+                        "--draw once: --sampler %s draws for a hop as a whole, so that a node has "
+                        "other neighbours in every hop",
+                        og__option_word("sampler", s->config.opt.sampler));
     return 0;
 }
 

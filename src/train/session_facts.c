@@ -30,7 +30,8 @@ void og__know_disks(struct og_facts *f, const struct og_options *opt)
 static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)
 {
     return og__learner_extras(f) |
-           (og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u);
+           (og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u) |
+           (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);
 }
 
 void og__know_graph(struct og_facts *f, const struct og_options *opt)

@@ -142,7 +142,7 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
     if (rc < 0)
         return rc;
     if (og__sampling_reads_weights(how.kind) && g->topology.mapped) /* sizes alone are asked for */
-        how = (struct og_sampling){0};
+        how = (struct og_sampling){.once = how.once};
     if (counts_degrees(g))
         og__sampler_keep_degrees(*out);
     rc = og__sampler_choose(*out, &how, err);

@@ -66,6 +66,8 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
         settings_put(s, "walk-restart", "%s", DRAW_WORD(d, "0", "0.3", "1"));
         settings_put(s, "neighbors", "%d", draw_from(d, 1, 6));
     }
+    if (!settings_are(s, "sampler", "ladies") && draw_chance(d, 40))
+        settings_put(s, "draw", "once");
 }
 
 /* Not more than a few dozen batches an epoch. */
