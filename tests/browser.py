@@ -39,7 +39,7 @@ class Page(html.parser.HTMLParser):
 
 
 def browse(chromium, folder, page, *more):
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=1000,3600",
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
                f"--user-data-dir={folder}/profile", *more, page.resolve().as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     logged = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -77,7 +77,8 @@ def main():
             assert len(page.text["title"]) == figures + 1
             assert not page.links, page.links
         if len(sys.argv) > 3:
-            browse(chromium, folder, folder / "both.html", f"--screenshot={os.path.abspath(sys.argv[3])}")
+            browse(chromium, folder, folder / "both.html", "--window-size=900,2000", "--force-device-scale-factor=0.8",
+                   f"--screenshot={os.path.abspath(sys.argv[3])}")
 
 
 if __name__ == "__main__":
