@@ -5,7 +5,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD = build/$(PRESET)
 
-.PHONY: all build test test-exhaustive bits random mutate demo bench install format lint fuzz clean help
+.PHONY: all build test test-exhaustive bits random mutate demo bench install dist format lint fuzz clean help
 
 all: build ## the command and the library: build/release/outgrow
 
@@ -41,6 +41,11 @@ bench: build ## measure, write docs/benchmarks/<date>.json, print the ratios
 
 install: build ## into PREFIX (and DESTDIR)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+dist: ## what is committed as build/outgrow-VERSION.tar.gz, the same bytes each time
+	@mkdir -p build
+	@name=outgrow-$$(sed -n 's/^project(outgrow VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt) && \
+	    git archive --prefix=$$name/ HEAD | gzip -9n >build/$$name.tar.gz && echo build/$$name.tar.gz
 
 format: ## rewrite the sources as .clang-format says
 	@tools/format

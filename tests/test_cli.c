@@ -587,6 +587,16 @@ static void several_runs_are_summed_up(void **state)
     assert_says(o->out, " +- ");
     assert_says(o->out, "parameters      660");
     assert_int_equal(outgrow(line)->status, 1); /* it is there */
+
+    /* what is whole stays, what is missing is made */
+    assert_int_equal(system("cp many/summary.json before.json && rm -r many/seed9"), 0);
+    snprintf(line, sizeof(line), "train d --runs 3 --seed 7 --run many %s --resume --json", common);
+    json_t *again = json_of(line);
+    json_t *before = json_load_file("before.json", 0, NULL);
+    assert_true(json_equal(json_object_get(again, "test_metrics"),
+                           json_object_get(before, "test_metrics")));
+    json_decref(before);
+    json_decref(again);
 }
 
 /* A sentence each on what is kept, what is read and why, before the tables; no line ends blank. */

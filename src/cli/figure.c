@@ -79,12 +79,16 @@ struct range {
 };
 
 /* 1, 2 or 5 times a power of ten, so that about `count` of them make the range. */
-static double tick_step(struct range r, int count)
+static double tick_step(struct range r, int count, const char *key)
 {
     double raw = (r.to - r.from) / count;
+    double unit = 1;
+    while (strcmp(key, "bytes") == 0 && raw / unit >= 1024) /* KiB, MiB, ... */
+        unit *= 1024;
+    raw /= unit;
     double power = pow(10, floor(log10(raw)));
     double factor = raw / power;
-    return power * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10);
+    return unit * power * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10);
 }
 
 /* Amounts begin at nothing; losses and shares where they are. */
@@ -135,7 +139,7 @@ static void describe_series(FILE *f, const char *key, const struct series *s)
 static void draw_axes(FILE *f, const char *key, struct range x, struct range y)
 {
     char text[SHOWN_MAX];
-    const double step = tick_step(y, 5);
+    const double step = tick_step(y, 5, key);
     for (long i = (long)ceil(y.from / step); (double)i * step <= y.to; i++) {
         double v = (double)i * step;
         double at = place(y, v, HEIGHT - BOTTOM, TOP);
@@ -143,7 +147,7 @@ static void draw_axes(FILE *f, const char *key, struct range x, struct range y)
                 WIDTH - RIGHT, at, at);
         label(f, LEFT - 6, at + 4, "end", shown_number(text, key, v));
     }
-    const long by = (long)fmax(1, tick_step(x, 8));
+    const long by = (long)fmax(1, tick_step(x, 8, "epoch"));
     for (long epoch = by; (double)epoch <= x.to; epoch += by) {
         snprintf(text, sizeof(text), "%ld", epoch);
         label(f, place(x, (double)epoch, LEFT, WIDTH - RIGHT), HEIGHT - BOTTOM + 16, "middle",
