@@ -61,12 +61,15 @@ struct row {
     bool alternate;
     int resample_every, memory; /* MiB */
     const char *cache;          /* NULL = as much as there is room for */
+    int n_handed;               /* batches of 6 MiB that a caller has */
     /* what is planned */
     int smallest; /* MiB */
     uint32_t n_slots, superbatch;
     int n_staging;
     size_t neighbors; /* MiB */
 };
+
+enum { HANDED = 6 }; /* MiB of a batch that a caller has */
 
 static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, struct og_err *err)
 {
@@ -80,6 +83,8 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
                                .models = true,
                                .threads = 4};
     const struct og_premises premises = {&config, &facts, &way};
+    config.handover.n = r->n_handed;
+    facts.bytes.handed = HANDED * OG_MIB;
     og_options_init(&config.opt);
     config.opt.epochs = 3;
     config.opt.n_fanout = 2;
@@ -101,19 +106,19 @@ enum { RAW = OG_LAYOUT_RAW, PACKED = OG_LAYOUT_PACKED, SEGMENTED = OG_LAYOUT_SEG
 enum { MEMORY = OG_TOPOLOGY_MEMORY, DISK = OG_TOPOLOGY_DISK };
 
 static const struct row rows[] = {
-    {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 120, NULL, 74, 81520, 0, 2, 0},
-    {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 400, NULL, 74, 400000, 0, 2, 0},
-    {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 400, "10%", 74, 40000, 0, 2, 0},
-    {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 400, "1M", 74, 2048, 0, 2, 0},
-    {OG_POLICY_NONE, RAW, MEMORY, false, 1, 400, NULL, 74, 0, 0, 2, 0},
-    {OG_POLICY_DEGREE, RAW, DISK, false, 1, 120, NULL, 74, 55487, 0, 2, 10},
-    {OG_POLICY_BELADY, RAW, DISK, true, 1, 120, NULL, 84, 77673, 196, 1, 8},
-    {OG_POLICY_BELADY, RAW, MEMORY, false, 1, 200, NULL, 84, 208926, 83, 2, 0},
-    {OG_POLICY_FREQUENCY, PACKED, MEMORY, true, 1, 200, NULL, 84, 318114, 264, 2, 0},
-    {OG_POLICY_FREQUENCY, PACKED, MEMORY, false, 2, 200, NULL, 115, 132697, 88, 2, 0},
-    {OG_POLICY_BELADY, SEGMENTED, MEMORY, true, 1, 200, NULL, 85, 317881, 264, 2, 0},
-    {OG_POLICY_HYBRID, RAW, MEMORY, true, 1, 200, NULL, 98, 310090, 264, 2, 0},
-    {OG_POLICY_SWEEP, RAW, MEMORY, false, 1, 200, NULL, 94, 199539, 88, 2, 0},
+    {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 120, NULL, 0, 74, 81520, 0, 2, 0},
+    {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 400, NULL, 0, 74, 400000, 0, 2, 0},
+    {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 400, "10%", 0, 74, 40000, 0, 2, 0},
+    {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 400, "1M", 0, 74, 2048, 0, 2, 0},
+    {OG_POLICY_NONE, RAW, MEMORY, false, 1, 400, NULL, 0, 74, 0, 0, 2, 0},
+    {OG_POLICY_DEGREE, RAW, DISK, false, 1, 120, NULL, 0, 74, 55487, 0, 2, 10},
+    {OG_POLICY_BELADY, RAW, DISK, true, 1, 120, NULL, 0, 84, 77673, 196, 1, 8},
+    {OG_POLICY_BELADY, RAW, MEMORY, false, 1, 200, NULL, 0, 84, 208926, 83, 2, 0},
+    {OG_POLICY_FREQUENCY, PACKED, MEMORY, true, 1, 200, NULL, 0, 84, 318114, 264, 2, 0},
+    {OG_POLICY_FREQUENCY, PACKED, MEMORY, false, 2, 200, NULL, 0, 115, 132697, 88, 2, 0},
+    {OG_POLICY_BELADY, SEGMENTED, MEMORY, true, 1, 200, NULL, 0, 85, 317881, 264, 2, 0},
+    {OG_POLICY_HYBRID, RAW, MEMORY, true, 1, 200, NULL, 0, 98, 310090, 264, 2, 0},
+    {OG_POLICY_SWEEP, RAW, MEMORY, false, 1, 200, NULL, 0, 94, 199539, 88, 2, 0},
 };
 
 static int print_row(const struct row *r)
@@ -121,7 +126,7 @@ static int print_row(const struct row *r)
     struct og_memory_plan m;
     struct og_err err = {0};
     int rc = plan(r, (size_t)r->memory * OG_MIB, &m, &err);
-    print_message("    {%d, %d, %d, %d, %d, %d, %s, %zu, %u, %llu, %d, %zu},  %s\n", r->policy,
+    print_message("    {%d, %d, %d, %d, %d, %d, %s, 0, %zu, %u, %llu, %d, %zu},  %s\n", r->policy,
                   r->layout, r->topology, r->alternate, r->resample_every, r->memory,
                   r->cache ? r->cache : "NULL", m.smallest / OG_MIB, m.n_slots,
                   (unsigned long long)m.superbatch, m.n_staging, m.neighbors / OG_MIB, err.message);
@@ -145,6 +150,28 @@ static void sizes_are_those_of_the_table(void **state)
         }
     }
     assert_int_equal(differ, 0);
+}
+
+/* Batches that a caller has are as much more, and as many rows fewer are cached. */
+static void batches_handed_over_are_planned_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < OG_COUNT(rows); i++) {
+        struct row r = rows[i];
+        struct og_memory_plan none, some;
+        struct og_err err = {0};
+        const size_t limit = (size_t)(r.memory + 100) * OG_MIB;
+        assert_int_equal(plan(&r, limit, &none, NULL), 0);
+        r.n_handed = 3;
+        assert_int_equal(plan(&r, limit, &some, NULL), 0);
+        assert_int_equal(some.handed, (size_t)3 * HANDED * OG_MIB);
+        assert_in_range(some.smallest, none.smallest + some.handed,
+                        none.smallest + some.handed + 2 * OG_MIB); /* margins are shares of it */
+        assert_true(some.n_slots <= none.n_slots);
+        assert_true(og__memory_plan_sum(&some) <= limit);
+        assert_int_equal(plan(&r, none.smallest, &some, &err), -ENOMEM);
+        assert_non_null(strstr(err.message, "batches handed over 18.00 MiB"));
+    }
 }
 
 /* ---- of any way ---- */
@@ -255,6 +282,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_those_of_the_table),
+        cmocka_unit_test(batches_handed_over_are_planned_for),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(plans_keep_to_the_limit),
         cmocka_unit_test(a_cache_is_read_in_one_way),
