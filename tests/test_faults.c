@@ -379,6 +379,60 @@ static int call_options(struct og_err *err)
     return rc;
 }
 
+/* What the batches of an epoch have in them. */
+static int sum_batches(struct og_loader *l, uint64_t *sum, struct og_err *err)
+{
+    const struct og_minibatch *b = NULL;
+    int rc;
+    while ((rc = og_loader_next(l, -1, &b, err)) == 0 && b) {
+        *sum = XXH3_64bits_withSeed(b->ids.data, (size_t)b->ids.shape[0] * 8, *sum);
+        *sum = XXH3_64bits_withSeed(b->x.data, (size_t)(b->x.shape[0] * b->x.shape[1]) * 4, *sum);
+        og_minibatch_release(b);
+    }
+    return rc;
+}
+
+/* An epoch, left in its middle for where another begins; a pass; and what it tells. */
+static int load(struct og_loader *l, uint64_t *sum, struct og_err *err)
+{
+    const struct og_minibatch *b = NULL;
+    char *text = NULL;
+    int rc;
+    OG_TRY(og_loader_start(l, 1, err));
+    OG_TRY(og_loader_next(l, -1, &b, err));
+    og_minibatch_release(b);
+    OG_TRY(og_loader_state(l, &text, err));
+    OG_TRY(og_loader_start(l, 2, err));
+    OG_TRY(sum_batches(l, sum, err));
+    OG_TRY(og_loader_evaluate(l, "valid", err));
+    OG_TRY(sum_batches(l, sum, err));
+    OG_TRY(og_loader_restore(l, text, err));
+    OG_TRY(sum_batches(l, sum, err));
+    free(text);
+    OG_TRY(og_loader_plan(l, &text, err));
+    free(text);
+    OG_TRY(og_loader_metrics(l, &text, err));
+out:
+    free(text);
+    return rc;
+}
+
+static int call_loader(struct og_err *err)
+{
+    struct og_loader *l = NULL;
+    uint64_t sum = 0;
+    char *text;
+    int rc;
+    OG_TRY(og_loader_open(&l, graph, &options, NULL, NULL, err));
+    OG_TRY(load(l, &sum, err));
+    if (asprintf(&text, "{\"%016llx\": 0}", (unsigned long long)sum) < 0)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "sum"));
+    keep(text);
+out:
+    og_loader_close(l);
+    return rc;
+}
+
 static int call_plan(struct og_err *err)
 {
     char *text = NULL;
@@ -727,6 +781,9 @@ static const struct call calls[] = {
     {"imports", "import mtx", call_import_mtx, {NULL}, 0},
     {"imports", "export npy", call_export_npy, {NULL}, 0},
     {"imports", "export graphbolt", call_export_graphbolt, {NULL}, 0},
+    {"loaders", "loader", call_loader, {"policy", "lru"}, 0},
+    {"loaders", "loader ahead", call_loader, {"policy", "belady", "superbatch", "3"}, 0},
+    {"loaders", "loader from disk", call_loader, {"policy", "degree", "topology", "disk"}, 0},
     {"plans", "plan", call_plan, {NULL}, 0},
     {"plans", "plan belady", call_plan, {"policy", "belady", "trace-timeline", timeline}, 0},
     {"plans",
