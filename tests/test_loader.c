@@ -56,6 +56,28 @@ static void batches_are_those_of_sample(void **state)
             }
 }
 
+/* Then the edges of a batch are there once. */
+static void what_is_drawn_once_is_there_once(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s + 1 < OG_COUNT(samplers); s++) /* ladies draws for a hop as a whole */
+        for (size_t p = 0; p < OG_COUNT(policies); p++) {
+            const char *const pairs[] = {"sampler", samplers[s][1], "policy", policies[p], "draw",
+                                         "once",    "fanout",       "4,3,2",  NULL};
+            struct og_options opt;
+            compare(classes, pairs);
+            set_up(&opt, pairs);
+            struct og_loader *l = open_loader(classes, &opt, NULL);
+            start_epoch(l, 1);
+            const struct og_minibatch *b = next_batch(l);
+            assert_int_equal(b->edge_index.shape[1], b->hop[2].n_edges);
+            assert_int_equal(b->hop[2].first_edge, 0);
+            og_minibatch_release(b);
+            og_loader_close(l);
+            og_options_release(&opt);
+        }
+}
+
 static void layouts_change_nothing(void **state)
 {
     (void)state;
@@ -242,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_those_of_sample),
+        cmocka_unit_test(what_is_drawn_once_is_there_once),
         cmocka_unit_test(layouts_change_nothing),
         cmocka_unit_test(targets_and_features_have_the_types_they_are_stored_in),
         cmocka_unit_test(a_second_loader_changes_nothing),

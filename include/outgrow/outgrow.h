@@ -424,7 +424,9 @@ struct og_minibatch {
                                    opt->pack_dtype says */
     struct og_array y;          /* i64 [n_seeds] classes, -1 where there is none; f32 [n_seeds, C]
                                    of several labels and of regression; none of links */
-    struct og_array edge_index; /* i64 [2, E] src and dst of all hops, hop 0 first */
+    struct og_array edge_index; /* i64 [2, E] src and dst of all hops, hop 0 first. With
+                                   OG_DRAW_ONCE those of the last hop, which the others' are the
+                                   first ones of: then first_edge is 0 in all, and memory shared */
     struct og_array pairs;      /* of links: i64 [2, P] positions in ids, src and dst: n_positive
                                    edges, then n_negative pairs that stand against them, then, in
                                    evaluation, rivals of edge 0, of edge 1, ..., as many each */

@@ -8,8 +8,9 @@
 /* ---- how large its arrays are ---- */
 
 struct shape {
-    int64_t n_ids, n_seeds, n_edges, n_pairs;
+    int64_t n_ids, n_seeds, n_edges, n_pairs; /* n_edges: columns of edge_index */
     uint32_t n_hops;
+    bool nested; /* the edges of a hop are the first ones of the next: they are there once */
     struct {
         int64_t n_dst, n_src, n_edges;
     } hop[OG_MAX_HOPS];
@@ -34,6 +35,14 @@ static void set_labels(struct shape *k, const struct og_dataset *ds)
     k->width = og__float_labels(ds) ? ds->n_classes : 1;
 }
 
+static void count_edges(struct shape *k, unsigned extras)
+{
+    k->nested = extras & OG__NESTED;
+    k->weighs = extras & OG__WITH_WEIGHTS;
+    for (uint32_t h = 0; h < k->n_hops; h++)
+        k->n_edges = k->hop[h].n_edges + (k->nested ? 0 : k->n_edges);
+}
+
 static struct shape shape_of(const struct og_data_path *d, const struct og_work *w)
 {
     const struct og_batch *b = &w->sampled.batch;
@@ -42,9 +51,8 @@ static struct shape shape_of(const struct og_data_path *d, const struct og_work 
         k.hop[h].n_dst = b->hop[h].n_dst;
         k.hop[h].n_src = b->hop[h].n_src;
         k.hop[h].n_edges = (int64_t)b->hop[h].n_edges;
-        k.n_edges += k.hop[h].n_edges;
     }
-    k.weighs = d->facts->trace.extras & OG__WITH_WEIGHTS;
+    count_edges(&k, d->facts->trace.extras);
     if (d->gather)
         set_rows(&k, d->facts->ds);
     if (d->facts->split[w->descriptor.split].labels)
@@ -60,11 +68,11 @@ static struct shape largest(const struct og_facts *f, unsigned want)
     struct shape k = {.n_seeds = og__seeds_most(&f->seeds), .n_hops = caps->n_hops};
     for (uint32_t h = 0; h < caps->n_hops; h++) {
         k.hop[h].n_dst = (int64_t)caps->hop[h].n_dst;
-        k.n_edges += k.hop[h].n_edges = (int64_t)caps->hop[h].n_edges;
+        k.hop[h].n_edges = (int64_t)caps->hop[h].n_edges;
         k.n_ids = (int64_t)caps->hop[h].n_src;
     }
     k.n_pairs = (int64_t)caps->n_scores;
-    k.weighs = f->trace.extras & OG__WITH_WEIGHTS;
+    count_edges(&k, f->trace.extras);
     if (want & OG__WANT_FEATURES)
         set_rows(&k, f->ds);
     if (!f->seeds.edges)
@@ -97,10 +105,19 @@ static struct og_array take_longs(struct layout *l, int n_dims, int64_t rows, in
     return array(data, OG_ELEMENT_I64, n_dims, rows, columns);
 }
 
+/* Of nested hops one is the beginning of the next, too. */
+static void lay_indptr(struct layout *l, const struct shape *k, struct og_minibatch *out)
+{
+    for (uint32_t h = k->nested ? k->n_hops - 1 : 0; h < k->n_hops; h++)
+        out->hop[h].indptr = take_longs(l, 1, k->hop[h].n_dst + 1, 0);
+    for (uint32_t h = 0; k->nested && h + 1 < k->n_hops; h++)
+        out->hop[h].indptr =
+            array(out->hop[k->n_hops - 1].indptr.data, OG_ELEMENT_I64, 1, k->hop[h].n_dst + 1, 0);
+}
+
 static void lay_hops(struct layout *l, const struct shape *k, struct og_minibatch *out)
 {
-    for (uint32_t h = 0; h < k->n_hops; h++)
-        out->hop[h].indptr = take_longs(l, 1, k->hop[h].n_dst + 1, 0);
+    lay_indptr(l, k, out);
     out->edge_index = take_longs(l, 2, 2, k->n_edges);
     float *weights = k->weighs ? take(l, k->n_edges, sizeof(*weights)) : NULL;
     int64_t *edges = out->edge_index.data;
@@ -116,7 +133,7 @@ static void lay_hops(struct layout *l, const struct shape *k, struct og_minibatc
         hop->dst = array(edges + k->n_edges + first, OG_ELEMENT_I64, 1, n, 0);
         if (weights)
             hop->weight = array(weights + first, OG_ELEMENT_F32, 1, n, 0);
-        first += n;
+        first += k->nested ? 0 : n;
     }
 }
 
@@ -227,6 +244,7 @@ struct copying {
     const struct og_data_path *d;
     const struct og_work *w;
     struct og_minibatch *out;
+    bool nested;
 };
 
 static void copy_part(void *arg, size_t task, int thread)
@@ -235,7 +253,8 @@ static void copy_part(void *arg, size_t task, int thread)
     const struct og_batch *b = &c->w->sampled.batch;
     (void)thread;
     if (task < b->n_hops) {
-        copy_hop(&b->hop[task], &c->out->hop[task]);
+        if (!c->nested || task + 1 == b->n_hops) /* else it lies in the last one */
+            copy_hop(&b->hop[task], &c->out->hop[task]);
         return;
     }
     const uint32_t first = (uint32_t)(task - b->n_hops) * TASK_ROWS;
@@ -253,7 +272,7 @@ void og__minibatch_fill(struct og_minibatch *out, struct og_arena *arena,
     copy_ids(b, out);
     copy_labels(d, w, out);
     copy_pairs(&w->seeds.pairs, out);
-    struct copying c = {d, w, out};
+    struct copying c = {d, w, out, k.nested};
     const size_t n_rows = out->x.data ? (b->n_ids + (size_t)TASK_ROWS - 1) / TASK_ROWS : 0;
     og__pool_run(pool, b->n_hops + n_rows, copy_part, &c);
     out->hits = w->plan.n - w->plan.n_misses;
