@@ -46,25 +46,27 @@ class Bar:
 def watched(call, *args, progress=False, watch=None):
     """call(*args, watch), which an exception in this thread, such as Ctrl-C's, stops."""
     watch = watch or _outgrow.Watch()
-    bar, done = Bar(progress), {}
+    bar, done, ended = Bar(progress), {}, threading.Event()
 
     def run():
         try:
             done["result"] = call(*args, watch)
         except BaseException as error:  # raised again below, by the thread that asked
             done["error"] = error
+        finally:
+            ended.set()
 
     thread = threading.Thread(target=run, name="outgrow", daemon=True)
     try:
         thread.start()
-        while thread.is_alive():
-            thread.join(0.05)
+        while not ended.wait(0.05):  # an interrupted join() takes the thread for ended
             tell(watch)
             if (at := watch.progress()) is not None:
                 bar.show(at[0], at[3], at[4])
     except BaseException:
         watch.stop()
-        thread.join()
+        if thread.ident is not None:
+            ended.wait()
         raise
     finally:
         bar.close()

@@ -134,7 +134,10 @@ def test_what_a_kill_leaves_goes_with_the_next():
 def test_ctrl_c_stops_an_import():
     program = "import outgrow\noutgrow.generate('large', nodes=3000000, dim=200, degree=20)\n"
     child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    while not any(name.startswith("large.tmp-") for name in os.listdir(".")):
+        assert child.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
     child.send_signal(signal.SIGINT)
     began = time.monotonic()
     _, said = child.communicate(timeout=100)
