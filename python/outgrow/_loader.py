@@ -39,7 +39,7 @@ def options_for(form, options):
         options["no_shuffle"] = not options.pop("shuffle")
     if options.pop("drop_last", False):
         raise OptionError("drop_last: the last batch of an epoch is yielded, however small", "skip it in the loop")
-    if form == "pyg" and "draw" in _outgrow.option_names():
+    if form == "pyg" and options.get("sampler") != "ladies":  # which draws for a hop as a whole
         options.setdefault("draw", "once")
     return options
 

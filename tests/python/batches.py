@@ -4,7 +4,7 @@ policies, from memory and from disk, in every type of features, and beside a sec
 import itertools
 import threading
 
-from support import CAN_DRAW_ONCE, arrays_of_a_graph, command, main, np, outgrow, same, sample
+from support import arrays_of_a_graph, command, main, np, outgrow, same, sample
 
 SAMPLERS = {
     "uniform": {"fanout": [4, 3]},
@@ -95,8 +95,6 @@ def test_of_every_type_of_features():
 
 def test_of_a_node_that_draws_once():
     """As PyG's NeighborLoader: the edges of hop h + 1 begin with those of hop h."""
-    if not CAN_DRAW_ONCE:
-        return
     trace = sample("graph", "trace-once", **COMMON, fanout=[4, 3], draw="once")
     with outgrow.Loader("graph", form="arrays", fanout=[4, 3], draw="once", **COMMON) as loader:
         for b, batch in zip(trace.epoch(1), loader, strict=True):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The forms that batches come in say the same, and are the loader's memory, not copies."""
-from support import CAN_DRAW_ONCE, arrays_of_a_graph, main, need, np, outgrow, raises, same
+from support import arrays_of_a_graph, main, need, np, outgrow, raises, same
 
 torch, _ = need("torch", "torch_geometric")
 OPTIONS = {"fanout": [4, 3], "batch": 150, "epochs": 1, "seed": 5}
-ONCE = {"draw": "once"} if CAN_DRAW_ONCE else {}
+ONCE = {"draw": "once"}
 
 
 def test_pyg_is_what_neighbor_loader_yields():
@@ -25,8 +25,6 @@ def test_pyg_is_what_neighbor_loader_yields():
 
 def test_trimming_leaves_the_result():
     """trim_to_layer drops what later layers do not need: only where nodes draw once is that nothing of the seeds'."""
-    if not CAN_DRAW_ONCE:
-        return
     from torch_geometric.nn import SAGEConv
     from torch_geometric.utils import trim_to_layer
     torch.manual_seed(1)
@@ -61,7 +59,7 @@ def test_adjs_are_blocks():
 
 def test_weights_stand_beside_edges():
     options = OPTIONS | {"sampler": "walk", "fanout": [1, 1], "neighbors": 3}
-    for draw in ONCE, {"draw": "each"} if CAN_DRAW_ONCE else {}:
+    for draw in ONCE, {"draw": "each"}:
         with outgrow.Loader("graph", **options | draw) as loader:
             for data in loader:
                 assert data.edge_weight.shape == (data.num_edges,)

@@ -18,7 +18,6 @@ except ImportError as error:
 
 COMMAND = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "outgrow"
 os.environ["OUTGROW_COMMAND"] = COMMAND
-CAN_DRAW_ONCE = "draw" in outgrow._outgrow.option_names()
 NODES, EDGES, DIM, CLASSES = 2000, 16000, 24, 5
 
 
