@@ -41,11 +41,11 @@ int og__bench_epoch(const char *dataset, const struct og_options *opt,
     if (out)
         *out = NULL;
     struct delivery d = {0};
-    int rc = og__session_open(&d.s, dataset, opt, OG__WANT_FEATURES, NULL, seen, err);
+    int rc = og__session_open(&d.s, dataset, opt, OG__WANT_FEATURES | OG__WANT_UNEVALUATED, NULL,
+                              seen, err);
     if (rc < 0)
         return rc;
     struct og_session *s = d.s;
-    s->facts.schedule.eval_every = 0;
     d.epochs = json_array();
     d.lap = og__now();
     OG_TRY(og__run_batches(&s->path, OG__SPLITS, 0, og__schedule_items(&s->facts.schedule),

@@ -70,11 +70,11 @@ int og__bench_sample(const char *dataset, const struct og_options *opt, char **o
     if (out)
         *out = NULL;
     struct sampling b = {0};
-    int rc = og__session_open(&b.s, dataset, opt, 0, NULL, NULL, err);
+    if (opt->epochs < 1)
+        return og__fail(err, -EINVAL, "give --epochs of at least 1", "--epochs 0: no batches");
+    int rc = og__session_open(&b.s, dataset, opt, OG__WANT_UNEVALUATED, NULL, NULL, err);
     if (rc < 0)
         return rc;
-    b.s->facts.schedule.eval_every = 0;
-    b.s->facts.schedule.epochs = OG_MAX(b.s->facts.schedule.epochs, 1);
     b.share = calloc((size_t)og__samplers(&b.s->way), sizeof(*b.share));
     if (!b.share)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "bench"));

@@ -106,10 +106,10 @@ int og__bench_train(const char *dataset, const struct og_options *opt,
     if (!og__options_given(&own, "preset"))
         OG_TRY(og_options_set(&own, "preset", "memory", err));
     own.epochs = 1;
-    own.eval_every = 0;
     OG_TRY(og__session_open(&t.s, dataset, &own,
-                            OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen,
-                            err));
+                            OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING |
+                                OG__WANT_UNEVALUATED,
+                            NULL, seen, err));
 out:
     og_options_release(&own);
     if (rc < 0)

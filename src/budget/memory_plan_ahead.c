@@ -62,10 +62,10 @@ size_t og__spilled_batch_bytes(const struct og_facts *f)
 
 static uint64_t longest_epoch(const struct og_premises *p)
 {
-    uint64_t train = og__schedule_batches(&p->facts->schedule, OG__TRAIN);
-    uint64_t valid =
-        p->config->opt.eval_every ? og__schedule_batches(&p->facts->schedule, OG__VALID) : 0;
-    return OG_MAX(train + valid, og__schedule_batches(&p->facts->schedule, OG__TEST));
+    const struct og_schedule *s = &p->facts->schedule;
+    uint64_t train = og__schedule_batches(s, OG__TRAIN);
+    uint64_t valid = s->eval_every ? og__schedule_batches(s, OG__VALID) : 0;
+    return OG_MAX(train + valid, og__schedule_batches(s, OG__TEST));
 }
 
 /* Items of the whole run, or of the test that follows it. */

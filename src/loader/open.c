@@ -63,19 +63,13 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
                              .n_seeds = from->n_seeds,
                              .step_seconds = from->step_seconds};
     struct og_session_use use = {.handover = &to};
-    struct og_options own;
     int rc = find_split(from->split ? from->split : "train", &to.split, err);
     if (rc < 0)
         return rc;
     l->split = name_of(from, to.split);
-    use.want = OG__WANT_LABELS | (from->no_features ? 0u : OG__WANT_FEATURES);
-    rc = og__options_copy(&own, opt, err);
-    if (rc < 0)
-        return rc;
-    own.eval_every = 0; /* whoever evaluates says when */
-    rc = og__session_open_for(&l->s, dataset, &own, &use, &l->seen, err);
-    og_options_release(&own);
-    return rc;
+    use.want = OG__WANT_LABELS | OG__WANT_UNEVALUATED | /* whoever evaluates says when */
+               (from->no_features ? 0u : OG__WANT_FEATURES);
+    return og__session_open_for(&l->s, dataset, opt, &use, &l->seen, err);
 }
 
 /* Those it has are the session's from then on. */

@@ -165,7 +165,8 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
     struct og_options own;
     if (out)
         *out = NULL;
-    unsigned want = OG__WANT_LABELS | OG__WANT_RECORD | (with_features ? OG__WANT_FEATURES : 0u);
+    unsigned want = OG__WANT_LABELS | OG__WANT_RECORD | OG__WANT_UNEVALUATED |
+                    (with_features ? OG__WANT_FEATURES : 0u);
     if (opt->epochs < 1)
         return og__fail(err, -EINVAL, "give --epochs 1 or more",
                         "--epochs %d: there are no batches to sample", opt->epochs);
@@ -178,7 +179,6 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
     if (rc < 0)
         return rc;
     struct og_session *s = r.s;
-    s->facts.schedule.eval_every = 0;
     size_t bytes = og__targets_bytes(&s->facts);
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     OG_TRY(r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM);

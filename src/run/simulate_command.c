@@ -267,11 +267,10 @@ static int open_dataset(struct simulator *m, const char *dataset, struct og_err 
 {
     if (m->opt.epochs == 0)
         return og__fail(err, -EINVAL, "give --epochs of at least 1", "--epochs 0: no batches");
-    int rc = og__session_open(&m->s, dataset, &m->opt, 0, NULL, m->seen, err);
+    int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED, NULL, m->seen, err);
     if (rc < 0)
         return rc;
     struct og_session *s = m->s;
-    s->facts.schedule.eval_every = 0;
     m->most_batches = (uint32_t)og__schedule_items(&s->facts.schedule);
     m->longest =
         OG_MIN(s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src, (uint64_t)s->facts.ds->n_nodes);

@@ -189,7 +189,8 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
 int og__session_schedule(struct og_session *s, struct og_err *err)
 {
     s->facts.schedule.epochs = s->config.opt.epochs;
-    s->facts.schedule.eval_every = s->config.opt.eval_every;
+    const bool evaluates = !(s->config.want & OG__WANT_UNEVALUATED);
+    s->facts.schedule.eval_every = evaluates ? s->config.opt.eval_every : 0;
     s->facts.schedule.resample_every = s->config.opt.resample_every;
     s->facts.schedule.seed = (uint64_t)s->config.opt.seed;
     s->facts.schedule.shuffle = !s->config.opt.no_shuffle;
