@@ -459,3 +459,11 @@ const struct og_tensor *og__tensors_find(const struct og_tensors *t, const char 
             return &t->tensor[i];
     return NULL;
 }
+
+const char *og__tensors_said(const struct og_tensors *t, const char *key)
+{
+    for (size_t i = 0; i < t->n_metadata; i++)
+        if (strcmp(t->metadata[i].key, key) == 0)
+            return t->metadata[i].value;
+    return NULL;
+}

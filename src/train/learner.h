@@ -1,6 +1,6 @@
 /* learner: what learns in a session, a model and the operators that it computes with. Nothing else
- * calls either while a session opens: a build without models needs this file alone to be another,
- * and a session without OG__WANT_MODEL has none. */
+ * calls either while a session opens: a session without OG__WANT_MODEL has none, and a build
+ * without operators says so here. */
 #ifndef OG_LEARNER_H
 #define OG_LEARNER_H
 
