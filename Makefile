@@ -5,7 +5,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD = build/$(PRESET)
 
-.PHONY: all build test test-exhaustive bits random mutate demo bench install dist format lint fuzz clean help
+.PHONY: all build test test-exhaustive bits random mutate demo bench install deb dist format lint fuzz clean help
 
 all: build ## the command and the library: build/release/outgrow
 
@@ -41,6 +41,9 @@ bench: build ## measure, write docs/benchmarks/<date>.json, print the ratios
 
 install: build ## into PREFIX (and DESTDIR)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb: build ## a Debian package of the command: build/outgrow_VERSION_ARCH.deb
+	@tools/deb $(BUILD)
 
 dist: ## what is committed as build/outgrow-VERSION.tar.gz, the same bytes each time
 	@mkdir -p build
