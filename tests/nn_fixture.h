@@ -172,16 +172,15 @@ static inline struct og_rows fixture_rows(const struct fixture *f, const struct 
 
 static inline void fixture_task(struct fixture *f)
 {
-    static const char *const losses[] = {"auto", "bce", "margin", "mse", "mae"};
     const char *task = fixture_option(f, "task");
     if (!task)
         return;
     f->config.task = strcmp(task, "link") == 0 ? OG_TASK_LINK : OG_TASK_REGRESSION;
     f->config.decoder =
         strcmp(fixture_text(f, "decoder"), "mlp") == 0 ? OG_DECODER_MLP : OG_DECODER_DOT;
-    for (size_t i = 0; i < OG_COUNT(losses); i++)
-        if (strcmp(fixture_text(f, "loss"), losses[i]) == 0)
-            f->config.loss = (int)i;
+    for (int i = 0; og__loss_words[i]; i++)
+        if (strcmp(fixture_text(f, "loss"), og__loss_words[i]) == 0)
+            f->config.loss = i;
 }
 
 static inline void fixture_model(struct fixture *f)

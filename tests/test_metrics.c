@@ -222,14 +222,15 @@ static json_t *compare(const char *what, const char *const *more, bool full)
 static void values_are_averaged_over_values(void **state)
 {
     (void)state;
-    static const char *const losses[] = {"mse", "mae"};
+    static const char *const losses[] = {"mse", "mae", "huber"};
     for (size_t i = 0; i < OG_COUNT(losses); i++) {
         const char *const more[] = {"loss", losses[i], NULL};
         write_graph();
         label_rows(true);
         json_t *summary = compare(losses[i], more, true);
         const json_t *test = metrics(summary, "test_metrics");
-        assert_true(number(test, "loss") == number(test, losses[i]));
+        if (i < 2) /* a loss that is a metric as well */
+            assert_true(number(test, "loss") == number(test, losses[i]));
         json_decref(summary);
     }
 }

@@ -34,7 +34,8 @@ static const char *const cases[] = {"sage2",
                                     "link_mlp",
                                     "link_mlp_margin",
                                     "value_mse",
-                                    "value_mae"};
+                                    "value_mae",
+                                    "value_huber"};
 
 struct run {
     struct fixture f;

@@ -86,6 +86,7 @@ static void gradients_are_slopes_of_the_loss(void **state)
     slopes_under_dropout("link_mlp_margin", 0.5);
     slopes_under_dropout("value_mse", 0.5);
     slopes_under_dropout("value_mae", 0.3);
+    slopes_under_dropout("value_huber", 0.4);
     slopes_under_all("sage2_wide", 0.5, 0.3, 0);
     slopes_under_all("gcn3", 0, 0.5, 0);
     slopes_under_all("pinsage2", 0.3, 0.4, 0);

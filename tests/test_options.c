@@ -128,6 +128,7 @@ static void choices_follow_the_enums(void **state)
         {"loss", "margin", offsetof(struct og_options, loss), OG_LOSS_MARGIN},
         {"loss", "mse", offsetof(struct og_options, loss), OG_LOSS_MSE},
         {"loss", "mae", offsetof(struct og_options, loss), OG_LOSS_MAE},
+        {"loss", "huber", offsetof(struct og_options, loss), OG_LOSS_HUBER},
         {"negative", "uniform", offsetof(struct og_options, negative), OG_NEGATIVE_UNIFORM},
         {"negative", "batch", offsetof(struct og_options, negative), OG_NEGATIVE_BATCH},
         {"optimizer", "adam", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAM},

@@ -66,7 +66,14 @@ enum og_sampler_kind {
 enum og_draw_kind { OG_DRAW_EACH, OG_DRAW_ONCE };
 enum og_task_kind { OG_TASK_NODE, OG_TASK_LINK, OG_TASK_REGRESSION };
 enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP };
-enum og_loss_kind { OG_LOSS_AUTO, OG_LOSS_BCE, OG_LOSS_MARGIN, OG_LOSS_MSE, OG_LOSS_MAE };
+enum og_loss_kind {
+    OG_LOSS_AUTO,
+    OG_LOSS_BCE,
+    OG_LOSS_MARGIN,
+    OG_LOSS_MSE,
+    OG_LOSS_MAE,
+    OG_LOSS_HUBER,
+};
 enum og_negative_kind { OG_NEGATIVE_UNIFORM, OG_NEGATIVE_BATCH };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
 enum og_policy_kind {

@@ -17,7 +17,8 @@
     row(BCE, bce) \
     row(MARGIN, margin) \
     row(MSE, mse) \
-    row(MAE, mae)
+    row(MAE, mae) \
+    row(HUBER, huber)
 /* clang-format on */
 
 /* ---- tasks ---- */

@@ -223,7 +223,8 @@ def link_loss(h, p, a, b, edges, decoder, kind):
 
 def value_loss(y, want, kind):
     there = ~want.isnan()
-    return (torch.nn.functional.l1_loss if kind == "mae" else torch.nn.functional.mse_loss)(y[there], want[there])
+    losses = {"mse": torch.nn.functional.mse_loss, "mae": torch.nn.functional.l1_loss, "huber": torch.nn.functional.huber_loss}
+    return losses[kind](y[there], want[there])
 
 
 def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, heads=0, norm="none", residual=False,
@@ -338,3 +339,4 @@ make("link_mlp", "gcn", [4, 4], 12, 20, 20, task="link", decoder="mlp", loss_kin
 make("link_mlp_margin", "gat", [4, 4], 12, 16, 16, heads=4, task="link", decoder="mlp", loss_kind="margin", each=2, edges=10, **SMALL)
 make("value_mse", "sage", [4, 4], 12, 14, 3, task="regression", loss_kind="mse", **SMALL)
 make("value_mae", "gcn", [4, 4], 12, 14, 1, task="regression", loss_kind="mae", **SMALL)
+make("value_huber", "sage", [4, 4], 12, 14, 2, task="regression", loss_kind="huber", **SMALL)

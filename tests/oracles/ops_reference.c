@@ -699,6 +699,22 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
     }
 }
 
+static double loss_of_error(int loss, double d, double *slope)
+{
+    const bool near = fabs(d) <= 1;
+    switch (loss) {
+    case OG_LOSS_MAE:
+        *slope = (double)((d > 0) - (d < 0));
+        return fabs(d);
+    case OG_LOSS_HUBER:
+        *slope = near ? d : copysign(1, d);
+        return near ? d * d / 2 : fabs(d) - 0.5;
+    default:
+        *slope = 2 * d;
+        return d * d;
+    }
+}
+
 static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss *op)
 {
     (void)be;
@@ -721,13 +737,14 @@ static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss 
                 out->value_sum += y;
                 out->value_squares += y * y;
             }
-            double slope = op->loss == OG_LOSS_MAE ? (double)((d > 0) - (d < 0)) : 2 * d;
+            double slope = 0, loss = loss_of_error(op->loss, d, &slope);
+            if (there)
+                out->loss_sum += loss;
             if (l->grad)
                 l->grad[i] = there ? (float)(slope / (double)out->values) : 0;
         }
         out->counted += any;
     }
-    out->loss_sum = op->loss == OG_LOSS_MAE ? out->absolute : out->squared;
 }
 
 /* ==== pairs ==== */
