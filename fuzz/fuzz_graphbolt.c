@@ -31,7 +31,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         return 0;
     }
-    check_data(m->graph.nodes, m->graph.n_nodes);
     check_data(m->graph.edges, m->graph.n_edges);
     check_data(m->features, m->n_features);
     for (unsigned t = 0; t < m->n_tasks; t++)

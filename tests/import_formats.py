@@ -585,6 +585,8 @@ def test_graphbolt():
             same_nodes(got, g, label)
             assert got["meta"]["num_classes"] == 11 and got["meta"]["name"] == "tiny_bolt"
     good = YAML.format(fmt="numpy", edges="edges/edges.npy")
+    write("bolt/metadata.yaml", good.replace("    name: year", "    num: many\n    name: year"))  # a key of another's
+    same_nodes(imported("graphbolt", "bolt"), g, label)
     save("beyond.npy", np.stack([g["src"], g["dst"]]))
     os.symlink("/etc", "bolt/etc")
     os.symlink("../beyond.npy", "bolt/link.npy")  # out of the folder, and within it

@@ -106,9 +106,15 @@ static int get_data(const struct reader *r, const yaml_node_t *map, void *out)
     OG_TRY(get_text(r, map, "format", &d->format));
     OG_TRY(get_text(r, map, "path", &d->path));
     OG_TRY(get_text(r, map, "domain", &d->domain));
-    OG_TRY(get_number(r, map, "num", &d->num));
 out:
     return rc;
+}
+
+static int get_nodes(const struct reader *r, const yaml_node_t *map, void *out)
+{
+    struct og_gb_nodes *n = out;
+    int rc = get_text(r, map, "type", &n->type);
+    return rc < 0 ? rc : get_number(r, map, "num", &n->num);
 }
 
 static int get_data_list(const struct reader *r, const yaml_node_t *map, const char *key,
@@ -144,7 +150,8 @@ static int get_meta(const struct reader *r, const yaml_node_t *map, struct og_gb
     int rc = 0;
     OG_TRY(get_text(r, map, "dataset_name", &m->name));
     OG_TRY(find(r, map, "graph", YAML_MAPPING_NODE, true, &graph));
-    OG_TRY(get_data_list(r, graph, "nodes", true, &m->graph.nodes, &m->graph.n_nodes));
+    OG_TRY(get_list(r, graph, "nodes", true, get_nodes, sizeof(*m->graph.nodes), &m->graph.nodes,
+                    &m->graph.n_nodes));
     OG_TRY(get_data_list(r, graph, "edges", true, &m->graph.edges, &m->graph.n_edges));
     OG_TRY(get_data_list(r, map, "feature_data", false, &m->features, &m->n_features));
     OG_TRY(get_list(r, map, "tasks", false, get_task, sizeof(*m->tasks), &m->tasks, &m->n_tasks));

@@ -7,7 +7,10 @@
 /* Absent text is NULL, absent numbers -1. */
 struct og_gb_data {
     const char *name, *type, *format, *path, *domain;
-    int64_t num; /* of nodes */
+};
+struct og_gb_nodes {
+    const char *type;
+    int64_t num;
 };
 struct og_gb_set { /* one entry of train_set and its kin */
     const char *type;
@@ -21,7 +24,8 @@ struct og_gb_task {
     unsigned n_sets[3];
 };
 struct og_gb_graph {
-    struct og_gb_data *nodes, *edges;
+    struct og_gb_nodes *nodes;
+    struct og_gb_data *edges;
     unsigned n_nodes, n_edges;
 };
 struct og_gb_meta {
