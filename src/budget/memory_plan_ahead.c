@@ -299,14 +299,16 @@ static void keep_blocks(struct og_memory_plan *m, const struct og_premises *p, s
         m->spill = 0;
 }
 
-int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, size_t need,
-                                      struct og_err *err)
+/* Batches that epochs reuse are prepared as a whole, whatever --superbatch says. */
+int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, const struct og_way *way,
+                                      size_t need, struct og_err *err)
 {
+    const bool keeps = og__keeps_batches(way);
     char hint[96];
-    snprintf(hint, sizeof(hint), "give a smaller --superbatch, or --memory %zuM",
-             need / OG_MIB + 1);
-    return og__fail(err, -ENOMEM, hint, "--superbatch: %llu batches do not fit in --memory",
-                    (unsigned long long)m->superbatch);
+    snprintf(hint, sizeof(hint), "give %s, or --memory %zuM",
+             keeps ? "--resample-every 1" : "a smaller --superbatch", need / OG_MIB + 1);
+    return og__fail(err, -ENOMEM, hint, "%s: %llu batches do not fit in --memory",
+                    keeps ? "--resample-every" : "--superbatch", (unsigned long long)m->superbatch);
 }
 
 int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p, struct og_err *err)
@@ -336,5 +338,5 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
     const size_t need = og__memory_plan_without_rows(m) + staging;
     if (!m->alternates) /* the sweep comes beside all that */
         m->sweep = OG_MIN(m->sweep, m->limit - OG_MIN(m->limit, need));
-    return need <= m->limit ? 0 : og__memory_plan_refuse_superbatch(m, need, err);
+    return need <= m->limit ? 0 : og__memory_plan_refuse_superbatch(m, p->way, need, err);
 }

@@ -73,11 +73,12 @@ static size_t left_before(const struct og_memory_plan *m, size_t staging, uint64
 }
 
 /* Rows that give way to topology, trace and tables while batches are sampled ahead. */
-static int settle_yielded(struct og_memory_plan *m, size_t row, struct og_err *err)
+static int settle_yielded(struct og_memory_plan *m, const struct og_way *way, size_t row,
+                          struct og_err *err)
 {
     size_t before = og__memory_plan_before_training(m) + m->slack;
     if (before > m->limit)
-        return og__memory_plan_refuse_superbatch(m, before, err);
+        return og__memory_plan_refuse_superbatch(m, way, before, err);
     uint64_t kept = (m->limit - before) / row;
     m->n_yielded = kept < m->n_slots ? m->n_slots - (uint32_t)kept : 0;
     return 0;
@@ -125,5 +126,5 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     m->n_staging = n_staging;
     m->staging = staging * (size_t)n_staging * row;
     m->cache = slots * row;
-    return m->alternates ? settle_yielded(m, row, err) : 0;
+    return m->alternates ? settle_yielded(m, p->way, row, err) : 0;
 }

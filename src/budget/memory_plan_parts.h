@@ -39,7 +39,8 @@ int og__first_staging(const struct og_way *way);
 struct og_policy_setup og__premised_policy(const struct og_premises *p);
 
 /* A superbatch needs so many bytes, which is more than the limit. */
-OG_MUST_CHECK int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, size_t need,
+OG_MUST_CHECK int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m,
+                                                    const struct og_way *way, size_t need,
                                                     struct og_err *err);
 
 #endif

@@ -102,7 +102,7 @@ OG_CLONES static void pass_batch(struct og_next_uses *u, const uint32_t *ids, ui
 int og__next_uses_find(struct og_next_uses *u, const struct og_trace *trace, struct og_err *err)
 {
     if (trace->n_batches > OG__MOST_FORESEEN)
-        return og__fail(err, -EINVAL, "give a smaller --superbatch",
+        return og__fail(err, -EINVAL, "give a smaller --superbatch, or a larger --batch",
                         "%u batches at once, at most %d", trace->n_batches, OG__MOST_FORESEEN);
     og__placement_clear(&u->nodes);
     og__placement_mark(&u->nodes, trace);
