@@ -97,6 +97,26 @@ static void every_model_and_sampler_finds_what_it_needs(void **state)
     }
 }
 
+/* A walk keeps no more neighbours than it meets: --fanout, as resolved, is what is compared. */
+static void more_neighbors_than_walks_meet_are_the_same(void **state)
+{
+    (void)state;
+    static pairs_t most = {"sampler", "walk", "walks", "3", "walk-length", "2", "neighbors", "40"};
+    static pairs_t other = {"sampler", "walk",      "walks", "3",       "walk-length",
+                            "2",       "neighbors", "30",    "samples", "w"};
+    static pairs_t less = {"sampler", "walk",      "walks", "3",       "walk-length",
+                           "2",       "neighbors", "2",     "samples", "w"};
+    sample("w", most);
+    struct outcome first = train(most), again = train(other);
+    for (size_t epoch = 0; epoch < 3; epoch++)
+        assert_true(json_equal(json_object_get(epoch_of(&first, epoch), "loss"),
+                               json_object_get(epoch_of(&again, epoch), "loss")));
+    refused(less, "sampled with another --fanout", "sampled with");
+    drop(&again);
+    drop(&first);
+    test_shell("rm -r %s%s", "w", "");
+}
+
 static size_t rows_of(const char *folder)
 {
     char path[128];
@@ -383,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_on_samples_is_the_same),
         cmocka_unit_test(every_model_and_sampler_finds_what_it_needs),
+        cmocka_unit_test(more_neighbors_than_walks_meet_are_the_same),
         cmocka_unit_test(epochs_that_reuse_write_nothing),
         cmocka_unit_test(others_are_refused),
         cmocka_unit_test(no_epochs_are_no_samples),

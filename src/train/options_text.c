@@ -119,19 +119,29 @@ static int tell_other(const char *name, const json_t *there, const json_t *here,
     return rc;
 }
 
+/* Of the neighbours that a walk keeps the fanout tells, as it was resolved: more than all walks can
+ * meet are as many as they meet. */
+static bool is_told_by_another(const struct og_option *row)
+{
+    return strcmp(row->name, "neighbors") == 0;
+}
+
 int og__options_match(const struct og_options *opt, const json_t *theirs, enum og_decides least,
                       const char *what, const char *hint, struct og_err *err)
 {
     size_t n;
     const struct og_option *row = og_option_table(&n);
     json_t *ours = og__options_deciding(opt, least);
-    int rc = ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options");
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    int rc;
+    OG_TRY(ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
+    for (size_t i = 0; i < n; i++) {
         const json_t *there = json_object_get(theirs, row[i].name);
         const json_t *here = json_object_get(ours, row[i].name);
-        if (here && og__option_counts(opt, &row[i]) && !json_equal(there, here))
-            rc = tell_other(row[i].name, there, here, what, hint, err);
+        if (here && og__option_counts(opt, &row[i]) && !is_told_by_another(&row[i]) &&
+            !json_equal(there, here))
+            OG_TRY(tell_other(row[i].name, there, here, what, hint, err));
     }
+out:
     json_decref(ours);
     return rc;
 }
