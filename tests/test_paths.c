@@ -184,6 +184,47 @@ static void settings_of_the_user_are_no_run_to_go_on_with(void **state)
     assert_int_equal(train_on("settings", true, &err), 0);
 }
 
+/* Features that are no numbers: the first batch fails. */
+static void make_sick_graph(void)
+{
+    const struct og_generate g = small_graph(OG_PLANTED);
+    const unsigned char nan[4096] = {[0 ... 4095] = 0xff};
+    struct stat st;
+    assert_int_equal(og_generate("sick", &g, NULL, NULL), 0);
+    FILE *f = fopen("sick/features.npy", "r+");
+    assert_non_null(f);
+    assert_int_equal(fstat(fileno(f), &st), 0);
+    assert_int_equal(fseek(f, 8, SEEK_SET), 0);
+    const int low = fgetc(f), header = 10 + low + 256 * fgetc(f); /* of version 1 */
+    for (off_t at = header; at < st.st_size; at += (off_t)sizeof(nan)) {
+        assert_int_equal(fseek(f, at, SEEK_SET), 0);
+        assert_int_equal(fwrite(nan, 1, (size_t)OG_MIN(st.st_size - at, (off_t)sizeof(nan)), f),
+                         OG_MIN(st.st_size - at, (off_t)sizeof(nan)));
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A folder that was there stays, with what was in it, and the next run may have it. */
+static void a_run_that_fails_at_once_leaves_nothing(void **state)
+{
+    (void)state;
+    struct og_options opt;
+    struct og_err err = {0};
+    const char *const runs[] = {"begun/new", "begun"};
+    make_sick_graph();
+    assert_int_equal(mkdir("begun", 0777), 0);
+    for (size_t i = 0; i < OG_COUNT(runs); i++) {
+        small_run(&opt, runs[i]);
+        opt.log_every = 1;
+        if (og_train("sick", &opt, NULL, NULL, &err) != -EDOM)
+            fail_msg("%s", err.message);
+        og_options_release(&opt);
+    }
+    assert_int_equal(rmdir("begun"), 0); /* nothing in it */
+    assert_int_equal(mkdir("begun", 0777), 0);
+    assert_int_equal(train("begun", NULL), 0);
+}
+
 /* Not even where the rest of the folder may be written anew. */
 static void initial_parameters_are_only_read(void **state)
 {
@@ -288,6 +329,7 @@ int main(void)
         cmocka_unit_test(new_folders_are_not_made_through_links),
         cmocka_unit_test(files_of_the_user_are_no_place_for_a_run),
         cmocka_unit_test(settings_of_the_user_are_no_run_to_go_on_with),
+        cmocka_unit_test(a_run_that_fails_at_once_leaves_nothing),
         cmocka_unit_test(initial_parameters_are_only_read),
         cmocka_unit_test(a_timeline_that_exists_is_refused),
         cmocka_unit_test(a_timeline_is_whole),

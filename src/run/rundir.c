@@ -162,12 +162,15 @@ int og__rundir_open(struct og_rundir *d, const char *path, bool resume, struct o
     if (!path && resume)
         return og__fail(err, -EINVAL, "name the run's folder with --run",
                         "--resume: which run should go on?");
-    if (!path)
+    if (!path) {
         OG_TRY(new_name(&d->path, err));
-    else if (!(d->path = strdup(path)))
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    else
-        OG_TRY(og__make_dirs(path, err));
+        d->made = true;
+    } else {
+        OG_TRY(og__exists(NULL, path, err));
+        d->made = rc == 0;
+        OG_TRY((d->path = strdup(path)) ? og__make_dirs(path, err)
+                                        : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    }
     OG_TRY(take_folder(d, resume, err));
     sweep(d);
     return 0;
@@ -185,6 +188,17 @@ void og__rundir_close(struct og_rundir *d)
     if (d->lock > 0)
         close(d->lock);
     *d = (struct og_rundir){0};
+}
+
+void og__rundir_abandon(struct og_rundir *d)
+{
+    const char *const names[] = {d->plan, d->config,     d->metrics, d->resume,
+                                 d->best, d->checkpoint, d->summary};
+    for (size_t i = 0; i < OG_COUNT(names); i++)
+        unlink(names[i]);
+    if (d->made)
+        rmdir(d->path);
+    og__rundir_close(d);
 }
 
 /* ---- metrics.jsonl ---- */

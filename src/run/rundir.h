@@ -8,7 +8,8 @@
 
 struct og_rundir {
     char *path;
-    int lock; /* a descriptor of the folder above 0, locked; 0 = none */
+    bool made; /* there was no such folder before */
+    int lock;  /* a descriptor of the folder above 0, locked; 0 = none */
     char *checkpoint, *best, *resume, *summary, *metrics, *plan, *config;
 };
 
@@ -24,6 +25,9 @@ OG_MUST_CHECK int og__rundir_check(const char *path, bool resume, const char *in
 OG_MUST_CHECK int og__rundir_open(struct og_rundir *d, const char *path, bool resume,
                                   struct og_err *err);
 void og__rundir_close(struct og_rundir *d);
+/* Closes it as it was before it was opened without resume, and before the first batch was trained:
+ * all files of a run are removed, of which there was none, and the folder if it was made. */
+void og__rundir_abandon(struct og_rundir *d);
 
 /* metrics.jsonl as fopen would open it, but never through a symbolic link. NULL with err and errno.
  */

@@ -601,7 +601,10 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
 out:
     og__timeline_discard(t.s->path.timeline); /* of a run that never began */
     t.s->path.timeline = NULL;
-    og__rundir_close(&t.dir);
-    og__session_close(t.s);
+    og__session_close(t.s); /* its scratch lies in the run's folder */
+    if (rc < 0 && rc != OG_INTERRUPTED && t.dir.lock > 0 && !opt->resume && t.state.next_item == 0)
+        og__rundir_abandon(&t.dir);
+    else
+        og__rundir_close(&t.dir);
     return rc;
 }
