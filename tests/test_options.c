@@ -572,6 +572,22 @@ static void yaml_reads_back(void **state)
     og_options_release(&b);
 }
 
+static int parse(struct og_options *o, const char *text, struct og_err *err);
+
+/* A config.yaml of an earlier version has one; on the command line it is a word like any other. */
+static void files_may_have_options_that_are_gone(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    assert_int_equal(parse(&o, "hidden: 7\n", NULL), 0);
+    assert_null(o.removed);
+    assert_int_equal(parse(&o, "early-reads: true\nhidden: 8\n", NULL), 0);
+    assert_int_equal(o.hidden, 8);
+    assert_string_equal(o.removed, "early-reads");
+    assert_int_equal(og_options_set(&o, "early-reads", "true", NULL), -EINVAL);
+    og_options_release(&o);
+}
+
 static int parse(struct og_options *o, const char *text, struct og_err *err)
 {
     return og__options_parse(o, text, strlen(text), "x.yaml", err);
@@ -655,6 +671,7 @@ int main(void)
         cmocka_unit_test(a_copy_owns_its_strings),
         cmocka_unit_test(json_has_every_option),
         cmocka_unit_test(yaml_reads_back),
+        cmocka_unit_test(files_may_have_options_that_are_gone),
         cmocka_unit_test(yaml_is_what_people_write),
         cmocka_unit_test(bad_yaml_is_refused_with_its_line),
     };

@@ -5,6 +5,7 @@
 #include "base/temporary.h"
 #include "bench/bench.h"
 #include "support/folder.h"
+#include "support/runs.h"
 
 #include <outgrow/outgrow.h>
 
@@ -225,6 +226,21 @@ static void a_run_that_fails_at_once_leaves_nothing(void **state)
     assert_int_equal(train("begun", NULL), 0);
 }
 
+static void a_file_of_options_tells_what_is_gone(void **state)
+{
+    (void)state;
+    static const char file[] = "early-reads: true\n";
+    struct test_said said = {{0}};
+    const struct og_observer seen = {.arg = &said, .message = test_note_message};
+    struct og_options opt;
+    small_run(&opt, "old");
+    assert_int_equal(og__write_text("old.yaml", file, strlen(file), NULL), 0);
+    assert_int_equal(og_options_load(&opt, "old.yaml", NULL), 0);
+    assert_int_equal(og_train("graph", &opt, &seen, NULL, NULL), 0);
+    assert_non_null(strstr(said.text, "early-reads in the file of options has no effect any more"));
+    og_options_release(&opt);
+}
+
 /* Not even where the rest of the folder may be written anew. */
 static void initial_parameters_are_only_read(void **state)
 {
@@ -330,6 +346,7 @@ int main(void)
         cmocka_unit_test(files_of_the_user_are_no_place_for_a_run),
         cmocka_unit_test(settings_of_the_user_are_no_run_to_go_on_with),
         cmocka_unit_test(a_run_that_fails_at_once_leaves_nothing),
+        cmocka_unit_test(a_file_of_options_tells_what_is_gone),
         cmocka_unit_test(initial_parameters_are_only_read),
         cmocka_unit_test(a_timeline_that_exists_is_refused),
         cmocka_unit_test(a_timeline_is_whole),

@@ -186,6 +186,7 @@ struct og_options {
     char *trace_timeline; /* file, or NULL */
 
     struct og_option_set given; /* by name; the library's own */
+    const char *removed;        /* of a file, an option that there is no more; the library's own */
 };
 
 enum og_option_type {

@@ -194,6 +194,9 @@ void og__say_idle(const struct og_premises *p)
     size_t n_rows;
     const struct og_option *row = og_option_table(&n_rows);
     char of_preset[48], text[32];
+    if (p->config->opt.removed)
+        og__say(&p->config->log, OG__INFO, "%s in the file of options has no effect any more",
+                p->config->opt.removed);
     snprintf(of_preset, sizeof(of_preset),
              "--preset %s: ", og__option_text(&p->config->opt, "preset", text));
     for (size_t i = 0; i < n_rows; i++) {

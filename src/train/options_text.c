@@ -334,9 +334,24 @@ static int read_list(struct reader *r, char *out, size_t size)
     }
 }
 
+/* Options that there are no more: files of those who had them are still taken. */
+static const char *find_removed(const char *name)
+{
+    static const char *const removed[] = {"early-reads"};
+    for (size_t i = 0; i < OG_COUNT(removed); i++)
+        if (strcmp(removed[i], name) == 0)
+            return removed[i];
+    return NULL;
+}
+
 static int set_option(struct reader *r, struct og_options *opt, const yaml_event_t *key,
                       const char *value)
 {
+    const char *removed = find_removed(word_of(key));
+    if (removed) {
+        opt->removed = removed;
+        return 0;
+    }
     struct og_err why = {0};
     int rc = og_options_set(opt, word_of(key), value, &why);
     if (rc < 0)
