@@ -1,0 +1,199 @@
+"""Edge lists, and an import that is killed."""
+import glob
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+
+from formats.support import OUTGROW, csc, imported, refused, rng, run, same_graph, save, write
+
+
+def test_edgelist():
+    ids = np.sort(rng.choice(10**6, 300, replace=False))  # sparse, as in SNAP's files
+    pairs = ids[rng.integers(0, 300, (5000, 2))]
+    known, renamed = np.unique(pairs, return_inverse=True)
+    renamed = renamed.reshape(-1, 2)
+    n = len(known)
+    head = "# Directed graph: web.txt\n# Nodes: 300 Edges: 5000\n# FromNodeId\tToNodeId\n"
+    snap = head + "".join(f"{u}\t{v}\n" for u, v in pairs)
+    for name in "snap.txt", "snap.txt.gz":
+        write(name, snap)
+        for flags, rules in [([], {}), (["--symmetrize"], {"both": True, "once": True}),
+                             (["--drop-self-loops"], {"loops": False}),
+                             (["--drop-duplicates"], {"once": True})]:
+            got = imported("edgelist", name, *flags)
+            same_graph(got, csc(renamed[:, 0], renamed[:, 1], n, **rules))
+            np.testing.assert_array_equal(got["node_ids"], known)
+            assert got["node_ids"].dtype == np.int64
+            assert got["features"].shape == (n, 1) and (got["features"] == 1).all()
+        same_graph(imported("edgelist", name, "--reverse"), csc(renamed[:, 1], renamed[:, 0], n))
+    # ids as they are
+    got = imported("edgelist", "snap.txt", "--keep-ids")
+    same_graph(got, csc(pairs[:, 0], pairs[:, 1], pairs.max() + 1))
+    assert "node_ids" not in got
+    # dense already: no map
+    write("dense.txt", "".join(f"{u} {v}\r\n" for u, v in renamed) + "\n  \n0 1")
+    got = imported("edgelist", "dense.txt")
+    same_graph(got, csc(np.r_[renamed[:, 0], 0], np.r_[renamed[:, 1], 1], n))
+    assert "node_ids" not in got
+    # ids beyond 2^32, met late
+    wide = known.astype(np.uint64).copy()
+    wide[n // 2:] = np.sort(rng.integers(2**33, 2**63, n - n // 2, dtype=np.uint64))
+    order = np.argsort(renamed.max(1), kind="stable")
+    write("wide.txt", "".join(f"{wide[u]} {wide[v]}\n" for u, v in renamed[order]))
+    got = imported("edgelist", "wide.txt")
+    same_graph(got, csc(renamed[order, 0], renamed[order, 1], n))
+    np.testing.assert_array_equal(got["node_ids"].astype(np.uint64), wide)
+    # more of them than memory holds: sorted on disk, and the same edges in the same order; weights
+    # tell whether of equal edges the first is kept
+    many = rng.integers(0, 2**63, 500000, dtype=np.uint64)
+    pairs_wide = np.concatenate([many[rng.integers(0, len(many), (450000, 2))], many[:1000].reshape(-1, 2)])
+    pairs_wide = np.concatenate([pairs_wide, pairs_wide[::9, ::-1], pairs_wide[::7]])
+    known_wide, places = np.unique(pairs_wide, return_inverse=True)
+    places = places.reshape(-1, 2)
+    weight = np.arange(len(places), dtype=np.float32)
+    write("far.txt", "".join(f"{u} {v} {w}\n" for (u, v), w in zip(pairs_wide.tolist(), range(len(places)))))
+    for flags, rules in [([], {}), (["--symmetrize"], {"both": True, "once": True})]:
+        want = csc(places[:, 0], places[:, 1], len(known_wide), weight, **rules)
+        for memory in "16M", "128M":
+            done = run("import", "edgelist", "far.txt", "out", "--memory", memory, "--weight-column", "3", *flags)
+            assert ("sorted on disk" in done.stderr) == (memory == "16M"), done.stderr
+            got = {name: np.load(f"out/{name}.npy") for name in ["indptr", "indices", "weights", "node_ids"]}
+            np.testing.assert_array_equal(got["node_ids"].astype(np.uint64), known_wide)
+            for name, array in zip(["indptr", "indices", "weights"], want):
+                np.testing.assert_array_equal(got[name], array)
+            shutil.rmtree("out")
+    # CSV with a header line, weights, separators
+    weight = rng.normal(size=5000).astype(np.float32)
+    want = csc(renamed[:, 0], renamed[:, 1], n, weight)
+    for name, mark in [("w.csv", ","), ("w.tsv", "\t"), ("w.ssv", " ; "), ("w.txt", "  ")]:
+        write(name, "Source,Target,Weight\n" + "".join(
+            f"{u}{mark}{v}{mark}{w!r}\n" for (u, v), w in zip(pairs, weight.tolist())))
+        same_graph(imported("edgelist", name, "--weight-column", "3"), want, True)
+        same_graph(imported("edgelist", name, "--weight-column", "0"), want)
+    write("w4.csv", "".join(f"{u},{v},xy,{w:.9e}\n" for (u, v), w in zip(pairs, weight.tolist())))
+    same_graph(imported("edgelist", "w4.csv", "--weight-column", "4"), want, True)
+    refused("edgelist", "w.csv", "w.csv: line 2: more than two columns")
+    # a folder with what nodes have
+    feat = rng.normal(size=(n + 3, 4)).astype(np.float32)
+    label = rng.integers(-1, 5, n + 3)
+    write("folder/edges.tsv.gz", "".join(f"{u}\t{v}\n" for u, v in renamed))
+    for name, array in [("feat", feat), ("label", label), ("train", np.arange(5)), ("test", np.arange(7, 9))]:
+        save(f"folder/{name}.npy", array)
+    got = imported("edgelist", "folder")
+    same_graph(got, csc(renamed[:, 0], renamed[:, 1], n + 3))
+    np.testing.assert_array_equal(got["features"], feat)
+    np.testing.assert_array_equal(got["labels"], label)
+    np.testing.assert_array_equal(got["test"], [7, 8])
+    assert "valid" not in got
+    # many lines, so that there are several blocks, and small memory, so that edges go to the disk
+    many = rng.integers(0, 40000, (700000, 2)) * 3
+    np.savetxt("many.txt", many, "%d")
+    known, renamed = np.unique(many, return_inverse=True)
+    renamed = renamed.reshape(-1, 2)
+    same_graph(imported("edgelist", "many.txt", "--memory", "16M"),
+               csc(renamed[:, 0], renamed[:, 1], len(known)))
+    # what is wrong is told with its line
+    write("bad.txt", "# a\n0 1\n1 x\n")
+    refused("edgelist", "bad.txt", "bad.txt: line 3: no node id", "'x'")
+    write("bad.txt", "0 1\n1 -2\n")
+    refused("edgelist", "bad.txt", "bad.txt: line 2", "'-2'")
+    write("bad.txt", "0 1\n5\n")
+    refused("edgelist", "bad.txt", "bad.txt: line 2")
+    write("bad.txt", "0 1\n1 99999999999999999999\n")
+    refused("edgelist", "bad.txt", "bad.txt: line 2")
+    write("bad.txt", "0 1 2.5\n1 2 nan\n")
+    refused("edgelist", "bad.txt", "bad.txt: line 2: no finite weight", flags=["--weight-column", "3"])
+    write("bad.txt", "0 1 2.5\n1 2\n")
+    refused("edgelist", "bad.txt", "bad.txt: line 2: no finite weight", flags=["--weight-column", "3"])
+    write("bad.txt", "# nothing\n\n")
+    refused("edgelist", "bad.txt", "no edges")
+    write("bad.txt", "0 1\n" + "x" * 3000000)
+    refused("edgelist", "bad.txt", "line 2")
+    whole = open("snap.txt.gz", "rb").read()
+    open("cut.txt.gz", "wb").write(whole[:len(whole) // 2])
+    refused("edgelist", "cut.txt.gz", "cut.txt.gz: byte", "ends inside")
+    open("cut.txt.gz", "wb").write(whole[:500] + b"\0" * 40 + whole[540:])
+    refused("edgelist", "cut.txt.gz", "cut.txt.gz: byte")
+    refused("edgelist", "nowhere.txt", "nowhere.txt")
+    # what would be passed over in silence, or read as another number
+    for text, flags, words in [
+            (b"0 1 1,5\n", ["--weight-column", "3"], ["line 1: no finite weight", "'1,5'"]),
+            (b"0;1;1,5\n", ["--weight-column", "3"], ["line 1: no finite weight", "'1,5'"]),
+            (b"0 1 2x\n", ["--weight-column", "3"], ["line 1: no finite weight", "'2x'"]),
+            (b"0 1 naninity\n", ["--weight-column", "3"], ["line 1: no finite weight"]),
+            (b"0 1\r1 2\r", ["--weight-column", "0"], ["line 1: something after"]),
+            (b"\x005 6\n0 1\n", [], ["line 1: no node id"])]:
+        open("bad.txt", "wb").write(text)
+        refused("edgelist", "bad.txt", *words, flags=flags)
+    # one gzip member after another, as cat makes them, zeros behind; but nothing else behind
+    members = gzip.compress(b"0 1\n") + gzip.compress(b"1 2\n")
+    for tail in b"", bytes(600):
+        open("two.txt.gz", "wb").write(members + tail)
+        same_graph(imported("edgelist", "two.txt.gz"), csc([0, 1], [1, 2], 3))
+    for wrong in members + b"junk", members[:24] + b"\x1e" + members[25:], members[:-2]:
+        open("two.txt.gz", "wb").write(wrong)
+        refused("edgelist", "two.txt.gz", "two.txt.gz: byte")
+    # a mark before UTF-8, as some programs write it
+    open("mark.csv", "wb").write(b"\xef\xbb\xbfsrc,dst\r\n0,1\r\n1,2\r\n")
+    same_graph(imported("edgelist", "mark.csv"), csc([0, 1], [1, 2], 3))
+    # a few bytes do not make gigabytes, in memory or on disk
+    write("few.txt", "0 4294967290\n")
+    refused("edgelist", "few.txt", "4294967291 nodes", "1 edges", flags=["--keep-ids"])
+    same_graph(imported("edgelist", "few.txt"), csc([0], [1], 2))
+    write("few.txt", "7 7\n")
+    refused("edgelist", "few.txt", "no edges", flags=["--drop-self-loops"])
+    # ids that all meet at one place of a table whose hash is known
+    back = pow(0x9e3779b97f4a7c15, -1, 2**64)
+    chosen = [i for i in ((j << 44) * back % 2**64 for j in range(300000)) if i < 2**63]
+    write("chosen.txt", "".join(f"{u} {v}\n" for u, v in zip(chosen, chosen[1:])))
+    began = time.time()
+    run("import", "edgelist", "chosen.txt", "out", "--quiet", "--memory", "64M")
+    assert time.time() - began < 20
+    shutil.rmtree("out")
+    save("folder/feat.npy", feat[:n - 9])
+    save("folder/label.npy", label[:n - 9])
+    refused("edgelist", "folder", "edges.tsv.gz: line", "does not have")
+    refused("edgelist", "snap.txt", "of memory", flags=["--memory", "1M"])
+
+
+def test_killed():
+    """A killed import leaves nothing that the next does not remove, and what it did not make stays."""
+    many = rng.integers(0, 10**6, (600000, 2))
+    np.savetxt("big.txt", many, "%d")
+    os.mkdir("other.tmp-1")
+    os.mkdir("out.tmp-x")
+    for delay in 0.02, 0.1, 0.2, 0.3:
+        child = subprocess.Popen([OUTGROW, "import", "edgelist", "big.txt", "out", "--quiet"],
+                                 stdout=subprocess.DEVNULL)
+        time.sleep(delay)
+        child.kill()
+        child.wait()
+        if os.path.exists("out"):  # it was quicker
+            shutil.rmtree("out")
+    os.makedirs("out.tmp-1/deep")
+    os.symlink("/etc", "out.tmp-1/link")
+    os.symlink("folder", "out.tmp-2")
+    os.makedirs("folder/kept")
+    run("import", "edgelist", "big.txt", "out", "--quiet", "--memory", "64M")
+    left = sorted(os.listdir("."))
+    assert left == ["big.txt", "folder", "other.tmp-1", "out", "out.tmp-2", "out.tmp-x"], left
+    assert os.listdir("folder") == ["kept"] and os.path.isdir("/etc")
+    assert not [f for f in os.listdir("out") if not f.endswith((".npy", ".json"))]
+    # one that lives is left alone
+    shutil.rmtree("out")
+    child = subprocess.Popen([OUTGROW, "import", "edgelist", "big.txt", "out", "--quiet"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not glob.glob(f"out.tmp-{child.pid}/*") and child.poll() is None:
+        time.sleep(0.001)  # an empty folder may not be locked yet
+    child.send_signal(signal.SIGSTOP)
+    caught = os.path.isdir(f"out.tmp-{child.pid}")  # else it was quicker
+    if caught:
+        run("import", "edgelist", "big.txt", "out", "--quiet", "--memory", "64M")
+        assert os.path.isdir(f"out.tmp-{child.pid}")
+    child.send_signal(signal.SIGCONT)
+    assert child.wait() == (1 if caught else 0)  # 1: `out` is there by now
