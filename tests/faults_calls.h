@@ -1,0 +1,340 @@
+/* The calls that test_faults makes. */
+#ifndef OG_FAULTS_CALLS_H
+#define OG_FAULTS_CALLS_H
+
+#include "faults_folder.h"
+
+#include "base/file.h"
+#include "base/temporary.h"
+#include "bench/bench.h"
+#include "nn/nn.h"
+#include "support/runs.h"
+
+#include <outgrow/outgrow.h>
+
+/* Made before faults are armed: setting options is a call of its own. */
+static struct og_options options;
+
+static void usual_options(void)
+{
+    og_options_release(&options);
+    small_run(&options, run_dir);
+    test_set(&options, "cache", "10%");
+    test_set(&options, "disk", "1G");
+}
+
+static int call_generate(struct og_err *err)
+{
+    struct og_generate g = small_graph(OG_PLANTED);
+    return og_generate(out_dir, &g, NULL, err);
+}
+
+static int call_generate_rmat(struct og_err *err)
+{
+    struct og_generate g = small_graph(OG_RMAT);
+    return og_generate(out_dir, &g, NULL, err);
+}
+
+static int call_import(struct og_err *err)
+{
+    struct og_import i;
+    og_import_init(&i);
+    i.symmetrize = i.row_normalize = true;
+    i.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    i.threads = 1;
+    return og_import("npy", source, out_dir, &i, NULL, err);
+}
+
+static int import_from(const char *format, const char *name, bool link, struct og_err *err)
+{
+    struct og_import i;
+    char path[160];
+    og_import_init(&i);
+    i.link = link;
+    i.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    i.threads = 1;
+    i.weight_column = strcmp(format, "edgelist") == 0 ? 3 : -1;
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    return og_import(format, path, out_dir, &i, NULL, err);
+}
+
+static int call_import_link(struct og_err *err)
+{
+    return import_from("npy", "source", true, err);
+}
+
+static int call_import_ogb(struct og_err *err)
+{
+    return import_from("ogb", "ogbn_products", false, err);
+}
+
+static int call_import_papers(struct og_err *err)
+{
+    return import_from("ogb", "papers", false, err);
+}
+
+static int call_import_mag(struct og_err *err)
+{
+    return import_from("ogb", "mag", false, err);
+}
+
+static int call_import_igb(struct og_err *err)
+{
+    return import_from("igb", "igb", false, err);
+}
+
+static int call_import_graphbolt(struct og_err *err)
+{
+    return import_from("graphbolt", "graphbolt", false, err);
+}
+
+static int call_import_edgelist(struct og_err *err)
+{
+    return import_from("edgelist", "edges.txt.gz", false, err);
+}
+
+static int call_import_mtx(struct og_err *err)
+{
+    return import_from("mtx", "graph.mtx", false, err);
+}
+
+/* The same edge list, with so many ids and so little memory that ids and edges go to the disk. */
+static int call_import_far(struct og_err *err)
+{
+    struct og_import i;
+    char path[160];
+    og_import_init(&i);
+    i.memory = (struct og_amount){OG_BYTES, 13 << 20};
+    i.threads = 1;
+    snprintf(path, sizeof(path), "%s/far.txt", root);
+    return og_import("edgelist", path, out_dir, &i, NULL, err);
+}
+
+static int call_export_npy(struct og_err *err)
+{
+    return og_export("npy", graph, out_dir, NULL, err);
+}
+
+static int call_export_graphbolt(struct og_err *err)
+{
+    return og_export("graphbolt", graph, out_dir, NULL, err);
+}
+
+static int call_info(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_info(graph, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_cache(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_cache(disk_cache, false, &text, err);
+    keep(text);
+    return rc;
+}
+
+static void on_finding(void *arg, const char *text, const char *hint)
+{
+    (void)arg;
+    (void)text;
+    (void)hint;
+}
+
+static int call_verify(struct og_err *err)
+{
+    return og_verify_hints(graph, on_finding, NULL, NULL, err);
+}
+
+static int call_verify_samples(struct og_err *err)
+{
+    return og_verify_samples(packed, graph, on_finding, NULL, NULL, err);
+}
+
+static int call_options(struct og_err *err)
+{
+    struct og_options opt;
+    og_options_init(&opt);
+    int rc = og_options_load(&opt, config, err);
+    if (rc == 0)
+        rc = og_options_set(&opt, "scratch", "/tmp/elsewhere", err);
+    if (rc == 0)
+        rc = og_options_set(&opt, "fanout", "3,4,5", err);
+    og_options_release(&opt);
+    return rc;
+}
+
+/* What the batches of an epoch have in them. */
+static int sum_batches(struct og_loader *l, uint64_t *sum, struct og_err *err)
+{
+    const struct og_minibatch *b = NULL;
+    int rc;
+    while ((rc = og_loader_next(l, -1, &b, err)) == 0 && b) {
+        *sum = XXH3_64bits_withSeed(b->ids.data, (size_t)b->ids.shape[0] * 8, *sum);
+        *sum = XXH3_64bits_withSeed(b->x.data, (size_t)(b->x.shape[0] * b->x.shape[1]) * 4, *sum);
+        og_minibatch_release(b);
+    }
+    return rc;
+}
+
+/* An epoch, left in its middle for where another begins; a pass; and what it tells. */
+static int load(struct og_loader *l, uint64_t *sum, struct og_err *err)
+{
+    const struct og_minibatch *b = NULL;
+    char *text = NULL;
+    int rc;
+    OG_TRY(og_loader_start(l, 1, err));
+    OG_TRY(og_loader_next(l, -1, &b, err));
+    og_minibatch_release(b);
+    OG_TRY(og_loader_state(l, &text, err));
+    OG_TRY(og_loader_start(l, 2, err));
+    OG_TRY(sum_batches(l, sum, err));
+    OG_TRY(og_loader_evaluate(l, "valid", err));
+    OG_TRY(sum_batches(l, sum, err));
+    OG_TRY(og_loader_restore(l, text, err));
+    OG_TRY(sum_batches(l, sum, err));
+    free(text);
+    OG_TRY(og_loader_plan(l, &text, err));
+    free(text);
+    OG_TRY(og_loader_metrics(l, &text, err));
+out:
+    free(text);
+    return rc;
+}
+
+static int call_loader(struct og_err *err)
+{
+    struct og_loader *l = NULL;
+    uint64_t sum = 0;
+    char *text;
+    int rc;
+    OG_TRY(og_loader_open(&l, graph, &options, NULL, NULL, err));
+    OG_TRY(load(l, &sum, err));
+    if (asprintf(&text, "{\"%016llx\": 0}", (unsigned long long)sum) < 0)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "sum"));
+    keep(text);
+out:
+    og_loader_close(l);
+    return rc;
+}
+
+static int call_plan(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_plan(graph, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_sample(struct og_err *err)
+{
+    return og_sample(graph, out_dir, true, &options, NULL, err);
+}
+
+static int call_simulate(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_simulate(graph, "presc,lru,belady,hybrid", "5%,20%", &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_simulate_trace(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_simulate(trace, "frequency,rr", "5%", &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_train(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_train(graph, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_eval(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_eval(graph, model, "valid", &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_eval_link(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_eval(graph, link_model, "test", &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_eval_full(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_eval_full(graph, model, "test", &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_predict(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_predict(graph, model, out_dir, embeddings, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_pack(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_pack(graph, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_bench_epoch(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og__bench_epoch(graph, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_bench_sample(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og__bench_sample(graph, &options, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_bench_train(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og__bench_train(graph, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_bench_gemm(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og__bench_gemm(8, 3, &options, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_bench_io(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og__bench_io(root, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+#endif
