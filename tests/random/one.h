@@ -1,0 +1,74 @@
+/* A graph under way: its folder, the runs on it, and what must hold of them. */
+#ifndef OG_RANDOM_ONE_H
+#define OG_RANDOM_ONE_H
+
+#include "graph.h"
+#include "options.h"
+#include "report.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { MOST_PATH = 400 };
+
+struct one {
+    struct report *report;
+    uint64_t number;
+    struct draw draw;
+    struct graph graph;
+    char folder[256];
+    char dataset[MOST_PATH];
+    struct settings numbers;
+    bool sampled; /* is there a folder of samples? */
+    int n_runs;
+    int n_batches, n_training; /* of the first run, with those of evaluations and without */
+    struct outcome *first;
+};
+
+struct file {
+    char *data;
+    size_t size;
+};
+
+struct outcome {
+    json_t *summary;
+    json_t *numbers;
+    struct file checkpoint, best;
+    char command[MOST_COMMAND];
+};
+
+/* ---- one run (one.c) ---- */
+
+void path_in(const struct one *c, char out[MOST_PATH], const char *name, int number);
+void remove_tree(const char *path);
+/* Nothing where there is no such file. */
+struct file file_read(const char *folder, const char *name);
+bool same_file(const struct file *a, const struct file *b);
+void apply(struct og_options *opt, const struct settings *s);
+struct settings both(const struct settings *numbers, const struct settings *way);
+void outcome_free(struct outcome *o);
+/* 0, OG_INTERRUPTED or another code, which is counted as refused. stop_at: after so many batches;
+ * 0 = never. */
+int train(struct one *c, const struct settings *way, const char *run, int stop_at,
+          struct outcome *o);
+int64_t number(const json_t *object, const char *key);
+void compare_numbers(struct one *c, const struct outcome *o);
+void check_epochs(struct one *c, const struct outcome *o);
+/* Of a single epoch, planned as a whole before it begins, everything is known. */
+void check_prediction(struct one *c, const struct outcome *o);
+void check_leftovers(struct one *c, const char *folder, const char *command);
+
+/* ---- ways to the same numbers (ways.c) ---- */
+
+/* Samples of the graph's batches, made once, and what their caches miss beside them. */
+void make_samples(struct one *c);
+void pack_samples(struct one *c);
+void train_another_way(struct one *c);
+
+/* ---- simulation, and a model that is trained (model.c) ---- */
+
+void simulate(struct one *c);
+void use_model(struct one *c);
+
+#endif
