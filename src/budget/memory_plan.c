@@ -14,17 +14,22 @@ struct og_policy_setup og__premised_policy(const struct og_premises *p)
     return og__policy_setup(&p->config->opt, p->way->policy, p->facts->n_nodes);
 }
 
-/* Tables of the policy for an empty superbatch, and what a slot adds. */
+void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p, uint64_t n)
+{
+    const struct og_policy_setup none = og__premised_policy(p);
+    struct og_policy_setup setup = none;
+    m->n_slots = setup.n_slots = (uint32_t)n;
+    m->policy_slots = og__policy_bytes(&setup, 0, 0, 0) - og__policy_bytes(&none, 0, 0, 0);
+    m->rest_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
+}
+
+/* Tables of the policy for an empty superbatch, without slots yet. */
 static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
 {
-    enum { MANY = 1 << 20 };
     const int policy = p->way->policy;
-    struct og_policy_setup setup = og__premised_policy(p);
+    const struct og_policy_setup setup = og__premised_policy(p);
     m->policy = og__policy_bytes(&setup, 0, 0, 0);
     m->rest = og__policy_trimmed_bytes(&setup);
-    setup.n_slots = MANY;
-    m->policy_slot = (og__policy_bytes(&setup, 0, 0, 0) - m->policy + MANY - 1) / MANY;
-    m->rest_slot = (og__policy_trimmed_bytes(&setup) - m->rest + MANY - 1) / MANY;
     m->alternates = p->way->alternate;
     size_t ranks = (size_t)p->facts->n_nodes * 4;
     bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);

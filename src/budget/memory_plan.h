@@ -41,8 +41,8 @@ struct og_memory_plan {
     size_t trace;        /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
     size_t packing, sweep;           /* what batches miss, and writing it anew */
-    size_t policy, policy_slot;      /* its tables while it plans, and what a slot adds to them */
-    size_t rest, rest_slot;          /* the same once it has planned */
+    size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */
+    size_t rest, rest_slots;         /* the same once it has planned */
     size_t spill;          /* buffers through which batches are spilled while they are sampled */
     size_t record;         /* the same, of samples that are made for others */
     size_t handed;         /* batches that a caller holds, or is about to get */

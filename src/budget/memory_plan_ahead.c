@@ -188,8 +188,9 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
     size_least(&least, p);
     const size_t staging = og__input_rows(f) * f->row_bytes * (size_t)og__first_staging(p->way);
     for (int i = 0; least.alternates && i < ROUNDS; i++)
-        least.n_slots =
-            og__memory_plan_most_slots(f, og__memory_plan_without_rows(&least) + staging);
+        og__memory_plan_slots(
+            &least, p,
+            og__memory_plan_most_slots(f, og__memory_plan_without_rows(&least) + staging));
     return og__memory_plan_without_rows(&least);
 }
 
@@ -320,7 +321,7 @@ int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
         og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
     const uint64_t rows = mean_rows(p->facts);
     if (m->alternates)
-        m->n_slots = og__memory_plan_most_slots(p->facts, m->limit);
+        og__memory_plan_slots(m, p, og__memory_plan_most_slots(p->facts, m->limit));
     const size_t beside = staging + m->limit / OG__SLACK_SHARE;
     const size_t used = og__memory_plan_without_rows(m) + beside;
     struct room room = {.m = m, .p = p, .g = &g, .rows = rows, .beside = beside};

@@ -44,11 +44,27 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises
 /* ---- of feature rows ---- */
 
 /* A cached row takes its slot and what the policy notes of it. */
-static uint64_t rows_left(size_t room, uint64_t staging_rows, int n_staging, size_t row,
-                          size_t slot)
+static size_t slots_take(const struct og_memory_plan *m, const struct og_premises *p, uint64_t n)
 {
-    size_t staged = staging_rows * (size_t)n_staging * row;
-    return room > staged ? (room - staged) / (row + slot) : 0;
+    struct og_memory_plan with = *m;
+    og__memory_plan_slots(&with, p, n);
+    return n * p->facts->row_bytes + (m->alternates ? with.rest_slots : with.policy_slots);
+}
+
+/* The most rows that fit beside the staging areas, up to a limit. */
+static uint64_t rows_left(const struct og_memory_plan *m, const struct og_premises *p, size_t room,
+                          size_t staged, uint64_t limit)
+{
+    const size_t left = room - OG_MIN(room, staged);
+    uint64_t low = 0;
+    for (uint64_t high = OG_MIN(limit, left / p->facts->row_bytes); low < high;) {
+        const uint64_t middle = low + (high - low + 1) / 2;
+        if (slots_take(m, p, middle) <= left)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
 }
 
 static int refuse_cache(const struct og_memory_plan *m, const struct og_premises *p, uint64_t want,
@@ -63,11 +79,12 @@ static int refuse_cache(const struct og_memory_plan *m, const struct og_premises
 }
 
 /* In turns: what sampling, planning and packing leave beside so much staging; else all. */
-static size_t left_before(const struct og_memory_plan *m, size_t staging, uint64_t slots)
+static size_t left_before(const struct og_memory_plan *m, const struct og_premises *p,
+                          size_t staging, uint64_t slots)
 {
     struct og_memory_plan with = *m;
     with.staging = staging;
-    with.n_slots = (uint32_t)slots;
+    og__memory_plan_slots(&with, p, slots);
     const size_t before = m->alternates ? og__memory_plan_before_training(&with) : 0;
     return m->limit - OG_MIN(m->limit, before);
 }
@@ -87,13 +104,12 @@ static int settle_yielded(struct og_memory_plan *m, const struct og_way *way, si
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
                           const struct og_misses *misses, struct og_err *err)
 {
-    m->n_slots = 0; /* known below */
+    og__memory_plan_slots(m, p, 0); /* known below */
     const size_t row = p->facts->row_bytes;
-    const size_t slot = m->alternates ? m->rest_slot : m->policy_slot;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t need = og__input_rows(p->facts) * row;
     /* what batches larger than the pilot's may grow into, where there is that much */
-    const size_t before = left_before(m, need, og__memory_plan_most_slots(p->facts, m->limit));
+    const size_t before = left_before(m, p, need, og__memory_plan_most_slots(p->facts, m->limit));
     const size_t spare = OG_MIN(free - OG_MIN(free, need), before);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     const size_t room = free - m->slack;
@@ -106,10 +122,10 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
      * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
      * round's staging suffices for the next round's larger cache. */
     for (int round = 0; round < 6; round++) {
-        uint64_t two = OG_MIN(limit, rows_left(room, staging, MOST, row, slot));
-        uint64_t one = OG_MIN(limit, rows_left(room, staging, LEAST, row, slot));
+        uint64_t two = rows_left(m, p, room, staging * MOST * row, limit);
+        uint64_t one = rows_left(m, p, room, staging * LEAST * row, limit);
         bool fits_two = staging * MOST <= room / row && two >= slots &&
-                        left_before(m, staging * MOST * row, two) >= m->slack;
+                        left_before(m, p, staging * MOST * row, two) >= m->slack;
         uint64_t next = fits_two ? two : one;
         if (round > 0 && next <= slots && fits_two == (n_staging == MOST))
             break;
@@ -121,7 +137,7 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     }
     if (p->config->opt.cache.unit != OG_UNSET && slots < limit)
         return refuse_cache(m, p, limit, slots, err);
-    m->n_slots = (uint32_t)slots;
+    og__memory_plan_slots(m, p, slots);
     m->staging_rows = (uint32_t)staging;
     m->n_staging = n_staging;
     m->staging = staging * (size_t)n_staging * row;

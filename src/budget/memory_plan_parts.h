@@ -28,6 +28,9 @@ size_t og__memory_plan_without_rows(const struct og_memory_plan *m);
 /* The same with one batch sampled ahead. */
 size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_premises *p);
 
+/* So many slots, and what they add to the policy's tables: no straight line, some tables double. */
+void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p, uint64_t n);
+
 /* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
  */
 uint32_t og__memory_plan_most_slots(const struct og_facts *f, size_t memory);

@@ -28,13 +28,13 @@ static size_t always(const struct og_memory_plan *m)
 static size_t without_turns(const struct og_memory_plan *m)
 {
     return always(m) + m->topology + m->neighbors + m->trace + m->spill + m->packing + m->policy +
-           m->n_slots * m->policy_slot;
+           m->policy_slots;
 }
 
 size_t og__memory_plan_before_training(const struct og_memory_plan *m)
 {
-    const size_t rest = m->rest + m->n_slots * m->rest_slot;
-    const size_t policy = m->policy + m->n_slots * m->policy_slot;
+    const size_t rest = m->rest + m->rest_slots;
+    const size_t policy = m->policy + m->policy_slots;
     const size_t sampling = m->topology + m->neighbors + m->trace + m->spill + rest;
     const size_t planning = m->topology_rest + m->trace + m->packing + policy;
     const size_t packing = m->topology_rest + m->packing + m->sweep + rest;
@@ -49,7 +49,7 @@ size_t og__memory_plan_without_rows(const struct og_memory_plan *m)
 size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
     if (m->alternates)
-        return always(m) + m->topology_rest + m->rest + m->cache + m->n_slots * m->rest_slot;
+        return always(m) + m->topology_rest + m->rest + m->cache + m->rest_slots;
     return without_turns(m) + m->sweep + m->cache;
 }
 
