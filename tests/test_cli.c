@@ -122,6 +122,21 @@ static void help_and_version_succeed(void **state)
     }
 }
 
+/* How a text names an option: the manual escapes dashes, fish leaves them out. */
+static void name_option(char said[64], const struct og_option *row, const char *text)
+{
+    const bool manual = strcmp(text, "help --man") == 0;
+    if (strstr(text, "fish")) {
+        snprintf(said, 64, "-l %s ", row->name);
+        return;
+    }
+    int at = snprintf(said, 64, "%s", manual ? "\\-\\-" : "--");
+    for (const char *p = row->name; *p; p++)
+        at += snprintf(said + at, (size_t)(64 - at), manual && *p == '-' ? "\\-" : "%c", *p);
+    if (row->arg && !manual)
+        snprintf(said + at, (size_t)(64 - at), "=");
+}
+
 /* Help, manual and completion know every option but those that join another's word. */
 static void every_option_is_told(void **state)
 {
@@ -136,18 +151,8 @@ static void every_option_is_told(void **state)
         const struct outcome *o = outgrow(where[w]);
         assert_int_equal(o->status, 0);
         for (size_t i = 0; i < n; i++) {
-            char name[64] = "--";
-            char roff[64] = "\\-\\-";
-            for (const char *p = rows[i].name; *p; p++) {
-                snprintf(name + strlen(name), sizeof(name) - strlen(name), "%c", *p);
-                snprintf(roff + strlen(roff), sizeof(roff) - strlen(roff), *p == '-' ? "\\-" : "%c",
-                         *p);
-            }
-            const char *said = strcmp(where[w], "help --man") == 0 ? roff : name;
-            if (strstr(where[w], "fish"))
-                snprintf(name, sizeof(name), "-l %s ", rows[i].name);
-            else if (rows[i].arg)
-                snprintf(name + strlen(name), sizeof(name) - strlen(name), "=");
+            char said[64];
+            name_option(said, &rows[i], where[w]);
             if (!rows[i].joins)
                 assert_says(o->out, said);
             else if (strstr(o->out, said))
