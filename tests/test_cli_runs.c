@@ -347,6 +347,18 @@ static void a_plan_begins_with_its_reasons(void **state)
     assert_null(strstr(o->out, "fastest"));
     assert_null(strstr(o->out, " \n"));
     assert_null(strstr(outgrow("info d")->out, " \n"));
+
+    /* counted, but there is no room on the disk for them */
+    json_t *plan = json_of("plan d --fanout 5,5 --hidden 16 --cache 5% --disk 50K --json");
+    char wanted[64];
+    size_t possible = 0;
+    const json_t *ways = json_object_get(plan, "candidates");
+    for (size_t i = 0; i < json_array_size(ways); i++)
+        possible += json_is_true(json_object_get(json_array_get(ways, i), "possible"));
+    assert_true(possible > 1 && possible < json_array_size(ways));
+    snprintf(wanted, sizeof(wanted), "Of %zu ways that were counted", possible);
+    assert_says(outgrow("plan d --fanout 5,5 --hidden 16 --cache 5% --disk 50K")->out, wanted);
+    json_decref(plan);
 }
 
 static void people_get_text(void **state)

@@ -29,6 +29,15 @@ static void say_epoch(const json_t *plan)
                show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")));
 }
 
+/* Those that are possible come first. */
+static size_t count_possible(const json_t *candidates)
+{
+    size_t n = 0;
+    while (json_is_true(json_object_get(json_array_get(candidates, n), "possible")))
+        n++;
+    return n;
+}
+
 /* Why this one, and what the next best would cost. */
 static void say_choice(const json_t *plan)
 {
@@ -37,11 +46,16 @@ static void say_choice(const json_t *plan)
     const json_t *next = json_array_get(candidates, 1);
     char a[SHOWN_MAX];
     char b[SHOWN_MAX];
-    if (!best)
+    const size_t n = count_possible(candidates);
+    if (n == 0)
         return;
-    printf("Of %zu ways that were counted it is the fastest: %s an epoch, preparation included",
-           json_array_size(candidates), show_value(a, "seconds", json_object_get(best, "seconds")));
-    if (json_is_true(json_object_get(next, "possible")))
+    show_value(a, "seconds", json_object_get(best, "seconds"));
+    if (n == 1)
+        printf("No other way that was counted is possible: %s an epoch, preparation included", a);
+    else
+        printf("Of %zu ways that were counted it is the fastest: %s an epoch, preparation included",
+               n, a);
+    if (n > 1)
         printf("; the next, %s with layout %s, takes %s (%+.0f %%)", text_of(next, "policy"),
                text_of(next, "layout"), show_value(b, "seconds", json_object_get(next, "seconds")),
                100 * (number(next, "seconds") / number(best, "seconds") - 1));
