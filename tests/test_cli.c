@@ -36,6 +36,9 @@ static void wrong_usage_ends_with_2(void **state)
         {"train a --runs 2", "outgrow: train: --run DIR expected beside --runs"},
         {"train a --runs 2 --run b --trace-timeline t",
          "outgrow: train: --trace-timeline is of one"},
+        {"train a --runs 2 --run b --samples s", "outgrow: train: --samples is of one"},
+        {"plan a --runs 2", "outgrow: --runs: no such option"},
+        {"bench gemm --runs 2", "outgrow: --runs: no such option"},
         {"sample a", "outgrow: sample: --out DIR expected"},
         {"pack a", "outgrow: pack: --samples DIR expected"},
         {"simulate", "outgrow: simulate: DATASET|TRACE expected"},
@@ -176,6 +179,8 @@ static void help_is_short_unless_asked(void **state)
     o = outgrow("help sample");
     assert_says(o->out, "--with-features");
     assert_null(strstr(o->out, "--optimizer"));
+    assert_says(outgrow("help train")->out, "--runs=N");
+    assert_null(strstr(outgrow("help plan --all")->out, "--runs"));
     o = outgrow("help info");
     assert_null(strstr(o->out, "--all"));
     static const char *const commands[] = {"train",    "plan", "sample", "pack",

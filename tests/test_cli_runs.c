@@ -329,6 +329,47 @@ static void several_runs_are_summed_up(void **state)
     json_decref(again);
 }
 
+static void write_text(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* What would be lost, or stand in the way of the summary, is told before anything is trained. */
+static void several_runs_spare_what_is_there(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"summary.json", "resume.safetensors", "plan.json"};
+    static const char train[] = "train d --runs 2 --epochs 1 --hidden 4 --fanout 2,2 --quiet";
+    char line[256];
+    for (size_t i = 0; i < 6; i++) {
+        const char *resume = i < 3 ? "" : " --resume";
+        assert_int_equal(system("rm -rf one && mkdir one"), 0);
+        snprintf(line, sizeof(line), "one/%s", files[i % 3]);
+        write_text(line, "{\"epochs\": []}");
+        snprintf(line, sizeof(line), "%s --run one%s", train, resume);
+        const struct outcome *o = outgrow(line);
+        assert_int_equal(o->status, 1);
+        assert_says(o->err, "one: holds a run of its own");
+        assert_says(o->err, "hint: choose another --run");
+        snprintf(line, sizeof(line), "one/%s", files[i % 3]);
+        assert_string_equal(text_of(line), "{\"epochs\": []}");
+        assert_int_equal(access("one/seed1", F_OK), -1);
+    }
+    assert_int_equal(system("rm -rf one && mkdir one"), 0);
+    write_text("one/summary.json", "{\"folders\": []}");
+    snprintf(line, sizeof(line), "%s --run one", train);
+    const struct outcome *o = outgrow(line);
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "one/summary.json: exists already");
+    assert_int_equal(access("one/seed1", F_OK), -1);
+    snprintf(line, sizeof(line), "%s --run one --resume", train);
+    assert_int_equal(outgrow(line)->status, 0);
+    assert_says(text_of("one/summary.json"), "seed2");
+}
+
 /* A sentence each on what is kept, what is read and why, before the tables; no line ends blank. */
 static void a_plan_begins_with_its_reasons(void **state)
 {
@@ -735,6 +776,7 @@ int main(void)
         cmocka_unit_test(a_doctor_looks_at_the_machine),
         cmocka_unit_test(a_doctor_knows_what_fits),
         cmocka_unit_test(several_runs_are_summed_up),
+        cmocka_unit_test(several_runs_spare_what_is_there),
         cmocka_unit_test(a_plan_begins_with_its_reasons),
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(samplers_train_as_shown),

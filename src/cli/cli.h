@@ -82,7 +82,6 @@ struct invocation {
     const char *value[MAX_OWN]; /* of command->own, "" for a flag; NULL = not given */
     const char *arg[MAX_ARGS];
     int n_args;
-    int runs; /* 1 unless given */
     bool json, quiet, help;
     struct screen *screen;
 };
@@ -169,8 +168,8 @@ bool is_format(const char *word);
 
 /* ---- runs.c ---- */
 
-/* in->runs runs in folders of their own below --run, and summary.json of all of them there. */
-int train_many(struct invocation *in, struct og_err *err);
+/* So many runs in folders of their own below --run, and summary.json of all of them there. */
+int train_many(struct invocation *in, int runs, struct og_err *err);
 
 /* ---- lost_file.c ---- */
 

@@ -1,12 +1,28 @@
 #include "cli.h"
 
+struct repeats {
+    int runs;
+};
+
+static const struct og_option own[] = {
+    OWN("runs", "N", "1",
+        "train so many times, with seeds --seed, --seed + 1, ..., each in a folder of its own "
+        "below --run, whose summary.json then has means and standard deviations",
+        NULL, OG_OPTION_INT, offsetof(struct repeats, runs), 1, 10000),
+    {0},
+};
+
 static int run(struct invocation *in, struct og_err *err)
 {
     char *text = NULL;
-    if (in->runs > 1)
-        return train_many(in, err);
-    int rc = og_train(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs),
-                      &text, err);
+    struct repeats repeats;
+    int rc = own_fields(in, &repeats, err);
+    if (rc < 0)
+        return rc;
+    if (repeats.runs > 1)
+        return train_many(in, repeats.runs, err);
+    rc = og_train(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs), &text,
+                  err);
     return rc < 0 ? rc : deliver(in, text, show_training, err);
 }
 
@@ -22,6 +38,7 @@ const struct command cmd_train = {
         "with --log-every, metrics.jsonl into the folder of the run. Ctrl-C ends it after the "
         "batch under way; --resume goes on from there to the same numbers. --runs N trains N times "
         "with different seeds and tells mean and deviation.",
+    .own = own,
     .training = true,
     .often = WORDS("model", "fanout", "hidden", "batch", "epochs", "lr", "memory", "policy", "run",
                    "resume"),

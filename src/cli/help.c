@@ -35,7 +35,7 @@ static bool is_training(const char *name)
     for (size_t i = 0; i < n; i++)
         if (strcmp(rows[i].name, name) == 0)
             return true;
-    return strcmp(name, "config") == 0 || strcmp(name, "runs") == 0;
+    return strcmp(name, "config") == 0;
 }
 
 static bool is_own(const struct command *command, const char *name)

@@ -78,7 +78,7 @@ static int exit_status(int rc)
 
 static int run_command(const struct command *command, int argc, char **argv)
 {
-    struct invocation in = {.command = command, .runs = 1};
+    struct invocation in = {.command = command};
     struct og_err err = {0};
     og_options_init(&in.options);
     int rc;

@@ -29,11 +29,6 @@ static const char output_group[] = "Output";
 
 static const struct og_option config_option = OWN_TEXT(
     "config", "FILE", "YAML file of options, such as config.yaml of an earlier run; flags win");
-static const struct og_option runs_option = OWN(
-    "runs", "N", "1",
-    "train so many times, with seeds --seed, --seed + 1, ..., each in a folder of its own below "
-    "--run, whose summary.json then has means and standard deviations",
-    NULL, OG_OPTION_INT, offsetof(struct invocation, runs), 1, 10000);
 static const struct og_option json_option =
     OWN_FLAG("json", "print the result as JSON, and nothing else");
 static const struct og_option quiet_option = OWN_FLAG("quiet", "no progress");
@@ -82,7 +77,7 @@ struct shown_option *list_options(const struct command *command, size_t *count)
 {
     size_t n_rows;
     const struct og_option *rows = og_option_table(&n_rows);
-    struct shown_option *list = calloc(n_rows + MAX_OWN + 5, sizeof(*list));
+    struct shown_option *list = calloc(n_rows + MAX_OWN + 4, sizeof(*list));
     size_t n = 0;
     if (!list)
         abort();
@@ -91,10 +86,8 @@ struct shown_option *list_options(const struct command *command, size_t *count)
     for (size_t i = 0; command->training && i < n_rows; i++)
         if (!has_own(command, rows[i].name))
             add_row(&list[n++], &rows[i], rows[i].group);
-    if (command->training) { /* read, not handed on: with the run, like those that are */
+    if (command->training) /* read, not handed on: with the run, like those that are */
         add_row(&list[n++], &config_option, rows[n_rows - 1].group);
-        add_row(&list[n++], &runs_option, rows[n_rows - 1].group);
-    }
     if (!has_own(command, json_option.name))
         add_row(&list[n++], &json_option, output_group);
     add_row(&list[n++], &quiet_option, output_group);
@@ -231,10 +224,6 @@ static int take_option(struct parsing *p, const struct shown_option *o, const ch
         in->quiet = true;
     } else if (o->name == config_option.name) {
         p->config = value;
-    } else if (o->name == runs_option.name) {
-        struct og_err why = {0};
-        if (og_option_read(&runs_option, in, value, &why) < 0)
-            return usage_error(p->err, why.hint, "--%s", why.message);
     } else if (p->n_given < MAX_GIVEN) {
         p->given[p->n_given].name = o->name;
         p->given[p->n_given++].value = value ? value : "true";

@@ -3,10 +3,11 @@
 #include "cli.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 /* ---- parameters ---- */
 
@@ -91,11 +92,11 @@ static json_t *sum_up(const struct invocation *in, const json_t *summaries, cons
 {
     static const char *const keys[] = {"test_acc", "valid_acc", "best_epoch", "seconds",
                                        "peak_rss_bytes"};
-    json_t *root =
-        json_pack("{s:s, s:O, s:i, s:I, s:O, s:I}", "version", og_version(), "dataset",
-                  json_object_get(json_array_get(summaries, 0), "dataset"), "runs", in->runs,
-                  "seed", (json_int_t)in->options.seed, "folders", folders, "parameters",
-                  (json_int_t)count_parameters(json_string_value(json_array_get(folders, 0))));
+    json_t *root = json_pack(
+        "{s:s, s:O, s:i, s:I, s:O, s:I}", "version", og_version(), "dataset",
+        json_object_get(json_array_get(summaries, 0), "dataset"), "runs",
+        (int)json_array_size(summaries), "seed", (json_int_t)in->options.seed, "folders", folders,
+        "parameters", (json_int_t)count_parameters(json_string_value(json_array_get(folders, 0))));
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         json_object_set_new(root, keys[i], spread_of(summaries, NULL, keys[i]));
     json_object_set_new(root, "valid_metrics", metrics_of(summaries, "valid_metrics"));
@@ -146,16 +147,16 @@ out:
     return rc;
 }
 
-static int train_all(struct invocation *in, const char *parent, json_t *summaries, json_t *folders,
-                     struct og_err *err)
+static int train_all(struct invocation *in, int runs, const char *parent, json_t *summaries,
+                     json_t *folders, struct og_err *err)
 {
     const long long first = in->options.seed;
-    for (int i = 0; i < in->runs; i++) {
+    for (int i = 0; i < runs; i++) {
         char *folder;
         if (asprintf(&folder, "%s/seed%lld", parent, first + i) < 0)
             return no_result(err);
         if (!in->quiet)
-            fprintf(stderr, "run %d of %d: seed %lld\n", i + 1, in->runs, first + i);
+            fprintf(stderr, "run %d of %d: seed %lld\n", i + 1, runs, first + i);
         int rc = train_one(in, folder, first + i, summaries, err);
         json_array_append_new(folders, json_string(folder));
         free(folder);
@@ -184,16 +185,72 @@ out:
     return rc;
 }
 
+static int refuse(struct og_err *err, const char *hint, const char *fmt, const char *parent)
+{
+    *err = (struct og_err){.code = -EEXIST};
+    snprintf(err->message, sizeof(err->message), fmt, parent);
+    snprintf(err->hint, sizeof(err->hint), "%s", hint);
+    return -EEXIST;
+}
+
+/* Is there such a file, a link that leads nowhere included? */
+static int find_file(const char *parent, const char *name, bool *there, struct og_err *err)
+{
+    struct stat st;
+    char *path;
+    if (asprintf(&path, "%s/%s", parent, name) < 0)
+        return no_result(err);
+    *there = lstat(path, &st) == 0;
+    free(path);
+    return 0;
+}
+
+static int is_of_several(const char *parent, bool *several, struct og_err *err)
+{
+    char *path;
+    if (asprintf(&path, "%s/summary.json", parent) < 0)
+        return no_result(err);
+    json_t *root = json_load_file(path, 0, NULL);
+    *several = json_is_array(json_object_get(root, "folders"));
+    json_decref(root);
+    free(path);
+    return 0;
+}
+
+/* Before hours of training: may the summary be written in the end, and over what? */
+static int spare_parent(const struct invocation *in, struct og_err *err)
+{
+    const char *parent = in->options.run;
+    bool summary = false;
+    bool plan = false;
+    bool state = false;
+    bool several = false;
+    int rc;
+    TRY(find_file(parent, "summary.json", &summary, err));
+    TRY(find_file(parent, "plan.json", &plan, err));
+    TRY(find_file(parent, "resume.safetensors", &state, err));
+    TRY(is_of_several(parent, &several, err));
+    if (plan || state || (summary && !several))
+        TRY(refuse(err, "choose another --run", "%s: holds a run of its own", parent));
+    if (summary && !in->options.resume)
+        TRY(refuse(err, "choose another --run, or go on with --resume",
+                   "%s/summary.json: exists already", parent));
+out:
+    return rc;
+}
+
 static int check_many(const struct invocation *in, struct og_err *err)
 {
     if (!in->options.run)
         return usage_error(err, NULL, "train: --run DIR expected beside --runs: the folder of all");
     if (in->options.trace_timeline)
         return usage_error(err, NULL, "train: --trace-timeline is of one run, not of --runs");
-    return 0;
+    if (in->options.samples)
+        return usage_error(err, NULL, "train: --samples is of one seed, not of --runs");
+    return spare_parent(in, err);
 }
 
-int train_many(struct invocation *in, struct og_err *err)
+int train_many(struct invocation *in, int runs, struct og_err *err)
 {
     json_t *summaries = json_array();
     json_t *folders = json_array();
@@ -203,7 +260,7 @@ int train_many(struct invocation *in, struct og_err *err)
     int rc;
     TRY(check_many(in, err));
     parent = strdup(in->options.run);
-    TRY(parent ? train_all(in, parent, summaries, folders, err) : no_result(err));
+    TRY(parent ? train_all(in, runs, parent, summaries, folders, err) : no_result(err));
     root = sum_up(in, summaries, folders);
     TRY(root ? write_summary(root, parent, in->options.resume, err) : no_result(err));
     text = json_dumps(root, JSON_INDENT(1));
