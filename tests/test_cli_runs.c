@@ -370,6 +370,76 @@ static void several_runs_spare_what_is_there(void **state)
     assert_says(text_of("one/summary.json"), "seed2");
 }
 
+/* Where nothing is right or wrong, percents say nothing: metrics go by their names. */
+static void metrics_go_by_their_names(void **state)
+{
+    (void)state;
+    static const char links[] = "d --task link --epochs 2 --hidden 8 --fanout 3,3 --quiet";
+    char line[256];
+    char wanted[512];
+    snprintf(line, sizeof(line), "train %s --runs 2 --run scored", links);
+    char *told = strdup(outgrow(line)->out);
+    json_t *s = json_load_file("scored/summary.json", 0, NULL);
+    static const char *const parts[] = {"test", "valid"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(line, sizeof(line), "%s_metrics", parts[i]);
+        const json_t *auc = json_object_get(json_object_get(s, line), "auc");
+        snprintf(line, sizeof(line), "%s auc", parts[i]);
+        snprintf(wanted, sizeof(wanted), "%-15s %.4f +- %.4f\n", line, value_of(auc, "mean"),
+                 value_of(auc, "deviation"));
+        assert_says(told, wanted);
+    }
+    assert_null(strstr(told, "%"));
+    free(told);
+    json_decref(s);
+
+    s = json_load_file("scored/seed1/summary.json", 0, NULL);
+    assert_int_equal(outgrow("report scored/seed1 --out scored.html")->status, 0);
+    const char *page = text_of("scored.html");
+    snprintf(wanted, sizeof(wanted), "<th scope=\"row\">test auc</th><td>%.6g</td>",
+             value_of(json_object_get(s, "test_metrics"), "auc"));
+    assert_says(page, wanted);
+    assert_null(strstr(page, "<th scope=\"row\">test</th>"));
+    assert_says(page, "How well it does, AUC by epoch");
+    snprintf(wanted, sizeof(wanted), "validation: %.6g at epoch 1",
+             value_of(json_array_get(json_object_get(s, "epochs"), 0), "valid_acc"));
+    assert_says(page, wanted);
+    json_decref(s);
+
+    /* beside a run that has an accuracy */
+    assert_int_equal(outgrow("report scored/seed1 paged --out mixed.html")->status, 0);
+    page = text_of("mixed.html");
+    assert_says(page, "<th scope=\"row\">test</th><td>-</td>");
+    assert_says(page, "<title>How well it does, by epoch</title><desc>paged training");
+    assert_says(page, "<title>How well it does, AUC by epoch</title><desc>scored/seed1 training");
+}
+
+/* 59 bytes, and a letter of two: what is cut is cut between letters. Whose dataset is which. */
+static void pages_name_folders_and_datasets(void **state)
+{
+    (void)state;
+    char name[80] = "";
+    char line[256];
+    memset(name, 'x', 59);
+    snprintf(name + 59, sizeof(name) - 59, "\303\244\303\244");
+    snprintf(line, sizeof(line), "cp -r paged %s", name);
+    assert_int_equal(system(line), 0);
+    assert_int_equal(outgrow("generate other --nodes 500")->status, 0);
+    assert_int_equal(
+        outgrow("train other --run farther --epochs 1 --hidden 8 --fanout 2,2 --quiet")->status, 0);
+    snprintf(line, sizeof(line), "report %s farther --out named.html", name);
+    assert_int_equal(outgrow(line)->status, 0);
+    const char *page = text_of("named.html");
+    json_t *text = json_string(page); /* NULL where it is no UTF-8 */
+    assert_non_null(text);
+    json_decref(text);
+    snprintf(line, sizeof(line), "<h1>%s on d, farther on other</h1>", name);
+    assert_says(page, line);
+    assert_says(page, "<title>outgrow: d, other</title>");
+    assert_int_equal(outgrow("report paged r --out same.html")->status, 0);
+    assert_says(text_of("same.html"), "<h1>paged, r on d</h1>");
+}
+
 /* A sentence each on what is kept, what is read and why, before the tables; no line ends blank. */
 static void a_plan_begins_with_its_reasons(void **state)
 {
@@ -777,6 +847,8 @@ int main(void)
         cmocka_unit_test(a_doctor_knows_what_fits),
         cmocka_unit_test(several_runs_are_summed_up),
         cmocka_unit_test(several_runs_spare_what_is_there),
+        cmocka_unit_test(metrics_go_by_their_names),
+        cmocka_unit_test(pages_name_folders_and_datasets),
         cmocka_unit_test(a_plan_begins_with_its_reasons),
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(samplers_train_as_shown),

@@ -139,10 +139,17 @@ int no_result(struct og_err *err);
 void show_any(const json_t *root); /* whatever keys there are */
 void show_dataset(const json_t *root);
 void show_training(const json_t *root);
+/* Do metrics of a task tell a share that is right? Percents are for those; others, on scales of
+ * their own, go by their names. */
+bool tell_share(const json_t *metrics);
+/* The metrics of the test in a summary, or where there was none those of validation. */
+const json_t *final_metrics(const json_t *summary);
 
 /* "12.3 MiB", "81.23 %", "1,234,567", by what the key is called. Returns buf. */
 enum { SHOWN_MAX = 128 };
 const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value);
+/* How many of the text's first `most` bytes are whole characters of UTF-8. */
+int whole_characters(const char *text, int most);
 /* The line of an epoch's JSON object. */
 void epoch_line(char *out, size_t size, const json_t *epoch, int epochs);
 

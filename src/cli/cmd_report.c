@@ -22,7 +22,15 @@ struct page {
     FILE *file;
     struct run run[MAX_ARGS];
     size_t n;
+    bool several; /* lines and bars say whose they are */
 };
+
+enum { LONGEST_FOLDER = 60 };
+
+static int folder_length(const struct run *run)
+{
+    return whole_characters(run->folder, LONGEST_FOLDER);
+}
 
 static double number(const json_t *object, const char *key)
 {
@@ -107,8 +115,6 @@ static const struct result {
     const char *title, *key, *unit;
     double (*of)(const json_t *summary, const char *key);
 } results[] = {
-    {"test", "test_acc", "acc", of_top},
-    {"validation, best epoch", "valid_acc", "acc", of_top},
     {"best epoch", "best_epoch", "epoch", of_top},
     {"time", "seconds", "seconds", of_top},
     {"of it before the first batch", "seconds", "seconds", of_prepare},
@@ -121,10 +127,89 @@ static const struct result {
     {"read for evaluation", "eval_bytes_read", "bytes", sum_of},
 };
 
+/* By the first one that a run has are models of its task compared; "" = on its own scale. */
+static const struct chief {
+    const char *key, *unit, *title;
+} chiefs[] = {
+    {"acc", "acc", "How well it does, by epoch"},
+    {"micro_f1", "acc", "How well it does, micro-F1 by epoch"},
+    {"r2", "", "How well it does, R^2 by epoch"},
+    {"auc", "", "How well it does, AUC by epoch"},
+    {NULL, "", "How well it does, by epoch"}, /* nothing was evaluated */
+};
+
+static const struct chief *find_chief(const struct run *run)
+{
+    const json_t *metrics = final_metrics(run->summary);
+    const struct chief *c = chiefs;
+    while (c->key && !json_object_get(metrics, c->key))
+        c++;
+    return c;
+}
+
+/* The shares that are right, of runs of tasks that have such. */
+static void write_shares(const struct page *p, const char *title, const char *key)
+{
+    char text[SHOWN_MAX];
+    bool any = false;
+    for (size_t r = 0; r < p->n; r++)
+        any |= tell_share(final_metrics(p->run[r].summary));
+    if (!any)
+        return;
+    begin_row(p, title, false);
+    for (size_t r = 0; r < p->n; r++) {
+        const json_t *summary = p->run[r].summary;
+        double x = tell_share(final_metrics(summary)) ? number(summary, key) : NAN;
+        cell(p, isnan(x) ? "-" : shown_number(text, "acc", x));
+    }
+    end_row(p);
+}
+
+static void write_metric(const struct page *p, const char *title, const char *part, const char *key)
+{
+    char text[SHOWN_MAX];
+    snprintf(text, sizeof(text), "%s %s", title, key);
+    begin_row(p, text, false);
+    for (size_t r = 0; r < p->n; r++) {
+        double x = number(json_object_get(p->run[r].summary, part), key);
+        cell(p, isnan(x) ? "-" : shown_number(text, key, x));
+    }
+    end_row(p);
+}
+
+/* Has one of the first `n` runs had its row of this metric? */
+static bool is_written(const struct page *p, size_t n, const char *part, const char *key)
+{
+    for (size_t r = 0; r < n; r++) {
+        const json_t *metrics = json_object_get(p->run[r].summary, part);
+        if (!tell_share(metrics) && json_object_get(metrics, key))
+            return true;
+    }
+    return false;
+}
+
+/* What the other tasks are measured by, a row each. */
+static void write_metrics(const struct page *p, const char *title, const char *part)
+{
+    const char *key;
+    json_t *value;
+    for (size_t r = 0; r < p->n; r++) {
+        json_t *metrics = json_object_get(p->run[r].summary, part);
+        if (tell_share(metrics))
+            continue;
+        json_object_foreach(metrics, key, value) if (!is_written(p, r, part, key))
+            write_metric(p, title, part, key);
+    }
+}
+
 static void write_results(const struct page *p)
 {
     char text[SHOWN_MAX];
     begin_table(p, "Results", "");
+    write_shares(p, "test", "test_acc");
+    write_metrics(p, "test", "test_metrics");
+    write_shares(p, "validation, best epoch", "valid_acc");
+    write_metrics(p, "validation", "valid_metrics");
     for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++) {
         begin_row(p, results[i].title, false);
         for (size_t r = 0; r < p->n; r++) {
@@ -157,8 +242,8 @@ static void write_lines(const struct page *p, const char *title, const char *uni
                 y[e] = number(json_array_get(epochs, e), keys[k]);
                 known += !isnan(y[e]);
             }
-            snprintf(name[n], SHOWN_MAX, "%.60s%s%s", p->n > 1 ? p->run[r].folder : "",
-                     p->n > 1 ? " " : "", words[k]);
+            snprintf(name[n], SHOWN_MAX, "%.*s%s%s", p->several ? folder_length(&p->run[r]) : 0,
+                     p->run[r].folder, p->several ? " " : "", words[k]);
             s[n] = (struct series){name[n], y, n_epochs};
             if (known > 0)
                 n++;
@@ -172,6 +257,19 @@ static void write_lines(const struct page *p, const char *title, const char *uni
         free((void *)s[i].y);
 }
 
+/* A figure for each way to measure, with the runs that are measured so. */
+static void write_progress(const struct page *p)
+{
+    for (size_t c = 0; c < sizeof(chiefs) / sizeof(*chiefs); c++) {
+        struct page alike = {.file = p->file, .several = p->several};
+        for (size_t r = 0; r < p->n; r++)
+            if (find_chief(&p->run[r]) == &chiefs[c])
+                alike.run[alike.n++] = p->run[r];
+        write_lines(&alike, chiefs[c].title, chiefs[c].unit, WORDS("train_acc", "valid_acc"),
+                    WORDS("training", "validation"));
+    }
+}
+
 /* ---- where rows came from, where time and memory went ---- */
 
 static void write_rows(const struct page *p)
@@ -179,9 +277,10 @@ static void write_rows(const struct page *p)
     char name[2 * MAX_ARGS][SHOWN_MAX];
     struct bar bar[2 * MAX_ARGS];
     for (size_t r = 0; r < p->n; r++) {
-        const char *folder = p->n > 1 ? p->run[r].folder : "";
-        snprintf(name[2 * r], SHOWN_MAX, "%.60s memory", folder);
-        snprintf(name[2 * r + 1], SHOWN_MAX, "%.60s disk", folder);
+        const char *folder = p->run[r].folder;
+        const int length = p->several ? folder_length(&p->run[r]) : 0;
+        snprintf(name[2 * r], SHOWN_MAX, "%.*s memory", length, folder);
+        snprintf(name[2 * r + 1], SHOWN_MAX, "%.*s disk", length, folder);
         bar[2 * r] = (struct bar){name[2 * r], sum_of(p->run[r].summary, "hits"), 2};
         bar[2 * r + 1] = (struct bar){name[2 * r + 1], sum_of(p->run[r].summary, "misses"), 1};
     }
@@ -200,8 +299,8 @@ static void write_stages(const struct page *p, const struct run *run)
     struct bar bar[N];
     for (int i = 0; i < N; i++)
         bar[i] = (struct bar){stages[i].name, sum_of(run->summary, stages[i].key), i < 2 ? i : 5};
-    snprintf(title, sizeof(title),
-             "%.60s: seconds by stage; * beside training, summed over threads", run->folder);
+    snprintf(title, sizeof(title), "%.*s: seconds by stage; * beside training, summed over threads",
+             folder_length(run), run->folder);
     figure_bars(p->file, title, "seconds", bar, N);
 }
 
@@ -227,7 +326,8 @@ static void write_memory(const struct page *p, const struct run *run)
             bar[n++] = (struct bar){key, json_number_value(value), 0};
     }
     qsort(bar, n, sizeof(*bar), by_value);
-    snprintf(title, sizeof(title), "%.60s: memory as planned, by part", run->folder);
+    snprintf(title, sizeof(title), "%.*s: memory as planned, by part", folder_length(run),
+             run->folder);
     if (n > 0)
         figure_bars(p->file, title, "bytes", bar, n);
 }
@@ -329,8 +429,8 @@ static void write_timeline(const struct page *p, const struct run *run)
     if (!t)
         abort();
     collect_spans(events, t);
-    snprintf(title, sizeof(title), "%.60s: when each stage worked, the first %zu of %zu spans",
-             run->folder, t->n, json_array_size(events));
+    snprintf(title, sizeof(title), "%.*s: when each stage worked, the first %zu of %zu spans",
+             folder_length(run), run->folder, t->n, json_array_size(events));
     if (t->n > 0)
         figure_lanes(p->file, title, t->lane, t->n_lanes, t->span, t->n);
     free(t);
@@ -389,26 +489,61 @@ static const char style[] =
     ".line.s6{stroke:var(--c6);stroke-dasharray:2 3}"
     ".line.s7{stroke:var(--c7);stroke-dasharray:9 3 2 3}";
 
-static void write_page(const struct page *p)
+static const char *dataset_of(const struct run *run)
 {
-    const char *dataset = json_string_value(json_object_get(p->run[0].summary, "dataset"));
-    fprintf(p->file, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-                     "<link rel=\"icon\" href=\"data:,\"><title>outgrow: ");
-    html_text(p->file, dataset ? dataset : "run");
-    fprintf(p->file, "</title><style>%s</style></head><body>\n<h1>", style);
+    const char *name = json_string_value(json_object_get(run->summary, "dataset"));
+    return name ? name : "a dataset";
+}
+
+/* Is run `r` on the dataset of one before it? */
+static bool is_named(const struct page *p, size_t r)
+{
+    for (size_t i = 0; i < r; i++)
+        if (strcmp(dataset_of(&p->run[i]), dataset_of(&p->run[r])) == 0)
+            return true;
+    return false;
+}
+
+static void write_datasets(const struct page *p)
+{
+    for (size_t r = 0; r < p->n; r++) {
+        if (is_named(p, r))
+            continue;
+        fputs(r ? ", " : "", p->file);
+        html_text(p->file, dataset_of(&p->run[r]));
+    }
+}
+
+/* "a, b on x", or "a on x, b on y". */
+static void write_heading(const struct page *p)
+{
+    bool one = true;
+    for (size_t r = 1; r < p->n; r++)
+        one &= is_named(p, r);
+    fputs("<h1>", p->file);
     for (size_t r = 0; r < p->n; r++) {
         fputs(r ? ", " : "", p->file);
         html_text(p->file, p->run[r].folder);
+        if (one && r + 1 < p->n)
+            continue;
+        fputs(" on ", p->file);
+        html_text(p->file, dataset_of(&p->run[r]));
     }
-    fputs(" on ", p->file);
-    html_text(p->file, dataset ? dataset : "a dataset");
     fputs("</h1>\n", p->file);
+}
+
+static void write_page(const struct page *p)
+{
+    fprintf(p->file, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+                     "<link rel=\"icon\" href=\"data:,\"><title>outgrow: ");
+    write_datasets(p);
+    fprintf(p->file, "</title><style>%s</style></head><body>\n", style);
+    write_heading(p);
     write_results(p);
     fputs("<h2>Learning</h2>\n", p->file);
     write_lines(p, "Loss, the mean of an epoch", "loss", WORDS("loss"), WORDS("loss"));
-    write_lines(p, "How well it does, by epoch", "acc", WORDS("train_acc", "valid_acc"),
-                WORDS("training", "validation"));
+    write_progress(p);
     fputs("<h2>Where rows came from</h2>\n", p->file);
     write_rows(p);
     write_lines(p, "Read in each epoch", "bytes", WORDS("bytes_read"), WORDS("read"));
@@ -468,7 +603,7 @@ static int open_page(const struct invocation *in, struct output *page, struct og
 
 static int run(struct invocation *in, struct og_err *err)
 {
-    struct page p = {.n = (size_t)in->n_args};
+    struct page p = {.n = (size_t)in->n_args, .several = in->n_args > 1};
     struct output page = {0};
     int rc;
     if (in->n_args > 1 && !own_text(in, "out"))

@@ -114,13 +114,34 @@ static void show_spread(const char *title, const char *key, const json_t *root)
                show_value(deviation, key, json_object_get(spread, "deviation")));
 }
 
+/* "test auc        0.9184 +- 0.0012", a line a metric. */
+static void show_metrics(const char *part, const json_t *metrics)
+{
+    const char *key;
+    json_t *spread;
+    json_object_foreach((json_t *)metrics, key, spread)
+    {
+        char title[SHOWN_MAX];
+        snprintf(title, sizeof(title), "%s %s", part, key);
+        if (json_is_object(spread))
+            printf("%-15s %.4f +- %.4f\n", title,
+                   json_number_value(json_object_get(spread, "mean")),
+                   json_number_value(json_object_get(spread, "deviation")));
+    }
+}
+
 static void show_runs(const json_t *root)
 {
     char text[SHOWN_MAX];
     long long first = json_integer_value(json_object_get(root, "seed"));
     long long runs = json_integer_value(json_object_get(root, "runs"));
-    show_spread("test", "test_acc", root);
-    show_spread("validation", "valid_acc", root);
+    if (tell_share(final_metrics(root))) {
+        show_spread("test", "test_acc", root);
+        show_spread("validation", "valid_acc", root);
+    } else {
+        show_metrics("test", json_object_get(root, "test_metrics"));
+        show_metrics("valid", json_object_get(root, "valid_metrics"));
+    }
     show_spread("time", "seconds", root);
     printf("parameters      %s\n",
            show_value(text, "parameters", json_object_get(root, "parameters")));

@@ -100,10 +100,18 @@ static void list_text(char *out, size_t size, const char *key, const json_t *lis
     }
 }
 
+int whole_characters(const char *text, int most)
+{
+    int n = (int)strnlen(text, (size_t)most);
+    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* within one */
+        n--;
+    return n;
+}
+
 /* Names may come from foreign files: nothing in them commands the terminal. */
 static void show_text(char buf[SHOWN_MAX], const char *text)
 {
-    snprintf(buf, SHOWN_MAX, "%s", text);
+    snprintf(buf, SHOWN_MAX, "%.*s", whole_characters(text, SHOWN_MAX - 1), text);
     for (char *p = buf; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = '?';
@@ -313,6 +321,18 @@ static double row_bytes(const json_t *plan)
 {
     double slots = number(plan, "cache_rows");
     return slots > 0 ? number(json_object_get(plan, "memory"), "feature cache") / slots : 0;
+}
+
+bool tell_share(const json_t *metrics)
+{
+    return json_object_size(metrics) == 0 || json_object_get(metrics, "acc") ||
+           json_object_get(metrics, "micro_f1");
+}
+
+const json_t *final_metrics(const json_t *summary)
+{
+    const json_t *test = json_object_get(summary, "test_metrics");
+    return json_object_size(test) > 0 ? test : json_object_get(summary, "valid_metrics");
 }
 
 /* "auc 0.9184  ap 0.9162  ..." */
