@@ -12,14 +12,22 @@
 static const char what[] = "state of a loader";
 static const char hint[] = "give it what og_loader_state wrote";
 
+/* How many epochs have the same batches: of a folder of samples another number may be taken, so it
+ * is none of the options that decide which batches there are; here it is. */
+static int drawn_for(const struct og_session *s)
+{
+    return OG_MAX(s->facts.schedule.resample_every, 1);
+}
+
 int og__place_print(const struct og_loader *l, struct og_place place, char **out,
                     struct og_err *err)
 {
     const struct og_session *s = l->s;
-    json_t *root = json_pack("{s:i s:I s:I s:s s:s s:o}", "format", 1, "epoch",
-                             (json_int_t)place.epoch, "batch", (json_int_t)place.batch, "split",
-                             l->split, "seeds", og__hex(l->seeds_checksum).digits, "options",
-                             og__options_deciding(&s->config.opt, OG_DECIDES_BATCHES));
+    json_t *root =
+        json_pack("{s:i s:I s:I s:s s:s s:i s:o}", "format", 1, "epoch", (json_int_t)place.epoch,
+                  "batch", (json_int_t)place.batch, "split", l->split, "seeds",
+                  og__hex(l->seeds_checksum).digits, "resample-every", drawn_for(s), "options",
+                  og__options_deciding(&s->config.opt, OG_DECIDES_BATCHES));
     root = og__identity_with(root, &s->facts.ds->identity);
     return og__json_deliver(root, NULL, out, err);
 }
@@ -43,6 +51,18 @@ static int check_seeds(const struct og_loader *l, const json_t *root, struct og_
         return 0;
     return og__fail(err, -EINVAL, "open the loader with the seeds that it had",
                     "%s: of other seeds (%s)", what, split ? split : "?");
+}
+
+/* States from before it was in them were of any; most draw in every epoch. */
+static int check_draws(const struct og_session *s, const json_t *root, struct og_err *err)
+{
+    const json_t *said = json_object_get(root, "resample-every");
+    const json_int_t every = said ? json_integer_value(said) : 1;
+    if (every == drawn_for(s))
+        return 0;
+    return og__fail(err, -EINVAL, "open the loader with the options that it had",
+                    "%s: made with another --resample-every (%lld, this run has %d)", what,
+                    (long long)every, drawn_for(s));
 }
 
 static int read_place(const struct og_loader *l, const json_t *root, struct og_place *place,
@@ -70,6 +90,7 @@ int og__place_parse(const struct og_loader *l, const char *text, struct og_place
     OG_TRY(read_place(l, root, place, err));
     OG_TRY(check_dataset(l->s, root, err));
     OG_TRY(check_seeds(l, root, err));
+    OG_TRY(check_draws(l->s, root, err));
     OG_TRY(og__options_match(&l->s->config.opt, json_object_get(root, "options"),
                              OG_DECIDES_BATCHES, "state of a loader: made with",
                              "open the loader with the options that it had", err));
