@@ -50,17 +50,28 @@ int og_loader_plan(struct og_loader *l, char **out, struct og_err *err)
 
 /* ---- counters ---- */
 
+static size_t row_of(const struct og_loader *l, uint32_t epoch)
+{
+    size_t at = l->n_epochs; /* from the end: it is most often the last */
+    while (at > 0 && l->epochs[at - 1].epoch != epoch)
+        at--;
+    return at > 0 ? at - 1 : l->n_epochs;
+}
+
+/* The epoch that was begun last is the last row, which batches are counted in. */
 int og__loader_begin_sums(struct og_loader *l, uint32_t epoch, struct og_err *err)
 {
-    struct og_epoch_sums *last = l->n_epochs ? &l->epochs[l->n_epochs - 1] : NULL;
-    if (!last || last->epoch != epoch) {
+    const size_t at = row_of(l, epoch);
+    if (at == l->n_epochs) {
         struct og_epoch_sums *more = realloc(l->epochs, (l->n_epochs + 1) * sizeof(*more));
         if (!more)
             return og__fail_errno(err, -ENOMEM, NULL, "counters");
         l->epochs = more;
-        last = &more[l->n_epochs++];
+        l->n_epochs++;
     }
-    *last = (struct og_epoch_sums){.epoch = epoch};
+    const size_t last = l->n_epochs - 1;
+    memmove(&l->epochs[at], &l->epochs[at + 1], (last - at) * sizeof(*l->epochs));
+    l->epochs[last] = (struct og_epoch_sums){.epoch = epoch};
     return 0;
 }
 
