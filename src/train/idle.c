@@ -36,10 +36,11 @@ static bool counts_hops(const struct og_premises *p)
     return !og__sampling_by_visits((enum og_sampler_kind)p->config->opt.sampler) || !same;
 }
 
+/* Where batches are handed over, it decides what their edge_index is: the last hop's alone. */
 static bool draws_in_hops(const struct og_premises *p)
 {
     const struct og_options *opt = &p->config->opt;
-    bool some = false;
+    bool some = p->config->handover.n > 0;
     for (int h = 0; h < opt->n_fanout; h++)
         some |= opt->fanout[h] >= 0;
     return opt->n_fanout > 1 && some;
