@@ -263,6 +263,66 @@ static void an_interrupted_run_goes_on_with_or_without(void **state)
     drop(&whole);
 }
 
+/* ---- what was written before there was --draw ---- */
+
+/* Nor were files sealed then. */
+static void forget_draw_of_samples(const char *path)
+{
+    json_t *said = json_load_file(path, 0, NULL);
+    assert_int_equal(json_object_del(json_object_get(said, "options"), "draw"), 0);
+    assert_int_equal(json_object_del(said, "xxh3"), 0);
+    assert_int_equal(json_dump_file(said, path, 0), 0);
+    json_decref(said);
+}
+
+/* In a text of JSON within a text of JSON: blanks say nothing. */
+static void forget_draw_of_run(const char *path)
+{
+    static const char said[] = "\\\"draw\\\": \\\"each\\\", ";
+    char *all;
+    size_t bytes;
+    assert_int_equal(og__read_text(path, 1 << 24, &all, &bytes, NULL), 0);
+    char *at = memmem(all, bytes, said, strlen(said));
+    char *seal = memmem(all, bytes, "xxh3", 4);
+    assert_true(at && seal);
+    memset(at, ' ', strlen(said));
+    memcpy(seal, "none", 4);
+    FILE *f = fopen(path, "we");
+    assert_true(f && fwrite(all, 1, bytes, f) == bytes && fclose(f) == 0);
+    free(all);
+}
+
+static void files_without_a_draw_drew_in_each_hop(void **state)
+{
+    (void)state;
+    static pairs_t none = {NULL};
+    static pairs_t once = {"draw", "once", "samples", "e"};
+    static pairs_t each = {"samples", "e"};
+    static pairs_t resumed = {"resume", "true"};
+    static pairs_t resumed_once = {"resume", "true", "draw", "once"};
+    struct outcome whole = train(none);
+    sample("e", none);
+    forget_draw_of_samples("e/trace.json");
+    struct outcome other = train(each);
+    assert_same(&whole, &other);
+    drop(&other);
+    refused(once, "another --draw (\"each\", this run has \"once\")", "sampled with");
+    cut(none, 7);
+    forget_draw_of_run("run/resume.safetensors");
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, resumed_once);
+    assert_int_equal(og_options_set(&opt, "run", "run", NULL), 0);
+    assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EINVAL);
+    assert_non_null(strstr(err.message, "started with another --draw"));
+    og_options_release(&opt);
+    other = train(resumed);
+    assert_same(&whole, &other);
+    drop(&other);
+    drop(&whole);
+    test_shell("rm -r %s%s", "e", "");
+}
+
 /* ---- packs ---- */
 
 static int64_t written(const struct outcome *o)
@@ -409,6 +469,7 @@ int main(void)
         cmocka_unit_test(no_epochs_are_no_samples),
         cmocka_unit_test(a_moved_folder_serves_and_a_damaged_one_is_named),
         cmocka_unit_test(an_interrupted_run_goes_on_with_or_without),
+        cmocka_unit_test(files_without_a_draw_drew_in_each_hop),
         cmocka_unit_test(packs_serve_a_cache_as_large),
         cmocka_unit_test(packs_of_reused_draws_serve),
         cmocka_unit_test(packing_leaves_all_or_nothing),

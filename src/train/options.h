@@ -41,7 +41,8 @@ void og__option_takers(const struct og_option *row, char *out, size_t size);
 json_t *og__options_deciding(const struct og_options *opt, enum og_decides least);
 
 /* Do those that have an effect and decide `least` or more have the values that `theirs` has, an
- * object of them? If not, -EINVAL: "<what> another --seed (1, this run has 2)". */
+ * object of them? One that it has not counts as its standard value. If not, -EINVAL: "<what>
+ * another --seed (1, this run has 2)". */
 OG_MUST_CHECK int og__options_match(const struct og_options *opt, const json_t *theirs,
                                     enum og_decides least, const char *what, const char *hint,
                                     struct og_err *err);

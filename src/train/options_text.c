@@ -126,22 +126,39 @@ static bool is_told_by_another(const struct og_option *row)
     return strcmp(row->name, "neighbors") == 0;
 }
 
+/* As they are where nothing is said. */
+static json_t *usual_deciding(enum og_decides least)
+{
+    struct og_options usual;
+    og_options_init(&usual);
+    json_t *all = og__options_deciding(&usual, least);
+    og_options_release(&usual);
+    return all;
+}
+
+/* What was written before there was an option was made as its standard value does it. */
 int og__options_match(const struct og_options *opt, const json_t *theirs, enum og_decides least,
                       const char *what, const char *hint, struct og_err *err)
 {
     size_t n;
     const struct og_option *row = og_option_table(&n);
     json_t *ours = og__options_deciding(opt, least);
+    json_t *usual = usual_deciding(least);
     int rc;
-    OG_TRY(ours ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
+    OG_TRY(ours && usual ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
+    OG_TRY(json_is_object(theirs)
+               ? 0
+               : og__fail(err, -EINVAL, hint, "%s options that it does not tell", what));
     for (size_t i = 0; i < n; i++) {
-        const json_t *there = json_object_get(theirs, row[i].name);
+        const json_t *said = json_object_get(theirs, row[i].name);
+        const json_t *there = said ? said : json_object_get(usual, row[i].name);
         const json_t *here = json_object_get(ours, row[i].name);
         if (here && og__option_counts(opt, &row[i]) && !is_told_by_another(&row[i]) &&
             !json_equal(there, here))
             OG_TRY(tell_other(row[i].name, there, here, what, hint, err));
     }
 out:
+    json_decref(usual);
     json_decref(ours);
     return rc;
 }
