@@ -1,6 +1,8 @@
 /* loader: holding batches, going elsewhere, places, threads, other processes, refusals. */
 #include "loader_fixture.h"
 
+#include "loader/loader.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
@@ -123,6 +125,33 @@ static void counters_are_those_of_the_batches(void **state)
     root = json_loads(text, 0, NULL);
     assert_true(json_integer_value(
                     json_object_get(json_object_get(root, "memory"), "batches handed over")) > 0);
+    json_decref(root);
+    free(text);
+    og_loader_close(l);
+    og_options_release(&opt);
+}
+
+static void an_epoch_has_one_row_of_counters(void **state)
+{
+    (void)state;
+    static const int begun[] = {1, 2, 1, 3, 2, 2}, rows[] = {1, 3, 2};
+    struct og_options opt;
+    char *text = NULL;
+    struct og_loader *l = open_with("degree", &opt, 1);
+    for (size_t i = 0; i < OG_COUNT(begun); i++) {
+        start_epoch(l, begun[i]);
+        for (int k = 0; k < begun[i]; k++)
+            og_minibatch_release(next_batch(l));
+    }
+    assert_int_equal(og_loader_metrics(l, &text, NULL), 0);
+    json_t *root = json_loads(text, 0, NULL);
+    json_t *epochs = json_object_get(root, "epochs");
+    assert_int_equal(json_array_size(epochs), OG_COUNT(rows));
+    for (size_t i = 0; i < OG_COUNT(rows); i++) {
+        const json_t *row = json_array_get(epochs, i);
+        assert_int_equal(json_integer_value(json_object_get(row, "epoch")), rows[i]);
+        assert_int_equal(json_integer_value(json_object_get(row, "batches")), rows[i]);
+    }
     json_decref(root);
     free(text);
     og_loader_close(l);
@@ -295,6 +324,104 @@ static void batches_go_through_many_hands(void **state)
     og_options_release(&opt);
 }
 
+/* ---- batches made beforehand ---- */
+
+/* A folder of draws for epochs 1 .. `epochs`, and a loader on it. */
+static struct og_loader *open_on_samples(char dir[128], const char *policy, const char *epochs,
+                                         const char *resample, struct og_options *opt)
+{
+    const char *const pairs[] = {"policy",         policy,   "cache",  "10%",  "superbatch", "7",
+                                 "resample-every", resample, "epochs", epochs, NULL};
+    struct og_err err = {0};
+    set_up(opt, pairs);
+    snprintf(dir, 128, "%s/samples", folder);
+    if (og_sample(graph, dir, false, opt, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    test_set(opt, "samples", dir);
+    return open_loader(graph, opt, NULL);
+}
+
+static void refuse_epoch(struct og_loader *l, int epoch, const char *says, const char *hint)
+{
+    struct og_err err = {0};
+    assert_int_equal(og_loader_start(l, epoch, &err), -EINVAL);
+    if (!strstr(err.message, says) || !strstr(err.hint, hint))
+        fail_msg("'%s', '%s' do not say '%s', '%s'", err.message, err.hint, says, hint);
+}
+
+/* In the middle of an epoch what was refused does no harm. */
+static void epochs_without_batches_are_refused(void **state)
+{
+    (void)state;
+    struct expected e;
+    expect_with(&e);
+    for (size_t p = 0; p < OG_COUNT(policies); p++) {
+        char dir[128];
+        struct og_options opt;
+        struct og_loader *l = open_on_samples(dir, policies[p], "2", "1", &opt);
+        refuse_epoch(l, 3, "no batches for epoch 3", "epochs 1 to 2");
+        start_epoch(l, 1);
+        go(l, &e, 1, 0, 2);
+        refuse_epoch(l, 3, "no batches for epoch 3", "epochs 1 to 2");
+        go(l, &e, 1, 2, 1);
+        assert_epochs(l, &e, 1, 2);
+        refuse_epoch(l, 3, "no batches for epoch 3", "epochs 1 to 2");
+        assert_null(next_batch(l));
+        assert_epochs(l, &e, 2, 2);
+        og_loader_close(l);
+        og_options_release(&opt);
+        og__remove_tree(dir);
+    }
+    forget(&e);
+}
+
+/* Two draws for every second epoch are batches of four epochs, though one was asked for. */
+static void epochs_that_draw_nothing_have_the_batches_of_another(void **state)
+{
+    (void)state;
+    char dir[128];
+    struct og_options opt;
+    struct og_loader *l = open_on_samples(dir, "degree", "3", "2", &opt);
+    const int64_t batches = og_loader_batches(l, NULL);
+    for (int epoch = 1; epoch <= 4; epoch++) {
+        start_epoch(l, epoch);
+        for (int64_t i = 0; i < batches; i++)
+            og_minibatch_release(next_batch(l));
+        assert_null(next_batch(l));
+    }
+    refuse_epoch(l, 5, "no batches for epoch 5", "epochs 1 to 4");
+    og_loader_close(l);
+    og_options_release(&opt);
+    og__remove_tree(dir);
+}
+
+static void the_end_of_the_last_epoch_is_a_place(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < OG_COUNT(policies); p++) {
+        char dir[128], *text = NULL;
+        struct og_options opt;
+        struct expected e;
+        expect_with(&e);
+        struct og_loader *l = open_on_samples(dir, policies[p], "2", "1", &opt);
+        start_epoch(l, 2);
+        go(l, &e, 2, 0, og_loader_batches(l, NULL));
+        assert_int_equal(og_loader_state(l, &text, NULL), 0);
+        og_loader_close(l);
+        l = open_loader(graph, &opt, NULL);
+        assert_int_equal(og_loader_restore(l, text, NULL), 0);
+        assert_null(next_batch(l));
+        assert_int_equal(og_loader_evaluate(l, "valid", NULL), 0);
+        og_minibatch_release(next_batch(l));
+        assert_epochs(l, &e, 1, 2);
+        free(text);
+        og_loader_close(l);
+        og_options_release(&opt);
+        og__remove_tree(dir);
+        forget(&e);
+    }
+}
+
 /* ---- places ---- */
 
 static void a_loader_goes_on_where_another_was(void **state)
@@ -408,6 +535,15 @@ static void places_of_other_loaders_are_refused(void **state)
     refuse_place(l, text, "other seeds");
     og_loader_close(o);
     free(text);
+    test_set(&other, "fanout", "4,3");
+    test_set(&other, "resample-every", "2");
+    o = open_loader(graph, &other, NULL);
+    assert_int_equal(og_loader_state(o, &text, NULL), 0);
+    refuse_place(l, text, "another --resample-every (2, this run has 1)");
+    refuse_place(o, mine, "another --resample-every (1, this run has 2)");
+    assert_int_equal(og_loader_restore(o, text, NULL), 0);
+    og_loader_close(o);
+    free(text);
     refuse_place(l, "{}", "\"format\"");
     refuse_place(l, "[1, 2", "state of a loader");
     static const char *const keys[] = {"epoch", "batch", "batch"};
@@ -464,6 +600,90 @@ static void closing_wakes_those_that_wait(void **state)
             pthread_join(thread[k], &rc);
             assert_int_equal((intptr_t)rc, -ECANCELED);
         }
+        og_options_release(&opt);
+    }
+}
+
+/* Calls that begin or end runs wait for one another; one that waits is inside until it is told. */
+struct call {
+    struct og_loader *l;
+    int kind;
+    const char *text;
+    int rc;
+};
+
+static void *call(void *arg)
+{
+    struct call *c = arg;
+    c->rc = c->kind == 0   ? og_loader_start(c->l, 2, NULL)
+            : c->kind == 1 ? og_loader_evaluate(c->l, "valid", NULL)
+                           : og_loader_restore(c->l, c->text, NULL);
+    return NULL;
+}
+
+static void *close_it(void *arg)
+{
+    og_loader_close(arg);
+    return NULL;
+}
+
+static void wait_until(struct og_loader *l, int n_inside, bool closing)
+{
+    for (int i = 0; i < 20000; i++) {
+        pthread_mutex_lock(&l->depot->lock);
+        const bool so = l->n_inside == n_inside && l->closing == closing;
+        pthread_mutex_unlock(&l->depot->lock);
+        if (so)
+            return;
+        usleep(500);
+    }
+    fail_msg("%d threads are not inside", n_inside);
+}
+
+static void closing_waits_for_those_that_go_elsewhere(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        struct og_options opt;
+        char *text = NULL;
+        pthread_t caller, closer;
+        struct og_loader *l = open_with(policies[kind], &opt, 1);
+        start_epoch(l, 1);
+        og_minibatch_release(next_batch(l));
+        assert_int_equal(og_loader_state(l, &text, NULL), 0);
+        struct call c = {.l = l, .kind = kind, .text = text};
+        pthread_mutex_lock(&l->steering); /* as another that goes somewhere */
+        assert_int_equal(pthread_create(&caller, NULL, call, &c), 0);
+        wait_until(l, 1, false);
+        assert_int_equal(pthread_create(&closer, NULL, close_it, l), 0);
+        wait_until(l, 1, true);
+        pthread_mutex_unlock(&l->steering);
+        pthread_join(caller, NULL);
+        assert_int_equal(c.rc, -ECANCELED);
+        pthread_join(closer, NULL);
+        free(text);
+        og_options_release(&opt);
+    }
+}
+
+/* Wherever they are just then. */
+static void closing_meets_those_that_go_elsewhere(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        struct og_options opt;
+        pthread_t caller;
+        struct og_loader *l = open_with(policies[i % 5], &opt, 1);
+        start_epoch(l, 1);
+        struct call c = {.l = l, .kind = i % 2};
+        pthread_mutex_lock(&l->steering);
+        assert_int_equal(pthread_create(&caller, NULL, call, &c), 0);
+        wait_until(l, 1, false);
+        pthread_mutex_unlock(&l->steering);
+        usleep((useconds_t)(test_scramble((uint32_t)i) % 1000));
+        og_loader_close(l);
+        pthread_join(caller, NULL);
+        assert_true(c.rc == 0 || c.rc == -ECANCELED);
         og_options_release(&opt);
     }
 }
@@ -619,6 +839,26 @@ static void the_smallest_memory_that_is_named_will_do(void **state)
     }
 }
 
+/* With all neighbours too it decides which edges edge_index has. */
+static void a_draw_has_an_effect_on_what_is_handed_over(void **state)
+{
+    (void)state;
+    static const char *const fanouts[] = {"-1,-1", "4,-1", "4"};
+    for (size_t i = 0; i < OG_COUNT(fanouts); i++) {
+        const char *const pairs[] = {"draw", "once", "fanout", fanouts[i], NULL};
+        struct test_said said = {0};
+        const struct og_observer seen = {.arg = &said, .message = test_note_message};
+        struct og_loader *l = NULL;
+        struct og_options opt;
+        set_up(&opt, pairs);
+        assert_int_equal(og_loader_open(&l, graph, &opt, NULL, &seen, NULL), 0);
+        const bool idle = strstr(said.text, "--draw has no effect") != NULL;
+        assert_int_equal(idle, opt.n_fanout == 1);
+        og_loader_close(l);
+        og_options_release(&opt);
+    }
+}
+
 static void features_may_be_left_out(void **state)
 {
     (void)state;
@@ -645,17 +885,24 @@ int main(void)
         cmocka_unit_test(an_abandoned_epoch_leaves_nothing_behind),
         cmocka_unit_test(epochs_beyond_those_that_were_planned_go_on),
         cmocka_unit_test(counters_are_those_of_the_batches),
+        cmocka_unit_test(an_epoch_has_one_row_of_counters),
         cmocka_unit_test(who_holds_too_many_is_told_how_many),
         cmocka_unit_test(what_the_caller_writes_changes_no_other_batch),
         cmocka_unit_test(batches_go_through_many_hands),
+        cmocka_unit_test(epochs_without_batches_are_refused),
+        cmocka_unit_test(epochs_that_draw_nothing_have_the_batches_of_another),
+        cmocka_unit_test(the_end_of_the_last_epoch_is_a_place),
         cmocka_unit_test(a_loader_goes_on_where_another_was),
         cmocka_unit_test(a_place_is_told_at_any_time),
         cmocka_unit_test(places_of_other_loaders_are_refused),
         cmocka_unit_test(closing_wakes_those_that_wait),
+        cmocka_unit_test(closing_waits_for_those_that_go_elsewhere),
+        cmocka_unit_test(closing_meets_those_that_go_elsewhere),
         cmocka_unit_test(a_child_process_is_told_so),
         cmocka_unit_test(a_flag_stops_it),
         cmocka_unit_test(bad_input_is_told_in_one_line),
         cmocka_unit_test(the_smallest_memory_that_is_named_will_do),
+        cmocka_unit_test(a_draw_has_an_effect_on_what_is_handed_over),
         cmocka_unit_test(features_may_be_left_out),
     };
     return cmocka_run_group_tests(tests, make_one_graph, remove_folder);

@@ -476,7 +476,10 @@ OG_EXPORT OG_MUST_CHECK int og_loader_open(struct og_loader **out, const char *d
 /* Go to the first batch of epoch `epoch`, from 1. After the end of the epoch before it (or its
  * last batch) nothing is started anew: caches are warm, and its first batches are there already.
  * Any other epoch may be asked for at any time, the same again too; batches that were made ahead
- * are dropped then. */
+ * are dropped then.
+ *
+ * -EINVAL opt->samples has no batches of that epoch, and it stays where it is; -ECANCELED the
+ * loader is being closed; what a thread behind it failed with. */
 OG_EXPORT OG_MUST_CHECK int og_loader_start(struct og_loader *l, int epoch, struct og_err *err);
 
 /* Go to the first batch of one pass over a split in order, without shuffling: "valid", "test", or
@@ -518,7 +521,7 @@ OG_EXPORT OG_MUST_CHECK int og_loader_metrics(struct og_loader *l, char **out, s
  * og_loader_start begun another; a pass of og_loader_evaluate is passed over. */
 OG_EXPORT OG_MUST_CHECK int og_loader_state(struct og_loader *l, char **out, struct og_err *err);
 /* Go there, in a loader of the same dataset, seeds and options, as far as these decide batches:
- * -EINVAL names what differs. og_loader_next goes on at that batch. */
+ * -EINVAL names what differs. og_loader_next goes on at that batch. Errors of og_loader_start. */
 OG_EXPORT OG_MUST_CHECK int og_loader_restore(struct og_loader *l, const char *state,
                                               struct og_err *err);
 

@@ -27,67 +27,152 @@ static void unlock(const struct og_loader *l)
     pthread_mutex_unlock(&l->depot->lock);
 }
 
+/* ---- who is inside ---- */
+
+/* og_loader_close waits until all that came in have left. Caller holds the lock. */
+static void leave(struct og_loader *l)
+{
+    l->n_inside--;
+    if (l->closing)
+        pthread_cond_broadcast(&l->depot->changed);
+}
+
+static int refuse_closing(struct og_err *err)
+{
+    return og__fail(err, -ECANCELED, NULL, "the loader was closed");
+}
+
+static void end_steering(struct og_loader *l)
+{
+    pthread_mutex_unlock(&l->steering);
+    lock(l);
+    leave(l);
+    unlock(l);
+}
+
+/* Waits for others that steer. */
+static int begin_steering(struct og_loader *l, struct og_err *err)
+{
+    lock(l);
+    l->n_inside++;
+    unlock(l);
+    pthread_mutex_lock(&l->steering);
+    lock(l);
+    const bool closing = l->closing;
+    unlock(l);
+    if (!closing)
+        return 0;
+    end_steering(l);
+    return refuse_closing(err);
+}
+
 /* ---- going somewhere ---- */
 
-/* What a thread of the flow failed with is told again and again: what the cache holds is not known
- * any more. */
+/* What a thread of the flow failed with is told again and again, after its end too: what the cache
+ * holds is not known any more. A run that was ended has not failed. */
 static int check_run(const struct og_loader *l, struct og_err *err)
 {
     const struct og_loading_run *r = &l->run;
     lock(l);
-    const bool failed = r->begun && r->ended && r->rc < 0;
+    const bool failed = r->ended && r->rc < 0 && (r->begun || r->rc != OG_INTERRUPTED);
     unlock(l);
     return failed ? og__fail(err, r->rc, r->err.hint, "%s", r->err.message) : 0;
 }
 
-/* Is it the item that the run's caller gets next anyway? */
+/* Is it the item that the run's caller gets next anyway? Caller holds the lock. */
 static bool follows(const struct og_loader *l, uint64_t item)
 {
     const struct og_loading_run *r = &l->run;
-    lock(l);
-    const bool next = r->begun && r->pass == OG__SPLITS && r->next == item && item < r->last;
-    unlock(l);
-    return next;
+    return r->begun && r->pass == OG__SPLITS && r->next == item && item < r->last;
 }
 
-/* Epochs that are looked ahead to: as many as the options say, from there. */
-static void look_ahead(struct og_schedule *schedule, uint32_t epoch, int epochs)
+/* Under one lock with the look at where the run is, for og_loader_next may go on in other threads.
+ */
+static int set_going(struct og_loader *l, struct og_place to, struct og_err *err)
 {
-    const int64_t last = (int64_t)epoch + epochs - 1;
-    if ((int64_t)epoch > schedule->epochs)
-        schedule->epochs = (int)OG_MIN(last, (int64_t)INT32_MAX - 1);
-}
-
-static int steer(struct og_loader *l, struct og_place to, struct og_err *err)
-{
-    struct og_schedule *schedule = &l->s->facts.schedule;
-    const uint64_t batches = og__schedule_batches(schedule, OG__TRAIN);
-    const uint64_t item = og__schedule_start(schedule, to.epoch) + to.batch;
-    int rc = check_run(l, err);
-    if (rc < 0)
-        return rc;
-    if (!follows(l, item)) {
-        og__loader_halt(l);
-        look_ahead(schedule, to.epoch + (to.batch == batches), l->s->config.opt.epochs);
-        rc = og__loader_run(l, OG__SPLITS, item, og__schedule_items(schedule), err);
-        if (rc < 0)
-            return rc;
-    }
-    lock(l);
-    rc = og__loader_begin_sums(l, to.epoch, err);
+    const uint64_t batches = og__schedule_batches(&l->s->facts.schedule, OG__TRAIN);
+    int rc = og__loader_begin_sums(l, to.epoch, err);
     l->going = (struct og_going){.on = rc == 0, .batch = to.batch, .batches = batches};
     l->epoch = to.epoch;
     l->batch = to.batch;
     l->lap = og__now();
+    return rc;
+}
+
+/* 1: it was the next anyway. */
+static int follow(struct og_loader *l, struct og_place to, uint64_t item, struct og_err *err)
+{
+    lock(l);
+    const bool next = follows(l, item);
+    int rc = next ? set_going(l, to, err) : 0;
+    unlock(l);
+    return rc < 0 ? rc : next;
+}
+
+/* The last epoch of a run that begins with `first`: those that are planned, or as many as the
+ * options say, from there; of samples made beforehand as far as there are any. first - 1: none. */
+static uint32_t last_epoch(const struct og_loader *l, uint32_t first)
+{
+    const struct og_session *s = l->s;
+    const struct og_schedule *schedule = &s->facts.schedule;
+    const int64_t ahead = OG_MIN((int64_t)first + s->config.opt.epochs - 1, (int64_t)INT32_MAX - 1);
+    const bool planned = (int64_t)first <= schedule->epochs;
+    const uint32_t most = planned ? (uint32_t)schedule->epochs : (uint32_t)ahead;
+    uint32_t last = first - 1;
+    if (!s->offline)
+        return OG_MAX(most, last);
+    while (last < most && og__offline_has(s->offline, schedule, last + 1))
+        last++;
+    return last;
+}
+
+/* Where the epochs end that were asked for there is nothing to run. */
+static int begin_run(struct og_loader *l, struct og_place to, uint64_t item, struct og_err *err)
+{
+    struct og_schedule *schedule = &l->s->facts.schedule;
+    const uint32_t first =
+        to.epoch + (to.batch == og__schedule_batches(schedule, OG__TRAIN) ? 1 : 0);
+    const uint32_t last = last_epoch(l, first);
+    if (last < first)
+        return 0;
+    schedule->epochs = OG_MAX(schedule->epochs, (int)last);
+    return og__loader_run(l, OG__SPLITS, item, og__schedule_start(schedule, last + 1), err);
+}
+
+static int steer(struct og_loader *l, struct og_place to, struct og_err *err)
+{
+    const struct og_session *s = l->s;
+    const struct og_schedule *schedule = &s->facts.schedule;
+    const uint64_t item = og__schedule_start(schedule, to.epoch) + to.batch;
+    int rc = check_run(l, err);
+    if (rc < 0)
+        return rc;
+    rc = s->offline ? og__offline_check(s->offline, schedule, to.epoch, err) : 0;
+    if (rc < 0)
+        return rc;
+    rc = follow(l, to, item, err);
+    if (rc != 0)
+        return OG_MIN(rc, 0);
+    og__loader_halt(l);
+    rc = check_run(l, err);
+    if (rc < 0)
+        return rc;
+    rc = begin_run(l, to, item, err);
+    if (rc < 0)
+        return rc;
+    lock(l);
+    rc = set_going(l, to, err);
     unlock(l);
     return rc;
 }
 
 static int go_to(struct og_loader *l, struct og_place to, struct og_err *err)
 {
-    pthread_mutex_lock(&l->steering);
-    int rc = steer(l, to, err);
-    pthread_mutex_unlock(&l->steering);
+    int rc = begin_steering(l, err);
+    if (rc < 0)
+        return rc;
+    rc = steer(l, to, err);
+    end_steering(l);
     return rc;
 }
 
@@ -130,6 +215,9 @@ static int steer_pass(struct og_loader *l, enum og__split split, uint64_t batche
     if (rc < 0)
         return rc;
     og__loader_halt(l);
+    rc = check_run(l, err);
+    if (rc < 0)
+        return rc;
     rc = og__loader_run(l, split, 0, batches, err);
     lock(l);
     l->going = (struct og_going){.on = rc == 0, .pass = true, .batches = batches};
@@ -148,9 +236,11 @@ int og_loader_evaluate(struct og_loader *l, const char *split, struct og_err *er
         return og__fail(err, -EINVAL,
                         "a pass is over valid, test, or what the loader was opened for",
                         "split %s: there are no batches of it", split ? split : "(none)");
-    pthread_mutex_lock(&l->steering);
+    rc = begin_steering(l, err);
+    if (rc < 0)
+        return rc;
     rc = steer_pass(l, (enum og__split)pass_over(l, split), (uint64_t)batches, err);
-    pthread_mutex_unlock(&l->steering);
+    end_steering(l);
     return rc;
 }
 
@@ -232,7 +322,7 @@ static int look(struct og_loader *l, double asked, const struct og_minibatch **o
                 struct og_err *err)
 {
     if (l->closing)
-        return og__fail(err, -ECANCELED, NULL, "the loader was closed");
+        return refuse_closing(err);
     if (og__asked(l->user_stop))
         return og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
     if (!l->going.on)
@@ -288,9 +378,7 @@ int og_loader_next(struct og_loader *l, double wait, const struct og_minibatch *
     lock(l);
     l->n_inside++;
     rc = await(l, wait, out, err);
-    l->n_inside--;
-    if (l->closing)
-        pthread_cond_broadcast(&l->depot->changed);
+    leave(l);
     unlock(l);
     return rc;
 }

@@ -66,7 +66,7 @@ struct og_loader {
     /* guarded by depot->lock */
     bool halting; /* the run is to end */
     bool closing;
-    int n_inside; /* threads in og_loader_next */
+    int n_inside; /* threads in calls that wait */
     struct og_going going;
     uint32_t epoch; /* of the next batch of the run, and */
     uint64_t batch; /* its number there */

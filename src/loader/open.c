@@ -145,12 +145,14 @@ int og_loader_open(struct og_loader **out, const char *dataset, const struct og_
 
 /* ---- closing ---- */
 
-/* Whoever waits is woken, and gone before it goes. */
+/* Whoever waits is woken, and gone before it goes; a run that others wait for is ended. */
 static void send_away(struct og_loader *l)
 {
     struct og_depot *d = l->depot;
     pthread_mutex_lock(&d->lock);
     l->closing = true;
+    l->halting = true;
+    __atomic_store_n(&l->stop, 1, __ATOMIC_RELAXED);
     pthread_cond_broadcast(&d->changed);
     while (l->n_inside > 0)
         pthread_cond_wait(&d->changed, &d->lock);

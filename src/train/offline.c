@@ -70,6 +70,42 @@ uint32_t og__offline_draw(const struct og_offline *o, uint32_t drawn_epoch)
     return there ? before / o->every : UINT32_MAX;
 }
 
+uint32_t og__offline_number(const struct og_offline *o, const struct og_descriptor *descriptor)
+{
+    const uint32_t draw = og__offline_draw(o, descriptor->drawn_epoch);
+    if (draw == UINT32_MAX || descriptor->drawn_batch >= o->per_draw)
+        return UINT32_MAX;
+    const uint64_t number = (uint64_t)draw * o->per_draw + descriptor->drawn_batch;
+    return number < og__samples_batches(o->samples) ? (uint32_t)number : UINT32_MAX;
+}
+
+bool og__offline_has(const struct og_offline *o, const struct og_schedule *s, uint32_t epoch)
+{
+    return og__offline_draw(o, og__schedule_drawn(s, epoch)) != UINT32_MAX;
+}
+
+static int refuse_epoch(const struct og_offline *o, uint32_t epoch, const char *hint,
+                        struct og_err *err)
+{
+    return og__fail(err, -EINVAL, hint,
+                    "--samples %s: no batches for epoch %u (it has %u draws, one for every %u "
+                    "epochs)",
+                    o->dir, epoch, o->draws, o->every);
+}
+
+int og__offline_check(const struct og_offline *o, const struct og_schedule *s, uint32_t epoch,
+                      struct og_err *err)
+{
+    if (og__offline_has(o, s, epoch))
+        return 0;
+    uint32_t last = 1;
+    while (last + 1 < epoch && og__offline_has(o, s, last + 1))
+        last++;
+    char hint[80];
+    snprintf(hint, sizeof(hint), "it has those of epochs 1 to %u; sample with more --epochs", last);
+    return refuse_epoch(o, epoch, hint, err);
+}
+
 /* The first epoch that draws batches which are not there; 0 = none. */
 static uint32_t lacking(const struct og_offline *o, uint32_t epochs, uint32_t every)
 {
@@ -92,10 +128,7 @@ static int check_draws(const struct og_offline *o, const struct og_offline_for *
         would_do++;
     char hint[64];
     snprintf(hint, sizeof(hint), "--resample-every %u would do", would_do);
-    return og__fail(err, -EINVAL, hint,
-                    "--samples %s: no batches for epoch %u (it has %u draws, one for every %u "
-                    "epochs)",
-                    o->dir, lacks, o->draws, o->every);
+    return refuse_epoch(o, lacks, hint, err);
 }
 
 static int check_batches(const struct og_offline *o, const struct og_offline_for *run,

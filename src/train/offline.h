@@ -37,11 +37,13 @@ void og__offline_close(struct og_offline *o); /* accepts NULL */
 /* Which of its draws an epoch that draws batches takes; UINT32_MAX = it has none for it. */
 uint32_t og__offline_draw(const struct og_offline *o, uint32_t drawn_epoch);
 
-/* The number in the folder of a training batch of the run. */
-static inline uint32_t og__offline_number(const struct og_offline *o,
-                                          const struct og_descriptor *descriptor)
-{
-    return og__offline_draw(o, descriptor->drawn_epoch) * o->per_draw + descriptor->drawn_batch;
-}
+/* Does it have the batches of an epoch of the run? And the refusal, which names those that it has.
+ */
+bool og__offline_has(const struct og_offline *o, const struct og_schedule *s, uint32_t epoch);
+OG_MUST_CHECK int og__offline_check(const struct og_offline *o, const struct og_schedule *s,
+                                    uint32_t epoch, struct og_err *err);
+
+/* The number in the folder of a training batch of the run; UINT32_MAX = it is not there. */
+uint32_t og__offline_number(const struct og_offline *o, const struct og_descriptor *descriptor);
 
 #endif

@@ -23,13 +23,18 @@ static void prefetch_next(const struct og_stored_source *s, uint64_t item)
     if (s->ids_only || next >= s->items.last)
         return;
     const struct og_descriptor descriptor = og__item_at(&s->items, next);
-    if (has(s, &descriptor))
-        og__samples_prefetch(s->folder->samples, og__offline_number(s->folder, &descriptor));
+    const uint32_t number = og__offline_number(s->folder, &descriptor);
+    if (has(s, &descriptor) && number != UINT32_MAX)
+        og__samples_prefetch(s->folder->samples, number);
 }
 
 static int read_batch(const struct og_stored_source *s, struct og_work *w, struct og_err *err)
 {
     const uint32_t number = og__offline_number(s->folder, &w->descriptor);
+    if (number == UINT32_MAX)
+        return og__fail(err, -EINVAL, "sample with more --epochs",
+                        "--samples %s: no batches for epoch %u", s->folder->dir,
+                        w->descriptor.epoch);
     int rc = og__samples_read(s->folder->samples, number, !s->ids_only, &w->sampled, &w->trace_read,
                               err);
     if (rc < 0)
