@@ -147,7 +147,7 @@ static void what_the_disk_loses_during_a_run_ends_it(void **state)
 
 struct findings {
     int n;
-    char text[4096];
+    char text[1 << 14];
 };
 
 static void note_finding(void *arg, const char *text, const char *hint)
@@ -416,6 +416,29 @@ static void verify_compares_what_belongs_together(void **state)
     assert_non_null(strstr(f.text, "rows are not those of x"));
 }
 
+/* Files that have a checksum and are gone are each told, however many. */
+static void verify_tells_every_missing_file(void **state)
+{
+    (void)state;
+    struct findings f;
+    const char *file;
+    json_t *sum;
+    test_shell("rm -rf %s && cp -r v %s", "w", "w");
+    test_shell("rm %s/*.npy%s", "w", "");
+    verify("w", NULL, &f);
+    json_t *said = json_load_file("w/trace.json", 0, NULL);
+    json_t *sums = json_object_get(said, "checksums");
+    assert_true(json_object_size(sums) > 3);
+    json_object_foreach(sums, file, sum)
+    {
+        char wanted[96];
+        snprintf(wanted, sizeof(wanted), "w/%.60s: cannot open", file);
+        if (!strstr(f.text, wanted))
+            fail_msg("%s is not told:\n%s", wanted, f.text);
+    }
+    json_decref(said);
+}
+
 /* Samples in s, packed. */
 static int set_up_packs(void **state)
 {
@@ -441,6 +464,7 @@ int main(void)
         cmocka_unit_test(a_damaged_description_is_refused_by_all),
         cmocka_unit_test(descriptions_without_a_checksum_are_taken),
         cmocka_unit_test(verify_compares_what_belongs_together),
+        cmocka_unit_test(verify_tells_every_missing_file),
     };
     return cmocka_run_group_tests(tests, set_up_packs, tear_down);
 }

@@ -164,9 +164,9 @@ static int verify_file(struct verifier *v, const char *file, const json_t *said,
     uint64_t found = 0;
     char *path = og__path_join(v->dir, file);
     int rc;
+    begin(v);
     OG_TRY(path ? og__file_checksum(path, &found, &why)
                 : og__fail_errno(&why, -ENOMEM, NULL, "%s", file));
-    begin(v);
     if (!og__json_hex_get(said, &expected) || expected != found)
         tell(v, anew, "%s: checksum %s, trace.json says %.16s", path, og__hex(found).digits,
              json_is_string(said) ? json_string_value(said) : "none");
