@@ -22,6 +22,16 @@ zcat "$root/tree/usr/share/man/man1/outgrow.1.gz" | grep -q '^.TH OUTGROW 1' || 
 [ -s "$root/tree/usr/share/bash-completion/completions/outgrow" ] || fail "no completion"
 grep -q '^License: MIT' "$root/tree/usr/share/doc/outgrow/copyright" || fail "no licence"
 dpkg-deb -f "$a" Depends | grep -q liburing2 || fail "does not say what it needs"
+mkdir "$root/bin" "$root/none"
+for does in "echo no such library >&2; exit 2" "echo shlibs:Depends="; do
+    printf '#!/bin/sh\n%s\n' "$does" >"$root/bin/dpkg-shlibdeps"
+    chmod +x "$root/bin/dpkg-shlibdeps"
+    if PATH=$root/bin:$PATH "$source/tools/deb" "$build" "$root/none" >"$root/said" 2>&1; then
+        fail "makes a package that does not say what it needs"
+    fi
+    grep -q '^deb: ' "$root/said" || fail "does not say why it makes none"
+    [ -z "$(ls "$root/none")" ] || fail "leaves a package that it refused"
+done
 if command -v lintian >/dev/null; then
     said=$(lintian --allow-root "$a" 2>&1) || true
     [ -z "$said" ] || fail "lintian: $said"
