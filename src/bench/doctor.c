@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "dataset/dataset.h"
 #include "io/io.h"
 
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -22,7 +24,7 @@ enum verdict { FINE, NOTE, STOPS };
 
 struct doctor {
     json_t *checks;    /* NULL for want of memory, from then on */
-    const char *place; /* folder whose disk is meant: the dataset, or where we are */
+    const char *place; /* folder whose disk is read: the dataset, or where we are */
     bool stops;
 };
 
@@ -96,20 +98,29 @@ static void check_profile(struct doctor *d)
             "the disk of %s is not measured: plans take it for a common NVMe disk", d->place);
 }
 
+/* Runs, checkpoints and, by default, scratch go there; the dataset is only read. */
 static void check_free_disk(struct doctor *d)
 {
-    char text[32];
-    char *there = og__nearest_there(d->place);
-    uint64_t left = there ? og__disk_free(there) : 0;
-    og__human_bytes(text, (double)left);
+    static const char runs[] = "runs";
+    struct statvfs fs;
+    char text[64];
+    char *there = og__nearest_there(runs);
+    int rc = there ? statvfs(there, &fs) : -1;
+    int code = there ? errno : ENOMEM;
     free(there);
-    if (left < 64 * OG_MIB)
-        say(d, "free disk", STOPS, "free some, or work in another folder", "%s beside %s", text,
-            d->place);
-    else
-        say(d, "free disk", left < OG_GIB ? NOTE : FINE,
-            "runs, checkpoints and batches sampled ahead need some: --scratch may be elsewhere",
-            "%s beside %s", text, d->place);
+    if (rc < 0) {
+        say(d, "free disk", NOTE, "train with --run in another folder",
+            "cannot be told for ./%s, where runs go: %s", runs,
+            strerror_r(code, text, sizeof(text)));
+        return;
+    }
+    const uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize;
+    og__human_bytes(text, (double)left);
+    const enum verdict v = left < 64 * OG_MIB ? STOPS : left < OG_GIB ? NOTE : FINE;
+    say(d, "free disk", v,
+        "free some, or train with --run in another folder: runs, checkpoints and batches sampled "
+        "ahead need some (these may be elsewhere, by --scratch)",
+        "%s for ./%s, where runs go", text, runs);
 }
 
 /* ---- limits ---- */
@@ -210,7 +221,8 @@ static void check_devices(struct doctor *d)
 /* ---- a dataset ---- */
 
 /* Quick to plan: nothing is tried out. */
-static int plan_with(const char *dataset, double memory, json_t **plan, struct og_err *err)
+static int plan_with(const char *dataset, const char *task, double memory, json_t **plan,
+                     struct og_err *err)
 {
     struct og_options opt;
     char bytes[32];
@@ -219,6 +231,7 @@ static int plan_with(const char *dataset, double memory, json_t **plan, struct o
     *plan = NULL;
     og_options_init(&opt);
     snprintf(bytes, sizeof(bytes), "%.0f", memory);
+    OG_TRY(og_options_set(&opt, "task", task, err));
     OG_TRY(og_options_set(&opt, "policy", "degree", err));
     OG_TRY(og_options_set(&opt, "layout", "raw", err));
     if (memory > 0)
@@ -248,7 +261,7 @@ static json_t *fit_json(const json_t *plan)
 }
 
 /* From the least that would do to what is free, or to where everything fits. */
-static json_t *fits_json(const char *dataset, double least, double most)
+static json_t *fits_json(const char *dataset, const char *task, double least, double most)
 {
     enum { MOST = 5 };
     json_t *list = json_array();
@@ -256,7 +269,7 @@ static json_t *fits_json(const char *dataset, double least, double most)
     for (int i = 0; i < MOST && !all; i++) {
         double memory = i == 0 ? least : OG_MIN(least * (1 << 2 * i) / 2, most);
         json_t *plan;
-        if (plan_with(dataset, memory, &plan, NULL) < 0)
+        if (plan_with(dataset, task, memory, &plan, NULL) < 0)
             continue;
         json_t *fit = fit_json(plan);
         all = memory >= most || json_number_value(json_object_get(fit, "hit_rate")) >= 1;
@@ -266,21 +279,35 @@ static json_t *fits_json(const char *dataset, double least, double most)
     return list;
 }
 
+/* With all memory, as the task that the dataset is for: links where it has no labels. */
+static int plan_first(const char *dataset, const char **task, json_t **plan, struct og_err *err)
+{
+    struct og_dataset *ds;
+    int rc = og__dataset_open(dataset, &ds, err);
+    if (rc < 0)
+        return rc;
+    *task = ds->labels.fd >= 0 ? "node" : "link";
+    og__dataset_close(ds);
+    return plan_with(dataset, *task, 0, plan, err);
+}
+
 /* The refusals are those of `train`. */
 static json_t *check_dataset(struct doctor *d, const char *dataset)
 {
     struct og_err why = {0};
     json_t *plan = NULL;
-    if (plan_with(dataset, 0, &plan, &why) < 0) {
+    const char *task = NULL;
+    if (plan_first(dataset, &task, &plan, &why) < 0) {
         say(d, "dataset", STOPS, why.hint, "%s", why.message);
         return json_array();
     }
     double smallest = in(plan, "memory", "smallest");
     double most = in(plan, "memory", "limit");
     json_decref(plan);
-    say(d, "dataset", FINE, "", "%s trains with --memory %.0fM or more", dataset,
+    say(d, "dataset", FINE, "", "%s %s --memory %.0fM or more", dataset,
+        strcmp(task, "link") == 0 ? "has no labels: it trains with --task link and" : "trains with",
         ceil(smallest / (double)OG_MIB));
-    return fits_json(dataset, smallest, most);
+    return fits_json(dataset, task, smallest, most);
 }
 
 int og__doctor(const char *dataset, bool *stops, char **out, struct og_err *err)
