@@ -884,6 +884,40 @@ static void an_import_knows_the_format(void **state)
     o = outgrow("import d/indptr.npy never");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "d/indptr.npy: no text");
+    o = outgrow("import d never");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "d: a dataset already");
+    assert_says(o->err, "`outgrow export`");
+    assert_null(strstr(o->err, "call "));
+    assert_int_equal(access("never", F_OK), -1);
+}
+
+/* Arrays by other names would be left out: that is said, unless the format is named. */
+static void an_import_leaves_no_array_out_unsaid(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"text", "matrix", "arrays"};
+    assert_int_equal(outgrow("export npy d named --quiet")->status, 0);
+    assert_int_equal(
+        system("mkdir text matrix && printf '0 1\n1 0\n' >text/edges.csv && "
+               "printf '%%%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n' "
+               ">matrix/graph.mtx && cp -r named arrays && rm arrays/feat.npy arrays/label.npy && "
+               "for f in text matrix arrays; do cp named/feat.npy $f/features.npy && "
+               "cp named/label.npy $f/labels.npy; done"),
+        0);
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        char line[128];
+        snprintf(line, sizeof(line), "import %s never", folders[i]);
+        const struct outcome *o = outgrow(line);
+        assert_int_equal(o->status, 1);
+        assert_says(o->err, "would be left out");
+        assert_says(o->err, "hint: call features.npy feat.npy, labels.npy label.npy");
+    }
+    assert_int_equal(access("never", F_OK), -1);
+    /* beside arrays of the right names, others are nobody's */
+    assert_int_equal(system("cp named/feat.npy named/x.npy && touch named/edge_index.npy"), 0);
+    assert_int_equal(outgrow("import named both --quiet")->status, 0);
+    assert_null(strstr(outgrow("import edgelist text given")->err, "would be left out"));
 }
 
 int main(void)
@@ -916,6 +950,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_run_are_measured),
         cmocka_unit_test(an_import_lands_where_it_was_told_to),
         cmocka_unit_test(an_import_knows_the_format),
+        cmocka_unit_test(an_import_leaves_no_array_out_unsaid),
         cmocka_unit_test(features_cut_while_mapped_end_with_1),
     };
     return cmocka_run_group_tests(tests, enter, leave);

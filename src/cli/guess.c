@@ -31,7 +31,8 @@ static const struct sign {
 };
 enum { N_SIGNS = sizeof(signs) / sizeof(*signs) };
 
-/* What others call the files of `import npy`. */
+/* What others call the files of `import npy`, those of edges first. */
+enum { N_EDGES = 2 };
 static const char *const other_names[][2] = {
     {"edge_index.npy", "edges.npy"}, {"edge.npy", "edges.npy"},
     {"x.npy", "feat.npy"},           {"features.npy", "feat.npy"},
@@ -65,19 +66,50 @@ static int refuse(struct og_err *err, int code, const char *src, const char *why
     return code;
 }
 
-/* A folder that almost is one of `import npy`. */
+/* What to call the arrays that have another name and stand in for none of the right name, from the
+ * other_names[from] on: "" where there are none. */
+static void hint_names(char *hint, size_t size, const char *src, size_t from)
+{
+    size_t used = 0;
+    hint[0] = 0;
+    for (size_t i = from; i < sizeof(other_names) / sizeof(*other_names); i++)
+        if (used < size && is_there(src, other_names[i][0]) && !is_there(src, other_names[i][1]))
+            used += (size_t)snprintf(hint + used, size - used, "%s%s %s", used ? ", " : "call ",
+                                     other_names[i][0], other_names[i][1]);
+}
+
+/* A folder that almost is one of `import npy`, or needs no import. */
 static int refuse_folder(const char *src, struct og_err *err)
 {
-    char hint[sizeof(err->hint)] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof(other_names) / sizeof(*other_names); i++)
-        if (is_there(src, other_names[i][0]) && used < sizeof(hint))
-            used += (size_t)snprintf(hint + used, sizeof(hint) - used, "%s%s %s",
-                                     used ? ", " : "call ", other_names[i][0], other_names[i][1]);
-    if (used == 0)
+    char hint[sizeof(err->hint)];
+    if (is_there(src, "meta.json") && is_there(src, "indptr.npy"))
+        return refuse(err, -EINVAL, src, "a dataset already",
+                      "train on it as it is; `outgrow export` writes it in another format");
+    hint_names(hint, sizeof(hint), src, 0);
+    if (!hint[0])
         return refuse(err, -EINVAL, src, "a folder of no format that is known",
                       "`outgrow help import` says which files each format has");
     return refuse(err, -EINVAL, src, "no edges.npy, but other files of `import npy`", hint);
+}
+
+/* Formats whose edges stand beside the arrays of `import npy` would leave out those by other names.
+ * Where the format is given they are left to whoever gave it. */
+static int refuse_left_out(const char *src, const char *format, struct og_err *err)
+{
+    static const char *const beside[] = {"npy", "edgelist", "mtx"};
+    char hint[sizeof(err->hint)] = "";
+    char why[96];
+    for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++)
+        if (strcmp(format, beside[i]) == 0)
+            hint_names(hint, sizeof(hint), src, N_EDGES);
+    const size_t used = strlen(hint);
+    if (used == 0)
+        return 0;
+    snprintf(hint + used, sizeof(hint) - used, "; or name the format, %s, and do without them",
+             format);
+    snprintf(why, sizeof(why), "arrays by other names than those of `import %s` would be left out",
+             format);
+    return refuse(err, -EINVAL, src, why, hint);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -115,7 +147,7 @@ int guess_format(const char *src, const char **format, const char **file, struct
             continue;
         *format = signs[i].format;
         *file = signs[i].file;
-        return 0;
+        return refuse_left_out(src, *format, err);
     }
     return refuse_folder(src, err);
 }
