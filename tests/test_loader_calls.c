@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -568,37 +569,69 @@ static void places_of_other_loaders_are_refused(void **state)
 
 /* ---- threads, processes, signals ---- */
 
-static void *wait_for_batches(void *arg)
-{
-    struct og_loader *l = arg;
-    const struct og_minibatch *b;
-    struct og_err err = {0};
+/* Takes batches until it has had enough. `calls`: it is about to enter og_loader_next, or inside.
+ */
+struct taker {
+    pthread_t thread;
+    struct og_loader *l;
+    const atomic_bool *enough;
+    atomic_bool calls;
     int rc;
-    do {
-        rc = og_loader_next(l, 30, &b, &err);
+};
+
+static void *take_batches(void *arg)
+{
+    struct taker *t = arg;
+    const struct og_minibatch *b = NULL;
+    while (t->rc == 0) {
+        atomic_store(&t->calls, true);
+        if (atomic_load(t->enough))
+            break;
+        t->rc = og_loader_next(t->l, 30, &b, NULL);
         og_minibatch_release(b);
-        if (rc == 0 && !b)
+        atomic_store(&t->calls, false);
+        if (!b)
             usleep(100);
-    } while (rc == 0);
-    return (void *)(intptr_t)rc;
+    }
+    atomic_store(&t->calls, false);
+    return NULL;
+}
+
+/* None enters any more, and those that were about to are inside. */
+static bool all_are_inside(struct og_loader *l, struct taker *taker, int n)
+{
+    int calls = 0;
+    for (int k = 0; k < n; k++)
+        calls += atomic_load(&taker[k].calls);
+    pthread_mutex_lock(&l->depot->lock);
+    const bool so = l->n_inside == calls;
+    pthread_mutex_unlock(&l->depot->lock);
+    return so;
 }
 
 static void closing_wakes_those_that_wait(void **state)
 {
     (void)state;
+    enum { TAKERS = 2 };
     for (int i = 0; i < 20; i++) {
         struct og_options opt;
-        pthread_t thread[2];
-        void *rc = NULL;
+        struct taker taker[TAKERS] = {0};
+        atomic_bool enough = false;
         struct og_loader *l = open_with(policies[i % 5], &opt, 3);
         start_epoch(l, 1);
-        for (int k = 0; k < 2; k++)
-            assert_int_equal(pthread_create(&thread[k], NULL, wait_for_batches, l), 0);
+        for (int k = 0; k < TAKERS; k++) {
+            taker[k].l = l;
+            taker[k].enough = &enough;
+            assert_int_equal(pthread_create(&taker[k].thread, NULL, take_batches, &taker[k]), 0);
+        }
         usleep((useconds_t)(test_scramble((uint32_t)i) % 4000));
+        atomic_store(&enough, true);
+        while (!all_are_inside(l, taker, TAKERS))
+            usleep(10);
         og_loader_close(l);
-        for (int k = 0; k < 2; k++) {
-            pthread_join(thread[k], &rc);
-            assert_int_equal((intptr_t)rc, -ECANCELED);
+        for (int k = 0; k < TAKERS; k++) {
+            pthread_join(taker[k].thread, NULL);
+            assert_true(taker[k].rc == 0 || taker[k].rc == -ECANCELED);
         }
         og_options_release(&opt);
     }
