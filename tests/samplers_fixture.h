@@ -2,6 +2,7 @@
 #ifndef OG_SAMPLERS_FIXTURE_H
 #define OG_SAMPLERS_FIXTURE_H
 
+#include "samplers_all.h"
 #include "testing.h"
 
 #include "dataset/alias.h"
@@ -64,18 +65,6 @@ static inline void free_graph(struct graph *g)
     free(g->weights);
     free(g->alias);
 }
-
-static const struct og_sampling ways[] = {
-    {.kind = OG_SAMPLER_UNIFORM},
-    {.kind = OG_SAMPLER_WEIGHTED},
-    {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5},
-    {.kind = OG_SAMPLER_LABOR},
-    {.kind = OG_SAMPLER_LADIES},
-    {.kind = OG_SAMPLER_UNIFORM, .once = true},
-    {.kind = OG_SAMPLER_WEIGHTED, .once = true},
-    {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5, .once = true},
-    {.kind = OG_SAMPLER_LABOR, .once = true},
-};
 
 struct source {
     struct og_sampler *sampler;

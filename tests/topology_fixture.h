@@ -3,6 +3,7 @@
 #define OG_TOPOLOGY_FIXTURE_H
 
 #include "own_folder.h"
+#include "samplers_all.h"
 
 #include "base/file.h"
 #include "base/thread.h"
@@ -201,19 +202,6 @@ static inline void pick_seeds(int64_t n, uint32_t batch, uint32_t seeds[SEEDS])
     if (batch % 2)
         seeds[1] = 1;
 }
-
-/* uniform, the first, for what holds of all of them */
-static const struct og_sampling ways[] = {
-    {.kind = OG_SAMPLER_UNIFORM},
-    {.kind = OG_SAMPLER_WEIGHTED},
-    {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5},
-    {.kind = OG_SAMPLER_LABOR},
-    {.kind = OG_SAMPLER_LADIES},
-    {.kind = OG_SAMPLER_UNIFORM, .once = true},
-    {.kind = OG_SAMPLER_WEIGHTED, .once = true},
-    {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5, .once = true},
-    {.kind = OG_SAMPLER_LABOR, .once = true},
-};
 
 static inline void compare_as(const struct og_dataset *ds, const struct og_topology *memory,
                               const struct og_topology *disk, const struct og_sampling *how,
