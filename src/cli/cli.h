@@ -95,8 +95,10 @@ bool own_flag(const struct invocation *in, const char *name);
 /* Fields of all own options that have one: their defaults, over them what was given. */
 int own_fields(const struct invocation *in, void *fields, struct og_err *err);
 
-int usage_error(struct og_err *err, const char *hint, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* `code` with a message, as the library's own failures have it. */
+int failure(struct og_err *err, int code, const char *hint, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+#define usage_error(err, hint, ...) failure(err, CLI_USAGE, hint, __VA_ARGS__)
 
 /* Every option of a command, in the order of help and manual. Free() the list. `help` ends with
  * the choices and, in square brackets, the default. */

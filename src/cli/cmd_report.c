@@ -2,6 +2,7 @@
  * of it comes from summary.json and, where a run wrote one, its timeline. */
 #include "figure.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -565,11 +566,10 @@ static void write_page(const struct page *p)
 
 static int no_summary(struct og_err *err, const char *folder, const char *why)
 {
-    *err = (struct og_err){.code = -1};
-    snprintf(err->message, sizeof(err->message), "%.200s/summary.json: %.200s", folder, why);
-    snprintf(err->hint, sizeof(err->hint),
-             "name the folder of a run that `outgrow train` finished: --run, or runs/<date>-<n>");
-    return -1;
+    return failure(
+        err, -EINVAL,
+        "name the folder of a run that `outgrow train` finished: --run, or runs/<date>-<n>",
+        "%.200s/summary.json: %.200s", folder, why);
 }
 
 static int load_run(struct run *run, const char *folder, struct og_err *err)

@@ -58,14 +58,6 @@ static bool is_there(const char *folder, const char *file)
     return there;
 }
 
-static int refuse(struct og_err *err, int code, const char *src, const char *why, const char *hint)
-{
-    *err = (struct og_err){.code = code};
-    snprintf(err->message, sizeof(err->message), "%.300s: %s", src, why);
-    snprintf(err->hint, sizeof(err->hint), "%s", hint);
-    return code;
-}
-
 /* What to call the arrays that have another name and stand in for none of the right name, from the
  * other_names[from] on: "" where there are none. */
 static void hint_names(char *hint, size_t size, const char *src, size_t from)
@@ -83,13 +75,15 @@ static int refuse_folder(const char *src, struct og_err *err)
 {
     char hint[sizeof(err->hint)];
     if (is_there(src, "meta.json") && is_there(src, "indptr.npy"))
-        return refuse(err, -EINVAL, src, "a dataset already",
-                      "train on it as it is; `outgrow export` writes it in another format");
+        return failure(err, -EINVAL,
+                       "train on it as it is; `outgrow export` writes it in another format",
+                       "%.300s: a dataset already", src);
     hint_names(hint, sizeof(hint), src, 0);
     if (!hint[0])
-        return refuse(err, -EINVAL, src, "a folder of no format that is known",
-                      "`outgrow help import` says which files each format has");
-    return refuse(err, -EINVAL, src, "no edges.npy, but other files of `import npy`", hint);
+        return failure(err, -EINVAL, "`outgrow help import` says which files each format has",
+                       "%.300s: a folder of no format that is known", src);
+    return failure(err, -EINVAL, hint, "%.300s: no edges.npy, but other files of `import npy`",
+                   src);
 }
 
 /* Formats whose edges stand beside the arrays of `import npy` would leave out those by other names.
@@ -98,7 +92,6 @@ static int refuse_left_out(const char *src, const char *format, struct og_err *e
 {
     static const char *const beside[] = {"npy", "edgelist", "mtx"};
     char hint[sizeof(err->hint)] = "";
-    char why[96];
     for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++)
         if (strcmp(format, beside[i]) == 0)
             hint_names(hint, sizeof(hint), src, N_EDGES);
@@ -107,9 +100,9 @@ static int refuse_left_out(const char *src, const char *format, struct og_err *e
         return 0;
     snprintf(hint + used, sizeof(hint) - used, "; or name the format, %s, and do without them",
              format);
-    snprintf(why, sizeof(why), "arrays by other names than those of `import %s` would be left out",
-             format);
-    return refuse(err, -EINVAL, src, why, hint);
+    return failure(err, -EINVAL, hint,
+                   "%.300s: arrays by other names than those of `import %s` would be left out", src,
+                   format);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -128,8 +121,9 @@ static int guess_file(const char *src, const char **format, const char **file, s
     bool gzip = n > 2 && memcmp(head, "\x1f\x8b", 2) == 0;
     bool matrix = strncmp(head, "%%MatrixMarket", 14) == 0 || ends_with(src, ".mtx.gz");
     if (!matrix && !gzip && memchr(head, 0, n))
-        return refuse(err, -EINVAL, src, "no text",
-                      "name a folder, or a file of edges as text: `outgrow help import`");
+        return failure(err, -EINVAL,
+                       "name a folder, or a file of edges as text: `outgrow help import`",
+                       "%.300s: no text", src);
     *format = matrix ? "mtx" : "edgelist";
     *file = matrix ? "a matrix of Matrix Market" : "text that stands alone";
     return 0;
@@ -139,7 +133,7 @@ int guess_format(const char *src, const char **format, const char **file, struct
 {
     struct stat st;
     if (stat(src, &st) < 0)
-        return refuse(err, -ENOENT, src, "not there", "name a file or folder to import");
+        return failure(err, -ENOENT, "name a file or folder to import", "%.300s: not there", src);
     if (!S_ISDIR(st.st_mode))
         return guess_file(src, format, file, err);
     for (size_t i = 0; i < N_SIGNS; i++) {

@@ -5,23 +5,11 @@
 
 #include <argp.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const dtype_names[] = {"f32", "f16", "bf16", "u8", NULL};
-
-int usage_error(struct og_err *err, const char *hint, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    *err = (struct og_err){.code = CLI_USAGE};
-    vsnprintf(err->message, sizeof(err->message), fmt, ap);
-    va_end(ap);
-    snprintf(err->hint, sizeof(err->hint), "%s", hint ? hint : "");
-    return CLI_USAGE;
-}
 
 /* ---- the list of a command's options ---- */
 

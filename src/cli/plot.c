@@ -20,14 +20,11 @@ static int file_error(struct og_err *err, const char *path)
 {
     char reason[128];
     int code = errno ? errno : EIO;
-    *err = (struct og_err){.code = -code};
-    snprintf(err->message, sizeof(err->message), "%.*s: %s",
-             (int)(sizeof(err->message) - sizeof(reason) - 4), path,
-             strerror_r(code, reason, sizeof(reason)));
-    snprintf(err->hint, sizeof(err->hint), "%s",
-             code == ENOSPC ? "free space on that disk, or write to another one"
-                            : "look at the name, and at the permissions of its folder");
-    return -code;
+    return failure(err, -code,
+                   code == ENOSPC ? "free space on that disk, or write to another one"
+                                  : "look at the name, and at the permissions of its folder",
+                   "%.*s: %s", (int)(sizeof(err->message) - sizeof(reason) - 4), path,
+                   strerror_r(code, reason, sizeof(reason)));
 }
 
 static int refuse_existing(struct og_err *err, const struct output *o)
@@ -36,11 +33,8 @@ static int refuse_existing(struct og_err *err, const struct output *o)
     struct stat st;
     if (o->replaces || lstat(path, &st) < 0)
         return 0;
-    *err = (struct og_err){.code = -EEXIST};
-    snprintf(err->message, sizeof(err->message), "%.*s: exists already",
-             (int)sizeof(err->message) - 32, path);
-    snprintf(err->hint, sizeof(err->hint), "remove it or choose another name");
-    return -EEXIST;
+    return failure(err, -EEXIST, "remove it or choose another name", "%.*s: exists already",
+                   (int)sizeof(err->message) - 32, path);
 }
 
 static int open_output(struct output *o, struct og_err *err)
@@ -100,10 +94,7 @@ void output_abandon(struct output *o)
 
 static int plot_error(struct og_err *err, const char *what)
 {
-    *err = (struct og_err){.code = -ENOENT};
-    snprintf(err->message, sizeof(err->message), "plot: %s", what);
-    snprintf(err->hint, sizeof(err->hint), "install gnuplot-nox, or leave out --plot");
-    return -ENOENT;
+    return failure(err, -ENOENT, "install gnuplot-nox, or leave out --plot", "plot: %s", what);
 }
 
 /* gnuplot with these standard streams; its exit status, or -1 when it cannot be started. */

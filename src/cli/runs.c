@@ -206,14 +206,6 @@ out:
     return rc;
 }
 
-static int refuse(struct og_err *err, const char *hint, const char *fmt, const char *parent)
-{
-    *err = (struct og_err){.code = -EEXIST};
-    snprintf(err->message, sizeof(err->message), fmt, parent);
-    snprintf(err->hint, sizeof(err->hint), "%s", hint);
-    return -EEXIST;
-}
-
 /* Is there such a file, a link that leads nowhere included? */
 static int find_file(const char *parent, const char *name, bool *there, struct og_err *err)
 {
@@ -252,10 +244,10 @@ static int spare_parent(const struct invocation *in, struct og_err *err)
     TRY(find_file(parent, "resume.safetensors", &state, err));
     TRY(is_of_several(parent, &several, err));
     if (plan || state || (summary && !several))
-        TRY(refuse(err, "choose another --run", "%s: holds a run of its own", parent));
+        TRY(failure(err, -EEXIST, "choose another --run", "%s: holds a run of its own", parent));
     if (summary && !in->options.resume)
-        TRY(refuse(err, "choose another --run, or go on with --resume",
-                   "%s/summary.json: exists already", parent));
+        TRY(failure(err, -EEXIST, "choose another --run, or go on with --resume",
+                    "%s/summary.json: exists already", parent));
 out:
     return rc;
 }

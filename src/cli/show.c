@@ -389,15 +389,6 @@ void show_training(const json_t *root)
 
 /* ---- delivery ---- */
 
-/* Text of the library's making is JSON: what fails is for want of memory. */
-int no_result(struct og_err *err)
-{
-    err->code = -ENOMEM;
-    snprintf(err->message, sizeof(err->message), "result: out of memory");
-    snprintf(err->hint, sizeof(err->hint), "close other programs");
-    return -ENOMEM;
-}
-
 int print_json(json_t *root, struct og_err *err)
 {
     int printed = json_dumpf(root, stdout, JSON_INDENT(2));
