@@ -362,6 +362,11 @@ static void several_runs_are_summed_up(void **state)
     assert_int_equal(outgrow(line)->status, 0);
     assert_int_equal(system("cmp many/seed8/checkpoint.safetensors eighth/checkpoint.safetensors"),
                      0);
+    /* weight and bias of the norm between them; what it keeps of the batches is not trained */
+    snprintf(line, sizeof(line), "train d --norm batch --run normed %s --json", common);
+    told = json_of(line);
+    assert_int_equal(json_integer_value(json_object_get(told, "parameters")), 660 + 2 * 16);
+    json_decref(told);
     snprintf(line, sizeof(line), "train d --runs 2 --run pair %s", common);
     const struct outcome *o = outgrow(line);
     assert_says(o->out, " +- ");

@@ -2,48 +2,11 @@
  * folder of its own, and over them a summary with mean and standard deviation. */
 #include "cli.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* ---- parameters ---- */
-
-/* Of the checkpoint in a run's folder: its header tells the shapes. -1 = it cannot be read. */
-static long long count_parameters(const char *run)
-{
-    char *path;
-    uint64_t length = 0;
-    long long count = -1;
-    const char *name;
-    json_t *tensor;
-    if (asprintf(&path, "%s/checkpoint.safetensors", run) < 0)
-        return -1;
-    FILE *f = fopen(path, "re");
-    free(path);
-    char *text = NULL;
-    if (f && fread(&length, sizeof(length), 1, f) == 1 && le64toh(length) < 1 << 24)
-        text = malloc(le64toh(length) + 1);
-    if (text && fread(text, 1, le64toh(length), f) == le64toh(length)) {
-        json_t *header = json_loadb(text, le64toh(length), 0, NULL);
-        count = header ? 0 : -1;
-        json_object_foreach(header, name, tensor)
-        {
-            const json_t *shape = json_object_get(tensor, "shape");
-            long long n = shape ? 1 : 0;
-            for (size_t i = 0; i < json_array_size(shape); i++)
-                n *= json_integer_value(json_array_get(shape, i));
-            count += n;
-        }
-        json_decref(header);
-    }
-    free(text);
-    if (f)
-        fclose(f);
-    return count;
-}
 
 /* ---- the summary ---- */
 
@@ -92,11 +55,12 @@ static json_t *sum_up(const struct invocation *in, const json_t *summaries, cons
 {
     static const char *const keys[] = {"test_acc", "valid_acc", "best_epoch", "seconds",
                                        "peak_rss_bytes"};
-    json_t *root = json_pack(
-        "{s:s, s:O, s:i, s:I, s:O, s:I}", "version", og_version(), "dataset",
-        json_object_get(json_array_get(summaries, 0), "dataset"), "runs",
-        (int)json_array_size(summaries), "seed", (json_int_t)in->options.seed, "folders", folders,
-        "parameters", (json_int_t)count_parameters(json_string_value(json_array_get(folders, 0))));
+    const json_t *first = json_array_get(summaries, 0);
+    json_t *root =
+        json_pack("{s:s, s:O, s:i, s:I, s:O, s:O}", "version", og_version(), "dataset",
+                  json_object_get(first, "dataset"), "runs", (int)json_array_size(summaries),
+                  "seed", (json_int_t)in->options.seed, "folders", folders, "parameters",
+                  json_object_get(first, "parameters"));
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         json_object_set_new(root, keys[i], spread_of(summaries, NULL, keys[i]));
     json_object_set_new(root, "valid_metrics", metrics_of(summaries, "valid_metrics"));

@@ -42,6 +42,17 @@ static size_t count_values(const struct og_session *s)
     return values;
 }
 
+/* Those that are trained: running statistics are none. */
+static size_t count_trained(const struct og_session *s)
+{
+    size_t n;
+    size_t trained = 0;
+    const struct og_param *params = og__model_params(s->learner.model, &n);
+    for (size_t i = 0; i < n; i++)
+        trained += params[i].grad ? og__param_count(&params[i]) : 0;
+    return trained;
+}
+
 static int fetch_params(const struct og_session *s, float *values, struct og_err *err)
 {
     size_t n;
@@ -416,16 +427,17 @@ static int write_summary(struct trainer *t, const struct test_result *test, char
     const struct og_train_state *state = &t->state;
     bool evaluated = state->best_epoch > 0;
     json_t *root = json_pack(
-        "{s:s s:s s:s s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f}", "version",
-        og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "config",
-        og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
-        og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
-        state->epochs, "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
-        "valid_acc", evaluated ? og__json_real(state->best_valid) : json_null(), "test_acc",
-        test->acc, "valid_metrics", best_metrics(state), "test_metrics", test->metrics,
-        "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
-        (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
-        og__gather_engine(s->path.gather), "seconds", seconds_so_far(t));
+        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f}", "version",
+        og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "parameters",
+        (json_int_t)count_trained(s), "config", og__options_json(&s->config.opt), "seed",
+        (json_int_t)s->config.opt.seed, "plan", og__session_plan_json(s), "prepare",
+        og__prepare_counters_json(&s->prepare), "epochs", state->epochs, "best_epoch",
+        evaluated ? json_integer(state->best_epoch) : json_null(), "valid_acc",
+        evaluated ? og__json_real(state->best_valid) : json_null(), "test_acc", test->acc,
+        "valid_metrics", best_metrics(state), "test_metrics", test->metrics, "peak_rss_bytes",
+        (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes", (json_int_t)s->baseline_rss,
+        "memory_budget_bytes", (json_int_t)s->memory.limit, "io", og__gather_engine(s->path.gather),
+        "seconds", seconds_so_far(t));
     return og__json_deliver(root, t->dir.summary, summary, err);
 }
 
