@@ -35,7 +35,7 @@ TRAININGS = {
 }
 # Options that decide the numbers, of those that have others than the rest.
 NUMBERS = {"reusing": ["--resample-every", "2"]}
-RUN_FILES = {"checkpoint.safetensors", "best.safetensors", "resume.safetensors", "summary.json", "plan.json", "config.yaml"}
+RUN_FILES = {"checkpoint.safetensors", "best.safetensors", "resume.safetensors", "summary.json", "metrics.jsonl", "plan.json", "config.yaml"}
 
 
 def refuse(what):

@@ -458,7 +458,8 @@ static void two_processes_do_not_train_in_one_folder(void **state)
     og__remove_tree(path);
 }
 
-/* How often each batch of an epoch stands in metrics.jsonl; -1 when a line is broken. */
+/* How often a batch of an epoch, or 0, its own line, stands in metrics.jsonl; negative when a line
+ * is broken. */
 static int lines_of(const char *run, int epoch, int batch)
 {
     char path[160];
@@ -491,7 +492,9 @@ static void files_of_a_killed_run_follow_its_checkpoint(void **state)
     interrupt("cut", log, 12);
     snprintf(path, sizeof(path), "%s/cut/metrics.jsonl", root);
     FILE *f = fopen(path, "a");
-    fputs("{\"epoch\": 2, \"batch\": 4}\n{\"epoch\": 3, \"batch\": 1}\n{\"epo", f);
+    fputs("{\"epoch\": 2, \"batch\": 4}\n{\"epoch\": 2, \"loss\": 1, \"valid_metrics\": {}}\n"
+          "{\"epoch\": 3, \"batch\": 1}\n{\"epo",
+          f);
     fclose(f);
     for (size_t i = 0; i < OG_COUNT(files); i++) {
         snprintf(path, sizeof(path), "%s/cut/%s", root, files[i]);
@@ -516,9 +519,45 @@ static void files_of_a_killed_run_follow_its_checkpoint(void **state)
     assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
     og_options_release(&opt);
     for (int epoch = 1; epoch <= 3; epoch++)
-        for (int batch = 1; batch <= 5; batch++)
+        for (int batch = 0; batch <= 5; batch++)
             assert_int_equal(lines_of("cut", epoch, batch), 1);
     in_root(path, "cut");
+    og__remove_tree(path);
+}
+
+/* Without an option: what the summary has of each epoch, validated or not. */
+static void every_epoch_is_logged(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {"epochs", "3", "eval-every", "2", NULL};
+    static const char *const same[] = {"epoch", "loss",          "train_acc", "valid_acc",
+                                       "rows",  "valid_metrics", "hits",      "bytes_read"};
+    char path[160];
+    struct og_options opt;
+    set_options(&opt, "logged", odd);
+    assert_int_equal(og_train(dataset, &opt, NULL, NULL, NULL), 0);
+    og_options_release(&opt);
+    snprintf(path, sizeof(path), "%s/logged/summary.json", root);
+    json_t *summary = json_load_file(path, 0, NULL);
+    const json_t *epochs = json_object_get(summary, "epochs");
+    snprintf(path, sizeof(path), "%s/logged/metrics.jsonl", root);
+    FILE *f = fopen(path, "r");
+    for (size_t i = 0; i < 3; i++) {
+        json_t *line = json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL);
+        assert_non_null(line);
+        for (size_t k = 0; k < OG_COUNT(same); k++) {
+            const json_t *logged = json_object_get(line, same[k]);
+            assert_non_null(logged);
+            assert_true(json_equal(logged, json_object_get(json_array_get(epochs, i), same[k])));
+        }
+        assert_int_equal(json_is_null(json_object_get(line, "valid_acc")), i == 0);
+        json_decref(line);
+    }
+    assert_int_equal(fgetc(f), '\n');
+    assert_int_equal(fgetc(f), EOF);
+    fclose(f);
+    json_decref(summary);
+    in_root(path, "logged");
     og__remove_tree(path);
 }
 
@@ -1467,6 +1506,7 @@ int main(void)
         cmocka_unit_test(a_run_is_not_overwritten_nor_resumed_as_another),
         cmocka_unit_test(two_processes_do_not_train_in_one_folder),
         cmocka_unit_test(files_of_a_killed_run_follow_its_checkpoint),
+        cmocka_unit_test(every_epoch_is_logged),
         cmocka_unit_test(a_run_may_be_made_longer_where_its_batches_stay),
         cmocka_unit_test(a_budget_that_cannot_do_is_refused_and_the_named_one_does),
         cmocka_unit_test(eval_finds_what_training_found),

@@ -34,8 +34,8 @@ const struct command cmd_train = {
     .max_args = 1,
     .summary = "train a model",
     .text =
-        "Reads features from disk as --memory demands and writes summary.json, checkpoints and, "
-        "with --log-every, metrics.jsonl into the folder of the run. Ctrl-C ends it after the "
+        "Reads features from disk as --memory demands and writes summary.json, checkpoints and "
+        "metrics.jsonl, a line an epoch, into the folder of the run. Ctrl-C ends it after the "
         "batch under way; --resume goes on from there to the same numbers. --runs N trains N times "
         "with different seeds and tells mean and deviation.",
     .own = own,

@@ -99,7 +99,7 @@ static const char manual_tail[] =
     "train, predict and eval \\-\\-full go on with\n.B \\-\\-resume\n"
     ".SH FILES\nof a run, in the folder\n.BR \\-\\-run :\n"
     ".TP\n.I summary.json\nwhat was run and measured, epoch by epoch\n"
-    ".TP\n.I metrics.jsonl\na line a logged batch\n"
+    ".TP\n.I metrics.jsonl\na line an epoch, and with --log-every one a logged batch\n"
     ".TP\n.I plan.json\nwhat was decided before the first batch\n"
     ".TP\n.I config.yaml\nevery option as resolved; goes back in with\n.B \\-\\-config\n"
     ".TP\n.I checkpoint.safetensors\nthe latest parameters, named as PyTorch Geometric names them\n"

@@ -228,15 +228,15 @@ static uint64_t number_after(const char *line, const char *key)
     return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Of a line that log_batch wrote, or the first half of one. No parser: one that lacks memory says
- * that a line is none, and all that follow would be lost. */
+/* Of a line of a batch or, without one, of an epoch; or of the first half of a line. No parser: one
+ * that lacks memory says that a line is none, and all that follow would be lost. */
 static bool is_before(const char *line, uint32_t epoch, uint32_t batch)
 {
     uint64_t e = number_after(line, "\"epoch\":");
     uint64_t b = number_after(line, "\"batch\":");
     size_t n = strlen(line);
-    bool whole = e > 0 && b > 0 && n > 2 && strcmp(line + n - 2, "}\n") == 0;
-    return whole && (e < epoch || (e == epoch && b < batch));
+    bool whole = e > 0 && n > 2 && strcmp(line + n - 2, "}\n") == 0;
+    return whole && (e < epoch || (e == epoch && b > 0 && b < batch));
 }
 
 int og__rundir_cut_metrics(const struct og_rundir *d, uint32_t epoch, uint32_t batch,

@@ -22,7 +22,7 @@ struct trainer {
     struct og_train_state state;
     struct og_resumable goes_on;
     struct og_scores scores; /* of the evaluation under way */
-    FILE *log;               /* metrics.jsonl, or NULL */
+    FILE *log;               /* metrics.jsonl */
     void *labels;            /* of one batch */
     float *best;             /* parameters of the best epoch, one after another */
     size_t n_values;
@@ -181,6 +181,13 @@ static void rewind_evaluation(const struct trainer *t, struct og_train_state *st
     state->counters.eval_bytes_read = 0;
 }
 
+static int flush_log(struct trainer *t, struct og_err *err)
+{
+    return fflush(t->log) == 0
+               ? 0
+               : og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
+}
+
 /* Self-contained first, then the parameters alone: a kill between the two loses nothing. What
  * diverged is not put in the place of what had not. */
 static int save(struct trainer *t, struct og_err *err)
@@ -190,8 +197,7 @@ static int save(struct trainer *t, struct og_err *err)
     rewind_evaluation(t, &state);
     int rc;
     OG_TRY(check_params(t, err));
-    if (t->log && fflush(t->log) != 0)
-        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics));
+    OG_TRY(flush_log(t, err));
     OG_TRY(og__resume_write(t->dir.resume, &t->goes_on, &state, t->best, err));
     count_written(t, t->dir.resume);
     OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
@@ -202,11 +208,17 @@ out:
 
 /* ---- one batch ---- */
 
+static int log_line(struct trainer *t, const char *text, struct og_err *err)
+{
+    bool written = fprintf(t->log, "%s\n", text) > 0;
+    return written ? 0 : og__fail_errno(err, -EIO, NULL, "%s: cannot write", t->dir.metrics);
+}
+
 static int log_batch(struct trainer *t, const struct og_work *w, const struct og_metrics *part,
                      struct og_err *err)
 {
     int every = t->s->config.opt.log_every;
-    if (!t->log || every == 0 || (w->descriptor.batch + 1) % (uint32_t)every)
+    if (every == 0 || (w->descriptor.batch + 1) % (uint32_t)every)
         return 0;
     json_t *line = json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)w->descriptor.epoch,
                              "batch", (int)w->descriptor.batch + 1, "loss", og__metrics_loss(part),
@@ -216,9 +228,9 @@ static int log_batch(struct trainer *t, const struct og_work *w, const struct og
     json_decref(line);
     if (!text)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.metrics);
-    bool written = fprintf(t->log, "%s\n", text) > 0;
+    int rc = log_line(t, text, err);
     free(text);
-    return written ? 0 : og__fail_errno(err, -EIO, NULL, "%s: cannot write", t->dir.metrics);
+    return rc;
 }
 
 static int train_batch(struct trainer *t, const struct og_work *w, const void *targets,
@@ -277,17 +289,22 @@ static json_t *epoch_json(const struct trainer *t, uint32_t epoch)
     return og__epoch_counters_json(&state->counters, row);
 }
 
-/* Keeps the epoch's row, and hands it to who watches. */
+/* Keeps the epoch's row, logs it, and hands it to who watches, of whom some read the log. */
 static int tell_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
 {
     const struct og_observer *seen = t->s->config.seen;
     json_t *row = epoch_json(t, epoch);
     char *text = og__json_print(row, JSON_REAL_PRECISION(17));
     bool kept = json_array_append_new(t->state.epochs, row) == 0 && text;
-    if (kept && seen && seen->epoch)
+    int rc = kept ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", epoch);
+    OG_TRY(rc);
+    OG_TRY(log_line(t, text, err));
+    OG_TRY(flush_log(t, err));
+    if (seen && seen->epoch)
         seen->epoch(seen->arg, text);
+out:
     free(text);
-    return kept ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", epoch);
+    return rc;
 }
 
 static int end_epoch(struct trainer *t, uint32_t epoch, struct og_err *err)
@@ -510,8 +527,7 @@ static int start_run(struct trainer *t, struct og_err *err)
         OG_TRY(resume_run(t, err));
     og__session_count_prepared(s);
     OG_TRY(write_settings(t, err));
-    if (s->config.opt.log_every &&
-        !(t->log = og__rundir_metrics(&t->dir, s->config.opt.resume ? "a" : "w", err)))
+    if (!(t->log = og__rundir_metrics(&t->dir, s->config.opt.resume ? "a" : "w", err)))
         rc = -errno;
 out:
     return rc;

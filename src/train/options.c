@@ -249,7 +249,7 @@ static const struct og_option table[] = {
      "time between checkpoints; of predict and eval --full between marks that --resume goes on from",
      NULL, OG_OPTION_INT, FIELD(checkpoint_every), 0, 1 << 30, ALL},
     {"log-every", "N", "0", running, NOTHING,
-     "batches between lines of metrics.jsonl; 0 = never",
+     "batches between further lines of metrics.jsonl; 0 = a line an epoch alone",
      NULL, OG_OPTION_INT, FIELD(log_every), 0, 1 << 30, ALL},
     {"trace-timeline", "FILE", "", running, NOTHING,
      "new file: when each stage worked, for Perfetto or Chrome",
