@@ -10,6 +10,7 @@
  *   conv_*.c     how convolutions are computed: what a layer does before its end
  *   links.c      what comes behind the last layer in link prediction
  *   step.c       a batch through the layers and back, the optimiser
+ *   values.c     all parameters as one vector
  *   whole.c      a layer for all nodes
  *
  * Each calls only those above it.
@@ -96,8 +97,6 @@ struct og_model {
     bool training;
     struct og_workspace at; /* the batch at hand; owner thread only */
 };
-
-uint64_t og__model_trained(const struct og_model_config *c); /* numbers that training changes */
 
 /* Carve the workspace for a batch, after taking a larger one if needed, and bring its blocks and
  * pairs there. pairs: of links, else NULL. */

@@ -99,6 +99,18 @@ void og__model_free(struct og_model *m);
 const struct og_model_config *og__model_config(const struct og_model *m);
 struct og_param *og__model_params(struct og_model *m, size_t *n);
 
+/* Numbers that training changes: running statistics are none. */
+uint64_t og__model_trained(const struct og_model_config *c);
+
+/* All parameters as one vector on the host, in the order of og__model_params: how many numbers that
+ * is; out of the model; into it. Running statistics are among them. */
+size_t og__model_values(struct og_model *m);
+OG_MUST_CHECK int og__model_fetch_values(struct og_model *m, float *values, struct og_err *err);
+OG_MUST_CHECK int og__model_push_values(struct og_model *m, const float *values,
+                                        struct og_err *err);
+/* The name of a parameter with a value that is not finite, or NULL. */
+OG_MUST_CHECK int og__model_undefined(struct og_model *m, const char **name, struct og_err *err);
+
 /* Parameters, logits and scores lie where the model computes, which may be no memory of the host:
  * pointers to them are for these two alone. They wait until what is copied is made, and is there.
  */

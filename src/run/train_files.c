@@ -1,0 +1,222 @@
+/* The files of a run, and what they say of it. */
+#include "run/trainer.h"
+
+#include "run/plan_json.h"
+#include "train/idle.h"
+#include "train/options.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+const char og__lower_rate[] = "lower --lr, or look for extreme values with `outgrow verify`";
+
+/* ---- parameters ---- */
+
+/* A file of the run that is there now: written in the epoch at hand. */
+static void count_written(struct og_trainer *t, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0)
+        t->state.counters.checkpoint_bytes_written += (uint64_t)st.st_size;
+}
+
+/* values: all parameters one after another; NULL = the model's */
+static int write_params(struct og_trainer *t, const char *path, const float *values,
+                        struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__checkpoint_write(path, t->s->learner.model, &t->s->config.opt, values, err));
+    count_written(t, path);
+out:
+    return rc;
+}
+
+uint32_t og__run_epoch(const struct og_trainer *t)
+{
+    uint64_t item = t->state.next_item;
+    return item > 0 ? og__schedule_at(&t->s->facts.schedule, item - 1).epoch : 0;
+}
+
+int og__run_check_params(const struct og_trainer *t, struct og_err *err)
+{
+    const char *name;
+    int rc = og__model_undefined(t->s->learner.model, &name, err);
+    if (rc < 0 || !name)
+        return rc;
+    return og__fail(err, -EDOM, og__lower_rate, "epoch %u: a value of %s is not a finite number",
+                    og__run_epoch(t), name);
+}
+
+int og__run_write_best(struct og_trainer *t, struct og_err *err)
+{
+    return write_params(t, t->dir.best, t->best, err);
+}
+
+/* ---- saving ---- */
+
+double og__run_seconds(const struct og_trainer *t)
+{
+    return t->state.seconds + og__now() - t->started;
+}
+
+/* Scores are not saved: a run that goes on evaluates again from the first batch. */
+static void rewind_evaluation(const struct og_trainer *t, struct og_train_state *state)
+{
+    if (!t->scores.value || state->next_item == 0)
+        return;
+    struct og_descriptor last = og__schedule_at(&t->s->facts.schedule, state->next_item - 1);
+    if (last.split == OG__TRAIN || last.last_of_epoch)
+        return;
+    state->next_item -= last.batch + 1;
+    state->valid = (struct og_metrics){0};
+    state->counters.eval_seconds = 0;
+    state->counters.eval_bytes_read = 0;
+}
+
+static int flush_log(struct og_trainer *t, struct og_err *err)
+{
+    return fflush(t->log) == 0
+               ? 0
+               : og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
+}
+
+/* Self-contained first, then the parameters alone: a kill between the two loses nothing. What
+ * diverged is not put in the place of what had not. */
+int og__run_save(struct og_trainer *t, struct og_err *err)
+{
+    struct og_train_state state = t->state;
+    state.seconds = og__run_seconds(t);
+    rewind_evaluation(t, &state);
+    int rc;
+    OG_TRY(og__run_check_params(t, err));
+    OG_TRY(flush_log(t, err));
+    OG_TRY(og__resume_write(t->dir.resume, &t->goes_on, &state, t->best, err));
+    count_written(t, t->dir.resume);
+    OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
+out:
+    t->saved = og__now();
+    return rc;
+}
+
+int og__run_write_plan(struct og_trainer *t, struct og_err *err)
+{
+    return og__json_deliver(og__session_plan_json(t->s), t->dir.plan, NULL, err);
+}
+
+int og__run_write_settings(struct og_trainer *t, struct og_err *err)
+{
+    int rc = og__run_write_plan(t, err); /* first: it tells a run's folder (rundir.h) */
+    return rc < 0 ? rc : og__options_write_yaml(&t->s->config.opt, t->dir.config, err);
+}
+
+/* The run's other files as they were at the position that resume.safetensors tells: it was written
+ * first, and the process may have ended between any two of them, or long after. */
+static int restore_files(struct og_trainer *t, struct og_err *err)
+{
+    const struct og_schedule *schedule = &t->s->facts.schedule;
+    int rc;
+    OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
+    if (t->state.best_epoch)
+        OG_TRY(write_params(t, t->dir.best, t->best, err));
+    if (t->state.next_item >= og__schedule_items(schedule))
+        return rc;
+    struct og_descriptor descriptor = og__schedule_at(schedule, t->state.next_item);
+    uint32_t batch = descriptor.split == OG__TRAIN ? descriptor.batch + 1 : UINT32_MAX;
+    return og__rundir_cut_metrics(&t->dir, descriptor.epoch, batch, err);
+out:
+    return rc;
+}
+
+int og__run_resume(struct og_trainer *t, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__resume_read(t->dir.resume, &t->goes_on, &t->state, t->best, err));
+    if (t->s->config.opt.init)
+        og__say_without_effect(&t->s->config.log, "", "init", "resume", "",
+                               "the run goes on with its own parameters");
+    count_written(t, t->dir.resume); /* it does not tell of itself */
+    return restore_files(t, err);
+out:
+    if (rc != -ENOENT)
+        return rc;
+    og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
+    return og__rundir_cut_metrics(&t->dir, 0, 0, err);
+}
+
+/* ---- figures ---- */
+
+static int log_line(struct og_trainer *t, const char *text, struct og_err *err)
+{
+    bool written = fprintf(t->log, "%s\n", text) > 0;
+    return written ? 0 : og__fail_errno(err, -EIO, NULL, "%s: cannot write", t->dir.metrics);
+}
+
+int og__run_log_epoch(struct og_trainer *t, const char *row, struct og_err *err)
+{
+    int rc = log_line(t, row, err);
+    return rc < 0 ? rc : flush_log(t, err);
+}
+
+int og__run_log(struct og_trainer *t, const struct og_work *w, const struct og_metrics *part,
+                struct og_err *err)
+{
+    int every = t->s->config.opt.log_every;
+    if (every == 0 || (w->descriptor.batch + 1) % (uint32_t)every)
+        return 0;
+    json_t *line =
+        json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)w->descriptor.epoch, "batch",
+                  (int)w->descriptor.batch + 1, "loss", og__metrics_loss(part), "rows",
+                  (json_int_t)w->plan.n, "misses", (json_int_t)w->plan.n_misses, "bytes_read",
+                  (json_int_t)w->read.bytes, "seconds", og__run_seconds(t));
+    char *text = og__json_print(line, JSON_REAL_PRECISION(17));
+    json_decref(line);
+    if (!text)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.metrics);
+    int rc = log_line(t, text, err);
+    free(text);
+    return rc;
+}
+
+json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
+{
+    const struct og_train_state *state = &t->state;
+    bool evaluated = og__schedule_evaluates(&t->s->facts.schedule, epoch);
+    json_t *row =
+        json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
+                  "train_acc", og__metrics_acc(&state->train, &t->s->facts.shape));
+    row = og__json_with(row, "valid_acc",
+                        evaluated ? og__json_real(og__scores_chief(&t->scores, &state->valid))
+                                  : json_null());
+    row = og__json_with(row, "valid_metrics",
+                        evaluated ? og__scores_json(&t->scores, &state->valid) : json_null());
+    return og__epoch_counters_json(&state->counters, row);
+}
+
+/* As the epoch's row has them. */
+static json_t *best_metrics(const struct og_train_state *state)
+{
+    json_t *row = json_array_get(state->epochs, state->best_epoch - 1);
+    json_t *metrics = state->best_epoch ? json_object_get(row, "valid_metrics") : NULL;
+    return metrics ? json_incref(metrics) : json_null();
+}
+
+int og__run_write_summary(struct og_trainer *t, const struct og_test_result *test, char **summary,
+                          struct og_err *err)
+{
+    struct og_session *s = t->s;
+    const struct og_train_state *state = &t->state;
+    bool evaluated = state->best_epoch > 0;
+    json_t *root = json_pack(
+        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f}", "version",
+        og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "parameters",
+        (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
+        og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
+        og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
+        state->epochs, "best_epoch", evaluated ? json_integer(state->best_epoch) : json_null(),
+        "valid_acc", evaluated ? og__json_real(state->best_valid) : json_null(), "test_acc",
+        test->acc, "valid_metrics", best_metrics(state), "test_metrics", test->metrics,
+        "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
+        (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
+        og__gather_engine(s->path.gather), "seconds", og__run_seconds(t));
+    return og__json_deliver(root, t->dir.summary, summary, err);
+}

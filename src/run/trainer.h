@@ -1,0 +1,61 @@
+/* A run of training: what og_train holds, and the files that it writes. */
+#ifndef OG_TRAINER_H
+#define OG_TRAINER_H
+
+#include "run/rundir.h"
+#include "train/checkpoint.h"
+#include "train/json.h"
+#include "train/scores.h"
+#include "train/session.h"
+
+#include <stdio.h>
+
+struct og_trainer {
+    struct og_session *s;
+    struct og_rundir dir;
+    struct og_train_state state;
+    struct og_resumable goes_on;
+    struct og_scores scores; /* of the evaluation under way */
+    FILE *log;               /* metrics.jsonl */
+    void *labels;            /* of one batch */
+    float *best;             /* parameters of the best epoch, one after another */
+    size_t n_values;
+    double lap; /* when the last batch ended */
+    double started, saved;
+};
+
+/* What the summary says of the test; null where there is none. */
+struct og_test_result {
+    json_t *acc, *metrics;
+};
+
+/* Since the run began, what came before a resume included. */
+double og__run_seconds(const struct og_trainer *t);
+/* Of the epoch under way, or the last one. */
+uint32_t og__run_epoch(const struct og_trainer *t);
+extern const char og__lower_rate[]; /* the hint where numbers grew without bound */
+/* -EDOM, naming it, where a parameter is not a finite number. */
+OG_MUST_CHECK int og__run_check_params(const struct og_trainer *t, struct og_err *err);
+
+/* plan.json and config.yaml. */
+OG_MUST_CHECK int og__run_write_plan(struct og_trainer *t, struct og_err *err);
+OG_MUST_CHECK int og__run_write_settings(struct og_trainer *t, struct og_err *err);
+/* The best epoch's parameters, from t->best. */
+OG_MUST_CHECK int og__run_write_best(struct og_trainer *t, struct og_err *err);
+/* resume.safetensors and checkpoint.safetensors, as of now. */
+OG_MUST_CHECK int og__run_save(struct og_trainer *t, struct og_err *err);
+/* Goes on where the folder's run stopped; without a file to resume from it starts anew. */
+OG_MUST_CHECK int og__run_resume(struct og_trainer *t, struct og_err *err);
+
+/* A line of metrics.jsonl, where this batch has one. */
+OG_MUST_CHECK int og__run_log(struct og_trainer *t, const struct og_work *w,
+                              const struct og_metrics *part, struct og_err *err);
+/* A line of it for an epoch, where who watches can read it at once. */
+OG_MUST_CHECK int og__run_log_epoch(struct og_trainer *t, const char *row, struct og_err *err);
+/* The row of an epoch that has ended. New reference, NULL = out of memory. */
+json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch);
+/* summary.json, and as text for the caller (or NULL). Takes over the test's figures. */
+OG_MUST_CHECK int og__run_write_summary(struct og_trainer *t, const struct og_test_result *test,
+                                        char **summary, struct og_err *err);
+
+#endif
