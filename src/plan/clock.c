@@ -56,8 +56,9 @@ static void close_clock(struct og_policy *p)
 }
 
 /* Some slot is not pinned. */
-static uint32_t evict(struct clock *s)
+static uint32_t evict(void *policy)
 {
+    struct clock *s = policy;
     for (;;) {
         const uint32_t slot = s->hand;
         s->hand = slot + 1 < s->slots.n ? slot + 1 : 0;
@@ -71,23 +72,23 @@ static uint32_t evict(struct clock *s)
     }
 }
 
+static void enter(void *policy, uint32_t slot, uint32_t node)
+{
+    struct clock *s = policy;
+    (void)node;
+    s->mark[slot] = OG__PINNED;
+}
+
 static int step_clock(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
                       struct og_err *err)
 {
     struct clock *s = p->state;
     (void)err;
-    uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
-    for (uint32_t i = 0; i < out->n; i++) {
+    const uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
+    for (uint32_t i = 0; i < out->n; i++)
         if (out->place[i] != OG_NO_SLOT)
             s->mark[out->place[i]] |= USED;
-        if (out->place[i] != OG_NO_SLOT || pinned == s->slots.n)
-            continue;
-        uint32_t slot = s->slots.n_filled < s->slots.n ? s->slots.n_filled++ : evict(s);
-        og__slots_put(&s->slots, slot, ids[i]);
-        s->mark[slot] = OG__PINNED;
-        pinned++;
-        og__plan_change(out, i, slot);
-    }
+    og__slots_admit(&s->slots, pinned, ids, out, &(struct og_admission){evict, enter, s});
     og__slots_unpin(s->mark, out);
     return 0;
 }

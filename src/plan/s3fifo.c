@@ -154,8 +154,9 @@ static bool look_at(struct s3fifo *s, int queue, uint32_t slot)
 }
 
 /* Some slot is not pinned. */
-static uint32_t evict(struct s3fifo *s)
+static uint32_t evict(void *policy)
 {
+    struct s3fifo *s = policy;
     for (;;) {
         const bool from_main = s->size[MAIN_QUEUE] > s->pinned[MAIN_QUEUE];
         const bool from_small = s->size[SMALL_QUEUE] > s->pinned[SMALL_QUEUE];
@@ -185,24 +186,21 @@ static void count_uses(struct s3fifo *s, const struct og_plan *out)
     }
 }
 
+static void enter(void *policy, uint32_t slot, uint32_t node)
+{
+    struct s3fifo *s = policy;
+    const uint8_t queue = take_note(s, node) ? MAIN : 0;
+    push(s, slot, (uint8_t)(queue | OG__PINNED));
+}
+
 static int step_s3fifo(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
                        struct og_err *err)
 {
     struct s3fifo *s = p->state;
-    const uint32_t n = s->slots.n;
     (void)err;
-    uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
+    const uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
     count_uses(s, out);
-    for (uint32_t i = 0; i < out->n && pinned < n; i++) {
-        if (out->place[i] != OG_NO_SLOT)
-            continue;
-        const uint32_t slot = s->slots.n_filled < n ? s->slots.n_filled++ : evict(s);
-        const uint8_t queue = take_note(s, ids[i]) ? MAIN : 0;
-        og__slots_put(&s->slots, slot, ids[i]);
-        push(s, slot, (uint8_t)(queue | OG__PINNED));
-        pinned++;
-        og__plan_change(out, i, slot);
-    }
+    og__slots_admit(&s->slots, pinned, ids, out, &(struct og_admission){evict, enter, s});
     og__slots_unpin(s->mark, out);
     s->pinned[SMALL_QUEUE] = s->pinned[MAIN_QUEUE] = 0;
     return 0;

@@ -74,8 +74,9 @@ static void take_out(struct sieve *s, uint32_t slot)
 }
 
 /* Some slot is not pinned. */
-static uint32_t evict(struct sieve *s)
+static uint32_t evict(void *policy)
 {
+    struct sieve *s = policy;
     for (;; s->hand = s->link[s->hand].newer) {
         const uint32_t slot = s->hand;
         if (slot == s->slots.n || s->mark[slot] & OG__PINNED) /* behind the head comes the oldest */
@@ -88,24 +89,24 @@ static uint32_t evict(struct sieve *s)
     }
 }
 
+static void enter(void *policy, uint32_t slot, uint32_t node)
+{
+    struct sieve *s = policy;
+    (void)node;
+    og__queue_push(s->link, s->slots.n, slot);
+    s->mark[slot] = OG__PINNED;
+}
+
 static int step_sieve(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
                       struct og_err *err)
 {
     struct sieve *s = p->state;
     (void)err;
-    uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
-    for (uint32_t i = 0; i < out->n; i++) {
+    const uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, ids, out);
+    for (uint32_t i = 0; i < out->n; i++)
         if (out->place[i] != OG_NO_SLOT)
             s->mark[out->place[i]] |= USED;
-        if (out->place[i] != OG_NO_SLOT || pinned == s->slots.n)
-            continue;
-        uint32_t slot = s->slots.n_filled < s->slots.n ? s->slots.n_filled++ : evict(s);
-        og__slots_put(&s->slots, slot, ids[i]);
-        og__queue_push(s->link, s->slots.n, slot);
-        s->mark[slot] = OG__PINNED;
-        pinned++;
-        og__plan_change(out, i, slot);
-    }
+    og__slots_admit(&s->slots, pinned, ids, out, &(struct og_admission){evict, enter, s});
     og__slots_unpin(s->mark, out);
     return 0;
 }

@@ -1,5 +1,7 @@
 #include "plan/slots.h"
 
+#include "plan/policy_ops.h"
+
 #include <string.h>
 
 static const char part[] = "policy";
@@ -77,4 +79,18 @@ void og__slots_unpin(uint8_t *mark, const struct og_plan *out)
             mark[out->place[i]] &= (uint8_t)~OG__PINNED;
     for (uint32_t c = 0; c < out->n_changes; c++)
         mark[out->change_slot[c]] &= (uint8_t)~OG__PINNED;
+}
+
+void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, struct og_plan *out,
+                     const struct og_admission *how)
+{
+    for (uint32_t i = 0; i < out->n && pinned < s->n; i++) {
+        if (out->place[i] != NONE)
+            continue;
+        const uint32_t slot = s->n_filled < s->n ? s->n_filled++ : how->evict(how->policy);
+        og__slots_put(s, slot, ids[i]);
+        how->enter(how->policy, slot, ids[i]);
+        pinned++;
+        og__plan_change(out, i, slot);
+    }
 }

@@ -44,6 +44,18 @@ uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, const uint3
                             struct og_plan *out);
 void og__slots_unpin(uint8_t *mark, const struct og_plan *out);
 
+/* How a policy lets rows in: evict empties a slot that is not pinned (there is one) and returns it;
+ * enter notes that a node is in its slot, pinned. */
+struct og_admission {
+    uint32_t (*evict)(void *policy);
+    void (*enter)(void *policy, uint32_t slot, uint32_t node);
+    void *policy;
+};
+/* Let in what a batch misses, in its order, until every slot is pinned, `pinned` of which are by
+ * its hits: first into slots that held nothing yet. The plan's changes say so. */
+void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, struct og_plan *out,
+                     const struct og_admission *how);
+
 /* ---- queues: rings through links, each with a head beyond the slots ---- */
 
 struct og_link {
