@@ -1,9 +1,11 @@
 /* simulate: what a policy would do with caches of several sizes, counted over a trace. Nothing is
  * read and nothing is trained.
  *
- *   trace ──> for each row, how many of the sizes miss it ──> rows of a batch by id ──> hits,
- * misses, static policies: from the rank of its node      merged as a reader would   reads, bytes
- *             lru: from its stack distance                    (all sizes in one walk)
+ *   trace ──> how many of the sizes   ──> rows of a batch by id, ──> hits, misses, reads, bytes
+ *             miss each row: of static     merged as a reader
+ *             policies the rank of its     would (all sizes in
+ *             node, of lru its stack       one walk)
+ *             distance
  *
  * Static policies and lru hold in a larger cache all that they hold in a smaller one, so that one
  * number a row tells its fate at every size. Other policies are run as they are, once a size. */

@@ -1,0 +1,15 @@
+/* levels: of static policies and of lru the number of sizes that miss a row, its level, is all
+ * there is to know, so that all sizes are counted in one pass. */
+#ifndef OG_LEVELS_H
+#define OG_LEVELS_H
+
+#include "plan/simulate.h"
+
+/* As og__simulate. */
+OG_MUST_CHECK int og__simulate_static(const struct og_simulation *sim,
+                                      const struct og_policy_setup *setup, struct og_simulated *out,
+                                      struct og_err *err);
+OG_MUST_CHECK int og__simulate_stack(const struct og_simulation *sim, struct og_simulated *out,
+                                     struct og_err *err);
+
+#endif
