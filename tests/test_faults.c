@@ -486,6 +486,8 @@ static void a_run_whose_resuming_failed_ends_the_same(void **state)
     usual_options();
     test_set(&options, "checkpoint-every", "0");
     test_set(&options, "resume", "true");
+    test_set(&options, "accumulate", "2"); /* it is stopped within a step */
+    test_set(&options, "staleness", "1");
     assert_int_equal(call_train(NULL), 0);
     const uint64_t whole = hash_of("checkpoint.safetensors");
     const uint64_t told = shape_of_epochs();

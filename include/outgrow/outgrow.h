@@ -153,6 +153,8 @@ struct og_options {
     double walk_restart;
     int draw; /* enum og_draw_kind */
     int batch, epochs;
+    int accumulate; /* mini-batches whose gradients one step adds */
+    int staleness;  /* steps by which the parameters of a gradient lag */
     int64_t seed;
     bool no_shuffle;
     int eval_every;     /* epochs; 0 = never */

@@ -26,9 +26,14 @@ void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
     sum->value_squares += part->value_squares;
 }
 
+uint64_t og__metrics_terms(const struct og_metrics *m)
+{
+    return m->values ? m->values : m->counted;
+}
+
 double og__metrics_loss(const struct og_metrics *m)
 {
-    uint64_t terms = m->values ? m->values : m->counted;
+    const uint64_t terms = og__metrics_terms(m);
     return terms ? m->loss_sum / (double)terms : 0;
 }
 

@@ -158,7 +158,8 @@ struct og_metrics {
     double value_sum, value_squares;
 };
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
-double og__metrics_loss(const struct og_metrics *m); /* mean; 0 of none */
+uint64_t og__metrics_terms(const struct og_metrics *m); /* of which the loss is the sum */
+double og__metrics_loss(const struct og_metrics *m);    /* mean; 0 of none */
 /* The task's chief figure, of sums alone: accuracy; micro-F1 of labels; R^2 of values; of links the
  * share of negatives that are below their edge. */
 double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config);

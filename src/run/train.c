@@ -24,6 +24,26 @@ static int check_figures(const struct og_metrics *part, uint32_t epoch,
 
 /* ---- one batch ---- */
 
+/* The mini-batch's gradients are there: into the step's, which they may end. */
+static int take_gradients(struct og_trainer *t, uint32_t batch, const struct og_metrics *part,
+                          struct og_err *err)
+{
+    const struct og_options *opt = &t->s->config.opt;
+    const struct og_schedule *schedule = &t->s->facts.schedule;
+    const uint32_t size = og__step_size(opt, schedule, batch);
+    const uint64_t terms = og__metrics_terms(part);
+    int rc = 0;
+    t->state.terms += terms;
+    if (size > 1)
+        OG_TRY(og__steps_add(&t->steps, terms, err));
+    if (!og__step_ends(opt, schedule, batch))
+        return rc;
+    OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, err));
+    t->state.terms = 0;
+out:
+    return rc;
+}
+
 static int train_batch(struct og_trainer *t, const struct og_work *w, const void *targets,
                        struct og_err *err)
 {
@@ -32,13 +52,9 @@ static int train_batch(struct og_trainer *t, const struct og_work *w, const void
     struct og_metrics part = {0};
     double start = og__now();
     int rc;
-    OG_TRY(og__model_gradients(s->learner.model, &w->sampled.batch, &w->rows, targets, &step, &part,
-                               err));
+    OG_TRY(og__steps_gradients(&t->steps, &w->sampled.batch, &w->rows, targets, &step, &part, err));
     OG_TRY(check_figures(&part, w->descriptor.epoch, &w->descriptor, err));
-    rc = og__model_update(s->learner.model, s->config.opt.lr, s->config.opt.weight_decay,
-                          ++t->state.steps, err);
-    if (rc < 0)
-        return rc;
+    OG_TRY(take_gradients(t, w->descriptor.batch, &part, err));
     og__metrics_add(&t->state.train, &part);
     t->state.counters.train_seconds += og__now() - start;
     og__count_work(&t->state.counters, w);
@@ -203,8 +219,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
     t->started = t->saved = og__now();
-    t->goes_on =
-        (struct og_resumable){&s->config.opt, s->facts.ds, &s->facts.schedule, s->learner.model};
+    t->goes_on = (struct og_resumable){&s->config.opt, s->facts.ds, &s->facts.schedule,
+                                       s->learner.model, &t->steps};
     t->state.best_valid = -1;
     t->state.epochs = json_array();
     t->n_values = og__model_values(s->learner.model);
@@ -216,6 +232,7 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     int rc;
     if (s->config.opt.init)
         OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
+    OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
     og__session_count_prepared(s);
@@ -233,6 +250,7 @@ static void end_run(struct og_trainer *t)
         fclose(t->log);
     og__release(s->budget, t->labels, og__targets_bytes(&s->facts), "batches");
     og__scores_close(&t->scores);
+    og__steps_close(&t->steps);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
     json_decref(t->state.epochs);
 }

@@ -14,6 +14,7 @@ struct og_trainer {
     struct og_session *s;
     struct og_rundir dir;
     struct og_train_state state;
+    struct og_steps steps;
     struct og_resumable goes_on;
     struct og_scores scores; /* of the evaluation under way */
     FILE *log;               /* metrics.jsonl */

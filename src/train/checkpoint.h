@@ -5,6 +5,8 @@
  *                                              which edges were held out; no times
  *   resume.safetensors                         the same, and
  *       adam.m.<name>, adam.v.<name>           the optimiser's moments
+ *       sum.<name>                             gradients of the step under way, weighted and added
+ *       older.<k>.<name>                       parameters after earlier steps, the oldest first
  *       best.<name>                            the parameters of the best epoch so far
  *       metadata "state"                       position and sums, as JSON with 17 digits
  *       metadata "numbers"                     options that decide the numbers: must match
@@ -12,6 +14,7 @@
 #ifndef OG_CHECKPOINT_H
 #define OG_CHECKPOINT_H
 
+#include "train/steps.h"
 #include "train/train_state.h"
 
 /* What to do where a checkpoint's model makes no finite numbers. */
@@ -45,6 +48,7 @@ struct og_resumable {
     const struct og_dataset *ds;
     const struct og_schedule *schedule;
     struct og_model *model;
+    struct og_steps *steps;
 };
 OG_MUST_CHECK int og__resume_write(const char *path, const struct og_resumable *r,
                                    const struct og_train_state *state, const float *best,

@@ -2,6 +2,7 @@
 #include "nn/tasks.h"
 
 #include "train/checkpoint.h"
+#include "train/steps.h"
 
 #include <stdlib.h>
 
@@ -71,13 +72,13 @@ int og__learner_begin(struct og_learner *l, struct og_pool *pool, struct og_err 
     return rc < 0 ? rc : og__nn_warm_up(l->ops, pool, err);
 }
 
-/* Training keeps the best parameters so far, and those being written. */
+/* Training keeps the best parameters so far, those being written, and what steps are made of. */
 void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
                        const struct og_config *config)
 {
     const bool training = config->want & OG__WANT_TRAINING;
     const size_t model = og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
-    f->bytes.model = model + (training ? model / 2 : 0);
+    f->bytes.model = model + (training ? model / 2 + og__steps_bytes(&f->shape, &config->opt) : 0);
     f->bytes.activations =
         og__model_workspace_bytes(l->ops, &f->shape, &f->caps, training, config->opt.threads);
     if (!f->seeds.edges)

@@ -11,6 +11,61 @@
 static const char adam_m[] = "adam.m.";
 static const char adam_v[] = "adam.v.";
 static const char best_prefix[] = "best.";
+static const char sum_prefix[] = "sum.";
+
+/* ---- vectors of a step ---- */
+
+/* The k-th of them: their sum, while a step is under way, and then the older parameters. NULL:
+ * there are no more. Its name's beginning goes to `prefix`. */
+static float *step_vector(const struct og_steps *s, const struct og_train_state *state, int k,
+                          char prefix[24])
+{
+    const bool sum = s->sum && state->terms > 0;
+    snprintf(prefix, 24, "%s", sum_prefix);
+    if (sum && k == 0)
+        return s->sum;
+    k -= sum;
+    snprintf(prefix, 24, "older.%d.", k);
+    return k < s->opt->staleness ? og__steps_older(s, k) : NULL;
+}
+
+static void add_steps(struct og_tensors *t, const struct og_resumable *r,
+                      const struct og_train_state *state)
+{
+    size_t n;
+    char prefix[24];
+    const struct og_param *params = og__model_params(r->model, &n);
+    float *vector;
+    for (int k = 0; (vector = step_vector(r->steps, state, k, prefix)); k++)
+        for (size_t i = 0; i < n; i++) {
+            if (!params[i].grad)
+                continue;
+            og__checkpoint_add(t, prefix, &params[i], (struct og_tensor_place){NULL, vector});
+            vector += og__param_count(&params[i]);
+        }
+}
+
+static int take_steps(const struct og_tensors_file *f, const struct og_resumable *r,
+                      const struct og_train_state *state, struct og_err *err)
+{
+    size_t n;
+    char prefix[24];
+    int rc = 0;
+    const struct og_param *params = og__model_params(r->model, &n);
+    float *vector;
+    for (int k = 0; (vector = step_vector(r->steps, state, k, prefix)); k++)
+        for (size_t i = 0; i < n; i++) {
+            if (!params[i].grad)
+                continue;
+            OG_TRY(og__checkpoint_take(f, prefix, &params[i],
+                                       (struct og_tensor_place){NULL, vector}, err));
+            vector += og__param_count(&params[i]);
+        }
+out:
+    return rc;
+}
+
+/* ---- what must be the same ---- */
 
 /* What must be the same for the numbers to be. */
 static char *numbers_text(const struct og_resumable *r)
@@ -67,6 +122,8 @@ out:
     return rc;
 }
 
+/* ---- writing and reading ---- */
+
 int og__resume_write(const char *path, const struct og_resumable *r,
                      const struct og_train_state *state, const float *best, struct og_err *err)
 {
@@ -75,7 +132,8 @@ int og__resume_write(const char *path, const struct og_resumable *r,
     struct og_metadata metadata[] = {{"state", og__train_state_text(state, r->schedule)},
                                      {"numbers", numbers_text(r)},
                                      {"dataset", dataset_text(r)}};
-    struct og_tensors t = {.tensor = calloc(4 * n, sizeof(*t.tensor)),
+    const size_t arrays = 5 + (size_t)r->opt->staleness; /* value, m, v, sum, best, older ones */
+    struct og_tensors t = {.tensor = calloc(arrays * n, sizeof(*t.tensor)),
                            .metadata = metadata,
                            .n_metadata = OG_COUNT(metadata)};
     int rc;
@@ -89,6 +147,7 @@ int og__resume_write(const char *path, const struct og_resumable *r,
         og__checkpoint_add(&t, adam_m, &params[i], (struct og_tensor_place){r->model, params[i].m});
         og__checkpoint_add(&t, adam_v, &params[i], (struct og_tensor_place){r->model, params[i].v});
     }
+    add_steps(&t, r, state);
     if (state->best_epoch)
         og__checkpoint_add_params(&t, best_prefix, r->model, best);
     OG_TRY(og__tensors_write(path, &t, err));
@@ -126,6 +185,7 @@ static int take_resume(const struct og_tensors_file *f, const struct og_resumabl
                 og__checkpoint_take(f, best_prefix, p, (struct og_tensor_place){NULL, best}, err));
         best += og__param_count(p);
     }
+    OG_TRY(take_steps(f, r, state, err));
 out:
     return rc;
 }

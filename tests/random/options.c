@@ -92,6 +92,10 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
     draw_task(s, d, g);
     draw_sampler(s, d, g);
     settings_put(s, "batch", "%d", draw_batch(d, g));
+    if (draw_chance(d, 30))
+        settings_put(s, "accumulate", "%d", draw_from(d, 2, 9));
+    if (draw_chance(d, 20))
+        settings_put(s, "staleness", "%d", draw_from(d, 1, 4));
     settings_put(s, "epochs", "%d", draw_chance(d, 3) ? 0 : draw_from(d, 1, 3));
     settings_put(s, "seed", "%d", draw_from(d, 0, 1000));
     if (draw_chance(d, 20))

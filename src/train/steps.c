@@ -1,0 +1,199 @@
+#include "train/steps.h"
+
+#include <string.h>
+
+#define MODEL "model"
+
+/* ---- vectors of all trained numbers ---- */
+
+enum { PIECE = 4096 };
+
+/* n numbers of the model's, at most PIECE, and those of a vector that stand for them. */
+typedef int piece_op(struct og_model *m, float *there, float *vector, size_t n, float factor,
+                     struct og_err *err);
+
+static int fetch_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
+                       struct og_err *err)
+{
+    (void)factor;
+    return og__model_fetch(m, vector, there, n * sizeof(*vector), err);
+}
+
+static int exchange_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
+                          struct og_err *err)
+{
+    (void)factor;
+    float piece[PIECE];
+    int rc;
+    OG_TRY(og__model_fetch(m, piece, there, n * sizeof(*piece), err));
+    OG_TRY(og__model_push(m, there, vector, n * sizeof(*piece), err));
+    memcpy(vector, piece, n * sizeof(*piece));
+out:
+    return rc;
+}
+
+static int add_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
+                     struct og_err *err)
+{
+    float piece[PIECE];
+    int rc = og__model_fetch(m, piece, there, n * sizeof(*piece), err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        vector[i] += factor * piece[i];
+    return rc;
+}
+
+static int push_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
+                      struct og_err *err)
+{
+    float piece[PIECE];
+    for (size_t i = 0; i < n; i++)
+        piece[i] = factor * vector[i];
+    return og__model_push(m, there, piece, n * sizeof(*piece), err);
+}
+
+enum of { VALUES, GRADIENTS };
+
+static int on_pieces(const struct og_steps *s, enum of of, float *vector, piece_op *op,
+                     float factor, struct og_err *err)
+{
+    size_t n_params;
+    int rc = 0;
+    const struct og_param *params = og__model_params(s->model, &n_params);
+    for (size_t i = 0; i < n_params; i++) {
+        const struct og_param *p = &params[i];
+        if (!p->grad) /* a running statistic */
+            continue;
+        float *there = of == VALUES ? p->value : p->grad;
+        for (size_t left = og__param_count(p), n; left > 0; left -= n) {
+            n = OG_MIN(left, (size_t)PIECE);
+            OG_TRY(op(s->model, there, vector, n, factor, err));
+            there += n;
+            vector += n;
+        }
+    }
+out:
+    return rc;
+}
+
+/* ---- what is held ---- */
+
+static size_t sum_bytes(size_t n, const struct og_options *opt)
+{
+    return opt->accumulate > 1 ? n * sizeof(float) : 0;
+}
+
+static size_t older_bytes(size_t n, const struct og_options *opt)
+{
+    return (size_t)opt->staleness * n * sizeof(float);
+}
+
+size_t og__steps_bytes(const struct og_model_config *model, const struct og_options *opt)
+{
+    const size_t n = (size_t)og__model_trained(model);
+    return sum_bytes(n, opt) + older_bytes(n, opt);
+}
+
+float *og__steps_older(const struct og_steps *s, int k)
+{
+    return s->older + (size_t)((s->oldest + k) % s->opt->staleness) * s->n;
+}
+
+int og__steps_open(struct og_steps *s, struct og_model *model, const struct og_options *opt,
+                   struct og_budget *b, struct og_err *err)
+{
+    int rc = 0;
+    const size_t n = (size_t)og__model_trained(og__model_config(model));
+    *s = (struct og_steps){.model = model, .budget = b, .opt = opt, .n = n};
+    if (opt->accumulate > 1) {
+        s->sum = og__alloc(b, sum_bytes(n, opt), MODEL, err);
+        OG_TRY(s->sum ? 0 : -ENOMEM);
+        memset(s->sum, 0, sum_bytes(n, opt));
+    }
+    if (opt->staleness > 0) {
+        s->older = og__alloc(b, older_bytes(n, opt), MODEL, err);
+        OG_TRY(s->older ? 0 : -ENOMEM);
+    }
+    for (int k = 0; k < opt->staleness; k++)
+        OG_TRY(on_pieces(s, VALUES, og__steps_older(s, k), fetch_piece, 1, err));
+out:
+    return rc;
+}
+
+void og__steps_close(struct og_steps *s)
+{
+    if (s->sum)
+        og__release(s->budget, s->sum, sum_bytes(s->n, s->opt), MODEL);
+    if (s->older)
+        og__release(s->budget, s->older, older_bytes(s->n, s->opt), MODEL);
+    *s = (struct og_steps){0};
+}
+
+/* ---- which mini-batches ---- */
+
+uint32_t og__step_size(const struct og_options *opt, const struct og_schedule *schedule,
+                       uint32_t batch)
+{
+    const uint64_t most = (uint64_t)opt->accumulate;
+    const uint64_t left = og__schedule_batches(schedule, OG__TRAIN) - (batch - batch % most);
+    return (uint32_t)OG_MIN(left, most);
+}
+
+bool og__step_ends(const struct og_options *opt, const struct og_schedule *schedule, uint32_t batch)
+{
+    const uint32_t place = batch % (uint32_t)opt->accumulate;
+    return place + 1 == og__step_size(opt, schedule, batch);
+}
+
+/* ---- a mini-batch, a step ---- */
+
+/* The oldest parameters and those at hand change places. */
+static int exchange_parameters(struct og_steps *s, struct og_err *err)
+{
+    return s->older ? on_pieces(s, VALUES, og__steps_older(s, 0), exchange_piece, 1, err) : 0;
+}
+
+int og__steps_gradients(struct og_steps *s, const struct og_batch *batch, const struct og_rows *x,
+                        const void *labels, const struct og_step *key, struct og_metrics *out,
+                        struct og_err *err)
+{
+    int rc = exchange_parameters(s, err);
+    if (rc < 0)
+        return rc;
+    rc = og__model_gradients(s->model, batch, x, labels, key, out, err);
+    int back = exchange_parameters(s, err);
+    return rc < 0 ? rc : back;
+}
+
+int og__steps_add(struct og_steps *s, uint64_t terms, struct og_err *err)
+{
+    return on_pieces(s, GRADIENTS, s->sum, add_piece, (float)terms, err);
+}
+
+/* Of a step in which nothing counted it is 0. */
+static int take_sum(struct og_steps *s, uint64_t terms, struct og_err *err)
+{
+    int rc = on_pieces(s, GRADIENTS, s->sum, push_piece, 1 / (float)OG_MAX(terms, 1u), err);
+    memset(s->sum, 0, sum_bytes(s->n, s->opt));
+    return rc;
+}
+
+/* Those at hand become the newest of the older ones, in the place of the oldest. */
+static int keep_parameters(struct og_steps *s, struct og_err *err)
+{
+    int rc = on_pieces(s, VALUES, og__steps_older(s, 0), fetch_piece, 1, err);
+    s->oldest = (s->oldest + 1) % s->opt->staleness;
+    return rc;
+}
+
+int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms, uint64_t number,
+                     struct og_err *err)
+{
+    int rc = 0;
+    if (size > 1)
+        OG_TRY(take_sum(s, terms, err));
+    if (s->older)
+        OG_TRY(keep_parameters(s, err));
+    OG_TRY(og__model_update(s->model, s->opt->lr, s->opt->weight_decay, number, err));
+out:
+    return rc;
+}

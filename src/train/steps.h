@@ -1,0 +1,64 @@
+/* steps: how mini-batches become updates. These numbers decide what is learnt, whoever computes.
+ *
+ *   --accumulate G   a step takes G consecutive mini-batches of the schedule, the last one of an
+ *                    epoch those that are left
+ *
+ *        epoch 1                      epoch 2
+ *        | b b b b | b b b b | b b |  | b b b b | ...                               G = 4
+ *          step 1    step 2    3        4
+ *
+ *     Its gradient is that of the mean loss over all of it: the sum, in the order of the schedule,
+ *     of w g, divided by the sum of w; g is the gradient of a mini-batch's mean loss, w what that
+ *     is a mean over (og__metrics_terms). A step of one mini-batch has that one's g as it is.
+ *
+ *   --staleness s    gradients of step i are taken at the parameters after step i - 1 - s, before
+ *                    that at the initial ones; updates are applied in the order of steps
+ *
+ * Outside of og__steps_gradients the model has the parameters after all steps that were made. Its
+ * running statistics take in every mini-batch, whichever parameters it was computed with. */
+#ifndef OG_STEPS_H
+#define OG_STEPS_H
+
+#include "nn/nn.h"
+#include "sample/schedule.h"
+
+struct og_steps {
+    struct og_model *model;
+    struct og_budget *budget;
+    const struct og_options *opt;
+    size_t n;     /* numbers that training changes; vectors are those of all parameters in order */
+    float *sum;   /* [n] of w g of the step under way, else 0; NULL: steps are of one mini-batch */
+    float *older; /* [staleness, n] parameters after earlier steps, a ring; NULL: none */
+    int oldest;   /* where it begins */
+};
+
+/* What open takes, for the memory plan: "model". */
+size_t og__steps_bytes(const struct og_model_config *model, const struct og_options *opt);
+/* The model's parameters are the initial ones. opt must outlive it. */
+OG_MUST_CHECK int og__steps_open(struct og_steps *s, struct og_model *model,
+                                 const struct og_options *opt, struct og_budget *b,
+                                 struct og_err *err);
+void og__steps_close(struct og_steps *s);
+
+/* Mini-batches of the step that a mini-batch of the training split belongs to; and is it the last
+ * of them? */
+uint32_t og__step_size(const struct og_options *opt, const struct og_schedule *schedule,
+                       uint32_t batch);
+bool og__step_ends(const struct og_options *opt, const struct og_schedule *schedule,
+                   uint32_t batch);
+
+/* og__model_gradients at the parameters that the step is to see. */
+OG_MUST_CHECK int og__steps_gradients(struct og_steps *s, const struct og_batch *batch,
+                                      const struct og_rows *x, const void *labels,
+                                      const struct og_step *key, struct og_metrics *out,
+                                      struct og_err *err);
+/* These gradients, of the mean over `terms`, into the sum of a step of several mini-batches. */
+OG_MUST_CHECK int og__steps_add(struct og_steps *s, uint64_t terms, struct og_err *err);
+/* The step's mini-batches are all there, `terms` in all: update number `number`, from 1. */
+OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms,
+                                   uint64_t number, struct og_err *err);
+
+/* Parameters after the step k steps after the oldest that is kept, k < staleness. */
+float *og__steps_older(const struct og_steps *s, int k);
+
+#endif
