@@ -93,9 +93,9 @@ static void reuse_shares_preparation(void **state)
     /* nodes 0 and 10 are kept: of 40, 50 and 0, 10, which come by twice, the smaller ids */
     assert_int_equal(e.counts.prefill, 2);
     assert_int_equal(e.counts.misses, 8);
-    double put_away = 8;           /* longer than sampling, 4 */
+    double spilled = 8;            /* longer than sampling, 4 */
     double pack = 6 + (4 + 2) * 8; /* the sweep; chunks */
-    double once = put_away + 12 * 0.375 + pack + 2;
+    double once = spilled + 12 * 0.375 + pack + 2;
     double each = 5 + 4 / 4.0; /* reading chunks and blocks; training */
     assert_seconds(e.term[OG__READING], 4 + 1);
     assert_seconds(e.epoch, once / 4 + each);

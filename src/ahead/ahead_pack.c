@@ -110,14 +110,14 @@ static bool may_shorten(const struct og_ahead *a)
     return a->path->config->layout_open || a->first > 0 || a->pass != OG__SPLITS;
 }
 
-static void tell_short(struct og_ahead *a)
+static void say_short(struct og_ahead *a)
 {
-    if (!a->told_short)
+    if (!a->said_short)
         og__say(&a->path->config->log, OG__WARN,
                 "--disk has room for what %" PRIu32 " of %" PRIu64
                 " batches miss: the others read the feature file",
                 a->packing.n_batches, a->own);
-    a->told_short = true;
+    a->said_short = true;
 }
 
 int og__ahead_fit_chunks(struct og_ahead *a, uint64_t spilled, struct og_err *err)
@@ -128,7 +128,7 @@ int og__ahead_fit_chunks(struct og_ahead *a, uint64_t spilled, struct og_err *er
     if (!may_shorten(a))
         return og__ahead_refuse_disk(a, spilled + a->packing.offset[a->packing.n_batches], err);
     int rc = og__packing_shorten(&a->packing, fit, err);
-    tell_short(a);
+    say_short(a);
     return rc;
 }
 
@@ -150,7 +150,7 @@ int og__ahead_fit_segments(struct og_ahead *a, uint64_t spilled, struct og_segme
     if (rc < 0)
         return rc;
     if (p->n_batches < a->own)
-        tell_short(a);
+        say_short(a);
     return 0;
 }
 

@@ -30,7 +30,7 @@ struct og_ahead {
     uint64_t written_before; /* bytes spilled before this superbatch; */
     uint64_t code_before;    /* of which so many of plans */
     uint64_t spill_bytes;    /* that blocks and plans will take on disk, where memory has no room */
-    bool told_short;         /* that not all is packed */
+    bool said_short;         /* that not all is packed */
     uint64_t trace_bytes;    /* that replaying the training batches will read */
     uint64_t n_training;     /* of which there are so many */
     struct og_io_counts made; /* what was read of samples made beforehand */

@@ -62,7 +62,7 @@ struct sealed {
     const char *name;
 };
 
-static int hash_rest(const struct sealed *f, XXH3_state_t *state, struct og_err *err)
+static int hash_after_head(const struct sealed *f, XXH3_state_t *state, struct og_err *err)
 {
     enum { PIECE = 64 * 1024 };
     char piece[PIECE];
@@ -88,7 +88,7 @@ static int compute(const struct sealed *f, const char *digits, char out[OG__SEAL
     XXH3_64bits_update(state, f->head, (size_t)(digits - f->head));
     XXH3_64bits_update(state, no_digits, OG__SEAL_DIGITS);
     XXH3_64bits_update(state, rest, f->len - (size_t)(rest - f->head));
-    int rc = hash_rest(f, state, err);
+    int rc = hash_after_head(f, state, err);
     og__seal_print(out, state);
     XXH3_freeState(state);
     return rc;

@@ -20,7 +20,7 @@ void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p
     struct og_policy_setup setup = none;
     m->n_slots = setup.n_slots = (uint32_t)n;
     m->policy_slots = og__policy_bytes(&setup, 0, 0, 0) - og__policy_bytes(&none, 0, 0, 0);
-    m->rest_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
+    m->policy_training_slots = og__policy_trimmed_bytes(&setup) - og__policy_trimmed_bytes(&none);
 }
 
 /* Tables of the policy for an empty superbatch, without slots yet. */
@@ -29,7 +29,7 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
     const int policy = p->way->policy;
     const struct og_policy_setup setup = og__premised_policy(p);
     m->policy = og__policy_bytes(&setup, 0, 0, 0);
-    m->rest = og__policy_trimmed_bytes(&setup);
+    m->policy_training = og__policy_trimmed_bytes(&setup);
     m->alternates = p->way->alternate;
     size_t ranks = (size_t)p->facts->n_nodes * 4;
     bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
@@ -37,7 +37,7 @@ static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
         m->hotness = ranks;
     if (og__policy_keeps_hotness(policy)) { /* as long as the run */
         m->policy += ranks;
-        m->rest += ranks;
+        m->policy_training += ranks;
     }
 }
 
@@ -46,7 +46,7 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     const struct og_sizes *of = &p->facts->bytes;
     m->samples = of->samples;
     m->topology = of->structure;
-    m->topology_rest = p->way->topology == OG_TOPOLOGY_DISK ? of->structure : 0;
+    m->topology_training = p->way->topology == OG_TOPOLOGY_DISK ? of->structure : 0;
     m->seeds = of->seeds;
     m->labels = of->labels + of->scores;
     m->sampler = (size_t)og__samplers(p->way) * of->sampler;

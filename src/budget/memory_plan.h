@@ -28,10 +28,10 @@ enum { OG__SAMPLED_AHEAD_BYTES = 48, OG__FILL_WINDOW_BYTES = 16 };
 /* Where the budget goes, in bytes. */
 struct og_memory_plan {
     size_t limit;
-    size_t process;                 /* thread stacks, heap, what the libraries take while running */
-    size_t topology, topology_rest; /* while sampling; while training, when the two alternate */
-    size_t neighbors;               /* cache of topology on disk, while sampling */
-    size_t samples;                 /* what tells where batches made beforehand lie */
+    size_t process; /* thread stacks, heap, what the libraries take while running */
+    size_t topology, topology_training; /* while sampling; while training, when the two alternate */
+    size_t neighbors;                   /* cache of topology on disk, while sampling */
+    size_t samples;                     /* what tells where batches made beforehand lie */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
@@ -42,7 +42,7 @@ struct og_memory_plan {
     size_t trace_blocks, code_bytes; /* the latter two */
     size_t packing, sweep;           /* what batches miss, and writing it anew */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */
-    size_t rest, rest_slots;         /* the same once it has planned */
+    size_t policy_training, policy_training_slots; /* the same once it has planned */
     size_t spill;          /* buffers through which batches are spilled while they are sampled */
     size_t record;         /* the same, of samples that are made for others */
     size_t handed;         /* batches that a caller holds, or is about to get */

@@ -48,7 +48,8 @@ static size_t slots_take(const struct og_memory_plan *m, const struct og_premise
 {
     struct og_memory_plan with = *m;
     og__memory_plan_slots(&with, p, n);
-    return n * p->facts->row_bytes + (m->alternates ? with.rest_slots : with.policy_slots);
+    return n * p->facts->row_bytes +
+           (m->alternates ? with.policy_training_slots : with.policy_slots);
 }
 
 /* The most rows that fit beside the staging areas, up to a limit. */

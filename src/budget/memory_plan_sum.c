@@ -25,7 +25,7 @@ static size_t always(const struct og_memory_plan *m)
 }
 
 /* What a run takes beside it without turns, with no row cached. */
-static size_t without_turns(const struct og_memory_plan *m)
+static size_t side_by_side(const struct og_memory_plan *m)
 {
     return always(m) + m->topology + m->neighbors + m->trace + m->spill + m->packing + m->policy +
            m->policy_slots;
@@ -33,24 +33,25 @@ static size_t without_turns(const struct og_memory_plan *m)
 
 size_t og__memory_plan_before_training(const struct og_memory_plan *m)
 {
-    const size_t rest = m->rest + m->rest_slots;
+    const size_t training = m->policy_training + m->policy_training_slots;
     const size_t policy = m->policy + m->policy_slots;
-    const size_t sampling = m->topology + m->neighbors + m->trace + m->spill + rest;
-    const size_t planning = m->topology_rest + m->trace + m->packing + policy;
-    const size_t packing = m->topology_rest + m->packing + m->sweep + rest;
+    const size_t sampling = m->topology + m->neighbors + m->trace + m->spill + training;
+    const size_t planning = m->topology_training + m->trace + m->packing + policy;
+    const size_t packing = m->topology_training + m->packing + m->sweep + training;
     return always(m) + OG_MAX(sampling, OG_MAX(planning, packing));
 }
 
 size_t og__memory_plan_without_rows(const struct og_memory_plan *m)
 {
-    return m->alternates ? og__memory_plan_before_training(m) : without_turns(m);
+    return m->alternates ? og__memory_plan_before_training(m) : side_by_side(m);
 }
 
 size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
     if (m->alternates)
-        return always(m) + m->topology_rest + m->rest + m->cache + m->rest_slots;
-    return without_turns(m) + m->sweep + m->cache;
+        return always(m) + m->topology_training + m->policy_training + m->cache +
+               m->policy_training_slots;
+    return side_by_side(m) + m->sweep + m->cache;
 }
 
 /* In turns a policy that looks ahead but starts empty has nothing cached, and two batches in

@@ -298,7 +298,7 @@ static int verify_checksum(struct verifier *v, const char *file, const char *exp
 }
 
 /* Names come from a file: none of them leads out of the folder. */
-static int leads_away(struct verifier *v, const char *file)
+static int check_reference(struct verifier *v, const char *file)
 {
     begin(v, "meta.json");
     tell(v, mend_checksum, "checksums: %.60s is not in the folder", file);
@@ -319,7 +319,7 @@ static int verify_checksums(struct verifier *v, struct og_err *err)
     json_object_foreach(json_object_get(root, "checksums"), file, value)
     {
         if (json_is_string(value))
-            OG_TRY(strchr(file, '/') ? leads_away(v, file)
+            OG_TRY(strchr(file, '/') ? check_reference(v, file)
                                      : verify_checksum(v, file, json_string_value(value), err));
     }
 out:

@@ -36,7 +36,7 @@ static json_t *metadata_json(const struct og_tensors *t)
 }
 
 /* Tensors of 8-byte elements go first, so that everything is aligned without holes. */
-static bool in_turn(const struct og_tensor *t, size_t size)
+static bool has_number_size(const struct og_tensor *t, size_t size)
 {
     return dtype_bytes[t->dtype] == size;
 }
@@ -48,7 +48,7 @@ static char *header_text(const struct og_tensors *t, size_t *len)
     size_t begin = 0;
     for (size_t size = 8; size >= 4; size -= 4) {
         for (size_t i = 0; i < t->n; i++) {
-            if (!in_turn(&t->tensor[i], size))
+            if (!has_number_size(&t->tensor[i], size))
                 continue;
             root = og__json_with(root, t->tensor[i].name, entry_json(&t->tensor[i], begin));
             begin += t->tensor[i].bytes;
@@ -92,7 +92,7 @@ static int each_tensor(const struct og_tensors *t, take_bytes *take, void *arg, 
     int rc = 0;
     for (size_t size = 8; size >= 4; size -= 4)
         for (size_t i = 0; i < t->n; i++)
-            if (in_turn(&t->tensor[i], size))
+            if (has_number_size(&t->tensor[i], size))
                 OG_TRY(each_piece(&t->tensor[i], take, arg, err));
 out:
     return rc;

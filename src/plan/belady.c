@@ -150,7 +150,7 @@ static void invalidate_belady(struct og_policy *p, uint32_t first)
         s->held[slot] = NONE;
 }
 
-static size_t rest_bytes_belady(const struct og_policy_setup *setup)
+static size_t planned_bytes_belady(const struct og_policy_setup *setup)
 {
     return og__placement_bytes(setup->n_nodes) + (size_t)setup->n_slots * 4;
 }
@@ -402,5 +402,5 @@ const struct og_policy_ops og__policy_belady = {
     .bytes = bytes_belady,
     .trim = trim_belady,
     .invalidate = invalidate_belady,
-    .rest_bytes = rest_bytes_belady,
+    .planned_bytes = planned_bytes_belady,
 };

@@ -33,7 +33,7 @@ static size_t bytes_frequency(const struct og_policy_setup *setup, uint64_t rows
            (size_t)setup->n_slots * 9 + (size_t)(setup->n_slots / 32 + 1) * 4;
 }
 
-static size_t rest_bytes_frequency(const struct og_policy_setup *setup)
+static size_t planned_bytes_frequency(const struct og_policy_setup *setup)
 {
     return og__placement_bytes(setup->n_nodes) + (size_t)setup->n_slots * 8 +
            (size_t)(setup->n_slots / 32 + 1) * 4;
@@ -235,5 +235,5 @@ const struct og_policy_ops og__policy_frequency = {
     .step = step_frequency,
     .bytes = bytes_frequency,
     .invalidate = invalidate_frequency,
-    .rest_bytes = rest_bytes_frequency,
+    .planned_bytes = planned_bytes_frequency,
 };

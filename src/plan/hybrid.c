@@ -101,7 +101,7 @@ static void invalidate_hybrid(struct og_policy *p, uint32_t first)
         s->held[slot] = OG_NO_SLOT;
 }
 
-static size_t rest_bytes_hybrid(const struct og_policy_setup *setup)
+static size_t planned_bytes_hybrid(const struct og_policy_setup *setup)
 {
     return bytes_hybrid(setup, 0, 0, 0);
 }
@@ -254,5 +254,5 @@ const struct og_policy_ops og__policy_hybrid = {
     .tail = tail_hybrid,
     .trim = trim_hybrid,
     .invalidate = invalidate_hybrid,
-    .rest_bytes = rest_bytes_hybrid,
+    .planned_bytes = planned_bytes_hybrid,
 };

@@ -237,7 +237,7 @@ void og__policy_invalidate(struct og_policy *p, uint32_t first)
 size_t og__policy_trimmed_bytes(const struct og_policy_setup *setup)
 {
     const struct og_policy_ops *ops = ops_of(setup->kind);
-    return ops->rest_bytes ? ops->rest_bytes(setup) : ops->bytes(setup, 0, 0, 0);
+    return ops->planned_bytes ? ops->planned_bytes(setup) : ops->bytes(setup, 0, 0, 0);
 }
 
 size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,

@@ -40,7 +40,7 @@ struct og_policy_ops {
     /* of policies that look ahead */
     uint32_t (*tail)(const struct og_policy_setup *setup); /* NULL = 0 always */
     void (*trim)(struct og_policy *p);
-    size_t (*rest_bytes)(const struct og_policy_setup *setup);
+    size_t (*planned_bytes)(const struct og_policy_setup *setup);
 };
 #define OG__POLICY_DECLARED(NAME, name) extern const struct og_policy_ops og__policy_##name;
 OG__POLICIES(OG__POLICY_DECLARED)

@@ -46,7 +46,7 @@ static size_t slot_bytes(const struct og_policy_setup *setup)
     return (size_t)setup->n_slots * sizeof(uint32_t);
 }
 
-static size_t rest_bytes_sweep(const struct og_policy_setup *setup)
+static size_t planned_bytes_sweep(const struct og_policy_setup *setup)
 {
     return slot_bytes(setup);
 }
@@ -271,5 +271,5 @@ const struct og_policy_ops og__policy_sweep = {
     .bytes = bytes_sweep,
     .trim = trim_sweep,
     .invalidate = invalidate_sweep,
-    .rest_bytes = rest_bytes_sweep,
+    .planned_bytes = planned_bytes_sweep,
 };

@@ -22,7 +22,8 @@ static json_t *memory_json(const struct og_memory_plan *m)
         (json_int_t)m->process, "samples", (json_int_t)m->samples, "topology",
         (json_int_t)m->topology, "neighbour cache", (json_int_t)m->neighbors, "seeds",
         (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "policy",
-        (json_int_t)(m->alternates ? m->rest + m->rest_slots : m->policy + m->policy_slots),
+        (json_int_t)(m->alternates ? m->policy_training + m->policy_training_slots
+                                   : m->policy + m->policy_slots),
         "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
         (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
         (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",

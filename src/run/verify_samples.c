@@ -53,7 +53,7 @@ struct verifier {
 
 /* ---- telling ---- */
 
-static void tell_text(struct verifier *v, const char *text, const char *hint)
+static void report_text(struct verifier *v, const char *text, const char *hint)
 {
     if (v->wrong++ >= TOLD_A_FILE)
         return;
@@ -70,7 +70,7 @@ static void tell(struct verifier *v, const char *hint, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    tell_text(v, text, hint);
+    report_text(v, text, hint);
 }
 
 static void begin(struct verifier *v)
@@ -96,7 +96,7 @@ static int judge(struct verifier *v, int rc, const struct og_err *why, struct og
         return 0;
     if (rc != -EINVAL && rc != -EIO && rc != -ENOENT)
         return og__fail(err, rc, why->hint, "%s", why->message);
-    tell_text(v, why->message, why->hint);
+    report_text(v, why->message, why->hint);
     return 1;
 }
 
@@ -177,7 +177,7 @@ out:
 }
 
 /* Names come from a file: none of them leads out of the folder. */
-static int leads_away(struct verifier *v, const char *file)
+static int check_reference(struct verifier *v, const char *file)
 {
     begin(v);
     tell(v, anew, "%s/trace.json: checksums: %.60s is not in the folder", v->dir, file);
@@ -191,7 +191,7 @@ static int verify_files(struct verifier *v, struct og_err *err)
     int rc = 0;
     json_object_foreach(json_object_get(v->description.root, "checksums"), file, said)
     {
-        OG_TRY(strchr(file, '/') ? leads_away(v, file) : verify_file(v, file, said, err));
+        OG_TRY(strchr(file, '/') ? check_reference(v, file) : verify_file(v, file, said, err));
     }
 out:
     return rc;
@@ -376,7 +376,7 @@ static int open_features(struct verifier *v, struct og_err *err)
 static void on_message(void *arg, int level, const char *text)
 {
     if (level == OG__WARN)
-        tell_text(arg, text, "");
+        report_text(arg, text, "");
 }
 
 /* NULL where there are none, or none that can be looked at. */

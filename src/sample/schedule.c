@@ -45,8 +45,8 @@ uint64_t og__schedule_items(const struct og_schedule *s)
     return og__schedule_start(s, (uint32_t)s->epochs + 1);
 }
 
-static struct og_descriptor turn_of(const struct og_schedule *s, enum og__split split,
-                                    uint64_t batch)
+static struct og_descriptor descriptor_of(const struct og_schedule *s, enum og__split split,
+                                          uint64_t batch)
 {
     uint64_t first = batch * s->batch_size;
     uint64_t left = s->n_seeds[split] - first;
@@ -60,13 +60,13 @@ static struct og_descriptor turn_of(const struct og_schedule *s, enum og__split 
 struct og_descriptor og__schedule_pass(const struct og_schedule *s, enum og__split split,
                                        uint64_t batch)
 {
-    return turn_of(s, split, batch);
+    return descriptor_of(s, split, batch);
 }
 
 /* Epochs that draw no batches of their own take those of the one that did in an order of their own.
  */
-static struct og_descriptor training_turn(const struct og_schedule *s, uint32_t epoch,
-                                          uint64_t batch)
+static struct og_descriptor training_descriptor(const struct og_schedule *s, uint32_t epoch,
+                                                uint64_t batch)
 {
     uint32_t drawn = og__schedule_drawn(s, epoch);
     uint64_t which = batch;
@@ -75,17 +75,17 @@ static struct og_descriptor training_turn(const struct og_schedule *s, uint32_t 
         og__permutation_init(&order, og__schedule_batches(s, OG__TRAIN), s->seed, epoch);
         which = og__permutation_at(&order, batch);
     }
-    struct og_descriptor descriptor = turn_of(s, OG__TRAIN, which);
+    struct og_descriptor descriptor = descriptor_of(s, OG__TRAIN, which);
     descriptor.batch = (uint32_t)batch;
     descriptor.epoch = epoch;
     descriptor.drawn_epoch = drawn;
     return descriptor;
 }
 
-static struct og_descriptor evaluation_turn(const struct og_schedule *s, uint32_t epoch,
-                                            uint64_t batch)
+static struct og_descriptor evaluation_descriptor(const struct og_schedule *s, uint32_t epoch,
+                                                  uint64_t batch)
 {
-    struct og_descriptor descriptor = turn_of(s, OG__VALID, batch);
+    struct og_descriptor descriptor = descriptor_of(s, OG__VALID, batch);
     descriptor.epoch = descriptor.drawn_epoch = epoch;
     return descriptor;
 }
@@ -103,8 +103,9 @@ struct og_descriptor og__schedule_at(const struct og_schedule *s, uint64_t item)
     }
     uint64_t n_train = og__schedule_batches(s, OG__TRAIN);
     uint64_t offset = item - og__schedule_start(s, low);
-    struct og_descriptor descriptor = offset < n_train ? training_turn(s, low, offset)
-                                                       : evaluation_turn(s, low, offset - n_train);
+    struct og_descriptor descriptor = offset < n_train
+                                          ? training_descriptor(s, low, offset)
+                                          : evaluation_descriptor(s, low, offset - n_train);
     descriptor.last_of_epoch = item + 1 == og__schedule_start(s, low + 1);
     return descriptor;
 }

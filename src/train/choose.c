@@ -84,8 +84,8 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
     policy.hotness = hotness;
     uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
-    const uint64_t put_away = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->facts) : 0;
-    const uint64_t plans = put_away ? og__input_rows(&s->facts) * sizeof(uint32_t) : 0;
+    const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->facts) : 0;
+    const uint64_t plans = spilled ? og__input_rows(&s->facts) * sizeof(uint32_t) : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&s->facts.schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
     if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->way.policy))
@@ -99,10 +99,10 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         .n_yielded = m->n_yielded,
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
-        .reload_bytes = m->alternates ? m->topology - m->topology_rest + m->neighbors : 0,
+        .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
         .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
-        .spill_bytes = epoch * put_away,
-        .spilled_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : put_away),
+        .spill_bytes = epoch * spilled,
+        .spilled_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : spilled),
     };
 }
 

@@ -107,8 +107,8 @@ json_t *og__options_deciding(const struct og_options *opt, enum og_decides least
 
 /* ---- comparing ---- */
 
-static int tell_other(const char *name, const json_t *there, const json_t *here, const char *what,
-                      const char *hint, struct og_err *err)
+static int report_other(const char *name, const json_t *there, const json_t *here, const char *what,
+                        const char *hint, struct og_err *err)
 {
     char *theirs = og__json_print(there, JSON_ENCODE_ANY | JSON_COMPACT);
     char *ours = og__json_print(here, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -121,7 +121,7 @@ static int tell_other(const char *name, const json_t *there, const json_t *here,
 
 /* Of the neighbours that a walk keeps the fanout tells, as it was resolved: more than all walks can
  * meet are as many as they meet. */
-static bool is_told_by_another(const struct og_option *row)
+static bool is_named_elsewhere(const struct og_option *row)
 {
     return strcmp(row->name, "neighbors") == 0;
 }
@@ -153,9 +153,9 @@ int og__options_match(const struct og_options *opt, const json_t *theirs, enum o
         const json_t *said = json_object_get(theirs, row[i].name);
         const json_t *there = said ? said : json_object_get(usual, row[i].name);
         const json_t *here = json_object_get(ours, row[i].name);
-        if (here && og__option_counts(opt, &row[i]) && !is_told_by_another(&row[i]) &&
+        if (here && og__option_counts(opt, &row[i]) && !is_named_elsewhere(&row[i]) &&
             !json_equal(there, here))
-            OG_TRY(tell_other(row[i].name, there, here, what, hint, err));
+            OG_TRY(report_other(row[i].name, there, here, what, hint, err));
     }
 out:
     json_decref(usual);

@@ -117,7 +117,7 @@ static int refuse_topology(struct og_session *s, struct og_err *err)
     return rc < 0 ? rc : refuse_by_pilot(s, "topology", err);
 }
 
-static void tell_short_tail(const struct og_session *s)
+static void say_short_tail(const struct og_session *s)
 {
     const struct og_memory_plan *m = &s->memory;
     if (m->tail < m->wanted)
@@ -131,7 +131,7 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
 {
     int rc;
     OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
-    tell_short_tail(s);
+    say_short_tail(s);
     OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
     OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors,
                                        &s->prepare.bytes_written, err));
@@ -181,7 +181,7 @@ static int plan_way(struct og_session *s, const struct og_way *way, struct og_er
 
 /* ---- where the structure is ---- */
 
-static void forget_plan(struct og_session *s)
+static void drop_plan(struct og_session *s)
 {
     og__topology_release(&s->structure.topology);
     og__policy_close(s->path.policy);
@@ -206,7 +206,7 @@ static int plan_session(struct og_session *s, const struct og_way *asked, struct
     struct og_err first = *err;
     size_t smallest = s->memory.smallest;
     *err = (struct og_err){0};
-    forget_plan(s);
+    drop_plan(s);
     way.topology = OG_TOPOLOGY_DISK;
     rc = plan_way(s, &way, err);
     if (rc == 0)
@@ -261,7 +261,7 @@ static int plan_with_packs(struct og_session *s, const struct og_way *asked, str
     if (room || (rc < 0 && rc != -ENOMEM))
         return rc;
     refuse_packs(s, rc == 0);
-    forget_plan(s);
+    drop_plan(s);
     *err = (struct og_err){0};
     return plan_session(s, asked, err);
 }

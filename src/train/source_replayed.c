@@ -13,7 +13,7 @@ static uint32_t number_of(const struct og_replayed_source *s, uint64_t item)
 }
 
 /* The first epoch that trains on a batch is the one that had it sampled. */
-static void tell_sampled(struct og_work *w, struct og_sampled_ahead *ahead)
+static void account_sampled(struct og_work *w, struct og_sampled_ahead *ahead)
 {
     w->sample_seconds = ahead->seconds;
     w->sampled_from = ahead->from;
@@ -36,7 +36,7 @@ static int make(void *self, int thread, struct og_work *w, struct og_err *err)
                         "batch %u of what was sampled ahead has not the seeds that it should have",
                         w->number));
 out:
-    tell_sampled(w, &s->ahead[w->number]);
+    account_sampled(w, &s->ahead[w->number]);
     if (w->item == s->items.first)
         w->ahead = s->prepared;
     return rc;
