@@ -66,7 +66,8 @@ static const struct given {
     {"preset", "lsm-gnn", BOUNDS},     {"preset", "helios", BOUNDS},
     {"preset", "memory", BOUNDS},      {"checkpoint-every", "7", BOUNDS},
     {"log-every", "1", BOUNDS},        {"trace-timeline", spans, BOUNDS},
-    {"draw", "once", CHANGES},
+    {"draw", "once", CHANGES},         {"accumulate", "2", CHANGES},
+    {"staleness", "1", CHANGES},
 };
 enum { GIVEN = OG_COUNT(given) };
 
