@@ -93,6 +93,11 @@ static int call_import_edgelist(struct og_err *err)
     return import_from("edgelist", "edges.txt.gz", false, err);
 }
 
+static int call_import_by_id(struct og_err *err)
+{
+    return import_from("edgelist", "by_id", false, err);
+}
+
 static int call_import_mtx(struct og_err *err)
 {
     return import_from("mtx", "graph.mtx", false, err);

@@ -187,6 +187,10 @@ static void make_formats(void)
     make_igb();
     make_far();
     write_file("edges.txt.gz", "# a remark\n7 900 0.5\n900 31 1.5\n31 7 2\n7 7 1\n");
+    write_file("by_id/edges.csv.gz", "7,900,1\n900,31,2\n31,7,3\n");
+    write_file("by_id/feat.csv", "id,a,b\n900,1,2\n31,3,4.5\n7,5,6\n8,0,0\n");
+    write_file("by_id/label.csv.gz", "31,1\n8,0\n900,2\n");
+    write_file("by_id/train.csv", "900\n8\n");
     write_file("graph.mtx", "%%MatrixMarket matrix coordinate real symmetric\n% a remark\n"
                             "4 4 3\n2 1 0.5\n3 3 1\n4 2 2\n");
     assert_int_equal(og_export("graphbolt", graph, in_root("graphbolt"), NULL, NULL), 0);

@@ -448,6 +448,15 @@ static void metrics_go_by_their_names(void **state)
     free(told);
     json_decref(s);
 
+    const struct outcome *o = outgrow("train d --task link --epochs 1 --hidden 8 --fanout 3,3 "
+                                      "--run scored/alone");
+    s = json_load_file("scored/alone/summary.json", 0, NULL);
+    const json_t *row = json_array_get(json_object_get(s, "epochs"), 0);
+    snprintf(wanted, sizeof(wanted), "  train %.4f  valid auc %.4f  ", value_of(row, "train_acc"),
+             value_of(row, "valid_acc"));
+    assert_says(o->err, wanted);
+    json_decref(s);
+
     s = json_load_file("scored/seed1/summary.json", 0, NULL);
     assert_int_equal(outgrow("report scored/seed1 --out scored.html")->status, 0);
     const char *page = text_of("scored.html");
@@ -878,6 +887,11 @@ static void an_import_knows_the_format(void **state)
             fail_msg("%s: %s", line, o->err);
         assert_says(o->err, cases[i].taken);
     }
+    assert_int_equal(system("cp -r srcs/e mtx"), 0); /* named like another format */
+    assert_says(outgrow("import mtx g5")->err, "mtx: taken as edgelist, for edges.csv");
+    const struct outcome *n = outgrow("import npy g6");
+    assert_int_equal(n->status, 2);
+    assert_says(n->err, "import: npy SRC OUT expected");
     assert_says(outgrow("import srcs/e g3")->err, "taken as edgelist, for edges.csv");
     assert_says(outgrow("import srcs/m g4")->err, "taken as mtx, for graph.mtx");
     const struct outcome *o = outgrow("import srcs/o never");

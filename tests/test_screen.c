@@ -57,12 +57,13 @@ static void let_go(char *out, size_t size)
 
 /* The last line that is drawn of a stage of `total` steps, begun 1000 s after the machine was: so
  * many seconds later so many are done. */
-static void draw_after(double seconds, uint64_t done, uint64_t total, char *out, size_t size)
+static void draw_units_after(double seconds, uint64_t done, uint64_t total, const char *unit,
+                             char *out, size_t size)
 {
     catch_it();
     struct screen *s = screen_open(false, false);
     const struct og_observer *o = screen_observer(s, 0);
-    struct og_progress p = {.stage = "step", .total = total};
+    struct og_progress p = {.stage = "step", .unit = unit, .total = total};
     clock_shows = 1000;
     o->progress(o->arg, &p);
     clock_shows += seconds;
@@ -76,6 +77,35 @@ static void draw_after(double seconds, uint64_t done, uint64_t total, char *out,
     assert_non_null(end);
     *end = 0;
     snprintf(out, size, "%s", strrchr(all, 'K') + 1);
+}
+
+static void draw_after(double seconds, uint64_t done, uint64_t total, char *out, size_t size)
+{
+    draw_units_after(seconds, done, total, NULL, out, size);
+}
+
+static void rates_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        uint64_t done, total;
+        const char *unit, *line;
+    } cases[] = {
+        {2, 3000, 6000, "edges", "step [===============>              ]  50%  1.5 k edges/s"},
+        {4, 48000000, 96000000, "edges",
+         "step [===============>              ]  50%  12 M edges/s  0:04 left"},
+        {2, 6 << 20, 12 << 20, "bytes", "step [===============>              ]  50%  3.00 MiB/s"},
+        {2, 10, 0, "lines", "step 10  5 lines/s"},
+        {0.5, 20, 20, "edges", "step [==============================] 100%"}, /* too early */
+    };
+    char line[256];
+    on_terminal = true;
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        draw_units_after(cases[i].seconds, cases[i].done, cases[i].total, cases[i].unit, line,
+                         sizeof(line));
+        assert_string_equal(line, cases[i].line);
+    }
 }
 
 static void time_left_is_told(void **state)
@@ -177,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_left_is_told),
+        cmocka_unit_test(rates_are_told),
         cmocka_unit_test(the_bar_is_as_long_as_what_is_done),
         cmocka_unit_test(nothing_is_drawn_elsewhere),
         cmocka_unit_test(a_message_is_no_part_of_the_bar),

@@ -267,8 +267,9 @@ OG_EXPORT OG_MUST_CHECK int og_options_load(struct og_options *opt, const char *
 struct og_progress {
     const char *stage; /* "train", "valid", "test", "import", ...; static storage */
     int epoch, epochs;
-    uint64_t done, total; /* batches, or bytes for import and generate */
+    uint64_t done, total; /* total 0 = not known */
     double loss;          /* running mean of this epoch, 0 outside training */
+    const char *unit;     /* what done counts: "edges", "bytes", ...; NULL = batches, or rows */
 };
 
 /* How a long call talks back. Any member may be NULL; functions may be called from any thread of

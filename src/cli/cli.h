@@ -150,6 +150,8 @@ const json_t *final_metrics(const json_t *summary);
 /* "12.3 MiB", "81.23 %", "1,234,567", by what the key is called. Returns buf. */
 enum { SHOWN_MAX = 128 };
 const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value);
+/* "12.3 M edges/s"; of "bytes" "34.50 MiB/s". Returns buf. */
+const char *show_rate(char buf[SHOWN_MAX], double per_second, const char *unit);
 /* How many of the text's first `most` bytes are whole characters of UTF-8. */
 int whole_characters(const char *text, int most);
 /* The line of an epoch's JSON object. */

@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FIELD(f)              offsetof(struct og_import, f)
 #define SWITCH(name, f, help) OWN(name, NULL, "false", help, NULL, OG_OPTION_FLAG, FIELD(f), 0, 0)
@@ -34,7 +35,7 @@ static int find_format(struct invocation *in, struct og_err *err)
     const char *file;
     if (in->n_args == 3)
         return 0;
-    if (is_format(in->arg[0]))
+    if (is_format(in->arg[0]) && access(in->arg[0], F_OK) < 0)
         return usage_error(err, NULL, "import: %s SRC OUT expected", in->arg[0]);
     in->arg[2] = in->arg[1];
     in->arg[1] = in->arg[0];
@@ -83,7 +84,8 @@ const struct command cmd_import = {
         "edgelist: SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
         "them, or CSV; ids may be sparse: nodes are numbered in the order of their ids, and "
         "node_ids.npy keeps these. Or SRC is a folder with edges.txt (.tsv, .csv, .el, .gz) and "
-        "node arrays as for npy, of which ids are the rows. "
+        "node arrays as for npy, of which ids are the rows; or feat.csv, label.csv, train.csv, "
+        "valid.csv and test.csv, of which a line is an id and what that node has. "
         "mtx: SRC is a coordinate matrix in Matrix Market format, or a folder with graph.mtx(.gz) "
         "and node arrays. "
         "ogb: SRC is an unpacked node dataset of the Open Graph Benchmark, ogbn-papers100M and the "

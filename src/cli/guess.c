@@ -40,6 +40,9 @@ static const char *const other_names[][2] = {
     {"labels.npy", "label.npy"},     {"node_label.npy", "label.npy"},
     {"train_idx.npy", "train.npy"},  {"valid_idx.npy", "valid.npy"},
     {"val_idx.npy", "valid.npy"},    {"test_idx.npy", "test.npy"},
+    {"x.csv", "feat.csv"},           {"features.csv", "feat.csv"},
+    {"nodes.csv", "feat.csv"},       {"y.csv", "label.csv"},
+    {"labels.csv", "label.csv"},     {"val.csv", "valid.csv"},
 };
 
 bool is_format(const char *word)

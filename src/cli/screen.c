@@ -46,8 +46,7 @@ static void clear_bar(struct screen *s)
     s->drawn = false;
 }
 
-/* "  3:07 left" once a stage has lasted long enough to tell, else "". */
-static void estimate(struct screen *s, const struct og_progress *p, char *out, size_t size)
+static void note_stage(struct screen *s, const struct og_progress *p)
 {
     if (s->stage != p->stage || p->done < s->done) {
         s->stage = p->stage;
@@ -55,6 +54,22 @@ static void estimate(struct screen *s, const struct og_progress *p, char *out, s
         s->from = p->done;
     }
     s->done = p->done;
+}
+
+/* Once a stage has lasted long enough to tell: "  12.3 M edges/s", of what has a unit; else "". */
+static void tell_rate(const struct screen *s, const struct og_progress *p, char *out, size_t size)
+{
+    char rate[SHOWN_MAX];
+    double elapsed = now() - s->began;
+    *out = 0;
+    if (p->unit && elapsed >= 1 && p->done > s->from)
+        snprintf(out, size, "  %s",
+                 show_rate(rate, (double)(p->done - s->from) / elapsed, p->unit));
+}
+
+/* "  3:07 left" in the same way. */
+static void estimate(const struct screen *s, const struct og_progress *p, char *out, size_t size)
+{
     double elapsed = now() - s->began;
     *out = 0;
     if (elapsed < 3 || p->done <= s->from || p->done >= p->total)
@@ -74,6 +89,7 @@ static void draw_bar(struct screen *s, const struct og_progress *p)
     char bar[BAR_WIDTH + 1];
     char epoch[32] = "";
     char loss[32] = "";
+    char rate[48];
     double share = p->total ? (double)p->done / (double)p->total : 0;
     int full = (int)(share * BAR_WIDTH);
     for (int i = 0; i < BAR_WIDTH; i++)
@@ -83,12 +99,14 @@ static void draw_bar(struct screen *s, const struct og_progress *p)
         snprintf(epoch, sizeof(epoch), " %d/%d", p->epoch, p->epochs);
     if (p->loss != 0)
         snprintf(loss, sizeof(loss), "  loss %.4f", p->loss);
+    note_stage(s, p);
+    tell_rate(s, p, rate, sizeof(rate));
     estimate(s, p, left, sizeof(left));
     if (p->total > 0)
-        fprintf(stderr, "\r\033[K%s%s [%s] %3.0f%%%s%s", p->stage, epoch, bar, 100 * share, loss,
-                left);
+        fprintf(stderr, "\r\033[K%s%s [%s] %3.0f%%%s%s%s", p->stage, epoch, bar, 100 * share, loss,
+                rate, left);
     else
-        fprintf(stderr, "\r\033[K%s %llu", p->stage, (unsigned long long)p->done);
+        fprintf(stderr, "\r\033[K%s %llu%s", p->stage, (unsigned long long)p->done, rate);
     fflush(stderr);
     s->drawn = true;
 }

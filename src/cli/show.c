@@ -42,13 +42,22 @@ static void count_text(char *out, size_t size, long long x)
     out[used] = 0;
 }
 
-static void rate_text(char *out, size_t size, double x)
+static void rate_text(char *out, size_t size, double x, const char *what)
 {
     static const char *const units[] = {"", " k", " M", " G"};
     size_t u = 0;
     for (; x >= 1000 && u < 3; u++)
         x /= 1000;
-    snprintf(out, size, "%.4g%s/s", x, units[u]);
+    snprintf(out, size, "%.4g%s%s%s/s", x, units[u], *what ? " " : "", what);
+}
+
+const char *show_rate(char buf[SHOWN_MAX], double per_second, const char *unit)
+{
+    if (strcmp(unit, "bytes") == 0)
+        bytes_text(buf, SHOWN_MAX, per_second, "/s");
+    else
+        rate_text(buf, SHOWN_MAX, per_second, unit);
+    return buf;
 }
 
 static bool is_share(const char *key)
@@ -76,7 +85,7 @@ static void number_text(char *out, size_t size, const char *key, const json_t *v
     if (strstr(key, "bytes_per_second"))
         bytes_text(out, size, x, "/s");
     else if (strstr(key, "per_second") || ends_with(key, "iops"))
-        rate_text(out, size, x);
+        rate_text(out, size, x, "");
     else if (strstr(key, "bytes"))
         bytes_text(out, size, x, "");
     else if (ends_with(key, "seconds"))
@@ -261,22 +270,35 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* "  valid 80.12%", or nothing where it was not measured. */
-static void acc_text(char out[32], const char *label, const json_t *epoch, const char *key)
+/* "  valid 80.12%", or "  valid auc 0.9184" of what is no share, or nothing where it was not
+ * measured. */
+static void acc_text(char out[48], const char *label, const char *metric, double of,
+                     const json_t *x)
 {
     out[0] = 0;
-    if (json_is_number(json_object_get(epoch, key)))
-        snprintf(out, 32, "  %s %.2f%%", label, 100 * number(epoch, key));
+    if (json_is_number(x))
+        snprintf(out, 48, of == 100 ? "  %s%s %.2f%%" : "  %s%s %.4f", label, metric,
+                 of * json_number_value(x));
 }
 
+/* What an epoch's valid_acc is, where that is no share of what is right. */
+static const char *chief_metric(const json_t *metrics)
+{
+    return json_object_get(metrics, "r2") ? " r2" : json_object_get(metrics, "auc") ? " auc" : "";
+}
+
+/* Epochs without validation do not say what their numbers are: then they stand as they are. */
 void epoch_line(char *out, size_t size, const json_t *epoch, int epochs)
 {
-    char train[32];
-    char valid[32];
+    char train[48];
+    char valid[48];
     char bytes[32];
+    const json_t *metrics = json_object_get(epoch, "valid_metrics");
+    const bool share = json_is_object(metrics) && tell_share(metrics);
     double rows = number(epoch, "rows");
-    acc_text(train, "train", epoch, "train_acc");
-    acc_text(valid, "valid", epoch, "valid_acc");
+    acc_text(train, "train", "", share ? 100 : 1, json_object_get(epoch, "train_acc"));
+    acc_text(valid, "valid", share ? "" : chief_metric(metrics), share ? 100 : 1,
+             json_object_get(epoch, "valid_acc"));
     bytes_text(bytes, sizeof(bytes), number(epoch, "bytes_read"), "");
     snprintf(out, size, "epoch %d/%d  loss %.6f%s%s  %.2f s  hits %.2f%%  read %s",
              (int)number(epoch, "epoch"), epochs, number(epoch, "loss"), train, valid,

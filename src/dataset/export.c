@@ -97,7 +97,7 @@ static int append_edges(const struct exporter *x, const int64_t *only, struct wa
             OG_TRY(og__npy_append(w, only, n, err));
         for (int64_t i = 0; !only && i < n; i++)
             OG_TRY(og__npy_append(w, (const int64_t[]){walk->src[i], walk->dst[i]}, 1, err));
-        OG_TRY(og__writing_goes_on(x->seen, "edges", walk->edge, x->ds->n_edges, err));
+        OG_TRY(og__writing_goes_on(x->seen, "edges", "edges", walk->edge, x->ds->n_edges, err));
     }
 out:
     walk->edge = walk->node = walk->n = walk->first = walk->check.last = 0;
@@ -152,7 +152,8 @@ static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bflo
         if (bfloat)
             widen_bfloat((const uint16_t *)raw, (size_t)(n * a->shape[1]), (float *)(raw + bytes));
         OG_TRY(og__npy_append(w, bfloat ? raw + bytes : raw, n, err));
-        OG_TRY(og__writing_goes_on(x->seen, what, first + n, a->shape[0], err));
+        OG_TRY(og__writing_goes_on(x->seen, what, "bytes", (first + n) * (int64_t)row,
+                                   a->shape[0] * (int64_t)row, err));
     }
 out:
     og__release(x->budget, raw, 3 * bytes, part);

@@ -66,6 +66,8 @@ struct og_edge_sorter {
     struct og_npy_writer *indptr, *indices, *weights;
     int64_t n_in, n_emitted; /* edges added; of these taken to the output */
     int64_t n_out;           /* and kept */
+    int64_t n_loops;         /* not added: self loops */
+    int64_t n_fed;           /* nodes that an edge leads to */
     uint32_t next_node;      /* indptr is complete up to here */
     uint64_t last_key;
     uint64_t one, other; /* sums that are equal if the graph is symmetric */
@@ -275,8 +277,10 @@ int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t
                    const float *weights, size_t count, struct og_err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        if (s->opt.drop_self_loops && src[i] == dst[i])
+        if (s->opt.drop_self_loops && src[i] == dst[i]) {
+            s->n_loops++;
             continue;
+        }
         if (s->filled == s->capacity) {
             int rc = spill(s, s->top, s->filled, s->range, err);
             if (rc < 0)
@@ -379,8 +383,10 @@ static int emit(struct og_edge_sorter *s, struct edges *e, size_t n, struct og_e
         if (s->opt.drop_duplicates && s->n_out > 0 && key == s->last_key)
             continue;
         s->last_key = key;
-        if (key >> s->node_bits >= s->next_node)
+        if (key >> s->node_bits >= s->next_node) {
+            s->n_fed++;
             OG_TRY(open_lists(s, key >> s->node_bits, err));
+        }
         e->key[kept] = key;
         if (e->weight)
             e->weight[kept] = e->weight[i];
@@ -523,6 +529,9 @@ int og__sorter_finish(struct og_edge_sorter *s, const char *folder,
     OG_TRY(finish_array(s, &s->indices, narrow ? 4 : 8, &result->indices_checksum, err));
     OG_TRY(finish_array(s, &s->weights, 4, &result->weights_checksum, err));
     result->n_edges = s->n_out;
+    result->n_self_loops = s->n_loops;
+    result->n_duplicates = s->n_in - s->n_out;
+    result->n_alone = s->opt.n_nodes - s->n_fed;
     result->symmetric = s->one == s->other;
     result->bytes_written = s->bytes_written;
 out:

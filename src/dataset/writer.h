@@ -7,10 +7,11 @@
 #include "base/thread.h"
 #include "dataset/dataset.h"
 
-/* Says how far making a dataset is; OG_INTERRUPTED when asked to stop. seen may be NULL; total 0 =
- * not known. */
+/* Says how far making a dataset is; OG_INTERRUPTED when asked to stop. seen may be NULL; unit and
+ * total are those of og_progress. */
 OG_MUST_CHECK int og__writing_goes_on(const struct og_observer *seen, const char *stage,
-                                      int64_t done, int64_t total, struct og_err *err);
+                                      const char *unit, int64_t done, int64_t total,
+                                      struct og_err *err);
 
 /* ---- one .npy file, written front to back ----
  *
@@ -81,16 +82,18 @@ OG_MUST_CHECK int og__sorter_open(struct og_edge_sorter **out,
 /* weights NULL when unweighted. Ids are < n_nodes: the caller has checked. */
 OG_MUST_CHECK int og__sorter_add(struct og_edge_sorter *s, const uint32_t *src, const uint32_t *dst,
                                  const float *weights, size_t count, struct og_err *err);
-/* Writes indptr.npy, indices.npy and, if weighted, weights.npy into `folder`. */
 /* Edges added so far. */
 int64_t og__sorter_edges(const struct og_edge_sorter *s);
 
 struct og_edge_sorter_result {
     int64_t n_edges;
-    bool symmetric; /* every edge is there in both directions */
+    int64_t n_self_loops, n_duplicates; /* dropped */
+    int64_t n_alone;                    /* nodes that no edge leads to */
+    bool symmetric;                     /* every edge is there in both directions */
     uint64_t indptr_checksum, indices_checksum, weights_checksum;
     uint64_t bytes_written;
 };
+/* Writes indptr.npy, indices.npy and, if weighted, weights.npy into `folder`. */
 OG_MUST_CHECK int og__sorter_finish(struct og_edge_sorter *s, const char *folder,
                                     struct og_edge_sorter_result *result, struct og_err *err);
 void og__sorter_free(struct og_edge_sorter *s);

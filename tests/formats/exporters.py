@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from formats.support import csc, graph, imported, neutral, rng, run, same_graph, same_nodes
+from formats.support import csc, graph, imported, neutral, rng, run, same_graph, same_nodes, write
 
 
 class Tensor:
@@ -50,6 +50,18 @@ def test_export_of_values_and_edges():
             shutil.rmtree("exported")
         shutil.rmtree("d")
         shutil.rmtree("src")
+
+
+def test_export_without_labels():
+    """What `export npy` writes of a graph without labels is taken, and the want of labels told."""
+    write("edges.txt", "0 1\n1 2\n2 0\n")
+    run("import", "edgelist", "edges.txt", "d", "--quiet")
+    run("export", "npy", "d", "exported", "--quiet")
+    assert not os.path.exists("exported/label.npy")
+    got = imported("npy", "exported")
+    assert "labels" not in got and got["meta"]["num_classes"] == 0 and (got["features"] == 1).all()
+    same_graph(got, csc([0, 1, 2], [1, 2, 0], 3))
+    assert "no label.npy" in run("import", "npy", "exported", "again").stderr
 
 
 def test_exporters():

@@ -1,6 +1,7 @@
 """Edge lists, and an import that is killed."""
 import glob
 import gzip
+import json
 import os
 import shutil
 import signal
@@ -159,6 +160,108 @@ def test_edgelist():
     save("folder/label.npy", label[:n - 9])
     refused("edgelist", "folder", "edges.tsv.gz: line", "does not have")
     refused("edgelist", "snap.txt", "of memory", flags=["--memory", "1M"])
+
+
+def by_id(folder, pairs, feat=None, label=None, head="", **lists):
+    """An edge list and what nodes have, in lines of any order, each beginning with its id."""
+    shutil.rmtree(folder, ignore_errors=True)
+    write(f"{folder}/edges.csv", "".join(f"{u},{v}\n" for u, v in pairs))
+    for name, rows in ("feat", feat), ("label", label):
+        if rows is not None:
+            write(f"{folder}/{name}.csv", head + "".join(
+                f"{v},{','.join(repr(x) for x in np.atleast_1d(row).tolist())}\n" for v, row in rows))
+    for name, nodes in lists.items():
+        write(f"{folder}/{name}.csv", (head and "id\n") + "".join(f"{v}\n" for v in nodes))
+
+
+def test_by_id():
+    for most in 400, 10**6, 2**62:  # dense; sparse, in a bitmap; in a list
+        n = 400
+        known = np.arange(n) if most == n else np.sort(rng.permutation(np.unique(rng.integers(0, most, 2 * n)))[:n])
+        with_edges = np.sort(rng.choice(n, 350, replace=False))
+        edges = with_edges[rng.integers(0, 350, (3000, 2))]
+        pairs = known[edges]
+        feat = rng.normal(size=(n, 3)).astype(np.float32)
+        label = rng.integers(0, 5, n)
+        labelled = rng.permutation(n)[:300]
+        split = rng.permutation(n)[:90].reshape(3, 30)
+        for head in "", "id,some names\n":
+            order = rng.permutation(n) if head else np.arange(n)
+            by_id("ids", pairs, [(known[v], feat[v]) for v in order], [(known[v], label[v]) for v in labelled], head,
+                  train=known[split[0]], valid=known[split[1]], test=known[split[2]])
+            got = imported("edgelist", "ids", "--symmetrize")
+            same_graph(got, csc(edges[:, 0], edges[:, 1], n, both=True, once=True))
+            np.testing.assert_array_equal(got["features"], feat)
+            np.testing.assert_array_equal(got["labels"], np.where(np.isin(np.arange(n), labelled), label, -1))
+            for name, nodes in zip(["train", "valid", "test"], split):
+                np.testing.assert_array_equal(got[name], nodes)
+            if most == n:
+                assert "node_ids" not in got
+            else:
+                np.testing.assert_array_equal(got["node_ids"], known)
+    # what is told of it
+    done = run("import", "ids", "out", "--symmetrize", "--memory", "64M")
+    one = f"label.csv: no row for id {known[np.setdiff1d(np.arange(n), labelled)[0]]}, nor for 99 others: they have no label"
+    alone = n - len(np.unique(edges))
+    kept = len(csc(edges[:, 0], edges[:, 1], n, both=True, once=True)[1])
+    for words in "taken as edgelist", one, f"{alone} of 400 nodes have no edge that leads to them", "numbered anew, 400 of ids", \
+            f"6000 edges, the reverse of each among them; dropped: 0 self loops, {6000 - kept} duplicates; kept: {kept}", \
+            f"{kept} edges and all beside them in ":
+        assert words in done.stderr, (words, done.stderr)
+    shutil.rmtree("out")
+    done = run("import", "ids", "out", "--drop-self-loops", "--memory", "64M")
+    loops = int((edges[:, 0] == edges[:, 1]).sum())
+    assert f"3000 edges; dropped: {loops} self loop" in done.stderr, done.stderr
+    shutil.rmtree("out")
+    # only labels; gzipped; several a node; values, of which some are missing
+    by_id("some", pairs, label=[(known[v], label[v]) for v in labelled])
+    union = np.unique(np.r_[edges.ravel(), labelled])
+    got = imported("edgelist", "some")
+    place = {v: i for i, v in enumerate(union)}
+    same_graph(got, csc([place[v] for v in edges[:, 0]], [place[v] for v in edges[:, 1]], len(union)))
+    np.testing.assert_array_equal(got["labels"], [label[v] if v in set(labelled) else -1 for v in union])
+    write("some/feat.csv.gz", "".join(f"{v},1.5,\t-2e3\n" for v in known).replace("\t", " "))
+    got = imported("edgelist", "some")
+    assert got["features"].shape == (n, 2) and (got["features"] == [1.5, -2000]).all()
+    write("some/meta.json", json.dumps({"task": "node regression"}))
+    got = imported("edgelist", "some")
+    np.testing.assert_array_equal(got["labels"][:, 0], np.where(np.isin(np.arange(n), labelled), label, np.nan).astype(np.float32))
+    # ids are rows where an array says so
+    known = np.arange(n)
+    by_id("rows", edges, label=[(v, label[v]) for v in labelled], train=split[0])
+    save("rows/feat.npy", feat)
+    got = imported("edgelist", "rows")
+    np.testing.assert_array_equal(got["labels"], np.where(np.isin(np.arange(n), labelled), label, -1))
+    np.testing.assert_array_equal(got["train"], split[0])
+    os.remove("rows/edges.csv")
+    save("rows/edges.npy", edges)
+    np.testing.assert_array_equal(imported("npy", "rows")["train"], split[0])
+    # what is wrong
+    pairs, rows = [(10, 20), (20, 30), (30, 10)], [(10, 1.5), (20, 2.5), (30, 3.5)]
+    by_id("bad", pairs, rows[:1])
+    refused("edgelist", "bad", "feat.csv: no row for id 20, nor for 1 others")
+    by_id("bad", pairs, rows + [(20, 1.0)])
+    refused("edgelist", "bad", "feat.csv: id 20 is there twice")
+    by_id("bad", pairs, rows, train=[10, 40])
+    refused("edgelist", "bad", "train.csv: id 40: no such node, of 3")
+    by_id("bad", pairs, rows, train=[10, 10])
+    refused("edgelist", "bad", "listed twice")
+    by_id("bad", pairs, rows[:2] + [(30, float("nan"))])
+    refused("edgelist", "bad", "feat.csv: id 30, column 2: not a finite number")
+    by_id("bad", pairs, rows, [(10, [0, 1]), (20, [1, 1])])
+    refused("edgelist", "bad", "label.csv: no row for id 30")
+    by_id("bad", pairs, rows, [(10, 0.5)])
+    refused("edgelist", "bad", "label.csv", "no class")
+    by_id("bad", pairs, rows)
+    save("bad/train.npy", np.arange(2))
+    refused("edgelist", "bad", "train.npy: rows or ids?", "train.csv")
+    for text, words in [("id,x\n10,1\n20\n", "line 3: fewer columns"), ("10,1\nx,1\n", "line 2: no node id"), ("-1,5\n", "line 1: no node id"),
+                        ("10,1\n20,1,2\n", "line 2: more columns"), ("10\n20\n30\n", "rows of 0 columns")]:
+        write("bad/feat.csv", text)
+        refused("edgelist", "bad", "feat.csv", words)
+    save("rows/label.npy", label)
+    write("rows/train.csv", "5\n400\n")
+    refused("npy", "rows", "train.csv: id 400: no such node, of 400", "ids count from 0")
 
 
 def test_killed():

@@ -74,9 +74,10 @@ struct maker {
     uint64_t first, count;
 };
 
-static void tell(const struct maker *k, const char *stage, uint64_t done, uint64_t total)
+static void tell(const struct maker *k, const char *stage, const char *unit, uint64_t done,
+                 uint64_t total)
 {
-    struct og_progress p = {.stage = stage, .done = done, .total = total};
+    struct og_progress p = {.stage = stage, .unit = unit, .done = done, .total = total};
     if (k->seen && k->seen->progress)
         k->seen->progress(k->seen->arg, &p);
 }
@@ -132,7 +133,7 @@ static int add_edges(struct maker *k, struct og_edge_sorter *sorter, struct edge
         og__pool_run(k->pool, n, draw_task, r);
         uint64_t edges = OG_MIN(r->n_edges - task * OG__EDGES_A_TASK, n * OG__EDGES_A_TASK);
         OG_TRY(og__sorter_add(sorter, r->src, r->dst, NULL, edges, err));
-        tell(k, "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
+        tell(k, "edges", "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
         OG_TRY(stopped(k, err));
     }
 out:
@@ -304,7 +305,7 @@ static int write_nodes(struct maker *k, const char *name, enum og__npy_type type
         k->count = OG_MIN(rows, k->model.n_nodes - k->first);
         og__pool_run(k->pool, (k->count + ROWS_A_TASK - 1) / ROWS_A_TASK, make, k);
         OG_TRY(og__npy_append(w, k->chunk, (int64_t)k->count, err));
-        tell(k, "features", k->first + k->count, k->model.n_nodes);
+        tell(k, "features", "rows", k->first + k->count, k->model.n_nodes);
         OG_TRY(stopped(k, err));
     }
     rc = finish(k, w, name, err);

@@ -11,7 +11,7 @@ static const char part[] = "import";
 static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *err)
 {
     const struct og_importer *imp = arg;
-    return og__writing_goes_on(imp->seen, "sorting", done, total, err);
+    return og__writing_goes_on(imp->seen, "sorting", "edges", done, total, err);
 }
 
 /* What will stand on the disk at most: the edges being sorted, and the result. */
@@ -63,6 +63,26 @@ static int check_claim(const struct og_importer *imp, int64_t edges, struct og_e
                     (long long)imp->n_nodes, (long long)edges);
 }
 
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* What became of the source's edges, where they are not just what is there now. */
+static void tell_edges(const struct og_importer *imp, const struct og_edge_sorter_result *r)
+{
+    const int64_t dropped = r->n_self_loops + r->n_duplicates;
+    if (dropped > 0 || imp->opt->symmetrize)
+        og__import_say(imp, "%lld edges%s; dropped: %lld self loop%s, %lld duplicate%s; kept: %lld",
+                       (long long)(r->n_edges + dropped),
+                       imp->opt->symmetrize ? ", the reverse of each among them" : "",
+                       (long long)r->n_self_loops, plural(r->n_self_loops),
+                       (long long)r->n_duplicates, plural(r->n_duplicates), (long long)r->n_edges);
+    if (r->n_alone > 0)
+        og__import_say(imp, "%lld of %lld nodes have no edge that leads to them",
+                       (long long)r->n_alone, (long long)imp->n_nodes);
+}
+
 int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter, bool weighted,
                       struct og_err *err)
 {
@@ -77,6 +97,8 @@ int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter, bo
     og__import_note(imp, "num_edges", json_integer(result.n_edges));
     if (result.symmetric)
         og__import_note(imp, "symmetric", json_true());
+    tell_edges(imp, &result);
+    imp->n_edges = result.n_edges;
     OG_TRY(og__meta_set_checksum(imp->checksums, "indptr.npy", result.indptr_checksum, err));
     OG_TRY(og__meta_set_checksum(imp->checksums, "indices.npy", result.indices_checksum, err));
     if (weighted)
@@ -190,7 +212,8 @@ static int add_edges(struct og_importer *imp, const struct og_edges *e,
         OG_TRY(og__sorter_add(sorter, p->src, p->dst, weight, (size_t)n, err));
         if (both)
             OG_TRY(og__sorter_add(sorter, p->dst, p->src, weight, (size_t)n, err));
-        OG_TRY(og__writing_goes_on(imp->seen, "edges", done + n, OG_MAX(total, (int64_t)0), err));
+        OG_TRY(og__writing_goes_on(imp->seen, "edges", "edges", done + n, OG_MAX(total, (int64_t)0),
+                                   err));
     }
 out:
     return rc;

@@ -104,7 +104,8 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, enum og_dtype 
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
         if (done + n <= imp->n_nodes)
             OG_TRY(convert_rows(imp, &p, done, n, dtype, row, (char *)row + row_bytes, w, err));
-        OG_TRY(og__writing_goes_on(imp->seen, "features", done + n, imp->n_nodes, err));
+        OG_TRY(og__writing_goes_on(imp->seen, "features", "bytes", (done + n) * (int64_t)row_bytes,
+                                   imp->n_nodes * (int64_t)row_bytes, err));
     }
 out:
     og__piece_give(&p);

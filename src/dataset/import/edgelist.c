@@ -5,8 +5,9 @@
  *
  * Reading the text twice costs less than what it saves: edges go to the disk once, in their final
  * numbers, and new numbers keep the order of the ids. SRC is a file; or a folder with edges.txt,
- * .tsv, .csv or .el, perhaps gzipped, and node arrays as of the neutral layout: then ids are their
- * rows, and one reading will do. */
+ * .tsv, .csv or .el, perhaps gzipped, and what nodes have: arrays as of the neutral layout, then
+ * ids are their rows and one reading will do; or CSV by id, then its nodes are nodes too. */
+#include "dataset/import/by_id.h"
 #include "dataset/import/edge_text.h"
 #include "dataset/import/ids.h"
 
@@ -18,7 +19,8 @@ struct edge_list {
     struct og_importer *imp;
     struct og_edge_text pairs;
     struct og_ids ids;
-    bool renumber;
+    bool is_folder, renumber;
+    bool by_id; /* there is CSV by id */
     int64_t edges;
 };
 
@@ -64,24 +66,75 @@ out:
 
 static int tell(const struct edge_list *l, const char *stage, struct og_err *err)
 {
-    return og__writing_goes_on(l->imp->seen, stage, (int64_t)og__text_done(&l->pairs.text),
+    return og__writing_goes_on(l->imp->seen, stage, "bytes", (int64_t)og__text_done(&l->pairs.text),
                                (int64_t)l->pairs.text.file_bytes, err);
 }
 
-static int read_ids(struct edge_list *l, struct og_err *err)
+/* 1 as mark_block. */
+static int read_edge_ids(struct edge_list *l, struct og_err *err)
 {
     int rc = 0;
     l->edges = 0;
     do {
         OG_TRY(og__edge_text_next(&l->pairs, err));
         OG_TRY(mark_block(l, err));
-        if (rc == 1) {
-            OG_TRY(og__ids_widen(&l->ids, err));
-            OG_TRY(og__edge_text_rewind(&l->pairs, err));
-            return read_ids(l, err);
-        }
+        if (rc == 1)
+            return rc;
         OG_TRY(tell(l, "finding nodes", err));
     } while (l->pairs.parts > 0);
+out:
+    return rc;
+}
+
+/* The ids of so many rows that begin with them, gathered at their front. 1 as mark_block. */
+static int mark_rows(struct edge_list *l, char *rows, int64_t n, size_t row, struct og_err *err)
+{
+    uint64_t *ids = (uint64_t *)rows;
+    uint64_t most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        memmove(&ids[i], rows + (size_t)i * row, sizeof(*ids));
+        most = OG_MAX(most, ids[i]);
+    }
+    if (!l->renumber) {
+        l->ids.most = OG_MAX(l->ids.most, most);
+        return 0;
+    }
+    return og__ids_cover(&l->ids, most) ? og__ids_mark(&l->ids, ids, (size_t)n, err) : 1;
+}
+
+/* Nodes that stand in CSV are nodes, with or without edges. 1 as mark_block. */
+static int read_node_ids(struct edge_list *l, const char *name, struct og_err *err)
+{
+    struct og_table *t;
+    struct og_piece p = {0};
+    int rc = og__by_id_text(l->imp, name, &t, err);
+    if (rc < 0 || !t)
+        return rc;
+    l->by_id = true;
+    OG_TRY(og__piece_take(&p, t, l->imp->budget, err));
+    for (int64_t n = 1; n > 0 && rc == 0;) {
+        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
+        OG_TRY(mark_rows(l, p.raw, n, og__table_row_bytes(t), err));
+    }
+out:
+    og__piece_give(&p);
+    og__table_close(t);
+    return rc;
+}
+
+static int read_ids(struct edge_list *l, struct og_err *err)
+{
+    int rc;
+    OG_TRY(read_edge_ids(l, err));
+    if (rc == 0 && l->is_folder)
+        OG_TRY(read_node_ids(l, "feat.csv", err));
+    if (rc == 0 && l->is_folder)
+        OG_TRY(read_node_ids(l, "label.csv", err));
+    if (rc == 1) {
+        OG_TRY(og__ids_widen(&l->ids, err));
+        OG_TRY(og__edge_text_rewind(&l->pairs, err));
+        return read_ids(l, err);
+    }
     if (l->renumber)
         OG_TRY(og__ids_settle(&l->ids, err));
 out:
@@ -275,12 +328,12 @@ static int find_file(const struct og_importer *imp, char **path, bool *is_folder
     return *path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
 }
 
-static int import_file(struct edge_list *l, bool is_folder, struct og_err *err)
+static int import_file(struct edge_list *l, struct og_err *err)
 {
     struct og_importer *imp = l->imp;
     int64_t rows = -1;
     int rc = 0;
-    if (is_folder)
+    if (l->is_folder)
         OG_TRY(og__import_npy_rows(imp, &rows, err));
     if (rows >= 0) {
         OG_TRY(og__import_set_nodes(imp, rows, err));
@@ -292,7 +345,9 @@ static int import_file(struct edge_list *l, bool is_folder, struct og_err *err)
         OG_TRY(og__edge_text_rewind(&l->pairs, err));
     }
     OG_TRY(read_edges(l, err));
-    if (is_folder)
+    if (l->by_id && l->renumber)
+        OG_TRY(og__node_ids_load(imp, err));
+    if (l->is_folder)
         return og__import_npy_nodes(imp, err);
     OG_TRY(og__import_no_features(imp, err));
     OG_TRY(og__import_no_labels(imp, err));
@@ -303,13 +358,12 @@ out:
 int og__import_edgelist(struct og_importer *imp, struct og_err *err)
 {
     struct edge_list l = {.imp = imp};
-    bool is_folder;
     char *path = NULL;
     int rc;
-    OG_TRY(find_file(imp, &path, &is_folder, err));
+    OG_TRY(find_file(imp, &path, &l.is_folder, err));
     OG_TRY(og__edge_text_open(&l.pairs, path, imp->budget, imp->pool, err));
     l.pairs.weight_column = imp->opt->weight_column;
-    rc = import_file(&l, is_folder, err);
+    rc = import_file(&l, err);
     og__ids_close(&l.ids);
     og__edge_text_close(&l.pairs);
 out:

@@ -1,5 +1,5 @@
 /* The command: a format by its name, a new folder, its meta.json. */
-#include "dataset/import/import.h"
+#include "dataset/import/by_id.h"
 
 #include <string.h>
 
@@ -46,6 +46,13 @@ static int start_meta(struct og_importer *imp, const char *format, struct og_err
     return imp->meta ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import");
 }
 
+static void tell_pace(const struct og_importer *imp)
+{
+    double seconds = og__now() - imp->began;
+    og__import_say(imp, "%lld edges and all beside them in %.2f s, %.3g million edges a second",
+                   (long long)imp->n_edges, seconds, 1e-6 * (double)imp->n_edges / seconds);
+}
+
 static int import_into(struct og_importer *imp, const struct format *format, struct og_err *err)
 {
     int rc;
@@ -53,6 +60,7 @@ static int import_into(struct og_importer *imp, const struct format *format, str
     OG_TRY(format->read(imp, err));
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
     OG_TRY(og__newdir_commit(&imp->dir, err));
+    tell_pace(imp);
 out:
     return rc;
 }
@@ -60,7 +68,7 @@ out:
 int og_import(const char *format, const char *src, const char *out, const struct og_import *opt,
               const struct og_observer *seen, struct og_err *err)
 {
-    struct og_importer imp = {.opt = opt, .seen = seen, .src = src};
+    struct og_importer imp = {.opt = opt, .seen = seen, .src = src, .began = og__now()};
     const struct format *reader = find_format(format, err);
     if (!reader)
         return -EINVAL;
@@ -71,6 +79,7 @@ int og_import(const char *format, const char *src, const char *out, const struct
     OG_TRY(og__newdir_begin(&imp.dir, out, err));
     OG_TRY(import_into(&imp, reader, err));
 out:
+    og__node_ids_drop(&imp);
     og__newdir_abandon(&imp.dir);
     og__pool_close(imp.pool);
     og__budget_free(imp.budget);

@@ -3,6 +3,7 @@
  *
  *   import.c   the command: formats by name, meta.json
  *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c   one format each: which file is what
+ *   by_id.c    what nodes have, in CSV by their ids
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *   build.c    the dataset being made: keys of its meta.json, arrays, number of nodes
  *   source.c   the files it is made from
@@ -23,6 +24,12 @@
 #include "dataset/meta.h"
 #include "dataset/writer.h"
 
+/* What the source calls the nodes. */
+struct og_node_ids {
+    int64_t n;
+    int64_t *list; /* [n] ascending; NULL = their numbers */
+};
+
 struct og_importer {
     const struct og_import *opt;
     const struct og_observer *seen;
@@ -31,7 +38,9 @@ struct og_importer {
     struct og_pool *pool;
     struct og_newdir dir;
     json_t *meta, *checksums; /* of the dataset being made */
-    int64_t n_nodes;
+    int64_t n_nodes, n_edges;
+    double began;
+    struct og_node_ids ids;
     bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */
     bool values;  /* labels are numbers to be told, not classes */
 };
@@ -47,12 +56,12 @@ OG_MUST_CHECK int og__import_graphbolt(struct og_importer *imp, struct og_err *e
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */
 
 /* For formats that have only edges, when SRC is a folder: node features, labels and splits, those
- * that are there. */
+ * that are there, as .npy or as CSV by id. */
 OG_MUST_CHECK int og__import_npy_nodes(struct og_importer *imp, struct og_err *err);
 /* How many nodes these say there are; -1 = none of them is there. */
 OG_MUST_CHECK int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *err);
-/* train.npy, valid.npy and test.npy of the source, and train_edges.npy, ..., those that are there.
- */
+/* train.npy (or train.csv), valid.npy and test.npy of the source, and train_edges.npy, ..., those
+ * that are there. */
 OG_MUST_CHECK int og__import_npy_splits(struct og_importer *imp, struct og_err *err);
 
 /* ---- edges (build_edges.c): imp->n_nodes is set first ---- */

@@ -1,6 +1,6 @@
 /* The neutral layout: edges.npy, feat.npy (or feat_indptr, feat_indices, feat_data), label.npy,
  * splits, and what docs/formats.md lists as optional. */
-#include "dataset/import/import.h"
+#include "dataset/import/by_id.h"
 
 #include "dataset/convert.h"
 
@@ -296,26 +296,61 @@ static int open_features(const struct og_importer *imp, struct source *s, struct
     return rc < 0 ? rc : og__import_open_npy(imp, "feat_data.npy", false, &s->values, err);
 }
 
-/* It need not be there. */
-static int import_split(struct og_importer *imp, const char *name, bool of_edges,
+/* Are the numbers in it ids or rows? */
+static int doubtful(const struct og_importer *imp, const struct og_table *t, const char *split,
+                    struct og_err *err)
+{
+    if (!imp->ids.list)
+        return 0;
+    char hint[160];
+    snprintf(hint, sizeof(hint), "write the ids to %s.csv, one a line", split);
+    return og__fail(err, -EINVAL, hint,
+                    "%s: rows or ids? Nodes are numbered anew, as feat.csv or label.csv has ids",
+                    t->name);
+}
+
+/* NAME.npy, or NAME.csv of ids. It need not be there. */
+static int import_split(struct og_importer *imp, const char *split, bool of_edges,
                         struct og_err *err)
 {
-    struct og_table *t;
-    int rc = og__import_open_npy(imp, name, true, &t, err);
-    if (rc < 0 || !t)
-        return rc;
-    rc = of_edges ? og__import_edge_split(imp, t, name, err) : og__import_split(imp, t, name, err);
+    char name[32];
+    char text[32];
+    struct og_table *t = NULL;
+    snprintf(name, sizeof(name), "%s.npy", split);
+    snprintf(text, sizeof(text), "%s.csv", split);
+    int rc;
+    OG_TRY(og__import_open_npy(imp, name, true, &t, err));
+    if (t)
+        OG_TRY(doubtful(imp, t, split, err));
+    else if (!of_edges)
+        OG_TRY(og__by_id_list(imp, text, &t, err));
+    if (t)
+        rc = of_edges ? og__import_edge_split(imp, t, name, err)
+                      : og__import_split(imp, t, name, err);
+out:
     og__table_close(t);
     return rc;
 }
 
 int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 {
-    static const char *const names[] = {"train.npy",       "valid.npy",       "test.npy",
-                                        "train_edges.npy", "valid_edges.npy", "test_edges.npy"};
+    static const char *const names[] = {"train",       "valid",       "test",
+                                        "train_edges", "valid_edges", "test_edges"};
     int rc = 0;
     for (size_t i = 0; i < OG_COUNT(names); i++)
         OG_TRY(import_split(imp, names[i], i >= 3, err));
+out:
+    return rc;
+}
+
+/* What is not there as .npy. */
+static int open_by_id(struct og_importer *imp, struct source *s, struct og_err *err)
+{
+    int rc = 0;
+    if (!s->features)
+        OG_TRY(og__by_id_open(imp, "feat.csv", true, &s->features, err));
+    if (!s->labels)
+        OG_TRY(og__by_id_open(imp, "label.csv", false, &s->labels, err));
 out:
     return rc;
 }
@@ -366,6 +401,7 @@ int og__import_npy_nodes(struct og_importer *imp, struct og_err *err)
     struct source s = {0};
     int rc;
     OG_TRY(open_nodes(imp, &s, err));
+    OG_TRY(open_by_id(imp, &s, err));
     OG_TRY(import_nodes(imp, &s, err));
 out:
     close_source(&s);
@@ -378,13 +414,15 @@ static int open_source(struct og_importer *imp, struct source *s, struct og_err 
     OG_TRY(open_edges(imp, &s->edges, err));
     OG_TRY(og__import_open_npy(imp, "edge_weight.npy", true, &s->edges.weights, err));
     OG_TRY(open_nodes(imp, s, err));
+    if (count_nodes(s) >= 0) {
+        OG_TRY(og__import_set_nodes(imp, count_nodes(s), err));
+        OG_TRY(open_by_id(imp, s, err));
+    }
     if (!s->features)
         OG_TRY(og__fail(err, -ENOENT, "add feat.npy [N, F], or feat_indptr/indices/data.npy (CSR)",
                         "%s: no features: neither feat.npy nor feat_indptr.npy", imp->src));
     if (!s->labels)
-        OG_TRY(og__fail(err, -ENOENT, "add label.npy [N]; -1 where a node has no label",
-                        "%s: no labels: label.npy is not there", imp->src));
-    OG_TRY(og__import_set_nodes(imp, count_nodes(s), err));
+        og__import_say(imp, "no label.npy: a graph without labels, for --task link and loaders");
     OG_TRY(og__import_expect_rows(imp, s->features, "rows", err));
     OG_TRY(og__import_expect_rows(imp, s->labels, "labels", err));
 out:

@@ -52,6 +52,11 @@ OG_MUST_CHECK int og__table_zip(struct og_table **out, const char *path, const c
 OG_MUST_CHECK int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type,
                                 int64_t columns, struct og_budget *b, struct og_err *err);
 
+/* A line is a node's id, which a row has as int64, and numbers, as float64; the first may name the
+ * columns. Gzipped or not. */
+OG_MUST_CHECK int og__table_csv_by_id(struct og_table **out, const char *path, struct og_budget *b,
+                                      struct og_err *err);
+
 /* For who opens a kind of them: a struct of `bytes` that begins with a table, zeros but for ops and
  * name. NULL on lack of memory. */
 void *og__table_new(size_t bytes, const struct og_table_ops *ops, const char *name,

@@ -1,0 +1,343 @@
+/* Rows in the order of a text -> rows in the order of nodes.
+ *
+ *   feat.csv ──> values in a file without a name, as they come
+ *           └──> place[node] = which of them is its row
+ *
+ * Reading the table follows `place`; where the text is in the order of ids, as most are, that is
+ * one pass over the file. Memory: 4 bytes a node, and 8 for the ids where they were numbered anew.
+ */
+#include "dataset/import/by_id.h"
+
+#include "base/temporary.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char part[] = "import";
+static const uint32_t NONE = UINT32_MAX;
+
+/* ---- ids ---- */
+
+static size_t list_bytes(const struct og_node_ids *ids)
+{
+    return (size_t)ids->n * sizeof(*ids->list);
+}
+
+int og__node_ids_load(struct og_importer *imp, struct og_err *err)
+{
+    struct og_node_ids *ids = &imp->ids;
+    struct og_npy a = {.fd = -1};
+    char *path = og__import_target(imp, "node_ids.npy");
+    int rc;
+    OG_TRY(path ? og__npy_open(&a, path, err) : og__fail_errno(err, -ENOMEM, NULL, "node ids"));
+    ids->n = imp->n_nodes;
+    if (!(ids->list = og__alloc(imp->budget, list_bytes(ids), part, err)))
+        OG_TRY(-ENOMEM);
+    OG_TRY(og__npy_read_int64(&a, 0, ids->n, ids->list, err));
+out:
+    og__npy_close(&a);
+    free(path);
+    return rc;
+}
+
+void og__node_ids_drop(struct og_importer *imp)
+{
+    og__release(imp->budget, imp->ids.list, list_bytes(&imp->ids), part);
+    imp->ids = (struct og_node_ids){0};
+}
+
+static int64_t id_of(const struct og_importer *imp, int64_t node)
+{
+    return imp->ids.list ? imp->ids.list[node] : node;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a;
+    const int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* -1 where no node has the id. */
+static int64_t node_of(const struct og_importer *imp, int64_t id)
+{
+    const struct og_node_ids *ids = &imp->ids;
+    if (!ids->list)
+        return id < imp->n_nodes ? id : -1;
+    const int64_t *found = bsearch(&id, ids->list, (size_t)ids->n, sizeof(*ids->list), by_value);
+    return found ? found - ids->list : -1;
+}
+
+static int find_node(const struct og_importer *imp, const struct og_table *t, int64_t id,
+                     int64_t *node, struct og_err *err)
+{
+    *node = node_of(imp, id);
+    if (*node >= 0)
+        return 0;
+    return og__fail(err, -EINVAL,
+                    imp->ids.list ? "ids are those of the edges, of feat.csv and of label.csv"
+                                  : "ids count from 0",
+                    "%s: id %lld: no such node, of %lld", t->name, (long long)id,
+                    (long long)imp->n_nodes);
+}
+
+/* ---- the text ---- */
+
+int og__by_id_text(const struct og_importer *imp, const char *name, struct og_table **out,
+                   struct og_err *err)
+{
+    char zipped[64];
+    *out = NULL;
+    snprintf(zipped, sizeof(zipped), "%s.gz", name);
+    const char *const names[] = {name, zipped};
+    int has = 0;
+    size_t i = 0;
+    while (i < OG_COUNT(names) && (has = og__import_has(imp, names[i], err)) == 0)
+        i++;
+    if (has <= 0)
+        return has;
+    char *path = og__import_source(imp, names[i]);
+    int rc = path ? og__table_csv_by_id(out, path, imp->budget, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    free(path);
+    return rc;
+}
+
+/* ---- rows by node ---- */
+
+struct by_id {
+    struct og_table t;
+    struct og_budget *budget;
+    int fd;          /* values, as they come */
+    uint32_t *place; /* [rows] */
+};
+
+static size_t place_bytes(const struct by_id *b)
+{
+    return (size_t)b->t.rows * sizeof(*b->place);
+}
+
+static void fill_nan(double *row, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        row[j] = NAN;
+}
+
+static int by_id_read(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err)
+{
+    const struct by_id *b = (const struct by_id *)t;
+    const size_t row = og__table_row_bytes(t);
+    for (int64_t n; *got < want; *got += n) {
+        const uint32_t *place = b->place + t->next + *got;
+        char *to = (char *)out + (size_t)*got * row;
+        n = 1;
+        if (place[0] == NONE) {
+            fill_nan((double *)to, t->columns);
+            continue;
+        }
+        while (*got + n < want && place[n] == place[0] + n)
+            n++;
+        int rc = og__read_all(b->fd, to, (size_t)n * row, (off_t)(place[0] * row), t->name, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int by_id_rewind(struct og_table *t, struct og_err *err)
+{
+    (void)t;
+    (void)err;
+    return 0;
+}
+
+static void by_id_close(struct og_table *t)
+{
+    struct by_id *b = (struct by_id *)t;
+    og__release(b->budget, b->place, place_bytes(b), part);
+    if (b->fd >= 0)
+        close(b->fd);
+    free(b);
+}
+
+static const struct og_table_ops by_id_ops = {by_id_read, by_id_rewind, by_id_close};
+
+static int check_finite(const struct og_table *text, int64_t id, const double *x,
+                        struct og_err *err)
+{
+    for (int64_t j = 0; j + 1 < text->columns; j++)
+        if (!isfinite(x[j]))
+            return og__fail(err, -EINVAL, "replace missing features, by 0 say",
+                            "%s: id %lld, column %lld: not a finite number (NaN or infinite)",
+                            text->name, (long long)id, (long long)j + 2);
+    return 0;
+}
+
+/* Rows [first, first + n) of the text: their places noted, in `raw` their values alone. */
+static int place_rows(struct by_id *b, const struct og_importer *imp, const struct og_table *text,
+                      bool whole, char *raw, int64_t first, int64_t n, struct og_err *err)
+{
+    const size_t row = og__table_row_bytes(&b->t);
+    int rc = 0;
+    for (int64_t i = 0; i < n; i++) {
+        char *from = raw + (size_t)i * og__table_row_bytes(text);
+        int64_t node;
+        int64_t id;
+        memcpy(&id, from, sizeof(id));
+        OG_TRY(find_node(imp, text, id, &node, err));
+        if (b->place[node] != NONE)
+            OG_TRY(og__fail(err, -EINVAL, "a line a node; is the first column the node's id?",
+                            "%s: id %lld is there twice", text->name, (long long)id));
+        b->place[node] = (uint32_t)(first + i);
+        memmove(raw + (size_t)i * row, from + sizeof(id), row);
+        if (whole)
+            OG_TRY(check_finite(text, id, (const double *)(raw + (size_t)i * row), err));
+    }
+out:
+    return rc;
+}
+
+static int place_all(struct by_id *b, const struct og_importer *imp, struct og_table *text,
+                     bool whole, int64_t *rows, struct og_err *err)
+{
+    const size_t row = og__table_row_bytes(&b->t);
+    struct og_piece p;
+    uint64_t pushed = 0;
+    int64_t done = 0;
+    int rc;
+    OG_TRY(og__piece_take(&p, text, imp->budget, err));
+    for (int64_t n = 1; n > 0; done += n) {
+        OG_TRY(og__table_read(text, p.raw, p.room, &n, err));
+        OG_TRY(place_rows(b, imp, text, whole, p.raw, done, n, err));
+        OG_TRY(og__write_all(b->fd, p.raw, (size_t)n * row, (off_t)((size_t)done * row), b->t.name,
+                             err));
+        og__write_behind(b->fd, &pushed, (uint64_t)(done + n) * row);
+        OG_TRY(og__writing_goes_on(imp->seen, "reading nodes", "lines", done + n, 0, err));
+    }
+out:
+    og__piece_give(&p);
+    *rows = done;
+    return rc;
+}
+
+/* Nodes that have no row. */
+static int check_missing(const struct by_id *b, const struct og_importer *imp, bool whole,
+                         int64_t missing, struct og_err *err)
+{
+    char others[48] = "";
+    int64_t v = 0;
+    if (missing == 0)
+        return 0;
+    while (b->place[v] != NONE)
+        v++;
+    if (missing > 1)
+        snprintf(others, sizeof(others), ", nor for %lld others", (long long)missing - 1);
+    if (whole || (b->t.columns > 1 && !imp->values))
+        return og__fail(err, -EINVAL,
+                        "every node needs a row; the edges are of nodes without, or remove them",
+                        "%s: no row for id %lld%s", b->t.name, (long long)id_of(imp, v), others);
+    og__import_say(imp, "%s: no row for id %lld%s: %s no label", b->t.name,
+                   (long long)id_of(imp, v), others, missing > 1 ? "they have" : "it has");
+    return 0;
+}
+
+static int fill(struct by_id *b, const struct og_importer *imp, struct og_table *text, bool whole,
+                struct og_err *err)
+{
+    int64_t rows = 0;
+    int rc;
+    OG_TRY(og__import_check_columns(&b->t, "rows", err));
+    if (!(b->place = og__alloc(b->budget, place_bytes(b), part, err)))
+        OG_TRY(-ENOMEM);
+    memset(b->place, 0xff, place_bytes(b));
+    OG_TRY(b->fd = og__unnamed_file(imp->dir.temporary, err));
+    OG_TRY(place_all(b, imp, text, whole, &rows, err));
+    rc = check_missing(b, imp, whole, imp->n_nodes - rows, err);
+out:
+    return rc;
+}
+
+int og__by_id_open(struct og_importer *imp, const char *name, bool whole, struct og_table **out,
+                   struct og_err *err)
+{
+    struct og_table *text;
+    struct by_id *b = NULL;
+    *out = NULL;
+    int rc = og__by_id_text(imp, name, &text, err);
+    if (rc < 0 || !text)
+        return rc;
+    if (!(b = og__table_new(sizeof(*b), &by_id_ops, text->name, err)))
+        OG_TRY(-ENOMEM);
+    b->budget = imp->budget;
+    b->fd = -1;
+    b->t.type = OG__NPY_F64;
+    b->t.rows = imp->n_nodes;
+    b->t.columns = text->columns - 1;
+    b->t.ndim = b->t.columns > 1 ? 2 : 1;
+    OG_TRY(fill(b, imp, text, whole, err));
+    *out = &b->t;
+out:
+    if (rc < 0 && b)
+        og__table_close(&b->t);
+    og__table_close(text);
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- lists ---- */
+
+struct id_list {
+    struct og_table t;
+    const struct og_importer *imp;
+    struct og_table *text;
+};
+
+static int list_read(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err)
+{
+    const struct id_list *l = (const struct id_list *)t;
+    int64_t *ids = out;
+    int rc;
+    OG_TRY(og__table_read(l->text, ids, want, got, err));
+    for (int64_t i = 0; i < *got; i++)
+        OG_TRY(find_node(l->imp, t, ids[i], &ids[i], err));
+out:
+    return rc;
+}
+
+static int list_rewind(struct og_table *t, struct og_err *err)
+{
+    return og__table_rewind(((struct id_list *)t)->text, err);
+}
+
+static void list_close(struct og_table *t)
+{
+    og__table_close(((struct id_list *)t)->text);
+    free(t);
+}
+
+static const struct og_table_ops list_ops = {list_read, list_rewind, list_close};
+
+int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **out,
+                   struct og_err *err)
+{
+    struct og_table *text;
+    *out = NULL;
+    int rc = og__by_id_text(imp, name, &text, err);
+    if (rc < 0 || !text)
+        return rc;
+    struct id_list *l = og__table_new(sizeof(*l), &list_ops, text->name, err);
+    if (!l) {
+        og__table_close(text);
+        return -ENOMEM;
+    }
+    l->imp = imp;
+    l->text = text;
+    l->t.type = OG__NPY_I64;
+    l->t.rows = -1;
+    l->t.columns = text->columns;
+    l->t.ndim = 1;
+    *out = &l->t;
+    return 0;
+}
