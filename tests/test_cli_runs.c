@@ -722,42 +722,61 @@ static void policies_are_compared(void **state)
     json_decref(file);
 }
 
-/* With a name that a shell or gnuplot could take for more than a name. */
+/* With a name that a shell could take for more than a name; without any other program. */
 static void hit_rates_are_drawn(void **state)
 {
     (void)state;
     struct stat there;
-    const char *arguments =
-        "simulate d --policy degree,lru,lru --cache 1%,10% --epochs 1 --fanout 5,5 "
-        "--plot \"it's; \\`touch got\\` 'drawn'.svg\"";
-    if (system("command -v gnuplot >/dev/null") != 0)
-        skip();
-    assert_int_equal(outgrow(arguments)->status, 0);
-    FILE *f = fopen("it's; `touch got` 'drawn'.svg", "re");
-    char text[1 << 16];
-    assert_non_null(f);
-    text[fread(text, 1, sizeof(text) - 1, f)] = 0;
-    fclose(f);
-    assert_says(text, "<svg");
-    assert_says(text, "degree");
-    assert_says(text, "</svg>");
-    assert_int_equal(stat("got", &there), -1);
-}
-
-/* Said before anything is done, not after. */
-static void no_gnuplot_is_told_at_once(void **state)
-{
-    (void)state;
     const char *before = getenv("PATH");
     char *path = strdup(before ? before : "");
     assert_int_equal(setenv("PATH", "/nowhere", 1), 0);
-    const struct outcome *o = outgrow("simulate d --policy lru --cache 1% --plot p.svg");
+    assert_int_equal(outgrow("simulate d --policy degree,lru,lru --cache 10%,1% --epochs 1 "
+                             "--fanout 5,5 --plot \"it's; \\`touch got\\` 'drawn'.svg\"")
+                         ->status,
+                     0);
+    assert_int_equal(
+        outgrow("simulate d --policy none --cache 1% --epochs 1 --plot s.html")->status, 0);
     assert_int_equal(setenv("PATH", path, 1), 0);
     free(path);
+    const char *text = text_of("it's; `touch got` 'drawn'.svg");
+    assert_int_equal(strncmp(text, "<svg xmlns", 10), 0);
+    assert_says(text, "<desc>degree: ");
+    assert_says(text, " at cached rows, of all rows 1.00 %, ");
+    assert_says(text, " at cached rows, of all rows 10.00 %. lru: ");
+    assert_says(text, "</svg>");
+    assert_null(strstr(text, "<figure"));
+    assert_int_equal(stat("got", &there), -1);
+    assert_int_equal(strncmp(text_of("s.html"), "<!DOCTYPE html>", 15), 0);
+}
+
+/* The figures of a plan have its numbers. */
+static void plans_are_drawn(void **state)
+{
+    (void)state;
+    static const char options[] = "d --fanout 5,5 --cache 2% --epochs 2";
+    char line[128];
+    char wanted[256];
+    snprintf(line, sizeof(line), "plan %s --json --plot plan.svg", options);
+    json_t *plan = json_loads(outgrow(line)->out, 0, NULL);
+    assert_non_null(plan);
+    const json_t *told = json_object_get(plan, "predicted");
+    const json_t *best = json_array_get(json_object_get(plan, "candidates"), 0);
+    const char *text = text_of("plan.svg");
+    snprintf(wanted, sizeof(wanted), "by policy and layout</title><desc>%s, %s",
+             json_string_value(json_object_get(best, "policy")),
+             json_string_value(json_object_get(best, "layout")));
+    assert_says(text, wanted);
+    assert_true(value_of(told, "misses") > 0 && value_of(told, "misses") < 1000000);
+    long misses = (long)value_of(told, "misses");
+    snprintf(wanted, sizeof(wanted), misses < 1000 ? "disk: %ld. " : "disk: %ld,%03ld. ",
+             misses < 1000 ? misses : misses / 1000, misses % 1000);
+    assert_says(text, wanted);
+    assert_says(text, "<title>Memory, by part</title><desc>");
+    snprintf(line, sizeof(line), "plan %s --plot plan.svg", options);
+    const struct outcome *o = outgrow(line);
     assert_int_equal(o->status, 1);
-    assert_says(o->err, "gnuplot is not there");
-    assert_says(o->err, "hint: install gnuplot-nox");
-    assert_int_equal(access("p.svg", F_OK), -1);
+    assert_says(o->err, "plan.svg: exists already");
+    json_decref(plan);
 }
 
 static void too_little_memory_is_refused(void **state)
@@ -962,7 +981,7 @@ int main(void)
         cmocka_unit_test(samples_are_made_beforehand),
         cmocka_unit_test(policies_are_compared),
         cmocka_unit_test(hit_rates_are_drawn),
-        cmocka_unit_test(no_gnuplot_is_told_at_once),
+        cmocka_unit_test(plans_are_drawn),
         cmocka_unit_test(too_little_memory_is_refused),
         cmocka_unit_test(an_interrupted_run_goes_on),
         cmocka_unit_test(degrees_are_told),

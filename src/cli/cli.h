@@ -7,8 +7,9 @@
  *   show.c      results: JSON as it came, or as aligned text
  *   manual.c    man page and shell completion, from the same tables as --help
  *   lost_file.c mapped files that can no longer be read
- *   plot.c      pictures, drawn by gnuplot
- *   figure.c    figures of a page, as SVG
+ *   output.c    files that appear when they are complete
+ *   figure.c    figures, as SVG
+ *   plot.c      files of figures
  *   guess.c     which format files are in
  *   runs.c      a model trained several times
  *   cmd_*.c     one subcommand each */
@@ -186,13 +187,6 @@ int train_many(struct invocation *in, int runs, struct og_err *err);
 
 /* From here on a mapped file that cannot be read is told, and ends the process with status 1. */
 void tell_lost_files(void);
-
-/* ---- plot.c ---- */
-
-/* Is gnuplot there? Asked before the work whose result it is to draw. */
-int plot_possible(struct og_err *err);
-/* Hit rate against cache size, a line a policy, as SVG. root: what og_simulate gives. */
-int plot_hit_rates(const json_t *root, FILE *svg, struct og_err *err);
 
 /* ---- manual.c ---- */
 

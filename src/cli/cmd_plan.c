@@ -1,4 +1,4 @@
-#include "cli.h"
+#include "figure.h"
 
 #include <string.h>
 
@@ -76,12 +76,94 @@ static void show_plan(const json_t *root)
     show_any(root);
 }
 
+/* ---- the figures ---- */
+
+enum { MOST_WAYS = 40 };
+
+static void draw_ways(struct plot *p, const json_t *plan)
+{
+    static const char title[] = "Seconds an epoch, preparation included, by policy and layout";
+    const json_t *candidates = json_object_get(plan, "candidates");
+    const size_t n =
+        count_possible(candidates) < MOST_WAYS ? count_possible(candidates) : MOST_WAYS;
+    char name[MOST_WAYS][SHOWN_MAX];
+    struct bar bar[MOST_WAYS];
+    for (size_t i = 0; i < n; i++) {
+        const json_t *way = json_array_get(candidates, i);
+        snprintf(name[i], SHOWN_MAX, "%.40s, %.20s%s", text_of(way, "policy"),
+                 text_of(way, "layout"),
+                 json_is_true(json_object_get(way, "alternates")) ? ", in turns" : "");
+        bar[i] = (struct bar){name[i], number(way, "seconds"), i == 0 ? 2 : 0};
+    }
+    if (n == 0)
+        return;
+    plot_begin(p, title);
+    plot_end(p, title, figure_bars(p->body, title, "seconds", bar, n));
+}
+
+static void draw_rows(struct plot *p, const json_t *plan)
+{
+    static const char title[] = "Rows of an epoch, by where they come from";
+    const json_t *told = json_object_get(plan, "predicted");
+    const struct bar bar[] = {{"memory", number(told, "hits"), 2},
+                              {"disk", number(told, "misses"), 1}};
+    if (!json_is_number(json_object_get(told, "hits")))
+        return;
+    plot_begin(p, title);
+    plot_end(p, title, figure_bars(p->body, title, "rows", bar, 2));
+}
+
+static void draw_memory(struct plot *p, const json_t *plan)
+{
+    static const char title[] = "Memory, by part";
+    struct bar bar[MOST_PARTS];
+    const size_t n = memory_bars(plan, bar);
+    plot_begin(p, title);
+    plot_end(p, title, figure_bars(p->body, title, "bytes", bar, n));
+}
+
+static int write_plot(const char *text, const char *path, struct output *file, struct og_err *err)
+{
+    struct plot p = {0};
+    int rc = 0;
+    if (!path)
+        return 0;
+    json_t *plan = json_loads(text, 0, NULL);
+    TRY(plan ? plot_open(&p, path, err) : no_result(err));
+    draw_ways(&p, plan);
+    draw_rows(&p, plan);
+    draw_memory(&p, plan);
+    TRY(plot_write(&p, "outgrow plan", file->file, err));
+    rc = output_commit(file, err);
+out:
+    plot_close(&p);
+    json_decref(plan);
+    return rc;
+}
+
+static const struct og_option own[] = {
+    OWN_TEXT("plot", "FILE",
+             "new file: seconds by way, rows and memory, as SVG, or as a page where it ends in "
+             ".html"),
+    {0},
+};
+
 static int run(struct invocation *in, struct og_err *err)
 {
+    const char *path = own_text(in, "plot");
+    struct output plot = {0};
     char *text = NULL;
-    int rc = og_plan(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs),
-                     &text, err);
-    return rc < 0 ? rc : deliver(in, text, show_plan, err);
+    int rc = 0;
+    TRY(path ? output_open(&plot, path, err) : 0);
+    TRY(og_plan(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs), &text,
+                err));
+    TRY(write_plot(text, path, &plot, err));
+    rc = deliver(in, text, show_plan, err);
+    text = NULL;
+out:
+    output_abandon(&plot);
+    free(text);
+    return rc;
 }
 
 const struct command cmd_plan = {
@@ -93,6 +175,7 @@ const struct command cmd_plan = {
     .summary = "say what training would keep where and read",
     .text = "Takes the options of train and runs nothing: which memory each part takes, how many "
             "rows an epoch will find in it and how many bytes it will read.",
+    .own = own,
     .training = true,
     .often = WORDS("fanout", "hidden", "batch", "memory", "cache", "policy", "layout", "topology",
                    "preset"),

@@ -245,15 +245,19 @@ static void write_lines(const struct page *p, const char *title, const char *uni
             }
             snprintf(name[n], SHOWN_MAX, "%.*s%s%s", p->several ? folder_length(&p->run[r]) : 0,
                      p->run[r].folder, p->several ? " " : "", words[k]);
-            s[n] = (struct series){name[n], y, n_epochs};
+            s[n] = (struct series){.name = name[n], .y = y, .n = n_epochs};
             if (known > 0)
                 n++;
             else
                 free(y);
         }
     }
-    if (n > 0)
-        figure_lines(p->file, title, unit, s, n);
+    const struct axes axes = {unit, "epoch", "epoch"};
+    if (n > 0) {
+        figure_open(p->file);
+        figure_lines(p->file, title, &axes, s, n);
+        figure_close(p->file, title);
+    }
     for (size_t i = 0; i < n; i++)
         free((void *)s[i].y);
 }
@@ -285,7 +289,10 @@ static void write_rows(const struct page *p)
         bar[2 * r] = (struct bar){name[2 * r], sum_of(p->run[r].summary, "hits"), 2};
         bar[2 * r + 1] = (struct bar){name[2 * r + 1], sum_of(p->run[r].summary, "misses"), 1};
     }
-    figure_bars(p->file, "Rows of the batches, by where they came from", "rows", bar, 2 * p->n);
+    static const char title[] = "Rows of the batches, by where they came from";
+    figure_open(p->file);
+    figure_bars(p->file, title, "rows", bar, 2 * p->n);
+    figure_close(p->file, title);
 }
 
 static void write_stages(const struct page *p, const struct run *run)
@@ -302,35 +309,23 @@ static void write_stages(const struct page *p, const struct run *run)
         bar[i] = (struct bar){stages[i].name, sum_of(run->summary, stages[i].key), i < 2 ? i : 5};
     snprintf(title, sizeof(title), "%.*s: seconds by stage; * beside training, summed over threads",
              folder_length(run), run->folder);
+    figure_open(p->file);
     figure_bars(p->file, title, "seconds", bar, N);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const struct bar *x = a;
-    const struct bar *y = b;
-    return (x->value < y->value) - (x->value > y->value);
+    figure_close(p->file, title);
 }
 
 static void write_memory(const struct page *p, const struct run *run)
 {
-    const json_t *plan = json_object_get(run->summary, "plan");
-    struct bar bar[32];
+    struct bar bar[MOST_PARTS];
     char title[2 * SHOWN_MAX];
-    size_t n = 0;
-    const char *key;
-    json_t *value;
-    json_object_foreach(json_object_get(plan, "memory"), key, value)
-    {
-        bool part = strcmp(key, "limit") != 0 && strcmp(key, "smallest") != 0;
-        if (part && json_number_value(value) > 0 && n < sizeof(bar) / sizeof(*bar))
-            bar[n++] = (struct bar){key, json_number_value(value), 0};
-    }
-    qsort(bar, n, sizeof(*bar), by_value);
+    const size_t n = memory_bars(json_object_get(run->summary, "plan"), bar);
     snprintf(title, sizeof(title), "%.*s: memory as planned, by part", folder_length(run),
              run->folder);
-    if (n > 0)
-        figure_bars(p->file, title, "bytes", bar, n);
+    if (n == 0)
+        return;
+    figure_open(p->file);
+    figure_bars(p->file, title, "bytes", bar, n);
+    figure_close(p->file, title);
 }
 
 /* ---- told and measured ---- */
@@ -432,8 +427,11 @@ static void write_timeline(const struct page *p, const struct run *run)
     collect_spans(events, t);
     snprintf(title, sizeof(title), "%.*s: when each stage worked, the first %zu of %zu spans",
              folder_length(run), run->folder, t->n, json_array_size(events));
-    if (t->n > 0)
+    if (t->n > 0) {
+        figure_open(p->file);
         figure_lanes(p->file, title, t->lane, t->n_lanes, t->span, t->n);
+        figure_close(p->file, title);
+    }
     free(t);
     json_decref(events);
 }
@@ -467,8 +465,6 @@ static void write_config(const struct page *p)
 /* ---- the page ---- */
 
 static const char style[] =
-    ":root{color-scheme:light dark;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;"
-    "--c4:#b8860b;--c5:#4aa3d8;--c6:#7f3c8d;--c7:#777}"
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
     "h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
@@ -476,19 +472,7 @@ static const char style[] =
     "td,th{padding:.15rem .8rem;border-bottom:1px solid #8884}"
     ".differs{font-weight:bold}.differs th{font-weight:bold}"
     "figure{margin:1.5rem 0}svg{width:100%;max-width:48rem;height:auto;display:block}"
-    "svg text{font:12px system-ui,sans-serif;fill:currentColor}"
-    "figcaption{font-size:.9rem;opacity:.8}"
-    ".grid{stroke:#8884}.line{fill:none;stroke-width:2}"
-    "rect.s0,circle.s0{fill:var(--c0)}rect.s1,circle.s1{fill:var(--c1)}"
-    "rect.s2,circle.s2{fill:var(--c2)}rect.s3,circle.s3{fill:var(--c3)}"
-    "rect.s4,circle.s4{fill:var(--c4)}rect.s5,circle.s5{fill:var(--c5)}"
-    "rect.s6,circle.s6{fill:var(--c6)}rect.s7,circle.s7{fill:var(--c7)}"
-    ".line.s0{stroke:var(--c0)}.line.s1{stroke:var(--c1);stroke-dasharray:7 3}"
-    ".line.s2{stroke:var(--c2);stroke-dasharray:2 3}"
-    ".line.s3{stroke:var(--c3);stroke-dasharray:9 3 2 3}.line.s4{stroke:var(--c4)}"
-    ".line.s5{stroke:var(--c5);stroke-dasharray:7 3}"
-    ".line.s6{stroke:var(--c6);stroke-dasharray:2 3}"
-    ".line.s7{stroke:var(--c7);stroke-dasharray:9 3 2 3}";
+    "figcaption{font-size:.9rem;opacity:.8}";
 
 static const char *dataset_of(const struct run *run)
 {
@@ -539,7 +523,7 @@ static void write_page(const struct page *p)
                      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
                      "<link rel=\"icon\" href=\"data:,\"><title>outgrow: ");
     write_datasets(p);
-    fprintf(p->file, "</title><style>%s</style></head><body>\n", style);
+    fprintf(p->file, "</title><style>%s%s</style></head><body>\n", figure_style, style);
     write_heading(p);
     write_results(p);
     fputs("<h2>Learning</h2>\n", p->file);

@@ -1,4 +1,4 @@
-#include "cli.h"
+#include "figure.h"
 
 #include <libgen.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@ static const struct og_option own[] = {
              "degree,presc:2,hybrid:window=128,update=4,file:SCORES.npy"),
     OWN_TEXT("cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"),
     OWN_TEXT("json", "FILE", "new file for the result as JSON; - = print it, and nothing else"),
-    OWN_TEXT("plot", "FILE", "new file: hit rates against cache sizes, as SVG"),
+    OWN_TEXT(
+        "plot", "FILE",
+        "new file: hit rates against cache sizes, as SVG, or as a page where it ends in .html"),
     {0},
 };
 
@@ -104,14 +106,78 @@ static int write_json(const char *text, struct output *json, struct og_err *err)
     return output_commit(json, err);
 }
 
-static int write_plot(const char *text, struct output *plot, struct og_err *err)
+/* ---- the figure ---- */
+
+enum { MOST_POLICIES = 64, MOST_CACHES = 256 };
+
+struct rates {
+    double point[MOST_POLICIES][MOST_CACHES][2]; /* share of the rows that is cached, hit rate */
+    double x[MOST_POLICIES][MOST_CACHES], y[MOST_POLICIES][MOST_CACHES];
+    struct series s[MOST_POLICIES];
+    size_t n;
+};
+
+static int by_cache(const void *a, const void *b)
 {
-    if (!plot->file)
+    const double *p = a;
+    const double *q = b;
+    return (p[0] > q[0]) - (p[0] < q[0]);
+}
+
+/* A line a policy, in the order of the results, its caches by size. */
+static void collect_rates(const json_t *root, struct rates *r)
+{
+    const json_t *policies = json_object_get(root, "policies");
+    const size_t caches = json_array_size(json_object_get(root, "caches"));
+    const double n_nodes = json_number_value(json_object_get(root, "num_nodes"));
+    for (r->n = 0; r->n < json_array_size(policies) && r->n < MOST_POLICIES; r->n++) {
+        struct series *s = &r->s[r->n];
+        double(*point)[2] = r->point[r->n];
+        for (s->n = 0; s->n < caches && s->n < MOST_CACHES; s->n++) {
+            const json_t *result =
+                json_array_get(json_object_get(root, "results"), r->n * caches + s->n);
+            point[s->n][0] = json_number_value(json_object_get(result, "cache_rows")) / n_nodes;
+            point[s->n][1] = json_number_value(json_object_get(result, "hit_rate"));
+        }
+        qsort(point, s->n, sizeof(*point), by_cache);
+        for (size_t k = 0; k < s->n; k++) {
+            r->x[r->n][k] = point[k][0];
+            r->y[r->n][k] = point[k][1];
+        }
+        s->name = json_string_value(json_array_get(policies, r->n));
+        s->x = r->x[r->n];
+        s->y = r->y[r->n];
+    }
+}
+
+static int draw(const json_t *root, struct plot *p, FILE *out, struct og_err *err)
+{
+    static const char title[] = "Share of rows found in the cache, by the cache's size";
+    static const struct axes axes = {"hit_rate", "cache_share", "cached rows, of all rows"};
+    struct rates *r = calloc(1, sizeof(*r));
+    if (!r)
+        return no_result(err);
+    collect_rates(root, r);
+    plot_begin(p, title);
+    plot_end(p, title, figure_lines(p->body, title, &axes, r->s, r->n));
+    free(r);
+    return plot_write(p, "outgrow simulate", out, err);
+}
+
+static int write_plot(const char *text, const char *path, struct output *file, struct og_err *err)
+{
+    struct plot p = {0};
+    int rc = 0;
+    if (!file->file)
         return 0;
     json_t *root = json_loads(text, 0, NULL);
-    int rc = root ? plot_hit_rates(root, plot->file, err) : no_result(err);
+    TRY(root ? plot_open(&p, path, err) : no_result(err));
+    TRY(draw(root, &p, file->file, err));
+    rc = output_commit(file, err);
+out:
+    plot_close(&p);
     json_decref(root);
-    return rc < 0 ? rc : output_commit(plot, err);
+    return rc;
 }
 
 /* What is in the dataset's folder, or in the trace's, is only read. */
@@ -138,7 +204,6 @@ static int check(const struct invocation *in, const char *json, const char *plot
     TRY(check_list(in, "cache", err));
     TRY(spare_inputs(in->arg[0], json, err));
     TRY(spare_inputs(in->arg[0], plot, err));
-    TRY(plot ? plot_possible(err) : 0);
 out:
     return rc;
 }
@@ -158,7 +223,7 @@ static int run(struct invocation *in, struct og_err *err)
     TRY(og_simulate(in->arg[0], own_text(in, "policy"), own_text(in, "cache"), &in->options,
                     screen_observer(in->screen, in->options.epochs), &text, err));
     TRY(write_json(text, &json, err));
-    TRY(write_plot(text, &plot, err));
+    TRY(write_plot(text, plot_path, &plot, err));
     rc = deliver(in, text, show_simulation, err);
     text = NULL;
 out:

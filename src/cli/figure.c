@@ -1,6 +1,5 @@
-/* Figures as SVG inside a page: lines, bars and lanes, drawn here so that a report needs no other
- * program. Each has a title and a description, which a screen reader reads in its place; colours
- * come from the page's style, and lines differ by dashes too. */
+/* Figures as SVG: lines, bars and lanes, drawn here so that no other program is needed. Each has a
+ * title and a description, which a screen reader reads in its place; lines differ by dashes too. */
 #include "figure.h"
 
 #include <math.h>
@@ -8,16 +7,34 @@
 #include <string.h>
 
 enum {
-    WIDTH = 640,
-    HEIGHT = 250,
+    WIDTH = FIGURE_WIDTH,
+    PLOT = 180, /* the height of lines, between the legend and the axis */
     LEFT = 76,
-    RIGHT = 14,
-    TOP = 30, /* the legend stands there */
+    RIGHT = 24,
+    LEGEND = 18, /* a row of it, and how many stand in one */
+    LEGEND_COLUMNS = 3,
     BOTTOM = 40,
     BAR_LEFT = 190,
     BAR_RIGHT = 120,
     BAR_STEP = 22,
 };
+
+const char figure_style[] =
+    ":root{color-scheme:light dark;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;"
+    "--c4:#b8860b;--c5:#4aa3d8;--c6:#7f3c8d;--c7:#777}"
+    "svg text{font:12px system-ui,sans-serif;fill:currentColor}"
+    ".grid{stroke:#8884}.line{fill:none;stroke-width:2}"
+    "rect.s0,circle.s0{fill:var(--c0)}rect.s1,circle.s1{fill:var(--c1)}"
+    "rect.s2,circle.s2{fill:var(--c2)}rect.s3,circle.s3{fill:var(--c3)}"
+    "rect.s4,circle.s4{fill:var(--c4)}rect.s5,circle.s5{fill:var(--c5)}"
+    "rect.s6,circle.s6{fill:var(--c6)}rect.s7,circle.s7{fill:var(--c7)}"
+    ".line.s0{stroke:var(--c0)}.line.s1{stroke:var(--c1);stroke-dasharray:7 3}"
+    ".line.s2{stroke:var(--c2);stroke-dasharray:2 3}"
+    ".line.s3{stroke:var(--c3);stroke-dasharray:9 3 2 3}.line.s4{stroke:var(--c4)}"
+    ".line.s5{stroke:var(--c5);stroke-dasharray:7 3}"
+    ".line.s6{stroke:var(--c6);stroke-dasharray:2 3}"
+    ".line.s7{stroke:var(--c7);stroke-dasharray:9 3 2 3}"
+    ".line.again{stroke-opacity:.45}circle.again{fill-opacity:.45}";
 
 /* ---- text ---- */
 
@@ -45,10 +62,11 @@ const char *shown_number(char buf[SHOWN_MAX], const char *key, double x)
     return buf;
 }
 
-/* Opens <figure><svg> with its title; the description is the caller's, up to end_description. */
+/* Opens <svg> with its title; the description is the caller's, up to end_description. */
 static void begin(FILE *f, const char *title, int height)
 {
-    fprintf(f, "<figure><svg role=\"img\" viewBox=\"0 0 %d %d\"><title>", WIDTH, height);
+    fprintf(f, "<svg role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\"><title>", WIDTH,
+            height, WIDTH, height);
     html_text(f, title);
     fputs("</title><desc>", f);
 }
@@ -58,18 +76,23 @@ static void end_description(FILE *f)
     fputs("</desc>\n", f);
 }
 
-static void end(FILE *f, const char *title)
-{
-    fputs("</svg><figcaption>", f);
-    html_text(f, title);
-    fputs("</figcaption></figure>\n", f);
-}
-
 static void label(FILE *f, double x, double y, const char *anchor, const char *text)
 {
     fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
     html_text(f, text);
     fputs("</text>\n", f);
+}
+
+void figure_open(FILE *f)
+{
+    fputs("<figure>", f);
+}
+
+void figure_close(FILE *f, const char *title)
+{
+    fputs("<figcaption>", f);
+    html_text(f, title);
+    fputs("</figcaption></figure>\n", f);
 }
 
 /* ---- scales ---- */
@@ -91,10 +114,11 @@ static double tick_step(struct range r, int count, const char *key)
     return unit * power * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10);
 }
 
-/* Amounts begin at nothing; losses and shares where they are. */
+/* Amounts and shares found begin at nothing; losses and accuracies where they are. */
 static struct range values_range(const char *key, const struct series *s, size_t n)
 {
-    bool amount = strcmp(key, "bytes") == 0 || strcmp(key, "seconds") == 0;
+    bool amount =
+        strcmp(key, "bytes") == 0 || strcmp(key, "seconds") == 0 || strcmp(key, "hit_rate") == 0;
     struct range r = {amount ? 0 : INFINITY, -INFINITY};
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < s[i].n; k++) {
@@ -119,10 +143,49 @@ static double place(struct range r, double x, double from, double to)
 
 /* ---- lines ---- */
 
-static void describe_series(FILE *f, const char *key, const struct series *s)
+/* Where values lie in the figure. */
+struct frame {
+    const struct axes *axes;
+    struct range x, y;
+    int top, bottom;
+};
+
+static double x_of(const struct series *s, size_t k)
 {
-    char a[SHOWN_MAX];
-    char b[SHOWN_MAX];
+    return s->x ? s->x[k] : (double)k + 1;
+}
+
+static double at_x(const struct frame *r, double x)
+{
+    return place(r->x, x, LEFT, WIDTH - RIGHT);
+}
+
+static double at_y(const struct frame *r, double y)
+{
+    return place(r->y, y, r->bottom, r->top);
+}
+
+static int legend_rows(size_t n)
+{
+    return (int)((n + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS);
+}
+
+/* Epochs count from 1, sizes from nothing. */
+static struct frame frame_of(const struct axes *axes, const struct series *s, size_t n)
+{
+    const int top = legend_rows(n) * LEGEND + 12;
+    struct frame r = {axes, {1, 2}, values_range(axes->y, s, n), top, top + PLOT};
+    if (n > 0 && s[0].x)
+        r.x = (struct range){0, 1e-9};
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < s[i].n; k++)
+            r.x.to = fmax(r.x.to, x_of(&s[i], k));
+    return r;
+}
+
+static void describe_series(FILE *f, const struct axes *axes, const struct series *s)
+{
+    char text[SHOWN_MAX];
     size_t first = 0;
     size_t last = s->n;
     while (first < s->n && isnan(s->y[first]))
@@ -132,82 +195,92 @@ static void describe_series(FILE *f, const char *key, const struct series *s)
     if (first == last)
         return;
     html_text(f, s->name);
-    fprintf(f, ": %s at epoch %zu, %s at epoch %zu. ", shown_number(a, key, s->y[first]), first + 1,
-            shown_number(b, key, s->y[last - 1]), last);
+    fprintf(f, ": %s", shown_number(text, axes->y, s->y[first]));
+    fprintf(f, " at %s %s", axes->x_title, shown_number(text, axes->x, x_of(s, first)));
+    fprintf(f, ", %s", shown_number(text, axes->y, s->y[last - 1]));
+    fprintf(f, " at %s %s. ", axes->x_title, shown_number(text, axes->x, x_of(s, last - 1)));
 }
 
-static void draw_axes(FILE *f, const char *key, struct range x, struct range y)
+static void draw_y_axis(FILE *f, const struct frame *r)
 {
     char text[SHOWN_MAX];
-    const double step = tick_step(y, 5, key);
-    for (long i = (long)ceil(y.from / step); (double)i * step <= y.to; i++) {
+    const double step = tick_step(r->y, 5, r->axes->y);
+    for (long i = (long)ceil(r->y.from / step); (double)i * step <= r->y.to; i++) {
         double v = (double)i * step;
-        double at = place(y, v, HEIGHT - BOTTOM, TOP);
         fprintf(f, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
-                WIDTH - RIGHT, at, at);
-        label(f, LEFT - 6, at + 4, "end", shown_number(text, key, v));
+                WIDTH - RIGHT, at_y(r, v), at_y(r, v));
+        label(f, LEFT - 6, at_y(r, v) + 4, "end", shown_number(text, r->axes->y, v));
     }
-    const long by = (long)fmax(1, tick_step(x, 8, "epoch"));
-    for (long epoch = by; (double)epoch <= x.to; epoch += by) {
-        snprintf(text, sizeof(text), "%ld", epoch);
-        label(f, place(x, (double)epoch, LEFT, WIDTH - RIGHT), HEIGHT - BOTTOM + 16, "middle",
-              text);
-    }
-    label(f, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 6, "middle", "epoch");
 }
 
-static void draw_series(FILE *f, const struct series *s, size_t look, struct range x,
-                        struct range y)
+static void draw_x_axis(FILE *f, const struct frame *r)
 {
-    fprintf(f, "<polyline class=\"line s%zu\" points=\"", look % 8);
+    char text[SHOWN_MAX];
+    const double raw = tick_step(r->x, 8, r->axes->x);
+    const double step = strcmp(r->axes->x, "epoch") == 0 ? fmax(1, floor(raw)) : raw;
+    for (long i = (long)ceil(r->x.from / step); (double)i * step <= r->x.to * 1.000001; i++)
+        label(f, at_x(r, (double)i * step), r->bottom + 16, "middle",
+              shown_number(text, r->axes->x, (double)i * step));
+    label(f, (LEFT + WIDTH - RIGHT) / 2.0, r->bottom + 34, "middle", r->axes->x_title);
+}
+
+/* From the ninth line on looks come again, paler. */
+static const char *again(size_t look)
+{
+    return look < 8 ? "" : " again";
+}
+
+static void draw_series(FILE *f, const struct series *s, size_t look, const struct frame *r)
+{
+    fprintf(f, "<polyline class=\"line s%zu%s\" points=\"", look % 8, again(look));
     for (size_t k = 0; k < s->n; k++)
         if (!isnan(s->y[k]))
-            fprintf(f, "%.1f,%.1f ", place(x, (double)k + 1, LEFT, WIDTH - RIGHT),
-                    place(y, s->y[k], HEIGHT - BOTTOM, TOP));
+            fprintf(f, "%.1f,%.1f ", at_x(r, x_of(s, k)), at_y(r, s->y[k]));
     fputs("\"/>\n", f);
     for (size_t k = 0; k < s->n && s->n <= 60; k++)
         if (!isnan(s->y[k]))
-            fprintf(f, "<circle class=\"s%zu\" r=\"2.5\" cx=\"%.1f\" cy=\"%.1f\"/>", look % 8,
-                    place(x, (double)k + 1, LEFT, WIDTH - RIGHT),
-                    place(y, s->y[k], HEIGHT - BOTTOM, TOP));
+            fprintf(f, "<circle class=\"s%zu%s\" r=\"2.5\" cx=\"%.1f\" cy=\"%.1f\"/>", look % 8,
+                    again(look), at_x(r, x_of(s, k)), at_y(r, s->y[k]));
     fputc('\n', f);
 }
 
 static void draw_legend(FILE *f, const struct series *s, size_t n)
 {
-    double room = (double)(WIDTH - LEFT - RIGHT) / (double)n;
+    const size_t columns = n < LEGEND_COLUMNS ? n : LEGEND_COLUMNS;
     for (size_t i = 0; i < n; i++) {
-        double at = LEFT + (double)i * room;
-        fprintf(f, "<line class=\"line s%zu\" x1=\"%.1f\" x2=\"%.1f\" y1=\"12\" y2=\"12\"/>", i % 8,
-                at, at + 22);
-        label(f, at + 27, 16, "start", s[i].name);
+        double at = LEFT + (double)(i % columns) * (WIDTH - LEFT - RIGHT) / (double)columns;
+        int y = 12 + (int)(i / columns) * LEGEND;
+        fprintf(f, "<line class=\"line s%zu%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>",
+                i % 8, again(i), at, at + 22, y, y);
+        label(f, at + 27, y + 4, "start", s[i].name);
     }
 }
 
-void figure_lines(FILE *f, const char *title, const char *key, const struct series *s, size_t n)
+int figure_lines(FILE *f, const char *title, const struct axes *axes, const struct series *s,
+                 size_t n)
 {
-    struct range x = {1, 2};
-    const struct range y = values_range(key, s, n);
+    const struct frame r = frame_of(axes, s, n);
+    begin(f, title, r.bottom + BOTTOM);
     for (size_t i = 0; i < n; i++)
-        x.to = fmax(x.to, (double)s[i].n);
-    begin(f, title, HEIGHT);
-    for (size_t i = 0; i < n; i++)
-        describe_series(f, key, &s[i]);
+        describe_series(f, axes, &s[i]);
     end_description(f);
-    draw_axes(f, key, x, y);
+    draw_y_axis(f, &r);
+    draw_x_axis(f, &r);
     for (size_t i = 0; i < n; i++)
-        draw_series(f, &s[i], i, x, y);
+        draw_series(f, &s[i], i, &r);
     draw_legend(f, s, n);
-    end(f, title);
+    fputs("</svg>", f);
+    return r.bottom + BOTTOM;
 }
 
 /* ---- bars ---- */
 
-void figure_bars(FILE *f, const char *title, const char *key, const struct bar *bars, size_t n)
+int figure_bars(FILE *f, const char *title, const char *key, const struct bar *bars, size_t n)
 {
     char text[SHOWN_MAX];
     double most = 0;
-    begin(f, title, (int)n * BAR_STEP + 8);
+    const int height = (int)n * BAR_STEP + 8;
+    begin(f, title, height);
     for (size_t i = 0; i < n; i++) {
         most = fmax(most, bars[i].value);
         html_text(f, bars[i].name);
@@ -223,13 +296,37 @@ void figure_bars(FILE *f, const char *title, const char *key, const struct bar *
                 bars[i].look % 8, BAR_LEFT, top, fmax(wide, 1), BAR_STEP - 5);
         label(f, BAR_LEFT + wide + 6, top + 13, "start", shown_number(text, key, bars[i].value));
     }
-    end(f, title);
+    fputs("</svg>", f);
+    return height;
+}
+
+/* The largest first. */
+static int by_value(const void *a, const void *b)
+{
+    const struct bar *x = a;
+    const struct bar *y = b;
+    return (x->value < y->value) - (x->value > y->value);
+}
+
+size_t memory_bars(const json_t *plan, struct bar bars[MOST_PARTS])
+{
+    size_t n = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(plan, "memory"), key, value)
+    {
+        bool part = strcmp(key, "limit") != 0 && strcmp(key, "smallest") != 0;
+        if (part && json_number_value(value) > 0 && n < MOST_PARTS)
+            bars[n++] = (struct bar){key, json_number_value(value), 0};
+    }
+    qsort(bars, n, sizeof(*bars), by_value);
+    return n;
 }
 
 /* ---- lanes: when which stage worked ---- */
 
-void figure_lanes(FILE *f, const char *title, const char *const *lane, size_t n_lanes,
-                  const struct span *spans, size_t n)
+int figure_lanes(FILE *f, const char *title, const char *const *lane, size_t n_lanes,
+                 const struct span *spans, size_t n)
 {
     enum { STEP = 30, ROOM_LEFT = 90 };
     char text[SHOWN_MAX];
@@ -264,5 +361,6 @@ void figure_lanes(FILE *f, const char *title, const char *const *lane, size_t n_
                        : "middle",
               shown_number(text, "seconds", v + 1e-9));
     }
-    end(f, title);
+    fputs("</svg>", f);
+    return height;
 }

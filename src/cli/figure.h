@@ -1,4 +1,5 @@
-/* Figures of a page (figure.c). A key says what numbers count, as in show.c: "seconds", "bytes". */
+/* Figures (figure.c), an <svg> each, and files that are nothing else (plot.c). A key says what
+ * numbers count, as in show.c: "seconds", "bytes". */
 #ifndef OG_FIGURE_H
 #define OG_FIGURE_H
 
@@ -8,27 +9,60 @@
 void html_text(FILE *f, const char *text);
 const char *shown_number(char buf[SHOWN_MAX], const char *key, double x);
 
-/* One line: a value an epoch, NaN where there is none. */
+enum { FIGURE_WIDTH = 640, MOST_PARTS = 32 };
+extern const char figure_style[]; /* of the page, or of the SVG, in which they stand */
+
+/* What stands around an <svg> in a page. */
+void figure_open(FILE *f);
+void figure_close(FILE *f, const char *title);
+
+/* All figures return their height. */
+
+struct axes {
+    const char *y, *x; /* keys */
+    const char *x_title;
+};
+/* One line; NaN where there is no value. Without x, values are of epochs 1, 2, ... */
 struct series {
     const char *name;
-    const double *y;
+    const double *x, *y;
     size_t n;
 };
-void figure_lines(FILE *f, const char *title, const char *key, const struct series *s, size_t n);
+int figure_lines(FILE *f, const char *title, const struct axes *axes, const struct series *s,
+                 size_t n);
 
 struct bar {
     const char *name;
     double value;
     int look; /* bars of the same are of one colour */
 };
-void figure_bars(FILE *f, const char *title, const char *key, const struct bar *bars, size_t n);
+int figure_bars(FILE *f, const char *title, const char *key, const struct bar *bars, size_t n);
+/* Parts of a plan's memory, the largest first; their number. */
+size_t memory_bars(const json_t *plan, struct bar bars[MOST_PARTS]);
 
 /* Something that was done from `start` to `end`, in seconds. */
 struct span {
     size_t lane;
     double start, end;
 };
-void figure_lanes(FILE *f, const char *title, const char *const *lane, size_t n_lanes,
-                  const struct span *spans, size_t n);
+int figure_lanes(FILE *f, const char *title, const char *const *lane, size_t n_lanes,
+                 const struct span *spans, size_t n);
+
+/* ---- plot.c ---- */
+
+/* Figures one below the other, in one file: a page where its name ends in .html, else SVG. */
+struct plot {
+    bool page;
+    FILE *body; /* into text */
+    char *text;
+    size_t len;
+    int height;
+};
+int plot_open(struct plot *p, const char *path, struct og_err *err);
+/* Around each figure, whose height plot_end is told. */
+void plot_begin(struct plot *p, const char *title);
+void plot_end(struct plot *p, const char *title, int height);
+int plot_write(struct plot *p, const char *title, FILE *out, struct og_err *err);
+void plot_close(struct plot *p); /* also of a zeroed one */
 
 #endif
