@@ -4,6 +4,7 @@
 #include "loader/loader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -423,6 +424,79 @@ static void the_end_of_the_last_epoch_is_a_place(void **state)
     }
 }
 
+/* ---- failures ---- */
+
+struct rows {
+    char path[192], *data;
+    size_t n;
+};
+
+static struct rows rows_of_graph(void)
+{
+    struct rows r;
+    snprintf(r.path, sizeof(r.path), "%s/features.npy", graph);
+    assert_int_equal(og__read_text(r.path, 1 << 24, &r.data, &r.n, NULL), 0);
+    return r;
+}
+
+static void put_back(const struct rows *r)
+{
+    int fd = open(r->path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, r->data, r->n, 0), r->n);
+    close(fd);
+}
+
+static bool run_has_ended(struct og_loader *l)
+{
+    pthread_mutex_lock(&l->depot->lock);
+    const bool ended = l->run.ended;
+    pthread_mutex_unlock(&l->depot->lock);
+    return ended;
+}
+
+/* A batch is held and one is ready, so that the run waits with the third; what it reads behind that
+ * is cut off for a while, and then the caller goes elsewhere. 0: it did not come to that, for the
+ * third was cut off or all had been read. */
+static int go_elsewhere_while_it_fails(struct og_loader *l, const struct rows *r, useconds_t when,
+                                       struct og_err *err)
+{
+    start_epoch(l, 1);
+    const struct og_minibatch *b = next_batch(l);
+    usleep(when);
+    assert_int_equal(truncate(r->path, 4096), 0);
+    usleep(3000);
+    put_back(r);
+    const bool ended = run_has_ended(l);
+    const int rc = og_loader_start(l, 2, err);
+    og_minibatch_release(b);
+    return ended ? 0 : rc;
+}
+
+/* The file is whole again, yet what the cache holds is not known any more. */
+static void a_run_that_failed_while_it_was_ended_has_failed(void **state)
+{
+    (void)state;
+    struct rows r = rows_of_graph();
+    for (uint32_t i = 0, failed = 0; !failed; i++) {
+        struct og_options opt;
+        struct og_err err = {0}, again = {0};
+        struct og_loader *l = open_with("none", &opt, 0);
+        assert_true(i < 1000);
+        const int rc = go_elsewhere_while_it_fails(l, &r, test_scramble(i) % 500, &err);
+        failed = rc < 0;
+        if (failed) {
+            assert_non_null(strstr(err.message, "features.npy"));
+            assert_int_equal(og_loader_start(l, 1, &again), rc);
+            assert_string_equal(again.message, err.message);
+            assert_int_equal(og_loader_evaluate(l, "valid", NULL), rc);
+        }
+        og_loader_close(l);
+        og_options_release(&opt);
+    }
+    free(r.data);
+}
+
 /* ---- places ---- */
 
 static void a_loader_goes_on_where_another_was(void **state)
@@ -543,6 +617,10 @@ static void places_of_other_loaders_are_refused(void **state)
     refuse_place(l, text, "another --resample-every (2, this run has 1)");
     refuse_place(o, mine, "another --resample-every (1, this run has 2)");
     assert_int_equal(og_loader_restore(o, text, NULL), 0);
+    char *before = with(mine, "resample-every", NULL); /* of before states said it */
+    refuse_place(o, before, "another --resample-every (1, this run has 2)");
+    assert_int_equal(og_loader_restore(l, before, NULL), 0);
+    free(before);
     og_loader_close(o);
     free(text);
     refuse_place(l, "{}", "\"format\"");
@@ -925,6 +1003,7 @@ int main(void)
         cmocka_unit_test(epochs_without_batches_are_refused),
         cmocka_unit_test(epochs_that_draw_nothing_have_the_batches_of_another),
         cmocka_unit_test(the_end_of_the_last_epoch_is_a_place),
+        cmocka_unit_test(a_run_that_failed_while_it_was_ended_has_failed),
         cmocka_unit_test(a_loader_goes_on_where_another_was),
         cmocka_unit_test(a_place_is_told_at_any_time),
         cmocka_unit_test(places_of_other_loaders_are_refused),
