@@ -384,6 +384,29 @@ static void descriptions_without_a_checksum_are_taken(void **state)
     test_shell("rm -rf %s%s", "w", "");
 }
 
+/* As another program writes them, without checksums: hops that each draw are no hops of nodes that
+ * draw once. */
+static void verify_compares_hops_of_nodes_that_draw_once(void **state)
+{
+    (void)state;
+    static pairs_t once = {"draw", "once"};
+    static pairs_t each = {"draw", "each"};
+    struct findings f;
+    struct og_options opt;
+    for (int i = 0; i < 2; i++) {
+        set_options(&opt, i ? each : once);
+        assert_int_equal(og_sample("graph", "w", false, &opt, NULL, NULL), 0);
+        og_options_release(&opt);
+        test_shell("rm %s/check.npy && sed -i 's/xxh3/none/;s/checksums/were/' %s/trace.json", "w",
+                   "w");
+        assert_int_equal(verify("w", NULL, &f), 0);
+        test_shell("sed -i 's/\"each\"/\"once\"/' %s/trace.%s", "w", "json");
+        assert_int_equal(verify("w", NULL, &f) > 0, i == 1);
+        assert_int_equal(strstr(f.text, "hop 2 does not begin with hop 1") != NULL, i == 1);
+        test_shell("rm -rf %s%s", "w", "");
+    }
+}
+
 /* Whole files, each sound, that do not belong together. */
 static void verify_compares_what_belongs_together(void **state)
 {
@@ -463,6 +486,7 @@ int main(void)
         cmocka_unit_test(no_byte_of_pack_json_changes_unnoticed),
         cmocka_unit_test(a_damaged_description_is_refused_by_all),
         cmocka_unit_test(descriptions_without_a_checksum_are_taken),
+        cmocka_unit_test(verify_compares_hops_of_nodes_that_draw_once),
         cmocka_unit_test(verify_compares_what_belongs_together),
         cmocka_unit_test(verify_tells_every_missing_file),
     };

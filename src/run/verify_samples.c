@@ -40,6 +40,7 @@ struct verifier {
     /* what trace.json says */
     struct og_trace_description description;
     uint32_t draws, per_draw;
+    bool once; /* --draw once */
     struct og_samples_options arrays;
     struct og_dataset said; /* of the dataset; no files */
     /* the dataset itself, where one is given and it is that */
@@ -122,8 +123,9 @@ static void show_progress(const struct verifier *v, uint64_t done, uint64_t tota
 static bool get_facts(struct verifier *v)
 {
     const struct og_trace_description *d = &v->description;
-    const size_t n_hops =
-        json_array_size(json_object_get(json_object_get(d->root, "options"), "fanout"));
+    const json_t *options = json_object_get(d->root, "options");
+    const char *draw = json_string_value(json_object_get(options, "draw"));
+    const size_t n_hops = json_array_size(json_object_get(options, "fanout"));
     struct og_identity identity;
     if (n_hops < 1 || n_hops > OG_MAX_HOPS || d->n_nodes < 1 || d->draws < 1 ||
         d->batches_per_epoch < 1 || d->draws > UINT32_MAX / d->batches_per_epoch ||
@@ -131,6 +133,7 @@ static bool get_facts(struct verifier *v)
         return false;
     v->draws = d->draws;
     v->per_draw = d->batches_per_epoch;
+    v->once = draw && strcmp(draw, "once") == 0;
     v->arrays = (struct og_samples_options){
         .dir = v->dir, .n_hops = (int)n_hops, .extras = d->extras, .n_nodes = d->n_nodes};
     v->said = (struct og_dataset){.path = (char *)v->dir,
@@ -213,6 +216,24 @@ static int open_samples(struct verifier *v, struct og_err *err)
     return 0;
 }
 
+/* Of nodes that draw once a hop has what the one before it has, and then its own. */
+static void compare_hops(struct verifier *v, uint32_t i)
+{
+    const struct og_batch *b = &v->batch.batch;
+    for (uint32_t h = 0; v->once && h + 1 < b->n_hops; h++) {
+        const struct og_block *k = &b->hop[h];
+        const struct og_block *next = k + 1;
+        const bool begins =
+            k->n_edges <= next->n_edges &&
+            memcmp(k->indptr, next->indptr, ((size_t)k->n_dst + 1) * sizeof(*k->indptr)) == 0 &&
+            memcmp(k->src, next->src, k->n_edges * sizeof(*k->src)) == 0 &&
+            (!k->weight || memcmp(k->weight, next->weight, k->n_edges * sizeof(*k->weight)) == 0);
+        if (!begins)
+            tell(v, anew, "%s: batch %u: hop %u does not begin with hop %u, as --draw once has it",
+                 v->dir, i, h + 2, h + 1);
+    }
+}
+
 static int verify_batches(struct verifier *v, struct og_err *err)
 {
     const uint32_t n = v->samples ? og__samples_batches(v->samples) : 0;
@@ -223,6 +244,8 @@ static int verify_batches(struct verifier *v, struct og_err *err)
         struct og_io_counts read;
         rc = og__samples_read(v->samples, i, true, &v->batch, &read, &why);
         rc = judge(v, rc, &why, err);
+        if (rc == 0)
+            compare_hops(v, i);
         show_progress(v, i + 1, n);
     }
     end(v, v->dir);
