@@ -253,6 +253,9 @@ static void check_sizes(const struct og_dataset *ds, const struct og_topology *t
     og__batch_init(&m, NULL);
     assert_int_equal(sample_within(t, how, seeds, &m, NULL, &used, NULL), 0);
     og__caps_include(&caps, &m.batch);
+    const uint64_t last = caps.hop[1].n_edges;
+    assert_int_equal(caps.hop[0].n_drawn + caps.hop[1].n_drawn,
+                     how->once ? last : last + caps.hop[0].n_edges); /* each edge is drawn once */
     size_t disk = og__sampler_disk_bytes(ds, &t->disk->opt, &caps, how, og__longest_list(t));
     struct og_budget *b = og__budget_new(og__sampler_bytes(&caps) + disk);
     assert_int_equal(sample_within(t, how, seeds, &m, b, &used, NULL), 0);

@@ -49,6 +49,7 @@ struct og_batch_caps {
     uint32_t n_hops;
     struct {
         uint64_t n_dst, n_src, n_edges, n_seen;
+        uint64_t n_drawn; /* of n_edges, those that the hop before has not */
     } hop[OG_MAX_HOPS];
     uint64_t n_pairs, n_scores; /* of link prediction: in training; in evaluation too */
 };

@@ -76,6 +76,14 @@ void og__batch_release(struct og_batch_memory *m)
     og__batch_init(m, m->budget);
 }
 
+/* Blocks of nodes that draw once lie in the arrays of one another. */
+static uint64_t drawn_in(const struct og_batch *batch, uint32_t h)
+{
+    const struct og_block *block = &batch->hop[h];
+    const bool nested = h > 0 && block->src == batch->hop[h - 1].src;
+    return block->n_edges - (nested ? batch->hop[h - 1].n_edges : 0);
+}
+
 void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
 {
     caps->n_hops = OG_MAX(caps->n_hops, batch->n_hops);
@@ -84,6 +92,7 @@ void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
         caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, block->n_dst);
         caps->hop[h].n_src = OG_MAX(caps->hop[h].n_src, block->n_src);
         caps->hop[h].n_edges = OG_MAX(caps->hop[h].n_edges, block->n_edges);
+        caps->hop[h].n_drawn = OG_MAX(caps->hop[h].n_drawn, drawn_in(batch, h));
         caps->hop[h].n_seen = OG_MAX(caps->hop[h].n_seen, block->n_seen);
     }
 }

@@ -75,7 +75,7 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
     const struct og_sampler_ops *kind = og__sampler_ops(how->kind);
     uint64_t edges = kind->disk_edges;
     for (uint32_t h = 0; h < caps->n_hops; h++)
-        edges = OG_MAX(edges, caps->hop[h].n_edges);
+        edges = OG_MAX(edges, caps->hop[h].n_drawn);
     const size_t bytes =
         og__bits_words(n_blocks) * 8 + og__bits_words(n_blocks) * 4 + (size_t)edges * 4 +
         (size_t)ROUNDS * blocks_a_round(opt) * (OG__LIST_BLOCK + sizeof(uint32_t)) +

@@ -176,6 +176,7 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;
         caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
+        caps.hop[h].n_drawn = with_margin(seen->hop[h].n_drawn, caps.hop[h].n_edges);
         n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));
         caps.hop[h].n_src = n_dst;
         if (seen->hop[h].n_seen > 0)
