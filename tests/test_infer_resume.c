@@ -246,6 +246,51 @@ static void a_stopped_run_walks_the_same_way(void **state)
     free_files(&whole);
 }
 
+/* In the text of the file that is kept, where it is there as often as said. */
+static void replace_kept(const char *from, const char *to, int times)
+{
+    char *folder = kept_folder(), *file = og__path_join(folder, "state.json"), *text, *at;
+    size_t len;
+    assert_int_equal(og__read_text(file, 1 << 20, &text, &len, NULL), 0);
+    FILE *f = fopen(file, "wb");
+    assert_non_null(f);
+    const char *rest = text;
+    for (; (at = strstr(rest, from)); rest = at + strlen(from), times--)
+        fprintf(f, "%.*s%s", (int)(at - rest), rest, to);
+    fputs(rest, f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(times, 0);
+    free(text);
+    free(file);
+    free(folder);
+}
+
+/* Before there was --draw nodes drew in each hop; what was asked for was named all along. */
+static void what_was_kept_before_there_was_an_option_goes_on(void **state)
+{
+    (void)state;
+    static const char *const there[][2] = {
+        {"\\\"draw\\\": \\\"each\\\", ", ""},
+        {"\\\"draw\\\": \\\"each\\\"", "\\\"draw\\\": \\\"once\\\""},
+        {"\\\"walks\\\": ", "\\\"walks\\\": 1"},
+        {"\\\"kind\\\": ", "\\\"kind\\\": 1"}};
+    struct og_model_config c = shaped(PINSAGE, 2, HIDDEN);
+    struct broken plain = {.sampler = "walk"};
+    make_larger_graph();
+    write_model(&c);
+    must_resume(&plain, "1G");
+    struct files whole = take_files();
+    for (size_t i = 0; i < OG_COUNT(there); i++) {
+        struct broken b = {.sampler = "walk", .stop_layer = 2}, again = {.sampler = "walk"};
+        assert_int_equal(run_broken(&b, "40M", false, NULL), OG_INTERRUPTED);
+        replace_kept(there[i][0], there[i][1], 1);
+        must_resume(&again, "64M");
+        assert_non_null(strstr(again.said, i == 0 ? "going on" : "starting anew"));
+        assert_files(&whole);
+    }
+    free_files(&whole);
+}
+
 static void flip_byte(const char *path, long at)
 {
     FILE *f = fopen(path, "r+b");
@@ -532,6 +577,7 @@ int main(void)
         cmocka_unit_test(what_is_kept_is_not_mixed_with_another_model),
         cmocka_unit_test(without_resume_a_run_starts_anew),
         cmocka_unit_test(a_stopped_run_walks_the_same_way),
+        cmocka_unit_test(what_was_kept_before_there_was_an_option_goes_on),
         cmocka_unit_test(damage_to_what_is_kept_is_found),
         cmocka_unit_test(two_do_not_make_the_same_at_once),
         cmocka_unit_test(two_do_not_write_the_same_file_at_once),

@@ -269,6 +269,46 @@ static char *numbers_text(struct og_inference *f, uint64_t parameters)
     return text;
 }
 
+/* The options that chose the neighbours there chose ours: those that a state does not name, for it
+ * is older than they are, had their standard values. */
+static bool same_neighbors(const json_t *there, const json_t *here)
+{
+    struct og_options standard;
+    const char *name;
+    json_t *value;
+    if (!json_is_object(there) || !json_is_object(here))
+        return json_equal(there, here);
+    og_options_init(&standard);
+    json_t *usual = og__options_json(&standard);
+    og_options_release(&standard);
+    bool same = usual != NULL;
+    json_object_foreach((json_t *)here, name, value)
+    {
+        const json_t *said = json_object_get(there, name);
+        same = same && json_equal(said ? said : json_object_get(usual, name), value);
+    }
+    json_decref(usual);
+    return same;
+}
+
+static bool same_numbers(const char *there, const char *here)
+{
+    static const char key[] = "neighbors";
+    if (!there || strcmp(there, here) == 0)
+        return there;
+    json_t *theirs = json_loads(there, 0, NULL);
+    json_t *ours = json_loads(here, 0, NULL);
+    bool same = theirs && same_neighbors(json_object_get(theirs, key), json_object_get(ours, key));
+    if (same) { /* and all the rest */
+        json_object_del(theirs, key);
+        json_object_del(ours, key);
+        same = json_equal(theirs, ours);
+    }
+    json_decref(theirs);
+    json_decref(ours);
+    return same;
+}
+
 /* ==== opening and closing ==== */
 
 int og__infer_state_open(struct og_inference *f, const char *out, const char *embeddings,
@@ -456,7 +496,7 @@ json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_n
     const json_t *told = json_object_get(root, "layers");
     json_int_t step = json_integer_value(json_object_get(root, "step"));
     uint64_t rows = whole_number(root, "rows");
-    bool fits = numbers && strcmp(numbers, s->numbers) == 0 && step >= 0 && step <= 2 * layers &&
+    bool fits = same_numbers(numbers, s->numbers) && step >= 0 && step <= 2 * layers &&
                 rows <= n_nodes && (rows == n_nodes || rows % OG__WHOLE_ROWS == 0) &&
                 json_is_array(told) && json_array_size(told) == (size_t)step / 2 &&
                 take_checksums(s, json_object_get(root, "checksums"));
