@@ -2,8 +2,11 @@
  * there. */
 #include "loader_fixture.h"
 
+#include "loader/loader.h"
+
 #include <pthread.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 static char classes[128], labels[128], values[128], rounded[128], bytes[128];
 
@@ -226,6 +229,27 @@ static void batches_of_links_have_their_pairs(void **state)
 
 /* ---- passes ---- */
 
+/* In the order of the split, unshuffled. Returns a checksum of its batches. */
+static uint64_t go_over(struct og_loader *l, const char *split)
+{
+    struct read_back ids = read_back(classes, split);
+    uint64_t sum = 0;
+    int64_t at = 0;
+    assert_int_equal(og_loader_evaluate(l, split, NULL), 0);
+    for (const struct og_minibatch *b; (b = next_batch(l)); at += b->n_seeds) {
+        assert_string_equal(b->split, split);
+        assert_int_equal(b->epoch, 0);
+        assert_memory_equal(b->ids.data, (const int64_t *)ids.data + at, (size_t)b->n_seeds * 8);
+        sum = XXH3_64bits_withSeed(b->ids.data, (size_t)b->ids.shape[0] * 8, sum);
+        sum = XXH3_64bits_withSeed(b->x.data, (size_t)b->x.shape[0] * DIM * 4, sum);
+        sum = XXH3_64bits_withSeed(b->edge_index.data, (size_t)b->edge_index.shape[1] * 16, sum);
+        og_minibatch_release(b);
+    }
+    assert_int_equal(at, ids.rows);
+    free(ids.data);
+    return sum;
+}
+
 static void a_pass_has_its_split_in_order(void **state)
 {
     (void)state;
@@ -239,21 +263,76 @@ static void a_pass_has_its_split_in_order(void **state)
         struct og_loader *l = open_loader(classes, &opt, NULL);
         for (int round = 0; round < 2; round++) {
             assert_epochs(l, &e, round + 1, round + 1);
-            for (size_t s = 0; s < OG_COUNT(splits); s++) {
-                struct read_back ids = read_back(classes, splits[s]);
-                int64_t at = 0;
-                assert_int_equal(og_loader_evaluate(l, splits[s], NULL), 0);
-                for (const struct og_minibatch *b; (b = next_batch(l)); at += b->n_seeds) {
-                    assert_string_equal(b->split, splits[s]);
-                    assert_int_equal(b->epoch, 0);
-                    assert_memory_equal(b->ids.data, (const int64_t *)ids.data + at,
-                                        (size_t)b->n_seeds * 8);
-                    og_minibatch_release(b);
-                }
-                assert_int_equal(at, ids.rows);
-                free(ids.data);
-            }
+            for (size_t s = 0; s < OG_COUNT(splits); s++)
+                go_over(l, splits[s]);
         }
+        og_loader_close(l);
+        forget(&e);
+        og_options_release(&opt);
+    }
+}
+
+static uint64_t pass_without_plan(const char *split)
+{
+    static const char *const pairs[] = {"policy", "none", NULL};
+    struct og_options opt;
+    set_up(&opt, pairs);
+    struct og_loader *l = open_loader(classes, &opt, NULL);
+    const uint64_t sum = go_over(l, split);
+    og_loader_close(l);
+    og_options_release(&opt);
+    return sum;
+}
+
+/* Validated behind every second epoch and the last, as was said: one run goes through all of it. */
+static void go_as_planned(struct og_loader *l, const struct expected *e, uint64_t valid)
+{
+    for (int epoch = 1; epoch <= 5; epoch++) {
+        assert_epochs(l, e, epoch, epoch);
+        if (epoch % 2 == 0 || epoch == 5)
+            assert_int_equal(go_over(l, "valid"), valid);
+        assert_int_equal(l->run.first, 0);
+    }
+}
+
+/* Not validated, another split, in its middle, behind an epoch that none was planned for. */
+static void go_otherwise(struct og_loader *l, const struct expected *e, uint64_t valid)
+{
+    assert_epochs(l, e, 2, 3);
+    assert_epochs(l, e, 4, 4);
+    go_over(l, "test");
+    assert_epochs(l, e, 2, 2);
+    assert_int_equal(og_loader_evaluate(l, "valid", NULL), 0);
+    og_minibatch_release(next_batch(l));
+    assert_int_equal(go_over(l, "valid"), valid);
+    assert_epochs(l, e, 3, 3);
+    assert_int_equal(go_over(l, "valid"), valid);
+    assert_epochs(l, e, 5, 5);
+    start_epoch(l, 6); /* what was the last one is none any more */
+    for (const struct og_minibatch *b; (b = next_batch(l));)
+        og_minibatch_release(b);
+    assert_int_equal(go_over(l, "valid"), valid);
+    assert_epochs(l, e, 4, 5);
+}
+
+static void a_pass_that_is_planned_goes_on(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"degree", "lru", "belady", "sweep", "hybrid"};
+    const uint64_t valid = pass_without_plan("valid");
+    for (size_t p = 0; p < OG_COUNT(ways); p++) {
+        const char *const pairs[] = {"policy", ways[p], "cache",      "10%", "superbatch", "7",
+                                     "epochs", "5",     "eval-every", "2",   NULL};
+        struct og_options opt;
+        struct og_loader_options from;
+        struct expected e;
+        set_up(&opt, pairs);
+        expect(&e, classes, &opt);
+        og_loader_options_init(&from);
+        from.evaluates = true;
+        struct og_loader *l = open_loader(classes, &opt, &from);
+        go_as_planned(l, &e, valid);
+        go_otherwise(l, &e, valid);
         og_loader_close(l);
         forget(&e);
         og_options_release(&opt);
@@ -271,6 +350,7 @@ int main(void)
         cmocka_unit_test(own_seeds_that_are_a_split_make_its_batches),
         cmocka_unit_test(batches_of_links_have_their_pairs),
         cmocka_unit_test(a_pass_has_its_split_in_order),
+        cmocka_unit_test(a_pass_that_is_planned_goes_on),
     };
     return cmocka_run_group_tests(tests, make_graphs, remove_folder);
 }

@@ -457,6 +457,8 @@ struct og_loader_options {
     double step_seconds; /* that the caller takes for a batch, which --policy auto weighs [0 =
                             unknown] */
     bool no_features;    /* x is not wanted, and nothing of it read [false] */
+    bool evaluates;      /* "valid" is evaluated behind every --eval-every epochs and the last that
+                            is planned, and looked ahead to as those are [false] */
 };
 OG_EXPORT void og_loader_options_init(struct og_loader_options *from); /* the defaults */
 
@@ -488,7 +490,9 @@ OG_EXPORT OG_MUST_CHECK int og_loader_start(struct og_loader *l, int epoch, stru
 /* Go to the first batch of one pass over a split in order, without shuffling: "valid", "test", or
  * what the loader was opened for, by its name ("seeds": the caller's own). Neighbours are drawn as
  * in every other such pass. Between epochs: batches of the next that are there already are dropped,
- * and with policies that look ahead what was planned for them; og_loader_start goes on. */
+ * and with policies that look ahead what was planned for them; og_loader_start goes on. Not so with
+ * "valid" at the end of an epoch that og_loader_options.evaluates: then this pass is what comes
+ * next, and another epoch, or another split, drops what is there of it. */
 OG_EXPORT OG_MUST_CHECK int og_loader_evaluate(struct og_loader *l, const char *split,
                                                struct og_err *err);
 

@@ -79,13 +79,15 @@ PyObject *open_loader(PyObject *module, PyObject *args)
     PyObject *seeds;
     PyObject *watch;
     struct og_loader_options from;
+    int evaluates;
     Py_buffer buffer = {0};
     struct og_options opt;
     og_loader_options_init(&from);
-    if (!PyArg_ParseTuple(args, "sO!zOidO", &dataset, &PyDict_Type, &options, &from.split, &seeds,
-                          &from.hold, &from.step_seconds, &watch) ||
+    if (!PyArg_ParseTuple(args, "sO!zOidpO", &dataset, &PyDict_Type, &options, &from.split, &seeds,
+                          &from.hold, &from.step_seconds, &evaluates, &watch) ||
         !options_from(state, options, &opt))
         return NULL;
+    from.evaluates = evaluates;
     PyObject *out =
         get_seeds(seeds, &buffer, &from) ? open_with(state, dataset, &opt, &from, watch) : NULL;
     if (buffer.obj)

@@ -82,6 +82,7 @@ class Loader:
         epochs: int = 10,
         step_seconds: float | None = None,
         hold: int = 2,
+        eval_every: int | None = None,
         progress: bool = False,
         num_neighbors: Sequence[int] | None = None,
         batch_size: int | None = None,

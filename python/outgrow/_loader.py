@@ -69,6 +69,9 @@ class Loader:
     step_seconds  how long a step of the caller's takes; policy="auto" weighs it against reading
     hold          batches that the caller keeps beside the one yielded last; memory has room for them. A training loop keeps
                   one, through its loss; evaluation in between adds one
+    eval_every    every so many epochs, and behind the last, evaluate("valid") comes next: its batches are looked ahead to and
+                  read ahead as an epoch's are. Without, any evaluation ends what was planned and read ahead, and the next
+                  epoch begins anew
     progress      show tqdm's bar, where it is installed
     options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
                   cache="10%", shuffle=False, ... (`outgrow help train`)
@@ -130,7 +133,7 @@ class Loader:
     """
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split="train", seeds=None, form="pyg",
-                 epochs=10, step_seconds=None, hold=2, progress=False, num_neighbors=None, batch_size=None, input_nodes=None,
+                 epochs=10, step_seconds=None, hold=2, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=None,
                  **options):
         if form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
@@ -147,10 +150,10 @@ class Loader:
         if seeds is not None and split != "train":
             raise OptionError(f"split: {split!r} and seeds stand for the same", "give one of them")
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
-                          **options_for(form, options)})
+                          "eval_every": eval_every, **options_for(form, options)})
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split if seeds is None else None,
-                               None if seeds is None else seeds_of(seeds), hold, step_seconds or 0.0, watch=self._watch)
+                               None if seeds is None else seeds_of(seeds), hold, step_seconds or 0.0, bool(eval_every), watch=self._watch)
         self._epoch = 0  # that iterating began last
         self._turn = 0   # number of the iteration that may go on
         self._restored = False
@@ -171,7 +174,7 @@ class Loader:
 
     def evaluate(self, split="valid"):
         """One pass over a split, in order, unshuffled; its neighbours are drawn alike every time. Between epochs: an epoch
-        that is under way is over then."""
+        that is under way is over then, and so is what was read ahead, but for "valid" where eval_every says so."""
         if split not in SPLITS:
             raise OptionError(f"split: {split!r} is not one of {', '.join(SPLITS)}")
         self._native.evaluate(split)

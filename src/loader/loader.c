@@ -126,8 +126,13 @@ static uint32_t last_epoch(const struct og_loader *l, uint32_t first)
     return last;
 }
 
+static uint64_t item_of(const struct og_schedule *schedule, struct og_place at)
+{
+    return og__schedule_start(schedule, at.epoch) + at.batch;
+}
+
 /* Where the epochs end that were asked for there is nothing to run. */
-static int begin_run(struct og_loader *l, struct og_place to, uint64_t item, struct og_err *err)
+static int begin_run(struct og_loader *l, struct og_place to, struct og_err *err)
 {
     struct og_schedule *schedule = &l->s->facts.schedule;
     const uint32_t first =
@@ -135,29 +140,29 @@ static int begin_run(struct og_loader *l, struct og_place to, uint64_t item, str
     const uint32_t last = last_epoch(l, first);
     if (last < first)
         return 0;
-    schedule->epochs = OG_MAX(schedule->epochs, (int)last);
-    return og__loader_run(l, OG__SPLITS, item, og__schedule_start(schedule, last + 1), err);
+    schedule->epochs = OG_MAX(schedule->epochs, (int)last); /* which may move what comes behind */
+    return og__loader_run(l, OG__SPLITS, item_of(schedule, to),
+                          og__schedule_start(schedule, last + 1), err);
 }
 
 static int steer(struct og_loader *l, struct og_place to, struct og_err *err)
 {
     const struct og_session *s = l->s;
     const struct og_schedule *schedule = &s->facts.schedule;
-    const uint64_t item = og__schedule_start(schedule, to.epoch) + to.batch;
     int rc = check_run(l, err);
     if (rc < 0)
         return rc;
     rc = s->offline ? og__offline_check(s->offline, schedule, to.epoch, err) : 0;
     if (rc < 0)
         return rc;
-    rc = follow(l, to, item, err);
+    rc = follow(l, to, item_of(schedule, to), err);
     if (rc != 0)
         return OG_MIN(rc, 0);
     og__loader_halt(l);
     rc = check_run(l, err);
     if (rc < 0)
         return rc;
-    rc = begin_run(l, to, item, err);
+    rc = begin_run(l, to, err);
     if (rc < 0)
         return rc;
     lock(l);
@@ -208,22 +213,46 @@ static int pass_over(const struct og_loader *l, const char *split)
     return strcmp(split, l->split) == 0 ? OG__TRAIN : -1;
 }
 
+/* Caller holds the lock. */
+static void set_pass(struct og_loader *l, uint64_t batches)
+{
+    l->going = (struct og_going){.on = true, .pass = true, .batches = batches};
+    l->lap = og__now();
+}
+
+/* Is the evaluation of an epoch what the run comes to next anyway? */
+static bool follow_pass(struct og_loader *l, enum og__split split, uint64_t batches)
+{
+    const struct og_loading_run *r = &l->run;
+    bool next = false;
+    lock(l);
+    if (r->begun && r->pass == OG__SPLITS && r->next < r->last) {
+        const struct og_descriptor d = og__schedule_at(&l->s->facts.schedule, r->next);
+        next = d.split == split && split != OG__TRAIN && d.batch == 0;
+    }
+    if (next)
+        set_pass(l, batches);
+    unlock(l);
+    return next;
+}
+
 static int steer_pass(struct og_loader *l, enum og__split split, uint64_t batches,
                       struct og_err *err)
 {
     int rc = check_run(l, err);
-    if (rc < 0)
+    if (rc < 0 || follow_pass(l, split, batches))
         return rc;
     og__loader_halt(l);
     rc = check_run(l, err);
     if (rc < 0)
         return rc;
     rc = og__loader_run(l, split, 0, batches, err);
+    if (rc < 0)
+        return rc;
     lock(l);
-    l->going = (struct og_going){.on = rc == 0, .pass = true, .batches = batches};
-    l->lap = og__now();
+    set_pass(l, batches);
     unlock(l);
-    return rc;
+    return 0;
 }
 
 int og_loader_evaluate(struct og_loader *l, const char *split, struct og_err *err)

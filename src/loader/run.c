@@ -58,7 +58,7 @@ static int fill(struct og_loader *l, struct og_parcel *p, struct og_work *w, str
         return rc;
     og__minibatch_fill(&p->batch, &p->arena, &l->s->path, l->s->pool, w);
     p->batch.split = split_of(l, of->split);
-    p->batch.epoch = (int)of->epoch;
+    p->batch.epoch = of->split == OG__TRAIN ? (int)of->epoch : 0; /* of a pass there is none */
     p->batch.batch = of->batch;
     p->batch.batches = (int64_t)og__schedule_batches(&l->s->facts.schedule, of->split);
     p->counters = (struct og_epoch_counters){0};

@@ -44,6 +44,18 @@ def test_the_nth_iteration_is_epoch_n():
         assert digests(b) == second
 
 
+def test_evaluation_that_is_planned():
+    """The same batches and passes; the cache goes on being used where it was planned."""
+    def go(**options):
+        with outgrow.Loader("graph", **OPTIONS, **options) as loader:
+            got = [(digests(loader), digests(loader.evaluate("valid"))) for _ in range(OPTIONS["epochs"])]
+            return got, sum(epoch["misses"] for epoch in loader.metrics["epochs"])
+
+    (want, without), (got, planned) = go(), go(eval_every=1)
+    assert got == want and len({tuple(valid) for _, valid in want}) == 1
+    assert planned < without, (planned, without)
+
+
 def test_aliases():
     ids = np.arange(100)
     mask = np.zeros(support.NODES, bool)
