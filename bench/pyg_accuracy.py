@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Test accuracy of PyTorch Geometric's models trained through outgrow.Loader, beside the command's own models with the same
-hyperparameters: mean and standard deviation over seeds, at the best validation epoch.
+"""Test accuracy of PyTorch Geometric's models trained through outgrow.Loader, beside the same models trained through its own
+NeighborLoader on the same graph, and the command's own models with the same hyperparameters: mean and standard deviation over
+seeds, at the best validation epoch.
 
     PYTHONPATH=build/release/python bench/pyg_accuracy.py --outgrow build/release/outgrow [--seeds 5] [--models gcn,sage,gat]
 
-Needs PyTorch and PyTorch Geometric. --check fails where the means are further apart than so many points.
+Needs PyTorch and PyTorch Geometric; NeighborLoader needs pyg-lib or torch-sparse as well, and its column is empty without.
+--check fails where means are further from the loader's than so many points.
 """
 import argparse
+import json
 import os
 import pathlib
 import statistics
@@ -14,8 +17,12 @@ import sys
 import tempfile
 
 try:
+    import numpy as np
     import torch
     import torch.nn.functional as F
+    import torch_geometric.typing
+    from torch_geometric.data import Data
+    from torch_geometric.loader import NeighborLoader
     from torch_geometric.nn import GAT, GCN, GraphSAGE
 
     import outgrow
@@ -23,6 +30,7 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
+HAS_SAMPLER = torch_geometric.typing.WITH_PYG_LIB or torch_geometric.typing.WITH_TORCH_SPARSE
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SETTINGS = {
     "cora": {"import": {"row_normalize": True},
@@ -46,7 +54,7 @@ def accuracy(model, batches):
     with torch.no_grad():
         for batch in batches:
             got = model(batch.x.float(), batch.edge_index)[:batch.batch_size].argmax(1)
-            right += int((got == batch.y).sum())
+            right += int((got == batch.y[:batch.batch_size]).sum())
             total += batch.batch_size
     return right / total
 
@@ -55,39 +63,74 @@ def train_epoch(model, optimizer, batches):
     model.train()
     for batch in batches:
         optimizer.zero_grad()
-        F.cross_entropy(model(batch.x.float(), batch.edge_index)[:batch.batch_size], batch.y, ignore_index=-1).backward()
+        out = model(batch.x.float(), batch.edge_index)[:batch.batch_size]
+        F.cross_entropy(out, batch.y[:batch.batch_size], ignore_index=-1).backward()
         optimizer.step()
 
 
-def through_loader(graph, kind, o, seed):
-    """The test accuracy of the epoch with the best validation accuracy."""
+def best_of(graph, kind, o, seed, batches_of):
+    """The test accuracy of the epoch with the best validation accuracy. batches_of: of a split, each time it is called."""
     torch.manual_seed(seed)
     about = outgrow.info(graph)
     model = make_model(kind, o, about["feature_dim"], about["num_classes"])
     optimizer = torch.optim.Adam(model.parameters(), lr=o["lr"], weight_decay=o["weight_decay"])
     best = test = 0
-    with outgrow.Loader(graph, fanout=o["fanout"], batch=o["batch"], epochs=o["epochs"], seed=seed, memory="2G") as loader:
-        for _ in range(o["epochs"]):
-            train_epoch(model, optimizer, loader)
-            valid = accuracy(model, loader.evaluate("valid"))
-            if valid > best:
-                best, test = valid, accuracy(model, loader.evaluate("test"))
+    for _ in range(o["epochs"]):
+        train_epoch(model, optimizer, batches_of("train"))
+        valid = accuracy(model, batches_of("valid"))
+        if valid > best:
+            best, test = valid, accuracy(model, batches_of("test"))
     return 100 * test
+
+
+def through_loader(graph, kind, o, seed):
+    options = {name: o[name] for name in ("fanout", "batch", "epochs")}
+    with outgrow.Loader(graph, seed=seed, memory="2G", eval_every=1, **options) as loader:
+        return best_of(graph, kind, o, seed, lambda split: loader if split == "train" else loader.evaluate(split))
+
+
+def data_of(graph):
+    """The whole graph in memory, from the dataset's files."""
+    def load(name):
+        return np.load(f"{graph}/{name}.npy")
+
+    with open(f"{graph}/meta.json") as f:
+        assert json.load(f)["feature_dtype"] != "bf16"
+    indptr = load("indptr")
+    edges = np.stack([load("indices").astype(np.int64), np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))])
+    return Data(x=torch.from_numpy(load("features")), y=torch.from_numpy(load("labels")), edge_index=torch.from_numpy(edges))
+
+
+def through_neighbor_loader(graph, kind, o, seed):
+    data = data_of(graph)
+
+    def batches_of(split):
+        seeds = torch.from_numpy(np.load(f"{graph}/{split}.npy"))
+        return NeighborLoader(data, o["fanout"], seeds, batch_size=o["batch"], shuffle=split == "train")
+
+    return best_of(graph, kind, o, seed, batches_of)
 
 
 def by_the_command(graph, kind, o, seed, run):
     return 100 * outgrow.train(graph, model=kind, seed=seed, run=run, memory="2G", **o)["test_acc"]
 
 
+def told(accuracies):
+    spread = f" ({statistics.stdev(accuracies):.2f})" if len(accuracies) > 1 else ""
+    return f"{statistics.mean(accuracies):.2f}{spread}" if accuracies else ""
+
+
 def compare(graph, name, kind, settings, args, scratch):
     o = settings["all"] | settings.get(kind, {})
     o |= {name: value for name, value in (("epochs", args.epochs), ("lr", args.lr)) if value}
-    theirs = [through_loader(graph, kind, o, seed) for seed in range(1, args.seeds + 1)]
-    ours = [by_the_command(graph, kind, o, seed, f"{scratch}/{name}-{kind}-{seed}") for seed in range(1, args.seeds + 1)]
-    spread = [f" ({statistics.stdev(a):.2f})" if len(a) > 1 else "" for a in (theirs, ours)]
-    apart = statistics.mean(theirs) - statistics.mean(ours)
-    print(f"| {name} | {kind} | {statistics.mean(theirs):.2f}{spread[0]} | {statistics.mean(ours):.2f}{spread[1]} | {apart:+.2f} |", flush=True)
-    return abs(apart)
+    seeds = range(1, args.seeds + 1)
+    loader = [through_loader(graph, kind, o, seed) for seed in seeds]
+    theirs = [through_neighbor_loader(graph, kind, o, seed) for seed in seeds] if HAS_SAMPLER else []
+    ours = [by_the_command(graph, kind, o, seed, f"{scratch}/{name}-{kind}-{seed}") for seed in seeds]
+    apart = [statistics.mean(loader) - statistics.mean(others) for others in (theirs, ours) if others]
+    words = ", ".join(f"{points:+.2f}" for points in apart)
+    print(f"| {name} | {kind} | {told(loader)} | {told(theirs)} | {told(ours)} | {words} |", flush=True)
+    return max(map(abs, apart))
 
 
 def main():
@@ -106,7 +149,7 @@ def main():
         print(f"skipped: not all of {args.datasets} is in {args.data}")
         sys.exit(77)
     worst = 0
-    print("| dataset | model | PyTorch Geometric through Loader (stdev) | outgrow train (stdev) | apart |\n|---|---|---|---|---|")
+    print("| dataset | model | through Loader (stdev) | through NeighborLoader (stdev) | outgrow train (stdev) | apart |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as scratch:
         for name in args.datasets.split(","):
             graph = f"{scratch}/{name}"
