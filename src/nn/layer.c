@@ -83,24 +83,55 @@ static struct og_finish finish_of(const struct og_model *m, int l)
     };
 }
 
-/* Mean and rstd of the batch, which the running ones take in. */
+/* Mean, variance and rstd of the batch. */
 static int take_moments(struct og_model *m, int l, struct og_err *err)
 {
     int rc = 0;
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &m->at.work[l];
-    const struct og_moments moments = {w->block->n_dst, layer->n_out, w->y, w->mean, w->rstd};
-    const struct og_track track = {moments.rows,
-                                   moments.cols,
-                                   w->mean,
-                                   w->rstd,
+    const struct og_moments moments = {w->block->n_dst, layer->n_out, w->y, w->mean, w->var};
+    const struct og_rstd rstd = {moments.cols, w->var, w->rstd};
+    OG_TRY(m->ops->moments(m->backend, &moments, err));
+    OG_TRY(m->ops->rstd(m->backend, &rstd, err));
+out:
+    return rc;
+}
+
+/* From where another model computes to where this one does. */
+static int carry(struct og_model *m, float *there, struct og_model *from, const float *here,
+                 size_t n, struct og_err *err)
+{
+    enum { PIECE = 1024 };
+    float piece[PIECE];
+    int rc = 0;
+    for (size_t first = 0, some; first < n; first += some) {
+        some = OG_MIN(n - first, (size_t)PIECE);
+        OG_TRY(og__model_fetch(from, piece, here + first, some * sizeof(*piece), err));
+        OG_TRY(og__model_push(m, there + first, piece, some * sizeof(*piece), err));
+    }
+out:
+    return rc;
+}
+
+int og__track_layer(struct og_model *m, int l, struct og_model *from, struct og_err *err)
+{
+    int rc = 0;
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &from->at.work[l];
+    const bool own = m == from;
+    const size_t n = (size_t)layer->n_out;
+    const struct og_track track = {w->block->n_dst,
+                                   layer->n_out,
+                                   own ? w->mean : m->mean,
+                                   own ? w->var : m->var,
                                    layer->param[OG__NORM_MEAN]->value,
                                    layer->param[OG__NORM_VAR]->value,
                                    layer->param[OG__NORM_COUNT]->value};
-    const struct og_rstd rstd = {moments.cols, w->rstd, w->rstd};
-    OG_TRY(m->ops->moments(m->backend, &moments, err));
+    if (!own) {
+        OG_TRY(carry(m, m->mean, from, w->mean, n, err));
+        OG_TRY(carry(m, m->var, from, w->var, n, err));
+    }
     OG_TRY(m->ops->track(m->backend, &track, err));
-    OG_TRY(m->ops->rstd(m->backend, &rstd, err));
 out:
     return rc;
 }

@@ -126,10 +126,19 @@ static size_t head_bytes(const struct og_nn_ops *ops, const struct og_model_conf
     return 2 * (size_t)c->heads * packed_bytes(ops, og__head_width(c, l), og__layer_in(c, l));
 }
 
+/* Widest hidden layer whose statistics a batch has; 0: none. */
+static size_t normed(const struct og_model_config *c)
+{
+    size_t most = 0;
+    for (int l = 0; c->norm == OG_NORM_BATCH && l < c->layers; l++)
+        most = og__is_last(c, l) ? most : OG_MAX(most, (size_t)og__layer_out(c, l));
+    return most;
+}
+
 size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                        int optimizer)
 {
-    size_t sum = 0;
+    size_t sum = 2 * og__arena_room(normed(config) * sizeof(float));
     for (int l = 0; l < config->layers; l++) {
         struct og_specs s = layer_specs(config, l);
         for (size_t i = 0; i < s.n; i++)
@@ -278,6 +287,8 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
     for (int l = 0; l < config->layers; l++)
         OG_TRY(add_layer(m, l, seed, err));
     OG_TRY(add_decoder(m, seed, err));
+    m->mean = og__arena_take(&m->memory, normed(config) * sizeof(float));
+    m->var = og__arena_take(&m->memory, normed(config) * sizeof(float));
     *out = m;
     m = NULL;
 out:

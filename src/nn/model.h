@@ -53,7 +53,7 @@ struct og_layer_work {
     uint32_t *from;                                /* SAGE max: [D, F_mid] */
     float *score_src, *score_dst, *alpha, *dscore; /* GAT, see og_attend */
     float *fold[2], *dfold[2]; /* GAT: att_src and att_dst folded, and their gradients */
-    float *mean, *rstd;        /* batch norm: [F_out] */
+    float *mean, *rstd, *var;  /* batch norm: [F_out]; var: in training */
 };
 
 /* Of links: two products, the second of which makes a score. */
@@ -91,6 +91,7 @@ struct og_model {
     struct og_arena memory, workspace;
     struct og_param param[OG__ROLES * OG_MAX_HOPS + 4]; /* those of the decoder come last */
     size_t n_params;
+    float *mean, *var; /* of another model's batch, for a layer at a time */
     struct og_layer layer[OG_MAX_HOPS];
     struct og_decoder decoder;
     struct og_batch_caps caps; /* what the workspace was taken for */
@@ -123,6 +124,10 @@ void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affin
  * made, becomes that of y, in place. */
 OG_MUST_CHECK int og__finish_layer(struct og_model *m, int l, bool training, struct og_err *err);
 OG_MUST_CHECK int og__finish_layer_back(struct og_model *m, int l, struct og_err *err);
+/* The layer's statistics of the last batch that `from` computed gradients of, into the running ones
+ * of m. */
+OG_MUST_CHECK int og__track_layer(struct og_model *m, int l, struct og_model *from,
+                                  struct og_err *err);
 
 /* ---- convolutions ---- */
 

@@ -175,6 +175,13 @@ OG_MUST_CHECK int og__model_gradients(struct og_model *m, const struct og_batch 
                                       const struct og_rows *x, const void *labels,
                                       const struct og_step *step, struct og_metrics *out,
                                       struct og_err *err);
+/* The same in two parts, for a model that computes a mini-batch for another one, which has its
+ * shape and takes in what was made of it: first all but the running statistics, then these. */
+OG_MUST_CHECK int og__model_part(struct og_model *m, const struct og_batch *batch,
+                                 const struct og_rows *x, const void *labels,
+                                 const struct og_step *step, struct og_metrics *out,
+                                 struct og_err *err);
+OG_MUST_CHECK int og__model_track(struct og_model *m, struct og_model *from, struct og_err *err);
 /* Forward without dropout, with running statistics, and loss; labels may be NULL. */
 OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *batch,
                                     const struct og_rows *x, const void *labels,

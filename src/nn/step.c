@@ -195,9 +195,9 @@ out:
     return rc;
 }
 
-int og__model_gradients(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
-                        const void *labels, const struct og_step *step, struct og_metrics *out,
-                        struct og_err *err)
+int og__model_part(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
+                   const void *labels, const struct og_step *step, struct og_metrics *out,
+                   struct og_err *err)
 {
     int rc = 0;
     if (!m->training) { /* reserved for forward passes, or not at all */
@@ -215,6 +215,24 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
         OG_TRY(backward_layer(m, l, err));
 out:
     return rc;
+}
+
+int og__model_track(struct og_model *m, struct og_model *from, struct og_err *err)
+{
+    int rc = 0;
+    for (int l = 0; l < m->config.layers; l++)
+        if (m->config.norm == OG_NORM_BATCH && !og__is_last(&m->config, l))
+            OG_TRY(og__track_layer(m, l, from, err));
+out:
+    return rc;
+}
+
+int og__model_gradients(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
+                        const void *labels, const struct og_step *step, struct og_metrics *out,
+                        struct og_err *err)
+{
+    int rc = og__model_part(m, batch, x, labels, step, out, err);
+    return rc < 0 ? rc : og__model_track(m, m, err);
 }
 
 /* ==== update ==== */

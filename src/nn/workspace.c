@@ -87,6 +87,7 @@ static void carve_layer(const struct og_model_config *c, int l, const struct og_
     if (c->norm == OG_NORM_BATCH) {
         w->mean = take_floats(arena, 1, out);
         w->rstd = take_floats(arena, 1, out);
+        w->var = training ? take_floats(arena, 1, out) : NULL;
     }
 }
 
