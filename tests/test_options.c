@@ -487,6 +487,7 @@ static struct og_options unusual(void)
         {"draw", "once"},
         {"pack-dtype", "bf16"},
         {"accumulate", "8"},
+        {"trainers", "2"},
         {"staleness", "2"},
     };
     struct og_options o = fresh();

@@ -67,7 +67,7 @@ static const struct given {
     {"preset", "memory", BOUNDS},      {"checkpoint-every", "7", BOUNDS},
     {"log-every", "1", BOUNDS},        {"trace-timeline", spans, BOUNDS},
     {"draw", "once", CHANGES},         {"accumulate", "2", CHANGES},
-    {"staleness", "1", CHANGES},
+    {"staleness", "1", CHANGES},       {"trainers", "2", BOUNDS},
 };
 enum { GIVEN = OG_COUNT(given) };
 

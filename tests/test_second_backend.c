@@ -223,6 +223,7 @@ static const char *const convolutions[][9] = {
     {"model", "gat", "heads", "2", "attention-dropout", "0.3", "residual", "true", NULL},
     {"model", "gin", "residual", "true", "norm", "batch", NULL},
     {"model", "pinsage", "sampler", "walk", NULL},
+    {"norm", "batch", "batch", "8", "accumulate", "3", "trainers", "2", NULL},
     {"model", "sage", "batch", "8", "accumulate", "3", "staleness", "2", NULL},
 };
 

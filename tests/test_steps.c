@@ -288,6 +288,8 @@ static const char *const *const moves[] = {
     WORDS("policy", "belady", "cache", "10%", "layout", "packed"),
     WORDS("policy", "sweep", "cache", "20%", "topology", "disk"),
     WORDS("policy", "lru", "cache", "10%", "threads", "3"),
+    WORDS("policy", "belady", "cache", "10%", "trainers", "2", "threads", "3"),
+    WORDS("policy", "hybrid", "cache", "10%", "trainers", "4"),
 };
 
 static void bytes_move_values_do_not(void **state)
@@ -308,6 +310,40 @@ static void bytes_move_values_do_not(void **state)
                 }
             forget("first");
         }
+}
+
+/* ---- trainers ---- */
+
+/* Every kind, by any number of trainers, beneath whose mini-batches the cache changes. */
+static void trainers_make_the_same(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"accumulate", "4", "staleness", "0", NULL};
+    static const char *const late[] = {"accumulate", "4", "staleness", "3", NULL};
+    static const char *const lags[] = {"staleness", "2", NULL};
+    const char *const *const hows[] = {sets, late, lags};
+    for (size_t k = 0; k < OG_COUNT(kinds); k++)
+        for (size_t i = 0; i < OG_COUNT(hows); i++) {
+            train("first", LISTS(kinds[k], hows[i], WORDS("trainers", "1")));
+            for (size_t w = 0; w < 2 * 5; w++) {
+                const char *const *trainers = WORDS("trainers", w % 2 ? "4" : "2");
+                train("other", LISTS(kinds[k], hows[i], moves[w / 2], trainers));
+                assert_same_run("first", "other");
+                forget("other");
+            }
+            forget("first");
+        }
+}
+
+static void no_more_trainers_than_mini_batches(void **state)
+{
+    (void)state;
+    train("run", LISTS(WORDS("accumulate", "2", "staleness", "1", "trainers", "7")));
+    json_t *summary = summary_of("run");
+    const json_t *config = json_object_get(summary, "config");
+    assert_int_equal(json_integer_value(json_object_get(config, "trainers")), 4);
+    json_decref(summary);
+    forget("run");
 }
 
 /* ---- stopped, and going on ---- */
@@ -332,7 +368,8 @@ static void a_run_goes_on_within_a_step(void **state)
             train("whole", LISTS(whole[k], steps[i]));
             for (int at = 1; at < 14; at += 1 + (int)(k + i) % 3) {
                 const char *const *move = moves[(size_t)at % OG_COUNT(moves)];
-                interrupt("cut", LISTS(whole[k], steps[i]), at);
+                const char *const *before = moves[(size_t)(at + 3) % OG_COUNT(moves)];
+                interrupt("cut", LISTS(whole[k], steps[i], before), at);
                 train("cut", LISTS(whole[k], steps[i], move, WORDS("resume", "true")));
                 assert_same_run("whole", "cut");
                 forget("cut");
@@ -411,6 +448,37 @@ static void memory_is_planned_to_the_byte(void **state)
     assert_int_equal(planned(WORDS("accumulate", "2", "staleness", "7")) - none, 8 * copy);
 }
 
+/* The smallest that would do, as a refusal names it. */
+static const char *smallest(const char *const *const *lists)
+{
+    static char text[32];
+    struct og_options opt;
+    struct og_err err = {0};
+    set_options(&opt, "refused", lists);
+    test_set(&opt, "memory", "1M");
+    assert_int_equal(og_train(in_folder("graph"), &opt, NULL, NULL, &err), -ENOMEM);
+    const char *at = strstr(err.hint, "--memory ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "--memory %31[0-9M]", text), 1);
+    og_options_release(&opt);
+    return text;
+}
+
+static void the_smallest_memory_is_enough(void **state)
+{
+    (void)state;
+    static const char *const how[] = {"accumulate", "4", "staleness", "3", NULL};
+    static const char *const wide[] = {"hidden", "512", "norm", "batch", NULL};
+    for (int n = 1; n <= 4; n *= 2) {
+        char trainers[16];
+        snprintf(trainers, sizeof(trainers), "%d", n);
+        const char *const *const *lists = LISTS(wide, how, WORDS("trainers", trainers));
+        const char *memory = smallest(lists);
+        train("run", LISTS(wide, how, WORDS("trainers", trainers, "memory", memory)));
+        forget("run");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,10 +486,13 @@ int main(void)
         cmocka_unit_test(several_small_ones_are_one_large_one),
         cmocka_unit_test(one_mini_batch_a_step_is_the_standard),
         cmocka_unit_test(bytes_move_values_do_not),
+        cmocka_unit_test(trainers_make_the_same),
+        cmocka_unit_test(no_more_trainers_than_mini_batches),
         cmocka_unit_test(a_run_goes_on_within_a_step),
         cmocka_unit_test(a_run_goes_on_several_times),
         cmocka_unit_test(they_decide_the_numbers),
         cmocka_unit_test(memory_is_planned_to_the_byte),
+        cmocka_unit_test(the_smallest_memory_is_enough),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_folder);
 }

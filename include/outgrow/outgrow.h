@@ -163,6 +163,7 @@ struct og_options {
     /* resources: these move bytes, never values */
     struct og_amount memory, cache;
     int threads;  /* 0 = all */
+    int trainers; /* groups of threads that each compute a mini-batch; 0 = auto */
     int topology; /* enum og_topology_kind */
     struct og_amount neighbor_cache;
     int policy;            /* enum og_policy_kind */

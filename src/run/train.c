@@ -24,18 +24,30 @@ static int check_figures(const struct og_metrics *part, uint32_t epoch,
 
 /* ---- one batch ---- */
 
-/* The mini-batch's gradients are there: into the step's, which they may end. */
-static int take_gradients(struct og_trainer *t, uint32_t batch, const struct og_metrics *part,
-                          struct og_err *err)
+static void tell(const struct og_trainer *t, const struct og_work *w)
+{
+    struct og_progress p = {
+        .stage = stages[w->descriptor.split],
+        .epoch = (int)w->descriptor.epoch,
+        .epochs = t->s->config.opt.epochs,
+        .done = w->descriptor.batch + 1,
+        .total = og__schedule_batches(&t->s->facts.schedule, w->descriptor.split),
+        .loss = w->descriptor.split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
+    };
+    og__observe(t->s->config.seen, &p);
+}
+
+/* A mini-batch's gradients are there: into its step's, which they may end. */
+static int take_gradients(struct og_trainer *t, const struct og_part *part, struct og_err *err)
 {
     const struct og_options *opt = &t->s->config.opt;
     const struct og_schedule *schedule = &t->s->facts.schedule;
+    const uint32_t batch = part->work->descriptor.batch;
     const uint32_t size = og__step_size(opt, schedule, batch);
-    const uint64_t terms = og__metrics_terms(part);
-    int rc = 0;
+    const uint64_t terms = og__metrics_terms(&part->metrics);
+    int rc;
     t->state.terms += terms;
-    if (size > 1)
-        OG_TRY(og__steps_add(&t->steps, terms, err));
+    OG_TRY(og__steps_add(&t->steps, part->model, size, terms, err));
     if (!og__step_ends(opt, schedule, batch))
         return rc;
     OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, err));
@@ -44,24 +56,82 @@ out:
     return rc;
 }
 
-static int train_batch(struct og_trainer *t, const struct og_work *w, const void *targets,
-                       struct og_err *err)
+/* All that follows from a mini-batch whose gradients were computed, in the order of the schedule.
+ */
+static int take_part(struct og_trainer *t, const struct og_part *part, struct og_err *err)
 {
-    struct og_session *s = t->s;
-    struct og_step step = {(uint64_t)s->config.opt.seed, w->descriptor.epoch, w->descriptor.batch};
-    struct og_metrics part = {0};
-    double start = og__now();
+    const struct og_work *w = part->work;
+    const double start = og__now();
     int rc;
-    OG_TRY(og__steps_gradients(&t->steps, &w->sampled.batch, &w->rows, targets, &step, &part, err));
-    OG_TRY(check_figures(&part, w->descriptor.epoch, &w->descriptor, err));
-    OG_TRY(take_gradients(t, w->descriptor.batch, &part, err));
-    og__metrics_add(&t->state.train, &part);
-    t->state.counters.train_seconds += og__now() - start;
+    OG_TRY(check_figures(&part->metrics, w->descriptor.epoch, &w->descriptor, err));
+    OG_TRY(take_gradients(t, part, err));
+    og__metrics_add(&t->state.train, &part->metrics);
+    t->state.counters.train_seconds += part->seconds + og__now() - start;
     og__count_work(&t->state.counters, w);
-    return og__run_log(t, w, &part, err);
+    OG_TRY(og__run_log(t, w, &part->metrics, err));
+    t->state.next_item++;
+    tell(t, w);
 out:
     return rc;
 }
+
+/* By the model itself. */
+static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    const struct og_step key = {(uint64_t)s->config.opt.seed, w->descriptor.epoch,
+                                w->descriptor.batch};
+    struct og_part part = {.work = w, .model = s->learner.model};
+    const double start = og__now();
+    int rc;
+    OG_TRY(og__steps_gradients(&t->steps, &w->sampled.batch, &w->rows,
+                               og__work_targets(&s->facts, w, t->labels), &key, &part.metrics,
+                               err));
+    part.seconds = og__now() - start;
+    OG_TRY(take_part(t, &part, err));
+out:
+    return rc;
+}
+
+/* ---- by trainers ---- */
+
+static int take_next(struct og_trainer *t, struct og_err *err)
+{
+    const uint64_t made = t->state.steps;
+    struct og_part part;
+    int rc;
+    OG_TRY(og__trainers_take(t->trainers, &part, err));
+    OG_TRY(og__model_track(t->s->learner.model, part.model, err));
+    OG_TRY(take_part(t, &part, err));
+    t->ended -= (int)(t->state.steps - made);
+out:
+    return rc;
+}
+
+/* What was given away is all back: the run stands between two mini-batches. */
+static int take_rest(struct og_trainer *t, struct og_err *err)
+{
+    int rc = 0;
+    while (t->trainers && og__trainers_busy(t->trainers) > 0)
+        OG_TRY(take_next(t, err));
+out:
+    return rc;
+}
+
+static int give_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    const struct og_options *opt = &s->config.opt;
+    int rc = 0;
+    while (og__trainers_full(t->trainers) || t->ended > opt->staleness)
+        OG_TRY(take_next(t, err));
+    OG_TRY(og__trainers_give(t->trainers, w, &t->steps, t->ended, s->pool, err));
+    t->ended += og__step_ends(opt, &s->facts.schedule, w->descriptor.batch);
+out:
+    return rc;
+}
+
+/* ---- evaluation ---- */
 
 /* epoch: whose model it is. */
 static int evaluate_batch(struct og_trainer *t, const struct og_work *w, uint32_t epoch,
@@ -121,19 +191,6 @@ out:
     return rc;
 }
 
-static void tell(const struct og_trainer *t, const struct og_work *w)
-{
-    struct og_progress p = {
-        .stage = stages[w->descriptor.split],
-        .epoch = (int)w->descriptor.epoch,
-        .epochs = t->s->config.opt.epochs,
-        .done = w->descriptor.batch + 1,
-        .total = og__schedule_batches(&t->s->facts.schedule, w->descriptor.split),
-        .loss = w->descriptor.split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
-    };
-    og__observe(t->s->config.seen, &p);
-}
-
 /* Wall time goes to training or to evaluation, whichever the batch was. */
 static void count_time(struct og_trainer *t, enum og__split split)
 {
@@ -143,22 +200,40 @@ static void count_time(struct og_trainer *t, enum og__split split)
     t->lap = now;
 }
 
+static int validate_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
+{
+    int rc;
+    OG_TRY(take_rest(t, err));
+    count_time(t, OG__TRAIN);
+    OG_TRY(evaluate_batch(t, w, w->descriptor.epoch, og__work_targets(&t->s->facts, w, t->labels),
+                          err));
+    t->state.next_item++;
+    tell(t, w);
+out:
+    return rc;
+}
+
+static int save(struct og_trainer *t, struct og_err *err)
+{
+    int rc = take_rest(t, err);
+    return rc < 0 ? rc : og__run_save(t, err);
+}
+
 static int train_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct og_trainer *t = arg;
-    const void *targets = og__work_targets(&t->s->facts, w, t->labels);
-    int rc = w->descriptor.split == OG__TRAIN
-                 ? train_batch(t, w, targets, err)
-                 : evaluate_batch(t, w, w->descriptor.epoch, targets, err);
-    if (rc < 0)
-        return rc;
-    t->state.next_item++;
-    tell(t, w);
+    int rc;
+    if (w->descriptor.split != OG__TRAIN)
+        OG_TRY(validate_batch(t, w, err));
+    else
+        OG_TRY(t->trainers ? give_batch(t, w, err) : train_batch(t, w, err));
+    if (w->descriptor.last_of_epoch)
+        OG_TRY(take_rest(t, err));
     count_time(t, w->descriptor.split);
     if (w->descriptor.last_of_epoch)
         OG_TRY(end_epoch(t, w->descriptor.epoch, err));
     if (og__now() - t->saved >= t->s->config.opt.checkpoint_every)
-        OG_TRY(og__run_save(t, err));
+        OG_TRY(save(t, err));
 out:
     return rc;
 }
@@ -235,6 +310,9 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
+    if (s->config.opt.trainers > 1)
+        OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, s->config.opt.threads,
+                                 s->config.opt.trainers, s->budget, err));
     og__session_count_prepared(s);
     OG_TRY(og__run_write_settings(t, err));
     if (!(t->log = og__rundir_metrics(&t->dir, s->config.opt.resume ? "a" : "w", err)))
@@ -249,6 +327,7 @@ static void end_run(struct og_trainer *t)
     if (t->log)
         fclose(t->log);
     og__release(s->budget, t->labels, og__targets_bytes(&s->facts), "batches");
+    og__trainers_close(t->trainers);
     og__scores_close(&t->scores);
     og__steps_close(&t->steps);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
@@ -266,7 +345,7 @@ static void clear(struct og_err *err)
 static int save_interrupted(struct og_trainer *t, struct og_err *err)
 {
     clear(err);
-    int rc = og__run_save(t, err);
+    int rc = save(t, err);
     return rc < 0 ? rc : OG_INTERRUPTED;
 }
 
@@ -275,7 +354,7 @@ static int finish_training(struct og_trainer *t, char **summary, struct og_err *
 {
     struct og_test_result test = {0};
     int rc;
-    OG_TRY(og__run_save(t, err));
+    OG_TRY(save(t, err));
     OG_TRY(test_best(t, &test, err));
     OG_TRY(count_rest(t, err));
     OG_TRY(og__run_write_plan(t, err)); /* what a first superbatch predicted is known now */

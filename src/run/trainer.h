@@ -7,6 +7,7 @@
 #include "train/json.h"
 #include "train/scores.h"
 #include "train/session.h"
+#include "train/trainers.h"
 
 #include <stdio.h>
 
@@ -15,6 +16,8 @@ struct og_trainer {
     struct og_rundir dir;
     struct og_train_state state;
     struct og_steps steps;
+    struct og_trainers *trainers; /* that compute mini-batches; NULL: the model itself does */
+    int ended; /* steps whose mini-batches were all given to them, not yet made */
     struct og_resumable goes_on;
     struct og_scores scores; /* of the evaluation under way */
     FILE *log;               /* metrics.jsonl */

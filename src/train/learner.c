@@ -3,6 +3,7 @@
 
 #include "train/checkpoint.h"
 #include "train/steps.h"
+#include "train/trainers.h"
 
 #include <stdlib.h>
 
@@ -72,17 +73,33 @@ int og__learner_begin(struct og_learner *l, struct og_pool *pool, struct og_err 
     return rc < 0 ? rc : og__nn_warm_up(l->ops, pool, err);
 }
 
+/* Several compute for the model, which then has no gradients of its own to compute. */
+static bool has_trainers(const struct og_config *config)
+{
+    return config->want & OG__WANT_TRAINING && config->opt.trainers > 1;
+}
+
+static void add_trainers(const struct og_learner *l, struct og_facts *f,
+                         const struct og_options *opt)
+{
+    f->bytes.model += og__trainers_model_bytes(l->ops, f, opt->trainers);
+    f->bytes.activations += og__trainers_activation_bytes(l->ops, f, opt->threads, opt->trainers);
+}
+
 /* Training keeps the best parameters so far, those being written, and what steps are made of. */
 void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
                        const struct og_config *config)
 {
     const bool training = config->want & OG__WANT_TRAINING;
+    const bool alone = training && !has_trainers(config);
     const size_t model = og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
     f->bytes.model = model + (training ? model / 2 + og__steps_bytes(&f->shape, &config->opt) : 0);
     f->bytes.activations =
-        og__model_workspace_bytes(l->ops, &f->shape, &f->caps, training, config->opt.threads);
+        og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
     if (!f->seeds.edges)
         f->bytes.targets = og__labels_bytes(f->ds, (int64_t)f->schedule.batch_size);
+    if (has_trainers(config))
+        add_trainers(l, f, &config->opt);
 }
 
 /* ---- while there is one ---- */
@@ -93,9 +110,8 @@ int og__learner_open(struct og_learner *l, const struct og_premises *p, struct o
     const struct og_options *opt = &p->config->opt;
     int rc = og__model_create(&l->model, l->ops, &p->facts->shape, opt->optimizer,
                               (uint64_t)opt->seed, pool, b, err);
-    return rc < 0 ? rc
-                  : og__model_reserve(l->model, &p->facts->caps,
-                                      p->config->want & OG__WANT_TRAINING, err);
+    const bool training = p->config->want & OG__WANT_TRAINING && !has_trainers(p->config);
+    return rc < 0 ? rc : og__model_reserve(l->model, &p->facts->caps, training, err);
 }
 
 void og__learner_close(struct og_learner *l)

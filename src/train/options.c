@@ -177,6 +177,10 @@ static const struct og_option table[] = {
     {"threads", "N", "all", resources, NOTHING,
      "processor threads",
      NAMES("all"), OG_OPTION_INT, FIELD(threads), 0, 1024, ALL},
+    {"trainers", "N", "auto", resources, NOTHING,
+     "groups of threads that each compute a mini-batch, of the many that --accumulate and "
+     "--staleness let be computed at a time (docs/steps.md)",
+     NAMES("auto"), OG_OPTION_INT, FIELD(trainers), 1, 64, ALL},
     {"topology", "PLACE", "auto", resources, NOTHING,
      "where the graph's structure is: memory, or the disk with the neighbours of important nodes "
      "in memory",

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "train/options.h"
 #include "train/session.h"
+#include "train/trainers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,15 +111,27 @@ static void settle_disk(struct og_options *opt)
     opt->disk = (struct og_amount){OG_BYTES, floor(share * (double)free_bytes)};
 }
 
+/* No more than there are mini-batches for. */
+static void settle_trainers(struct og_options *opt, const struct og_log *log)
+{
+    const int useful = og__trainers_useful(opt);
+    if (opt->trainers > useful)
+        og__say(log, OG__INFO,
+                "--trainers %d: %d, since no more mini-batches are computed at a time with "
+                "--accumulate %d --staleness %d",
+                opt->trainers, useful, opt->accumulate, opt->staleness);
+    opt->trainers = opt->trainers == 0 ? 1 : OG_MIN(opt->trainers, useful);
+}
+
 int og__options_resolve(struct og_options *opt, const struct og_log *log, struct og_err *err)
 {
-    (void)log;
     int rc;
     OG_TRY(apply_preset(opt, err));
     OG_TRY(settle_layers(opt, err));
     OG_TRY(settle_memory(opt, err));
     settle_disk(opt);
     settle_fanout(opt);
+    settle_trainers(opt, log);
     if (opt->threads == 0)
         opt->threads = og__cpu_count();
     if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)

@@ -53,12 +53,12 @@ static int push_piece(struct og_model *m, float *there, float *vector, size_t n,
 
 enum of { VALUES, GRADIENTS };
 
-static int on_pieces(const struct og_steps *s, enum of of, float *vector, piece_op *op,
-                     float factor, struct og_err *err)
+static int on_pieces(struct og_model *m, enum of of, float *vector, piece_op *op, float factor,
+                     struct og_err *err)
 {
     size_t n_params;
     int rc = 0;
-    const struct og_param *params = og__model_params(s->model, &n_params);
+    const struct og_param *params = og__model_params(m, &n_params);
     for (size_t i = 0; i < n_params; i++) {
         const struct og_param *p = &params[i];
         if (!p->grad) /* a running statistic */
@@ -66,9 +66,30 @@ static int on_pieces(const struct og_steps *s, enum of of, float *vector, piece_
         float *there = of == VALUES ? p->value : p->grad;
         for (size_t left = og__param_count(p), n; left > 0; left -= n) {
             n = OG_MIN(left, (size_t)PIECE);
-            OG_TRY(op(s->model, there, vector, n, factor, err));
+            OG_TRY(op(m, there, vector, n, factor, err));
             there += n;
             vector += n;
+        }
+    }
+out:
+    return rc;
+}
+
+static int copy_model(struct og_model *from, struct og_model *to, enum of of, struct og_err *err)
+{
+    size_t n_params;
+    float piece[PIECE];
+    int rc = 0;
+    const struct og_param *there = og__model_params(to, &n_params);
+    const struct og_param *here = og__model_params(from, &n_params);
+    for (size_t i = 0; i < n_params; i++) {
+        const float *src = of == VALUES ? here[i].value : here[i].grad;
+        float *dst = of == VALUES ? there[i].value : there[i].grad;
+        const size_t count = here[i].grad ? og__param_count(&here[i]) : 0;
+        for (size_t first = 0, n; first < count; first += n) {
+            n = OG_MIN(count - first, (size_t)PIECE);
+            OG_TRY(og__model_fetch(from, piece, src + first, n * sizeof(*piece), err));
+            OG_TRY(og__model_push(to, dst + first, piece, n * sizeof(*piece), err));
         }
     }
 out:
@@ -114,7 +135,7 @@ int og__steps_open(struct og_steps *s, struct og_model *model, const struct og_o
         OG_TRY(s->older ? 0 : -ENOMEM);
     }
     for (int k = 0; k < opt->staleness; k++)
-        OG_TRY(on_pieces(s, VALUES, og__steps_older(s, k), fetch_piece, 1, err));
+        OG_TRY(on_pieces(s->model, VALUES, og__steps_older(s, k), fetch_piece, 1, err));
 out:
     return rc;
 }
@@ -149,7 +170,8 @@ bool og__step_ends(const struct og_options *opt, const struct og_schedule *sched
 /* The oldest parameters and those at hand change places. */
 static int exchange_parameters(struct og_steps *s, struct og_err *err)
 {
-    return s->older ? on_pieces(s, VALUES, og__steps_older(s, 0), exchange_piece, 1, err) : 0;
+    return s->older ? on_pieces(s->model, VALUES, og__steps_older(s, 0), exchange_piece, 1, err)
+                    : 0;
 }
 
 int og__steps_gradients(struct og_steps *s, const struct og_batch *batch, const struct og_rows *x,
@@ -164,15 +186,25 @@ int og__steps_gradients(struct og_steps *s, const struct og_batch *batch, const 
     return rc < 0 ? rc : back;
 }
 
-int og__steps_add(struct og_steps *s, uint64_t terms, struct og_err *err)
+int og__steps_show(const struct og_steps *s, int ended, struct og_model *to, struct og_err *err)
 {
-    return on_pieces(s, GRADIENTS, s->sum, add_piece, (float)terms, err);
+    if (ended == s->opt->staleness)
+        return copy_model(s->model, to, VALUES, err);
+    return on_pieces(to, VALUES, og__steps_older(s, ended), push_piece, 1, err);
+}
+
+int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size, uint64_t terms,
+                  struct og_err *err)
+{
+    if (size > 1)
+        return on_pieces(from, GRADIENTS, s->sum, add_piece, (float)terms, err);
+    return from == s->model ? 0 : copy_model(from, s->model, GRADIENTS, err);
 }
 
 /* Of a step in which nothing counted it is 0. */
 static int take_sum(struct og_steps *s, uint64_t terms, struct og_err *err)
 {
-    int rc = on_pieces(s, GRADIENTS, s->sum, push_piece, 1 / (float)OG_MAX(terms, 1u), err);
+    int rc = on_pieces(s->model, GRADIENTS, s->sum, push_piece, 1 / (float)OG_MAX(terms, 1u), err);
     memset(s->sum, 0, sum_bytes(s->n, s->opt));
     return rc;
 }
@@ -180,7 +212,7 @@ static int take_sum(struct og_steps *s, uint64_t terms, struct og_err *err)
 /* Those at hand become the newest of the older ones, in the place of the oldest. */
 static int keep_parameters(struct og_steps *s, struct og_err *err)
 {
-    int rc = on_pieces(s, VALUES, og__steps_older(s, 0), fetch_piece, 1, err);
+    int rc = on_pieces(s->model, VALUES, og__steps_older(s, 0), fetch_piece, 1, err);
     s->oldest = (s->oldest + 1) % s->opt->staleness;
     return rc;
 }

@@ -52,11 +52,18 @@ OG_MUST_CHECK int og__steps_gradients(struct og_steps *s, const struct og_batch 
                                       const struct og_rows *x, const void *labels,
                                       const struct og_step *key, struct og_metrics *out,
                                       struct og_err *err);
-/* These gradients, of the mean over `terms`, into the sum of a step of several mini-batches. */
-OG_MUST_CHECK int og__steps_add(struct og_steps *s, uint64_t terms, struct og_err *err);
+/* Gradients of the mean over `terms` that lie in `from`, the model or one that computed for it,
+ * into the sum of a step of `size` mini-batches. In the order of the schedule. */
+OG_MUST_CHECK int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size,
+                                uint64_t terms, struct og_err *err);
 /* The step's mini-batches are all there, `terms` in all: update number `number`, from 1. */
 OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms,
                                    uint64_t number, struct og_err *err);
+
+/* The parameters that a step is to see, into a model that computes for it; ended: steps before it
+ * that are not made yet, though all their mini-batches were given out; at most the staleness. */
+OG_MUST_CHECK int og__steps_show(const struct og_steps *s, int ended, struct og_model *to,
+                                 struct og_err *err);
 
 /* Parameters after the step k steps after the oldest that is kept, k < staleness. */
 float *og__steps_older(const struct og_steps *s, int k);

@@ -141,6 +141,12 @@ static void draw_policy(struct settings *s, struct draw *d)
         settings_put(s, "threshold", "%d", draw_from(d, 0, 5));
 }
 
+static void draw_trainers(struct settings *s, struct draw *d)
+{
+    if (draw_chance(d, 30))
+        settings_put(s, "trainers", "%d", draw_from(d, 2, 5));
+}
+
 static void draw_place(struct settings *s, struct draw *d)
 {
     settings_put(s, "topology", "%s", DRAW_WORD(d, "memory", "disk", "disk", "auto"));
@@ -183,6 +189,7 @@ void options_strategy(struct settings *s, struct draw *d)
     }
     draw_policy(s, d);
     draw_place(s, d);
+    draw_trainers(s, d);
     draw_ahead(s, d);
 }
 
