@@ -196,7 +196,7 @@ static size_t hotness_bytes(const struct simulator *m, const struct asked_policy
 static int find_hotness(struct simulator *m, const struct asked_policy *p, uint32_t *hotness,
                         struct og_err *err)
 {
-    return m->s ? og__hotness_of(&m->s->structure, p->kind, &p->opt, hotness, err)
+    return m->s ? og__hotness_of(&m->s->structure, m->s->pool, p->kind, &p->opt, hotness, err)
                 : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, hotness, err);
 }
 

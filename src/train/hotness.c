@@ -1,67 +1,154 @@
 #include "train/hotness.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
-struct presc {
-    const struct og_structure *g;
+/* ---- visits (presc) ---- */
+
+/* What one thread samples with. */
+struct visitor {
     struct og_sampler *sampler;
     struct og_batch_memory sampled;
     struct og_seeds seeds;
+    int rc;
+    struct og_err err;
 };
 
-static int visit_batch(struct presc *p, uint32_t epoch, uint64_t batch, uint32_t *hotness,
-                       struct og_err *err)
+/* Each visitor takes the next batch that none has; visits are added up, so that it does not matter
+ * which. */
+struct visits {
+    const struct og_structure *g;
+    uint32_t *hotness;
+    uint64_t batches, all; /* of an epoch, of all */
+    atomic_uint_fast64_t next;
+    struct visitor *visitor;
+    size_t n;
+};
+
+static size_t visits_bytes(const struct og_facts *f)
+{
+    return og__sampler_bytes(&f->caps) + og__batch_bytes(&f->caps, f->trace.extras);
+}
+
+static int open_visitor(struct visitor *v, const struct og_structure *g, struct og_err *err)
+{
+    og__batch_init(&v->sampled, g->budget);
+    int rc = og__seeds_open(&v->seeds, &g->given.facts->seeds, g->budget, err);
+    return rc < 0 ? rc : og__structure_sampler(g, &v->sampler, g->budget, err);
+}
+
+static void close_visitor(struct visitor *v)
+{
+    og__sampler_close(v->sampler);
+    og__batch_release(&v->sampled);
+    og__seeds_close(&v->seeds);
+}
+
+static void count_visits(const struct og_batch *b, uint32_t *hotness)
 {
     enum { AHEAD = 16 };
-    struct og_descriptor descriptor =
-        og__schedule_pass(&p->g->given.facts->schedule, OG__TRAIN, batch);
-    descriptor.drawn_epoch = epoch;
-    og__seeds_take(&p->seeds, &p->g->given.facts->seeds, &descriptor);
-    int rc;
-    OG_TRY(og__sample(p->sampler, p->seeds.node, p->seeds.n, OG__STREAM_PRESC, epoch,
-                      descriptor.batch, &p->sampled, err));
-    const struct og_batch *b = &p->sampled.batch;
     for (uint32_t i = 0; i < b->n_ids; i++) {
         if (i + AHEAD < b->n_ids)
             __builtin_prefetch(&hotness[b->ids[i + AHEAD]], 1);
-        hotness[b->ids[i]]++;
+        __atomic_fetch_add(&hotness[b->ids[i]], 1, __ATOMIC_RELAXED);
     }
+}
+
+static int visit_batch(struct visits *all, struct visitor *v, uint64_t number)
+{
+    const struct og_facts *facts = all->g->given.facts;
+    const uint64_t batch = number % all->batches;
+    struct og_descriptor descriptor = og__schedule_pass(&facts->schedule, OG__TRAIN, batch);
+    descriptor.drawn_epoch = (uint32_t)(number / all->batches) + 1;
+    og__seeds_take(&v->seeds, &facts->seeds, &descriptor);
+    int rc = og__sample(v->sampler, v->seeds.node, v->seeds.n, OG__STREAM_PRESC,
+                        descriptor.drawn_epoch, descriptor.batch, &v->sampled, &v->err);
+    if (rc < 0)
+        return rc;
+    count_visits(&v->sampled.batch, all->hotness);
+    return og__stopped(all->g->given.config, "stopped while sampling ahead", &v->err);
+}
+
+static void visit(void *arg, size_t task, int thread)
+{
+    struct visits *all = arg;
+    struct visitor *v = &all->visitor[task];
+    (void)thread;
+    while (v->rc == 0) {
+        const uint64_t number = atomic_fetch_add(&all->next, 1);
+        if (number >= all->all)
+            return;
+        v->rc = visit_batch(all, v, number);
+    }
+    atomic_store(&all->next, all->all); /* the others need not go on */
+}
+
+/* The first of them that failed. */
+static int visits_failed(const struct visits *all, struct og_err *err)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->visitor[i].rc < 0)
+            return og__fail(err, all->visitor[i].rc, all->visitor[i].err.hint, "%s",
+                            all->visitor[i].err.message);
+    return 0;
+}
+
+/* One is planned for; more as far as there is memory just now. */
+static size_t visitors_for(const struct og_structure *g, struct og_pool *pool)
+{
+    const size_t fit = og__budget_left(g->budget) / visits_bytes(g->given.facts);
+    return OG_MAX(OG_MIN((size_t)og__pool_threads(pool), fit), (size_t)1);
+}
+
+/* Without memory for all that seemed to fit, those that do will do. */
+static void open_visitors(struct visits *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        struct visitor *v = &all->visitor[i];
+        v->rc = open_visitor(v, all->g, &v->err);
+        if (v->rc == -ENOMEM && i > 0) {
+            close_visitor(v);
+            all->n = i;
+        }
+    }
+}
+
+static int find_visits(const struct og_structure *g, struct og_pool *pool,
+                       const struct og_options *opt, uint32_t *hotness, struct og_err *err)
+{
+    const uint64_t batches = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
+    struct visits all = {.g = g,
+                         .hotness = hotness,
+                         .batches = batches,
+                         .all = batches * (uint64_t)opt->presc_epochs,
+                         .n = visitors_for(g, pool)};
+    int rc;
+    atomic_init(&all.next, 0);
+    all.visitor = calloc(all.n, sizeof(*all.visitor));
+    if (!all.visitor)
+        return og__fail_errno(err, -ENOMEM, NULL, "presc");
+    open_visitors(&all);
+    OG_TRY(visits_failed(&all, err));
+    og__pool_run(pool, all.n, visit, &all);
+    OG_TRY(visits_failed(&all, err));
 out:
+    for (size_t i = 0; i < all.n; i++)
+        close_visitor(&all.visitor[i]);
+    free(all.visitor);
     return rc;
 }
 
-static int find_visits(const struct og_structure *g, const struct og_options *opt,
-                       uint32_t *hotness, struct og_err *err)
-{
-    struct presc p = {.g = g};
-    uint64_t batches = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
-    og__batch_init(&p.sampled, g->budget);
-    int rc;
-    OG_TRY(og__seeds_open(&p.seeds, &g->given.facts->seeds, g->budget, err));
-    OG_TRY(og__structure_sampler(g, &p.sampler, g->budget, err));
-    for (uint32_t epoch = 1; epoch <= (uint32_t)opt->presc_epochs; epoch++) {
-        for (uint64_t batch = 0; batch < batches; batch++) {
-            OG_TRY(visit_batch(&p, epoch, batch, hotness, err));
-            OG_TRY(og__stopped(g->given.config, "stopped while sampling ahead", err));
-        }
-    }
-out:
-    og__sampler_close(p.sampler);
-    og__batch_release(&p.sampled);
-    og__seeds_close(&p.seeds);
-    return rc;
-}
+/* ---- the others ---- */
 
 int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness, struct og_err *err)
 {
     return og__topology_scan(t, og__hotness_some_edges, hotness, err);
 }
 
-/* ---- the others ---- */
-
-static int find_degrees(const struct og_structure *g, const struct og_options *opt,
-                        uint32_t *hotness, struct og_err *err)
+static int find_degrees(const struct og_structure *g, struct og_pool *pool,
+                        const struct og_options *opt, uint32_t *hotness, struct og_err *err)
 {
+    (void)pool;
     (void)opt;
     return og__topology_out_degrees(&g->topology, hotness, err);
 }
@@ -80,19 +167,15 @@ out:
     return rc;
 }
 
-static int find_pagerank(const struct og_structure *g, const struct og_options *opt,
-                         uint32_t *hotness, struct og_err *err)
+static int find_pagerank(const struct og_structure *g, struct og_pool *pool,
+                         const struct og_options *opt, uint32_t *hotness, struct og_err *err)
 {
+    (void)pool;
     (void)opt;
     const struct og_split *train = &g->given.facts->split[OG__TRAIN];
     return og__hotness_pagerank(&g->topology, train->ids,
                                 train->n * (g->given.facts->seeds.edges ? 2 : 1), g->budget,
                                 hotness, err);
-}
-
-static size_t visits_bytes(const struct og_facts *f)
-{
-    return og__sampler_bytes(&f->caps) + og__batch_bytes(&f->caps, f->trace.extras);
 }
 
 static size_t pagerank_bytes(const struct og_facts *f)
@@ -112,8 +195,8 @@ static int find_noise(const struct og_options *opt, uint64_t n_nodes, uint32_t *
 
 /* ---- of any policy ---- */
 
-typedef int from_graph(const struct og_structure *g, const struct og_options *opt,
-                       uint32_t *hotness, struct og_err *err);
+typedef int from_graph(const struct og_structure *g, struct og_pool *pool,
+                       const struct og_options *opt, uint32_t *hotness, struct og_err *err);
 typedef int from_options(const struct og_options *opt, uint64_t n_nodes, uint32_t *hotness,
                          struct og_err *err);
 
@@ -136,11 +219,11 @@ int og__hotness_without_graph(int policy, const struct og_options *opt, uint64_t
     return kinds[og__policy_hotness(policy)].find_bare(opt, n_nodes, hotness, err);
 }
 
-int og__hotness_of(const struct og_structure *g, int policy, const struct og_options *opt,
-                   uint32_t *hotness, struct og_err *err)
+int og__hotness_of(const struct og_structure *g, struct og_pool *pool, int policy,
+                   const struct og_options *opt, uint32_t *hotness, struct og_err *err)
 {
     from_graph *find = kinds[og__policy_hotness(policy)].find;
-    return find ? find(g, opt, hotness, err)
+    return find ? find(g, pool, opt, hotness, err)
                 : og__hotness_without_graph(policy, opt, g->given.facts->n_nodes, hotness, err);
 }
 

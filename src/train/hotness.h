@@ -14,8 +14,9 @@ OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32
 
 /* Scores by which a policy, one that og__policy_wants_hotness, ranks nodes; opt: its parameters.
  * hotness[N] is zeroed on entry. Of presc: visits of each node in --presc-epochs epochs sampled for
- * nothing else, from a random stream of their own (Yang et al. 2022, §6.3). */
-OG_MUST_CHECK int og__hotness_of(const struct og_structure *g, int policy,
+ * nothing else, from a random stream of their own (Yang et al. 2022, §6.3), by all threads of the
+ * pool that there is memory for. */
+OG_MUST_CHECK int og__hotness_of(const struct og_structure *g, struct og_pool *pool, int policy,
                                  const struct og_options *opt, uint32_t *hotness,
                                  struct og_err *err);
 /* The same where there is no session, of a policy whose hotness needs no graph. */

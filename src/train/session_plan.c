@@ -24,7 +24,7 @@ static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32
     if (!s->hotness)
         return -ENOMEM;
     if (og__policy_wants_hotness(policy))
-        return og__hotness_of(&s->structure, policy, &s->config.opt, s->hotness, err);
+        return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, s->hotness, err);
     *from = pilot->n / 2;
     int rc;
     OG_TRY(og__hotness_degree_guess(&s->structure.topology, s->hotness, err));
