@@ -515,6 +515,7 @@ static void a_plan_begins_with_its_reasons(void **state)
     assert_says(o->out, "ways that were counted it is the fastest");
     assert_says(o->out, "; the next, ");
     assert_null(strstr(o->out, " \n"));
+    assert_true(strstr(strstr(o->out, "\ncandidates"), " MiB  ") != NULL); /* what each way holds */
     o = outgrow("plan d --fanout 5,5 --hidden 16 --cache 5% --policy degree --layout raw");
     assert_says(o->out,
                 "by policy degree; others are read with layout raw; the graph's structure is "

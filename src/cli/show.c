@@ -86,7 +86,7 @@ static void number_text(char *out, size_t size, const char *key, const json_t *v
         bytes_text(out, size, x, "/s");
     else if (strstr(key, "per_second") || ends_with(key, "iops"))
         rate_text(out, size, x, "");
-    else if (strstr(key, "bytes"))
+    else if (strstr(key, "bytes") || strcmp(key, "memory") == 0)
         bytes_text(out, size, x, "");
     else if (ends_with(key, "seconds"))
         seconds_text(out, size, x);
