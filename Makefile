@@ -5,7 +5,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD = build/$(PRESET)
 
-.PHONY: all build test test-exhaustive bits random mutate demo bench install deb dist format lint fuzz clean help
+.PHONY: all build test test-exhaustive bits random mutate demo bench install deb dist site format lint fuzz clean help
 
 all: build ## the command and the library: build/release/outgrow
 
@@ -49,6 +49,9 @@ dist: ## what is committed as build/outgrow-VERSION.tar.gz, the same bytes each 
 	@mkdir -p build
 	@name=outgrow-$$(sed -n 's/^project(outgrow VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt) && \
 	    git archive --prefix=$$name/ HEAD | gzip -9n >build/$$name.tar.gz && echo build/$$name.tar.gz
+
+site: ## docs as a site: build/site; MKDOCS=path of mkdocs, with mkdocs-material from PyPI
+	@tools/site $(or $(MKDOCS),mkdocs)
 
 format: ## rewrite the sources as .clang-format says
 	@tools/format
