@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""The same model on the same graph, in Outgrow and in what people use today: PyTorch Geometric, DGL and GraphBolt.
+
+    bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk] [--peers pyg,dgl,graphbolt]
+
+memory  everything in memory: seconds of an epoch, the first one left out
+disk    features on disk, a cold page cache, and a memory cgroup of --memory for Outgrow; of the same for a peer, and beside it what its libraries and
+        the graph's structure take before the first batch, which is told
+
+GraphSAGE (mean, --hidden, as many layers as --fanout has numbers), Adam, no dropout, on an R-MAT graph of Outgrow's generator, whose arrays the peers
+read as they are. PyG's NeighborLoader draws a node's neighbours once a batch, and cuts off what a layer does not need (trim_to_layer) where its sampler is pyg-lib, which PyPI
+does not have: install it into --venv by hand to compare with that. DGL, GraphBolt and Outgrow draw in every hop.
+Out of core PyG reads rows of a np.memmap in --workers processes; GraphBolt's features are its TorchBasedFeature over a mapped file (its io_uring
+reader came with 2.4, which PyPI does not have either). DGL 2.1 has no features on disk of its own.
+
+The peers are installed into --venv from PyPI the first time (5 GB; PyG's sampler is compiled, some minutes). One that does not install or run is named and left
+out. Each figure is the median of --rounds runs in turns, the smallest and largest beside it. The losses of the last epoch are shown: about the
+same, since the models are; not equal, since draws and initial parameters are not.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGES = [["torch==2.2.1", "numpy<2", "setuptools", "wheel", "ninja"],
+            ["dgl==2.1.0", "torchdata<0.8", "pandas", "pyyaml", "pydantic", "torch_geometric==2.6.1"],
+            ["--no-build-isolation", "torch_scatter", "torch_sparse"]]
+NAMES = {"outgrow": "Outgrow", "pyg": "PyG 2.6 NeighborLoader", "dgl": "DGL 2.1", "graphbolt": "GraphBolt 2.1"}
+
+
+# ---- a peer, in its own process: JSON on standard output ----
+
+class Graph:
+    def __init__(self, folder, mapped):
+        import numpy as np
+        import torch
+        self.indptr, self.indices, self.labels, self.train = (
+            torch.from_numpy(np.load(f"{folder}/{name}.npy").astype(np.int64)) for name in ("indptr", "indices", "labels", "train"))
+        self.x = np.load(f"{folder}/features.npy", mmap_mode="r" if mapped else None)
+        self.n, self.dim, self.classes = len(self.indptr) - 1, self.x.shape[1], int(self.labels.max()) + 1
+
+    def rows(self, ids):
+        import torch
+        return torch.from_numpy(self.x[ids.numpy()])
+
+
+def pyg(g, o):
+    """Yields (input rows, labels, forward) a batch."""
+    import torch
+    from torch_geometric.data import Data
+    from torch_geometric.loader import NeighborLoader
+    from torch_geometric.nn import GraphSAGE
+    ids = torch.arange(g.n)
+    edges = torch.stack([g.indices, ids.repeat_interleave(g.indptr.diff())])
+    data = Data(edge_index=edges, y=g.labels, num_nodes=g.n)
+
+    def fetch(batch):
+        batch.x = g.rows(batch.n_id)
+        return batch
+
+    loader = NeighborLoader(data, o.fanout, g.train, batch_size=o.batch, shuffle=True, is_sorted=True, transform=fetch,
+                            num_workers=o.workers if o.disk else 0, persistent_workers=o.disk and o.workers > 0)
+    model = GraphSAGE(g.dim, o.hidden, len(o.fanout), g.classes)
+
+    def epoch():
+        for b in loader:
+            hops = {} if "num_sampled_nodes" not in b else {"num_sampled_nodes_per_hop": b.num_sampled_nodes,
+                                                            "num_sampled_edges_per_hop": b.num_sampled_edges}
+            yield model(b.x, b.edge_index, **hops)[:b.batch_size], b.y[:b.batch_size]
+    return model, epoch
+
+
+def sage_of_dgl(g, o):
+    import torch
+    from dgl.nn import SAGEConv
+    widths = [g.dim] + [o.hidden] * (len(o.fanout) - 1) + [g.classes]
+    model = torch.nn.ModuleList(SAGEConv(a, b, "mean") for a, b in zip(widths, widths[1:]))
+
+    def forward(blocks, x):
+        for i, (layer, block) in enumerate(zip(model, blocks)):
+            x = layer(block, x)
+            x = x.relu() if i + 1 < len(model) else x
+        return x
+    return model, forward
+
+
+def dgl(g, o):
+    import dgl as lib
+    graph = lib.graph(("csc", (g.indptr, g.indices, [])), num_nodes=g.n)
+    loader = lib.dataloading.DataLoader(graph, g.train, lib.dataloading.NeighborSampler(o.fanout[::-1]), batch_size=o.batch, shuffle=True)
+    model, forward = sage_of_dgl(g, o)
+
+    def epoch():
+        for inputs, seeds, blocks in loader:
+            yield forward(blocks, g.rows(inputs)), g.labels[seeds]
+    return model, epoch
+
+
+def graphbolt(g, o):
+    import dgl.graphbolt as gb
+    import torch
+    make = getattr(gb, "fused_csc_sampling_graph", None) or gb.from_fused_csc
+    graph = make(g.indptr, g.indices)
+    store = gb.BasicFeatureStore({("node", None, "feat"): gb.TorchBasedFeature(torch.from_numpy(g.x))})
+    pipe = gb.ItemSampler(gb.ItemSet((g.train, g.labels[g.train]), names=("seed_nodes", "labels")), batch_size=o.batch, shuffle=True)
+    pipe = pipe.sample_neighbor(graph, o.fanout[::-1]).fetch_feature(store, node_feature_keys=["feat"])
+    loader = gb.DataLoader(pipe, num_workers=0)
+    model, forward = sage_of_dgl(g, o)
+
+    def epoch():
+        for b in loader:
+            b = b.to_dgl() if hasattr(b, "to_dgl") else b
+            yield forward(b.blocks, b.node_features["feat"]), b.labels
+    return model, epoch
+
+
+def work(o):
+    import torch
+    import torch.nn.functional as F
+    torch.manual_seed(1)
+    torch.set_num_threads(o.threads)
+    g = Graph(o.dataset, o.disk)
+    began = time.perf_counter()
+    model, epoch = {"pyg": pyg, "dgl": dgl, "graphbolt": graphbolt}[o.worker](g, o)
+    optimizer = torch.optim.Adam(model.parameters(), lr=o.lr)
+    baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if o.enter:  # a cgroup whose limit is what is held now, and --memory
+        limit = baseline + o.memory
+        pathlib.Path(o.enter, "memory.limit_in_bytes" if "/memory/" in o.enter else "memory.max").write_text(str(limit))
+        pathlib.Path(o.enter, "cgroup.procs").write_text(str(os.getpid()))
+    seconds, loss = [], 0
+    for _ in range(o.epochs):
+        start, total, seeds = time.perf_counter(), 0.0, 0
+        for logits, y in epoch():
+            optimizer.zero_grad()
+            batch = F.cross_entropy(logits, y)
+            batch.backward()
+            optimizer.step()
+            total, seeds = total + batch.item() * len(y), seeds + len(y)
+        seconds.append(time.perf_counter() - start)
+        loss = total / seeds
+    print(json.dumps({"seconds": seconds, "whole": time.perf_counter() - began, "loss": loss, "baseline": baseline}))
+
+
+# ---- the comparison ----
+
+def install(venv):
+    """The Python of an environment with the peers; what does not install is told, and skipped when it is asked for."""
+    python = venv / "bin/python"
+    if not python.exists():
+        subprocess.run(["/usr/bin/python3", "-m", "venv", venv], check=True)
+        for words in PACKAGES:
+            if subprocess.run([python, "-m", "pip", "install", "-q", *words]).returncode:
+                print(f"could not be installed: {' '.join(words)}", file=sys.stderr)
+    return python
+
+
+def outgrow(args, dataset, disk, prefix):
+    run = pathlib.Path(args.scratch) / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    words = [args.outgrow, "train", dataset, "--epochs", args.epochs, "--fanout", args.fanout, "--hidden", args.hidden, "--batch", args.batch,
+             "--lr", args.lr, "--dropout", 0, "--eval-every", 0, "--threads", args.threads, "--run", run, "--json", "--quiet"]
+    if disk:
+        words += ["--memory", args.memory]
+    done = subprocess.run([*prefix, *map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    told = json.loads(done.stdout)
+    return {"seconds": [e["seconds"] for e in told["epochs"]], "whole": told["seconds"], "loss": told["epochs"][-1]["loss"]}
+
+
+def peer(name, args, python, dataset, disk, group):
+    words = [python, __file__, "--worker", name, "--dataset", dataset, "--fanout", args.fanout, "--hidden", args.hidden, "--batch", args.batch,
+             "--lr", args.lr, "--epochs", args.epochs, "--threads", args.threads, "--workers", args.workers, "--memory", args.memory]
+    words += (["--disk"] if disk else []) + (["--enter", group] if disk and group else [])
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}: out of memory?")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextlib.contextmanager
+def empty_group():
+    """A memory cgroup that a peer bounds and enters once it has loaded; None where none can be made."""
+    for base in "/sys/fs/cgroup/memory", "/sys/fs/cgroup":
+        group = pathlib.Path(base) / f"outgrow-peers-{os.getpid()}"
+        key = "memory.limit_in_bytes" if base.endswith("memory") else "memory.max"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            if (group / key).exists():
+                yield str(group)
+                return
+        finally:
+            group.rmdir()
+    yield None
+
+
+def once(name, args, python, dataset, disk):
+    from suite import cgroup, drop_caches
+    if disk:
+        drop_caches()
+    if name != "outgrow":
+        with empty_group() as group:
+            return peer(name, args, python, dataset, disk, group)
+    if not disk:
+        return outgrow(args, dataset, disk, [])
+    with cgroup(args.memory + 64 * 2**20) as prefix:  # the process before it loads anything
+        return outgrow(args, dataset, disk, prefix)
+
+
+def spread(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def compare(title, args, python, dataset, disk, peers):
+    from suite import table
+    told = {name: [] for name in ["outgrow", *peers]}
+    for r in range(args.rounds):
+        for name in list(told):
+            try:
+                told[name].append(once(name, args, python, dataset, disk))
+            except RuntimeError as why:
+                print(f"{NAMES[name]}: left out: {why}", file=sys.stderr)
+                del told[name]
+    rows = []
+    for name, runs in told.items():
+        steady = [statistics.mean(r["seconds"][1:] or r["seconds"]) for r in runs]
+        whole = [r["whole"] / args.epochs for r in runs]
+        held = f"{runs[0]['baseline'] / 2**20:.0f} MiB" if "baseline" in runs[0] else "-"
+        rows.append([NAMES[name], spread(steady), spread(whole), held, f"{runs[0]['loss']:.4f}"])
+    table(title, ["", "seconds an epoch", "with all preparation", "held before the first batch", "loss"], rows)
+
+
+def size(text):
+    unit = {"K": 2**10, "M": 2**20, "G": 2**30}.get(text[-1].upper(), 0)
+    return int(float(text[:-1]) * unit) if unit else int(text)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--outgrow", default=str(ROOT / "build/release/outgrow"))
+    p.add_argument("--venv", default=str(ROOT / "build/peers"))
+    p.add_argument("--scratch", default=None)
+    p.add_argument("--parts", default="memory,disk")
+    p.add_argument("--peers", default="pyg,dgl,graphbolt")
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--nodes", type=int, default=2_000_000, help="of disk twice as many")
+    p.add_argument("--degree", type=int, default=15)
+    p.add_argument("--dim", type=int, default=128)
+    p.add_argument("--batches", type=int, default=20, help="of an epoch")
+    p.add_argument("--memory", type=size, default=size("620M"), help="of disk")
+    p.add_argument("--fanout", default="10,10,10")
+    p.add_argument("--hidden", type=int, default=256)
+    p.add_argument("--batch", type=int, default=1000)
+    p.add_argument("--lr", type=float, default=0.003)
+    p.add_argument("--epochs", type=int, default=4)
+    p.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    p.add_argument("--workers", type=int, default=4)
+    for hidden in "--worker", "--dataset", "--enter":
+        p.add_argument(hidden, help=argparse.SUPPRESS)
+    p.add_argument("--disk", action="store_true", help=argparse.SUPPRESS)
+    args = p.parse_args()
+    if args.worker:
+        args.fanout = [int(word) for word in args.fanout.split(",")]
+        return work(args)
+    python = install(pathlib.Path(args.venv))
+    with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
+        args.scratch = scratch
+        for part in args.parts.split(","):
+            nodes = args.nodes * (2 if part == "disk" else 1)
+            dataset = f"{scratch}/{part}"
+            subprocess.run([args.outgrow, "generate", dataset, "--model", "rmat", "--nodes", str(nodes), "--degree", str(args.degree), "--dim", str(args.dim),
+                            "--train-fraction", str(args.batches * args.batch / nodes), "--quiet"], check=True, stdout=subprocess.DEVNULL)
+            peers = [name for name in args.peers.split(",") if part == "memory" or name != "dgl"]
+            where = "in memory" if part == "memory" else f"features on disk, --memory {args.memory >> 20}M"
+            compare(f"{nodes:,} nodes, {where}", args, python, dataset, part == "disk", peers)
+            shutil.rmtree(dataset)
+
+
+if __name__ == "__main__":
+    main()
