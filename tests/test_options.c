@@ -468,6 +468,7 @@ static struct og_options unusual(void)
         {"topology", "disk"},
         {"alternate", "true"},
         {"neighbor-cache", "64M"},
+        {"together", "12"},
         {"presc-epochs", "2"},
         {"scores", "hot = 1, 2.npy"},
         {"superbatch", "all"},

@@ -100,6 +100,7 @@ enum og_pack_dtype_kind { OG_PACK_STORED, OG_PACK_F32, OG_PACK_F16, OG_PACK_BF16
 enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_SEGMENTED, OG_LAYOUT_AUTO };
 enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
 enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
+enum { OG_TOGETHER_AUTO = 0 };
 enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
 enum og_preset_kind {
     OG_PRESET_NONE,
@@ -166,6 +167,7 @@ struct og_options {
     int trainers; /* groups of threads that each compute a mini-batch; 0 = auto */
     int topology; /* enum og_topology_kind */
     struct og_amount neighbor_cache;
+    int together;          /* batches whose neighbours are read together; OG_TOGETHER_AUTO */
     int policy;            /* enum og_policy_kind */
     int presc_epochs;      /* pre-sampled by presc */
     char *scores;          /* of file: .npy with one number a node */

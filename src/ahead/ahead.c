@@ -128,6 +128,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
     OG_TRY(og__ahead_sample(a, pass, first, last, end, record, err));
     done->read.reads += a->made.reads;
     done->read.bytes += a->made.bytes;
+    done->bytes_written += a->spilled_together;
     if (d->memory->alternates)
         og__structure_drop(d->structure);
     OG_TRY(plan_ahead(a, done, err));
@@ -166,7 +167,7 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
     if (rc < 0)
         return rc;
     og__pipeline_replay(&p, d, &from, filling);
-    rc = og__flow_run(&p.flow, consumer, arg, err);
+    rc = og__pipeline_run(&p, consumer, arg, err);
     og__filling_end(filling);
     return rc;
 }
@@ -232,5 +233,5 @@ int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
         og__pipeline_train(&p, d, items);
     else
         og__pipeline_sample(&p, d, items, false);
-    return og__flow_run(&p.flow, consumer, arg, err);
+    return og__pipeline_run(&p, consumer, arg, err);
 }

@@ -33,7 +33,9 @@ struct og_ahead {
     bool said_short;         /* that not all is packed */
     uint64_t trace_bytes;    /* that replaying the training batches will read */
     uint64_t n_training;     /* of which there are so many */
-    struct og_io_counts made; /* what was read of samples made beforehand */
+    struct og_io_counts made;  /* what was read of samples made beforehand, and of what was drawn
+                                  together and spilled; */
+    uint64_t spilled_together; /* bytes of that */
 };
 
 /* ---- sampling ---- */

@@ -122,6 +122,7 @@ bool og__ahead_note(struct og_ahead *a, const struct og_work *w)
     }
     a->made.reads += w->trace_read.reads;
     a->made.bytes += w->trace_read.bytes;
+    a->spilled_together += w->ahead.bytes_written;
     a->sampled[a->next++] =
         (struct og_sampled_ahead){.seconds = w->sample_seconds, .from = w->sampled_from};
     return piece;
@@ -133,7 +134,7 @@ static int sample_batches(struct og_ahead *a, enum og__split pass, uint64_t firs
     struct og_pipeline p;
     og__pipeline_sample(&p, a->path,
                         (struct og_items){&a->path->facts->schedule, pass, first, last}, true);
-    return og__flow_run(&p.flow, consumer, a, err);
+    return og__pipeline_run(&p, consumer, a, err);
 }
 
 /* The training batches of the epoch that drew those of `item`, then the validation batches, which
@@ -169,6 +170,7 @@ static int drop_trained(struct og_ahead *a, bool follows, struct og_err *err)
     a->next -= done;
     memmove(a->sampled, a->sampled + done, a->next * sizeof(*a->sampled));
     a->made = read;
+    a->spilled_together = 0;
     return rc;
 }
 

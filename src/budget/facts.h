@@ -48,9 +48,10 @@ struct og_facts {
         size_t seeds, labels;                   /* of all splits */
         size_t scores, targets;                 /* of a split; of a batch */
         size_t sampler, batch;                  /* one */
-        size_t record;                          /* buffers of samples that are made for others */
-        size_t handed;                          /* a batch that leaves the session */
-        size_t model;                           /* with what training keeps of it besides */
+        size_t sampler_reading; /* what one takes besides that reads from disk by itself */
+        size_t record;          /* buffers of samples that are made for others */
+        size_t handed;          /* a batch that leaves the session */
+        size_t model;           /* with what training keeps of it besides */
         size_t activations;
     } bytes;
 

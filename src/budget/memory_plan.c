@@ -49,7 +49,7 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     m->topology_training = p->way->topology == OG_TOPOLOGY_DISK ? of->structure : 0;
     m->seeds = of->seeds;
     m->labels = of->labels + of->scores;
-    m->sampler = (size_t)og__samplers(p->way) * of->sampler;
+    m->sampler = (size_t)og__samplers(p->way) * (of->sampler + of->sampler_reading);
     m->batches = (size_t)og__works(p->way) * of->batch;
     m->record = of->record;
     m->handed = (size_t)p->config->handover.n * of->handed;
@@ -161,6 +161,7 @@ int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
     int rc;
     OG_TRY(og__memory_plan_check(m, err));
     OG_TRY(og__memory_plan_ahead(m, p, err));
+    og__memory_plan_together(m, p);
     OG_TRY(og__memory_plan_neighbors(m, p, err));
 out:
     return rc < 0 ? rc : og__memory_plan_cache(m, p, misses, err);

@@ -17,13 +17,14 @@
 #include "budget/config.h"
 #include "budget/facts.h"
 #include "budget/way.h"
+#include "sample/together.h"
 
 /* Thread stacks, the heap, stdio, what JIT kernels take while running. */
 #define OG__PROCESS_BYTES (12 * OG_MIB)
 
 /* What is noted of a batch that is sampled ahead, and of a window of rows that enter the cache
  * (train/source.h, train/filling.h). */
-enum { OG__SAMPLED_AHEAD_BYTES = 48, OG__FILL_WINDOW_BYTES = 16 };
+enum { OG__SAMPLED_AHEAD_BYTES = 56, OG__FILL_WINDOW_BYTES = 16 };
 
 /* Where the budget goes, in bytes. */
 struct og_memory_plan {
@@ -31,6 +32,8 @@ struct og_memory_plan {
     size_t process; /* thread stacks, heap, what the libraries take while running */
     size_t topology, topology_training; /* while sampling; while training, when the two alternate */
     size_t neighbors;                   /* cache of topology on disk, while sampling */
+    size_t together;                    /* batches that are sampled from it together, the same */
+    struct og_together_sizes group;     /* of such batches; none: each is sampled by itself */
     size_t samples;                     /* what tells where batches made beforehand lie */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
@@ -90,9 +93,14 @@ OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct o
 OG_MUST_CHECK int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
                                         struct og_err *err);
 
+/* How many batches are sampled together from topology on disk, and what that takes
+ * (memory_plan_together.c). */
+void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises *p);
+
 /* Size the cache of topology on disk: at most half of what is free; all of it where sampling has
- * the memory to itself; a quarter where a hop reads through the whole file anyway, so that lists in
- * memory save little. Or as the user says (memory_plan_cache.c). */
+ * the memory to itself; where a hop reads through the whole file anyway, so that lists in memory
+ * save little, a quarter, and nothing where it does so for many batches at once. Or as the user
+ * says (memory_plan_cache.c). */
 OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises *p,
                                             struct og_err *err);
 

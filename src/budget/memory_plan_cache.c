@@ -7,12 +7,25 @@
 
 /* ---- of neighbour lists ---- */
 
-/* Are the blocks that a hop draws from so near each other that reading them is reading through the
- * whole file? Then lists in memory save little until nearly all are there. */
-static bool sweeps(const struct og_facts *f)
+/* Are the blocks that a hop of so many batches draws from so near each other that reading them is
+ * reading through the whole file? Then lists in memory save little until nearly all are there; */
+static bool sweeps(const struct og_facts *f, uint64_t batches)
 {
-    const uint64_t lists = f->caps.hop[f->caps.n_hops - 1].n_dst;
+    const uint64_t lists = f->caps.hop[f->caps.n_hops - 1].n_dst * batches;
     return f->list_bytes / OG_MAX(lists, (uint64_t)1) < og__profile_gap(&f->profile);
+}
+
+size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_facts *f,
+                                   size_t free)
+{
+    return m->alternates ? free : free / (sweeps(f, 1) ? 4 : 2);
+}
+
+/* where many batches share that, nothing. */
+static size_t share_of(const struct og_memory_plan *m, const struct og_facts *f, size_t free)
+{
+    const bool shared = m->group.batches > 1 && sweeps(f, m->group.batches);
+    return shared ? 0 : og__memory_plan_lists_share(m, f, free);
 }
 
 int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises *p,
@@ -20,14 +33,9 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises
 {
     if (p->way->topology != OG_TOPOLOGY_DISK)
         return 0;
-    const size_t row = p->facts->row_bytes;
-    const size_t staging = og__input_rows(p->facts) * row * (size_t)og__first_staging(p->way);
-    const size_t sweep = m->alternates ? 0 : m->sweep; /* else it comes when the cache has gone */
-    const size_t used =
-        og__memory_plan_without_rows(m) + sweep + staging + m->limit / OG__SLACK_SHARE;
-    const size_t free = m->limit - OG_MIN(m->limit, used);
+    const size_t free = og__memory_plan_free(m, p);
     const struct og_amount *asked = &p->config->opt.neighbor_cache;
-    size_t capacity = m->alternates ? free : free / (sweeps(p->facts) ? 4 : 2);
+    size_t capacity = share_of(m, p->facts, free);
     if (asked->unit == OG_BYTES)
         capacity = (size_t)asked->value;
     else if (asked->unit == OG_PERCENT)

@@ -1,9 +1,10 @@
 /* What the files of the memory plan share. They are asked in this order, each for what the ones
  * before it leave:
  *
- *   memory_plan.c         all that is fixed; refusing
- *   memory_plan_ahead.c   batches sampled ahead
- *   memory_plan_cache.c   neighbour cache, staging areas, feature cache
+ *   memory_plan.c            all that is fixed; refusing
+ *   memory_plan_ahead.c      batches sampled ahead
+ *   memory_plan_together.c   batches sampled together from disk
+ *   memory_plan_cache.c      neighbour cache, staging areas, feature cache
  *
  * All add up by memory_plan_sum.c: what is alive at the same time. */
 #ifndef OG_MEMORY_PLAN_PARTS_H
@@ -30,6 +31,13 @@ size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct 
 
 /* So many slots, and what they add to the policy's tables: no straight line, some tables double. */
 void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p, uint64_t n);
+
+/* What is free for what only samples: while they alternate all that training has. */
+size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_premises *p);
+
+/* Of which so much is a neighbour cache's, where no batches are sampled together. */
+size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_facts *f,
+                                   size_t free);
 
 /* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
  */

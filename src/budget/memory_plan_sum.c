@@ -7,6 +7,7 @@
  *   what always is     x          x          x          x
  *   topology           x          rest       rest       rest       rest: all if on disk, else none
  *   neighbour cache    x
+ *   sampled together   x
  *   trace              x          x
  *   spill              x
  *   packing                       x          x
@@ -27,15 +28,16 @@ static size_t always(const struct og_memory_plan *m)
 /* What a run takes beside it without turns, with no row cached. */
 static size_t side_by_side(const struct og_memory_plan *m)
 {
-    return always(m) + m->topology + m->neighbors + m->trace + m->spill + m->packing + m->policy +
-           m->policy_slots;
+    return always(m) + m->topology + m->neighbors + m->together + m->trace + m->spill + m->packing +
+           m->policy + m->policy_slots;
 }
 
 size_t og__memory_plan_before_training(const struct og_memory_plan *m)
 {
     const size_t training = m->policy_training + m->policy_training_slots;
     const size_t policy = m->policy + m->policy_slots;
-    const size_t sampling = m->topology + m->neighbors + m->trace + m->spill + training;
+    const size_t sampling =
+        m->topology + m->neighbors + m->together + m->trace + m->spill + training;
     const size_t planning = m->topology_training + m->trace + m->packing + policy;
     const size_t packing = m->topology_training + m->packing + m->sweep + training;
     return always(m) + OG_MAX(sampling, OG_MAX(planning, packing));

@@ -23,6 +23,7 @@
     X(bytes_read, uint64_t)                                                            \
     X(feature_bytes_read, uint64_t)                                                    \
     X(topology_bytes_read, uint64_t)                                                   \
+    X(topology_passes, uint64_t) /* over the structure's file, or a part of it */      \
     X(trace_bytes_read, uint64_t)                                                      \
     X(lists_cached, uint64_t) /* of topology on disk: neighbour lists drawn from */    \
     X(lists_read, uint64_t)                                                            \

@@ -24,8 +24,8 @@ static json_t *memory_json(const struct og_memory_plan *m)
         (json_int_t)m->seeds, "labels", (json_int_t)m->labels, "policy",
         (json_int_t)(m->alternates ? m->policy_training + m->policy_training_slots
                                    : m->policy + m->policy_slots),
-        "trace", (json_int_t)m->trace, "samplers", (json_int_t)m->sampler, "batches",
-        (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
+        "trace", (json_int_t)m->trace, "samplers", (json_int_t)(m->sampler + m->together),
+        "batches", (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
         (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
         (json_int_t)m->activations, "batches handed over", (json_int_t)m->handed, "staging",
         (json_int_t)m->staging, "feature cache", (json_int_t)m->cache, "slack",
@@ -37,12 +37,13 @@ static json_t *predicted_json(const struct og_session *s)
     const struct og_predicted *p = &s->predicted;
     if (!p->known)
         return json_null();
-    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:f}", "rows", (json_int_t)p->plan.rows,
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:I s:I s:f}", "rows", (json_int_t)p->plan.rows,
                      "hits", (json_int_t)p->plan.hits, "misses", (json_int_t)p->plan.misses,
                      "reads", (json_int_t)(p->plan.reads + p->topology_reads), "bytes_read",
                      (json_int_t)(p->plan.bytes + p->topology_bytes + p->trace_bytes),
                      "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
-                     (json_int_t)p->topology_bytes, "trace_bytes_read", (json_int_t)p->trace_bytes,
+                     (json_int_t)p->topology_bytes, "topology_passes",
+                     (json_int_t)p->topology_passes, "trace_bytes_read", (json_int_t)p->trace_bytes,
                      "seconds", predicted_seconds(s));
 }
 
@@ -83,13 +84,14 @@ json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->config.opt);
     json_t *plan = json_pack(
-        "{s:O s:s s:O s:I s:I s:I s:I s:b s:b s:o s:o s:o}", "policy",
+        "{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o}", "policy",
         json_object_get(options, "policy"), "layout",
         json_string_value(json_object_get(options, "layout")), "topology",
         json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
-        "superbatch", (json_int_t)s->memory.superbatch, "tail", (json_int_t)s->memory.tail,
-        "staging_batches", (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates,
-        "disk_measured", s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
+        "superbatch", (json_int_t)s->memory.superbatch, "together",
+        (json_int_t)s->memory.group.batches, "tail", (json_int_t)s->memory.tail, "staging_batches",
+        (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates, "disk_measured",
+        s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
         predicted_json(s), "candidates", choice_json(s));
     json_decref(options);
     return plan;

@@ -313,7 +313,7 @@ static int sample_trace(struct simulator *m, struct og_err *err)
     struct og_pipeline p;
     og__pipeline_sample(
         &p, &s->path, (struct og_items){&s->facts.schedule, OG__SPLITS, 0, m->most_batches}, false);
-    int rc = og__flow_run(&p.flow, keep_batch, m, err);
+    int rc = og__pipeline_run(&p, keep_batch, m, err);
     m->sim.trace = (struct og_trace){m->n_batches, m->ptr, m->ids};
     return rc;
 }

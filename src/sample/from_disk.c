@@ -91,7 +91,7 @@ static int take_round(struct og_sampler *s, struct round *r, struct og_err *err)
     return r->blocks && r->data ? 0 : -ENOMEM;
 }
 
-int og__disk_sampler_open(struct og_sampler *s, struct og_err *err)
+static int open_disk(struct og_sampler *s, struct og_err *err)
 {
     const struct og_topology_disk *on_disk = s->topology->disk;
     const struct og_npy *a = &on_disk->ds->indices;
@@ -111,7 +111,9 @@ int og__disk_sampler_open(struct og_sampler *s, struct og_err *err)
     OG_TRY(og__reader_open(&d->reader, a->path, on_disk->lists.base, OG__LIST_BLOCK, d->n_blocks,
                            &on_disk->opt.reader, s->budget, err));
 out:
-    return rc; /* the sampler is closed by who opens it */
+    if (rc < 0)
+        og__disk_sampler_close(s);
+    return rc;
 }
 
 void og__disk_sampler_close(struct og_sampler *s)
@@ -148,16 +150,17 @@ static int reserve_edges(struct og_sampler *s, size_t n, struct og_err *err)
 
 int og__fetch_begin(struct og_sampler *s, uint32_t *src, uint64_t n, struct og_err *err)
 {
+    int rc;
+    OG_TRY(s->disk ? 0 : open_disk(s, err));
+    OG_TRY(reserve_edges(s, n, err));
     struct og_disk_sampler *d = s->disk;
-    int rc = reserve_edges(s, n, err);
-    if (rc < 0)
-        return rc;
     d->src = src;
     d->n_edges = n;
     memset(d->wanted, 0, og__bits_words(d->n_blocks) * 8);
     if (n > 0)
         memset(d->block, 0xff, n * sizeof(*d->block)); /* NO_BLOCK */
-    return 0;
+out:
+    return rc;
 }
 
 /* Cached sources in the window are fetched: their memory has arrived meanwhile. */
@@ -295,7 +298,7 @@ static int read_rounds(struct og_sampler *s, struct og_err *err)
     uint64_t next = 0;
     uint32_t before = 0;
     int rc;
-    og__bits_count(d->wanted, d->n_blocks, d->rank);
+    s->reads.passes += og__bits_count(d->wanted, d->n_blocks, d->rank) > 0;
     OG_TRY(start_round(d, &d->round[0], &next, &before, err));
     for (int i = 0; d->round[i].job.n > 0; i = !i)
         OG_TRY(take_turn(s, i, &next, &before, err));

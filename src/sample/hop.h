@@ -23,6 +23,7 @@ enum {
 
 struct og_disk_sampler;
 struct og_lists;
+struct og_runs;
 
 struct og_sampler {
     const struct og_topology *topology; /* set at open, then constant */
@@ -44,7 +45,8 @@ struct og_sampler {
     uint32_t node[OG__WINDOW];
     size_t filled;
     /* topology on disk */
-    struct og_disk_sampler *disk;
+    struct og_disk_sampler *disk; /* NULL until a batch is sampled by itself */
+    struct og_runs *runs; /* what was drawn of the batch with others (runs.h); NULL = by itself */
     struct og_sample_reads reads; /* of the batch */
 };
 
@@ -127,6 +129,12 @@ static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t d
         og__draw_few(s, rng, degree, k);
     else
         og__draw_many(s, rng, degree, k);
+}
+
+/* How many neighbours a node of so many takes. */
+static inline uint32_t og__drawn_of(const struct og_hop *h, int64_t degree)
+{
+    return (uint32_t)(h->fanout < 0 ? degree : OG_MIN(degree, (int64_t)h->fanout));
 }
 
 /* 53 bits, in (0, 1): the logarithm is finite. */

@@ -22,6 +22,9 @@ struct og_sampler_ops {
     OG_MUST_CHECK int (*open)(struct og_sampler *s, struct og_err *err); /* into s->state */
     void (*close)(struct og_sampler *s); /* accepts what open left when it failed */
     OG_MUST_CHECK int (*hop)(struct og_hop *h, struct og_err *err);
+    /* Where in its list the og__drawn_of neighbours of v are that it takes; NULL = its first. Only
+     * of those that draw by degrees alone: batches of these are sampled together (together.h). */
+    const uint32_t *(*positions)(const struct og_hop *h, uint32_t v);
     size_t (*bytes)(uint64_t seen); /* where a hop has that many in-neighbours to draw from */
     size_t (*disk_bytes)(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
                          int64_t longest);

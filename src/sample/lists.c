@@ -171,7 +171,7 @@ static size_t lay_out(struct og_lists *l, const struct og_topology *t,
 }
 
 int og__lists_read(struct og_lists *l, const struct og_topology *t, const struct og_neighbors *kept,
-                   const uint32_t *nodes, uint32_t n, uint32_t *taken, struct og_io_counts *read,
+                   const uint32_t *nodes, uint32_t n, uint32_t *taken, struct og_sample_reads *read,
                    struct og_err *err)
 {
     int rc = choose_lists(l, t, kept, nodes, n, taken, err);
@@ -186,8 +186,9 @@ int og__lists_read(struct og_lists *l, const struct og_topology *t, const struct
     OG_TRY(og__reader_submit(l->reader, &job, err));
     OG_TRY(og__reader_wait(l->reader, &job, err));
 out:
-    read->reads += job.counts.reads;
-    read->bytes += job.counts.bytes;
+    read->passes += m > 0;
+    read->io.reads += job.counts.reads;
+    read->io.bytes += job.counts.bytes;
     return rc;
 }
 
@@ -261,7 +262,7 @@ int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_e
         return t->mapped ? check_mapped(h, first, *taken, err) : 0;
     const struct og_neighbors *cache = &t->disk->cache;
     int rc;
-    OG_TRY(og__lists_read(s->lists, t, cache, h->ids + first, *taken, taken, &s->reads.io, err));
+    OG_TRY(og__lists_read(s->lists, t, cache, h->ids + first, *taken, taken, &s->reads, err));
     for (uint32_t i = 0; i < *taken; i++) {
         uint32_t v = h->ids[first + i];
         struct og_list list = og__hop_list(h, first, i);

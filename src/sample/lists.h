@@ -21,7 +21,7 @@ size_t og__lists_bytes(const struct og_topology_disk_options *opt, size_t elemen
  * the cache keeps (NULL = none). */
 OG_MUST_CHECK int og__lists_read(struct og_lists *l, const struct og_topology *t,
                                  const struct og_neighbors *kept, const uint32_t *nodes, uint32_t n,
-                                 uint32_t *taken, struct og_io_counts *read, struct og_err *err);
+                                 uint32_t *taken, struct og_sample_reads *read, struct og_err *err);
 const void *og__lists_start(const struct og_lists *l, uint32_t i); /* of nodes[i] */
 
 /* ---- in-neighbours of a hop's destinations, wherever they are ---- */

@@ -39,6 +39,8 @@ bool og__sampling_reads_weights(enum og_sampler_kind kind); /* of the dataset's 
 bool og__sampling_by_visits(enum og_sampler_kind kind);
 /* Is it not known beforehand how many edges a hop has? */
 bool og__sampling_edges_unknown(enum og_sampler_kind kind);
+/* Does it draw by degrees alone, so that batches can be sampled together from disk (together.h)? */
+bool og__sampling_together(enum og_sampler_kind kind);
 /* Does it look at this option, a parameter of some samplers? */
 bool og__sampling_takes(int kind, const char *option);
 /* Fill og_block.degree from now on; edges of nodes to themselves are known after og__loops_find. */
@@ -56,6 +58,7 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
  * without in-neighbours are neither). All 0 in memory. */
 struct og_sample_reads {
     struct og_io_counts io;
+    uint64_t passes; /* how often something was read in the order of the file */
     uint64_t lists_cached, lists_read;
 };
 struct og_sample_reads og__sampler_reads(const struct og_sampler *s);

@@ -4,6 +4,7 @@
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
 #include "sample/lists.h"
+#include "sample/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,11 @@ bool og__sampling_by_visits(enum og_sampler_kind kind)
 bool og__sampling_edges_unknown(enum og_sampler_kind kind)
 {
     return kinds[kind]->edges_unknown;
+}
+
+bool og__sampling_together(enum og_sampler_kind kind)
+{
+    return kinds[kind]->positions;
 }
 
 bool og__sampling_takes(int kind, const char *option)
@@ -76,8 +82,6 @@ int og__sampler_open(struct og_sampler **out, const struct og_topology *topology
     if (!s->pick || !s->set)
         OG_TRY(-ENOMEM);
     OG_TRY(og__fit_table(s, 1, NULL, 0, err));
-    if (topology->disk)
-        OG_TRY(og__disk_sampler_open(s, err));
     *out = s;
     return 0;
 out:
@@ -265,7 +269,7 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     OG_TRY(reserve_hop(&hop, err));
     place_hop(&hop);
     b->n_hops = (uint32_t)i + 1;
-    OG_TRY(kinds[s->how.kind]->hop(&hop, err));
+    OG_TRY(s->runs ? og__runs_hop(&hop, err) : kinds[s->how.kind]->hop(&hop, err));
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     block->weight = hop.weight;

@@ -60,6 +60,17 @@ static void prefetch_node(const struct og_topology *t, uint32_t v)
         __builtin_prefetch(&t->disk->cache.bits[v >> 6]);
 }
 
+static const uint32_t *positions_of(const struct og_hop *h, uint32_t v)
+{
+    const int64_t degree = og__degree(h->s->topology, v);
+    struct og_rng rng;
+    if (h->fanout < 0 || degree <= h->fanout)
+        return NULL;
+    og__hop_rng(h, v, &rng);
+    og__draw(h->s, &rng, (uint32_t)degree, (uint32_t)h->fanout);
+    return h->s->pick;
+}
+
 static void draw_hop(struct og_hop *h)
 {
     struct og_sampler *s = h->s;
@@ -69,17 +80,10 @@ static void draw_hop(struct og_hop *h)
         if (i + OG__LOOKAHEAD < h->block->n_dst)
             prefetch_node(s->topology, h->ids[i + OG__LOOKAHEAD]);
         uint32_t v = h->ids[i];
-        int64_t degree = og__degree(s->topology, v);
-        bool drawn = h->fanout >= 0 && degree > h->fanout;
-        uint32_t k = drawn ? (uint32_t)h->fanout : (uint32_t)degree;
-        if (drawn) {
-            struct og_rng rng;
-            og__hop_rng(h, v, &rng);
-            og__draw(s, &rng, (uint32_t)degree, k);
-        }
+        uint32_t k = og__drawn_of(h, og__degree(s->topology, v));
         h->block->indptr[i] = before + edge;
         if (k > 0)
-            og__fetch_want(s, edge, v, drawn ? s->pick : NULL, k);
+            og__fetch_want(s, edge, v, positions_of(h, v), k);
         edge += k;
     }
 }
@@ -98,9 +102,13 @@ out:
 
 static int sample_hop(struct og_hop *h, struct og_err *err)
 {
-    return h->s->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
+    return h->s->topology->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }
 
 static const char *const parameters[] = {"draw", NULL};
 
-const struct og_sampler_ops og__sampler_uniform = {.parameters = parameters, .hop = sample_hop};
+const struct og_sampler_ops og__sampler_uniform = {
+    .parameters = parameters,
+    .hop = sample_hop,
+    .positions = positions_of,
+};

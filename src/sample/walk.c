@@ -85,7 +85,7 @@ static int reserve(struct og_sampler *s, struct og_err *err)
     w->n_visits = og__alloc(s->budget, n * sizeof(*w->n_visits), part, err);
     w->tally = og__alloc(s->budget, w->stride * sizeof(*w->tally), part, err);
     w->source = og__alloc(s->budget, sources(s) * sizeof(*w->source), part, err);
-    if (!w->walkers || !w->visit || !w->n_visits || !w->tally || (s->disk && !w->source))
+    if (!w->walkers || !w->visit || !w->n_visits || !w->tally || (s->topology->disk && !w->source))
         return -ENOMEM;
     for (uint32_t i = 0; i < w->n_parties; i++) {
         struct party *p = &w->party[i];
@@ -100,7 +100,7 @@ static int reserve(struct og_sampler *s, struct og_err *err)
 static void size_parties(struct og_sampler *s, uint32_t visits)
 {
     struct og_walks *w = s->state;
-    if (s->disk) {
+    if (s->topology->disk) {
         w->n_parties = 1;
         w->group = OG_MIN((uint32_t)OG__MOST_VISITS / visits, (uint32_t)MOST_TOGETHER);
     } else {
@@ -180,7 +180,7 @@ static inline int64_t place_in(uint64_t n, uint32_t word)
 static void choose_first(const struct og_hop *h, struct party *p)
 {
     const struct og_sampler *s = h->s;
-    const bool in_memory = !s->disk;
+    const bool in_memory = !s->topology->disk;
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t v = h->ids[p->first + i];
@@ -211,7 +211,7 @@ static void draw_more_words(const struct og_hop *h, struct party *p, uint32_t bl
 static void choose_next(const struct og_hop *h, struct party *p, uint32_t step)
 {
     const struct og_topology *t = h->s->topology;
-    const bool in_memory = !h->s->disk;
+    const bool in_memory = !h->s->topology->disk;
     uint32_t word = (step + 1) % 4;
     uint32_t n = 0;
     if (word == 0)
@@ -260,7 +260,7 @@ static void arrive(const struct og_sampler *s, struct party *p, uint32_t step)
 {
     const struct og_topology *t = s->topology;
     const uint32_t *source = state_of(s)->source;
-    const bool in_memory = !s->disk;
+    const bool in_memory = !s->topology->disk;
     const size_t stride = state_of(s)->stride;
     uint32_t n = 0;
     for (uint32_t j = 0; j < p->n_live; j++) {
@@ -376,7 +376,7 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
     } else if (stage % 2 == 1) {
         choose_next(h, p, step);
     } else {
-        if (s->disk)
+        if (s->topology->disk)
             OG_TRY(fetch(h, p, err));
         else if (s->topology->mapped)
             OG_TRY(check_steps(s->topology, p, err));
@@ -434,7 +434,7 @@ out:
 
 static int sample_hop(struct og_hop *h, struct og_err *err)
 {
-    return h->s->disk ? walk_from_disk(h, err) : walk_in_memory(h, err);
+    return h->s->topology->disk ? walk_from_disk(h, err) : walk_in_memory(h, err);
 }
 
 static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_disk_options *opt,

@@ -351,7 +351,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     OG_TRY(og__fetch_begin(s, h->block->src + before, h->n_edges - before, err));
     for (uint32_t first = h->first; first < n_dst; first += n) {
         OG_TRY(og__lists_read(s->lists, s->topology, NULL, h->ids + first, n_dst - first, &n,
-                              &s->reads.io, err));
+                              &s->reads, err));
         for (uint32_t i = 0; i < n; i++)
             OG_TRY(draw_from_disk(h, first, i, err));
     }
@@ -363,7 +363,7 @@ out:
 
 static int sample_hop(struct og_hop *h, struct og_err *err)
 {
-    return h->s->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
+    return h->s->topology->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }
 
 static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_disk_options *opt,

@@ -32,7 +32,7 @@ void og__stores_close(struct og_stores *s);
 struct og_predicted {
     bool known; /* before the first superbatch a policy may not tell */
     struct og_plan_cost plan;
-    uint64_t topology_reads, topology_bytes, trace_bytes;
+    uint64_t topology_reads, topology_bytes, topology_passes, trace_bytes;
 };
 
 struct og_data_path {

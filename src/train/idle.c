@@ -56,6 +56,11 @@ static bool draws_again(const struct og_premises *p)
     return p->config->opt.epochs > 1;
 }
 
+static bool draws_by_degrees(const struct og_premises *p)
+{
+    return og__sampling_together((enum og_sampler_kind)p->config->opt.sampler);
+}
+
 static bool caches(const struct og_premises *p)
 {
     return og__policy_caches(p->way->policy);
@@ -115,6 +120,9 @@ static const struct need needs[] = {
     {FEATURES, "update", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
+    {0, "together", "topology", "disk", NULL, NULL, "all lists are in memory"},
+    {0, "together", "sampler", NULL, draws_by_degrees, NULL,
+     "it reads lists, or walks, for each batch by itself"},
     {FEATURES, "superbatch", "policy", NULL, samples_ahead, NULL, "no batch is sampled ahead"},
     {FEATURES, "superbatch", "resample-every", NULL, samples_again, NULL,
      "the batches of an epoch are kept for those that train on them again"},

@@ -49,6 +49,7 @@ void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
     c->bytes_read += bytes_of(w);
     c->feature_bytes_read += w->read.bytes;
     c->topology_bytes_read += w->sampled_from.io.bytes;
+    c->topology_passes += w->sampled_from.passes;
     c->trace_bytes_read += w->trace_read.bytes;
     c->lists_cached += w->sampled_from.lists_cached;
     c->lists_read += w->sampled_from.lists_read;

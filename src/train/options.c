@@ -189,6 +189,10 @@ static const struct og_option table[] = {
      "memory for in-neighbours of important nodes with --topology disk; unless given, up to half of "
      "what is free, with --alternate all of it; 0 = none",
      NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, MAX_BYTES, ALL},
+    {"together", "BATCHES", "auto", resources, NOTHING,
+     "batches that are sampled together with --topology disk, so that a hop of all of them reads the "
+     "structure once, in order; 1 = each by itself; auto = what memory allows",
+     NAMES("auto"), OG_OPTION_INT, FIELD(together), 0, 1 << 30, ALL},
     {"policy", "KIND", "auto", resources, NOTHING,
      "which feature rows the cache keeps; docs/policies.md has their parameters, as in presc:2, "
      "hybrid:window=128,update=4 and file:SCORES.npy",

@@ -10,19 +10,74 @@ static struct og_flow flow_of(struct og_data_path *d, const struct og_items *ite
                             .timeline = d->timeline};
 }
 
+/* ---- batches ---- */
+
+static struct og_batch_source sample_alone(struct og_pipeline *p)
+{
+    return og__source_sampled(&p->batches.sampled);
+}
+
+static struct og_batch_source sample_together(struct og_pipeline *p)
+{
+    struct og_data_path *d = p->path;
+    p->together = true;
+    p->batches.together = (struct og_together_source){.sampled = &p->batches.sampled,
+                                                      .seeds = &d->facts->seeds,
+                                                      .items = p->flow.items,
+                                                      .skips_training = d->offline,
+                                                      .budget = d->budget};
+    return og__source_together(&p->batches.together);
+}
+
+/* What the folder has not is sampled. */
+static struct og_batch_source read_stored(struct og_pipeline *p, struct og_batch_source sampled,
+                                          bool ids_only)
+{
+    p->batches.stored = (struct og_stored_source){.sampled = sampled,
+                                                  .folder = p->path->offline,
+                                                  .items = p->flow.items,
+                                                  .ids_only = ids_only};
+    return og__source_stored(&p->batches.stored);
+}
+
 void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct og_items items,
                          bool ids_only)
 {
-    struct og_stored_source *from = &p->batches.stored;
-    *p = (struct og_pipeline){.flow = flow_of(d, &items)};
-    *from = (struct og_stored_source){.sampled = {.samplers = d->samplers,
-                                                  .n_samplers = og__samplers(d->way),
-                                                  .n_hops = d->config->opt.n_fanout},
-                                      .folder = d->offline,
-                                      .items = items,
-                                      .ids_only = ids_only};
-    p->flow.batches = d->offline ? og__source_stored(from) : og__source_sampled(&from->sampled);
+    *p = (struct og_pipeline){.flow = flow_of(d, &items), .path = d};
+    p->batches.sampled = (struct og_sampled_source){.samplers = d->samplers,
+                                                    .n_samplers = og__samplers(d->way),
+                                                    .n_hops = d->config->opt.n_fanout};
+    const bool together = d->memory->group.batches > 1;
+    p->flow.batches = together ? sample_together(p) : sample_alone(p);
+    if (d->offline)
+        p->flow.batches = read_stored(p, p->flow.batches, ids_only);
 }
+
+static int open_together(struct og_pipeline *p, struct og_err *err)
+{
+    const struct og_data_path *d = p->path;
+    const struct og_items *items = &p->flow.items;
+    struct og_together_options opt = {.sizes = d->memory->group,
+                                      .scratch = d->stores.scratch ? d->stores.scratch : ".",
+                                      .samplers = d->samplers,
+                                      .n_samplers = og__samplers(d->way),
+                                      .stop = p->flow.stop};
+    opt.sizes.batches = (uint32_t)OG_MIN((uint64_t)opt.sizes.batches, items->last - items->first);
+    return og__together_source_open(&p->batches.together, &d->structure->topology, &opt, err);
+}
+
+int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
+{
+    if (!p->together || p->flow.items.first >= p->flow.items.last)
+        return og__flow_run(&p->flow, consumer, arg, err);
+    int rc = open_together(p, err);
+    if (rc == 0)
+        rc = og__flow_run(&p->flow, consumer, arg, err);
+    og__together_source_close(&p->batches.together);
+    return rc;
+}
+
+/* ---- planned, and loaded ---- */
 
 static void load_rows(struct og_flow *flow, const struct og_data_path *d)
 {
@@ -41,7 +96,7 @@ void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og
 void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
                          const struct og_replayed_source *batches, struct og_filling *filling)
 {
-    *p = (struct og_pipeline){.flow = flow_of(d, &batches->items)};
+    *p = (struct og_pipeline){.flow = flow_of(d, &batches->items), .path = d};
     p->batches.replayed = *batches;
     p->flow.batches = og__source_replayed(&p->batches.replayed);
     p->plans.stored = (struct og_stored_plans){.codes = d->stores.codes,

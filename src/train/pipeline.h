@@ -8,8 +8,12 @@
 
 struct og_pipeline {
     struct og_flow flow;
-    union {
-        struct og_stored_source stored; /* or sampled: its first member */
+    struct og_data_path *path;
+    bool together; /* batches come from that source */
+    struct {
+        struct og_sampled_source sampled;
+        struct og_together_source together;
+        struct og_stored_source stored;
         struct og_replayed_source replayed;
     } batches;
     union {
@@ -17,6 +21,10 @@ struct og_pipeline {
         struct og_stored_plans stored;
     } plans;
 };
+
+/* Runs its flow, once; as og__flow_run. */
+OG_MUST_CHECK int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg,
+                                   struct og_err *err);
 
 /* Batches alone, sampled or read from --samples; nothing is planned or loaded. */
 void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct og_items items,

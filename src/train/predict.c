@@ -22,6 +22,7 @@ void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
     add_plan(&p->sum.plan, d, plan);
     p->sum.topology_reads += from->io.reads;
     p->sum.topology_bytes += from->io.bytes;
+    p->sum.topology_passes += from->passes;
     p->batches++;
 }
 
@@ -40,6 +41,7 @@ static void scale_to_epoch(struct og_predicted *p, const struct og_predicted *su
     p->plan.bytes = scaled(sum->plan.bytes, scale);
     p->topology_reads = scaled(sum->topology_reads, scale);
     p->topology_bytes = scaled(sum->topology_bytes, scale);
+    p->topology_passes = scaled(sum->topology_passes, scale);
     p->trace_bytes = scaled(sum->trace_bytes, scale);
 }
 

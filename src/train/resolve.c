@@ -19,9 +19,11 @@ static const struct preset_value {
     {OG_PRESET_PYG_PLUS, "policy", "none"},
     /* neighbour cache and PaGraph's feature cache (Park et al. 2022, §5.1) */
     {OG_PRESET_ALI_PG, "topology", "disk"},
+    {OG_PRESET_ALI_PG, "together", "1"},
     {OG_PRESET_ALI_PG, "policy", "degree"},
     /* (Park et al. 2022, §3) */
     {OG_PRESET_GINEX, "topology", "disk"},
+    {OG_PRESET_GINEX, "together", "1"},
     {OG_PRESET_GINEX, "policy", "belady"},
     {OG_PRESET_GINEX, "alternate", "true"},
     /* (Liu et al. 2025, §4, §5.2) */

@@ -61,16 +61,15 @@ void og__know_splits(struct og_facts *f, unsigned want)
 
 /* ---- of its batches ---- */
 
-static size_t sampler_bytes(const struct og_session *s)
+static size_t sampler_reading_bytes(const struct og_session *s)
 {
     const struct og_facts *f = &s->facts;
     const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
     const struct og_sampling how = og__sampling_setup(&s->config.opt);
-    size_t bytes = og__sampler_bytes(&f->caps);
-    if (s->way.topology == OG_TOPOLOGY_DISK)
-        bytes += og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how,
-                                        og__longest_list(&s->structure.topology));
-    return bytes;
+    return s->way.topology == OG_TOPOLOGY_DISK
+               ? og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how,
+                                        og__longest_list(&s->structure.topology))
+               : 0;
 }
 
 void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
@@ -85,7 +84,8 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
     f->growth = pilot->growth;
     f->bytes.structure = og__structure_bytes(&s->structure);
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
-    f->bytes.sampler = sampler_bytes(s);
+    f->bytes.sampler = og__sampler_bytes(&f->caps);
+    f->bytes.sampler_reading = sampler_reading_bytes(s);
     f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
         f->bytes.record =

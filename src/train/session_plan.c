@@ -132,6 +132,7 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
     int rc;
     OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
     say_short_tail(s);
+    og__memory_plan_together(&s->memory, &s->given);
     OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
     OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors,
                                        &s->prepare.bytes_written, err));
@@ -151,6 +152,8 @@ static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_er
     OG_TRY(plan_fixed(s, err));
     if (s->config.want & OG__WANT_FEATURES)
         OG_TRY(plan_features(s, pilot, err));
+    else
+        og__memory_plan_together(&s->memory, &s->given);
 out:
     return rc;
 }

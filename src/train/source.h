@@ -2,7 +2,8 @@
  * function that makes the table of it which a flow takes. The struct must stay where it is until
  * the flow has run.
  *
- *   batches   sampled    drawn from the graph
+ *   batches   sampled    drawn from the graph, each by itself
+ *             together   drawn from the graph on disk, many at a time
  *             stored     of training: read from a folder of samples (--samples); others are sampled
  *             replayed   sampled ahead, with a superbatch; once, or in each epoch of a draw
  *   plans     policy     made batch by batch
@@ -13,8 +14,11 @@
 #include "base/spill.h"
 #include "plan/policy.h"
 #include "sample/superbatch.h"
+#include "sample/together.h"
 #include "train/flow.h"
 #include "train/offline.h"
+
+#include <pthread.h>
 
 /* ---- batches ---- */
 
@@ -24,8 +28,39 @@ struct og_sampled_source {
 };
 struct og_batch_source og__source_sampled(struct og_sampled_source *s);
 
+/* A group is sampled by the first thread that wants one of its batches, on all of them, once those
+ * before it are taken. */
+struct og_together_source {
+    const struct og_sampled_source *sampled;
+    const struct og_seed_source *seeds;
+    struct og_items items; /* of the flow */
+    bool skips_training;   /* a folder has those batches */
+    struct og_budget *budget;
+    /* its own */
+    struct og_together *together;
+    struct og_seeds its_seeds;
+    uint64_t *item; /* [most] of the group */
+    uint32_t most;  /* batches of a group */
+    struct og_together_counts counts;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint32_t n, left; /* batches; not taken yet */
+    uint64_t end;     /* items from here on are of no group so far */
+    bool failed;
+};
+struct og_batch_source og__source_together(struct og_together_source *s);
+/* What is set above is; close also after a failed open. */
+OG_MUST_CHECK int og__together_source_open(struct og_together_source *s,
+                                           const struct og_topology *topology,
+                                           const struct og_together_options *opt,
+                                           struct og_err *err);
+void og__together_source_close(struct og_together_source *s);
+
+/* How a batch's draws are keyed. */
+struct og_sample_key og__sample_key_of(const struct og_descriptor *descriptor);
+
 struct og_stored_source {
-    struct og_sampled_source sampled; /* what the folder does not have */
+    struct og_batch_source sampled; /* what the folder does not have */
     const struct og_offline *folder;
     struct og_items items; /* of the flow */
     bool ids_only;         /* nothing but ids and counts is wanted */

@@ -1,7 +1,7 @@
 /* Mini-batches that are drawn from the graph, hop by hop; each thread has a sampler. */
 #include "train/source.h"
 
-static struct og_sample_key key_of(const struct og_descriptor *descriptor)
+struct og_sample_key og__sample_key_of(const struct og_descriptor *descriptor)
 {
     /* Evaluation draws the same neighbours every time: its figures differ by the model alone. */
     if (descriptor->split != OG__TRAIN)
@@ -15,7 +15,7 @@ static int make(void *self, int thread, struct og_work *w, struct og_err *err)
 {
     const struct og_sampled_source *s = self;
     struct og_sampler *sampler = s->samplers[thread];
-    const struct og_sample_key key = key_of(&w->descriptor);
+    const struct og_sample_key key = og__sample_key_of(&w->descriptor);
     int rc;
     OG_TRY(og__sample_begin(sampler, w->seeds.node, w->seeds.n, &w->sampled, err));
     for (int hop = 0; hop < s->n_hops; hop++)

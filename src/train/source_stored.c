@@ -19,7 +19,7 @@ static bool has(const struct og_stored_source *s, const struct og_descriptor *de
 /* Let the batch that this thread will likely read next come meanwhile. */
 static void prefetch_next(const struct og_stored_source *s, uint64_t item)
 {
-    const uint64_t next = item + (uint64_t)s->sampled.n_samplers;
+    const uint64_t next = item + (uint64_t)s->sampled.n_threads;
     if (s->ids_only || next >= s->items.last)
         return;
     const struct og_descriptor descriptor = og__item_at(&s->items, next);
@@ -53,11 +53,10 @@ static int make(void *self, int thread, struct og_work *w, struct og_err *err)
     struct og_stored_source *s = self;
     if (has(s, &w->descriptor))
         return read_batch(s, w, err);
-    const struct og_batch_source sampled = og__source_sampled(&s->sampled);
-    return sampled.make(sampled.self, thread, w, err);
+    return s->sampled.make(s->sampled.self, thread, w, err);
 }
 
 struct og_batch_source og__source_stored(struct og_stored_source *s)
 {
-    return (struct og_batch_source){s, s->sampled.n_samplers, "sample", make};
+    return (struct og_batch_source){s, s->sampled.n_threads, "sample", make};
 }

@@ -1,0 +1,131 @@
+/* Sampling together: how many batches, from a structure on disk, and what of it is in memory at a
+ * time.
+ *
+ *   | fixed: bits of blocks, threads | ranges being read | nodes of each batch | what was drawn |
+ *                                      a third at most     the more batches      the rest; what
+ *                                                          the fewer passes      is over is spilled
+ */
+#include "budget/memory_plan_parts.h"
+
+#include "sample/ranges.h"
+
+/* Ranges that a pass has at most, as far as memory allows; blocks of the smallest. */
+enum { MOST_RANGES = 64, LEAST_SHIFT = 7, MOST_SHIFT = 20 };
+
+size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_facts *f = p->facts;
+    const bool features = p->config->want & OG__WANT_FEATURES;
+    const size_t staging =
+        features ? og__input_rows(f) * f->row_bytes * (size_t)og__first_staging(p->way) : 0;
+    const size_t sweep = m->alternates ? 0 : m->sweep; /* else it comes when the cache has gone */
+    const size_t used =
+        og__memory_plan_without_rows(m) + sweep + staging + m->limit / OG__SLACK_SHARE;
+    return m->limit - OG_MIN(m->limit, used);
+}
+
+/* Batches that one flow samples. */
+static uint64_t most_batches(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_schedule *s = &p->facts->schedule;
+    const int asked = p->config->opt.together;
+    const uint64_t ahead = m->superbatch + m->tail + m->lot;
+    const uint64_t most = ahead > 0 ? ahead : og__schedule_batches(s, OG__TRAIN);
+    return asked == OG_TOGETHER_AUTO ? most : OG_MIN((uint64_t)asked, most);
+}
+
+/* In turns there is all; else the rest is the feature cache's. */
+static size_t capacity_of(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_amount *lists = &p->config->opt.neighbor_cache;
+    const size_t asked = lists->unit == OG_BYTES ? (size_t)lists->value : 0;
+    const size_t free = og__memory_plan_free(m, p);
+    const size_t left = free - OG_MIN(free, asked);
+    const bool alone = m->alternates || !(p->config->want & OG__WANT_FEATURES);
+    return alone ? left : left / 4;
+}
+
+struct sizing {
+    const struct og_facts *facts;
+    struct og_reader_options reader;
+    int samplers;
+    size_t capacity;
+};
+
+static size_t bytes_of(const struct sizing *s, const struct og_together_sizes *sizes)
+{
+    return og__together_bytes(s->facts->list_bytes, &s->facts->caps, sizes, s->samplers,
+                              &s->reader);
+}
+
+/* Ranges as large as a third of the memory allows, and no larger than the file. */
+static unsigned choose_shift(const struct sizing *s)
+{
+    const uint64_t n_blocks = s->facts->list_bytes / OG__LIST_BLOCK + 1;
+    unsigned shift = LEAST_SHIFT;
+    while (shift < MOST_SHIFT && (n_blocks >> shift) > 0 &&
+           og__ranges_bytes(shift + 1, &s->reader) <= s->capacity / 3)
+        shift++;
+    return shift;
+}
+
+/* As many batches as fit, in equal groups; 0 where two do not. */
+static uint64_t choose_batches(const struct sizing *s, struct og_together_sizes sizes,
+                               uint64_t most)
+{
+    uint64_t low = 0;
+    for (uint64_t high = OG_MIN(most, (uint64_t)UINT32_MAX); low < high;) {
+        const uint64_t middle = low + (high - low + 1) / 2;
+        sizes.batches = (uint32_t)middle;
+        if (bytes_of(s, &sizes) <= s->capacity)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    const uint64_t groups = (most + low - 1) / OG_MAX(low, (uint64_t)1);
+    return low < 2 ? 0 : (most + groups - 1) / groups;
+}
+
+/* What is spilled takes a quarter of --disk at most. */
+static uint64_t within_disk(const struct og_premises *p, size_t memory, uint64_t batches)
+{
+    const double each = (double)og__together_drawn_bytes(&p->facts->caps);
+    const double most = (p->config->opt.disk.value / 4 + (double)memory) / OG_MAX(each, 1.0);
+    return (double)batches <= most ? batches : (uint64_t)most;
+}
+
+/* May batches be sampled together, and is there anything to read? A neighbour cache with every list
+ * leaves nothing. */
+static bool reads_lists(const struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_facts *f = p->facts;
+    const enum og_sampler_kind kind = (enum og_sampler_kind)p->config->opt.sampler;
+    const bool all =
+        (p->config->want & OG__WANT_FEATURES) && p->config->opt.neighbor_cache.unit == OG_UNSET &&
+        og__memory_plan_lists_share(m, f, og__memory_plan_free(m, p)) >= f->bytes.neighbors_most;
+    return p->way->topology == OG_TOPOLOGY_DISK && og__sampling_together(kind) && !all;
+}
+
+void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises *p)
+{
+    const struct og_facts *f = p->facts;
+    if (!reads_lists(m, p))
+        return;
+    const int samplers = og__samplers(p->way);
+    const size_t saved = (size_t)samplers * f->bytes.sampler_reading;
+    const struct sizing s = {.facts = f,
+                             .reader = og__reader_setup(p->config, &f->profile),
+                             .samplers = samplers,
+                             .capacity = capacity_of(m, p) + saved};
+    struct og_together_sizes sizes = {.shift = choose_shift(&s)};
+    const uint64_t fit = choose_batches(&s, sizes, most_batches(m, p));
+    sizes.batches = (uint32_t)fit;
+    const size_t left = s.capacity - OG_MIN(s.capacity, bytes_of(&s, &sizes));
+    sizes.memory = OG_MIN(left, fit * og__together_drawn_bytes(&f->caps));
+    sizes.batches = (uint32_t)within_disk(p, sizes.memory, fit);
+    if (sizes.batches < 2)
+        return;
+    m->group = sizes;
+    m->together = bytes_of(&s, &sizes) + sizes.memory;
+    m->sampler -= saved;
+}

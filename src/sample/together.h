@@ -1,0 +1,68 @@
+/* together: batches whose structure is on disk, sampled hop by hop, all of them at a time. What
+ * positions a hop draws depends on degrees alone, which are in memory, so it is known for all
+ * batches before anything is read:
+ *
+ *   add, add, ... ──> hop 1: want, read once front to back, gather ──> hop 2 ──> ... ──> take any
+ *                     of every batch                                                 (any thread)
+ *
+ * (Liu et al. 2025, §5.2, pack features so; here it is the graph itself.) Of a batch its nodes stay
+ * in memory, but for those that the last hop finds; what was drawn does as far as there is memory,
+ * and is spilled in runs beyond that (runs.h). A batch is put together when it is taken: the same,
+ * bit for bit, as sampled by itself. */
+#ifndef OG_SAMPLE_TOGETHER_H
+#define OG_SAMPLE_TOGETHER_H
+
+#include "sample/sample.h"
+
+struct og_together;
+struct og_pool;
+
+struct og_together_sizes {
+    uint32_t batches; /* at most; fewer than 2: each is sampled by itself */
+    unsigned shift;   /* blocks that are read at a time: 2^shift, twice */
+    size_t memory;    /* of what was drawn, kept in memory */
+};
+
+struct og_together_options {
+    struct og_together_sizes sizes;
+    const char *scratch;          /* folder for what is spilled, made when it is first needed */
+    struct og_sampler **samplers; /* one a thread, of a kind that og__sampling_together; borrowed */
+    int n_samplers;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+};
+
+/* Memory comes from the budget as "sampler". */
+OG_MUST_CHECK int og__together_open(struct og_together **out, const struct og_topology *topology,
+                                    const struct og_together_options *opt, struct og_budget *b,
+                                    struct og_err *err);
+void og__together_close(struct og_together *t);
+
+void og__together_clear(struct og_together *t);
+/* One more batch; its seeds are copied. One thread. */
+OG_MUST_CHECK int og__together_add(struct og_together *t, const uint32_t *seeds, uint32_t n_seeds,
+                                   const struct og_sample_key *key, struct og_err *err);
+/* All hops of all that were added. What og__sample may return, or OG_INTERRUPTED. */
+struct og_together_counts {
+    struct og_sample_reads
+        structure;             /* but for where lists were: that is counted with each batch */
+    struct og_io_counts drawn; /* of what had been spilled */
+    uint64_t written;          /* spilled */
+};
+OG_MUST_CHECK int og__together_sample(struct og_together *t, struct og_together_counts *counts,
+                                      struct og_err *err);
+/* Batch i of those, with the sampler of this thread; og__sampler_reads tells where its lists were.
+ * *read is added to: bytes of what had been spilled. Each sampler by one thread at a time. */
+OG_MUST_CHECK int og__together_take(struct og_together *t, uint32_t i, int thread,
+                                    struct og_batch_memory *out, struct og_io_counts *read,
+                                    struct og_err *err);
+
+/* ---- sizes, where batches are no larger than caps, and all lists take so much of the disk ---- */
+
+/* All that so many batches take beside their samplers, but for sizes->memory. */
+size_t og__together_bytes(uint64_t list_bytes, const struct og_batch_caps *caps,
+                          const struct og_together_sizes *sizes, int n_samplers,
+                          const struct og_reader_options *reader);
+/* What was drawn of a batch. */
+size_t og__together_drawn_bytes(const struct og_batch_caps *caps);
+
+#endif
