@@ -4,8 +4,8 @@
     bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk] [--peers pyg,dgl,graphbolt]
 
 memory  everything in memory: seconds of an epoch, the first one left out
-disk    features on disk, a cold page cache, and a memory cgroup of --memory for Outgrow; of the same for a peer, and beside it what its libraries and
-        the graph's structure take before the first batch, which is told
+disk    features on disk, a cold page cache, and a memory cgroup of --memory for all that Outgrow holds; for a peer of the same from the first batch on, so
+        that what its libraries and the graph's structure take before it, which is told, does not count
 
 GraphSAGE (mean, --hidden, as many layers as --fanout has numbers), Adam, no dropout, on an R-MAT graph of Outgrow's generator, whose arrays the peers
 read as they are. PyG's NeighborLoader draws a node's neighbours once a batch, and cuts off what a layer does not need (trim_to_layer) where its sampler is pyg-lib, which PyPI
@@ -133,9 +133,8 @@ def work(o):
     model, epoch = {"pyg": pyg, "dgl": dgl, "graphbolt": graphbolt}[o.worker](g, o)
     optimizer = torch.optim.Adam(model.parameters(), lr=o.lr)
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if o.enter:  # a cgroup whose limit is what is held now, and --memory
-        limit = baseline + o.memory
-        pathlib.Path(o.enter, "memory.limit_in_bytes" if "/memory/" in o.enter else "memory.max").write_text(str(limit))
+    if o.enter:  # a cgroup that counts what is taken from here on
+        pathlib.Path(o.enter, "memory.limit_in_bytes" if "/memory/" in o.enter else "memory.max").write_text(str(o.memory))
         pathlib.Path(o.enter, "cgroup.procs").write_text(str(os.getpid()))
     seconds, loss = [], 0
     for _ in range(o.epochs):
@@ -183,9 +182,21 @@ def peer(name, args, python, dataset, disk, group):
              "--lr", args.lr, "--epochs", args.epochs, "--threads", args.threads, "--workers", args.workers, "--memory", args.memory]
     words += (["--disk"] if disk else []) + (["--enter", group] if disk and group else [])
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    if done.returncode < 0:
+        raise RuntimeError(f"ended by signal {-done.returncode}" + (", which the kernel sends where --memory is not enough" if disk else ""))
     if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}: out of memory?")
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def remove(group):
+    """Processes of a loader may end a moment after it."""
+    for _ in range(100):
+        try:
+            return group.rmdir()
+        except OSError:
+            time.sleep(0.1)
+    print(f"{group}: could not be removed", file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -203,7 +214,7 @@ def empty_group():
                 yield str(group)
                 return
         finally:
-            group.rmdir()
+            remove(group)
     yield None
 
 
