@@ -50,6 +50,14 @@ static void straight_is_as_slow_as_its_slowest_stage(void **state)
     assert_seconds(e.term[OG__DISK], 56);
     assert_int_equal(e.bytes_read, 40960 + 16 * 1024);
     assert_int_equal(e.reads, 3 + 16);
+    /* three groups of up to three batches, two hops: at most six passes over the file */
+    h.g.structure_bytes = 5000;
+    h.g.hops = 2;
+    assert_int_equal(estimate(&h.g, c).bytes_read, 40960 + 16 * 1024);
+    c.together = 3;
+    assert_int_equal(estimate(&h.g, c).bytes_read, 6 * 5000 + 16 * 1024);
+    h.g.structure_bytes = 10000;
+    assert_int_equal(estimate(&h.g, c).bytes_read, 40960 + 16 * 1024);
 }
 
 static void packing_comes_before_training(void **state)

@@ -22,7 +22,9 @@ struct og_candidate {
     uint32_t superbatch;
     uint32_t written_batches; /* whose misses are on the disk at the same time: these and others,
                                  such as validation's; 0 = these */
-    uint32_t n_yielded;       /* slots that lose their rows while the next superbatch is prepared */
+    uint32_t together;  /* batches that read the structure on disk together, a pass a hop; 0 or
+                           1 = each by itself */
+    uint32_t n_yielded; /* slots that lose their rows while the next superbatch is prepared */
     /* what the memory plan says */
     size_t memory;          /* bytes that it asks for in all */
     size_t sweep_memory;    /* of these for packing */
@@ -57,7 +59,9 @@ struct og_choice {
     double distinct, growth, slowing;
     double epoch_batches;         /* training batches of an epoch; 0 = those of the trace */
     uint32_t epochs;              /* to be trained; 0 = so many that only a steady epoch counts */
-    struct og_io_counts topology; /* sampling reads in an epoch */
+    struct og_io_counts topology; /* sampling reads in an epoch, each batch by itself */
+    uint64_t structure_bytes;     /* of its file; */
+    uint32_t hops;                /* passes over it that a group of batches takes */
     struct og_read_rule rule;     /* how the features are read */
     size_t row_bytes;   /* of a row in memory and in packs; 0 = as in the file (rule.row_bytes) */
     uint32_t fill_rows; /* put into a cache at once (OG__FILL_ROWS) */

@@ -303,6 +303,20 @@ static void windows_of(const struct og_choice *given, const struct og_candidate 
     b->sweep = (struct io){later.reads * rest, later.bytes * rest};
 }
 
+/* What an epoch reads of the structure: a group of batches reads the file once a hop at most, with
+ * the largest requests. */
+static struct io structure(const struct og_choice *given, const struct og_candidate *c,
+                           const struct rates *r)
+{
+    const struct io alone = times(given->topology, r->prepared);
+    const double passes = ceil(r->batches / OG_MAX(c->together, 1u)) * given->hops * r->prepared;
+    const double most = passes * (double)given->structure_bytes;
+    if (c->together < 2 || alone.bytes <= most)
+        return alone;
+    const double requests = most / (double)OG_MAX(given->rule.max_request, (size_t)1);
+    return (struct io){OG_MIN(alone.reads, requests), most};
+}
+
 static struct bytes bytes_of(const struct og_choice *given, const struct og_candidate *c,
                              const struct og_candidate_counts *n, const struct rates *r)
 {
@@ -310,7 +324,7 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
         .fill = filling(given, c, n, r),
         .sweep = sweeping(given, c, n, r),
         .batches = times(n->batches, r->traces),
-        .topology = times(given->topology, r->prepared),
+        .topology = structure(given, c, r),
         .written = (double)n->written * r->traces * r->prepared,
         .spill_written = (double)c->spill_bytes * r->prepared,
         .spill_read = (double)c->spill_bytes,

@@ -97,6 +97,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
         .superbatch =
             ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
         .n_yielded = m->n_yielded,
+        .together = m->group.batches,
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
         .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
@@ -225,7 +226,9 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .fill_rows = OG__FILL_ROWS,
         .disk = disk,
         .apart = s->facts.apart,
-        .times = {.sample = batches->seconds / n,
+        .structure_bytes = s->facts.list_bytes,
+        .hops = (uint32_t)s->config.opt.n_fanout,
+        .times = {.sample = batches->core_seconds / n,
                   .plan_row = PLAN_ROW,
                   .count_row = COUNT_ROW,
                   .prepare_row = FORESEE_ROW,

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { PILOT_BATCHES = 8 };
 
@@ -59,11 +60,19 @@ static bool enough(const struct og_pilot *p, const struct og_pilot_limits *limit
            (limits->bytes > 0 && p->rows * sizeof(*p->ids) > limits->bytes);
 }
 
+static double core_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static int pilot_training(struct og_pilot *p, const struct og_structure *g,
                           struct og_sampler *sampler, const struct og_pilot_limits *limits,
                           struct og_batch_memory *m, struct og_budget *b, struct og_err *err)
 {
-    double start = og__now();
+    const double start = og__now();
+    const double core_start = core_now();
     int rc = 0;
     for (uint64_t i = 0; !enough(p, limits, start); i++) {
         struct og_descriptor descriptor =
@@ -75,6 +84,7 @@ static int pilot_training(struct og_pilot *p, const struct og_structure *g,
     }
 out:
     p->seconds = og__now() - start;
+    p->core_seconds = core_now() - core_start;
     return rc;
 }
 

@@ -17,6 +17,7 @@ struct og_pilot {
     size_t bytes;
     uint64_t rows; /* of all of them */
     double seconds;
+    double core_seconds;          /* of its thread: without waiting for the disk */
     struct og_sample_reads reads; /* what sampling the training batches read */
     struct og_batch_caps caps;    /* of these and of an evaluation batch; no margin */
     /* once it is noted: */
