@@ -11,6 +11,8 @@
 
 #include "dataset/dataset.h"
 
+#include <string.h>
+
 enum { OG_MAX_TIERS = 4 };
 
 struct og_tier {
@@ -45,6 +47,18 @@ static inline const void *og__row_at(const struct og_rows *r, uint32_t place)
 static inline const void *og__row(const struct og_rows *r, uint32_t i)
 {
     return og__row_at(r, r->index ? r->index[i] : i);
+}
+
+/* Rows [first, last) to where a matrix of all of them has them. */
+static inline void og__rows_copy(const struct og_rows *r, uint32_t first, uint32_t last,
+                                 char *matrix)
+{
+    enum { AHEAD = 8 };
+    for (uint32_t i = first; i < last; i++) {
+        if (i + AHEAD < last)
+            __builtin_prefetch(og__row(r, i + AHEAD));
+        memcpy(matrix + (size_t)i * r->stride, og__row(r, i), r->stride);
+    }
 }
 
 #endif

@@ -227,16 +227,6 @@ static void copy_pairs(const struct og_pairs *from, struct og_minibatch *out)
     out->n_negative = from->n_negatives;
 }
 
-static void copy_rows(const struct og_rows *from, uint32_t first, uint32_t last, char *to)
-{
-    enum { AHEAD = 8 };
-    for (uint32_t i = first; i < last; i++) {
-        if (i + AHEAD < last)
-            __builtin_prefetch(og__row(from, i + AHEAD));
-        memcpy(to + (size_t)i * from->stride, og__row(from, i), from->stride);
-    }
-}
-
 /* Tasks: first all that is not rows, each hop by itself; then so many rows each. */
 enum { TASK_ROWS = 4096 };
 
@@ -258,7 +248,7 @@ static void copy_part(void *arg, size_t task, int thread)
         return;
     }
     const uint32_t first = (uint32_t)(task - b->n_hops) * TASK_ROWS;
-    copy_rows(&c->w->rows, first, OG_MIN(first + TASK_ROWS, b->n_ids), c->out->x.data);
+    og__rows_copy(&c->w->rows, first, OG_MIN(first + TASK_ROWS, b->n_ids), c->out->x.data);
 }
 
 void og__minibatch_fill(struct og_minibatch *out, struct og_arena *arena,

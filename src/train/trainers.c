@@ -117,17 +117,11 @@ struct copying {
 
 static void copy_rows(void *arg, size_t task, int thread)
 {
-    enum { AHEAD = 8 };
     const struct copying *c = arg;
-    const struct og_rows *from = c->from;
     const uint32_t first = (uint32_t)task * TASK_ROWS;
-    const uint32_t last = OG_MIN(from->n - first, (uint32_t)TASK_ROWS) + first;
+    const uint32_t last = OG_MIN(c->from->n - first, (uint32_t)TASK_ROWS) + first;
     (void)thread;
-    for (uint32_t i = first; i < last; i++) {
-        if (i + AHEAD < last)
-            __builtin_prefetch(og__row(from, i + AHEAD));
-        memcpy(c->to + (size_t)i * from->stride, og__row(from, i), from->stride);
-    }
+    og__rows_copy(c->from, first, last, c->to);
 }
 
 /* Rows one behind the other: a view of the cache would change with it. */
