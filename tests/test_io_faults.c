@@ -45,7 +45,7 @@ static int lifo_open(struct og_io_engine **out, const struct og_io_setup *s, str
 {
     (void)err;
     *out = calloc(1, sizeof(**out));
-    (*out)->fd = s->file->fd;
+    (*out)->fd = s->files[0].fd;
     return 0;
 }
 

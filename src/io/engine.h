@@ -28,6 +28,7 @@ void og__io_file_drop(const struct og_io_file *f, uint64_t offset, size_t length
 /* One read. The engine fills result: bytes read, or a negative errno. Short reads are resubmitted
  * by the engine until done or at end of file; so are those the kernel puts off (EAGAIN, EINTR). */
 struct og_io_request {
+    const struct og_io_file *file; /* one of the engine's */
     uint64_t offset;
     uint32_t length;
     int32_t result;
@@ -54,8 +55,9 @@ static inline bool og__io_advance(const struct og_io_file *f, struct og_io_reque
 struct og_io_engine; /* each engine's own */
 
 struct og_io_setup {
-    const struct og_io_file *file;
-    int depth;     /* most requests in flight */
+    const struct og_io_file *files; // [n_files] that requests are of
+    int n_files;
+    int depth;     /* most requests in flight, of all files */
     int threads;   /* of engines that have them; >= 1 */
     void *buffers; /* memory most reads go to; registered with the kernel where it lets us */
     size_t buffer_bytes;
@@ -92,7 +94,12 @@ extern const struct og_io_ops og__io_uring, og__io_pread, og__io_mmap;
 /* The engine of this kind (enum og_io_kind) that this machine has. A fallback is said. */
 const struct og_io_ops *og__io_pick(int kind, const struct og_log *log);
 
-/* As og__reader_open, on a given engine; no fallback to another. For tests and measurements. */
+/* As og__reader_open_parts, on a given engine; no fallback to another. For tests and measurements.
+ */
+OG_MUST_CHECK int og__reader_open_parts_on(struct og_reader **out, const struct og_io_ops *ops,
+                                           const struct og_row_files *rows,
+                                           const struct og_reader_options *opt, struct og_budget *b,
+                                           struct og_err *err);
 OG_MUST_CHECK int og__reader_open_on(struct og_reader **out, const struct og_io_ops *ops,
                                      const char *path, uint64_t offset, size_t row_bytes,
                                      uint64_t n_rows, const struct og_reader_options *opt,

@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "base/memory.h"
+#include "io/stripes.h"
 
 /* ---- what the disk can do ---- */
 
@@ -33,12 +34,16 @@ struct og_disk_profile {
     int depth;         /* the best for small reads */
     int fault_threads; /* page faults: the number of threads that serves the disk best */
     bool measured;     /* false: figures of a common NVMe disk, nothing was measured here */
+    int disks;         /* that serve side by side, all of this is of them together; 0 = one */
 };
 
 /* The text of one. False: damaged or absurd. For fuzzing too. */
 bool og__profile_parse(const char *text, size_t len, struct og_disk_profile *out);
 /* Profile stored for the device that holds `path`; else the built-in one. Never fails. */
 void og__profile_load(const char *path, struct og_disk_profile *out);
+/* Of n paths that have an equal share of what is read, and are read side by side: the disk with the
+ * slowest share decides, as all wait for it. Paths on the same disk share its rates. */
+void og__profile_load_all(const char *const *paths, int n, struct og_disk_profile *out);
 /* Do both lie on the same disk, partitions of one included? What cannot be told counts as so. */
 bool og__same_disk(const char *a, const char *b);
 /* Store it for the device that holds `path`, as JSON under $XDG_CACHE_HOME/outgrow (or
@@ -98,9 +103,9 @@ struct og_reader_options {
     const struct og_log *log;       /* fallbacks are said here; may be NULL */
 };
 
-/* One run of equal rows of one file: row r lies at offset + r * row_bytes, any alignment.
- * rows[n] ascending and distinct; row rows[i] arrives at out + i * row_bytes, or as many bytes as a
- * row has once it is recoded. All of it must stay until og__reader_wait returns. */
+/* Rows of one array, each of row_bytes at any alignment. rows[n] ascending and distinct; row
+ * rows[i] arrives at out + i * row_bytes, or as many bytes as a row has once it is recoded. All of
+ * it must stay until og__reader_wait returns. */
 struct og_read_job {
     const uint32_t *rows;
     size_t n;
@@ -114,10 +119,22 @@ struct og_read_job {
     struct og_read_job *later; /* queue of jobs with rows to submit */
 };
 
-/* Opens `path` (direct where the file system lets us, said in the log where not) for rows of
- * row_bytes from byte `offset`, n_rows of them. Buffers come from the budget as "read buffers"; a
- * refusal of RLIMIT_MEMLOCK or of io_uring falls back and is said, never an error. Owner thread
- * only. */
+/* Equal rows in one file or in parts of it (stripes.h), which begin at the same byte of each. */
+struct og_row_files {
+    const char *const *paths; // [OG_MAX(stripes.parts, 1)]
+    struct og_stripes stripes;
+    uint64_t offset; /* of row 0 of each */
+    size_t row_bytes;
+    uint64_t n_rows; /* of all */
+};
+
+/* Opens these files (direct where the file system lets us, said in the log where not). Buffers come
+ * from the budget as "read buffers"; a refusal of RLIMIT_MEMLOCK or of io_uring falls back and is
+ * said, never an error. Owner thread only. */
+OG_MUST_CHECK int og__reader_open_parts(struct og_reader **out, const struct og_row_files *rows,
+                                        const struct og_reader_options *opt, struct og_budget *b,
+                                        struct og_err *err);
+/* The same of one file, `path`: rows of row_bytes from byte `offset`, n_rows of them. */
 OG_MUST_CHECK int og__reader_open(struct og_reader **out, const char *path, uint64_t offset,
                                   size_t row_bytes, uint64_t n_rows,
                                   const struct og_reader_options *opt, struct og_budget *b,
@@ -146,12 +163,13 @@ struct og_io_counts og__reader_predict(const struct og_reader *r, const uint32_t
 struct og_read_rule {
     uint64_t offset; /* byte of row 0 */
     size_t row_bytes;
-    size_t align;           /* requests begin and end on such blocks, a power of two */
-    size_t gap;             /* bytes between two rows below which they are one request */
-    size_t max_request;     /* bytes */
-    size_t element;         /* a row is cut between elements of so many bytes; 0 = anywhere */
-    bool never_merges_gaps; /* only what touches is one request */
-    bool by_page;           /* the kernel pages: each page of a row is a read */
+    size_t align;              /* requests begin and end on such blocks, a power of two */
+    size_t gap;                /* bytes between two rows below which they are one request */
+    size_t max_request;        /* bytes */
+    size_t element;            /* a row is cut between elements of so many bytes; 0 = anywhere */
+    bool never_merges_gaps;    /* only what touches is one request */
+    bool by_page;              /* the kernel pages: each page of a row is a read */
+    struct og_stripes stripes; /* offset is that of each part; no request is of two units */
 };
 
 /* Of a reader with these options on a file of such blocks, for engines that read what is asked. */

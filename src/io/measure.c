@@ -28,6 +28,7 @@ static void place(struct run *m, struct og_io_request *q)
 {
     uint64_t k = m->next++;
     uint64_t at = m->load->sequential ? k % m->places : og__permutation_at(&m->order, k);
+    q->file = m->file;
     q->offset = at * m->bytes;
     q->length = (uint32_t)m->bytes;
     q->done = q->tries = 0;
@@ -120,7 +121,8 @@ static int prepare(struct run *m, struct og_err *err)
     for (size_t i = 0; i < depth; i++)
         m->requests[i].data = og__slab_take(&m->slab, m->bytes);
     struct og_io_setup setup = {
-        .file = m->file,
+        .files = m->file,
+        .n_files = 1,
         .depth = m->load->depth,
         .threads = m->load->threads,
         .buffers = m->slab.base,

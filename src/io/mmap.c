@@ -24,21 +24,28 @@
 
 enum { MOST_THREADS = 1024 };
 
-struct og_io_engine {
-    const struct og_io_file *file;
+struct view {
     char *map; // [bytes]
-    size_t bytes, page;
+    size_t bytes;
     _Atomic size_t bytes_now; /* the file's at the latest submit, at most `bytes` */
+};
+
+struct og_io_engine {
+    const struct og_io_file *files; // [n_files]
+    struct view *views;             // [n_files]
+    int n_files;
+    size_t page;
     struct og_workers *workers;
 };
 
 static void serve(void *arg, struct og_io_request *q)
 {
     const struct og_io_engine *e = arg;
-    size_t end = atomic_load_explicit(&e->bytes_now, memory_order_relaxed);
+    const struct view *v = &e->views[q->file - e->files];
+    size_t end = atomic_load_explicit(&v->bytes_now, memory_order_relaxed);
     size_t length = OG_MIN((size_t)q->length, end - OG_MIN(end, q->offset));
     if (length > 0)
-        memcpy(q->data, e->map + q->offset, length);
+        memcpy(q->data, v->map + q->offset, length);
     q->result = (int32_t)length;
 }
 
@@ -53,23 +60,24 @@ static void mmap_close(struct og_io_engine *e)
     if (!e)
         return;
     og__workers_close(e->workers);
-    if (e->map)
-        munmap(e->map, e->bytes);
+    for (int i = 0; e->views && i < e->n_files; i++)
+        if (e->views[i].map)
+            munmap(e->views[i].map, e->views[i].bytes);
+    free(e->views);
     free(e);
 }
 
-static int map_file(struct og_io_engine *e, struct og_err *err)
+static int map_file(struct view *v, const struct og_io_file *file, struct og_err *err)
 {
-    e->bytes = e->file->size;
-    if (e->bytes == 0)
+    v->bytes = file->size;
+    if (v->bytes == 0)
         return 0;
-    void *map = mmap(NULL, e->bytes, PROT_READ, MAP_SHARED, e->file->fd, 0);
+    void *map = mmap(NULL, v->bytes, PROT_READ, MAP_SHARED, file->fd, 0);
     if (map == MAP_FAILED)
-        return og__fail_errno(err, -errno, "use --io uring or pread", "%s: cannot map",
-                              e->file->path);
-    e->map = map;
-    if (madvise(map, e->bytes, MADV_RANDOM) < 0)
-        return og__fail_errno(err, -errno, NULL, "%s: cannot switch readahead off", e->file->path);
+        return og__fail_errno(err, -errno, "use --io uring or pread", "%s: cannot map", file->path);
+    v->map = map;
+    if (madvise(map, v->bytes, MADV_RANDOM) < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot switch readahead off", file->path);
     return 0;
 }
 
@@ -80,9 +88,13 @@ static int mmap_open(struct og_io_engine **out, const struct og_io_setup *s, str
     struct og_io_engine *e = calloc(1, sizeof(*e));
     if (!e)
         return og__fail_errno(err, -ENOMEM, NULL, "mmap engine");
-    e->file = s->file;
+    e->files = s->files;
+    e->n_files = s->n_files;
     e->page = (size_t)sysconf(_SC_PAGESIZE);
-    OG_TRY(map_file(e, err));
+    e->views = calloc((size_t)e->n_files, sizeof(*e->views));
+    OG_TRY(e->views ? 0 : og__fail_errno(err, -ENOMEM, NULL, "mmap engine"));
+    for (int i = 0; i < e->n_files; i++)
+        OG_TRY(map_file(&e->views[i], &e->files[i], err));
     OG_TRY(og__workers_open(&e->workers, OG_MIN(s->threads, MOST_THREADS), serve, e, err));
     *out = e;
     return 0;
@@ -95,10 +107,13 @@ static int mmap_submit(struct og_io_engine *e, struct og_io_request **reqs, size
                        struct og_err *err)
 {
     struct stat st;
-    if (fstat(e->file->fd, &st) < 0)
-        return og__fail_errno(err, -errno, NULL, "%s", e->file->path);
-    size_t bytes = OG_MIN((size_t)st.st_size, e->bytes);
-    atomic_store_explicit(&e->bytes_now, bytes, memory_order_relaxed);
+    for (int i = 0; i < e->n_files; i++) {
+        struct view *v = &e->views[i];
+        if (fstat(e->files[i].fd, &st) < 0)
+            return og__fail_errno(err, -errno, NULL, "%s", e->files[i].path);
+        atomic_store_explicit(&v->bytes_now, OG_MIN((size_t)st.st_size, v->bytes),
+                              memory_order_relaxed);
+    }
     og__workers_submit(e->workers, reqs, n);
     return 0;
 }

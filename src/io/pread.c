@@ -5,21 +5,20 @@
 #include <unistd.h>
 
 struct og_io_engine {
-    const struct og_io_file *file;
     struct og_workers *workers;
 };
 
 static void serve(void *arg, struct og_io_request *q)
 {
-    const struct og_io_engine *e = arg;
+    (void)arg;
     for (;;) {
-        ssize_t n = pread(e->file->fd, (char *)q->data + q->done, q->length - q->done,
+        ssize_t n = pread(q->file->fd, (char *)q->data + q->done, q->length - q->done,
                           (off_t)(q->offset + q->done));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n < 0)
             q->result = -errno;
-        if (n < 0 || og__io_advance(e->file, q, (uint32_t)n))
+        if (n < 0 || og__io_advance(q->file, q, (uint32_t)n))
             return;
     }
 }
@@ -43,8 +42,7 @@ static int pread_open(struct og_io_engine **out, const struct og_io_setup *s, st
     struct og_io_engine *e = calloc(1, sizeof(*e));
     if (!e)
         return og__fail_errno(err, -ENOMEM, NULL, "pread engine");
-    e->file = s->file;
-    int rc = og__workers_open(&e->workers, s->threads, serve, e, err);
+    int rc = og__workers_open(&e->workers, s->threads, serve, NULL, err);
     if (rc < 0)
         pread_close(e);
     else

@@ -132,6 +132,49 @@ bool og__same_disk(const char *a, const char *b)
     return !other;
 }
 
+/* ---- several disks ---- */
+
+/* Of n paths, how many lie on the disk of path i; 0 where one before it does. */
+static int share_of(const char *const *paths, int n, int i)
+{
+    int share = 1;
+    for (int k = 0; k < n; k++) {
+        if (k == i || !og__same_disk(paths[k], paths[i]))
+            continue;
+        if (k < i)
+            return 0;
+        share++;
+    }
+    return share;
+}
+
+static void take_slower(struct og_disk_profile *sum, const struct og_disk_profile *p, double times)
+{
+    const bool first = sum->disks == 0;
+    sum->iops = first ? p->iops * times : OG_MIN(sum->iops, p->iops * times);
+    sum->bandwidth = first ? p->bandwidth * times : OG_MIN(sum->bandwidth, p->bandwidth * times);
+    sum->fresh = first ? p->fresh * times : OG_MIN(sum->fresh, p->fresh * times);
+    sum->write = first ? p->write * times : OG_MIN(sum->write, p->write * times);
+    sum->depth += p->depth;
+    sum->fault_threads += p->fault_threads;
+    sum->measured = p->measured && (first || sum->measured);
+    sum->disks++;
+}
+
+void og__profile_load_all(const char *const *paths, int n, struct og_disk_profile *out)
+{
+    struct og_disk_profile sum = {0};
+    for (int i = 0; i < n; i++) {
+        struct og_disk_profile one;
+        const int share = share_of(paths, n, i);
+        if (share == 0)
+            continue;
+        og__profile_load(paths[i], &one);
+        take_slower(&sum, &one, (double)n / share);
+    }
+    *out = sum;
+}
+
 /* ---- keeping a profile ---- */
 
 static char *dump(const struct og_disk_profile *p, const char *path)

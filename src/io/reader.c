@@ -12,6 +12,11 @@
  * buffers beside a class of large ones is simpler, but merged requests of 10 to 50 KiB, the usual
  * ones, then take large buffers and the depth falls to their number.)
  *
+ * Rows may lie in several files, one a disk (stripes.h). One engine reads them all, so that one
+ * wait sees whichever disk is done first; a ring a disk would be waited for in turn, and a disk
+ * that is done stand idle meanwhile. Requests go out in the order of rows, so each disk has its
+ * share of what is in flight, and all end together.
+ *
  * A request whose rows lie in the file just as they will lie in `out` is read straight there when
  * it is large and alignment allows: no copy at all. Where rows are recoded, every request bounces
  * and the copy recodes.
@@ -41,6 +46,7 @@ enum {
 struct slot {
     struct og_io_request request; /* first member: the engine hands back its address */
     struct og_read_job *job;
+    struct og_unit unit; /* that all its rows are of */
     size_t first, last;
     uint64_t start, end;
     bool dense;   /* nothing unwanted lies between */
@@ -50,7 +56,8 @@ struct slot {
 
 struct og_reader {
     /* set at open, then constant */
-    struct og_io_file file;
+    struct og_io_file *files; // [n_files]
+    int n_files;
     const struct og_io_ops *ops;
     struct og_io_engine *engine;
     struct og_read_rule rule;
@@ -83,10 +90,17 @@ static int depth_of(const struct og_reader_options *opt)
     return OG_MAX(OG_MIN(wish, MOST_DEPTH), 1);
 }
 
+/* Disks that have something to do at the same time. */
+static int disks_of(const struct og_reader_options *opt)
+{
+    return OG_MAX(opt->profile.disks, 1);
+}
+
 static size_t slab_bytes(const struct og_reader_options *opt)
 {
     size_t depth = (size_t)depth_of(opt);
-    size_t large = request_limit(opt) * OG_MIN(depth, (size_t)LARGE_IN_SLAB);
+    size_t at_once = (size_t)LARGE_IN_SLAB * (size_t)disks_of(opt);
+    size_t large = request_limit(opt) * OG_MIN(depth, at_once);
     return OG_MAX(large, depth * SMALL_IN_SLAB);
 }
 
@@ -99,15 +113,22 @@ static int threads_of(const struct og_io_ops *ops, const struct og_reader_option
 {
     if (opt->threads > 0)
         return opt->threads;
-    int suits = ops == &og__io_mmap ? opt->profile.fault_threads : OG_MIN(depth, PREAD_THREADS);
+    int suits = ops == &og__io_mmap ? opt->profile.fault_threads
+                                    : OG_MIN(depth, PREAD_THREADS * disks_of(opt));
     return OG_MAX(suits, 1);
 }
 
 /* ---- from rows to requests ---- */
 
-static uint64_t row_start(const struct og_read_rule *r, const struct og_read_job *job, size_t i)
+/* Byte of a row of this unit in its file. */
+static uint64_t row_at(const struct og_read_rule *r, const struct og_unit *u, uint64_t row)
 {
-    return r->offset + (uint64_t)job->rows[i] * r->row_bytes;
+    return r->offset + (u->at + (row - u->first)) * r->row_bytes;
+}
+
+static uint64_t row_start(const struct og_read_rule *r, const struct slot *s, size_t i)
+{
+    return row_at(r, &s->unit, s->job->rows[i]);
 }
 
 static uint64_t block_start(const struct og_read_rule *r, uint64_t at)
@@ -120,13 +141,15 @@ static uint64_t block_end(const struct og_read_rule *r, uint64_t at)
     return og__round_up(at, r->align);
 }
 
-/* Take rows after s->last into the request while they are near and fit below `limit`. Of an
- * adjacent row a piece is enough. */
+/* Take rows of the unit after s->last into the request while they are near and fit below `limit`.
+ * Of an adjacent row a piece is enough. */
 static void merge_near(const struct og_read_rule *r, struct slot *s, uint64_t limit)
 {
     const struct og_read_job *job = s->job;
     for (size_t i = s->last + 1; i < job->n && s->end < limit; i++) {
-        uint64_t start = row_start(r, job, i);
+        if (job->rows[i] >= s->unit.end)
+            return;
+        uint64_t start = row_start(r, s, i);
         uint64_t end = start + r->row_bytes;
         assert(start >= s->end); /* ascending and distinct, as io.h asks */
         if (start > s->end) {
@@ -153,9 +176,10 @@ static uint64_t request_end(const struct og_read_rule *r, uint64_t from)
  * request but the first and the last may go straight to `out`. */
 static void plan_request(const struct og_read_rule *r, struct og_read_job *job, struct slot *s)
 {
-    uint64_t row = row_start(r, job, job->next);
     s->job = job;
     s->first = s->last = job->next;
+    s->unit = og__unit_of(&r->stripes, job->rows[job->next]);
+    uint64_t row = row_start(r, s, s->first);
     s->start = row + job->skip;
     s->end = row + r->row_bytes;
     s->dense = true;
@@ -165,7 +189,7 @@ static void plan_request(const struct og_read_rule *r, struct og_read_job *job, 
     bool cut = s->end > limit;
     s->end = cut ? limit : s->end;
     job->next = cut ? s->last : s->last + 1;
-    job->skip = cut ? limit - row_start(r, job, s->last) : 0;
+    job->skip = cut ? limit - row_start(r, s, s->last) : 0;
     s->request.offset = from;
     s->request.length = (uint32_t)(block_end(r, s->end) - from);
 }
@@ -178,7 +202,7 @@ static size_t arriving(const struct og_reader *r, uint64_t bytes)
 
 static char *place_in_out(const struct og_reader *r, const struct slot *s)
 {
-    uint64_t into_row = s->start - row_start(&r->rule, s->job, s->first);
+    uint64_t into_row = s->start - row_start(&r->rule, s, s->first);
     return s->job->out + arriving(r, s->first * r->rule.row_bytes + into_row);
 }
 
@@ -187,8 +211,10 @@ static bool find_room(struct og_reader *r, struct slot *s)
 {
     char *out = place_in_out(r, s);
     bool exact = s->request.offset == s->start && s->request.length == s->end - s->start;
-    bool aligned = (uintptr_t)out % r->file.align_memory == 0;
-    bool worth = s->request.length >= DIRECT_AT || !r->file.direct;
+    const struct og_io_file *file = &r->files[s->unit.part];
+    bool aligned = (uintptr_t)out % file->align_memory == 0;
+    bool worth = s->request.length >= DIRECT_AT || !file->direct;
+    s->request.file = file;
     s->bounces = r->recode || !(s->dense && exact && aligned && worth);
     s->request.data = s->bounces ? og__slab_take(&r->slab, s->request.length) : out;
     return s->request.data != NULL;
@@ -254,23 +280,26 @@ static int top_up(struct og_reader *r, struct og_err *err)
 
 /* ---- from requests to rows ---- */
 
-static int fail_job(struct og_reader *r, struct og_read_job *job, int code, const char *why,
-                    uint64_t at)
+static int fail_request(struct og_reader *r, const struct slot *s, int code, const char *why,
+                        uint64_t at)
 {
+    struct og_read_job *job = s->job;
     og__fail(&r->failure, code,
              why ? "the file was cut short: make it anew"
                  : "the disk may be failing: see the kernel's log (dmesg)",
-             "%s: %s at byte %llu", r->file.path, why ? why : strerrordesc_np(-code),
+             "%s: %s at byte %llu", s->request.file->path, why ? why : strerrordesc_np(-code),
              (unsigned long long)at);
     if (job->failed == 0)
         job->failed = code;
     return code;
 }
 
-static int refuse_element(struct og_reader *r, struct og_read_job *job, uint64_t at)
+static int refuse_element(struct og_reader *r, const struct slot *s, uint64_t at)
 {
+    struct og_read_job *job = s->job;
+    uint64_t into_unit = (at - row_at(&r->rule, &s->unit, s->unit.first)) / r->rule.row_bytes;
     og__fail(&r->failure, -ERANGE, r->recode->hint, "%s: a number of row %llu is %s (at byte %llu)",
-             r->file.path, (unsigned long long)((at - r->rule.offset) / r->rule.row_bytes),
+             s->request.file->path, (unsigned long long)(s->unit.first + into_unit),
              r->recode->refusal, (unsigned long long)at);
     if (job->failed == 0)
         job->failed = -ERANGE;
@@ -287,7 +316,7 @@ static int deliver(struct og_reader *r, const struct slot *s, uint64_t from, uin
     }
     const size_t size = r->recode->from;
     int64_t refused = r->recode->fn(data, (to - from) / size, out);
-    return refused < 0 ? 0 : refuse_element(r, s->job, from + (uint64_t)refused * size);
+    return refused < 0 ? 0 : refuse_element(r, s, from + (uint64_t)refused * size);
 }
 
 /* The wanted bytes to their rows; runs of adjacent rows in one piece. */
@@ -304,11 +333,11 @@ static int scatter(struct og_reader *r, const struct slot *s)
         while (next <= s->last && job->rows[next] == job->rows[next - 1] + 1)
             next++;
         uint64_t to =
-            next > s->last ? s->end : row_start(&r->rule, job, next - 1) + r->rule.row_bytes;
+            next > s->last ? s->end : row_start(&r->rule, s, next - 1) + r->rule.row_bytes;
         OG_TRY(deliver(r, s, from, to, out));
         out += arriving(r, to - from);
         if (next <= s->last)
-            from = row_start(&r->rule, job, next);
+            from = row_start(&r->rule, s, next);
         i = next;
     }
 out:
@@ -318,17 +347,16 @@ out:
 /* Takes a finished request apart. Returns its failure, if it has one. */
 static int finish(struct og_reader *r, struct slot *s)
 {
-    struct og_read_job *job = s->job;
     const struct og_io_request *q = &s->request;
     int rc = 0;
     if (q->result < 0)
-        rc = fail_job(r, job, q->result, NULL, q->offset + q->done);
+        rc = fail_request(r, s, q->result, NULL, q->offset + q->done);
     else if (q->offset + (uint32_t)q->result < s->end)
-        rc = fail_job(r, job, -EIO, "the file ends early", q->offset + (uint32_t)q->result);
+        rc = fail_request(r, s, -EIO, "the file ends early", q->offset + (uint32_t)q->result);
     else if (s->bounces)
         rc = scatter(r, s);
-    if (r->ops->wants_direct && !r->file.direct)
-        og__io_file_drop(&r->file, q->offset, q->length);
+    if (r->ops->wants_direct && !q->file->direct)
+        og__io_file_drop(q->file, q->offset, q->length);
     r->in_flight--;
     give_back(r, s);
     return rc;
@@ -404,7 +432,7 @@ int og__reader_submit(struct og_reader *r, struct og_read_job *job, struct og_er
         return tell_failure(r, -EIO, err);
     if (job->n > 0 && job->rows[job->n - 1] >= r->n_rows) {
         cancel(job, -EINVAL); /* there is nothing to wait for */
-        return og__fail(err, -EINVAL, NULL, "%s: row %u of %llu", r->file.path,
+        return og__fail(err, -EINVAL, NULL, "%s: row %u of %llu", r->files[0].path,
                         job->rows[job->n - 1], (unsigned long long)r->n_rows);
     }
     if (job->n == 0)
@@ -474,22 +502,48 @@ int og__reader_wait(struct og_reader *r, struct og_read_job *job, struct og_err 
 
 /* ---- open and close ---- */
 
-static int check_rows(const struct og_reader *r, struct og_err *err)
+/* Does the file have this many rows? */
+static int check_rows(const struct og_read_rule *rule, const struct og_io_file *file, uint64_t rows,
+                      struct og_err *err)
 {
     uint64_t bytes;
-    assert(!r->recode || r->rule.row_bytes % r->recode->from == 0);
-    if (r->rule.row_bytes == 0 || __builtin_mul_overflow(r->n_rows, r->rule.row_bytes, &bytes) ||
-        __builtin_add_overflow(bytes, r->rule.offset, &bytes))
-        return og__fail(err, -EINVAL, NULL, "%s: %llu rows of %zu bytes", r->file.path,
-                        (unsigned long long)r->n_rows, r->rule.row_bytes);
-    if (bytes > r->file.size)
+    if (rule->row_bytes == 0 || __builtin_mul_overflow(rows, rule->row_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, rule->offset, &bytes))
+        return og__fail(err, -EINVAL, NULL, "%s: %llu rows of %zu bytes", file->path,
+                        (unsigned long long)rows, rule->row_bytes);
+    if (bytes > file->size)
         return og__fail(err, -EIO, "the file was cut short: make it anew",
                         "%s: the file ends early: %llu bytes, %llu rows of %zu from byte %llu "
                         "need %llu",
-                        r->file.path, (unsigned long long)r->file.size,
-                        (unsigned long long)r->n_rows, r->rule.row_bytes,
-                        (unsigned long long)r->rule.offset, (unsigned long long)bytes);
+                        file->path, (unsigned long long)file->size, (unsigned long long)rows,
+                        rule->row_bytes, (unsigned long long)rule->offset,
+                        (unsigned long long)bytes);
     return 0;
+}
+
+/* All parts, and the blocks that suit every one of them. */
+static int open_files(struct og_reader *r, const struct og_row_files *rows,
+                      const struct og_reader_options *opt, struct og_err *err)
+{
+    const int n = (int)OG_MAX(rows->stripes.parts, 1u);
+    size_t align = 1;
+    int rc = 0;
+    assert(n <= OG_MOST_PARTS && (n == 1 || rows->stripes.unit > 0));
+    r->files = calloc((size_t)n, sizeof(*r->files));
+    if (!r->files)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", rows->paths[0]);
+    for (; r->n_files < n; r->n_files++) {
+        struct og_io_file *f = &r->files[r->n_files];
+        OG_TRY(og__io_file_open(f, rows->paths[r->n_files], r->ops->wants_direct, opt->log, err));
+        align = OG_MAX(align, f->align_offset);
+    }
+    r->rule = og__read_rule_standard(rows->offset, rows->row_bytes, align, opt);
+    r->rule.stripes = rows->stripes;
+    for (int p = 0; p < n; p++)
+        OG_TRY(check_rows(&r->rule, &r->files[p],
+                          og__part_rows(&rows->stripes, (uint32_t)p, rows->n_rows), err));
+out:
+    return rc;
 }
 
 static int take_memory(struct og_reader *r, size_t slab, struct og_budget *b, struct og_err *err)
@@ -500,7 +554,7 @@ static int take_memory(struct og_reader *r, size_t slab, struct og_budget *b, st
     r->slots = calloc((size_t)r->depth, sizeof(*r->slots));
     r->batch = calloc((size_t)r->depth, sizeof(*r->batch));
     if (!r->slots || !r->batch)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s: read requests", r->file.path);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s: read requests", r->files[0].path);
     for (int i = 0; i < r->depth; i++) {
         r->slots[i].next_free = r->free_slot;
         r->free_slot = &r->slots[i];
@@ -514,7 +568,8 @@ static int open_engine(struct og_reader *r, const struct og_io_ops *fallback,
 {
     struct og_err why = {0};
     struct og_io_setup setup = {
-        .file = &r->file,
+        .files = r->files,
+        .n_files = r->n_files,
         .depth = r->depth,
         .threads = threads_of(r->ops, opt, r->depth),
         .buffers = r->slab.base,
@@ -533,23 +588,20 @@ static int open_engine(struct og_reader *r, const struct og_io_ops *fallback,
 }
 
 static int open_on(struct og_reader **out, const struct og_io_ops *ops,
-                   const struct og_io_ops *fallback, const char *path, uint64_t offset,
-                   size_t row_bytes, uint64_t n_rows, const struct og_reader_options *opt,
-                   struct og_budget *b, struct og_err *err)
+                   const struct og_io_ops *fallback, const struct og_row_files *rows,
+                   const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
 {
     int rc = 0;
     *out = NULL;
     struct og_reader *r = calloc(1, sizeof(*r));
     if (!r)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    r->file.fd = -1;
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", rows->paths[0]);
     r->ops = ops;
     r->recode = opt->recode;
-    r->n_rows = n_rows;
+    r->n_rows = rows->n_rows;
     r->depth = depth_of(opt);
-    OG_TRY(og__io_file_open(&r->file, path, ops->wants_direct, opt->log, err));
-    r->rule = og__read_rule_standard(offset, row_bytes, r->file.align_offset, opt);
-    OG_TRY(check_rows(r, err));
+    assert(!r->recode || rows->row_bytes % r->recode->from == 0);
+    OG_TRY(open_files(r, rows, opt, err));
     OG_TRY(take_memory(r, slab_bytes(opt), b, err));
     OG_TRY(open_engine(r, fallback, opt, err));
     r->rule.never_merges_gaps = r->ops->never_merges_gaps;
@@ -574,20 +626,38 @@ const struct og_io_ops *og__io_pick(int kind, const struct og_log *log)
     return &og__io_pread;
 }
 
+int og__reader_open_parts(struct og_reader **out, const struct og_row_files *rows,
+                          const struct og_reader_options *opt, struct og_budget *b,
+                          struct og_err *err)
+{
+    const struct og_io_ops *ops = og__io_pick(opt->io, opt->log);
+    const struct og_io_ops *fallback = ops == &og__io_uring ? &og__io_pread : NULL;
+    return open_on(out, ops, fallback, rows, opt, b, err);
+}
+
+int og__reader_open_parts_on(struct og_reader **out, const struct og_io_ops *ops,
+                             const struct og_row_files *rows, const struct og_reader_options *opt,
+                             struct og_budget *b, struct og_err *err)
+{
+    return open_on(out, ops, NULL, rows, opt, b, err);
+}
+
 int og__reader_open(struct og_reader **out, const char *path, uint64_t offset, size_t row_bytes,
                     uint64_t n_rows, const struct og_reader_options *opt, struct og_budget *b,
                     struct og_err *err)
 {
-    const struct og_io_ops *ops = og__io_pick(opt->io, opt->log);
-    const struct og_io_ops *fallback = ops == &og__io_uring ? &og__io_pread : NULL;
-    return open_on(out, ops, fallback, path, offset, row_bytes, n_rows, opt, b, err);
+    const struct og_row_files rows = {
+        .paths = &path, .offset = offset, .row_bytes = row_bytes, .n_rows = n_rows};
+    return og__reader_open_parts(out, &rows, opt, b, err);
 }
 
 int og__reader_open_on(struct og_reader **out, const struct og_io_ops *ops, const char *path,
                        uint64_t offset, size_t row_bytes, uint64_t n_rows,
                        const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
 {
-    return open_on(out, ops, NULL, path, offset, row_bytes, n_rows, opt, b, err);
+    const struct og_row_files rows = {
+        .paths = &path, .offset = offset, .row_bytes = row_bytes, .n_rows = n_rows};
+    return og__reader_open_parts_on(out, ops, &rows, opt, b, err);
 }
 
 void og__reader_close(struct og_reader *r)
@@ -601,7 +671,9 @@ void og__reader_close(struct og_reader *r)
     og__slab_release(&r->slab);
     free(r->slots);
     free(r->batch);
-    og__io_file_close(&r->file);
+    for (int i = 0; i < r->n_files; i++)
+        og__io_file_close(&r->files[i]);
+    free(r->files);
     free(r);
 }
 
@@ -628,13 +700,17 @@ struct og_read_rule og__read_rule_standard(uint64_t offset, size_t row_bytes, si
 static struct og_io_counts cold_pages(const struct og_read_rule *r, const struct og_read_job *job)
 {
     const uint64_t page = 4096;
-    uint64_t counted = 0; /* pages below this one */
+    uint64_t counted_of[OG_MOST_PARTS] = {0}; /* pages below this one */
     uint64_t pages = 0;
+    struct og_unit unit = {0};
     for (size_t i = 0; i < job->n; i++) {
-        uint64_t start = row_start(r, job, i);
-        uint64_t first = OG_MAX(start / page, counted);
-        counted = (start + r->row_bytes - 1) / page + 1;
-        pages += counted - OG_MIN(first, counted);
+        if (job->rows[i] >= unit.end)
+            unit = og__unit_of(&r->stripes, job->rows[i]);
+        uint64_t *counted = &counted_of[unit.part];
+        uint64_t start = row_at(r, &unit, job->rows[i]);
+        uint64_t first = OG_MAX(start / page, *counted);
+        *counted = (start + r->row_bytes - 1) / page + 1;
+        pages += *counted - OG_MIN(first, *counted);
     }
     return (struct og_io_counts){.reads = pages, .bytes = pages * page};
 }

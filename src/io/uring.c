@@ -4,7 +4,7 @@
  *     reap:   one io_uring_enter both starts what submit queued and waits for completions
  *
  * So a reader that tops its depth up by sixteen requests at a time makes one system call for
- * sixteen reads. The file is registered (no reference counting per read) and so is the reader's
+ * sixteen reads. Files are registered (no reference counting per read) and so is the reader's
  * slab of buffers (no page pinning per read); where RLIMIT_MEMLOCK refuses the second, the same
  * buffers are used unregistered.
  *
@@ -28,7 +28,7 @@ struct og_io_engine {
     /* the ring and what it was granted */
     struct io_uring ring;
     bool open;
-    bool fixed_file, fixed_buffers;
+    bool fixed_files, fixed_buffers;
     pid_t owner; /* thread the ring is bound to, 0 = any */
     size_t in_flight;
     int refusals; /* in a row */
@@ -96,16 +96,24 @@ static int init_ring(struct og_io_engine *e)
     return rc;
 }
 
-static void register_file_and_buffers(struct og_io_engine *e)
+static bool register_files(struct og_io_engine *e)
 {
-    e->fixed_file = io_uring_register_files(&e->ring, &e->setup.file->fd, 1) == 0;
+    int fd[OG_MOST_PARTS];
+    for (int i = 0; i < e->setup.n_files; i++)
+        fd[i] = e->setup.files[i].fd;
+    return io_uring_register_files(&e->ring, fd, (unsigned)e->setup.n_files) == 0;
+}
+
+static void register_files_and_buffers(struct og_io_engine *e)
+{
+    e->fixed_files = register_files(e);
     struct iovec slab = {e->setup.buffers, e->setup.buffer_bytes};
     e->fixed_buffers = slab.iov_len > 0 && io_uring_register_buffers(&e->ring, &slab, 1) == 0;
     if (slab.iov_len > 0 && !e->fixed_buffers)
         og__say(e->setup.log, OG__INFO,
                 "%s: the limit of lockable memory (ulimit -l) refuses %zu KiB of registered "
                 "buffers; reading into plain ones",
-                e->setup.file->path, slab.iov_len / OG_KIB);
+                e->setup.files[0].path, slab.iov_len / OG_KIB);
 }
 
 /* The kernel takes a closed ring apart later; the buffers are to be free for the next one now. */
@@ -138,7 +146,7 @@ static int uring_open(struct og_io_engine **out, const struct og_io_setup *s, st
         uring_close(e);
         return og__fail(err, rc, "use --io pread", "io_uring: %s", refusal(rc));
     }
-    register_file_and_buffers(e);
+    register_files_and_buffers(e);
     *out = e;
     return 0;
 }
@@ -164,7 +172,7 @@ static int bind_to_thread(struct og_io_engine *e, struct og_err *err)
     int rc = init_ring(e);
     if (rc < 0)
         return og__fail(err, rc, "use --io pread", "io_uring: %s", refusal(rc));
-    register_file_and_buffers(e);
+    register_files_and_buffers(e);
     return 0;
 }
 
@@ -176,14 +184,14 @@ static void fill_sqe(const struct og_io_engine *e, struct io_uring_sqe *sqe,
     char *data = (char *)q->data + q->done;
     char *slab = e->setup.buffers;
     bool inside = data >= slab && data < slab + e->setup.buffer_bytes;
-    int fd = e->fixed_file ? 0 : e->setup.file->fd;
+    int fd = e->fixed_files ? (int)(q->file - e->setup.files) : q->file->fd;
     unsigned length = q->length - q->done;
     uint64_t offset = q->offset + q->done;
     if (inside && e->fixed_buffers)
         io_uring_prep_read_fixed(sqe, fd, data, length, offset, 0);
     else
         io_uring_prep_read(sqe, fd, data, length, offset);
-    if (e->fixed_file)
+    if (e->fixed_files)
         sqe->flags |= IOSQE_FIXED_FILE;
     io_uring_sqe_set_data(sqe, q);
 }
@@ -222,7 +230,7 @@ static bool completed(struct og_io_engine *e, struct og_io_request *q, int32_t r
         q->result = res;
         return true;
     }
-    if (og__io_advance(e->setup.file, q, (uint32_t)res))
+    if (og__io_advance(q->file, q, (uint32_t)res))
         return true;
     queue_read(e, q);
     return false;
@@ -265,7 +273,7 @@ static int enter(struct og_io_engine *e, size_t wait, struct og_err *err)
     /* Another thread's ring. Its reads cannot be awaited here, and would come to memory that is
      * somebody else's by then. */
     assert(rc != -EEXIST);
-    return og__fail_errno(err, rc, "use --io pread", "%s: io_uring_enter", e->setup.file->path);
+    return og__fail_errno(err, rc, "use --io pread", "%s: io_uring_enter", e->setup.files[0].path);
 }
 
 static int uring_reap(struct og_io_engine *e, struct og_io_request **reqs, size_t min, size_t max,

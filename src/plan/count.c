@@ -103,6 +103,7 @@ int og__count_segments(struct og_segments *segments, uint32_t size, const struct
     own.offset = OG__PACK_BLOCK;
     own.row_bytes = p->row_bytes;
     own.element = 0;
+    own.stripes = (struct og_stripes){0};
     int rc = o.positions ? count_all(segments, size, &own, &o, io, err) : -ENOMEM;
     og__release(segments->budget, o.where, bytes, part);
     og__release(segments->budget, o.positions, bytes, part);
