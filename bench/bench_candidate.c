@@ -8,6 +8,7 @@
  * more with looking ahead, copying as 4 GB/s; the model as MODEL_MS a batch (default none). The
  * disk is that of the profile. Nothing of the features is read. */
 #include "base/thread.h"
+#include "dataset/features.h"
 #include "plan/candidate.h"
 #include "sample/sample.h"
 #include "sample/superbatch.h"
@@ -184,8 +185,7 @@ static int find_rule(struct bench *b, struct og_err *err)
 {
     struct og_reader *reader;
     const struct og_reader_options opt = {.profile = b->given.disk};
-    int rc = og__reader_open(&reader, b->ds->features.path, (uint64_t)b->ds->features.offset,
-                             og__row_bytes(b->ds), (uint64_t)b->ds->n_nodes, &opt, NULL, err);
+    int rc = og__features_open(&reader, b->ds, &opt, NULL, err);
     if (rc == 0) {
         b->given.rule = og__reader_rule(reader);
         og__reader_close(reader);

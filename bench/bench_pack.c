@@ -14,6 +14,7 @@
  * times, in either order. Given ALL, every size is tried and the best that fits compared with the
  * one that was chosen. */
 #include "base/file.h"
+#include "dataset/features.h"
 #include "gather/pack.h"
 #include "gather/shared.h"
 #include "plan/policy.h"
@@ -228,8 +229,7 @@ static int pack_one_by_one(const struct bench *b, double *seconds, struct og_err
     int fd = open(b->opt.path, O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0666);
     int rc = fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", b->opt.path) : 0;
     if (rc == 0)
-        rc = og__reader_open(&reader, b->ds->features.path, (uint64_t)b->ds->features.offset,
-                             p->row_bytes, p->n_nodes, &b->opt.reader, NULL, err);
+        rc = og__features_open(&reader, b->ds, &b->opt.reader, NULL, err);
     struct watch w = begin();
     for (uint32_t k = 0; rc == 0 && k < b->individual; k++) {
         uint64_t n = og__packing_chunk_rows(p, k);

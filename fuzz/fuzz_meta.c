@@ -5,8 +5,21 @@
 
 #include <stdlib.h>
 
+static void check_parts(const struct og_meta_file *f)
+{
+    if (f->stripes.parts < 2 || f->stripes.parts > OG_MOST_PARTS || f->stripes.unit < 1 || f->path)
+        abort();
+    for (uint32_t p = 0; p < f->stripes.parts; p++) {
+        const struct og_meta_part part = og__meta_part(f, p);
+        if (!part.path || !*part.path)
+            abort();
+    }
+}
+
 static void check_file(const struct og_meta_file *f)
 {
+    if (f->stripes.parts > 0)
+        check_parts(f);
     if (!f->raw)
         return;
     if (!f->path || f->ndim < 1 || f->ndim > 2 || f->shape[0] < 0 || f->shape[1] < 0 ||

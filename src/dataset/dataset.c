@@ -34,13 +34,16 @@ struct og_npy *og__array_of(struct og_dataset *ds, enum og__array a)
     return of[a];
 }
 
-/* The path of an array: declared ones are relative to the dataset unless absolute. */
+/* Paths that meta.json declares are relative to the dataset unless absolute. */
+static char *declared_path(const char *folder, const char *path)
+{
+    return path[0] == '/' ? strdup(path) : og__path_join(folder, path);
+}
+
 static char *array_path(const char *folder, const struct og_meta_file *f, enum og__array a)
 {
-    if (f->path && f->path[0] == '/')
-        return strdup(f->path);
     if (f->path)
-        return og__path_join(folder, f->path);
+        return declared_path(folder, f->path);
     char *path = NULL;
     return asprintf(&path, "%s/%s.npy", folder, og__array_name(a)) < 0 ? NULL : path;
 }
@@ -63,6 +66,75 @@ static int open_raw(struct og_npy *a, const char *path, const struct og_meta_fil
     return rc;
 }
 
+/* Is this part what the array needs in its place? What is told of it is told with its number. */
+static int check_part(const struct og_npy *whole, uint32_t p, uint64_t contents, struct og_err *err)
+{
+    const struct og_npy *a = &whole->parts->part[p];
+    const struct og_npy *first = &whole->parts->part[0];
+    const int64_t rows =
+        (int64_t)og__part_rows(&whole->parts->stripes, p, (uint64_t)whole->shape[0]);
+    uint64_t found = contents;
+    if (a->shape[0] != rows)
+        return og__fail(err, -EINVAL, NULL, "%s: %lld rows, not %lld", a->path,
+                        (long long)a->shape[0], (long long)rows);
+    if (a->type != first->type || a->ndim != 2 || a->shape[1] != first->shape[1] ||
+        a->offset != first->offset)
+        return og__fail(err, -EINVAL, NULL, "%s: not of the form of %s", a->path, first->path);
+    int rc = contents ? og__array_contents(a, &found, err) : 0;
+    if (rc == 0 && found != contents)
+        return og__fail(err, -EINVAL, NULL, "%s: of another dataset, or changed since", a->path);
+    return rc;
+}
+
+static int open_part(struct og_dataset *ds, struct og_npy *whole, const struct og_meta_file *f,
+                     uint32_t p, struct og_err *err)
+{
+    static const char part_hint[] =
+        "is its disk mounted? Else copy the part back to the path that meta.json has for it, or "
+        "make the dataset again";
+    const struct og_meta_part said = og__meta_part(f, p);
+    struct og_err mine = {0};
+    char *path = declared_path(ds->path, said.path);
+    int rc = path ? og__npy_open(&whole->parts->part[p], path, &mine)
+                  : og__fail_errno(&mine, -ENOMEM, NULL, "%s", ds->path);
+    if (rc == 0)
+        rc = check_part(whole, p, said.contents, &mine);
+    free(path);
+    return rc < 0 ? og__fail(err, rc, part_hint, "part %u of %u of the features: %s", p + 1,
+                             f->stripes.parts, mine.message)
+                  : 0;
+}
+
+/* The array that the parts make. The lists, open by now, tell how many rows it has. */
+static int open_parts(struct og_dataset *ds, struct og_npy *whole, const struct og_meta_file *f,
+                      struct og_err *err)
+{
+    const uint32_t n = f->stripes.parts;
+    struct og_npy_parts *parts = calloc(1, sizeof(*parts) + n * sizeof(struct og_npy));
+    int rc = 0;
+    if (!parts)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+    parts->stripes = f->stripes;
+    for (uint32_t p = 0; p < n; p++)
+        parts->part[p].fd = -1;
+    whole->parts = parts;
+    whole->ndim = 2;
+    whole->shape[0] = ds->indptr.shape[0] - 1;
+    if (whole->shape[0] < 1)
+        return og__fail(err, -EINVAL, again_hint, "%s: no node has features", ds->path);
+    for (uint32_t p = 0; p < n; p++)
+        OG_TRY(open_part(ds, whole, f, p, err));
+    const struct og_npy *first = &parts->part[0];
+    whole->type = first->type;
+    whole->shape[1] = first->shape[1];
+    whole->offset = first->offset;
+    whole->bytes = whole->shape[0] * whole->shape[1] * (int64_t)og__npy_size(whole->type);
+    if (!(whole->path = strdup(first->path)))
+        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+out:
+    return rc;
+}
+
 static int open_array(struct og_dataset *ds, const struct og_meta *m, enum og__array which,
                       struct og_err *err)
 {
@@ -75,6 +147,8 @@ static int open_array(struct og_dataset *ds, const struct og_meta *m, enum og__a
     const struct og_meta_file *f = &m->file[which];
     struct og_npy *a = og__array_of(ds, which);
     struct og_err mine = {0};
+    if (f->stripes.parts > 0)
+        return open_parts(ds, a, f, err);
     char *path = array_path(ds->path, f, which);
     if (!path)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
@@ -273,6 +347,16 @@ void og__dataset_close(struct og_dataset *ds)
     free(ds);
 }
 
+static bool is_file_of(const struct og_npy *a, const struct stat *there)
+{
+    struct stat st;
+    for (uint32_t p = 0; a->parts && p < a->parts->stripes.parts; p++)
+        if (is_file_of(&a->parts->part[p], there))
+            return true;
+    return a->fd >= 0 && fstat(a->fd, &st) == 0 && st.st_dev == there->st_dev &&
+           st.st_ino == there->st_ino;
+}
+
 int og__dataset_spare(const struct og_dataset *ds, const char *path, struct og_err *err)
 {
     struct stat there;
@@ -284,11 +368,8 @@ int og__dataset_spare(const struct og_dataset *ds, const char *path, struct og_e
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     bool ours = stat(meta, &st) == 0 && st.st_dev == there.st_dev && st.st_ino == there.st_ino;
     free(meta);
-    for (enum og__array a = 0; !ours && a < OG__ARRAYS; a++) {
-        int fd = og__array_of((struct og_dataset *)ds, a)->fd;
-        ours = fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == there.st_dev &&
-               st.st_ino == there.st_ino;
-    }
+    for (enum og__array a = 0; !ours && a < OG__ARRAYS; a++)
+        ours = is_file_of(og__array_of((struct og_dataset *)ds, a), &there);
     return ours ? og__fail(err, -EEXIST, "choose another name",
                            "%s: a file of the dataset, which is only read", path)
                 : 0;

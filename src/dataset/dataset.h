@@ -21,6 +21,7 @@
 #include "base/base.h"
 #include "base/memory.h"
 #include "dataset/offsets.h"
+#include "io/stripes.h"
 
 /* ---- one array on disk ---- */
 
@@ -49,10 +50,35 @@ struct og_npy {
     char *path;
     enum og__npy_type type;
     int ndim;
-    int64_t shape[2]; /* shape[1] = 1 when ndim is 1 */
-    int64_t offset;   /* byte of the first element */
-    int64_t bytes;    /* of the elements; the file is at least offset + bytes long */
+    int64_t shape[2];           /* shape[1] = 1 when ndim is 1 */
+    int64_t offset;             /* byte of the first element */
+    int64_t bytes;              /* of the elements; the file is at least offset + bytes long */
+    struct og_npy_parts *parts; /* NULL, or the files that hold it in place of this one */
 };
+
+/* Rows of an array in several files (io/stripes.h), whose first rows begin at the same byte. The
+ * array itself then has no descriptor; its path, for messages, is that of the first part. */
+struct og_npy_parts {
+    struct og_stripes stripes;
+    struct og_npy part[]; // [stripes.parts]
+};
+
+static inline bool og__npy_there(const struct og_npy *a)
+{
+    return a->fd >= 0 || a->parts;
+}
+
+/* Elements' bytes [at, at + bytes) as far as they lie in one file: which one, where, how many. */
+struct og_npy_piece {
+    const struct og_npy *file;
+    int64_t at; /* byte of the file */
+    size_t bytes;
+};
+struct og_npy_piece og__npy_piece(const struct og_npy *a, int64_t at, size_t bytes);
+
+/* Those bytes, from all files that hold some. */
+OG_MUST_CHECK int og__npy_read_bytes(const struct og_npy *a, int64_t at, size_t bytes, void *out,
+                                     struct og_err *err);
 
 /* -ENOENT, -EACCES, or -EINVAL for anything that is not such a file: wrong magic, a header that
  * lies about the size, Fortran order, big endian, more than two dimensions. */

@@ -1,6 +1,7 @@
 #include "dataset/edge_split.h"
 
 #include "base/hex.h"
+#include "base/json.h"
 #include "base/random.h"
 #include "dataset/meta.h"
 #include "dataset/stream.h"
@@ -246,9 +247,30 @@ out:
     return rc;
 }
 
+/* The same of features in parts. */
+static int parts_json(const struct og_dataset *ds, json_t **out, struct og_err *err)
+{
+    const struct og_npy_parts *parts = ds->features.parts;
+    json_t *list = json_array();
+    for (uint32_t p = 0; p < parts->stripes.parts; p++) {
+        char *path = realpath(parts->part[p].path, NULL);
+        if (!path) {
+            json_decref(list);
+            return og__fail_errno(err, -errno, NULL, "%s", parts->part[p].path);
+        }
+        list = og__json_append(list, og__json_with(json_object(), "path", json_string(path)));
+        free(path);
+    }
+    *out = og__json_with(json_object(), "unit", json_integer((json_int_t)parts->stripes.unit));
+    *out = og__json_with(*out, "parts", list);
+    return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
+}
+
 /* The features where they are. */
 static int features_json(const struct og_dataset *ds, json_t **out, struct og_err *err)
 {
+    if (ds->features.parts)
+        return parts_json(ds, out, err);
     char *path = realpath(ds->features.path, NULL);
     if (!path)
         return og__fail_errno(err, -errno, NULL, "%s", ds->features.path);

@@ -167,7 +167,7 @@ static int export_array(const struct exporter *x, const struct og_npy *a, const 
     struct og_npy_writer *w = NULL;
     bool bfloat = a == &x->ds->features && x->ds->dtype == OG_BF16;
     int rc;
-    if (a->fd < 0)
+    if (!og__npy_there(a))
         return 0;
     OG_TRY(create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err));
     OG_TRY(copy_rows(x, a, bfloat, name, w, err));

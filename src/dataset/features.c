@@ -33,11 +33,59 @@ int og__features_keep(struct og_dataset *ds, enum og_dtype kept, struct og_err *
     return 0;
 }
 
+int og__features_paths(const struct og_dataset *ds, const char *paths[OG_MOST_PARTS])
+{
+    const struct og_npy_parts *parts = ds->features.parts;
+    paths[0] = ds->features.path;
+    for (uint32_t p = 0; parts && p < parts->stripes.parts; p++)
+        paths[p] = parts->part[p].path;
+    return parts ? (int)parts->stripes.parts : 1;
+}
+
+void og__features_profile(const struct og_dataset *ds, struct og_disk_profile *out)
+{
+    const char *paths[OG_MOST_PARTS];
+    const int n = og__features_paths(ds, paths);
+    og__profile_load_all(paths, n, out);
+}
+
+bool og__features_apart(const struct og_dataset *ds, const char *path)
+{
+    const char *paths[OG_MOST_PARTS];
+    const int n = og__features_paths(ds, paths);
+    for (int i = 0; i < n; i++)
+        if (og__same_disk(paths[i], path))
+            return false;
+    return true;
+}
+
+static int open_rows(struct og_reader **out, const struct og_dataset *ds,
+                     const struct og_recode *recode, const struct og_reader_options *opt,
+                     struct og_budget *b, struct og_err *err)
+{
+    struct og_reader_options own = *opt;
+    const char *paths[OG_MOST_PARTS];
+    og__features_paths(ds, paths);
+    const struct og_row_files rows = {
+        .paths = paths,
+        .stripes = ds->features.parts ? ds->features.parts->stripes : (struct og_stripes){0},
+        .offset = (uint64_t)ds->features.offset,
+        .row_bytes = og__file_row_bytes(ds),
+        .n_rows = (uint64_t)ds->n_nodes,
+    };
+    own.recode = recode;
+    return og__reader_open_parts(out, &rows, &own, b, err);
+}
+
 int og__features_open(struct og_reader **out, const struct og_dataset *ds,
                       const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
 {
-    struct og_reader_options own = *opt;
-    own.recode = recode_of(ds);
-    return og__reader_open(out, ds->features.path, (uint64_t)ds->features.offset,
-                           og__file_row_bytes(ds), (uint64_t)ds->n_nodes, &own, b, err);
+    return open_rows(out, ds, recode_of(ds), opt, b, err);
+}
+
+int og__features_open_stored(struct og_reader **out, const struct og_dataset *ds,
+                             const struct og_reader_options *opt, struct og_budget *b,
+                             struct og_err *err)
+{
+    return open_rows(out, ds, NULL, opt, b, err);
 }

@@ -15,9 +15,20 @@
  * narrower. Before anything is sized by og__row_bytes. */
 OG_MUST_CHECK int og__features_keep(struct og_dataset *ds, enum og_dtype kept, struct og_err *err);
 
+/* The files they lie in, for who must know where: paths[n] are the dataset's own. */
+int og__features_paths(const struct og_dataset *ds, const char *paths[OG_MOST_PARTS]);
+/* What their disks are good at together. */
+void og__features_profile(const struct og_dataset *ds, struct og_disk_profile *out);
+/* Do they lie on other disks than `path`, all of them? */
+bool og__features_apart(const struct og_dataset *ds, const char *path);
+
 /* A reader of all rows, which arrive as they are kept. */
 OG_MUST_CHECK int og__features_open(struct og_reader **out, const struct og_dataset *ds,
                                     const struct og_reader_options *opt, struct og_budget *b,
                                     struct og_err *err);
+/* The same, but they arrive as they are stored. */
+OG_MUST_CHECK int og__features_open_stored(struct og_reader **out, const struct og_dataset *ds,
+                                           const struct og_reader_options *opt, struct og_budget *b,
+                                           struct og_err *err);
 
 #endif

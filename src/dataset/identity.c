@@ -38,10 +38,12 @@ static int64_t page_at(int64_t bytes, uint64_t k)
 static int look_at_pages(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
 {
     int rc = 0;
-    for (uint64_t k = 0; k < PAGES; k++)
-        posix_fadvise(a->fd, a->offset + page_at(a->bytes, k), PAGE, POSIX_FADV_WILLNEED);
     for (uint64_t k = 0; k < PAGES; k++) {
-        OG_TRY(og__read_all(a->fd, buffer, PAGE, a->offset + page_at(a->bytes, k), a->path, err));
+        const struct og_npy_piece p = og__npy_piece(a, page_at(a->bytes, k), PAGE);
+        posix_fadvise(p.file->fd, p.at, (off_t)p.bytes, POSIX_FADV_WILLNEED);
+    }
+    for (uint64_t k = 0; k < PAGES; k++) {
+        OG_TRY(og__npy_read_bytes(a, page_at(a->bytes, k), PAGE, buffer, err));
         *sum = mix(*sum, buffer, PAGE);
     }
 out:
@@ -53,7 +55,7 @@ static int look_at_all(const struct og_npy *a, char *buffer, uint64_t *sum, stru
     int rc = 0;
     for (int64_t at = 0; at < a->bytes; at += PIECE) {
         size_t n = (size_t)OG_MIN(a->bytes - at, (int64_t)PIECE);
-        OG_TRY(og__read_all(a->fd, buffer, n, a->offset + at, a->path, err));
+        OG_TRY(og__npy_read_bytes(a, at, n, buffer, err));
         *sum = mix(*sum, buffer, n);
     }
 out:
@@ -68,20 +70,39 @@ static int look_at(const struct og_npy *a, char *buffer, uint64_t *sum, struct o
                                             : look_at_all(a, buffer, sum, err);
 }
 
-/* The checksum that meta.json has for it. */
+int og__array_contents(const struct og_npy *a, uint64_t *sum, struct og_err *err)
+{
+    char *buffer = malloc(PIECE);
+    int rc =
+        buffer ? look_at(a, buffer, sum, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path);
+    free(buffer);
+    return rc;
+}
+
+/* The checksum that meta.json has for it; of one in parts, for the file that it was in. */
 static uint64_t declared(const struct og_meta *m, enum og__array a, uint64_t sum)
 {
     char file[32];
-    snprintf(file, sizeof(file), "%s.npy", og__array_name(a));
     const json_t *all = json_object_get(m->root, "checksums");
-    const char *said = json_string_value(json_object_get(all, file));
+    const json_t *own = json_object_get(json_object_get(m->root, "files"), og__array_name(a));
+    snprintf(file, sizeof(file), "%s.npy", og__array_name(a));
+    const char *said = m->file[a].stripes.parts
+                           ? json_string_value(json_object_get(own, "checksum"))
+                           : json_string_value(json_object_get(all, file));
     return said ? mix(sum, said, strlen(said)) : sum;
 }
 
 /* ---- the state of its file ---- */
 
+/* Which file it is, in what state. */
+struct file_state {
+    uint64_t file[3];    /* inode and birth */
+    uint64_t written[3]; /* size and time of the last change */
+    bool has_birth;
+};
+
 /* Old kernels and some sandboxes have no statx, and some file systems do not tell of births. */
-static int look_at_file(const struct og_npy *a, struct og_array_state *s, struct og_err *err)
+static int stat_file(const struct og_npy *a, struct file_state *s, struct og_err *err)
 {
     struct statx st = {0};
     struct stat plain;
@@ -93,10 +114,49 @@ static int look_at_file(const struct og_npy *a, struct og_array_state *s, struct
     }
     if (rc < 0)
         return og__fail_errno(err, -errno, NULL, "%s", a->path);
-    const uint64_t written[] = {st.stx_size, (uint64_t)st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec};
-    const uint64_t file[] = {st.stx_ino, (uint64_t)st.stx_btime.tv_sec, st.stx_btime.tv_nsec};
+    *s = (struct file_state){
+        .file = {st.stx_ino, (uint64_t)st.stx_btime.tv_sec, st.stx_btime.tv_nsec},
+        .written = {st.stx_size, (uint64_t)st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec},
+        .has_birth = st.stx_mask & STATX_BTIME};
+    return 0;
+}
+
+static bool is_later(const uint64_t a[3], const uint64_t b[3])
+{
+    return (int64_t)a[1] > (int64_t)b[1] || (a[1] == b[1] && a[2] > b[2]);
+}
+
+/* Parts: all of them are the file, which is as long as one with the first one's header. */
+static int look_at_parts(const struct og_npy *a, struct og_array_state *s, struct og_err *err)
+{
+    const struct og_npy_parts *all = a->parts;
+    uint64_t written[3] = {(uint64_t)(all->part[0].offset + a->bytes), 0, 0};
+    bool has_birth = true;
+    for (uint32_t p = 0; p < all->stripes.parts; p++) {
+        struct file_state one;
+        int rc = stat_file(&all->part[p], &one, err);
+        if (rc < 0)
+            return rc;
+        if (p == 0 || is_later(one.written, written))
+            memcpy(&written[1], &one.written[1], 2 * sizeof(*written));
+        s->file = mix(s->file, one.file, sizeof(one.file));
+        has_birth &= one.has_birth;
+    }
     s->written = mix(0, written, sizeof(written));
-    s->file = st.stx_mask & STATX_BTIME ? mix(0, file, sizeof(file)) : 0;
+    s->file = has_birth ? s->file : 0;
+    return 0;
+}
+
+static int look_at_file(const struct og_npy *a, struct og_array_state *s, struct og_err *err)
+{
+    struct file_state one;
+    if (a->parts)
+        return look_at_parts(a, s, err);
+    int rc = stat_file(a, &one, err);
+    if (rc < 0)
+        return rc;
+    s->written = mix(0, one.written, sizeof(one.written));
+    s->file = one.has_birth ? mix(0, one.file, sizeof(one.file)) : 0;
     return 0;
 }
 
@@ -120,7 +180,7 @@ int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m, struct 
     for (enum og__array a = 0; a < OG__ARRAYS; a++) {
         const struct og_npy *array = og__array_of(ds, a);
         struct og_array_state *s = &id->array[a];
-        if (array->fd < 0)
+        if (!og__npy_there(array))
             continue;
         OG_TRY(look_at(array, buffer, &s->contents, err));
         OG_TRY(look_at_file(array, s, err));

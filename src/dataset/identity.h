@@ -15,6 +15,11 @@
  * may be a copy as well, but only where the other arrays are copies too: one new file among the old
  * ones was put in its place.
  *
+ * An array in parts is one array, with the contents that it has in one file; its parts have
+ * contents of their own, by which a part of another dataset is told. As a file it is all of them,
+ * written to when the last of them was; `outgrow stripe` gives them the time of the file that they
+ * come from, so that they are a copy of it.
+ *
  * Opening a dataset looks at all this: a few hundred reads of 4 KiB an array, asked for together
  * before the first is waited for. */
 #ifndef OG_DATASET_IDENTITY_H
@@ -26,6 +31,9 @@
 /* Fills ds->identity. */
 OG_MUST_CHECK int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m,
                                        struct og_err *err);
+
+/* The number of an array's contents alone: what declares them is not in it. */
+OG_MUST_CHECK int og__array_contents(const struct og_npy *a, uint64_t *sum, struct og_err *err);
 
 /* root with "dataset_checksum", contents in 16 hexadecimal digits, and "dataset_files"; NULL on
  * lack of memory, as og__json_with. */

@@ -94,6 +94,20 @@ static json_t *checksum_json(const struct og_dataset *ds)
     return checksum;
 }
 
+/* Where features lie that are on several disks. */
+static json_t *parts_json(const struct og_npy *features)
+{
+    const struct og_npy_parts *parts = features->parts;
+    json_t *list = json_array();
+    for (uint32_t p = 0; p < parts->stripes.parts; p++) {
+        const struct og_npy *a = &parts->part[p];
+        json_t *part = og__json_with(json_object(), "path", og__json_text(a->path));
+        part = og__json_with(part, "bytes", json_integer((json_int_t)a->bytes));
+        list = og__json_append(list, part);
+    }
+    return list;
+}
+
 static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
 {
     const struct og_npy *w = &ds->weights;
@@ -112,6 +126,8 @@ static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
         (json_int_t)ds->n_nodes * (json_int_t)og__file_row_bytes(ds), "labels",
         (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
         "in_degree", degrees_json(ds, d), "fits", fits_json(ds));
+    if (ds->features.parts)
+        root = og__json_with(root, "feature_parts", parts_json(&ds->features));
     return og__json_with(root, "dataset_checksum", checksum_json(ds));
 }
 

@@ -96,6 +96,46 @@ static int find_type(const char *dtype)
     return type >= 0 || ours < 0 ? type : (int)og__dtype_stored((enum og_dtype)ours);
 }
 
+/* Features alone are so large that they lie on several disks. */
+static int get_parts(json_t *object, struct og_meta_file *f, const char *name, struct og_err *err)
+{
+    static const char expected[] = "a list of 2 to 64 files with \"path\"";
+    json_t *parts = json_object_get(object, "parts");
+    int64_t unit = 0;
+    const size_t n = json_array_size(parts);
+    int rc;
+    OG_TRY(get_count(object, "unit", UINT32_MAX, &unit, name, err));
+    if (unit < 1)
+        OG_TRY(wrong(name, "unit", "the rows of a unit", err));
+    if (n < 2 || n > OG_MOST_PARTS)
+        OG_TRY(wrong(name, "parts", expected, err));
+    for (size_t i = 0; i < n; i++) {
+        const json_t *part = json_array_get(parts, i);
+        const char *path = json_string_value(json_object_get(part, "path"));
+        const json_t *contents = json_object_get(part, "contents");
+        uint64_t number;
+        if (!path || !*path)
+            OG_TRY(wrong(name, "parts", expected, err));
+        if (contents && !og__json_hex_get(contents, &number))
+            OG_TRY(wrong(name, "contents", "16 hexadecimal digits", err));
+    }
+    f->stripes = (struct og_stripes){.parts = (uint32_t)n, .unit = (uint32_t)unit};
+    f->parts = parts;
+out:
+    return rc;
+}
+
+struct og_meta_part og__meta_part(const struct og_meta_file *f, uint32_t part)
+{
+    const json_t *object = json_array_get(f->parts, part);
+    struct og_meta_part found = {
+        .path = json_string_value(json_object_get(object, "path")),
+        .checksum = json_string_value(json_object_get(object, "checksum")),
+    };
+    (void)!og__json_hex_get(json_object_get(object, "contents"), &found.contents);
+    return found;
+}
+
 static int get_file(json_t *files, enum og__array array, struct og_meta_file *f, const char *name,
                     struct og_err *err)
 {
@@ -106,6 +146,8 @@ static int get_file(json_t *files, enum og__array array, struct og_meta_file *f,
         return 0;
     if (!json_is_object(object))
         return wrong(name, names[array], "an object", err);
+    if (array == OG__FEATURES && json_object_get(object, "parts"))
+        return get_parts(object, f, name, err);
     OG_TRY(get_text(object, "path", &f->path, name, err));
     OG_TRY(get_text(object, "dtype", &dtype, name, err));
     OG_TRY(get_count(object, "offset", INT64_MAX / 2, &f->offset, name, err));

@@ -4,7 +4,9 @@
  *    "feature_dim": F, "feature_dtype": "f32", "num_classes": C, "multi_label": false,
  *    "task": "node classification", "symmetric": false,
  *    "checksums": {"indptr.npy": "16 hex digits: XXH3-64 of the file", ...},
- *    "files": {"features": {"path": "/big/paper.npy"},              any .npy, or headerless:
+ *    "files": {"features": {"path": "/big/paper.npy"},              any .npy, or in parts:
+ *              "features": {"unit": 2048, "parts": [{"path": "/disk1/p.npy", "checksum": ...,
+ *                                                    "contents": ...}, ...]},   or headerless:
  *              "labels":   {"path": "labels.bin", "dtype": "int64", "shape": [N], "offset": 0}},
  *    "provenance": {...}}
  *
@@ -19,7 +21,9 @@
 /* Where an array lies when not in NAME.npy. */
 struct og_meta_file {
     const char *path; /* NULL = not declared; relative to the dataset; lives as long as the meta */
-    bool raw;         /* headerless: the rest is filled */
+    struct og_stripes stripes; /* parts > 0: it has parts, og__meta_part tells which, and no path */
+    const json_t *parts;       /* [stripes.parts] */
+    bool raw;                  /* headerless: the rest is filled */
     enum og__npy_type type;
     int ndim;
     int64_t shape[2], offset;
@@ -40,6 +44,14 @@ struct og_meta {
 OG_MUST_CHECK int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *name,
                                  struct og_err *err);
 void og__meta_release(struct og_meta *m);
+
+/* One file of those that hold an array in parts. */
+struct og_meta_part {
+    const char *path;
+    const char *checksum; /* XXH3-64 of the file, 16 hexadecimal digits; NULL = not said */
+    uint64_t contents;    /* as of an array (dataset/identity.h); 0 = not said */
+};
+struct og_meta_part og__meta_part(const struct og_meta_file *f, uint32_t part);
 
 /* Write `root` as `folder`/meta.json; takes over the reference, also on failure. root may be NULL
  * (out of memory while it was built). */

@@ -344,10 +344,42 @@ void og__npy_close(struct og_npy *a)
 {
     if (!a)
         return;
+    for (uint32_t p = 0; a->parts && p < a->parts->stripes.parts; p++)
+        og__npy_close(&a->parts->part[p]);
+    free(a->parts);
     if (a->fd >= 0)
         close(a->fd);
     free(a->path);
     *a = (struct og_npy){.fd = -1};
+}
+
+struct og_npy_piece og__npy_piece(const struct og_npy *a, int64_t at, size_t bytes)
+{
+    if (!a->parts)
+        return (struct og_npy_piece){a, a->offset + at, bytes};
+    const int64_t row_bytes = (int64_t)types[a->type].size * a->shape[1];
+    const struct og_unit u = og__unit_of(&a->parts->stripes, (uint64_t)(at / row_bytes));
+    const struct og_npy *file = &a->parts->part[u.part];
+    const int64_t into_unit = at - (int64_t)u.first * row_bytes;
+    const int64_t left = (int64_t)(u.end - u.first) * row_bytes - into_unit;
+    return (struct og_npy_piece){file, file->offset + (int64_t)u.at * row_bytes + into_unit,
+                                 OG_MIN(bytes, (size_t)left)};
+}
+
+int og__npy_read_bytes(const struct og_npy *a, int64_t at, size_t bytes, void *out,
+                       struct og_err *err)
+{
+    char *to = out;
+    int rc = 0;
+    do {
+        const struct og_npy_piece p = og__npy_piece(a, at, bytes);
+        OG_TRY(og__read_all(p.file->fd, to, p.bytes, p.at, p.file->path, err));
+        at += (int64_t)p.bytes;
+        to += p.bytes;
+        bytes -= p.bytes;
+    } while (bytes > 0);
+out:
+    return rc;
 }
 
 int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out,
@@ -357,8 +389,7 @@ int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out
         return og__fail(err, -EINVAL, NULL, "%s: rows %lld to %lld of %lld", a->path,
                         (long long)first, (long long)(first + count), (long long)a->shape[0]);
     size_t row = types[a->type].size * (size_t)a->shape[1];
-    return og__read_all(a->fd, out, (size_t)count * row, a->offset + first * (int64_t)row, a->path,
-                        err);
+    return og__npy_read_bytes(a, first * (int64_t)row, (size_t)count * row, out, err);
 }
 
 /* ---- integers of any width ---- */

@@ -22,6 +22,7 @@
 /* Rows of all nodes in a file; those written here begin at OG__MATRIX_OFFSET. */
 enum { OG__MATRIX_OFFSET = 4096 };
 struct og_matrix {
+    bool features; /* the dataset's, wherever they lie; else */
     char *path;
     uint64_t offset;
     int dim;

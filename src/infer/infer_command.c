@@ -1,5 +1,6 @@
 /* predict, and eval with all neighbours. */
 #include "budget/memory_plan.h"
+#include "dataset/features.h"
 #include "infer/infer.h"
 #include "nn/tasks.h"
 #include "train/checkpoint.h"
@@ -82,7 +83,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     f->budget = og__budget_new((size_t)f->opt.memory.value);
     OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
     OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES, "process", err));
-    og__profile_load(f->ds->features.path, &f->profile);
+    og__features_profile(f->ds, &f->profile);
     OG_TRY(open_model(f, checkpoint, err));
     f->layers = json_array();
 out:
@@ -133,7 +134,6 @@ out:
 
 static int run_layers(struct og_inference *f, struct og_err *err)
 {
-    const struct og_npy *features = &f->ds->features;
     int rc;
     OG_TRY(begin_layers(f, err));
     for (int l = f->state.step / 2; l < f->config.layers; l++) {
@@ -141,12 +141,9 @@ static int run_layers(struct og_inference *f, struct og_err *err)
         struct og_matrix in = {
             .path = made, .offset = OG__MATRIX_OFFSET, .dim = f->config.hidden, .dtype = OG_F32};
         if (l == 0)
-            in = (struct og_matrix){.path = features->path,
-                                    .offset = (uint64_t)features->offset,
-                                    .dim = f->ds->dim,
-                                    .dtype = f->ds->dtype};
-        rc = in.path ? og__infer_layer(f, l, &in, err)
-                     : og__fail_errno(err, -ENOMEM, NULL, "inference");
+            in = (struct og_matrix){.features = true, .dim = f->ds->dim, .dtype = f->ds->dtype};
+        rc = l == 0 || made ? og__infer_layer(f, l, &in, err)
+                            : og__fail_errno(err, -ENOMEM, NULL, "inference");
         free(made);
         if (rc < 0)
             goto out;

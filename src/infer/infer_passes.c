@@ -1,6 +1,7 @@
 /* What passes over all nodes are made with: readers, the memory that is left, progress. */
 #include "infer/infer_passes.h"
 
+#include "dataset/features.h"
 #include "train/checkpoint.h"
 
 #include <float.h>
@@ -21,6 +22,8 @@ int og__infer_reader(struct og_inference *f, struct og_reader **out, const struc
                      struct og_err *err)
 {
     struct og_reader_options opt = og__infer_reader_options(f);
+    if (x->features)
+        return og__features_open_stored(out, f->ds, &opt, f->budget, err);
     return og__reader_open(out, x->path, x->offset, og__matrix_row(x), (uint64_t)f->ds->n_nodes,
                            &opt, f->budget, err);
 }

@@ -1,5 +1,6 @@
 #include "train/measure.h"
 
+#include "dataset/features.h"
 #include "train/predict.h"
 
 #include <math.h>
@@ -29,10 +30,12 @@ int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_confi
     const size_t row = og__file_row_bytes(f->ds);
     const uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
     *p = (struct og_probe){.row_bytes = row, .n_nodes = n_nodes};
-    p->run = (uint32_t)OG_MIN((uint64_t)(PROBE_RUN / row + 1), n_nodes / 16);
-    p->n = OG_MAX(p->run, (uint32_t)PROBE_ROWS);
+    const uint32_t disks = (uint32_t)OG_MAX(f->profile.disks, 1); /* each has as much to do */
+    p->run = (uint32_t)OG_MIN((uint64_t)disks * PROBE_RUN / row + 1, n_nodes / 16);
+    p->scattered = disks * PROBE_ROWS;
+    p->n = OG_MAX(p->run, p->scattered);
     p->out_bytes = (p->n / PROBE_JOBS + 1) * row;
-    const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * PROBE_ROWS;
+    const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * p->scattered;
     const bool costs = p->out_bytes > og__budget_left(b) / 16;
     if (small || costs || config->opt.io == OG_IO_MMAP)
         return og__learn_rule(f, config, b, err);
@@ -41,8 +44,7 @@ int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_confi
     if (!p->out)
         return -ENOMEM;
     memset(p->out, 0, p->out_bytes);
-    int rc = og__reader_open(&p->reader, f->ds->features.path, (uint64_t)f->ds->features.offset,
-                             row, n_nodes, &opt, b, err);
+    int rc = og__features_open_stored(&p->reader, f->ds, &opt, b, err);
     if (rc < 0)
         return rc;
     if (f->ds->kept != f->ds->dtype) /* rows are rounded on their way */
@@ -73,7 +75,7 @@ out:
 /* A run of rows, and rows from all over the file, others in each round. */
 static int probe_once(struct og_probe *p, struct og_err *err)
 {
-    const uint64_t step = p->n_nodes / PROBE_ROWS;
+    const uint64_t step = p->n_nodes / p->scattered;
     const double golden = 0.6180339887498949; /* its multiples lie apart from one another */
     const double place = p->round * golden - floor(p->round * golden);
     const uint64_t first = (uint64_t)(place * (double)(p->n_nodes - p->run));
@@ -85,9 +87,9 @@ static int probe_once(struct og_probe *p, struct og_err *err)
     if (rc < 0)
         return rc;
     p->bandwidth = OG_MAX(p->bandwidth, rate * (double)p->row_bytes);
-    for (uint32_t i = 0; i < PROBE_ROWS; i++)
+    for (uint32_t i = 0; i < p->scattered; i++)
         p->rows[i] = (uint32_t)(i * step + (uint64_t)(place * (double)step));
-    rc = read_rate(p, PROBE_ROWS, &rate, err);
+    rc = read_rate(p, p->scattered, &rate, err);
     p->iops = OG_MAX(p->iops, rate);
     return rc;
 }

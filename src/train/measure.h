@@ -14,10 +14,10 @@
  * rest. What is read is not looked at: all jobs have it in the same place, as memory touched for
  * the first time takes about as long as reading it. */
 struct og_probe {
-    struct og_reader *reader; /* NULL: not measured: the file is small, or memory is short */
-    uint32_t *rows;           /* [n] of a round */
-    char *out;                /* rows of one job */
-    uint32_t n, run;          /* rows at most; of a run */
+    struct og_reader *reader;   /* NULL: not measured: the file is small, or memory is short */
+    uint32_t *rows;             /* [n] of a round */
+    char *out;                  /* rows of one job */
+    uint32_t n, run, scattered; /* rows at most; of a run; at random */
     size_t out_bytes;
     size_t row_bytes;
     uint64_t n_nodes;

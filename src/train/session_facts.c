@@ -13,12 +13,11 @@
 
 void og__know_disks(struct og_facts *f, const struct og_options *opt)
 {
-    const char *features = f->ds->features.path;
     char *place = og__scratch_place(opt);
     char *there = place ? og__nearest_there(place) : NULL;
-    og__profile_load(features, &f->profile);
+    og__features_profile(f->ds, &f->profile);
     f->away = f->profile;
-    f->apart = there && !og__same_disk(there, features);
+    f->apart = there && og__features_apart(f->ds, there);
     if (f->apart)
         og__profile_load(there, &f->away);
     free(there);
