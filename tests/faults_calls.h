@@ -262,6 +262,52 @@ static int call_train(struct og_err *err)
     return rc;
 }
 
+/* Features in parts: reading them, and ways there. */
+static int call_info_parts(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_info(striped, &text, err);
+    keep(text);
+    return rc;
+}
+
+static int call_verify_parts(struct og_err *err)
+{
+    return og_verify_hints(striped, on_finding, NULL, NULL, err);
+}
+
+static int call_train_parts(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_train(striped, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
+static void stripe_of(char over[300], const char *dataset)
+{
+    char words[400];
+    snprintf(words, sizeof(words), "cp -r %s %s && mkdir %s/a %s/b", graph, dataset, dataset,
+             dataset);
+    assert_int_equal(system(words), 0);
+    snprintf(over, 300, "%s/a,%s/b", dataset, dataset);
+}
+
+/* Of a copy. What fails leaves a whole dataset and nothing unfinished: then the copy may go. */
+static int call_stripe(struct og_err *err)
+{
+    char over[300];
+    struct inventory left = {0};
+    stripe_of(over, out_dir);
+    int rc = og_stripe(out_dir, over, false, NULL, err);
+    if (rc >= 0)
+        return rc;
+    look(out_dir, &left);
+    if (!left.temporaries && og_verify_hints(out_dir, on_finding, NULL, NULL, NULL) == 0)
+        og__remove_tree(out_dir);
+    return rc;
+}
+
 static int call_eval(struct og_err *err)
 {
     char *text = NULL;

@@ -242,6 +242,9 @@ static const struct call calls[] = {
     {"datasets", "options", call_options, {NULL}, 0},
     {"datasets", "info", call_info, {NULL}, 0},
     {"datasets", "verify", call_verify, {NULL}, 0},
+    {"datasets", "info parts", call_info_parts, {NULL}, 0},
+    {"datasets", "verify parts", call_verify_parts, {NULL}, 0},
+    {"datasets", "stripe", call_stripe, {NULL}, 0},
     {"datasets", "verify samples", call_verify_samples, {NULL}, 0},
     {"datasets", "generate planted", call_generate, {NULL}, 0},
     {"datasets", "generate rmat", call_generate_rmat, {NULL}, 0},
@@ -272,6 +275,8 @@ static const struct call calls[] = {
     {"plans", "simulate a trace", call_simulate_trace, {NULL}, 0},
     {"train", "train", call_train, {"checkpoint-every", "0", "log-every", "1"}, 0},
     {"train", "train uring", call_train, {"io", "uring", "policy", "none"}, 0},
+    {"train", "train parts", call_train_parts, {"policy", "none"}, 0},
+    {"train", "train parts mmap", call_train_parts, {"io", "mmap", "policy", "none"}, 0},
     {"train", "train belady", call_train, {"policy", "belady", "superbatch", "3"}, 0},
     {"train",
      "train by two",
@@ -382,12 +387,16 @@ static int prepare(void **state)
                  {link_model, sizeof(link_model), "link.safetensors"},
                  {packed, sizeof(packed), "packed"},
                  {pack_dir, sizeof(pack_dir), "trace/pack"},
-                 {embeddings, sizeof(embeddings), "embeddings.npy"}};
+                 {embeddings, sizeof(embeddings), "embeddings.npy"},
+                 {striped, sizeof(striped), "striped"}};
     for (size_t i = 0; i < OG_COUNT(names); i++)
         snprintf(names[i].out, names[i].room, "%s/%s", root, names[i].name);
     setenv("XDG_CACHE_HOME", disk_cache, 1);
     struct og_generate g = small_graph(OG_PLANTED);
     assert_int_equal(og_generate(graph, &g, NULL, NULL), 0);
+    char over[300];
+    stripe_of(over, striped);
+    assert_int_equal(og_stripe(striped, over, false, NULL, NULL), 0);
     make_source();
     make_formats();
     usual_options();

@@ -591,6 +591,13 @@ OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const
 OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, const char *out,
                                       const struct og_observer *seen, struct og_err *err);
 
+/* Put the features of `dataset` in parts into the folders `over`, "DIR,DIR[,...]", each on a disk
+ * of its own as a rule, from which they are then read side by side: units of about 1 MiB of whole
+ * rows, in turn. The dataset is what it was until all parts are written and checked; then the file
+ * that they replace is removed, unless `keep`. One that was killed goes on from the start. */
+OG_EXPORT OG_MUST_CHECK int og_stripe(const char *dataset, const char *over, bool keep,
+                                      const struct og_observer *seen, struct og_err *err);
+
 /* Counts, dtypes, sizes, degree distribution, what fits in which memory. */
 OG_EXPORT OG_MUST_CHECK int og_info(const char *dataset, char **out, struct og_err *err);
 

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Features in parts beside NumPy: the parts hold the rows, numbers do not change whatever moves the bytes, a part that is
+missing or another is named, and a stripe that is killed leaves the dataset as it was.
+
+    stripe.py OUTGROW      exits 77 where there is no NumPy
+"""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(77)
+
+OUTGROW = sys.argv[1]
+BASE = ["--fanout", "5,5", "--batch", "300", "--epochs", "2", "--hidden", "16", "--memory", "80M", "--threads", "2", "--quiet"]
+
+
+def ask(*args):
+    return subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
+
+
+def run(*args):
+    done = ask(*args)
+    assert done.returncode == 0, (args, done.stderr)
+    return done.stdout
+
+
+def meta(dataset):
+    return json.loads(pathlib.Path(dataset, "meta.json").read_text())
+
+
+def parts(dataset):
+    return [np.load(pathlib.Path(dataset, p["path"])) for p in meta(dataset)["files"]["features"]["parts"]]
+
+
+def put_together(dataset):
+    """Row by row, with NumPy's own division of the rows into units."""
+    unit, pieces = meta(dataset)["files"]["features"]["unit"], parts(dataset)
+    rows = sum(map(len, pieces))
+    turns = [[p[at:at + unit] for at in range(0, len(p), unit)] for p in pieces]
+    whole = [turns[u % len(pieces)][u // len(pieces)] for u in range(-(-rows // unit))]
+    return np.concatenate(whole)
+
+
+def checksum(dataset):
+    return json.loads(run("info", dataset, "--json"))["dataset_checksum"]
+
+
+def fresh(name, n=3):
+    for folder in (name, *(f"{name}-{i}" for i in range(n))):
+        shutil.rmtree(folder, ignore_errors=True)
+    for i in range(n):
+        os.mkdir(f"{name}-{i}")
+    return ",".join(f"{name}-{i}" for i in range(n))
+
+
+def round_trips():
+    for dtype, nodes, dim in (("f32", 9001, 33), ("f16", 5000, 128), ("bf16", 3000, 7), ("u8", 70001, 100), ("f32", 20, 4)):
+        for n in (2, 3):
+            over = fresh("one", n)
+            run("generate", "one", "--nodes", nodes, "--dim", dim, "--dtype", dtype, "--degree", 3, "--quiet")
+            x, was, time_was = np.load("one/features.npy"), checksum("one"), os.stat("one/features.npy").st_mtime_ns
+            run("stripe", "one", "--over", over)
+            assert not os.path.exists("one/features.npy")
+            assert np.array_equal(put_together("one"), x), (dtype, n)
+            assert {os.stat(f"one-{i}/{f}").st_mtime_ns for i in range(n) for f in os.listdir(f"one-{i}")} == {time_was}
+            assert checksum("one") == was
+            assert "nothing wrong" in run("verify", "one")
+            shutil.rmtree("out", ignore_errors=True)
+            run("export", "npy", "one", "out")
+            feat = np.load("out/feat.npy")
+            assert np.array_equal(feat, x if dtype != "bf16" else (x.astype(np.uint32) << 16).view(np.float32))
+
+
+def over_other_folders():
+    """From two to three, to the same in another order, to the same again; old parts go, those of a copy stay."""
+    over = fresh("more", 4).split(",")
+    run("generate", "more", "--nodes", 9000, "--dim", 64, "--quiet")
+    x, was = np.load("more/features.npy"), checksum("more")
+    run("stripe", "more", "--over", ",".join(over[:2]), "--keep")
+    assert os.path.exists("more/features.npy") and "nothing wrong" in run("verify", "more")
+    os.remove("more/features.npy")  # nobody reads it any more
+    shutil.copytree("more", "copy", dirs_exist_ok=True)
+    for folders in (over[:3], [over[2], over[0], over[1]], [over[2], over[0], over[1]], [over[3], over[3]], ["more", over[0]]):
+        run("stripe", "more", "--over", ",".join(folders))
+        assert np.array_equal(put_together("more"), x) and checksum("more") == was
+        assert sum(len([f for f in os.listdir(d) if "-features-" in f]) for d in (*over, "more")) == len(folders)
+    assert checksum_fails("copy")
+    inside = [p["path"] for p in meta("more")["files"]["features"]["parts"] if not p["path"].startswith("/")]
+    assert len(inside) == 1
+    # a copy of a dataset in parts is laid elsewhere: the parts stay for the one that made them
+    shutil.rmtree("copy")
+    shutil.copytree("more", "copy")
+    os.mkdir("copy-0"), os.mkdir("copy-1")
+    run("stripe", "copy", "--over", "copy-0,copy-1")
+    assert np.array_equal(put_together("more"), x) and np.array_equal(put_together("copy"), x)
+
+
+def checksum_fails(dataset):
+    return ask("info", dataset).returncode == 1
+
+
+def linked_features_stay():
+    over = fresh("linked", 2)
+    shutil.rmtree("source", ignore_errors=True)
+    os.mkdir("source")
+    np.save("source/edges.npy", np.array([[0, 1], [1, 2], [2, 0]]))
+    x = np.arange(3 * 5, dtype=np.float32).reshape(3, 5)
+    np.save("source/feat.npy", x)
+    for name, ids in (("train", [0]), ("valid", [1]), ("test", [2])):
+        np.save(f"source/{name}.npy", np.array(ids))
+    np.save("source/label.npy", np.array([0, 1, 0]))
+    run("import", "npy", "source", "linked", "--link")
+    was = checksum("linked")
+    run("stripe", "linked", "--over", over)
+    assert np.array_equal(np.load("source/feat.npy"), x) and np.array_equal(put_together("linked"), x)
+    assert checksum("linked") == was
+
+
+def trained(dataset, *options):
+    shutil.rmtree("run", ignore_errors=True)
+    run("train", dataset, "--run", "run", *BASE, *options)
+    return pathlib.Path("run/checkpoint.safetensors").read_bytes()
+
+
+def same_bits():
+    over = fresh("bits", 3)
+    run("generate", "bits", "--nodes", 12000, "--dim", 50, "--quiet")
+    expected = trained("bits", "--policy", "none")
+    run("sample", "bits", "--out", "samples", *BASE)
+    run("predict", "bits", "--checkpoint", "run/checkpoint.safetensors", "--out", "before.npy", "--quiet")
+    run("stripe", "bits", "--over", over)
+    for policy in ("none", "degree", "presc:1", "frequency", "lru", "rr", "belady", "hybrid", "sweep", "sieve", "auto"):
+        assert trained("bits", "--policy", policy, "--cache", "5%") == expected, policy
+    for options in (("--io", "pread"), ("--io", "mmap"), ("--layout", "packed"), ("--layout", "segmented"), ("--topology", "disk"),
+                    ("--samples", "samples"), ("--preset", "ginex"), ("--preset", "diskgnn")):
+        assert trained("bits", "--cache", "5%", *options) == expected, options
+    run("predict", "bits", "--checkpoint", "run/checkpoint.safetensors", "--out", "after.npy", "--quiet")
+    assert np.array_equal(np.load("before.npy"), np.load("after.npy"))
+    link = [*BASE, "--task", "link", "--batch", "500", "--epochs", "1"]
+    shutil.rmtree("run")
+    run("train", "bits", "--run", "run", *link)  # a dataset of its own refers to the parts
+
+
+def told_and_done():
+    """What plan tells of reads and bytes is what a run asks."""
+    for options in (["--policy", "none"], ["--policy", "belady", "--superbatch", "all"], ["--policy", "sweep", "--superbatch", "all"]):
+        shutil.rmtree("run", ignore_errors=True)
+        run("train", "bits", "--run", "run", *BASE, "--cache", "5%", *options)
+        summary = json.loads(pathlib.Path("run/summary.json").read_text())
+        predicted, epoch = summary["plan"]["predicted"], summary["epochs"][0]
+        assert predicted["reads"] == epoch["reads"] and predicted["bytes_read"] == epoch["bytes_read"], (options, predicted, epoch)
+
+
+def refused(dataset, *words):
+    for command in (["info", dataset], ["train", dataset, "--run", "never", *BASE], ["plan", dataset], ["stripe", dataset, "--over", "away-0,away-1"]):
+        done = ask(*command)
+        assert done.returncode == 1 and not done.stdout, (command, done)
+        assert all(w in done.stderr for w in (*words, "hint: ")), (command, done.stderr)
+        assert not os.path.exists("never")
+    found = ask("verify", dataset)
+    assert found.returncode == 1
+
+
+def wrong_parts():
+    over = fresh("away", 2)
+    fresh("strange", 2)
+    for name, seed in (("away", 1), ("strange", 2)):
+        run("generate", name, "--nodes", 9000, "--dim", 64, "--seed", seed, "--quiet")
+        run("stripe", name, "--over", f"{name}-0,{name}-1")
+    part = [p["path"] for p in meta("away")["files"]["features"]["parts"]]
+    other = [p["path"] for p in meta("strange")["files"]["features"]["parts"]]
+    saved = [pathlib.Path(p).read_bytes() for p in part]
+    os.remove(part[1])
+    refused("away", "part 2 of 2", part[1], "No such file")
+    pathlib.Path(part[1]).write_bytes(saved[1][:-1])
+    refused("away", "part 2 of 2", part[1])
+    np.save(part[1], np.load(other[1])[:-1])
+    refused("away", "part 2 of 2", part[1], "rows")
+    pathlib.Path(part[1]).write_bytes(saved[0])
+    refused("away", "part 2 of 2", "rows")
+    shutil.copy(other[0], part[0])
+    pathlib.Path(part[1]).write_bytes(saved[1])
+    refused("away", "part 1 of 2", part[0], "another dataset")
+    pathlib.Path(part[0]).write_bytes(saved[0])
+    run("info", "away")
+    middle = bytearray(saved[0])  # between the pages that opening looks at, as a rule: verify finds it
+    middle[700001] ^= 1
+    pathlib.Path(part[0]).write_bytes(middle)
+    found = ask("verify", "away")
+    assert found.returncode == 1 and part[0] in found.stdout + found.stderr, found
+    # what cannot be asked
+    pathlib.Path(part[0]).write_bytes(saved[0])
+    for words in ([], ["--over", "away-0"], ["--over", "away-0,nowhere"], ["--over", "away-0,stripe-file"], ["--over", ","]):
+        pathlib.Path("stripe-file").write_text("")
+        done = ask("stripe", "away", *words)
+        assert done.returncode in (1, 2) and "hint: " in done.stderr, (words, done)
+    assert over
+
+
+def damaged_features_are_not_striped():
+    over = fresh("sick", 2)
+    run("generate", "sick", "--nodes", 9000, "--dim", 64, "--quiet")
+    with open("sick/features.npy", "r+b") as f:
+        f.seek(1234567)
+        f.write(b"\x01\x02\x03")
+    before = pathlib.Path("sick/meta.json").read_bytes()
+    done = ask("stripe", "sick", "--over", over)
+    assert done.returncode == 1 and "checksum" in done.stderr and "hint: " in done.stderr, done
+    assert pathlib.Path("sick/meta.json").read_bytes() == before and not os.listdir("sick-0") and not os.listdir("sick-1")
+
+
+def killed():
+    """At random moments. The dataset is whole before and after, and the next start finishes."""
+    over = fresh("kill", 2)
+    run("generate", "original", "--nodes", 40000, "--dim", 128, "--degree", 2, "--quiet")
+    x, was = np.load("original/features.npy"), checksum("original")
+    begin = time.monotonic()
+    shutil.copytree("original", "kill")
+    copied = time.monotonic()
+    run("stripe", "kill", "--over", over)
+    whole = time.monotonic() - copied
+    seen = set()
+    draw = random.Random(7)
+    for _ in range(15):
+        fresh("kill", 2)
+        shutil.copytree("original", "kill")
+        p = subprocess.Popen([OUTGROW, "stripe", "kill", "--over", over, "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(draw.random() * whole * 1.1)
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+        state = "parts" if "files" in meta("kill") else "one"
+        seen.add(state)
+        assert state == "parts" or np.array_equal(np.load("kill/features.npy"), x)
+        assert checksum("kill") == was and "nothing wrong" in run("verify", "kill")
+        run("stripe", "kill", "--over", over)
+        assert np.array_equal(put_together("kill"), x) and checksum("kill") == was
+        assert not os.path.exists("kill/features.npy") and "replaces" not in meta("kill")["files"]["features"]
+        assert sorted(len(os.listdir(f"kill-{i}")) for i in range(2)) == [1, 1]
+    assert "one" in seen, seen
+    assert begin
+
+
+def finishes_what_was_left():
+    """Killed between the switch and the removal: meta.json says what is to go. Nothing else ever goes."""
+    over = fresh("left", 2)
+    run("generate", "left", "--nodes", 3000, "--dim", 32, "--quiet")
+    shutil.copy("left/features.npy", "old.npy")
+    run("stripe", "left", "--over", over)
+    shutil.copy("old.npy", "left/features.npy")
+    pathlib.Path("precious").write_text("mine")
+    for replaces, gone in ((["features.npy"], True), ([os.path.abspath("precious")], False), (["../precious"], False),
+                           (["features.npy", "../precious"], False)):
+        m = meta("left")
+        m["files"]["features"]["replaces"] = replaces
+        pathlib.Path("left/meta.json").write_text(json.dumps(m))
+        shutil.copy("old.npy", "left/features.npy")
+        run("stripe", "left", "--over", over)
+        assert os.path.exists("left/features.npy") != gone, replaces
+        assert pathlib.Path("precious").read_text() == "mine"
+        assert "replaces" not in meta("left")["files"]["features"]
+
+
+home = tempfile.mkdtemp(prefix="og-stripe-")
+os.chdir(home)
+os.environ["XDG_CACHE_HOME"] = os.getcwd()
+try:
+    for test in (round_trips, over_other_folders, linked_features_stay, same_bits, told_and_done, wrong_parts, damaged_features_are_not_striped,
+                 killed, finishes_what_was_left):
+        test()
+        print("ok", test.__name__, flush=True)
+finally:
+    os.chdir("/")
+    shutil.rmtree(home)
