@@ -124,6 +124,19 @@ static void compare_together(const struct og_dataset *ds, const struct og_topolo
 
 static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 400, 2}, {3, -1, 7}};
 
+/* With a cache of so many bytes of neighbours. */
+static void compare_ways(const struct og_dataset *ds, const struct og_topology *memory,
+                         enum layout layout, size_t cache)
+{
+    const size_t first = layout == OURS ? 0 : 1, step = layout == OURS ? 1 : 2;
+    struct og_topology disk = open_disk(ds, NULL, cache, NULL, NULL);
+    for (size_t w = 0; w < OG_COUNT(ways); w++)
+        for (size_t f = 0; og__sampling_together(ways[w].kind) && f < OG_COUNT(fanouts); f++)
+            for (size_t i = first; i < OG_COUNT(settings); i += step)
+                compare_together(ds, memory, &disk, &ways[w], fanouts[f], &settings[i]);
+    og__topology_release(&disk);
+}
+
 static void batches_are_those_of_memory(void **state)
 {
     (void)state;
@@ -135,17 +148,9 @@ static void batches_are_those_of_memory(void **state)
         struct og_dataset *ds = open_dataset(name);
         struct og_topology memory;
         assert_int_equal(og__topology_load(ds, NULL, &memory, NULL), 0);
-        for (size_t share = 0; share <= 2; share++) {
-            const size_t capacity = share * og__neighbors_whole_bytes(ds) / 2;
-            struct og_topology disk = open_disk(ds, NULL, capacity, NULL, NULL);
-            for (size_t w = 0; w < OG_COUNT(ways); w++)
-                for (size_t f = 0; og__sampling_together(ways[w].kind) && f < OG_COUNT(fanouts);
-                     f++)
-                    for (size_t i = layout == OURS ? 0 : 1; i < OG_COUNT(settings);
-                         i += layout == OURS ? 1 : 2)
-                        compare_together(ds, &memory, &disk, &ways[w], fanouts[f], &settings[i]);
-            og__topology_release(&disk);
-        }
+        for (size_t share = 0; share <= 2; share++)
+            compare_ways(ds, &memory, (enum layout)layout,
+                         share * og__neighbors_whole_bytes(ds) / 2);
         og__topology_release(&memory);
         og__dataset_close(ds);
     }
