@@ -1,18 +1,14 @@
 #include "infer/infer_state.h"
 
+#include "base/file.h"
 #include "base/hex.h"
 #include "base/lease.h"
+#include "base/temporary.h"
 #include "infer/infer_passes.h"
 
-#include "base/file.h"
-#include "base/temporary.h"
-#include "dataset/identity.h"
-
-#include "train/options.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,18 +52,6 @@ static int make_folder(struct og_infer_state *s, struct og_err *err)
     return rc < 0 ? og__fail_errno(err, rc, NULL, "%s: cannot make it", s->folder) : 0;
 }
 
-/* What a file that may not be there yet, in a folder that is, is called from anywhere; malloc'ed.
- */
-static char *absolute(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *given = og__folder_of(path), *folder = given ? realpath(given, NULL) : NULL;
-    char *name = folder ? og__path_join(folder, slash ? slash + 1 : path) : NULL;
-    free(folder);
-    free(given);
-    return name;
-}
-
 /* --scratch, else where the output goes, else the user's cache. */
 static int make_under(struct og_inference *f, const char *out, struct og_err *err)
 {
@@ -86,7 +70,7 @@ static int make_under(struct og_inference *f, const char *out, struct og_err *er
 static int name_folder(struct og_inference *f, const char *what, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    char *name = what ? strdup(what) : absolute(s->out.path);
+    char *name = what ? strdup(what) : og__absolute(s->out.path);
     bool named = name &&
                  asprintf(&s->folder, "%s/outgrow-infer-%s", s->under,
                           og__hex(XXH3_64bits(name, strlen(name))).digits) > 0 &&
@@ -95,101 +79,11 @@ static int name_folder(struct og_inference *f, const char *what, struct og_err *
     return named ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference");
 }
 
-/* Its folder is made, and must be one to write to. */
-static int prepare_folder(const char *path, struct og_err *err)
-{
-    char *folder = og__folder_of(path);
-    int rc;
-    OG_TRY(folder ? og__make_dirs(folder, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot write in its folder", path));
-out:
-    free(folder);
-    return rc;
-}
-
-/* All that is wrong with the name, lest it be found out in the last layer. */
-static int want(struct og_wanted *w, const char *path, bool resume, struct og_err *err)
-{
-    struct stat st;
-    int rc;
-    if (!path)
-        return 0;
-    OG_TRY(og__check_target(path, err));
-    if (!resume)
-        OG_TRY(og__check_absent(path, err));
-    OG_TRY(prepare_folder(path, err));
-    w->path = strdup(path);
-    if (asprintf(&w->part, "%s.part", path) < 0)
-        w->part = NULL;
-    if (!w->path || !w->part)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    if (lstat(w->part, &st) < 0 && errno != ENOENT)
-        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", w->part));
-out:
-    return rc;
-}
-
-/* ==== the files that are wanted ==== */
-
-/* Does the name still lead to the file that was locked? */
-static bool is_named(const struct og_wanted *w)
-{
-    struct stat ours;
-    struct stat named;
-    return w->fd > 0 && fstat(w->fd, &ours) == 0 && lstat(w->part, &named) == 0 &&
-           ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
-}
-
-/* The descriptor, or -EAGAIN where a link stood in its place. For writing too: some file systems
- * lock no file exclusively that is only read. */
-static int open_part(const struct og_wanted *w, struct og_err *err)
-{
-    int fd = open(w->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd >= 0)
-        return fd;
-    if (errno == ELOOP && unlink(w->part) == 0)
-        return -EAGAIN;
-    return og__fail_errno(err, -errno, NULL, "%s: cannot create", w->part);
-}
-
-/* 0, or -EAGAIN when it was renamed or removed meanwhile. A file system that has no locks is
- * trusted. */
-static int lock_part(struct og_wanted *w, struct og_err *err)
-{
-    int fd = open_part(w, err);
-    if (fd < 0)
-        return fd;
-    bool busy = og__lease_lock(fd) == -EBUSY;
-    w->fd = fd;
-    if (!busy && is_named(w))
-        return 0;
-    w->fd = 0;
-    close(fd);
-    return busy ? og__fail(err, -EBUSY, "wait until it ends, or choose another name",
-                           "%s: another process is making it", w->path)
-                : -EAGAIN;
-}
-
-static int take_part(struct og_wanted *w, struct og_err *err)
-{
-    int rc = w->path ? -EAGAIN : 0;
-    for (int i = 0; rc == -EAGAIN && i < MAX_TRIES; i++)
-        rc = lock_part(w, err);
-    return rc == -EAGAIN ? og__fail_errno(err, rc, NULL, "%s: cannot make it", w->part) : rc;
-}
-
-static void remove_part(const struct og_wanted *w)
-{
-    if (is_named(w))
-        unlink(w->part);
-}
-
 static int check_names(const struct og_infer_state *s, struct og_err *err)
 {
     if (!s->embeddings.path)
         return 0;
-    char *out = absolute(s->out.path), *embeddings = absolute(s->embeddings.path);
+    char *out = og__absolute(s->out.path), *embeddings = og__absolute(s->embeddings.path);
     int rc;
     OG_TRY(out && embeddings ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     if (strcmp(out, embeddings) == 0)
@@ -200,145 +94,35 @@ out:
     return rc;
 }
 
-/* ==== what must be the same ==== */
-
-static int add_values(struct og_model *m, const struct og_param *p, uint64_t *sum,
-                      struct og_err *err)
-{
-    enum { PIECE = 4096 };
-    float piece[PIECE];
-    int rc = 0;
-    for (size_t first = 0, n; first < og__param_count(p); first += n) {
-        n = OG_MIN(og__param_count(p) - first, (size_t)PIECE);
-        OG_TRY(og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err));
-        *sum = XXH3_64bits_withSeed(piece, n * sizeof(*piece), *sum);
-    }
-out:
-    return rc;
-}
-
-static int model_checksum(struct og_model *m, uint64_t *sum, struct og_err *err)
-{
-    size_t n;
-    const struct og_param *p = og__model_params(m, &n);
-    int rc = 0;
-    *sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        *sum = XXH3_64bits_withSeed(p[i].name, strlen(p[i].name), *sum);
-        OG_TRY(add_values(m, &p[i], sum, err));
-    }
-out:
-    return rc;
-}
-
-/* Options that choose the neighbours; null where all are taken. */
-static json_t *neighbors_json(const struct og_inference *f)
-{
-    if (!og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
-        return json_null();
-    json_t *all = og__options_json(&f->opt);
-    json_t *chosen =
-        og__json_with(json_object(), "seed", json_incref(json_object_get(all, "seed")));
-    size_t n;
-    const struct og_option *row = og_option_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (row[i].of && strcmp(row[i].of, "sampler") == 0 && og__option_counts(&f->opt, &row[i]))
-            chosen =
-                og__json_with(chosen, row[i].name, json_incref(json_object_get(all, row[i].name)));
-    json_decref(all);
-    return chosen;
-}
-
-static char *numbers_text(struct og_inference *f, uint64_t parameters)
-{
-    const struct og_model_config *c = &f->config;
-    const char *second = f->state.embeddings.path;
-    char *embeddings = second ? absolute(second) : NULL;
-    json_t *model = og__json_hex(parameters);
-    json_t *dataset = og__json_hex(og__dataset_state(&f->ds->identity));
-    json_t *all = json_pack("{s:s s:o s:o s:i s:i s:i s:i s:i s:i s:i s:b s:o}", "version",
-                            og_version(), "model", model, "dataset", dataset, "kind", c->kind,
-                            "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
-                            "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
-                            "residual", c->residual, "neighbors", neighbors_json(f));
-    if (second)
-        all = og__json_with(all, "embeddings", embeddings ? og__json_text(embeddings) : NULL);
-    char *text = og__json_print(all, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
-    free(embeddings);
-    json_decref(all);
-    return text;
-}
-
-/* The options that chose the neighbours there chose ours: those that a state does not name, for it
- * is older than they are, had their standard values. */
-static bool same_neighbors(const json_t *there, const json_t *here)
-{
-    struct og_options standard;
-    const char *name;
-    json_t *value;
-    if (!json_is_object(there) || !json_is_object(here))
-        return json_equal(there, here);
-    og_options_init(&standard);
-    json_t *usual = og__options_json(&standard);
-    og_options_release(&standard);
-    bool same = usual != NULL;
-    json_object_foreach((json_t *)here, name, value)
-    {
-        const json_t *said = json_object_get(there, name);
-        same = same && json_equal(said ? said : json_object_get(usual, name), value);
-    }
-    json_decref(usual);
-    return same;
-}
-
-static bool same_numbers(const char *there, const char *here)
-{
-    static const char key[] = "neighbors";
-    if (!there || strcmp(there, here) == 0)
-        return there;
-    json_t *theirs = json_loads(there, 0, NULL);
-    json_t *ours = json_loads(here, 0, NULL);
-    bool same = theirs && same_neighbors(json_object_get(theirs, key), json_object_get(ours, key));
-    if (same) { /* and all the rest */
-        json_object_del(theirs, key);
-        json_object_del(ours, key);
-        same = json_equal(theirs, ours);
-    }
-    json_decref(theirs);
-    json_decref(ours);
-    return same;
-}
-
 /* ==== opening and closing ==== */
 
 int og__infer_state_open(struct og_inference *f, const char *out, const char *embeddings,
                          const char *what, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    uint64_t parameters;
     int rc = 0;
     s->saved = og__now();
-    OG_TRY(want(&s->out, out, f->opt.resume, err));
-    OG_TRY(want(&s->embeddings, embeddings, f->opt.resume, err));
+    OG_TRY(og__wanted_name(&s->out, out, f->opt.resume, err));
+    OG_TRY(og__wanted_name(&s->embeddings, embeddings, f->opt.resume, err));
     OG_TRY(make_under(f, out, err));
     OG_TRY(check_names(s, err));
     OG_TRY(name_folder(f, what, err));
-    OG_TRY(model_checksum(f->model, &parameters, err));
-    s->numbers = numbers_text(f, parameters);
+    s->numbers = og__infer_numbers(f, err);
+    OG_TRY(s->numbers ? 0 : -ENOMEM);
     s->hash = XXH3_createState();
-    OG_TRY(s->numbers && s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    OG_TRY(s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     XXH3_64bits_reset(s->hash);
     OG_TRY(make_folder(s, err));
-    OG_TRY(take_part(&s->out, err));
-    OG_TRY(take_part(&s->embeddings, err));
+    OG_TRY(og__wanted_lock(&s->out, err));
+    OG_TRY(og__wanted_lock(&s->embeddings, err));
 out:
     return rc;
 }
 
 static void remove_all(const struct og_infer_state *s)
 {
-    remove_part(&s->out);
-    remove_part(&s->embeddings);
+    og__wanted_remove(&s->out);
+    og__wanted_remove(&s->embeddings);
     og__remove_tree(s->folder);
     if (s->made_under)
         rmdir(s->under);
@@ -496,7 +280,7 @@ json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_n
     const json_t *told = json_object_get(root, "layers");
     json_int_t step = json_integer_value(json_object_get(root, "step"));
     uint64_t rows = whole_number(root, "rows");
-    bool fits = same_numbers(numbers, s->numbers) && step >= 0 && step <= 2 * layers &&
+    bool fits = og__infer_same_numbers(numbers, s->numbers) && step >= 0 && step <= 2 * layers &&
                 rows <= n_nodes && (rows == n_nodes || rows % OG__WHOLE_ROWS == 0) &&
                 json_is_array(told) && json_array_size(told) == (size_t)step / 2 &&
                 take_checksums(s, json_object_get(root, "checksums"));
@@ -643,28 +427,6 @@ int og__infer_next_step(struct og_inference *f, int next, struct og_err *err)
 
 /* ==== the end ==== */
 
-/* What the name leads to is renamed, so it must be what was written. */
-static int check_part(const struct og_wanted *w, struct og_err *err)
-{
-    if (!w->path || w->in_place || is_named(w))
-        return 0;
-    return og__fail(err, -ENOENT, "leave it alone until the command ends, and run it again",
-                    "%s: was removed or replaced while it was written", w->part);
-}
-
-static int put_in_place(const struct og_wanted *w, struct og_err *err)
-{
-    if (!w->path)
-        return 0;
-    if (w->in_place) {
-        remove_part(w);
-        return 0;
-    }
-    return rename(w->part, w->path) < 0
-               ? og__fail_errno(err, -errno, NULL, "%s: cannot rename to it", w->path)
-               : 0;
-}
-
 /* Both or none, unless there was something in its place before. */
 int og__infer_deliver(struct og_inference *f, struct og_err *err)
 {
@@ -673,11 +435,11 @@ int og__infer_deliver(struct og_inference *f, struct og_err *err)
     const bool fresh = first->path && access(first->path, F_OK) < 0;
     bool first_stands = false;
     int rc;
-    OG_TRY(check_part(first, err));
-    OG_TRY(check_part(&s->out, err));
-    OG_TRY(put_in_place(first, err));
+    OG_TRY(og__wanted_check(first, err));
+    OG_TRY(og__wanted_check(&s->out, err));
+    OG_TRY(og__wanted_deliver(first, err));
     first_stands = true;
-    OG_TRY(put_in_place(&s->out, err));
+    OG_TRY(og__wanted_deliver(&s->out, err));
     unlink(s->file);
 out:
     if (rc < 0 && first_stands && fresh)

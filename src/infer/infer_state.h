@@ -5,8 +5,6 @@
  *       sources.npy     what the layer at hand multiplied first
  *       layer<k>.npy    output of layer k, unless it is wanted: then it is FILE.part beside FILE
  *
- * FILE.part is locked too: whatever their scratch folders, two processes never make one FILE.
- *
  * What is made in one go is a step. A step's rows come front to back, and the bits of each do not
  * depend on where the one before ended; so a file is cut where state.json says, and goes on there.
  * Rows carry a checksum, which is looked at before anything goes on. */
@@ -15,6 +13,7 @@
 
 #include "base/base.h"
 #include "base/kept.h"
+#include "infer/wanted.h"
 
 #include <jansson.h>
 #include <outgrow/outgrow.h>
@@ -39,11 +38,7 @@ struct og_infer_state {
     char *under, *folder, *file;
     int lock; /* a descriptor of the folder above 0, locked; 0 = none */
     bool made_under;
-    struct og_wanted {
-        char *path, *part; /* NULL = not wanted */
-        int fd;            /* of `part` above 0, locked; 0 = none */
-        bool in_place;     /* a run that was killed had renamed it already */
-    } out, embeddings;
+    struct og_wanted out, embeddings;
     char *numbers; /* what must be the same, as JSON */
     /* how far it is */
     int step;      /* at hand; twice the layers: all is made */
@@ -62,6 +57,11 @@ OG_MUST_CHECK int og__infer_state_open(struct og_inference *f, const char *out,
 extern const struct og_kept_kind og__infer_kind; /* such folders */
 /* Keeps what state.json tells of, or nothing where there is none. */
 void og__infer_state_close(struct og_inference *f);
+
+/* What decides the numbers (infer_numbers.c), as JSON; malloc'ed, NULL with err. And does that of a
+ * state, which may be older, or NULL, say the same? */
+char *og__infer_numbers(struct og_inference *f, struct og_err *err);
+bool og__infer_same_numbers(const char *there, const char *here);
 
 /* The text of state.json; step, rows and checksums go into `s`. NULL, and step and rows 0, where it
  * is not of this inference (s->numbers) or makes no sense. To be released by json_decref. */
