@@ -226,6 +226,11 @@ def test_by_id():
     write("some/meta.json", json.dumps({"task": "node regression"}))
     got = imported("edgelist", "some")
     np.testing.assert_array_equal(got["labels"][:, 0], np.where(np.isin(np.arange(n), labelled), label, np.nan).astype(np.float32))
+    # only splits: they are ids, too
+    by_id("split", [(10, 20), (20, 30), (30, 10)], train=[20, 30])
+    np.testing.assert_array_equal(imported("edgelist", "split")["train"], [1, 2])
+    by_id("split", [(1, 2), (2, 3), (3, 1)], train=[1, 2])
+    np.testing.assert_array_equal(imported("edgelist", "split")["train"], [0, 1])
     # ids are rows where an array says so
     known = np.arange(n)
     by_id("rows", edges, label=[(v, label[v]) for v in labelled], train=split[0])

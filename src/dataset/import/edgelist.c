@@ -328,6 +328,23 @@ static int find_file(const struct og_importer *imp, char **path, bool *is_folder
     return *path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
 }
 
+/* Where CSV beside the edges names nodes by their ids, and these are numbered anew. */
+static int load_ids(struct edge_list *l, struct og_err *err)
+{
+    static const char *const splits[] = {"train.csv", "valid.csv", "test.csv"};
+    bool named = l->by_id;
+    int rc = 0;
+    for (size_t i = 0; l->is_folder && !named && i < OG_COUNT(splits); i++) {
+        struct og_table *t;
+        OG_TRY(og__by_id_text(l->imp, splits[i], &t, err));
+        named = t;
+        og__table_close(t);
+    }
+    return named && l->renumber ? og__node_ids_load(l->imp, err) : 0;
+out:
+    return rc;
+}
+
 static int import_file(struct edge_list *l, struct og_err *err)
 {
     struct og_importer *imp = l->imp;
@@ -345,8 +362,7 @@ static int import_file(struct edge_list *l, struct og_err *err)
         OG_TRY(og__edge_text_rewind(&l->pairs, err));
     }
     OG_TRY(read_edges(l, err));
-    if (l->by_id && l->renumber)
-        OG_TRY(og__node_ids_load(imp, err));
+    OG_TRY(load_ids(l, err));
     if (l->is_folder)
         return og__import_npy_nodes(imp, err);
     OG_TRY(og__import_no_features(imp, err));

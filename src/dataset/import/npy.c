@@ -305,8 +305,7 @@ static int doubtful(const struct og_importer *imp, const struct og_table *t, con
     char hint[160];
     snprintf(hint, sizeof(hint), "write the ids to %s.csv, one a line", split);
     return og__fail(err, -EINVAL, hint,
-                    "%s: rows or ids? Nodes are numbered anew, as feat.csv or label.csv has ids",
-                    t->name);
+                    "%s: rows or ids? Nodes are numbered anew, and CSV beside it has ids", t->name);
 }
 
 /* NAME.npy, or NAME.csv of ids. It need not be there. */
