@@ -93,10 +93,13 @@ static int visits_failed(const struct visits *all, struct og_err *err)
     return 0;
 }
 
-/* One is planned for; more as far as there is memory just now. */
+/* One is planned for; more as far as half of the memory that lies idle just now goes: arrays that
+ * grow are there twice for a moment. */
 static size_t visitors_for(const struct og_structure *g, struct og_pool *pool)
 {
-    const size_t fit = og__budget_left(g->budget) / visits_bytes(g->given.facts);
+    const struct og_facts *f = g->given.facts;
+    const size_t each = visits_bytes(f) + f->bytes.sampler_reading + og__seeds_bytes(&f->seeds);
+    const size_t fit = og__budget_left(g->budget) / 2 / each;
     return OG_MAX(OG_MIN((size_t)og__pool_threads(pool), fit), (size_t)1);
 }
 
