@@ -65,6 +65,7 @@ static int await_group(struct og_together_source *s, uint64_t item, struct og_er
             continue;
         }
         rc = sample_group(s, err);
+        s->failed = rc < 0; /* before another looks: what there is of the group is no batch */
         pthread_cond_broadcast(&s->changed);
     }
     if (rc == 0 && s->failed)
