@@ -203,8 +203,10 @@ static void count_time(struct og_trainer *t, enum og__split split)
 static int validate_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
 {
     int rc;
-    OG_TRY(take_rest(t, err));
-    count_time(t, OG__TRAIN);
+    if (t->trainers && og__trainers_busy(t->trainers) > 0) {
+        OG_TRY(take_rest(t, err));
+        count_time(t, OG__TRAIN);
+    }
     OG_TRY(evaluate_batch(t, w, w->descriptor.epoch, og__work_targets(&t->s->facts, w, t->labels),
                           err));
     t->state.next_item++;
