@@ -107,8 +107,11 @@ static void compare_together(const struct og_dataset *ds, const struct og_topolo
         const struct og_together_counts counts = sample_group(&g, ds->n_nodes, first, n);
         struct og_io_counts since = {0};
         og__io_add_since(&since, made);
-        assert_int_equal(counts.structure.io.bytes + counts.drawn.bytes, since.bytes);
-        assert_true(counts.drawn.bytes > 0 || counts.structure.io.reads == since.reads);
+        /* a reader a hop; each tries how its file takes direct reads, up to a block of the disk */
+        const uint64_t counted = counts.structure.io.bytes + counts.drawn.bytes;
+        assert_in_range(since.bytes, counted, counted + (uint64_t)3 * 4096);
+        if (counts.drawn.bytes == 0)
+            assert_in_range(since.reads, counts.structure.io.reads, counts.structure.io.reads + 6);
         assert_true(counts.structure.io.bytes <= 3 * ((uint64_t)ds->indices.bytes + 4096));
         if (as->memory == 0)
             assert_true(counts.written > 0 || counts.structure.io.bytes == 0);
