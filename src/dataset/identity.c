@@ -126,11 +126,14 @@ static bool is_later(const uint64_t a[3], const uint64_t b[3])
     return (int64_t)a[1] > (int64_t)b[1] || (a[1] == b[1] && a[2] > b[2]);
 }
 
-/* Parts: all of them are the file, which is as long as one with the first one's header. */
-static int look_at_parts(const struct og_npy *a, struct og_array_state *s, struct og_err *err)
+/* Parts: all of them are the file, which is as long as the one that they were, or one with the
+ * first one's header. */
+static int look_at_parts(const struct og_npy *a, const struct og_meta_file *declared,
+                         struct og_array_state *s, struct og_err *err)
 {
     const struct og_npy_parts *all = a->parts;
-    uint64_t written[3] = {(uint64_t)(all->part[0].offset + a->bytes), 0, 0};
+    const int64_t whole = declared->whole;
+    uint64_t written[3] = {(uint64_t)(whole >= 0 ? whole : all->part[0].offset + a->bytes), 0, 0};
     bool has_birth = true;
     for (uint32_t p = 0; p < all->stripes.parts; p++) {
         struct file_state one;
@@ -147,11 +150,12 @@ static int look_at_parts(const struct og_npy *a, struct og_array_state *s, struc
     return 0;
 }
 
-static int look_at_file(const struct og_npy *a, struct og_array_state *s, struct og_err *err)
+static int look_at_file(const struct og_npy *a, const struct og_meta_file *declared,
+                        struct og_array_state *s, struct og_err *err)
 {
     struct file_state one;
     if (a->parts)
-        return look_at_parts(a, s, err);
+        return look_at_parts(a, declared, s, err);
     int rc = stat_file(a, &one, err);
     if (rc < 0)
         return rc;
@@ -183,7 +187,7 @@ int og__dataset_identify(struct og_dataset *ds, const struct og_meta *m, struct 
         if (!og__npy_there(array))
             continue;
         OG_TRY(look_at(array, buffer, &s->contents, err));
-        OG_TRY(look_at_file(array, s, err));
+        OG_TRY(look_at_file(array, &m->file[a], s, err));
         s->contents = declared(m, a, s->contents);
     }
     for (enum og__array a = 0; a < OG__ARRAYS; a++)

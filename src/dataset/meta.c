@@ -119,6 +119,8 @@ static int get_parts(json_t *object, struct og_meta_file *f, const char *name, s
         if (contents && !og__json_hex_get(contents, &number))
             OG_TRY(wrong(name, "contents", "16 hexadecimal digits", err));
     }
+    f->whole = -1;
+    OG_TRY(get_count(object, "bytes", INT64_MAX, &f->whole, name, err));
     f->stripes = (struct og_stripes){.parts = (uint32_t)n, .unit = (uint32_t)unit};
     f->parts = parts;
 out:

@@ -23,6 +23,7 @@ struct og_meta_file {
     const char *path; /* NULL = not declared; relative to the dataset; lives as long as the meta */
     struct og_stripes stripes; /* parts > 0: it has parts, og__meta_part tells which, and no path */
     const json_t *parts;       /* [stripes.parts] */
+    int64_t whole;             /* bytes of the one file that these were, its header included; -1 */
     bool raw;                  /* headerless: the rest is filled */
     enum og__npy_type type;
     int ndim;

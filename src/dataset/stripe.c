@@ -54,6 +54,7 @@ struct striper {
     struct og_stripes stripes;
     struct target target[OG_MOST_PARTS];
     XXH3_state_t *source[OG_MOST_PARTS]; /* of the files that features lie in now */
+    off_t source_bytes;                  /* of the first one */
     char *unit;
     json_t *meta;
 };
@@ -281,7 +282,11 @@ static const struct og_npy *source_of(const struct striper *s, uint32_t i)
 static int open_sources(struct striper *s, struct og_err *err)
 {
     char *head = NULL;
+    struct stat st;
     int rc = 0;
+    if (fstat(source_of(s, 0)->fd, &st) < 0)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", source_of(s, 0)->path));
+    s->source_bytes = st.st_size;
     for (uint32_t i = 0; i < n_sources(s); i++) {
         const struct og_npy *f = source_of(s, i);
         free(head);
@@ -487,14 +492,25 @@ static json_t *whole_checksum(const struct striper *s)
     return json_incref(said);
 }
 
+/* And its length; NULL where parts do not say it. */
+static json_t *whole_bytes(const struct striper *s)
+{
+    const json_t *own = features_of(s);
+    return json_object_get(own, "parts") ? json_incref(json_object_get(own, "bytes"))
+                                         : json_integer(s->source_bytes);
+}
+
 static json_t *features_json(const struct striper *s, json_t *spare)
 {
     json_t *whole = whole_checksum(s);
+    json_t *bytes = whole_bytes(s);
     json_t *features =
         og__json_with(json_object(), "unit", json_integer((json_int_t)s->stripes.unit));
     features = og__json_with(features, "parts", parts_json(s));
     if (whole)
         features = og__json_with(features, "checksum", whole);
+    if (bytes)
+        features = og__json_with(features, "bytes", bytes);
     if (json_array_size(spare) > 0)
         features = og__json_with(features, replaces, json_incref(spare));
     return features;
