@@ -231,6 +231,14 @@ def test_by_id():
     np.testing.assert_array_equal(imported("edgelist", "split")["train"], [1, 2])
     by_id("split", [(1, 2), (2, 3), (3, 1)], train=[1, 2])
     np.testing.assert_array_equal(imported("edgelist", "split")["train"], [0, 1])
+    # names are passed over, numbers in quotes are not; empty lines are
+    write("split/train.csv", '\n"node"\n\n2\n')
+    np.testing.assert_array_equal(imported("edgelist", "split")["train"], [1])
+    write("split/train.csv", '"1"\n2\n3\n')
+    refused("edgelist", "split", "train.csv", "line 1: no node id")
+    write("split/train.csv", "2\n")
+    write("split/feat.csv", "id,x\n\n1,0.5\n2,1\n3,2\n")
+    assert imported("edgelist", "split")["features"].shape == (3, 1)
     # ids are rows where an array says so
     known = np.arange(n)
     by_id("rows", edges, label=[(v, label[v]) for v in labelled], train=split[0])

@@ -77,11 +77,23 @@ static int parse_line(struct csv_table *c, char *out, struct og_err *err)
     return 0;
 }
 
-/* Of a file by id the first line is passed over where its first field is no number. */
+static void skip_empty_lines(struct csv_table *c)
+{
+    while (c->at < c->end && *skip_blanks(c->at) == '\n')
+        c->at = skip_blanks(c->at) + 1;
+}
+
+static bool is_name(const char *field)
+{
+    const unsigned char first = (unsigned char)field[*field == '"'];
+    return (first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z') || first == '_' ||
+           first >= 0x80;
+}
+
+/* Of a file by id the first line is passed over where it begins with a name. */
 static void skip_names(struct csv_table *c)
 {
-    const char *first = skip_blanks(c->at);
-    if (!c->by_id || c->begun || (*first >= '0' && *first <= '9') || *first == '-')
+    if (!c->by_id || c->begun || c->at == c->end || !is_name(skip_blanks(c->at)))
         return;
     c->at = (const char *)memchr(c->at, '\n', (size_t)(c->end - c->at)) + 1; /* blocks end in one */
 }
@@ -90,8 +102,10 @@ static void skip_names(struct csv_table *c)
 static int next_block(struct csv_table *c, struct og_err *err)
 {
     int rc = og__text_block(&c->text, &c->at, &c->end, err);
-    if (rc >= 0 && c->at)
+    if (rc >= 0 && c->at) {
+        skip_empty_lines(c);
         skip_names(c);
+    }
     c->begun = true;
     return rc;
 }
@@ -141,6 +155,8 @@ static int count_columns(struct csv_table *c, struct og_err *err)
     int rc;
     OG_TRY(next_block(c, err));
     c->t.columns = 1;
+    if (c->at)
+        skip_empty_lines(c);
     for (const char *p = c->at; p && p < c->end && *p != '\n'; p++)
         c->t.columns += *p == ',';
     OG_TRY(og__table_rewind(&c->t, err));
