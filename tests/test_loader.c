@@ -236,14 +236,15 @@ static uint64_t go_over(struct og_loader *l, const char *split)
     uint64_t sum = 0;
     int64_t at = 0;
     assert_int_equal(og_loader_evaluate(l, split, NULL), 0);
-    for (const struct og_minibatch *b; (b = next_batch(l)); at += b->n_seeds) {
+    for (const struct og_minibatch *b; (b = next_batch(l));) {
         assert_string_equal(b->split, split);
         assert_int_equal(b->epoch, 0);
         assert_memory_equal(b->ids.data, (const int64_t *)ids.data + at, (size_t)b->n_seeds * 8);
         sum = XXH3_64bits_withSeed(b->ids.data, (size_t)b->ids.shape[0] * 8, sum);
         sum = XXH3_64bits_withSeed(b->x.data, (size_t)b->x.shape[0] * DIM * 4, sum);
         sum = XXH3_64bits_withSeed(b->edge_index.data, (size_t)b->edge_index.shape[1] * 16, sum);
-        og_minibatch_release(b);
+        at += b->n_seeds;
+        og_minibatch_release(b); /* and another batch may be in it at once */
     }
     assert_int_equal(at, ids.rows);
     free(ids.data);
