@@ -25,6 +25,7 @@
  * nothing afterwards. */
 #include "io/engine.h"
 #include "io/slab.h"
+#include "io/span.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -32,8 +33,6 @@
 
 enum {
     MOST_DEPTH = 4096,
-    STANDARD_REQUEST = 256 * 1024,
-    LEAST_REQUEST = 64 * 1024,
     LARGE_IN_SLAB = 16,    /* largest requests that fit the slab at the same time */
     SMALL_IN_SLAB = 8192,  /* bytes a request of the full depth has at least */
     DIRECT_AT = 16 * 1024, /* below, a registered buffer and a copy cost less */
@@ -41,16 +40,12 @@ enum {
     PREAD_THREADS = 32,
 };
 
-/* One request and what it is for. rows[first..last] are covered; of the first and the last
- * perhaps only a piece: bytes [start, end) of the file are wanted. */
+/* One request and what it is for. */
 struct slot {
     struct og_io_request request; /* first member: the engine hands back its address */
     struct og_read_job *job;
-    struct og_unit unit; /* that all its rows are of */
-    size_t first, last;
-    uint64_t start, end;
-    bool dense;   /* nothing unwanted lies between */
-    bool bounces; /* through the slab; else straight to out */
+    struct og_span span; /* of the job's rows */
+    bool bounces;        /* through the slab; else straight to out */
     struct slot *next_free;
 };
 
@@ -78,12 +73,6 @@ struct og_reader {
 
 /* ---- sizes ---- */
 
-static size_t request_limit(const struct og_reader_options *opt)
-{
-    size_t wish = opt->max_request ? opt->max_request : STANDARD_REQUEST;
-    return og__round_up(OG_MIN(OG_MAX(wish, (size_t)LEAST_REQUEST), 64 * OG_MIB), 64 * OG_KIB);
-}
-
 static int depth_of(const struct og_reader_options *opt)
 {
     int wish = opt->depth > 0 ? opt->depth : opt->profile.depth;
@@ -100,7 +89,7 @@ static size_t slab_bytes(const struct og_reader_options *opt)
 {
     size_t depth = (size_t)depth_of(opt);
     size_t at_once = (size_t)LARGE_IN_SLAB * (size_t)disks_of(opt);
-    size_t large = request_limit(opt) * OG_MIN(depth, at_once);
+    size_t large = og__read_request_limit(opt) * OG_MIN(depth, at_once);
     return OG_MAX(large, depth * SMALL_IN_SLAB);
 }
 
@@ -120,80 +109,6 @@ static int threads_of(const struct og_io_ops *ops, const struct og_reader_option
 
 /* ---- from rows to requests ---- */
 
-/* Byte of a row of this unit in its file. */
-static uint64_t row_at(const struct og_read_rule *r, const struct og_unit *u, uint64_t row)
-{
-    return r->offset + (u->at + (row - u->first)) * r->row_bytes;
-}
-
-static uint64_t row_start(const struct og_read_rule *r, const struct slot *s, size_t i)
-{
-    return row_at(r, &s->unit, s->job->rows[i]);
-}
-
-static uint64_t block_start(const struct og_read_rule *r, uint64_t at)
-{
-    return at & ~(uint64_t)(r->align - 1);
-}
-
-static uint64_t block_end(const struct og_read_rule *r, uint64_t at)
-{
-    return og__round_up(at, r->align);
-}
-
-/* Take rows of the unit after s->last into the request while they are near and fit below `limit`.
- * Of an adjacent row a piece is enough. */
-static void merge_near(const struct og_read_rule *r, struct slot *s, uint64_t limit)
-{
-    const struct og_read_job *job = s->job;
-    for (size_t i = s->last + 1; i < job->n && s->end < limit; i++) {
-        if (job->rows[i] >= s->unit.end)
-            return;
-        uint64_t start = row_start(r, s, i);
-        uint64_t end = start + r->row_bytes;
-        assert(start >= s->end); /* ascending and distinct, as io.h asks */
-        if (start > s->end) {
-            bool near = block_start(r, start) <= block_end(r, s->end) + r->gap;
-            if (!near || end > limit || r->never_merges_gaps)
-                return;
-            s->dense = false;
-        }
-        s->last = i;
-        s->end = end;
-    }
-}
-
-/* Where the request that begins with this block ends at the latest: with a block, or with the last
- * whole element before. */
-static uint64_t request_end(const struct og_read_rule *r, uint64_t from)
-{
-    uint64_t limit = from + r->max_request;
-    return r->element ? limit - (limit - r->offset) % r->element : limit;
-}
-
-/* The next request of the job, from where its cursor stands; the cursor moves on. A row that does
- * not fit is cut where a block ends, so that no block is read twice and, in a long run, every
- * request but the first and the last may go straight to `out`. */
-static void plan_request(const struct og_read_rule *r, struct og_read_job *job, struct slot *s)
-{
-    s->job = job;
-    s->first = s->last = job->next;
-    s->unit = og__unit_of(&r->stripes, job->rows[job->next]);
-    uint64_t row = row_start(r, s, s->first);
-    s->start = row + job->skip;
-    s->end = row + r->row_bytes;
-    s->dense = true;
-    uint64_t from = block_start(r, s->start);
-    uint64_t limit = request_end(r, from);
-    merge_near(r, s, limit);
-    bool cut = s->end > limit;
-    s->end = cut ? limit : s->end;
-    job->next = cut ? s->last : s->last + 1;
-    job->skip = cut ? limit - row_start(r, s, s->last) : 0;
-    s->request.offset = from;
-    s->request.length = (uint32_t)(block_end(r, s->end) - from);
-}
-
 /* What so many bytes of rows take in memory. */
 static size_t arriving(const struct og_reader *r, uint64_t bytes)
 {
@@ -202,20 +117,24 @@ static size_t arriving(const struct og_reader *r, uint64_t bytes)
 
 static char *place_in_out(const struct og_reader *r, const struct slot *s)
 {
-    uint64_t into_row = s->start - row_start(&r->rule, s, s->first);
-    return s->job->out + arriving(r, s->first * r->rule.row_bytes + into_row);
+    const struct og_span *span = &s->span;
+    uint64_t into_row = span->start - og__span_row(&r->rule, span, span->first);
+    return s->job->out + arriving(r, span->first * r->rule.row_bytes + into_row);
 }
 
 /* Where the request reads to: straight to out, or units of the slab. False while there are none. */
 static bool find_room(struct og_reader *r, struct slot *s)
 {
     char *out = place_in_out(r, s);
-    bool exact = s->request.offset == s->start && s->request.length == s->end - s->start;
-    const struct og_io_file *file = &r->files[s->unit.part];
+    const struct og_span *span = &s->span;
+    bool exact = span->from == span->start && span->length == span->end - span->start;
+    const struct og_io_file *file = &r->files[span->unit.part];
     bool aligned = (uintptr_t)out % file->align_memory == 0;
-    bool worth = s->request.length >= DIRECT_AT || !file->direct;
+    bool worth = span->length >= DIRECT_AT || !file->direct;
     s->request.file = file;
-    s->bounces = r->recode || !(s->dense && exact && aligned && worth);
+    s->request.offset = span->from;
+    s->request.length = span->length;
+    s->bounces = r->recode || !(span->dense && exact && aligned && worth);
     s->request.data = s->bounces ? og__slab_take(&r->slab, s->request.length) : out;
     return s->request.data != NULL;
 }
@@ -229,7 +148,8 @@ static struct slot *next_request(struct og_reader *r)
             return NULL;
         r->planned = r->free_slot;
         r->free_slot = r->planned->next_free;
-        plan_request(&r->rule, job, r->planned);
+        og__span_next(&r->rule, job, &r->planned->span);
+        r->planned->job = job;
         job->in_flight++;
         if (job->next == job->n)
             r->queue = job->later;
@@ -297,9 +217,10 @@ static int fail_request(struct og_reader *r, const struct slot *s, int code, con
 static int refuse_element(struct og_reader *r, const struct slot *s, uint64_t at)
 {
     struct og_read_job *job = s->job;
-    uint64_t into_unit = (at - row_at(&r->rule, &s->unit, s->unit.first)) / r->rule.row_bytes;
+    uint64_t into_unit =
+        (at - og__read_rule_row(&r->rule, &s->span.unit, s->span.unit.first)) / r->rule.row_bytes;
     og__fail(&r->failure, -ERANGE, r->recode->hint, "%s: a number of row %llu is %s (at byte %llu)",
-             s->request.file->path, (unsigned long long)(s->unit.first + into_unit),
+             s->request.file->path, (unsigned long long)(s->span.unit.first + into_unit),
              r->recode->refusal, (unsigned long long)at);
     if (job->failed == 0)
         job->failed = -ERANGE;
@@ -322,22 +243,24 @@ static int deliver(struct og_reader *r, const struct slot *s, uint64_t from, uin
 /* The wanted bytes to their rows; runs of adjacent rows in one piece. */
 static int scatter(struct og_reader *r, const struct slot *s)
 {
-    const struct og_read_job *job = s->job;
+    const struct og_span *span = &s->span;
+    const uint32_t *rows = span->rows;
     char *out = place_in_out(r, s);
-    uint64_t from = s->start;
+    uint64_t from = span->start;
     int rc = 0;
-    if (s->dense)
-        return deliver(r, s, from, s->end, out);
-    for (size_t i = s->first; i <= s->last;) {
+    if (span->dense)
+        return deliver(r, s, from, span->end, out);
+    for (size_t i = span->first; i <= span->last;) {
         size_t next = i + 1;
-        while (next <= s->last && job->rows[next] == job->rows[next - 1] + 1)
+        while (next <= span->last && rows[next] == rows[next - 1] + 1)
             next++;
-        uint64_t to =
-            next > s->last ? s->end : row_start(&r->rule, s, next - 1) + r->rule.row_bytes;
+        uint64_t to = next > span->last
+                          ? span->end
+                          : og__span_row(&r->rule, span, next - 1) + r->rule.row_bytes;
         OG_TRY(deliver(r, s, from, to, out));
         out += arriving(r, to - from);
-        if (next <= s->last)
-            from = row_start(&r->rule, s, next);
+        if (next <= span->last)
+            from = og__span_row(&r->rule, span, next);
         i = next;
     }
 out:
@@ -351,7 +274,7 @@ static int finish(struct og_reader *r, struct slot *s)
     int rc = 0;
     if (q->result < 0)
         rc = fail_request(r, s, q->result, NULL, q->offset + q->done);
-    else if (q->offset + (uint32_t)q->result < s->end)
+    else if (q->offset + (uint32_t)q->result < s->span.end)
         rc = fail_request(r, s, -EIO, "the file ends early", q->offset + (uint32_t)q->result);
     else if (s->bounces)
         rc = scatter(r, s);
@@ -680,55 +603,6 @@ void og__reader_close(struct og_reader *r)
 const char *og__reader_engine(const struct og_reader *r)
 {
     return r->ops->name;
-}
-
-/* ---- predicting ---- */
-
-struct og_read_rule og__read_rule_standard(uint64_t offset, size_t row_bytes, size_t align,
-                                           const struct og_reader_options *opt)
-{
-    return (struct og_read_rule){
-        .offset = offset,
-        .row_bytes = row_bytes,
-        .align = align,
-        .gap = opt->profile.iops > 0 ? og__profile_gap(&opt->profile) : 0,
-        .max_request = request_limit(opt),
-        .element = opt->recode ? opt->recode->from : 0,
-    };
-}
-
-static struct og_io_counts cold_pages(const struct og_read_rule *r, const struct og_read_job *job)
-{
-    const uint64_t page = 4096;
-    uint64_t counted_of[OG_MOST_PARTS] = {0}; /* pages below this one */
-    uint64_t pages = 0;
-    struct og_unit unit = {0};
-    for (size_t i = 0; i < job->n; i++) {
-        if (job->rows[i] >= unit.end)
-            unit = og__unit_of(&r->stripes, job->rows[i]);
-        uint64_t *counted = &counted_of[unit.part];
-        uint64_t start = row_at(r, &unit, job->rows[i]);
-        uint64_t first = OG_MAX(start / page, *counted);
-        *counted = (start + r->row_bytes - 1) / page + 1;
-        pages += *counted - OG_MIN(first, *counted);
-    }
-    return (struct og_io_counts){.reads = pages, .bytes = pages * page};
-}
-
-struct og_io_counts og__read_rule_predict(const struct og_read_rule *r, const uint32_t *rows,
-                                          size_t n)
-{
-    struct og_io_counts counts = {0};
-    struct og_read_job job = {.rows = rows, .n = n};
-    if (r->by_page)
-        return cold_pages(r, &job);
-    while (job.next < n) {
-        struct slot s = {0};
-        plan_request(r, &job, &s);
-        counts.reads++;
-        counts.bytes += s.request.length;
-    }
-    return counts;
 }
 
 struct og_io_counts og__reader_predict(const struct og_reader *r, const uint32_t *rows, size_t n)
