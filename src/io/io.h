@@ -6,9 +6,9 @@
  *                                                               mmap
  *
  * Three layers: a file opened for direct reads (file.c), engines behind one table (engine.h,
- * uring.c, pread.c, mmap.c), the rule that merges rows into requests (read_rule.c), and
- * the reader on top that asks and scatters (reader.c).
- * What a disk is good at is measured once and kept as a profile (profile.c). */
+ * uring.c, pread.c, mmap.c), and the reader on top, whose rule merges (read_rule.c) and which
+ * scatters what arrives (reader.c). What a disk is good at is measured once and kept as a profile
+ * (profile.c). */
 #ifndef OG_IO_H
 #define OG_IO_H
 
