@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Features in parts beside NumPy: the parts hold the rows, numbers do not change whatever moves the bytes, a part that is
-missing or another is named, and a stripe that is killed leaves the dataset as it was.
+missing or another is named, and a stripe that is killed leaves the dataset as it was; one at a time.
 
     stripe.py OUTGROW      exits 77 where there is no NumPy
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -225,6 +226,20 @@ def damaged_features_are_not_striped():
     assert pathlib.Path("sick/meta.json").read_bytes() == before and not os.listdir("sick-0") and not os.listdir("sick-1")
 
 
+def one_at_a_time():
+    """Two would write over each other's parts, and remove them."""
+    over = fresh("busy", 2)
+    run("generate", "busy", "--nodes", 3000, "--dim", 32, "--quiet")
+    other = os.open("busy", os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    done = ask("stripe", "busy", "--over", over)
+    assert done.returncode == 1 and "busy" in done.stderr and "another process" in done.stderr and "hint: wait" in done.stderr, done
+    assert not os.listdir("busy-0") and not os.listdir("busy-1") and "files" not in meta("busy")
+    os.close(other)
+    run("stripe", "busy", "--over", over)
+    assert len(meta("busy")["files"]["features"]["parts"]) == 2
+
+
 def killed():
     """At random moments. The dataset is whole before and after, and the next start finishes."""
     over = fresh("kill", 2)
@@ -281,7 +296,7 @@ os.chdir(home)
 os.environ["XDG_CACHE_HOME"] = os.getcwd()
 try:
     for test in (round_trips, over_other_folders, linked_features_stay, same_bits, told_and_done, wrong_parts, damaged_features_are_not_striped,
-                 killed, finishes_what_was_left):
+                 one_at_a_time, killed, finishes_what_was_left):
         test()
         print("ok", test.__name__, flush=True)
 finally:

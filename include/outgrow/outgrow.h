@@ -594,7 +594,8 @@ OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, c
 /* Put the features of `dataset` in parts into the folders `over`, "DIR,DIR[,...]", each on a disk
  * of its own as a rule, from which they are then read side by side: units of about 1 MiB of whole
  * rows, in turn. The dataset is what it was until all parts are written and checked; then the file
- * that they replace is removed, unless `keep`. One that was killed goes on from the start. */
+ * that they replace is removed, unless `keep`. One that was killed goes on from the start. -EBUSY:
+ * another process does this to the dataset. */
 OG_EXPORT OG_MUST_CHECK int og_stripe(const char *dataset, const char *over, bool keep,
                                       const struct og_observer *seen, struct og_err *err);
 

@@ -15,6 +15,7 @@
  * where it is a copy of this one whose meta.json still names them. */
 #include "base/file.h"
 #include "base/hex.h"
+#include "base/lease.h"
 #include "dataset/features.h"
 #include "dataset/identity.h"
 #include "dataset/writer.h"
@@ -45,6 +46,7 @@ struct target {
 
 struct striper {
     struct og_dataset *ds;
+    int lock; /* the dataset's folder */
     const struct og_observer *seen;
     struct og_log log;
     bool keep, switched;
@@ -606,6 +608,8 @@ static void close_striper(struct striper *s)
     free(s->over);
     free(s->home);
     og__dataset_close(s->ds);
+    if (s->lock >= 0)
+        close(s->lock);
 }
 
 static int stripe(struct striper *s, const char *over, struct og_err *err)
@@ -626,19 +630,39 @@ out:
     return rc;
 }
 
+/* The folder for this process alone, until the descriptor is closed: two at the same time would
+ * write over each other's parts, and remove them. */
+static int take_dataset(struct striper *s, const char *dataset, struct og_err *err)
+{
+    s->lock = open(dataset, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->lock < 0 || og__lease_lock(s->lock) != -EBUSY)
+        return 0; /* opening the dataset says what is wrong with it */
+    return og__fail(err, -EBUSY, "wait until it ends", "%s: another process lays its features",
+                    dataset);
+}
+
+static int open_dataset(struct striper *s, const char *dataset, struct og_err *err)
+{
+    int rc;
+    OG_TRY(take_dataset(s, dataset, err));
+    OG_TRY(og__dataset_open(dataset, &s->ds, err));
+    s->home = realpath(dataset, NULL);
+    if (!s->home)
+        rc = og__fail_errno(err, -errno, NULL, "%s", dataset);
+out:
+    return rc;
+}
+
 int og_stripe(const char *dataset, const char *over, bool keep, const struct og_observer *seen,
               struct og_err *err)
 {
-    struct striper s = {.seen = seen, .keep = keep};
+    struct striper s = {.seen = seen, .keep = keep, .lock = -1};
     if (seen)
         s.log = (struct og_log){seen->message, seen->arg};
     for (uint32_t p = 0; p < OG_MOST_PARTS; p++)
         s.target[p].file.fd = -1;
-    int rc = og__dataset_open(dataset, &s.ds, err);
-    if (rc < 0)
-        return rc;
-    s.home = realpath(dataset, NULL);
-    rc = s.home ? stripe(&s, over, err) : og__fail_errno(err, -errno, NULL, "%s", dataset);
+    int rc = open_dataset(&s, dataset, err);
+    rc = rc < 0 ? rc : stripe(&s, over, err);
     close_striper(&s);
     return rc;
 }
