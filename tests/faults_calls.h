@@ -254,6 +254,15 @@ static int call_simulate_trace(struct og_err *err)
     return rc;
 }
 
+static int call_simulate_executors(struct og_err *err)
+{
+    char *text = NULL;
+    const struct og_executors_asked asked = {.splits = "1:1,2"};
+    int rc = og_simulate_executors(graph, &asked, &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
 static int call_train(struct og_err *err)
 {
     char *text = NULL;

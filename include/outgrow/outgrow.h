@@ -368,6 +368,25 @@ OG_EXPORT OG_MUST_CHECK int og_simulate(const char *source, const char *policies
                                         const struct og_observer *seen, char **out,
                                         struct og_err *err);
 
+/* What an epoch would take with executors of which some sample and some train, told by a clock of
+ * events (docs/executors.md).
+ *
+ * dataset  whose mini-batches are counted and timed, for executors of one thread each; NULL: times
+ *          and tickets are given
+ * opt      accumulate and staleness say how many mini-batches are trained at a time
+ * out      {"splits":[{"split","seconds",...}],...} */
+struct og_executors_asked {
+    const char *splits; /* "1:1,2:3": samplers and trainers; "4": every split of four */
+    const char *times;  /* "SAMPLE,TRAIN[,STANDBY]", seconds of a mini-batch; NULL: measured */
+    uint64_t tickets;   /* mini-batches of an epoch; 0 = the dataset's */
+    uint64_t queue;     /* that may be sampled and not yet trained; 0 = an epoch's */
+};
+OG_EXPORT OG_MUST_CHECK int og_simulate_executors(const char *dataset,
+                                                  const struct og_executors_asked *asked,
+                                                  const struct og_options *opt,
+                                                  const struct og_observer *seen, char **out,
+                                                  struct og_err *err);
+
 /* ==== 3. Mini-batches for a model of your own ====
  *
  * The data path of training without the model: batches are sampled, planned, read and copied in

@@ -1,15 +1,32 @@
 #include "figure.h"
 
 #include <libgen.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+struct asked_counts {
+    int tickets, queue;
+};
 
 static const struct og_option own[] = {
     OWN_TEXT("policy", "P,P,...",
              "policies to compare, as the option of train takes them (docs/policies.md): "
              "degree,presc:2,hybrid:window=128,update=4,file:SCORES.npy"),
     OWN_TEXT("cache", "SIZE,SIZE,...", "cache sizes to compare, such as 1%,5%,64M"),
+    OWN_TEXT("executors", "S:T,...",
+             "what an epoch would take with so many samplers and trainers, instead of or beside "
+             "caches; 4 = every split of four (docs/executors.md)"),
+    OWN_TEXT(
+        "times", "SAMPLE,TRAIN[,STANDBY]",
+        "seconds in which one executor samples and trains a mini-batch, and in which a sampler "
+        "trains one; unless given, measured, of one thread"),
+    OWN("tickets", "N", "0", "mini-batches of an epoch; 0 = the dataset's", NULL, OG_OPTION_INT,
+        offsetof(struct asked_counts, tickets), 0, 1 << 30),
+    OWN("queue", "N", "0",
+        "mini-batches that may be sampled and not yet trained; 0 = all of an epoch", NULL,
+        OG_OPTION_INT, offsetof(struct asked_counts, queue), 0, 1 << 30),
     OWN_TEXT("json", "FILE", "new file for the result as JSON; - = print it, and nothing else"),
     OWN_TEXT(
         "plot", "FILE",
@@ -50,6 +67,80 @@ static void show_simulation(const json_t *root)
            (long long)json_integer_value(json_object_get(root, "batches")));
     show_rates(root, "hit_rate", "hit rate");
     show_rates(root, "hit_rate_with_prefill", "prefilled rows as misses");
+}
+
+/* ---- executors ---- */
+
+static void show_seconds(const json_t *row, const char *key)
+{
+    const json_t *value = json_object_get(row, key);
+    if (json_is_number(value))
+        printf(" %10.4g", json_number_value(value));
+    else
+        printf(" %10s", "-");
+}
+
+static void show_executors(const json_t *root)
+{
+    const json_t *list = json_object_get(root, "splits");
+    printf("%lld mini-batches, sampled in %.4g s and trained in %.4g s each%s\n\n",
+           (long long)json_integer_value(json_object_get(root, "tickets")),
+           json_number_value(json_object_get(root, "sample_seconds_each")),
+           json_number_value(json_object_get(root, "train_seconds_each")),
+           json_is_true(json_object_get(root, "measured")) ? " by one thread" : "");
+    printf("%-10s %21s %21s\n", "", "seconds of an epoch", "if work were fluid");
+    printf("%-10s %10s %10s %10s %10s %9s\n", "executors", "switching", "not", "switching", "not",
+           "switched");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        printf("  %-8s", json_string_value(json_object_get(row, "split")));
+        show_seconds(row, "seconds");
+        show_seconds(row, "seconds_without_switching");
+        show_seconds(row, "fluid_seconds");
+        show_seconds(row, "fluid_seconds_without_switching");
+        printf(" %9lld%s\n", (long long)json_integer_value(json_object_get(row, "switched")),
+               json_is_true(json_object_get(row, "by_rule")) ? "  by rule" : "");
+    }
+}
+
+/* Text of the result, to be freed. */
+static int ask_executors(const struct invocation *in, char **text, struct og_err *err)
+{
+    struct asked_counts counts = {0};
+    int rc = own_fields(in, &counts, err);
+    const struct og_executors_asked asked = {.splits = own_text(in, "executors"),
+                                             .times = own_text(in, "times"),
+                                             .tickets = (uint64_t)counts.tickets,
+                                             .queue = (uint64_t)counts.queue};
+    return rc < 0 ? rc
+                  : og_simulate_executors(in->n_args > 0 ? in->arg[0] : NULL, &asked, &in->options,
+                                          screen_observer(in->screen, 0), text, err);
+}
+
+/* Of both simulations: what was asked of executors is under a key of the other's result. */
+static int join(char **text, char *executors, struct og_err *err)
+{
+    json_t *root = json_loads(*text, 0, NULL);
+    json_t *more = json_loads(executors, 0, NULL);
+    char *both = NULL;
+    if (root && more && json_object_set(root, "executors", more) == 0)
+        both = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    json_decref(root);
+    json_decref(more);
+    free(executors);
+    if (!both)
+        return no_result(err);
+    free(*text);
+    *text = both;
+    return 0;
+}
+
+static void show_both(const json_t *root)
+{
+    const json_t *executors = json_object_get(root, "executors");
+    show_simulation(root);
+    putchar('\n');
+    show_executors(executors);
 }
 
 /* ---- running ---- */
@@ -196,14 +287,39 @@ static int spare_inputs(const char *folder, const char *path, struct og_err *err
 }
 
 /* All that can be refused before the work whose result is wanted. */
-static int check(const struct invocation *in, const char *json, const char *plot,
+static int check(const struct invocation *in, bool caches, const char *json, const char *plot,
                  struct og_err *err)
 {
-    int rc;
-    TRY(check_list(in, "policy", err));
-    TRY(check_list(in, "cache", err));
-    TRY(spare_inputs(in->arg[0], json, err));
-    TRY(spare_inputs(in->arg[0], plot, err));
+    int rc = 0;
+    if (!caches && plot)
+        TRY(usage_error(err, NULL, "--plot: figures are of hit rates, which need --policy"));
+    if (caches && in->n_args == 0)
+        TRY(usage_error(err, NULL, "simulate: DATASET|TRACE expected"));
+    if (caches) {
+        TRY(check_list(in, "policy", err));
+        TRY(check_list(in, "cache", err));
+    }
+    if (in->n_args > 0) {
+        TRY(spare_inputs(in->arg[0], json, err));
+        TRY(spare_inputs(in->arg[0], plot, err));
+    }
+out:
+    return rc;
+}
+
+/* Caches, executors, or both. */
+static int simulate(const struct invocation *in, bool caches, char **text, struct og_err *err)
+{
+    char *executors = NULL;
+    const bool both = caches && own_text(in, "executors");
+    int rc = 0;
+    if (caches)
+        TRY(og_simulate(in->arg[0], own_text(in, "policy"), own_text(in, "cache"), &in->options,
+                        screen_observer(in->screen, in->options.epochs), text, err));
+    if (!caches || both)
+        TRY(ask_executors(in, both ? &executors : text, err));
+    if (both)
+        TRY(join(text, executors, err));
 out:
     return rc;
 }
@@ -212,19 +328,20 @@ static int run(struct invocation *in, struct og_err *err)
 {
     const char *json_path = own_text(in, "json");
     const char *plot_path = own_text(in, "plot");
+    const bool executors = own_text(in, "executors");
+    const bool caches = !executors || own_text(in, "policy") || own_text(in, "cache");
     struct output json = {0};
     struct output plot = {0};
     char *text = NULL;
     int rc;
     in->json = json_path && strcmp(json_path, "-") == 0;
-    TRY(check(in, json_path, plot_path, err));
+    TRY(check(in, caches, json_path, plot_path, err));
     TRY(plot_path ? output_open(&plot, plot_path, err) : 0);
     TRY(json_path && !in->json ? output_open(&json, json_path, err) : 0);
-    TRY(og_simulate(in->arg[0], own_text(in, "policy"), own_text(in, "cache"), &in->options,
-                    screen_observer(in->screen, in->options.epochs), &text, err));
+    TRY(simulate(in, caches, &text, err));
     TRY(write_json(text, &json, err));
     TRY(write_plot(text, plot_path, &plot, err));
-    rc = deliver(in, text, show_simulation, err);
+    rc = deliver(in, text, !caches ? show_executors : executors ? show_both : show_simulation, err);
     text = NULL;
 out:
     output_abandon(&json);
@@ -236,13 +353,16 @@ out:
 const struct command cmd_simulate = {
     .name = "simulate",
     .group = "Batches and caches",
-    .args = "DATASET|TRACE",
-    .min_args = 1,
+    .args = "[DATASET|TRACE]",
+    .min_args = 0,
     .max_args = 1,
-    .summary = "compare policies and cache sizes without training",
+    .summary = "compare policies and cache sizes, or splits of executors, without training",
     .text = "Samples the batches that training with the same options would see, or takes those of "
             "a trace, and counts for every policy and cache size the rows found in the cache, the "
-            "reads and the bytes. Rows put into a cache ahead of their batch are told apart.",
+            "reads and the bytes. Rows put into a cache ahead of their batch are told apart. With "
+            "--executors it "
+            "tells by a clock of events what an epoch would take with so many samplers and "
+            "trainers; with --times and --tickets that needs no dataset.",
     .own = own,
     .training = true,
     .often = WORDS("fanout", "sampler", "batch", "epochs", "memory"),

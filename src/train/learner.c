@@ -104,14 +104,20 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
 
 /* ---- while there is one ---- */
 
-int og__learner_open(struct og_learner *l, const struct og_premises *p, struct og_pool *pool,
-                     struct og_budget *b, struct og_err *err)
+static int open_model(struct og_learner *l, const struct og_premises *p, bool gradients,
+                      struct og_pool *pool, struct og_budget *b, struct og_err *err)
 {
     const struct og_options *opt = &p->config->opt;
     int rc = og__model_create(&l->model, l->ops, &p->facts->shape, opt->optimizer,
                               (uint64_t)opt->seed, pool, b, err);
-    const bool training = p->config->want & OG__WANT_TRAINING && !has_trainers(p->config);
-    return rc < 0 ? rc : og__model_reserve(l->model, &p->facts->caps, training, err);
+    return rc < 0 ? rc : og__model_reserve(l->model, &p->facts->caps, gradients, err);
+}
+
+int og__learner_open(struct og_learner *l, const struct og_premises *p, struct og_pool *pool,
+                     struct og_budget *b, struct og_err *err)
+{
+    const bool gradients = p->config->want & OG__WANT_TRAINING && !has_trainers(p->config);
+    return open_model(l, p, gradients, pool, b, err);
 }
 
 void og__learner_close(struct og_learner *l)
@@ -158,7 +164,7 @@ int og__learner_time(const struct og_learner *l, const struct og_premises *p,
     int rc;
     OG_TRY(index && labels ? 0 : -ENOMEM);
     OG_TRY(row ? 0 : og__fail_errno(err, -ENOMEM, NULL, "timing the model"));
-    OG_TRY(og__learner_open(&own, p, pool, b, err));
+    OG_TRY(open_model(&own, p, p->config->want & OG__WANT_TRAINING, pool, b, err));
     OG_TRY(time_steps(own.model, batch, &rows, p->facts->seeds.edges ? (void *)pairs : labels,
                       p->config->want & OG__WANT_TRAINING, seconds, err));
 out:
