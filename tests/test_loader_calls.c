@@ -123,12 +123,6 @@ static void counters_are_those_of_the_batches(void **state)
     assert_true(hits[1] > hits[0]); /* the cache stays warm */
     json_decref(root);
     free(text);
-    assert_int_equal(og_loader_plan(l, &text, NULL), 0);
-    root = json_loads(text, 0, NULL);
-    assert_true(json_integer_value(
-                    json_object_get(json_object_get(root, "memory"), "batches handed over")) > 0);
-    json_decref(root);
-    free(text);
     og_loader_close(l);
     og_options_release(&opt);
 }
@@ -189,6 +183,34 @@ static void who_holds_too_many_is_told_how_many(void **state)
             assert_in_range(((int64_t *)held[i]->ids.data)[0], 0, N_NODES - 1);
             og_minibatch_release(held[i]);
         }
+        og_options_release(&opt);
+    }
+}
+
+static json_int_t bytes_handed_over(struct og_loader *l)
+{
+    char *text = NULL;
+    assert_int_equal(og_loader_plan(l, &text, NULL), 0);
+    json_t *root = json_loads(text, 0, NULL);
+    const json_t *memory = json_object_get(root, "memory");
+    const json_int_t bytes = json_integer_value(json_object_get(memory, "batches handed over"));
+    json_decref(root);
+    free(text);
+    return bytes;
+}
+
+static void there_is_room_for_what_is_kept_and_one_batch(void **state)
+{
+    (void)state;
+    json_int_t one = 0;
+    for (int hold = 0; hold < 4; hold++) {
+        struct og_options opt;
+        struct og_loader *l = open_with("degree", &opt, hold);
+        const json_int_t bytes = bytes_handed_over(l);
+        one = hold == 0 ? bytes : one;
+        assert_true(one > 0);
+        assert_int_equal(bytes, (hold + 1) * one);
+        og_loader_close(l);
         og_options_release(&opt);
     }
 }
@@ -455,9 +477,9 @@ static bool run_has_ended(struct og_loader *l)
     return ended;
 }
 
-/* A batch is held and one is ready, so that the run waits with the third; what it reads behind that
- * is cut off for a while, and then the caller goes elsewhere. 0: it did not come to that, for the
- * third was cut off or all had been read. */
+/* A batch is held, so that the run waits with the next; what it reads behind that is cut off for a
+ * while, and then the caller goes elsewhere. 0: it did not come to that, for the next was cut off
+ * or all had been read. */
 static int go_elsewhere_while_it_fails(struct og_loader *l, const struct rows *r, useconds_t when,
                                        struct og_err *err)
 {
@@ -998,6 +1020,7 @@ int main(void)
         cmocka_unit_test(counters_are_those_of_the_batches),
         cmocka_unit_test(an_epoch_has_one_row_of_counters),
         cmocka_unit_test(who_holds_too_many_is_told_how_many),
+        cmocka_unit_test(there_is_room_for_what_is_kept_and_one_batch),
         cmocka_unit_test(what_the_caller_writes_changes_no_other_batch),
         cmocka_unit_test(batches_go_through_many_hands),
         cmocka_unit_test(epochs_without_batches_are_refused),

@@ -475,7 +475,9 @@ struct og_loader_options {
     const int64_t *seeds; /* instead: node ids, distinct, copied [NULL]; not of links */
     int64_t n_seeds;
     int hold;            /* batches that the caller keeps beside the one that og_loader_next
-                            returned last [1]: the memory plan has room for them */
+                            returned last [1]: the memory plan has room for them, and while they
+                            are not kept the next ones are copied there. 0: none is until the caller
+                            has released the one before */
     double step_seconds; /* that the caller takes for a batch, which --policy auto weighs [0 =
                             unknown] */
     bool no_features;    /* x is not wanted, and nothing of it read [false] */

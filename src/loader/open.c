@@ -7,8 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Beside those that the caller holds: one that is ready, or being filled. */
-enum { AHEAD = 1, MOST_HELD = 1000 };
+enum { MOST_HELD = 1000 };
 
 void og_loader_options_init(struct og_loader_options *from)
 {
@@ -84,7 +83,7 @@ static void sum_seeds(struct og_loader *l)
 static int open_loader(struct og_loader *l, const char *dataset, const struct og_options *opt,
                        const struct og_loader_options *from, struct og_err *err)
 {
-    int rc = og__depot_open(&l->depot, from->hold + 1 + AHEAD, err);
+    int rc = og__depot_open(&l->depot, from->hold + 1, err);
     if (rc < 0)
         return rc;
     rc = open_session(l, dataset, opt, from, err);
