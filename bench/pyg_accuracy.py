@@ -6,7 +6,8 @@ seeds, at the best validation epoch.
     PYTHONPATH=build/release/python bench/pyg_accuracy.py --outgrow build/release/outgrow [--seeds 5] [--models gcn,sage,gat]
 
 Needs PyTorch and PyTorch Geometric; NeighborLoader needs pyg-lib or torch-sparse as well, and its column is empty without.
---check fails where means are further from the loader's than so many points.
+--check fails where means are further from the loader's than so many points. --results keeps each accuracy in a file, and does not
+compute again what is there with the same options, so that a long run may be done in pieces.
 """
 import argparse
 import json
@@ -115,18 +116,40 @@ def by_the_command(graph, kind, o, seed, run):
     return 100 * outgrow.train(graph, model=kind, seed=seed, run=run, memory="2G", **o)["test_acc"]
 
 
+class Results:
+    """Accuracies as lines of JSON, in a file where one is given."""
+
+    def __init__(self, path):
+        self.path, self.known = path, {}
+        if path and os.path.exists(path):
+            with open(path) as f:
+                self.known = {json.dumps(line["of"]): line["accuracy"] for line in map(json.loads, f)}
+
+    def of(self, about, compute):
+        key = json.dumps(about)
+        if key not in self.known:
+            self.known[key] = compute()
+            if self.path:
+                with open(self.path, "a") as f:
+                    f.write(json.dumps({"of": about, "accuracy": self.known[key]}) + "\n")
+        return self.known[key]
+
+
 def told(accuracies):
     spread = f" ({statistics.stdev(accuracies):.2f})" if len(accuracies) > 1 else ""
     return f"{statistics.mean(accuracies):.2f}{spread}" if accuracies else ""
 
 
-def compare(graph, name, kind, settings, args, scratch):
+def compare(graph, name, kind, settings, args, scratch, results):
     o = settings["all"] | settings.get(kind, {})
-    o |= {name: value for name, value in (("epochs", args.epochs), ("lr", args.lr)) if value}
-    seeds = range(1, args.seeds + 1)
-    loader = [through_loader(graph, kind, o, seed) for seed in seeds]
-    theirs = [through_neighbor_loader(graph, kind, o, seed) for seed in seeds] if HAS_SAMPLER else []
-    ours = [by_the_command(graph, kind, o, seed, f"{scratch}/{name}-{kind}-{seed}") for seed in seeds]
+    o |= {option: value for option, value in (("epochs", args.epochs), ("lr", args.lr)) if value}
+
+    def all_of(way, compute):
+        return [results.of([name, kind, o, way, seed], lambda: compute(seed)) for seed in range(1, args.seeds + 1)]
+
+    loader = all_of("loader", lambda seed: through_loader(graph, kind, o, seed))
+    theirs = all_of("neighbor loader", lambda seed: through_neighbor_loader(graph, kind, o, seed)) if HAS_SAMPLER else []
+    ours = all_of("command", lambda seed: by_the_command(graph, kind, o, seed, f"{scratch}/{name}-{kind}-{seed}"))
     apart = [statistics.mean(loader) - statistics.mean(others) for others in (theirs, ours) if others]
     words = ", ".join(f"{points:+.2f}" for points in apart)
     print(f"| {name} | {kind} | {told(loader)} | {told(theirs)} | {told(ours)} | {words} |", flush=True)
@@ -143,19 +166,21 @@ def main():
     p.add_argument("--epochs", type=int, default=0, help="instead of the dataset's own")
     p.add_argument("--lr", type=float, default=0)
     p.add_argument("--check", type=float, default=0)
+    p.add_argument("--results", help="keep accuracies in this file")
     args = p.parse_args()
     os.environ["OUTGROW_COMMAND"] = os.path.abspath(args.outgrow)
     if not all(os.path.isdir(f"{args.data}/{name}") for name in args.datasets.split(",")):
         print(f"skipped: not all of {args.datasets} is in {args.data}")
         sys.exit(77)
     worst = 0
+    results = Results(args.results)
     print("| dataset | model | through Loader (stdev) | through NeighborLoader (stdev) | outgrow train (stdev) | apart |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as scratch:
         for name in args.datasets.split(","):
             graph = f"{scratch}/{name}"
             outgrow.import_("npy", f"{args.data}/{name}", graph, **SETTINGS[name]["import"])
             for kind in args.models.split(","):
-                worst = max(worst, compare(graph, name, kind, SETTINGS[name], args, scratch))
+                worst = max(worst, compare(graph, name, kind, SETTINGS[name], args, scratch, results))
     if args.check and worst > args.check:
         sys.exit(f"{worst:.2f} points apart, {args.check} allowed")
 
