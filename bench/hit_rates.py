@@ -100,7 +100,7 @@ class Graphs:
             data = pathlib.Path(os.environ.get("OUTGROW_DATA", "")) / "debian-packages"
             if "OUTGROW_DATA" not in os.environ or not data.is_dir():
                 return None
-            self.run("import", "npy", data, path, "--symmetrize", "--quiet")
+            self.run("import", "npy", data, path, "--symmetrize", "--drop-types", "--quiet")
         return path
 
 

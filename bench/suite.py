@@ -248,7 +248,7 @@ ACCURACY = {
     "amazon-computers": (["--symmetrize"],
                          ["--fanout", "15,15", "--hidden", 128, "--batch", 512, "--epochs", 40, "--lr", 0.005],
                          {"gat": ["--heads", 8, "--attention-dropout", 0.3]}),
-    "debian-packages": (["--symmetrize"],
+    "debian-packages": (["--symmetrize", "--drop-types"],
                         ["--fanout", "15,15", "--hidden", 128, "--batch", 1000, "--epochs", 12, "--lr", 0.003],
                         {"gat": None}),
 }

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct og_meta m;
     struct og_err err = {0};
-    if (og__meta_parse(&m, (const char *)data, size, "input", &err) < 0) {
+    if (og__meta_parse(&m, OG__FORMAT_PLAIN, (const char *)data, size, "input", &err) < 0) {
         if (!err.message[0])
             abort();
         return 0;

@@ -63,6 +63,31 @@ static int call_import_link(struct og_err *err)
     return import_from("npy", "source", true, err);
 }
 
+static const char *typed_graph(void)
+{
+    static char path[160];
+    snprintf(path, sizeof(path), "%s/typed_graph", root);
+    return path;
+}
+
+static int call_import_typed(struct og_err *err)
+{
+    return import_from("npy", "typed", false, err);
+}
+
+static int call_export_typed(struct og_err *err)
+{
+    return og_export("npy", typed_graph(), out_dir, NULL, err);
+}
+
+static int call_info_typed(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_info(typed_graph(), &text, err);
+    free(text);
+    return rc;
+}
+
 static int call_import_ogb(struct og_err *err)
 {
     return import_from("ogb", "ogbn_products", false, err);
@@ -151,6 +176,11 @@ static void on_finding(void *arg, const char *text, const char *hint)
 static int call_verify(struct og_err *err)
 {
     return og_verify_hints(graph, on_finding, NULL, NULL, err);
+}
+
+static int call_verify_typed(struct og_err *err)
+{
+    return og_verify_hints(typed_graph(), on_finding, NULL, NULL, err);
 }
 
 static int call_verify_samples(struct og_err *err)

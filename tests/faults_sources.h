@@ -169,6 +169,33 @@ static void make_igb(void)
                      0); /* headerless */
 }
 
+/* Not by types, so that nodes are mapped. */
+static void make_typed(void)
+{
+    int64_t edges[SMALL_EDGES][2];
+    int64_t node_type[SMALL];
+    int64_t edge_type[SMALL_EDGES];
+    for (size_t i = 0; i < SMALL_EDGES; i++) {
+        edges[i][0] = small_src[i];
+        edges[i][1] = small_dst[i];
+        edge_type[i] = (int64_t)i % 2;
+    }
+    for (size_t v = 0; v < SMALL; v++)
+        node_type[v] = 1 - (int64_t)v % 2;
+    write_npy("typed/edges.npy", OG__NPY_I64, SMALL_EDGES, 2, edges);
+    write_npy("typed/node_type.npy", OG__NPY_I64, SMALL, 1, node_type);
+    write_npy("typed/edge_type.npy", OG__NPY_I64, SMALL_EDGES, 1, edge_type);
+    write_npy("typed/feat.npy", OG__NPY_F32, SMALL, 2, small_rows);
+    write_npy("typed/label.npy", OG__NPY_F32, SMALL, 1, small_labels);
+    write_npy("typed/train.npy", OG__NPY_I64, 3, 1, small_src);
+    write_file("typed/meta.json", "{\"node_types\": [{\"type\": 1, \"name\": \"paper\"}]}");
+    struct og_import i;
+    og_import_init(&i);
+    i.reverse_relations = true;
+    i.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    assert_int_equal(og_import("npy", in_root("typed"), typed_graph(), &i, NULL, NULL), 0);
+}
+
 static void make_far(void)
 {
     enum { LINES = 90000 };
@@ -185,6 +212,7 @@ static void make_formats(void)
     make_products();
     make_papers();
     make_igb();
+    make_typed();
     make_far();
     write_file("edges.txt.gz", "# a remark\n7 900 0.5\n900 31 1.5\n31 7 2\n7 7 1\n");
     write_file("by_id/edges.csv.gz", "7,900,1\n900,31,2\n31,7,3\n");

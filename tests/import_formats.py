@@ -15,11 +15,11 @@ except ImportError:
     sys.exit(77)
 
 sys.dont_write_bytecode = True
-from formats import arrays, exporters, graphbolt, matrices, ogb, texts
+from formats import arrays, exporters, graphbolt, matrices, ogb, texts, typed
 
 
 def main():
-    modules = texts, ogb, graphbolt, matrices, arrays, exporters
+    modules = texts, ogb, graphbolt, matrices, arrays, exporters, typed
     tests = {name[5:]: test for m in modules for name, test in vars(m).items() if name.startswith("test_")}
     for name in sys.argv[2:] or tests:
         folder = tempfile.mkdtemp(prefix="og-formats-")

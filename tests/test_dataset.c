@@ -245,7 +245,9 @@ static void refuses_damage(void **state)
     put_meta("{\"format\": 1, ");
     refused("meta.json");
     put_meta("{\"format\": 2, \"num_classes\": 1}");
-    refused("format 2");
+    refused("types of nodes and relations");
+    put_meta("{\"format\": 3, \"num_classes\": 1}");
+    refused("format 3");
     put_meta("{\"num_classes\": 1}");
     refused("format");
     put_meta("{\"format\": 1, \"num_classes\": -3}");

@@ -598,6 +598,8 @@ struct og_import {
     int feature_dtype;    /* enum og_dtype, or -1 = as stored (exact) */
     struct og_amount memory;
     int threads;
+    bool drop_types;        /* of a source with types of nodes and relations: leave them out */
+    bool reverse_relations; /* add each relation backwards, as rev_<name> */
 };
 OG_EXPORT void og_import_init(struct og_import *i);
 

@@ -87,6 +87,8 @@ static const struct og_option import_rows[] = {
     SWITCH("reverse", reverse),
     SWITCH("link", link),
     SWITCH("keep-ids", keep_ids),
+    SWITCH("drop-types", drop_types),
+    SWITCH("reverse-relations", reverse_relations),
     BROUGHT("weight-column", weight_column, OG_OPTION_INT, NULL, 0, 1024),
     BROUGHT("labels", labels, OG_OPTION_TEXT, NULL, 0, 0),
     BROUGHT("feature-dtype", feature_dtype, OG_OPTION_CHOICE, dtypes, 0, 0),

@@ -13,6 +13,10 @@ static const struct og_option own[] = {
     SWITCH("row-normalize", row_normalize, "scale the features of each node to sum 1"),
     SWITCH("reverse", reverse, "the source lists edges as dst,src"),
     SWITCH("link", link, "leave the features in the source's file and use them in place"),
+    SWITCH("drop-types", drop_types,
+           "leave out types of nodes and relations: a graph of one type, which any command takes"),
+    SWITCH("reverse-relations", reverse_relations,
+           "with types: add each relation backwards, as rev_<name>"),
     SWITCH("keep-ids", keep_ids, "edgelist: node ids are rows already; do not number them anew"),
     OWN_TEXT("labels", "FILE", "igb: which of its label files [node_label_19.npy]"),
     OWN("weight-column", "N", "",
@@ -80,7 +84,9 @@ const struct command cmd_import = {
         "edge_index; [2,2] is [E,2]), feat.npy ([N,F]) or "
         "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), label.npy, train.npy, "
         "valid.npy and test.npy, and optionally edge_weight.npy, meta.json and, for --task link, "
-        "train_edges.npy, valid_edges.npy and test_edges.npy. "
+        "train_edges.npy, valid_edges.npy and test_edges.npy; with node_type.npy and "
+        "edge_type.npy, "
+        "numbers that meta.json names, nodes have types and edges relations. "
         "edgelist: SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
         "them, or CSV; ids may be sparse: nodes are numbered in the order of their ids, and "
         "node_ids.npy keeps these. Or SRC is a folder with edges.txt (.tsv, .csv, .el, .gz) and "

@@ -251,15 +251,21 @@ void show_dataset(const json_t *root)
 {
     static const char *const keys[] = {"num_nodes", "num_edges", "feature_dim", "num_classes"};
     static const char *const labels[] = {"nodes", "edges", "features", "classes"};
+    const json_t *types = json_object_get(root, "node_types");
+    const json_t *relations = json_object_get(root, "relations");
     const char *name = json_string_value(json_object_get(root, "name"));
     char shown[SHOWN_MAX];
     show_text(shown, name ? name : "dataset");
     printf("%s:", shown);
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         char text[SHOWN_MAX];
+        if (types && !json_object_get(root, keys[i]))
+            continue; /* each type has its own */
         show_value(text, keys[i], json_object_get(root, keys[i]));
         printf("%s %s %s", i ? "," : "", text, labels[i]);
     }
+    if (types)
+        printf(", %zu types, %zu relations", json_array_size(types), json_array_size(relations));
     putchar('\n');
 }
 

@@ -1,6 +1,7 @@
 /* Opening a dataset: meta.json is read, every array's header is read and held against the
  * others. Split and label ids are checked when they are loaded, topology in topology.c. */
 #include "dataset/identity.h"
+#include "dataset/opening.h"
 
 #include "base/file.h"
 
@@ -8,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { META_MAX = 1024 * 1024 };
 
 static const char again_hint[] =
     "the dataset is damaged or half copied: see `outgrow verify`, or import it again";
@@ -40,12 +39,12 @@ static char *declared_path(const char *folder, const char *path)
     return path[0] == '/' ? strdup(path) : og__path_join(folder, path);
 }
 
-static char *array_path(const char *folder, const struct og_meta_file *f, enum og__array a)
+static char *array_path(const char *folder, const struct og_meta_file *f, const char *array)
 {
     if (f->path)
         return declared_path(folder, f->path);
     char *path = NULL;
-    return asprintf(&path, "%s/%s.npy", folder, og__array_name(a)) < 0 ? NULL : path;
+    return asprintf(&path, "%s/%s.npy", folder, array) < 0 ? NULL : path;
 }
 
 static int open_raw(struct og_npy *a, const char *path, const struct og_meta_file *f,
@@ -135,6 +134,22 @@ out:
     return rc;
 }
 
+int og__open_array(const char *folder, const char *name, const struct og_meta_file *f,
+                   bool optional, struct og_npy *a, struct og_err *err)
+{
+    struct og_err mine = {0};
+    char *path = array_path(folder, f, name);
+    if (!path)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
+    int rc = f->raw ? open_raw(a, path, f, &mine) : og__npy_open(a, path, &mine);
+    free(path);
+    if (rc == -ENOENT && optional && !f->path)
+        return 0; /* left closed: absent */
+    if (rc < 0)
+        og__fail(err, rc, mine.hint[0] ? mine.hint : again_hint, "%s", mine.message);
+    return rc;
+}
+
 static int open_array(struct og_dataset *ds, const struct og_meta *m, enum og__array which,
                       struct og_err *err)
 {
@@ -146,19 +161,9 @@ static int open_array(struct og_dataset *ds, const struct og_meta *m, enum og__a
     };
     const struct og_meta_file *f = &m->file[which];
     struct og_npy *a = og__array_of(ds, which);
-    struct og_err mine = {0};
     if (f->stripes.parts > 0)
         return open_parts(ds, a, f, err);
-    char *path = array_path(ds->path, f, which);
-    if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
-    int rc = f->raw ? open_raw(a, path, f, &mine) : og__npy_open(a, path, &mine);
-    free(path);
-    if (rc == -ENOENT && optional[which] && !f->path)
-        return 0; /* left closed: absent */
-    if (rc < 0)
-        og__fail(err, rc, mine.hint[0] ? mine.hint : again_hint, "%s", mine.message);
-    return rc;
+    return og__open_array(ds->path, og__array_name(which), f, optional[which], a, err);
 }
 
 static int disagree(const struct og_dataset *ds, const char *what, int64_t said, int64_t found,
@@ -172,7 +177,7 @@ static int check_topology(struct og_dataset *ds, const struct og_meta *m, struct
 {
     const struct og_npy *p = &ds->indptr;
     const struct og_npy *i = &ds->indices;
-    ds->n_nodes = p->shape[0] - 1;
+    ds->n_nodes = ds->n_sources = p->shape[0] - 1;
     ds->n_edges = i->shape[0];
     if (p->type != OG__NPY_I64 || p->shape[1] != 1)
         return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [N+1]", p->path);
@@ -212,23 +217,23 @@ static int features_dtype(struct og_dataset *ds, int said, struct og_err *err)
     return 0;
 }
 
-static int check_features(struct og_dataset *ds, const struct og_meta *m, struct og_err *err)
+int og__check_features(struct og_dataset *ds, int64_t dim, int dtype, struct og_err *err)
 {
     const struct og_npy *f = &ds->features;
-    int rc = features_dtype(ds, m->dtype, err);
+    int rc = features_dtype(ds, dtype, err);
     if (rc < 0)
         return rc;
     if (f->shape[0] != ds->n_nodes)
         return disagree(ds, "rows of features.npy", ds->n_nodes, f->shape[0], err);
-    if (m->dim >= 0 && m->dim != f->shape[1])
-        return disagree(ds, "feature_dim and columns of features.npy", m->dim, f->shape[1], err);
+    if (dim >= 0 && dim != f->shape[1])
+        return disagree(ds, "feature_dim and columns of features.npy", dim, f->shape[1], err);
     if (f->shape[1] < 1 || f->shape[1] > INT32_MAX / 8)
         return og__fail(err, -EINVAL, NULL, "%s: %lld columns", f->path, (long long)f->shape[1]);
     ds->dim = (int)f->shape[1];
     return 0;
 }
 
-static int check_labels(struct og_dataset *ds, const struct og_meta *m, struct og_err *err)
+int og__check_labels(struct og_dataset *ds, const struct og_meta *m, struct og_err *err)
 {
     const struct og_npy *l = &ds->labels;
     ds->n_classes = (int)m->n_classes;
@@ -252,7 +257,7 @@ static int check_labels(struct og_dataset *ds, const struct og_meta *m, struct o
     return 0;
 }
 
-static int check_splits(const struct og_dataset *ds, struct og_err *err)
+static int check_node_splits(const struct og_dataset *ds, struct og_err *err)
 {
     for (int s = 0; s < OG__SPLITS; s++) {
         const struct og_npy *a = &ds->split[s];
@@ -276,7 +281,13 @@ static int check_edges(const struct og_dataset *ds, struct og_err *err)
     return 0;
 }
 
-static char *name_from(const char *path)
+int og__check_splits(const struct og_dataset *ds, struct og_err *err)
+{
+    int rc = check_node_splits(ds, err);
+    return rc < 0 ? rc : check_edges(ds, err);
+}
+
+char *og__dataset_name(const char *path)
 {
     char *copy = strdup(path);
     char *name = copy ? strdup(basename(copy)) : NULL;
@@ -285,23 +296,41 @@ static char *name_from(const char *path)
 }
 
 /* meta.json's text; a folder that is none of ours gets a message about the folder. */
-static int read_meta(struct og_dataset *ds, struct og_meta *m, struct og_err *err)
+int og__meta_read(const char *folder, char **text, size_t *len, struct og_err *err)
 {
     struct og_err mine = {0};
-    char *text = NULL;
-    size_t len = 0;
-    char *path = og__path_join(ds->path, "meta.json");
+    char *path = og__path_join(folder, "meta.json");
+    *text = NULL;
     if (!path)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
-    int rc = og__read_text(path, META_MAX, &text, &len, &mine);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
+    int rc = og__read_text(path, OG__META_MAX, text, len, &mine);
+    free(path);
+    return rc < 0
+               ? og__fail(err, rc, "name a folder made by `outgrow import` or `outgrow generate`",
+                          "%s", mine.message)
+               : 0;
+}
+
+static int read_meta(struct og_dataset *ds, struct og_meta *m, struct og_err *err)
+{
+    char *text;
+    size_t len = 0;
+    char *path = NULL;
+    int rc = og__meta_read(ds->path, &text, &len, err);
     if (rc < 0)
-        og__fail(err, rc, "name a folder made by `outgrow import` or `outgrow generate`", "%s",
-                 mine.message);
-    else
-        rc = og__meta_parse(m, text, len, path, err);
+        return rc;
+    path = og__path_join(ds->path, "meta.json");
+    rc = path ? og__meta_parse(m, OG__FORMAT_PLAIN, text, len, path, err)
+              : og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);
     free(text);
     free(path);
     return rc;
+}
+
+void og__dataset_blank(struct og_dataset *ds)
+{
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        og__array_of(ds, a)->fd = -1;
 }
 
 int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err)
@@ -312,20 +341,18 @@ int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *e
     struct og_dataset *ds = calloc(1, sizeof(*ds));
     if (!ds)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    for (enum og__array a = 0; a < OG__ARRAYS; a++)
-        og__array_of(ds, a)->fd = -1;
+    og__dataset_blank(ds);
     if (!(ds->path = strdup(path)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     OG_TRY(read_meta(ds, &m, err));
-    if (!(ds->name = m.name ? strdup(m.name) : name_from(path)))
+    if (!(ds->name = m.name ? strdup(m.name) : og__dataset_name(path)))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         OG_TRY(open_array(ds, &m, a, err));
     OG_TRY(check_topology(ds, &m, err));
-    OG_TRY(check_features(ds, &m, err));
-    OG_TRY(check_labels(ds, &m, err));
-    OG_TRY(check_splits(ds, err));
-    OG_TRY(check_edges(ds, err));
+    OG_TRY(og__check_features(ds, m.dim, m.dtype, err));
+    OG_TRY(og__check_labels(ds, &m, err));
+    OG_TRY(og__check_splits(ds, err));
     ds->symmetric = m.symmetric;
     OG_TRY(og__dataset_identify(ds, &m, err));
     *out = ds;

@@ -162,10 +162,11 @@ enum og__split { OG__TRAIN, OG__VALID, OG__TEST, OG__SPLITS };
 
 struct og_dataset {
     char *path, *name;
-    int64_t n_nodes; /* N, < 2^32 - 1: node ids are u32 inside a batch */
-    int64_t n_edges; /* E */
-    int dim;         /* F */
-    int n_classes;   /* C */
+    int64_t n_nodes;   /* N, < 2^32 - 1: node ids are u32 inside a batch */
+    int64_t n_sources; /* indices are below it: N, but of a relation of a typed graph */
+    int64_t n_edges;   /* E */
+    int dim;           /* F */
+    int n_classes;     /* C */
     bool multi_label;
     bool regression;     /* labels are C values; then not multi_label */
     bool symmetric;      /* said to hold every edge in both directions */
@@ -178,6 +179,7 @@ struct og_dataset {
 
 struct og_npy *og__array_of(struct og_dataset *ds, enum og__array array);
 
+/* -EINVAL for a typed one (dataset/typed.h). */
 OG_MUST_CHECK int og__dataset_open(const char *path, struct og_dataset **out, struct og_err *err);
 void og__dataset_close(struct og_dataset *ds);
 /* Refuses an output that is one of the dataset's own files. NULL, and what is not there yet, may be
@@ -242,6 +244,7 @@ struct og_loops {
 };
 struct og_topology {
     int64_t n_nodes, n_edges;
+    int64_t n_sources;     /* ids in the lists are below it; 0 = n_nodes */
     const int64_t *indptr; /* [N+1] */
     const int32_t *indices32;
     const int64_t *indices64;
@@ -284,6 +287,17 @@ OG_MUST_CHECK int og__mapped_lists(const struct og_topology *t, const uint32_t *
 OG_MUST_CHECK int og__mapped_edges(const struct og_topology *t, int64_t first, int64_t n,
                                    struct og_err *err);
 void og__topology_release(struct og_topology *t); /* any form */
+
+static inline int64_t og__sources(const struct og_topology *t)
+{
+    return t->n_sources ? t->n_sources : t->n_nodes;
+}
+
+/* Ids of destinations and of sources are below it. */
+static inline int64_t og__most_ids(const struct og_topology *t)
+{
+    return OG_MAX(t->n_nodes, t->n_sources);
+}
 
 static inline int64_t og__first_edge(const struct og_topology *t, uint64_t v)
 {

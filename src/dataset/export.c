@@ -6,28 +6,18 @@
  *               set/<split>_{seeds,labels}.npy
  *
  * Arrays are copied in pieces; bf16, which NumPy has no name for, becomes float32. */
-#include "base/file.h"
-#include "dataset/meta.h"
-#include "dataset/stream.h"
-#include "dataset/writer.h"
+#include "dataset/export.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 4 * 1024 * 1024, EDGES = 64 * 1024, OFFSETS = 8192 };
+enum { PIECE_BYTES = 4 * 1024 * 1024 };
 static const char part[] = "export";
 static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
 
-struct exporter {
-    const struct og_dataset *ds;
-    const struct og_observer *seen;
-    struct og_budget *budget;
-    struct og_newdir dir;
-};
-
-static int create(const struct exporter *x, const char *name, enum og__npy_type type, int ndim,
-                  int64_t row, struct og_npy_writer **w, struct og_err *err)
+int og__export_create(const struct og_exporter *x, const char *name, enum og__npy_type type,
+                      int ndim, int64_t row, struct og_npy_writer **w, struct og_err *err)
 {
     char *path = og__path_join(x->dir.temporary, name);
     int rc = path ? og__npy_create(w, path, type, ndim, row, err)
@@ -38,24 +28,15 @@ static int create(const struct exporter *x, const char *name, enum og__npy_type 
 
 /* ---- edges, in the order of indices.npy ---- */
 
-struct walk {
-    const struct og_dataset *ds;
-    struct og_indptr_check check;
-    int64_t edge, node;   /* comes next; its list holds `edge`, or a later one does */
-    int64_t first, n;     /* offsets in ptr */
-    int64_t ptr[OFFSETS]; /* indptr[first ...] */
-    int64_t src[EDGES], dst[EDGES];
-};
-
 /* Where the list of w->node ends. */
-static int list_end(struct walk *w, int64_t *end, struct og_err *err)
+static int list_end(struct og_edge_walk *w, int64_t *end, struct og_err *err)
 {
     int64_t at = w->node + 1;
     int rc = 0;
     *end = 0;
     if (at >= w->first + w->n) {
         w->first = at == 1 ? 0 : at; /* the first offset is looked at as well */
-        w->n = OG_MIN((int64_t)OFFSETS, w->ds->n_nodes + 1 - w->first);
+        w->n = OG_MIN((int64_t)OG__WALK_OFFSETS, w->ds->n_nodes + 1 - w->first);
         OG_TRY(w->n > 0 ? og__npy_read_int64(&w->ds->indptr, w->first, w->n, w->ptr, err)
                         : og__check_indptr_end(&w->check, err));
         OG_TRY(og__check_indptr(&w->check, w->ptr, w->first, (size_t)w->n, err));
@@ -66,14 +47,14 @@ out:
 }
 
 /* The next edges to src and dst; 0 at the end. */
-static int next_edges(struct walk *w, int64_t *count, struct og_err *err)
+int og__walk_edges(struct og_edge_walk *w, int64_t *count, struct og_err *err)
 {
-    int64_t n = OG_MIN((int64_t)EDGES, w->ds->n_edges - w->edge);
+    int64_t n = OG_MIN((int64_t)OG__WALK_EDGES, w->ds->n_edges - w->edge);
     int64_t end = 0;
     int rc;
     OG_TRY(og__npy_read_int64(&w->ds->indices, w->edge, n, w->src, err));
     for (int64_t i = 0; i < n; i++)
-        if (w->src[i] < 0 || w->src[i] >= w->ds->n_nodes)
+        if (w->src[i] < 0 || w->src[i] >= w->ds->n_sources)
             OG_TRY(og__bad_index(w->ds, w->edge + i, w->src[i], err));
     for (int64_t i = 0; i < n; w->node += i < n) {
         OG_TRY(list_end(w, &end, err));
@@ -87,12 +68,12 @@ out:
 }
 
 /* Both ends side by side, [E, 2]; or, with `only`, one of them. */
-static int append_edges(const struct exporter *x, const int64_t *only, struct walk *walk,
+static int append_edges(const struct og_exporter *x, const int64_t *only, struct og_edge_walk *walk,
                         struct og_npy_writer *w, struct og_err *err)
 {
     int rc = 0;
     for (int64_t n = 1; n > 0;) {
-        OG_TRY(next_edges(walk, &n, err));
+        OG_TRY(og__walk_edges(walk, &n, err));
         if (only)
             OG_TRY(og__npy_append(w, only, n, err));
         for (int64_t i = 0; !only && i < n; i++)
@@ -105,14 +86,14 @@ out:
 }
 
 /* [E, 2], or [2, E]: all sources, then all destinations. */
-static int export_edges(const struct exporter *x, const char *name, bool two_rows,
+static int export_edges(const struct og_exporter *x, const char *name, bool two_rows,
                         struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
-    struct walk *walk = og__alloc(x->budget, sizeof(*walk), part, err);
+    struct og_edge_walk *walk = og__alloc(x->budget, sizeof(*walk), part, err);
     const int width = two_rows ? 1 : 2;
     int rc;
-    OG_TRY(walk ? create(x, name, OG__NPY_I64, width, width, &w, err) : -ENOMEM);
+    OG_TRY(walk ? og__export_create(x, name, OG__NPY_I64, width, width, &w, err) : -ENOMEM);
     walk->ds = walk->check.ds = x->ds;
     OG_TRY(append_edges(x, two_rows ? walk->src : NULL, walk, w, err));
     if (two_rows) {
@@ -137,7 +118,7 @@ static void widen_bfloat(const uint16_t *in, size_t n, float *out)
     }
 }
 
-static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bfloat,
+static int copy_rows(const struct og_exporter *x, const struct og_npy *a, bool bfloat,
                      const char *what, struct og_npy_writer *w, struct og_err *err)
 {
     size_t row = (size_t)a->shape[1] * og__npy_size(a->type);
@@ -161,15 +142,16 @@ out:
 }
 
 /* An absent array is no failure. */
-static int export_array(const struct exporter *x, const struct og_npy *a, const char *name,
-                        struct og_err *err)
+int og__export_array(const struct og_exporter *x, const struct og_dataset *of,
+                     const struct og_npy *a, const char *name, struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
-    bool bfloat = a == &x->ds->features && x->ds->dtype == OG_BF16;
+    bool bfloat = a == &of->features && of->dtype == OG_BF16;
     int rc;
     if (!og__npy_there(a))
         return 0;
-    OG_TRY(create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err));
+    OG_TRY(
+        og__export_create(x, name, bfloat ? OG__NPY_F32 : a->type, a->ndim, a->shape[1], &w, err));
     OG_TRY(copy_rows(x, a, bfloat, name, w, err));
     return og__npy_finish(w, NULL, err);
 out:
@@ -179,7 +161,7 @@ out:
 
 /* ---- npy ---- */
 
-static int write_meta(const struct exporter *x, struct og_err *err)
+static int write_meta(const struct og_exporter *x, struct og_err *err)
 {
     const struct og_dataset *ds = x->ds;
     json_t *meta =
@@ -191,20 +173,20 @@ static int write_meta(const struct exporter *x, struct og_err *err)
     return og__meta_write(x->dir.temporary, meta, err);
 }
 
-static int export_npy(struct exporter *x, struct og_err *err)
+static int export_npy(struct og_exporter *x, struct og_err *err)
 {
     const struct og_dataset *ds = x->ds;
     int rc;
     OG_TRY(export_edges(x, "edges.npy", false, err));
-    OG_TRY(export_array(x, &ds->weights, "edge_weight.npy", err));
-    OG_TRY(export_array(x, &ds->features, "feat.npy", err));
-    OG_TRY(export_array(x, &ds->labels, "label.npy", err));
+    OG_TRY(og__export_array(x, ds, &ds->weights, "edge_weight.npy", err));
+    OG_TRY(og__export_array(x, ds, &ds->features, "feat.npy", err));
+    OG_TRY(og__export_array(x, ds, &ds->labels, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "%s.npy", splits[s]);
-        OG_TRY(export_array(x, &ds->split[s], name, err));
+        OG_TRY(og__export_array(x, ds, &ds->split[s], name, err));
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
-        OG_TRY(export_array(x, &ds->edges[s], name, err));
+        OG_TRY(og__export_array(x, ds, &ds->edges[s], name, err));
     }
     OG_TRY(write_meta(x, err));
 out:
@@ -214,7 +196,7 @@ out:
 /* ---- graphbolt ---- */
 
 /* Labels of a split's nodes, int64 or float32, in its order. */
-static int export_labels(const struct exporter *x, enum og__split s, const char *name,
+static int export_labels(const struct og_exporter *x, enum og__split s, const char *name,
                          struct og_err *err)
 {
     const struct og_dataset *ds = x->ds;
@@ -226,8 +208,8 @@ static int export_labels(const struct exporter *x, enum og__split s, const char 
     int rc;
     OG_TRY(og__dataset_split(ds, s, x->budget, &ids, &n, err));
     OG_TRY(og__dataset_labels(ds, ids, n, x->budget, &labels, err));
-    OG_TRY(create(x, name, floats ? OG__NPY_F32 : OG__NPY_I64, floats ? 2 : 1,
-                  floats ? ds->n_classes : 1, &w, err));
+    OG_TRY(og__export_create(x, name, floats ? OG__NPY_F32 : OG__NPY_I64, floats ? 2 : 1,
+                             floats ? ds->n_classes : 1, &w, err));
     if (floats)
         OG_TRY(og__npy_append(w, labels, n, err));
     for (int64_t i = 0; !floats && i < n; i++)
@@ -287,7 +269,7 @@ static void describe(struct text *t, const struct og_dataset *ds, const char *na
         describe_set(t, ds, s);
 }
 
-static int write_yaml(const struct exporter *x, struct og_err *err)
+static int write_yaml(const struct og_exporter *x, struct og_err *err)
 {
     char *path = og__path_join(x->dir.temporary, "metadata.yaml");
     json_t *name = json_string(x->ds->name);
@@ -309,7 +291,7 @@ out:
     return rc;
 }
 
-static int make_folders(const struct exporter *x, struct og_err *err)
+static int make_folders(const struct og_exporter *x, struct og_err *err)
 {
     static const char *const names[] = {"edges", "data", "set"};
     for (size_t i = 0; i < OG_COUNT(names); i++) {
@@ -323,18 +305,18 @@ static int make_folders(const struct exporter *x, struct og_err *err)
     return 0;
 }
 
-static int export_graphbolt(struct exporter *x, struct og_err *err)
+static int export_graphbolt(struct og_exporter *x, struct og_err *err)
 {
     const struct og_dataset *ds = x->ds;
     int rc;
     OG_TRY(make_folders(x, err));
     OG_TRY(export_edges(x, "edges/edges.npy", true, err));
-    OG_TRY(export_array(x, &ds->features, "data/feat.npy", err));
-    OG_TRY(export_array(x, &ds->weights, "data/weight.npy", err));
+    OG_TRY(og__export_array(x, ds, &ds->features, "data/feat.npy", err));
+    OG_TRY(og__export_array(x, ds, &ds->weights, "data/weight.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "set/%s_seeds.npy", splits[s]);
-        OG_TRY(export_array(x, &ds->split[s], name, err));
+        OG_TRY(og__export_array(x, ds, &ds->split[s], name, err));
         snprintf(name, sizeof(name), "set/%s_labels.npy", splits[s]);
         if (ds->split[s].fd >= 0 && ds->labels.fd >= 0)
             OG_TRY(export_labels(x, (enum og__split)s, name, err));
@@ -346,7 +328,7 @@ out:
 
 /* ---- all ---- */
 
-static int export_into(struct exporter *x, const char *format, struct og_err *err)
+static int export_into(struct og_exporter *x, const char *format, struct og_err *err)
 {
     if (strcmp(format, "npy") == 0)
         return export_npy(x, err);
@@ -358,19 +340,23 @@ static int export_into(struct exporter *x, const char *format, struct og_err *er
 int og_export(const char *format, const char *dataset, const char *out,
               const struct og_observer *seen, struct og_err *err)
 {
-    struct exporter x = {.seen = seen};
+    struct og_exporter x = {.seen = seen};
     struct og_dataset *ds = NULL;
+    struct og_typed *typed = NULL;
+    bool has_types;
     int rc;
-    OG_TRY(og__dataset_open(dataset, &ds, err));
-    x.ds = ds;
+    OG_TRY(og__is_typed(dataset, &has_types, err));
+    OG_TRY(has_types ? og__typed_open(dataset, &typed, err) : og__dataset_open(dataset, &ds, err));
+    x.ds = typed ? &typed->nodes : ds;
     if (!(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "export"));
     OG_TRY(og__newdir_begin(&x.dir, out, err));
-    OG_TRY(export_into(&x, format, err));
+    OG_TRY(typed ? og__export_typed(&x, typed, format, err) : export_into(&x, format, err));
     OG_TRY(og__newdir_commit(&x.dir, err));
 out:
     og__newdir_abandon(&x.dir);
     og__budget_free(x.budget);
+    og__typed_close(typed);
     og__dataset_close(ds);
     return rc;
 }

@@ -1,6 +1,8 @@
 /* og_info: what a dataset is, and what of it fits in which memory. */
+#include "base/hex.h"
 #include "dataset/identity.h"
 #include "dataset/stream.h"
+#include "dataset/typed.h"
 
 #include <stdlib.h>
 
@@ -68,15 +70,19 @@ static json_t *degrees_json(const struct og_dataset *ds, const struct degrees *d
                      (json_int_t)d->most, "share_of_zero", (double)d->exact[0] / nodes);
 }
 
+static double feature_bytes(const struct og_dataset *ds)
+{
+    return (double)ds->n_nodes * (double)og__file_row_bytes(ds);
+}
+
 /* For each memory size: does the topology fit, and what share of the feature rows beside it? */
-static json_t *fits_json(const struct og_dataset *ds)
+static json_t *fits_json(double topology, double features)
 {
     static const int sizes[] = {1, 4, 16, 64, 256};
-    double features = (double)ds->n_nodes * (double)og__file_row_bytes(ds);
     json_t *list = json_array();
     for (size_t i = 0; i < OG_COUNT(sizes); i++) {
-        double left = sizes[i] * (double)OG_GIB - (double)og__topology_bytes(ds);
-        double share = left > 0 ? OG_MIN(left / features, 1.0) : 0;
+        double left = sizes[i] * (double)OG_GIB - topology;
+        double share = left > 0 ? OG_MIN(left / OG_MAX(features, 1.0), 1.0) : 0;
         char text[16];
         snprintf(text, sizeof(text), "%dG", sizes[i]);
         list = og__json_append(list, json_pack("{s:s s:b s:f}", "memory", text, "topology_fits",
@@ -125,25 +131,128 @@ static json_t *info_json(const struct og_dataset *ds, const struct degrees *d)
         (json_int_t)og__topology_bytes(ds), "features",
         (json_int_t)ds->n_nodes * (json_int_t)og__file_row_bytes(ds), "labels",
         (json_int_t)ds->labels.bytes, "weights", (json_int_t)(w->fd >= 0 ? w->bytes : 0),
-        "in_degree", degrees_json(ds, d), "fits", fits_json(ds));
+        "in_degree", degrees_json(ds, d), "fits",
+        fits_json((double)og__topology_bytes(ds), feature_bytes(ds)));
     if (ds->features.parts)
         root = og__json_with(root, "feature_parts", parts_json(&ds->features));
     return og__json_with(root, "dataset_checksum", checksum_json(ds));
 }
 
-int og_info(const char *dataset, char **out, struct og_err *err)
+/* ---- of types ---- */
+
+static json_t *types_json(const struct og_typed *g)
+{
+    json_t *list = json_array();
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        const struct og_node_type *type = &g->type[t];
+        json_t *one = json_pack("{s:s s:I s:I s:i}", "name", type->name, "count",
+                                (json_int_t)type->view.n_nodes, "first_id", (json_int_t)type->first,
+                                "feature_dim", type->view.dim);
+        one = og__json_with(one, "feature_dtype",
+                            type->view.dim ? json_string(og__dtype_name(type->view.dtype))
+                                           : json_null());
+        one = og__json_with(one, "feature_bytes",
+                            json_integer((json_int_t)feature_bytes(&type->view)));
+        list = og__json_append(list, one);
+    }
+    return list;
+}
+
+static int relations_json(const struct og_typed *g, struct degrees *d, json_t **out,
+                          struct og_err *err)
+{
+    json_t *list = json_array();
+    int rc = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_relation *rel = &g->relation[r];
+        const struct og_dataset *v = &rel->view;
+        *d = (struct degrees){0};
+        OG_TRY(read_degrees(v, d, err));
+        json_t *one = json_pack(
+            "{s:s s:s s:s s:I s:f s:I s:f s:b}", "source", g->type[rel->source].name, "name",
+            rel->name, "destination", g->type[rel->destination].name, "num_edges",
+            (json_int_t)v->n_edges, "mean_degree", (double)v->n_edges / (double)v->n_nodes,
+            "max_degree", (json_int_t)d->most, "share_of_zero",
+            (double)d->exact[0] / (double)v->n_nodes, "weights", v->weights.fd >= 0);
+        list = og__json_append(list, one);
+    }
+    *out = list;
+    list = NULL;
+out:
+    json_decref(list);
+    return rc;
+}
+
+static int typed_json(const struct og_typed *g, struct degrees *d, json_t **out, struct og_err *err)
+{
+    const struct og_dataset *n = &g->nodes;
+    json_int_t topology = 0;
+    json_int_t weights = 0;
+    double features = 0;
+    json_t *relations;
+    int rc = relations_json(g, d, &relations, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_npy *w = &g->relation[r].view.weights;
+        topology += (json_int_t)og__topology_bytes(&g->relation[r].view);
+        weights += w->fd >= 0 ? (json_int_t)w->bytes : 0;
+    }
+    for (uint32_t t = 0; t < g->n_types; t++)
+        features += feature_bytes(&g->type[t].view);
+    json_t *root = json_pack(
+        "{s:s s:s s:I s:I s:i s:b s:b s:o s:o s:{s:I s:I s:I} s:{s:I s:I s:I s:I} s:o s:o}", "name",
+        n->name, "path", n->path, "num_nodes", (json_int_t)n->n_nodes, "num_edges",
+        (json_int_t)n->n_edges, "num_classes", n->n_classes, "multi_label", n->multi_label,
+        "regression", n->regression, "node_types", types_json(g), "relations", relations, "splits",
+        "train", (json_int_t)n->split[OG__TRAIN].shape[0], "valid",
+        (json_int_t)n->split[OG__VALID].shape[0], "test", (json_int_t)n->split[OG__TEST].shape[0],
+        "bytes", "topology", topology, "features", (json_int_t)features, "labels",
+        (json_int_t)n->labels.bytes, "weights", weights, "fits",
+        fits_json((double)topology, features), "dataset_checksum", og__json_hex(g->contents));
+    *out = root;
+    return 0;
+}
+
+/* ---- either ---- */
+
+static int describe_plain(const char *dataset, struct degrees *d, json_t **root, struct og_err *err)
 {
     struct og_dataset *ds;
-    char *text = NULL;
-    if (out)
-        *out = NULL;
     int rc = og__dataset_open(dataset, &ds, err);
     if (rc < 0)
         return rc;
+    OG_TRY(read_degrees(ds, d, err));
+    *root = info_json(ds, d);
+out:
+    og__dataset_close(ds);
+    return rc;
+}
+
+static int describe_typed(const char *dataset, struct degrees *d, json_t **root, struct og_err *err)
+{
+    struct og_typed *g;
+    int rc = og__typed_open(dataset, &g, err);
+    if (rc < 0)
+        return rc;
+    rc = typed_json(g, d, root, err);
+    og__typed_close(g);
+    return rc;
+}
+
+int og_info(const char *dataset, char **out, struct og_err *err)
+{
+    char *text = NULL;
     json_t *root = NULL;
+    bool typed;
+    int rc;
+    if (out)
+        *out = NULL;
     struct degrees *d = calloc(1, sizeof(*d));
-    OG_TRY(d ? read_degrees(ds, d, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset));
-    root = info_json(ds, d);
+    if (!d)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
+    OG_TRY(og__is_typed(dataset, &typed, err));
+    OG_TRY(typed ? describe_typed(dataset, d, &root, err) : describe_plain(dataset, d, &root, err));
     text = og__json_print(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     OG_TRY(text ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", dataset));
     if (out) {
@@ -154,6 +263,5 @@ out:
     free(text);
     json_decref(root);
     free(d);
-    og__dataset_close(ds);
     return rc;
 }

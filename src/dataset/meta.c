@@ -59,17 +59,22 @@ static int get_text(json_t *object, const char *key, const char **out, const cha
     return 0;
 }
 
-static int get_format(json_t *root, const char *name, struct og_err *err)
+static int get_format(json_t *root, int expected, const char *name, struct og_err *err)
 {
     json_t *format = json_object_get(root, "format");
     if (!json_is_integer(format))
         return og__fail(err, -EINVAL, "make one with `outgrow import` or `outgrow generate`",
                         "%s: not a dataset's (no \"format\")", name);
-    if (json_integer_value(format) != 1)
-        return og__fail(err, -EINVAL, "use the release of outgrow that made it",
-                        "%s: dataset format %lld, this release reads 1", name,
-                        (long long)json_integer_value(format));
-    return 0;
+    if (json_integer_value(format) == expected)
+        return 0;
+    if (json_integer_value(format) == OG__FORMAT_TYPED)
+        return og__fail(err, -EINVAL,
+                        "`outgrow info`, `verify` and `export npy` take it; import the source with "
+                        "--drop-types for a graph of one type",
+                        "%s: a graph with types of nodes and relations, not taken here yet", name);
+    return og__fail(err, -EINVAL, "use the release of outgrow that made it",
+                    "%s: dataset format %lld, this release reads 1 and 2", name,
+                    (long long)json_integer_value(format));
 }
 
 static int get_shape(json_t *shape, struct og_meta_file *f, const char *name, struct og_err *err)
@@ -138,17 +143,17 @@ struct og_meta_part og__meta_part(const struct og_meta_file *f, uint32_t part)
     return found;
 }
 
-static int get_file(json_t *files, enum og__array array, struct og_meta_file *f, const char *name,
-                    struct og_err *err)
+static int get_file(json_t *files, const char *key, bool in_parts, struct og_meta_file *f,
+                    const char *name, struct og_err *err)
 {
-    json_t *object = json_object_get(files, names[array]);
+    json_t *object = json_object_get(files, key);
     const char *dtype = NULL;
     int rc = 0;
     if (!object)
         return 0;
     if (!json_is_object(object))
-        return wrong(name, names[array], "an object", err);
-    if (array == OG__FEATURES && json_object_get(object, "parts"))
+        return wrong(name, key, "an object", err);
+    if (in_parts && json_object_get(object, "parts"))
         return get_parts(object, f, name, err);
     OG_TRY(get_text(object, "path", &f->path, name, err));
     OG_TRY(get_text(object, "dtype", &dtype, name, err));
@@ -195,7 +200,14 @@ out:
     return rc;
 }
 
-int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *name,
+int og__meta_find_file(const struct og_meta *m, const char *key, struct og_meta_file *f,
+                       const char *name, struct og_err *err)
+{
+    *f = (struct og_meta_file){0};
+    return get_file(json_object_get(m->root, "files"), key, false, f, name, err);
+}
+
+int og__meta_parse(struct og_meta *m, int format, const char *text, size_t len, const char *name,
                    struct og_err *err)
 {
     static const char hint[] = "the file was cut short or edited: import the data again";
@@ -206,13 +218,13 @@ int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *
         return rc;
     if (!json_is_object(m->root))
         OG_TRY(og__fail(err, -EINVAL, NULL, "%s: not a JSON object", name));
-    OG_TRY(get_format(m->root, name, err));
+    OG_TRY(get_format(m->root, format, name, err));
     OG_TRY(get_facts(m, name, err));
     json_t *files = json_object_get(m->root, "files");
     if (files && !json_is_object(files))
         OG_TRY(wrong(name, "files", "an object", err));
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
-        OG_TRY(get_file(files, a, &m->file[a], name, err));
+        OG_TRY(get_file(files, names[a], a == OG__FEATURES, &m->file[a], name, err));
 out:
     if (rc < 0)
         og__meta_release(m);

@@ -11,7 +11,9 @@
  *    "provenance": {...}}
  *
  * Only "format" and "num_classes" must be there: counts are taken from the arrays, and what is
- * said must agree with them. Arrays not named in "files" are NAME.npy in the dataset's folder. */
+ * said must agree with them. Arrays not named in "files" are NAME.npy in the dataset's folder.
+ *
+ * Format 2 has types of nodes and relations (dataset/typed_meta.h). */
 #ifndef OG_DATASET_META_H
 #define OG_DATASET_META_H
 
@@ -41,10 +43,16 @@ struct og_meta {
     struct og_meta_file file[OG__ARRAYS];
 };
 
-/* -EINVAL with the key that is wrong. Release after success only. */
-OG_MUST_CHECK int og__meta_parse(struct og_meta *m, const char *text, size_t len, const char *name,
-                                 struct og_err *err);
+enum { OG__META_MAX = 1024 * 1024, OG__FORMAT_PLAIN = 1, OG__FORMAT_TYPED = 2 };
+
+/* -EINVAL with the key that is wrong, or for another format. Release after success only. */
+OG_MUST_CHECK int og__meta_parse(struct og_meta *m, int format, const char *text, size_t len,
+                                 const char *name, struct og_err *err);
 void og__meta_release(struct og_meta *m);
+
+/* What "files" says of an array called `key`; of a typed dataset, say "features_2". */
+OG_MUST_CHECK int og__meta_find_file(const struct og_meta *m, const char *key,
+                                     struct og_meta_file *f, const char *name, struct og_err *err);
 
 /* One file of those that hold an array in parts. */
 struct og_meta_part {

@@ -79,7 +79,8 @@ int og__topology_open_disk(const struct og_dataset *ds, const struct og_topology
                            struct og_budget *b, struct og_topology *out, struct og_err *err)
 {
     int rc = 0;
-    *out = (struct og_topology){.n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .budget = b};
+    *out = (struct og_topology){
+        .n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .n_sources = ds->n_sources, .budget = b};
     struct og_topology_disk *d = calloc(1, sizeof(*d));
     if (!d)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", ds->path);

@@ -115,7 +115,7 @@ int og__bad_list(const struct og_dataset *ds, int64_t node, int64_t begin, int64
 int og__bad_index(const struct og_dataset *ds, int64_t edge, int64_t id, struct og_err *err)
 {
     return og__fail(err, -EINVAL, again_hint, "%s: entry %lld: node %lld, the graph has %lld nodes",
-                    ds->indices.path, (long long)edge, (long long)id, (long long)ds->n_nodes);
+                    ds->indices.path, (long long)edge, (long long)id, (long long)ds->n_sources);
 }
 
 /* The largest first, as unsigned (negative ids are large): it vectorises; finding the culprit is
@@ -144,7 +144,7 @@ bool og__ids_below(const uint32_t *ids, size_t n, uint64_t limit)
 static int check_indices32(const struct og_dataset *ds, const int32_t *p, int64_t first, size_t n,
                            struct og_err *err)
 {
-    uint64_t limit = (uint64_t)ds->n_nodes;
+    uint64_t limit = (uint64_t)ds->n_sources;
     if (largest32((const uint32_t *)p, n) < limit)
         return 0;
     size_t i = 0;
@@ -156,7 +156,7 @@ static int check_indices32(const struct og_dataset *ds, const int32_t *p, int64_
 static int check_indices64(const struct og_dataset *ds, const int64_t *p, int64_t first, size_t n,
                            struct og_err *err)
 {
-    uint64_t limit = (uint64_t)ds->n_nodes;
+    uint64_t limit = (uint64_t)ds->n_sources;
     if (largest64((const uint64_t *)p, n) < limit)
         return 0;
     size_t i = 0;

@@ -33,7 +33,8 @@ int og__topology_load(const struct og_dataset *ds, struct og_budget *b, struct o
 {
     struct og_indptr_check c = {ds, 0};
     int rc = 0;
-    *out = (struct og_topology){.n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .budget = b};
+    *out = (struct og_topology){
+        .n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .n_sources = ds->n_sources, .budget = b};
     int64_t *indptr = og__alloc(b, (size_t)ds->indptr.bytes, part, err);
     out->indptr = indptr;
     void *indices = indptr ? og__alloc(b, (size_t)ds->indices.bytes, part, err) : NULL;
@@ -156,7 +157,8 @@ static void unmap_array(const void *p, size_t bytes)
 int og__topology_map(const struct og_dataset *ds, struct og_topology *out, struct og_err *err)
 {
     bool narrow = ds->indices.type == OG__NPY_I32;
-    *out = (struct og_topology){.n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .mapped = ds};
+    *out = (struct og_topology){
+        .n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .n_sources = ds->n_sources, .mapped = ds};
     if (ds->indptr.offset % 8 != 0 || ds->indices.offset % (narrow ? 4 : 8) != 0)
         return og__fail(err, -ENOTSUP, "load it, or import the graph anew",
                         "%s: its arrays start off an element's boundary", ds->path);

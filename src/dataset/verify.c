@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "dataset/convert.h"
-#include "dataset/meta.h"
+#include "dataset/typed.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,8 +11,15 @@
 
 enum { PIECE_BYTES = 1024 * 1024, TOLD_A_FILE = 3 };
 
+/* What the arrays of one structure are called. */
+struct structure_names {
+    char indptr[32], indices[32], weights[32];
+};
+
 struct verifier {
-    struct og_dataset *ds;
+    struct og_dataset *ds;    /* or, of a typed one, the view that is looked at */
+    struct og_dataset *given; /* what was opened: this, */
+    struct og_typed *typed;   /* or this */
     struct og_budget *budget; /* there is no --memory: of what is free */
     void (*finding)(void *arg, const char *text, const char *hint);
     void *arg;
@@ -88,11 +95,11 @@ static int64_t piece_rows(const struct og_npy *a)
 
 /* ---- topology ---- */
 
-static int verify_indptr(struct verifier *v, struct og_err *err)
+static int verify_indptr(struct verifier *v, const char *file, struct og_err *err)
 {
     const struct og_dataset *ds = v->ds;
     int64_t before = 0;
-    begin(v, "indptr.npy");
+    begin(v, file);
     for (int64_t first = 0, n; first <= ds->n_nodes; first += n) {
         n = OG_MIN(ds->n_nodes + 1 - first, (int64_t)PIECE_BYTES / 8);
         int rc = og__npy_read_int64(&ds->indptr, first, n, v->piece, err);
@@ -115,13 +122,13 @@ static int verify_indptr(struct verifier *v, struct og_err *err)
 }
 
 /* Indices list by list, with indptr read along. */
-static int verify_indices(struct verifier *v, struct og_err *err)
+static int verify_indices(struct verifier *v, const char *file, struct og_err *err)
 {
     enum { NODES = 4096 };
     const struct og_dataset *ds = v->ds;
     int64_t ptr[NODES + 1];
     int rc = 0;
-    begin(v, "indices.npy");
+    begin(v, file);
     for (int64_t node = 0, n; node < ds->n_nodes; node += n) {
         n = OG_MIN(ds->n_nodes - node, (int64_t)NODES);
         OG_TRY(og__npy_read_int64(&ds->indptr, node, n + 1, ptr, err));
@@ -136,9 +143,9 @@ static int verify_indices(struct verifier *v, struct og_err *err)
                     before = -1;
                 }
                 int64_t u = v->piece[i];
-                if (u < 0 || u >= ds->n_nodes)
+                if (u < 0 || u >= ds->n_sources)
                     tell(v, anew, "entry %lld: node %lld of %lld", (long long)(at + i),
-                         (long long)u, (long long)ds->n_nodes);
+                         (long long)u, (long long)ds->n_sources);
                 else if (u < before)
                     tell(v, sort_lists, "entry %lld: the list of node %lld is not sorted",
                          (long long)(at + i), (long long)(node + list));
@@ -350,17 +357,24 @@ out:
 
 /* ---- all of it ---- */
 
-static int verify_all(struct verifier *v, struct og_err *err)
+static int verify_structure(struct verifier *v, const struct structure_names *names,
+                            struct og_err *err)
+{
+    int rc;
+    OG_TRY(verify_indptr(v, names->indptr, err));
+    if (v->wrong == 0) /* lists that go astray say nothing about what is in them */
+        OG_TRY(verify_indices(v, names->indices, err));
+    OG_TRY(verify_finite(v, names->weights, &v->ds->weights, false, err));
+out:
+    return rc;
+}
+
+/* Labels and lists, by ids of all nodes. */
+static int verify_nodes(struct verifier *v, struct og_err *err)
 {
     static const char *const splits[] = {"train.npy", "valid.npy", "test.npy"};
     static const char *const edges[] = {"train_edges.npy", "valid_edges.npy", "test_edges.npy"};
     int rc;
-    OG_TRY(verify_checksums(v, err));
-    OG_TRY(verify_indptr(v, err));
-    if (v->wrong == 0) /* lists that go astray say nothing about what is in them */
-        OG_TRY(verify_indices(v, err));
-    OG_TRY(verify_finite(v, "weights.npy", &v->ds->weights, false, err));
-    OG_TRY(verify_finite(v, "features.npy", &v->ds->features, true, err));
     OG_TRY(verify_labels(v, err));
     for (int i = 0; i < OG__SPLITS; i++)
         OG_TRY(verify_split(v, i, splits[i], err));
@@ -370,32 +384,135 @@ out:
     return rc;
 }
 
+static int verify_all(struct verifier *v, struct og_err *err)
+{
+    static const struct structure_names names = {"indptr.npy", "indices.npy", "weights.npy"};
+    int rc;
+    OG_TRY(verify_checksums(v, err));
+    OG_TRY(verify_structure(v, &names, err));
+    OG_TRY(verify_finite(v, "features.npy", &v->ds->features, true, err));
+    OG_TRY(verify_nodes(v, err));
+out:
+    return rc;
+}
+
+/* Room for what is looked at, then all of it. */
+static int with_memory(struct verifier *v, int64_t nodes,
+                       int (*all)(struct verifier *v, struct og_err *err), struct og_err *err)
+{
+    const size_t n_nodes = (size_t)nodes;
+    int rc;
+    v->budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));
+    if (!v->budget)
+        return og__fail_errno(err, -ENOMEM, NULL, "verify");
+    v->piece = og__alloc(v->budget, PIECE_BYTES, part, err);
+    v->split_of = og__alloc(v->budget, n_nodes, part, err);
+    rc = v->piece && v->split_of ? all(v, err) : -ENOMEM;
+    og__release(v->budget, v->piece, PIECE_BYTES, part);
+    og__release(v->budget, v->split_of, n_nodes, part);
+    og__budget_free(v->budget);
+    return rc;
+}
+
+/* ---- of types ---- */
+
+static int verify_relations(struct verifier *v, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t r = 0; r < v->typed->n_relations; r++) {
+        struct structure_names names;
+        snprintf(names.indptr, sizeof(names.indptr), "rel%u_indptr.npy", r);
+        snprintf(names.indices, sizeof(names.indices), "rel%u_indices.npy", r);
+        snprintf(names.weights, sizeof(names.weights), "rel%u_weights.npy", r);
+        v->ds = &v->typed->relation[r].view;
+        OG_TRY(verify_structure(v, &names, err));
+    }
+out:
+    return rc;
+}
+
+static int verify_types(struct verifier *v, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t t = 0; t < v->typed->n_types; t++) {
+        char file[32];
+        snprintf(file, sizeof(file), "features_%u.npy", t);
+        v->ds = &v->typed->type[t].view;
+        OG_TRY(verify_finite(v, file, &v->ds->features, true, err));
+    }
+out:
+    return rc;
+}
+
+/* Each node of the source stands for one here. */
+static int verify_node_ids(struct verifier *v, struct og_err *err)
+{
+    static const char one_each[] = "the nodes' ids in the source, each once: import it again";
+    const struct og_npy *a = &v->typed->node_ids;
+    if (a->fd < 0)
+        return 0;
+    begin(v, "node_ids.npy");
+    memset(v->split_of, 0, (size_t)a->shape[0]);
+    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
+        int rc = og__npy_read_int64(a, first, n, v->piece, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t id = v->piece[i];
+            if (id < 0 || id >= a->shape[0] || v->split_of[id])
+                tell(v, one_each, "row %lld: %lld is no node's, or another's too",
+                     (long long)(first + i), (long long)id);
+            else
+                v->split_of[id] = 1;
+        }
+    }
+    end(v);
+    return 0;
+}
+
+static int verify_all_typed(struct verifier *v, struct og_err *err)
+{
+    int rc;
+    v->ds = &v->typed->nodes;
+    OG_TRY(verify_checksums(v, err));
+    OG_TRY(verify_relations(v, err));
+    OG_TRY(verify_types(v, err));
+    v->ds = &v->typed->nodes;
+    OG_TRY(verify_nodes(v, err));
+    OG_TRY(verify_node_ids(v, err));
+out:
+    return rc;
+}
+
+static int open_given(struct verifier *v, const char *dataset, struct og_err *err)
+{
+    bool typed;
+    int rc = og__is_typed(dataset, &typed, err);
+    if (rc < 0)
+        return rc;
+    return typed ? og__typed_open(dataset, &v->typed, err)
+                 : og__dataset_open(dataset, &v->given, err);
+}
+
 int og_verify_hints(const char *dataset,
                     void (*finding)(void *arg, const char *text, const char *hint), void *arg,
                     const struct og_observer *seen, struct og_err *err)
 {
     struct verifier v = {.finding = finding, .arg = arg, .seen = seen};
     struct og_err why = {0};
-    int rc = og__dataset_open(dataset, &v.ds, &why);
+    int rc = open_given(&v, dataset, &why);
     if (rc == -EINVAL) { /* it is there, but no dataset can be made of it: that is a finding */
         finding(arg, why.message, why.hint);
         return 1;
     }
     if (rc < 0)
         return og__fail(err, rc, why.hint, "%s", why.message);
-    const size_t n_nodes = (size_t)v.ds->n_nodes;
-    v.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));
-    if (v.budget) {
-        v.piece = og__alloc(v.budget, PIECE_BYTES, part, err);
-        v.split_of = og__alloc(v.budget, n_nodes, part, err);
-        rc = v.piece && v.split_of ? verify_all(&v, err) : -ENOMEM;
-        og__release(v.budget, v.piece, PIECE_BYTES, part);
-        og__release(v.budget, v.split_of, n_nodes, part);
-    } else {
-        rc = og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
-    }
-    og__budget_free(v.budget);
-    og__dataset_close(v.ds);
+    v.ds = v.given;
+    rc = v.typed ? with_memory(&v, v.typed->nodes.n_nodes, verify_all_typed, err)
+                 : with_memory(&v, v.given->n_nodes, verify_all, err);
+    og__typed_close(v.typed);
+    og__dataset_close(v.given);
     return rc < 0 ? rc : v.n_findings;
 }
 

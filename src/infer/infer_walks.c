@@ -220,6 +220,7 @@ int og__infer_walk(struct og_inference *f, struct og_err *err)
 {
     struct walking w = {.f = f};
     f->walked = (struct og_dataset){.path = f->ds->path,
+                                    .n_sources = f->ds->n_nodes,
                                     .n_nodes = f->ds->n_nodes,
                                     .indptr = {.fd = -1},
                                     .indices = {.fd = -1},

@@ -218,7 +218,7 @@ OG_CLONES static uint64_t take_sources(const struct og_sampler *s, uint32_t low,
 {
     const struct og_disk_sampler *d = s->disk;
     uint32_t *src = d->src;
-    uint64_t n_nodes = (uint64_t)s->topology->n_nodes;
+    uint64_t n_nodes = (uint64_t)og__sources(s->topology);
     bool wide = s->topology->disk->ds->indices.type == OG__NPY_I64;
     for (uint64_t e = 0; e < d->n_edges; e++) {
         uint32_t b = d->block[e];

@@ -35,7 +35,7 @@ int og__grow_hop(struct og_hop *h, struct og_err *err)
     if (most > UINT32_MAX)
         return og__fail(err, -EOVERFLOW, og__too_many_hint,
                         "a batch with more than %llu edges in a hop", (unsigned long long)now);
-    uint64_t ids = b->n_ids + OG_MIN(most - now, (uint64_t)h->s->topology->n_nodes - b->n_ids);
+    uint64_t ids = b->n_ids + OG_MIN(most - now, (uint64_t)og__most_ids(h->s->topology) - b->n_ids);
     int rc;
     OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
     OG_TRY(og__batch_grow(out, &out->src[h->array], most * 4, now * 4, err));

@@ -204,7 +204,7 @@ static int check_sources(const struct og_topology *t, const struct og_list *list
 {
     for (int64_t i = 0; i < list->n; i++) {
         int64_t id = list->wide ? ((const int64_t *)list->ids)[i] : ((const int32_t *)list->ids)[i];
-        if (id < 0 || id >= t->n_nodes)
+        if (id < 0 || id >= og__sources(t))
             return og__bad_index(t->disk->ds, og__first_edge(t, v) + i, id, err);
     }
     return 0;

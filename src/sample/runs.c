@@ -128,7 +128,7 @@ struct gathering {
 static int take_window(struct gathering *g, struct og_err *err)
 {
     const struct og_topology *t = g->hop->s->topology;
-    const uint64_t n_nodes = (uint64_t)t->n_nodes;
+    const uint64_t n_nodes = (uint64_t)og__sources(t);
     for (size_t i = 0; i < g->filled; i++) {
         const uint64_t id = id_at(g->at[i], g->size);
         if (OG_UNLIKELY(id >= n_nodes)) {
@@ -208,7 +208,7 @@ static int check_ids(const struct og_topology *t, const uint32_t *id, size_t n, 
     uint32_t most = 0;
     for (size_t i = 0; i < n; i++)
         most = OG_MAX(most, id[i]);
-    return most < (uint64_t)t->n_nodes
+    return most < (uint64_t)og__sources(t)
                ? 0
                : og__fail(err, -EIO, "give this run a --scratch folder of its own",
                           "what was drawn from the structure is not what was spilled");
@@ -262,7 +262,8 @@ static int join_tail(const struct joining *j, const struct list *l, struct og_li
 {
     const struct og_topology *t = j->hop->s->topology;
     const uint64_t id = id_at(l->in->tail + p.within, l->size);
-    return id < (uint64_t)t->n_nodes ? og__push_node(j->hop, (uint32_t)id, err) : bad_id(t, p, err);
+    return id < (uint64_t)og__sources(t) ? og__push_node(j->hop, (uint32_t)id, err)
+                                         : bad_id(t, p, err);
 }
 
 static int join_drawn(const struct joining *j, const struct list *l, uint32_t v, struct og_err *err)

@@ -190,7 +190,7 @@ static int reserve_hop(struct og_hop *h, struct og_err *err)
     const uint64_t drawn = og__sampling_by_visits(s->how.kind)
                                ? (uint64_t)n * (uint64_t)h->fanout
                                : count_edges(s->topology, b->ids + h->first, n, h->fanout);
-    const uint64_t ids = b->n_ids + OG_MIN(drawn, (uint64_t)s->topology->n_nodes - b->n_ids);
+    const uint64_t ids = b->n_ids + OG_MIN(drawn, (uint64_t)og__most_ids(s->topology) - b->n_ids);
     const uint64_t edges = before + drawn;
     if (edges > UINT32_MAX)
         OG_TRY(og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in hop %u",

@@ -136,13 +136,13 @@ def test_real():
             a["feat"] = np.zeros((n, a["feat_indices"].max() + 1), np.float32)
             a["feat"][np.repeat(np.arange(n), np.diff(a["feat_indptr"])), a["feat_indices"]] = a["feat_data"]
         edges, weight = a["edges"], a.get("edge_weight")
-        got = imported("npy", src)
+        got = imported("npy", src, "--drop-types")
         same_graph(got, csc(edges[:, 0], edges[:, 1], n, weight), weight is not None)
         np.testing.assert_array_equal(got["features"], a["feat"])
         np.testing.assert_array_equal(got["labels"], np.where(a["label"] < 0, -1, a["label"]))
         for split in "train", "valid", "test":
             np.testing.assert_array_equal(got[split], a[split])
-        run("import", "npy", src, "d", "--quiet", "--memory", "64M")
+        run("import", "npy", src, "d", "--quiet", "--memory", "64M", "--drop-types")
         run("export", "npy", "d", "back", "--quiet")
         shutil.rmtree("d")
         back = imported("npy", "back")

@@ -5,7 +5,6 @@
 
 #include <math.h>
 
-enum { EDGES_A_PIECE = 64 * 1024 };
 static const char part[] = "import";
 
 static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *err)
@@ -35,14 +34,15 @@ static int check_room(const struct og_importer *imp, bool weighted, int64_t expe
                     og__human_bytes(free_text, (double)left));
 }
 
-int og__import_sorter(struct og_importer *imp, bool weighted, int64_t expected,
-                      struct og_edge_sorter **out, struct og_err *err)
+int og__import_sorter_of(struct og_importer *imp, int64_t n_nodes, bool drop_self_loops,
+                         bool weighted, int64_t expected, struct og_edge_sorter **out,
+                         struct og_err *err)
 {
     const struct og_import *o = imp->opt;
-    struct og_edge_sorter_options opt = {.n_nodes = imp->n_nodes,
+    struct og_edge_sorter_options opt = {.n_nodes = n_nodes,
                                          .weighted = weighted,
                                          .drop_duplicates = o->symmetrize || o->drop_duplicates,
-                                         .drop_self_loops = o->drop_self_loops,
+                                         .drop_self_loops = drop_self_loops,
                                          .memory = og__budget_left(imp->budget),
                                          .scratch = imp->dir.temporary,
                                          .pool = imp->pool,
@@ -52,15 +52,27 @@ int og__import_sorter(struct og_importer *imp, bool weighted, int64_t expected,
     return rc < 0 ? rc : og__sorter_open(out, &opt, imp->budget, err);
 }
 
-/* A number costs a few bytes to write and eight bytes a node to believe. */
-static int check_claim(const struct og_importer *imp, int64_t edges, struct og_err *err)
+int og__import_sorter(struct og_importer *imp, bool weighted, int64_t expected,
+                      struct og_edge_sorter **out, struct og_err *err)
+{
+    return og__import_sorter_of(imp, imp->n_nodes, imp->opt->drop_self_loops, weighted, expected,
+                                out, err);
+}
+
+int og__import_believe(const struct og_importer *imp, int64_t nodes, int64_t edges,
+                       struct og_err *err)
 {
     enum { NODES_AN_EDGE = 1024, ALWAYS = 1 << 24 };
-    if (!imp->claimed || imp->n_nodes <= ALWAYS || imp->n_nodes / NODES_AN_EDGE <= edges)
+    if (nodes <= ALWAYS || nodes / NODES_AN_EDGE <= edges)
         return 0;
     return og__fail(err, -EINVAL, "is the number of nodes right? features or labels would show it",
                     "%s: %lld nodes, of which %lld edges are all that is known", imp->src,
-                    (long long)imp->n_nodes, (long long)edges);
+                    (long long)nodes, (long long)edges);
+}
+
+static int check_claim(const struct og_importer *imp, int64_t edges, struct og_err *err)
+{
+    return imp->claimed ? og__import_believe(imp, imp->n_nodes, edges, err) : 0;
 }
 
 static const char *plural(int64_t n)
@@ -107,14 +119,7 @@ out:
     return rc;
 }
 
-struct edge_piece {
-    int64_t raw[2 * EDGES_A_PIECE]; /* as stored: src, dst in turn, or all src, then all dst */
-    int64_t raw_weight[EDGES_A_PIECE];
-    uint32_t src[EDGES_A_PIECE], dst[EDGES_A_PIECE];
-    float weight[EDGES_A_PIECE];
-};
-
-static int check_edges(const struct og_edges *e, struct og_err *err)
+int og__edges_check(const struct og_edges *e, struct og_err *err)
 {
     const struct og_table *const ends[] = {e->pairs ? e->pairs : e->src, e->pairs ? NULL : e->dst};
     for (size_t i = 0; i < OG_COUNT(ends) && ends[i]; i++)
@@ -147,16 +152,16 @@ static int short_table(const struct og_table *t, struct og_err *err)
 }
 
 /* As stored. *n = 0 at the end. */
-static int read_edges(const struct og_edges *e, struct edge_piece *p, int64_t *n,
+static int read_edges(const struct og_edges *e, struct og_edge_piece *p, int64_t *n,
                       struct og_err *err)
 {
     int64_t m = 0;
     int rc;
     if (e->pairs) {
-        OG_TRY(og__table_read(e->pairs, p->raw, EDGES_A_PIECE, n, err));
+        OG_TRY(og__table_read(e->pairs, p->raw, OG__EDGES_A_PIECE, n, err));
     } else {
-        OG_TRY(og__table_read(e->src, p->raw, EDGES_A_PIECE, n, err));
-        OG_TRY(og__table_read(e->dst, p->raw + EDGES_A_PIECE, EDGES_A_PIECE, &m, err));
+        OG_TRY(og__table_read(e->src, p->raw, OG__EDGES_A_PIECE, n, err));
+        OG_TRY(og__table_read(e->dst, p->raw + OG__EDGES_A_PIECE, OG__EDGES_A_PIECE, &m, err));
         if (m != *n)
             OG_TRY(short_table(m < *n ? e->dst : e->src, err));
     }
@@ -170,21 +175,25 @@ out:
 }
 
 static int convert_edges(const struct og_importer *imp, const struct og_edges *e, int64_t first,
-                         size_t n, struct edge_piece *p, struct og_err *err)
+                         size_t n, struct og_edge_piece *p, struct og_err *err)
 {
+    const int64_t n_src = e->n_sources ? e->n_sources : imp->n_nodes;
+    const int64_t n_dst = e->n_destinations ? e->n_destinations : imp->n_nodes;
+    const int64_t n_from = imp->opt->reverse ? n_dst : n_src;
+    const int64_t n_to = imp->opt->reverse ? n_src : n_dst;
     const struct og_table *const from = e->pairs ? e->pairs : e->src;
     const struct og_table *const to = e->pairs ? e->pairs : e->dst;
-    const int64_t *const raw_dst = e->pairs ? p->raw : p->raw + EDGES_A_PIECE;
+    const int64_t *const raw_dst = e->pairs ? p->raw : p->raw + OG__EDGES_A_PIECE;
     const size_t step = e->pairs ? 2 : 1;
     for (size_t i = 0; i < n; i++) {
         int64_t u = og__integer_at(from->type, p->raw, i * step);
         int64_t v = og__integer_at(to->type, raw_dst, i * step + (step - 1));
-        bool bad_from = u < 0 || u >= imp->n_nodes;
-        if (bad_from || v < 0 || v >= imp->n_nodes)
+        bool bad_from = u < 0 || u >= n_from;
+        if (bad_from || v < 0 || v >= n_to)
             return og__fail(err, -EINVAL, "ids count from 0; is the number of nodes right?",
                             "%s: row %lld: node %lld, the graph has %lld nodes",
                             bad_from ? from->name : to->name, (long long)(first + (int64_t)i),
-                            (long long)(bad_from ? u : v), (long long)imp->n_nodes);
+                            (long long)(bad_from ? u : v), (long long)(bad_from ? n_from : n_to));
         p->src[i] = (uint32_t)(imp->opt->reverse ? v : u);
         p->dst[i] = (uint32_t)(imp->opt->reverse ? u : v);
         if (!e->weights)
@@ -198,17 +207,23 @@ static int convert_edges(const struct og_importer *imp, const struct og_edges *e
     return 0;
 }
 
+int og__edges_next(const struct og_importer *imp, const struct og_edges *e, int64_t done,
+                   struct og_edge_piece *p, int64_t *n, struct og_err *err)
+{
+    int rc = read_edges(e, p, n, err);
+    return rc < 0 ? rc : convert_edges(imp, e, done, (size_t)*n, p, err);
+}
+
 static int add_edges(struct og_importer *imp, const struct og_edges *e,
-                     struct og_edge_sorter *sorter, struct edge_piece *p, struct og_err *err)
+                     struct og_edge_sorter *sorter, struct og_edge_piece *p, struct og_err *err)
 {
     const float *weight = e->weights ? p->weight : NULL;
     const bool both = e->both_ways || imp->opt->symmetrize;
     int64_t total = e->pairs ? e->pairs->rows : e->src->rows;
     int64_t done = 0;
     int rc = 0;
-    for (int64_t n = EDGES_A_PIECE; n == EDGES_A_PIECE; done += n) {
-        OG_TRY(read_edges(e, p, &n, err));
-        OG_TRY(convert_edges(imp, e, done, (size_t)n, p, err));
+    for (int64_t n = OG__EDGES_A_PIECE; n == OG__EDGES_A_PIECE; done += n) {
+        OG_TRY(og__edges_next(imp, e, done, p, &n, err));
         OG_TRY(og__sorter_add(sorter, p->src, p->dst, weight, (size_t)n, err));
         if (both)
             OG_TRY(og__sorter_add(sorter, p->dst, p->src, weight, (size_t)n, err));
@@ -221,11 +236,11 @@ out:
 
 int og__import_edges(struct og_importer *imp, const struct og_edges *e, struct og_err *err)
 {
-    struct edge_piece *p = NULL;
+    struct og_edge_piece *p = NULL;
     struct og_edge_sorter *sorter = NULL;
     int64_t rows = e->pairs ? e->pairs->rows : e->src->rows;
     int rc;
-    OG_TRY(check_edges(e, err));
+    OG_TRY(og__edges_check(e, err));
     if (!(p = og__alloc(imp->budget, sizeof(*p), part, err)))
         OG_TRY(-ENOMEM);
     OG_TRY(og__import_sorter(imp, e->weights != NULL, rows < 0 || !e->both_ways ? rows : 2 * rows,

@@ -70,6 +70,21 @@ static int bad_feature(const struct og_table *t, int64_t v, int64_t column, floa
                     (long long)column, x, og__dtype_name(dtype));
 }
 
+/* The array that is made. */
+struct place {
+    const char *array; /* "features" */
+    int64_t rows;      /* that it must have */
+    int64_t dim;       /* found out */
+    enum og_dtype dtype;
+};
+
+static int wrong_rows(const struct og_table *t, int64_t rows, const struct place *p,
+                      struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "one for every node of the type", "%s: %lld rows for %lld nodes",
+                    t->name, (long long)rows, (long long)p->rows);
+}
+
 /* Rows [first, first + n) from p to the writer. */
 static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64_t first, int64_t n,
                         enum og_dtype dtype, float *row, char *out, struct og_npy_writer *w,
@@ -91,7 +106,7 @@ out:
     return rc;
 }
 
-static int copy_rows(struct og_importer *imp, struct og_table *t, enum og_dtype dtype,
+static int copy_rows(struct og_importer *imp, struct og_table *t, const struct place *to,
                      struct og_npy_writer *w, struct og_err *err)
 {
     const size_t row_bytes = (size_t)t->columns * sizeof(float);
@@ -102,15 +117,18 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, enum og_dtype 
     OG_TRY(row ? og__piece_take(&p, t, imp->budget, err) : -ENOMEM);
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
-        if (done + n <= imp->n_nodes)
-            OG_TRY(convert_rows(imp, &p, done, n, dtype, row, (char *)row + row_bytes, w, err));
+        if (done + n <= to->rows)
+            OG_TRY(convert_rows(imp, &p, done, n, to->dtype, row, (char *)row + row_bytes, w, err));
         OG_TRY(og__writing_goes_on(imp->seen, "features", "bytes", (done + n) * (int64_t)row_bytes,
-                                   imp->n_nodes * (int64_t)row_bytes, err));
+                                   to->rows * (int64_t)row_bytes, err));
     }
 out:
     og__piece_give(&p);
     og__release(imp->budget, row, 2 * row_bytes, part);
-    return rc < 0 ? rc : og__import_check_rows(imp, t, done, "rows", err);
+    if (rc < 0 || done == to->rows)
+        return rc;
+    return to->rows == imp->n_nodes ? og__import_check_rows(imp, t, done, "rows", err)
+                                    : wrong_rows(t, done, to, err);
 }
 
 static void set_features(struct og_importer *imp, int64_t dim, enum og_dtype dtype)
@@ -120,7 +138,8 @@ static void set_features(struct og_importer *imp, int64_t dim, enum og_dtype dty
 }
 
 /* Features stay where they are. */
-static int link_features(struct og_importer *imp, const struct og_table *t, struct og_err *err)
+static int link_features(struct og_importer *imp, const struct og_table *t, struct place *to,
+                         struct og_err *err)
 {
     char full[PATH_MAX];
     int stored = -1;
@@ -145,28 +164,59 @@ static int link_features(struct og_importer *imp, const struct og_table *t, stru
                                        og__npy_name(t->type), "shape", (json_int_t)t->rows,
                                        (json_int_t)t->columns, "offset", (json_int_t)t->offset)
                            : json_pack("{s:o}", "path", path);
-    og__import_note(imp, "files", json_pack("{s:o}", "features", where));
-    set_features(imp, t->columns, (enum og_dtype)stored);
+    json_t *files = json_object_get(imp->meta, "files");
+    og__import_note(imp, "files",
+                    og__json_with(files ? json_incref(files) : json_object(), to->array, where));
+    to->dtype = (enum og_dtype)stored;
     return 0;
+}
+
+static int make_features(struct og_importer *imp, struct og_table *t, struct og_table *values,
+                         struct place *to, struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    char file[40];
+    int rc;
+    to->dim = t->columns;
+    if (imp->opt->link)
+        return link_features(imp, t, to, err);
+    snprintf(file, sizeof(file), "%s.npy", to->array);
+    OG_TRY(choose_dtype(imp, t, values, &to->dtype, err));
+    OG_TRY(og__import_create(imp, &w, file, og__dtype_stored(to->dtype), 2, t->columns, err));
+    OG_TRY(copy_rows(imp, t, to, w, err));
+    rc = og__import_finish(imp, w, file, err);
+    w = NULL;
+out:
+    og__npy_discard(w);
+    return rc;
 }
 
 int og__import_features(struct og_importer *imp, struct og_table *t, struct og_table *values,
                         struct og_err *err)
 {
-    struct og_npy_writer *w = NULL;
-    enum og_dtype dtype = OG_F32;
+    struct place to = {.array = "features", .rows = imp->n_nodes};
     int rc;
     OG_TRY(og__import_expect_rows(imp, t, "rows", err));
-    if (imp->opt->link)
-        return link_features(imp, t, err);
-    OG_TRY(choose_dtype(imp, t, values, &dtype, err));
-    OG_TRY(og__import_create(imp, &w, "features.npy", og__dtype_stored(dtype), 2, t->columns, err));
-    OG_TRY(copy_rows(imp, t, dtype, w, err));
-    rc = og__import_finish(imp, w, "features.npy", err);
-    w = NULL;
-    set_features(imp, t->columns, dtype);
+    OG_TRY(make_features(imp, t, values, &to, err));
+    set_features(imp, to.dim, to.dtype);
 out:
-    og__npy_discard(w);
+    return rc;
+}
+
+int og__import_type_features(struct og_importer *imp, struct og_table *t, struct og_table *values,
+                             struct og_typing *typing, uint32_t type, struct og_err *err)
+{
+    char array[32];
+    struct place to = {.array = array, .rows = typing->type[type].count};
+    int rc;
+    snprintf(array, sizeof(array), "features_%u", type);
+    OG_TRY(og__import_check_columns(t, "rows", err));
+    if (t->rows >= 0 && t->rows != to.rows)
+        OG_TRY(wrong_rows(t, t->rows, &to, err));
+    OG_TRY(make_features(imp, t, values, &to, err));
+    typing->type[type].dim = to.dim;
+    typing->type[type].dtype = to.dtype;
+out:
     return rc;
 }
 

@@ -72,8 +72,10 @@ static int copy_labels(struct og_importer *imp, struct og_table *t, bool partly,
         for (int64_t i = 0; i < n && done + i < imp->n_nodes; i++)
             OG_TRY(copy_label(l, &p, (size_t)i, done + i, err));
     }
-    for (; partly && !l->rows && done < imp->n_nodes; done++)
-        OG_TRY(og__npy_append(l->w, &none, 1, err));
+    for (int64_t j = 0; partly && l->rows && j < t->columns; j++)
+        l->row[j] = l->values ? NAN : 0;
+    for (; partly && done < imp->n_nodes; done++)
+        OG_TRY(og__npy_append(l->w, l->rows ? (const void *)l->row : &none, 1, err));
     OG_TRY(og__import_check_rows(imp, t, done, "labels", err));
 out:
     og__piece_give(&p);

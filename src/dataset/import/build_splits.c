@@ -45,6 +45,8 @@ static int copy_ids(struct og_importer *imp, struct og_table *t, uint64_t *seen,
                                 (long long)imp->n_nodes));
             OG_TRY(note_id(seen, t, done + i, ids[i], err));
         }
+        for (int64_t i = 0; imp->new_id && i < n * width; i++)
+            ids[i] = imp->new_id[ids[i]];
         if (width == 2 && imp->opt->reverse)
             swap_ends(ids, n);
         OG_TRY(og__npy_append(w, ids, n, err));

@@ -4,6 +4,8 @@
  *   import.c   the command: formats by name, meta.json
  *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c   one format each: which file is what
  *   by_id.c    what nodes have, in CSV by their ids
+ *   typed.c typed_npy.c   the same with types
+ *   of_type.c  rows of one table by types
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *   build.c    the dataset being made: keys of its meta.json, arrays, number of nodes
  *   source.c   the files it is made from
@@ -22,6 +24,7 @@
 #include "base/thread.h"
 #include "dataset/import/table.h"
 #include "dataset/meta.h"
+#include "dataset/typing.h"
 #include "dataset/writer.h"
 
 /* What the source calls the nodes. */
@@ -43,6 +46,7 @@ struct og_importer {
     struct og_node_ids ids;
     bool claimed; /* n_nodes is a mere number in the source: no array there has as many rows */
     bool values;  /* labels are numbers to be told, not classes */
+    const uint32_t *new_id; /* [n_nodes] of the source's nodes where types change their order */
 };
 
 /* Formats: each reads imp->src and writes everything but meta.json, whose keys it sets. */
@@ -67,17 +71,41 @@ OG_MUST_CHECK int og__import_npy_splits(struct og_importer *imp, struct og_err *
 /* ---- edges (build_edges.c): imp->n_nodes is set first ---- */
 
 struct og_edges {
-    struct og_table *pairs;     /* [E, 2]: src, dst; or */
-    struct og_table *src, *dst; /* [E] each */
-    struct og_table *weights;   /* [E], or NULL */
-    bool both_ways;             /* every edge stands for its reverse too */
+    struct og_table *pairs;            /* [E, 2]: src, dst; or */
+    struct og_table *src, *dst;        /* [E] each */
+    struct og_table *weights;          /* [E], or NULL */
+    bool both_ways;                    /* every edge stands for its reverse too */
+    int64_t n_sources, n_destinations; /* ids are below these; 0 = imp->n_nodes */
 };
+/* Is it whole: whole numbers, as many of each? */
+OG_MUST_CHECK int og__edges_check(const struct og_edges *e, struct og_err *err);
+/* The next of them, from the budget as a whole: ids and weights. `done` were read before, *n = 0 at
+ * the end. */
+enum { OG__EDGES_A_PIECE = 64 * 1024 };
+struct og_edge_piece {
+    int64_t raw[2 * OG__EDGES_A_PIECE]; /* as stored: src, dst in turn, or all src, then all dst */
+    int64_t raw_weight[OG__EDGES_A_PIECE];
+    uint32_t src[OG__EDGES_A_PIECE], dst[OG__EDGES_A_PIECE];
+    float weight[OG__EDGES_A_PIECE];
+};
+OG_MUST_CHECK int og__edges_next(const struct og_importer *imp, const struct og_edges *e,
+                                 int64_t done, struct og_edge_piece *p, int64_t *n,
+                                 struct og_err *err);
+
 OG_MUST_CHECK int og__import_edges(struct og_importer *imp, const struct og_edges *e,
                                    struct og_err *err);
 /* For edges that come otherwise: a sorter as the options want it, and its end. expected = edges
  * that will be added, to refuse at once what the disk cannot hold; -1 = not known. */
 OG_MUST_CHECK int og__import_sorter(struct og_importer *imp, bool weighted, int64_t expected,
                                     struct og_edge_sorter **out, struct og_err *err);
+/* -EINVAL for very many nodes, or lists of them, that few edges know of: a number costs a few bytes
+ * to write and eight bytes a node to believe. */
+OG_MUST_CHECK int og__import_believe(const struct og_importer *imp, int64_t nodes, int64_t edges,
+                                     struct og_err *err);
+/* The same for so many nodes, whichever they are. */
+OG_MUST_CHECK int og__import_sorter_of(struct og_importer *imp, int64_t n_nodes,
+                                       bool drop_self_loops, bool weighted, int64_t expected,
+                                       struct og_edge_sorter **out, struct og_err *err);
 OG_MUST_CHECK int og__import_sorted(struct og_importer *imp, struct og_edge_sorter *sorter,
                                     bool weighted, struct og_err *err);
 
@@ -87,6 +115,10 @@ OG_MUST_CHECK int og__import_sorted(struct og_importer *imp, struct og_edge_sort
  * holds the same numbers where they are quicker to look through; else NULL. */
 OG_MUST_CHECK int og__import_features(struct og_importer *imp, struct og_table *t,
                                       struct og_table *values, struct og_err *err);
+/* The same as features_<type>.npy; what they are is noted in `typing`. */
+OG_MUST_CHECK int og__import_type_features(struct og_importer *imp, struct og_table *t,
+                                           struct og_table *values, struct og_typing *typing,
+                                           uint32_t type, struct og_err *err);
 /* For sources that have none: one constant feature, which tells a model nothing. */
 OG_MUST_CHECK int og__import_no_features(struct og_importer *imp, struct og_err *err);
 /* labels.npy: one column is classes, more are several labels a node; or values, with imp->values.

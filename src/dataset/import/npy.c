@@ -1,5 +1,7 @@
 /* The neutral layout: edges.npy, feat.npy (or feat_indptr, feat_indices, feat_data), label.npy,
  * splits, and what docs/formats.md lists as optional. */
+#include "dataset/import/npy.h"
+
 #include "dataset/import/by_id.h"
 
 #include "dataset/convert.h"
@@ -145,7 +147,24 @@ out:
     return rc;
 }
 
-static int open_sparse(const struct og_importer *imp, struct og_table **out, struct og_err *err)
+/* <prefix>_indptr.npy and so on. */
+static int open_csr(const struct og_importer *imp, const char *prefix, struct sparse_table *s,
+                    struct og_err *err)
+{
+    static const char *const ends[] = {"indptr", "indices", "data"};
+    struct og_npy *const arrays[] = {&s->indptr, &s->indices, &s->data};
+    int rc = 0;
+    for (size_t i = 0; i < OG_COUNT(ends); i++) {
+        char name[OG__NPY_PREFIX + 16];
+        snprintf(name, sizeof(name), "%s_%s.npy", prefix, ends[i]);
+        OG_TRY(open_in(imp, name, arrays[i], err));
+    }
+out:
+    return rc;
+}
+
+static int open_sparse(const struct og_importer *imp, const char *prefix, struct og_table **out,
+                       struct og_err *err)
 {
     int rc = 0;
     *out = NULL;
@@ -155,9 +174,7 @@ static int open_sparse(const struct og_importer *imp, struct og_table **out, str
     s->t = (struct og_table){.ops = &sparse_ops, .type = OG__NPY_F32, .ndim = 2};
     s->budget = imp->budget;
     s->indptr.fd = s->indices.fd = s->data.fd = -1;
-    OG_TRY(open_in(imp, "feat_indptr.npy", &s->indptr, err));
-    OG_TRY(open_in(imp, "feat_indices.npy", &s->indices, err));
-    OG_TRY(open_in(imp, "feat_data.npy", &s->data, err));
+    OG_TRY(open_csr(imp, prefix, s, err));
     OG_TRY(check_sparse(s, err));
     OG_TRY(check_ends(s, err));
     OG_TRY(find_columns(s, err));
@@ -198,7 +215,7 @@ out:
     return rc;
 }
 
-static int open_edges(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
+int og__npy_edges(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
 {
     struct og_table *t;
     bool fortran = false;
@@ -217,7 +234,8 @@ static int open_edges(const struct og_importer *imp, struct og_edges *e, struct 
                         "one row an edge: src, dst; weights go to a file of their own",
                         "%s: shape [%lld, %lld], expected [E, 2] or [2, E]", t->name,
                         (long long)rows, (long long)columns);
-    return in_pairs ? 0 : take_two_rows(imp, e, err);
+    rc = in_pairs ? 0 : take_two_rows(imp, e, err);
+    return rc < 0 ? rc : og__import_open_npy(imp, "edge_weight.npy", true, &e->weights, err);
 }
 
 /* ---- opening ---- */
@@ -225,18 +243,25 @@ static int open_edges(const struct og_importer *imp, struct og_edges *e, struct 
 struct source {
     struct og_edges edges;
     struct og_table *features, *values, *labels;
-    int64_t said_nodes, said_classes; /* by its meta.json; -1 = not said */
+    struct og_npy_said said;
 };
+
+void og__npy_close_edges(struct og_edges *e)
+{
+    og__table_close(e->pairs);
+    og__table_close(e->src);
+    og__table_close(e->dst);
+    og__table_close(e->weights);
+    *e = (struct og_edges){0};
+}
 
 static void close_source(struct source *s)
 {
-    og__table_close(s->edges.pairs);
-    og__table_close(s->edges.src);
-    og__table_close(s->edges.dst);
-    og__table_close(s->edges.weights);
+    og__npy_close_edges(&s->edges);
     og__table_close(s->features);
     og__table_close(s->values);
     og__table_close(s->labels);
+    json_decref(s->said.root);
 }
 
 static const char optional[] = "mend it, or remove it: it is optional";
@@ -255,12 +280,12 @@ static int get_count(const json_t *root, const char *key, int64_t *n, const char
                           "%s: \"%s\" must be a whole number", path, key);
 }
 
-static int read_said(struct og_importer *imp, struct source *s, struct og_err *err)
+int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *err)
 {
     char *text = NULL;
     size_t len = 0;
     json_t *root = NULL;
-    s->said_nodes = s->said_classes = -1;
+    *s = (struct og_npy_said){.nodes = -1, .classes = -1};
     int rc = og__import_has(imp, "meta.json", err);
     if (rc <= 0)
         return rc;
@@ -270,13 +295,14 @@ static int read_said(struct og_importer *imp, struct source *s, struct og_err *e
     OG_TRY(og__json_parse(&root, text, len, path, optional, err));
     if (!json_is_object(root))
         OG_TRY(og__fail(err, -EINVAL, optional, "%s: not a JSON object", path));
-    OG_TRY(get_count(root, "num_nodes", &s->said_nodes, path, err));
-    OG_TRY(get_count(root, "num_classes", &s->said_classes, path, err));
+    OG_TRY(get_count(root, "num_nodes", &s->nodes, path, err));
+    OG_TRY(get_count(root, "num_classes", &s->classes, path, err));
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));
     const char *task = json_string_value(json_object_get(root, "task"));
     imp->values = task && strstr(task, "regression");
     if (json_is_true(json_object_get(root, "symmetric")))
         og__import_note(imp, "symmetric", json_true());
+    s->root = json_incref(root);
 out:
     json_decref(root);
     free(text);
@@ -284,16 +310,21 @@ out:
     return rc;
 }
 
-static int open_features(const struct og_importer *imp, struct source *s, struct og_err *err)
+int og__npy_features(const struct og_importer *imp, const char *prefix, struct og_table **features,
+                     struct og_table **values, struct og_err *err)
 {
-    int rc = og__import_open_npy(imp, "feat.npy", true, &s->features, err);
-    if (rc < 0 || s->features)
+    char name[OG__NPY_PREFIX + 16];
+    snprintf(name, sizeof(name), "%s.npy", prefix);
+    int rc = og__import_open_npy(imp, name, true, features, err);
+    if (rc < 0 || *features)
         return rc;
-    rc = og__import_has(imp, "feat_indptr.npy", err);
+    snprintf(name, sizeof(name), "%s_indptr.npy", prefix);
+    rc = og__import_has(imp, name, err);
     if (rc <= 0)
         return rc;
-    rc = open_sparse(imp, &s->features, err);
-    return rc < 0 ? rc : og__import_open_npy(imp, "feat_data.npy", false, &s->values, err);
+    rc = open_sparse(imp, prefix, features, err);
+    snprintf(name, sizeof(name), "%s_data.npy", prefix);
+    return rc < 0 ? rc : og__import_open_npy(imp, name, false, values, err);
 }
 
 /* Are the numbers in it ids or rows? */
@@ -359,7 +390,7 @@ static int import_nodes(struct og_importer *imp, struct source *s, struct og_err
     int rc;
     OG_TRY(s->features ? og__import_features(imp, s->features, s->values, err)
                        : og__import_no_features(imp, err));
-    OG_TRY(s->labels ? og__import_labels(imp, s->labels, s->said_classes, false, err)
+    OG_TRY(s->labels ? og__import_labels(imp, s->labels, s->said.classes, false, err)
                      : og__import_no_labels(imp, err));
     OG_TRY(og__import_npy_splits(imp, err));
 out:
@@ -369,7 +400,7 @@ out:
 /* N, from what says it first; the others must agree when their turn comes. */
 static int64_t count_nodes(const struct source *s)
 {
-    return s->said_nodes >= 0 ? s->said_nodes
+    return s->said.nodes >= 0 ? s->said.nodes
            : s->features      ? s->features->rows
            : s->labels        ? s->labels->rows
                               : -1;
@@ -378,8 +409,8 @@ static int64_t count_nodes(const struct source *s)
 static int open_nodes(struct og_importer *imp, struct source *s, struct og_err *err)
 {
     int rc;
-    OG_TRY(read_said(imp, s, err));
-    OG_TRY(open_features(imp, s, err));
+    OG_TRY(og__npy_said(imp, &s->said, err));
+    OG_TRY(og__npy_features(imp, "feat", &s->features, &s->values, err));
     OG_TRY(og__import_open_npy(imp, "label.npy", true, &s->labels, err));
 out:
     return rc;
@@ -410,8 +441,7 @@ out:
 static int open_source(struct og_importer *imp, struct source *s, struct og_err *err)
 {
     int rc;
-    OG_TRY(open_edges(imp, &s->edges, err));
-    OG_TRY(og__import_open_npy(imp, "edge_weight.npy", true, &s->edges.weights, err));
+    OG_TRY(og__npy_edges(imp, &s->edges, err));
     OG_TRY(open_nodes(imp, s, err));
     if (count_nodes(s) >= 0) {
         OG_TRY(og__import_set_nodes(imp, count_nodes(s), err));
@@ -428,7 +458,7 @@ out:
     return rc;
 }
 
-int og__import_npy(struct og_importer *imp, struct og_err *err)
+static int import_plain(struct og_importer *imp, struct og_err *err)
 {
     struct source s = {0};
     int rc;
@@ -437,5 +467,23 @@ int og__import_npy(struct og_importer *imp, struct og_err *err)
     OG_TRY(import_nodes(imp, &s, err));
 out:
     close_source(&s);
+    return rc;
+}
+
+int og__import_npy(struct og_importer *imp, struct og_err *err)
+{
+    int node = 0;
+    int edge = 0;
+    bool typed = false;
+    int rc = 0;
+    if (!imp->opt->drop_types) {
+        OG_TRY(node = og__import_has(imp, "node_type.npy", err));
+        OG_TRY(edge = og__import_has(imp, "edge_type.npy", err));
+    }
+    if (node || edge)
+        OG_TRY(og__import_npy_typed(imp, &typed, err));
+    if (!typed)
+        OG_TRY(import_plain(imp, err));
+out:
     return rc;
 }
