@@ -88,6 +88,17 @@ static int call_info_typed(struct og_err *err)
     return rc;
 }
 
+static int call_generate_typed(struct og_err *err)
+{
+    struct og_generate g;
+    og_generate_init(&g);
+    g.types = "a:60:4,b:40";
+    g.relations = "b:x:a:3,a:y:a:2";
+    g.classes = 3;
+    g.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    return og_generate(out_dir, &g, NULL, err);
+}
+
 static int call_import_ogb(struct og_err *err)
 {
     return import_from("ogb", "ogbn_products", false, err);

@@ -254,6 +254,7 @@ static const struct call calls[] = {
     {"imports", "export npy typed", call_export_typed, {NULL}, 0},
     {"imports", "verify typed", call_verify_typed, {NULL}, 0},
     {"imports", "info typed", call_info_typed, {NULL}, 0},
+    {"imports", "generate typed", call_generate_typed, {NULL}, 0},
     {"imports", "import ogb", call_import_ogb, {NULL}, 0},
     {"imports", "import ogb papers", call_import_papers, {NULL}, 0},
     {"imports", "import ogb mag", call_import_mag, {NULL}, 0},

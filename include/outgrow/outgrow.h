@@ -577,6 +577,10 @@ struct og_generate {
     int64_t seed;            /* [1] */
     struct og_amount memory; /* bound on what generation holds [as for training] */
     int threads;             /* 0 = all */
+    /* With types of nodes, planted: "paper:1000:128,author:5000", NAME:NODES[:FEATURES] each, and
+     * relations between them, "author:writes:paper:3", SOURCE:NAME:DESTINATION[:DEGREE] each.
+     * Labels and splits are of the first type. [NULL] */
+    const char *types, *relations;
 };
 OG_EXPORT void og_generate_init(struct og_generate *g);
 

@@ -74,6 +74,8 @@ static const struct og_option generate_rows[] = {
     MADE("train-fraction", train_fraction, OG_OPTION_REAL, NULL, 0, 1),
     MADE("homophily", homophily, OG_OPTION_REAL, NULL, 0, 1),
     MADE("seed", seed, OG_OPTION_INT64, NULL, 0, 0x1p63),
+    MADE("types", types, OG_OPTION_TEXT, NULL, 0, 0),
+    MADE("relations", relations, OG_OPTION_TEXT, NULL, 0, 0),
     MADE("memory", memory, OG_OPTION_AMOUNT, NULL, 0, MOST_BYTES),
     MADE("threads", threads, OG_OPTION_INT, NULL, 0, MOST_THREADS),
     {0},

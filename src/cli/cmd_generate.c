@@ -11,6 +11,9 @@ static const struct og_option own[] = {
         OG_OPTION_CHOICE, FIELD(model), 0, 0),
     OWN("nodes", "N", "100000", "number of nodes", NULL, OG_OPTION_INT64, FIELD(nodes), 1,
         UINT32_MAX - 2),
+    OWN_TEXT("types", "T,...",
+             "planted: types of nodes, NAME:NODES[:FEATURES] each; the first one has classes"),
+    OWN_TEXT("relations", "R,...", "between types: SOURCE:NAME:DESTINATION[:DEGREE] each"),
     OWN("degree", "D", "15", "mean number of in-neighbours", NULL, OG_OPTION_REAL, FIELD(degree), 0,
         1e6),
     OWN("dim", "F", "128", "features of a node", NULL, OG_OPTION_INT, FIELD(dim), 1, 1 << 20),
@@ -35,6 +38,8 @@ static int run(struct invocation *in, struct og_err *err)
     struct og_generate g;
     char *text = NULL;
     og_generate_init(&g);
+    g.types = own_text(in, "types");
+    g.relations = own_text(in, "relations");
     int rc = own_fields(in, &g, err);
     if (rc < 0)
         return rc;
@@ -55,7 +60,8 @@ const struct command cmd_generate = {
     .text =
         "Writes a dataset into the new folder OUT, in bounded memory. On a planted graph accuracy "
         "means something: features tell the class only noisily, and neighbours help as far as "
-        "--homophily says.",
+        "--homophily says. With --types and --relations it has types of nodes: "
+        "--types paper:1000:128,author:5000 --relations author:writes:paper:3,paper:cites:paper.",
     .own = own,
     .run = run,
 };

@@ -239,3 +239,48 @@ def test_types_real():
     for split in "train", "valid", "test":
         np.testing.assert_array_equal(got[split], a[split])
     NAMES = kept
+
+
+def test_types_generate():
+    """A planted graph of given sizes and relations: the same files from any number of threads."""
+    args = ["--types", "paper:3000:12,author:2000,institution:90:3", "--classes", "6", "--homophily", "0.7", "--degree", "4", "--relations",
+            "paper:cites:paper:5,author:writes:paper,author:works at:institution:30,paper:of:author:2"]
+    for threads in 1, 3:
+        run("generate", f"g{threads}", *args, "--threads", threads, "--memory", f"{64 * threads}M", "--quiet")
+        run("verify", f"g{threads}")
+    names = sorted(f for f in os.listdir("g1") if f.endswith(".npy"))
+    assert not filecmp.cmpfiles("g1", "g3", names, shallow=False)[1] and names == sorted(f for f in os.listdir("g3") if f.endswith(".npy"))
+    a = {f[:-4]: np.load(f"g1/{f}") for f in names}
+    meta = json.load(open("g1/meta.json"))
+    assert [(r["source"], r["name"], r["destination"]) for r in meta["relations"]] == [
+        ("paper", "cites", "paper"), ("author", "writes", "paper"), ("author", "works at", "institution"), ("paper", "of", "author")]
+    assert a["features_0"].shape == (3000, 12) and a["features_2"].shape == (90, 3) and "features_1" not in a
+    assert (a["labels"][:3000] >= 0).all() and a["labels"].max() == 5 and (a["labels"][3000:] == -1).all() and len(a["labels"]) == 5090
+    ids = np.concatenate([a[s] for s in ("train", "valid", "test")])
+    assert len(ids) == 900 == len(np.unique(ids)) and ids.max() < 3000
+    for r, (wanted, sources) in enumerate([(15000, 3000), (12000, 2000), (2700, 2000), (4000, 3000)]):
+        edges = len(a[f"rel{r}_indices"])  # drawn twice, and to itself, it is dropped
+        assert 0.7 * wanted < edges <= wanted and a[f"rel{r}_indices"].max() < sources
+        assert len(a[f"rel{r}_indptr"]) == {0: 3001, 1: 3001, 2: 91, 3: 2001}[r]
+    dst = np.repeat(np.arange(3000), np.diff(a["rel0_indptr"]))
+    share = (a["labels"][a["rel0_indices"]] == a["labels"][dst]).mean()
+    assert 0.6 < share < 0.72, share  # 0.7 of what is drawn; more of these are drawn twice
+    # by way of authors: papers of an author share his class, which no file has
+    writes = np.repeat(np.arange(3000), np.diff(a["rel1_indptr"]))
+    count = np.zeros((2000, 6))
+    np.add.at(count, (a["rel1_indices"], a["labels"][writes]), 1)
+    much = count[count.sum(1) >= 20]
+    assert len(much) > 50 and (much.max(1) / much.sum(1)).mean() > 0.5
+    # one type and one relation: the graph that there was
+    run("generate", "one", "--types", "x:500:7", "--relations", "x:y:x:6", "--quiet")
+    run("generate", "plain", "--nodes", 500, "--dim", 7, "--degree", 6, "--quiet")
+    names = sorted(os.listdir("plain"))
+    assert names == sorted(os.listdir("one"))
+    assert not filecmp.cmpfiles("plain", "one", [f for f in names if f != "meta.json"], shallow=False)[1]
+    for wrong, word in [(["--types", "a:5:1"], "belong together"), (["--types", "a", "--relations", "a:x:a"], "--types: 'a'"),
+                        (["--types", "a:50:1", "--relations", "a:x:b"], "--relations: 'a'"), (["--types", "a:5", "--relations", "a:x:a"], "classes"),
+                        (["--types", "a:50,a:60", "--relations", "a:x:a"], "twice"), (["--types", "a:1.5", "--relations", "a:x:a"], "--types"),
+                        (["--model", "rmat", "--types", "a:50", "--relations", "a:x:a"], "planted")]:
+        done = run("generate", "w", *wrong, status=1)
+        assert word in done.stderr and "hint:" in done.stderr, done.stderr
+    assert not os.path.exists("w")

@@ -13,5 +13,9 @@ void og__rmat_edges(const struct og_graph_model *m, uint32_t task, uint32_t n, u
 /* Half of them drawn, each followed by its reverse. */
 void og__planted_edges(const struct og_graph_model *m, uint32_t task, uint32_t n, uint32_t *src,
                        uint32_t *dst);
+/* n edges between nodes of two types, whose classes are as many: of the same class as often as
+ * homophily says. */
+void og__planted_between(const struct og_graph_model *from, const struct og_graph_model *to,
+                         uint64_t seed, uint32_t task, uint32_t n, uint32_t *src, uint32_t *dst);
 
 #endif

@@ -6,9 +6,7 @@
 #include "base/file.h"
 #include "base/thread.h"
 #include "dataset/convert.h"
-#include "dataset/generate/edges.h"
-#include "dataset/meta.h"
-#include "dataset/writer.h"
+#include "dataset/generate/maker.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +18,6 @@
 #define RMAT_SIGNAL    0.8f
 
 enum {
-    TASKS_A_ROUND = 64,            /* edges drawn in parallel before they go to the sorter */
     CHUNK_BYTES = 8 * 1024 * 1024, /* of features and labels written at a time */
     QUANTILES = 1 << 16,
 };
@@ -38,7 +35,7 @@ void og_generate_init(struct og_generate *g)
                               .seed = 1};
 }
 
-static int check(const struct og_generate *g, struct og_err *err)
+int og__generate_check(const struct og_generate *g, struct og_err *err)
 {
     if (g->nodes < 2 || g->nodes >= UINT32_MAX - 1)
         return og__fail(err, -EINVAL, "from 2 to 4294967293", "--nodes %lld", (long long)g->nodes);
@@ -58,38 +55,22 @@ static int check(const struct og_generate *g, struct og_err *err)
 
 /* ---- writing ---- */
 
-struct maker {
-    const struct og_generate *g;
-    struct og_graph_model model;
-    const struct og_observer *seen;
-    struct og_budget *budget;
-    struct og_pool *pool;
-    struct og_newdir dir;
-    json_t *checksums;
-    int64_t n_edges;
-    float *quantile; /* [QUANTILES] of the standard normal */
-    float *mean;     /* [classes, dim] */
-    /* one chunk on its way to disk */
-    char *chunk;
-    uint64_t first, count;
-};
-
-static void tell(const struct maker *k, const char *stage, const char *unit, uint64_t done,
-                 uint64_t total)
+void og__maker_tell(const struct og_maker *k, const char *stage, const char *unit, uint64_t done,
+                    uint64_t total)
 {
     struct og_progress p = {.stage = stage, .unit = unit, .done = done, .total = total};
     if (k->seen && k->seen->progress)
         k->seen->progress(k->seen->arg, &p);
 }
 
-static int stopped(const struct maker *k, struct og_err *err)
+int og__maker_stopped(const struct og_maker *k, struct og_err *err)
 {
     if (k->seen && og__asked(k->seen->stop))
         return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
     return 0;
 }
 
-static char *file_in(const struct maker *k, const char *name)
+static char *file_in(const struct og_maker *k, const char *name)
 {
     return og__path_join(k->dir.temporary, name);
 }
@@ -97,9 +78,9 @@ static char *file_in(const struct maker *k, const char *name)
 /* ---- edges ---- */
 
 struct edge_round {
-    struct maker *k;
+    struct og_maker *k;
     uint64_t first_task, n_edges; /* of the whole graph */
-    uint32_t *src, *dst;          /* [TASKS_A_ROUND * OG__EDGES_A_TASK] */
+    uint32_t *src, *dst;          /* [OG__TASKS_A_ROUND * OG__EDGES_A_TASK] */
 };
 
 static uint32_t edges_of_task(const struct edge_round *r, uint64_t task)
@@ -122,27 +103,27 @@ static void draw_task(void *arg, size_t i, int thread)
                           r->dst + at);
 }
 
-static int add_edges(struct maker *k, struct og_edge_sorter *sorter, struct edge_round *r,
+static int add_edges(struct og_maker *k, struct og_edge_sorter *sorter, struct edge_round *r,
                      struct og_err *err)
 {
     uint64_t n_tasks = (r->n_edges + OG__EDGES_A_TASK - 1) / OG__EDGES_A_TASK;
     int rc = 0;
-    for (uint64_t task = 0; task < n_tasks; task += TASKS_A_ROUND) {
-        uint64_t n = OG_MIN(n_tasks - task, (uint64_t)TASKS_A_ROUND);
+    for (uint64_t task = 0; task < n_tasks; task += OG__TASKS_A_ROUND) {
+        uint64_t n = OG_MIN(n_tasks - task, (uint64_t)OG__TASKS_A_ROUND);
         r->first_task = task;
         og__pool_run(k->pool, n, draw_task, r);
         uint64_t edges = OG_MIN(r->n_edges - task * OG__EDGES_A_TASK, n * OG__EDGES_A_TASK);
         OG_TRY(og__sorter_add(sorter, r->src, r->dst, NULL, edges, err));
-        tell(k, "edges", "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
-        OG_TRY(stopped(k, err));
+        og__maker_tell(k, "edges", "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
+        OG_TRY(og__maker_stopped(k, err));
     }
 out:
     return rc;
 }
 
-static int write_edges(struct maker *k, struct og_err *err)
+static int write_edges(struct og_maker *k, struct og_err *err)
 {
-    size_t bytes = (size_t)TASKS_A_ROUND * OG__EDGES_A_TASK * sizeof(uint32_t);
+    size_t bytes = (size_t)OG__TASKS_A_ROUND * OG__EDGES_A_TASK * sizeof(uint32_t);
     bool planted = k->g->model == OG_PLANTED;
     uint64_t n_edges = (uint64_t)llround(k->g->degree * (double)k->g->nodes);
     struct edge_round r = {.k = k, .n_edges = planted ? n_edges & ~(uint64_t)1 : n_edges};
@@ -189,7 +170,7 @@ static double normal_quantile(double p)
     return low;
 }
 
-static int make_tables(struct maker *k, struct og_err *err)
+int og__maker_tables(struct og_maker *k, struct og_err *err)
 {
     size_t means = (size_t)k->g->classes * (size_t)k->g->dim;
     k->quantile = og__alloc(k->budget, QUANTILES * sizeof(float), "features", err);
@@ -210,7 +191,7 @@ static int make_tables(struct maker *k, struct og_err *err)
     return 0;
 }
 
-static void free_tables(struct maker *k)
+void og__maker_free_tables(struct og_maker *k)
 {
     size_t means = (size_t)k->g->classes * (size_t)k->g->dim;
     og__release(k->budget, k->quantile, QUANTILES * sizeof(float), "features");
@@ -224,7 +205,7 @@ static uint8_t byte_of(float x)
     return (uint8_t)OG_MIN(OG_MAX(lrintf(x * 32) + 128, 0), 255);
 }
 
-static void store(const struct maker *k, void *row, int j, float x)
+static void store(const struct og_maker *k, void *row, int j, float x)
 {
     switch ((enum og_dtype)k->g->dtype) {
     case OG_F32:
@@ -243,7 +224,7 @@ static void store(const struct maker *k, void *row, int j, float x)
 }
 
 /* Eight elements a Philox call; where blocks exceed 16 bits, rows move on in `epoch`. */
-static void make_row(const struct maker *k, uint32_t node, void *row)
+static void make_row(const struct og_maker *k, uint32_t node, void *row)
 {
     const float *mean = k->mean + (size_t)og__node_class(&k->model, node) * (size_t)k->g->dim;
     for (int j = 0; j < k->g->dim; j += 8) {
@@ -261,7 +242,7 @@ enum { ROWS_A_TASK = 256 };
 
 static void make_rows(void *arg, size_t task, int thread)
 {
-    struct maker *k = arg;
+    struct og_maker *k = arg;
     size_t row_bytes = (size_t)k->g->dim * og__dtype_size((enum og_dtype)k->g->dtype);
     (void)thread;
     for (uint64_t i = task * ROWS_A_TASK; i < OG_MIN((task + 1) * ROWS_A_TASK, k->count); i++)
@@ -270,23 +251,23 @@ static void make_rows(void *arg, size_t task, int thread)
 
 static void make_labels(void *arg, size_t task, int thread)
 {
-    struct maker *k = arg;
+    struct og_maker *k = arg;
     int64_t *labels = (int64_t *)k->chunk;
     (void)thread;
     for (uint64_t i = task * ROWS_A_TASK; i < OG_MIN((task + 1) * ROWS_A_TASK, k->count); i++)
         labels[i] = og__node_class(&k->model, (uint32_t)(k->first + i));
 }
 
-/* An array with a row a node, made chunk by chunk in parallel. */
 /* Closes the file, whether it can be finished or not. */
-static int finish(struct maker *k, struct og_npy_writer *w, const char *name, struct og_err *err)
+static int finish(struct og_maker *k, struct og_npy_writer *w, const char *name, struct og_err *err)
 {
     uint64_t checksum;
     int rc = og__npy_finish(w, &checksum, err);
     return rc < 0 ? rc : og__meta_set_checksum(k->checksums, name, checksum, err);
 }
 
-static int write_nodes(struct maker *k, const char *name, enum og__npy_type type, int ndim,
+/* An array with a row a node, made chunk by chunk in parallel. */
+static int write_nodes(struct og_maker *k, const char *name, enum og__npy_type type, int ndim,
                        int64_t width, void (*make)(void *arg, size_t task, int thread),
                        struct og_err *err)
 {
@@ -305,8 +286,8 @@ static int write_nodes(struct maker *k, const char *name, enum og__npy_type type
         k->count = OG_MIN(rows, k->model.n_nodes - k->first);
         og__pool_run(k->pool, (k->count + ROWS_A_TASK - 1) / ROWS_A_TASK, make, k);
         OG_TRY(og__npy_append(w, k->chunk, (int64_t)k->count, err));
-        tell(k, "features", "rows", k->first + k->count, k->model.n_nodes);
-        OG_TRY(stopped(k, err));
+        og__maker_tell(k, "features", "rows", k->first + k->count, k->model.n_nodes);
+        OG_TRY(og__maker_stopped(k, err));
     }
     rc = finish(k, w, name, err);
     w = NULL;
@@ -316,10 +297,16 @@ out:
     return rc;
 }
 
+int og__maker_features(struct og_maker *k, const char *name, struct og_err *err)
+{
+    return write_nodes(k, name, og__dtype_stored((enum og_dtype)k->g->dtype), 2, k->g->dim,
+                       make_rows, err);
+}
+
 /* ---- splits ---- */
 
 /* A random order of all nodes; the first run of it trains, the next validates, the next tests. */
-static int write_split(struct maker *k, const char *name, uint64_t first, uint64_t count,
+static int write_split(struct og_maker *k, const char *name, uint64_t first, uint64_t count,
                        struct og_err *err)
 {
     struct og_permutation order;
@@ -346,7 +333,7 @@ out:
     return rc;
 }
 
-static int write_splits(struct maker *k, struct og_err *err)
+int og__maker_splits(struct og_maker *k, struct og_err *err)
 {
     static const char *const names[] = {"train.npy", "valid.npy", "test.npy"};
     uint64_t n = (uint64_t)(k->g->train_fraction * (double)k->g->nodes);
@@ -369,7 +356,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int write_meta(struct maker *k, struct og_err *err)
+static int write_meta(struct og_maker *k, struct og_err *err)
 {
     const struct og_generate *g = k->g;
     bool planted = g->model == OG_PLANTED;
@@ -386,26 +373,24 @@ static int write_meta(struct maker *k, struct og_err *err)
     return og__meta_write(k->dir.temporary, root, err);
 }
 
-static int make_all(struct maker *k, struct og_err *err)
+static int make_all(struct og_maker *k, struct og_err *err)
 {
-    const struct og_generate *g = k->g;
     int rc;
     OG_TRY(write_edges(k, err));
-    OG_TRY(make_tables(k, err));
-    OG_TRY(write_nodes(k, "features.npy", og__dtype_stored((enum og_dtype)g->dtype), 2, g->dim,
-                       make_rows, err));
+    OG_TRY(og__maker_tables(k, err));
+    OG_TRY(og__maker_features(k, "features.npy", err));
     OG_TRY(write_nodes(k, "labels.npy", OG__NPY_I64, 1, 1, make_labels, err));
-    OG_TRY(write_splits(k, err));
+    OG_TRY(og__maker_splits(k, err));
 out:
-    free_tables(k);
+    og__maker_free_tables(k);
     return rc < 0 ? rc : write_meta(k, err);
 }
 
-int og_generate(const char *out, const struct og_generate *g, const struct og_observer *seen,
-                struct og_err *err)
+int og__generate_plain(const char *out, const struct og_generate *g, const struct og_observer *seen,
+                       struct og_err *err)
 {
-    struct maker k = {.g = g, .seen = seen};
-    int rc = check(g, err);
+    struct og_maker k = {.g = g, .seen = seen};
+    int rc = og__generate_check(g, err);
     if (rc < 0)
         return rc;
     og__graph_model_init(&k.model, g);
@@ -422,4 +407,12 @@ out:
     og__budget_free(k.budget);
     json_decref(k.checksums);
     return rc;
+}
+
+int og_generate(const char *out, const struct og_generate *g, const struct og_observer *seen,
+                struct og_err *err)
+{
+    if (g->types || g->relations)
+        return og__generate_typed(out, g, seen, err);
+    return og__generate_plain(out, g, seen, err);
 }

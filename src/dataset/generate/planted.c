@@ -43,3 +43,15 @@ void og__planted_edges(const struct og_graph_model *m, uint32_t task, uint32_t n
         dst[i] = src[i + 1] = v;
     }
 }
+
+void og__planted_between(const struct og_graph_model *from, const struct og_graph_model *to,
+                         uint64_t seed, uint32_t task, uint32_t n, uint32_t *src, uint32_t *dst)
+{
+    struct og_rng rng;
+    og__rng_at(&rng, seed, OG__STREAM_GENERATE, 0, 0, 1, task);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t class = og__rng_below(&rng, from->n_classes);
+        src[i] = draw_node(from, &rng, class);
+        dst[i] = draw_node(to, &rng, other_class(from, &rng, class));
+    }
+}
