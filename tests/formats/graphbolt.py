@@ -95,8 +95,8 @@ def test_graphbolt():
             ("tasks:", "feature_data:", ["feature_data", "twice"]),
             ("name: tiny_bolt", "name: " + "[" * 200000, ["brackets"]),  # hours of libyaml
             ("name: tiny_bolt", 'name: x\nother: "' + "a\\n[" * 2000 + '"', ["brackets"]),
-            ("num: 500", "num: 500\n    - num: 3", ["several types"]),
-            ("num: 500", "type: user\n      num: 500", ["several types"]),
+            ("num: 500", "num: 500\n    - num: 3", ["nodes without a type"]),
+            ("num: 500", "type: user\n      num: 500", ["edges of type"]),
             ("graph:", "graf:", ["metadata.yaml", "graph"]),
             ("tasks:", "tasks: [", ["metadata.yaml"]),
             ("name: tiny_bolt", "name: &a tiny_bolt\nother: *a", ["metadata.yaml"]),

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 
-from formats.support import csc, imported, neutral, graph, refused, rng, run, save, write
+from formats.support import csc, csv, imported, neutral, graph, refused, rng, run, save, write
 
 NAMES = ["paper", "author", "field of study"]
 
@@ -284,3 +284,181 @@ def test_types_generate():
         done = run("generate", "w", *wrong, status=1)
         assert word in done.stderr and "hint:" in done.stderr, done.stderr
     assert not os.path.exists("w")
+
+
+def same_folders(got, relations, counts, label, splits, **features):
+    """Types and relations by name, in their order."""
+    assert [(r["source"], r["name"], r["destination"]) for r in got["meta"]["relations"]] == list(relations)
+    assert {t["name"]: t["count"] for t in got["meta"]["node_types"]} == counts
+    order = [t["name"] for t in got["meta"]["node_types"]]
+    for r, ((_, _, to), (src, dst)) in enumerate(relations.items()):
+        indptr, indices, _ = csc(src, dst, counts[to])
+        np.testing.assert_array_equal(got[f"rel{r}_indptr"], indptr)
+        np.testing.assert_array_equal(got[f"rel{r}_indices"], indices)
+    for t, name in enumerate(order):
+        assert (f"features_{t}" in got) == (name in features)
+        if name in features:
+            np.testing.assert_array_equal(got[f"features_{t}"], features[name])
+            assert got[f"features_{t}"].dtype == features[name].dtype
+    total = sum(counts.values())
+    np.testing.assert_array_equal(got["labels"], np.r_[label, np.full(total - len(label), -1)])
+    for split, ids in splits.items():
+        np.testing.assert_array_equal(got[split], ids)
+
+
+def test_types_mag240m():
+    """Three relations; only papers have features and labels."""
+    root, counts = "mag240m_kddcup2021", {"paper": 300, "author": 500, "institution": 20}
+    relations = {}
+    for s, name, d, e in ("author", "affiliated_with", "institution", 400), ("author", "writes", "paper", 900), ("paper", "cites", "paper", 1500):
+        src, dst = rng.integers(0, counts[s], e), rng.integers(0, counts[d], e)
+        if s == "author":  # the last one is there, or nobody knows of it
+            src[0] = counts[s] - 1
+            dst[0] = counts[d] - 1
+        relations[s, name, d] = src, dst
+        save(f"{root}/processed/{s}___{name}___{d}/edge_index.npy", np.stack([src, dst]))
+    feat = rng.normal(size=(300, 768)).astype(np.float16)
+    label = np.where(rng.random(300) < 0.5, np.nan, rng.integers(0, 9, 300)).astype(np.float32)
+    save(f"{root}/processed/paper/node_feat.npy", feat)
+    save(f"{root}/processed/paper/node_label.npy", label)
+    splits = {name: ids for name, ids in zip(("train", "valid", "test"), np.split(rng.permutation(300)[:90], 3))}
+    for split, ids in splits.items():
+        save(f"{root}/{split}.npy", ids)
+    classes = np.where(np.isnan(label), -1, label)
+    for flags in [], ["--link"]:
+        same_folders(imported("ogb", root, *flags), relations, counts, classes, splits, paper=feat)
+    back = {(d, f"rev_{n}", s): (dst, src) for (s, n, d), (src, dst) in relations.items()}
+    same_folders(imported("ogb", root, "--reverse-relations"), {**relations, **back}, counts, classes, splits, paper=feat)
+    save(f"{root}/processed/paper/node_label.npy", label[:200])
+    refused("ogb", root, "200 labels for 300 nodes")
+    save(f"{root}/processed/author___writes___paper/edge_index.npy", np.array([[0], [300]]))
+    refused("ogb", root, "edge_index.npy: row 0: node 300, the graph has 300 nodes")
+    save(f"{root}/processed/author___writes___paper/edge_index.npy", np.array([[-3], [0]]))
+    refused("ogb", root, "node -3")
+
+
+def test_types_igb():
+    """The heterogeneous sets: each type has features of 1024 floats, with a header or without."""
+    counts = {"paper": 200, "author": 300, "fos": 30, "institute": 10}
+    feat = {name: rng.normal(size=(n, 1024)).astype(np.float32) for name, n in counts.items()}
+    label = rng.integers(0, 19, 200)
+    relations = {}
+    for s, name, d, e in ("author", "affiliated_to", "institute", 310), ("paper", "cites", "paper", 900), ("paper", "topic", "fos", 400), \
+            ("paper", "written_by", "author", 700):
+        relations[s, name, d] = rng.integers(0, counts[s], e), rng.integers(0, counts[d], e)
+        save(f"tiny/processed/{s}__{name}__{d}/edge_index.npy", np.stack(relations[s, name, d], 1))
+    splits = {"train": np.arange(120), "valid": np.arange(120, 160), "test": np.arange(160, 200)}
+    for headerless in False, True:
+        for name, rows in feat.items():
+            save(f"tiny/processed/{name}/node_feat.npy", rows)
+            if headerless:
+                rows.tofile(f"tiny/processed/{name}/node_feat.npy")
+        save("tiny/processed/paper/node_label_19.npy", label.astype(np.float32))
+        for flags in [], ["--link"]:
+            same_folders(imported("igb", "tiny", *flags), relations, counts, label, splits, **feat)
+    blind = imported("igb", "tiny", "--drop-types")
+    indptr, indices, _ = csc(*relations["paper", "cites", "paper"], 200)
+    np.testing.assert_array_equal(blind["indptr"], indptr)
+    np.testing.assert_array_equal(blind["indices"], indices)
+    assert blind["meta"]["format"] == 1
+
+
+def test_types_ogbn():
+    """ogbn-mag's archive: CSV, types and relations in small files of words."""
+    root, counts = "ogbn_mag", {"author": 400, "field_of_study": 50, "institution": 20, "paper": 300}
+    triplets = [("author", "affiliated_with", "institution"), ("author", "writes", "paper"), ("paper", "cites", "paper"),
+                ("paper", "has_topic", "field_of_study")]
+    relations = {}
+    names = ",".join(counts)
+    write(f"{root}/raw/num-node-dict.csv.gz", f"{names}\n{','.join(map(str, counts.values()))}\n")
+    write(f"{root}/raw/triplet-type-list.csv.gz", "".join(",".join(t) + "\n" for t in triplets))
+    for what in "feat", "label":
+        write(f"{root}/raw/nodetype-has-{what}.csv.gz", f"{names}\nFalse,False,False,True\n")
+    write(f"{root}/split/time/nodetype-has-split.csv.gz", f"{names}\nFalse,False,False,True\n")
+    for (s, name, d), e in zip(triplets, (500, 900, 1500, 700)):
+        relations[s, name, d] = src, dst = rng.integers(0, counts[s], e), rng.integers(0, counts[d], e)
+        folder = f"{root}/raw/relations/{s}___{name}___{d}"
+        csv(f"{folder}/edge.csv.gz", np.stack([src, dst], 1))
+        csv(f"{folder}/num-edge-list.csv.gz", [e])
+        csv(f"{folder}/edge_reltype.csv.gz", np.zeros(e))
+    feat = rng.normal(size=(300, 8)).astype(np.float32)
+    label = rng.integers(0, 349, 300)
+    csv(f"{root}/raw/node-feat/paper/node-feat.csv.gz", feat, "%.9g")
+    csv(f"{root}/raw/node-feat/paper/node_year.csv.gz", np.full(300, 2015))
+    csv(f"{root}/raw/node-label/paper/node-label.csv.gz", label)
+    splits = {name: ids for name, ids in zip(("train", "valid", "test"), np.split(rng.permutation(300)[:90], 3))}
+    for split, ids in splits.items():
+        csv(f"{root}/split/time/paper/{split}.csv.gz", ids)
+    got = imported("ogb", root)
+    same_folders(got, relations, counts, label, splits, paper=feat)
+    assert [t["name"] for t in got["meta"]["node_types"]] == ["paper", "author", "field_of_study", "institution"]
+    refused("ogb", root, "--drop-types", flags=["--drop-types"])
+    write(f"{root}/raw/num-node-dict.csv.gz", f"{names}\n400000000,50,20,300\n")  # a mere number
+    refused("ogb", root, "400000370 nodes", "3600 edges")
+    write(f"{root}/raw/num-node-dict.csv.gz", f"{names}\n{','.join(map(str, counts.values()))}\n")
+    csv(f"{root}/raw/node-label/paper/node-label.csv.gz", label[:299])
+    refused("ogb", root, "299 labels for 300 nodes")
+    csv(f"{root}/split/time/paper/test.csv.gz", [300])
+    csv(f"{root}/raw/node-label/paper/node-label.csv.gz", label)
+    refused("ogb", root, "test.csv.gz: row 0: node 300 of 300")
+    csv(f"{root}/raw/node-feat/paper/node-feat.csv.gz", feat[:7])
+    refused("ogb", root, "7 rows for 300 nodes")
+    csv(f"{root}/raw/relations/paper___cites___paper/num-edge-list.csv.gz", [1501])
+    refused("ogb", root, "1500 edges", "1501")
+    csv(f"{root}/raw/relations/author___writes___paper/edge.csv.gz", [[0, 1], [0, 300]])
+    refused("ogb", root, "edge.csv.gz: row 1: node 300")
+    for name, text, word in [("triplet-type-list", "paper,cites\n", "source,name,destination"), ("triplet-type-list", "paper,in,venue\n", "num-node-dict"),
+                             ("triplet-type-list", "paper,x__y,paper\n", "cannot be the name"), ("num-node-dict", "a,b\n1\n", "two lines"),
+                             ("num-node-dict", "paper,author\n5,x\n", "number of nodes"), ("num-node-dict", "paper,../a\n5,6\n", "cannot be the name"),
+                             ("nodetype-has-label", f"{names}\nTrue,False,False,True\n", "several types")]:
+        before = open(f"{root}/raw/{name}.csv.gz", "rb").read()
+        write(f"{root}/raw/{name}.csv.gz", text)
+        refused("ogb", root, f"{name}.csv.gz", word)
+        open(f"{root}/raw/{name}.csv.gz", "wb").write(before)
+
+
+def test_types_graphbolt():
+    """Types of nodes, source:name:destination of edges; sets of one type."""
+    counts = {"author": 300, "paper": 200, "venue": 9}
+    feat = {"paper": rng.normal(size=(200, 6)).astype(np.float32), "author": rng.integers(0, 9, (300, 2))}
+    relations, edges, yaml = {}, {}, "dataset_name: typed\ngraph:\n  nodes:\n"
+    yaml += "".join(f"    - {{type: {name}, num: {n}}}\n" for name, n in counts.items()) + "  edges:\n"
+    for s, name, d, e in ("author", "writes", "paper", 700), ("paper", "cites", "paper", 900), ("paper", "in", "venue", 200):
+        relations[s, name, d] = src, dst = rng.integers(0, counts[s], e), rng.integers(0, counts[d], e)
+        if name == "cites":
+            csv(f"bolt/edges/{name}.csv", np.stack([src, dst], 1))
+        else:
+            save(f"bolt/edges/{name}.npy", np.stack([src, dst]))
+        fmt, end = ("csv", "csv") if name == "cites" else ("numpy", "npy")
+        yaml += f'    - {{type: "{s}:{name}:{d}", format: {fmt}, path: edges/{name}.{end}}}\n'
+    yaml += "feature_data:\n"
+    for name, rows in feat.items():
+        save(f"bolt/data/{name}.npy", rows)
+        yaml += f"  - {{domain: node, type: {name}, name: feat, format: numpy, path: data/{name}.npy}}\n"
+    label, splits = rng.integers(0, 5, 200), dict(zip(("train", "validation", "test"), np.split(rng.permutation(200)[:90], 3)))
+    yaml += "tasks:\n  - name: node_classification\n    num_classes: 5\n"
+    for name, ids in splits.items():
+        save(f"bolt/set/{name}.npy", ids)
+        save(f"bolt/set/{name}_label.npy", label[ids])
+        yaml += f"    {name}_set:\n      - type: paper\n        data:\n          - {{name: seeds, format: numpy, path: set/{name}.npy}}\n" \
+                f"          - {{name: labels, format: numpy, path: set/{name}_label.npy}}\n"
+    write("bolt/metadata.yaml", yaml)
+    known = np.full(200, -1)
+    for ids in splits.values():
+        known[ids] = label[ids]
+    splits["valid"] = splits.pop("validation")
+    for flags in [], ["--link"]:
+        if flags:  # integers are u8 as they come
+            save("bolt/data/author.npy", feat["author"].astype(np.uint8))
+        feat["author"] = feat["author"].astype(np.uint8)
+        got = imported("graphbolt", "bolt", *flags)
+        same_folders(got, relations, counts, known, splits, **feat)
+        assert [t["name"] for t in got["meta"]["node_types"]] == ["paper", "author", "venue"] and got["meta"]["num_classes"] == 5
+    refused("graphbolt", "bolt", "--drop-types", flags=["--drop-types"])
+    for old, new, word in [("author:writes:paper", "author:writes", "edges of type author:writes"), ("paper:in:venue", "paper:in:place", "edges of type"),
+                           ("type: venue, num", "num", "nodes without a type"), ("- type: paper\n        data", "- type: place\n        data", "place")]:
+        write("bolt/metadata.yaml", yaml.replace(old, new))
+        refused("graphbolt", "bolt", word)
+    write("bolt/metadata.yaml", yaml)
+    save("bolt/set/test.npy", np.r_[splits["test"][1:], 200])  # an author, were it an id of the whole
+    refused("graphbolt", "bolt", "node 200 of 200")

@@ -8,10 +8,9 @@
  *
  * Labels stand with their seeds, in three files; nodes that are in none have no label. What it
  * keeps in preprocessed/ is pickled and not read. */
-#include "dataset/import/import.h"
+#include "dataset/import/graphbolt.h"
 
 #include "dataset/convert.h"
-#include "dataset/import/graphbolt_meta.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,19 +18,10 @@
 
 static const char part[] = "import";
 static const char meta_file[] = "metadata.yaml";
-static const char *const out_names[] = {"train.npy", "valid.npy", "test.npy"};
+const char *const og__bolt_splits[3] = {"train.npy", "valid.npy", "test.npy"};
 
-struct bolt {
-    struct og_importer *imp;
-    struct og_gb_meta *meta;
-    const struct og_gb_task *task; /* NULL = none */
-    struct og_edges edges;
-    struct og_table *features;
-    struct og_table *seeds[3], *labels[3]; /* NULL = absent */
-};
-
-static int no_sense(const struct bolt *b, const char *hint, const char *what, const char *value,
-                    struct og_err *err)
+int og__bolt_wrong(const struct og_bolt *b, const char *hint, const char *what, const char *value,
+                   struct og_err *err)
 {
     return og__fail(err, -EINVAL, hint, "%s/%s: %s%s", b->imp->src, meta_file, what,
                     value ? value : "(nothing)");
@@ -39,13 +29,13 @@ static int no_sense(const struct bolt *b, const char *hint, const char *what, co
 
 /* ---- opening ---- */
 
-static int open_data(const struct bolt *b, const struct og_gb_data *d, enum og__npy_type csv_type,
-                     int64_t columns, struct og_table **out, struct og_err *err)
+int og__bolt_data(const struct og_bolt *b, const struct og_gb_data *d, enum og__npy_type csv_type,
+                  int64_t columns, struct og_table **out, struct og_err *err)
 {
     const char *format = d->format ? d->format : "";
     int rc;
     if (!d->path)
-        return no_sense(b, "every file has a path", "an entry without path: ", d->name, err);
+        return og__bolt_wrong(b, "every file has a path", "an entry without path: ", d->name, err);
     char *path;
     if ((rc = og__import_named(b->imp, d->path, meta_file, &path, err)) < 0)
         return rc;
@@ -54,43 +44,57 @@ static int open_data(const struct bolt *b, const struct og_gb_data *d, enum og__
     else if (strcmp(format, "csv") == 0)
         rc = og__table_csv(out, path, csv_type, columns, b->imp->budget, err);
     else
-        rc =
-            no_sense(b, "csv and numpy are read; torch.load and numpy.save make the one of another",
-                     "a file of format ", d->format, err);
+        rc = og__bolt_wrong(
+            b, "csv and numpy are read; torch.load and numpy.save make the one of another",
+            "a file of format ", d->format, err);
     free(path);
     return rc;
 }
 
-static int open_edges(struct bolt *b, struct og_err *err)
+int og__bolt_edges(struct og_bolt *b, const struct og_gb_data *d, struct og_err *err)
 {
-    const struct og_gb_data *d = b->meta->graph.edges;
-    if (b->meta->graph.n_nodes != 1 || b->meta->graph.n_edges != 1 ||
-        og__gb_typed(b->meta->graph.nodes->type) || og__gb_typed(d->type))
-        return no_sense(b, "graphs of one node type and one edge type are read",
-                        "a graph of several types: ", d ? d->type : "", err);
     int rc;
-    OG_TRY(og__import_set_nodes(b->imp, b->meta->graph.nodes->num, err));
     if (d->format && strcmp(d->format, "csv") == 0)
-        return open_data(b, d, OG__NPY_I64, 2, &b->edges.pairs, err);
-    OG_TRY(open_data(b, d, OG__NPY_I64, 2, &b->edges.src, err));
+        return og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.pairs, err);
+    OG_TRY(og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.src, err));
     if (b->edges.src->ndim != 2 || b->edges.src->rows != 2)
         OG_TRY(og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
                         "%s: shape [%lld, %lld], expected [2, E]", b->edges.src->name,
                         (long long)b->edges.src->rows, (long long)b->edges.src->columns));
-    OG_TRY(open_data(b, d, OG__NPY_I64, 2, &b->edges.dst, err));
+    OG_TRY(og__bolt_data(b, d, OG__NPY_I64, 2, &b->edges.dst, err));
     OG_TRY(og__table_take_row(b->edges.src, 0, err));
     OG_TRY(og__table_take_row(b->edges.dst, 1, err));
 out:
     return rc;
 }
 
-static int open_features(struct bolt *b, struct og_err *err)
+void og__bolt_close_edges(struct og_bolt *b)
+{
+    og__table_close(b->edges.pairs);
+    og__table_close(b->edges.src);
+    og__table_close(b->edges.dst);
+    b->edges = (struct og_edges){0};
+}
+
+static int open_edges(struct og_bolt *b, struct og_err *err)
+{
+    int rc = og__import_set_nodes(b->imp, b->meta->graph.nodes->num, err);
+    return rc < 0 ? rc : og__bolt_edges(b, b->meta->graph.edges, err);
+}
+
+static bool is_type(const char *type, const char *wanted)
+{
+    return wanted ? type && strcmp(type, wanted) == 0 : !og__gb_typed(type);
+}
+
+int og__bolt_features(struct og_bolt *b, const char *type, struct og_table **out,
+                      struct og_err *err)
 {
     const struct og_gb_data *chosen = NULL;
     int candidates = 0;
     for (unsigned i = 0; i < b->meta->n_features; i++) {
         const struct og_gb_data *d = &b->meta->features[i];
-        if (!d->domain || strcmp(d->domain, "node") != 0 || og__gb_typed(d->type))
+        if (!d->domain || strcmp(d->domain, "node") != 0 || !is_type(d->type, type))
             continue;
         bool named = d->name && strcmp(d->name, "feat") == 0;
         candidates += named ? 1000 : 1;
@@ -98,32 +102,33 @@ static int open_features(struct bolt *b, struct og_err *err)
             chosen = d;
     }
     if (candidates > 1 && candidates < 1000)
-        return no_sense(b, "call the one to train on feat", "several node features, none named ",
-                        "feat", err);
-    return chosen ? open_data(b, chosen, OG__NPY_F64, 0, &b->features, err) : 0;
+        return og__bolt_wrong(b, "call the one to train on feat",
+                              "several node features, none named ", "feat", err);
+    return chosen ? og__bolt_data(b, chosen, OG__NPY_F64, 0, out, err) : 0;
 }
 
-static int open_set(struct bolt *b, int split, struct og_err *err)
+static int open_set(struct og_bolt *b, int split, struct og_err *err)
 {
     const struct og_gb_set *set = b->task->set[split];
     int rc = 0;
     if (b->task->n_sets[split] == 0)
         return 0;
-    if (b->task->n_sets[split] > 1 || og__gb_typed(set->type))
-        return no_sense(b, "graphs of one node type are read",
-                        "a set of several types: ", set->type, err);
+    if (b->task->n_sets[split] > 1 || !is_type(set->type, b->labelled))
+        return og__bolt_wrong(b, "sets of nodes of one type are read, the same in all",
+                              "a set of another type: ", set->type, err);
     for (unsigned i = 0; i < set->n_data; i++) {
         const char *name = set->data[i].name ? set->data[i].name : "";
         struct og_table **to = strcmp(name, "seeds") == 0    ? &b->seeds[split]
                                : strcmp(name, "labels") == 0 ? &b->labels[split]
                                                              : NULL;
         if (to && !*to)
-            OG_TRY(open_data(b, &set->data[i], to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
-                             to == &b->seeds[split], to, err));
+            OG_TRY(og__bolt_data(b, &set->data[i],
+                                 to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
+                                 to == &b->seeds[split], to, err));
     }
     if (!b->seeds[split])
-        OG_TRY(no_sense(b, "a set has seeds: node ids", "a set without seeds: ", out_names[split],
-                        err));
+        OG_TRY(og__bolt_wrong(b, "a set has seeds: node ids",
+                              "a set without seeds: ", og__bolt_splits[split], err));
 out:
     return rc;
 }
@@ -132,7 +137,7 @@ out:
 
 struct label_table {
     struct og_table t;
-    const struct bolt *b;
+    const struct og_bolt *b;
     int64_t first, n, room; /* nodes in rows */
     double *rows;           /* [room, columns] */
 };
@@ -226,7 +231,7 @@ static void label_close(struct og_table *t)
 
 static const struct og_table_ops label_ops = {label_read, label_rewind, label_close};
 
-static int check_labels(const struct bolt *b, int64_t *columns, struct og_err *err)
+static int check_labels(const struct og_bolt *b, int64_t *columns, struct og_err *err)
 {
     *columns = 0;
     for (int s = 0; s < 3; s++) {
@@ -253,7 +258,7 @@ static int check_labels(const struct bolt *b, int64_t *columns, struct og_err *e
     return 0;
 }
 
-static int import_labels(struct bolt *b, struct og_err *err)
+int og__bolt_labels(struct og_bolt *b, struct og_err *err)
 {
     int64_t said = b->task ? b->task->num_classes : -1;
     struct og_budget *budget = b->imp->budget;
@@ -281,7 +286,7 @@ out:
 
 /* ---- all ---- */
 
-static int read_meta(struct bolt *b, struct og_err *err)
+static int read_meta(struct og_bolt *b, struct og_err *err)
 {
     char *path = og__import_source(b->imp, meta_file);
     char *text = NULL;
@@ -302,46 +307,64 @@ out:
     return rc;
 }
 
-static int open_all(struct bolt *b, struct og_err *err)
+int og__bolt_sets(struct og_bolt *b, struct og_err *err)
 {
-    int rc;
-    OG_TRY(read_meta(b, err));
-    OG_TRY(open_edges(b, err));
-    OG_TRY(open_features(b, err));
+    int rc = 0;
     for (int s = 0; b->task && s < 3; s++)
         OG_TRY(open_set(b, s, err));
+out:
+    return rc;
+}
+
+static int open_all(struct og_bolt *b, struct og_err *err)
+{
+    int rc;
+    OG_TRY(open_edges(b, err));
+    OG_TRY(og__bolt_features(b, NULL, &b->features, err));
+    OG_TRY(og__bolt_sets(b, err));
 out:
     b->imp->claimed = !b->features || b->features->rows < 0;
     return rc < 0 ? rc : og__import_expect_rows(b->imp, b->features, "rows", err);
 }
 
-static int import_all(struct bolt *b, struct og_err *err)
+static int import_all(struct og_bolt *b, struct og_err *err)
 {
     int rc;
     OG_TRY(og__import_edges(b->imp, &b->edges, err));
     OG_TRY(b->features ? og__import_features(b->imp, b->features, NULL, err)
                        : og__import_no_features(b->imp, err));
-    OG_TRY(import_labels(b, err));
+    OG_TRY(og__bolt_labels(b, err));
     for (int s = 0; s < 3; s++) {
         if (!b->seeds[s])
             continue;
         OG_TRY(og__table_rewind(b->seeds[s], err));
-        OG_TRY(og__import_split(b->imp, b->seeds[s], out_names[s], err));
+        OG_TRY(og__import_split(b->imp, b->seeds[s], og__bolt_splits[s], err));
     }
 out:
     return rc;
 }
 
+/* One type of nodes and one of edges, neither with a name. */
+static bool has_types(const struct og_bolt *b)
+{
+    const struct og_gb_graph *g = &b->meta->graph;
+    return g->n_nodes != 1 || g->n_edges != 1 || og__gb_typed(g->nodes->type) ||
+           og__gb_typed(g->edges->type);
+}
+
 int og__import_graphbolt(struct og_importer *imp, struct og_err *err)
 {
-    struct bolt b = {.imp = imp};
+    struct og_bolt b = {.imp = imp};
     int rc;
-    OG_TRY(open_all(&b, err));
-    OG_TRY(import_all(&b, err));
+    OG_TRY(read_meta(&b, err));
+    if (has_types(&b)) {
+        OG_TRY(og__import_bolt_typed(&b, err));
+    } else {
+        OG_TRY(open_all(&b, err));
+        OG_TRY(import_all(&b, err));
+    }
 out:
-    og__table_close(b.edges.pairs);
-    og__table_close(b.edges.src);
-    og__table_close(b.edges.dst);
+    og__bolt_close_edges(&b);
     og__table_close(b.features);
     for (int s = 0; s < 3; s++) {
         og__table_close(b.seeds[s]);

@@ -4,11 +4,14 @@
  *   paper/node_label_19.npy                 or _2K: a class a paper, as float32
  *   paper__cites__paper/edge_index.npy      [E, 2]
  *
+ * and, of the heterogeneous sets, <type>/node_feat.npy and <source>__<name>__<destination>/
+ * edge_index.npy of others.
+ *
  * In the two largest sets, features and labels are named .npy but have no header: the magic tells.
  * There labels may end before the nodes do: the rest has none. IGB publishes no splits; those of
  * its loader for the full set, the first 60 % of the labelled papers, then 20 % and 20 %, are taken
  * for all sizes, unless SRC has train.npy, valid.npy, test.npy. */
-#include "dataset/import/import.h"
+#include "dataset/import/typed_folders.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -43,7 +46,8 @@ static int64_t labelled(int64_t nodes, const char *labels)
     return strstr(labels, "2K") ? 157675969 : 227130858;
 }
 
-static int open_source(struct og_importer *imp, struct igb *g, struct og_err *err)
+static int open_labels(struct og_importer *imp, int64_t nodes, struct og_table **out,
+                       struct og_err *err)
 {
     const char *labels = imp->opt->labels ? imp->opt->labels : default_labels;
     char *name = NULL;
@@ -53,21 +57,30 @@ static int open_source(struct og_importer *imp, struct igb *g, struct og_err *er
         name = NULL;
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
     }
+    OG_TRY(open_either(imp, name, OG__NPY_F32, 1, out, err));
+    assert(*out); /* open_either */
+    if ((*out)->rows > nodes)
+        OG_TRY(og__fail(err, -EINVAL, "labels may end before the nodes do, not after them",
+                        "%s: %lld labels, there are %lld nodes", (*out)->name,
+                        (long long)(*out)->rows, (long long)nodes));
+    (*out)->rows = OG_MIN((*out)->rows, labelled(nodes, labels));
+out:
+    free(name);
+    return rc;
+}
+
+static int open_source(struct og_importer *imp, struct igb *g, struct og_err *err)
+{
+    int rc;
     OG_TRY(open_either(imp, "processed/paper__cites__paper/edge_index.npy", OG__NPY_I64, 2,
                        &g->edges.pairs, err));
     OG_TRY(
         open_either(imp, "processed/paper/node_feat.npy", OG__NPY_F32, COLUMNS, &g->features, err));
-    OG_TRY(open_either(imp, name, OG__NPY_F32, 1, &g->labels, err));
-    assert(g->features && g->labels); /* open_either */
+    assert(g->features); /* open_either */
     OG_TRY(og__import_set_nodes(imp, g->features->rows, err));
     OG_TRY(og__import_expect_rows(imp, g->features, "features", err));
-    if (g->labels->rows > imp->n_nodes)
-        OG_TRY(og__fail(err, -EINVAL, "labels may end before the nodes do, not after them",
-                        "%s: %lld labels, there are %lld nodes", g->labels->name,
-                        (long long)g->labels->rows, (long long)imp->n_nodes));
-    g->labels->rows = OG_MIN(g->labels->rows, labelled(imp->n_nodes, labels));
+    OG_TRY(open_labels(imp, imp->n_nodes, &g->labels, err));
 out:
-    free(name);
     return rc;
 }
 
@@ -99,10 +112,43 @@ out:
     return rc;
 }
 
+/* ---- with types ---- */
+
+static int open_edge_pairs(const struct og_importer *imp, const char *name, struct og_edges *e,
+                           struct og_err *err)
+{
+    return open_either(imp, name, OG__NPY_I64, 2, &e->pairs, err);
+}
+
+static int open_type_features(const struct og_importer *imp, const char *name,
+                              struct og_table **out, struct og_err *err)
+{
+    return open_either(imp, name, OG__NPY_F32, COLUMNS, out, err);
+}
+
+static int split_labelled(struct og_importer *imp, const struct og_table *labels,
+                          struct og_err *err)
+{
+    return import_splits(imp, labels->rows, err);
+}
+
+static const struct og_folder_layout heterogeneous = {.join = "__",
+                                                      .only = "paper__cites__paper",
+                                                      .labelled = "paper",
+                                                      .open_edges = open_edge_pairs,
+                                                      .open_features = open_type_features,
+                                                      .open_labels = open_labels,
+                                                      .import_splits = split_labelled};
+
 int og__import_igb(struct og_importer *imp, struct og_err *err)
 {
     struct igb g = {0};
-    int rc;
+    bool typed = false;
+    int rc = 0;
+    if (!imp->opt->drop_types)
+        OG_TRY(og__folders_typed(imp, &heterogeneous, &typed, err));
+    if (typed)
+        return og__import_folders(imp, &heterogeneous, err);
     OG_TRY(open_source(imp, &g, err));
     OG_TRY(og__import_edges(imp, &g.edges, err));
     OG_TRY(og__import_features(imp, g.features, NULL, err));

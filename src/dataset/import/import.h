@@ -4,7 +4,7 @@
  *   import.c   the command: formats by name, meta.json
  *   npy.c ogb.c igb.c graphbolt.c edgelist.c mtx.c   one format each: which file is what
  *   by_id.c    what nodes have, in CSV by their ids
- *   typed.c typed_npy.c   the same with types
+ *   typed.c typed_npy.c typed_ogb.c typed_folders.c typed_graphbolt.c   the same with types
  *   of_type.c  rows of one table by types
  *   build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *   build.c    the dataset being made: keys of its meta.json, arrays, number of nodes

@@ -9,7 +9,9 @@
  *
  * A label of NaN is none. Datasets of several node types other than MAG240M's papers are refused.
  */
-#include "dataset/import/import.h"
+#include "dataset/import/ogb.h"
+
+#include "dataset/import/typed_folders.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -24,8 +26,8 @@ struct ogb {
 
 /* ---- opening ---- */
 
-static int open_csv(const struct og_importer *imp, const char *name, enum og__npy_type type,
-                    int64_t columns, struct og_table **out, struct og_err *err)
+int og__ogb_csv(const struct og_importer *imp, const char *name, enum og__npy_type type,
+                int64_t columns, struct og_table **out, struct og_err *err)
 {
     char *path = og__import_source(imp, name);
     int rc = path ? og__table_csv(out, path, type, columns, imp->budget, err)
@@ -45,7 +47,7 @@ static int open_member(const struct og_importer *imp, const char *name, const ch
 }
 
 /* The one number in a table. Closes it. */
-static int only_number(struct og_table *t, int64_t *n, struct og_err *err)
+int og__ogb_number(struct og_table *t, int64_t *n, struct og_err *err)
 {
     int64_t raw[2] = {0};
     int64_t got = 0;
@@ -100,14 +102,14 @@ static int open_counts(struct ogb *o, struct og_err *err)
     struct og_table *t;
     int64_t nodes = 0;
     int rc;
-    OG_TRY(open_csv(o->imp, "raw/num-node-list.csv.gz", OG__NPY_I64, 1, &t, err));
-    OG_TRY(only_number(t, &nodes, err));
+    OG_TRY(og__ogb_csv(o->imp, "raw/num-node-list.csv.gz", OG__NPY_I64, 1, &t, err));
+    OG_TRY(og__ogb_number(t, &nodes, err));
     OG_TRY(og__import_set_nodes(o->imp, nodes, err));
     OG_TRY(og__import_has(o->imp, "raw/num-edge-list.csv.gz", err));
     if (rc == 0)
         return 0;
-    OG_TRY(open_csv(o->imp, "raw/num-edge-list.csv.gz", OG__NPY_I64, 1, &t, err));
-    OG_TRY(only_number(t, &o->said_edges, err));
+    OG_TRY(og__ogb_csv(o->imp, "raw/num-edge-list.csv.gz", OG__NPY_I64, 1, &t, err));
+    OG_TRY(og__ogb_number(t, &o->said_edges, err));
 out:
     return rc;
 }
@@ -116,11 +118,11 @@ static int open_text(struct ogb *o, struct og_err *err)
 {
     int rc;
     OG_TRY(open_counts(o, err));
-    OG_TRY(open_csv(o->imp, "raw/edge.csv.gz", OG__NPY_I64, 2, &o->edges.pairs, err));
+    OG_TRY(og__ogb_csv(o->imp, "raw/edge.csv.gz", OG__NPY_I64, 2, &o->edges.pairs, err));
     OG_TRY(og__import_has(o->imp, "raw/node-feat.csv.gz", err));
     if (rc == 1)
-        OG_TRY(open_csv(o->imp, "raw/node-feat.csv.gz", OG__NPY_F64, 0, &o->features, err));
-    OG_TRY(open_csv(o->imp, "raw/node-label.csv.gz", OG__NPY_F64, 0, &o->labels, err));
+        OG_TRY(og__ogb_csv(o->imp, "raw/node-feat.csv.gz", OG__NPY_F64, 0, &o->features, err));
+    OG_TRY(og__ogb_csv(o->imp, "raw/node-label.csv.gz", OG__NPY_F64, 0, &o->labels, err));
     o->edges.both_ways = lists_edges_once(o->imp->src);
     if (o->edges.both_ways)
         og__import_say(o->imp, "every edge is added in both directions, as OGB does");
@@ -143,7 +145,7 @@ static int read_said_edges(struct ogb *o, const char *archive, struct og_err *er
     if (rc == -ENOENT)
         return 0;
     return rc < 0 ? og__fail(err, rc, why.hint, "%s", why.message)
-                  : only_number(t, &o->said_edges, err);
+                  : og__ogb_number(t, &o->said_edges, err);
 }
 
 static int open_archives(struct ogb *o, struct og_err *err)
@@ -153,7 +155,7 @@ static int open_archives(struct ogb *o, struct og_err *err)
     int64_t nodes = 0;
     int rc;
     OG_TRY(open_member(o->imp, data, "num_nodes_list.npy", &t, err));
-    OG_TRY(only_number(t, &nodes, err));
+    OG_TRY(og__ogb_number(t, &nodes, err));
     OG_TRY(og__import_set_nodes(o->imp, nodes, err));
     OG_TRY(read_said_edges(o, data, err));
     OG_TRY(open_member(o->imp, data, "edge_index.npy", &o->edges.src, err));
@@ -186,10 +188,57 @@ out:
     return rc;
 }
 
+/* With authors, institutions and how they belong together. */
+static int open_mag_edges(const struct og_importer *imp, const char *name, struct og_edges *e,
+                          struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__import_open_npy(imp, name, false, &e->src, err));
+    OG_TRY(og__import_open_npy(imp, name, false, &e->dst, err));
+    OG_TRY(take_rows(e, err));
+out:
+    return rc;
+}
+
+static int open_mag_features(const struct og_importer *imp, const char *name, struct og_table **out,
+                             struct og_err *err)
+{
+    return og__import_open_npy(imp, name, false, out, err);
+}
+
+static int open_mag_labels(struct og_importer *imp, int64_t nodes, struct og_table **out,
+                           struct og_err *err)
+{
+    int rc = og__import_open_npy(imp, "processed/paper/node_label.npy", false, out, err);
+    if (rc == 0 && (*out)->rows != nodes)
+        rc = og__fail(err, -EINVAL, "one for every paper, NaN where there is none",
+                      "%s: %lld labels for %lld nodes", (*out)->name, (long long)(*out)->rows,
+                      (long long)nodes);
+    return rc;
+}
+
+static int import_mag_splits(struct og_importer *imp, const struct og_table *labels,
+                             struct og_err *err)
+{
+    (void)labels;
+    int there = og__import_has(imp, "train.npy", err);
+    if (there == 0)
+        og__import_say(imp, "no splits: examples/mag240m_splits.py writes them as .npy");
+    return there < 0 ? there : og__import_npy_splits(imp, err); /* of papers, the first type */
+}
+
+static const struct og_folder_layout mag240m = {.join = "___",
+                                                .only = "paper___cites___paper",
+                                                .labelled = "paper",
+                                                .open_edges = open_mag_edges,
+                                                .open_features = open_mag_features,
+                                                .open_labels = open_mag_labels,
+                                                .import_splits = import_mag_splits};
+
 /* ---- splits ---- */
 
 /* Name of the one folder in split/, malloc'ed. */
-static int find_split(const struct og_importer *imp, char **name, struct og_err *err)
+int og__ogb_split(const struct og_importer *imp, char **name, struct og_err *err)
 {
     char *path = og__import_source(imp, "split");
     DIR *dir = path ? opendir(path) : NULL;
@@ -230,7 +279,7 @@ static int import_split(struct og_importer *imp, const char *folder, const char 
     snprintf(out, sizeof(out), "%s.npy", split);
     if (asprintf(&name, "split/%s/%s.csv.gz", folder, split) < 0)
         name = NULL;
-    OG_TRY(name ? open_csv(imp, name, OG__NPY_I64, 1, &t, err)
+    OG_TRY(name ? og__ogb_csv(imp, name, OG__NPY_I64, 1, &t, err)
                 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src));
     OG_TRY(og__import_split(imp, t, out, err));
 out:
@@ -244,7 +293,7 @@ static int import_splits(struct og_importer *imp, struct og_err *err)
     static const char *const splits[] = {"train", "valid", "test"};
     char *folder;
     int rc;
-    OG_TRY(find_split(imp, &folder, err));
+    OG_TRY(og__ogb_split(imp, &folder, err));
     for (size_t i = 0; i < OG_COUNT(splits); i++)
         OG_TRY(import_split(imp, folder, splits[i], err));
 out:
@@ -278,11 +327,18 @@ int og__import_ogb(struct og_importer *imp, struct og_err *err)
     int is_typed = og__import_has(imp, "raw/num-node-dict.csv.gz", err);
     int is_zipped = og__import_has(imp, "raw/data.npz", err);
     int rc = OG_MIN(is_mag, OG_MIN(is_typed, is_zipped));
+    bool with_types = false;
     if (rc < 0)
         return rc;
     if (is_typed)
-        return og__fail(err, -ENOTSUP, "graphs of one node type are read",
-                        "%s: a graph of several node types", imp->src);
+        return imp->opt->drop_types
+                   ? og__fail(err, -ENOTSUP, "leave out --drop-types",
+                              "%s: --drop-types: nodes of types have files of their own", imp->src)
+                   : og__import_ogb_typed(imp, err);
+    if (is_mag && !imp->opt->drop_types)
+        OG_TRY(og__folders_typed(imp, &mag240m, &with_types, err));
+    if (with_types)
+        return og__import_folders(imp, &mag240m, err);
     OG_TRY(is_mag ? open_mag(&o, err) : is_zipped ? open_archives(&o, err) : open_text(&o, err));
     OG_TRY(import_all(&o, is_mag, err));
 out:
