@@ -60,6 +60,24 @@ static void straight_is_as_slow_as_its_slowest_stage(void **state)
     assert_int_equal(estimate(&h.g, c).bytes_read, 40960 + 16 * 1024);
 }
 
+/* One batch after another: the times of all stages, and one thread that samples. */
+static void one_by_one_is_as_slow_as_all_stages(void **state)
+{
+    (void)state;
+    struct by_hand h;
+    set_by_hand(&h);
+    h.g.one_by_one = true;
+    struct og_candidate c = {.policy = {.kind = OG_POLICY_NONE}};
+    struct og_estimate e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__SAMPLING], 8);
+    assert_seconds(e.epoch, 8 + 3 + 12 + 4);
+    /* a superbatch is sampled on all threads; sweep and chunks before, reading them and training */
+    c = (struct og_candidate){
+        .policy = {.kind = OG_POLICY_NONE}, .layout = OG__PACKED, .superbatch = 4};
+    e = estimate(&h.g, c);
+    assert_seconds(e.epoch, 4 + 3 + (8 + 48) + (4 + 4));
+}
+
 static void packing_comes_before_training(void **state)
 {
     (void)state;
@@ -429,6 +447,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(straight_is_as_slow_as_its_slowest_stage),
+        cmocka_unit_test(one_by_one_is_as_slow_as_all_stages),
         cmocka_unit_test(packing_comes_before_training),
         cmocka_unit_test(reuse_shares_preparation),
         cmocka_unit_test(every_superbatch_fills_the_cache),

@@ -469,6 +469,7 @@ static struct og_options unusual(void)
         {"alternate", "true"},
         {"neighbor-cache", "64M"},
         {"together", "12"},
+        {"pipeline", "none"},
         {"presc-epochs", "2"},
         {"scores", "hot = 1, 2.npy"},
         {"superbatch", "all"},

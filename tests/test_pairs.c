@@ -68,7 +68,7 @@ static const struct given {
     {"log-every", "1", BOUNDS},        {"trace-timeline", spans, BOUNDS},
     {"draw", "once", CHANGES},         {"accumulate", "2", CHANGES},
     {"staleness", "1", CHANGES},       {"trainers", "2", BOUNDS},
-    {"together", "1", BOUNDS},
+    {"together", "1", BOUNDS},         {"pipeline", "none", BOUNDS},
 };
 enum { GIVEN = OG_COUNT(given) };
 

@@ -101,6 +101,7 @@ enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_SEGMENTED, OG_L
 enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
 enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
 enum { OG_TOGETHER_AUTO = 0 };
+enum og_pipeline_kind { OG_PIPELINE_NONE, OG_PIPELINE_BATCHES };
 enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
 enum og_preset_kind {
     OG_PRESET_NONE,
@@ -174,6 +175,7 @@ struct og_options {
     int superbatch;        /* batches sampled ahead together, or OG_SUPERBATCH_* */
     int layout;            /* enum og_layout_kind: where rows that no cache has are read */
     bool alternate;        /* sample ahead and train in turns, each with all the memory */
+    int pipeline;          /* enum og_pipeline_kind: what goes on side by side */
     int ways;              /* slots a set of rr and hybrid */
     int window, update;    /* batches; of hybrid */
     int threshold;         /* batches; 0 = an eighth of the window */

@@ -160,7 +160,8 @@ static int run_superbatch(struct og_ahead *a, enum og__split pass, uint64_t firs
                                             .from = d->stores.codes,
                                             .gather = d->gather,
                                             .stop = og__stop_flag(d->config),
-                                            .timeline = d->timeline};
+                                            .timeline = d->timeline,
+                                            .on_demand = d->way->one_by_one};
     struct og_filling *filling;
     struct og_pipeline p;
     rc = og__filling_start(&filling, &fill, err);

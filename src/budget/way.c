@@ -22,9 +22,11 @@ bool og__keeps_batches(const struct og_way *way)
 
 /* Sampling is a small part of a training step: half the threads keep ahead of the model. With no
  * model, or none at work while batches are sampled ahead, there is nothing to leave the other half
- * to. */
+ * to. A batch is sampled by one thread, so where there is one at a time others would wait. */
 int og__samplers(const struct og_way *way)
 {
+    if (way->one_by_one && !og__samples_ahead(way))
+        return 1;
     const bool beside = way->models && !og__samples_ahead(way);
     const int n = beside ? (way->threads + 1) / 2 : way->threads;
     return OG_MIN(OG_MAX(n, 1), OG__MOST_SAMPLERS);
@@ -34,4 +36,9 @@ int og__samplers(const struct og_way *way)
 int og__works(const struct og_way *way)
 {
     return og__samplers(way) + 3;
+}
+
+int og__works_trained(const struct og_way *way)
+{
+    return way->one_by_one ? 1 : og__works(way);
 }

@@ -14,15 +14,19 @@ struct og_way {
     bool whole_draws; /* an epoch's batches are planned together, as they were packed together */
     bool reuses;      /* several epochs train on the same batches */
     bool models;      /* a model computes beside */
+    bool one_by_one;  /* a batch is trained before the next one is begun */
     int threads;      /* of all */
 };
 
 /* Sampler threads of a flow, and works. */
 enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = OG__MOST_SAMPLERS + 3 };
 
-/* How many threads sample, and how many batches are on their way. */
+/* How many threads sample, and how many batches are on their way to be looked at. */
 int og__samplers(const struct og_way *way);
 int og__works(const struct og_way *way);
+/* And how many of these on their way to be trained: the stages of fewer batches than stages wait
+ * for one another. */
+int og__works_trained(const struct og_way *way);
 
 /* Are batches sampled ahead, planned, and only then trained? */
 bool og__samples_ahead(const struct og_way *way);

@@ -66,7 +66,8 @@ struct og_choice {
     size_t row_bytes;   /* of a row in memory and in packs; 0 = as in the file (rule.row_bytes) */
     uint32_t fill_rows; /* put into a cache at once (OG__FILL_ROWS) */
     struct og_disk_profile disk;
-    bool apart; /* what is written lies on another disk than the features */
+    bool apart;      /* what is written lies on another disk than the features */
+    bool one_by_one; /* a batch is trained before the next one is begun */
     struct og_flow_times times;
     size_t memory_limit; /* bytes; SIZE_MAX = none */
     uint64_t disk_limit; /* bytes of scratch; UINT64_MAX = none */

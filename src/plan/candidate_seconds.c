@@ -8,7 +8,8 @@
  *   sweep        sample  plan  fill  |  sweep | train          a superbatch
  *
  * What runs side by side takes as long as the slowest of it, and no less than all that it asks of
- * the disk or of the cores together. What is reused for R epochs counts for an R-th. */
+ * the disk or of the cores together; with --pipeline none as long as all of it. What is reused for
+ * R epochs counts for an R-th. */
 #include "plan/candidate.h"
 
 #include <math.h>
@@ -416,7 +417,8 @@ static void set_terms(const struct og_choice *given, const struct og_candidate *
     const double topology = disk_seconds(disk, b->topology, r->bandwidth);
     const double read_back = b->spill_read / r->fresh;
     double *term = e->term;
-    term[OG__SAMPLING] = OG_MAX(sample / OG_MAX(t->samplers, 1), topology);
+    const int samplers = given->one_by_one && c->superbatch == 0 ? 1 : t->samplers;
+    term[OG__SAMPLING] = OG_MAX(sample / OG_MAX(samplers, 1), topology);
     term[OG__PLANNING] = rows * plan_row(t, c);
     term[OG__SWEEPING] = disk_seconds(disk, b->sweep, r->bandwidth);
     term[OG__SPILLING] = b->spill_written / r->write;
@@ -456,19 +458,23 @@ static enum og__term longest(const double *term, unsigned set)
 
 /* Stages side by side: as long as the slowest, and the others once for the first batch of every
  * superbatch, when there is nothing yet to work on beside. */
-static double side_by_side(const double *term, unsigned stages, enum og__term slowest,
-                           const struct rates *r)
+static double side_by_side(const struct og_choice *given, const double *term, unsigned stages,
+                           enum og__term slowest, const struct rates *r)
 {
+    if (given->one_by_one)
+        return sum_of(term, stages);
     double others = sum_of(term, stages & ~OF(slowest));
     return term[slowest] + others * OG_MAX(r->superbatches, 1.0) / OG_MAX(r->batches, 1.0);
 }
 
-static enum og__term straight(const struct rates *r, struct og_estimate *e)
+static enum og__term straight(const struct og_choice *given, const struct rates *r,
+                              struct og_estimate *e)
 {
     const unsigned stages =
         OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | OF(OG__TRAINING);
-    enum og__term slowest = longest(e->term, stages | OF(OG__DISK) | OF(OG__CORES));
-    e->epoch = side_by_side(e->term, stages, slowest, r);
+    const unsigned shared = given->one_by_one ? 0 : OF(OG__DISK) | OF(OG__CORES);
+    enum og__term slowest = longest(e->term, stages | shared);
+    e->epoch = side_by_side(given, e->term, stages, slowest, r);
     return slowest;
 }
 
@@ -493,7 +499,7 @@ static enum og__term ahead(const struct og_choice *given, const struct og_candid
     unsigned stages = OF(OG__TRAINING) | (writes(c) ? 0 : OF(OG__SWEEPING)) | OF(OG__READING);
     enum og__term slowest = longest(term, stages);
     unsigned before = phases(given, c, term) | OF(OG__FILLING);
-    e->epoch = sum_of(term, before) + side_by_side(term, stages, slowest, r);
+    e->epoch = sum_of(term, before) + side_by_side(given, term, stages, slowest, r);
     return longest(term, before | OF(slowest));
 }
 
@@ -542,7 +548,7 @@ void og__candidate_seconds(const struct og_choice *given, const struct og_candid
     if (once)
         e->prepare += disk_seconds(&given->disk, times(e->counts.first_fill, 1), r.bandwidth);
     set_terms(given, c, &r, &b, e);
-    enum og__term most = c->superbatch > 0 ? ahead(given, c, &r, e) : straight(&r, e);
+    enum og__term most = c->superbatch > 0 ? ahead(given, c, &r, e) : straight(given, &r, e);
     e->seconds = e->epoch + (given->epochs > 0 ? e->prepare / given->epochs : 0);
     total_bytes(&b, e);
     if (e->possible)

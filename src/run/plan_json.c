@@ -11,6 +11,8 @@ static double predicted_seconds(const struct og_session *s)
     double reading = (double)(p->plan.reads + p->topology_reads) / s->facts.profile.iops;
     double moving =
         (double)(p->plan.bytes + p->topology_bytes + p->trace_bytes) / s->facts.profile.bandwidth;
+    if (s->way.one_by_one)
+        return sampling + reading + moving;
     return OG_MAX(sampling, OG_MAX(reading, moving));
 }
 

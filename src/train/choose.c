@@ -226,6 +226,7 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .fill_rows = OG__FILL_ROWS,
         .disk = disk,
         .apart = s->facts.apart,
+        .one_by_one = s->way.one_by_one,
         .structure_bytes = s->facts.list_bytes,
         .hops = (uint32_t)s->config.opt.n_fanout,
         .times = {.sample = batches->core_seconds / n,

@@ -96,6 +96,7 @@ struct og_filling {
     pthread_cond_t moved;
     /* guarded by lock */
     uint32_t done;   /* batches */
+    uint32_t wanted; /* windows that may be begun */
     uint32_t filled; /* windows */
     bool given_up;   /* nobody waits any more */
     int rc;          /* of the thread, with err */
@@ -114,6 +115,16 @@ static int await_slots(struct og_filling *f, uint32_t after)
     int rc = f->given_up ? OG__GIVEN_UP : 0;
     pthread_mutex_unlock(&f->lock);
     return rc;
+}
+
+static bool await_demand(struct og_filling *f, uint32_t window)
+{
+    pthread_mutex_lock(&f->lock);
+    while (f->wanted <= window && !f->given_up)
+        pthread_cond_wait(&f->moved, &f->lock);
+    bool wanted = f->wanted > window;
+    pthread_mutex_unlock(&f->lock);
+    return wanted;
 }
 
 static int fetch_piece(struct og_filling *f, struct head *head, uint64_t *at, struct og_err *err)
@@ -188,7 +199,7 @@ static void *fill_windows(void *arg)
     struct og_filling *f = arg;
     const struct og_fill_windows *w = f->opt.windows;
     bool going = true;
-    for (uint32_t i = 0; going && i < w->n; i++) {
+    for (uint32_t i = 0; going && i < w->n && await_demand(f, i); i++) {
         struct og_err err = {0};
         f->now = (struct og_filled){0};
         double start = og__now();
@@ -209,6 +220,7 @@ int og__filling_start(struct og_filling **out, const struct og_filling_options *
     if (!f)
         return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
     f->opt = *opt;
+    f->wanted = opt->on_demand ? 0 : opt->windows->n;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->moved, NULL);
     int failed = pthread_create(&f->thread, NULL, fill_windows, f);
@@ -277,6 +289,8 @@ int og__filling_await(struct og_filling *f, uint32_t batch, struct og_filled *fi
         return 0;
     uint32_t need = windows_before(f, batch);
     pthread_mutex_lock(&f->lock);
+    f->wanted = OG_MAX(f->wanted, need);
+    pthread_cond_broadcast(&f->moved);
     while (f->filled < need && f->rc == 0 && !f->given_up)
         pthread_cond_wait(&f->moved, &f->lock);
     int rc = f->filled >= need ? 0 : f->rc < 0 ? f->rc : OG__GIVEN_UP;

@@ -46,6 +46,7 @@ struct og_filling_options {
     struct og_gather *gather;
     const volatile sig_atomic_t *stop; /* may be NULL */
     struct og_timeline *timeline;      /* may be NULL */
+    bool on_demand;                    /* no window is begun before a batch waits for it */
 };
 
 struct og_filling;

@@ -77,7 +77,8 @@ struct og_flow {
     int n_staging;
     struct og_filling *filling; /* fills the cache meanwhile; NULL: it is filled */
     struct og_work *works;
-    int n_works;                       /* more than batches.n_threads, at most OG__MOST_WORKS */
+    int n_works; /* 1: one batch after another; more than batches.n_threads: side by side; at most
+                    OG__MOST_WORKS */
     const volatile sig_atomic_t *stop; /* may be NULL */
     struct og_timeline *timeline;      /* may be NULL */
 };

@@ -216,6 +216,10 @@ static const struct og_option table[] = {
      "sample ahead and train in turns, each with all the memory: the graph's structure first, then the "
      "feature cache",
      NULL, OG_OPTION_FLAG, FIELD(alternate), 0, 0, ALL},
+    {"pipeline", "WHAT", "batches", resources, NOTHING,
+     "what goes on side by side: a batch is trained while the next ones are sampled, planned and read; "
+     "none = each batch passes all of that before the next begins, to measure what overlapping gains",
+     NAMES("none", "batches"), OG_OPTION_CHOICE, FIELD(pipeline), 0, 0, ALL},
     {"ways", "N", "32", resources, NOTHING,
      "slots in a set of the policies rr and hybrid",
      NULL, OG_OPTION_INT, FIELD(ways), 1, 1 << 16, JOINS("policy")},

@@ -81,6 +81,7 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
 
 static void load_rows(struct og_flow *flow, const struct og_data_path *d)
 {
+    flow->n_works = og__works_trained(d->way);
     flow->gather = d->gather;
     flow->n_staging = d->memory->n_staging;
 }

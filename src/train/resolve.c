@@ -120,8 +120,9 @@ static void settle_trainers(struct og_options *opt, const struct og_log *log)
     if (opt->trainers > useful)
         og__say(log, OG__INFO,
                 "--trainers %d: %d, since no more mini-batches are computed at a time with "
-                "--accumulate %d --staleness %d",
-                opt->trainers, useful, opt->accumulate, opt->staleness);
+                "--accumulate %d --staleness %d --pipeline %s",
+                opt->trainers, useful, opt->accumulate, opt->staleness,
+                og__option_word("pipeline", opt->pipeline));
     opt->trainers = opt->trainers == 0 ? 1 : OG_MIN(opt->trainers, useful);
 }
 

@@ -282,6 +282,7 @@ static struct og_way asked_way(const struct og_config *config)
                            .whole_draws = config->want & OG__WANT_WHOLE_DRAWS,
                            .reuses = opt->resample_every > 1,
                            .models = config->want & OG__WANT_MODEL,
+                           .one_by_one = opt->pipeline == OG_PIPELINE_NONE,
                            .threads = opt->threads};
 }
 

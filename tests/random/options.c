@@ -147,6 +147,12 @@ static void draw_trainers(struct settings *s, struct draw *d)
         settings_put(s, "trainers", "%d", draw_from(d, 2, 5));
 }
 
+static void draw_pipeline(struct settings *s, struct draw *d)
+{
+    if (draw_chance(d, 20))
+        settings_put(s, "pipeline", "none");
+}
+
 static void draw_place(struct settings *s, struct draw *d)
 {
     settings_put(s, "topology", "%s", DRAW_WORD(d, "memory", "disk", "disk", "auto"));
@@ -191,6 +197,7 @@ void options_strategy(struct settings *s, struct draw *d)
     draw_place(s, d);
     draw_trainers(s, d);
     draw_ahead(s, d);
+    draw_pipeline(s, d);
 }
 
 void options_of_inference(struct settings *s, struct draw *d)
