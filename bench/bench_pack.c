@@ -342,17 +342,23 @@ static int write_segments(const struct bench *b, struct og_segments *s, uint32_t
     return rc;
 }
 
-/* The fewest bytes read of all sizes that fit. */
+/* The fewest bytes read of all sizes that fit, with every row shared that two batches miss. */
 static int try_sizes(struct og_segments *s, uint64_t limit, uint64_t *best, struct og_err *err)
 {
+    const uint32_t least = s->least;
+    const uint32_t given_back = s->given_back;
     struct og_segment_cost cost;
     int rc = 0;
     *best = UINT64_MAX;
+    s->least = 2;
+    s->given_back = 0;
     for (uint32_t k = 1; rc == 0 && k <= s->packing->n_batches; k++) {
         rc = og__segments_cost(s, k, OG__BY_SIGNATURE, &cost, err);
         if (cost.disk_bytes <= limit)
             *best = OG_MIN(*best, cost.bytes_read);
     }
+    s->least = least;
+    s->given_back = given_back;
     return rc;
 }
 

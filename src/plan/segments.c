@@ -61,7 +61,7 @@ size_t og__segments_bytes(uint64_t n_distinct, uint32_t n_batches, size_t row_by
 int og__segments_open(struct og_segments *s, const struct og_packing *p, struct og_budget *b,
                       struct og_err *err)
 {
-    *s = (struct og_segments){.packing = p, .budget = b};
+    *s = (struct og_segments){.packing = p, .least = 2, .budget = b};
     s->n_pages = pages_for(p->n_distinct, p->row_bytes);
     if (p->n_batches > OG__MOST_SEGMENTED)
         return og__fail(err, -EINVAL, NULL, "segments of more than %d batches", OG__MOST_SEGMENTED);
@@ -103,22 +103,39 @@ static void invalidate_last(struct og_segments *s)
         s->position[rank_of(s, p->rows[i])] = OG__NO_BATCH;
 }
 
-/* Marks rows as used once or shared; shared ones into spare, as they are found. */
+/* Of the n rows in spare those that stay shared; the others are packed. signature has users. */
+static void keep_shared(struct og_segments *s, uint32_t n)
+{
+    uint32_t back = s->given_back;
+    s->n_shared = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t rank = rank_of(s, s->spare[i]);
+        const uint32_t users = s->signature[rank];
+        const bool first = users == s->least && back > 0;
+        back -= first;
+        if (users < s->least || first)
+            continue;
+        s->position[rank] = SHARED;
+        s->spare[s->n_shared++] = s->spare[i];
+    }
+}
+
+/* Marks rows as packed or shared; shared ones into spare, as they are found. */
 static void mark(struct og_segments *s, uint32_t first, uint32_t last)
 {
     const struct og_packing *p = s->packing;
-    s->n_shared = 0;
+    uint32_t *users = s->signature;
+    uint32_t n = 0;
     for (uint64_t i = p->ptr[first]; i < p->ptr[last]; i++) {
-        uint32_t *position = &s->position[rank_of(s, p->rows[i])];
-        if (*position == OG__ONCE) {
-            *position = SHARED;
-            s->spare[s->n_shared++] = p->rows[i];
-        } else if (*position == OG__NO_BATCH) {
-            *position = OG__ONCE;
-        }
+        const uint32_t rank = rank_of(s, p->rows[i]);
+        users[rank] = s->position[rank] == OG__NO_BATCH ? 1 : users[rank] + 1;
+        s->position[rank] = OG__ONCE;
+        if (users[rank] == 2)
+            s->spare[n++] = p->rows[i];
     }
     s->first = first;
     s->last = last;
+    keep_shared(s, n);
 }
 
 /* Of each hash the least value among the batches that use the row: one in the high half, the other
@@ -309,8 +326,49 @@ static uint32_t guess_size(struct og_segments *s, uint64_t disk_bytes)
     return s->last;
 }
 
-int og__segments_choose(struct og_segments *s, uint64_t disk_bytes, uint32_t *size,
-                        struct og_err *err)
+/* ---- what is left of the disk ---- */
+
+enum { MOST_USERS = 64 };
+
+/* Rows of all segments by how many batches of theirs miss them; the last for so many or more. */
+static void count_users(struct og_segments *s, uint32_t size, uint64_t rows[MOST_USERS + 1])
+{
+    const uint32_t n = s->packing->n_batches;
+    memset(rows, 0, (MOST_USERS + 1) * sizeof(*rows));
+    for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first)) {
+        invalidate_last(s);
+        mark(s, first, first + OG_MIN(size, n - first));
+        for (uint32_t i = 0; i < s->n_shared; i++)
+            rows[OG_MIN(s->signature[rank_of(s, s->spare[i])], (uint32_t)MOST_USERS)]++;
+    }
+}
+
+/* A row that u batches share takes u - 1 more rows of disk when it is packed. Chunks and segments
+ * end at a block, so each may take one more. */
+static void give_back(struct og_segments *s, uint32_t size, uint64_t disk_bytes)
+{
+    const struct og_packing *p = s->packing;
+    const uint64_t segments = (p->n_batches + (uint64_t)size - 1) / size;
+    const uint64_t ends = (p->n_batches + segments) * PAGE;
+    const uint64_t taken = space_of(s, size) + ends;
+    uint64_t rows[MOST_USERS + 1];
+    if (taken >= disk_bytes)
+        return;
+    uint64_t left = (disk_bytes - taken) / p->row_bytes;
+    uint32_t least = s->least;
+    count_users(s, size, rows);
+    while (least < MOST_USERS && (least - 1) * rows[least] <= left) {
+        left -= (least - 1) * rows[least];
+        least++;
+    }
+    s->least = least;
+    s->given_back = (uint32_t)OG_MIN(left / (least - 1) / segments, (uint64_t)UINT32_MAX);
+}
+
+/* ---- both ---- */
+
+static int choose_size(struct og_segments *s, uint64_t disk_bytes, uint32_t *size,
+                       struct og_err *err)
 {
     enum { STEPS = 32 }; /* the guess is moved by such a share of itself */
     const uint32_t n = s->packing->n_batches;
@@ -333,5 +391,17 @@ int og__segments_choose(struct og_segments *s, uint64_t disk_bytes, uint32_t *si
             break;
     }
     *size = at;
+    return 0;
+}
+
+int og__segments_choose(struct og_segments *s, uint64_t disk_bytes, uint32_t *size,
+                        struct og_err *err)
+{
+    s->least = 2;
+    s->given_back = 0;
+    int rc = choose_size(s, disk_bytes, size, err);
+    if (rc < 0 || s->packing->n_batches == 0)
+        return rc;
+    give_back(s, *size, disk_bytes);
     return 0;
 }

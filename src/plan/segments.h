@@ -6,6 +6,9 @@
  *   of each    rows that two or more of its batches miss: stored once, for all of them
  *   segment    rows that one batch misses: packed in that batch's chunk, as without segments
  *
+ * Disk that segments leave free takes the rows that the fewest batches share back into chunks, a
+ * copy for each of these: a chunk is read without anything in between.
+ *
  * Shared rows are ordered by MinHash signature: rows that the same batches use share it and become
  * neighbours, so that a batch touches few pages. Rows lie one behind another, whatever their size;
  * a batch reads each page that any of its rows lies on once. */
@@ -33,6 +36,10 @@ struct og_segment_cost {
 /* Works over one sealed packing, which stays the caller's. */
 struct og_segments {
     const struct og_packing *packing;
+    /* Rows that fewer batches of a segment miss are packed, and of those that just so many do the
+     * first `given_back` of the segment; set by og__segments_choose. */
+    uint32_t least; /* >= 2 */
+    uint32_t given_back;
     /* of the segment that was laid out last */
     uint32_t first, last; /* its batches [first, last) */
     uint32_t n_shared;
@@ -47,7 +54,7 @@ struct og_segments {
     struct og_budget *budget;
 };
 #define OG__NO_BATCH UINT32_MAX       /* no batch of the segment misses it */
-#define OG__ONCE     (UINT32_MAX - 1) /* one does */
+#define OG__ONCE     (UINT32_MAX - 1) /* those that do have it in their chunks */
 
 /* From the budget as "packing": 16 bytes a distinct row, 4 a page of them. */
 size_t og__segments_bytes(uint64_t n_distinct, uint32_t n_batches, size_t row_bytes);
@@ -76,8 +83,9 @@ OG_MUST_CHECK int og__segments_cost(struct og_segments *s, uint32_t size,
                                     struct og_err *err);
 
 /* The smallest size whose space fits `disk_bytes`: guessed from the first segment while it grows,
- * so that each batch is looked at once (Algorithm 2), then made good by counting. -ENOSPC, with the
- * least that would do, where even one segment of all batches is too large. */
+ * so that each batch is looked at once (Algorithm 2), then made good by counting. What is left of
+ * the disk takes rows back into chunks. -ENOSPC, with the least that would do, where even one
+ * segment of all batches is too large. */
 OG_MUST_CHECK int og__segments_choose(struct og_segments *s, uint64_t disk_bytes, uint32_t *size,
                                       struct og_err *err);
 
