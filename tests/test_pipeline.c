@@ -93,17 +93,14 @@ static int by_start(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* A superbatch is sampled by several threads, and put away (a consumer, as training is) meanwhile:
- * that is one stage. */
-static bool is_one_stage(const struct result *r, const struct span *a, const struct span *b)
+/* A superbatch is sampled by several threads, and put away meanwhile: that is one stage. A batch
+ * that goes straight through is sampled by one. */
+static bool is_one_stage(const struct span *a, const struct span *b)
 {
-    const json_t *plan = json_object_get(r->summary, "plan");
-    const bool ahead = json_integer_value(json_object_get(plan, "superbatch")) > 0;
-    const char *names[] = {a->stage, b->stage};
-    for (int i = 0; i < 2; i++)
-        if (strcmp(names[i], "sample") != 0 && strcmp(names[i], "train") != 0)
-            return false;
-    return ahead && (strcmp(names[0], "sample") == 0 || strcmp(names[1], "sample") == 0);
+    const bool first = strcmp(a->stage, "put away") == 0;
+    const bool second = strcmp(b->stage, "put away") == 0;
+    return (first || strcmp(a->stage, "sample") == 0) &&
+           (second || strcmp(b->stage, "sample") == 0);
 }
 
 /* Seconds that stages worked while another one did. Times are written to a tenth of a microsecond,
@@ -129,7 +126,7 @@ static double overlap(const struct result *r)
     qsort(all, n_spans, sizeof(*all), by_start);
     for (size_t k = 0; k < n_spans; k++)
         for (size_t j = k + 1; j < n_spans && all[j].start < all[k].end - 1; j++)
-            if (!is_one_stage(r, &all[k], &all[j]))
+            if (!is_one_stage(&all[k], &all[j]))
                 both += OG_MIN(all[j].end, all[k].end) - all[j].start;
     free(all);
     return both / 1e6;

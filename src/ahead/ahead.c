@@ -109,9 +109,22 @@ static int begin_sampling(struct og_data_path *d, struct og_ahead_counts *done, 
 {
     if (!d->memory->alternates)
         return 0;
+    const double start = og__now();
     og__gather_yield(d->gather, d->memory->n_yielded);
     og__policy_invalidate(d->policy, d->memory->n_slots - d->memory->n_yielded);
-    return og__structure_fetch(d->structure, &done->read, &done->bytes_written, err);
+    int rc = og__structure_fetch(d->structure, &done->read, &done->bytes_written, err);
+    og__timeline_add(d->timeline, "fetch structure", 0, start, og__now());
+    return rc;
+}
+
+/* And the cache has its memory again. */
+static int end_sampling(struct og_data_path *d, struct og_err *err)
+{
+    const double start = og__now();
+    int rc = og__gather_reclaim(d->gather, err);
+    if (d->memory->alternates)
+        og__timeline_add(d->timeline, "take memory back", 0, start, og__now());
+    return rc;
 }
 
 /* end: of the items that a tail may have. */
@@ -137,7 +150,7 @@ static int prepare_superbatch(struct og_ahead *a, enum og__split pass, uint64_t 
         OG_TRY(og__superbatch_release_ids(d->stores.superbatch, err));
     if (og__packs(d->way))
         OG_TRY(og__ahead_pack(a, done, err));
-    OG_TRY(og__gather_reclaim(d->gather, err));
+    OG_TRY(end_sampling(d, err));
 out:
     done->bytes_written += og__ahead_written(d) - a->written_before;
     return rc;

@@ -134,6 +134,7 @@ static int sample_batches(struct og_ahead *a, enum og__split pass, uint64_t firs
     struct og_pipeline p;
     og__pipeline_sample(&p, a->path,
                         (struct og_items){&a->path->facts->schedule, pass, first, last}, true);
+    p.flow.use = "put away";
     return og__pipeline_run(&p, consumer, a, err);
 }
 

@@ -251,7 +251,7 @@ static int consume_batches(struct run *r, struct og_queue *ready, og_consumer *c
         w->stall_seconds = og__now() - start;
         start = og__now();
         int rc = consumer(arg, w, err);
-        span(r, "train", w, start);
+        span(r, f->use, w, start);
         end_work(r, w);
         if (rc < 0)
             return rc;

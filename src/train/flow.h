@@ -81,6 +81,7 @@ struct og_flow {
                     OG__MOST_WORKS */
     const volatile sig_atomic_t *stop; /* may be NULL */
     struct og_timeline *timeline;      /* may be NULL */
+    const char *use;                   /* what the consumer does, in the timeline */
 };
 
 /* Called for every batch in order. Rows, blocks and seeds stay valid during the call. */

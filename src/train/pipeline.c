@@ -7,7 +7,8 @@ static struct og_flow flow_of(struct og_data_path *d, const struct og_items *ite
                             .works = d->works,
                             .n_works = og__works(d->way),
                             .stop = og__stop_flag(d->config),
-                            .timeline = d->timeline};
+                            .timeline = d->timeline,
+                            .use = "train"};
 }
 
 /* ---- batches ---- */
