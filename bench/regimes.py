@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""The regimes of the papers' evaluations, as far as this machine has them, beside the papers' own figures.
+
+    bench/regimes.py [--outgrow PATH] [--scratch DIR] [--datasets DIR] [--data DIR] [--parts PART,...] [--turns 3]
+
+Parts:
+    pipeline    --pipeline none beside batches, in turns (Liu et al. 2025, Table 5; Sun et al. 2023, Figure 11)
+    similarity  how much of what an epoch visits most another one does, too (Yang et al. 2022, Table 2)
+    eviction    hit rates where a cache holds 16 to 66 batches and an epoch has 1000 (Park et al. 2024, Figure 10); nothing is timed
+    lsm         preset lsm-gnn beside others in such a cache, timed
+    ginex       Ginex' preset, its ablation and its baselines, the structure on disk, hit rates of 30 to 80 % (Park et al. 2022, Figures 14 and 15)
+    disk        what segments read by the disk they may take (Liu et al. 2025, Figure 11) and packs take by the cache (Figure 12); nothing is timed
+    limit       auto where nearly all that three epochs visit fits in memory, beside ginex, and when each stage worked
+
+Graphs are generated, up to 2 GB each, under --datasets, where they stay, or else under --scratch, and removed. --data is a folder of graphs for
+`outgrow import npy`. Timings run with a cold page cache and want a machine that does nothing else.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+
+from lookahead import Bench, total
+from suite import ROOT, drop_caches, table
+
+# ---- graphs ----
+
+GRAPHS = {
+    # 1 GB of features, 20 batches of 1000 seeds an epoch
+    "rmat2m": ["--model", "rmat", "--nodes", 2_000_000, "--degree", 12, "--dim", 128, "--classes", 16, "--train-fraction", 0.01],
+    # batches of 16 seeds and some 1200 rows, 1000 of them an epoch
+    "rmat4m": ["--model", "rmat", "--nodes", 4_000_000, "--degree", 12, "--dim", 1, "--dtype", "u8", "--classes", 16, "--train-fraction", 0.004],
+    # the same with 2 GB of features
+    "rmat1m": ["--model", "rmat", "--nodes", 1_000_000, "--degree", 12, "--dim", 512, "--classes", 16, "--train-fraction", 0.016],
+    # half of what bench/lookahead.py has
+    "rmat4m128": ["--model", "rmat", "--nodes", 4_000_000, "--degree", 16, "--dim", 128, "--classes", 16, "--train-fraction", 0.01],
+    "rmat": ["--model", "rmat", "--nodes", 1_000_000, "--degree", 16, "--dim", 1, "--dtype", "u8", "--classes", 16, "--train-fraction", 0.05],
+    "planted": ["--model", "planted", "--nodes", 500_000, "--degree", 15, "--dim", 1, "--dtype", "u8", "--classes", 16, "--train-fraction", 0.05],
+}
+
+
+def graph(b, args, name):
+    """Generated once; with --datasets once for all runs of this program."""
+    if not args.datasets:
+        return b.dataset(name, *GRAPHS[name])
+    path = pathlib.Path(args.datasets) / name
+    if not path.exists():
+        b.run("generate", path, *GRAPHS[name])
+    return path
+
+
+def real_graphs(b, args):
+    """Name and folder of each graph under --data that is there."""
+    for name, importing in (("debian-packages", ["--symmetrize"]), ("github-social", ["--symmetrize"]), ("tolokers", ["--symmetrize"]),
+                            ("amazon-computers", ["--symmetrize"]), ("coauthor-cs", []), ("cora", [])):
+        src = pathlib.Path(args.data) / name
+        if not src.is_dir():
+            print(f"{src}: absent, left out")
+            continue
+        path = b.scratch / name
+        if not path.exists():
+            b.run("import", "npy", src, path, "--quiet", *importing)
+        yield name, path
+
+
+def steady(r):
+    """Seconds of an epoch, the first one apart, in which batches may be sampled and packed."""
+    return statistics.mean(e["seconds"] for e in r["epochs"][1:])
+
+
+def spread(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+# ---- pipeline ----
+
+PIPELINE_WAYS = {"diskgnn": ["--preset", "diskgnn", "--resample-every", 3], "fgnn": ["--preset", "fgnn"], "ginex": ["--preset", "ginex", "--superbatch", "all"]}
+
+
+def part_pipeline(b, args):
+    """Each way with and without overlapping, in turns there and back."""
+    path = graph(b, args, "rmat2m")
+    rows = []
+    for name in args.ways.split(","):
+        for cache in ("5%", "10%", "30%"):
+            runs = {"none": [], "batches": []}
+            for turn in range(args.turns):
+                for how in list(runs)[:: -1 if turn % 2 else 1]:
+                    drop_caches()
+                    runs[how].append(b.train(path, "--memory", "1500M", "--batch", 1000, "--fanout", "10,10,10", "--hidden", 64, "--epochs", 3, "--eval-every", 0,
+                                             "--cache", cache, "--pipeline", how, *PIPELINE_WAYS[name]))
+            seconds = {how: [steady(r) for r in r_of] for how, r_of in runs.items()}
+            ratios = [a / o for a, o in zip(seconds["none"], seconds["batches"])]
+            e = runs["none"][0]["epochs"][1]
+            rows.append([name, cache, f"{e['hits'] / e['rows']:.3f}", *(statistics.median(seconds[how]) for how in runs), spread(ratios),
+                         *(e[key] for key in ("sample_seconds", "plan_seconds", "gather_seconds", "train_seconds"))])
+            print(rows[-1], flush=True)
+    table("Seconds of a later epoch, one batch after another and overlapped; and of each stage in the first of these", ["preset", "--cache", "hit rate",
+          "one by one s", "overlapped s", "ratio (spread)", "sampling", "planning", "gathering", "training"], rows)
+    return rows
+
+
+# ---- similarity ----
+
+MOST = 0.1  # the share of nodes that is looked at
+SAMPLERS = {"uniform 15,10,5": ["--fanout", "15,10,5"], "walk": ["--sampler", "walk", "--fanout", "5,5,5"],
+            "weighted 15,10,5": ["--sampler", "weighted", "--fanout", "15,10,5"]}
+
+
+def load(folder, name):
+    import numpy
+    return numpy.load(folder / f"{name}.npy", mmap_mode="r")
+
+
+def of_epoch(folder, ptr, epoch, epochs):
+    """Where an epoch's entries begin, batch by batch, and where they end."""
+    ptr = load(folder, ptr)
+    batches = (len(ptr) - 1) // epochs
+    return ptr[epoch * batches : (epoch + 1) * batches + 1]
+
+
+def visits(folder, epoch, epochs, nodes):
+    """How many batches of an epoch each node is an input of."""
+    import numpy
+    ptr = of_epoch(folder, "ids_ptr", epoch, epochs)
+    return numpy.bincount(load(folder, "ids")[ptr[0] : ptr[-1]], minlength=nodes)
+
+
+def draws(folder, epoch, epochs, nodes):
+    """How often each node was drawn in an epoch, in all hops."""
+    import numpy
+    count = numpy.zeros(nodes, dtype=numpy.int64)
+    ids, at = load(folder, "ids"), of_epoch(folder, "ids_ptr", epoch, epochs)
+    for hop in (1, 2, 3):
+        src, ptr = load(folder, f"hop{hop}_src"), of_epoch(folder, f"hop{hop}_ptr", epoch, epochs)
+        for b in range(len(ptr) - 1):
+            numpy.add.at(count, ids[at[b] : at[b + 1]], numpy.bincount(src[ptr[b] : ptr[b + 1]], minlength=at[b + 1] - at[b]))
+    return count
+
+
+def similarity(a, b):
+    """Of what the nodes most visited in epoch b were visited, how much they were as most visited ones of epoch a (Yang et al. 2022, §6.2)."""
+    import numpy
+    most = [numpy.argsort(-x, kind="stable")[: int(MOST * len(x))] for x in (a, b)]
+    both = numpy.intersect1d(*most)
+    return numpy.minimum(a[both], b[both]).sum() / b[most[1]].sum()
+
+
+def mean_similarity(counts):
+    return f"{100 * statistics.mean(similarity(x, y) for x, y in zip(counts, counts[1:])):.1f}"
+
+
+def part_similarity(b, args):
+    import numpy
+    rows = []
+    graphs = [(name, graph(b, args, name)) for name in ("rmat", "planted")] + list(real_graphs(b, args))
+    for name, path in graphs:
+        seeds = len(numpy.load(path / "train.npy", mmap_mode="r"))
+        nodes = json.loads((path / "meta.json").read_text())["num_nodes"]
+        batch = max(1, min(1000, seeds // 16))
+        row = [name, f"{nodes:,}", f"{seeds:,}", batch]
+        for options in SAMPLERS.values():
+            if "weighted" in options and not (path / "weights.npy").exists():
+                row.append("")
+                continue
+            out = b.scratch / "similarity"
+            b.run("sample", path, "--out", out, "--epochs", args.epochs, "--batch", batch, "--policy", "degree", "--quiet", *options)
+            row.append(", ".join(mean_similarity([count(out, e, args.epochs, nodes) for e in range(args.epochs)]) for count in (visits, draws)))
+            shutil.rmtree(out)
+        rows.append(row)
+        print(rows[-1], flush=True)
+    table("Similarity of epochs in %, means of adjacent ones: by the batches that a node is in, by how often it is drawn", ["graph", "nodes", "training nodes", "batch", *SAMPLERS], rows)
+    return rows
+
+
+# ---- eviction ----
+
+LSM = ["--fanout", "5,2,2,2", "--batch", 16]
+IN_BATCHES = (16, 33, 66)  # what caches hold
+EVICTION = (["rr,lru,degree,presc:1,frequency,belady"], ["hybrid:static"], ["hybrid:dynamic", "--window", 64], ["hybrid:dynamic"], ["hybrid", "--window", 64], ["hybrid"])
+
+
+def rows_of_batch(b, path):
+    out = b.scratch / "told.json"
+    b.run("simulate", path, "--policy", "degree", "--cache", "1%", "--epochs", 1, "--json", out, "--quiet", *LSM)
+    told = json.loads(out.read_text())
+    return told["rows"] / told["batches"], told["num_nodes"], told["batches"]
+
+
+def part_eviction(b, args):
+    path = graph(b, args, "rmat4m")
+    rows, nodes, batches = rows_of_batch(b, path)
+    caches = [f"{100 * n * rows / nodes:.3f}%" for n in IN_BATCHES]
+    table_rows = []
+    for policies, *options in EVICTION:
+        out = b.scratch / "told.json"
+        b.run("simulate", path, "--policy", policies, "--cache", ",".join(caches), "--epochs", 2, "--json", out, "--quiet", *LSM, *options)
+        told = json.loads(out.read_text())["results"]
+        for policy in dict.fromkeys(r["policy"] for r in told):
+            table_rows.append([" ".join([policy, *map(str, options)]), *(f"{r['hit_rate']:.3f}" for r in told if r["policy"] == policy)])
+            print(table_rows[-1], flush=True)
+    table(f"Hit rates of caches of so many batches: {nodes:,} nodes, {batches} batches an epoch of {rows:.0f} rows", ["policy", *(f"{n} ({c})" for n, c in zip(IN_BATCHES, caches))],
+          table_rows)
+    return table_rows
+
+
+def part_lsm(b, args):
+    path = graph(b, args, "rmat1m")
+    rows, nodes, batches = rows_of_batch(b, path)
+    ways = {"lsm-gnn": ["--preset", "lsm-gnn"], "its baseline": ["--policy", "rr", "--topology", "memory"], "fgnn": ["--preset", "fgnn"],
+            "belady": ["--policy", "belady", "--topology", "memory"], "auto": ["--topology", "memory"]}
+    caches = {n: f"{100 * n * rows / nodes:.3f}%" for n in (16, 66)}
+    table_rows = []
+    for n, cache in caches.items():
+        for name, options in ways.items():
+            r = b.epochs(path, "--memory", "1G", "--cache", cache, *LSM, *options, limit=1200, epochs=2)
+            e = r["epochs"][-1]
+            table_rows.append([n, cache, name, r["plan"]["policy"] + (", " + r["plan"]["layout"] if r["plan"]["layout"] != "raw" else ""), f"{e['hits'] / e['rows']:.3f}",
+                               r["average"], e["seconds"], e["plan_seconds"]])
+            print(table_rows[-1], flush=True)
+    table(f"Caches of a few batches of {rows:.0f} rows, {batches} batches an epoch", ["batches cached", "--cache", "way", "policy", "hit rate", "s an epoch, all", "second epoch s",
+          "planning s"], table_rows)
+    return table_rows
+
+
+# ---- ginex ----
+
+
+def part_ginex(b, args):
+    """So many MiB for caches: of structure and features in turns (Ginex), or shared out between both (Ali+PG, the best of five ways)."""
+    path = graph(b, args, "rmat2m")
+    rows = []
+    for share in map(int, args.shares.split(",")):
+        memory = 230 + share
+        base = ["--memory", f"{memory}M", "--topology", "disk", "--together", 1, "--batch", 1000, "--fanout", "10,10,10"]
+
+        def run(name, *options):
+            r = b.epochs(path, *base, *options, limit=memory + 40, epochs=2)
+            e = r["epochs"][-1]
+            print(share, name, f"{r['average']:.2f}", flush=True)
+            return name, r["average"], e["hits"] / e["rows"], e["topology_bytes_read"] / 1e9, e["feature_bytes_read"] / 1e9
+
+        def caches(lists, features):
+            return ["--neighbor-cache", f"{lists}M", "--cache", f"{features}M"]
+
+        splits = [run(f"ali+pg, {p} %", "--preset", "ali+pg", *caches(share * p // 100, share - share * p // 100)) for p in (0, 25, 50, 75, 100)]
+        runs = [run("ginex", "--preset", "ginex", *caches(share, share)), run("ginex-pg", "--preset", "ginex", "--policy", "degree", *caches(share, share)),
+                min(splits, key=lambda r: r[1]), run("pyg+", "--preset", "pyg+", "--neighbor-cache", 0)]
+        rows += [[share, name, seconds, seconds / runs[0][1], f"{hit:.2f}", structure, features] for name, seconds, hit, structure, features in runs]
+    table("Structure on disk, so many MiB for caches", ["MiB", "way", "s an epoch, all", "times ginex", "hit rate", "GB of structure", "GB of features"], rows)
+    return rows
+
+
+# ---- disk ----
+
+
+def part_disk(b, args):
+    """Bytes alone: of what is written and read, in times the features of the whole graph."""
+    path = graph(b, args, "rmat2m")
+    base = ["--policy", "frequency", "--topology", "memory", "--memory", "2G", "--superbatch", "all", "--epochs", 1, "--batch", 1000, "--fanout", "10,10,10"]
+    features = 2_000_000 * 512
+    rows = []
+    for cache in ("1%", "3%", "10%", "20%"):
+        r = b.json("bench", "epoch", path, *base, "--cache", cache, "--layout", "packed")
+        rows.append([cache, total(r, "bytes_written") / features, f"{total(r, 'hits') / total(r, 'rows'):.3f}"])
+        print(rows[-1], flush=True)
+    table("Packs of an epoch by the cache: bytes written, in times the features", ["--cache", "written", "hit rate"], rows)
+    needed = rows[0][1] * features
+    segmented = []
+    for share in (100, 80, 60, 50, 40):
+        r = b.json("bench", "epoch", path, *base, "--cache", "1%", "--layout", "segmented", "--disk", f"{int(needed * share / 100)}")
+        read = total(r, "feature_bytes_read") / (total(r, "misses") * 512)
+        segmented.append([f"{needed * share / 100 / features:.2f}", total(r, "bytes_written") / features, read])
+        print(segmented[-1], flush=True)
+    table("Segments of an epoch by the disk, cache 1 %", ["--disk, times the features", "written, times the features", "read, bytes a byte of rows"], segmented)
+    return rows, segmented
+
+
+# ---- limit ----
+
+
+def stages(path):
+    """Of a timeline: when each stage first began and last ended, and for how long at least one thread was in it."""
+    spans = {}
+    for e in json.loads(path.read_text()):
+        if e["ph"] == "X":
+            spans.setdefault(e["name"], []).append((e["ts"] / 1e6, (e["ts"] + e["dur"]) / 1e6))
+    rows = []
+    for name, of in spans.items():
+        busy, end = 0.0, 0.0
+        for first, last in sorted(of):
+            busy += max(0.0, last - max(first, end))
+            end = max(end, last)
+        rows.append([name, min(s for s, _ in of), end, busy, sum(e - s for s, e in of)])
+    return sorted(rows, key=lambda r: r[1])
+
+
+def part_limit(b, args):
+    path = graph(b, args, "rmat4m128")
+    base = ["--memory", args.memory, "--topology", "memory", "--batch", 1000, "--fanout", "10,10,10"]
+    ways = {"auto": [], "ginex": ["--preset", "ginex"]}
+    runs = {name: [] for name in ways}
+    spans = b.scratch / "spans.json"
+    for turn in range(args.turns):
+        for name in list(ways)[:: -1 if turn % 2 else 1]:
+            spans.unlink(missing_ok=True)
+            trace = ["--trace-timeline", spans] if name == "auto" else []
+            runs[name].append(b.epochs(path, *base, *ways[name], *trace, limit=1500, epochs=3))
+            print(name, runs[name][-1]["average"], [round(e["seconds"], 2) for e in runs[name][-1]["epochs"]], flush=True)
+            if trace:
+                timeline = stages(spans)
+    rows = []
+    for name, r_of in runs.items():
+        r = r_of[0]
+        plan = r["plan"]
+        rows.append([name, f"{plan['policy']}, {plan['layout']}{', turns' if plan['alternates'] else ''}", spread([r["average"] for r in r_of]), plan["cache_rows"],
+                     f"{total(r, 'hits') / total(r, 'rows'):.3f}", (r["prepare"]["bytes_read"] + total(r, "bytes_read") + total(r, "prepare_bytes_read")) / 3e9])
+    table(f"--memory {args.memory}, three epochs and all preparation", ["way", "policy", "s an epoch (spread)", "rows cached", "hit rate", "GB read an epoch"], rows)
+    table("The last run of auto: seconds from its start", ["stage", "first begun", "last ended", "at work", "of all threads"], timeline)
+    return rows
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--outgrow", default=str(ROOT / "build/release/outgrow"))
+    p.add_argument("--scratch")
+    p.add_argument("--datasets")
+    p.add_argument("--data", default=".")
+    p.add_argument("--parts", default="pipeline,similarity,eviction,lsm,ginex,disk,limit")
+    p.add_argument("--ways", default=",".join(PIPELINE_WAYS), help="of the part pipeline")
+    p.add_argument("--shares", default="24,64,128", help="MiB, of the part ginex")
+    p.add_argument("--memory", default="700M", help="of the part limit")
+    p.add_argument("--turns", type=int, default=3)
+    p.add_argument("--epochs", type=int, default=4, help="of the part similarity")
+    args = p.parse_args()
+    args.reader = None
+    b = Bench(args)
+    os.environ.setdefault("XDG_CACHE_HOME", str(b.scratch))
+    try:
+        for part in args.parts.split(","):
+            globals()["part_" + part](b, args)
+    finally:
+        shutil.rmtree(b.scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
