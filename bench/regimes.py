@@ -196,6 +196,7 @@ def part_eviction(b, args):
     table_rows = []
     for policies, *options in EVICTION:
         out = b.scratch / "told.json"
+        out.unlink(missing_ok=True)
         b.run("simulate", path, "--policy", policies, "--cache", ",".join(caches), "--epochs", 2, "--json", out, "--quiet", *LSM, *options)
         told = json.loads(out.read_text())["results"]
         for policy in dict.fromkeys(r["policy"] for r in told):
