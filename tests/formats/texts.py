@@ -249,6 +249,22 @@ def test_by_id():
     os.remove("rows/edges.csv")
     save("rows/edges.npy", edges)
     np.testing.assert_array_equal(imported("npy", "rows")["train"], split[0])
+    # there, too, they need nothing that says how many nodes there are
+    os.remove("rows/feat.npy")
+    write("rows/feat.csv", "id,a,b,c\n" + "".join(f"{v},{','.join(map(repr, feat[v].tolist()))}\n" for v in rng.permutation(n)))
+    for said in {}, {"num_nodes": n}:
+        write("rows/meta.json", json.dumps(said))
+        got = imported("npy", "rows")
+        np.testing.assert_array_equal(got["features"], feat)
+        np.testing.assert_array_equal(got["labels"], np.where(np.isin(np.arange(n), labelled), label, -1))
+    os.remove("rows/meta.json")
+    save("rows/edges.npy", np.r_[edges, [(n, 0)]])
+    refused("npy", "rows", f"node {n}")
+    save("rows/edges.npy", edges)
+    write("rows/feat.csv", "".join(f"{v},1\n" for v in known * 3))
+    refused("npy", "rows", f"feat.csv: id {3 * 134}: no such node, of {n}", "count from 0")
+    os.remove("rows/feat.csv")
+    save("rows/feat.npy", feat)
     # what is wrong
     pairs, rows = [(10, 20), (20, 30), (30, 10)], [(10, 1.5), (20, 2.5), (30, 3.5)]
     by_id("bad", pairs, rows[:1])
@@ -257,14 +273,26 @@ def test_by_id():
     refused("edgelist", "bad", "feat.csv: id 20 is there twice")
     by_id("bad", pairs, rows, train=[10, 40])
     refused("edgelist", "bad", "train.csv: id 40: no such node, of 3")
-    by_id("bad", pairs, rows, train=[10, 10])
-    refused("edgelist", "bad", "listed twice")
+    by_id("bad", pairs, rows, train=[30, 20, 30])
+    refused("edgelist", "bad", "train.csv: id 30 is listed twice")
+    by_id("bad", pairs, rows, train=[])
+    refused("edgelist", "bad", "train.csv: no ids", "remove it")
+    write("bad/train.csv", "id\n\n")
+    refused("edgelist", "bad", "train.csv: no ids")
+    write("bad/train.csv", "id,x\n10,1\n")
+    refused("edgelist", "bad", "train.csv: 2 columns", "one a line")
     by_id("bad", pairs, rows[:2] + [(30, float("nan"))])
     refused("edgelist", "bad", "feat.csv: id 30, column 2: not a finite number")
     by_id("bad", pairs, rows, [(10, [0, 1]), (20, [1, 1])])
     refused("edgelist", "bad", "label.csv: no row for id 30")
     by_id("bad", pairs, rows, [(10, 0.5)])
-    refused("edgelist", "bad", "label.csv", "no class")
+    refused("edgelist", "bad", "label.csv: id 10: 0.5 is no class")
+    by_id("bad", pairs, rows, [(30, -7), (10, 1)])
+    refused("edgelist", "bad", "label.csv: id 30: -7 is no class")
+    by_id("bad", pairs, rows, [(30, [0, 1]), (20, [1, 3]), (10, [1, 1])])
+    refused("edgelist", "bad", "label.csv: id 20, column 3: 3 is no label")
+    by_id("bad", pairs, [(30, [0, 1]), (20, [1, 1e6]), (10, [1, 1])])
+    refused("edgelist", "bad", "feat.csv: id 20, column 3: 1e+06 does not fit", flags=["--feature-dtype", "f16"])
     by_id("bad", pairs, rows)
     save("bad/train.npy", np.arange(2))
     refused("edgelist", "bad", "train.npy: rows or ids?", "train.csv")
@@ -275,6 +303,17 @@ def test_by_id():
     save("rows/label.npy", label)
     write("rows/train.csv", "5\n400\n")
     refused("npy", "rows", "train.csv: id 400: no such node, of 400", "ids count from 0")
+
+
+def test_memory_by_id():
+    """12 bytes a node, and what does not grow with them; if it were 16, this would be refused."""
+    n = 500000
+    by_id("wide", [(0, 7 * n - 7)])
+    for name in "feat", "label":
+        write(f"wide/{name}.csv", "".join(f"{7 * v},{v % 4}\n" for v in range(n)))
+    run("import", "wide", "out", "--quiet", "--memory", "12M")
+    np.testing.assert_array_equal(np.load("out/labels.npy"), np.arange(n) % 4)
+    shutil.rmtree("out")
 
 
 def test_killed():

@@ -61,13 +61,12 @@ static void normalize(float *row, int64_t n)
 static int bad_feature(const struct og_table *t, int64_t v, int64_t column, float x,
                        enum og_dtype dtype, struct og_err *err)
 {
+    const struct og_table_place place = og__table_place(t, v, column);
     if (!isfinite(x))
         return og__fail(err, -EINVAL, "replace missing features, by 0 say",
-                        "%s: row %lld, column %lld: not a finite number (NaN or infinite)", t->name,
-                        (long long)v, (long long)column);
-    return og__fail(err, -EINVAL, "choose another --feature-dtype",
-                    "%s: row %lld, column %lld: %g does not fit %s", t->name, (long long)v,
-                    (long long)column, x, og__dtype_name(dtype));
+                        "%s: %s: not a finite number (NaN or infinite)", t->name, place.text);
+    return og__fail(err, -EINVAL, "choose another --feature-dtype", "%s: %s: %g does not fit %s",
+                    t->name, place.text, x, og__dtype_name(dtype));
 }
 
 /* The array that is made. */

@@ -18,7 +18,7 @@ static int class_of(const struct og_table *t, const void *raw, size_t i, int64_t
         x = -1;
     if (x < -1 || x > INT32_MAX / 8 || x != floor(x))
         return og__fail(err, -EINVAL, "classes count from 0; -1 or NaN means none",
-                        "%s: row %lld: %g is no class", t->name, (long long)node, x);
+                        "%s: %s: %g is no class", t->name, og__table_place(t, node, -1).text, x);
     *class = (int64_t)x;
     return 0;
 }
@@ -53,8 +53,8 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
             return og__fail(err, -EINVAL,
                             l->values ? "NaN where a value is not known"
                                       : "1 where the node is of the class, else 0",
-                            "%s: row %lld, column %zu: %g is no label", p->t->name, (long long)v, j,
-                            l->row[j]);
+                            "%s: %s: %g is no label", p->t->name,
+                            og__table_place(p->t, v, (int64_t)j).text, l->row[j]);
     }
     return og__npy_append(l->w, l->row, 1, err);
 }

@@ -86,22 +86,39 @@ static int find_node(const struct og_importer *imp, const struct og_table *t, in
 
 /* ---- the text ---- */
 
+struct file_name {
+    char text[64];
+};
+
+/* NAME or NAME.gz: 1 and which of them is there, 0, or negative. */
+static int find_text(const struct og_importer *imp, const char *name, struct file_name *found,
+                     struct og_err *err)
+{
+    snprintf(found->text, sizeof(found->text), "%s", name);
+    int has = og__import_has(imp, found->text, err);
+    if (has != 0)
+        return has;
+    snprintf(found->text, sizeof(found->text), "%s.gz", name);
+    return og__import_has(imp, found->text, err);
+}
+
+int og__by_id_has(const struct og_importer *imp, const char *name, struct og_err *err)
+{
+    struct file_name found;
+    return find_text(imp, name, &found, err);
+}
+
 int og__by_id_text(const struct og_importer *imp, const char *name, struct og_table **out,
                    struct og_err *err)
 {
-    char zipped[64];
+    struct file_name found;
     *out = NULL;
-    snprintf(zipped, sizeof(zipped), "%s.gz", name);
-    const char *const names[] = {name, zipped};
-    int has = 0;
-    size_t i = 0;
-    while (i < OG_COUNT(names) && (has = og__import_has(imp, names[i], err)) == 0)
-        i++;
-    if (has <= 0)
-        return has;
-    char *path = og__import_source(imp, names[i]);
-    int rc = path ? og__table_csv_by_id(out, path, imp->budget, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    int rc = find_text(imp, name, &found, err);
+    if (rc <= 0)
+        return rc;
+    char *path = og__import_source(imp, found.text);
+    rc = path ? og__table_csv_by_id(out, path, imp->budget, err)
+              : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     free(path);
     return rc;
 }
@@ -110,7 +127,7 @@ int og__by_id_text(const struct og_importer *imp, const char *name, struct og_ta
 
 struct by_id {
     struct og_table t;
-    struct og_budget *budget;
+    const struct og_importer *imp;
     int fd;          /* values, as they come */
     uint32_t *place; /* [rows] */
 };
@@ -157,28 +174,32 @@ static int by_id_rewind(struct og_table *t, struct og_err *err)
 static void by_id_close(struct og_table *t)
 {
     struct by_id *b = (struct by_id *)t;
-    og__release(b->budget, b->place, place_bytes(b), part);
+    og__release(b->imp->budget, b->place, place_bytes(b), part);
     if (b->fd >= 0)
         close(b->fd);
     free(b);
 }
 
-static const struct og_table_ops by_id_ops = {by_id_read, by_id_rewind, by_id_close};
-
-static int check_finite(const struct og_table *text, int64_t id, const double *x,
-                        struct og_err *err)
+static int64_t by_id_id_of(const struct og_table *t, int64_t node)
 {
-    for (int64_t j = 0; j + 1 < text->columns; j++)
+    return id_of(((const struct by_id *)t)->imp, node);
+}
+
+static const struct og_table_ops by_id_ops = {by_id_read, by_id_rewind, by_id_close, by_id_id_of};
+
+static int check_finite(const struct by_id *b, int64_t node, const double *x, struct og_err *err)
+{
+    for (int64_t j = 0; j < b->t.columns; j++)
         if (!isfinite(x[j]))
             return og__fail(err, -EINVAL, "replace missing features, by 0 say",
-                            "%s: id %lld, column %lld: not a finite number (NaN or infinite)",
-                            text->name, (long long)id, (long long)j + 2);
+                            "%s: %s: not a finite number (NaN or infinite)", b->t.name,
+                            og__table_place(&b->t, node, j).text);
     return 0;
 }
 
 /* Rows [first, first + n) of the text: their places noted, in `raw` their values alone. */
-static int place_rows(struct by_id *b, const struct og_importer *imp, const struct og_table *text,
-                      bool whole, char *raw, int64_t first, int64_t n, struct og_err *err)
+static int place_rows(struct by_id *b, const struct og_table *text, bool whole, char *raw,
+                      int64_t first, int64_t n, struct og_err *err)
 {
     const size_t row = og__table_row_bytes(&b->t);
     int rc = 0;
@@ -187,22 +208,23 @@ static int place_rows(struct by_id *b, const struct og_importer *imp, const stru
         int64_t node;
         int64_t id;
         memcpy(&id, from, sizeof(id));
-        OG_TRY(find_node(imp, text, id, &node, err));
+        OG_TRY(find_node(b->imp, text, id, &node, err));
         if (b->place[node] != NONE)
             OG_TRY(og__fail(err, -EINVAL, "a line a node; is the first column the node's id?",
                             "%s: id %lld is there twice", text->name, (long long)id));
         b->place[node] = (uint32_t)(first + i);
         memmove(raw + (size_t)i * row, from + sizeof(id), row);
         if (whole)
-            OG_TRY(check_finite(text, id, (const double *)(raw + (size_t)i * row), err));
+            OG_TRY(check_finite(b, node, (const double *)(raw + (size_t)i * row), err));
     }
 out:
     return rc;
 }
 
-static int place_all(struct by_id *b, const struct og_importer *imp, struct og_table *text,
-                     bool whole, int64_t *rows, struct og_err *err)
+static int place_all(struct by_id *b, struct og_table *text, bool whole, int64_t *rows,
+                     struct og_err *err)
 {
+    const struct og_importer *imp = b->imp;
     const size_t row = og__table_row_bytes(&b->t);
     struct og_piece p;
     uint64_t pushed = 0;
@@ -211,7 +233,7 @@ static int place_all(struct by_id *b, const struct og_importer *imp, struct og_t
     OG_TRY(og__piece_take(&p, text, imp->budget, err));
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(text, p.raw, p.room, &n, err));
-        OG_TRY(place_rows(b, imp, text, whole, p.raw, done, n, err));
+        OG_TRY(place_rows(b, text, whole, p.raw, done, n, err));
         OG_TRY(og__write_all(b->fd, p.raw, (size_t)n * row, (off_t)((size_t)done * row), b->t.name,
                              err));
         og__write_behind(b->fd, &pushed, (uint64_t)(done + n) * row);
@@ -224,9 +246,9 @@ out:
 }
 
 /* Nodes that have no row. */
-static int check_missing(const struct by_id *b, const struct og_importer *imp, bool whole,
-                         int64_t missing, struct og_err *err)
+static int check_missing(const struct by_id *b, bool whole, int64_t missing, struct og_err *err)
 {
+    const struct og_importer *imp = b->imp;
     char others[48] = "";
     int64_t v = 0;
     if (missing == 0)
@@ -244,19 +266,40 @@ static int check_missing(const struct by_id *b, const struct og_importer *imp, b
     return 0;
 }
 
-static int fill(struct by_id *b, const struct og_importer *imp, struct og_table *text, bool whole,
-                struct og_err *err)
+static int fill(struct by_id *b, struct og_table *text, bool whole, struct og_err *err)
 {
+    const struct og_importer *imp = b->imp;
     int64_t rows = 0;
     int rc;
     OG_TRY(og__import_check_columns(&b->t, "rows", err));
-    if (!(b->place = og__alloc(b->budget, place_bytes(b), part, err)))
+    if (!(b->place = og__alloc(imp->budget, place_bytes(b), part, err)))
         OG_TRY(-ENOMEM);
     memset(b->place, 0xff, place_bytes(b));
     OG_TRY(b->fd = og__unnamed_file(imp->dir.temporary, err));
-    OG_TRY(place_all(b, imp, text, whole, &rows, err));
-    rc = check_missing(b, imp, whole, imp->n_nodes - rows, err);
+    OG_TRY(place_all(b, text, whole, &rows, err));
+    rc = check_missing(b, whole, imp->n_nodes - rows, err);
 out:
+    return rc;
+}
+
+int og__by_id_count(const struct og_importer *imp, const char *name, int64_t *rows,
+                    struct og_err *err)
+{
+    struct og_table *text;
+    struct og_piece p = {0};
+    *rows = -1;
+    int rc = og__by_id_text(imp, name, &text, err);
+    if (rc < 0 || !text)
+        return rc;
+    OG_TRY(og__piece_take(&p, text, imp->budget, err));
+    *rows = 0;
+    for (int64_t n = 1; n > 0; *rows += n) {
+        OG_TRY(og__table_read(text, p.raw, p.room, &n, err));
+        OG_TRY(og__writing_goes_on(imp->seen, "counting nodes", "lines", *rows + n, 0, err));
+    }
+out:
+    og__piece_give(&p);
+    og__table_close(text);
     return rc;
 }
 
@@ -271,13 +314,13 @@ int og__by_id_open(struct og_importer *imp, const char *name, bool whole, struct
         return rc;
     if (!(b = og__table_new(sizeof(*b), &by_id_ops, text->name, err)))
         OG_TRY(-ENOMEM);
-    b->budget = imp->budget;
+    b->imp = imp;
     b->fd = -1;
     b->t.type = OG__NPY_F64;
     b->t.rows = imp->n_nodes;
     b->t.columns = text->columns - 1;
     b->t.ndim = b->t.columns > 1 ? 2 : 1;
-    OG_TRY(fill(b, imp, text, whole, err));
+    OG_TRY(fill(b, text, whole, err));
     *out = &b->t;
 out:
     if (rc < 0 && b)
@@ -306,6 +349,11 @@ out:
     return rc;
 }
 
+static int64_t list_id_of(const struct og_table *t, int64_t node)
+{
+    return id_of(((const struct id_list *)t)->imp, node);
+}
+
 static int list_rewind(struct og_table *t, struct og_err *err)
 {
     return og__table_rewind(((struct id_list *)t)->text, err);
@@ -317,7 +365,7 @@ static void list_close(struct og_table *t)
     free(t);
 }
 
-static const struct og_table_ops list_ops = {list_read, list_rewind, list_close};
+static const struct og_table_ops list_ops = {list_read, list_rewind, list_close, list_id_of};
 
 int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **out,
                    struct og_err *err)

@@ -4,6 +4,9 @@
 
 #include "dataset/import/import.h"
 
+/* Is NAME or NAME.gz there? 1, 0, or negative where it cannot be told. */
+OG_MUST_CHECK int og__by_id_has(const struct og_importer *imp, const char *name,
+                                struct og_err *err);
 /* Opens NAME, feat.csv say, or NAME.gz of the source: a row is an int64 id and doubles, as the text
  * has them. NULL where neither is there. */
 OG_MUST_CHECK int og__by_id_text(const struct og_importer *imp, const char *name,
@@ -15,6 +18,10 @@ OG_MUST_CHECK int og__by_id_text(const struct og_importer *imp, const char *name
  * no such file. */
 OG_MUST_CHECK int og__by_id_open(struct og_importer *imp, const char *name, bool whole,
                                  struct og_table **out, struct og_err *err);
+
+/* How many lines it has, but for one of names; -1 where there is no such file. */
+OG_MUST_CHECK int og__by_id_count(const struct og_importer *imp, const char *name, int64_t *rows,
+                                  struct og_err *err);
 
 /* NAME as a list of nodes, an id a line: rows are the nodes' numbers. NULL where it is not there.
  */

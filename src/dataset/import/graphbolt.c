@@ -229,7 +229,7 @@ static void label_close(struct og_table *t)
     (void)t; /* lives in import_labels */
 }
 
-static const struct og_table_ops label_ops = {label_read, label_rewind, label_close};
+static const struct og_table_ops label_ops = {label_read, label_rewind, label_close, NULL};
 
 static int check_labels(const struct og_bolt *b, int64_t *columns, struct og_err *err)
 {

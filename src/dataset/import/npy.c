@@ -85,7 +85,7 @@ static void sparse_close(struct og_table *t)
     free(s);
 }
 
-static const struct og_table_ops sparse_ops = {sparse_read, sparse_rewind, sparse_close};
+static const struct og_table_ops sparse_ops = {sparse_read, sparse_rewind, sparse_close, NULL};
 
 static int open_in(const struct og_importer *imp, const char *name, struct og_npy *a,
                    struct og_err *err)
@@ -240,6 +240,9 @@ int og__npy_edges(const struct og_importer *imp, struct og_edges *e, struct og_e
 
 /* ---- opening ---- */
 
+static const char features_by_id[] = "feat.csv";
+static const char labels_by_id[] = "label.csv";
+
 struct source {
     struct og_edges edges;
     struct og_table *features, *values, *labels;
@@ -373,14 +376,28 @@ out:
     return rc;
 }
 
-/* What is not there as .npy. */
-static int open_by_id(struct og_importer *imp, struct source *s, struct og_err *err)
+/* What is not there as .npy may be there by id: such a table takes memory, so it is opened when its
+ * turn comes, and closed before the next. */
+static int import_features(struct og_importer *imp, struct source *s, struct og_err *err)
 {
     int rc = 0;
     if (!s->features)
-        OG_TRY(og__by_id_open(imp, "feat.csv", true, &s->features, err));
+        OG_TRY(og__by_id_open(imp, features_by_id, true, &s->features, err));
+    OG_TRY(s->features ? og__import_features(imp, s->features, s->values, err)
+                       : og__import_no_features(imp, err));
+out:
+    og__table_close(s->features);
+    s->features = NULL;
+    return rc;
+}
+
+static int import_labels(struct og_importer *imp, struct source *s, struct og_err *err)
+{
+    int rc = 0;
     if (!s->labels)
-        OG_TRY(og__by_id_open(imp, "label.csv", false, &s->labels, err));
+        OG_TRY(og__by_id_open(imp, labels_by_id, false, &s->labels, err));
+    OG_TRY(s->labels ? og__import_labels(imp, s->labels, s->said.classes, false, err)
+                     : og__import_no_labels(imp, err));
 out:
     return rc;
 }
@@ -388,10 +405,8 @@ out:
 static int import_nodes(struct og_importer *imp, struct source *s, struct og_err *err)
 {
     int rc;
-    OG_TRY(s->features ? og__import_features(imp, s->features, s->values, err)
-                       : og__import_no_features(imp, err));
-    OG_TRY(s->labels ? og__import_labels(imp, s->labels, s->said.classes, false, err)
-                     : og__import_no_labels(imp, err));
+    OG_TRY(import_features(imp, s, err));
+    OG_TRY(import_labels(imp, s, err));
     OG_TRY(og__import_npy_splits(imp, err));
 out:
     return rc;
@@ -431,10 +446,25 @@ int og__import_npy_nodes(struct og_importer *imp, struct og_err *err)
     struct source s = {0};
     int rc;
     OG_TRY(open_nodes(imp, &s, err));
-    OG_TRY(open_by_id(imp, &s, err));
     OG_TRY(import_nodes(imp, &s, err));
 out:
     close_source(&s);
+    return rc;
+}
+
+/* Of edges that do not say how many nodes there are. */
+static int find_nodes(struct og_importer *imp, const struct source *s, struct og_err *err)
+{
+    int64_t lines = -1;
+    int rc = 0;
+    if (!s->features)
+        OG_TRY(og__by_id_count(imp, features_by_id, &lines, err));
+    if (!s->features && lines < 0)
+        OG_TRY(og__fail(
+            err, -ENOENT, "add feat.npy [N, F], or feat_indptr/indices/data.npy (CSR), or feat.csv",
+            "%s: no features: none of feat.npy, feat_indptr.npy and feat.csv", imp->src));
+    OG_TRY(og__import_set_nodes(imp, count_nodes(s) >= 0 ? count_nodes(s) : lines, err));
+out:
     return rc;
 }
 
@@ -443,15 +473,11 @@ static int open_source(struct og_importer *imp, struct source *s, struct og_err 
     int rc;
     OG_TRY(og__npy_edges(imp, &s->edges, err));
     OG_TRY(open_nodes(imp, s, err));
-    if (count_nodes(s) >= 0) {
-        OG_TRY(og__import_set_nodes(imp, count_nodes(s), err));
-        OG_TRY(open_by_id(imp, s, err));
-    }
-    if (!s->features)
-        OG_TRY(og__fail(err, -ENOENT, "add feat.npy [N, F], or feat_indptr/indices/data.npy (CSR)",
-                        "%s: no features: neither feat.npy nor feat_indptr.npy", imp->src));
-    if (!s->labels)
-        og__import_say(imp, "no label.npy: a graph without labels, for --task link and loaders");
+    OG_TRY(find_nodes(imp, s, err));
+    OG_TRY(s->labels ? 0 : og__by_id_has(imp, labels_by_id, err));
+    if (!s->labels && rc == 0)
+        og__import_say(
+            imp, "no label.npy or label.csv: a graph without labels, for --task link and loaders");
     OG_TRY(og__import_expect_rows(imp, s->features, "rows", err));
     OG_TRY(og__import_expect_rows(imp, s->labels, "labels", err));
 out:

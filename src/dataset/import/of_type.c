@@ -87,7 +87,7 @@ static void of_type_close(struct og_table *t)
     free(s);
 }
 
-static const struct og_table_ops of_type_ops = {of_type_read, of_type_rewind, of_type_close};
+static const struct og_table_ops of_type_ops = {of_type_read, of_type_rewind, of_type_close, NULL};
 
 int og__table_of_type(struct og_table **out, struct og_table *base,
                       const struct og_node_order *order, int type, struct og_budget *b,

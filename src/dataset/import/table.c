@@ -59,6 +59,18 @@ void *og__table_new(size_t bytes, const struct og_table_ops *ops, const char *na
     return NULL;
 }
 
+struct og_table_place og__table_place(const struct og_table *t, int64_t row, int64_t column)
+{
+    const bool by_id = t->ops->id_of;
+    struct og_table_place p;
+    int n = snprintf(p.text, sizeof(p.text), "%s %lld", by_id ? "id" : "row",
+                     (long long)(by_id ? t->ops->id_of(t, row) : row));
+    if (column >= 0)
+        snprintf(p.text + n, sizeof(p.text) - (size_t)n, ", column %lld",
+                 (long long)(by_id ? column + 2 : column));
+    return p;
+}
+
 /* ---- pieces ---- */
 
 int og__piece_take(struct og_piece *p, struct og_table *t, struct og_budget *b, struct og_err *err)
@@ -109,7 +121,7 @@ static void file_close(struct og_table *t)
     free(t);
 }
 
-static const struct og_table_ops file_ops = {file_read, file_rewind, file_close};
+static const struct og_table_ops file_ops = {file_read, file_rewind, file_close, NULL};
 
 static int open_file(struct og_table **out, struct og_npy *a, bool raw, struct og_err *err)
 {

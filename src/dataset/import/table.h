@@ -16,6 +16,9 @@ struct og_table_ops {
     int (*read)(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err);
     int (*rewind)(struct og_table *t, struct og_err *err);
     void (*close)(struct og_table *t); /* frees t too */
+    /* What the source calls a node, where it has ids in its first column; NULL where it has none.
+     */
+    int64_t (*id_of)(const struct og_table *t, int64_t node);
 };
 
 struct og_table {
@@ -70,6 +73,13 @@ OG_MUST_CHECK int og__table_read(struct og_table *t, void *out, int64_t want, in
                                  struct og_err *err);
 /* Turns [R, C] into the C elements of row r. Not for CSV. Before anything is read. */
 OG_MUST_CHECK int og__table_take_row(struct og_table *t, int64_t r, struct og_err *err);
+
+/* A node's row, and a column of it unless -1, as who wrote the source finds them: "row 3, column
+ * 0", or "id 31, column 2" where the id is the first column. */
+struct og_table_place {
+    char text[64];
+};
+struct og_table_place og__table_place(const struct og_table *t, int64_t row, int64_t column);
 
 static inline size_t og__table_row_bytes(const struct og_table *t)
 {

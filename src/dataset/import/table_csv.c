@@ -148,7 +148,7 @@ static void csv_close(struct og_table *t)
     free(c);
 }
 
-static const struct og_table_ops csv_ops = {csv_read, csv_rewind, csv_close};
+static const struct og_table_ops csv_ops = {csv_read, csv_rewind, csv_close, NULL};
 
 static int count_columns(struct csv_table *c, struct og_err *err)
 {

@@ -105,7 +105,7 @@ static void zip_close_table(struct og_table *t)
     free(z);
 }
 
-static const struct og_table_ops zip_ops = {zip_read, zip_rewind, zip_close_table};
+static const struct og_table_ops zip_ops = {zip_read, zip_rewind, zip_close_table, NULL};
 
 /* Deflate makes at most 1032 bytes of one, and none that the archive does not have. */
 static bool believable(const struct zip_table *z, const zip_stat_t *st)

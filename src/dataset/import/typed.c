@@ -219,7 +219,7 @@ static void shifted_close(struct og_table *t)
     free(t);
 }
 
-static const struct og_table_ops shifted_ops = {shifted_read, shifted_rewind, shifted_close};
+static const struct og_table_ops shifted_ops = {shifted_read, shifted_rewind, shifted_close, NULL};
 
 int og__typed_split(struct og_typed_import *ti, struct og_table *t, uint32_t type, const char *name,
                     struct og_err *err)
