@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The same model on the same graph, in Outgrow and in what people use today: PyTorch Geometric, DGL and GraphBolt.
 
-    bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk] [--peers pyg,dgl,graphbolt]
+    bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk] [--rows outgrow,pyg,dgl,graphbolt]
+    bench/peers.py --data DIR --rounds 0                                        installs the peers and makes the graphs, which stay in DIR
+    bench/peers.py --data DIR --results FILE --parts disk --rows pyg --rounds 1   one run, added to FILE; the tables are of all runs in it
 
 memory  everything in memory: seconds of an epoch, the first one left out
 disk    features on disk, a cold page cache, and a memory cgroup of --memory for all that Outgrow holds; for a peer of the same from the first batch on, so
-        that what its libraries and the graph's structure take before it, which is told, does not count
+        that what its libraries and the graph's structure take before it, which is told, does not count. Where no cgroup can be made that enforces its
+        limit, which is tried, this part is refused; --unbounded runs it all the same, and the table says that peers had what they wanted
 
 GraphSAGE (mean, --hidden, as many layers as --fanout has numbers), Adam, no dropout, on an R-MAT graph of Outgrow's generator, whose arrays the peers
 read as they are. PyG's NeighborLoader draws a node's neighbours once a batch, and cuts off what a layer does not need (trim_to_layer) where its sampler is pyg-lib, which PyPI
@@ -13,12 +16,13 @@ does not have: install it into --venv by hand to compare with that. DGL, GraphBo
 Out of core PyG reads rows of a np.memmap in --workers processes; GraphBolt's features are its TorchBasedFeature over a mapped file (its io_uring
 reader came with 2.4, which PyPI does not have either). DGL 2.1 has no features on disk of its own.
 
+PyTorch's threads wait for one another in loops: on a machine that has other work its figures are many times what they are alone.
+
 The peers are installed into --venv from PyPI the first time (5 GB; PyG's sampler is compiled, some minutes). One that does not install or run is named and left
 out. Each figure is the median of --rounds runs in turns, the smallest and largest beside it. The losses of the last epoch are shown: about the
 same, since the models are; not equal, since draws and initial parameters are not.
 """
 import argparse
-import contextlib
 import json
 import os
 import pathlib
@@ -30,10 +34,12 @@ import sys
 import tempfile
 import time
 
+import bound
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGES = [["torch==2.2.1", "numpy<2", "setuptools", "wheel", "ninja"],
-            ["dgl==2.1.0", "torchdata<0.8", "pandas", "pyyaml", "pydantic", "torch_geometric==2.6.1"],
-            ["--no-build-isolation", "torch_scatter", "torch_sparse"]]
+            ["dgl==2.1.0", "torchdata<0.8", "pandas", "pyyaml", "pydantic", "torch_geometric==2.6.1", "numpy<2"],
+            ["--no-build-isolation", "torch_scatter", "torch_sparse", "numpy<2"]]
 NAMES = {"outgrow": "Outgrow", "pyg": "PyG 2.6 NeighborLoader", "dgl": "DGL 2.1", "graphbolt": "GraphBolt 2.1"}
 
 
@@ -134,8 +140,8 @@ def work(o):
     optimizer = torch.optim.Adam(model.parameters(), lr=o.lr)
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     if o.enter:  # a cgroup that counts what is taken from here on
-        pathlib.Path(o.enter, "memory.limit_in_bytes" if "/memory/" in o.enter else "memory.max").write_text(str(o.memory))
-        pathlib.Path(o.enter, "cgroup.procs").write_text(str(os.getpid()))
+        bound.Group(o.enter).limit(o.memory)
+        bound.Group(o.enter).enter()
     seconds, loss = [], 0
     for _ in range(o.epochs):
         start, total, seeds = time.perf_counter(), 0.0, 0
@@ -189,69 +195,101 @@ def peer(name, args, python, dataset, disk, group):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def remove(group):
-    """Processes of a loader may end a moment after it."""
-    for _ in range(100):
-        try:
-            return group.rmdir()
-        except OSError:
-            time.sleep(0.1)
-    print(f"{group}: could not be removed", file=sys.stderr)
-
-
-@contextlib.contextmanager
-def empty_group():
-    """A memory cgroup that a peer bounds and enters once it has loaded; None where none can be made."""
-    for base in "/sys/fs/cgroup/memory", "/sys/fs/cgroup":
-        group = pathlib.Path(base) / f"outgrow-peers-{os.getpid()}"
-        key = "memory.limit_in_bytes" if base.endswith("memory") else "memory.max"
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            if (group / key).exists():
-                yield str(group)
-                return
-        finally:
-            remove(group)
-    yield None
-
-
-def once(name, args, python, dataset, disk):
-    from suite import cgroup, drop_caches
+def once(name, args, python, dataset, disk, where):
+    from suite import drop_caches
     if disk:
         drop_caches()
-    if name != "outgrow":
-        with empty_group() as group:
-            return peer(name, args, python, dataset, disk, group)
-    if not disk:
-        return outgrow(args, dataset, disk, [])
-    with cgroup(args.memory + 64 * 2**20) as prefix:  # the process before it loads anything
-        return outgrow(args, dataset, disk, prefix)
+    ours = name == "outgrow"
+    if not disk or where.reason:
+        return outgrow(args, dataset, disk, []) if ours else peer(name, args, python, dataset, disk, None)
+    with bound.group(where) as group:
+        if not ours:
+            return peer(name, args, python, dataset, disk, group.folder)
+        group.limit(args.memory + 64 * 2**20)  # the process before it loads anything
+        return outgrow(args, dataset, disk, group.prefix())
+
+
+# ---- what was measured: a line of JSON a run ----
+
+def settings(args, part):
+    """What runs of one table have in common."""
+    same = {key: getattr(args, key) for key in ("nodes", "degree", "dim", "batches", "fanout", "hidden", "batch", "lr", "epochs", "threads")}
+    same["part"] = part
+    if part == "disk":
+        same.update(nodes=2 * args.nodes, memory=args.memory, workers=args.workers, bounded=not args.where.reason)
+    return same
+
+
+def add(args, told):
+    args.told.append(told)
+    if args.results:
+        with open(args.results, "a") as f:
+            f.write(json.dumps(told) + "\n")
+
+
+def read(path):
+    return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()] if path and os.path.exists(path) else []
 
 
 def spread(values):
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f}, of {len(values)})"
 
 
-def compare(title, args, python, dataset, disk, peers):
+def machine():
+    words = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{len(os.sched_getaffinity(0))} cores of {words[0] if words else os.uname().machine}, {memory:.0f} GiB of memory, Linux {os.uname().release}"
+
+
+def print_table(args, part):
     from suite import table
-    told = {name: [] for name in ["outgrow", *peers]}
-    for r in range(args.rounds):
-        for name in list(told):
-            try:
-                told[name].append(once(name, args, python, dataset, disk))
-            except RuntimeError as why:
-                print(f"{NAMES[name]}: left out: {why}", file=sys.stderr)
-                del told[name]
+    same = settings(args, part)
     rows = []
-    for name, runs in told.items():
+    for name in NAMES:
+        runs = [t for t in args.told if t["row"] == name and t["settings"] == same]
+        if not runs:
+            continue
         steady = [statistics.mean(r["seconds"][1:] or r["seconds"]) for r in runs]
         whole = [r["whole"] / args.epochs for r in runs]
         held = f"{runs[0]['baseline'] / 2**20:.0f} MiB" if "baseline" in runs[0] else "-"
         rows.append([NAMES[name], spread(steady), spread(whole), held, f"{runs[0]['loss']:.4f}"])
-    table(title, ["", "seconds an epoch", "with all preparation", "held before the first batch", "loss"], rows)
+    where = "in memory" if part == "memory" else f"features on disk, --memory {args.memory >> 20}M"
+    if part == "disk" and args.where.reason:
+        where += ", which bounds Outgrow alone"
+    if rows:
+        table(f"{same['nodes']:,} nodes, {where}", ["", "seconds an epoch", "with all preparation", "held before the first batch", "loss"], rows)
+        print(f"\n{machine()}")
+
+
+# ---- the parts ----
+
+def make_dataset(args, folder, part):
+    nodes = settings(args, part)["nodes"]
+    path = folder / f"rmat-{nodes}-{args.degree}-{args.dim}-{args.batches * args.batch}"
+    if not path.exists():
+        subprocess.run([args.outgrow, "generate", path, "--model", "rmat", "--nodes", str(nodes), "--degree", str(args.degree), "--dim", str(args.dim),
+                        "--train-fraction", str(args.batches * args.batch / nodes), "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def run_part(args, python, dataset, part):
+    names = [name for name in args.rows.split(",") if part == "memory" or name != "dgl"]
+    for _ in range(args.rounds):
+        for name in list(names):
+            try:
+                told = once(name, args, python, dataset, part == "disk", args.where)
+                add(args, {"row": name, "settings": settings(args, part), **told})
+            except RuntimeError as why:
+                print(f"{NAMES[name]}: left out: {why}", file=sys.stderr)
+                names.remove(name)
+
+
+def choose_where(args):
+    """The cgroups of part disk; an exit where there are none and that was not agreed to."""
+    args.where = bound.find(args.cgroups.split(",")) if "disk" in args.parts else bound.Where(reason="not asked for")
+    if "disk" in args.parts and args.where.reason and not args.unbounded:
+        sys.exit(f"peers.py: no memory cgroup can be made that enforces its limit ({args.where.reason}).\n"
+                 "hint: run it as root, or take --parts memory, or --unbounded: then --memory bounds Outgrow alone")
 
 
 def size(text):
@@ -259,19 +297,23 @@ def size(text):
     return int(float(text[:-1]) * unit) if unit else int(text)
 
 
-def main():
+def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--outgrow", default=str(ROOT / "build/release/outgrow"))
     p.add_argument("--venv", default=str(ROOT / "build/peers"))
     p.add_argument("--scratch", default=None)
+    p.add_argument("--data", default=None, help="where graphs are kept; else they are made for this call, in --scratch")
+    p.add_argument("--results", default=None, help="runs are added to this file, and those in it are part of the tables")
     p.add_argument("--parts", default="memory,disk")
-    p.add_argument("--peers", default="pyg,dgl,graphbolt")
+    p.add_argument("--rows", default="outgrow,pyg,dgl,graphbolt")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--nodes", type=int, default=2_000_000, help="of disk twice as many")
     p.add_argument("--degree", type=int, default=15)
     p.add_argument("--dim", type=int, default=128)
     p.add_argument("--batches", type=int, default=20, help="of an epoch")
     p.add_argument("--memory", type=size, default=size("620M"), help="of disk")
+    p.add_argument("--unbounded", action="store_true", help="disk also where nothing can bound a peer's memory")
+    p.add_argument("--cgroups", default=",".join(bound.BASES), help="where memory cgroups are")
     p.add_argument("--fanout", default="10,10,10")
     p.add_argument("--hidden", type=int, default=256)
     p.add_argument("--batch", type=int, default=1000)
@@ -282,22 +324,27 @@ def main():
     for hidden in "--worker", "--dataset", "--enter":
         p.add_argument(hidden, help=argparse.SUPPRESS)
     p.add_argument("--disk", action="store_true", help=argparse.SUPPRESS)
-    args = p.parse_args()
+    return p.parse_args()
+
+
+def main():
+    args = arguments()
     if args.worker:
         args.fanout = [int(word) for word in args.fanout.split(",")]
         return work(args)
+    choose_where(args)
+    args.told = read(args.results)
     python = install(pathlib.Path(args.venv))
     with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
         args.scratch = scratch
+        folder = pathlib.Path(args.data or scratch)
+        folder.mkdir(exist_ok=True)
         for part in args.parts.split(","):
-            nodes = args.nodes * (2 if part == "disk" else 1)
-            dataset = f"{scratch}/{part}"
-            subprocess.run([args.outgrow, "generate", dataset, "--model", "rmat", "--nodes", str(nodes), "--degree", str(args.degree), "--dim", str(args.dim),
-                            "--train-fraction", str(args.batches * args.batch / nodes), "--quiet"], check=True, stdout=subprocess.DEVNULL)
-            peers = [name for name in args.peers.split(",") if part == "memory" or name != "dgl"]
-            where = "in memory" if part == "memory" else f"features on disk, --memory {args.memory >> 20}M"
-            compare(f"{nodes:,} nodes, {where}", args, python, dataset, part == "disk", peers)
-            shutil.rmtree(dataset)
+            dataset = make_dataset(args, folder, part)
+            run_part(args, python, dataset, part)
+            print_table(args, part)
+            if not args.data:
+                shutil.rmtree(dataset)
 
 
 if __name__ == "__main__":
