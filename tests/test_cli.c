@@ -183,12 +183,14 @@ static void help_is_short_unless_asked(void **state)
     assert_null(strstr(outgrow("help plan --all")->out, "--runs"));
     o = outgrow("help info");
     assert_null(strstr(o->out, "--all"));
+    assert_null(strstr(outgrow("help import")->out, " \n"));
     static const char *const commands[] = {"train",    "plan", "sample", "pack",
                                            "simulate", "eval", "bench",  "predict"};
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
         char line[64];
         snprintf(line, sizeof(line), "help %s --all", commands[i]);
         assert_says(outgrow(line)->out, "--optimizer=KIND");
+        assert_null(strstr(outgrow(line)->out, " \n"));
     }
 }
 

@@ -517,11 +517,18 @@ static void a_plan_begins_with_its_reasons(void **state)
     assert_null(strstr(o->out, " \n"));
     assert_true(strstr(strstr(o->out, "\ncandidates"), " MiB  ") != NULL); /* what each way holds */
     o = outgrow("plan d --fanout 5,5 --hidden 16 --cache 5% --policy degree --layout raw");
-    assert_says(o->out,
-                "by policy degree; others are read with layout raw; the graph's structure is "
-                "in memory.\nAn epoch needs ");
+    assert_says(
+        o->out,
+        "by policy degree, the others are read from the feature file; the graph's structure "
+        "is in memory.\nAn epoch needs ");
     assert_null(strstr(o->out, "fastest"));
     assert_null(strstr(o->out, " \n"));
+    assert_null(strstr(o->out, "candidates"));
+    assert_null(strstr(o->out, " 0 B\n")); /* a table of what is there */
+    assert_null(strstr(o->out, "superbatch"));
+    o = outgrow("plan d --fanout 5,5 --hidden 16");
+    assert_says(o->out, "Memory holds all feature rows that are needed, 2,000; the graph's "
+                        "structure is in memory.\nAn epoch needs ");
     assert_null(strstr(outgrow("info d")->out, " \n"));
 
     /* counted, but there is no room on the disk for them */

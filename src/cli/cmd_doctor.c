@@ -18,7 +18,9 @@ static void show_fits(const json_t *fits)
     json_t *fit;
     if (json_array_size(fits) == 0)
         return;
-    printf("\n%12s  %-12s  %16s  %14s\n", "--memory", "structure", "rows from memory",
+    puts("\nWhat sizes of memory give, by --policy degree; the default, auto, may do better, as "
+         "`outgrow plan` tells:\n");
+    printf("%12s  %-12s  %16s  %14s\n", "--memory", "structure", "rows from memory",
            "read an epoch");
     json_array_foreach((json_t *)fits, i, fit)
         printf("%12s  %-12s  %16s  %14s\n",
@@ -26,7 +28,6 @@ static void show_fits(const json_t *fits)
                strcmp(text_of(fit, "structure"), "disk") == 0 ? "on disk" : "in memory",
                show_value(share, "share", json_object_get(fit, "hit_rate")),
                show_value(bytes, "bytes", json_object_get(fit, "bytes_read")));
-    puts("with --policy degree; the default, auto, may do better: `outgrow plan` tells");
 }
 
 static void show_checks(const json_t *root)

@@ -13,6 +13,39 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
+/* Where batches find rows that no cache holds. */
+static const char *other_rows(const json_t *plan)
+{
+    static const char *const words[][2] = {
+        {"raw", "the others are read from the feature file"},
+        {"packed", "the others are packed beforehand, a run for each batch"},
+        {"segmented", "the others are packed beforehand, those of several batches once"},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (strcmp(words[i][0], text_of(plan, "layout")) == 0)
+            return words[i][1];
+    return "the others are on disk";
+}
+
+static bool misses_none(const json_t *plan)
+{
+    const json_t *misses = json_object_get(json_object_get(plan, "predicted"), "misses");
+    return json_is_integer(misses) && json_integer_value(misses) == 0;
+}
+
+static void say_places(const json_t *plan)
+{
+    char rows[SHOWN_MAX];
+    show_value(rows, "cache_rows", json_object_get(plan, "cache_rows"));
+    if (misses_none(plan))
+        printf("Memory holds all feature rows that are needed, %s", rows);
+    else
+        printf("Memory holds %s feature rows by policy %s, %s", rows, text_of(plan, "policy"),
+               other_rows(plan));
+    printf("; the graph's structure is %s.\n",
+           strcmp(text_of(plan, "topology"), "disk") == 0 ? "on disk" : "in memory");
+}
+
 /* What an epoch finds in memory and reads, where the policy knows beforehand. */
 static void say_epoch(const json_t *plan)
 {
@@ -62,18 +95,31 @@ static void say_choice(const json_t *plan)
     puts(".");
 }
 
+/* What is zero, or a list of nothing, is left out of the tables; --json has it. */
+static void drop_idle(json_t *object)
+{
+    void *next;
+    const char *key;
+    json_t *value;
+    json_object_foreach_safe(object, next, key, value)
+    {
+        drop_idle(value);
+        if ((json_is_number(value) && json_number_value(value) == 0) ||
+            (json_is_array(value) && json_array_size(value) == 0))
+            json_object_del(object, key);
+    }
+}
+
 static void show_plan(const json_t *root)
 {
-    char rows[SHOWN_MAX];
-    printf("Memory holds %s feature rows by policy %s; others are read with layout %s; the graph's "
-           "structure is %s.\n",
-           show_value(rows, "cache_rows", json_object_get(root, "cache_rows")),
-           text_of(root, "policy"), text_of(root, "layout"),
-           strcmp(text_of(root, "topology"), "disk") == 0 ? "on disk" : "in memory");
+    json_t *shown = json_deep_copy(root);
+    say_places(root);
     say_epoch(root);
     say_choice(root);
     putchar('\n');
-    show_any(root);
+    drop_idle(shown);
+    show_any(shown ? shown : root);
+    json_decref(shown);
 }
 
 /* ---- the figures ---- */

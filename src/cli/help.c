@@ -72,10 +72,38 @@ static size_t count_told(const struct shown_option *list, size_t n)
     return told;
 }
 
+/* argp ends a help text that just fills its line with a line of blanks: those are left out. */
+static void print_lines(const char *text)
+{
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
+        size_t n = (size_t)(end - text);
+        while (n > 0 && text[n - 1] == ' ')
+            n--;
+        if (n > 0 || end == text)
+            printf("%.*s\n", (int)n, text);
+    }
+}
+
+static void print_argp(const struct argp *argp, char *name)
+{
+    const unsigned what = ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) {
+        argp_help(argp, stdout, what, name);
+        return;
+    }
+    argp_help(argp, memory, what, name);
+    if (fclose(memory) == 0)
+        print_lines(text);
+    free(text);
+}
+
 void print_help(const struct command *command, bool all)
 {
     size_t n;
-    char doc[2048];
+    char doc[4096];
     char name[64];
     struct shown_option *list = list_options(command, &n);
     size_t there = count_told(list, n);
@@ -85,7 +113,7 @@ void print_help(const struct command *command, bool all)
     snprintf(doc, sizeof(doc), "%s\n\n%s", command->summary, command->text);
     snprintf(name, sizeof(name), "outgrow %s", command->name);
     struct argp argp = {.options = table, .args_doc = command->args, .doc = doc};
-    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
+    print_argp(&argp, name);
     if (there > count_told(list, n))
         printf("\n%zu options more, those of training: `outgrow help %s --all`\n",
                there - count_told(list, n), command->name);

@@ -8,7 +8,8 @@
 
 /* ---- man page ---- */
 
-/* roff reads lines that begin with a dot or quote, backslashes and minus signs its own way. */
+/* roff reads lines that begin with a dot or quote, backslashes and minus signs its own way, and an
+ * empty line as the end of a paragraph. */
 static void roff(const char *text)
 {
     if (*text == '.' || *text == '\'')

@@ -75,6 +75,8 @@ static void seconds_text(char *out, size_t size, double x)
         snprintf(out, size, "%.1f hours", x / hour);
     else if (x >= 10 * minute)
         snprintf(out, size, "%.0f minutes", x / minute);
+    else if (x > 0 && x < 0.1)
+        snprintf(out, size, "%.3g ms", 1000 * x);
     else
         snprintf(out, size, "%.2f s", x);
 }

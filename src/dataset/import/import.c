@@ -48,9 +48,12 @@ static int start_meta(struct og_importer *imp, const char *format, struct og_err
 
 static void tell_pace(const struct og_importer *imp)
 {
-    double seconds = og__now() - imp->began;
-    og__import_say(imp, "%lld edges and all beside them in %.2f s, %.3g million edges a second",
-                   (long long)imp->n_edges, seconds, 1e-6 * (double)imp->n_edges / seconds);
+    const double seconds = og__now() - imp->began;
+    const double rate = (double)imp->n_edges / seconds;
+    const bool fast = rate >= 1e6;
+    og__import_say(imp, "%lld edges and all beside them in %.2f s, %.3g %s edges a second",
+                   (long long)imp->n_edges, seconds, rate / (fast ? 1e6 : 1e3),
+                   fast ? "million" : "thousand");
 }
 
 static int import_into(struct og_importer *imp, const struct format *format, struct og_err *err)
