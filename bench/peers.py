@@ -272,13 +272,34 @@ def make_dataset(args, folder, part):
     return path
 
 
+class Others:
+    """What other processes take of the processors meanwhile: with PyTorch's waiting loops, a figure that is not small makes the others worthless."""
+
+    def __enter__(self):
+        self.began, self.busy, self.own = time.perf_counter(), *self.now()
+        return self
+
+    def __exit__(self, *_):
+        busy, own = self.now()
+        self.cores = max(0, busy - self.busy - (own - self.own)) / (time.perf_counter() - self.began)
+
+    @staticmethod
+    def now():
+        ticks = [int(word) for word in open("/proc/stat").readline().split()[1:8]]
+        own = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK"), own.ru_utime + own.ru_stime
+
+
 def run_part(args, python, dataset, part):
     names = [name for name in args.rows.split(",") if part == "memory" or name != "dgl"]
     for _ in range(args.rounds):
         for name in list(names):
             try:
-                told = once(name, args, python, dataset, part == "disk", args.where)
-                add(args, {"row": name, "settings": settings(args, part), **told})
+                with Others() as others:
+                    told = once(name, args, python, dataset, part == "disk", args.where)
+                add(args, {"row": name, "settings": settings(args, part), "others_cores": others.cores, **told})
+                if others.cores > 0.2:
+                    print(f"{NAMES[name]}: other processes took {others.cores:.1f} cores meanwhile: not to be relied on", file=sys.stderr)
             except RuntimeError as why:
                 print(f"{NAMES[name]}: left out: {why}", file=sys.stderr)
                 names.remove(name)
