@@ -1,21 +1,27 @@
 #!/bin/sh
 # Structure read in sequence: `--topology disk` with batches sampled together, beside each by itself and beside memory.
 #   bench/structure.sh OUTGROW FOLDER       5 GB in FOLDER, removed afterwards; a quiet machine for the seconds
-# NODES=2097152 FRACTION=0.038 is a quarter of it. For a bound that the kernel keeps too, run it in a control group:
+# NODES=2097152 FRACTION=0.038 is a quarter of it. PARTS=prepare makes the graph and keeps it; then PARTS="memory disk alone ginex", or some
+# of them, take it from there, and PARTS=remove ends it. For a bound that the kernel keeps too, run it in a control group:
 #   systemd-run --scope -p MemoryMax=700M bench/structure.sh OUTGROW FOLDER
 set -eu
 outgrow=$1
 folder=$2/structure-bench
 small=${SMALL:-600M}
 large=${LARGE:-1112M}
+parts=${PARTS:-prepare memory disk alone ginex remove}
 mkdir -p "$folder"
-trap 'rm -rf "$folder"' EXIT
-"$outgrow" generate "$folder/graph" --model rmat --nodes "${NODES:-8388608}" --degree 16 --dim 128 --train-fraction "${FRACTION:-0.0095}" >/dev/null
+case $parts in *remove*) trap 'rm -rf "$folder"' EXIT ;; esac
+case $parts in *prepare*)
+    "$outgrow" generate "$folder/graph" --model rmat --nodes "${NODES:-8388608}" --degree 16 --dim 128 --train-fraction "${FRACTION:-0.0095}" >/dev/null
+    ;;
+esac
 
-# NAME OPTION...: one line a run
+# PART NAME OPTION...: one line a run
 epoch() {
-    name=$1
-    shift
+    case " $parts " in *" $1 "*) ;; *) return 0 ;; esac
+    name=$2
+    shift 2
     "$outgrow" bench epoch "$folder/graph" --fanout 10,10,10 --epochs "${EPOCHS:-2}" --scratch "$folder" --json "$@" >"$folder/out.json"
     python3 - "$name" "$folder/graph/indices.npy" "$folder/out.json" <<'P'
 import json, os, sys
@@ -30,7 +36,7 @@ print(f"{name:28} {plan['policy']} {plan['layout']}, superbatch {plan['superbatc
       f"told {predicted['topology_bytes_read'] / 1e9 if predicted else 0:.2f} GB, peak {told['peak_rss_bytes'] >> 20} MiB")
 P
 }
-epoch "memory, $large" --memory "$large" --topology memory
-epoch "disk, $small" --memory "$small" --topology disk
-epoch "disk, $small, each by itself" --memory "$small" --topology disk --together 1
-epoch "disk, $small, ginex" --memory "$small" --preset ginex
+epoch memory "memory, $large" --memory "$large" --topology memory
+epoch disk "disk, $small" --memory "$small" --topology disk
+epoch alone "disk, $small, each by itself" --memory "$small" --topology disk --together 1
+epoch ginex "disk, $small, ginex" --memory "$small" --preset ginex

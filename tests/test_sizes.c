@@ -14,6 +14,7 @@ static struct og_facts some_facts(void)
     struct og_facts f = {
         .n_nodes = 400000,
         .list_bytes = 32 * OG_MIB,
+        .together = {.steps = 1, .n_arrays = 1, .array = {{.bytes = 32 * OG_MIB, .size = 4}}},
         .row_bytes = 512,
         .cache_rows = 400000,
         .trace = {.n_hops = 2, .n_nodes = 400000},

@@ -7,6 +7,7 @@
 #include "io/io.h"
 #include "nn/nn.h"
 #include "sample/seeds.h"
+#include "sample/together.h"
 #include "sample/trace.h"
 
 struct og_split {
@@ -30,15 +31,17 @@ struct og_facts {
     struct og_model_config shape;   /* of the model that this dataset is for */
     struct og_disk_profile profile; /* of the disk that features lie on */
     struct og_disk_profile away;    /* of the one that scratch is on */
+    struct og_disk_profile lists;   /* of the one that the graph's structure is on */
     bool apart;                     /* these are two */
     struct og_read_rule read_rule;  /* of the features */
 
     /* in numbers: the memory plan looks at these, and at none of the pointers */
     uint64_t n_nodes;
-    uint64_t list_bytes;           /* of neighbours, of the whole graph, on the disk */
-    size_t row_bytes;              /* of a row in memory */
-    uint64_t cache_rows;           /* that --cache allows; else all */
-    struct og_trace_options trace; /* batches, where they are spilled */
+    uint64_t list_bytes;               /* of neighbours, of the whole graph, on the disk */
+    struct og_together_shape together; /* what batches sampled together read */
+    size_t row_bytes;                  /* of a row in memory */
+    uint64_t cache_rows;               /* that --cache allows; else all */
+    struct og_trace_options trace;     /* batches, where they are spilled */
 
     /* what one of each thing takes, in bytes */
     struct og_sizes {

@@ -12,7 +12,7 @@
 static bool sweeps(const struct og_facts *f, uint64_t batches)
 {
     const uint64_t lists = f->caps.hop[f->caps.n_hops - 1].n_dst * batches;
-    return f->list_bytes / OG_MAX(lists, (uint64_t)1) < og__profile_gap(&f->profile);
+    return f->list_bytes / OG_MAX(lists, (uint64_t)1) < og__profile_gap(&f->lists);
 }
 
 size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_facts *f,

@@ -54,17 +54,16 @@ struct sizing {
 
 static size_t bytes_of(const struct sizing *s, const struct og_together_sizes *sizes)
 {
-    return og__together_bytes(s->facts->list_bytes, &s->facts->caps, sizes, s->samplers,
-                              &s->reader);
+    return og__together_bytes(&s->facts->together, &s->facts->caps, sizes, s->samplers, &s->reader);
 }
 
 /* Ranges as large as a third of the memory allows, and no larger than the file. */
 static unsigned choose_shift(const struct sizing *s)
 {
-    const uint64_t n_blocks = s->facts->list_bytes / OG__LIST_BLOCK + 1;
+    const uint64_t n_blocks = s->facts->together.array[0].bytes / OG__LIST_BLOCK + 1;
     unsigned shift = LEAST_SHIFT;
     while (shift < MOST_SHIFT && (n_blocks >> shift) > 0 &&
-           og__ranges_bytes(shift + 1, &s->reader) <= s->capacity / 3)
+           og__together_ranges_bytes(&s->facts->together, shift + 1, &s->reader) <= s->capacity / 3)
         shift++;
     return shift;
 }
@@ -89,19 +88,20 @@ static uint64_t choose_batches(const struct sizing *s, struct og_together_sizes 
 /* What is spilled takes a quarter of --disk at most. */
 static uint64_t within_disk(const struct og_premises *p, size_t memory, uint64_t batches)
 {
-    const double each = (double)og__together_drawn_bytes(&p->facts->caps);
+    const double each = (double)og__together_drawn_bytes(&p->facts->together, &p->facts->caps);
     const double most = (p->config->opt.disk.value / 4 + (double)memory) / OG_MAX(each, 1.0);
     return (double)batches <= most ? batches : (uint64_t)most;
 }
 
 /* May batches be sampled together, and is there anything to read? A neighbour cache with every list
- * leaves nothing. */
+ * leaves nothing but weights. */
 static bool reads_lists(const struct og_memory_plan *m, const struct og_premises *p)
 {
     const struct og_facts *f = p->facts;
     const enum og_sampler_kind kind = (enum og_sampler_kind)p->config->opt.sampler;
     const bool all =
-        (p->config->want & OG__WANT_FEATURES) && p->config->opt.neighbor_cache.unit == OG_UNSET &&
+        !og__sampling_reads_weights(kind) && (p->config->want & OG__WANT_FEATURES) &&
+        p->config->opt.neighbor_cache.unit == OG_UNSET &&
         og__memory_plan_lists_share(m, f, og__memory_plan_free(m, p)) >= f->bytes.neighbors_most;
     return p->way->topology == OG_TOPOLOGY_DISK && og__sampling_together(kind) && !all;
 }
@@ -114,14 +114,14 @@ void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises
     const int samplers = og__samplers(p->way);
     const size_t saved = (size_t)samplers * f->bytes.sampler_reading;
     const struct sizing s = {.facts = f,
-                             .reader = og__reader_setup(p->config, &f->profile),
+                             .reader = og__reader_setup(p->config, &f->lists),
                              .samplers = samplers,
                              .capacity = capacity_of(m, p) + saved};
     struct og_together_sizes sizes = {.shift = choose_shift(&s)};
     const uint64_t fit = choose_batches(&s, sizes, most_batches(m, p));
     sizes.batches = (uint32_t)fit;
     const size_t left = s.capacity - OG_MIN(s.capacity, bytes_of(&s, &sizes));
-    sizes.memory = OG_MIN(left, fit * og__together_drawn_bytes(&f->caps));
+    sizes.memory = OG_MIN(left, fit * og__together_drawn_bytes(&f->together, &f->caps));
     sizes.batches = (uint32_t)within_disk(p, sizes.memory, fit);
     if (sizes.batches < 2)
         return;

@@ -25,7 +25,8 @@ struct og_block {
     /* [n_edges] how much each edge counts where a model weighs its neighbours (PinSAGE's visit
      * counts, LADIES' importance), >= 0; NULL = all alike. */
     const float *weight;
-    uint32_t n_seen; /* of ladies: distinct in-neighbours that it drew from; else 0 */
+    uint32_t n_seen;   /* of ladies: distinct in-neighbours that it drew from; else 0 */
+    uint64_t n_listed; /* and of all lists together, how many */
 };
 
 struct og_batch {
@@ -48,7 +49,7 @@ struct og_trace {
 struct og_batch_caps {
     uint32_t n_hops;
     struct {
-        uint64_t n_dst, n_src, n_edges, n_seen;
+        uint64_t n_dst, n_src, n_edges, n_seen, n_listed;
         uint64_t n_drawn; /* of n_edges, those that the hop before has not */
     } hop[OG_MAX_HOPS];
     uint64_t n_pairs, n_scores; /* of link prediction: in training; in evaluation too */

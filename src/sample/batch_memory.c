@@ -94,5 +94,6 @@ void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
         caps->hop[h].n_edges = OG_MAX(caps->hop[h].n_edges, block->n_edges);
         caps->hop[h].n_drawn = OG_MAX(caps->hop[h].n_drawn, drawn_in(batch, h));
         caps->hop[h].n_seen = OG_MAX(caps->hop[h].n_seen, block->n_seen);
+        caps->hop[h].n_listed = OG_MAX(caps->hop[h].n_listed, block->n_listed);
     }
 }

@@ -18,6 +18,7 @@ enum {
     OG__LINEAR_FLOYD = 48, /* up to here a scan of what was drawn beats a set */
     /* of destinations that walk together from disk; those of one may be 128 * 16 */
     OG__MOST_VISITS = 1 << 18,
+    OG__MOST_STEPS = 16, /* of a walk */
 };
 #define OG__NO_NODE OG__NO_ID /* dataset.h bounds N */
 

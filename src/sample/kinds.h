@@ -3,7 +3,8 @@
 #ifndef OG_SAMPLE_KINDS_H
 #define OG_SAMPLE_KINDS_H
 
-#include "sample/hop.h"
+#include "sample/lists.h"
+#include "sample/runs.h"
 
 /* clang-format off */
 #define OG__SAMPLERS(row)                                                                          \
@@ -22,9 +23,16 @@ struct og_sampler_ops {
     OG_MUST_CHECK int (*open)(struct og_sampler *s, struct og_err *err); /* into s->state */
     void (*close)(struct og_sampler *s); /* accepts what open left when it failed */
     OG_MUST_CHECK int (*hop)(struct og_hop *h, struct og_err *err);
-    /* Where in its list the og__drawn_of neighbours of v are that it takes; NULL = its first. Only
-     * of those that draw by degrees alone: batches of these are sampled together (together.h). */
+    /* Batches whose structure is on disk are sampled together (together.h) in this way; NULL: each
+     * reads for itself. */
+    const struct og_pass_ops *pass;
+    /* By positions: where in its list the og__drawn_of neighbours of v are that it takes; NULL =
+     * its first. */
     const uint32_t *(*positions)(const struct og_hop *h, uint32_t v);
+    /* By lists: what v takes of its own; `weights` where it reads_weights. */
+    OG_MUST_CHECK int (*take)(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                              const float *weights, struct og_taken *out, struct og_err *err);
+    size_t (*take_bytes)(int64_t longest); /* what a sampler holds to be sampled together */
     size_t (*bytes)(uint64_t seen); /* where a hop has that many in-neighbours to draw from */
     size_t (*disk_bytes)(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
                          int64_t longest);
@@ -33,5 +41,9 @@ struct og_sampler_ops {
 #define OG__SAMPLER_DECLARED(NAME, name) extern const struct og_sampler_ops og__sampler_##name;
 OG__SAMPLERS(OG__SAMPLER_DECLARED)
 const struct og_sampler_ops *og__sampler_ops(enum og_sampler_kind kind);
+
+/* Takes the i-th of the list of v. -EINVAL for an id that is none. */
+OG_MUST_CHECK int og__take_source(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                                  int64_t i, struct og_taken *out, struct og_err *err);
 
 #endif

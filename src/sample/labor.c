@@ -16,19 +16,42 @@ static uint64_t roll(const struct og_hop *h, uint32_t node)
     return (uint64_t)word[0] << 32 | word[1];
 }
 
+/* Rolls up to here are taken: roll / 2^64 <= fanout / degree. */
+static uint64_t limit_of(const struct og_hop *h, int64_t degree)
+{
+    return h->fanout < 0 || degree <= h->fanout
+               ? UINT64_MAX
+               : (uint64_t)(((unsigned __int128)(uint32_t)h->fanout << 64) /
+                            (unsigned __int128)(uint64_t)degree);
+}
+
+static bool takes(const struct og_hop *h, uint64_t limit, uint32_t node)
+{
+    return limit == UINT64_MAX || roll(h, node) <= limit;
+}
+
 static int sample_node(struct og_hop *h, const struct og_list *list, struct og_err *err)
 {
-    bool all = h->fanout < 0 || list->n <= h->fanout;
-    /* roll / 2^64 <= fanout / degree */
-    uint64_t limit = all ? UINT64_MAX
-                         : (uint64_t)(((unsigned __int128)(uint32_t)h->fanout << 64) /
-                                      (unsigned __int128)(uint64_t)list->n);
+    const uint64_t limit = limit_of(h, list->n);
     int rc = 0;
     for (int64_t i = 0; i < list->n; i++) {
         uint32_t u = og__list_id(list, i);
-        if (all || roll(h, u) <= limit)
+        if (takes(h, limit, u))
             OG_TRY(og__push_node(h, u, err));
     }
+out:
+    return rc;
+}
+
+static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                const float *weights, struct og_taken *out, struct og_err *err)
+{
+    const uint64_t limit = limit_of(h, list->n);
+    int rc = 0;
+    (void)weights;
+    for (int64_t i = 0; i < list->n; i++)
+        if (takes(h, limit, og__list_id(list, i)))
+            OG_TRY(og__take_source(h, v, list, i, out, err));
 out:
     return rc;
 }
@@ -68,7 +91,8 @@ static const char *const parameters[] = {"draw", NULL};
 const struct og_sampler_ops og__sampler_labor = {
     .edges_unknown = true, /* as many as asked for on average */
     .parameters = parameters,
-    .open = og__source_lists_open,
     .hop = sample_hop,
+    .pass = &og__pass_by_lists,
+    .take = take,
     .disk_bytes = og__source_lists_bytes,
 };

@@ -57,9 +57,8 @@ static int open_kind(struct og_sampler *s, struct og_err *err)
     if (!y)
         return og__fail_errno(err, -ENOMEM, NULL, part);
     s->state = y;
-    int rc = og__id_table_open(&y->table, og__id_table_size(0), sizeof(struct seen), s->budget,
-                               part, err);
-    return rc < 0 ? rc : og__source_lists_open(s, err);
+    return og__id_table_open(&y->table, og__id_table_size(0), sizeof(struct seen), s->budget, part,
+                             err);
 }
 
 static void close_kind(struct og_sampler *s)
@@ -121,6 +120,7 @@ static int see_all(struct og_hop *h, struct og_err *err)
         OG_TRY(og__hop_lists(h, first, &n, err));
         for (uint32_t i = 0; i < n; i++) {
             struct og_list list = og__hop_list(h, first, i);
+            h->block->n_listed += (uint64_t)list.n;
             OG_TRY(add_list(h->s, &list, err));
         }
     }
@@ -231,12 +231,26 @@ out:
     return rc;
 }
 
+/* Sums over a hop go by the order of its nodes: of a list that is read with others all is kept. */
+static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                const float *weights, struct og_taken *out, struct og_err *err)
+{
+    int rc = 0;
+    (void)weights;
+    for (int64_t i = 0; i < list->n; i++)
+        OG_TRY(og__take_source(h, v, list, i, out, err));
+out:
+    return rc;
+}
+
 const struct og_sampler_ops og__sampler_ladies = {
     .weighs = true,
     .edges_unknown = true, /* as many as happen to be between the nodes drawn */
     .open = open_kind,
     .close = close_kind,
     .hop = sample_hop,
+    .pass = &og__pass_of_lists,
+    .take = take,
     .bytes = ladies_bytes,
     .disk_bytes = og__source_lists_bytes,
 };

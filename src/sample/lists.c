@@ -216,12 +216,6 @@ size_t og__source_lists_bytes(const struct og_dataset *ds,
     return og__lists_bytes(opt, og__npy_size(ds->indices.type), longest);
 }
 
-int og__source_lists_open(struct og_sampler *s, struct og_err *err)
-{
-    const struct og_topology *t = s->topology;
-    return t->disk ? og__lists_open(&s->lists, t, &t->disk->ds->indices, s->budget, err) : 0;
-}
-
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
 {
     const struct og_topology *t = h->s->topology;
@@ -235,6 +229,8 @@ struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
         list.wide = true;
     } else if (og__neighbors_has(&t->disk->cache, v)) {
         list.ids = t->disk->cache.ids + og__neighbors_first(&t->disk->cache, v);
+    } else if (h->s->runs) {
+        list = og__listed_next(h, v);
     } else {
         list.ids = og__lists_start(h->s->lists, i);
         list.wide = t->disk->ds->indices.type == OG__NPY_I64;
@@ -260,8 +256,12 @@ int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_e
     *taken = h->block->n_dst - first;
     if (!t->disk)
         return t->mapped ? check_mapped(h, first, *taken, err) : 0;
+    if (s->runs)
+        return og__listed_bring(h, err);
     const struct og_neighbors *cache = &t->disk->cache;
     int rc;
+    if (!s->lists) /* when a batch is first sampled by itself */
+        OG_TRY(og__lists_open(&s->lists, t, &t->disk->ds->indices, s->budget, err));
     OG_TRY(og__lists_read(s->lists, t, cache, h->ids + first, *taken, taken, &s->reads, err));
     for (uint32_t i = 0; i < *taken; i++) {
         uint32_t v = h->ids[first + i];

@@ -32,8 +32,6 @@ struct og_list {
     bool wide;
 };
 
-/* Before any of these. */
-OG_MUST_CHECK int og__source_lists_open(struct og_sampler *s, struct og_err *err);
 size_t og__source_lists_bytes(const struct og_dataset *ds,
                               const struct og_topology_disk_options *opt, int64_t longest);
 
@@ -42,9 +40,15 @@ static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
     return l->wide ? (uint32_t)((const int64_t *)l->ids)[i] : ((const uint32_t *)l->ids)[i];
 }
 
-/* Lists of destinations first .. first + *taken: in memory all the rest. */
+/* Lists of destinations first .. first + *taken: in memory all the rest. Each is asked for once, in
+ * order. */
 OG_MUST_CHECK int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken,
                                 struct og_err *err);
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i);
+
+/* Of a batch that was sampled with others, by lists: they are there, those of all destinations; and
+ * that of v, the next of them that is no cached one. */
+OG_MUST_CHECK int og__listed_bring(struct og_hop *h, struct og_err *err);
+struct og_list og__listed_next(const struct og_hop *h, uint32_t v);
 
 #endif

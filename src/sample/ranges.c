@@ -1,17 +1,17 @@
 #include "sample/ranges.h"
 
-#include "base/bits.h"
 #include "base/thread.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { AREAS = 2 };
 
-static const char part[] = "sampler";
+static const char area_part[] = "sampler";
 
 struct og_ranges {
     /* set before the thread starts, then constant */
-    struct og_wanted_blocks wanted;
+    const struct og_wanted *wanted;
     struct og_reader_options opt;
     struct og_budget *budget;
     struct og_queue *full;
@@ -20,63 +20,82 @@ struct og_ranges {
     struct og_range area[AREAS];
     struct og_shelf empty;
     /* the thread's, until it has ended */
+    struct og_reader *reader[OG__PASS_ARRAYS];
     struct og_io_counts read;
     int rc;
     struct og_err err;
 };
 
-static size_t most_blocks(unsigned shift)
+/* With the tail. */
+static size_t data_bytes(uint64_t most)
 {
-    return (size_t)1 << shift;
+    return (size_t)(most + 1) * OG__LIST_BLOCK;
 }
 
-size_t og__ranges_bytes(unsigned shift, const struct og_reader_options *opt)
+size_t og__ranges_bytes(uint64_t most, const struct og_reader_options *opt)
 {
-    return AREAS * most_blocks(shift) * (OG__LIST_BLOCK + sizeof(uint32_t)) + og__reader_bytes(opt);
+    return AREAS * (data_bytes(most) + (size_t)most * sizeof(uint32_t)) + og__reader_bytes(opt);
 }
 
 /* ---- the thread ---- */
 
-static void list_blocks(const struct og_wanted_blocks *w, struct og_range *range, uint64_t *next)
+static void list_blocks(const struct og_wanted_blocks *w, struct og_range_part *part)
 {
-    range->n = 0;
-    while (range->n < most_blocks(w->shift)) {
-        const uint64_t block = og__bits_next(w->bits, w->of->n_blocks, *next);
-        if (block >= w->of->n_blocks)
+    part->n = 0;
+    part->before = 0;
+    for (uint64_t at = part->stretch.low; at <= part->stretch.high; at++) {
+        at = og__bits_next(w->bits, w->n_blocks, at);
+        if (at >= w->n_blocks || at > part->stretch.high)
             return;
-        *next = block + 1;
-        range->block[range->n++] = (uint32_t)block;
+        if (part->n == 0)
+            part->before = og__bits_rank(w->bits, w->rank, at);
+        part->block[part->n++] = (uint32_t)at;
     }
 }
 
-static int read_range(struct og_ranges *r, struct og_reader *reader, const struct og_range *range,
-                      struct og_err *err)
+static int read_part(struct og_ranges *r, uint32_t array, struct og_range_part *part,
+                     struct og_err *err)
 {
-    struct og_read_job job = {.rows = range->block, .n = range->n, .out = range->data};
+    const struct og_wanted_blocks *w = &r->wanted->array[array];
+    list_blocks(w, part);
+    struct og_read_job job = {.rows = part->block, .n = part->n, .out = part->data};
     int rc;
-    OG_TRY(og__reader_submit(reader, &job, err));
-    OG_TRY(og__reader_wait(reader, &job, err));
+    OG_TRY(og__reader_submit(r->reader[array], &job, err));
+    OG_TRY(og__reader_wait(r->reader[array], &job, err));
     r->read.reads += job.counts.reads;
     r->read.bytes += job.counts.bytes;
+    memcpy(part->data + (size_t)part->n * OG__LIST_BLOCK, w->of->tail, OG__LIST_BLOCK);
 out:
     return rc;
 }
 
-static int read_all(struct og_ranges *r, struct og_reader *reader, struct og_err *err)
+static int read_all(struct og_ranges *r, struct og_err *err)
 {
-    const uint32_t n_ranges = og__ranges_of(&r->wanted);
-    uint64_t next = 0;
     int rc = 0;
-    for (uint32_t i = 0; i < n_ranges; i++) {
+    for (uint32_t i = 0; i < r->wanted->n_ranges; i++) {
         const int area = og__shelf_take(&r->empty, true);
         if (area < 0) /* nobody wants them any more */
             return 0;
         struct og_range *range = &r->area[area];
         range->number = i;
-        list_blocks(&r->wanted, range, &next);
-        OG_TRY(read_range(r, reader, range, err));
+        for (uint32_t a = 0; a < r->wanted->n_arrays; a++) {
+            range->part[a].stretch = r->wanted->stretch[a][i];
+            OG_TRY(read_part(r, a, &range->part[a], err));
+        }
         if (!og__queue_push(r->full, i, range))
             return 0;
+    }
+out:
+    return rc;
+}
+
+static int open_readers(struct og_ranges *r, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t a = 0; a < r->wanted->n_arrays; a++) {
+        const struct og_blocks *of = r->wanted->array[a].of;
+        OG_TRY(og__reader_open(&r->reader[a], of->array->path, of->base, OG__LIST_BLOCK,
+                               of->n_blocks, &r->opt, r->budget, err));
     }
 out:
     return rc;
@@ -86,37 +105,58 @@ out:
 static void *run(void *arg)
 {
     struct og_ranges *r = arg;
-    const struct og_blocks *of = r->wanted.of;
-    struct og_reader *reader = NULL;
-    r->rc = og__reader_open(&reader, of->array->path, of->base, OG__LIST_BLOCK, of->n_blocks,
-                            &r->opt, r->budget, &r->err);
+    r->rc = open_readers(r, &r->err);
     if (r->rc == 0)
-        r->rc = read_all(r, reader, &r->err);
-    og__reader_close(reader);
+        r->rc = read_all(r, &r->err);
+    for (int a = 0; a < OG__PASS_ARRAYS; a++)
+        og__reader_close(r->reader[a]);
     if (r->rc < 0)
         og__queue_shut(r->full);
     return NULL;
 }
 
+/* ---- the areas ---- */
+
+static int open_areas(struct og_ranges *r, struct og_err *err)
+{
+    int rc = 0;
+    for (int i = 0; i < AREAS; i++)
+        for (uint32_t a = 0; a < r->wanted->n_arrays; a++) {
+            const size_t most = r->wanted->array[a].most;
+            struct og_range_part *part = &r->area[i].part[a];
+            part->block = og__alloc(r->budget, most * sizeof(*part->block), area_part, err);
+            part->data = og__alloc(r->budget, data_bytes(most), area_part, err);
+            OG_TRY(part->block && part->data ? 0 : -ENOMEM);
+        }
+out:
+    return rc;
+}
+
+static void close_areas(struct og_ranges *r)
+{
+    for (int i = 0; i < AREAS; i++)
+        for (uint32_t a = 0; a < r->wanted->n_arrays; a++) {
+            const size_t most = r->wanted->array[a].most;
+            struct og_range_part *part = &r->area[i].part[a];
+            og__release(r->budget, part->block, most * sizeof(*part->block), area_part);
+            og__release(r->budget, part->data, data_bytes(most), area_part);
+        }
+}
+
 /* ---- the caller ---- */
 
-int og__ranges_start(struct og_ranges **out, const struct og_wanted_blocks *wanted,
+int og__ranges_start(struct og_ranges **out, const struct og_wanted *wanted,
                      const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
 {
     *out = NULL;
     struct og_ranges *r = calloc(1, sizeof(*r));
     if (!r)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
-    *r = (struct og_ranges){.wanted = *wanted, .opt = *opt, .budget = b};
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", area_part);
+    *r = (struct og_ranges){.wanted = wanted, .opt = *opt, .budget = b};
     og__shelf_init(&r->empty, AREAS);
-    const size_t most = most_blocks(wanted->shift);
     int rc;
     OG_TRY(og__queue_open(&r->full, AREAS, 0, err));
-    for (int i = 0; i < AREAS; i++) {
-        r->area[i].block = og__alloc(b, most * sizeof(*r->area[i].block), part, err);
-        r->area[i].data = og__alloc(b, most * OG__LIST_BLOCK, part, err);
-        OG_TRY(r->area[i].block && r->area[i].data ? 0 : -ENOMEM);
-    }
+    OG_TRY(open_areas(r, err));
     rc = -pthread_create(&r->thread, NULL, run, r);
     r->started = rc == 0;
     if (rc < 0)
@@ -158,11 +198,7 @@ void og__ranges_stop(struct og_ranges *r, struct og_io_counts *read)
         read->reads += r->read.reads;
         read->bytes += r->read.bytes;
     }
-    const size_t most = most_blocks(r->wanted.shift);
-    for (int i = 0; i < AREAS; i++) {
-        og__release(r->budget, r->area[i].block, most * sizeof(*r->area[i].block), part);
-        og__release(r->budget, r->area[i].data, most * OG__LIST_BLOCK, part);
-    }
+    close_areas(r);
     og__shelf_release(&r->empty);
     if (r->full)
         og__queue_free(r->full);

@@ -20,6 +20,19 @@ void og__words_release(struct og_words *w, struct og_budget *b)
     *w = (struct og_words){0};
 }
 
+int og__taken_grow(struct og_taken *t, struct og_budget *b, struct og_err *err)
+{
+    struct og_words more = {0};
+    int rc = og__words_reserve(&more, t->n + t->n / 8 + OG__WINDOW, b, err);
+    if (rc < 0)
+        return rc;
+    if (t->n > 0 && more.data)
+        memcpy(more.data, t->words->data, t->n * sizeof(*more.data));
+    og__words_release(t->words, b);
+    *t->words = more;
+    return 0;
+}
+
 /* ---- a node's list, as it lies on disk ---- */
 
 struct list {
@@ -61,7 +74,7 @@ static bool is_cached(const struct og_hop *h, uint32_t v)
     return og__neighbors_has(&h->s->topology->disk->cache, v);
 }
 
-static void prefetch_node(const struct og_topology *t, uint32_t v)
+void og__runs_prefetch(const struct og_topology *t, uint32_t v)
 {
     og__prefetch_degree(t, v);
     if (t->disk->cache.bits)
@@ -88,108 +101,133 @@ static int bad_id(const struct og_topology *t, struct og_list_place p, struct og
 /* ---- what is wanted ---- */
 
 /* Most are wanted already. */
-static void want(struct og_pass *p, uint32_t block)
+void og__runs_want(struct og_wanted_blocks *w, uint32_t block)
 {
     const uint64_t bit = (uint64_t)1 << (block & 63);
-    uint64_t *word = &p->bits[block >> 6];
-    if (block < p->wanted.of->n_blocks && !(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+    uint64_t *word = &w->bits[block >> 6];
+    if (block < w->n_blocks && !(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
         __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
-uint32_t og__runs_want(const struct og_hop *h, struct og_pass *p, uint32_t v)
+static uint32_t want_node(const struct og_hop *h, struct og_wanted_blocks *w, uint32_t v)
 {
     const struct list l = list_of(h, v);
     if (l.drawn == 0 || is_cached(h, v))
         return 0;
     if (l.first == l.last) {
-        want(p, l.first);
+        og__runs_want(w, l.first);
         return l.drawn;
     }
     const uint32_t *positions = positions_of(h, v);
     for (uint32_t i = 0; i < l.drawn; i++)
-        want(p, place_of(&l, positions, i).block);
+        og__runs_want(w, place_of(&l, positions, i).block);
     return l.drawn;
 }
 
-/* ---- from a range ----
- *
- * Where a neighbour lies in the range's memory is known a window before it is looked at. */
+static int want_drawn(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
+                      size_t *n_drawn, struct og_err *err)
+{
+    (void)err;
+    *n_drawn = 0;
+    for (int k = 0; k < f->n; k++) {
+        const struct og_words *nodes = &f->nodes[k];
+        for (size_t i = 0; i < nodes->capacity; i++) {
+            if (i + OG__LOOKAHEAD < nodes->capacity)
+                og__prefetch_degree(h->s->topology, nodes->data[i + OG__LOOKAHEAD]);
+            *n_drawn += want_node(h, &p->wanted.array[0], nodes->data[i]);
+        }
+    }
+    return 0;
+}
 
-struct gathering {
-    const struct og_hop *hop;
-    const struct og_pass *pass;
-    const struct og_range *range;
-    const char *at[OG__WINDOW];
-    size_t filled, size;
-    uint32_t *out;
-    uint32_t n;
-};
+void og__runs_cut(const struct og_topology *t, struct og_pass *p)
+{
+    const struct og_wanted_blocks *w = &p->wanted.array[0];
+    const uint64_t each = (uint64_t)1 << p->shift;
+    uint64_t n = 0;
+    (void)t;
+    for (uint64_t at = 0; n < w->n; at++, n++) {
+        at = og__bits_next(w->bits, w->n_blocks, at);
+        struct og_stretch *s = &p->wanted.stretch[0][n >> p->shift];
+        if (n % each == 0)
+            s->low = (uint32_t)at;
+        s->high = (uint32_t)at;
+    }
+    p->wanted.n_ranges = (uint32_t)((n + each - 1) >> p->shift);
+}
 
-static int take_window(struct gathering *g, struct og_err *err)
+/* ---- from a range ---- */
+
+struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *p,
+                                  const struct og_range *range, struct og_taken *out)
+{
+    return (struct og_gathering){.hop = h,
+                                 .wanted = &p->wanted.array[0],
+                                 .part = &range->part[0],
+                                 .out = out,
+                                 .size = og__npy_size(h->s->topology->disk->ds->indices.type)};
+}
+
+int og__gather_window(struct og_gathering *g, struct og_err *err)
 {
     const struct og_topology *t = g->hop->s->topology;
     const uint64_t n_nodes = (uint64_t)og__sources(t);
     for (size_t i = 0; i < g->filled; i++) {
         const uint64_t id = id_at(g->at[i], g->size);
         if (OG_UNLIKELY(id >= n_nodes)) {
-            const size_t offset = (size_t)(g->at[i] - g->range->data);
-            const struct og_list_place p = {g->range->block[offset / OG__LIST_BLOCK],
+            const size_t offset = (size_t)(g->at[i] - g->part->data);
+            const struct og_list_place p = {g->part->block[offset / OG__LIST_BLOCK],
                                             (uint32_t)(offset % OG__LIST_BLOCK)};
             return bad_id(t, p, err);
         }
-        g->out[g->n++] = (uint32_t)id;
+        int rc = og__take(g->out, (uint32_t)id, g->hop->s->budget, err);
+        if (rc < 0)
+            return rc;
     }
     g->filled = 0;
     return 0;
 }
 
-static int gather_place(struct gathering *g, struct og_list_place p, struct og_err *err)
+int og__gather_place(struct og_gathering *g, struct og_list_place at, struct og_err *err)
 {
-    const uint32_t before = g->range->number << g->pass->wanted.shift;
-    const uint32_t at = og__bits_rank(g->pass->wanted.bits, g->pass->rank, p.block) - before;
-    const char *data = g->range->data + (size_t)at * OG__LIST_BLOCK + p.within;
+    if (at.block < g->part->stretch.low || at.block > g->part->stretch.high)
+        return 0;
+    const char *data = og__range_at(g->part, g->wanted, at);
     __builtin_prefetch(data);
     g->at[g->filled++] = data;
-    return g->filled == OG__WINDOW ? take_window(g, err) : 0;
+    return g->filled == OG__WINDOW ? og__gather_window(g, err) : 0;
 }
 
-static int gather_node(struct gathering *g, uint32_t v, struct og_err *err)
+static int gather_node(struct og_gathering *g, uint32_t v, struct og_err *err)
 {
-    const uint32_t low = g->range->block[0], high = g->range->block[g->range->n - 1];
+    const uint32_t low = g->part->stretch.low, high = g->part->stretch.high;
     const struct list l = list_of(g->hop, v);
     if (l.drawn == 0 || l.last < low || l.first > high || is_cached(g->hop, v))
         return 0;
     const uint32_t *positions = positions_of(g->hop, v);
     int rc = 0;
-    for (uint32_t i = 0; i < l.drawn; i++) {
-        const struct og_list_place p = place_of(&l, positions, i);
-        if (p.block >= low && p.block <= high)
-            OG_TRY(gather_place(g, p, err));
-    }
+    for (uint32_t i = 0; i < l.drawn; i++)
+        OG_TRY(og__gather_place(g, place_of(&l, positions, i), err));
 out:
     return rc;
 }
 
-int og__runs_gather(const struct og_hop *h, const struct og_pass *p, const struct og_range *range,
-                    const uint32_t *nodes, uint32_t n, uint32_t *out, uint32_t *n_out,
-                    struct og_err *err)
+static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
+                        const struct og_range *range, const struct og_frontier *f,
+                        struct og_taken *out, struct og_err *err)
 {
-    const struct og_topology *t = h->s->topology;
-    struct gathering g = {.hop = h,
-                          .pass = p,
-                          .range = range,
-                          .size = og__npy_size(t->disk->ds->indices.type),
-                          .out = out,
-                          .n = *n_out};
+    struct og_gathering g = og__gathering(h, p, range, out);
     int rc;
-    for (uint32_t i = 0; i < n; i++) {
-        if (i + OG__LOOKAHEAD < n)
-            prefetch_node(t, nodes[i + OG__LOOKAHEAD]);
-        OG_TRY(gather_node(&g, nodes[i], err));
+    for (int k = 0; k < f->n; k++) {
+        const struct og_words *nodes = &f->nodes[k];
+        for (size_t i = 0; i < nodes->capacity; i++) {
+            if (i + OG__LOOKAHEAD < nodes->capacity)
+                og__runs_prefetch(h->s->topology, nodes->data[i + OG__LOOKAHEAD]);
+            OG_TRY(gather_node(&g, nodes->data[i], err));
+        }
     }
-    OG_TRY(take_window(&g, err));
+    OG_TRY(og__gather_window(&g, err));
 out:
-    *n_out = g.n;
     return rc;
 }
 
@@ -202,44 +240,119 @@ struct joining {
     uint32_t *cursor;
 };
 
-/* Scratch may have been written to by others. */
-static int check_ids(const struct og_topology *t, const uint32_t *id, size_t n, struct og_err *err)
+int og__runs_foreign(struct og_err *err)
 {
-    uint32_t most = 0;
-    for (size_t i = 0; i < n; i++)
-        most = OG_MAX(most, id[i]);
-    return most < (uint64_t)og__sources(t)
-               ? 0
-               : og__fail(err, -EIO, "give this run a --scratch folder of its own",
-                          "what was drawn from the structure is not what was spilled");
+    return og__fail(err, -EIO, "give this run a --scratch folder of its own",
+                    "what was drawn from the structure is not what was spilled");
 }
 
-/* The runs of the hop, one behind another. */
-static int bring_runs(const struct og_hop *h, const struct og_pass *p, struct og_err *err)
+static int check_ids(const struct og_hop *h, struct og_err *err)
+{
+    const struct og_runs *r = h->s->runs;
+    uint32_t most = 0;
+    for (size_t i = 0; i < r->n_drawn; i++)
+        most = OG_MAX(most, r->drawn->data[i]);
+    return most < (uint64_t)og__sources(h->s->topology) ? 0 : og__runs_foreign(err);
+}
+
+static const struct og_pass *pass_of(const struct og_hop *h, uint32_t step)
+{
+    const struct og_runs *r = h->s->runs;
+    return &r->pass[h->number * r->steps + step];
+}
+
+static int bring_pass(const struct og_hop *h, uint32_t step, struct og_err *err)
 {
     struct og_runs *r = h->s->runs;
-    const uint32_t n_ranges = og__ranges_of(&p->wanted);
-    size_t n = 0;
-    int rc;
-    OG_TRY(og__words_reserve(r->cursor, n_ranges, h->s->budget, err));
-    for (uint32_t i = 0; i < n_ranges; i++) {
-        r->cursor->data[i] = (uint32_t)n;
-        n += og__run_of(p, i, r->batch)->n;
-    }
-    OG_TRY(og__words_reserve(r->drawn, n, h->s->budget, err));
-    for (uint32_t i = 0; i < n_ranges; i++) {
+    const struct og_pass *p = pass_of(h, step);
+    const uint32_t *cursor = r->cursor->data + r->first[step];
+    int rc = 0;
+    for (uint32_t i = 0; i < p->wanted.n_ranges; i++) {
         const struct og_run *run = og__run_of(p, i, r->batch);
-        OG_TRY(og__spill_read(r->store, run->at, r->drawn->data + r->cursor->data[i],
+        OG_TRY(og__spill_read(r->store, run->at, r->drawn->data + cursor[i],
                               run->n * sizeof(uint32_t), &r->read, err));
     }
-    OG_TRY(check_ids(h->s->topology, r->drawn->data, n, err));
 out:
     return rc;
 }
 
+void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n)
+{
+    struct og_runs *r = h->s->runs;
+    r->n_drawn = 0;
+    for (uint32_t k = step; k < step + n; k++) {
+        const struct og_pass *p = pass_of(h, k);
+        for (uint32_t i = 0; i < p->wanted.n_ranges; i++) {
+            r->cursor->data[r->first[k] + i] = (uint32_t)r->n_drawn;
+            r->n_drawn += og__run_of(p, i, r->batch)->n;
+        }
+    }
+}
+
+int og__runs_bring(const struct og_hop *h, uint32_t step, uint32_t n, struct og_err *err)
+{
+    struct og_runs *r = h->s->runs;
+    uint32_t runs = 0;
+    int rc;
+    for (uint32_t k = step; k < step + n; k++) {
+        r->first[k] = runs;
+        runs += pass_of(h, k)->wanted.n_ranges;
+    }
+    OG_TRY(og__words_reserve(r->cursor, runs, h->s->budget, err));
+    og__runs_rewind(h, step, n);
+    OG_TRY(og__words_reserve(r->drawn, r->n_drawn, h->s->budget, err));
+    for (uint32_t k = step; k < step + n; k++)
+        OG_TRY(bring_pass(h, k, err));
+out:
+    return rc;
+}
+
+static uint32_t range_in(const struct og_pass *p, uint32_t block)
+{
+    const struct og_wanted_blocks *w = &p->wanted.array[0];
+    return og__bits_rank(w->bits, w->rank, block) >> p->shift;
+}
+
 static uint32_t range_of(const struct joining *j, uint32_t block)
 {
-    return og__bits_rank(j->pass->wanted.bits, j->pass->rank, block) >> j->pass->wanted.shift;
+    return range_in(j->pass, block);
+}
+
+/* What follows the whole blocks is in memory. */
+static int tail_id(const struct og_topology *t, struct og_list_place p, uint32_t *out,
+                   struct og_err *err)
+{
+    const struct og_topology_disk *disk = t->disk;
+    const uint64_t id = id_at(disk->lists.tail + p.within, og__npy_size(disk->ds->indices.type));
+    *out = (uint32_t)id;
+    return id < (uint64_t)og__sources(t) ? 0 : bad_id(t, p, err);
+}
+
+static int next_drawn(const struct og_hop *h, uint32_t step, struct og_list_place p, uint32_t *id,
+                      struct og_err *err)
+{
+    struct og_runs *r = h->s->runs;
+    uint32_t *cursor = &r->cursor->data[r->first[step] + range_in(pass_of(h, step), p.block)];
+    if (*cursor >= r->n_drawn)
+        return og__runs_foreign(err);
+    *id = r->drawn->data[(*cursor)++];
+    return *id < (uint64_t)og__sources(h->s->topology) ? 0 : og__runs_foreign(err);
+}
+
+int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t v, int64_t place, uint32_t *id,
+                  struct og_err *err)
+{
+    const struct og_topology *t = h->s->topology;
+    const struct og_neighbors *cache = &t->disk->cache;
+    const struct og_blocks *in = &t->disk->lists;
+    if (is_cached(h, v)) {
+        *id = cache->ids[og__neighbors_first(cache, v) + place];
+        return 0;
+    }
+    const uint64_t edge = (uint64_t)(og__first_edge(t, v) + place);
+    const struct og_list_place p =
+        og__list_place(in, edge * og__npy_size(t->disk->ds->indices.type));
+    return p.block == in->n_blocks ? tail_id(t, p, id, err) : next_drawn(h, step, p, id, err);
 }
 
 static int join_cached(const struct joining *j, const struct list *l, uint32_t v,
@@ -256,14 +369,11 @@ out:
     return rc;
 }
 
-/* What follows the whole blocks is in memory. */
-static int join_tail(const struct joining *j, const struct list *l, struct og_list_place p,
-                     struct og_err *err)
+static int join_tail(const struct joining *j, struct og_list_place p, struct og_err *err)
 {
-    const struct og_topology *t = j->hop->s->topology;
-    const uint64_t id = id_at(l->in->tail + p.within, l->size);
-    return id < (uint64_t)og__sources(t) ? og__push_node(j->hop, (uint32_t)id, err)
-                                         : bad_id(t, p, err);
+    uint32_t id;
+    int rc = tail_id(j->hop->s->topology, p, &id, err);
+    return rc < 0 ? rc : og__push_node(j->hop, id, err);
 }
 
 static int join_drawn(const struct joining *j, const struct list *l, uint32_t v, struct og_err *err)
@@ -273,7 +383,7 @@ static int join_drawn(const struct joining *j, const struct list *l, uint32_t v,
     for (uint32_t i = 0; i < l->drawn; i++) {
         const struct og_list_place p = place_of(l, positions, i);
         if (p.block == l->in->n_blocks)
-            OG_TRY(join_tail(j, l, p, err));
+            OG_TRY(join_tail(j, p, err));
         else
             OG_TRY(og__push_node(j->hop, j->drawn[j->cursor[range_of(j, p.block)]++], err));
     }
@@ -300,17 +410,18 @@ out:
     return rc;
 }
 
-int og__runs_hop(struct og_hop *h, struct og_err *err)
+static int join_hop(struct og_hop *h, struct og_err *err)
 {
     const struct og_runs *r = h->s->runs;
     const struct og_topology *t = h->s->topology;
-    const struct og_pass *pass = &r->pass[h->number];
+    const struct og_pass *pass = pass_of(h, 0);
     int rc;
-    OG_TRY(bring_runs(h, pass, err));
+    OG_TRY(og__runs_bring(h, 0, 1, err));
+    OG_TRY(check_ids(h, err));
     const struct joining j = {h, pass, r->drawn->data, r->cursor->data};
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         if (i + OG__LOOKAHEAD < h->block->n_dst)
-            prefetch_node(t, h->ids[i + OG__LOOKAHEAD]);
+            og__runs_prefetch(t, h->ids[i + OG__LOOKAHEAD]);
         og__begin_list(h, i);
         OG_TRY(join_node(&j, h->ids[i], err));
     }
@@ -318,3 +429,6 @@ int og__runs_hop(struct og_hop *h, struct og_err *err)
 out:
     return rc;
 }
+
+const struct og_pass_ops og__pass_by_positions = {
+    .want = want_drawn, .cut = og__runs_cut, .gather = gather_drawn, .join = join_hop};

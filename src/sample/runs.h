@@ -9,6 +9,7 @@
  * A run is what one batch drew from one range: neighbours in the order of its frontier and, of a
  * node, of its draws. Draws are keyed, so whoever goes through the frontier again knows from
  * which run each neighbour comes, and that it is the next there: no run says which edges it is of.
+ * Where draws depend on what is read, a node's neighbours follow their number.
  */
 #ifndef OG_SAMPLE_RUNS_H
 #define OG_SAMPLE_RUNS_H
@@ -25,11 +26,11 @@ struct og_run {
 
 /* One hop of all batches. */
 struct og_pass {
-    struct og_wanted_blocks wanted;
-    uint64_t *bits; /* wanted.bits, while they are set */
-    uint32_t *rank; /* of them */
+    struct og_wanted wanted;
+    unsigned shift; /* a range is made for 2^shift blocks */
+    uint32_t *cut;  /* by lists [wanted.n_ranges + 1]: the first node of each range */
     uint32_t n_batches;
-    struct og_run *run; /* [og__ranges_of(&wanted)][n_batches] */
+    struct og_run *run; /* [wanted.n_ranges][n_batches] */
 };
 
 static inline struct og_run *og__run_of(const struct og_pass *p, uint32_t range, uint32_t batch)
@@ -46,26 +47,107 @@ OG_MUST_CHECK int og__words_reserve(struct og_words *w, size_t n, struct og_budg
                                     struct og_err *err);
 void og__words_release(struct og_words *w, struct og_budget *b);
 
-/* The blocks that the node draws from are wanted; how many neighbours it draws from them at most.
- * Any number of threads. */
-uint32_t og__runs_want(const struct og_hop *h, struct og_pass *p, uint32_t v);
+/* ---- how a sampler sees a pass: a row of kinds.h names one ---- */
 
-/* What the nodes drew from a range, behind *n words of `out`, which has room for all that they
- * draw. -EINVAL for an id that is none. The sampler's window must be empty. */
-OG_MUST_CHECK int og__runs_gather(const struct og_hop *h, const struct og_pass *p,
-                                  const struct og_range *range, const uint32_t *nodes, uint32_t n,
-                                  uint32_t *out, uint32_t *n_out, struct og_err *err);
+/* What a node took, behind each other. */
+struct og_taken {
+    struct og_words *words;
+    size_t n;
+};
+OG_MUST_CHECK int og__taken_grow(struct og_taken *t, struct og_budget *b, struct og_err *err);
+static inline int og__take(struct og_taken *t, uint32_t word, struct og_budget *b,
+                           struct og_err *err)
+{
+    int rc = OG_UNLIKELY(t->n == t->words->capacity) ? og__taken_grow(t, b, err) : 0;
+    if (rc == 0)
+        t->words->data[t->n++] = word;
+    return rc;
+}
+
+/* Who looks at the structure in a pass, of one batch. */
+struct og_frontier {
+    const struct og_words *nodes; /* [n] arrays of nodes that draw in the hop */
+    int n;
+    uint32_t step;            /* of the hop's passes */
+    struct og_walkers *going; /* by walks: who takes the step */
+};
+
+struct og_walkers {
+    struct og_words words;
+    size_t n;
+};
+
+struct og_pass_ops {
+    bool whole; /* lists lie in one range each */
+    /* Passes that a hop takes; NULL: one. */
+    uint32_t (*steps)(const struct og_sampling *how);
+    /* What they look at is wanted; *n_drawn: neighbours that they draw, 0 where that is not known.
+     * Any number of threads; the sampler has the batch's runs. */
+    OG_MUST_CHECK int (*want)(const struct og_hop *h, struct og_pass *p,
+                              const struct og_frontier *f, size_t *n_drawn, struct og_err *err);
+    /* What is wanted is shared out: the stretches of wanted->n_ranges, for which there is room. */
+    void (*cut)(const struct og_topology *t, struct og_pass *p);
+    /* What they drew from a range. -EINVAL for an id that is none. The sampler's window must be
+     * empty. */
+    OG_MUST_CHECK int (*gather)(const struct og_hop *h, const struct og_pass *p,
+                                const struct og_range *range, const struct og_frontier *f,
+                                struct og_taken *out, struct og_err *err);
+    /* In the place of its sampler's own hop. */
+    OG_MUST_CHECK int (*join)(struct og_hop *h, struct og_err *err);
+};
+/* Of those that draw by degrees alone; of those that look at whole lists one by one, and of those
+ * that need all of a hop in the order of its nodes; of walks. */
+extern const struct og_pass_ops og__pass_by_positions, og__pass_by_lists, og__pass_of_lists,
+    og__pass_by_walks;
 
 /* A batch's runs, for a sampler that puts it together: og_sampler.runs. */
 struct og_runs {
-    const struct og_pass *pass; /* a hop each */
+    const struct og_pass *pass; /* [hops][steps] */
+    uint32_t steps;
     uint32_t batch;
     struct og_spill *store;
-    struct og_words *drawn;  /* of the hop at hand, run after run */
-    struct og_words *cursor; /* in it, one a run */
-    uint64_t read;           /* bytes asked of the kernel for them */
+    struct og_words *drawn; /* of the hop at hand, run after run */
+    size_t n_drawn;
+    struct og_words *cursor;        /* in it, one a run; */
+    uint32_t first[OG__MOST_STEPS]; /* of a step */
+    struct og_words *taken;         /* from lists in memory */
+    uint64_t read;                  /* bytes asked of the kernel for them */
 };
-/* In the place of its sampler's own hop. */
-OG_MUST_CHECK int og__runs_hop(struct og_hop *h, struct og_err *err);
+
+/* ---- what they have in common ---- */
+
+/* The block is wanted; that of the tail need not be. Any number of threads. */
+void og__runs_want(struct og_wanted_blocks *w, uint32_t block);
+/* Every 2^shift blocks are a range. */
+void og__runs_cut(const struct og_topology *t, struct og_pass *p);
+/* The runs of the hop's passes step .. step + n, one behind another. */
+OG_MUST_CHECK int og__runs_bring(const struct og_hop *h, uint32_t step, uint32_t n,
+                                 struct og_err *err);
+/* To where they begin. */
+void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n);
+/* Element `place` of the list of v, from wherever it is: the next that was drawn there, in a step
+ * that was brought. */
+OG_MUST_CHECK int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t v, int64_t place,
+                                uint32_t *id, struct og_err *err);
+/* -EIO: scratch may have been written to by others. */
+int og__runs_foreign(struct og_err *err);
+void og__runs_prefetch(const struct og_topology *t, uint32_t v);
+
+/* Neighbours from a range, a window at a time: where each lies in memory is known before it is
+ * looked at. */
+struct og_gathering {
+    const struct og_hop *hop;
+    const struct og_wanted_blocks *wanted;
+    const struct og_range_part *part;
+    struct og_taken *out;
+    size_t size, filled; /* of an element; of the window */
+    const char *at[OG__WINDOW];
+};
+struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *p,
+                                  const struct og_range *range, struct og_taken *out);
+/* That one, if it is in the range. */
+OG_MUST_CHECK int og__gather_place(struct og_gathering *g, struct og_list_place at,
+                                   struct og_err *err);
+OG_MUST_CHECK int og__gather_window(struct og_gathering *g, struct og_err *err);
 
 #endif

@@ -43,7 +43,7 @@ bool og__sampling_edges_unknown(enum og_sampler_kind kind)
 
 bool og__sampling_together(enum og_sampler_kind kind)
 {
-    return kinds[kind]->positions;
+    return kinds[kind]->pass;
 }
 
 bool og__sampling_takes(int kind, const char *option)
@@ -269,7 +269,8 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     OG_TRY(reserve_hop(&hop, err));
     place_hop(&hop);
     b->n_hops = (uint32_t)i + 1;
-    OG_TRY(s->runs ? og__runs_hop(&hop, err) : kinds[s->how.kind]->hop(&hop, err));
+    OG_TRY(s->runs ? kinds[s->how.kind]->pass->join(&hop, err)
+                   : kinds[s->how.kind]->hop(&hop, err));
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     block->weight = hop.weight;

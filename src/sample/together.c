@@ -14,14 +14,15 @@ struct member {
     struct og_sample_key key;
     struct og_words found[OG_MAX_HOPS]; /* nodes: its seeds, then what each hop found but the last;
                                            as many as their capacity */
-    size_t n_drawn;                     /* in the hop at hand */
+    struct og_walkers going;            /* in the hop at hand */
+    size_t n_drawn;                     /* in the pass at hand, if that is known */
 };
 
 /* What a thread holds. */
 struct hand {
     struct og_sampler *sampler;
     struct og_batch_memory batch;
-    struct og_words drawn, cursor;
+    struct og_words drawn, cursor, taken;
     struct og_io_counts read;
     int rc;
     struct og_err err;
@@ -35,29 +36,102 @@ struct og_together {
     struct og_budget *budget;
     struct og_pool *pool;
     int n_hands, n_hops;
-    uint64_t n_blocks;
+    const struct og_pass_ops *ops;
+    struct og_together_shape shape;
+    struct og_blocks weights; /* where they are read */
     /* the batches */
     struct hand *hand;
     struct member *member; /* [sizes.batches] */
     uint32_t n;
-    struct og_pass pass[OG_MAX_HOPS];
+    struct og_pass *pass; /* [n_hops][shape.steps] */
     struct og_spill *store;
     pthread_mutex_t appending;
     /* the hop at hand */
     int hop;
+    uint32_t step;
     const struct og_range *range;
 };
 
 /* ---- sizes ---- */
+
+/* Blocks of an array, with the tail. */
+static uint64_t blocks_of(const struct og_together_array *a)
+{
+    return a->bytes / OG__LIST_BLOCK + 1;
+}
+
+struct og_together_shape og__together_shape(const struct og_dataset *ds,
+                                            const struct og_sampling *how, int64_t longest)
+{
+    const struct og_sampler_ops *ops = og__sampler_ops(how->kind);
+    struct og_together_shape shape = {.whole = ops->pass && ops->pass->whole, .steps = 1};
+    if (ops->pass && ops->pass->steps) {
+        shape.steps = ops->pass->steps(how);
+        shape.walks = (uint32_t)how->walks;
+    }
+    shape.n_arrays = shape.whole && ops->reads_weights ? 2 : 1;
+    for (uint32_t a = 0; a < shape.n_arrays; a++) {
+        const struct og_npy *npy = a + 1 < shape.n_arrays ? &ds->weights : &ds->indices;
+        const size_t size = og__npy_size(npy->type);
+        shape.array[a] =
+            (struct og_together_array){.bytes = (uint64_t)npy->bytes,
+                                       .size = size,
+                                       .longest = (uint64_t)longest * size / OG__LIST_BLOCK + 2};
+    }
+    if (ops->take_bytes)
+        shape.taking = ops->take_bytes(longest);
+    return shape;
+}
+
+uint64_t og__together_list_bytes(const struct og_together_shape *shape)
+{
+    uint64_t bytes = 0;
+    for (uint32_t a = 0; a < shape->n_arrays; a++)
+        bytes += shape->array[a].bytes;
+    return bytes;
+}
+
+/* Wanted blocks of an array in a range of 2^shift. Of whole lists the last may go on beyond it; and
+ * a block of the first array has elements whose others lie in so many of the second. */
+static uint64_t most_of(const struct og_together_shape *shape, uint32_t array, unsigned shift)
+{
+    const struct og_together_array *first = &shape->array[0], *a = &shape->array[array];
+    const uint64_t all = blocks_of(a);
+    uint64_t most = (uint64_t)1 << shift;
+    if (shape->whole)
+        most += first->longest + 2;
+    if (array > 0)
+        most = most * (OG_MAX(a->size / first->size, (size_t)1) + 1) + 2;
+    return shape->whole ? OG_MIN(most, all) : most;
+}
+
+size_t og__together_ranges_bytes(const struct og_together_shape *shape, unsigned shift,
+                                 const struct og_reader_options *reader)
+{
+    size_t bytes = 0;
+    for (uint32_t a = 0; a < shape->n_arrays; a++)
+        bytes += og__ranges_bytes(most_of(shape, a, shift), reader);
+    return bytes;
+}
 
 static size_t bits_bytes(uint64_t n_blocks)
 {
     return og__bits_words(n_blocks) * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
-static uint64_t most_ranges(uint64_t n_blocks, unsigned shift)
+static uint64_t most_ranges(const struct og_together_shape *shape, unsigned shift)
 {
-    return (n_blocks >> shift) + 1;
+    return (blocks_of(&shape->array[0]) >> shift) + 1;
+}
+
+/* What a hop holds while there are any batches, but for runs. */
+static size_t pass_bytes(const struct og_together_shape *shape, unsigned shift)
+{
+    size_t bytes = (most_ranges(shape, shift) + 1) * sizeof(uint32_t);
+    for (uint32_t a = 0; a < shape->n_arrays; a++)
+        bytes += bits_bytes(blocks_of(&shape->array[a])) +
+                 most_ranges(shape, shift) * sizeof(struct og_stretch);
+    return bytes;
 }
 
 /* Of the hops before the last. */
@@ -68,62 +142,118 @@ static struct og_batch_caps before_last(const struct og_batch_caps *caps)
     return before;
 }
 
-size_t og__together_drawn_bytes(const struct og_batch_caps *caps)
+/* Words that a hop draws: its edges, and by lists how many each node took; of walks, where each
+ * step of each has gone. */
+static uint64_t drawn_in(const struct og_together_shape *shape, const struct og_batch_caps *caps,
+                         uint32_t hop)
+{
+    const uint64_t n_dst = caps->hop[hop].n_dst;
+    const uint64_t edges = OG_MAX(caps->hop[hop].n_edges, caps->hop[hop].n_listed);
+    return shape->walks ? n_dst * shape->walks * shape->steps : edges + (shape->whole ? n_dst : 0);
+}
+
+size_t og__together_drawn_bytes(const struct og_together_shape *shape,
+                                const struct og_batch_caps *caps)
 {
     size_t bytes = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
-        bytes += caps->hop[h].n_edges * sizeof(uint32_t);
+        bytes += drawn_in(shape, caps, h) * sizeof(uint32_t);
     return bytes;
 }
 
-size_t og__together_bytes(uint64_t list_bytes, const struct og_batch_caps *caps,
+size_t og__together_bytes(const struct og_together_shape *shape, const struct og_batch_caps *caps,
                           const struct og_together_sizes *sizes, int n_samplers,
                           const struct og_reader_options *reader)
 {
-    const uint64_t n_blocks = list_bytes / OG__LIST_BLOCK + 1;
     const size_t member =
-        caps->hop[caps->n_hops - 1].n_dst * sizeof(uint32_t) + sizeof(struct member);
+        caps->hop[caps->n_hops - 1].n_dst * (1 + (size_t)shape->walks * 3) * sizeof(uint32_t) +
+        sizeof(struct member);
     const struct og_batch_caps before = before_last(caps);
-    const uint64_t ranges = most_ranges(n_blocks, sizes->shift);
+    const uint64_t ranges = most_ranges(shape, sizes->shift);
     uint64_t edges = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
-        edges = OG_MAX(edges, caps->hop[h].n_edges);
-    const size_t hand = og__batch_bytes(&before, OG__WITH_DEGREES) +
+        edges = OG_MAX(edges, drawn_in(shape, caps, h));
+    if (shape->whole) /* what is drawn is not known before: it grows, and is copied */
+        edges = edges * 9 / 4;
+    const size_t hand = og__batch_bytes(&before, OG__WITH_DEGREES) + shape->taking +
                         (caps->hop[0].n_dst + OG__WINDOW + edges + ranges) * sizeof(uint32_t);
-    return caps->n_hops * (bits_bytes(n_blocks) + ranges * sizes->batches * sizeof(struct og_run)) +
+    return caps->n_hops *
+               (pass_bytes(shape, sizes->shift) + ranges * sizes->batches * sizeof(struct og_run)) +
            (size_t)n_samplers * hand + sizes->batches * member +
-           og__ranges_bytes(sizes->shift, reader);
+           og__together_ranges_bytes(shape, sizes->shift, reader);
 }
 
 /* ---- open and close ---- */
 
+static uint64_t n_cuts(const struct og_together *t)
+{
+    return most_ranges(&t->shape, t->sizes.shift) + 1;
+}
+
+static size_t stretch_bytes(const struct og_together *t)
+{
+    return most_ranges(&t->shape, t->sizes.shift) * sizeof(struct og_stretch);
+}
+
+static size_t passes_of(const struct og_together *t)
+{
+    return (size_t)t->n_hops * t->shape.steps;
+}
+
+static int open_array(struct og_together *t, struct og_pass *p, uint32_t a, struct og_err *err)
+{
+    const struct og_blocks *lists = &t->topology->disk->lists;
+    struct og_wanted_blocks *w = &p->wanted.array[a];
+    w->of = a + 1 < t->shape.n_arrays ? &t->weights : lists;
+    w->n_blocks = w->of->n_blocks;
+    w->most = most_of(&t->shape, a, t->sizes.shift);
+    const size_t words = og__bits_words(w->n_blocks);
+    w->bits = og__alloc(t->budget, words * sizeof(*w->bits), part, err);
+    w->rank = og__alloc(t->budget, words * sizeof(*w->rank), part, err);
+    p->wanted.stretch[a] = og__alloc(t->budget, stretch_bytes(t), part, err);
+    return w->bits && w->rank && p->wanted.stretch[a] ? 0 : -ENOMEM;
+}
+
 static int open_pass(struct og_together *t, struct og_pass *p, struct og_err *err)
 {
-    const size_t words = og__bits_words(t->n_blocks);
-    p->bits = og__alloc(t->budget, words * sizeof(*p->bits), part, err);
-    p->rank = og__alloc(t->budget, words * sizeof(*p->rank), part, err);
-    p->wanted = (struct og_wanted_blocks){
-        .of = &t->topology->disk->lists, .bits = p->bits, .shift = t->sizes.shift};
-    return p->bits && p->rank ? 0 : -ENOMEM;
+    int rc = 0;
+    p->shift = t->sizes.shift;
+    p->wanted.n_arrays = t->shape.n_arrays;
+    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
+        OG_TRY(open_array(t, p, a, err));
+    p->cut = og__alloc(t->budget, n_cuts(t) * sizeof(*p->cut), part, err);
+    rc = p->cut ? 0 : -ENOMEM;
+out:
+    return rc;
 }
 
 static size_t runs_bytes(const struct og_pass *p)
 {
-    return (size_t)og__ranges_of(&p->wanted) * p->n_batches * sizeof(*p->run);
+    return (size_t)p->wanted.n_ranges * p->n_batches * sizeof(*p->run);
 }
 
 static void drop_runs(struct og_together *t, struct og_pass *p)
 {
     og__release(t->budget, p->run, runs_bytes(p), part);
     p->run = NULL;
+    p->wanted.n_ranges = 0;
+}
+
+static void close_array(struct og_together *t, struct og_pass *p, uint32_t a)
+{
+    struct og_wanted_blocks *w = &p->wanted.array[a];
+    const size_t words = og__bits_words(w->n_blocks);
+    og__release(t->budget, w->bits, words * sizeof(*w->bits), part);
+    og__release(t->budget, w->rank, words * sizeof(*w->rank), part);
+    og__release(t->budget, p->wanted.stretch[a], stretch_bytes(t), part);
 }
 
 static void close_pass(struct og_together *t, struct og_pass *p)
 {
-    const size_t words = og__bits_words(t->n_blocks);
     drop_runs(t, p);
-    og__release(t->budget, p->bits, words * sizeof(*p->bits), part);
-    og__release(t->budget, p->rank, words * sizeof(*p->rank), part);
+    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
+        close_array(t, p, a);
+    og__release(t->budget, p->cut, n_cuts(t) * sizeof(*p->cut), part);
 }
 
 static int open_hands(struct og_together *t, const struct og_together_options *opt,
@@ -153,16 +283,23 @@ int og__together_open(struct og_together **out, const struct og_topology *topolo
     t->stop = opt->stop;
     t->budget = b;
     t->n_hops = opt->samplers[0]->n_hops;
-    t->n_blocks = topology->disk->lists.n_blocks;
+    const struct og_topology_disk *disk = topology->disk;
+    const struct og_sampling *how = &opt->samplers[0]->how;
+    t->ops = og__sampler_ops(how->kind)->pass;
+    t->shape = og__together_shape(disk->ds, how, disk->longest);
     pthread_mutex_init(&t->appending, NULL);
     const struct og_spill_options store = {
         .scratch = opt->scratch, .memory = opt->sizes.memory, .part = part};
     int rc;
+    if (t->shape.n_arrays > 1)
+        OG_TRY(og__blocks_lay(&t->weights, &disk->ds->weights, err));
     OG_TRY(open_hands(t, opt, err));
     t->member = og__alloc(b, t->sizes.batches * sizeof(*t->member), part, err);
     OG_TRY(t->member ? 0 : -ENOMEM);
-    for (int h = 0; h < t->n_hops; h++)
-        OG_TRY(open_pass(t, &t->pass[h], err));
+    t->pass = calloc(passes_of(t), sizeof(*t->pass));
+    OG_TRY(t->pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    for (size_t i = 0; i < passes_of(t); i++)
+        OG_TRY(open_pass(t, &t->pass[i], err));
     OG_TRY(og__spill_open(&t->store, &store, b, err));
     *out = t;
     return 0;
@@ -173,12 +310,14 @@ out:
 
 void og__together_clear(struct og_together *t)
 {
-    for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t i = 0; i < t->n; i++) {
         for (int h = 0; h < t->n_hops; h++)
             og__words_release(&t->member[i].found[h], t->budget);
+        og__words_release(&t->member[i].going.words, t->budget);
+    }
     t->n = 0;
-    for (int h = 0; h < t->n_hops; h++)
-        drop_runs(t, &t->pass[h]);
+    for (size_t i = 0; t->pass && i < passes_of(t); i++)
+        drop_runs(t, &t->pass[i]);
     if (t->store)
         og__spill_clear(t->store);
 }
@@ -188,12 +327,14 @@ void og__together_close(struct og_together *t)
     if (!t)
         return;
     og__together_clear(t);
-    for (int h = 0; h < t->n_hops; h++)
-        close_pass(t, &t->pass[h]);
+    for (size_t i = 0; t->pass && i < passes_of(t); i++)
+        close_pass(t, &t->pass[i]);
+    free(t->pass);
     for (int i = 0; i < t->n_hands; i++) {
         og__batch_release(&t->hand[i].batch);
         og__words_release(&t->hand[i].drawn, t->budget);
         og__words_release(&t->hand[i].cursor, t->budget);
+        og__words_release(&t->hand[i].taken, t->budget);
     }
     free(t->hand);
     og__release(t->budget, t->member, t->sizes.batches * sizeof(*t->member), part);
@@ -237,9 +378,36 @@ static struct og_hop hop_of(const struct og_together *t, const struct hand *hand
 }
 
 /* Nodes that draw are all that were found before the hop; where they draw once, the latest. */
-static int first_found(const struct og_together *t, const struct hand *hand)
+static struct og_frontier frontier_of(const struct og_together *t, const struct hand *hand,
+                                      struct member *m)
 {
-    return hand->sampler->how.once ? t->hop : 0;
+    const int first = hand->sampler->how.once ? t->hop : 0;
+    return (struct og_frontier){&m->found[first], t->hop + 1 - first, t->step, &m->going};
+}
+
+static struct og_pass *pass_at(const struct og_together *t)
+{
+    return &t->pass[(size_t)t->hop * t->shape.steps + t->step];
+}
+
+static struct og_runs runs_of(const struct og_together *t, struct hand *hand, uint32_t i)
+{
+    return (struct og_runs){.pass = t->pass,
+                            .steps = t->shape.steps,
+                            .batch = i,
+                            .store = t->store,
+                            .drawn = &hand->drawn,
+                            .cursor = &hand->cursor,
+                            .taken = &hand->taken};
+}
+
+/* The sampler works on runs until here. */
+static void end_runs(struct hand *hand)
+{
+    const struct og_runs *runs = hand->sampler->runs;
+    hand->read.reads += runs->read > 0;
+    hand->read.bytes += runs->read;
+    hand->sampler->runs = NULL;
 }
 
 /* The first `n_hops` hops of a batch, from its runs. */
@@ -247,11 +415,7 @@ static int join_hops(struct og_together *t, struct hand *hand, uint32_t i, int n
                      struct og_batch_memory *out, struct og_err *err)
 {
     const struct member *m = &t->member[i];
-    struct og_runs runs = {.pass = t->pass,
-                           .batch = i,
-                           .store = t->store,
-                           .drawn = &hand->drawn,
-                           .cursor = &hand->cursor};
+    struct og_runs runs = runs_of(t, hand, i);
     struct og_sampler *s = hand->sampler;
     s->runs = &runs;
     int rc;
@@ -259,9 +423,7 @@ static int join_hops(struct og_together *t, struct hand *hand, uint32_t i, int n
     for (int h = 0; h < n_hops; h++)
         OG_TRY(og__sample_hop(s, &m->key, h, out, err));
 out:
-    hand->read.reads += runs.read > 0;
-    hand->read.bytes += runs.read;
-    s->runs = NULL;
+    end_runs(hand);
     return rc;
 }
 
@@ -288,19 +450,16 @@ static int run_tasks(struct og_together *t, void (*fn)(void *arg, size_t task, i
     return og__asked(t->stop) ? og__fail(err, OG_INTERRUPTED, NULL, "interrupted") : 0;
 }
 
-static void want_all(const struct og_together *t, const struct hand *hand, struct member *m,
-                     struct og_pass *pass)
+/* What the hop before found is kept. */
+static int find(struct og_together *t, struct hand *hand, uint32_t i, struct og_err *err)
 {
-    const struct og_hop hop = hop_of(t, hand, m);
-    m->n_drawn = 0;
-    for (int h = first_found(t, hand); h <= t->hop; h++) {
-        const struct og_words *nodes = &m->found[h];
-        for (size_t i = 0; i < nodes->capacity; i++) {
-            if (i + OG__LOOKAHEAD < nodes->capacity)
-                og__prefetch_degree(t->topology, nodes->data[i + OG__LOOKAHEAD]);
-            m->n_drawn += og__runs_want(&hop, pass, nodes->data[i]);
-        }
-    }
+    const struct og_batch *b = &hand->batch.batch;
+    int rc;
+    OG_TRY(join_hops(t, hand, i, t->hop, &hand->batch, err));
+    const uint32_t n_dst = b->hop[t->hop - 1].n_dst;
+    OG_TRY(keep(t, &t->member[i].found[t->hop], b->ids + n_dst, b->n_ids - n_dst, err));
+out:
+    return rc;
 }
 
 /* What the hop before found, and what this one wants. */
@@ -309,26 +468,27 @@ static void want_batch(void *arg, size_t task, int thread)
     struct og_together *t = arg;
     struct hand *hand = &t->hand[thread];
     struct member *m = &t->member[task];
+    struct og_runs runs = runs_of(t, hand, (uint32_t)task);
     struct og_err why = {0};
     int rc = 0;
     if (hand->rc < 0 || og__asked(t->stop))
         return;
-    if (t->hop > 0) {
-        OG_TRY(join_hops(t, hand, (uint32_t)task, t->hop, &hand->batch, &why));
-        const struct og_batch *b = &hand->batch.batch;
-        const uint32_t n_dst = b->hop[t->hop - 1].n_dst;
-        OG_TRY(keep(t, &m->found[t->hop], b->ids + n_dst, b->n_ids - n_dst, &why));
-    }
-    want_all(t, hand, m, &t->pass[t->hop]);
+    if (t->hop > 0 && t->step == 0)
+        OG_TRY(find(t, hand, (uint32_t)task, &why));
+    const struct og_hop hop = hop_of(t, hand, m);
+    const struct og_frontier frontier = frontier_of(t, hand, m);
+    hand->sampler->runs = &runs;
+    rc = t->ops->want(&hop, pass_at(t), &frontier, &m->n_drawn, &why);
+    end_runs(hand);
 out:
     fail_hand(hand, rc, &why);
 }
 
-static int append_run(struct og_together *t, struct og_run *run, const uint32_t *drawn, uint32_t n,
+static int append_run(struct og_together *t, struct og_run *run, const uint32_t *drawn, size_t n,
                       struct og_err *err)
 {
     pthread_mutex_lock(&t->appending);
-    *run = (struct og_run){og__spill_size(t->store), n};
+    *run = (struct og_run){og__spill_size(t->store), (uint32_t)n};
     int rc = og__spill_append(t->store, drawn, n * sizeof(*drawn), err);
     pthread_mutex_unlock(&t->appending);
     return rc;
@@ -339,21 +499,19 @@ static void gather_batch(void *arg, size_t task, int thread)
 {
     struct og_together *t = arg;
     struct hand *hand = &t->hand[thread];
-    const struct member *m = &t->member[task];
-    const struct og_pass *pass = &t->pass[t->hop];
-    const struct og_hop hop = hop_of(t, hand, m);
-    const int first = first_found(t, hand);
+    struct member *m = &t->member[task];
+    const struct og_pass *pass = pass_at(t);
+    struct og_taken taken = {.words = &hand->drawn};
     struct og_err why = {0};
-    uint32_t n = 0;
     int rc = 0;
     if (hand->rc < 0 || og__asked(t->stop))
         return;
+    const struct og_hop hop = hop_of(t, hand, m);
+    const struct og_frontier frontier = frontier_of(t, hand, m);
     OG_TRY(og__words_reserve(&hand->drawn, m->n_drawn, t->budget, &why));
-    for (int h = first; h <= t->hop; h++)
-        OG_TRY(og__runs_gather(&hop, pass, t->range, m->found[h].data,
-                               (uint32_t)m->found[h].capacity, hand->drawn.data, &n, &why));
-    OG_TRY(append_run(t, og__run_of(pass, t->range->number, (uint32_t)task), hand->drawn.data, n,
-                      &why));
+    OG_TRY(t->ops->gather(&hop, pass, t->range, &frontier, &taken, &why));
+    OG_TRY(append_run(t, og__run_of(pass, t->range->number, (uint32_t)task), hand->drawn.data,
+                      taken.n, &why));
 out:
     fail_hand(hand, rc, &why);
 }
@@ -361,7 +519,7 @@ out:
 static int read_ranges(struct og_together *t, const struct og_pass *pass, struct og_io_counts *read,
                        struct og_err *err)
 {
-    const uint32_t n_ranges = og__ranges_of(&pass->wanted);
+    const uint32_t n_ranges = pass->wanted.n_ranges;
     struct og_ranges *ranges;
     int rc =
         og__ranges_start(&ranges, &pass->wanted, &t->topology->disk->opt.reader, t->budget, err);
@@ -377,19 +535,39 @@ out:
     return rc;
 }
 
-static int sample_hop(struct og_together *t, struct og_pass *pass, struct og_sample_reads *read,
-                      struct og_err *err)
+static void clear_bits(struct og_pass *pass)
 {
+    for (uint32_t a = 0; a < pass->wanted.n_arrays; a++) {
+        struct og_wanted_blocks *w = &pass->wanted.array[a];
+        memset(w->bits, 0, og__bits_words(w->n_blocks) * sizeof(*w->bits));
+    }
+}
+
+/* Blocks that are wanted; of whole lists some may be but tail. */
+static uint64_t count_bits(struct og_pass *pass)
+{
+    uint64_t n = 0;
+    for (uint32_t a = 0; a < pass->wanted.n_arrays; a++) {
+        struct og_wanted_blocks *w = &pass->wanted.array[a];
+        w->n = og__bits_count(w->bits, w->n_blocks, w->rank);
+        n += w->n;
+    }
+    return n;
+}
+
+static int sample_step(struct og_together *t, struct og_sample_reads *read, struct og_err *err)
+{
+    struct og_pass *pass = pass_at(t);
     int rc;
-    memset(pass->bits, 0, og__bits_words(t->n_blocks) * sizeof(*pass->bits));
+    clear_bits(pass);
     OG_TRY(run_tasks(t, want_batch, err));
     drop_runs(t, pass);
-    pass->wanted.n = og__bits_count(pass->bits, t->n_blocks, pass->rank);
+    read->passes += count_bits(pass) > 0;
+    t->ops->cut(t->topology, pass);
     pass->n_batches = t->n;
     pass->run = og__alloc(t->budget, runs_bytes(pass), part, err);
     OG_TRY(pass->run || runs_bytes(pass) == 0 ? 0 : -ENOMEM);
-    read->passes += pass->wanted.n > 0;
-    if (pass->wanted.n > 0)
+    if (pass->wanted.n_ranges > 0)
         OG_TRY(read_ranges(t, pass, &read->io, err));
 out:
     return rc;
@@ -409,7 +587,8 @@ int og__together_sample(struct og_together *t, struct og_together_counts *counts
     int rc = 0;
     *counts = (struct og_together_counts){0};
     for (t->hop = 0; t->hop < t->n_hops; t->hop++)
-        OG_TRY(sample_hop(t, &t->pass[t->hop], &counts->structure, err));
+        for (t->step = 0; t->step < t->shape.steps; t->step++)
+            OG_TRY(sample_step(t, &counts->structure, err));
 out:
     for (int i = 0; i < t->n_hands; i++)
         take_counts(&t->hand[i], &counts->drawn);

@@ -1,6 +1,6 @@
-/* together: batches whose structure is on disk, sampled hop by hop, all of them at a time. What
- * positions a hop draws depends on degrees alone, which are in memory, so it is known for all
- * batches before anything is read:
+/* together: batches whose structure is on disk, sampled hop by hop, all of them at a time. What a
+ * hop will look at follows from its nodes, and positions drawn from degrees alone, which are in
+ * memory: so it is known for all batches before anything is read:
  *
  *   add, add, ... ──> hop 1: want, read once front to back, gather ──> hop 2 ──> ... ──> take any
  *                     of every batch                                                 (any thread)
@@ -56,13 +56,35 @@ OG_MUST_CHECK int og__together_take(struct og_together *t, uint32_t i, int threa
                                     struct og_batch_memory *out, struct og_io_counts *read,
                                     struct og_err *err);
 
-/* ---- sizes, where batches are no larger than caps, and all lists take so much of the disk ---- */
+/* ---- sizes, where batches are no larger than caps ---- */
+
+/* What a sampler has read of the structure, in numbers. */
+struct og_together_shape {
+    bool whole;     /* lists are looked at as a whole */
+    uint32_t steps; /* passes of a hop */
+    uint32_t walks; /* from each node, else 0 */
+    uint32_t n_arrays;
+    struct og_together_array {
+        uint64_t bytes;
+        size_t size;      /* of an element */
+        uint64_t longest; /* blocks that a list lies in at most */
+    } array[2];
+    size_t taking; /* what one sampler holds for it */
+};
+struct og_together_shape og__together_shape(const struct og_dataset *ds,
+                                            const struct og_sampling *how, int64_t longest);
+/* Of all arrays: one pass reads no more, but for blocks that ranges share. */
+uint64_t og__together_list_bytes(const struct og_together_shape *shape);
 
 /* All that so many batches take beside their samplers, but for sizes->memory. */
-size_t og__together_bytes(uint64_t list_bytes, const struct og_batch_caps *caps,
+size_t og__together_bytes(const struct og_together_shape *shape, const struct og_batch_caps *caps,
                           const struct og_together_sizes *sizes, int n_samplers,
                           const struct og_reader_options *reader);
+/* Of these, what ranges of 2^shift blocks take. */
+size_t og__together_ranges_bytes(const struct og_together_shape *shape, unsigned shift,
+                                 const struct og_reader_options *reader);
 /* What was drawn of a batch. */
-size_t og__together_drawn_bytes(const struct og_batch_caps *caps);
+size_t og__together_drawn_bytes(const struct og_together_shape *shape,
+                                const struct og_batch_caps *caps);
 
 #endif

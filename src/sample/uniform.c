@@ -110,5 +110,6 @@ static const char *const parameters[] = {"draw", NULL};
 const struct og_sampler_ops og__sampler_uniform = {
     .parameters = parameters,
     .hop = sample_hop,
+    .pass = &og__pass_by_positions,
     .positions = positions_of,
 };

@@ -13,6 +13,7 @@
  * Only walkers that go on are looked at, and where walks end is worked out without branches, since
  * half of them would be guessed wrongly. From disk there is one party, as large as memory allows: a
  * step of it is a round of reading. */
+#include "sample/walk.h"
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
 
@@ -21,8 +22,8 @@
 
 /* Walkers of a party in memory; destinations of the one from disk; up to FEW visits of a
  * destination are counted in a register. */
-enum { TOGETHER = 32, MOST_TOGETHER = 8192, FEW = 16, MOST_STEPS = 16, WORD_BLOCKS = 8 };
-enum { MOST_PARTIES = 2 * MOST_STEPS + 1 };
+enum { TOGETHER = 32, MOST_TOGETHER = 8192, FEW = 16, WORD_BLOCKS = 8 };
+enum { MOST_PARTIES = 2 * OG__MOST_STEPS + 1 };
 
 static const char part[] = "sampler";
 
@@ -53,7 +54,7 @@ struct og_walks {
     uint64_t *tally;  /* [stride] */
     uint32_t *source; /* from disk [group][walks]: what was read */
     /* of 2^32 walks so many make more than that many steps, where nothing stops them */
-    uint64_t goes_on[MOST_STEPS];
+    uint64_t goes_on[OG__MOST_STEPS];
 };
 
 static struct og_walks *state_of(const struct og_sampler *s)
@@ -119,7 +120,7 @@ static int open_kind(struct og_sampler *s, struct og_err *err)
     int visits = s->how.walks * s->how.walk_length; /* there are no more nodes to take */
     for (int i = 0; i < s->n_hops; i++)
         s->fanout[i] = s->fanout[i] < 0 ? visits : OG_MIN(s->fanout[i], visits);
-    for (int steps = 0; steps < MOST_STEPS; steps++)
+    for (int steps = 0; steps < OG__MOST_STEPS; steps++)
         w->goes_on[steps] = (uint64_t)llround(pow(1 - s->how.restart, steps) * 0x1p32);
     size_parties(s, (uint32_t)visits);
     return reserve(s, err);
@@ -145,11 +146,17 @@ static void close_kind(struct og_sampler *s)
  * The first word of a walk says when it ends, the others where each step goes. Four come together,
  * and stay with the walker until it needs the next. */
 
+static inline void words_of(const struct og_hop *h, uint32_t node, uint32_t walk, uint32_t block,
+                            uint32_t word[4])
+{
+    og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, node,
+               walk * WORD_BLOCKS + block, word);
+}
+
 static inline void draw_words(const struct og_hop *h, const struct party *p, struct walker *x,
                               uint32_t block)
 {
-    og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, h->ids[p->first + x->from],
-               (uint32_t)x->walk * WORD_BLOCKS + block, x->word);
+    words_of(h, h->ids[p->first + x->from], x->walk, block, x->word);
 }
 
 static inline uint8_t steps_of(const struct og_walks *w, int length, uint32_t word)
@@ -160,6 +167,27 @@ static inline uint8_t steps_of(const struct og_walks *w, int length, uint32_t wo
     return (uint8_t)steps;
 }
 
+/* A walker's random word makes a place in a list of n, each within 2^-32 as likely as any other. */
+static inline int64_t place_in(uint64_t n, uint32_t word)
+{
+    return (int64_t)(word * n >> 32);
+}
+
+uint32_t og__walk_steps(const struct og_hop *h, uint32_t node, uint32_t walk)
+{
+    uint32_t word[4];
+    words_of(h, node, walk, 0, word);
+    return steps_of(state_of(h->s), h->s->how.walk_length, word[0]);
+}
+
+int64_t og__walk_place(const struct og_hop *h, uint32_t node, uint32_t walk, uint32_t step,
+                       int64_t n)
+{
+    uint32_t word[4];
+    words_of(h, node, walk, (step + 1) / 4, word);
+    return place_in((uint64_t)n, word[(step + 1) % 4]);
+}
+
 /* ---- the stages of a walk ---- */
 
 static void set_out(const struct og_hop *h, struct party *p)
@@ -168,12 +196,6 @@ static void set_out(const struct og_hop *h, struct party *p)
         og__prefetch_degree(h->s->topology, h->ids[p->first + i]);
     memset(p->n_visits, 0, p->n * sizeof(*p->n_visits));
     memset(p->visit, 0xff, p->n * state_of(h->s)->stride * sizeof(*p->visit)); /* none */
-}
-
-/* A walker's random word makes a place in a list of n, each within 2^-32 as likely as any other. */
-static inline int64_t place_in(uint64_t n, uint32_t word)
-{
-    return (int64_t)(word * n >> 32);
 }
 
 /* Every destination that has in-neighbours sends its walkers. */
@@ -228,6 +250,29 @@ static void choose_next(const struct og_hop *h, struct party *p, uint32_t step)
     p->n_live = n;
 }
 
+static int64_t place_of(const struct og_sampler *s, const struct walker *x)
+{
+    return x->edge - og__first_edge(s->topology, x->at);
+}
+
+/* Of a batch that was sampled with others: the sources that were drawn. */
+static int fetch_drawn(const struct og_hop *h, const struct party *p, uint32_t step,
+                       struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    const struct og_neighbors *cache = &s->topology->disk->cache;
+    int rc = 0;
+    for (uint32_t j = 0; j < p->n_live; j++) {
+        const struct walker *x = &p->live[j];
+        const bool cached = og__neighbors_has(cache, x->at);
+        s->reads.lists_cached += cached;
+        s->reads.lists_read += !cached;
+        OG_TRY(og__runs_next(h, step, x->at, place_of(s, x), &state_of(s)->source[j], err));
+    }
+out:
+    return rc;
+}
+
 /* From disk: the sources of the edges that walkers take. */
 static int fetch(struct og_hop *h, const struct party *p, struct og_err *err)
 {
@@ -237,7 +282,7 @@ static int fetch(struct og_hop *h, const struct party *p, struct og_err *err)
         return rc;
     for (uint32_t j = 0; j < p->n_live; j++) {
         const struct walker *x = &p->live[j];
-        const uint32_t place = (uint32_t)(x->edge - og__first_edge(s->topology, x->at));
+        const uint32_t place = (uint32_t)place_of(s, x);
         og__fetch_want(s, j, x->at, &place, 1);
     }
     return og__fetch(s, err);
@@ -376,7 +421,9 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
     } else if (stage % 2 == 1) {
         choose_next(h, p, step);
     } else {
-        if (s->topology->disk)
+        if (s->runs)
+            OG_TRY(fetch_drawn(h, p, step, err));
+        else if (s->topology->disk)
             OG_TRY(fetch(h, p, err));
         else if (s->topology->mapped)
             OG_TRY(check_steps(s->topology, p, err));
@@ -437,13 +484,18 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     return h->s->topology->disk ? walk_from_disk(h, err) : walk_in_memory(h, err);
 }
 
+static size_t take_bytes(int64_t longest)
+{
+    (void)longest;
+    return OG__MOST_VISITS * (sizeof(int64_t) + 9 * sizeof(uint32_t));
+}
+
 static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_disk_options *opt,
                          int64_t longest)
 {
     (void)ds;
     (void)opt;
-    (void)longest;
-    return OG__MOST_VISITS * (sizeof(int64_t) + 9 * sizeof(uint32_t));
+    return take_bytes(longest);
 }
 
 static const char *const parameters[] = {"walks",     "walk-length", "walk-restart",
@@ -456,6 +508,8 @@ const struct og_sampler_ops og__sampler_walk = {
     .open = open_kind,
     .close = close_kind,
     .hop = sample_hop,
+    .pass = &og__pass_by_walks,
+    .take_bytes = take_bytes,
     .disk_bytes = disk_bytes,
     .disk_edges = OG__MOST_VISITS,
 };

@@ -69,9 +69,7 @@ static int open_disk(struct og_sampler *s, struct og_err *err)
     w->longest = disk->longest;
     w->alias = og__alloc(s->budget, (size_t)w->longest * sizeof(*w->alias), part, err);
     w->scratch = og__alloc(s->budget, og__alias_scratch_bytes(w->longest), part, err);
-    if (w->longest > 0 && (!w->alias || !w->scratch))
-        return -ENOMEM;
-    return og__lists_open(&s->lists, s->topology, &disk->ds->weights, s->budget, err);
+    return w->longest > 0 && (!w->alias || !w->scratch) ? -ENOMEM : 0;
 }
 
 static int open_kind(struct og_sampler *s, struct og_err *err)
@@ -320,13 +318,14 @@ out:
 
 /* ---- from disk ---- */
 
-/* Destination `i` after `first`. Weights in memory were looked at when they were loaded. */
-static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct og_err *err)
+/* What v draws by the weights of its list. Weights in memory were looked at when they were loaded.
+ */
+static int draw_list(const struct og_hop *h, uint32_t v, const float *weights, struct og_err *err)
 {
     struct og_weighted *w = h->s->state;
     struct drawing *l = &w->drawing[0];
-    set_up(h, l, h->ids[first + i]);
-    l->weights = og__lists_start(h->s->lists, i);
+    set_up(h, l, v);
+    l->weights = weights;
     l->alias = w->alias;
     int rc = og__check_weights(h->s->topology->disk->ds, l->weights, l->begin, (size_t)l->n, err);
     if (rc < 0)
@@ -334,9 +333,39 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
     if (!l->all)
         og__alias_make(w->alias, l->weights, l->n, w->scratch);
     draw(h->s, l, 1, (uint32_t)h->fanout);
-    h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_wanted;
-    want_picks(h, l);
     return 0;
+}
+
+/* Destination `i` after `first`. */
+static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct og_err *err)
+{
+    int rc = draw_list(h, h->ids[first + i], og__lists_start(h->s->lists, i), err);
+    if (rc < 0)
+        return rc;
+    h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_wanted;
+    want_picks(h, &state_of(h->s)->drawing[0]);
+    return 0;
+}
+
+/* With others: the list is in memory. */
+static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                const float *weights, struct og_taken *out, struct og_err *err)
+{
+    const struct drawing *l = &state_of(h->s)->drawing[0];
+    int rc;
+    OG_TRY(draw_list(h, v, weights, err));
+    for (int64_t i = 0; l->all && i < l->n; i++)
+        if (weights[i] > 0)
+            OG_TRY(og__take_source(h, v, list, i, out, err));
+    for (uint32_t i = 0; i < l->n_picks; i++)
+        OG_TRY(og__take_source(h, v, list, l->pick[i], out, err));
+out:
+    return rc;
+}
+
+static size_t take_bytes(int64_t longest)
+{
+    return (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
 }
 
 /* Weights of whole lists are read, what is drawn of them is only wanted; its sources are read
@@ -349,6 +378,9 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     int rc;
     const uint64_t before = h->block->n_edges;
     OG_TRY(og__fetch_begin(s, h->block->src + before, h->n_edges - before, err));
+    if (!s->lists)
+        OG_TRY(og__lists_open(&s->lists, s->topology, &s->topology->disk->ds->weights, s->budget,
+                              err));
     for (uint32_t first = h->first; first < n_dst; first += n) {
         OG_TRY(og__lists_read(s->lists, s->topology, NULL, h->ids + first, n_dst - first, &n,
                               &s->reads, err));
@@ -370,8 +402,7 @@ static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_d
                          int64_t longest)
 {
     (void)ds;
-    return og__lists_bytes(opt, sizeof(float), longest) +
-           (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
+    return og__lists_bytes(opt, sizeof(float), longest) + take_bytes(longest);
 }
 
 static const char *const parameters[] = {"draw", NULL};
@@ -382,5 +413,8 @@ const struct og_sampler_ops og__sampler_weighted = {
     .open = open_kind,
     .close = close_kind,
     .hop = sample_hop,
+    .pass = &og__pass_by_lists,
+    .take = take,
+    .take_bytes = take_bytes,
     .disk_bytes = disk_bytes,
 };

@@ -191,6 +191,8 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
         caps.hop[h].n_src = n_dst;
         if (seen->hop[h].n_seen > 0)
             caps.hop[h].n_seen = with_margin(seen->hop[h].n_seen, n_nodes);
+        if (seen->hop[h].n_listed > 0)
+            caps.hop[h].n_listed = with_margin(seen->hop[h].n_listed, (uint64_t)f->ds->n_edges);
     }
     return caps;
 }

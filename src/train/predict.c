@@ -120,6 +120,24 @@ static int count_topology(const struct og_data_path *d, struct og_predicted *sum
     return 0;
 }
 
+/* Batches that are sampled together read the file once a pass at most. */
+static void bound_topology(const struct og_data_path *d)
+{
+    const struct og_facts *f = d->facts;
+    const uint64_t group = d->memory->group.batches;
+    const uint64_t epoch = og__schedule_batches(&f->schedule, OG__TRAIN);
+    struct og_predicted *p = d->predicted;
+    if (group < 2 || d->offline)
+        return;
+    const uint64_t hops = (epoch + group - 1) / group * f->caps.n_hops;
+    const uint64_t most = hops * f->together.steps * og__together_list_bytes(&f->together);
+    p->topology_passes = hops * f->together.steps;
+    if (p->topology_bytes > most) {
+        p->topology_reads = scaled(p->topology_reads, (double)most / (double)p->topology_bytes);
+        p->topology_bytes = most;
+    }
+}
+
 int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_predicted sum = {0};
@@ -140,6 +158,7 @@ int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, stru
     sum.topology_reads = scaled(topology.topology_reads, share);
     sum.topology_bytes = scaled(topology.topology_bytes, share);
     scale_to_epoch(d->predicted, &sum, (double)all / (double)OG_MAX(seen, (uint64_t)1));
+    bound_topology(d);
 out:
     return rc;
 }

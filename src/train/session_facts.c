@@ -16,6 +16,7 @@ void og__know_disks(struct og_facts *f, const struct og_options *opt)
     char *place = og__scratch_place(opt);
     char *there = place ? og__nearest_there(place) : NULL;
     og__features_profile(f->ds, &f->profile);
+    og__profile_load(f->ds->indices.path, &f->lists);
     f->away = f->profile;
     f->apart = there && og__features_apart(f->ds, there);
     if (f->apart)
@@ -84,6 +85,9 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
     f->bytes.structure = og__structure_bytes(&s->structure);
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
+    const struct og_sampling how = og__sampling_setup(&s->config.opt);
+    if (s->structure.topology.disk)
+        f->together = og__together_shape(f->ds, &how, s->structure.topology.disk->longest);
     f->bytes.sampler_reading = sampler_reading_bytes(s);
     f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
     if (want & OG__WANT_RECORD) /* of samples that are made for others */

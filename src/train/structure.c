@@ -45,7 +45,7 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
     const struct og_config *config = g->given.config;
     return (struct og_topology_disk_options){
         .cache_dir = g->neighbors_dir,
-        .reader = {.io = config->opt.io, .profile = g->given.facts->profile},
+        .reader = {.io = config->opt.io, .profile = g->given.facts->lists},
         .log = &config->log};
 }
 

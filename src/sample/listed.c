@@ -1,0 +1,331 @@
+/* Passes for those who look at whole lists: what a node takes of its own is decided when the list
+ * is in memory, by every batch that has the node. So a list lies in one range, and a range is
+ * nodes:
+ *
+ *   wanted blocks   | 2^shift | 2^shift | ...            of the first array
+ *   ranges          | lists that begin in it   | ...     of every array; to the end of the last
+ * list
+ *
+ * A run is, for each node of the range in the order of the frontier, how many it took, and which. A
+ * list that the neighbour cache holds is not read, and looked at when the batch is put together;
+ * but where weights are, which it does not hold. */
+#include "dataset/stream.h"
+#include "sample/kinds.h"
+
+/* ---- where lists lie ---- */
+
+static bool weighs_lists(const struct og_hop *h)
+{
+    return og__sampling_reads_weights(h->s->how.kind);
+}
+
+static struct og_list cached_list(const struct og_topology *t, uint32_t v, int64_t n)
+{
+    const struct og_neighbors *cache = &t->disk->cache;
+    return (struct og_list){.n = n, .ids = cache->ids + og__neighbors_first(cache, v)};
+}
+
+static bool is_cached(const struct og_topology *t, uint32_t v)
+{
+    return og__neighbors_has(&t->disk->cache, v);
+}
+
+/* Is there anything of the node's list to be read? */
+static bool is_read(const struct og_hop *h, uint32_t v)
+{
+    const struct og_topology *t = h->s->topology;
+    return og__degree(t, v) > 0 && (weighs_lists(h) || !is_cached(t, v));
+}
+
+static struct og_list_place place_of(const struct og_wanted_blocks *w, int64_t edge)
+{
+    return og__list_place(w->of, (uint64_t)edge * og__npy_size(w->of->array->type));
+}
+
+/* ---- what is wanted ---- */
+
+static void want_of(struct og_wanted_blocks *w, int64_t begin, int64_t n)
+{
+    const uint32_t last = place_of(w, begin + n - 1).block;
+    for (uint32_t block = place_of(w, begin).block; block <= last; block++)
+        og__runs_want(w, block);
+}
+
+static void want_list(const struct og_hop *h, struct og_pass *p, uint32_t v)
+{
+    const struct og_topology *t = h->s->topology;
+    const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
+    if (!is_read(h, v))
+        return;
+    want_of(&p->wanted.array[0], begin, n);
+    if (p->wanted.n_arrays > 1 && !is_cached(t, v))
+        want_of(&p->wanted.array[1], begin, n);
+}
+
+static int want_lists(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
+                      size_t *n_drawn, struct og_err *err)
+{
+    (void)err;
+    *n_drawn = 0;
+    for (int k = 0; k < f->n; k++) {
+        const struct og_words *nodes = &f->nodes[k];
+        for (size_t i = 0; i < nodes->capacity; i++) {
+            if (i + OG__LOOKAHEAD < nodes->capacity)
+                og__prefetch_degree(h->s->topology, nodes->data[i + OG__LOOKAHEAD]);
+            want_list(h, p, nodes->data[i]);
+        }
+    }
+    return 0;
+}
+
+/* ---- ranges ---- */
+
+/* The first node whose list begins in the block or behind it. */
+static uint32_t node_from(const struct og_topology *t, const struct og_blocks *of, uint64_t block)
+{
+    const uint64_t at = block * OG__LIST_BLOCK;
+    const uint64_t size = og__npy_size(of->array->type);
+    uint32_t low = 0;
+    for (uint32_t high = (uint32_t)t->n_nodes; low < high;) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (of->skew + (uint64_t)og__first_edge(t, middle) * size < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void stretch_ranges(const struct og_topology *t, struct og_pass *p, uint32_t array)
+{
+    const struct og_wanted_blocks *w = &p->wanted.array[array];
+    for (uint32_t i = 0; i < p->wanted.n_ranges; i++) {
+        const uint32_t last = p->cut[i + 1] - 1;
+        const int64_t begin = og__first_edge(t, p->cut[i]);
+        const int64_t end = og__first_edge(t, last) + og__degree(t, last);
+        struct og_stretch *s = &p->wanted.stretch[array][i];
+        *s = (struct og_stretch){.low = 1, .high = 0};
+        if (begin < end)
+            *s = (struct og_stretch){place_of(w, begin).block, place_of(w, end - 1).block};
+    }
+}
+
+/* A list that goes on in the next 2^shift blocks belongs to where it begins. */
+static void cut_lists(const struct og_topology *t, struct og_pass *p)
+{
+    const struct og_wanted_blocks *w = &p->wanted.array[0];
+    const uint64_t mask = ((uint64_t)1 << p->shift) - 1;
+    uint32_t n = 0;
+    p->cut[0] = 0;
+    uint64_t at = og__bits_next(w->bits, w->n_blocks, 0);
+    for (uint64_t i = 1; i < w->n; i++) {
+        at = og__bits_next(w->bits, w->n_blocks, at + 1);
+        const uint32_t first = (i & mask) == 0 ? node_from(t, w->of, at) : 0;
+        if (first > p->cut[n] && first < t->n_nodes)
+            p->cut[++n] = first;
+    }
+    p->cut[++n] = (uint32_t)t->n_nodes;
+    p->wanted.n_ranges = n;
+    for (uint32_t a = 0; a < p->wanted.n_arrays; a++)
+        stretch_ranges(t, p, a);
+}
+
+/* ---- from a range ---- */
+
+int og__take_source(const struct og_hop *h, uint32_t v, const struct og_list *list, int64_t i,
+                    struct og_taken *out, struct og_err *err)
+{
+    const struct og_topology *t = h->s->topology;
+    const int64_t id =
+        list->wide ? ((const int64_t *)list->ids)[i] : ((const int32_t *)list->ids)[i];
+    if (OG_UNLIKELY(id < 0 || id >= og__sources(t)))
+        return og__bad_index(t->disk->ds, og__first_edge(t, v) + i, id, err);
+    return og__take(out, (uint32_t)id, h->s->budget, err);
+}
+
+struct looking {
+    const struct og_hop *hop;
+    const struct og_wanted *wanted;
+    const struct og_range *range;
+    struct og_taken *out;
+};
+
+/* In the range; of an array in which the list is wanted. */
+static const void *at_in(const struct looking *l, uint32_t array, int64_t begin)
+{
+    const struct og_wanted_blocks *w = &l->wanted->array[array];
+    return og__range_at(&l->range->part[array], w, place_of(w, begin));
+}
+
+static int look_at(const struct looking *l, uint32_t v, struct og_err *err)
+{
+    const struct og_hop *h = l->hop;
+    const struct og_topology *t = h->s->topology;
+    const uint32_t last = l->wanted->n_arrays - 1; /* of neighbours; weights come before */
+    const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
+    const struct og_list list =
+        is_cached(t, v)
+            ? cached_list(t, v, n)
+            : (struct og_list){n, at_in(l, last, begin), t->disk->ds->indices.type == OG__NPY_I64};
+    return og__sampler_ops(h->s->how.kind)
+        ->take(h, v, &list, last > 0 ? at_in(l, 0, begin) : NULL, l->out, err);
+}
+
+static int gather_node(const struct looking *l, uint32_t v, struct og_err *err)
+{
+    const size_t mark = l->out->n;
+    int rc;
+    OG_TRY(og__take(l->out, 0, l->hop->s->budget, err));
+    OG_TRY(look_at(l, v, err));
+    l->out->words->data[mark] = (uint32_t)(l->out->n - mark - 1);
+out:
+    return rc;
+}
+
+static int gather_lists(const struct og_hop *h, const struct og_pass *p,
+                        const struct og_range *range, const struct og_frontier *f,
+                        struct og_taken *out, struct og_err *err)
+{
+    const uint32_t low = p->cut[range->number], high = p->cut[range->number + 1];
+    const struct looking l = {h, &p->wanted, range, out};
+    int rc = 0;
+    for (int k = 0; k < f->n; k++)
+        for (size_t i = 0; i < f->nodes[k].capacity; i++) {
+            const uint32_t v = f->nodes[k].data[i];
+            if (v >= low && v < high && is_read(h, v))
+                OG_TRY(gather_node(&l, v, err));
+        }
+out:
+    return rc;
+}
+
+/* ---- together again ---- */
+
+static uint32_t range_of(const struct og_pass *p, uint32_t v)
+{
+    uint32_t low = 0;
+    for (uint32_t high = p->wanted.n_ranges; low + 1 < high;) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (p->cut[middle] <= v)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int push_all(struct og_hop *h, const uint32_t *ids, size_t n, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] >= (uint64_t)og__sources(h->s->topology))
+            return og__runs_foreign(err);
+        OG_TRY(og__push_node(h, ids[i], err));
+    }
+out:
+    return rc;
+}
+
+static int join_cached(struct og_hop *h, uint32_t v, struct og_err *err)
+{
+    const struct og_list list = cached_list(h->s->topology, v, og__degree(h->s->topology, v));
+    struct og_taken taken = {.words = h->s->runs->taken};
+    int rc;
+    h->s->reads.lists_cached++;
+    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, &list, NULL, &taken, err));
+    OG_TRY(push_all(h, taken.words->data, taken.n, err));
+out:
+    return rc;
+}
+
+/* What v took: how many words, and the cursor is behind them; NULL where there are not so many. */
+static const uint32_t *next_of(const struct og_hop *h, uint32_t v, uint32_t *n)
+{
+    const struct og_runs *r = h->s->runs;
+    uint32_t *cursor = &r->cursor->data[range_of(&r->pass[h->number * r->steps], v)];
+    const uint32_t *its = r->drawn->data + *cursor;
+    if (*cursor >= r->n_drawn || its[0] >= r->n_drawn - *cursor)
+        return NULL;
+    *n = its[0];
+    *cursor += 1 + its[0];
+    return its + 1;
+}
+
+static int join_read(struct og_hop *h, uint32_t v, struct og_err *err)
+{
+    uint32_t n;
+    const uint32_t *its = next_of(h, v, &n);
+    h->s->reads.lists_read++;
+    return its ? push_all(h, its, n, err) : og__runs_foreign(err);
+}
+
+static int join_hop(struct og_hop *h, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__runs_bring(h, 0, 1, err));
+    for (uint32_t i = h->first; i < h->block->n_dst; i++) {
+        const uint32_t v = h->ids[i];
+        if (i + OG__LOOKAHEAD < h->block->n_dst)
+            og__runs_prefetch(h->s->topology, h->ids[i + OG__LOOKAHEAD]);
+        og__begin_list(h, i);
+        if (is_read(h, v))
+            OG_TRY(join_read(h, v, err));
+        else if (og__degree(h->s->topology, v) > 0)
+            OG_TRY(join_cached(h, v, err));
+    }
+    OG_TRY(og__number_window(h, err));
+out:
+    return rc;
+}
+
+/* ---- all lists of a hop ---- */
+
+static int check_list(const struct og_hop *h, uint32_t v, struct og_err *err)
+{
+    uint32_t n;
+    uint32_t most = 0;
+    const uint32_t *its = next_of(h, v, &n);
+    for (uint32_t i = 0; its && i < n; i++)
+        most = OG_MAX(most, its[i]);
+    return its && n == (uint64_t)og__degree(h->s->topology, v) &&
+                   most < (uint64_t)og__sources(h->s->topology)
+               ? 0
+               : og__runs_foreign(err);
+}
+
+int og__listed_bring(struct og_hop *h, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__runs_bring(h, 0, 1, err));
+    for (uint32_t i = h->first; i < h->block->n_dst; i++) {
+        const bool read = is_read(h, h->ids[i]);
+        h->s->reads.lists_read += read;
+        h->s->reads.lists_cached += !read && og__degree(h->s->topology, h->ids[i]) > 0;
+        if (read)
+            OG_TRY(check_list(h, h->ids[i], err));
+    }
+    og__runs_rewind(h, 0, 1);
+out:
+    return rc;
+}
+
+struct og_list og__listed_next(const struct og_hop *h, uint32_t v)
+{
+    uint32_t n = 0;
+    const uint32_t *its = is_read(h, v) ? next_of(h, v, &n) : NULL;
+    return (struct og_list){.n = n, .ids = its};
+}
+
+static int join_lists(struct og_hop *h, struct og_err *err)
+{
+    return og__sampler_ops(h->s->how.kind)->hop(h, err);
+}
+
+const struct og_pass_ops og__pass_of_lists = {.whole = true,
+                                              .want = want_lists,
+                                              .cut = cut_lists,
+                                              .gather = gather_lists,
+                                              .join = join_lists};
+
+const struct og_pass_ops og__pass_by_lists = {
+    .whole = true, .want = want_lists, .cut = cut_lists, .gather = gather_lists, .join = join_hop};

@@ -1,0 +1,153 @@
+/* Passes for walks, a step each: where a walker goes next depends on where it stands, which the
+ * pass before has told. So a batch has, instead of its nodes, those walkers in memory that go on:
+ *
+ *   nodes ──> walkers ──> wanted blocks ──> | range | ... ──> run: where each has gone ──┐
+ *                ^                                                                       │
+ *                └────────────────── those that go on, a step further <──────────────────┘
+ *
+ * A run has one node for each walker whose place lies in its range. */
+#include "sample/kinds.h"
+#include "sample/walk.h"
+
+enum { WORDS = 3 }; /* of a walker */
+
+struct walker {
+    uint32_t node; /* that it set out from */
+    uint32_t walk; /* of that node */
+    uint32_t at;   /* where it stands */
+};
+
+static struct walker walker_at(const struct og_walkers *w, size_t i)
+{
+    const uint32_t *word = w->words.data + i * WORDS;
+    return (struct walker){word[0], word[1], word[2]};
+}
+
+static void put_walker(struct og_walkers *w, struct walker x)
+{
+    uint32_t *word = w->words.data + w->n++ * WORDS;
+    word[0] = x.node;
+    word[1] = x.walk;
+    word[2] = x.at;
+}
+
+static int64_t place_of(const struct og_hop *h, const struct walker *x, uint32_t step)
+{
+    return og__walk_place(h, x->node, x->walk, step, og__degree(h->s->topology, x->at));
+}
+
+static struct og_list_place block_of(const struct og_hop *h, const struct walker *x, uint32_t step)
+{
+    const struct og_topology *t = h->s->topology;
+    const uint64_t edge = (uint64_t)(og__first_edge(t, x->at) + place_of(h, x, step));
+    return og__list_place(&t->disk->lists, edge * og__npy_size(t->disk->ds->indices.type));
+}
+
+static bool is_cached(const struct og_hop *h, uint32_t v)
+{
+    return og__neighbors_has(&h->s->topology->disk->cache, v);
+}
+
+static uint32_t steps_of(const struct og_sampling *how)
+{
+    return (uint32_t)how->walk_length;
+}
+
+/* ---- who goes on ---- */
+
+/* Every node that has in-neighbours sends its walkers. */
+static int set_out(const struct og_hop *h, const struct og_frontier *f, struct og_err *err)
+{
+    struct og_walkers *w = f->going;
+    const uint32_t walks = (uint32_t)h->s->how.walks;
+    size_t n = 0;
+    for (int k = 0; k < f->n; k++)
+        n += f->nodes[k].capacity;
+    int rc = og__words_reserve(&w->words, n * walks * WORDS, h->s->budget, err);
+    if (rc < 0)
+        return rc;
+    w->n = 0;
+    for (int k = 0; k < f->n; k++)
+        for (size_t i = 0; i < f->nodes[k].capacity; i++) {
+            const uint32_t v = f->nodes[k].data[i];
+            for (uint32_t walk = 0; og__degree(h->s->topology, v) > 0 && walk < walks; walk++)
+                put_walker(w, (struct walker){v, walk, v});
+        }
+    return 0;
+}
+
+/* Where the step before has taken them. */
+static int step_on(const struct og_hop *h, const struct og_frontier *f, struct og_err *err)
+{
+    struct og_walkers *w = f->going;
+    const size_t n = w->n;
+    int rc;
+    OG_TRY(og__runs_bring(h, f->step - 1, 1, err));
+    w->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct walker x = walker_at(w, i);
+        OG_TRY(og__runs_next(h, f->step - 1, x.at, place_of(h, &x, f->step - 1), &x.at, err));
+        if (og__degree(h->s->topology, x.at) > 0 && og__walk_steps(h, x.node, x.walk) > f->step)
+            put_walker(w, x);
+    }
+out:
+    return rc;
+}
+
+/* ---- a pass ---- */
+
+static int want_steps(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
+                      size_t *n_drawn, struct og_err *err)
+{
+    int rc = f->step == 0 ? set_out(h, f, err) : step_on(h, f, err);
+    *n_drawn = f->going->n;
+    for (size_t i = 0; rc == 0 && i < f->going->n; i++) {
+        const struct walker x = walker_at(f->going, i);
+        if (!is_cached(h, x.at))
+            og__runs_want(&p->wanted.array[0], block_of(h, &x, f->step).block);
+    }
+    return rc;
+}
+
+/* May any of the list lie in the range? */
+static bool meets(const struct og_hop *h, uint32_t v, const struct og_stretch *s)
+{
+    const struct og_topology *t = h->s->topology;
+    const uint64_t size = og__npy_size(t->disk->ds->indices.type);
+    const uint64_t begin = (uint64_t)og__first_edge(t, v);
+    const uint64_t end = begin + (uint64_t)og__degree(t, v);
+    return og__list_place(&t->disk->lists, begin * size).block <= s->high &&
+           og__list_place(&t->disk->lists, (end - 1) * size).block >= s->low;
+}
+
+static int gather_steps(const struct og_hop *h, const struct og_pass *p,
+                        const struct og_range *range, const struct og_frontier *f,
+                        struct og_taken *out, struct og_err *err)
+{
+    struct og_gathering g = og__gathering(h, p, range, out);
+    const struct og_walkers *w = f->going;
+    int rc;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct walker x = walker_at(w, i);
+        if (i + OG__LOOKAHEAD < w->n)
+            og__runs_prefetch(h->s->topology, walker_at(w, i + OG__LOOKAHEAD).at);
+        if (meets(h, x.at, &g.part->stretch) && !is_cached(h, x.at))
+            OG_TRY(og__gather_place(&g, block_of(h, &x, f->step), err));
+    }
+    OG_TRY(og__gather_window(&g, err));
+out:
+    return rc;
+}
+
+/* The sampler walks again, and asks for each step (og__runs_next). */
+static int join_hop(struct og_hop *h, struct og_err *err)
+{
+    int rc = og__runs_bring(h, 0, h->s->runs->steps, err);
+    return rc < 0 ? rc : og__sampler_ops(h->s->how.kind)->hop(h, err);
+}
+
+const struct og_pass_ops og__pass_by_walks = {.steps = steps_of,
+                                              .want = want_steps,
+                                              .cut = og__runs_cut,
+                                              .gather = gather_steps,
+                                              .join = join_hop};
