@@ -490,6 +490,7 @@ static struct og_options unusual(void)
         {"pack-dtype", "bf16"},
         {"accumulate", "8"},
         {"trainers", "2"},
+        {"executors", "2:3"},
         {"staleness", "2"},
     };
     struct og_options o = fresh();

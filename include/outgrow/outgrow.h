@@ -122,6 +122,11 @@ struct og_option_set {
     unsigned char bits[32];
 };
 
+/* How many sample, and how many train. */
+struct og_executor_split {
+    int samplers, trainers;
+};
+
 /* Everything that training can be told. Names, defaults and help are in og_option_table(); set
  * fields directly or by name. Strings are owned by the struct. A preset fills in what was not
  * `given`: og_options_set and og_options_load record that, a field set directly does not. So does a
@@ -166,7 +171,8 @@ struct og_options {
     struct og_amount memory, cache;
     int threads;  /* 0 = all */
     int trainers; /* groups of threads that each compute a mini-batch; 0 = auto */
-    int topology; /* enum og_topology_kind */
+    struct og_executor_split executors; /* who samples and who trains; no samplers = auto */
+    int topology;                       /* enum og_topology_kind */
     struct og_amount neighbor_cache;
     int together;          /* batches whose neighbours are read together; OG_TOGETHER_AUTO */
     int policy;            /* enum og_policy_kind */
@@ -205,6 +211,7 @@ enum og_option_type {
     OG_OPTION_CHOICE, /* int: position in choices */
     OG_OPTION_LIST,   /* int[OG_MAX_HOPS], with n_fanout */
     OG_OPTION_TEXT,   /* char *, malloc'ed */
+    OG_OPTION_SPLIT,  /* struct og_executor_split */
 };
 
 /* What an option decides, the less first. */
@@ -225,6 +232,7 @@ struct og_option {
     int decides;          /* enum og_decides */
     const char *help;     /* one sentence */
     /* Ends with NULL. OG_OPTION_CHOICE: the names, by value; OG_OPTION_INT: words for 0, -1, ...;
+     * OG_OPTION_SPLIT: the word for none;
      * else NULL. */
     const char *const *choices;
     enum og_option_type type;

@@ -20,15 +20,17 @@ bool og__keeps_batches(const struct og_way *way)
     return kept && og__samples_ahead(way) && og__policy_is_steady(way->policy);
 }
 
-/* Sampling is a small part of a training step: half the threads keep ahead of the model. With no
- * model, or none at work while batches are sampled ahead, there is nothing to leave the other half
- * to. A batch is sampled by one thread, so where there is one at a time others would wait. */
+/* Sampling is a small part of a training step: half the threads keep ahead of the model, unless
+ * --executors says how many. With no model, or none at work while batches are sampled ahead, there
+ * is nothing to leave the other half to. A batch is sampled by one thread, so where there is one at
+ * a time others would wait. */
 int og__samplers(const struct og_way *way)
 {
     if (way->one_by_one && !og__samples_ahead(way))
         return 1;
     const bool beside = way->models && !og__samples_ahead(way);
-    const int n = beside ? (way->threads + 1) / 2 : way->threads;
+    const int asked = way->samplers > 0 ? way->samplers : (way->threads + 1) / 2;
+    const int n = beside ? asked : way->threads;
     return OG_MIN(OG_MAX(n, 1), OG__MOST_SAMPLERS);
 }
 

@@ -16,6 +16,7 @@ struct og_way {
     bool models;      /* a model computes beside */
     bool one_by_one;  /* a batch is trained before the next one is begun */
     int threads;      /* of all */
+    int samplers;     /* that batches are given to, where a model computes beside; 0 = half */
 };
 
 /* Sampler threads of a flow, and works. */

@@ -110,12 +110,31 @@ static void drop_idle(json_t *object)
     }
 }
 
+/* Who samples and who trains, and what that will take. */
+static void say_executors(const json_t *plan)
+{
+    const json_t *e = json_object_get(plan, "executors");
+    char with[SHOWN_MAX];
+    char without[SHOWN_MAX];
+    if (!json_is_object(e))
+        return;
+    printf("Executors: %.0f sample, %.0f train, %.0f stand in; training takes %s an epoch, by a "
+           "model of events",
+           number(e, "samplers"), number(e, "trainers"), number(e, "standby"),
+           show_value(with, "seconds", json_object_get(e, "seconds")));
+    if (json_is_number(json_object_get(e, "seconds_without_switching")))
+        printf("; without standing in %s",
+               show_value(without, "seconds", json_object_get(e, "seconds_without_switching")));
+    puts(".");
+}
+
 static void show_plan(const json_t *root)
 {
     json_t *shown = json_deep_copy(root);
     say_places(root);
     say_epoch(root);
     say_choice(root);
+    say_executors(root);
     putchar('\n');
     drop_idle(shown);
     show_any(shown ? shown : root);

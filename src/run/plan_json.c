@@ -3,6 +3,8 @@
 #include "base/json.h"
 #include "train/options.h"
 
+#include <math.h>
+
 static double predicted_seconds(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
@@ -82,11 +84,53 @@ static json_t *choice_json(const struct og_session *s)
     return list;
 }
 
+/* ---- executors ---- */
+
+static json_t *groups_json(const struct og_hands *h)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < h->n_tried; i++) {
+        const struct og_group_time *t = &h->tried[i];
+        json_t *seconds = t->seconds > 0 ? json_real(t->seconds) : json_null();
+        list = og__json_append(list, json_pack("{s:i s:i s:o}", "trainers", t->groups,
+                                               "threads_each", t->threads, "seconds", seconds));
+    }
+    return list;
+}
+
+static json_t *told_json(double seconds)
+{
+    return seconds < HUGE_VAL ? json_real(seconds) : json_null();
+}
+
+static json_t *executors_json(const struct og_session *s)
+{
+    const struct og_options *opt = &s->config.opt;
+    const struct og_trainers_setup setup = og__trainers_setup(opt);
+    const struct og_hands *h = &s->hands;
+    const uint64_t tickets = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    struct og_executed with;
+    struct og_executed without;
+    if (!h->known)
+        return json_null();
+    og__hands_tell(h, opt, &s->way, tickets, true, &with);
+    og__hands_tell(h, opt, &s->way, tickets, false, &without);
+    return json_pack("{s:i s:i s:i s:i s:i s:f s:f s:f s:o s:o s:I}", "samplers",
+                     opt->executors.samplers, "samplers_by_rule",
+                     og__executors_samplers(opt->executors.samplers + setup.n, h->sample,
+                                            setup.n > 0 ? h->train : h->standby),
+                     "trainers", setup.n, "standby", setup.standby, "threads_each", setup.threads,
+                     "sample_seconds_each", h->sample, "train_seconds_each", h->train,
+                     "standby_seconds_each", h->standby, "seconds", told_json(with.seconds),
+                     "seconds_without_switching", told_json(without.seconds), "switched",
+                     (json_int_t)with.switched);
+}
+
 json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->config.opt);
     json_t *plan = json_pack(
-        "{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o}", "policy",
+        "{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o s:o s:o}", "policy",
         json_object_get(options, "policy"), "layout",
         json_string_value(json_object_get(options, "layout")), "topology",
         json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
@@ -94,7 +138,8 @@ json_t *og__session_plan_json(const struct og_session *s)
         (json_int_t)s->memory.group.batches, "tail", (json_int_t)s->memory.tail, "staging_batches",
         (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates, "disk_measured",
         s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
-        predicted_json(s), "candidates", choice_json(s));
+        predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
+        "executors", executors_json(s));
     json_decref(options);
     return plan;
 }

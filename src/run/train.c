@@ -122,10 +122,13 @@ static int give_batch(struct og_trainer *t, const struct og_work *w, struct og_e
 {
     struct og_session *s = t->s;
     const struct og_options *opt = &s->config.opt;
+    const uint64_t left = og__schedule_batches(&s->facts.schedule, OG__TRAIN) - w->descriptor.batch;
+    int one = -1;
     int rc = 0;
-    while (og__trainers_full(t->trainers) || t->ended > opt->staleness)
+    while (t->ended > opt->staleness ||
+           (one = og__trainers_pick(t->trainers, OG_MIN(w->behind + 1, left))) < 0)
         OG_TRY(take_next(t, err));
-    OG_TRY(og__trainers_give(t->trainers, w, &t->steps, t->ended, s->pool, err));
+    OG_TRY(og__trainers_give(t->trainers, one, w, &t->steps, t->ended, s->pool, err));
     t->ended += og__step_ends(opt, &s->facts.schedule, w->descriptor.batch);
 out:
     return rc;
@@ -295,6 +298,7 @@ static int test_best(struct og_trainer *t, struct og_test_result *found, struct 
 static int start_run(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
+    const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
     t->started = t->saved = og__now();
     t->goes_on = (struct og_resumable){&s->config.opt, s->facts.ds, &s->facts.schedule,
                                        s->learner.model, &t->steps};
@@ -312,9 +316,10 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
-    if (s->config.opt.trainers > 1)
-        OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, s->config.opt.threads,
-                                 s->config.opt.trainers, s->budget, err));
+    if (og__trainers_all(&setup) > 0) {
+        OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, &setup, s->budget, err));
+        s->path.shift = og__trainers_shift(t->trainers);
+    }
     og__session_count_prepared(s);
     OG_TRY(og__run_write_settings(t, err));
     if (!(t->log = og__rundir_metrics(&t->dir, s->config.opt.resume ? "a" : "w", err)))
@@ -329,6 +334,7 @@ static void end_run(struct og_trainer *t)
     if (t->log)
         fclose(t->log);
     og__release(s->budget, t->labels, og__targets_bytes(&s->facts), "batches");
+    s->path.shift = NULL;
     og__trainers_close(t->trainers);
     og__scores_close(&t->scores);
     og__steps_close(&t->steps);

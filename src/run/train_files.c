@@ -192,12 +192,52 @@ json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
     return og__epoch_counters_json(&state->counters, row);
 }
 
+static json_t *mean_json(double seconds, uint64_t n)
+{
+    return n > 0 ? json_real(seconds / (double)n) : json_null();
+}
+
 /* As the epoch's row has them. */
 static json_t *best_metrics(const struct og_train_state *state)
 {
     json_t *row = json_array_get(state->epochs, state->best_epoch - 1);
     json_t *metrics = state->best_epoch ? json_object_get(row, "valid_metrics") : NULL;
     return metrics ? json_incref(metrics) : json_null();
+}
+
+/* What each executor did, in this process; null where the model itself trains. */
+static json_t *executors_json(const struct og_trainer *t)
+{
+    struct og_trainers_did all;
+    json_t *list = json_array();
+    struct og_executor_did sampling = {0};
+    struct og_executor_did training = {0};
+    struct og_executor_did standing_in = {0};
+    if (!t->trainers) {
+        json_decref(list);
+        return json_null();
+    }
+    og__trainers_tell(t->trainers, &all);
+    for (int i = 0; i < all.samplers + all.trainers; i++) {
+        const struct og_executor_did *d = &all.did[i];
+        const bool samples = i < all.samplers;
+        struct og_executor_did *of = samples ? &standing_in : &training;
+        sampling.sampled += d->sampled;
+        sampling.sample_seconds += d->sample_seconds;
+        of->trained += d->trained;
+        of->train_seconds += d->train_seconds;
+        list = og__json_append(
+            list,
+            json_pack("{s:s s:I s:I s:f s:f}", "role", samples ? "sampler" : "trainer", "sampled",
+                      (json_int_t)d->sampled, "trained", (json_int_t)d->trained, "sample_seconds",
+                      d->sample_seconds, "train_seconds", d->train_seconds));
+    }
+    return json_pack("{s:i s:i s:o s:o s:o s:I s:o}", "samplers", all.samplers, "trainers",
+                     all.trainers, "sample_seconds_each",
+                     mean_json(sampling.sample_seconds, sampling.sampled), "train_seconds_each",
+                     mean_json(training.train_seconds, training.trained), "standby_seconds_each",
+                     mean_json(standing_in.train_seconds, standing_in.trained), "switched",
+                     (json_int_t)standing_in.trained, "each", list);
 }
 
 int og__run_write_summary(struct og_trainer *t, const struct og_test_result *test, char **summary,
@@ -207,8 +247,8 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
     const struct og_train_state *state = &t->state;
     bool evaluated = state->best_epoch > 0;
     json_t *root = json_pack(
-        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f}", "version",
-        og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "parameters",
+        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o}",
+        "version", og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "parameters",
         (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
         og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
         og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
@@ -217,6 +257,7 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
         test->acc, "valid_metrics", best_metrics(state), "test_metrics", test->metrics,
         "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
         (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
-        og__gather_engine(s->path.gather), "seconds", og__run_seconds(t));
+        og__gather_engine(s->path.gather), "seconds", og__run_seconds(t), "executors",
+        executors_json(t));
     return og__json_deliver(root, t->dir.summary, summary, err);
 }

@@ -46,6 +46,7 @@ struct og_data_path {
     const struct og_offline *offline; /* samples made beforehand; NULL = none */
     struct og_predicted *predicted;   /* set once the first superbatch is planned */
     struct og_timeline *timeline;     /* NULL = none */
+    const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
     /* its own */
     struct og_sampler **samplers; /* og__samplers(way) of them */
     struct og_work *works;        /* og__works(way) */

@@ -12,6 +12,7 @@ enum { SAMPLED, PLANNED, LOADED, QUEUES }; /* named after what is in them */
 struct run {
     const struct og_flow *flow;
     atomic_uint_fast64_t next; /* the item that the next free thread of the source takes */
+    atomic_uint_fast64_t made; /* batches */
     struct og_shelf works, staging;
     struct og_queue *queue[QUEUES];
     pthread_mutex_t lock;
@@ -95,9 +96,28 @@ static int make_batch(const struct worker *own, uint64_t item, struct og_work *w
     double start = og__now();
     begin_work(f, item, w);
     int rc = f->batches.make(f->batches.self, own->number, w, err);
-    w->sample_seconds += og__now() - start;
+    const double seconds = og__now() - start;
+    w->sample_seconds += seconds;
+    if (f->shift && rc == 0)
+        f->shift->made(f->shift->self, own->number, seconds);
     span(own->run, f->batches.stage, w, start);
     return rc;
+}
+
+/* A free work; while there is none the thread is at rest. -1: the flow ends. */
+static int take_work(const struct worker *own)
+{
+    struct run *r = own->run;
+    const struct og_shift *shift = r->flow->shift;
+    int i = og__shelf_take(&r->works, !shift);
+    if (!shift)
+        return i;
+    if (i < 0) {
+        shift->rest(shift->self, own->number);
+        i = og__shelf_take(&r->works, true);
+    }
+    shift->resume(shift->self, own->number);
+    return i;
 }
 
 static int make_batches(const struct worker *own, struct og_err *err)
@@ -105,7 +125,7 @@ static int make_batches(const struct worker *own, struct og_err *err)
     struct run *r = own->run;
     for (;;) {
         /* the work first, the number second: see base/thread.h on queues */
-        int i = og__shelf_take(&r->works, true);
+        int i = take_work(own);
         uint64_t item = i < 0 ? r->flow->items.last : atomic_fetch_add(&r->next, 1);
         if (item >= r->flow->items.last)
             return 0;
@@ -113,10 +133,23 @@ static int make_batches(const struct worker *own, struct og_err *err)
         int rc = make_batch(own, item, w, err);
         if (rc < 0)
             return rc;
+        atomic_fetch_add(&r->made, 1);
         rc = hand_on(r, SAMPLED, w);
         if (rc < 0)
             return rc;
     }
+}
+
+/* Until there is nothing left to make; then for good at rest. */
+static int run_source(const struct worker *own, struct og_err *err)
+{
+    const struct og_shift *shift = own->run->flow->shift;
+    if (shift)
+        shift->resume(shift->self, own->number);
+    int rc = make_batches(own, err);
+    if (shift)
+        shift->rest(shift->self, own->number);
+    return rc;
 }
 
 /* ---- stage 2: plan ---- */
@@ -238,6 +271,14 @@ static void end_work(struct run *r, struct og_work *w)
     og__shelf_put(&r->works, (int)(w - f->works));
 }
 
+/* Batches that are made beforehand wait all. */
+static uint64_t behind(struct run *r, uint64_t item)
+{
+    const struct og_items *items = &r->flow->items;
+    return r->flow->shift ? atomic_load(&r->made) - (item - items->first) - 1
+                          : items->last - item - 1;
+}
+
 static int consume_batches(struct run *r, struct og_queue *ready, og_consumer *consumer, void *arg,
                            struct og_err *err)
 {
@@ -249,6 +290,7 @@ static int consume_batches(struct run *r, struct og_queue *ready, og_consumer *c
             return OG__GIVEN_UP;
         struct og_work *w = popped;
         w->stall_seconds = og__now() - start;
+        w->behind = behind(r, item);
         start = og__now();
         int rc = consumer(arg, w, err);
         span(r, f->use, w, start);
@@ -268,6 +310,7 @@ static int open_run(struct run *r, struct og_err *err)
     const struct og_flow *f = r->flow;
     int rc = 0;
     atomic_init(&r->next, f->items.first);
+    atomic_init(&r->made, 0);
     pthread_mutex_init(&r->lock, NULL);
     og__shelf_init(&r->works, f->n_works);
     og__shelf_init(&r->staging, f->n_staging);
@@ -298,7 +341,7 @@ static int start_workers(struct run *r, int n_stages, struct worker worker[MOST_
         struct worker *own = &worker[*n];
         own->run = r;
         own->number = *n;
-        own->body = *n < n_threads ? make_batches : stages[*n - n_threads];
+        own->body = *n < n_threads ? run_source : stages[*n - n_threads];
         int failed = pthread_create(&own->thread, NULL, run_worker, own);
         if (failed)
             return failed;

@@ -49,6 +49,7 @@ struct og_work {
     struct og_ahead_counts ahead;
     double sample_seconds, plan_seconds, gather_seconds;
     double stall_seconds; /* the consumer waited for this batch */
+    uint64_t behind;      /* batches that were made, and are behind it, when the consumer got it */
 };
 
 /* Where mini-batches come from. The flow has set the work's item, turn, number and seeds, and
@@ -59,6 +60,15 @@ struct og_batch_source {
     const char *stage; /* its name in the timeline */
     /* Batch of w->turn into w->sampled, by thread 0 .. n_threads - 1. */
     int (*make)(void *self, int thread, struct og_work *w, struct og_err *err);
+};
+
+/* Who samples may have something else to do while there is no free work, or no item. Called by the
+ * source's threads, numbered 0, 1, ...; a flow begins with all of them at rest. */
+struct og_shift {
+    void *self;
+    void (*rest)(void *self, int thread);
+    void (*resume)(void *self, int thread); /* may wait until the other thing is done */
+    void (*made)(void *self, int thread, double seconds); /* a batch, in so many seconds */
 };
 
 /* Where their plans come from: one thread, batches in order. */
@@ -72,7 +82,8 @@ struct og_flow {
     struct og_items items;
     const struct og_seed_source *seeds;
     struct og_batch_source batches;
-    struct og_plan_source plans; /* make NULL: nothing is planned or loaded */
+    const struct og_shift *shift; /* NULL: who makes batches has nothing else to do */
+    struct og_plan_source plans;  /* make NULL: nothing is planned or loaded */
     struct og_gather *gather;
     int n_staging;
     struct og_filling *filling; /* fills the cache meanwhile; NULL: it is filled */

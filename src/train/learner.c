@@ -76,14 +76,16 @@ int og__learner_begin(struct og_learner *l, struct og_pool *pool, struct og_err 
 /* Several compute for the model, which then has no gradients of its own to compute. */
 static bool has_trainers(const struct og_config *config)
 {
-    return config->want & OG__WANT_TRAINING && config->opt.trainers > 1;
+    const struct og_trainers_setup s = og__trainers_setup(&config->opt);
+    return config->want & OG__WANT_TRAINING && og__trainers_all(&s) > 0;
 }
 
 static void add_trainers(const struct og_learner *l, struct og_facts *f,
                          const struct og_options *opt)
 {
-    f->bytes.model += og__trainers_model_bytes(l->ops, f, opt->trainers);
-    f->bytes.activations += og__trainers_activation_bytes(l->ops, f, opt->threads, opt->trainers);
+    const struct og_trainers_setup s = og__trainers_setup(opt);
+    f->bytes.model += og__trainers_model_bytes(l->ops, f, &s);
+    f->bytes.activations += og__trainers_activation_bytes(l->ops, f, &s);
 }
 
 /* Training keeps the best parameters so far, those being written, and what steps are made of. */
@@ -126,21 +128,64 @@ void og__learner_close(struct og_learner *l)
     l->model = NULL;
 }
 
-/* The second of two steps counts. */
-static int time_steps(struct og_model *model, const struct og_batch *batch,
-                      const struct og_rows *rows, const void *targets, bool training,
-                      double *seconds, struct og_err *err)
+/* What a step is timed on: a batch, rows that are all zero, any labels. */
+struct timed {
+    const struct og_premises *given;
+    struct og_budget *budget;
+    const struct og_batch *batch;
+    const void *targets;
+    struct og_rows rows;
+    uint32_t *index;
+    void *labels;
+    char *row;
+};
+
+static size_t index_bytes(const struct timed *t)
 {
-    int rc = 0;
-    for (int round = 0; round < 2; round++) {
-        struct og_step step = {1, 1, 0};
-        struct og_metrics ignored = {0};
-        double start = og__now();
-        OG_TRY(training ? og__model_gradients(model, batch, rows, targets, &step, &ignored, err)
-                        : og__model_forward(model, batch, rows, targets, &ignored, err));
-        *seconds = og__now() - start;
-    }
-out:
+    return t->batch->n_ids * sizeof(*t->index);
+}
+
+static size_t labels_bytes(const struct timed *t)
+{
+    return og__labels_bytes(t->given->facts->ds, t->batch->n_seeds);
+}
+
+static void close_timed(struct timed *t)
+{
+    og__release(t->budget, t->index, index_bytes(t), "batches");
+    og__release(t->budget, t->labels, labels_bytes(t), "batches");
+    free(t->row);
+}
+
+static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_err *err)
+{
+    const struct og_dataset *ds = t->given->facts->ds;
+    t->index = og__alloc(t->budget, index_bytes(t), "batches", err);
+    t->labels = og__alloc(t->budget, labels_bytes(t), "batches", err);
+    t->row = calloc(1, og__row_bytes(ds));
+    t->targets = t->given->facts->seeds.edges ? (const void *)pairs : t->labels;
+    t->rows = (struct og_rows){.base = t->row,
+                               .index = t->index,
+                               .stride = og__row_bytes(ds),
+                               .n = t->batch->n_ids,
+                               .dim = ds->dim,
+                               .dtype = ds->kept};
+    if (!t->index || !t->labels)
+        return -ENOMEM;
+    return t->row ? 0 : og__fail_errno(err, -ENOMEM, NULL, "timing the model");
+}
+
+static int time_step(const struct timed *t, struct og_model *model, double *seconds,
+                     struct og_err *err)
+{
+    const struct og_step step = {1, 1, 0};
+    const bool training = t->given->config->want & OG__WANT_TRAINING;
+    struct og_metrics ignored = {0};
+    const double start = og__now();
+    int rc = training
+                 ? og__model_gradients(model, t->batch, &t->rows, t->targets, &step, &ignored, err)
+                 : og__model_forward(model, t->batch, &t->rows, t->targets, &ignored, err);
+    *seconds = og__now() - start;
     return rc;
 }
 
@@ -148,29 +193,104 @@ int og__learner_time(const struct og_learner *l, const struct og_premises *p,
                      const struct og_batch *batch, const struct og_pairs *pairs,
                      struct og_pool *pool, struct og_budget *b, double *seconds, struct og_err *err)
 {
-    const struct og_dataset *ds = p->facts->ds;
-    const size_t index_bytes = batch->n_ids * sizeof(uint32_t);
-    const size_t labels_bytes = og__labels_bytes(ds, batch->n_seeds);
     struct og_learner own = {.ops = l->ops};
-    uint32_t *index = og__alloc(b, index_bytes, "batches", err);
-    void *labels = og__alloc(b, labels_bytes, "batches", err);
-    char *row = calloc(1, og__row_bytes(ds));
-    const struct og_rows rows = {.base = row,
-                                 .index = index,
-                                 .stride = og__row_bytes(ds),
-                                 .n = batch->n_ids,
-                                 .dim = ds->dim,
-                                 .dtype = ds->kept};
+    struct timed t = {.given = p, .budget = b, .batch = batch};
     int rc;
-    OG_TRY(index && labels ? 0 : -ENOMEM);
-    OG_TRY(row ? 0 : og__fail_errno(err, -ENOMEM, NULL, "timing the model"));
+    OG_TRY(open_timed(&t, pairs, err));
     OG_TRY(open_model(&own, p, p->config->want & OG__WANT_TRAINING, pool, b, err));
-    OG_TRY(time_steps(own.model, batch, &rows, p->facts->seeds.edges ? (void *)pairs : labels,
-                      p->config->want & OG__WANT_TRAINING, seconds, err));
+    OG_TRY(time_step(&t, own.model, seconds, err));
+    OG_TRY(time_step(&t, own.model, seconds, err)); /* the second counts */
 out:
     og__learner_close(&own);
-    og__release(b, index, index_bytes, "batches");
-    og__release(b, labels, labels_bytes, "batches");
-    free(row);
+    close_timed(&t);
+    return rc;
+}
+
+/* ---- several at a time ---- */
+
+enum { MOST_GROUPS = 64 };
+
+struct group {
+    struct timed *timed;
+    pthread_barrier_t *together;
+    struct og_learner own;
+    struct og_pool *pool;
+    pthread_t thread;
+    double seconds; /* the better of two rounds */
+    int rc;
+    struct og_err err;
+};
+
+/* Whoever failed still waits for the others. */
+static void *time_group(void *arg)
+{
+    struct group *g = arg;
+    double first = 0;
+    double second = 0;
+    g->rc = time_step(g->timed, g->own.model, &first, &g->err);
+    pthread_barrier_wait(g->together);
+    if (g->rc == 0)
+        g->rc = time_step(g->timed, g->own.model, &first, &g->err);
+    pthread_barrier_wait(g->together);
+    if (g->rc == 0)
+        g->rc = time_step(g->timed, g->own.model, &second, &g->err);
+    g->seconds = OG_MIN(first, second);
+    return NULL;
+}
+
+/* All have models; *n_started of them are to be joined. */
+static int run_groups(struct group *group, int n, double *seconds, struct og_err *err)
+{
+    pthread_barrier_t together;
+    int rc = 0;
+    int started = 0;
+    *seconds = 0;
+    if (pthread_barrier_init(&together, NULL, (unsigned)n) != 0)
+        return og__fail_errno(err, -ENOMEM, NULL, "timing the model");
+    for (; started < n; started++) {
+        group[started].together = &together;
+        if (pthread_create(&group[started].thread, NULL, time_group, &group[started]) != 0)
+            break;
+    }
+    if (started < n) /* those that wait for it go on in its place */
+        rc = og__fail(err, -EAGAIN, "lower --threads", "cannot start a thread");
+    for (int round = 0; rc < 0 && round < 2; round++)
+        for (int i = started; i < n; i++)
+            pthread_barrier_wait(&together);
+    for (int i = 0; i < started; i++) {
+        pthread_join(group[i].thread, NULL);
+        *seconds = OG_MAX(*seconds, group[i].seconds);
+        if (group[i].rc < 0 && rc == 0)
+            rc = og__fail(err, group[i].rc, group[i].err.hint, "%s", group[i].err.message);
+    }
+    pthread_barrier_destroy(&together);
+    return rc;
+}
+
+int og__learner_time_groups(const struct og_learner *l, const struct og_premises *p,
+                            const struct og_batch *batch, const struct og_pairs *pairs,
+                            const struct og_groups *groups, struct og_budget *b, double *seconds,
+                            struct og_err *err)
+{
+    const int n = OG_MIN(groups->n, (int)MOST_GROUPS);
+    struct timed t = {.given = p, .budget = b, .batch = batch};
+    struct group *group = calloc(MOST_GROUPS, sizeof(*group));
+    int rc;
+    OG_TRY(group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "timing the model"));
+    OG_TRY(open_timed(&t, pairs, err));
+    for (int i = 0; i < n; i++) {
+        group[i].timed = &t;
+        group[i].own.ops = l->ops;
+        OG_TRY(og__pool_open(&group[i].pool, groups->threads, err));
+        OG_TRY(open_model(&group[i].own, p, true, group[i].pool, b, err));
+    }
+    OG_TRY(run_groups(group, n, seconds, err));
+out:
+    for (int i = 0; group && i < n; i++) {
+        og__learner_close(&group[i].own);
+        og__pool_close(group[i].pool);
+    }
+    free(group);
+    close_timed(&t);
     return rc;
 }

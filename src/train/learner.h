@@ -48,4 +48,15 @@ OG_MUST_CHECK int og__learner_time(const struct og_learner *l, const struct og_p
                                    struct og_pool *pool, struct og_budget *b, double *seconds,
                                    struct og_err *err);
 
+/* Seconds in which n groups of `threads` compute a mini-batch each, all at the same time: the
+ * slowest. For sessions that train. */
+struct og_groups {
+    int n, threads;
+};
+OG_MUST_CHECK int og__learner_time_groups(const struct og_learner *l, const struct og_premises *p,
+                                          const struct og_batch *batch,
+                                          const struct og_pairs *pairs,
+                                          const struct og_groups *groups, struct og_budget *b,
+                                          double *seconds, struct og_err *err);
+
 #endif

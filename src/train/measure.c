@@ -136,24 +136,58 @@ double og__copy_rate(struct og_budget *b)
 
 /* ---- the model ---- */
 
+/* A training batch that is sampled for it. */
+struct one_batch {
+    struct og_sampler *sampler;
+    struct og_batch_memory memory;
+    struct og_seeds seeds;
+};
+
+static void release_batch(struct one_batch *b)
+{
+    og__sampler_close(b->sampler);
+    og__batch_release(&b->memory);
+    og__seeds_close(&b->seeds);
+}
+
+static int sample_batch(struct one_batch *b, const struct og_structure *g, struct og_err *err)
+{
+    const struct og_facts *f = g->given.facts;
+    const struct og_descriptor descriptor = og__schedule_pass(&f->schedule, OG__TRAIN, 0);
+    int rc;
+    *b = (struct one_batch){0};
+    og__batch_init(&b->memory, g->budget);
+    OG_TRY(og__seeds_open(&b->seeds, &f->seeds, g->budget, err));
+    OG_TRY(og__structure_sampler(g, &b->sampler, g->budget, err));
+    og__seeds_take(&b->seeds, &f->seeds, &descriptor);
+    OG_TRY(
+        og__sample(b->sampler, b->seeds.node, b->seeds.n, OG__STREAM_BENCH, 0, 0, &b->memory, err));
+out:
+    return rc;
+}
+
 int og__time_model(const struct og_learner *l, const struct og_structure *g, struct og_pool *pool,
                    double *seconds, struct og_err *err)
 {
-    const struct og_facts *f = g->given.facts;
-    struct og_descriptor descriptor = og__schedule_pass(&f->schedule, OG__TRAIN, 0);
-    struct og_sampler *sampler = NULL;
-    struct og_batch_memory m;
-    struct og_seeds seeds;
-    og__batch_init(&m, g->budget);
+    struct one_batch b;
     int rc;
-    OG_TRY(og__seeds_open(&seeds, &f->seeds, g->budget, err));
-    OG_TRY(og__structure_sampler(g, &sampler, g->budget, err));
-    og__seeds_take(&seeds, &f->seeds, &descriptor);
-    OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_BENCH, 0, 0, &m, err));
-    OG_TRY(og__learner_time(l, &g->given, &m.batch, &seeds.pairs, pool, g->budget, seconds, err));
+    OG_TRY(sample_batch(&b, g, err));
+    OG_TRY(og__learner_time(l, &g->given, &b.memory.batch, &b.seeds.pairs, pool, g->budget, seconds,
+                            err));
 out:
-    og__sampler_close(sampler);
-    og__batch_release(&m);
-    og__seeds_close(&seeds);
+    release_batch(&b);
+    return rc;
+}
+
+int og__time_groups(const struct og_learner *l, const struct og_structure *g, int n, int threads,
+                    double *seconds, struct og_err *err)
+{
+    struct one_batch b;
+    int rc;
+    OG_TRY(sample_batch(&b, g, err));
+    OG_TRY(og__learner_time_groups(l, &g->given, &b.memory.batch, &b.seeds.pairs,
+                                   &(struct og_groups){n, threads}, g->budget, seconds, err));
+out:
+    release_batch(&b);
     return rc;
 }

@@ -94,6 +94,10 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
                  "1 to %d whole numbers such as 10,10,10, each at least 1, or -1 for all",
                  OG_MAX_HOPS);
         break;
+    case OG_OPTION_SPLIT:
+        snprintf(expected, size, "samplers:trainers such as 1:3, 1 to %.0f and 0 to %.0f, or %s",
+                 row->max, row->max, row->choices[0]);
+        break;
     case OG_OPTION_TEXT:
         break;
     }
@@ -229,6 +233,24 @@ static bool read_list(const struct og_option *row, const char *text, int *out)
     return true;
 }
 
+static bool read_split(const struct og_option *row, const char *text, struct og_executor_split *out)
+{
+    const size_t length = strcspn(text, ":");
+    char word[16];
+    long long samplers;
+    long long trainers;
+    if (strcmp(text, row->choices[0]) == 0) {
+        *out = (struct og_executor_split){0};
+        return true;
+    }
+    snprintf(word, sizeof(word), "%.*s", (int)OG_MIN(length, sizeof(word) - 1), text);
+    if (!text[length] || length >= sizeof(word) || !read_whole(word, 1, row->max, &samplers) ||
+        !read_whole(text + length + 1, 0, row->max, &trainers))
+        return false;
+    *out = (struct og_executor_split){(int)samplers, (int)trainers};
+    return true;
+}
+
 /* UTF-8, because it goes into JSON and YAML. */
 static bool read_text(const char *text, char **out)
 {
@@ -263,6 +285,8 @@ bool og__option_take(const struct og_option *row, void *fields, const char *text
         return read_list(row, text, field);
     case OG_OPTION_TEXT:
         return read_text(text, field);
+    case OG_OPTION_SPLIT:
+        return read_split(row, text, field);
     }
     return false;
 }

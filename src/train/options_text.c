@@ -58,6 +58,21 @@ static json_t *fanout_json(const struct og_options *opt)
     return list;
 }
 
+static const char *split_text(const struct og_option *row, const struct og_executor_split *split,
+                              char buf[32])
+{
+    if (split->samplers == 0)
+        return row->choices[0];
+    snprintf(buf, 32, "%d:%d", split->samplers, split->trainers);
+    return buf;
+}
+
+static json_t *split_json(const struct og_option *row, const struct og_executor_split *split)
+{
+    char text[32];
+    return json_string(split_text(row, split, text));
+}
+
 static json_t *value_json(const struct og_options *opt, const struct og_option *row)
 {
     const void *field = field_of(opt, row);
@@ -80,6 +95,8 @@ static json_t *value_json(const struct og_options *opt, const struct og_option *
         return fanout_json(opt);
     case OG_OPTION_TEXT:
         return *(char *const *)field ? json_string(*(char *const *)field) : json_null();
+    case OG_OPTION_SPLIT:
+        return split_json(row, field);
     }
     return NULL;
 }
@@ -217,6 +234,8 @@ static const char *value_text(const struct og_options *opt, const struct og_opti
         return row->choices[*(const int *)field];
     case OG_OPTION_TEXT:
         return *(char *const *)field ? *(char *const *)field : "";
+    case OG_OPTION_SPLIT:
+        return split_text(row, field, buf);
     case OG_OPTION_LIST:
         break;
     }

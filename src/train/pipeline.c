@@ -45,6 +45,7 @@ void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct o
                          bool ids_only)
 {
     *p = (struct og_pipeline){.flow = flow_of(d, &items), .path = d};
+    p->flow.shift = d->shift;
     p->batches.sampled = (struct og_sampled_source){.samplers = d->samplers,
                                                     .n_samplers = og__samplers(d->way),
                                                     .n_hops = d->config->opt.n_fanout};

@@ -113,6 +113,23 @@ static void settle_disk(struct og_options *opt)
     opt->disk = (struct og_amount){OG_BYTES, floor(share * (double)free_bytes)};
 }
 
+/* --executors says how many trainers there are. */
+static int settle_executors(struct og_options *opt, const struct og_log *log, struct og_err *err)
+{
+    const int asked = opt->executors.trainers;
+    const int trainers = OG_MIN(asked, og__trainers_useful(opt));
+    if (opt->trainers > 0 && opt->trainers != trainers)
+        return og__fail(err, -EINVAL, "give one of the two", "--executors %d:%d with --trainers %d",
+                        opt->executors.samplers, asked, opt->trainers);
+    if (trainers < asked)
+        og__say(log, OG__INFO,
+                "--executors %d:%d: %d trainers, since no more mini-batches are computed at a time "
+                "with --accumulate %d --staleness %d",
+                opt->executors.samplers, asked, trainers, opt->accumulate, opt->staleness);
+    opt->trainers = trainers;
+    return 0;
+}
+
 /* No more than there are mini-batches for. */
 static void settle_trainers(struct og_options *opt, const struct og_log *log)
 {
@@ -123,7 +140,7 @@ static void settle_trainers(struct og_options *opt, const struct og_log *log)
                 "--accumulate %d --staleness %d --pipeline %s",
                 opt->trainers, useful, opt->accumulate, opt->staleness,
                 og__option_word("pipeline", opt->pipeline));
-    opt->trainers = opt->trainers == 0 ? 1 : OG_MIN(opt->trainers, useful);
+    opt->trainers = useful == 1 ? 1 : OG_MIN(opt->trainers, useful); /* 0: measured later */
 }
 
 int og__options_resolve(struct og_options *opt, const struct og_log *log, struct og_err *err)
@@ -134,7 +151,10 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     OG_TRY(settle_memory(opt, err));
     settle_disk(opt);
     settle_fanout(opt);
-    settle_trainers(opt, log);
+    if (opt->executors.samplers > 0)
+        OG_TRY(settle_executors(opt, log, err));
+    else
+        settle_trainers(opt, log);
     if (opt->threads == 0)
         opt->threads = og__cpu_count();
     if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)

@@ -15,6 +15,7 @@
 #include "plan/candidate.h"
 #include "report/counters.h"
 #include "train/data_path.h"
+#include "train/hands.h"
 #include "train/learner.h"
 
 /* One of the ways that --policy auto compared. */
@@ -45,6 +46,7 @@ struct og_session {
     uint32_t n_choice;
     struct og_prepare_counters prepare;
     size_t baseline_rss;
+    struct og_hands hands;           /* how fast samplers and trainers are */
     double opened;                   /* og__now() at the start */
     struct og_io_counts opened_read; /* what the process had read then */
 };

@@ -143,11 +143,58 @@ out:
     return rc;
 }
 
+/* ---- hands ---- */
+
+/* Is there room for so many trainers? From then on sizes are those with them. */
+static bool has_room(struct og_session *s, int trainers)
+{
+    const struct og_way way = s->way;
+    struct og_memory_plan m = s->memory;
+    struct og_err ignored = {0};
+    s->config.opt.trainers = trainers;
+    og__learner_sizes(&s->learner, &s->facts, &s->config);
+    og__plainest_way(&s->way);
+    og__memory_plan_fixed(&m, &s->given);
+    s->way = way;
+    return og__memory_plan_check(&m, &ignored) == 0;
+}
+
+/* Of --trainers auto: as fast as measured, as many as memory holds. What was measured stays when a
+ * plan is tried another way. */
+static int settle_trainers(struct og_session *s, struct og_err *err)
+{
+    struct og_hands *h = &s->hands;
+    int rc = 0;
+    if (h->n_tried == 0 && og__hands_wanted(&s->config, &s->facts))
+        OG_TRY(og__hands_try(h, &s->learner, &s->structure, s->config.opt.threads,
+                             og__trainers_useful(&s->config.opt), err));
+    for (int n = h->n_tried; n > 0; n--) {
+        const int trainers = og__hands_choose(h->tried, n);
+        if (has_room(s, trainers) || trainers == 1)
+            break;
+    }
+    if (s->config.opt.trainers == 0 && s->config.opt.executors.samplers == 0)
+        s->config.opt.trainers = 1;
+out:
+    return rc;
+}
+
+static int settle_hands(struct og_session *s, struct og_err *err)
+{
+    const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
+    if (s->config.opt.executors.samplers == 0)
+        return settle_trainers(s, err);
+    return s->config.want & OG__WANT_TRAINING && !s->hands.known && og__trainers_all(&setup) > 0
+               ? og__hands_time(&s->hands, &s->learner, &s->structure, err)
+               : 0;
+}
+
 static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
 {
     int rc;
     OG_TRY(know_growth(s, pilot, s->budget, err));
     og__know_batches(s, pilot);
+    OG_TRY(settle_hands(s, err));
     OG_TRY(og__choose(s, pilot, &s->way, err));
     OG_TRY(plan_fixed(s, err));
     if (s->config.want & OG__WANT_FEATURES)
@@ -283,7 +330,8 @@ static struct og_way asked_way(const struct og_config *config)
                            .reuses = opt->resample_every > 1,
                            .models = config->want & OG__WANT_MODEL,
                            .one_by_one = opt->pipeline == OG_PIPELINE_NONE,
-                           .threads = opt->threads};
+                           .threads = opt->threads,
+                           .samplers = opt->executors.samplers};
 }
 
 /* From here on the options say what was chosen: it is told, and written down. */

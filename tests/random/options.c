@@ -145,6 +145,8 @@ static void draw_trainers(struct settings *s, struct draw *d)
 {
     if (draw_chance(d, 30))
         settings_put(s, "trainers", "%d", draw_from(d, 2, 5));
+    else if (draw_chance(d, 30))
+        settings_put(s, "executors", "%d:%d", draw_from(d, 1, 3), draw_from(d, 0, 3));
 }
 
 static void draw_pipeline(struct settings *s, struct draw *d)

@@ -1,0 +1,50 @@
+/* hands: how fast samplers and trainers are with the model and the batches at hand, measured before
+ * the run, and what follows from it.
+ *
+ *   --trainers auto   groups of threads that compute a mini-batch each: of those that memory has
+ * room for the fewest that are about as fast as the fastest
+ *   --executors S:T   what an epoch will take (plan/executors.h) */
+#ifndef OG_HANDS_H
+#define OG_HANDS_H
+
+#include "plan/executors.h"
+#include "train/structure.h"
+#include "train/trainers.h"
+
+enum { OG__MOST_GROUPS = 8 };
+
+/* `groups` of `threads` each computed a mini-batch, all at the same time, in so many seconds. */
+struct og_group_time {
+    int groups, threads;
+    double seconds; /* 0: memory has no room for so many */
+};
+
+struct og_hands {
+    bool known;
+    struct og_group_time tried[OG__MOST_GROUPS]; /* [n_tried] of --trainers auto */
+    int n_tried;
+    double sample;         /* seconds of a sampler, a mini-batch */
+    double train, standby; /* of a trainer, and of a sampler that stands in; 0 = there is none */
+};
+
+/* Groups to take: the fewest whose mini-batches a second are within 5 % of the most, so that
+ * chance, and memory for nothing, do not decide. At least 1. */
+int og__hands_choose(const struct og_group_time *tried, int n);
+
+/* Does --trainers auto ask for measuring? */
+bool og__hands_wanted(const struct og_config *config, const struct og_facts *f);
+
+/* Measures groups of 1, 2, 4, ... threads into hands->tried. */
+OG_MUST_CHECK int og__hands_try(struct og_hands *h, const struct og_learner *l,
+                                const struct og_structure *g, int threads, int most,
+                                struct og_err *err);
+/* Measures what the options ask for, into hands->train and standby. */
+OG_MUST_CHECK int og__hands_time(struct og_hands *h, const struct og_learner *l,
+                                 const struct og_structure *g, struct og_err *err);
+
+/* What an epoch of so many mini-batches takes by the options; out may be NULL. */
+void og__hands_tell(const struct og_hands *h, const struct og_options *opt,
+                    const struct og_way *way, uint64_t tickets, bool switches,
+                    struct og_executed *out);
+
+#endif
