@@ -1,5 +1,6 @@
 #include "dataset/typed_meta.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,9 +70,11 @@ static int find_type(const struct og_typed_meta *m, const json_t *object, const 
     int rc = get_name(object, key, &wanted, name, err);
     if (rc < 0 || !wanted)
         return rc;
-    for (*out = 0; *out < m->n_types; ++*out)
+    for (*out = 0; *out < m->n_types; ++*out) {
+        assert(m->type[*out].name);
         if (strcmp(m->type[*out].name, wanted) == 0)
             return 0;
+    }
     return wrong(name, key, "the name of one of \"node_types\"", err);
 }
 

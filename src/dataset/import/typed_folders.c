@@ -7,6 +7,7 @@
 
 #include "dataset/import/typed.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,8 @@ static int open_relation(struct folders *f, size_t i, int ends[2], char name[256
     int rc;
     close_edges(&f->edges);
     snprintf(name, 256, "%s", f->relations.list[i]);
-    (void)cut_name(name, f->layout->join, parts);
+    (void)cut_name(name, f->layout->join, parts); /* as when it was listed */
+    assert(parts[0] && parts[1] && parts[2]);
     ends[0] = find_type(f, parts[0]);
     ends[1] = find_type(f, parts[2]);
     memmove(name, parts[1], strlen(parts[1]) + 1);
