@@ -38,7 +38,7 @@ static inline void slurp(const char *name, char *text, size_t size)
 static inline struct outcome *outgrow(const char *arguments)
 {
     static struct outcome o;
-    char line[1024];
+    char line[2048];
     snprintf(line, sizeof(line), "'%s' %s >out.txt 2>err.txt </dev/null", TEST_COMMAND, arguments);
     int status = system(line);
     o.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
