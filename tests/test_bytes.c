@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/temporary.h"
 
 #include <outgrow/outgrow.h>
 
@@ -216,6 +217,36 @@ static void a_training_tells_all_that_it_reads_and_writes(void **state)
     }
 }
 
+/* What packing reads of the features and what fills the cache lie in the same places: together they
+ * are read once, a whole file, not twice. */
+static void the_sweep_that_packs_fills_the_cache(void **state)
+{
+    (void)state;
+    static const char *const runs[] = {"policy=frequency layout=packed cache=40% alternate=false",
+                                       "policy=belady layout=packed cache=40% alternate=false",
+                                       "policy=belady layout=packed cache=40% alternate=true"};
+    const char *const reads[] = {"prepare_bytes_read", NULL};
+    char features[320];
+    char run[512];
+    snprintf(features, sizeof(features), "%s/features.npy", graph);
+    in_folder(run, "once");
+    for (size_t i = 0; i < OG_COUNT(runs); i++) {
+        char *text = train("once", runs[i]);
+        json_t *root = json_loads(text, 0, NULL);
+        json_t *epoch = json_array_get(json_object_get(root, "epochs"), 0);
+        assert_true(json_integer_value(json_object_get(epoch, "prefill")) > 10000);
+        assert_true(json_integer_value(json_object_get(epoch, "misses")) > 10000);
+        const uint64_t read = sum_of(epoch, reads);
+        const uint64_t size = size_of(features);
+        if (read > size + size / 4)
+            fail_msg("%s: %.2f MB of a file of %.2f", runs[i], (double)read / 1e6,
+                     (double)size / 1e6);
+        json_decref(root);
+        free(text);
+        og__remove_tree(run);
+    }
+}
+
 static void compare_eval(const char *checkpoint, const char *words)
 {
     struct og_options opt;
@@ -330,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_tells_all_that_it_reads_and_writes),
+        cmocka_unit_test(the_sweep_that_packs_fills_the_cache),
         cmocka_unit_test(an_evaluation_tells_all_that_it_reads_and_writes),
         cmocka_unit_test(samples_and_packs_are_told),
     };

@@ -203,7 +203,7 @@ static void rows_that_move_are_the_files_rows(void **state)
             if (super == 2 && og__policy_looks_ahead(kinds[k])) { /* the last slots lose theirs */
                 og__gather_yield(g, 200);
                 og__policy_invalidate(policy, 100);
-                assert_int_equal(og__gather_reclaim(g, NULL), 0);
+                assert_int_equal(og__gather_reclaim(g, 0, NULL), 0);
             }
             assert_int_equal(og__policy_prepare(policy, &trace, &n_prefill, NULL), 0);
             for (uint32_t i = 0; i < BATCHES; i++) {

@@ -280,6 +280,65 @@ static void reading_back_reads_little_else(void **state)
     }
 }
 
+struct passed {
+    const struct fixture *f;
+    uint32_t seen;
+    int64_t last;
+};
+
+static int pass(void *arg, const uint32_t *nodes, uint32_t n, const char *rows, struct og_err *err)
+{
+    struct passed *p = arg;
+    (void)err;
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(nodes[i] > p->last);
+        assert_memory_equal(rows + i * p->f->row_bytes, p->f->bytes + nodes[i] * p->f->row_bytes,
+                            p->f->row_bytes);
+        p->seen += nodes[i] % 7 == 3; /* those that no batch misses */
+        p->last = nodes[i];
+    }
+    return 0;
+}
+
+/* Rows that no chunk has come by in the same sweep, and chunks are what they were. */
+static void other_rows_come_by(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct og_pack_counts counts;
+    struct og_io_counts back = {0};
+    uint32_t ids[1000];
+    uint32_t n = 0;
+    open_fixture(&f, 1000, 100);
+    assert_int_equal(og__packing_open(&f.packing, f.n_nodes, f.row_bytes, N_BATCHES, NULL, NULL),
+                     0);
+    assert_int_equal(og__packing_reserve(&f.packing, 100000, NULL), 0);
+    for (uint32_t b = 0; b < N_BATCHES; b++) {
+        n = 0;
+        for (uint32_t v = b; v < f.n_nodes; v += 3 + b)
+            if (v % 7 != 3)
+                ids[n++] = v;
+        assert_int_equal(og__packing_add(&f.packing, ids, NULL, n, NULL), 0);
+    }
+    assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
+    assert_true(f.packing.capacity < 100000); /* what was not needed is given back */
+    n = 0;
+    for (uint32_t v = 3; v < f.n_nodes; v += 7)
+        ids[n++] = v;
+    og__packing_also(&f.packing, ids, n);
+    og__packing_number(&f.packing);
+    for (size_t more = 0; more < 200000; more += 66000) {
+        struct passed p = {.f = &f, .last = -1};
+        struct og_pack_options opt = options(&f, og__sweep_least(&f.packing) + more);
+        opt.pass = pass;
+        opt.arg = &p;
+        assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
+        assert_int_equal(p.seen, n);
+        read_back(&f, &opt.reader, &back);
+    }
+    close_fixture(&f);
+}
+
 /* Rows far apart: the ranges between are not read. */
 static void what_nobody_needs_is_skipped(void **state)
 {
@@ -674,6 +733,7 @@ int main(void)
         cmocka_unit_test(chunks_hold_the_rows_of_the_file),
         cmocka_unit_test(batches_keep_the_order_of_the_file),
         cmocka_unit_test(reading_back_reads_little_else),
+        cmocka_unit_test(other_rows_come_by),
         cmocka_unit_test(what_nobody_needs_is_skipped),
         cmocka_unit_test(as_many_batches_are_packed_as_there_is_room_for),
         cmocka_unit_test(nothing_missed_is_a_container_too),

@@ -121,7 +121,7 @@ static int begin_sampling(struct og_data_path *d, struct og_ahead_counts *done, 
 static int end_sampling(struct og_data_path *d, struct og_err *err)
 {
     const double start = og__now();
-    int rc = og__gather_reclaim(d->gather, err);
+    int rc = og__gather_reclaim(d->gather, 0, err);
     if (d->memory->alternates)
         og__timeline_add(d->timeline, "take memory back", 0, start, og__now());
     return rc;

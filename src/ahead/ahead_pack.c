@@ -41,13 +41,11 @@ uint64_t og__ahead_spilled(const struct og_ahead *a)
            og__spill_written(a->path->stores.codes) - a->code_before;
 }
 
-/* What is left of the budget, as far as it makes the sweep faster. */
+/* As far as it makes the sweep faster. */
 static size_t sweep_memory(const struct og_data_path *d)
 {
     enum { ENOUGH = 256 * OG_MIB };
-    size_t kept = d->memory->process + d->memory->slack;
-    size_t left = og__budget_left(d->budget);
-    return OG_MIN(OG_MAX(left - OG_MIN(left, kept), d->memory->sweep), (size_t)ENOUGH);
+    return OG_MIN(OG_MAX(og__ahead_left(d), d->memory->sweep), (size_t)ENOUGH);
 }
 
 /* ---- what --disk has room for ---- */
@@ -201,13 +199,21 @@ int og__ahead_write_chunks(struct og_ahead *a, const char *path, struct og_ahead
 {
     struct og_data_path *d = a->path;
     struct og_pack_counts counts = {0};
-    struct og_pack_options opt = pack_options(d, path);
     struct og_sweep sweep;
-    int rc;
+    struct og_ahead_passing *passing;
+    int rc = og__ahead_pass_begin(a, &passing, &done->read.bytes, err);
+    if (rc < 0)
+        return rc;
+    struct og_pack_options opt = pack_options(d, path);
+    if (passing) {
+        opt.pass = og__ahead_pass;
+        opt.arg = passing;
+    }
     OG_TRY(og__sweep_share(&a->packing, opt.memory, &sweep, err));
     OG_TRY(og__pack_write(d->facts->ds, &a->packing, &sweep, &opt, d->budget, &counts, err));
     add_counts(done, &counts);
 out:
+    og__ahead_pass_end(a, passing, rc == 0);
     return rc;
 }
 

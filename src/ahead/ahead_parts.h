@@ -2,6 +2,7 @@
  *
  *   ahead_sample.c   which batches it has, and sampling them
  *   ahead_predict.c  what its batches will read
+ *   ahead_sweep.c    the cache, filled by the sweep that packs
  *   ahead_pack.c     what they miss, written anew; what that and the rest takes on disk
  *   ahead.c          one superbatch after another, sampled, planned and trained on
  *   ahead_ids.c      one that is not trained on: to predict a run, to pack beforehand
@@ -66,6 +67,23 @@ OG_MUST_CHECK int og__ahead_predict_batch(struct og_ahead *a, uint32_t b, const 
 OG_MUST_CHECK int og__ahead_predict_segments(struct og_ahead *a, struct og_segments *segments,
                                              uint32_t size, struct og_err *err);
 void og__ahead_end_prediction(struct og_ahead *a);
+
+/* ---- filling the cache in the same sweep ---- */
+
+/* Memory that packing may work in: what is left of the budget beside the sweep's own buffers. */
+size_t og__ahead_left(const struct og_data_path *d);
+
+struct og_ahead_passing;
+/* The superbatch's packing, which is sealed, also fetches the rows of the first window, as far as
+ * their slots are free; *out: NULL where none are. *read: bytes of spilled plans, added to until
+ * the end. */
+OG_MUST_CHECK int og__ahead_pass_begin(struct og_ahead *a, struct og_ahead_passing **out,
+                                       uint64_t *read, struct og_err *err);
+/* For struct og_pack_options. */
+OG_MUST_CHECK int og__ahead_pass(void *passing, const uint32_t *nodes, uint32_t n, const char *rows,
+                                 struct og_err *err);
+/* whole: all has come by, and the window begins behind it. Accepts NULL. */
+void og__ahead_pass_end(struct og_ahead *a, struct og_ahead_passing *p, bool whole);
 
 /* ---- packing ---- */
 

@@ -185,21 +185,25 @@ void og__gather_yield(struct og_gather *g, uint32_t n)
     og__budget_uncharge(g->budget, before - present_bytes(g), CACHE);
 }
 
-int og__gather_reclaim(struct og_gather *g, struct og_err *err)
+int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err)
 {
     const size_t before = present_bytes(g);
-    const size_t yielded = g->n_yielded * g->row_bytes;
-    og__address_furnish(g->budget, g->base + before,
-                        yielded); /* charging would drop what is kept */
-    int rc = og__budget_charge(g->budget, yielded, CACHE, err);
+    const size_t more = (g->n_yielded - OG_MIN(n, g->n_yielded)) * g->row_bytes;
+    og__address_furnish(g->budget, g->base + before, more); /* charging would drop what is kept */
+    int rc = og__budget_charge(g->budget, more, CACHE, err);
     if (rc < 0)
         return rc;
-    OG_TRY(og__address_open(g->base + before, yielded, err));
-    g->n_yielded = 0;
+    OG_TRY(og__address_open(g->base + before, more, err));
+    g->n_yielded = OG_MIN(n, g->n_yielded);
     return 0;
 out:
-    og__budget_uncharge(g->budget, yielded, CACHE);
+    og__budget_uncharge(g->budget, more, CACHE);
     return rc;
+}
+
+uint32_t og__gather_yielded(const struct og_gather *g)
+{
+    return g->n_yielded;
 }
 
 /* ---- filling the cache ---- */
@@ -309,6 +313,11 @@ int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct
     free(g->pieces);
     g->pieces = NULL;
     return rc;
+}
+
+void og__gather_put(struct og_gather *g, uint32_t slot, const char *row)
+{
+    memcpy(row_at(g, slot), row, g->row_bytes);
 }
 
 /* ---- one batch ---- */

@@ -47,10 +47,14 @@ OG_MUST_CHECK int og__gather_fill(struct og_gather *g, const uint32_t *nodes, co
 OG_MUST_CHECK int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts,
                                       struct og_err *err);
 
-/* Give the memory of the last n slots back to the budget, and take it again: what they held is
- * lost. No batch is in flight. */
+/* A row that somebody else has read, into a slot that no batch in flight uses. */
+void og__gather_put(struct og_gather *g, uint32_t slot, const char *row);
+
+/* Give the memory of the last n slots back to the budget, and take it again, but for that of the
+ * last n: what they held is lost. No batch is in flight. */
 void og__gather_yield(struct og_gather *g, uint32_t n);
-OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, struct og_err *err);
+OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err);
+uint32_t og__gather_yielded(const struct og_gather *g); /* slots without memory, the last ones */
 
 /* From now on the misses of batches come from this container, made from the same plans, chunk by
  * chunk, as far as it has any; NULL: from the feature file again. Borrowed; opened for as many

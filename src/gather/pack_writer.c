@@ -336,6 +336,10 @@ static int hand_out_all(struct packer *pk, struct og_err *err)
         for (uint32_t b = 0; b < pk->packing->n_batches; b++)
             if (!hand_out(pk, b, part, first))
                 return -EIO;
+        int rc =
+            pk->opt->pass ? pk->opt->pass(pk->opt->arg, part->list, part->n, part->rows, err) : 0;
+        if (rc < 0)
+            return rc;
         first += part->n;
         pass_part(pk, part, false);
     }

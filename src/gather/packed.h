@@ -18,6 +18,10 @@ struct og_pack_options {
     int writers;                     /* threads; 0 = what suits most disks */
     struct og_reader_options reader; /* of the sweep; its buffers are "read buffers" */
     const volatile sig_atomic_t *stop; /* may be NULL */
+    /* May be NULL: sees all rows that the sweep of a container fetches, part by part, ascending;
+     * those of nodes[i] lie at rows + i * row_bytes. The caller's thread. */
+    int (*pass)(void *arg, const uint32_t *nodes, uint32_t n, const char *rows, struct og_err *err);
+    void *arg;
 };
 
 struct og_pack_counts {

@@ -4,6 +4,7 @@
  *
  *   in turns     sample  plan  sweep+write  fill  |  read | train           a superbatch
  *                ---------- one after another --    side by side
+ *                (what fills the cache comes by in the sweep, if there is one)
  *
  *   sweep        sample  plan  fill  |  sweep | train          a superbatch
  *
@@ -318,6 +319,19 @@ static struct io structure(const struct og_choice *given, const struct og_candid
     return (struct io){OG_MIN(alone.reads, requests), most};
 }
 
+/* The sweep that packs also fills the cache: what both want of the file is read but once. */
+static void sweep_once(const struct og_choice *given, const struct og_candidate *c,
+                       const struct rates *r, struct bytes *b)
+{
+    const double sweeps = r->superbatches * r->prepared;
+    if (c->layout != OG__PACKED || sweeps <= 0)
+        return;
+    const struct io both = {b->fill.reads + b->sweep.reads, b->fill.bytes + b->sweep.bytes};
+    const struct io once = times_io(within_file(given, times_io(both, 1 / sweeps)), sweeps);
+    b->sweep.reads = OG_MAX(once.reads - b->fill.reads, 0.0);
+    b->sweep.bytes = OG_MAX(once.bytes - b->fill.bytes, 0.0);
+}
+
 static struct bytes bytes_of(const struct og_choice *given, const struct og_candidate *c,
                              const struct og_candidate_counts *n, const struct rates *r)
 {
@@ -337,6 +351,7 @@ static struct bytes bytes_of(const struct og_choice *given, const struct og_cand
     }
     const double missed = more_misses(given, c, n, r) * r->traces;
     const struct io more = read_more(given, c, missed);
+    sweep_once(given, c, r, &b);
     b.batches.reads += more.reads;
     b.batches.bytes += more.bytes;
     b.written += writes(c) ? more.bytes * r->prepared : 0;

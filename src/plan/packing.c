@@ -129,8 +129,25 @@ int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *c
     return 0;
 }
 
+/* Where there is no memory for a moment to move them, they stay. */
+static void trim(struct og_packing *p)
+{
+    const uint64_t used = OG_MAX(p->ptr[p->n_batches], 1u);
+    struct og_err ignored = {0};
+    if (used > p->capacity / 2)
+        return;
+    uint32_t *smaller = og__alloc(p->budget, used * sizeof(*smaller), part, &ignored);
+    if (!smaller)
+        return;
+    memcpy(smaller, p->rows, used * sizeof(*smaller));
+    og__release(p->budget, p->rows, p->capacity * sizeof(*p->rows), part);
+    p->rows = smaller;
+    p->capacity = used;
+}
+
 int og__packing_seal(struct og_packing *p, struct og_err *err)
 {
+    trim(p);
     uint64_t at = og__packing_data_start(p->n_batches);
     for (uint32_t b = 0; b < p->n_batches; b++) {
         uint64_t bytes;
@@ -141,8 +158,19 @@ int og__packing_seal(struct og_packing *p, struct og_err *err)
         at += og__round_up(bytes, OG__PACK_BLOCK);
     }
     p->offset[p->n_batches] = at;
-    p->n_distinct = og__bits_count(p->bits, p->n_nodes, p->rank);
+    og__packing_number(p);
     return 0;
+}
+
+void og__packing_also(struct og_packing *p, const uint32_t *nodes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        og__bits_add(p->bits, nodes[i]);
+}
+
+void og__packing_number(struct og_packing *p)
+{
+    p->n_distinct = og__bits_count(p->bits, p->n_nodes, p->rank);
 }
 
 int og__packing_drop(struct og_packing *p, const uint64_t *dropped, struct og_err *err)

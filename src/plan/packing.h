@@ -27,7 +27,8 @@ struct og_packing {
     uint64_t *ptr;    /* [n_batches + 1] batch b misses rows[ptr[b] .. ptr[b + 1]) */
     uint64_t *offset; /* [n_batches + 1] of its chunk in the container; the last is its size */
     uint32_t *rows;   /* node ids, ascending in each batch */
-    /* the nodes that any batch misses, numbered in the order of the file */
+    /* the nodes that any batch misses, or the sweep fetches also, numbered in the order of the file
+     */
     uint64_t *bits;      /* [ceil(N / 64)] */
     uint32_t *rank;      /* [ceil(N / 64)], once sealed */
     uint32_t n_distinct; /* once sealed */
@@ -53,8 +54,13 @@ OG_MUST_CHECK int og__packing_reserve(struct og_packing *p, uint64_t rows, struc
  * NULL means all. Ids are distinct and below n_nodes. O(n). */
 OG_MUST_CHECK int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *codes,
                                   uint32_t n, struct og_err *err);
-/* After the last batch. */
+/* After the last batch; memory that was reserved for more rows is given back. */
 OG_MUST_CHECK int og__packing_seal(struct og_packing *p, struct og_err *err);
+
+/* Once sealed: rows that no chunk is to have and the sweep is to fetch as well; after the last of
+ * them they are numbered. */
+void og__packing_also(struct og_packing *p, const uint32_t *nodes, uint32_t n);
+void og__packing_number(struct og_packing *p);
 
 /* Without rows[i] where bit i is set, sealed again. */
 OG_MUST_CHECK int og__packing_drop(struct og_packing *p, const uint64_t *dropped,

@@ -36,11 +36,7 @@ static void add_window(struct og_fill_windows *w, uint32_t batch, uint64_t at)
     w->window[w->n++] = (struct og_fill_window){batch, at};
 }
 
-struct head {
-    uint32_t n, after;
-};
-
-static int put_piece(struct head head, const uint32_t *list, struct og_spill *to,
+static int put_piece(struct og_fill_head head, const uint32_t *list, struct og_spill *to,
                      struct og_err *err)
 {
     int rc;
@@ -58,7 +54,7 @@ int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_
     int rc = 0;
     if (begun)
         add_window(w, batch, og__spill_size(to));
-    for (struct head head = {.n = 1}; head.n > 0;) {
+    for (struct og_fill_head head = {.n = 1}; head.n > 0;) {
         head.n = og__policy_prefill(policy, list, list + OG__FILL_ROWS, OG__FILL_ROWS);
         head.after = og__policy_free_after(policy);
         if (!begun && head.n == 0)
@@ -69,6 +65,23 @@ int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_
         OG_TRY(put_piece(head, list, to, err));
         w->rows += head.n;
     }
+out:
+    return rc;
+}
+
+int og__filling_get(struct og_spill *from, uint64_t *at, struct og_fill_piece *piece,
+                    uint64_t *read, struct og_err *err)
+{
+    struct og_fill_head *head = &piece->head;
+    int rc;
+    OG_TRY(og__spill_read(from, *at, head, sizeof(*head), read, err));
+    if (head->n > OG__FILL_ROWS)
+        return og__fail(err, -EIO, NULL, "a spilled plan is damaged");
+    const size_t bytes = head->n * sizeof(*piece->nodes);
+    *at += sizeof(*head);
+    OG_TRY(og__spill_read(from, *at, piece->nodes, bytes, read, err));
+    OG_TRY(og__spill_read(from, *at + bytes, piece->slots, bytes, read, err));
+    *at += 2 * bytes;
 out:
     return rc;
 }
@@ -84,7 +97,7 @@ uint64_t og__filling_bytes(struct og_policy *policy, uint32_t batch, uint32_t *l
     }
     if (batch > 0 && pieces == 0)
         return 0;
-    return (pieces + 1) * sizeof(struct head) + 2 * rows * sizeof(*list);
+    return (pieces + 1) * sizeof(struct og_fill_head) + 2 * rows * sizeof(*list);
 }
 
 /* ---- the thread ---- */
@@ -103,7 +116,7 @@ struct og_filling {
     struct og_err err;
     struct og_filled untold;
     /* the thread's own */
-    uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
+    struct og_fill_piece piece;
     struct og_filled now;
 };
 
@@ -127,27 +140,13 @@ static bool await_demand(struct og_filling *f, uint32_t window)
     return wanted;
 }
 
-static int fetch_piece(struct og_filling *f, struct head *head, uint64_t *at, struct og_err *err)
+static int fill_piece(struct og_filling *f, struct og_err *err)
 {
-    struct og_spill *from = f->opt.from;
-    uint64_t *read = &f->now.read.bytes;
-    int rc;
-    OG_TRY(og__spill_read(from, *at, head, sizeof(*head), read, err));
-    if (head->n > OG__FILL_ROWS)
-        return og__fail(err, -EIO, NULL, "a spilled plan is damaged");
-    const size_t bytes = head->n * sizeof(*f->nodes);
-    *at += sizeof(*head);
-    OG_TRY(og__spill_read(from, *at, f->nodes, bytes, read, err));
-    OG_TRY(og__spill_read(from, *at + bytes, f->slots, bytes, read, err));
-    *at += 2 * bytes;
-out:
-    return rc;
-}
-
-static int fill_piece(struct og_filling *f, uint32_t n, struct og_err *err)
-{
+    const struct og_fill_piece *p = &f->piece;
     double start = og__now();
-    int rc = n > 0 ? og__gather_fill(f->opt.gather, f->nodes, f->slots, n, &f->now.read, err) : 0;
+    int rc = p->head.n > 0
+                 ? og__gather_fill(f->opt.gather, p->nodes, p->slots, p->head.n, &f->now.read, err)
+                 : 0;
     f->now.seconds += og__now() - start;
     if (rc < 0)
         return rc;
@@ -159,12 +158,12 @@ static int fill_piece(struct og_filling *f, uint32_t n, struct og_err *err)
 
 static int fill_pieces(struct og_filling *f, uint64_t at, struct og_err *err)
 {
-    int rc = 0;
-    for (struct head head = {.n = 1}; head.n > 0;) {
-        OG_TRY(fetch_piece(f, &head, &at, err));
-        OG_TRY(await_slots(f, head.after));
-        OG_TRY(fill_piece(f, head.n, err));
-    }
+    int rc;
+    do {
+        OG_TRY(og__filling_get(f->opt.from, &at, &f->piece, &f->now.read.bytes, err));
+        OG_TRY(await_slots(f, f->piece.head.after));
+        OG_TRY(fill_piece(f, err));
+    } while (f->piece.head.n > 0);
 out:
     return rc;
 }

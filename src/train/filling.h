@@ -37,6 +37,19 @@ OG_MUST_CHECK int og__filling_put(struct og_fill_windows *w, struct og_policy *p
                                   uint32_t batch, struct og_spill *to, uint32_t *list,
                                   struct og_err *err);
 
+/* A piece of a window: nodes, ascending, and their slots, which are free once `after` batches of
+ * the superbatch are done with. */
+struct og_fill_head {
+    uint32_t n, after; /* n = 0: the window ends here */
+};
+struct og_fill_piece {
+    struct og_fill_head head;
+    uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
+};
+/* The piece at *at of the spill, which moves on to the next. *read as of og__spill_read. */
+OG_MUST_CHECK int og__filling_get(struct og_spill *from, uint64_t *at, struct og_fill_piece *piece,
+                                  uint64_t *read, struct og_err *err);
+
 /* Bytes that it would spill; nothing is spilled. `list` as above. */
 uint64_t og__filling_bytes(struct og_policy *policy, uint32_t batch, uint32_t *list);
 

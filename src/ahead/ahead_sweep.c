@@ -1,0 +1,132 @@
+/* The sweep that packs what batches miss passes what their cache is to begin with as well: both are
+ * spread over the file, and where either is dense, fetching it reads most of that.
+ *
+ *   to be filled, in the order of the file     | piece | piece | ...            | piece |
+ *                                              |<-- slots that are there  -->|  others: read later
+ *
+ * In turns (--alternate) the last slots are lent to what samples; by now most of that is given
+ * back, and the slots have it again but for what packing needs. Policies fill low slots first, so
+ * that what is left lies at the end of the file, and reading it is no second sweep. */
+#include "ahead/ahead_parts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct og_ahead_passing {
+    struct og_data_path *path;
+    uint64_t at, end; /* the pieces to come, in the spilled plans */
+    uint64_t *read;   /* bytes of those */
+    uint32_t next;    /* of this piece's rows: */
+    struct og_fill_piece piece;
+};
+
+size_t og__ahead_left(const struct og_data_path *d)
+{
+    const struct og_reader_options reader = og__reader_setup(d->config, &d->facts->profile);
+    const size_t kept = d->memory->process + d->memory->slack + og__reader_bytes(&reader);
+    const size_t left = og__budget_left(d->budget);
+    return left - OG_MIN(left, kept);
+}
+
+/* Memory of slots that were lent and are no longer used, but for what the sweep works in: pieces
+ * of a batch large enough for a disk, and two partitions. */
+static int take_slots_back(const struct og_ahead *a, struct og_err *err)
+{
+    enum { A_BATCH = 128 * 1024, PARTITIONS = 16 * OG_MIB };
+    const struct og_data_path *d = a->path;
+    const size_t left = og__ahead_left(d);
+    const size_t sweep =
+        OG_MAX(d->memory->sweep, (size_t)a->packing.n_batches * A_BATCH + PARTITIONS);
+    const uint64_t slots = (left - OG_MIN(left, sweep)) / d->facts->row_bytes;
+    const uint32_t lent = og__gather_yielded(d->gather);
+    return og__gather_reclaim(d->gather, lent - (uint32_t)OG_MIN(slots, (uint64_t)lent), err);
+}
+
+static uint32_t highest(const struct og_fill_piece *p)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < p->head.n; i++)
+        most = OG_MAX(most, p->slots[i]);
+    return most;
+}
+
+/* The pieces, of those from `at` on, whose slots are there and free before the first batch. */
+static int mark_pieces(struct og_ahead *a, struct og_ahead_passing *p, struct og_err *err)
+{
+    struct og_spill *codes = a->path->stores.codes;
+    const struct og_fill_head *head = &p->piece.head;
+    const uint32_t slots = a->path->memory->n_slots - og__gather_yielded(a->path->gather);
+    int64_t last = -1;
+    for (uint64_t at = p->at;;) {
+        int rc = og__filling_get(codes, &at, &p->piece, p->read, err);
+        if (rc < 0)
+            return rc;
+        if (head->n == 0 || head->after > 0 || p->piece.nodes[0] <= last ||
+            highest(&p->piece) >= slots)
+            break;
+        og__packing_also(&a->packing, p->piece.nodes, head->n);
+        last = p->piece.nodes[head->n - 1];
+        p->end = at;
+    }
+    og__packing_number(&a->packing);
+    p->piece.head.n = 0; /* the first is yet to be fetched */
+    return 0;
+}
+
+int og__ahead_pass_begin(struct og_ahead *a, struct og_ahead_passing **out, uint64_t *read,
+                         struct og_err *err)
+{
+    *out = NULL;
+    if (a->windows.n == 0 || a->packing.n_distinct == 0)
+        return 0;
+    int rc = take_slots_back(a, err);
+    if (rc < 0)
+        return rc;
+    struct og_ahead_passing *p = calloc(1, sizeof(*p));
+    if (!p)
+        return og__fail_errno(err, -ENOMEM, NULL, "packing");
+    *p = (struct og_ahead_passing){.path = a->path, .at = a->windows.window[0].at, .read = read};
+    p->end = p->at;
+    rc = mark_pieces(a, p, err);
+    if (rc == 0)
+        *out = p;
+    else
+        free(p);
+    return rc;
+}
+
+/* Is there a row that has not come by? */
+static int one_to_come(struct og_ahead_passing *p, bool *some, struct og_err *err)
+{
+    int rc = 0;
+    while (rc == 0 && p->next == p->piece.head.n && p->at < p->end) {
+        p->next = 0;
+        rc = og__filling_get(p->path->stores.codes, &p->at, &p->piece, p->read, err);
+    }
+    *some = rc == 0 && p->next < p->piece.head.n;
+    return rc;
+}
+
+int og__ahead_pass(void *arg, const uint32_t *nodes, uint32_t n, const char *rows,
+                   struct og_err *err)
+{
+    struct og_ahead_passing *p = arg;
+    const size_t row_bytes = p->path->facts->row_bytes;
+    bool some = true;
+    for (uint32_t i = 0; i < n; i++) {
+        int rc = one_to_come(p, &some, err);
+        if (rc < 0 || !some)
+            return rc;
+        if (p->piece.nodes[p->next] == nodes[i])
+            og__gather_put(p->path->gather, p->piece.slots[p->next++], rows + i * row_bytes);
+    }
+    return 0;
+}
+
+void og__ahead_pass_end(struct og_ahead *a, struct og_ahead_passing *p, bool whole)
+{
+    assert(!p || !whole || (p->at == p->end && p->next == p->piece.head.n));
+    if (p && whole)
+        a->windows.window[0].at = p->end;
+    free(p);
+}
