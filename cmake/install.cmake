@@ -5,6 +5,9 @@ install(TARGETS outgrow outgrow_static outgrow_shared
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET outgrow_mpi)
+  install(TARGETS outgrow_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/outgrow DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # The prefix is where the file is found, so that a tree may be moved.

@@ -491,6 +491,7 @@ static struct og_options unusual(void)
         {"accumulate", "8"},
         {"trainers", "2"},
         {"executors", "2:3"},
+        {"workers", "4"},
         {"staleness", "2"},
     };
     struct og_options o = fresh();

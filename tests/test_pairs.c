@@ -73,8 +73,9 @@ static const struct given {
 };
 enum { GIVEN = OG_COUNT(given) };
 
-/* Those that no pair is needed of: each names the folder of all that is seen here. */
-static const char *const apart[] = {"run", "resume"};
+/* Those that no pair is needed of: two name the folder of all that is seen here, and one is for
+ * processes that were started together (workers.py). */
+static const char *const apart[] = {"run", "resume", "workers"};
 
 static bool has_value(const char *name)
 {

@@ -113,6 +113,51 @@ static void more_batches_than_have_numbers_are_refused(void **state)
     assert_non_null(strstr(err.hint, "--batch"));
 }
 
+/* Shares of several ranks, taken in turn, are the whole: by number modulo the ranks. */
+static void shares_are_every_so_manieth_batch(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 1; ranks <= 4; ranks++) {
+        const struct og_schedule whole = {.n_seeds = {43, 9, 17},
+                                          .batch_size = 4,
+                                          .epochs = 5,
+                                          .eval_every = 2,
+                                          .seed = 3,
+                                          .shuffle = true};
+        uint64_t next[4] = {0};
+        uint64_t tests = 0;
+        for (uint64_t item = 0; item < og__schedule_items(&whole); item++) {
+            const struct og_descriptor d = og__schedule_at(&whole, item);
+            const uint32_t rank = d.batch % ranks;
+            for (uint32_t r = 0; r < ranks; r++) {
+                struct og_schedule share = whole;
+                share.share = (struct og_share){r, ranks};
+                assert_int_equal(og__share_item(&share, item), next[r]);
+            }
+            struct og_schedule own = whole;
+            own.share = (struct og_share){rank, ranks};
+            const struct og_descriptor e = og__schedule_at(&own, next[rank]++);
+            assert_true(e.split == d.split && e.epoch == d.epoch && e.batch == d.batch);
+            assert_true(e.first == d.first && e.n_seeds == d.n_seeds);
+            assert_int_equal(e.drawn_batch, d.drawn_batch);
+            const struct og_descriptor after =
+                next[rank] < og__schedule_items(&own) ? og__schedule_at(&own, next[rank]) : e;
+            const bool last = after.epoch != e.epoch || next[rank] == og__schedule_items(&own);
+            assert_int_equal(e.last_of_epoch, last);
+        }
+        for (uint32_t r = 0; r < ranks; r++) {
+            struct og_schedule share = whole;
+            share.share = (struct og_share){r, ranks};
+            assert_int_equal(og__schedule_items(&share), next[r]);
+            assert_int_equal(og__share_item(&share, og__schedule_items(&whole)), next[r]);
+            const struct og_items items = {&share, OG__TEST, 0, 0};
+            for (uint64_t i = 0; i < og__schedule_batches(&share, OG__TEST); i++, tests++)
+                assert_int_equal(og__item_at(&items, i).batch, r + i * ranks);
+        }
+        assert_int_equal(tests, og__schedule_batches(&whole, OG__TEST));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +165,7 @@ int main(void)
         cmocka_unit_test(epochs_share_batches),
         cmocka_unit_test(every_epoch_visits_every_seed_once_in_another_order),
         cmocka_unit_test(more_batches_than_have_numbers_are_refused),
+        cmocka_unit_test(shares_are_every_so_manieth_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,7 @@ struct og_options {
     struct og_amount memory, cache;
     int threads;  /* 0 = all */
     int trainers; /* groups of threads that each compute a mini-batch; 0 = auto */
+    int workers;  /* processes that train together, one of them this (og_workers_run) */
     struct og_executor_split executors; /* who samples and who trains; no samplers = auto */
     int topology;                       /* enum og_topology_kind */
     struct og_amount neighbor_cache;
@@ -304,6 +305,19 @@ struct og_observer {
 OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_options *opt,
                                      const struct og_observer *seen, char **summary,
                                      struct og_err *err);
+
+/* Workers: n processes of this program on this machine, that train together when each comes to
+ * og_train with opt->workers = n. One that was started so knows it by its environment.
+ *
+ * n     2 to 64; one is og_train by itself
+ * argv  as main has it; every worker gets it
+ *
+ * Returns the exit status for the program when all have ended: 0, or that of the first that failed,
+ * after which the others are ended; negative with err where one could not be started, or was
+ * killed. SIGINT and SIGTERM go to all of them. */
+OG_EXPORT OG_MUST_CHECK int og_workers_run(int n, char *const *argv, struct og_err *err);
+/* Which of them this process is, from 0; -1: none. Only worker 0 writes files and has results. */
+OG_EXPORT int og_worker(void);
 
 /* Metrics of a checkpoint on split "valid" or "test", with sampled neighbours as in training.
  * The model's shape comes from the checkpoint, as does the sampler with its own options where they

@@ -2,6 +2,7 @@
  * and of a dataset, what each size of memory would give it. Nothing is changed, and nothing
  * measured that takes more than a moment. */
 #include "bench/bench.h"
+#include "comm/comm.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -215,7 +216,10 @@ static void check_devices(struct doctor *d)
     bool gpu = access("/dev/nvidia0", F_OK) == 0;
     say(d, "CUDA", FINE, "", "%s; this build computes on processors",
         gpu ? "there is a GPU" : "no GPU is seen");
-    say(d, "MPI", FINE, "", "not needed: this build trains on one machine");
+    if (og__mpi_there())
+        say(d, "MPI", FINE, "", "its plugin is there: mpirun -n N outgrow train ...");
+    else
+        say(d, "MPI", FINE, "", "no plugin for it: --workers trains on one machine");
 }
 
 /* ---- a dataset ---- */

@@ -8,6 +8,7 @@
 #include "io/io.h"
 #include "plan/policy.h"
 #include "sample/sample.h"
+#include "sample/schedule.h"
 
 /* What a command needs of a session. */
 enum {
@@ -42,9 +43,17 @@ struct og_config {
     struct og_option_set preset_asked; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_handover handover;
+    struct og_share share; /* of the batches, among ranks that train together */
+    int here;              /* ranks on this machine, which share --memory; 0 counts as 1 */
     const struct og_observer *seen;
     struct og_log log;
 };
+
+/* What --memory leaves this process. */
+static inline size_t og__own_memory(const struct og_config *config)
+{
+    return (size_t)(config->opt.memory.value / OG_MAX(config->here, 1));
+}
 
 /* Rows that an amount of cache holds of a graph: all where it says nothing. */
 uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t row_bytes);

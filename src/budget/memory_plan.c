@@ -103,8 +103,8 @@ static void widen_sweep(struct og_memory_plan *m)
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p)
 {
     const bool features = p->config->want & OG__WANT_FEATURES;
-    *m = (struct og_memory_plan){.limit = (size_t)p->config->opt.memory.value,
-                                 .process = OG__PROCESS_BYTES};
+    *m = (struct og_memory_plan){
+        .limit = og__own_memory(p->config), .here = p->config->here, .process = OG__PROCESS_BYTES};
     plan_sampling(m, p);
     if (features)
         plan_reading(m, p);
@@ -147,9 +147,10 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
     }
     char hint[128];
     snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM%s",
-             m->smallest / OG_MIB, "; smaller --batch or --fanout need less");
+             og__memory_plan_all(m, m->smallest) / OG_MIB,
+             "; smaller --batch or --fanout need less");
     return og__fail(err, -ENOMEM, hint, "--memory %s: too little (%s)",
-                    og__human_bytes(size, (double)m->limit), text);
+                    og__human_bytes(size, (double)og__memory_plan_all(m, m->limit)), text);
 }
 
 /* ---- all of it ---- */

@@ -29,6 +29,7 @@ enum { OG__SAMPLED_AHEAD_BYTES = 56, OG__FILL_WINDOW_BYTES = 16 };
 /* Where the budget goes, in bytes. */
 struct og_memory_plan {
     size_t limit;
+    int here;       /* processes that take as much each; 0 counts as 1 */
     size_t process; /* thread stacks, heap, what the libraries take while running */
     size_t topology, topology_training; /* while sampling; while training, when the two alternate */
     size_t neighbors;                   /* cache of topology on disk, while sampling */
@@ -77,6 +78,12 @@ struct og_misses {
  * fit; the hint names what would do. m is filled as far as it goes. */
 OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
                                   const struct og_misses *misses, struct og_err *err);
+
+/* What bytes of one process are for all that share --memory, as messages tell it. */
+static inline size_t og__memory_plan_all(const struct og_memory_plan *m, size_t bytes)
+{
+    return bytes * (size_t)OG_MAX(m->here, 1);
+}
 
 /* All of it together (memory_plan_sum.c). */
 size_t og__memory_plan_sum(const struct og_memory_plan *m);

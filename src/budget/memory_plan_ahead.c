@@ -307,7 +307,8 @@ int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m, const stru
     const bool keeps = og__keeps_batches(way);
     char hint[96];
     snprintf(hint, sizeof(hint), "give %s, or --memory %zuM",
-             keeps ? "--resample-every 1" : "a smaller --superbatch", need / OG_MIB + 1);
+             keeps ? "--resample-every 1" : "a smaller --superbatch",
+             og__memory_plan_all(m, need) / OG_MIB + 1);
     return og__fail(err, -ENOMEM, hint, "%s: %llu batches do not fit in --memory",
                     keeps ? "--resample-every" : "--superbatch", (unsigned long long)m->superbatch);
 }

@@ -82,7 +82,7 @@ static int refuse_cache(const struct og_memory_plan *m, const struct og_premises
     size_t short_of = (size_t)(want - have) * p->facts->row_bytes;
     char hint[128];
     snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
-             (m->limit + short_of) / OG_MIB + 1);
+             og__memory_plan_all(m, m->limit + short_of) / OG_MIB + 1);
     return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
                     (unsigned long long)want, (unsigned long long)have);
 }

@@ -85,9 +85,10 @@ struct invocation {
     int n_args;
     bool json, quiet, help;
     struct screen *screen;
+    char **argv; /* as main has it */
 };
 
-/* argv[0] is the command's name. CLI_USAGE when it makes no sense. */
+/* argv[0] is the command's name, argv[-1] the program's. CLI_USAGE when it makes no sense. */
 int parse_command_line(struct invocation *in, int argc, char **argv, struct og_err *err);
 
 /* An own option as text, NULL = not given; whether it is given. */

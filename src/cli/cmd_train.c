@@ -19,11 +19,16 @@ static int run(struct invocation *in, struct og_err *err)
     int rc = own_fields(in, &repeats, err);
     if (rc < 0)
         return rc;
+    if (repeats.runs > 1 && (in->options.workers > 1 || og_worker() >= 0))
+        return usage_error(err, "train with one process", "--runs %d: not with several workers",
+                           repeats.runs);
     if (repeats.runs > 1)
         return train_many(in, repeats.runs, err);
+    if (in->options.workers > 1 && og_worker() < 0)
+        return og_workers_run(in->options.workers, in->argv, err);
     rc = og_train(in->arg[0], &in->options, screen_observer(in->screen, in->options.epochs), &text,
                   err);
-    return rc < 0 ? rc : deliver(in, text, show_training, err);
+    return rc < 0 || og_worker() > 0 ? rc : deliver(in, text, show_training, err);
 }
 
 const struct command cmd_train = {

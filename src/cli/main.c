@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -72,13 +73,20 @@ static int exit_status(int rc)
     case OG_INTERRUPTED:
         return 130;
     default:
-        return 1;
+        return rc > 0 ? rc : 1;
     }
+}
+
+/* Of workers who failed says it, and of what all were told wrong the first. */
+static bool is_said_elsewhere(int rc)
+{
+    const bool all_say = rc == CLI_USAGE || rc == OG_INTERRUPTED;
+    return all_say ? og_worker() > 0 : og_worker() >= 0 && rc == -ECONNABORTED;
 }
 
 static int run_command(const struct command *command, int argc, char **argv)
 {
-    struct invocation in = {.command = command};
+    struct invocation in = {.command = command, .argv = argv - 1};
     struct og_err err = {0};
     og_options_init(&in.options);
     int rc;
@@ -93,9 +101,10 @@ static int run_command(const struct command *command, int argc, char **argv)
     screen_close(in.screen);
 out:
     og_options_release(&in.options);
-    if (rc < 0)
+    const bool quiet = is_said_elsewhere(rc);
+    if (rc < 0 && !quiet)
         say_error(&err);
-    if (rc == CLI_USAGE)
+    if (rc == CLI_USAGE && !quiet)
         fprintf(stderr, "usage: outgrow %s %s [options]; `outgrow help %s` has them\n",
                 command->name, command->args, command->name);
     return exit_status(rc);

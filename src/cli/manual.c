@@ -101,6 +101,7 @@ static const char manual_tail[] =
     ".SH FILES\nof a run, in the folder\n.BR \\-\\-run :\n"
     ".TP\n.I summary.json\nwhat was run and measured, epoch by epoch\n"
     ".TP\n.I metrics.jsonl\na line an epoch, and with --log-every one a logged batch\n"
+    ".TP\n.I worker\\-R.log\nwhat worker R had to say, where there are several\n"
     ".TP\n.I plan.json\nwhat was decided before the first batch\n"
     ".TP\n.I config.yaml\nevery option as resolved; goes back in with\n.B \\-\\-config\n"
     ".TP\n.I checkpoint.safetensors\nthe latest parameters, named as PyTorch Geometric names them\n"

@@ -5,6 +5,8 @@
  * have kept what they need. */
 #include "nn/model.h"
 
+#include <string.h>
+
 /* ==== what convolutions are made with ==== */
 
 struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
@@ -131,6 +133,38 @@ int og__track_layer(struct og_model *m, int l, struct og_model *from, struct og_
         OG_TRY(carry(m, m->mean, from, w->mean, n, err));
         OG_TRY(carry(m, m->var, from, w->var, n, err));
     }
+    OG_TRY(m->ops->track(m->backend, &track, err));
+out:
+    return rc;
+}
+
+/* | mean [n] | variance [n] | rows of the batch, a u32 | */
+int og__fetch_moments(struct og_model *m, int l, float *out, struct og_err *err)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    const size_t n = (size_t)m->layer[l].n_out;
+    int rc;
+    OG_TRY(og__model_fetch(m, out, w->mean, n * sizeof(*out), err));
+    OG_TRY(og__model_fetch(m, out + n, w->var, n * sizeof(*out), err));
+    memcpy(out + 2 * n, &w->block->n_dst, sizeof(*out));
+out:
+    return rc;
+}
+
+int og__track_moments(struct og_model *m, int l, const float *in, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const size_t n = (size_t)layer->n_out;
+    struct og_track track = {.cols = layer->n_out,
+                             .mean = m->mean,
+                             .var = m->var,
+                             .running_mean = layer->param[OG__NORM_MEAN]->value,
+                             .running_var = layer->param[OG__NORM_VAR]->value,
+                             .count = layer->param[OG__NORM_COUNT]->value};
+    int rc;
+    memcpy(&track.rows, in + 2 * n, sizeof(track.rows));
+    OG_TRY(og__model_push(m, m->mean, in, n * sizeof(*in), err));
+    OG_TRY(og__model_push(m, m->var, in + n, n * sizeof(*in), err));
     OG_TRY(m->ops->track(m->backend, &track, err));
 out:
     return rc;

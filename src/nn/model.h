@@ -128,6 +128,9 @@ OG_MUST_CHECK int og__finish_layer_back(struct og_model *m, int l, struct og_err
  * of m. */
 OG_MUST_CHECK int og__track_layer(struct og_model *m, int l, struct og_model *from,
                                   struct og_err *err);
+/* The same in two parts, by numbers of the host's: 2 x width + 1 of them. */
+OG_MUST_CHECK int og__fetch_moments(struct og_model *m, int l, float *out, struct og_err *err);
+OG_MUST_CHECK int og__track_moments(struct og_model *m, int l, const float *in, struct og_err *err);
 
 /* ---- convolutions ---- */
 

@@ -182,6 +182,11 @@ OG_MUST_CHECK int og__model_part(struct og_model *m, const struct og_batch *batc
                                  const struct og_step *step, struct og_metrics *out,
                                  struct og_err *err);
 OG_MUST_CHECK int og__model_track(struct og_model *m, struct og_model *from, struct og_err *err);
+/* What og__model_track takes in, as numbers of the host's, for a model of another process; and how
+ * many those are: 0 without batch norm. */
+size_t og__model_moments(const struct og_model_config *config);
+OG_MUST_CHECK int og__model_fetch_moments(struct og_model *m, float *out, struct og_err *err);
+OG_MUST_CHECK int og__model_track_moments(struct og_model *m, const float *in, struct og_err *err);
 /* Forward without dropout, with running statistics, and loss; labels may be NULL. */
 OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *batch,
                                     const struct og_rows *x, const void *labels,

@@ -217,12 +217,51 @@ out:
     return rc;
 }
 
+static bool has_moments(const struct og_model_config *c, int l)
+{
+    return c->norm == OG_NORM_BATCH && !og__is_last(c, l);
+}
+
 int og__model_track(struct og_model *m, struct og_model *from, struct og_err *err)
 {
     int rc = 0;
     for (int l = 0; l < m->config.layers; l++)
-        if (m->config.norm == OG_NORM_BATCH && !og__is_last(&m->config, l))
+        if (has_moments(&m->config, l))
             OG_TRY(og__track_layer(m, l, from, err));
+out:
+    return rc;
+}
+
+size_t og__model_moments(const struct og_model_config *c)
+{
+    size_t sum = 0;
+    for (int l = 0; l < c->layers; l++)
+        sum += has_moments(c, l) ? 2 * (size_t)og__layer_out(c, l) + 1 : 0;
+    return sum;
+}
+
+int og__model_fetch_moments(struct og_model *m, float *out, struct og_err *err)
+{
+    int rc = 0;
+    for (int l = 0; l < m->config.layers; l++) {
+        if (!has_moments(&m->config, l))
+            continue;
+        OG_TRY(og__fetch_moments(m, l, out, err));
+        out += 2 * (size_t)m->layer[l].n_out + 1;
+    }
+out:
+    return rc;
+}
+
+int og__model_track_moments(struct og_model *m, const float *in, struct og_err *err)
+{
+    int rc = 0;
+    for (int l = 0; l < m->config.layers; l++) {
+        if (!has_moments(&m->config, l))
+            continue;
+        OG_TRY(og__track_moments(m, l, in, err));
+        in += 2 * (size_t)m->layer[l].n_out + 1;
+    }
 out:
     return rc;
 }

@@ -21,7 +21,10 @@ int og_plan(const char *dataset, const struct og_options *opt, const struct og_o
     struct og_session *s;
     unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | og__learner_wants();
     int rc;
-    OG_TRY(og__session_open(&s, dataset, opt, want, NULL, seen, err));
+    const struct og_session_use use = {.want = want, /* of several workers the first one's plan */
+                                       .share = {0, opt->workers > 1 ? (uint32_t)opt->workers : 0},
+                                       .here = opt->workers};
+    OG_TRY(og__session_open_for(&s, dataset, opt, &use, seen, err));
     OG_TRY(og__predict_run(&s->path, err));
     OG_TRY(og__json_deliver(og__session_plan_json(s), NULL, out, err));
 out:

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/lease.h"
 #include "base/temporary.h"
+#include "comm/comm.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -190,12 +191,23 @@ void og__rundir_close(struct og_rundir *d)
     *d = (struct og_rundir){0};
 }
 
+/* What ranks above 0 said (ranks.h). */
+static void remove_logs(const struct og_rundir *d)
+{
+    char name[32];
+    for (int rank = 1; rank < OG__MOST_RANKS; rank++) {
+        snprintf(name, sizeof(name), "worker-%d.log", rank);
+        unlinkat(d->lock, name, 0);
+    }
+}
+
 void og__rundir_abandon(struct og_rundir *d)
 {
     const char *const names[] = {d->plan, d->config,     d->metrics, d->resume,
                                  d->best, d->checkpoint, d->summary};
     for (size_t i = 0; i < OG_COUNT(names); i++)
         unlink(names[i]);
+    remove_logs(d);
     if (d->made)
         rmdir(d->path);
     og__rundir_close(d);

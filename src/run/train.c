@@ -1,78 +1,21 @@
-/* og_train: the sink that trains, epochs, the best model. */
+/* og_train: the sink that trains, the test of the best model, the run; alone or as a rank. */
 #include "ahead/ahead.h"
 #include "base/file.h"
-#include "run/trainer.h"
+#include "run/rounds.h"
+#include "train/options.h"
 #include "train/targets.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
+/* ---- a mini-batch ---- */
 
-/* epoch: whose model it is. */
-static int check_figures(const struct og_metrics *part, uint32_t epoch,
-                         const struct og_descriptor *descriptor, struct og_err *err)
-{
-    const char *what = og__metrics_undefined(part);
-    bool trains = descriptor->split == OG__TRAIN;
-    if (!what)
-        return 0;
-    return og__fail(
-        err, -EDOM, og__lower_rate, "epoch %u, %s%sbatch %u: the %s is not a finite number", epoch,
-        trains ? "" : stages[descriptor->split], trains ? "" : " ", descriptor->batch + 1, what);
-}
-
-/* ---- one batch ---- */
-
-static void tell(const struct og_trainer *t, const struct og_work *w)
-{
-    struct og_progress p = {
-        .stage = stages[w->descriptor.split],
-        .epoch = (int)w->descriptor.epoch,
-        .epochs = t->s->config.opt.epochs,
-        .done = w->descriptor.batch + 1,
-        .total = og__schedule_batches(&t->s->facts.schedule, w->descriptor.split),
-        .loss = w->descriptor.split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
-    };
-    og__observe(t->s->config.seen, &p);
-}
-
-/* A mini-batch's gradients are there: into its step's, which they may end. */
-static int take_gradients(struct og_trainer *t, const struct og_part *part, struct og_err *err)
-{
-    const struct og_options *opt = &t->s->config.opt;
-    const struct og_schedule *schedule = &t->s->facts.schedule;
-    const uint32_t batch = part->work->descriptor.batch;
-    const uint32_t size = og__step_size(opt, schedule, batch);
-    const uint64_t terms = og__metrics_terms(&part->metrics);
-    int rc;
-    t->state.terms += terms;
-    OG_TRY(og__steps_add(&t->steps, part->model, size, terms, err));
-    if (!og__step_ends(opt, schedule, batch))
-        return rc;
-    OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, err));
-    t->state.terms = 0;
-out:
-    return rc;
-}
-
-/* All that follows from a mini-batch whose gradients were computed, in the order of the schedule.
- */
 static int take_part(struct og_trainer *t, const struct og_part *part, struct og_err *err)
 {
-    const struct og_work *w = part->work;
-    const double start = og__now();
-    int rc;
-    OG_TRY(check_figures(&part->metrics, w->descriptor.epoch, &w->descriptor, err));
-    OG_TRY(take_gradients(t, part, err));
-    og__metrics_add(&t->state.train, &part->metrics);
-    t->state.counters.train_seconds += part->seconds + og__now() - start;
-    og__count_work(&t->state.counters, w);
-    OG_TRY(og__run_log(t, w, &part->metrics, err));
-    t->state.next_item++;
-    tell(t, w);
-out:
-    return rc;
+    struct og_told told = {.what = OG__HAS_PART, .metrics = part->metrics};
+    og__count_work(&told.counters, part->work);
+    told.counters.train_seconds = part->seconds;
+    return og__round_take(t, &told, part->model, err);
 }
 
 /* By the model itself. */
@@ -82,11 +25,11 @@ static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_
     const struct og_step key = {(uint64_t)s->config.opt.seed, w->descriptor.epoch,
                                 w->descriptor.batch};
     struct og_part part = {.work = w, .model = s->learner.model};
-    const double start = og__now();
     int rc;
-    OG_TRY(og__steps_gradients(&t->steps, &w->sampled.batch, &w->rows,
-                               og__work_targets(&s->facts, w, t->labels), &key, &part.metrics,
-                               err));
+    OG_TRY(og__rounds_pass(t, og__round_item(t, &w->descriptor), err));
+    const double start = og__now();
+    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, &w->rows,
+                          og__work_targets(&s->facts, w, t->labels), &key, &part.metrics, err));
     part.seconds = og__now() - start;
     OG_TRY(take_part(t, &part, err));
 out:
@@ -97,13 +40,13 @@ out:
 
 static int take_next(struct og_trainer *t, struct og_err *err)
 {
-    const uint64_t made = t->state.steps;
+    struct og_told none = {.what = OG__HAS_NONE};
     struct og_part part;
     int rc;
+    if (!og__round_has_own(t))
+        return og__round_take(t, &none, NULL, err);
     OG_TRY(og__trainers_take(t->trainers, &part, err));
-    OG_TRY(og__model_track(t->s->learner.model, part.model, err));
     OG_TRY(take_part(t, &part, err));
-    t->ended -= (int)(t->state.steps - made);
 out:
     return rc;
 }
@@ -121,102 +64,39 @@ out:
 static int give_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
 {
     struct og_session *s = t->s;
-    const struct og_options *opt = &s->config.opt;
-    const uint64_t left = og__schedule_batches(&s->facts.schedule, OG__TRAIN) - w->descriptor.batch;
+    const struct og_descriptor *d = &w->descriptor;
+    const uint64_t left =
+        og__schedule_batches(&s->facts.schedule, OG__TRAIN) - d->batch / og__rounds_ranks(t);
     int one = -1;
     int rc = 0;
-    while (t->ended > opt->staleness ||
+    while (og__rounds_behind(t, d) > s->config.opt.staleness ||
            (one = og__trainers_pick(t->trainers, OG_MIN(w->behind + 1, left))) < 0)
         OG_TRY(take_next(t, err));
-    OG_TRY(og__trainers_give(t->trainers, one, w, &t->steps, t->ended, s->pool, err));
-    t->ended += og__step_ends(opt, &s->facts.schedule, w->descriptor.batch);
+    OG_TRY(
+        og__trainers_give(t->trainers, one, w, &t->steps, og__rounds_behind(t, d), s->pool, err));
 out:
     return rc;
 }
 
 /* ---- evaluation ---- */
 
-/* epoch: whose model it is. */
-static int evaluate_batch(struct og_trainer *t, const struct og_work *w, uint32_t epoch,
-                          const void *targets, struct og_err *err)
+static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
 {
-    struct og_metrics part = {0};
+    const void *targets = og__work_targets(&t->s->facts, w, t->labels);
+    struct og_told told = {.what = OG__HAS_PART};
     int rc;
-    OG_TRY(
-        og__model_forward(t->s->learner.model, &w->sampled.batch, &w->rows, targets, &part, err));
-    OG_TRY(check_figures(&part, epoch, &w->descriptor, err));
-    og__metrics_add(&t->state.valid, &part);
-    og__count_evaluated(&t->state.counters, w);
-    return og__scores_add(&t->scores, &w->sampled.batch, targets, err);
+    OG_TRY(take_rest(t, err));
+    OG_TRY(og__rounds_pass(t, og__round_item(t, &w->descriptor), err));
+    OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, &w->rows, targets,
+                             &told.metrics, err));
+    OG_TRY(og__scores_add(&t->scores, &w->sampled.batch, targets, err));
+    og__count_evaluated(&told.counters, w);
+    OG_TRY(og__round_take(t, &told, NULL, err));
 out:
     return rc;
 }
 
-/* ---- the end of an epoch ---- */
-
-/* Keeps the epoch's row, logs it, and hands it to who watches, of whom some read the log. */
-static int tell_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
-{
-    const struct og_observer *seen = t->s->config.seen;
-    json_t *row = og__run_epoch_json(t, epoch);
-    char *text = og__json_print(row, JSON_REAL_PRECISION(17));
-    bool kept = json_array_append_new(t->state.epochs, row) == 0 && text;
-    int rc = kept ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", epoch);
-    OG_TRY(rc);
-    OG_TRY(og__run_log_epoch(t, text, err));
-    if (seen && seen->epoch)
-        seen->epoch(seen->arg, text);
-out:
-    free(text);
-    return rc;
-}
-
-static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
-{
-    struct og_session *s = t->s;
-    struct og_train_state *state = &t->state;
-    og__scores_rank(&t->scores);
-    double acc = og__scores_chief(&t->scores, &state->valid);
-    int rc;
-    OG_TRY(og__run_check_params(t, err));
-    if (og__schedule_evaluates(&s->facts.schedule, epoch) &&
-        (acc > state->best_valid || state->best_epoch == 0)) {
-        state->best_valid = acc;
-        state->best_epoch = epoch;
-        OG_TRY(og__model_fetch_values(s->learner.model, t->best, err));
-        OG_TRY(og__run_write_best(t, err));
-    }
-    OG_TRY(tell_epoch(t, epoch, err));
-out:
-    state->counters = (struct og_epoch_counters){0};
-    state->train = state->valid = (struct og_metrics){0};
-    og__scores_clear(&t->scores);
-    return rc;
-}
-
-/* Wall time goes to training or to evaluation, whichever the batch was. */
-static void count_time(struct og_trainer *t, enum og__split split)
-{
-    double now = og__now();
-    *(split == OG__TRAIN ? &t->state.counters.seconds : &t->state.counters.eval_seconds) +=
-        now - t->lap;
-    t->lap = now;
-}
-
-static int validate_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
-{
-    int rc;
-    if (t->trainers && og__trainers_busy(t->trainers) > 0) {
-        OG_TRY(take_rest(t, err));
-        count_time(t, OG__TRAIN);
-    }
-    OG_TRY(evaluate_batch(t, w, w->descriptor.epoch, og__work_targets(&t->s->facts, w, t->labels),
-                          err));
-    t->state.next_item++;
-    tell(t, w);
-out:
-    return rc;
-}
+/* ---- the run's consumer ---- */
 
 static int save(struct og_trainer *t, struct og_err *err)
 {
@@ -229,15 +109,14 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_trainer *t = arg;
     int rc;
     if (w->descriptor.split != OG__TRAIN)
-        OG_TRY(validate_batch(t, w, err));
+        OG_TRY(evaluate_batch(t, w, err));
     else
         OG_TRY(t->trainers ? give_batch(t, w, err) : train_batch(t, w, err));
-    if (w->descriptor.last_of_epoch)
+    if (w->descriptor.last_of_epoch) {
         OG_TRY(take_rest(t, err));
-    count_time(t, w->descriptor.split);
-    if (w->descriptor.last_of_epoch)
-        OG_TRY(end_epoch(t, w->descriptor.epoch, err));
-    if (og__now() - t->saved >= t->s->config.opt.checkpoint_every)
+        OG_TRY(og__rounds_pass(t, og__schedule_start(&t->whole, w->descriptor.epoch + 1), err));
+    }
+    if (!t->ranks && og__now() - t->saved >= t->s->config.opt.checkpoint_every)
         OG_TRY(save(t, err));
 out:
     return rc;
@@ -247,11 +126,7 @@ out:
 
 static int test_sink(void *arg, struct og_work *w, struct og_err *err)
 {
-    struct og_trainer *t = arg;
-    uint32_t epoch = t->state.best_epoch ? t->state.best_epoch : og__run_epoch(t);
-    int rc = evaluate_batch(t, w, epoch, og__work_targets(&t->s->facts, w, t->labels), err);
-    tell(t, w);
-    return rc;
+    return evaluate_batch(arg, w, err);
 }
 
 /* The test is evaluation too: what it took is told with the last epoch, and so is the checkpoint
@@ -282,8 +157,11 @@ static int test_best(struct og_trainer *t, struct og_test_result *found, struct 
     t->state.valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
     double start = og__now();
+    t->testing = true;
     rc = og__run_batches(&s->path, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
                          test_sink, t, err);
+    if (rc == 0)
+        rc = og__rounds_pass(t, og__schedule_batches(&t->whole, OG__TEST), err);
     if (rc < 0)
         return rc;
     og__scores_rank(&t->scores);
@@ -300,8 +178,9 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     struct og_session *s = t->s;
     const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
     t->started = t->saved = og__now();
-    t->goes_on = (struct og_resumable){&s->config.opt, s->facts.ds, &s->facts.schedule,
-                                       s->learner.model, &t->steps};
+    t->whole = og__schedule_whole(&s->facts.schedule);
+    t->goes_on =
+        (struct og_resumable){&s->config.opt, s->facts.ds, &t->whole, s->learner.model, &t->steps};
     t->state.best_valid = -1;
     t->state.epochs = json_array();
     t->n_values = og__model_values(s->learner.model);
@@ -314,6 +193,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     if (s->config.opt.init)
         OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
+    if (t->ranks)
+        OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->budget, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
     if (og__trainers_all(&setup) > 0) {
@@ -321,6 +202,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
         s->path.shift = og__trainers_shift(t->trainers);
     }
     og__session_count_prepared(s);
+    if (!og__ranks_writes(t->ranks))
+        return rc;
     OG_TRY(og__run_write_settings(t, err));
     if (!(t->log = og__rundir_metrics(&t->dir, s->config.opt.resume ? "a" : "w", err)))
         rc = -errno;
@@ -337,6 +220,7 @@ static void end_run(struct og_trainer *t)
     s->path.shift = NULL;
     og__trainers_close(t->trainers);
     og__scores_close(&t->scores);
+    og__shares_close(&t->shares);
     og__steps_close(&t->steps);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
     json_decref(t->state.epochs);
@@ -349,24 +233,42 @@ static void clear(struct og_err *err)
         *err = (struct og_err){0};
 }
 
-/* Of an interrupted run what was done so far is kept, if it can be. */
+/* Of an interrupted run what was done so far is kept, if it can be. Ranks have nothing in common
+ * but the rounds that they have taken in. */
 static int save_interrupted(struct og_trainer *t, struct og_err *err)
 {
+    int rc = 0;
     clear(err);
-    int rc = save(t, err);
+    if (t->ranks && t->state.terms > 0)
+        OG_TRY(og__shares_sum(&t->shares, err));
+    OG_TRY(t->ranks ? og__run_save(t, err) : save(t, err));
+out:
+    rc = og__ranks_agree(t->ranks, rc, err);
     return rc < 0 ? rc : OG_INTERRUPTED;
+}
+
+static int save_and_test(struct og_trainer *t, struct og_test_result *test, struct og_err *err)
+{
+    int rc;
+    OG_TRY(save(t, err));
+    OG_TRY(test_best(t, test, err));
+    OG_TRY(count_rest(t, err));
+out:
+    return rc;
 }
 
 /* All epochs are over. */
 static int finish_training(struct og_trainer *t, char **summary, struct og_err *err)
 {
     struct og_test_result test = {0};
-    int rc;
-    OG_TRY(save(t, err));
-    OG_TRY(test_best(t, &test, err));
-    OG_TRY(count_rest(t, err));
-    OG_TRY(og__run_write_plan(t, err)); /* what a first superbatch predicted is known now */
-    return og__run_write_summary(t, &test, summary, err);
+    int rc = save_and_test(t, &test, err);
+    OG_TRY(og__ranks_agree(t->ranks, rc, err));
+    if (t->ranks)
+        OG_TRY(og__ranks_introduce(t->ranks, og__session_peak_rss(t->s), err));
+    if (og__ranks_writes(t->ranks)) {
+        OG_TRY(og__run_write_plan(t, err)); /* what a first superbatch predicted is known now */
+        return og__run_write_summary(t, &test, summary, err);
+    }
 out:
     json_decref(test.acc);
     json_decref(test.metrics);
@@ -377,8 +279,13 @@ static int run_training(struct og_trainer *t, char **summary, struct og_err *err
 {
     struct og_session *s = t->s;
     t->lap = og__now();
-    int rc = og__run_batches(&s->path, OG__SPLITS, t->state.next_item,
+    int rc = og__run_batches(&s->path, OG__SPLITS,
+                             og__share_item(&s->facts.schedule, t->state.next_item),
                              og__schedule_items(&s->facts.schedule), train_sink, t, err);
+    if (rc == 0)
+        rc = og__rounds_pass(t, og__schedule_items(&t->whole), err);
+    if (rc < 0)
+        rc = og__ranks_agree(t->ranks, rc, err);
     if (rc == OG_INTERRUPTED)
         rc = save_interrupted(t, err);
     else if (rc == 0)
@@ -390,12 +297,23 @@ static int run_training(struct og_trainer *t, char **summary, struct og_err *err
     return rc;
 }
 
+static int compare_beginnings(const struct og_trainer *t, struct og_err *err)
+{
+    struct og_beginning own = {.next_item = t->state.next_item,
+                               .contents = t->s->facts.ds->identity.contents};
+    if (!t->ranks)
+        return 0;
+    int rc = og__ranks_agree(t->ranks, og__resume_numbers(&t->goes_on, &own.numbers, err), err);
+    return rc < 0 ? rc : og__ranks_compare(t->ranks, &own, err);
+}
+
 /* From what the folder holds to what it will hold. */
 static int train(struct og_trainer *t, char **summary, struct og_err *err)
 {
     struct og_timeline **timeline = &t->s->path.timeline;
     int rc;
-    OG_TRY(start_run(t, err));
+    OG_TRY(og__ranks_agree(t->ranks, start_run(t, err), err));
+    OG_TRY(compare_beginnings(t, err));
     OG_TRY(run_training(t, summary, err));
     rc = og__timeline_close(*timeline, err);
     *timeline = NULL;
@@ -403,6 +321,95 @@ out:
     (void)!og__timeline_close(*timeline, NULL); /* what failed has one too */
     *timeline = NULL;
     end_run(t);
+    return og__ranks_agree(t->ranks, rc, err); /* nobody leaves before the files are written */
+}
+
+/* The session, with this rank's share of the batches. */
+static int open_session(struct og_trainer *t, const char *dataset, const struct og_options *opt,
+                        const struct og_observer *seen, struct og_err *err)
+{
+    const struct og_session_use use = {.want =
+                                           OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
+                                       .share = og__ranks_share(t->ranks),
+                                       .here = t->ranks ? t->ranks->comm->here : 1};
+    int rc =
+        og__ranks_writes(t->ranks) ? og__rundir_check(opt->run, opt->resume, opt->init, err) : 0;
+    if (rc == 0)
+        rc = og__session_open_for(&t->s, dataset, opt, &use, seen, err);
+    return og__ranks_agree(t->ranks, rc, err);
+}
+
+/* The folder is rank 0's; others know its name, and keep what they say in it. */
+static int open_folder(struct og_trainer *t, const struct og_options *opt, struct og_err *err)
+{
+    char path[4096] = "";
+    int rc = 0;
+    if (og__ranks_writes(t->ranks))
+        rc = og__rundir_open(&t->dir, opt->run, opt->resume, err);
+    rc = og__ranks_agree(t->ranks, rc, err);
+    if (rc < 0 || !t->ranks)
+        return rc;
+    if (og__ranks_writes(t->ranks))
+        snprintf(path, sizeof(path), "%s", t->dir.path);
+    OG_TRY(og__ranks_name(t->ranks, path, sizeof(path), err));
+    if (og__ranks_writes(t->ranks))
+        return 0;
+    OG_TRY((t->dir.path = strdup(path)) ? og__make_dirs(path, err)
+                                        : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    OG_TRY(og__ranks_log(t->ranks, path, err));
+out:
+    return rc;
+}
+
+/* A rank, or a process alone. */
+static int train_rank(struct og_trainer *t, const char *dataset, const struct og_options *opt,
+                      const struct og_observer *seen, char **summary, struct og_err *err)
+{
+    int rc = open_session(t, dataset, opt, seen, err);
+    if (rc < 0)
+        return rc;
+    /* after the session: a refusal leaves no folder behind */
+    OG_TRY(open_folder(t, opt, err));
+    const char *scratch = t->s->config.opt.scratch;
+    OG_TRY(og__stores_name(&t->s->path.stores, scratch ? scratch : t->dir.path, err));
+    OG_TRY(train(t, summary, err));
+out:
+    if (rc < 0 && rc != OG_INTERRUPTED)
+        rc = og__ranks_agree(t->ranks, rc, err);
+    og__timeline_discard(t->s->path.timeline); /* of a run that never began */
+    t->s->path.timeline = NULL;
+    og__session_close(t->s); /* its scratch lies in the run's folder */
+    if (rc < 0 && rc != OG_INTERRUPTED && t->dir.lock > 0 && !opt->resume &&
+        t->state.next_item == 0)
+        og__rundir_abandon(&t->dir);
+    else
+        og__rundir_close(&t->dir);
+    return rc;
+}
+
+/* Steps are those that the run was begun with; a rank above 0 says what it has to say in a file of
+ * its own. */
+static int train_among(struct og_trainer *t, const char *dataset, const struct og_options *opt,
+                       const struct og_observer *seen, char **summary, struct og_err *err)
+{
+    struct og_options own;
+    struct og_observer quiet;
+    int rc = og__options_copy(&own, opt, err);
+    if (rc < 0)
+        return rc;
+    if (opt->resume && opt->run && !og__options_given(opt, "accumulate"))
+        rc = og__resume_steps(opt->run, &own, err);
+    OG_TRY(og__ranks_agree(t->ranks, rc, err));
+    if (!og__ranks_writes(t->ranks)) {
+        og__ranks_listen(t->ranks, &quiet, seen);
+        seen = &quiet;
+        free(own.trace_timeline);
+        own.trace_timeline = NULL;
+        summary = NULL;
+    }
+    OG_TRY(train_rank(t, dataset, &own, seen, summary, err));
+out:
+    og_options_release(&own);
     return rc;
 }
 
@@ -410,27 +417,21 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
              char **summary, struct og_err *err)
 {
     struct og_trainer t = {0};
+    struct og_err why = {0}; /* others are told of it */
     if (summary)
         *summary = NULL;
-    int rc = og__rundir_check(opt->run, opt->resume, opt->init, err);
+    if (!err)
+        err = &why;
+    int rc = og__ranks_open(&t.ranks, err);
     if (rc < 0)
         return rc;
-    rc = og__session_open(&t.s, dataset, opt,
-                          OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING, NULL, seen, err);
-    if (rc < 0)
-        return rc;
-    /* after the session: a refusal leaves no folder behind */
-    OG_TRY(og__rundir_open(&t.dir, opt->run, opt->resume, err));
-    const char *scratch = t.s->config.opt.scratch;
-    OG_TRY(og__stores_name(&t.s->path.stores, scratch ? scratch : t.dir.path, err));
-    OG_TRY(train(&t, summary, err));
-out:
-    og__timeline_discard(t.s->path.timeline); /* of a run that never began */
-    t.s->path.timeline = NULL;
-    og__session_close(t.s); /* its scratch lies in the run's folder */
-    if (rc < 0 && rc != OG_INTERRUPTED && t.dir.lock > 0 && !opt->resume && t.state.next_item == 0)
-        og__rundir_abandon(&t.dir);
+    const int ranks = (int)og__rounds_ranks(&t);
+    if (opt->workers > 1 && opt->workers != ranks)
+        rc = og__fail(err, -EINVAL, "start them with `outgrow train --workers`, or og_workers_run",
+                      "--workers %d: this process is one of %d", opt->workers, ranks);
     else
-        og__rundir_close(&t.dir);
+        rc = t.ranks ? train_among(&t, dataset, opt, seen, summary, err)
+                     : train_rank(&t, dataset, opt, seen, summary, err);
+    og__ranks_close(t.ranks);
     return rc;
 }

@@ -34,7 +34,7 @@ out:
 uint32_t og__run_epoch(const struct og_trainer *t)
 {
     uint64_t item = t->state.next_item;
-    return item > 0 ? og__schedule_at(&t->s->facts.schedule, item - 1).epoch : 0;
+    return item > 0 ? og__schedule_at(&t->whole, item - 1).epoch : 0;
 }
 
 int og__run_check_params(const struct og_trainer *t, struct og_err *err)
@@ -49,7 +49,7 @@ int og__run_check_params(const struct og_trainer *t, struct og_err *err)
 
 int og__run_write_best(struct og_trainer *t, struct og_err *err)
 {
-    return write_params(t, t->dir.best, t->best, err);
+    return og__ranks_writes(t->ranks) ? write_params(t, t->dir.best, t->best, err) : 0;
 }
 
 /* ---- saving ---- */
@@ -64,7 +64,7 @@ static void rewind_evaluation(const struct og_trainer *t, struct og_train_state 
 {
     if (!t->scores.value || state->next_item == 0)
         return;
-    struct og_descriptor last = og__schedule_at(&t->s->facts.schedule, state->next_item - 1);
+    struct og_descriptor last = og__schedule_at(&t->whole, state->next_item - 1);
     if (last.split == OG__TRAIN || last.last_of_epoch)
         return;
     state->next_item -= last.batch + 1;
@@ -75,7 +75,7 @@ static void rewind_evaluation(const struct og_trainer *t, struct og_train_state 
 
 static int flush_log(struct og_trainer *t, struct og_err *err)
 {
-    return fflush(t->log) == 0
+    return !t->log || fflush(t->log) == 0
                ? 0
                : og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
 }
@@ -89,6 +89,8 @@ int og__run_save(struct og_trainer *t, struct og_err *err)
     rewind_evaluation(t, &state);
     int rc;
     OG_TRY(og__run_check_params(t, err));
+    if (!og__ranks_writes(t->ranks))
+        goto out;
     OG_TRY(flush_log(t, err));
     OG_TRY(og__resume_write(t->dir.resume, &t->goes_on, &state, t->best, err));
     count_written(t, t->dir.resume);
@@ -113,8 +115,10 @@ int og__run_write_settings(struct og_trainer *t, struct og_err *err)
  * first, and the process may have ended between any two of them, or long after. */
 static int restore_files(struct og_trainer *t, struct og_err *err)
 {
-    const struct og_schedule *schedule = &t->s->facts.schedule;
+    const struct og_schedule *schedule = &t->whole;
     int rc;
+    if (!og__ranks_writes(t->ranks))
+        return 0;
     OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
     if (t->state.best_epoch)
         OG_TRY(write_params(t, t->dir.best, t->best, err));
@@ -129,16 +133,21 @@ out:
 
 int og__run_resume(struct og_trainer *t, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__resume_read(t->dir.resume, &t->goes_on, &t->state, t->best, err));
+    char *path = og__path_join(t->dir.path, "resume.safetensors"); /* ranks above 0 have no other */
+    int rc = path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.path);
+    OG_TRY(rc);
+    OG_TRY(og__resume_read(path, &t->goes_on, &t->state, t->best, err));
+    free(path);
     if (t->s->config.opt.init)
         og__say_without_effect(&t->s->config.log, "", "init", "resume", "",
                                "the run goes on with its own parameters");
-    count_written(t, t->dir.resume); /* it does not tell of itself */
+    if (og__ranks_writes(t->ranks))
+        count_written(t, t->dir.resume); /* it does not tell of itself */
     return restore_files(t, err);
 out:
-    if (rc != -ENOENT)
-        return rc;
+    free(path);
+    if (rc != -ENOENT || !og__ranks_writes(t->ranks))
+        return rc == -ENOENT ? 0 : rc;
     og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
     return og__rundir_cut_metrics(&t->dir, 0, 0, err);
 }
@@ -147,6 +156,8 @@ out:
 
 static int log_line(struct og_trainer *t, const char *text, struct og_err *err)
 {
+    if (!t->log) /* a rank above 0 */
+        return 0;
     bool written = fprintf(t->log, "%s\n", text) > 0;
     return written ? 0 : og__fail_errno(err, -EIO, NULL, "%s: cannot write", t->dir.metrics);
 }
@@ -157,17 +168,17 @@ int og__run_log_epoch(struct og_trainer *t, const char *row, struct og_err *err)
     return rc < 0 ? rc : flush_log(t, err);
 }
 
-int og__run_log(struct og_trainer *t, const struct og_work *w, const struct og_metrics *part,
+int og__run_log(struct og_trainer *t, const struct og_descriptor *d, const struct og_told *told,
                 struct og_err *err)
 {
     int every = t->s->config.opt.log_every;
-    if (every == 0 || (w->descriptor.batch + 1) % (uint32_t)every)
+    const struct og_epoch_counters *c = &told->counters;
+    if (every == 0 || !t->log || (d->batch + 1) % (uint32_t)every)
         return 0;
-    json_t *line =
-        json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)w->descriptor.epoch, "batch",
-                  (int)w->descriptor.batch + 1, "loss", og__metrics_loss(part), "rows",
-                  (json_int_t)w->plan.n, "misses", (json_int_t)w->plan.n_misses, "bytes_read",
-                  (json_int_t)w->read.bytes, "seconds", og__run_seconds(t));
+    json_t *line = json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)d->epoch, "batch",
+                             (int)d->batch + 1, "loss", og__metrics_loss(&told->metrics), "rows",
+                             (json_int_t)c->rows, "misses", (json_int_t)c->misses, "bytes_read",
+                             (json_int_t)c->feature_bytes_read, "seconds", og__run_seconds(t));
     char *text = og__json_print(line, JSON_REAL_PRECISION(17));
     json_decref(line);
     if (!text)
@@ -180,7 +191,7 @@ int og__run_log(struct og_trainer *t, const struct og_work *w, const struct og_m
 json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
 {
     const struct og_train_state *state = &t->state;
-    bool evaluated = og__schedule_evaluates(&t->s->facts.schedule, epoch);
+    bool evaluated = og__schedule_evaluates(&t->whole, epoch);
     json_t *row =
         json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
                   "train_acc", og__metrics_acc(&state->train, &t->s->facts.shape));
@@ -189,7 +200,10 @@ json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
                                   : json_null());
     row = og__json_with(row, "valid_metrics",
                         evaluated ? og__scores_json(&t->scores, &state->valid) : json_null());
-    return og__epoch_counters_json(&state->counters, row);
+    row = og__epoch_counters_json(&state->counters, row);
+    return t->ranks ? og__json_with(row, "exchanged_bytes",
+                                    json_integer((json_int_t)og__ranks_sent(t->ranks)))
+                    : row;
 }
 
 static json_t *mean_json(double seconds, uint64_t n)
@@ -247,7 +261,7 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
     const struct og_train_state *state = &t->state;
     bool evaluated = state->best_epoch > 0;
     json_t *root = json_pack(
-        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o}",
+        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o s:o}",
         "version", og_version(), "dataset", s->facts.ds->name, "run", t->dir.path, "parameters",
         (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
         og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
@@ -258,6 +272,6 @@ int og__run_write_summary(struct og_trainer *t, const struct og_test_result *tes
         "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
         (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
         og__gather_engine(s->path.gather), "seconds", og__run_seconds(t), "executors",
-        executors_json(t));
+        executors_json(t), "workers", og__ranks_json(t->ranks));
     return og__json_deliver(root, t->dir.summary, summary, err);
 }

@@ -2,6 +2,7 @@
 #ifndef OG_TRAINER_H
 #define OG_TRAINER_H
 
+#include "run/ranks.h"
 #include "run/rundir.h"
 #include "train/checkpoint.h"
 #include "train/json.h"
@@ -17,7 +18,12 @@ struct og_trainer {
     struct og_train_state state;
     struct og_steps steps;
     struct og_trainers *trainers; /* that compute mini-batches; NULL: the model itself does */
-    int ended; /* steps whose mini-batches were all given to them, not yet made */
+    struct og_ranks *ranks;       /* that train together, each on its share; NULL: this one alone */
+    struct og_shares shares;      /* their gradients */
+    struct og_schedule whole;     /* of all of them; the session's is of this one */
+    bool saves;                   /* the round under way ends with a checkpoint */
+    bool testing;                 /* training is over; */
+    uint64_t tested;              /* mini-batches of the test so far */
     struct og_resumable goes_on;
     struct og_scores scores; /* of the evaluation under way */
     FILE *log;               /* metrics.jsonl */
@@ -52,8 +58,8 @@ OG_MUST_CHECK int og__run_save(struct og_trainer *t, struct og_err *err);
 OG_MUST_CHECK int og__run_resume(struct og_trainer *t, struct og_err *err);
 
 /* A line of metrics.jsonl, where this batch has one. */
-OG_MUST_CHECK int og__run_log(struct og_trainer *t, const struct og_work *w,
-                              const struct og_metrics *part, struct og_err *err);
+OG_MUST_CHECK int og__run_log(struct og_trainer *t, const struct og_descriptor *d,
+                              const struct og_told *told, struct og_err *err);
 /* A line of it for an epoch, where who watches can read it at once. */
 OG_MUST_CHECK int og__run_log_epoch(struct og_trainer *t, const char *row, struct og_err *err);
 /* The row of an epoch that has ended. New reference, NULL = out of memory. */

@@ -1,18 +1,37 @@
 #include "sample/schedule.h"
 
+static uint64_t all_batches(const struct og_schedule *s, enum og__split split)
+{
+    return (s->n_seeds[split] + s->batch_size - 1) / s->batch_size;
+}
+
 int og__schedule_check(const struct og_schedule *s, struct og_err *err)
 {
     for (int i = 0; i < OG__SPLITS; i++)
-        if (og__schedule_batches(s, (enum og__split)i) > (uint64_t)UINT32_MAX + 1)
+        if (all_batches(s, (enum og__split)i) > (uint64_t)UINT32_MAX + 1)
             return og__fail(err, -EOVERFLOW, "give a larger --batch",
                             "--batch %u: more than 2^32 batches of %llu seeds", s->batch_size,
                             (unsigned long long)s->n_seeds[i]);
     return 0;
 }
 
+struct og_schedule og__schedule_whole(const struct og_schedule *s)
+{
+    struct og_schedule whole = *s;
+    whole.share = (struct og_share){0};
+    return whole;
+}
+
+/* Which batch of all is number `own` of the share. */
+static uint64_t among_all(const struct og_schedule *s, uint64_t own)
+{
+    return own * OG_MAX(s->share.ranks, 1u) + s->share.rank;
+}
+
 uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split)
 {
-    return (s->n_seeds[split] + s->batch_size - 1) / s->batch_size;
+    const uint64_t ranks = OG_MAX(s->share.ranks, 1u);
+    return (all_batches(s, split) + ranks - 1 - s->share.rank) / ranks;
 }
 
 uint32_t og__schedule_drawn(const struct og_schedule *s, uint32_t epoch)
@@ -72,7 +91,7 @@ static struct og_descriptor training_descriptor(const struct og_schedule *s, uin
     uint64_t which = batch;
     if (drawn != epoch && s->shuffle) {
         struct og_permutation order;
-        og__permutation_init(&order, og__schedule_batches(s, OG__TRAIN), s->seed, epoch);
+        og__permutation_init(&order, all_batches(s, OG__TRAIN), s->seed, epoch);
         which = og__permutation_at(&order, batch);
     }
     struct og_descriptor descriptor = descriptor_of(s, OG__TRAIN, which);
@@ -103,17 +122,30 @@ struct og_descriptor og__schedule_at(const struct og_schedule *s, uint64_t item)
     }
     uint64_t n_train = og__schedule_batches(s, OG__TRAIN);
     uint64_t offset = item - og__schedule_start(s, low);
-    struct og_descriptor descriptor = offset < n_train
-                                          ? training_descriptor(s, low, offset)
-                                          : evaluation_descriptor(s, low, offset - n_train);
+    struct og_descriptor descriptor =
+        offset < n_train ? training_descriptor(s, low, among_all(s, offset))
+                         : evaluation_descriptor(s, low, among_all(s, offset - n_train));
     descriptor.last_of_epoch = item + 1 == og__schedule_start(s, low + 1);
     return descriptor;
 }
 
+uint64_t og__share_item(const struct og_schedule *s, uint64_t item)
+{
+    const struct og_schedule whole = og__schedule_whole(s);
+    const uint64_t ranks = OG_MAX(s->share.ranks, 1u);
+    if (item >= og__schedule_items(&whole))
+        return og__schedule_items(s);
+    const struct og_descriptor d = og__schedule_at(&whole, item);
+    const uint64_t before = (d.batch + ranks - 1 - s->share.rank) / ranks; /* of its split */
+    const uint64_t n_train = d.split == OG__TRAIN ? 0 : og__schedule_batches(s, OG__TRAIN);
+    return og__schedule_start(s, d.epoch) + n_train + before;
+}
+
 struct og_descriptor og__item_at(const struct og_items *items, uint64_t item)
 {
-    return items->pass == OG__SPLITS ? og__schedule_at(items->schedule, item)
-                                     : og__schedule_pass(items->schedule, items->pass, item);
+    return items->pass == OG__SPLITS
+               ? og__schedule_at(items->schedule, item)
+               : og__schedule_pass(items->schedule, items->pass, among_all(items->schedule, item));
 }
 
 void og__schedule_places(const struct og_schedule *s, const struct og_descriptor *descriptor,

@@ -10,6 +10,12 @@
 #include "base/random.h"
 #include "dataset/dataset.h"
 
+/* Of several ranks that train together each has the batches of a split, or a pass, whose number is
+ * its own modulo theirs. All 0: there is one, and it has all. */
+struct og_share {
+    uint32_t rank, ranks;
+};
+
 struct og_schedule {
     uint64_t n_seeds[OG__SPLITS];
     uint32_t batch_size;
@@ -17,6 +23,7 @@ struct og_schedule {
     int resample_every; /* epochs that train on the same batches, in another order; 0 counts as 1 */
     uint64_t seed;
     bool shuffle;
+    struct og_share share; /* whose items it numbers; descriptors have the numbers of the whole */
 };
 
 /* One batch: the seeds at places [first, first + n_seeds) of the split's order in the epoch that
@@ -35,10 +42,15 @@ struct og_descriptor {
 /* -EOVERFLOW where a pass has more batches than 32 bits number. */
 OG_MUST_CHECK int og__schedule_check(const struct og_schedule *s, struct og_err *err);
 
+/* The same, of all ranks. */
+struct og_schedule og__schedule_whole(const struct og_schedule *s);
+
 uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split);
 /* The epoch whose batches this one trains on, Liu et al. 2025, §4: 1, 1, 1, 4, 4, 4, ... for 3. */
 uint32_t og__schedule_drawn(const struct og_schedule *s, uint32_t epoch);
 bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch);
+/* The first item of the share that is, or comes after, item `item` of the whole. */
+uint64_t og__share_item(const struct og_schedule *s, uint64_t item);
 /* Items of the whole run, and the first item of an epoch. */
 uint64_t og__schedule_items(const struct og_schedule *s);
 uint64_t og__schedule_start(const struct og_schedule *s, uint32_t epoch);
@@ -52,7 +64,8 @@ struct og_items {
 };
 struct og_descriptor og__item_at(const struct og_items *items, uint64_t item);
 
-/* A single pass over one split in file order, outside the run: batch number `batch` of it. */
+/* A single pass over one split in file order, outside the run: batch number `batch` of it, and of
+ * the whole. */
 struct og_descriptor og__schedule_pass(const struct og_schedule *s, enum og__split split,
                                        uint64_t batch);
 

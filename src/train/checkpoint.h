@@ -53,6 +53,11 @@ struct og_resumable {
 OG_MUST_CHECK int og__resume_write(const char *path, const struct og_resumable *r,
                                    const struct og_train_state *state, const float *best,
                                    struct og_err *err);
+/* XXH3 of the options that decide what a run computes. */
+OG_MUST_CHECK int og__resume_numbers(const struct og_resumable *r, uint64_t *hash,
+                                     struct og_err *err);
+/* --accumulate as the run in `folder` was begun with, into opt; as it is where there is none. */
+OG_MUST_CHECK int og__resume_steps(const char *folder, struct og_options *opt, struct og_err *err);
 /* -ENOENT without a message when there is no such file. */
 OG_MUST_CHECK int og__resume_read(const char *path, const struct og_resumable *r,
                                   struct og_train_state *state, float *best, struct og_err *err);

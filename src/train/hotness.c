@@ -119,7 +119,8 @@ static void open_visitors(struct visits *all)
 static int find_visits(const struct og_structure *g, struct og_pool *pool,
                        const struct og_options *opt, uint32_t *hotness, struct og_err *err)
 {
-    const uint64_t batches = og__schedule_batches(&g->given.facts->schedule, OG__TRAIN);
+    const struct og_schedule whole = og__schedule_whole(&g->given.facts->schedule);
+    const uint64_t batches = og__schedule_batches(&whole, OG__TRAIN);
     struct visits all = {.g = g,
                          .hotness = hotness,
                          .batches = batches,

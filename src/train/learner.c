@@ -2,7 +2,7 @@
 #include "nn/tasks.h"
 
 #include "train/checkpoint.h"
-#include "train/steps.h"
+#include "train/shares.h"
 #include "train/trainers.h"
 
 #include <stdlib.h>
@@ -95,7 +95,9 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
     const bool training = config->want & OG__WANT_TRAINING;
     const bool alone = training && !has_trainers(config);
     const size_t model = og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
-    f->bytes.model = model + (training ? model / 2 + og__steps_bytes(&f->shape, &config->opt) : 0);
+    f->bytes.model = model + (training ? model / 2 + og__steps_bytes(&f->shape, &config->opt) +
+                                             og__shares_bytes(&f->shape, (int)config->share.ranks)
+                                       : 0);
     f->bytes.activations =
         og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
     if (!f->seeds.edges)

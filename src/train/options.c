@@ -181,6 +181,10 @@ static const struct og_option table[] = {
      "groups of threads that each compute a mini-batch, of the many that --accumulate and "
      "--staleness let be computed at a time (docs/steps.md)",
      NAMES("auto"), OG_OPTION_INT, FIELD(trainers), 1, 64, ALL},
+    {"workers", "N", "1", resources, NOTHING,
+     "processes on this machine that train together, each on its share of a step's mini-batches; they "
+     "share --memory, and --accumulate is N unless given (docs/cluster.md)",
+     NULL, OG_OPTION_INT, FIELD(workers), 1, 64, ALL},
     {"executors", "S:T", "auto", resources, NOTHING,
      "S threads that sample and T trainers among the others; a sampler without work stands in as a "
      "trainer; 1:0 = one that does both in turn (docs/executors.md)",

@@ -142,8 +142,10 @@ int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, stru
 {
     struct og_predicted sum = {0};
     struct og_predicted topology = {0};
-    uint64_t all = d->facts->schedule.n_seeds[OG__TRAIN];
-    uint64_t seen = OG_MIN(all, (uint64_t)pilot->n * d->facts->schedule.batch_size);
+    const struct og_schedule *schedule = &d->facts->schedule;
+    uint64_t all = schedule->n_seeds[OG__TRAIN] / OG_MAX(schedule->share.ranks, 1u);
+    uint64_t seen =
+        OG_MIN(schedule->n_seeds[OG__TRAIN], (uint64_t)pilot->n * d->facts->schedule.batch_size);
     /* what is sampled ahead is told exactly by its first superbatch, and so is what is written anew
      */
     if (!og__policy_is_static(d->way->policy) || og__samples_ahead(d->way))

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 static const char adam_m[] = "adam.m.";
 static const char adam_v[] = "adam.v.";
@@ -74,6 +75,16 @@ static char *numbers_text(const struct og_resumable *r)
     char *text = og__json_print(numbers, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     json_decref(numbers);
     return text;
+}
+
+int og__resume_numbers(const struct og_resumable *r, uint64_t *hash, struct og_err *err)
+{
+    char *text = numbers_text(r);
+    if (!text)
+        return og__fail_errno(err, -ENOMEM, NULL, "options");
+    *hash = XXH3_64bits(text, strlen(text));
+    free(text);
+    return 0;
 }
 
 static char *dataset_text(const struct og_resumable *r)
@@ -202,5 +213,35 @@ int og__resume_read(const char *path, const struct og_resumable *r, struct og_tr
         return rc;
     rc = take_resume(&f, r, state, best, err);
     og__tensors_close(&f);
+    return rc;
+}
+
+static int take_steps_option(const struct og_tensors *t, const char *path, struct og_options *opt,
+                             struct og_err *err)
+{
+    const char *said = og__tensors_said(t, "numbers");
+    json_t *numbers = NULL;
+    char text[24];
+    int rc = said ? og__json_parse(&numbers, said, strlen(said), path, NULL, err) : 0;
+    if (rc < 0)
+        return rc;
+    const json_t *value = json_object_get(numbers, "accumulate");
+    snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
+    if (json_is_integer(value))
+        rc = og_options_set(opt, "accumulate", text, err);
+    json_decref(numbers);
+    return rc;
+}
+
+int og__resume_steps(const char *folder, struct og_options *opt, struct og_err *err)
+{
+    char *path = og__path_join(folder, "resume.safetensors");
+    struct og_tensors_file f;
+    int rc = path ? og__exists(NULL, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
+    if (rc > 0 && (rc = og__tensors_open(&f, path, err)) == 0) {
+        rc = take_steps_option(&f.all, path, opt, err);
+        og__tensors_close(&f);
+    }
+    free(path);
     return rc;
 }

@@ -68,6 +68,46 @@ static int settle_rows(struct og_session *s, struct og_err *err)
     return 0;
 }
 
+/* Ranks on one machine share it: each has its part of the processors, and of the disk. */
+static void share_machine(struct og_config *c)
+{
+    if (c->here < 2)
+        return;
+    if (c->opt.threads == 0)
+        c->opt.threads = OG_MAX(og__cpu_count() / c->here, 1);
+    if (c->opt.disk.unit != OG_BYTES)
+        c->opt.disk = (struct og_amount){
+            OG_PERCENT, (c->opt.disk.unit == OG_PERCENT ? c->opt.disk.value : 90) / c->here};
+}
+
+/* Steps that ranks can share out, and nothing that makes them need one another's samples. */
+static int share_steps(struct og_config *c, struct og_err *err)
+{
+    struct og_options *opt = &c->opt;
+    const int ranks = (int)OG_MAX(c->share.ranks, 1u);
+    opt->workers = ranks;
+    if (ranks == 1)
+        return 0;
+    if (!og__options_given(opt, "accumulate")) {
+        opt->accumulate = ranks;
+        og__say(&c->log, OG__INFO,
+                "a step takes %d mini-batches, one of each worker: --accumulate %d", ranks, ranks);
+    }
+    if (opt->accumulate % ranks)
+        return og__fail(err, -EINVAL, "give a multiple of the workers, or another number of them",
+                        "--accumulate %d: %d workers cannot share a step's mini-batches out evenly",
+                        opt->accumulate, ranks);
+    if (opt->resample_every > 1)
+        return og__fail(err, -EINVAL, "leave --resample-every at 1, or train with one worker",
+                        "--resample-every %d: an epoch's batches are shared out anew among %d "
+                        "workers, who have not each other's samples",
+                        opt->resample_every, ranks);
+    if (opt->samples)
+        return og__fail(err, -EINVAL, "leave out --samples, or train with one worker",
+                        "--samples: not with %d workers", ranks);
+    return 0;
+}
+
 /* The model of a checkpoint comes with its options settled. */
 static int settle_options(struct og_session *s, const struct og_options *opt,
                           const struct og_model_config *model, struct og_err *err)
@@ -77,6 +117,8 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     OG_TRY(og__options_copy(&c->opt, opt, err));
     if (!model)
         OG_TRY(og__learner_adopt(c, opt, err));
+    OG_TRY(share_steps(c, err));
+    share_machine(c);
     const struct og_option_set given = c->opt.given;
     c->asked = og__options_set_apart(opt);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
@@ -109,7 +151,7 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     OG_TRY(check_timeline(s, err));
     OG_TRY(og__session_settle_task(s, err));
     OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
-    s->memory.limit = (size_t)s->config.opt.memory.value;
+    s->memory.limit = og__own_memory(&s->config);
     s->budget = og__budget_new(s->memory.limit);
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
@@ -160,6 +202,8 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     s->config.want = want;
     if (use->handover)
         s->config.handover = *use->handover;
+    s->config.share = use->share;
+    s->config.here = use->here;
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
     connect(s);

@@ -32,13 +32,19 @@ out:
     return rc;
 }
 
+static void add_scaled(float *to, const float *from, size_t n, float factor)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += factor * from[i];
+}
+
 static int add_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
                      struct og_err *err)
 {
     float piece[PIECE];
     int rc = og__model_fetch(m, piece, there, n * sizeof(*piece), err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        vector[i] += factor * piece[i];
+    if (rc == 0)
+        add_scaled(vector, piece, n, factor);
     return rc;
 }
 
@@ -174,14 +180,14 @@ static int exchange_parameters(struct og_steps *s, struct og_err *err)
                     : 0;
 }
 
-int og__steps_gradients(struct og_steps *s, const struct og_batch *batch, const struct og_rows *x,
-                        const void *labels, const struct og_step *key, struct og_metrics *out,
-                        struct og_err *err)
+int og__steps_part(struct og_steps *s, const struct og_batch *batch, const struct og_rows *x,
+                   const void *labels, const struct og_step *key, struct og_metrics *out,
+                   struct og_err *err)
 {
     int rc = exchange_parameters(s, err);
     if (rc < 0)
         return rc;
-    rc = og__model_gradients(s->model, batch, x, labels, key, out, err);
+    rc = og__model_part(s->model, batch, x, labels, key, out, err);
     int back = exchange_parameters(s, err);
     return rc < 0 ? rc : back;
 }
@@ -201,10 +207,29 @@ int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size, uint
     return from == s->model ? 0 : copy_model(from, s->model, GRADIENTS, err);
 }
 
+int og__steps_fetch(const struct og_steps *s, struct og_model *from, float *gradient,
+                    struct og_err *err)
+{
+    (void)s;
+    return on_pieces(from, GRADIENTS, gradient, fetch_piece, 1, err);
+}
+
+void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first, size_t n,
+                         uint32_t size, uint64_t terms)
+{
+    if (size > 1)
+        add_scaled(s->sum + first, gradient, n, (float)terms);
+    else
+        memcpy(s->sum + first, gradient, n * sizeof(*gradient));
+    s->whole = size == 1;
+}
+
 /* Of a step in which nothing counted it is 0. */
 static int take_sum(struct og_steps *s, uint64_t terms, struct og_err *err)
 {
-    int rc = on_pieces(s->model, GRADIENTS, s->sum, push_piece, 1 / (float)OG_MAX(terms, 1u), err);
+    const float factor = s->whole ? 1 : 1 / (float)OG_MAX(terms, 1u);
+    int rc = on_pieces(s->model, GRADIENTS, s->sum, push_piece, factor, err);
+    s->whole = false;
     memset(s->sum, 0, sum_bytes(s->n, s->opt));
     return rc;
 }
@@ -221,7 +246,7 @@ int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms, uint64_t
                      struct og_err *err)
 {
     int rc = 0;
-    if (size > 1)
+    if (size > 1 || s->whole)
         OG_TRY(take_sum(s, terms, err));
     if (s->older)
         OG_TRY(keep_parameters(s, err));

@@ -30,6 +30,7 @@ struct og_steps {
     float *sum;   /* [n] of w g of the step under way, else 0; NULL: steps are of one mini-batch */
     float *older; /* [staleness, n] parameters after earlier steps, a ring; NULL: none */
     int oldest;   /* where it begins */
+    bool whole;   /* sum is the gradient of a step of one mini-batch, as it is */
 };
 
 /* What open takes, for the memory plan: "model". */
@@ -47,15 +48,21 @@ uint32_t og__step_size(const struct og_options *opt, const struct og_schedule *s
 bool og__step_ends(const struct og_options *opt, const struct og_schedule *schedule,
                    uint32_t batch);
 
-/* og__model_gradients at the parameters that the step is to see. */
-OG_MUST_CHECK int og__steps_gradients(struct og_steps *s, const struct og_batch *batch,
-                                      const struct og_rows *x, const void *labels,
-                                      const struct og_step *key, struct og_metrics *out,
-                                      struct og_err *err);
+/* og__model_part at the parameters that the step is to see: running statistics are as they were. */
+OG_MUST_CHECK int og__steps_part(struct og_steps *s, const struct og_batch *batch,
+                                 const struct og_rows *x, const void *labels,
+                                 const struct og_step *key, struct og_metrics *out,
+                                 struct og_err *err);
 /* Gradients of the mean over `terms` that lie in `from`, the model or one that computed for it,
  * into the sum of a step of `size` mini-batches. In the order of the schedule. */
 OG_MUST_CHECK int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size,
                                 uint64_t terms, struct og_err *err);
+/* The same by numbers [first, first + n) of a gradient that was fetched, where the sum is made in
+ * slices; of a step of one mini-batch, too. */
+OG_MUST_CHECK int og__steps_fetch(const struct og_steps *s, struct og_model *from, float *gradient,
+                                  struct og_err *err);
+void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first, size_t n,
+                         uint32_t size, uint64_t terms);
 /* The step's mini-batches are all there, `terms` in all: update number `number`, from 1. */
 OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms,
                                    uint64_t number, struct og_err *err);

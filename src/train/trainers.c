@@ -41,7 +41,8 @@ int og__trainers_useful(const struct og_options *opt)
 {
     if (opt->pipeline == OG_PIPELINE_NONE)
         return 1;
-    const int64_t at_a_time = (int64_t)opt->accumulate * (opt->staleness + 1);
+    const int64_t own = opt->accumulate / OG_MAX(opt->workers, 1);
+    const int64_t at_a_time = own * (opt->staleness + 1);
     return (int)OG_MIN(at_a_time, (int64_t)OG__MOST_TRAINERS);
 }
 

@@ -1,0 +1,80 @@
+#include "comm/comm.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+/* ---- who started this process ---- */
+
+/* A number, and `end` behind it. */
+static bool take_number(const char **at, char end, int *out)
+{
+    char *stop;
+    const long value = strtol(*at, &stop, 10);
+    if (stop == *at || *stop != end || value < -1 || value > INT_MAX)
+        return false;
+    *out = (int)value;
+    *at = end ? stop + 1 : stop;
+    return true;
+}
+
+/* "1/3:5,-1,7" */
+static bool read_worker(const char *text, int *rank, int *n, int *fd)
+{
+    if (!take_number(&text, '/', rank) || !take_number(&text, ':', n))
+        return false;
+    if (*n < 2 || *n > OG__MOST_RANKS || *rank < 0 || *rank >= *n)
+        return false;
+    for (int i = 0; i < *n; i++)
+        if (!take_number(&text, i + 1 < *n ? ',' : 0, &fd[i]))
+            return false;
+    return true;
+}
+
+int og__comm_find(struct og_comm **out, struct og_err *err)
+{
+    const char *text = getenv(OG__WORKER_ENV);
+    int fd[OG__MOST_RANKS];
+    int rank;
+    int n;
+    *out = NULL;
+    if (!text)
+        return og__mpi_rank() >= 0 ? og__comm_mpi(out, err) : 0;
+    if (!read_worker(text, &rank, &n, fd))
+        return og__fail(err, -EINVAL, "leave it to `outgrow train --workers`",
+                        OG__WORKER_ENV "=%s: cannot read it", text);
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* who hands signals on is gone: as if asked to stop */
+    return og__comm_sockets(out, rank, n, fd, err);
+}
+
+void og__comm_close(struct og_comm *c)
+{
+    if (c)
+        c->kind->close(c);
+}
+
+/* ---- exchanging ---- */
+
+int og__comm_exchange(struct og_comm *c, const struct og_message *send,
+                      const struct og_message *receive, struct og_err *err)
+{
+    if (c->broken) /* what lies in a stream is of another exchange */
+        return og__fail(err, -ECONNABORTED, NULL, "an exchange with other workers failed before");
+    for (int i = 0; i < c->n; i++)
+        c->sent += i == c->rank ? 0 : send[i].bytes;
+    int rc = c->kind->exchange(c, send, receive, err);
+    c->exchanges++;
+    c->broken = rc < 0;
+    return rc;
+}
+
+int og__comm_gather(struct og_comm *c, void *all, size_t bytes, struct og_err *err)
+{
+    struct og_message send[OG__MOST_RANKS];
+    struct og_message receive[OG__MOST_RANKS];
+    for (int i = 0; i < c->n; i++) {
+        send[i] = (struct og_message){(char *)all + (size_t)c->rank * bytes, bytes};
+        receive[i] = (struct og_message){(char *)all + (size_t)i * bytes, bytes};
+    }
+    return og__comm_exchange(c, send, receive, err);
+}

@@ -1,0 +1,74 @@
+/* comm: ranks, processes that work on one thing and exchange bytes in step.
+ *
+ *   rank 0   exchange ── exchange ────────── exchange ──>      each gives something to each other
+ *                x          x                    x             one, and takes something of each;
+ *   rank 1   ─ exchange ─ exchange ───────── exchange ──>      nobody leaves one before it has all
+ *
+ * Every rank makes the same exchanges in the same order, and both sides know how long each message
+ * is: a message that is of another exchange, or shorter or longer, is an error. One whose other
+ * side has ended is one, too. How bytes travel is a table of functions; who the ranks are a process
+ * finds in its environment, where who started it has put that.
+ *
+ * One thread of a rank at a time. */
+#ifndef OG_COMM_H
+#define OG_COMM_H
+
+#include "base/base.h"
+
+enum { OG__MOST_RANKS = 64, OG__HOST_NAME = 64 };
+
+/* What goes to a rank, or comes from one; of a rank's own place nothing is read or written. */
+struct og_message {
+    void *at;
+    size_t bytes;
+};
+
+struct og_comm;
+
+struct og_comm_kind {
+    const char *name;
+    int (*exchange)(struct og_comm *c, const struct og_message *send,
+                    const struct og_message *receive, struct og_err *err);
+    void (*close)(struct og_comm *c);
+};
+
+struct og_comm {
+    const struct og_comm_kind *kind;
+    int rank, n;
+    int here;           /* ranks on this machine */
+    uint64_t exchanges; /* made so far */
+    uint64_t sent;      /* bytes of them that went to others */
+    bool broken;        /* one failed: there can be no other */
+    void *self;         /* of its kind */
+};
+
+/* The ranks that this process belongs to: *out NULL where it works alone. */
+OG_MUST_CHECK int og__comm_find(struct og_comm **out, struct og_err *err);
+void og__comm_close(struct og_comm *c);
+
+/* send[n], receive[n]: one a rank. -ECONNABORTED where another rank has ended. */
+OG_MUST_CHECK int og__comm_exchange(struct og_comm *c, const struct og_message *send,
+                                    const struct og_message *receive, struct og_err *err);
+/* The same bytes from each to all: all[n * bytes], of which it has its own at all + rank * bytes.
+ */
+OG_MUST_CHECK int og__comm_gather(struct og_comm *c, void *all, size_t bytes, struct og_err *err);
+
+/* ---- sockets: ranks of one machine (sockets.c) ---- */
+
+/* fd[n]: a stream to each rank, its own -1. They are the comm's from then on, even if it fails. */
+OG_MUST_CHECK int og__comm_sockets(struct og_comm **out, int rank, int n, const int *fd,
+                                   struct og_err *err);
+
+/* ---- MPI: ranks of any machines (mpi.c) ---- */
+
+/* Which rank this process is, by what its launcher tells; -1: none, or the only one. */
+int og__mpi_rank(void);
+OG_MUST_CHECK int og__comm_mpi(struct og_comm **out, struct og_err *err);
+/* Can its plugin be loaded? */
+bool og__mpi_there(void);
+
+/* In the environment of a process that `outgrow train --workers` has started: "1/3:5,-1,7" is rank
+ * 1 of 3, with a descriptor a rank. */
+#define OG__WORKER_ENV "OUTGROW_WORKER"
+
+#endif

@@ -1,0 +1,314 @@
+#include "run/ranks.h"
+
+#include "base/file.h"
+
+#include <outgrow/outgrow.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- are they of one kind? ---- */
+
+/* Which instructions the operators are chosen by; other ones round in another way. */
+static uint32_t instructions(void)
+{
+#if defined(__x86_64__)
+    return (uint32_t)((__builtin_cpu_supports("avx") ? 1 : 0) |
+                      (__builtin_cpu_supports("avx2") ? 2 : 0) |
+                      (__builtin_cpu_supports("fma") ? 4 : 0) |
+                      (__builtin_cpu_supports("avx512f") ? 8 : 0) |
+                      (__builtin_cpu_supports("avx512bw") ? 16 : 0) |
+                      (__builtin_cpu_supports("avx512dq") ? 32 : 0) |
+                      (__builtin_cpu_supports("avx512vl") ? 64 : 0));
+#else
+    return 0;
+#endif
+}
+
+static int compare_kinds(struct og_comm *c, struct og_err *err)
+{
+    struct {
+        char version[32];
+        uint32_t instructions, told_bytes;
+    } all[OG__MOST_RANKS] = {{{0}, 0, 0}};
+    const int own = c->rank;
+    snprintf(all[own].version, sizeof(all[own].version), "%s", og_version());
+    all[own].instructions = instructions();
+    all[own].told_bytes = sizeof(struct og_told);
+    int rc = og__comm_gather(c, all, sizeof(*all), err);
+    for (int i = 1; rc == 0 && i < c->n; i++) {
+        if (memcmp(all[i].version, all[0].version, sizeof(all[i].version)) != 0 ||
+            all[i].told_bytes != all[0].told_bytes)
+            rc = og__fail(err, own == 0 ? -EINVAL : -ECONNABORTED,
+                          "install one version on all machines",
+                          "worker %d is of another version than worker 0", i);
+        else if (all[i].instructions != all[0].instructions)
+            rc = og__fail(err, own == 0 ? -EINVAL : -ECONNABORTED,
+                          "start it on machines of one kind: others round in another way",
+                          "worker %d has processors with other instructions than worker 0", i);
+    }
+    return rc;
+}
+
+int og__ranks_open(struct og_ranks **out, struct og_err *err)
+{
+    struct og_comm *comm;
+    int rc = og__comm_find(&comm, err);
+    *out = NULL;
+    if (rc < 0 || !comm)
+        return rc;
+    struct og_ranks *r = calloc(1, sizeof(*r));
+    if (!r) {
+        og__comm_close(comm);
+        return og__fail_errno(err, -ENOMEM, NULL, "workers");
+    }
+    r->comm = comm;
+    rc = compare_kinds(comm, err);
+    if (rc < 0)
+        og__ranks_close(r);
+    else
+        *out = r;
+    return rc;
+}
+
+void og__ranks_close(struct og_ranks *r)
+{
+    if (!r)
+        return;
+    if (r->log)
+        fclose(r->log);
+    free(r->said);
+    og__comm_close(r->comm);
+    free(r);
+}
+
+struct og_share og__ranks_share(const struct og_ranks *r)
+{
+    return r ? (struct og_share){(uint32_t)r->comm->rank, (uint32_t)r->comm->n}
+             : (struct og_share){0};
+}
+
+/* ---- meetings ---- */
+
+/* The first that failed speaks for all. */
+static int judge(const struct og_ranks *r, struct og_err *err)
+{
+    bool stops = false;
+    for (int i = 0; i < r->comm->n; i++) {
+        const struct og_told *t = &r->told[i];
+        stops = stops || t->what == OG__STOPS;
+        if (t->what != OG__FAILS)
+            continue;
+        if (i == r->comm->rank)
+            return og__fail(err, t->why.code, t->why.hint, "%s", t->why.message);
+        return og__fail(err, -ECONNABORTED, t->why.hint, "worker %d: %s", i, t->why.message);
+    }
+    return stops ? og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted") : 0;
+}
+
+static int bring(struct og_ranks *r, const struct og_told *own, struct og_err *err)
+{
+    r->told[r->comm->rank] = *own;
+    r->told[r->comm->rank].sent = r->comm->sent;
+    int rc = og__comm_gather(r->comm, r->told, sizeof(*r->told), err);
+    r->parted = rc < 0;
+    return rc;
+}
+
+int og__ranks_meet(struct og_ranks *r, const struct og_told *own, struct og_err *err)
+{
+    int rc = bring(r, own, err);
+    if (rc < 0)
+        return rc;
+    rc = judge(r, err);
+    r->stopped = rc == OG_INTERRUPTED;
+    r->parted = rc < 0 && !r->stopped;
+    return rc;
+}
+
+int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
+{
+    struct og_told own = {.what = OG__HAS_NONE};
+    struct og_err others = {0};
+    if (!r || r->parted || (rc == OG_INTERRUPTED && r->stopped))
+        return rc;
+    if (rc < 0) {
+        own.what = rc == OG_INTERRUPTED ? OG__STOPS : OG__FAILS;
+        own.why = *err;
+        own.why.code = rc;
+    }
+    const int met = og__ranks_meet(r, &own, &others);
+    const bool unheard = r->parted && r->comm->broken; /* what failed here is what is to be told */
+    if (met == 0 || met == rc || (own.what == OG__FAILS && unheard))
+        return rc;
+    *err = others;
+    return met;
+}
+
+int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct og_err *err)
+{
+    struct og_beginning all[OG__MOST_RANKS] = {{0}};
+    if (!r)
+        return 0;
+    all[r->comm->rank] = *own;
+    int rc = og__comm_gather(r->comm, all, sizeof(*all), err);
+    const int code = r->comm->rank == 0 ? -EINVAL : -ECONNABORTED;
+    for (int i = 1; rc == 0 && i < r->comm->n; i++) {
+        if (all[i].contents != all[0].contents)
+            rc = og__fail(err, code, "copy one dataset to all machines",
+                          "worker %d has another dataset than worker 0", i);
+        else if (all[i].numbers != all[0].numbers)
+            rc = og__fail(err, code, "start all workers with one command line",
+                          "worker %d has other options than worker 0", i);
+        else if (all[i].next_item != all[0].next_item)
+            rc = og__fail(err, code, "give a --run that all machines see, or copy it to them",
+                          "worker %d does not go on where worker 0 does", i);
+    }
+    r->parted = rc < 0;
+    return rc;
+}
+
+int og__ranks_name(struct og_ranks *r, char *text, size_t size, struct og_err *err)
+{
+    struct og_message send[OG__MOST_RANKS] = {{0}};
+    struct og_message receive[OG__MOST_RANKS] = {{0}};
+    const bool tells = r->comm->rank == 0;
+    for (int i = 0; tells && i < r->comm->n; i++)
+        send[i] = (struct og_message){text, size};
+    if (!tells)
+        receive[0] = (struct og_message){text, size};
+    int rc = og__comm_exchange(r->comm, send, receive, err);
+    text[size - 1] = 0;
+    return rc;
+}
+
+/* ---- scores ---- */
+
+/* High ones from the front, low ones from the back: what others have follows what this one has. */
+int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err)
+{
+    struct {
+        uint64_t high, low;
+    } n[OG__MOST_RANKS] = {{0, 0}};
+    struct og_message send[OG__MOST_RANKS];
+    struct og_message receive[OG__MOST_RANKS];
+    const int own = r->comm->rank;
+    int rc;
+    if (!c->value)
+        return 0;
+    n[own].high = c->n_high;
+    n[own].low = c->n_low;
+    OG_TRY(og__comm_gather(r->comm, n, sizeof(*n), err));
+    for (int i = 0; i < r->comm->n; i++) {
+        send[i] = (struct og_message){c->value, n[own].high * sizeof(float)};
+        receive[i] = (struct og_message){c->value + c->n_high, n[i].high * sizeof(float)};
+        c->n_high += i == own ? 0 : n[i].high;
+    }
+    OG_TRY(og__comm_exchange(r->comm, send, receive, err));
+    for (int i = 0; i < r->comm->n; i++) {
+        c->n_low += i == own ? 0 : n[i].low;
+        send[i] = (struct og_message){c->value + c->most - n[own].low, n[own].low * sizeof(float)};
+        receive[i] = (struct og_message){c->value + c->most - c->n_low, n[i].low * sizeof(float)};
+    }
+    OG_TRY(og__comm_exchange(r->comm, send, receive, err));
+out:
+    return rc;
+}
+
+/* ---- messages ---- */
+
+static void write_down(void *arg, int level, const char *text)
+{
+    struct og_ranks *r = arg;
+    static const char *const levels[] = {"warning: ", "", ""};
+    if (r->log && level <= OG__INFO) {
+        fprintf(r->log, "%s%s\n", levels[level], text);
+        fflush(r->log);
+    }
+}
+
+void og__ranks_listen(struct og_ranks *r, struct og_observer *seen, const struct og_observer *outer)
+{
+    *seen = (struct og_observer){.arg = r, .message = write_down};
+    if (outer)
+        seen->stop = outer->stop;
+    r->log = open_memstream(&r->said, &r->n_said);
+}
+
+int og__ranks_log(struct og_ranks *r, const char *folder, struct og_err *err)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "worker-%d.log", r->comm->rank);
+    char *path = og__path_join(folder, name);
+    FILE *f = path ? fopen(path, "a") : NULL;
+    int rc = f ? 0 : og__fail_errno(err, path ? -errno : -ENOMEM, NULL, "%s/%s", folder, name);
+    free(path);
+    if (!f)
+        return rc;
+    if (r->log)
+        fclose(r->log);
+    if (r->said)
+        fputs(r->said, f);
+    fflush(f);
+    r->log = f;
+    return 0;
+}
+
+/* ---- what each did ---- */
+
+uint64_t og__ranks_sent(struct og_ranks *r)
+{
+    const uint64_t before = r->sent_before;
+    r->sent_before = 0;
+    for (int i = 0; i < r->comm->n; i++)
+        r->sent_before += r->told[i].sent;
+    return r->sent_before - before;
+}
+
+void og__ranks_count(struct og_ranks *r, int rank, const struct og_told *part)
+{
+    struct og_rank_did *d = &r->did[rank];
+    d->batches++;
+    d->rows += part->counters.rows;
+    d->hits += part->counters.hits;
+    d->misses += part->counters.misses;
+    d->bytes_read += part->counters.bytes_read;
+    d->seconds += part->counters.train_seconds;
+}
+
+int og__ranks_introduce(struct og_ranks *r, uint64_t peak_rss, struct og_err *err)
+{
+    struct {
+        char host[OG__HOST_NAME];
+        uint64_t peak_rss;
+    } all[OG__MOST_RANKS] = {{{0}, 0}};
+    const int own = r->comm->rank;
+    if (gethostname(all[own].host, sizeof(all[own].host) - 1) < 0)
+        snprintf(all[own].host, sizeof(all[own].host), "?");
+    all[own].peak_rss = peak_rss;
+    int rc = og__comm_gather(r->comm, all, sizeof(*all), err);
+    for (int i = 0; i < r->comm->n; i++) {
+        memcpy(r->did[i].host, all[i].host, sizeof(all[i].host));
+        r->did[i].peak_rss = all[i].peak_rss;
+    }
+    return rc;
+}
+
+json_t *og__ranks_json(const struct og_ranks *r)
+{
+    if (!r)
+        return json_null();
+    json_t *list = json_array();
+    for (int i = 0; i < r->comm->n; i++) {
+        const struct og_rank_did *d = &r->did[i];
+        list = og__json_append(list,
+                               json_pack("{s:i s:s s:I s:I s:I s:I s:i s:i s:I s:f s:I}", "rank", i,
+                                         "host", d->host, "batches", (json_int_t)d->batches, "rows",
+                                         (json_int_t)d->rows, "hits", (json_int_t)d->hits, "misses",
+                                         (json_int_t)d->misses, "rows_sent", 0, "rows_received", 0,
+                                         "bytes_read", (json_int_t)d->bytes_read, "seconds",
+                                         d->seconds, "peak_rss_bytes", (json_int_t)d->peak_rss));
+    }
+    return list;
+}

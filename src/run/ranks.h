@@ -1,0 +1,90 @@
+/* ranks: what ranks that train together tell one another beside gradients (train/shares.h), so that
+ * all of them know the same of the run, and any could write its files; rank 0 does.
+ *
+ * They meet before the first round, in every round, and before they end. Whoever fails or is asked
+ * to stop between two meetings says so at the next, and all end there, at the same mini-batch. */
+#ifndef OG_RANKS_H
+#define OG_RANKS_H
+
+#include "nn/nn.h"
+#include "report/counters.h"
+#include "train/scores.h"
+#include "train/shares.h"
+
+/* What a rank brings to a meeting: numbers that travel as they lie in memory. */
+struct og_told {
+    enum { OG__HAS_PART, OG__HAS_NONE, OG__STOPS, OG__FAILS } what;
+    bool saves;                        /* rank 0: it is time for a checkpoint */
+    struct og_metrics metrics;         /* of a part; */
+    struct og_epoch_counters counters; /* and what was counted of it */
+    struct og_err why;                 /* OG__FAILS */
+    uint64_t sent;                     /* bytes so far */
+};
+
+/* What summary.json tells of a rank. */
+struct og_rank_did {
+    char host[OG__HOST_NAME];
+    uint64_t batches, rows, hits, misses, bytes_read;
+    double seconds; /* of training on its mini-batches */
+    uint64_t peak_rss;
+};
+
+struct og_ranks {
+    struct og_comm *comm;
+    struct og_told told[OG__MOST_RANKS];
+    struct og_rank_did did[OG__MOST_RANKS];
+    uint64_t sent_before; /* bytes of all, when they were last asked for */
+    bool stopped;         /* all know that the run is interrupted */
+    bool parted;          /* an exchange failed, or all know that one did: there is none any more */
+    FILE *log;            /* messages of a rank above 0, until its file is there */
+    char *said;
+    size_t n_said;
+};
+
+/* The ranks that this process belongs to; *out NULL: it works alone. */
+OG_MUST_CHECK int og__ranks_open(struct og_ranks **out, struct og_err *err);
+void og__ranks_close(struct og_ranks *r);
+/* Which of the batches are this rank's. NULL: all. */
+struct og_share og__ranks_share(const struct og_ranks *r);
+static inline bool og__ranks_writes(const struct og_ranks *r)
+{
+    return !r || r->comm->rank == 0;
+}
+
+/* A meeting: r->told has what each brought. 0; OG_INTERRUPTED where one stops; -ECONNABORTED with
+ * its message where another one failed. */
+OG_MUST_CHECK int og__ranks_meet(struct og_ranks *r, const struct og_told *own, struct og_err *err);
+/* The same, of a rank that came so far with rc, and err if that is an error. */
+OG_MUST_CHECK int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err);
+
+/* What ranks have to begin with alike: where the run goes on, what their datasets hold, and options
+ * that decide what is computed. */
+struct og_beginning {
+    uint64_t next_item, contents, numbers;
+};
+/* -EINVAL, or of ranks above 0 -ECONNABORTED, where one has others. NULL: it works alone. */
+OG_MUST_CHECK int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own,
+                                    struct og_err *err);
+
+/* Text of rank 0, at most size - 1 bytes, in all. */
+OG_MUST_CHECK int og__ranks_name(struct og_ranks *r, char *text, size_t size, struct og_err *err);
+
+/* Of what ranks above 0 say, lines go to worker-<rank>.log in the folder of the run, and nothing to
+ * the screen. Messages before that is there are kept. */
+void og__ranks_listen(struct og_ranks *r, struct og_observer *seen,
+                      const struct og_observer *outer);
+OG_MUST_CHECK int og__ranks_log(struct og_ranks *r, const char *folder, struct og_err *err);
+
+/* Scores of a pass that all have evaluated a share of: all of them in all ranks, in no order. */
+OG_MUST_CHECK int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err);
+
+/* Bytes that went from rank to rank since this was asked last, as of the last meeting. */
+uint64_t og__ranks_sent(struct og_ranks *r);
+/* Adds a part to what its rank did. */
+void og__ranks_count(struct og_ranks *r, int rank, const struct og_told *part);
+/* At the end: hosts and peaks of all. */
+OG_MUST_CHECK int og__ranks_introduce(struct og_ranks *r, uint64_t peak_rss, struct og_err *err);
+/* "workers" of summary.json; null where it worked alone. */
+json_t *og__ranks_json(const struct og_ranks *r);
+
+#endif

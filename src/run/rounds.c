@@ -1,0 +1,289 @@
+#include "run/rounds.h"
+
+#include <stdlib.h>
+
+static const char *const stages[OG__SPLITS] = {"train", "valid", "test"};
+
+/* ---- where it stands ---- */
+
+/* Mini-batches taken in of the run, or of the test. */
+static uint64_t position(const struct og_trainer *t)
+{
+    return t->testing ? t->tested : t->state.next_item;
+}
+
+static struct og_descriptor next_descriptor(const struct og_trainer *t)
+{
+    return t->testing ? og__schedule_pass(&t->whole, OG__TEST, t->tested)
+                      : og__schedule_at(&t->whole, t->state.next_item);
+}
+
+uint32_t og__rounds_ranks(const struct og_trainer *t)
+{
+    return t->ranks ? (uint32_t)t->ranks->comm->n : 1;
+}
+
+/* Mini-batches that are taken in together: up to the next multiple of the ranks, or the end of the
+ * split. */
+static uint32_t round_size(const struct og_trainer *t)
+{
+    const struct og_descriptor d = next_descriptor(t);
+    const uint64_t left = og__schedule_batches(&t->whole, d.split) - d.batch;
+    const uint32_t most = og__rounds_ranks(t) - d.batch % og__rounds_ranks(t);
+    return (uint32_t)OG_MIN(left, (uint64_t)most);
+}
+
+/* Which mini-batch of all a descriptor's is. */
+uint64_t og__round_item(const struct og_trainer *t, const struct og_descriptor *d)
+{
+    if (t->testing)
+        return d->batch;
+    const uint64_t n_train = og__schedule_batches(&t->whole, OG__TRAIN);
+    return og__schedule_start(&t->whole, d->epoch) + (d->split == OG__TRAIN ? 0 : n_train) +
+           d->batch;
+}
+
+/* Steps before that of a mini-batch that are not made yet. */
+int og__rounds_behind(const struct og_trainer *t, const struct og_descriptor *d)
+{
+    const uint64_t size = (uint64_t)t->s->config.opt.accumulate;
+    const uint64_t an_epoch = (og__schedule_batches(&t->whole, OG__TRAIN) + size - 1) / size;
+    return (int)((d->epoch - 1) * an_epoch + d->batch / size - t->state.steps);
+}
+
+/* Then it is the oldest that it has given to a trainer. */
+bool og__round_has_own(const struct og_trainer *t)
+{
+    const struct og_descriptor d = next_descriptor(t);
+    const uint32_t first = d.batch % og__rounds_ranks(t);
+    const uint32_t rank = og__ranks_share(t->ranks).rank;
+    return rank >= first && rank < first + round_size(t);
+}
+
+/* ---- the end of an epoch ---- */
+
+/* Keeps the epoch's row, logs it, and hands it to who watches, of whom some read the log. */
+static int tell_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
+{
+    const struct og_observer *seen = t->s->config.seen;
+    json_t *row = og__run_epoch_json(t, epoch);
+    char *text = og__json_print(row, JSON_REAL_PRECISION(17));
+    bool kept = json_array_append_new(t->state.epochs, row) == 0 && text;
+    int rc = kept ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", epoch);
+    OG_TRY(rc);
+    OG_TRY(og__run_log_epoch(t, text, err));
+    if (seen && seen->epoch)
+        seen->epoch(seen->arg, text);
+out:
+    free(text);
+    return rc;
+}
+
+static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
+{
+    struct og_session *s = t->s;
+    struct og_train_state *state = &t->state;
+    og__scores_rank(&t->scores);
+    double acc = og__scores_chief(&t->scores, &state->valid);
+    int rc;
+    OG_TRY(og__run_check_params(t, err));
+    if (og__schedule_evaluates(&s->facts.schedule, epoch) &&
+        (acc > state->best_valid || state->best_epoch == 0)) {
+        state->best_valid = acc;
+        state->best_epoch = epoch;
+        OG_TRY(og__model_fetch_values(s->learner.model, t->best, err));
+        OG_TRY(og__run_write_best(t, err));
+    }
+    OG_TRY(tell_epoch(t, epoch, err));
+out:
+    state->counters = (struct og_epoch_counters){0};
+    state->train = state->valid = (struct og_metrics){0};
+    og__scores_clear(&t->scores);
+    return rc;
+}
+
+/* ---- taking in what was computed of a mini-batch, or of one of each rank ---- */
+
+static void tell(const struct og_trainer *t, const struct og_descriptor *d)
+{
+    struct og_progress p = {
+        .stage = stages[d->split],
+        .epoch = (int)d->epoch,
+        .epochs = t->s->config.opt.epochs,
+        .done = d->batch + 1,
+        .total = og__schedule_batches(&t->whole, d->split),
+        .loss = d->split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
+    };
+    og__observe(t->s->config.seen, &p);
+}
+
+/* Part number i of the round that begins with d: by itself, the own one. */
+static const struct og_told *told_of(const struct og_trainer *t, const struct og_descriptor *d,
+                                     uint32_t i, const struct og_told *own)
+{
+    return t->ranks ? &t->ranks->told[(d->batch + i) % og__rounds_ranks(t)] : own;
+}
+
+static struct og_round round_of(const struct og_trainer *t, const struct og_descriptor *d,
+                                uint32_t n)
+{
+    struct og_round r = {.size = og__step_size(&t->s->config.opt, &t->whole, d->batch)};
+    r.first = (int)(d->batch % og__rounds_ranks(t));
+    r.last = r.first + (int)n;
+    for (int i = r.first; i < r.last; i++)
+        r.terms[i] = og__metrics_terms(&t->ranks->told[i].metrics);
+    return r;
+}
+
+/* Gradients are there, in `made` and in other ranks: into their step's. */
+static int add_gradients(struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
+                         const struct og_told *own, struct og_model *made, bool whole,
+                         struct og_err *err)
+{
+    int rc;
+    if (!t->ranks) {
+        const uint32_t size = og__step_size(&t->s->config.opt, &t->whole, d->batch);
+        OG_TRY(og__model_track(t->s->learner.model, made, err));
+        return og__steps_add(&t->steps, made, size, og__metrics_terms(&own->metrics), err);
+    }
+    const struct og_round round = round_of(t, d, n);
+    OG_TRY(og__shares_add(&t->shares, &round, made, err));
+    if (whole)
+        OG_TRY(og__shares_sum(&t->shares, err));
+out:
+    return rc;
+}
+
+/* Of a round's mini-batches, which may be the last of their step. */
+static int take_gradients(struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
+                          const struct og_told *own, struct og_model *made, struct og_err *err)
+{
+    const struct og_options *opt = &t->s->config.opt;
+    const bool ends = og__step_ends(opt, &t->whole, d->batch + n - 1);
+    const uint32_t size = og__step_size(opt, &t->whole, d->batch);
+    const double start = og__now();
+    int rc;
+    for (uint32_t i = 0; i < n; i++)
+        t->state.terms += og__metrics_terms(&told_of(t, d, i, own)->metrics);
+    OG_TRY(add_gradients(t, d, n, own, made, ends || t->saves, err));
+    if (ends) {
+        OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, err));
+        t->state.terms = 0;
+    }
+out:
+    t->state.counters.train_seconds += og__now() - start;
+    return rc;
+}
+
+/* What a mini-batch's part tells, in the order of the schedule. */
+static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
+                        const struct og_told *told, struct og_err *err)
+{
+    const bool trains = d->split == OG__TRAIN;
+    int rc = 0;
+    og__metrics_add(trains ? &t->state.train : &t->state.valid, &told->metrics);
+    og__epoch_counters_add(&t->state.counters, &told->counters);
+    if (trains && t->ranks)
+        og__ranks_count(t->ranks, (int)(d->batch % og__rounds_ranks(t)), told);
+    if (trains)
+        OG_TRY(og__run_log(t, d, told, err));
+    if (t->testing)
+        t->tested++;
+    else
+        t->state.next_item++;
+    tell(t, d);
+out:
+    return rc;
+}
+
+/* epoch: whose model it is. */
+static int check_figures(const struct og_metrics *part, uint32_t epoch,
+                         const struct og_descriptor *descriptor, struct og_err *err)
+{
+    const char *what = og__metrics_undefined(part);
+    bool trains = descriptor->split == OG__TRAIN;
+    if (!what)
+        return 0;
+    return og__fail(
+        err, -EDOM, og__lower_rate, "epoch %u, %s%sbatch %u: the %s is not a finite number", epoch,
+        trains ? "" : stages[descriptor->split], trains ? "" : " ", descriptor->batch + 1, what);
+}
+
+static int check_round(const struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
+                       const struct og_told *own, struct og_err *err)
+{
+    const bool best = t->testing && t->state.best_epoch;
+    int rc = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct og_descriptor one = *d;
+        one.batch += i;
+        const uint32_t epoch = best         ? t->state.best_epoch
+                               : t->testing ? og__run_epoch(t)
+                                            : d->epoch;
+        OG_TRY(check_figures(&told_of(t, d, i, own)->metrics, epoch, &one, err));
+    }
+out:
+    return rc;
+}
+
+/* Wall time goes to training or to evaluation, whichever the batch was. */
+static void count_time(struct og_trainer *t, enum og__split split)
+{
+    double now = og__now();
+    *(split == OG__TRAIN ? &t->state.counters.seconds : &t->state.counters.eval_seconds) +=
+        now - t->lap;
+    t->lap = now;
+}
+
+/* All that ranks exchange comes first: whoever fails later says so when they meet again. */
+static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
+{
+    if (!t->ranks)
+        return 0;
+    own->saves = og__now() - t->saved >= t->s->config.opt.checkpoint_every;
+    int rc = og__ranks_meet(t->ranks, own, err);
+    t->saves = rc == 0 && t->ranks->told[0].saves && !t->testing;
+    return rc;
+}
+
+/* own: what this rank brings; made: the model that has its gradients, of training. */
+int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *made,
+                   struct og_err *err)
+{
+    const struct og_descriptor first = next_descriptor(t);
+    const uint32_t n = round_size(t);
+    const bool trains = first.split == OG__TRAIN;
+    const bool ends = first.batch + n == og__schedule_batches(&t->whole, first.split);
+    int rc;
+    OG_TRY(meet(t, own, err));
+    OG_TRY(check_round(t, &first, n, own, err));
+    if (trains)
+        OG_TRY(take_gradients(t, &first, n, own, made, err));
+    else if (t->ranks && ends)
+        OG_TRY(og__ranks_scores(t->ranks, &t->scores, err));
+    for (uint32_t i = 0; i < n; i++) {
+        const struct og_descriptor d = next_descriptor(t);
+        OG_TRY(take_figures(t, &d, told_of(t, &first, i, own), err));
+        if (t->testing)
+            continue;
+        count_time(t, d.split);
+        if (d.last_of_epoch)
+            OG_TRY(end_epoch(t, d.epoch, err));
+    }
+    if (t->saves)
+        OG_TRY(og__run_save(t, err));
+out:
+    return rc;
+}
+
+/* Rounds before that of a mini-batch, in which this rank has none. */
+int og__rounds_pass(struct og_trainer *t, uint64_t item, struct og_err *err)
+{
+    int rc = 0;
+    while (position(t) < item && position(t) + round_size(t) <= item) {
+        struct og_told none = {.what = OG__HAS_NONE};
+        OG_TRY(og__round_take(t, &none, NULL, err));
+    }
+out:
+    return rc;
+}

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Workers beside one process: the same losses and the same bytes of checkpoints for any number of them, whatever is trained and however
+bytes move; stopped, and gone on with by another number; one that is killed ends the job at once and leaves nothing half-written.
+
+    workers.py OUTGROW [MPIRUN]     exits 77 where there is no NumPy; MPIRUN: started by it, in the place of --workers
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+OUTGROW, MPIRUN = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+BASE = ["--fanout", "4,4", "--batch", "60", "--epochs", "2", "--hidden", "12", "--memory", "400M", "--threads", "1", "--log-every", "1"]
+
+MOST = 1 if MPIRUN and "CI" not in os.environ else None  # mpirun takes a second to begin, and five to see that one has failed
+KINDS = {
+    "sage with batch norm": ["--model", "sage", "--norm", "batch", "--accumulate", "4"],
+    "gcn, late": ["--model", "gcn", "--accumulate", "4", "--staleness", "3", "--batch", "72"],  # the last step has one
+    "gat with dropout": ["--model", "gat", "--heads", "2", "--attention-dropout", "0.3", "--accumulate", "8", "--optimizer", "sgd"],
+    "links": ["--task", "link", "--accumulate", "4", "--batch", "400", "--epochs", "1"],
+    "links with a perceptron, late": ["--task", "link", "--decoder", "mlp", "--accumulate", "4", "--staleness", "1", "--batch", "300",
+                                      "--epochs", "1"],
+}
+MOVES = [
+    ["--policy", "degree", "--cache", "10%"],
+    ["--policy", "belady", "--cache", "10%", "--superbatch", "3"],
+    ["--policy", "sweep", "--cache", "20%", "--topology", "disk"],
+    ["--policy", "belady", "--cache", "10%", "--layout", "packed"],
+    ["--trainers", "2", "--threads", "2"],
+    ["--executors", "1:2"],
+]
+
+
+def command(n, args):
+    if MPIRUN:
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        patient = ["--mca", "odls_base_sigkill_timeout", "2"]  # between SIGTERM and SIGKILL, and it always waits so long
+        return [MPIRUN, "--oversubscribe", *root, *patient, "-n", str(n), OUTGROW, *args]
+    return [OUTGROW, *args, *(["--workers", str(n)] if n > 1 else [])]
+
+
+def train(run, n, *lists, graph="graph"):
+    args = ["train", graph, "--run", run, *BASE, *(word for words in lists for word in words)]
+    return subprocess.run(command(n, args), capture_output=True, text=True, timeout=120)
+
+
+def trained(run, n, *lists, **how):
+    shutil.rmtree(run, ignore_errors=True)
+    done = train(run, n, *lists, **how)
+    assert done.returncode == 0, (run, n, lists, done.stderr)
+    return done
+
+
+def summary(run):
+    return json.loads(pathlib.Path(run, "summary.json").read_text())
+
+
+def metrics(run):
+    lines = [json.loads(line) for line in pathlib.Path(run, "metrics.jsonl").read_text().splitlines()]
+    return [(x["epoch"], x.get("batch"), x["loss"], x.get("valid_acc")) for x in lines]
+
+
+def assert_same(a, b, why):
+    for name in ("checkpoint.safetensors", "best.safetensors"):
+        x, y = (pathlib.Path(run, name) for run in (a, b))
+        assert x.exists() == y.exists(), (why, name)
+        assert not x.exists() or x.read_bytes() == y.read_bytes(), (why, name)
+    assert metrics(a) == metrics(b), (why, [p for p in zip(metrics(a), metrics(b)) if p[0] != p[1]][:3])
+    for key in ("best_epoch", "valid_acc", "test_acc", "valid_metrics", "test_metrics"):
+        assert summary(a)[key] == summary(b)[key], (why, key)
+
+
+def leftovers(run):
+    """What a run leaves that is no file of a run's."""
+    known = r"(summary\.json|plan\.json|config\.yaml|metrics\.jsonl|(checkpoint|best|resume)\.safetensors|worker-\d+\.log)"
+    return [name for name in os.listdir(run) if not re.fullmatch(known, name)]
+
+
+def the_same_for_any_number():
+    turn = 0
+    for kind, words in list(KINDS.items())[:MOST]:
+        trained("one", 1, words)
+        for n in (2,) if MPIRUN and turn > 1 else (2, 4):
+            move = MOVES[turn % len(MOVES)]
+            turn += 1
+            trained("many", n, words, move)
+            assert_same("one", "many", (kind, n, move))
+            assert not leftovers("many"), leftovers("many")
+
+
+def what_a_summary_tells():
+    trained("one", 1, ["--accumulate", "2"])
+    done = trained("two", 2)  # --accumulate is 2 then
+    assert_same("one", "two", "--accumulate not given")
+    one, two = summary("one"), summary("two")
+    assert two["config"]["accumulate"] == 2 and two["config"]["workers"] == 2 and one["workers"] is None
+    workers = two["workers"]
+    assert [w["rank"] for w in workers] == [0, 1] and all(w["host"] for w in workers)
+    for a, b in zip(one["epochs"], two["epochs"]):
+        assert a["rows"] == b["rows"] == b["hits"] + b["misses"]
+        steps, vector = -(-10 // 2), 4 * two["parameters"]  # and 10 rounds of training and validation, of two messages each
+        assert 2 * vector * (steps - 1) <= b["exchanged_bytes"] <= 2 * vector * steps + 10 * 2 * 2500, (b["exchanged_bytes"], vector)
+    assert sum(w["rows"] for w in workers) == sum(e["rows"] for e in two["epochs"])
+    batches = sum(1 for line in metrics("two") if line[1] is not None)
+    assert sum(w["batches"] for w in workers) == batches and abs(workers[0]["batches"] - workers[1]["batches"]) <= 2
+    assert "mini-batches, one of each worker" in done.stderr, done.stderr
+    assert done.stderr.count("epoch 1") <= 1, done.stderr
+    assert pathlib.Path("two/worker-1.log").read_text().count("mini-batches, one of each worker") == 1
+    assert two["memory_budget_bytes"] == 400 * 2**20 // 2
+    if MPIRUN:
+        return
+    plan = subprocess.run([OUTGROW, "plan", "graph", *BASE[:-2], "--workers", "2", "--json"], capture_output=True, text=True, check=True)
+    told = json.loads(plan.stdout)
+    assert abs(told["predicted"]["rows"] - workers[0]["rows"] / 2) < 0.1 * told["predicted"]["rows"], (told["predicted"], workers[0])
+
+
+def stopped_and_gone_on_with():
+    stopped = 0
+    ways = ((2, 4, 5), (4, 2, 9)) if MPIRUN else ((2, 4, 5), (4, 1, 9), (1, 2, 7), (2, 2, 14))
+    for kind in ("sage with batch norm", "gcn, late")[:MOST]:
+        words = KINDS[kind]
+        trained("whole", 1, words)
+        for first, second, after in ways:
+            shutil.rmtree("cut", ignore_errors=True)
+            stopped += stop_after("cut", first, after, words)
+            done = train("cut", second, words, ["--resume"])
+            assert done.returncode == 0, done.stderr
+            assert_same("whole", "cut", (kind, first, second, after))
+    assert stopped >= len(ways), stopped
+    # what was not given is what the run was begun with
+    trained("whole", 4)
+    shutil.rmtree("cut", ignore_errors=True)
+    stop_after("cut", 4, 6)
+    assert train("cut", 2, ["--resume"]).returncode == 0
+    assert_same("whole", "cut", "--accumulate of the run")
+
+
+def lines_of(run):
+    try:
+        return pathlib.Path(run, "metrics.jsonl").read_text().count("\n")
+    except FileNotFoundError:
+        return 0
+
+
+def begin(run, n, *lists):
+    """Started, and asked to log at once: checkpoints flush what is logged."""
+    args = ["train", "graph", "--run", run, *BASE, *(word for words in lists for word in words), "--checkpoint-every", "0"]
+    return subprocess.Popen(command(n, args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(job, run, lines):
+    end = time.monotonic() + 60
+    while lines_of(run) < lines and job.poll() is None and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def stop_after(run, n, lines, *lists):
+    """Interrupted once so many mini-batches are logged; False: it was over already."""
+    job = begin(run, n, *lists)
+    wait_for(job, run, lines)
+    job.send_signal(signal.SIGTERM)
+    _, said = job.communicate(timeout=60)
+    assert job.returncode in ((0, 130) if not MPIRUN else (0, 1, 130, 143)), (job.returncode, said)
+    assert job.returncode == 0 or os.path.exists(f"{run}/resume.safetensors"), said
+    assert job.returncode != 130 or said.count("interrupted") == 1, said
+    return job.returncode != 0
+
+
+def workers_of(job):
+    """Processes by their rank."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            environ = (folder / "environ").read_bytes().split(b"\0")
+            stat = (folder / "stat").read_text()
+        except OSError:
+            continue
+        ranks = [e for e in environ if e.startswith(b"OUTGROW_WORKER=")]
+        if ranks and int(stat.rsplit(")", 1)[1].split()[1]) == job.pid:
+            found[int(ranks[0].split(b"=")[1].split(b"/")[0])] = int(folder.name)
+    return found
+
+
+def one_that_is_killed_ends_all():
+    words = ["--accumulate", "4", "--epochs", "200"]
+    for victim in (0, 2):
+        shutil.rmtree("dead", ignore_errors=True)
+        job = begin("dead", 4, words)
+        wait_for(job, "dead", 12)
+        workers = workers_of(job)
+        assert len(workers) == 4, workers
+        at = time.monotonic()
+        os.kill(workers[victim], signal.SIGKILL)
+        _, said = job.communicate(timeout=30)
+        assert time.monotonic() - at < 10
+        assert job.returncode == 1 and f"worker {victim} was ended by signal 9 (SIGKILL)" in said, (job.returncode, said)
+        assert said.count("hint:") <= 2 and not workers_of(job), said  # the others may still have stopped in order
+        shutil.copy("dead/checkpoint.safetensors", "as-left.safetensors")
+        epochs = ["--accumulate", "4", "--epochs", str(metrics("dead")[-1][0] + 1)]
+        done = train("dead", 2, epochs, ["--resume"])
+        assert done.returncode == 0 and not leftovers("dead"), (done.stderr, leftovers("dead"))
+        trained("whole", 1, epochs)
+        assert_same("whole", "dead", ("killed", victim))
+        done = subprocess.run([OUTGROW, "eval", "graph", "--checkpoint", "as-left.safetensors", "--fanout", "4,4"], capture_output=True,
+                              text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def without_who_started_them_they_stop():
+    shutil.rmtree("orphans", ignore_errors=True)
+    job = begin("orphans", 2, ["--epochs", "200"])
+    wait_for(job, "orphans", 12)
+    workers = workers_of(job).values()
+    assert len(workers) == 2
+    job.kill()
+    job.communicate(timeout=30)  # until the last of them has closed what it prints to
+    assert not any(os.path.exists(f"/proc/{pid}") and "outgrow" in pathlib.Path(f"/proc/{pid}/comm").read_text() for pid in workers)
+    epochs = ["--epochs", str(metrics("orphans")[-1][0] + 1)]
+    assert train("orphans", 1, epochs, ["--resume", "--accumulate", "2"]).returncode == 0 and not leftovers("orphans")
+    trained("whole", 2, epochs)
+    assert_same("whole", "orphans", "without who started them")
+
+
+def one_that_fails_says_why():
+    done = train("bad", 2, ["--memory", "1M"])
+    assert done.returncode == 1 and done.stderr.count("too little") == 1, done.stderr
+    assert not os.path.exists("bad")
+    smallest = int(re.search(r"--memory (\d+)M", done.stderr)[1])
+    trained("bad", 2, ["--memory", f"{smallest}M"])
+    refused = ((["--accumulate", "3"], "cannot share"), (["--batch", "100000"], "mini-batches"), (["--resample-every", "2"], "resample-every"),
+               (["--runs", "2"], "--runs"))
+    for words, says in refused[:MOST]:
+        done = train("refused", 2, words)
+        assert done.returncode in (1, 2) and done.stderr.count(says) >= 1 and done.stderr.count("hint:") == 1, (words, done.stderr)
+        assert not os.path.exists("refused")
+    trained("there", 1)
+    done = train("there", 2)
+    assert done.returncode == 1 and "holds a run already" in done.stderr and done.stderr.count("outgrow:") <= 2, done.stderr
+
+
+def by_hand(*commands):
+    """Workers that were not started by one command line."""
+    ends = socket.socketpair()
+    done = []
+    for rank, (args, end) in enumerate(zip(commands, ends)):
+        fds = [-1, end.fileno()] if rank == 0 else [end.fileno(), -1]
+        env = os.environ | {"OUTGROW_WORKER": f"{rank}/2:{fds[0]},{fds[1]}"}
+        done.append(subprocess.Popen([OUTGROW, "train", *args, *BASE], env=env, pass_fds=[end.fileno()], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True))
+    for end in ends:
+        end.close()
+    return [(p.communicate(timeout=60)[1], p.returncode) for p in done]
+
+
+def one_that_begins_otherwise_is_refused():
+    subprocess.run([OUTGROW, "generate", "other", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5", "--train-fraction", "0.2",
+                    "--threads", "1", "--seed", "2", "--quiet"], check=True)
+    same = ["graph", "--accumulate", "2"]
+    for args, says in ((["other", "--accumulate", "2"], "another dataset"), ([*same, "--lr", "0.5"], "other options")):
+        shutil.rmtree("apart", ignore_errors=True)
+        told = by_hand([*same, "--run", "apart"], [*args, "--run", "apart"])
+        assert all(status == 1 for _, status in told) and says in told[0][0] and "hint:" in told[0][0], (args, told)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["XDG_CACHE_HOME"] = folder
+        os.environ["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"  # which containers may not have
+        subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
+                        "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
+        tests = [the_same_for_any_number, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why]
+        if not MPIRUN:
+            tests += [one_that_is_killed_ends_all, one_that_begins_otherwise_is_refused, without_who_started_them_they_stop]
+        for test in tests:
+            began = time.monotonic()
+            test()
+            print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()
