@@ -76,6 +76,7 @@ enum og_loss_kind {
 };
 enum og_negative_kind { OG_NEGATIVE_UNIFORM, OG_NEGATIVE_BATCH };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD };
+enum og_device_kind { OG_DEVICE_CPU, OG_DEVICE_VIRTUAL, OG_DEVICE_CUDA };
 enum og_policy_kind {
     OG_POLICY_NONE,
     OG_POLICY_RANDOM,
@@ -144,6 +145,7 @@ struct og_options {
     double attention_dropout; /* of gat */
     int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
+    int device;  /* enum og_device_kind: what computes */
     char *init;  /* safetensors file with initial parameters, or NULL */
     int task;    /* enum og_task_kind */
     int decoder; /* enum og_decoder_kind, of link */

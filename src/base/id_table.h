@@ -94,7 +94,7 @@ static inline void *og__id_find(const struct og_id_table *t, size_t stride, cons
 /* Where `id` is, of a table of places; `fresh`, from now on, where it was not there. */
 static inline uint32_t og__id_place(struct og_id_table *t, uint32_t id, uint32_t fresh)
 {
-    struct og_id_place *e = og__id_find(t, sizeof(*e), NULL, id);
+    struct og_id_place *e = (struct og_id_place *)og__id_find(t, sizeof(*e), NULL, id);
     if (e->id != id)
         *e = (struct og_id_place){id, fresh};
     return e->place;

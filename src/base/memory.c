@@ -408,7 +408,7 @@ int og__arena_init(struct og_arena *a, struct og_memory memory, size_t cap, cons
         a->cap = 0;
         return -ENOMEM;
     }
-    og__memory_shut(a->base, a->cap);
+    og__arena_shut(a, a->base, a->cap);
     return 0;
 }
 
@@ -416,7 +416,7 @@ void og__arena_release(struct og_arena *a)
 {
     if (!a || !a->base)
         return;
-    og__memory_open(a->base, a->cap);
+    og__arena_open(a, a->base, a->cap);
     a->memory.kind->release(&a->memory, a->base, a->cap, a->part);
     *a = (struct og_arena){0};
 }

@@ -120,6 +120,20 @@ OG_MUST_CHECK int og__arena_init(struct og_arena *a, struct og_memory memory, si
                                  const char *part, struct og_err *err);
 void og__arena_release(struct og_arena *a);
 
+/* og__memory_shut and _open of the host's memory alone: of a device's, work that was asked for
+ * before an arena is carved anew may still be to be done. */
+static inline void og__arena_shut(const struct og_arena *a, const void *p, size_t bytes)
+{
+    if (!a->memory.device)
+        og__memory_shut(p, bytes);
+}
+
+static inline void og__arena_open(const struct og_arena *a, const void *p, size_t bytes)
+{
+    if (!a->memory.device)
+        og__memory_open(p, bytes);
+}
+
 /* What `bytes` bytes take of an arena: sizes are sums of these. */
 static inline size_t og__arena_room(size_t bytes)
 {
@@ -134,7 +148,7 @@ static inline void *og__arena_take(struct og_arena *a, size_t bytes)
         return NULL;
     void *p = a->base + a->used;
     a->used += size;
-    og__memory_open(p, bytes);
+    og__arena_open(a, p, bytes);
     return p;
 }
 
@@ -142,7 +156,7 @@ static inline void *og__arena_take(struct og_arena *a, size_t bytes)
 static inline void og__arena_rewind(struct og_arena *a, size_t mark)
 {
     a->used = mark;
-    og__memory_shut(a->base + mark, a->cap - mark);
+    og__arena_shut(a, a->base + mark, a->cap - mark);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "dataset/dataset.h"
+#include "device/device.h"
 #include "io/io.h"
 
 #include <fcntl.h>
@@ -213,9 +214,15 @@ static void check_processors(struct doctor *d)
 
 static void check_devices(struct doctor *d)
 {
-    bool gpu = access("/dev/nvidia0", F_OK) == 0;
-    say(d, "CUDA", FINE, "", "%s; this build computes on processors",
-        gpu ? "there is a GPU" : "no GPU is seen");
+    const struct og_device_ops *cuda;
+    struct og_err why = {0};
+    if (access("/dev/nvidia0", F_OK) != 0)
+        say(d, "CUDA", FINE, "", "no GPU is seen; processors compute");
+    else if (og__device_cuda(&cuda, &why) == 0)
+        say(d, "CUDA", FINE, "", "there is a GPU; --device cuda computes on it");
+    else
+        say(d, "CUDA", NOTE, "docs/devices.md has what --device cuda needs", "there is a GPU; %s",
+            why.message);
     if (og__mpi_there())
         say(d, "MPI", FINE, "", "its plugin is there: mpirun -n N outgrow train ...");
     else

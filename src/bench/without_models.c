@@ -7,7 +7,7 @@ static int refuse(char **out, struct og_err *err)
     const struct og_nn_ops *ops;
     if (out)
         *out = NULL;
-    return og__nn_find(&ops, err);
+    return og__nn_find(&ops, OG_DEVICE_CPU, err);
 }
 
 int og__bench_gemm(int dim, int classes, const struct og_options *opt, char **out,

@@ -71,7 +71,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     f->opened_read = og__io_made();
     if (f->seen)
         f->log = (struct og_log){f->seen->message, f->seen->arg};
-    OG_TRY(og__nn_find(&f->ops, err));
+    OG_TRY(og__nn_find(&f->ops, opt->device, err));
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
     OG_TRY(settle_options(f, checkpoint, opt, err));
     OG_TRY(og__dataset_open(dataset, &f->ds, err));

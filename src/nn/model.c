@@ -296,9 +296,11 @@ out:
     return rc;
 }
 
-int og__nn_find(const struct og_nn_ops **ops, struct og_err *err)
+int og__nn_find(const struct og_nn_ops **ops, int device, struct og_err *err)
 {
     *ops = og__nn_ops();
+    if (*ops && device != OG_DEVICE_CPU)
+        *ops = og__nn_ops_of_device(device);
     return *ops ? 0
                 : og__fail(err, -ENOTSUP, "use a build with them: cmake -D OUTGROW_MODELS=ON",
                            "this build of outgrow has no models of its own: it samples, plans and "

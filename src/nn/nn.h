@@ -79,10 +79,12 @@ static inline size_t og__param_count(const struct og_param *p)
 /* Bring the libraries up (engine, JIT, one small product on every thread of the pool), so that
  * their memory can be told from ours: og_train takes its baseline after this. */
 struct og_nn_ops; /* what computes: ops.h */
-extern const struct og_nn_ops og__ops_cpu;
-const struct og_nn_ops *og__nn_ops(void); /* of this process; NULL: of a build without models */
-/* The same; -ENOTSUP, saying so, where there are none. */
-OG_MUST_CHECK int og__nn_find(const struct og_nn_ops **ops, struct og_err *err);
+extern const struct og_nn_ops og__ops_cpu, og__ops_virtual, og__ops_cuda;
+const struct og_nn_ops *og__nn_ops(void); /* on processors; NULL: of a build without models */
+const struct og_nn_ops *og__nn_ops_of_device(int device); /* not of OG_DEVICE_CPU */
+/* What computes on a device (enum og_device_kind); -ENOTSUP, saying so, where there is no such one.
+ */
+OG_MUST_CHECK int og__nn_find(const struct og_nn_ops **ops, int device, struct og_err *err);
 OG_MUST_CHECK int og__nn_warm_up(const struct og_nn_ops *ops, struct og_pool *pool,
                                  struct og_err *err);
 

@@ -139,7 +139,7 @@ static int open_session(struct og_session **out, const char *dataset, const char
     const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
     const struct og_nn_ops *ops;
     int rc;
-    OG_TRY(og__nn_find(&ops, err)); /* before any other complaint */
+    OG_TRY(og__nn_find(&ops, opt->device, err)); /* before any other complaint */
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));

@@ -66,10 +66,11 @@ unsigned og__learner_extras(const struct og_facts *f)
     return og__model_wants_degrees(&f->shape) ? OG__WITH_DEGREES : 0;
 }
 
-int og__learner_begin(struct og_learner *l, struct og_pool *pool, struct og_err *err)
+int og__learner_begin(struct og_learner *l, const struct og_options *opt, struct og_pool *pool,
+                      struct og_err *err)
 {
     *l = (struct og_learner){0};
-    int rc = og__nn_find(&l->ops, err);
+    int rc = og__nn_find(&l->ops, opt->device, err);
     return rc < 0 ? rc : og__nn_warm_up(l->ops, pool, err);
 }
 

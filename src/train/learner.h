@@ -28,8 +28,10 @@ OG_MUST_CHECK int og__learner_shape(struct og_facts *f, const struct og_options 
 /* What a model of this shape needs of batches: OG__WITH_DEGREES, or nothing. */
 unsigned og__learner_extras(const struct og_facts *f);
 
-/* Its operators; what the libraries beneath take of memory once and for all is taken now. */
-OG_MUST_CHECK int og__learner_begin(struct og_learner *l, struct og_pool *pool, struct og_err *err);
+/* Its operators, on --device; what the libraries beneath take of memory once and for all is taken
+ * now. */
+OG_MUST_CHECK int og__learner_begin(struct og_learner *l, const struct og_options *opt,
+                                    struct og_pool *pool, struct og_err *err);
 /* What it will take with batches of f->caps: into f->bytes. */
 void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
                        const struct og_config *config);

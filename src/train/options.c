@@ -145,6 +145,10 @@ static const struct og_option table[] = {
     {"weight-decay", "X", "0", numbers, NUMBERS,
      "L2 penalty, added to the gradient",
      NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6, ALL},
+    {"device", "KIND", "cpu", numbers, NUMBERS,
+     "what computes the model: the processors, a virtual device, which is one for tests and runs on "
+     "them, or a GPU (docs/devices.md); numbers agree within rounding, and to the last bit on one kind",
+     NAMES("cpu", "virtual", "cuda"), OG_OPTION_CHOICE, FIELD(device), 0, 0, ALL},
     {"init", "FILE", "", numbers, EXTENT,
      "safetensors file with the initial parameters; unless given, the sampler is the one it was "
      "trained with and, of the task link, --seed and --edge-split those that held its edges out",

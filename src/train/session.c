@@ -213,7 +213,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     og__know_disks(&s->facts, &s->config.opt);
     OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
     if (want & OG__WANT_MODEL)
-        OG_TRY(og__learner_begin(&s->learner, s->pool, err));
+        OG_TRY(og__learner_begin(&s->learner, &s->config.opt, s->pool, err));
     s->baseline_rss = og__rss_now();
     og__structure_name(&s->structure, s->held_out);
     og__know_graph(&s->facts, &s->config.opt);

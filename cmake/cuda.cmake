@@ -1,0 +1,37 @@
+# The plugin for CUDA: liboutgrow_cuda.so, beside the command or where libraries are found. What nvcc
+# makes of the kernels that the virtual device has as C; nothing else of Outgrow knows CUDA.
+find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
+if(NOT NVCC)
+  message(FATAL_ERROR "nvcc is not there: CUDA 13 brings it; configure without -DOUTGROW_CUDA=ON")
+endif()
+set(OUTGROW_CUDA_ARCHITECTURES 80 90 CACHE STRING "GPUs that the plugin is compiled for; newer ones compile the last for themselves")
+
+set(flags -std=c++20 -O3 -D_GNU_SOURCE -Werror all-warnings
+  -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers,-Werror
+  -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -I${RANDOM123_INCLUDE})
+foreach(sm ${OUTGROW_CUDA_ARCHITECTURES})
+  list(APPEND flags -gencode arch=compute_${sm},code=sm_${sm})
+endforeach()
+list(GET OUTGROW_CUDA_ARCHITECTURES -1 newest)
+list(APPEND flags -gencode arch=compute_${newest},code=compute_${newest})
+
+file(GLOB CUDA_SOURCES CONFIGURE_DEPENDS src/device/*.cu src/nn/device/*.cu src/nn/device/kernel_*.c)
+foreach(source ${CUDA_SOURCES})
+  get_filename_component(name ${source} NAME)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/cuda/${name}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/cuda
+    COMMAND ${NVCC} ${flags} -MD -MT ${object} -MF ${object}.d -x cu -c ${source} -o ${object}
+    DEPENDS ${source} DEPFILE ${object}.d VERBATIM
+    COMMENT "Compiling ${name} for CUDA")
+  list(APPEND CUDA_OBJECTS ${object})
+endforeach()
+
+# Every symbol is there when it is linked; the driver is none of them, so that it loads where there is none.
+set(plugin ${CMAKE_CURRENT_BINARY_DIR}/liboutgrow_cuda.so)
+add_custom_command(OUTPUT ${plugin}
+  COMMAND ${NVCC} -shared -cudart static -arch=sm_${newest} ${CUDA_OBJECTS} -Xlinker -z,defs -lcublasLt -o ${plugin}
+  DEPENDS ${CUDA_OBJECTS} VERBATIM
+  COMMENT "Linking liboutgrow_cuda.so")
+add_custom_target(outgrow_cuda ALL DEPENDS ${plugin})
+install(FILES ${plugin} DESTINATION ${CMAKE_INSTALL_LIBDIR})

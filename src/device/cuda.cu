@@ -1,0 +1,413 @@
+/* The device for CUDA: memory, streams and events of the runtime, products by cuBLASLt, sorts by CUB.
+ * Kernels come from a table by number, which whoever has kernels brings along. */
+#include "device/device.h"
+
+#include <cublasLt.h>
+#include <cub/device/device_radix_sort.cuh>
+#include <cuda_runtime.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+extern "C" const void *const og__cuda_kernel[];
+extern "C" const uint32_t og__cuda_n_kernels;
+
+/* What cuBLASLt may use for a product: always as much, since how it adds follows from it. */
+#define WORKSPACE ((size_t)32 << 20)
+
+struct og_device {
+    int number;
+    cublasLtHandle_t blas;
+    struct og_device_counts counts;
+};
+struct og_stream {
+    struct og_device *device;
+    cudaStream_t stream;
+    void *workspace; /* of products; taken by the first */
+};
+struct og_event {
+    struct og_device *device;
+    cudaEvent_t event;
+};
+
+/* ==== failing ==== */
+
+static int fail(struct og_err *err, int code, const char *what, const char *why)
+{
+    if (!err || err->code != 0)
+        return code;
+    err->code = code;
+    snprintf(err->message, sizeof(err->message), "device cuda: %s: %s", what, why);
+    err->hint[0] = 0;
+    if (code == -ENOMEM)
+        snprintf(err->hint, sizeof(err->hint), "a smaller --batch or --hidden takes less");
+    return code;
+}
+
+static int check(cudaError_t e, const char *what, struct og_err *err)
+{
+    if (e == cudaSuccess)
+        return 0;
+    return fail(err, e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, what, cudaGetErrorString(e));
+}
+
+static int check_blas(cublasStatus_t s, struct og_err *err)
+{
+    return s == CUBLAS_STATUS_SUCCESS ? 0 : fail(err, -EIO, "product", cublasLtGetStatusString(s));
+}
+
+/* Which device is meant is a setting of the calling thread. */
+static int use(const struct og_device *d, struct og_err *err)
+{
+    return check(cudaSetDevice(d->number), "device", err);
+}
+
+/* ==== devices ==== */
+
+static int cuda_count(char *why, size_t size)
+{
+    int n = 0;
+    const cudaError_t e = cudaGetDeviceCount(&n);
+    if (e == cudaSuccess && n > 0)
+        return n;
+    snprintf(why, size, "%s", e == cudaSuccess ? "there is no GPU" : cudaGetErrorString(e));
+    return 0;
+}
+
+static void cuda_close(struct og_device *d)
+{
+    if (d && d->blas)
+        cublasLtDestroy(d->blas);
+    free(d);
+}
+
+static int cuda_open(struct og_device **out, int number, struct og_err *err)
+{
+    *out = NULL;
+    struct og_device *d = (struct og_device *)calloc(1, sizeof(*d));
+    if (!d)
+        return fail(err, -ENOMEM, "open", "no memory");
+    d->number = number;
+    int rc = use(d, err);
+    rc = rc < 0 ? rc : check_blas(cublasLtCreate(&d->blas), err);
+    if (rc < 0)
+        cuda_close(d);
+    else
+        *out = d;
+    return rc;
+}
+
+/* ==== memory ==== */
+
+static void *cuda_alloc(struct og_device *d, size_t bytes, struct og_err *err)
+{
+    void *p = NULL;
+    char what[64];
+    snprintf(what, sizeof(what), "%zu bytes of memory", bytes);
+    if (use(d, err) < 0 || check(cudaMalloc(&p, bytes > 0 ? bytes : 1), what, err) < 0)
+        return NULL;
+    d->counts.used += bytes;
+    d->counts.peak = d->counts.used > d->counts.peak ? d->counts.used : d->counts.peak;
+    return p;
+}
+
+static void cuda_release(struct og_device *d, void *p, size_t bytes)
+{
+    if (!p || use(d, NULL) < 0)
+        return;
+    cudaFree(p);
+    d->counts.used -= bytes;
+}
+
+static void *cuda_pin(struct og_device *d, size_t bytes, struct og_err *err)
+{
+    void *p = NULL;
+    if (use(d, err) < 0 || check(cudaMallocHost(&p, bytes), "pinned memory", err) < 0)
+        return NULL;
+    return p;
+}
+
+static void cuda_unpin(struct og_device *d, void *p, size_t bytes)
+{
+    (void)bytes;
+    if (p && use(d, NULL) == 0)
+        cudaFreeHost(p);
+}
+
+/* ==== streams and events ==== */
+
+static void cuda_end_stream(struct og_stream *s)
+{
+    if (!s)
+        return;
+    if (use(s->device, NULL) == 0) {
+        cudaFree(s->workspace);
+        cudaStreamDestroy(s->stream);
+    }
+    free(s);
+}
+
+static int cuda_stream(struct og_device *d, struct og_stream **out, struct og_err *err)
+{
+    *out = NULL;
+    struct og_stream *s = (struct og_stream *)calloc(1, sizeof(*s));
+    if (!s)
+        return fail(err, -ENOMEM, "stream", "no memory");
+    s->device = d;
+    int rc = use(d, err);
+    if (rc == 0) /* not bound to the stream of everybody */
+        rc = check(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), "stream", err);
+    if (rc < 0)
+        free(s);
+    else
+        *out = s;
+    return rc;
+}
+
+static int cuda_event(struct og_device *d, struct og_event **out, struct og_err *err)
+{
+    *out = NULL;
+    struct og_event *e = (struct og_event *)calloc(1, sizeof(*e));
+    if (!e)
+        return fail(err, -ENOMEM, "event", "no memory");
+    e->device = d;
+    int rc = use(d, err);
+    if (rc == 0)
+        rc = check(cudaEventCreateWithFlags(&e->event, cudaEventDisableTiming), "event", err);
+    if (rc < 0)
+        free(e);
+    else
+        *out = e;
+    return rc;
+}
+
+static void cuda_end_event(struct og_event *e)
+{
+    if (e && use(e->device, NULL) == 0)
+        cudaEventDestroy(e->event);
+    free(e);
+}
+
+static int cuda_record(struct og_event *e, struct og_stream *s, struct og_err *err)
+{
+    const int rc = use(s->device, err);
+    return rc < 0 ? rc : check(cudaEventRecord(e->event, s->stream), "record", err);
+}
+
+static int cuda_follow(struct og_stream *s, struct og_event *e, struct og_err *err)
+{
+    const int rc = use(s->device, err);
+    return rc < 0 ? rc : check(cudaStreamWaitEvent(s->stream, e->event, 0), "follow", err);
+}
+
+static int cuda_wait(struct og_event *e, struct og_err *err)
+{
+    const int rc = use(e->device, err);
+    e->device->counts.waits++;
+    return rc < 0 ? rc : check(cudaEventSynchronize(e->event), "wait", err);
+}
+
+static int cuda_finish(struct og_stream *s, struct og_err *err)
+{
+    const int rc = use(s->device, err);
+    s->device->counts.waits++;
+    return rc < 0 ? rc : check(cudaStreamSynchronize(s->stream), "wait", err);
+}
+
+/* ==== what streams are asked ==== */
+
+static int cuda_copy(struct og_stream *s, void *to, const void *from, size_t bytes,
+                     enum og__way way, struct og_err *err)
+{
+    const bool out = way == OG__TO_DEVICE;
+    struct og_device_counts *n = &s->device->counts;
+    const int rc = use(s->device, err);
+    if (rc < 0)
+        return rc;
+    n->copies++;
+    *(out ? &n->bytes_to_device : &n->bytes_to_host) += bytes;
+    return check(cudaMemcpyAsync(to, from, bytes,
+                                 out ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s->stream),
+                 "copy", err);
+}
+
+static int cuda_clear(struct og_stream *s, void *p, size_t bytes, struct og_err *err)
+{
+    const int rc = use(s->device, err);
+    return rc < 0 ? rc : check(cudaMemsetAsync(p, 0, bytes, s->stream), "clear", err);
+}
+
+static int cuda_launch(struct og_stream *s, const struct og_launch *l, struct og_err *err)
+{
+    void *args[1] = {const_cast<void *>(l->args)};
+    int rc = use(s->device, err);
+    if (rc < 0 || l->blocks == 0)
+        return rc;
+    if (l->kernel->number >= og__cuda_n_kernels)
+        return fail(err, -EINVAL, l->kernel->name, "the plugin has no such kernel");
+    s->device->counts.launches++;
+    s->device->counts.threads += (uint64_t)l->blocks * l->threads;
+    return check(cudaLaunchKernel(og__cuda_kernel[l->kernel->number], dim3(l->blocks),
+                                  dim3(l->threads), args, 0, s->stream),
+                 l->kernel->name, err);
+}
+
+/* ==== products ==== */
+
+/* cuBLASLt counts by columns: there c is its transpose, b comes first, and its rows are c's columns.
+ */
+struct product {
+    cublasLtMatmulDesc_t of;
+    cublasLtMatrixLayout_t first, second, c;
+    cublasLtMatmulPreference_t within;
+};
+
+static void release(struct product *p)
+{
+    cublasLtMatmulPreferenceDestroy(p->within);
+    cublasLtMatrixLayoutDestroy(p->c);
+    cublasLtMatrixLayoutDestroy(p->second);
+    cublasLtMatrixLayoutDestroy(p->first);
+    cublasLtMatmulDescDestroy(p->of);
+}
+
+#define LT_TRY(call)                  \
+    do {                              \
+        const int rc_ = check_blas(call, err); \
+        if (rc_ < 0)                  \
+            return rc_;               \
+    } while (0)
+
+static int describe(struct product *p, const struct og_product_of *op, struct og_err *err)
+{
+    const cublasOperation_t first = op->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t second = op->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasLtEpilogue_t bias = CUBLASLT_EPILOGUE_BIAS;
+    LT_TRY(cublasLtMatmulDescCreate(&p->of, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    LT_TRY(cublasLtMatmulDescSetAttribute(p->of, CUBLASLT_MATMUL_DESC_TRANSA, &first,
+                                          sizeof(first)));
+    LT_TRY(cublasLtMatmulDescSetAttribute(p->of, CUBLASLT_MATMUL_DESC_TRANSB, &second,
+                                          sizeof(second)));
+    if (op->bias) {
+        LT_TRY(cublasLtMatmulDescSetAttribute(p->of, CUBLASLT_MATMUL_DESC_EPILOGUE, &bias,
+                                              sizeof(bias)));
+        LT_TRY(cublasLtMatmulDescSetAttribute(p->of, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &op->bias,
+                                              sizeof(op->bias)));
+    }
+    LT_TRY(cublasLtMatrixLayoutCreate(&p->first, CUDA_R_32F, op->b_transposed ? op->k : op->n,
+                                      op->b_transposed ? op->n : op->k, (int64_t)op->ldb));
+    LT_TRY(cublasLtMatrixLayoutCreate(&p->second, CUDA_R_32F, op->a_transposed ? op->m : op->k,
+                                      op->a_transposed ? op->k : op->m, (int64_t)op->lda));
+    LT_TRY(cublasLtMatrixLayoutCreate(&p->c, CUDA_R_32F, op->n, op->m, (int64_t)op->ldc));
+    return 0;
+}
+
+/* Whole vectors of four may be loaded: which follows from the shape, as what lies in memory begins
+ * at multiples of 64 bytes. */
+static uint32_t alignment(const void *p, size_t ld)
+{
+    return ((uintptr_t)p | ld * sizeof(float)) % 16 == 0 ? 16 : 4;
+}
+
+static int choose(struct product *p, const struct og_device *d, const struct og_product_of *op,
+                  cublasLtMatmulHeuristicResult_t *out, struct og_err *err)
+{
+    const size_t workspace = WORKSPACE;
+    const uint32_t a = alignment(op->b, op->ldb), b = alignment(op->a, op->lda);
+    const uint32_t c = alignment(op->c, op->ldc);
+    int n = 0;
+    LT_TRY(cublasLtMatmulPreferenceCreate(&p->within));
+    LT_TRY(cublasLtMatmulPreferenceSetAttribute(
+        p->within, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace)));
+    LT_TRY(cublasLtMatmulPreferenceSetAttribute(
+        p->within, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &a, sizeof(a)));
+    LT_TRY(cublasLtMatmulPreferenceSetAttribute(
+        p->within, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &b, sizeof(b)));
+    LT_TRY(cublasLtMatmulPreferenceSetAttribute(
+        p->within, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &c, sizeof(c)));
+    LT_TRY(cublasLtMatmulPreferenceSetAttribute(
+        p->within, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &c, sizeof(c)));
+    LT_TRY(cublasLtMatmulAlgoGetHeuristic(d->blas, p->of, p->first, p->second, p->c, p->c,
+                                          p->within, 1, out, &n));
+    return n > 0 ? 0 : fail(err, -ENOTSUP, "product", "cuBLASLt has no algorithm for it");
+}
+
+static int multiply(struct product *p, struct og_stream *s, const struct og_product_of *op,
+                    struct og_err *err)
+{
+    const float one = 1, add = op->add ? 1 : 0;
+    cublasLtMatmulHeuristicResult_t with;
+    int rc = describe(p, op, err);
+    rc = rc < 0 ? rc : choose(p, s->device, op, &with, err);
+    if (rc == 0 && !s->workspace)
+        rc = check(cudaMalloc(&s->workspace, WORKSPACE), "memory for products", err);
+    if (rc < 0)
+        return rc;
+    s->device->counts.products++;
+    return check_blas(cublasLtMatmul(s->device->blas, p->of, &one, op->b, p->first, op->a,
+                                     p->second, &add, op->c, p->c, op->c, p->c, &with.algo,
+                                     s->workspace, WORKSPACE, s->stream),
+                      err);
+}
+
+static int cuda_multiply(struct og_stream *s, const struct og_product_of *op, struct og_err *err)
+{
+    struct product p = {};
+    if (op->m == 0 || op->n == 0)
+        return 0;
+    int rc = use(s->device, err);
+    rc = rc < 0 ? rc : multiply(&p, s, op, err);
+    release(&p);
+    return rc;
+}
+
+/* ==== sorts ==== */
+
+static int bits_below(uint32_t bound)
+{
+    int bits = 0;
+    for (uint32_t most = bound > 0 ? bound - 1 : 0; most > 0; most >>= 1)
+        bits++;
+    return bits > 0 ? bits : 1;
+}
+
+static cudaError_t sort(void *room, size_t *bytes, const struct og_sort *op, cudaStream_t stream)
+{
+    return cub::DeviceRadixSort::SortPairs(room, *bytes, op->key, op->sorted, op->value, op->moved,
+                                           (int64_t)op->n, 0, bits_below(op->bound), stream);
+}
+
+static size_t cuda_sort_bytes(struct og_device *d, size_t n)
+{
+    struct og_sort op = {};
+    size_t bytes = 0;
+    op.n = n;
+    op.bound = UINT32_MAX;
+    if (use(d, NULL) < 0 || sort(NULL, &bytes, &op, NULL) != cudaSuccess)
+        return 0; /* the sort itself will say why */
+    return bytes;
+}
+
+static int cuda_sort(struct og_stream *s, const struct og_sort *op, struct og_err *err)
+{
+    size_t bytes = cuda_sort_bytes(s->device, op->n);
+    const int rc = use(s->device, err);
+    s->device->counts.sorts++;
+    return rc < 0 ? rc : check(sort(op->room, &bytes, op, s->stream), "sort", err);
+}
+
+static void cuda_counts(const struct og_device *d, struct og_device_counts *out)
+{
+    *out = d->counts;
+}
+
+extern "C" {
+extern const struct og_device_ops og_cuda_device;
+__attribute__((visibility("default"))) const struct og_device_ops og_cuda_device = {
+    OG__DEVICE_VERSION, "cuda",          cuda_count,  cuda_open,       cuda_close,
+    cuda_alloc,         cuda_release,    cuda_pin,    cuda_unpin,      cuda_stream,
+    cuda_end_stream,    cuda_event,      cuda_end_event, cuda_record,  cuda_follow,
+    cuda_wait,          cuda_finish,     cuda_copy,   cuda_clear,      cuda_launch,
+    cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts};
+}

@@ -1,0 +1,123 @@
+/* device: where memory and arithmetic live beside the processors.
+ *
+ * One table of functions for each kind of device:
+ *
+ *   virtual   memory of the host that the host may not touch, kernels run by its processors, a link
+ *             whose times are counted: for tests, and for development without a GPU
+ *   cuda      a plugin that is loaded when it is asked for (cuda.c, cuda.cu)
+ *
+ * What is asked of a stream is done in that order, some time after the call returns; streams know
+ * nothing of each other but what events tell. Every call may fail, and says why. A device belongs
+ * to one thread at a time.
+ *
+ *   stream a   copy ── record e          ┌─> follow e ── launch
+ *   stream b                      launch ┘
+ *
+ * Read by C++ compilers as well: the plugin's. */
+#ifndef OG_DEVICE_H
+#define OG_DEVICE_H
+
+#include <outgrow/err.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct og_device;
+struct og_stream;
+struct og_event;
+struct og__here;
+
+/* Written once for both compilers (kernel.h). `body` is what the virtual device runs, `number` by
+ * what the plugin knows it: one kernel is the same number in both. */
+struct og_kernel {
+    const char *name;
+    void (*body)(const void *args, const struct og__here *here);
+    uint32_t number;
+    bool meets; /* threads of a block wait for one another */
+};
+struct og_launch {
+    const struct og_kernel *kernel;
+    uint32_t blocks, threads; /* threads of a block: a multiple of 32, at most OG__MOST_THREADS */
+    const void *args;         /* copied by the call, at most OG__MOST_ARGS bytes */
+    size_t bytes;
+};
+enum { OG__MOST_THREADS = 256, OG__MOST_ARGS = 1024 };
+
+/* c[m, n] = op(a) op(b) + bias + (add ? c : 0), all f32, row-major; op transposes. No TF32, and an
+ * algorithm that follows from the shape alone. */
+struct og_product_of {
+    uint32_t m, n, k;
+    const float *a, *b; /* [m, k], or [k, m] transposed; [k, n], or [n, k] transposed */
+    size_t lda, ldb, ldc;
+    bool a_transposed, b_transposed, add;
+    const float *bias; /* [n], or NULL */
+    float *c;
+};
+
+/* Values by their keys, ascending; equal keys keep their order. */
+struct og_sort {
+    size_t n;
+    const uint32_t *key, *value; /* [n] */
+    uint32_t *sorted, *moved;    /* out [n], apart from them */
+    uint32_t bound;              /* keys are below it */
+    void *room;                  /* sort_bytes of the device's memory */
+};
+
+enum og__way { OG__TO_DEVICE, OG__TO_HOST };
+
+/* Since it was opened. */
+struct og_device_counts {
+    uint64_t launches, threads, products, sorts, copies, bytes_to_device, bytes_to_host, waits;
+    double link_seconds; /* modelled; 0 where copies are real */
+    size_t used, peak;   /* bytes of its memory */
+};
+
+enum { OG__DEVICE_VERSION = 1 };
+struct og_device_ops {
+    uint32_t version; /* OG__DEVICE_VERSION: plugin and command belong together */
+    const char *name;
+
+    /* How many there are; where there are none, why. */
+    int (*count)(char *why, size_t size);
+    int (*open)(struct og_device **out, int number, struct og_err *err);
+    void (*close)(struct og_device *d); /* NULL: nothing */
+
+    /* Of the device: aligned to 256 bytes, contents undefined. Released only when no stream has
+     * anything left to do with it. */
+    void *(*alloc)(struct og_device *d, size_t bytes, struct og_err *err);
+    void (*release)(struct og_device *d, void *p, size_t bytes);
+    /* Of the host, for copies that go on while it does something else. */
+    void *(*pin)(struct og_device *d, size_t bytes, struct og_err *err);
+    void (*unpin)(struct og_device *d, void *p, size_t bytes);
+
+    int (*stream)(struct og_device *d, struct og_stream **out, struct og_err *err);
+    void (*end_stream)(struct og_stream *s); /* nothing is left to do; NULL: nothing */
+    int (*event)(struct og_device *d, struct og_event **out, struct og_err *err);
+    void (*end_event)(struct og_event *e);
+    /* The event is: all that the stream was asked so far is done. */
+    int (*record)(struct og_event *e, struct og_stream *s, struct og_err *err);
+    /* What the stream is asked from now on is done after the event; one that was never recorded has
+     * happened. */
+    int (*follow)(struct og_stream *s, struct og_event *e, struct og_err *err);
+    /* The host waits for it; and for all that the stream was asked. */
+    int (*wait)(struct og_event *e, struct og_err *err);
+    int (*finish)(struct og_stream *s, struct og_err *err);
+
+    /* Host memory is read, or written, when the copy is done, not when it is asked for. */
+    int (*copy)(struct og_stream *s, void *to, const void *from, size_t bytes, enum og__way way,
+                struct og_err *err);
+    int (*clear)(struct og_stream *s, void *p, size_t bytes, struct og_err *err); /* zeros */
+    int (*launch)(struct og_stream *s, const struct og_launch *l, struct og_err *err);
+    int (*multiply)(struct og_stream *s, const struct og_product_of *p, struct og_err *err);
+    size_t (*sort_bytes)(struct og_device *d, size_t n);
+    int (*sort)(struct og_stream *s, const struct og_sort *op, struct og_err *err);
+
+    void (*counts)(const struct og_device *d, struct og_device_counts *out);
+};
+
+extern const struct og_device_ops og__device_virtual;
+/* Opens the plugin; -ENOTSUP, saying what is missing. */
+OG_MUST_CHECK int og__device_cuda(const struct og_device_ops **out, struct og_err *err);
+
+#endif

@@ -1,0 +1,500 @@
+/* A device that is none: its memory is the host's, shut to the host but while the device works; its
+ * kernels are run by whoever asks; its streams do what they were asked when their pace says so. */
+#include "device/virtual.h"
+
+#include "base/base.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096, MOST_BLOCKS = 64, MOST_STREAMS = 8 };
+
+/* ==== settings ==== */
+
+const struct og_virtual og__virtual_usual = {.bytes_per_second = 12e9, .latency = 5e-6};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* guarded by lock */
+static struct og_virtual settings = {.bytes_per_second = 12e9, .latency = 5e-6};
+static uint64_t calls;
+
+void og__virtual_become(const struct og_virtual *v)
+{
+    pthread_mutex_lock(&lock);
+    settings = *v;
+    calls = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t og__virtual_calls(void)
+{
+    pthread_mutex_lock(&lock);
+    const uint64_t n = calls;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+/* A call that may fail: does it now? */
+static int called(const char *what, struct og_err *err)
+{
+    pthread_mutex_lock(&lock);
+    const uint64_t number = ++calls;
+    const bool fails = number == settings.fail;
+    pthread_mutex_unlock(&lock);
+    return fails ? og__fail(err, -EIO, NULL, "virtual device: call %llu, %s, was to fail",
+                            (unsigned long long)number, what)
+                 : 0;
+}
+
+/* ==== what there is ==== */
+
+struct task {
+    struct task *next;
+    enum { COPY, CLEAR, LAUNCH, MULTIPLY, SORT, RECORD, FOLLOW } kind;
+    union {
+        struct {
+            void *to;
+            const void *from;
+            size_t bytes;
+        } copy;
+        struct og_launch launch;
+        struct og_product_of product;
+        struct og_sort sort;
+        struct {
+            struct og_event *event;
+            uint64_t number; /* of its recordings */
+        } at;
+    } of;
+    char args[OG__MOST_ARGS];
+};
+
+struct og_stream {
+    struct og_device *device;
+    struct task *first, **end;
+};
+
+struct og_event {
+    struct og_device *device;
+    struct og_stream *stream; /* that it was recorded in last */
+    uint64_t asked, happened; /* recordings */
+};
+
+struct block {
+    char *start;
+    size_t bytes, mapped;
+};
+
+struct og_device {
+    struct og_virtual is;
+    struct og_device_counts counts;
+    struct og_crew *crew;
+    uint64_t draws;
+    struct block block[MOST_BLOCKS];
+    int n_blocks;
+    struct og_stream *stream[MOST_STREAMS];
+    int n_streams;
+    int failed; /* of work that nobody waited for yet */
+    struct og_err why;
+};
+
+static int virtual_count(char *why, size_t size)
+{
+    (void)why;
+    (void)size;
+    return 1;
+}
+
+static int virtual_open(struct og_device **out, int number, struct og_err *err)
+{
+    (void)number;
+    *out = NULL;
+    int rc = called("open", err);
+    if (rc < 0)
+        return rc;
+    struct og_device *d = calloc(1, sizeof(*d));
+    if (!d)
+        return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+    pthread_mutex_lock(&lock);
+    d->is = settings;
+    pthread_mutex_unlock(&lock);
+    *out = d;
+    return 0;
+}
+
+static void virtual_close(struct og_device *d)
+{
+    if (d)
+        og__crew_close(d->crew);
+    free(d);
+}
+
+/* ==== memory ==== */
+
+/* Whether the host may touch it now. */
+static void let_host(const struct og_device *d, bool touch)
+{
+    for (int i = 0; !d->is.glass && i < d->n_blocks; i++)
+        mprotect(d->block[i].start, d->block[i].mapped, touch ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+static void *refuse(size_t bytes, const struct og_device *d, struct og_err *err)
+{
+    char need[32];
+    char left[32];
+    og__fail(err, -ENOMEM, "a smaller --batch or --hidden takes less",
+             "virtual device: needs %s of memory, it has %s left",
+             og__human_bytes(need, (double)bytes),
+             og__human_bytes(left, (double)(d->is.capacity - d->counts.used)));
+    return NULL;
+}
+
+/* Behind it lies a page that is nobody's. What it holds is no number. */
+static void *virtual_alloc(struct og_device *d, size_t bytes, struct og_err *err)
+{
+    if (called("alloc", err) < 0)
+        return NULL;
+    if (d->is.capacity && bytes > d->is.capacity - d->counts.used)
+        return refuse(bytes, d, err);
+    const size_t mapped = og__round_up(OG_MAX(bytes, (size_t)1), PAGE);
+    char *p = MAP_FAILED;
+    if (d->n_blocks < MOST_BLOCKS)
+        p = mmap(NULL, mapped + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                 0);
+    if (p == MAP_FAILED || mprotect(p, mapped, PROT_READ | PROT_WRITE) != 0) {
+        og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+        return NULL;
+    }
+    memset(p, 0xff, mapped);
+    d->block[d->n_blocks++] = (struct block){p, bytes, mapped};
+    d->counts.used += bytes;
+    d->counts.peak = OG_MAX(d->counts.peak, d->counts.used);
+    let_host(d, false);
+    return p;
+}
+
+static void virtual_release(struct og_device *d, void *p, size_t bytes)
+{
+    for (int i = 0; p && i < d->n_blocks; i++) {
+        if (d->block[i].start != p)
+            continue;
+        munmap(p, d->block[i].mapped + PAGE);
+        d->block[i] = d->block[--d->n_blocks];
+        d->counts.used -= bytes;
+        return;
+    }
+}
+
+static void *virtual_pin(struct og_device *d, size_t bytes, struct og_err *err)
+{
+    (void)d;
+    if (called("pin", err) < 0)
+        return NULL;
+    void *p = aligned_alloc(64, og__round_up(OG_MAX(bytes, (size_t)1), 64));
+    if (!p)
+        og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+    return p;
+}
+
+static void virtual_unpin(struct og_device *d, void *p, size_t bytes)
+{
+    (void)d;
+    (void)bytes;
+    free(p);
+}
+
+/* ==== work ==== */
+
+static int carry_out(struct og_device *d, struct task *t, struct og_err *err)
+{
+    int rc = 0;
+    let_host(d, true);
+    switch (t->kind) {
+    case COPY:
+        memcpy(t->of.copy.to, t->of.copy.from, t->of.copy.bytes);
+        break;
+    case CLEAR:
+        memset(t->of.copy.to, 0, t->of.copy.bytes);
+        break;
+    case LAUNCH:
+        rc = og__fibres_run(&d->crew, &t->of.launch, d->is.order, err);
+        break;
+    case MULTIPLY:
+        rc = og__virtual_multiply(&t->of.product, err);
+        break;
+    case SORT:
+        og__virtual_sort(&t->of.sort);
+        break;
+    case RECORD:
+        t->of.at.event->happened = t->of.at.number;
+        break;
+    case FOLLOW:
+        break;
+    }
+    let_host(d, false);
+    return rc;
+}
+
+static bool is_ready(const struct task *t)
+{
+    return t->kind != FOLLOW || t->of.at.event->happened >= t->of.at.number;
+}
+
+/* What failed is told to whoever waits next. */
+static void do_first(struct og_stream *s)
+{
+    struct og_device *d = s->device;
+    struct task *t = s->first;
+    s->first = t->next;
+    if (!s->first)
+        s->end = &s->first;
+    struct og_err err = {0};
+    int rc = carry_out(d, t, &err);
+    if (rc < 0 && d->failed == 0) {
+        d->failed = rc;
+        d->why = err;
+    }
+    free(t);
+}
+
+static uint32_t draw(struct og_device *d, uint32_t n)
+{
+    uint64_t x = d->is.seed + 0x9E3779B97F4A7C15u * ++d->draws;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return (uint32_t)((x ^ x >> 31) >> 32) % n;
+}
+
+/* Something that is ready, of any stream. */
+static bool do_any(struct og_device *d)
+{
+    const uint32_t first = d->n_streams ? draw(d, (uint32_t)d->n_streams) : 0;
+    for (int i = 0; i < d->n_streams; i++) {
+        struct og_stream *s = d->stream[(first + (uint32_t)i) % (uint32_t)d->n_streams];
+        if (s->first && is_ready(s->first)) {
+            do_first(s);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Until this stream has nothing left, or the event has happened: no more than is needed for it, or
+ * anything in between. */
+static void go_on(struct og_device *d, struct og_stream *s, const struct og_event *e)
+{
+    const uint64_t number = e ? e->asked : 0;
+    while (e ? e->happened < number : s->first != NULL) {
+        if (d->is.pace == OG__SEEDED) {
+            do_any(d);
+        } else if (is_ready(s->first)) {
+            do_first(s);
+        } else {
+            go_on(d, s->first->of.at.event->stream, s->first->of.at.event);
+        }
+    }
+}
+
+static int told(struct og_device *d, struct og_err *err)
+{
+    const int rc = d->failed;
+    d->counts.waits++;
+    d->failed = 0;
+    return rc < 0 ? og__fail(err, rc, d->why.hint, "virtual device: %s", d->why.message) : 0;
+}
+
+/* The stream is asked: now or later. */
+static int ask(struct og_stream *s, const struct task *wanted, size_t args, struct og_err *err)
+{
+    struct og_device *d = s->device;
+    struct task *t = malloc(sizeof(*t));
+    if (!t)
+        return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+    memcpy(t, wanted, offsetof(struct task, args));
+    t->next = NULL;
+    if (t->kind == LAUNCH) {
+        memcpy(t->args, wanted->of.launch.args, args);
+        t->of.launch.args = t->args;
+    }
+    *s->end = t;
+    s->end = &t->next;
+    if (d->is.pace == OG__EAGER)
+        go_on(d, s, NULL);
+    for (uint32_t n = d->is.pace == OG__SEEDED ? draw(d, 3) : 0; n > 0; n--)
+        do_any(d);
+    return 0;
+}
+
+/* ==== streams and events ==== */
+
+static int virtual_stream(struct og_device *d, struct og_stream **out, struct og_err *err)
+{
+    *out = NULL;
+    int rc = called("stream", err);
+    if (rc < 0)
+        return rc;
+    struct og_stream *s = d->n_streams < MOST_STREAMS ? calloc(1, sizeof(*s)) : NULL;
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+    s->device = d;
+    s->end = &s->first;
+    d->stream[d->n_streams++] = s;
+    *out = s;
+    return 0;
+}
+
+static void virtual_end_stream(struct og_stream *s)
+{
+    if (!s)
+        return;
+    struct og_device *d = s->device;
+    for (struct task *t = s->first, *next; t; t = next) { /* after a failure */
+        next = t->next;
+        free(t);
+    }
+    for (int i = 0; i < d->n_streams; i++)
+        if (d->stream[i] == s)
+            d->stream[i] = d->stream[--d->n_streams];
+    free(s);
+}
+
+static int virtual_event(struct og_device *d, struct og_event **out, struct og_err *err)
+{
+    *out = NULL;
+    int rc = called("event", err);
+    if (rc < 0)
+        return rc;
+    *out = calloc(1, sizeof(**out));
+    if (!*out)
+        return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
+    (*out)->device = d;
+    return 0;
+}
+
+static void virtual_end_event(struct og_event *e)
+{
+    free(e);
+}
+
+static int virtual_record(struct og_event *e, struct og_stream *s, struct og_err *err)
+{
+    int rc = called("record", err);
+    if (rc < 0)
+        return rc;
+    e->stream = s;
+    const struct task t = {.kind = RECORD, .of.at = {e, ++e->asked}};
+    return ask(s, &t, 0, err);
+}
+
+static int virtual_follow(struct og_stream *s, struct og_event *e, struct og_err *err)
+{
+    int rc = called("follow", err);
+    if (rc < 0 || e->happened == e->asked)
+        return rc;
+    const struct task t = {.kind = FOLLOW, .of.at = {e, e->asked}};
+    return ask(s, &t, 0, err);
+}
+
+static int virtual_wait(struct og_event *e, struct og_err *err)
+{
+    go_on(e->device, e->stream, e);
+    int rc = called("wait", err); /* even one that fails: else what comes behind would be undone */
+    return rc < 0 ? rc : told(e->device, err);
+}
+
+static int virtual_finish(struct og_stream *s, struct og_err *err)
+{
+    go_on(s->device, s, NULL);
+    int rc = called("finish", err);
+    return rc < 0 ? rc : told(s->device, err);
+}
+
+/* ==== what is asked of them ==== */
+
+static int virtual_copy(struct og_stream *s, void *to, const void *from, size_t bytes,
+                        enum og__way way, struct og_err *err)
+{
+    struct og_device_counts *n = &s->device->counts;
+    int rc = called("copy", err);
+    if (rc < 0)
+        return rc;
+    n->copies++;
+    *(way == OG__TO_DEVICE ? &n->bytes_to_device : &n->bytes_to_host) += bytes;
+    n->link_seconds += s->device->is.latency + (double)bytes / s->device->is.bytes_per_second;
+    const struct task t = {.kind = COPY, .of.copy = {to, from, bytes}};
+    return ask(s, &t, 0, err);
+}
+
+static int virtual_clear(struct og_stream *s, void *p, size_t bytes, struct og_err *err)
+{
+    int rc = called("clear", err);
+    const struct task t = {.kind = CLEAR, .of.copy = {p, NULL, bytes}};
+    return rc < 0 ? rc : ask(s, &t, 0, err);
+}
+
+static int virtual_launch(struct og_stream *s, const struct og_launch *l, struct og_err *err)
+{
+    int rc = called(l->kernel->name, err);
+    if (rc < 0 || l->blocks == 0)
+        return rc;
+    if (l->bytes > OG__MOST_ARGS || l->threads > OG__MOST_THREADS)
+        return og__fail(err, -EINVAL, NULL, "virtual device: kernel %s is too large",
+                        l->kernel->name);
+    s->device->counts.launches++;
+    s->device->counts.threads += (uint64_t)l->blocks * l->threads;
+    const struct task t = {.kind = LAUNCH, .of.launch = *l};
+    return ask(s, &t, l->bytes, err);
+}
+
+static int virtual_multiply(struct og_stream *s, const struct og_product_of *p, struct og_err *err)
+{
+    int rc = called("multiply", err);
+    const struct task t = {.kind = MULTIPLY, .of.product = *p};
+    s->device->counts.products++;
+    return rc < 0 ? rc : ask(s, &t, 0, err);
+}
+
+static size_t virtual_sort_bytes(struct og_device *d, size_t n)
+{
+    (void)d;
+    return (65536 + 2 * n) * sizeof(uint32_t);
+}
+
+static int virtual_sort(struct og_stream *s, const struct og_sort *op, struct og_err *err)
+{
+    int rc = called("sort", err);
+    const struct task t = {.kind = SORT, .of.sort = *op};
+    s->device->counts.sorts++;
+    return rc < 0 ? rc : ask(s, &t, 0, err);
+}
+
+static void virtual_counts(const struct og_device *d, struct og_device_counts *out)
+{
+    *out = d->counts;
+}
+
+const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
+                                                 .name = "virtual",
+                                                 .count = virtual_count,
+                                                 .open = virtual_open,
+                                                 .close = virtual_close,
+                                                 .alloc = virtual_alloc,
+                                                 .release = virtual_release,
+                                                 .pin = virtual_pin,
+                                                 .unpin = virtual_unpin,
+                                                 .stream = virtual_stream,
+                                                 .end_stream = virtual_end_stream,
+                                                 .event = virtual_event,
+                                                 .end_event = virtual_end_event,
+                                                 .record = virtual_record,
+                                                 .follow = virtual_follow,
+                                                 .wait = virtual_wait,
+                                                 .finish = virtual_finish,
+                                                 .copy = virtual_copy,
+                                                 .clear = virtual_clear,
+                                                 .launch = virtual_launch,
+                                                 .multiply = virtual_multiply,
+                                                 .sort_bytes = virtual_sort_bytes,
+                                                 .sort = virtual_sort,
+                                                 .counts = virtual_counts};

@@ -1,0 +1,77 @@
+/* What a virtual device has for a vendor's libraries: plain, and with sums of one order. */
+#include "device/virtual.h"
+
+#include "base/base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ==== products ==== */
+
+/* c[0 .. n) += a * b[0 .. n) */
+OG_CLONES static void add_scaled(float *restrict c, float a, const float *restrict b, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        c[j] += a * b[j];
+}
+
+/* Over k in turn. */
+static void multiply_row(const struct og_product_of *p, uint32_t i, const float *b, size_t ldb)
+{
+    float *c = p->c + i * p->ldc;
+    for (size_t j = 0; j < p->n; j++)
+        c[j] = (p->add ? c[j] : 0) + (p->bias ? p->bias[j] : 0);
+    for (uint32_t k = 0; k < p->k; k++)
+        add_scaled(c, p->a_transposed ? p->a[k * p->lda + i] : p->a[i * p->lda + k], b + k * ldb,
+                   p->n);
+}
+
+/* b^T: rows are walked faster than columns. */
+static float *turned(const struct og_product_of *p)
+{
+    float *b = malloc((size_t)OG_MAX(p->k, 1u) * OG_MAX(p->n, 1u) * sizeof(*b));
+    for (size_t j = 0; b && j < p->n; j++)
+        for (size_t k = 0; k < p->k; k++)
+            b[k * p->n + j] = p->b[j * p->ldb + k];
+    return b;
+}
+
+int og__virtual_multiply(const struct og_product_of *p, struct og_err *err)
+{
+    float *b = p->b_transposed ? turned(p) : NULL;
+    if (p->b_transposed && !b)
+        return og__fail_errno(err, -ENOMEM, NULL, "a product");
+    for (uint32_t i = 0; i < p->m; i++)
+        multiply_row(p, i, b ? b : p->b, b ? p->n : p->ldb);
+    free(b);
+    return 0;
+}
+
+/* ==== sorts ==== */
+
+/* Two counting sorts by halves of the keys, from the lower. */
+static void sort_by_half(size_t n, const uint32_t *key, const uint32_t *value, uint32_t *sorted,
+                         uint32_t *moved, unsigned shift, uint32_t *start)
+{
+    memset(start, 0, 65536 * sizeof(*start));
+    for (size_t i = 0; i < n; i++)
+        start[key[i] >> shift & 0xffff]++;
+    og__counts_to_starts(start, 65536);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t at = start[key[i] >> shift & 0xffff]++;
+        sorted[at] = key[i];
+        moved[at] = value[i];
+    }
+}
+
+/* room: | starts of 2^16 | keys | values |, as og__device_virtual.sort_bytes has it. */
+void og__virtual_sort(const struct og_sort *op)
+{
+    uint32_t *start = op->room, *key = start + 65536, *value = key + op->n;
+    if (op->bound <= 65536) {
+        sort_by_half(op->n, op->key, op->value, op->sorted, op->moved, 0, start);
+        return;
+    }
+    sort_by_half(op->n, op->key, op->value, key, value, 0, start);
+    sort_by_half(op->n, key, value, op->sorted, op->moved, 16, start);
+}

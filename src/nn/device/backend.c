@@ -1,0 +1,229 @@
+#include "nn/device/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HALF (OG_MIB) /* of the staging memory */
+
+/* ==== open and close ==== */
+
+size_t og__device_own_bytes(int threads)
+{
+    (void)threads;
+    return 2 * HALF;
+}
+
+static int open_streams(struct og_nn_backend *be, struct og_err *err)
+{
+    int rc;
+    OG_TRY(be->ops->stream(be->device, &be->work, err));
+    OG_TRY(be->ops->stream(be->device, &be->copies, err));
+    OG_TRY(be->ops->event(be->device, &be->worked, err));
+    for (int i = 0; i < 2; i++)
+        OG_TRY(be->ops->event(be->device, &be->copied[i], err));
+out:
+    return rc;
+}
+
+static int open_staging(struct og_nn_backend *be, struct og_err *err)
+{
+    int rc = og__budget_charge(be->host, 2 * HALF, "activations", err);
+    if (rc < 0)
+        return rc;
+    be->staging = be->ops->pin(be->device, 2 * HALF, err);
+    if (be->staging)
+        return 0;
+    og__budget_uncharge(be->host, 2 * HALF, "activations");
+    return -ENOMEM;
+}
+
+int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
+                    struct og_budget *b, struct og_err *err)
+{
+    int rc = 0;
+    struct og_nn_backend *be = calloc(1, sizeof(*be));
+    *out = NULL;
+    if (be)
+        be->budget = og__budget_new(0);
+    if (!be || !be->budget)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "operators"));
+    be->ops = ops;
+    be->host = b;
+    OG_TRY(ops->open(&be->device, 0, err));
+    OG_TRY(open_streams(be, err));
+    OG_TRY(open_staging(be, err));
+    *out = be;
+    be = NULL;
+out:
+    og__device_close(be);
+    return rc;
+}
+
+void og__device_close(struct og_nn_backend *be)
+{
+    if (!be)
+        return;
+    if (be->copies) /* what is left to do may touch what is given back: whether it fails or not */
+        be->ops->finish(be->copies, NULL);
+    if (be->work)
+        be->ops->finish(be->work, NULL);
+    if (be->room)
+        be->ops->release(be->device, be->room, be->room_bytes);
+    if (be->staging) {
+        be->ops->unpin(be->device, be->staging, 2 * HALF);
+        og__budget_uncharge(be->host, 2 * HALF, "activations");
+    }
+    if (be->device) {
+        for (int i = 0; i < 2; i++)
+            be->ops->end_event(be->copied[i]);
+        be->ops->end_event(be->worked);
+        be->ops->end_stream(be->copies);
+        be->ops->end_stream(be->work);
+        be->ops->close(be->device);
+    }
+    og__budget_free(be->budget);
+    free(be);
+}
+
+/* ==== memory ==== */
+
+static struct og_nn_backend *backend_of(const struct og_memory *m)
+{
+    return m->device;
+}
+
+static int clear_now(struct og_nn_backend *be, void *p, size_t bytes, struct og_err *err)
+{
+    int rc = be->ops->clear(be->work, p, bytes, err);
+    return rc < 0 ? rc : be->ops->finish(be->work, err);
+}
+
+static void *device_alloc(const struct og_memory *m, size_t bytes, const char *part,
+                          struct og_err *err)
+{
+    struct og_nn_backend *be = backend_of(m);
+    if (og__budget_charge(be->budget, bytes, part, err) < 0)
+        return NULL;
+    void *p = be->ops->alloc(be->device, bytes, err);
+    if (p && clear_now(be, p, bytes, err) == 0)
+        return p;
+    be->ops->release(be->device, p, bytes);
+    og__budget_uncharge(be->budget, bytes, part);
+    return NULL;
+}
+
+static void device_release(const struct og_memory *m, void *p, size_t bytes, const char *part)
+{
+    struct og_nn_backend *be = backend_of(m);
+    if (!p)
+        return;
+    be->ops->finish(be->copies, NULL); /* a failure here was one before */
+    be->ops->finish(be->work, NULL);
+    be->ops->release(be->device, p, bytes);
+    og__budget_uncharge(be->budget, bytes, part);
+}
+
+struct og_memory og__device_memory(const struct og_nn_backend *be)
+{
+    static const struct og_memory_kind kind = {device_alloc, device_release};
+    return (struct og_memory){&kind, be->budget, (void *)be};
+}
+
+int og__device_room(struct og_nn_backend *be, size_t bytes, struct og_err *err)
+{
+    int rc = 0;
+    if (bytes <= be->room_bytes)
+        return 0;
+    bytes = og__round_up(bytes + bytes / 4, OG_MIB); /* the next batch may be a little larger */
+    OG_TRY(be->ops->finish(be->work, err));
+    be->ops->release(be->device, be->room, be->room_bytes);
+    be->room_bytes = 0;
+    be->room = be->ops->alloc(be->device, bytes, err);
+    OG_TRY(be->room ? 0 : -ENOMEM);
+    be->room_bytes = bytes;
+out:
+    return rc;
+}
+
+/* ==== there and back ==== */
+
+/* What is copied was made, or is not needed any more, by what operators were asked before. */
+static int behind_operators(struct og_nn_backend *be, struct og_err *err)
+{
+    int rc = be->ops->record(be->worked, be->work, err);
+    return rc < 0 ? rc : be->ops->follow(be->copies, be->worked, err);
+}
+
+static int copy_now(struct og_nn_backend *be, void *to, const void *from, size_t bytes,
+                    enum og__way way, struct og_err *err)
+{
+    int rc;
+    OG_TRY(behind_operators(be, err));
+    OG_TRY(be->ops->copy(be->copies, to, from, bytes, way, err));
+    OG_TRY(be->ops->finish(be->copies, err));
+out:
+    return rc;
+}
+
+int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+                     struct og_err *err)
+{
+    return copy_now(be, host, there, bytes, OG__TO_HOST, err);
+}
+
+int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+                    struct og_err *err)
+{
+    return copy_now(be, there, host, bytes, OG__TO_DEVICE, err);
+}
+
+/* Rows [first, last) go out through one half of the staging memory. */
+static int send_rows(struct og_nn_backend *be, const struct og_rows *x, uint32_t first,
+                     uint32_t last, int half, char *out, struct og_err *err)
+{
+    const size_t row = (size_t)x->dim * og__dtype_size(x->dtype);
+    char *staged = be->staging + (size_t)half * HALF;
+    int rc;
+    OG_TRY(be->ops->wait(be->copied[half], err)); /* what was in it has gone */
+    for (uint32_t i = first; i < last; i++)
+        memcpy(staged + (i - first) * row, og__row(x, i), row);
+    OG_TRY(be->ops->copy(be->copies, out + first * row, staged, (last - first) * row, OG__TO_DEVICE,
+                         err));
+    OG_TRY(be->ops->record(be->copied[half], be->copies, err));
+out:
+    return rc;
+}
+
+int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
+                      struct og_err *err)
+{
+    const size_t row = (size_t)x->dim * og__dtype_size(x->dtype);
+    const uint32_t most = (uint32_t)OG_MAX(HALF / OG_MAX(row, (size_t)1), (size_t)1);
+    int rc, half = 0;
+    OG_TRY(row <= HALF ? 0
+                       : og__fail(err, -ENOTSUP, "use --device cpu",
+                                  "rows of %zu bytes are wider than a device takes", row));
+    OG_TRY(behind_operators(be, err));
+    for (uint32_t first = 0, n; first < x->n; first += n, half = !half) {
+        n = OG_MIN(x->n - first, most);
+        OG_TRY(send_rows(be, x, first, first + n, half, out, err));
+    }
+    for (int i = 0; i < 2; i++)
+        OG_TRY(be->ops->follow(be->work, be->copied[i], err));
+out:
+    return rc;
+}
+
+/* ==== launching ==== */
+
+int og__device_launch(struct og_nn_backend *be, int kernel, uint64_t blocks, uint32_t threads,
+                      const void *args, size_t bytes, struct og_err *err)
+{
+    const struct og_launch l = {&og__kernels[kernel], (uint32_t)blocks, threads, args, bytes};
+    if (blocks == 0)
+        return 0;
+    return blocks > INT32_MAX ? og__fail(err, -EOVERFLOW, "use a smaller --batch",
+                                         "kernel %s: %llu blocks are too many", l.kernel->name,
+                                         (unsigned long long)blocks)
+                              : be->ops->launch(be->work, &l, err);
+}

@@ -1,0 +1,93 @@
+/* A backend on a device: what its operators work with. */
+#ifndef OG_NN_DEVICE_BACKEND_H
+#define OG_NN_DEVICE_BACKEND_H
+
+#include "nn/device/kernels.h"
+
+/* Two streams: operators, and what goes between host and device. Features are packed into one half
+ * of the staging memory while the other is on its way, and operators that come behind them do not
+ * hold the host up.
+ *
+ *   copies   follow worked ── half 0 ── half 1 ── half 0 ── record copied
+ *   work     ... record worked ┘                                 └─> follow copied ... */
+struct og_nn_backend {
+    const struct og_device_ops *ops;
+    struct og_device *device;
+    struct og_stream *work, *copies;
+    struct og_event *worked, *copied[2];
+    struct og_budget *budget; /* of the device's memory */
+    struct og_budget *host;
+    char *staging; /* pinned */
+    char *room;    /* what an operator needs for as long as it works */
+    size_t room_bytes;
+};
+
+int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
+                    struct og_budget *b, struct og_err *err);
+void og__device_close(struct og_nn_backend *be);
+size_t og__device_own_bytes(int threads);
+struct og_memory og__device_memory(const struct og_nn_backend *be);
+int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+                     struct og_err *err);
+int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+                    struct og_err *err);
+int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
+                      struct og_err *err);
+/* At least so many bytes, undefined, for one operator. */
+OG_MUST_CHECK int og__device_room(struct og_nn_backend *be, size_t bytes, struct og_err *err);
+
+/* ---- launching ---- */
+
+/* So many blocks of `threads`. */
+OG_MUST_CHECK int og__device_launch(struct og_nn_backend *be, int kernel, uint64_t blocks,
+                                    uint32_t threads, const void *args, size_t bytes,
+                                    struct og_err *err);
+/* A thread, or a warp, for each of n. */
+#define OG__EACH_ITEM(be, kernel, n, args, err)                                    \
+    og__device_launch(be, kernel##_number, ((uint64_t)(n) + 255) / 256, 256, args, \
+                      sizeof(*(args)), err)
+#define OG__EACH_WARP(be, kernel, n, args, err) \
+    og__device_launch(be, kernel##_number, ((uint64_t)(n) + 7) / 8, 256, args, sizeof(*(args)), err)
+
+/* ---- operators ---- */
+
+int og__device_scale(struct og_nn_backend *be, const struct og_scale *op, struct og_err *err);
+int og__device_transpose(struct og_nn_backend *be, const struct og_transpose *op,
+                         struct og_err *err);
+int og__device_affine(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err);
+int og__device_weight_grad(struct og_nn_backend *be, const struct og_weight_grad *op,
+                           struct og_err *err);
+int og__device_dot(struct og_nn_backend *be, const struct og_dot *op, struct og_err *err);
+int og__device_attend(struct og_nn_backend *be, const struct og_attend *op, struct og_err *err);
+int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back *op,
+                           struct og_err *err);
+int og__device_fold(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err);
+int og__device_fold_back(struct og_nn_backend *be, const struct og_fold_back *op,
+                         struct og_err *err);
+int og__device_pool_max(struct og_nn_backend *be, const struct og_pool_max *op, struct og_err *err);
+int og__device_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op,
+                             struct og_err *err);
+int og__device_moments(struct og_nn_backend *be, const struct og_moments *op, struct og_err *err);
+int og__device_track(struct og_nn_backend *be, const struct og_track *op, struct og_err *err);
+int og__device_rstd(struct og_nn_backend *be, const struct og_rstd *op, struct og_err *err);
+int og__device_finish(struct og_nn_backend *be, const struct og_finish *op, struct og_err *err);
+int og__device_finish_back(struct og_nn_backend *be, const struct og_finish_back *op,
+                           struct og_err *err);
+int og__device_softmax_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
+int og__device_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
+int og__device_value_loss(struct og_nn_backend *be, const struct og_value_loss *op,
+                          struct og_err *err);
+int og__device_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
+int og__device_pair_product(struct og_nn_backend *be, const struct og_pair_op *op,
+                            struct og_err *err);
+int og__device_pair_list(struct og_nn_backend *be, const struct og_pair_list *op,
+                         struct og_err *err);
+int og__device_pair_back(struct og_nn_backend *be, const struct og_pair_back *op,
+                         struct og_err *err);
+int og__device_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
+                         struct og_err *err);
+int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct og_err *err);
+int og__device_adam(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
+int og__device_sgd(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* What kernels share: a row of features, an element of it, dropout's masks. */
+#ifndef OG_NN_DEVICE_COMMON_H
+#define OG_NN_DEVICE_COMMON_H
+
+#include "device/kernel.h"
+#include "nn/device/kernels.h"
+
+#include "base/random.h"
+
+#include <math.h>
+
+/* As og__row (gather/rows.h), for the device. */
+OG_ON_DEVICE const char *og_row_of(const struct og_rows *x, uint32_t i)
+{
+    const uint32_t place = x->index ? x->index[i] : i;
+    for (int t = x->n_more; t-- > 0;) {
+        const struct og_tier *tier = &x->more[t];
+        if (place >= tier->first) {
+            const uint32_t row = place - tier->first;
+            return tier->base + (tier->where ? tier->where[row] : row) * x->stride;
+        }
+    }
+    return x->base + place * x->stride;
+}
+
+OG_ON_DEVICE float og_of_bits(uint32_t bits)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } u;
+    u.bits = bits;
+    return u.value;
+}
+
+OG_ON_DEVICE uint32_t og_bits_of(float value)
+{
+    union {
+        float value;
+        uint32_t bits;
+    } u;
+    u.value = value;
+    return u.bits;
+}
+
+/* As nn/kernels.c has it. */
+OG_ON_DEVICE float og_of_half(uint16_t h)
+{
+    const float scaled = og_of_bits((uint32_t)(h & 0x7fff) << 13) * 0x1p112f;
+    const uint32_t whole = (h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
+    return og_of_bits(og_bits_of(scaled) | whole | (uint32_t)(h & 0x8000) << 16);
+}
+
+/* Element j of a row as stored. Rows lie at multiples of an element's size. */
+OG_ON_DEVICE float og_element(const char *row, uint32_t j, int dtype)
+{
+    if (dtype == OG_F32)
+        return ((const float *)(const void *)row)[j];
+    if (dtype == OG_F16)
+        return og_of_half(((const uint16_t *)(const void *)row)[j]);
+    if (dtype == OG_BF16)
+        return og_of_bits((uint32_t)((const uint16_t *)(const void *)row)[j] << 16);
+    return (float)((const uint8_t *)row)[j];
+}
+
+/* What dropout makes of element j of a row: og__dropout_row (nn/kernels.h), one element at a time.
+ * Its words are og__philox's (base/random.h). */
+OG_ON_DEVICE float og_drop(const struct og_dropout *d, uint32_t row, uint32_t j, float x)
+{
+    const bool by_bit = d->p == 0.5;
+    const uint32_t a_call = by_bit ? 128 : 8, within = j % a_call, block = j / a_call;
+    const uint64_t k = d->step.seed + (block >> OG__BLOCK_BITS) * (uint64_t)OG__KEY_STEP;
+    philox4x32_ctr_t ctr;
+    philox4x32_key_t key;
+    ctr.v[0] = row;
+    ctr.v[1] = d->step.batch;
+    ctr.v[2] = d->step.epoch;
+    ctr.v[3] =
+        (uint32_t)OG__STREAM_DROPOUT << 24 | d->layer << OG__BLOCK_BITS | (block & OG__BLOCK_MASK);
+    key.v[0] = (uint32_t)k;
+    key.v[1] = (uint32_t)(k >> 32);
+    const philox4x32_ctr_t words = philox4x32(ctr, key);
+    if (by_bit)
+        return words.v[within / 32] >> within % 32 & 1 ? 2.0f * x : 0.0f;
+    const uint32_t half = words.v[within / 2] >> within % 2 * 16 & 0xffff;
+    return half >= (uint32_t)rint(d->p * 65536) ? (float)(1 / (1 - d->p)) * x : 0.0f;
+}
+
+#endif

@@ -1,0 +1,329 @@
+/* Attention (nn/ops.h), folding, and the largest of the neighbours. */
+#include "nn/device/common.h"
+
+/* ==== scores ==== */
+
+/* A warp a row and head. */
+OG_KERNEL(og__k_scores, og_k_scores)
+{
+    const uint32_t r = og_warp() / op->heads, h = og_warp() % op->heads;
+    const bool there = r < op->n;
+    const uint32_t first = op->shared ? 0 : h * op->width;
+    float sum = 0;
+    if (there) {
+        const char *z = og_row_of(&op->z, r);
+        for (uint32_t j = og_lane(); j < op->width; j += OG_LANES)
+            sum += og_element(z, first + j, op->z.dtype) * op->att[h * op->width + j];
+    }
+    sum = og_warp_sum(sum);
+    if (there && og_lane() == 0)
+        op->score[og_warp()] = sum;
+}
+
+/* ==== softmax ==== */
+
+/* Coefficients of destination v: its edges', then its loop's. */
+OG_ON_DEVICE size_t first_of(const struct og_k_attend *a, uint32_t v)
+{
+    return ((size_t)a->block.indptr[v] + v) * (size_t)a->op.heads;
+}
+
+OG_ON_DEVICE uint32_t n_of(const struct og_k_attend *a, uint32_t v)
+{
+    return a->block.indptr[v + 1] - a->block.indptr[v] + 1;
+}
+
+/* The source of its i-th; itself twice where an edge is one that the loop stands for. */
+OG_ON_DEVICE uint32_t source_of(const struct og_k_attend *a, uint32_t v, uint32_t i)
+{
+    return i + 1 == n_of(a, v) ? v : a->block.src[a->block.indptr[v] + i];
+}
+
+OG_ON_DEVICE bool counts(const struct og_k_attend *a, uint32_t v, uint32_t i)
+{
+    return i + 1 == n_of(a, v) || source_of(a, v, i) != v;
+}
+
+/* Pieces of long lists have rows of their own in dropout's numbering (og__dropout_attention). */
+OG_ON_DEVICE float drop_coefficient(const struct og_k_attend *a, uint32_t v, uint32_t i, uint32_t h,
+                                    float x)
+{
+    enum { PIECE = 4096 };
+    const uint32_t heads = (uint32_t)a->op.heads, start = i / PIECE * PIECE;
+    return og_drop(&a->dropout, a->block.indptr[v] + v + start, (i - start) * heads + h, x);
+}
+
+/* A thread a destination and head. */
+OG_KERNEL(og__k_coefficients, og_k_attend)
+{
+    const uint32_t heads = (uint32_t)op->op.heads, v = og_item() / heads, h = og_item() % heads;
+    if (v >= op->block.n_dst)
+        return;
+    float *p = op->op.alpha + first_of(op, v) + h;
+    const float to = op->op.score_dst[v * heads + h];
+    const uint32_t n = n_of(op, v);
+    float top = -INFINITY, sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const float score = op->op.score_src[source_of(op, v, i) * heads + h] + to;
+        const float leaky = score > 0 ? score : OG__LEAK * score;
+        p[(size_t)i * heads] = counts(op, v, i) ? leaky : -INFINITY;
+        top = p[(size_t)i * heads] > top ? p[(size_t)i * heads] : top;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        p[(size_t)i * heads] = expf(p[(size_t)i * heads] - top);
+        sum += p[(size_t)i * heads];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        p[(size_t)i * heads] *= 1 / sum;
+        if (op->drops)
+            op->op.dropped[first_of(op, v) + (size_t)i * heads + h] =
+                drop_coefficient(op, v, i, h, p[(size_t)i * heads]);
+    }
+}
+
+/* ==== weighted sums of rows ==== */
+
+/* Column c of head h of what v attends to. */
+OG_ON_DEVICE float attended(const struct og_k_attend *a, uint32_t v, uint32_t h, uint32_t c)
+{
+    const uint32_t heads = (uint32_t)a->op.heads;
+    const float *p = (a->drops ? a->op.dropped : a->op.alpha) + first_of(a, v) + h;
+    const uint32_t column = a->op.shared ? c : h * (uint32_t)a->op.width + c;
+    float sum = 0;
+    for (uint32_t i = 0; i < n_of(a, v); i++)
+        if (counts(a, v, i))
+            sum += p[(size_t)i * heads] *
+                   og_element(og_row_of(&a->op.z, source_of(a, v, i)), column, a->op.z.dtype);
+    return sum;
+}
+
+/* A warp a destination. */
+OG_KERNEL(og__k_attend, og_k_attend)
+{
+    const uint32_t v = og_warp(), heads = (uint32_t)op->op.heads, width = (uint32_t)op->op.width;
+    const uint32_t cols = op->op.average ? width : heads * width;
+    if (v >= op->block.n_dst)
+        return;
+    float *y = op->op.y + (size_t)v * cols;
+    for (uint32_t j = og_lane(); j < cols; j += OG_LANES) {
+        float sum = (op->op.add ? y[j] : 0) + (op->op.bias ? op->op.bias[j] : 0);
+        for (uint32_t h = 0; op->op.average && h < heads; h++)
+            sum += attended(op, v, h, j) / (float)heads;
+        y[j] = op->op.average ? sum : sum + attended(op, v, j / width, j % width);
+    }
+}
+
+/* ==== back, by destination ==== */
+
+/* A warp a destination: slopes of its coefficients, through dropout. */
+OG_KERNEL(og__k_attend_slopes, og_k_attend_back)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t v = og_warp(), heads = (uint32_t)a->op.heads, width = (uint32_t)a->op.width;
+    if (v >= a->block.n_dst)
+        return; /* all lanes of the warp */
+    const float *dy = op->dy + (size_t)v * (a->op.average ? width : heads * width);
+    const float share = a->op.average ? 1.0f / (float)heads : 1;
+    for (uint32_t i = 0; i < n_of(a, v); i++) {
+        const char *z = og_row_of(&a->op.z, source_of(a, v, i));
+        for (uint32_t h = 0; h < heads; h++) {
+            const uint32_t from_z = a->op.shared ? 0 : h * width;
+            const uint32_t from_dy = a->op.average ? 0 : h * width;
+            float sum = 0;
+            for (uint32_t j = og_lane(); j < width; j += OG_LANES)
+                sum += og_element(z, from_z + j, a->op.z.dtype) * share * dy[from_dy + j];
+            sum = og_warp_sum(sum);
+            if (og_lane() > 0)
+                continue;
+            sum = counts(a, v, i) ? sum : 0;
+            op->dscore[first_of(a, v) + (size_t)i * heads + h] =
+                a->drops ? drop_coefficient(a, v, i, h, sum) : sum;
+        }
+    }
+}
+
+/* A thread a destination and head: slopes of its scores before the leaky ReLU; their sum takes the
+ * place of the destination's score, what dropout leaves of alpha that of alpha. */
+OG_KERNEL(og__k_score_slopes, og_k_attend_back)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t heads = (uint32_t)a->op.heads, v = og_item() / heads, h = og_item() % heads;
+    if (v >= a->block.n_dst)
+        return;
+    float *d = op->dscore + first_of(a, v) + h, *p = a->op.alpha + first_of(a, v) + h;
+    const float to = a->op.score_dst[v * heads + h];
+    float mean = 0, sum = 0;
+    for (uint32_t i = 0; i < n_of(a, v); i++)
+        mean += p[(size_t)i * heads] * d[(size_t)i * heads];
+    for (uint32_t i = 0; i < n_of(a, v); i++) {
+        const float score = a->op.score_src[source_of(a, v, i) * heads + h] + to;
+        const float leak = score > 0 ? 1 : OG__LEAK, alpha = p[(size_t)i * heads];
+        const float slope = leak * alpha * (d[(size_t)i * heads] - mean);
+        d[(size_t)i * heads] = slope;
+        sum += slope;
+        if (a->drops)
+            p[(size_t)i * heads] = drop_coefficient(a, v, i, h, alpha);
+    }
+    a->op.score_dst[v * heads + h] = sum;
+}
+
+/* ==== back, by source ==== */
+
+/* Where the coefficient of the transposed block's edge e of source u lies; its loop's behind. */
+OG_ON_DEVICE size_t coefficient_of(const struct og_k_attend_back *op, uint32_t u, uint32_t e)
+{
+    const struct og_k_attend *a = &op->forward;
+    const bool loop = e == op->indptr[u + 1];
+    const uint32_t v = loop ? u : op->col[e];
+    const uint32_t edge = loop ? a->block.indptr[u + 1] : op->edge[e];
+    return ((size_t)edge + v) * (size_t)a->op.heads;
+}
+
+/* Its edges, and one more for the loop of a destination. */
+OG_ON_DEVICE uint32_t last_edge(const struct og_k_attend_back *op, uint32_t u)
+{
+    return op->indptr[u + 1] + (u < op->forward.block.n_dst);
+}
+
+/* A thread a source and head. */
+OG_KERNEL(og__k_source_slopes, og_k_attend_back)
+{
+    const uint32_t heads = (uint32_t)op->forward.op.heads;
+    const uint32_t u = og_item() / heads, h = og_item() % heads;
+    if (u >= op->forward.block.n_src)
+        return;
+    float sum = 0;
+    for (uint32_t e = op->indptr[u]; e < last_edge(op, u); e++)
+        sum += op->dscore[coefficient_of(op, u, e) + h];
+    op->from[u * heads + h] = sum;
+}
+
+/* A thread a column of a part of the sources: att_src's columns, then att_dst's. */
+OG_KERNEL(og__k_vector_parts, og_k_attend_back)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t heads = (uint32_t)a->op.heads, width = (uint32_t)a->op.width, f = heads * width;
+    const uint32_t j = og_item() % (2 * f), part = og_item() / (2 * f), h = j % f / width;
+    if (part >= op->n_parts)
+        return;
+    const uint32_t n = a->block.n_src, column = a->op.shared ? j % f % width : j % f;
+    const uint32_t end = (uint32_t)((uint64_t)n * (part + 1) / op->n_parts);
+    double sum = 0;
+    for (uint32_t u = (uint32_t)((uint64_t)n * part / op->n_parts); u < end; u++) {
+        if (j >= f && u >= a->block.n_dst)
+            break;
+        const float slope = j < f ? op->from[u * heads + h] : a->op.score_dst[u * heads + h];
+        sum += (double)(slope * og_element(og_row_of(&a->op.z, u), column, a->op.z.dtype));
+    }
+    op->part[(size_t)part * 2 * f + j] = sum;
+}
+
+/* What comes to column c of head h of source u, through coefficients and through scores. */
+OG_ON_DEVICE float come_back(const struct og_k_attend_back *op, uint32_t u, uint32_t h, uint32_t c)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t heads = (uint32_t)a->op.heads, width = (uint32_t)a->op.width;
+    const uint32_t cols = a->op.average ? width : heads * width;
+    const uint32_t at = a->op.average ? c : h * width + c;
+    float sum = 0;
+    for (uint32_t e = op->indptr[u]; e < last_edge(op, u); e++) {
+        const uint32_t v = e == op->indptr[u + 1] ? u : op->col[e];
+        sum += a->op.alpha[coefficient_of(op, u, e) + h] * op->dy[(size_t)v * cols + at];
+    }
+    sum = (a->op.average ? sum / (float)heads : sum) +
+          op->from[u * heads + h] * a->op.att_src[h * width + c];
+    return u < a->block.n_dst ? sum + a->op.score_dst[u * heads + h] * a->op.att_dst[h * width + c]
+                              : sum;
+}
+
+/* A warp a source. */
+OG_KERNEL(og__k_source_back, og_k_attend_back)
+{
+    const struct og_k_attend *a = &op->forward;
+    const uint32_t u = og_warp(), heads = (uint32_t)a->op.heads, width = (uint32_t)a->op.width;
+    const uint32_t dim = (uint32_t)a->op.z.dim;
+    if (u >= a->block.n_src)
+        return;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
+        float sum = 0;
+        for (uint32_t h = 0; a->op.shared && h < heads; h++)
+            sum += come_back(op, u, h, j);
+        op->dz[(size_t)u * dim + j] = a->op.shared ? sum : come_back(op, u, j / width, j % width);
+    }
+}
+
+/* ==== vectors through a matrix ==== */
+
+/* A thread a head and column. */
+OG_KERNEL(og__k_fold, og_k_fold)
+{
+    const uint32_t h = og_item() / op->n_in, j = og_item() % op->n_in;
+    if (h >= op->heads)
+        return;
+    float sum = 0;
+    for (uint32_t c = h * op->width; c < (h + 1) * op->width; c++)
+        sum += op->att[c] * op->weight[(size_t)c * op->n_in + j];
+    op->out[og_item()] = sum;
+}
+
+/* A warp a row of the matrix. */
+OG_KERNEL(og__k_fold_back, og_k_fold)
+{
+    const uint32_t c = og_warp();
+    if (c >= op->heads * op->width)
+        return; /* all lanes of the warp */
+    const float *weight = op->weight + (size_t)c * op->n_in;
+    const float *dout = op->dout + (size_t)(c / op->width) * op->n_in;
+    float *dweight = op->dweight + (size_t)c * op->n_in;
+    float sum = 0;
+    for (uint32_t j = og_lane(); j < op->n_in; j += OG_LANES) {
+        sum += weight[j] * dout[j];
+        dweight[j] += op->att[c] * dout[j];
+    }
+    sum = og_warp_sum(sum);
+    if (og_lane() == 0)
+        op->datt[c] = sum;
+}
+
+/* ==== the largest of the neighbours ==== */
+
+/* A warp a destination. */
+OG_KERNEL(og__k_pool_max, og_k_pool_max)
+{
+    const struct og_block *b = &op->block;
+    const uint32_t v = og_warp(), dim = (uint32_t)op->x.dim;
+    if (v >= b->n_dst)
+        return;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
+        float most = 0;
+        uint32_t from = OG__NOWHERE;
+        for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++) {
+            const float x = og_element(og_row_of(&op->x, b->src[e]), j, op->x.dtype);
+            if (from == OG__NOWHERE || x > most || x != x) { /* NaN stays what it is */
+                most = x;
+                from = b->src[e];
+            }
+        }
+        op->y[(size_t)v * dim + j] = most;
+        if (op->from)
+            op->from[(size_t)v * dim + j] = from;
+    }
+}
+
+/* A warp a source. Edges that are there twice lie side by side, and count once. */
+OG_KERNEL(og__k_pool_max_back, og_k_pool_max_back)
+{
+    const struct og_pool_max_back *b = &op->op;
+    const uint32_t u = og_warp(), dim = (uint32_t)b->dim;
+    if (u >= b->n_src)
+        return;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
+        float sum = 0;
+        for (uint32_t e = b->indptr[u]; e < b->indptr[u + 1]; e++) {
+            const size_t at = (size_t)b->col[e] * dim + j;
+            const bool again = e > b->indptr[u] && b->col[e] == b->col[e - 1];
+            sum += !again && b->from[at] == u ? b->dy[at] : 0;
+        }
+        b->x[(size_t)u * dim + j] = b->x[(size_t)u * dim + j] > 0 ? sum : 0;
+    }
+}

@@ -1,0 +1,362 @@
+/* Losses and what metrics count, a thread a row; and pairs of rows. */
+#include "nn/device/common.h"
+
+OG_ON_DEVICE void add_metrics(struct og_metrics *sum, const struct og_metrics *m)
+{
+    sum->loss_sum += m->loss_sum;
+    sum->counted += m->counted;
+    sum->correct += m->correct;
+    sum->true_positive += m->true_positive;
+    sum->false_positive += m->false_positive;
+    sum->false_negative += m->false_negative;
+    sum->compared += m->compared;
+    sum->twice_ordered += m->twice_ordered;
+    sum->ranked += m->ranked;
+    for (int k = 0; k < OG__HITS; k++)
+        sum->hits[k] += m->hits[k];
+    sum->reciprocal_ranks += m->reciprocal_ranks;
+    sum->values += m->values;
+    sum->absolute += m->absolute;
+    sum->squared += m->squared;
+    sum->value_sum += m->value_sum;
+    sum->value_squares += m->value_squares;
+}
+
+OG_ON_DEVICE struct og_metrics no_metrics(void)
+{
+    struct og_metrics m = {0};
+    return m;
+}
+
+/* The block's rows in their order; all its threads come. */
+OG_ON_DEVICE void leave(const struct og_metrics *mine, struct og_metrics *blocks OG_HERE)
+{
+    OG_SHARED struct og_metrics row[OG__BLOCK_ROWS];
+    row[og_thread()] = *mine;
+    og_meet();
+    if (og_thread() > 0)
+        return;
+    struct og_metrics sum = row[0];
+    for (int i = 1; i < OG__BLOCK_ROWS; i++)
+        add_metrics(&sum, &row[i]);
+    blocks[og_block()] = sum;
+}
+
+OG_KERNEL(og__k_add_metrics, og_k_add_metrics)
+{
+    if (og_item() > 0)
+        return;
+    struct og_metrics sum = op->blocks[0];
+    for (uint32_t i = 1; i < op->n; i++)
+        add_metrics(&sum, &op->blocks[i]);
+    op->blocks[0] = sum;
+}
+
+OG_ON_DEVICE uint32_t my_row(uint32_t block, uint32_t thread)
+{
+    return block * OG__BLOCK_ROWS + thread;
+}
+
+/* One block: the sum of what its threads have. */
+OG_ON_DEVICE void leave_count(uint32_t mine, uint32_t *sum OG_HERE)
+{
+    OG_SHARED uint32_t count[OG_THREADS];
+    count[og_thread()] = mine;
+    og_meet();
+    for (int i = 1; og_thread() == 0 && i < OG_THREADS; i++)
+        mine += count[i];
+    if (og_thread() == 0)
+        *sum = mine;
+}
+
+/* ==== classes ==== */
+
+OG_ON_DEVICE bool is_class(const struct og_loss *op, uint32_t r)
+{
+    const int32_t label = ((const int32_t *)op->labels)[r];
+    return label >= 0 && label < op->cols;
+}
+
+OG_KERNEL(og__k_count_classes, og_k_loss)
+{
+    uint32_t n = 0;
+    for (uint32_t r = og_thread(); r < op->op.rows; r += OG_THREADS)
+        n += is_class(&op->op, r);
+    leave_count(n, op->counted OG_PASS);
+}
+
+OG_ON_DEVICE void softmax_row(const struct og_loss *op, uint32_t r, uint32_t counted,
+                              struct og_metrics *m)
+{
+    const uint32_t cols = (uint32_t)op->cols, label = (uint32_t)((const int32_t *)op->labels)[r];
+    const float *x = op->logits + (size_t)r * cols;
+    float *grad = op->grad ? op->grad + (size_t)r * cols : NULL;
+    const float share = 1.0f / (float)counted;
+    uint32_t best = 0;
+    float sum = 0;
+    for (uint32_t j = 1; j < cols; j++)
+        best = x[j] > x[best] ? j : best;
+    for (uint32_t j = 0; j < cols; j++) {
+        const float e = expf(x[j] - x[best]);
+        sum += e;
+        if (grad)
+            grad[j] = e;
+    }
+    const double loss = (double)logf(sum) + (double)x[best] - (double)x[label];
+    m->counted = 1;
+    m->correct = best == label && loss == loss; /* of a row with NaN none is the largest */
+    m->loss_sum = loss;
+    for (uint32_t j = 0; grad && j < cols; j++)
+        grad[j] = grad[j] * (share / sum) - (j == label ? share : 0);
+}
+
+OG_KERNEL(og__k_softmax, og_k_loss)
+{
+    const uint32_t r = my_row(og_block(), og_thread());
+    struct og_metrics m = no_metrics();
+    if (r < op->op.rows && is_class(&op->op, r))
+        softmax_row(&op->op, r, *op->counted, &m);
+    else if (r < op->op.rows && op->op.grad)
+        for (uint32_t j = 0; j < (uint32_t)op->op.cols; j++)
+            op->op.grad[(size_t)r * (size_t)op->op.cols + j] = 0;
+    leave(&m, op->blocks OG_PASS);
+}
+
+/* ==== labels ==== */
+
+OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_metrics *m)
+{
+    const uint32_t cols = (uint32_t)op->cols;
+    const float *x = op->logits + (size_t)r * cols;
+    const float *label = (const float *)op->labels + (size_t)r * cols;
+    float *grad = op->grad ? op->grad + (size_t)r * cols : NULL;
+    const float share = 1.0f / ((float)op->rows * (float)cols);
+    double sum = 0;
+    for (uint32_t j = 0; j < cols; j++) {
+        const float e = expf(-fabsf(x[j]));
+        const bool on = label[j] > 0.5f, said = x[j] > 0;
+        sum += (double)(log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j]);
+        m->true_positive += on && said;
+        m->false_positive += !on && said;
+        m->false_negative += on && !said;
+        if (grad)
+            grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]);
+    }
+    m->counted = 1;
+    m->loss_sum = sum / (double)cols;
+}
+
+OG_KERNEL(og__k_sigmoid, og_k_loss)
+{
+    const uint32_t r = my_row(og_block(), og_thread());
+    struct og_metrics m = no_metrics();
+    if (r < op->op.rows)
+        sigmoid_row(&op->op, r, &m);
+    leave(&m, op->blocks OG_PASS);
+}
+
+/* ==== values ==== */
+
+OG_KERNEL(og__k_count_values, og_k_loss)
+{
+    const size_t all = op->op.rows * (size_t)op->op.cols;
+    uint32_t n = 0;
+    for (size_t i = og_thread(); i < all; i += OG_THREADS) {
+        const float y = ((const float *)op->op.labels)[i];
+        n += y == y;
+    }
+    leave_count(n, op->counted OG_PASS);
+}
+
+/* As nn/loss_values.c has them. */
+OG_ON_DEVICE double value_loss(int loss, float d, float *slope)
+{
+    const float size = fabsf(d);
+    if (loss == OG_LOSS_MSE) {
+        *slope = 2 * d;
+        return (double)d * (double)d;
+    }
+    if (loss == OG_LOSS_MAE || size > 1) {
+        *slope = (float)((d > 0) - (d < 0));
+        return loss == OG_LOSS_MAE ? (double)size : (double)size - 0.5;
+    }
+    *slope = d; /* NaN as well */
+    return 0.5 * (double)d * (double)d;
+}
+
+OG_ON_DEVICE void value_row(const struct og_k_loss *op, uint32_t r, struct og_metrics *m)
+{
+    const struct og_loss *l = &op->op;
+    const size_t first = (size_t)r * (size_t)l->cols;
+    const float share = 1 / (float)*op->counted;
+    for (size_t i = first; i < first + (size_t)l->cols; i++) {
+        const float y = ((const float *)l->labels)[i], d = l->logits[i] - y;
+        const bool there = y == y;
+        float slope = 0;
+        if (there) {
+            m->counted = 1;
+            m->values++;
+            m->loss_sum += value_loss(op->loss, d, &slope);
+            m->absolute += (double)fabsf(d);
+            m->squared += (double)d * (double)d;
+            m->value_sum += (double)y;
+            m->value_squares += (double)y * (double)y;
+        }
+        if (l->grad)
+            l->grad[i] = there ? share * slope : 0;
+    }
+}
+
+OG_KERNEL(og__k_values, og_k_loss)
+{
+    const uint32_t r = my_row(og_block(), og_thread());
+    struct og_metrics m = no_metrics();
+    if (r < op->op.rows)
+        value_row(op, r, &m);
+    leave(&m, op->blocks OG_PASS);
+}
+
+/* ==== links ==== */
+
+/* log(1 + exp(x)) and its slope, never overflowing. */
+OG_ON_DEVICE double softplus(float x, float *slope)
+{
+    const float e = expf(-fabsf(x));
+    *slope = (x >= 0 ? 1 : e) / (1 + e);
+    return (double)(log1pf(e) + fmaxf(x, 0));
+}
+
+/* An edge's share: half its own loss and half the mean of its negatives'. */
+OG_ON_DEVICE double bce_of(const struct og_link_loss *op, uint32_t i)
+{
+    const uint32_t n_negatives = op->n_edges * op->each;
+    float slope;
+    double negatives = 0;
+    const double edge = softplus(-op->score[i], &slope);
+    if (op->grad)
+        op->grad[i] = -0.5f * slope / (float)op->n_edges;
+    for (uint32_t k = 0; k < op->each; k++) {
+        const uint32_t p = op->n_edges + i * op->each + k;
+        negatives += softplus(op->score[p], &slope);
+        if (op->grad)
+            op->grad[p] = 0.5f * slope / (float)n_negatives;
+    }
+    return 0.5 * (edge + negatives / op->each);
+}
+
+OG_ON_DEVICE double margin_of(const struct og_link_loss *op, uint32_t i)
+{
+    const float share = 1 / (float)(op->n_edges * op->each);
+    float slope = 0;
+    double sum = 0;
+    for (uint32_t k = 0; k < op->each; k++) {
+        const uint32_t p = op->n_edges + i * op->each + k;
+        const float lacks = 1 - op->score[i] + op->score[p];
+        const bool counts = !(lacks <= 0); /* NaN as well */
+        sum += counts ? (double)lacks : 0;
+        slope -= counts ? share : 0;
+        if (op->grad)
+            op->grad[p] = counts ? share : 0;
+    }
+    if (op->grad)
+        op->grad[i] = slope;
+    return sum / op->each;
+}
+
+/* A thread an edge. */
+OG_KERNEL(og__k_links, og_k_links)
+{
+    const struct og_link_loss *l = &op->op;
+    const uint32_t i = my_row(og_block(), og_thread());
+    struct og_metrics m = no_metrics();
+    if (i < l->n_edges) {
+        m.counted = 1;
+        m.compared = l->each;
+        m.loss_sum = l->loss == OG_LOSS_BCE ? bce_of(l, i) : margin_of(l, i);
+        for (uint32_t k = 0; k < l->each; k++) {
+            const float other = l->score[l->n_edges + i * l->each + k];
+            m.twice_ordered += l->score[i] > other ? 2 : l->score[i] == other;
+        }
+    }
+    leave(&m, op->blocks OG_PASS);
+}
+
+/* As nn/pairs.c counts them. */
+OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t i)
+{
+    const uint32_t first = op->n_edges + op->n_negatives + i * op->n_rivals;
+    const float own = op->score[i];
+    uint32_t above = 0, equal = 0;
+    bool compares = own == own;
+    for (uint32_t r = first; r < first + op->n_rivals; r++) {
+        const float score = op->score[r];
+        if (op->b[r] == op->a[i] || op->b[r] == op->b[i])
+            continue; /* an end of the edge is no rival */
+        above += score > own;
+        equal += score == own;
+        compares = compares && score == score;
+    }
+    return compares ? 1 + above + 0.5 * equal : (double)NAN;
+}
+
+OG_KERNEL(og__k_ranks, og_k_ranks)
+{
+    const uint32_t i = my_row(og_block(), og_thread());
+    const int at[OG__HITS] = {1, 3, 10}; /* og__hits_at */
+    struct og_metrics m = no_metrics();
+    if (i < op->n_edges) {
+        const double rank = rank_of(op, i);
+        m.ranked = 1;
+        m.reciprocal_ranks = 1 / rank;
+        for (int k = 0; k < OG__HITS; k++)
+            m.hits[k] = rank <= at[k];
+    }
+    leave(&m, op->blocks OG_PASS);
+}
+
+/* ==== pairs ==== */
+
+/* A warp a pair. */
+OG_KERNEL(og__k_pair_dot, og_k_pair)
+{
+    const struct og_pair_op *o = &op->op;
+    const uint32_t p = og_warp(), dim = (uint32_t)o->dim;
+    if (p >= o->n)
+        return; /* all lanes of the warp */
+    const float *a = o->h + (size_t)o->a[p] * dim, *b = o->h + (size_t)o->b[p] * dim;
+    float sum = 0;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        sum += a[j] * b[j];
+    sum = og_warp_sum(sum);
+    if (og_lane() == 0)
+        o->out[p] = sum;
+}
+
+OG_KERNEL(og__k_pair_product, og_k_pair)
+{
+    const struct og_pair_op *o = &op->op;
+    const uint32_t p = og_warp(), dim = (uint32_t)o->dim;
+    if (p >= o->n)
+        return;
+    const float *a = o->h + (size_t)o->a[p] * dim, *b = o->h + (size_t)o->b[p] * dim;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        o->out[(size_t)p * dim + j] = a[j] * b[j];
+}
+
+/* A warp a row, over its pairs in their order. */
+OG_KERNEL(og__k_pair_back, og_k_pair_back)
+{
+    const struct og_pair_op *f = &op->forward;
+    const uint32_t r = og_warp(), dim = (uint32_t)f->dim;
+    if (r >= op->n_rows)
+        return;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
+        float sum = 0;
+        for (uint32_t i = op->first[r]; i < op->first[r + 1]; i++) {
+            const uint32_t p = op->pair[i] >> 1, other = op->pair[i] & 1 ? f->a[p] : f->b[p];
+            const float g = op->wide ? op->g[(size_t)p * dim + j] : op->g[p];
+            sum += g * f->h[(size_t)other * dim + j];
+        }
+        op->dh[(size_t)r * dim + j] = sum;
+    }
+}

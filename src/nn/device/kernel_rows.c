@@ -1,0 +1,177 @@
+/* Rows and columns of matrices, and the optimisers. */
+#include "nn/device/common.h"
+
+/* ==== sums along edges ==== */
+
+OG_ON_DEVICE float right_of(const struct og_sparse *s, uint32_t u)
+{
+    return u < s->n_right ? s->right[u] : 1.0f;
+}
+
+OG_ON_DEVICE float weight_of(const struct og_sparse *s, uint32_t e)
+{
+    return s->weight ? s->weight[s->edge ? s->edge[e] : e] : 1.0f;
+}
+
+/* A warp a row; a lane adds up its columns over the row's edges, in their order. */
+OG_KERNEL(og__k_aggregate, og_k_aggregate)
+{
+    const struct og_sparse *s = &op->s;
+    const uint32_t r = op->first + og_warp();
+    if (og_warp() >= op->n)
+        return;
+    const bool loop = r < s->n_loops;
+    const float left = r < s->n_left ? s->left[r] : 1.0f;
+    const float own = loop ? (s->eps ? 1 + *s->eps : 1) * right_of(s, r) : 0;
+    float *y = op->y + og_warp() * op->ld;
+    for (uint32_t j = og_lane(); j < (uint32_t)op->x.dim; j += OG_LANES) {
+        float sum = loop ? own * og_element(og_row_of(&op->x, r), j, op->x.dtype) : 0;
+        for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e++) {
+            const uint32_t u = s->col[e];
+            if (!loop || s->diagonal || u != r)
+                sum += weight_of(s, e) * right_of(s, u) *
+                       og_element(og_row_of(&op->x, u), j, op->x.dtype);
+        }
+        y[j] = (op->add ? y[j] : 0) + left * sum;
+    }
+}
+
+OG_KERNEL(og__k_widen, og_k_widen)
+{
+    if (og_warp() >= op->n)
+        return;
+    const char *x = og_row_of(&op->x, op->first + og_warp());
+    float *y = op->y + og_warp() * op->ld;
+    for (uint32_t j = og_lane(); j < (uint32_t)op->x.dim; j += OG_LANES)
+        y[j] = (op->add ? y[j] : 0) + og_element(x, j, op->x.dtype);
+}
+
+/* ==== what follows a product ==== */
+
+OG_KERNEL(og__k_end, og_k_end)
+{
+    if (og_warp() >= op->n)
+        return;
+    const float *made = op->made + og_warp() * op->ld_made;
+    float *y = op->y + og_warp() * op->ld;
+    for (uint32_t j = og_lane(); j < op->cols; j += OG_LANES) {
+        float z = made[j] + (op->bias ? op->bias[j] : 0);
+        if (op->relu)
+            z = z <= 0 ? 0 : z; /* NaN stays what it is */
+        if (op->drops)
+            z = og_drop(&op->dropout, op->first + og_warp(), j, z);
+        if (op->gated)
+            y[j] = y[j] > 0 ? op->gate_scale * z : 0;
+        else
+            y[j] = op->add ? y[j] + z : z;
+    }
+}
+
+/* ==== sums of columns ==== */
+
+OG_ON_DEVICE double of_column(const struct og_k_columns *op, uint32_t r, uint32_t j)
+{
+    const size_t at = r * op->ld + j;
+    double d;
+    switch (op->of) {
+    case OG__VALUES:
+        return (double)op->y[at];
+    case OG__SQUARES:
+        d = (double)op->y[at] - (double)op->mean[j];
+        return d * d;
+    case OG__SLOPES:
+        return (double)op->g[at];
+    case OG__SCALED:
+        return (double)(op->g[at] * (op->y[at] - op->mean[j]) * op->rstd[j]);
+    case OG__SCALED_BY_ROW:
+        return (double)(op->g[at] * (op->y[at] - op->row[2 * r]) * op->row[2 * r + 1]);
+    }
+    return 0;
+}
+
+/* Where part `part` of n begins. */
+OG_ON_DEVICE uint32_t part_start(uint32_t rows, uint32_t n, uint32_t part)
+{
+    return (uint32_t)((uint64_t)rows * part / n);
+}
+
+/* A thread a column of a part. */
+OG_KERNEL(og__k_column_parts, og_k_columns)
+{
+    const uint32_t j = og_item() % op->cols, part = og_item() / op->cols;
+    if (part >= op->n_parts)
+        return;
+    const uint32_t end = part_start(op->rows, op->n_parts, part + 1);
+    double sum = 0;
+    for (uint32_t r = part_start(op->rows, op->n_parts, part); r < end; r++)
+        sum += of_column(op, r, j);
+    op->part[part * op->step + j] = sum;
+}
+
+OG_KERNEL(og__k_column_sums, og_k_columns)
+{
+    const uint32_t j = og_item();
+    if (j >= op->cols)
+        return;
+    double sum = 0;
+    for (uint32_t part = 0; part < op->n_parts; part++)
+        sum += op->part[part * op->step + j];
+    op->sum[j] = (float)(sum * op->times);
+}
+
+/* ==== products added up ==== */
+
+/* A block a part; each thread its columns, row by row; then the threads in their order. */
+OG_KERNEL(og__k_dot_parts, og_k_dot)
+{
+    OG_SHARED double mine[OG_THREADS];
+    const uint32_t part = og_block(), dim = (uint32_t)op->op.x.dim;
+    const uint32_t end = part_start(op->op.rows, op->n_parts, part + 1);
+    double sum = 0;
+    for (uint32_t r = part_start(op->op.rows, op->n_parts, part); r < end; r++)
+        for (uint32_t j = og_thread(); j < dim; j += OG_THREADS)
+            sum += (double)(op->op.a[(size_t)r * dim + j] *
+                            og_element(og_row_of(&op->op.x, r), j, op->op.x.dtype));
+    mine[og_thread()] = sum;
+    og_meet();
+    if (og_thread() > 0)
+        return;
+    for (int i = 1; i < OG_THREADS; i++)
+        sum += mine[i];
+    op->part[part] = sum;
+}
+
+OG_KERNEL(og__k_dot, og_k_dot)
+{
+    if (og_item() > 0)
+        return;
+    double sum = 0;
+    for (uint32_t part = 0; part < op->n_parts; part++)
+        sum += op->part[part];
+    *op->op.out = (float)sum;
+}
+
+/* ==== optimisers ==== */
+
+/* As nn/kernels.c has them. */
+OG_KERNEL(og__k_adam, og_k_update)
+{
+    const float beta1 = 0.9f, beta2 = 0.999f, rest1 = 0.1f, rest2 = 0.001f, eps = 1e-8f;
+    const struct og_update *u = &op->op;
+    const size_t i = og_item();
+    if (i >= u->n)
+        return;
+    const float g = u->grad[i] + op->decay * u->value[i];
+    const float m = beta1 * u->m[i] + rest1 * g, v = beta2 * u->v[i] + rest2 * g * g;
+    u->m[i] = m;
+    u->v[i] = v;
+    u->value[i] -= op->rate * m / (sqrtf(v) / op->root + eps);
+}
+
+OG_KERNEL(og__k_sgd, og_k_update)
+{
+    const struct og_update *u = &op->op;
+    const size_t i = og_item();
+    if (i < u->n)
+        u->value[i] -= op->rate * (u->grad[i] + op->decay * u->value[i]);
+}

@@ -1,0 +1,260 @@
+/* The kernels that operators on devices are made of (operators.c), what each is given, and what
+ * they share. Written in kernel.h's common language, one file a family:
+ *
+ *   kernel_rows.c      sums along edges, ends of products, sums of columns, optimisers
+ *   kernel_blocks.c    degrees, and lists from sorted keys
+ *   kernel_attend.c    attention, folding, the largest neighbour
+ *   kernel_finish.c    the end of a layer, on and back
+ *   kernel_losses.c    losses, ranks and pairs
+ *
+ * Pointers in arguments are of the device's memory. A warp takes a row where rows are wide, its
+ * lanes side by side along it; a thread takes one where little is to be done. */
+#ifndef OG_NN_DEVICE_KERNELS_H
+#define OG_NN_DEVICE_KERNELS_H
+
+#include "device/device.h"
+#include "nn/ops.h"
+
+/* A name, what it is given, and whether its threads meet. */
+/* clang-format off */
+#define OG__KERNELS(row) \
+    row(og__k_aggregate, og_k_aggregate, false) \
+    row(og__k_widen, og_k_widen, false) \
+    row(og__k_end, og_k_end, false) \
+    row(og__k_column_parts, og_k_columns, false) \
+    row(og__k_column_sums, og_k_columns, false) \
+    row(og__k_dot_parts, og_k_dot, true) \
+    row(og__k_dot, og_k_dot, false) \
+    row(og__k_adam, og_k_update, false) \
+    row(og__k_sgd, og_k_update, false) \
+    row(og__k_scale, og_k_scale, false) \
+    row(og__k_count_up, og_k_count_up, false) \
+    row(og__k_pair_keys, og_k_pair_keys, false) \
+    row(og__k_starts, og_k_starts, false) \
+    row(og__k_owners, og_k_owners, false) \
+    row(og__k_scores, og_k_scores, true) \
+    row(og__k_coefficients, og_k_attend, false) \
+    row(og__k_attend, og_k_attend, false) \
+    row(og__k_attend_slopes, og_k_attend_back, true) \
+    row(og__k_score_slopes, og_k_attend_back, false) \
+    row(og__k_source_slopes, og_k_attend_back, false) \
+    row(og__k_vector_parts, og_k_attend_back, false) \
+    row(og__k_source_back, og_k_attend_back, false) \
+    row(og__k_fold, og_k_fold, false) \
+    row(og__k_fold_back, og_k_fold, true) \
+    row(og__k_pool_max, og_k_pool_max, false) \
+    row(og__k_pool_max_back, og_k_pool_max_back, false) \
+    row(og__k_track, og_track, false) \
+    row(og__k_rstd, og_rstd, false) \
+    row(og__k_finish, og_k_finish, true) \
+    row(og__k_finish_back, og_k_finish, true) \
+    row(og__k_norm_back, og_k_finish, true) \
+    row(og__k_count_classes, og_k_loss, true) \
+    row(og__k_softmax, og_k_loss, true) \
+    row(og__k_sigmoid, og_k_loss, true) \
+    row(og__k_count_values, og_k_loss, true) \
+    row(og__k_values, og_k_loss, true) \
+    row(og__k_links, og_k_links, true) \
+    row(og__k_ranks, og_k_ranks, true) \
+    row(og__k_add_metrics, og_k_add_metrics, false) \
+    row(og__k_pair_dot, og_k_pair, true) \
+    row(og__k_pair_product, og_k_pair, false) \
+    row(og__k_pair_back, og_k_pair_back, false)
+/* clang-format on */
+
+#define OG__KERNEL_NUMBER(name, args, meets) name##_number,
+enum og__kernel_number { OG__KERNELS(OG__KERNEL_NUMBER) OG__N_KERNELS };
+extern const struct og_kernel og__kernels[OG__N_KERNELS]; /* by number */
+
+#ifndef __CUDACC__
+#define OG__KERNEL_DECLARED(name, args, meets) \
+    void name(const void *args_of, const struct og__here *here);
+OG__KERNELS(OG__KERNEL_DECLARED)
+#endif
+
+/* ---- rows ---- */
+
+/* y[r] = (add ? y[r] : 0) + (s * x)[first + r], for n rows. */
+struct og_k_aggregate {
+    struct og_sparse s;
+    struct og_rows x;
+    uint32_t first, n;
+    float *y;
+    size_t ld;
+    bool add;
+};
+/* y[r] = (add ? y[r] : 0) + x[first + r] as f32 */
+struct og_k_widen {
+    struct og_rows x;
+    uint32_t first, n;
+    float *y;
+    size_t ld;
+    bool add;
+};
+/* What follows a product: y = bias, ReLU, dropout, then into y, gated by it or added to it. */
+struct og_k_end {
+    uint32_t first, n; /* rows [first, first + n) of the matrix lie at made and at y */
+    uint32_t cols;
+    const float *made; /* may be y */
+    size_t ld_made, ld;
+    float *y;
+    const float *bias;
+    bool relu, drops, gated, add;
+    float gate_scale;
+    struct og_dropout dropout;
+};
+/* Sums over rows of what a column holds, in double: parts of OG__PART_ROWS rows or more, each in
+ * the order of its rows, then the parts in theirs. */
+enum { OG__MOST_PARTS = 64, OG__PART_ROWS = 64 };
+enum og__of_column {
+    OG__VALUES,  /* y */
+    OG__SQUARES, /* (y - mean)^2 */
+    OG__SLOPES,  /* g */
+    OG__SCALED,  /* g norm(y), norm by column */
+    OG__SCALED_BY_ROW,
+};
+struct og_k_columns {
+    enum og__of_column of;
+    uint32_t rows, cols, n_parts;
+    const float *y, *g, *mean, *rstd;
+    const float *row; /* [rows, 2]: mean and rstd of each */
+    size_t ld;        /* of y and g */
+    double *part;     /* [n_parts, step], of which cols */
+    size_t step;
+    float *sum; /* out [cols], times `times` */
+    double times;
+};
+static inline uint32_t og__parts_of(uint64_t rows)
+{
+    const uint64_t n = (rows + OG__PART_ROWS - 1) / OG__PART_ROWS;
+    const uint32_t most = OG__MOST_PARTS;
+    return n > most ? most : n > 0 ? (uint32_t)n : 1;
+}
+struct og_k_dot {
+    struct og_dot op;
+    uint32_t n_parts;
+    double *part; /* [n_parts] */
+};
+struct og_k_update {
+    struct og_update op;
+    float rate, root, decay;
+};
+
+/* ---- blocks ---- */
+
+struct og_k_scale {
+    struct og_block block;
+    enum og__aggregate kind;
+    uint32_t n;
+    float *scale;
+};
+struct og_k_count_up { /* out[i] = i */
+    uint32_t n;
+    uint32_t *out;
+};
+struct og_k_pair_keys { /* key[2 p] = a[p], key[2 p + 1] = b[p] */
+    uint32_t n;
+    const uint32_t *a, *b;
+    uint32_t *key;
+};
+struct og_k_starts { /* first[r] = how many of the sorted keys are below r, r <= n */
+    uint32_t n, n_keys;
+    const uint32_t *key;
+    uint32_t *first;
+};
+struct og_k_owners { /* owner[i] = the row of indptr that edge[i] is in */
+    uint32_t n_edges, n_rows;
+    const uint32_t *indptr, *edge;
+    uint32_t *owner;
+};
+
+/* ---- attention ---- */
+
+/* score[r, h] = z[r, h] . att[h] */
+struct og_k_scores {
+    struct og_rows z;
+    uint32_t n, heads, width;
+    bool shared;
+    const float *att;
+    float *score;
+};
+struct og_k_attend {
+    struct og_attend op; /* but for block and dropout, which are: */
+    struct og_block block;
+    struct og_dropout dropout;
+    bool drops;
+};
+struct og_k_attend_back {
+    struct og_k_attend forward;
+    const float *dy;
+    const uint32_t *indptr, *col, *edge;
+    float *dscore, *dz;
+    float *from; /* [n_src, heads]: slopes of scores of sources */
+    uint32_t n_parts;
+    double *part; /* [n_parts, 2 F] */
+};
+struct og_k_fold {
+    uint32_t heads, width, n_in;
+    const float *att, *weight, *dout;
+    float *out, *dweight, *datt;
+};
+struct og_k_pool_max {
+    struct og_block block;
+    struct og_rows x;
+    float *y;
+    uint32_t *from;
+};
+struct og_k_pool_max_back {
+    struct og_pool_max_back op;
+};
+
+/* ---- the end of a layer ---- */
+
+struct og_k_finish {
+    struct og_finish op; /* but for dropout */
+    struct og_dropout dropout;
+    bool drops;
+    float *g;                     /* on the way back */
+    const float *dweight, *dbias; /* batch norm's */
+    float *row;                   /* [rows, 2]: layer norm's mean and rstd */
+};
+
+/* ---- losses ---- */
+
+/* Blocks of OG__BLOCK_ROWS rows: a thread a row, whose terms one of them adds up in order. */
+struct og_k_loss {
+    struct og_loss op;
+    int loss;
+    struct og_metrics *blocks;
+    uint32_t *counted; /* [1]: rows or values that count */
+};
+struct og_k_links {
+    struct og_link_loss op;
+    struct og_metrics *blocks;
+};
+struct og_k_ranks {
+    uint32_t n_edges, n_negatives, n_rivals;
+    const uint32_t *a, *b;
+    const float *score;
+    struct og_metrics *blocks;
+};
+struct og_k_add_metrics { /* blocks[0] = the sum of n */
+    uint32_t n;
+    struct og_metrics *blocks;
+};
+
+/* ---- pairs ---- */
+
+struct og_k_pair {
+    struct og_pair_op op;
+};
+struct og_k_pair_back {
+    struct og_pair_op forward;
+    const float *g;
+    bool wide;
+    uint32_t n_rows;
+    const uint32_t *first, *pair;
+    float *dh;
+};
+
+#endif

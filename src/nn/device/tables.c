@@ -1,0 +1,91 @@
+/* The operators' table for each kind of device. */
+#include "nn/device/backend.h"
+
+static int virtual_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+                        struct og_err *err)
+{
+    (void)pool;
+    return og__device_open(out, &og__device_virtual, b, err);
+}
+
+static int cuda_open(struct og_nn_backend **out, struct og_pool *pool, struct og_budget *b,
+                     struct og_err *err)
+{
+    const struct og_device_ops *ops;
+    (void)pool;
+    *out = NULL;
+    int rc = og__device_cuda(&ops, err);
+    return rc < 0 ? rc : og__device_open(out, ops, b, err);
+}
+
+/* Features and blocks go to memory of their own; what operators need beside is the backend's. */
+static size_t room_bytes(size_t bytes)
+{
+    return bytes;
+}
+
+static void set_scratch(struct og_nn_backend *be, char *scratch, size_t bytes, float *partial)
+{
+    (void)be, (void)scratch, (void)bytes, (void)partial;
+}
+
+static size_t scratch_bytes(int width, int threads)
+{
+    (void)width, (void)threads;
+    return 0;
+}
+
+static size_t partial_bytes(uint64_t rows, int n_out, uint64_t n_in)
+{
+    (void)rows, (void)n_out, (void)n_in;
+    return 0;
+}
+
+static size_t column_bytes(uint64_t rows, size_t columns)
+{
+    (void)rows, (void)columns;
+    return 0;
+}
+
+/* Products take weights as they are. */
+static size_t packed_bytes(int n_out, int n_in)
+{
+    (void)n_out, (void)n_in;
+    return 0;
+}
+
+static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err)
+{
+    (void)be, (void)w, (void)n, (void)err;
+    return 0;
+}
+
+#define OPERATORS(kind, opens)                                                                     \
+    {                                                                                              \
+        .name = (kind), .open = (opens), .close = og__device_close,                                \
+        .own_bytes = og__device_own_bytes, .memory = og__device_memory, .fetch = og__device_fetch, \
+        .push = og__device_push, .room_bytes = room_bytes, .gather = og__device_gather,            \
+        .set_scratch = set_scratch, .scratch_bytes = scratch_bytes,                                \
+        .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
+        .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \
+        .transpose = og__device_transpose, .affine = og__device_affine,                            \
+        .weight_grad = og__device_weight_grad, .dot = og__device_dot, .attend = og__device_attend, \
+        .attend_back = og__device_attend_back, .fold = og__device_fold,                            \
+        .fold_back = og__device_fold_back, .pool_max = og__device_pool_max,                        \
+        .pool_max_back = og__device_pool_max_back, .moments = og__device_moments,                  \
+        .track = og__device_track, .rstd = og__device_rstd, .finish = og__device_finish,           \
+        .finish_back = og__device_finish_back, .softmax_loss = og__device_softmax_loss,            \
+        .sigmoid_loss = og__device_sigmoid_loss, .value_loss = og__device_value_loss,              \
+        .pair_dot = og__device_pair_dot, .pair_product = og__device_pair_product,                  \
+        .pair_list = og__device_pair_list, .pair_back = og__device_pair_back,                      \
+        .link_loss = og__device_link_loss, .rank = og__device_rank, .adam = og__device_adam,       \
+        .sgd = og__device_sgd                                                                      \
+    }
+
+const struct og_nn_ops og__ops_virtual = OPERATORS("virtual", virtual_open);
+const struct og_nn_ops og__ops_cuda = OPERATORS("cuda", cuda_open);
+
+const struct og_nn_ops *og__nn_ops_of_device(int device)
+{
+    return device == OG_DEVICE_CUDA ? &og__ops_cuda : &og__ops_virtual;
+}

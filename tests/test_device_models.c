@@ -1,0 +1,254 @@
+/* Models on a virtual device: what the cpu backend makes of the same batch, within its tolerance;
+ * the same bits in any order of threads and at any pace of streams; and every call of the device
+ * failing in turn. */
+#include "nn_fixture.h"
+
+#include "device/virtual.h"
+#include "nn/model.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *const cases[] = {"sage3",       "gcn3_batch",  "gat3",       "gat2_narrow",
+                                    "sage_max2",   "gin2_wide",   "gin3_batch", "pinsage2",
+                                    "sage3_layer", "sage2_multi", "link_mlp",   "link_margin",
+                                    "value_huber"};
+
+enum { STEPS = 3 };
+
+/* Parameters and gradients of all, one behind the other, and the losses. */
+struct made {
+    float *value;
+    size_t n;
+    double loss[STEPS];
+};
+
+static struct og_model_config with_dropout(const struct fixture *f)
+{
+    struct og_model_config c = f->config;
+    c.dropout = 0.3;
+    c.input_dropout = 0.2;
+    c.attention_dropout = 0.5;
+    return c;
+}
+
+static int steps(const struct fixture *f, struct og_model *m, struct made *out, struct og_err *err)
+{
+    for (uint32_t s = 0; s < STEPS; s++) {
+        const struct og_batch *batch = &f->batch[s % f->n_batches];
+        const struct og_rows x = fixture_rows(f, batch);
+        const struct og_step key = {.seed = 1, .epoch = 1, .batch = s};
+        struct og_metrics got = {0};
+        int rc = og__model_gradients(m, batch, &x, f->labels[s % f->n_batches], &key, &got, err);
+        rc = rc < 0 ? rc : og__model_update(m, f->lr, f->weight_decay, s + 1, err);
+        if (rc < 0)
+            return rc;
+        out->loss[s] = og__metrics_loss(&got);
+    }
+    return 0;
+}
+
+static int collect(struct og_model *m, struct made *out, struct og_err *err)
+{
+    size_t n;
+    const struct og_param *p = og__model_params(m, &n);
+    out->n = 0;
+    for (size_t i = 0; i < n; i++)
+        for (int grad = 0; grad < (p[i].grad ? 2 : 1); grad++) {
+            const size_t count = og__param_count(&p[i]);
+            out->value = realloc(out->value, (out->n + count) * sizeof(float));
+            int rc = og__model_fetch(m, out->value + out->n, grad ? p[i].grad : p[i].value,
+                                     count * sizeof(float), err);
+            if (rc < 0)
+                return rc;
+            out->n += count;
+        }
+    return 0;
+}
+
+/* With SGD: Adam makes steps of what is zero but for rounding, as a bias before batch norm is. */
+static int make(const struct fixture *f, const struct og_nn_ops *ops, struct made *out,
+                struct og_err *err)
+{
+    const struct og_model_config c = with_dropout(f);
+    struct og_model *m = NULL;
+    *out = (struct made){0};
+    int rc = og__model_create(&m, ops, &c, OG_OPTIMIZER_SGD, 9, NULL, NULL, err);
+    rc = rc < 0 ? rc : steps(f, m, out, err);
+    rc = rc < 0 ? rc : collect(m, out, err);
+    og__model_free(m);
+    return rc;
+}
+
+/* Gradients that are zero but for rounding are held against LEAST. */
+#define LEAST 0.1
+
+static void assert_close(const char *name, const struct made *got, const struct made *want)
+{
+    assert_int_equal(got->n, want->n);
+    for (size_t i = 0; i < want->n; i++)
+        if (!(fabs((double)got->value[i] - (double)want->value[i]) <=
+              1e-4 * fmax(fabs((double)want->value[i]), LEAST)))
+            fail_msg("%s: number %zu is %.9g, not %.9g", name, i, (double)got->value[i],
+                     (double)want->value[i]);
+    for (int s = 0; s < STEPS; s++)
+        assert_true(fabs(got->loss[s] / want->loss[s] - 1) < 1e-5);
+}
+
+static void as_the_processors_make_it_and_always_the_same(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < OG_COUNT(cases); c++) {
+        struct fixture f;
+        struct made want, first, again;
+        struct og_virtual v = og__virtual_usual;
+        fixture_open(&f, cases[c]);
+        assert_int_equal(make(&f, &og__ops_cpu, &want, NULL), 0);
+        og__virtual_become(&v);
+        assert_int_equal(make(&f, &og__ops_virtual, &first, NULL), 0);
+        assert_close(cases[c], &first, &want);
+        for (int k = 1; k < OG__ORDERS; k++) {
+            v.order = (enum og__order)k;
+            v.pace = k == 1 ? OG__LAZY : OG__SEEDED;
+            v.seed = c;
+            og__virtual_become(&v);
+            assert_int_equal(make(&f, &og__ops_virtual, &again, NULL), 0);
+            assert_memory_equal(again.value, first.value, first.n * sizeof(float));
+            assert_memory_equal(again.loss, first.loss, sizeof(first.loss));
+            free(again.value);
+        }
+        free(want.value);
+        free(first.value);
+        fixture_close(&f);
+    }
+}
+
+/* Each says so, and gives back what it has. */
+static void every_call_may_fail(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"gat3", "gin3_batch", "link_mlp"};
+    for (size_t c = 0; c < OG_COUNT(some); c++) {
+        struct fixture f;
+        struct og_virtual v = og__virtual_usual;
+        struct made out;
+        struct og_err err = {0};
+        fixture_open(&f, some[c]);
+        og__virtual_become(&v);
+        assert_int_equal(make(&f, &og__ops_virtual, &out, NULL), 0);
+        free(out.value);
+        const uint64_t calls = og__virtual_calls();
+        assert_true(calls > 300);
+        v.pace = OG__LAZY;
+        for (v.fail = 1; v.fail <= calls; v.fail += v.fail < 60 ? 1 : 17) {
+            err = (struct og_err){0};
+            og__virtual_become(&v);
+            int rc = make(&f, &og__ops_virtual, &out, &err);
+            if (og__virtual_calls() > v.fail + 12 || (rc < 0) != (err.code < 0))
+                fail_msg("%s: call %llu of %llu: %d, then %llu calls", some[c],
+                         (unsigned long long)v.fail, (unsigned long long)calls, rc,
+                         (unsigned long long)og__virtual_calls());
+            free(out.value);
+        }
+        fixture_close(&f);
+    }
+    og__virtual_become(&og__virtual_usual);
+}
+
+enum { LONG = 9000, WIDE = 100 };
+
+static void *there(const struct og_memory *m, size_t bytes)
+{
+    void *p = m->kind->alloc(m, bytes, "test", NULL);
+    assert_non_null(p);
+    return p;
+}
+
+/* grad[0] = the sum of a column of bytes, made in the backend's room. */
+static void ask_for_sum(struct og_nn_backend *be, const uint8_t *x, uint32_t rows, int dim,
+                        const float *ones, float *grad)
+{
+    const struct og_weight_grad op = {.rows = rows,
+                                      .n_out = 1,
+                                      .dy = ones,
+                                      .n_inputs = 1,
+                                      .input = {{.base = (const char *)x,
+                                                 .stride = (size_t)dim,
+                                                 .n = rows,
+                                                 .dim = dim,
+                                                 .dtype = OG_U8}},
+                                      .grad = {grad}};
+    assert_int_equal(og__ops_virtual.weight_grad(be, &op, NULL), 0);
+}
+
+/* More than both halves of the staging memory; and a room that grows while it is in use. */
+static void what_is_under_way_is_waited_for(void **state)
+{
+    (void)state;
+    static float host[LONG * WIDE], back[LONG * WIDE];
+    static uint8_t bytes[LONG * WIDE];
+    struct og_virtual v = og__virtual_usual;
+    struct og_nn_backend *be;
+    float sum[2][WIDE];
+    v.pace = OG__LAZY;
+    og__virtual_become(&v);
+    assert_int_equal(og__ops_virtual.open(&be, NULL, NULL, NULL), 0);
+    const struct og_memory m = og__ops_virtual.memory(be);
+    for (size_t i = 0; i < OG_COUNT(host); i++) {
+        host[i] = (float)(i % 100003);
+        bytes[i] = (uint8_t)(i % 7);
+    }
+    float *x = there(&m, sizeof(host)), *grad = there(&m, sizeof(sum));
+    uint8_t *u = there(&m, sizeof(bytes));
+    const struct og_rows rows = og__dense(host, LONG, WIDE);
+    assert_int_equal(og__ops_virtual.gather(be, &rows, x, NULL), 0);
+    assert_int_equal(og__ops_virtual.fetch(be, back, x, sizeof(back), NULL), 0);
+    assert_memory_equal(back, host, sizeof(host));
+    for (size_t i = 0; i < LONG; i++)
+        host[i] = 1;
+    assert_int_equal(og__ops_virtual.push(be, x, host, LONG * sizeof(float), NULL), 0);
+    assert_int_equal(og__ops_virtual.push(be, u, bytes, sizeof(bytes), NULL), 0);
+    ask_for_sum(be, u, 50, 8, x, grad);
+    ask_for_sum(be, u, LONG, WIDE, x, grad + WIDE);
+    assert_int_equal(og__ops_virtual.fetch(be, sum, grad, sizeof(sum), NULL), 0);
+    double want[2] = {0};
+    for (size_t r = 0; r < LONG; r++) {
+        want[0] += r < 50 ? bytes[r * 8] : 0;
+        want[1] += bytes[r * WIDE];
+    }
+    assert_true((double)sum[0][0] == want[0] && (double)sum[1][0] == want[1]);
+    m.kind->release(&m, x, sizeof(host), "test");
+    m.kind->release(&m, grad, sizeof(sum), "test");
+    m.kind->release(&m, u, sizeof(bytes), "test");
+    og__ops_virtual.close(be);
+    og__virtual_become(&og__virtual_usual);
+}
+
+/* A device with too little memory says what it lacks. */
+static void too_little_memory_is_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct made out;
+    struct og_virtual v = og__virtual_usual;
+    struct og_err err = {0};
+    fixture_open(&f, "sage3");
+    v.capacity = 64 << 10;
+    og__virtual_become(&v);
+    assert_int_equal(make(&f, &og__ops_virtual, &out, &err), -ENOMEM);
+    assert_non_null(strstr(err.message, "virtual device: needs "));
+    free(out.value);
+    fixture_close(&f);
+    og__virtual_become(&og__virtual_usual);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_the_processors_make_it_and_always_the_same),
+        cmocka_unit_test(every_call_may_fail),
+        cmocka_unit_test(what_is_under_way_is_waited_for),
+        cmocka_unit_test(too_little_memory_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
