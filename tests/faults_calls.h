@@ -406,6 +406,11 @@ static int call_bench_epoch(struct og_err *err)
     return rc;
 }
 
+static int call_sample_typed(struct og_err *err)
+{
+    return og_sample(typed_graph(), out_dir, true, &options, NULL, err);
+}
+
 static int call_bench_sample(struct og_err *err)
 {
     char *text = NULL;

@@ -254,7 +254,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 36);
+    assert_int_equal(json_object_size(numbers), 37);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "init"));
     assert_null(json_object_get(numbers, "memory"));
@@ -486,6 +486,7 @@ static struct og_options unusual(void)
         {"walk-length", "2"},
         {"walk-restart", "0.25"},
         {"neighbors", "9"},
+        {"relation-fanout", "cites=15,10;writes=5,5"},
         {"draw", "once"},
         {"pack-dtype", "bf16"},
         {"accumulate", "8"},

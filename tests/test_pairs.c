@@ -69,7 +69,8 @@ static const struct given {
     {"draw", "once", CHANGES},         {"accumulate", "2", CHANGES},
     {"staleness", "1", CHANGES},       {"trainers", "2", BOUNDS},
     {"together", "1", BOUNDS},         {"pipeline", "none", BOUNDS},
-    {"executors", "1:1", BOUNDS},      {"device", "virtual", CHANGES},
+    {"executors", "1:1", BOUNDS},      {"relation-fanout", "cites=4,4", BOUNDS},
+    {"device", "virtual", CHANGES},
 };
 enum { GIVEN = OG_COUNT(given) };
 

@@ -306,7 +306,11 @@ static void check_id_type(uint64_t n_nodes, enum og__npy_type type)
     uint32_t src[1] = {1};
     uint32_t ids[2] = {(uint32_t)(n_nodes - 1), 2};
     const struct og_batch batch = {
-        .n_hops = 1, .n_ids = 2, .ids = ids, .n_seeds = 1, .hop[0] = {1, 2, 1, indptr, src, NULL}};
+        .n_hops = 1,
+        .n_ids = 2,
+        .ids = ids,
+        .n_seeds = 1,
+        .hop[0] = {.n_dst = 1, .n_src = 2, .n_edges = 1, .indptr = indptr, .src = src}};
     const struct og_trace_options opt = {.n_hops = 1, .n_nodes = n_nodes};
     struct og_trace_writer *w;
     assert_int_equal(og__trace_create(&w, dir, &opt, NULL), 0);

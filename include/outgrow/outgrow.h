@@ -157,7 +157,8 @@ struct og_options {
     int eval_negatives;
     int fanout[OG_MAX_HOPS]; /* hop 1 first; -1 = all neighbours */
     int n_fanout;
-    int sampler;                       /* enum og_sampler_kind */
+    char *relation_fanout; /* "NAME=N,N;NAME=N,N" of relations of a typed graph; NULL = none */
+    int sampler;           /* enum og_sampler_kind */
     int walks, walk_length, neighbors; /* of the sampler walk */
     double walk_restart;
     int draw; /* enum og_draw_kind */

@@ -3,7 +3,7 @@
 #ifndef OG_FACTS_H
 #define OG_FACTS_H
 
-#include "dataset/dataset.h"
+#include "dataset/typed.h"
 #include "io/io.h"
 #include "nn/nn.h"
 #include "sample/seeds.h"
@@ -24,7 +24,8 @@ struct og_growth {
 };
 
 struct og_facts {
-    struct og_dataset *ds;
+    struct og_dataset *ds;  /* of a typed one its nodes' */
+    struct og_typed *typed; /* NULL: of one type */
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
     struct og_seed_source seeds;

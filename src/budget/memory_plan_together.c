@@ -109,7 +109,7 @@ static bool reads_lists(const struct og_memory_plan *m, const struct og_premises
 void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises *p)
 {
     const struct og_facts *f = p->facts;
-    if (!reads_lists(m, p))
+    if (!reads_lists(m, p) || f->together.n_arrays == 0) /* those of relations are read by each */
         return;
     const int samplers = og__samplers(p->way);
     const size_t saved = (size_t)samplers * f->bytes.sampler_reading;

@@ -254,6 +254,9 @@ struct og_topology {
     const float *weights;              /* [E] */
     const struct og_alias_edge *alias; /* [E] of each list */
     struct og_loops loops;             /* where og__loops_find was asked for */
+    /* of a typed graph (dataset/relations.h), whose lists are those of its relations */
+    struct og_related_lists *relation; /* [n_relations], or NULL */
+    uint32_t n_relations;
     /* who gives the memory back */
     struct og_budget *budget;
     const struct og_dataset *mapped; /* whose files this is a read-only view of, or NULL */

@@ -1,6 +1,6 @@
 /* Topology as one long stream of edges, wherever it is. */
 #include "base/bits.h"
-#include "dataset/on_disk.h"
+#include "dataset/relations.h"
 #include "dataset/stream.h"
 
 #include <string.h>
@@ -96,7 +96,15 @@ static int count_run(void *arg, int64_t first, const uint32_t *ids, size_t n, st
 int og__topology_out_degrees(const struct og_topology *t, uint32_t *count, struct og_err *err)
 {
     memset(count, 0, (size_t)t->n_nodes * sizeof(*count));
-    return og__topology_scan(t, count_run, count, err);
+    if (!t->relation)
+        return og__topology_scan(t, count_run, count, err);
+    int rc = 0;
+    for (uint32_t r = 0; rc == 0 && r < t->n_relations; r++) {
+        const struct og_related_lists *of = &t->relation[r];
+        if (of->lists.n_edges > 0)
+            rc = og__topology_scan(&of->lists, count_run, count + of->first_source, err);
+    }
+    return rc;
 }
 
 /* ---- edges of nodes to themselves ---- */

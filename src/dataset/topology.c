@@ -1,9 +1,11 @@
 /* The graph's structure in memory, or mapped. */
 #include "dataset/alias.h"
 #include "dataset/on_disk.h"
+#include "dataset/relations.h"
 #include "dataset/stream.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 enum { BLOCK = 4096 };
@@ -199,6 +201,9 @@ void og__topology_release(struct og_topology *t)
 {
     if (!t)
         return;
+    for (uint32_t r = 0; r < t->n_relations; r++)
+        og__topology_release(&t->relation[r].lists);
+    free(t->relation);
     og__topology_close_disk(t);
     og__loops_release(t);
     release_weights(t);

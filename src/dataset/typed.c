@@ -209,6 +209,7 @@ static int identify(struct og_typed *g, struct og_err *err)
         *sum = XXH3_64bits_withSeed(ends, sizeof(ends), *sum);
         OG_TRY(mix_view(sum, &g->relation[r].view, err));
     }
+    g->nodes.identity.contents = g->contents;
 out:
     return rc;
 }

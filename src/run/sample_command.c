@@ -4,6 +4,8 @@
 #include "base/seal.h"
 #include "dataset/identity.h"
 #include "dataset/writer.h"
+#include "gather/typed_rows.h"
+#include "run/typed_cache.h"
 #include "sample/trace.h"
 #include "train/json.h"
 #include "train/options.h"
@@ -16,16 +18,28 @@ struct recorder {
     struct og_session *s;
     struct og_newdir dir;
     struct og_trace_writer *trace;
-    struct og_npy_writer *features; /* NULL unless asked for */
+    struct og_npy_writer *features;   /* NULL unless asked for */
+    struct og_typed_rows *typed_rows; /* the same of a typed graph, */
+    struct og_placement kept;         /* and those of them that are kept */
     void *labels;
     json_t *checksums; /* of files, by name */
     uint64_t batches, rows;
+    uint64_t *edges; /* [relations] of a typed graph */
     struct og_epoch_counters counters;
     uint64_t bytes_written; /* of its own files */
     size_t charged;         /* for buffers */
 };
 
 static const char record_part[] = "samples";
+
+static void count_edges(struct recorder *r, const struct og_batch *batch)
+{
+    for (uint32_t h = 0; r->edges && h < batch->n_hops; h++) {
+        const struct og_block *k = &batch->hop[h];
+        for (uint32_t i = 0; i < k->n_relations; i++)
+            r->edges[i] += k->indptr[k->relation[i + 1]] - k->indptr[k->relation[i]];
+    }
+}
 
 static int record_sink(void *arg, struct og_work *w, struct og_err *err)
 {
@@ -37,9 +51,12 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     OG_TRY(og__trace_append(r->trace, batch, r->labels, err));
     for (uint32_t i = 0; r->features && i < batch->n_ids; i++)
         OG_TRY(og__npy_append(r->features, og__row(&w->rows, i), 1, err));
+    if (r->typed_rows)
+        OG_TRY(og__typed_rows_append(r->typed_rows, batch, err));
 out:
     r->batches++;
     r->rows += batch->n_ids;
+    count_edges(r, batch);
     og__count_work(&r->counters, w);
     struct og_progress p = {.stage = "sample",
                             .epoch = (int)w->descriptor.epoch,
@@ -47,6 +64,22 @@ out:
                             .done = w->descriptor.batch + 1,
                             .total = og__schedule_batches(&r->s->facts.schedule, OG__TRAIN)};
     og__observe(r->s->config.seen, &p);
+    return rc;
+}
+
+static int open_typed_rows(struct recorder *r, struct og_err *err)
+{
+    struct og_session *s = r->s;
+    struct og_io_counts read = {0};
+    int rc;
+    OG_TRY(og__typed_rows_open(&r->typed_rows, s->facts.typed, r->dir.temporary, s->config.opt.io,
+                               NULL, err)); /* of the record's bytes, which are charged */
+    OG_TRY(og__typed_cache_place(s, &r->kept, err));
+    OG_TRY(og__typed_rows_keep(r->typed_rows, &r->kept, s->budget, &read, err));
+    s->prepare.prefill = r->kept.n_slots;
+    s->prepare.seconds = og__now() - s->opened;
+    og__session_count_prepared(s);
+out:
     return rc;
 }
 
@@ -60,8 +93,12 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     r->charged = s->memory.record;
     OG_TRY(og__newdir_begin(&r->dir, out_dir, err));
     OG_TRY(og__trace_create(&r->trace, r->dir.temporary, &opt, err));
+    if (s->facts.typed && !(r->edges = calloc(s->facts.typed->n_relations, sizeof(*r->edges))))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir);
     if (!with_features)
         return rc;
+    if (s->facts.typed)
+        return open_typed_rows(r, err);
     char *path = og__path_join(r->dir.temporary, "features.npy");
     rc = path ? og__npy_create(&r->features, path, og__dtype_stored(s->facts.ds->dtype), 2,
                                s->facts.ds->dim, err)
@@ -69,6 +106,14 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     free(path);
 out:
     return rc;
+}
+
+/* As the dataset's meta.json says: what the numbers of relations and the ids mean. */
+static json_t *with_types(json_t *root, const struct og_typed *g)
+{
+    const json_t *meta = g->meta.plain.root;
+    root = og__json_with(root, "node_types", json_deep_copy(json_object_get(meta, "node_types")));
+    return og__json_with(root, "relations", json_deep_copy(json_object_get(meta, "relations")));
 }
 
 static int write_description(const struct recorder *r, struct og_err *err)
@@ -86,6 +131,8 @@ static int write_description(const struct recorder *r, struct og_err *err)
         !!(extras & OG__WITH_DEGREES), "weights", !!(extras & OG__WITH_WEIGHTS), "feature_dtype",
         og__dtype_name(s->facts.ds->dtype), "options", og__options_json(&s->config.opt));
     root = og__identity_with(root, &s->facts.ds->identity);
+    if (s->facts.typed)
+        root = with_types(root, s->facts.typed);
     root = og__json_with(root, "checksums", json_incref(r->checksums));
     char *path = og__path_join(r->dir.temporary, "trace.json");
     int rc = path ? og__sealed_write(path, root, err)
@@ -105,16 +152,58 @@ static int finish_features(struct recorder *r, struct og_err *err)
     return rc < 0 ? rc : og__trace_note(r->checksums, "features.npy", checksum, err);
 }
 
+static int finish_typed_rows(struct recorder *r, struct og_err *err)
+{
+    struct og_typed_rows_told told;
+    for (uint32_t i = 0; og__typed_rows_tell(r->typed_rows, i, &told); i++) {
+        r->counters.reads += told.read.reads;
+        r->counters.bytes_read += told.read.bytes;
+    }
+    return og__typed_rows_finish(r->typed_rows, r->checksums, &r->bytes_written, err);
+}
+
+/* Edges of each, in all batches and hops. */
+static json_t *relations_json(const struct recorder *r)
+{
+    const struct og_typed *g = r->s->facts.typed;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < g->n_relations; i++) {
+        const struct og_relation *rel = &g->relation[i];
+        list = og__json_append(list, json_pack("{s:s s:s s:s s:I}", "source",
+                                               g->type[rel->source].name, "name", rel->name,
+                                               "destination", g->type[rel->destination].name,
+                                               "edges", (json_int_t)r->edges[i]));
+    }
+    return list;
+}
+
+/* Of those with features. */
+static json_t *types_json(const struct recorder *r)
+{
+    struct og_typed_rows_told t;
+    json_t *list = json_array();
+    for (uint32_t i = 0; og__typed_rows_tell(r->typed_rows, i, &t); i++)
+        list = og__json_append(list,
+                               json_pack("{s:s s:I s:I s:I s:I s:I}", "name", t.type, "cache_rows",
+                                         (json_int_t)t.kept, "rows", (json_int_t)t.rows, "misses",
+                                         (json_int_t)t.misses, "reads", (json_int_t)t.read.reads,
+                                         "feature_bytes_read", (json_int_t)t.read.bytes));
+    return list;
+}
+
 static json_t *result_json(const struct recorder *r)
 {
     const struct og_session *s = r->s;
     const struct og_epoch_counters *c = &r->counters;
-    return json_pack(
+    json_t *root = json_pack(
         "{s:s s:I s:I s:o s:I s:I s:I s:f}", "trace", r->dir.path, "batches",
         (json_int_t)r->batches, "rows", (json_int_t)r->rows, "prepare",
         og__prepare_counters_json(&s->prepare), "bytes_read", (json_int_t)c->bytes_read,
         "prepare_bytes_read", (json_int_t)c->prepare_bytes_read, "bytes_written",
         (json_int_t)(c->bytes_written + r->bytes_written), "seconds", og__now() - s->opened);
+    if (r->edges)
+        root = og__json_with(root, "relations", relations_json(r));
+    return r->typed_rows ? og__json_with(root, "types", types_json(r)) : root;
 }
 
 /* What it tells comes before the folder: without a result there is none. */
@@ -129,6 +218,8 @@ static int finish_recorder(struct recorder *r, char **out, struct og_err *err)
         return rc;
     if (r->features)
         OG_TRY(finish_features(r, err));
+    if (r->typed_rows)
+        OG_TRY(finish_typed_rows(r, err));
     OG_TRY(write_description(r, err));
     OG_TRY(og__json_deliver(result_json(r), NULL, out, err));
     OG_TRY(og__newdir_commit(&r->dir, err));
@@ -157,25 +248,49 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
     return og_sample_figures(dataset, out_dir, with_features, opt, seen, NULL, err);
 }
 
+/* The rows of a typed graph are read by who writes them. */
+static int settle_rows(const char *dataset, struct og_options *opt, unsigned *want,
+                       struct og_err *err)
+{
+    bool typed = false;
+    int rc = og__is_typed(dataset, &typed, err);
+    *want |= typed ? OG__WANT_TYPED_ROWS : OG__WANT_FEATURES;
+    if (rc < 0 || !typed)
+        return rc;
+    if (opt->policy == OG_POLICY_AUTO)
+        opt->policy = OG_POLICY_DEGREE;
+    return og__typed_cache_check(opt->policy, err);
+}
+
+static int open_session(struct recorder *r, const char *dataset, bool with_features,
+                        const struct og_options *opt, const struct og_observer *seen,
+                        struct og_err *err)
+{
+    unsigned want = OG__WANT_LABELS | OG__WANT_RECORD | OG__WANT_UNEVALUATED;
+    struct og_options own;
+    int rc = og__options_copy(&own, opt, err);
+    if (rc < 0)
+        return rc;
+    own.pack_dtype = OG_PACK_STORED; /* of what is kept of a run, not of its samples */
+    if (with_features)
+        OG_TRY(settle_rows(dataset, &own, &want, err));
+    OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, seen, err));
+out:
+    og_options_release(&own);
+    return rc;
+}
+
 int og_sample_figures(const char *dataset, const char *out_dir, bool with_features,
                       const struct og_options *opt, const struct og_observer *seen, char **out,
                       struct og_err *err)
 {
     struct recorder r = {0};
-    struct og_options own;
     if (out)
         *out = NULL;
-    unsigned want = OG__WANT_LABELS | OG__WANT_RECORD | OG__WANT_UNEVALUATED |
-                    (with_features ? OG__WANT_FEATURES : 0u);
     if (opt->epochs < 1)
         return og__fail(err, -EINVAL, "give --epochs 1 or more",
                         "--epochs %d: there are no batches to sample", opt->epochs);
-    int rc = og__options_copy(&own, opt, err);
-    if (rc < 0)
-        return rc;
-    own.pack_dtype = OG_PACK_STORED; /* of what is kept of a run, not of its samples */
-    rc = og__session_open(&r.s, dataset, &own, want, NULL, seen, err);
-    og_options_release(&own);
+    int rc = open_session(&r, dataset, with_features, opt, seen, err);
     if (rc < 0)
         return rc;
     struct og_session *s = r.s;
@@ -187,6 +302,9 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
 out:
     og__trace_discard(r.trace);
     og__npy_discard(r.features);
+    og__typed_rows_close(r.typed_rows);
+    og__placement_release(&r.kept);
+    free(r.edges);
     og__budget_uncharge(s->budget, r.charged, record_part);
     og__newdir_abandon(&r.dir);
     json_decref(r.checksums);

@@ -379,6 +379,9 @@ static int open_trace(struct simulator *m, const char *dir, struct og_err *err)
     int rc;
     OG_TRY(og__options_resolve(&m->opt, &log, err));
     OG_TRY(og__trace_describe(&m->folder.said, dir, err));
+    if (m->folder.said.n_relations > 0)
+        OG_TRY(og__fail(err, -ENOTSUP, "import the source with --drop-types",
+                        "%s: of a graph with types, whose rows have widths of their own", dir));
     OG_TRY(og__pool_open(&m->pool, m->opt.threads, err));
     m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;

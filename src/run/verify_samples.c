@@ -134,8 +134,11 @@ static bool get_facts(struct verifier *v)
     v->draws = d->draws;
     v->per_draw = d->batches_per_epoch;
     v->once = draw && strcmp(draw, "once") == 0;
-    v->arrays = (struct og_samples_options){
-        .dir = v->dir, .n_hops = (int)n_hops, .extras = d->extras, .n_nodes = d->n_nodes};
+    v->arrays = (struct og_samples_options){.dir = v->dir,
+                                            .n_hops = (int)n_hops,
+                                            .extras = d->extras,
+                                            .n_relations = d->n_relations,
+                                            .n_nodes = d->n_nodes};
     v->said = (struct og_dataset){.path = (char *)v->dir,
                                   .n_nodes = (int64_t)d->n_nodes,
                                   .dim = d->dim,
@@ -216,19 +219,47 @@ static int open_samples(struct verifier *v, struct og_err *err)
     return 0;
 }
 
+/* Of relation r. */
+static bool lists_begin(const struct og_block *k, const struct og_block *next, uint32_t r)
+{
+    const uint32_t n = k->relation[r + 1] - k->relation[r];
+    const uint32_t *here = k->indptr + k->relation[r];
+    const uint32_t *there = next->indptr + next->relation[r];
+    if (n > next->relation[r + 1] - next->relation[r])
+        return false;
+    for (uint32_t i = 0; i <= n; i++)
+        if (here[i] - here[0] != there[i] - there[0])
+            return false;
+    return memcmp(k->dst + k->relation[r], next->dst + next->relation[r], n * sizeof(*k->dst)) ==
+               0 &&
+           memcmp(k->src + here[0], next->src + there[0], (here[n] - here[0]) * sizeof(*k->src)) ==
+               0;
+}
+
+static bool related_begin(const struct og_block *k, const struct og_block *next)
+{
+    bool begin = true;
+    for (uint32_t r = 0; begin && r < k->n_relations; r++)
+        begin = lists_begin(k, next, r);
+    return begin;
+}
+
+static bool all_begin(const struct og_block *k, const struct og_block *next)
+{
+    if (k->relation)
+        return related_begin(k, next);
+    return k->n_edges <= next->n_edges &&
+           memcmp(k->indptr, next->indptr, ((size_t)k->n_dst + 1) * sizeof(*k->indptr)) == 0 &&
+           memcmp(k->src, next->src, k->n_edges * sizeof(*k->src)) == 0 &&
+           (!k->weight || memcmp(k->weight, next->weight, k->n_edges * sizeof(*k->weight)) == 0);
+}
+
 /* Of nodes that draw once a hop has what the one before it has, and then its own. */
 static void compare_hops(struct verifier *v, uint32_t i)
 {
     const struct og_batch *b = &v->batch.batch;
     for (uint32_t h = 0; v->once && h + 1 < b->n_hops; h++) {
-        const struct og_block *k = &b->hop[h];
-        const struct og_block *next = k + 1;
-        const bool begins =
-            k->n_edges <= next->n_edges &&
-            memcmp(k->indptr, next->indptr, ((size_t)k->n_dst + 1) * sizeof(*k->indptr)) == 0 &&
-            memcmp(k->src, next->src, k->n_edges * sizeof(*k->src)) == 0 &&
-            (!k->weight || memcmp(k->weight, next->weight, k->n_edges * sizeof(*k->weight)) == 0);
-        if (!begins)
+        if (!all_begin(&b->hop[h], &b->hop[h + 1]))
             tell(v, anew, "%s: batch %u: hop %u does not begin with hop %u, as --draw once has it",
                  v->dir, i, h + 2, h + 1);
     }

@@ -32,6 +32,22 @@ static size_t ids_bytes(const struct og_batch_caps *caps, unsigned extras)
            4;
 }
 
+/* Of a typed graph every destination has room for one list more while a relation is sampled. */
+static size_t most_lists(const struct og_batch_caps *caps, unsigned extras, uint32_t h)
+{
+    return caps->hop[h].n_dst + (extras & OG__WITH_RELATIONS ? caps->hop[h].n_lists : 0);
+}
+
+static int reserve_relations(struct og_batch_memory *m, const struct og_batch_caps *caps,
+                             unsigned extras, uint32_t h, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__batch_grow(m, &m->relation[h], ((size_t)caps->n_relations + 1) * 4, 0, err));
+    OG_TRY(og__batch_grow(m, &m->dst[h], most_lists(caps, extras, h) * 4, 0, err));
+out:
+    return rc;
+}
+
 int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps, unsigned extras,
                       struct og_err *err)
 {
@@ -42,10 +58,12 @@ int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *cap
             OG_TRY(og__batch_grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err));
         if (og__is_part(extras, h, caps->n_hops))
             continue;
-        OG_TRY(og__batch_grow(m, &m->indptr[at], (caps->hop[h].n_dst + 1) * 4, 0, err));
+        OG_TRY(og__batch_grow(m, &m->indptr[at], (most_lists(caps, extras, h) + 1) * 4, 0, err));
         OG_TRY(og__batch_grow(m, &m->src[at], caps->hop[h].n_edges * 4, 0, err));
         if ((extras & OG__WITH_WEIGHTS))
             OG_TRY(og__batch_grow(m, &m->weight[at], caps->hop[h].n_edges * 4, 0, err));
+        if ((extras & OG__WITH_RELATIONS))
+            OG_TRY(reserve_relations(m, caps, extras, h, err));
     }
     OG_TRY(og__batch_grow(m, &m->ids, ids_bytes(caps, extras), 0, err));
 out:
@@ -58,8 +76,10 @@ size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras)
     for (uint32_t h = 0; h < caps->n_hops; h++) {
         words += extras & OG__WITH_DEGREES ? caps->hop[h].n_src : 0;
         if (!og__is_part(extras, h, caps->n_hops))
-            words += caps->hop[h].n_dst + 1 + caps->hop[h].n_edges +
+            words += most_lists(caps, extras, h) + 1 + caps->hop[h].n_edges +
                      (extras & OG__WITH_WEIGHTS ? caps->hop[h].n_edges : 0);
+        if (extras & OG__WITH_RELATIONS)
+            words += caps->n_relations + 1 + most_lists(caps, extras, h);
     }
     return words * 4 + ids_bytes(caps, extras);
 }
@@ -71,6 +91,8 @@ void og__batch_release(struct og_batch_memory *m)
         og__release(m->budget, m->src[h].data, m->src[h].bytes, "batches");
         og__release(m->budget, m->degree[h].data, m->degree[h].bytes, "batches");
         og__release(m->budget, m->weight[h].data, m->weight[h].bytes, "batches");
+        og__release(m->budget, m->relation[h].data, m->relation[h].bytes, "batches");
+        og__release(m->budget, m->dst[h].data, m->dst[h].bytes, "batches");
     }
     og__release(m->budget, m->ids.data, m->ids.bytes, "batches");
     og__batch_init(m, m->budget);
@@ -92,6 +114,8 @@ void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
         caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, block->n_dst);
         caps->hop[h].n_src = OG_MAX(caps->hop[h].n_src, block->n_src);
         caps->hop[h].n_edges = OG_MAX(caps->hop[h].n_edges, block->n_edges);
+        caps->n_relations = OG_MAX(caps->n_relations, block->n_relations);
+        caps->hop[h].n_lists = OG_MAX(caps->hop[h].n_lists, (uint64_t)block->n_lists);
         caps->hop[h].n_drawn = OG_MAX(caps->hop[h].n_drawn, drawn_in(batch, h));
         caps->hop[h].n_seen = OG_MAX(caps->hop[h].n_seen, block->n_seen);
         caps->hop[h].n_listed = OG_MAX(caps->hop[h].n_listed, block->n_listed);

@@ -15,11 +15,13 @@ struct og_batch_memory {
     struct og_growing {
         void *data;
         size_t bytes;
-    } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS], weight[OG_MAX_HOPS];
+    } ids, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS], weight[OG_MAX_HOPS],
+        relation[OG_MAX_HOPS], dst[OG_MAX_HOPS];
 };
 /* What blocks carry besides, and how they lie; a set. NESTED: nodes draw once a batch, so that each
- * block is the beginning of the next, and all lie in the first hop's indptr, src and weight. */
-enum { OG__WITH_DEGREES = 1, OG__WITH_WEIGHTS = 2, OG__NESTED = 4 };
+ * block is the beginning of the next, and all lie in the first hop's indptr, src and weight; not
+ * WITH_RELATIONS, whose edges lie relation by relation. */
+enum { OG__WITH_DEGREES = 1, OG__WITH_WEIGHTS = 2, OG__NESTED = 4, OG__WITH_RELATIONS = 8 };
 /* The hop in whose arrays the block of hop h lies, */
 static inline uint32_t og__arrays_at(unsigned extras, uint32_t h)
 {

@@ -324,6 +324,8 @@ int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err)
     while (h->block->n_edges < end) {
         s->filled = OG_MIN((size_t)(end - h->block->n_edges), (size_t)OG__WINDOW);
         memcpy(s->node, h->block->src + h->block->n_edges, s->filled * sizeof(*s->node));
+        for (size_t i = 0; h->base > 0 && i < s->filled; i++)
+            s->node[i] += h->base;
         OG_TRY(og__number_window(h, err));
     }
 out:

@@ -35,7 +35,7 @@ int og__grow_hop(struct og_hop *h, struct og_err *err)
     if (most > UINT32_MAX)
         return og__fail(err, -EOVERFLOW, og__too_many_hint,
                         "a batch with more than %llu edges in a hop", (unsigned long long)now);
-    uint64_t ids = b->n_ids + OG_MIN(most - now, (uint64_t)og__most_ids(h->s->topology) - b->n_ids);
+    uint64_t ids = b->n_ids + OG_MIN(most - now, h->most_ids - b->n_ids);
     int rc;
     OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
     OG_TRY(og__batch_grow(out, &out->src[h->array], most * 4, now * 4, err));
@@ -44,7 +44,7 @@ int og__grow_hop(struct og_hop *h, struct og_err *err)
             og__batch_grow(out, &out->weight[h->array], most * 4, (now + h->s->filled) * 4, err));
     h->n_edges = most;
 out: /* what grew lies elsewhere now */
-    b->ids = h->ids = out->ids.data;
+    og__ids_moved(h);
     h->block->src = out->src[h->array].data;
     if (h->weight)
         h->weight = out->weight[h->array].data;
@@ -112,7 +112,7 @@ int og__flush_edges(struct og_hop *h, struct og_err *err)
     if (OG_UNLIKELY(s->topology->mapped))
         OG_TRY(check_window(s, err));
     for (size_t i = 0; i < s->filled; i++) {
-        s->node[i] = og__neighbor(s->topology, s->edge[i]);
+        s->node[i] = h->base + og__neighbor(s->topology, s->edge[i]);
         og__id_prefetch(&s->table, STRIDE, s->node[i]);
     }
     number(h);

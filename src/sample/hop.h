@@ -24,10 +24,12 @@ enum {
 
 struct og_disk_sampler;
 struct og_lists;
+struct og_related;
 struct og_runs;
 
 struct og_sampler {
-    const struct og_topology *topology; /* set at open, then constant */
+    const struct og_topology *topology; /* whose lists are drawn from; set at open, then constant
+                                           but where there are relations, which take turns */
     struct og_budget *budget;
     int fanout[OG_MAX_HOPS];
     int n_hops;
@@ -48,6 +50,7 @@ struct og_sampler {
     /* topology on disk */
     struct og_disk_sampler *disk; /* NULL until a batch is sampled by itself */
     struct og_runs *runs; /* what was drawn of the batch with others (runs.h); NULL = by itself */
+    struct og_related *related;   /* NULL: of one relation (related.h) */
     struct og_sample_reads reads; /* of the batch */
 };
 
@@ -56,21 +59,25 @@ struct og_hop {
     struct og_sampler *s;
     struct og_batch_memory *out;
     struct og_block *block;
-    uint32_t *ids;
-    uint32_t first;    /* destinations before it have their lists, from hops before */
-    uint32_t array;    /* of out's, the block's arrays: og__arrays_at */
-    uint64_t n_edges;  /* that there is room for; from disk, that it will have */
-    float *weight;     /* [n_edges], or NULL */
-    uint32_t n_wanted; /* from disk: edges drawn so far, of this hop */
+    uint32_t *ids;         /* the batch's */
+    const uint32_t *nodes; /* [n_dst] who draws: ids; of a relation, numbers within their type */
+    uint32_t base;         /* what lists hold are ids less this */
+    uint64_t most_ids;     /* of a batch */
+    uint32_t first;        /* destinations before it have their lists, from hops before */
+    uint32_t array;        /* of out's, the block's arrays: og__arrays_at */
+    uint64_t n_edges;      /* that there is room for; from disk, that it will have */
+    float *weight;         /* [n_edges], or NULL */
+    uint32_t n_wanted;     /* from disk: edges drawn so far, of this hop */
     int fanout;
     /* where it draws from */
+    uint64_t seed;
     enum og__stream stream;
     uint32_t epoch, batch, number;
 };
 
 static inline void og__hop_rng(const struct og_hop *h, uint32_t node, struct og_rng *rng)
 {
-    og__rng_at(rng, h->s->seed, h->stream, h->epoch, h->batch, h->number, node);
+    og__rng_at(rng, h->seed, h->stream, h->epoch, h->batch, h->number, node);
 }
 
 /* ---- draws ----
@@ -148,6 +155,14 @@ static inline double og__draw_open(struct og_rng *rng)
 
 /* ---- the batch's nodes ---- */
 
+/* The batch's ids lie elsewhere now, and with them who draws, where these are the batch's. */
+static inline void og__ids_moved(struct og_hop *h)
+{
+    h->ids = h->out->batch.ids = h->out->ids.data;
+    if (!h->s->related)
+        h->nodes = h->ids;
+}
+
 /* Room for `ids` nodes; those of known[0 .. n) are put anew. */
 OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known,
                                 uint32_t n, struct og_err *err);
@@ -155,6 +170,9 @@ OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32
 /* The batch's first nodes; -EINVAL for one that is out of range or doubled. */
 OG_MUST_CHECK int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                                  struct og_batch_memory *out, struct og_err *err);
+
+/* Room for what n nodes from h->first on can draw; where that is not known, for a beginning. */
+OG_MUST_CHECK int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err);
 
 /* ---- the window ---- */
 
@@ -187,7 +205,7 @@ static inline int og__push_edge(struct og_hop *h, int64_t e, struct og_err *err)
 static inline int og__push_node(struct og_hop *h, uint32_t node, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    s->node[s->filled++] = node;
+    s->node[s->filled++] = h->base + node;
     return s->filled == OG__WINDOW ? og__number_window(h, err) : 0;
 }
 

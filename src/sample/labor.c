@@ -12,7 +12,7 @@
 static uint64_t roll(const struct og_hop *h, uint32_t node)
 {
     uint32_t word[4];
-    og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, node, 0, word);
+    og__philox(h->seed, h->stream, h->epoch, h->batch, h->number, node, 0, word);
     return (uint64_t)word[0] << 32 | word[1];
 }
 
@@ -73,9 +73,9 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
         for (uint32_t i = 0; i < n; i++) {
             uint32_t at = first + i;
             if (at + OG__LOOKAHEAD < n_dst)
-                og__prefetch_degree(t, h->ids[at + OG__LOOKAHEAD]);
+                og__prefetch_degree(t, h->nodes[at + OG__LOOKAHEAD]);
             if (at + OG__LOOKAHEAD / 2 < n_dst)
-                prefetch_list(t, h->ids[at + OG__LOOKAHEAD / 2]);
+                prefetch_list(t, h->nodes[at + OG__LOOKAHEAD / 2]);
             struct og_list list = og__hop_list(h, first, i);
             og__begin_list(h, at);
             OG_TRY(sample_node(h, &list, err));
@@ -89,6 +89,7 @@ out:
 static const char *const parameters[] = {"draw", NULL};
 
 const struct og_sampler_ops og__sampler_labor = {
+    .by_relation = true,
     .edges_unknown = true, /* as many as asked for on average */
     .parameters = parameters,
     .hop = sample_hop,

@@ -51,30 +51,24 @@ static void want_of(struct og_wanted_blocks *w, int64_t begin, int64_t n)
         og__runs_want(w, block);
 }
 
-static void want_list(const struct og_hop *h, struct og_pass *p, uint32_t v)
+/* How many of it are drawn is not known before it is read. */
+static uint32_t want_list(const struct og_hop *h, struct og_pass *p, uint32_t v)
 {
     const struct og_topology *t = h->s->topology;
     const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
     if (!is_read(h, v))
-        return;
+        return 0;
     want_of(&p->wanted.array[0], begin, n);
     if (p->wanted.n_arrays > 1 && !is_cached(t, v))
         want_of(&p->wanted.array[1], begin, n);
+    return 0;
 }
 
 static int want_lists(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
                       size_t *n_drawn, struct og_err *err)
 {
     (void)err;
-    *n_drawn = 0;
-    for (int k = 0; k < f->n; k++) {
-        const struct og_words *nodes = &f->nodes[k];
-        for (size_t i = 0; i < nodes->capacity; i++) {
-            if (i + OG__LOOKAHEAD < nodes->capacity)
-                og__prefetch_degree(h->s->topology, nodes->data[i + OG__LOOKAHEAD]);
-            want_list(h, p, nodes->data[i]);
-        }
-    }
+    *n_drawn = og__runs_each(h, p, f, want_list);
     return 0;
 }
 
@@ -264,9 +258,9 @@ static int join_hop(struct og_hop *h, struct og_err *err)
     int rc;
     OG_TRY(og__runs_bring(h, 0, 1, err));
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
-        const uint32_t v = h->ids[i];
+        const uint32_t v = h->nodes[i];
         if (i + OG__LOOKAHEAD < h->block->n_dst)
-            og__runs_prefetch(h->s->topology, h->ids[i + OG__LOOKAHEAD]);
+            og__runs_prefetch(h->s->topology, h->nodes[i + OG__LOOKAHEAD]);
         og__begin_list(h, i);
         if (is_read(h, v))
             OG_TRY(join_read(h, v, err));
@@ -298,11 +292,11 @@ int og__listed_bring(struct og_hop *h, struct og_err *err)
     int rc;
     OG_TRY(og__runs_bring(h, 0, 1, err));
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
-        const bool read = is_read(h, h->ids[i]);
+        const bool read = is_read(h, h->nodes[i]);
         h->s->reads.lists_read += read;
-        h->s->reads.lists_cached += !read && og__degree(h->s->topology, h->ids[i]) > 0;
+        h->s->reads.lists_cached += !read && og__degree(h->s->topology, h->nodes[i]) > 0;
         if (read)
-            OG_TRY(check_list(h, h->ids[i], err));
+            OG_TRY(check_list(h, h->nodes[i], err));
     }
     og__runs_rewind(h, 0, 1);
 out:

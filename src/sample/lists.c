@@ -219,7 +219,7 @@ size_t og__source_lists_bytes(const struct og_dataset *ds,
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
 {
     const struct og_topology *t = h->s->topology;
-    uint32_t v = h->ids[first + i];
+    uint32_t v = h->nodes[first + i];
     struct og_list list = {.n = og__degree(t, v)};
     int64_t begin = og__first_edge(t, v);
     if (t->indices32) {
@@ -244,7 +244,8 @@ static int check_mapped(const struct og_hop *h, uint32_t first, uint32_t n, stru
     const struct og_topology *t = h->s->topology;
     int rc = 0;
     for (uint32_t i = first; i < first + n; i++)
-        OG_TRY(og__mapped_edges(t, og__first_edge(t, h->ids[i]), og__degree(t, h->ids[i]), err));
+        OG_TRY(
+            og__mapped_edges(t, og__first_edge(t, h->nodes[i]), og__degree(t, h->nodes[i]), err));
 out:
     return rc;
 }
@@ -262,9 +263,9 @@ int og__hop_lists(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_e
     int rc;
     if (!s->lists) /* when a batch is first sampled by itself */
         OG_TRY(og__lists_open(&s->lists, t, &t->disk->ds->indices, s->budget, err));
-    OG_TRY(og__lists_read(s->lists, t, cache, h->ids + first, *taken, taken, &s->reads, err));
+    OG_TRY(og__lists_read(s->lists, t, cache, h->nodes + first, *taken, taken, &s->reads, err));
     for (uint32_t i = 0; i < *taken; i++) {
-        uint32_t v = h->ids[first + i];
+        uint32_t v = h->nodes[first + i];
         struct og_list list = og__hop_list(h, first, i);
         bool kept = og__neighbors_has(cache, v);
         s->reads.lists_cached += list.n > 0 && kept;

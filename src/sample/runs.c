@@ -109,8 +109,9 @@ void og__runs_want(struct og_wanted_blocks *w, uint32_t block)
         __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
-static uint32_t want_node(const struct og_hop *h, struct og_wanted_blocks *w, uint32_t v)
+static uint32_t want_node(const struct og_hop *h, struct og_pass *p, uint32_t v)
 {
+    struct og_wanted_blocks *w = &p->wanted.array[0];
     const struct list l = list_of(h, v);
     if (l.drawn == 0 || is_cached(h, v))
         return 0;
@@ -128,15 +129,7 @@ static int want_drawn(const struct og_hop *h, struct og_pass *p, const struct og
                       size_t *n_drawn, struct og_err *err)
 {
     (void)err;
-    *n_drawn = 0;
-    for (int k = 0; k < f->n; k++) {
-        const struct og_words *nodes = &f->nodes[k];
-        for (size_t i = 0; i < nodes->capacity; i++) {
-            if (i + OG__LOOKAHEAD < nodes->capacity)
-                og__prefetch_degree(h->s->topology, nodes->data[i + OG__LOOKAHEAD]);
-            *n_drawn += want_node(h, &p->wanted.array[0], nodes->data[i]);
-        }
-    }
+    *n_drawn = og__runs_each(h, p, f, want_node);
     return 0;
 }
 
@@ -421,9 +414,9 @@ static int join_hop(struct og_hop *h, struct og_err *err)
     const struct joining j = {h, pass, r->drawn->data, r->cursor->data};
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         if (i + OG__LOOKAHEAD < h->block->n_dst)
-            og__runs_prefetch(t, h->ids[i + OG__LOOKAHEAD]);
+            og__runs_prefetch(t, h->nodes[i + OG__LOOKAHEAD]);
         og__begin_list(h, i);
-        OG_TRY(join_node(&j, h->ids[i], err));
+        OG_TRY(join_node(&j, h->nodes[i], err));
     }
     OG_TRY(og__number_window(h, err));
 out:

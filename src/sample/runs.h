@@ -118,6 +118,22 @@ struct og_runs {
 
 /* The block is wanted; that of the tail need not be. Any number of threads. */
 void og__runs_want(struct og_wanted_blocks *w, uint32_t block);
+/* want of each of the frontier's nodes; the sum of what it returns. */
+static inline size_t
+og__runs_each(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
+              uint32_t (*want)(const struct og_hop *h, struct og_pass *p, uint32_t v))
+{
+    size_t sum = 0;
+    for (int k = 0; k < f->n; k++) {
+        const struct og_words *nodes = &f->nodes[k];
+        for (size_t i = 0; i < nodes->capacity; i++) {
+            if (i + OG__LOOKAHEAD < nodes->capacity)
+                og__prefetch_degree(h->s->topology, nodes->data[i + OG__LOOKAHEAD]);
+            sum += want(h, p, nodes->data[i]);
+        }
+    }
+    return sum;
+}
 /* Every 2^shift blocks are a range. */
 void og__runs_cut(const struct og_topology *t, struct og_pass *p);
 /* The runs of the hop's passes step .. step + n, one behind another. */

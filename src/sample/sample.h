@@ -14,7 +14,8 @@
 struct og_sampler;
 
 /* topology stays the caller's and may be shared by many samplers. fanout[h]: hop h + 1, the one
- * nearest the seeds first; -1 = all neighbours. Buffers come from the budget as "sampler". On a
+ * nearest the seeds first; -1 = all neighbours; of a typed graph fanout[r * n_hops + h], of each
+ * relation r. Buffers come from the budget as "sampler". On a
  * topology on disk it opens a reader of its own; the batches are the same, bit for bit. */
 OG_MUST_CHECK int og__sampler_open(struct og_sampler **out, const struct og_topology *topology,
                                    const int *fanout, int n_hops, uint64_t seed,
@@ -39,6 +40,8 @@ bool og__sampling_reads_weights(enum og_sampler_kind kind); /* of the dataset's 
 bool og__sampling_by_visits(enum og_sampler_kind kind);
 /* Is it not known beforehand how many edges a hop has? */
 bool og__sampling_edges_unknown(enum og_sampler_kind kind);
+/* Can it draw from a typed graph, a relation at a time? */
+bool og__sampling_by_relation(enum og_sampler_kind kind);
 /* Does it draw by degrees alone, so that batches can be sampled together from disk (together.h)? */
 bool og__sampling_together(enum og_sampler_kind kind);
 /* Does it look at this option, a parameter of some samplers? */

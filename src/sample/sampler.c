@@ -4,6 +4,7 @@
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
 #include "sample/lists.h"
+#include "sample/related.h"
 #include "sample/runs.h"
 
 #include <stdlib.h>
@@ -41,6 +42,11 @@ bool og__sampling_edges_unknown(enum og_sampler_kind kind)
     return kinds[kind]->edges_unknown;
 }
 
+bool og__sampling_by_relation(enum og_sampler_kind kind)
+{
+    return kinds[kind]->by_relation;
+}
+
 bool og__sampling_together(enum og_sampler_kind kind)
 {
     return kinds[kind]->pass;
@@ -69,9 +75,10 @@ int og__sampler_open(struct og_sampler **out, const struct og_topology *topology
     s->n_hops = n_hops;
     s->seed = seed;
     memcpy(s->fanout, fanout, (size_t)n_hops * sizeof(*fanout));
+    const size_t n_fanouts = (size_t)n_hops * OG_MAX(topology->n_relations, 1u);
     int most = 1;
-    for (int h = 0; h < n_hops; h++)
-        most = OG_MAX(most, fanout[h]);
+    for (size_t i = 0; i < n_fanouts; i++)
+        most = OG_MAX(most, fanout[i]);
     s->max_pick = (size_t)most;
     s->set_size = 64;
     while (s->set_size < 2 * s->max_pick)
@@ -82,6 +89,8 @@ int og__sampler_open(struct og_sampler **out, const struct og_topology *topology
     if (!s->pick || !s->set)
         OG_TRY(-ENOMEM);
     OG_TRY(og__fit_table(s, 1, NULL, 0, err));
+    if (topology->relation)
+        OG_TRY(og__related_open(s, fanout, err));
     *out = s;
     return 0;
 out:
@@ -89,14 +98,22 @@ out:
     return rc;
 }
 
-void og__sampler_close(struct og_sampler *s)
+/* What is of one topology. */
+static void close_lists(struct og_sampler *s)
 {
-    if (!s)
-        return;
     og__disk_sampler_close(s);
     if (kinds[s->how.kind]->close)
         kinds[s->how.kind]->close(s);
     og__lists_close(s->lists);
+    s->lists = NULL;
+}
+
+void og__sampler_close(struct og_sampler *s)
+{
+    if (!s)
+        return;
+    og__related_close(s, close_lists);
+    close_lists(s);
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
     og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, "sampler");
@@ -106,6 +123,8 @@ void og__sampler_close(struct og_sampler *s)
 int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
 {
     s->how = *how;
+    if (s->related)
+        return og__related_choose(s, err);
     return kinds[how->kind]->open ? kinds[how->kind]->open(s, err) : 0;
 }
 
@@ -118,6 +137,8 @@ size_t og__sampler_bytes(const struct og_batch_caps *caps)
     size_t own = 0; /* of those that count what they have seen */
     for (size_t k = 0; seen && k < OG_COUNT(kinds); k++)
         own = OG_MAX(own, kinds[k]->bytes ? kinds[k]->bytes(seen) : 0);
+    if (caps->n_relations > 0)
+        own += og__related_bytes(ids);
     return og__id_table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_id_place) + OG_MIB / 2 +
            own;
 }
@@ -175,35 +196,43 @@ static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, ui
     return edges;
 }
 
-/* Room for all that the hop can make; where that is not known, for a beginning. Of nested blocks
- * the lists that there are stay. */
-static int reserve_hop(struct og_hop *h, struct og_err *err)
+int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     struct og_batch_memory *out = h->out;
     struct og_batch *b = &out->batch;
-    const uint32_t n = b->n_ids - h->first; /* that draw */
+    const uint32_t *nodes = h->nodes + h->first; /* that draw */
     const uint64_t before = h->block->n_edges;
     int rc = 0;
     if (s->topology->mapped)
-        OG_TRY(og__mapped_lists(s->topology, b->ids + h->first, n, err));
+        OG_TRY(og__mapped_lists(s->topology, nodes, n, err));
     const uint64_t drawn = og__sampling_by_visits(s->how.kind)
                                ? (uint64_t)n * (uint64_t)h->fanout
-                               : count_edges(s->topology, b->ids + h->first, n, h->fanout);
-    const uint64_t ids = b->n_ids + OG_MIN(drawn, (uint64_t)og__most_ids(s->topology) - b->n_ids);
+                               : count_edges(s->topology, nodes, n, h->fanout);
+    const uint64_t ids = b->n_ids + OG_MIN(drawn, h->most_ids - b->n_ids);
     const uint64_t edges = before + drawn;
     if (edges > UINT32_MAX)
         OG_TRY(og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in hop %u",
                         (unsigned long long)edges, h->number + 1));
-    struct og_growing *indptr = &out->indptr[h->array];
     OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
-    OG_TRY(og__batch_grow(out, indptr, ((size_t)b->n_ids + 1) * 4, (size_t)h->first * 4, err));
     OG_TRY(og__batch_grow(out, &out->src[h->array], edges * 4, before * 4, err));
     if (og__sampling_weighs(s->how.kind))
         OG_TRY(og__batch_grow(out, &out->weight[h->array], edges * 4, before * 4, err));
     h->n_edges = edges;
 out:
-    b->ids = h->ids = out->ids.data;
+    og__ids_moved(h);
+    return rc;
+}
+
+/* Of nested blocks the lists that there are stay. */
+static int reserve_hop(struct og_hop *h, struct og_err *err)
+{
+    const uint32_t n_dst = h->out->batch.n_ids;
+    struct og_growing *indptr = &h->out->indptr[h->array];
+    int rc;
+    OG_TRY(og__batch_grow(h->out, indptr, ((size_t)n_dst + 1) * 4, (size_t)h->first * 4, err));
+    OG_TRY(og__reserve_edges(h, n_dst - h->first, err));
+out:
     return rc;
 }
 
@@ -254,9 +283,15 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     struct og_batch *b = &out->batch;
     struct og_block *block = &b->hop[i];
     const struct og_block *before = s->how.once && i > 0 ? block - 1 : NULL;
+    if (s->related)
+        return og__related_hop(s, key, i, out, err);
     struct og_hop hop = {.s = s,
                          .out = out,
                          .block = block,
+                         .ids = b->ids,
+                         .nodes = b->ids,
+                         .most_ids = (uint64_t)og__most_ids(s->topology),
+                         .seed = s->seed,
                          .first = before ? before->n_dst : 0,
                          .array = og__arrays_at(s->how.once ? OG__NESTED : 0, (uint32_t)i),
                          .fanout = s->fanout[i],

@@ -149,6 +149,8 @@ static int check_hop(const struct og_samples *s, int hop, struct og_err *err)
         return wrong(k->dst.path, "not as long as the array of sources", err);
     if (k->weight.fd >= 0 && k->weight.shape[0] != k->src.shape[0])
         return wrong(k->weight.path, "not one for each edge", err);
+    if (k->rel.fd >= 0 && k->rel.shape[0] != k->src.shape[0])
+        return wrong(k->rel.path, "not one for each edge", err);
     return 0;
 }
 
@@ -236,8 +238,11 @@ int og__samples_open(struct og_samples **out, const struct og_samples_options *o
         return og__fail_errno(err, -ENOMEM, NULL, "%s", opt->dir);
     pthread_mutex_init(&s->lock, NULL);
     s->budget = b;
-    s->files = (struct og_trace_files){
-        .n_hops = opt->n_hops, .extras = opt->extras, .n_nodes = opt->n_nodes, .hint = hint};
+    s->files = (struct og_trace_files){.n_hops = opt->n_hops,
+                                       .extras = opt->extras,
+                                       .n_nodes = opt->n_nodes,
+                                       .n_relations = opt->n_relations,
+                                       .hint = hint};
     int rc;
     OG_TRY(og__trace_files_open(&s->files, opt->dir, err));
     OG_TRY(count_batches(s, opt->dir, err));
@@ -283,7 +288,8 @@ uint64_t og__samples_batch_bytes(const struct og_samples *s)
         bytes += k->degree.fd >= 0 ? (uint64_t)k->degree.bytes : 0;
         if (!og__is_part(s->files.extras, (uint32_t)h, (uint32_t)s->files.n_hops))
             bytes += (uint64_t)(k->src.bytes + k->dst.bytes) +
-                     (k->weight.fd >= 0 ? (uint64_t)k->weight.bytes : 0);
+                     (k->weight.fd >= 0 ? (uint64_t)k->weight.bytes : 0) +
+                     (k->rel.fd >= 0 ? (uint64_t)k->rel.bytes : 0);
     }
     return bytes / s->n;
 }
@@ -361,7 +367,7 @@ static void drop_arrays(struct og_batch *batch)
 {
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         struct og_block *k = &batch->hop[h];
-        k->indptr = k->src = k->degree = NULL;
+        k->indptr = k->src = k->degree = k->relation = k->dst = NULL;
         k->weight = NULL;
     }
 }

@@ -17,7 +17,8 @@ struct og_samples;
 struct og_samples_options {
     const char *dir;
     int n_hops;
-    unsigned extras; /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: blocks are to have them; OG__NESTED */
+    unsigned extras; /* OG__WITH_...: blocks are to have them; OG__NESTED */
+    uint32_t n_relations;
     uint64_t n_nodes;
 };
 

@@ -370,6 +370,7 @@ static struct og_hop hop_of(const struct og_together *t, const struct hand *hand
                             const struct member *m)
 {
     return (struct og_hop){.s = hand->sampler,
+                           .seed = hand->sampler->seed,
                            .fanout = hand->sampler->fanout[t->hop],
                            .stream = m->key.stream,
                            .epoch = m->key.epoch,

@@ -18,7 +18,7 @@ struct og_trace_writer {
     struct column seeds, ids;
     struct hop_columns {
         struct og_npy_writer *src, *dst, *ptr, *nodes;
-        struct og_npy_writer *degree, *weight; /* NULL unless kept */
+        struct og_npy_writer *degree, *weight, *rel; /* NULL unless kept */
     } hop[OG_MAX_HOPS];
     struct og_npy_writer *labels, *check; /* NULL unless kept */
     struct og_trace_options opt;
@@ -28,6 +28,12 @@ struct og_trace_writer {
 static enum og__npy_type id_type(uint64_t n_nodes)
 {
     return n_nodes <= INT32_MAX ? OG__NPY_I32 : OG__NPY_I64;
+}
+
+/* Relations by number. */
+static enum og__npy_type relation_type(const struct og_trace_options *opt)
+{
+    return opt->n_relations <= 256 ? OG__NPY_U8 : OG__NPY_U16;
 }
 
 static int create(struct og_npy_writer **out, const char *dir, const char *name, int hop,
@@ -61,9 +67,10 @@ out:
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
-static int create_hop(struct hop_columns *c, const char *dir, int hop, unsigned extras,
-                      struct og_err *err)
+static int create_hop(struct hop_columns *c, const char *dir, int hop,
+                      const struct og_trace_options *opt, struct og_err *err)
 {
+    const unsigned extras = opt->extras;
     int rc;
     OG_TRY(create(&c->src, dir, NULL, hop, "_src", OG__NPY_I32, 1, 1, err));
     OG_TRY(create(&c->dst, dir, NULL, hop, "_dst", OG__NPY_I32, 1, 1, err));
@@ -73,6 +80,8 @@ static int create_hop(struct hop_columns *c, const char *dir, int hop, unsigned 
         OG_TRY(create(&c->degree, dir, NULL, hop, "_degree", OG__NPY_I32, 1, 1, err));
     if ((extras & OG__WITH_WEIGHTS))
         OG_TRY(create(&c->weight, dir, NULL, hop, "_weight", OG__NPY_F32, 1, 1, err));
+    if ((extras & OG__WITH_RELATIONS))
+        OG_TRY(create(&c->rel, dir, NULL, hop, "_rel", relation_type(opt), 1, 1, err));
 out:
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
@@ -91,7 +100,7 @@ int og__trace_create(struct og_trace_writer **out, const char *dir,
     OG_TRY(create_column(&w->seeds, dir, "seeds", type, err));
     OG_TRY(create_column(&w->ids, dir, "ids", type, err));
     for (int h = 0; h < opt->n_hops; h++)
-        OG_TRY(create_hop(&w->hop[h], dir, h + 1, opt->extras, err));
+        OG_TRY(create_hop(&w->hop[h], dir, h + 1, opt, err));
     if (opt->label_width)
         OG_TRY(create(&w->labels, dir, "labels", 0, "", multi ? OG__NPY_F32 : OG__NPY_I64,
                       multi ? 2 : 1, opt->label_width, err));
@@ -127,15 +136,14 @@ static int append_ids(struct og_trace_writer *w, struct column *c, const uint32_
     return rc < 0 ? rc : append_int64(c->ptr, og__npy_rows(c->data), err);
 }
 
-static int append_edges(struct hop_columns *c, const struct og_block *block, struct og_err *err)
+static int append_dst(struct hop_columns *c, const struct og_block *block, struct og_err *err)
 {
     int32_t dst[CHUNK];
     uint32_t filled = 0;
-    int rc;
-    OG_TRY(og__npy_append(c->src, block->src, (int64_t)block->n_edges, err));
-    for (uint32_t d = 0; d < block->n_dst; d++) {
-        for (uint32_t e = block->indptr[d]; e < block->indptr[d + 1]; e++) {
-            dst[filled++] = (int32_t)d;
+    int rc = 0;
+    for (uint32_t i = 0; i < og__lists_of(block); i++) {
+        for (uint32_t e = block->indptr[i]; e < block->indptr[i + 1]; e++) {
+            dst[filled++] = (int32_t)og__list_dst(block, i);
             if (filled == CHUNK) {
                 OG_TRY(og__npy_append(c->dst, dst, CHUNK, err));
                 filled = 0;
@@ -143,8 +151,54 @@ static int append_edges(struct hop_columns *c, const struct og_block *block, str
         }
     }
     OG_TRY(og__npy_append(c->dst, dst, filled, err));
+out:
+    return rc;
+}
+
+/* n edges of relation r. */
+static int append_relation(struct og_npy_writer *w, uint32_t r, bool wide, uint64_t n,
+                           struct og_err *err)
+{
+    uint16_t words[CHUNK];
+    uint8_t *bytes = (uint8_t *)words;
+    int rc = 0;
+    for (uint32_t i = 0; i < CHUNK; i++) {
+        if (wide)
+            words[i] = (uint16_t)r;
+        else
+            bytes[i] = (uint8_t)r;
+    }
+    for (uint64_t done = 0, k; done < n; done += k) {
+        k = OG_MIN(n - done, (uint64_t)CHUNK);
+        OG_TRY(og__npy_append(w, words, (int64_t)k, err));
+    }
+out:
+    return rc;
+}
+
+static int append_relations(const struct og_trace_writer *w, struct og_npy_writer *rel,
+                            const struct og_block *k, struct og_err *err)
+{
+    const bool wide = relation_type(&w->opt) == OG__NPY_U16;
+    int rc = 0;
+    for (uint32_t r = 0; r < k->n_relations; r++) {
+        const uint64_t n = k->indptr[k->relation[r + 1]] - k->indptr[k->relation[r]];
+        OG_TRY(append_relation(rel, r, wide, n, err));
+    }
+out:
+    return rc;
+}
+
+static int append_edges(const struct og_trace_writer *w, struct hop_columns *c,
+                        const struct og_block *block, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__npy_append(c->src, block->src, (int64_t)block->n_edges, err));
+    OG_TRY(append_dst(c, block, err));
     if (c->weight)
         OG_TRY(og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err));
+    if (c->rel)
+        OG_TRY(append_relations(w, c->rel, block, err));
 out:
     return rc;
 }
@@ -155,7 +209,7 @@ static int append_block(struct og_trace_writer *w, uint32_t hop, const struct og
     struct hop_columns *c = &w->hop[hop];
     int rc;
     if (!og__is_part(w->opt.extras, hop, (uint32_t)w->opt.n_hops))
-        OG_TRY(append_edges(c, block, err));
+        OG_TRY(append_edges(w, c, block, err));
     if (c->degree)
         OG_TRY(og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err));
     OG_TRY(append_int64(c->nodes, block->n_src, err));
@@ -215,15 +269,23 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
             list[n++] = w->hop[h].degree;
         if (w->hop[h].weight)
             list[n++] = w->hop[h].weight;
+        if (w->hop[h].rel)
+            list[n++] = w->hop[h].rel;
     }
     return n;
 }
 
-enum { MAX_WRITERS = 6 + 6 * OG_MAX_HOPS };
+enum { MAX_WRITERS = 6 + 7 * OG_MAX_HOPS };
+
+static int columns_of_a_hop(const struct og_trace_options *opt)
+{
+    return 4 + !!(opt->extras & OG__WITH_DEGREES) + !!(opt->extras & OG__WITH_WEIGHTS) +
+           !!(opt->extras & OG__WITH_RELATIONS);
+}
 
 size_t og__trace_writer_bytes(const struct og_trace_options *opt)
 {
-    const int a_hop = 4 + !!(opt->extras & OG__WITH_DEGREES) + !!(opt->extras & OG__WITH_WEIGHTS);
+    const int a_hop = columns_of_a_hop(opt);
     const int columns = 4 + (opt->label_width > 0) + opt->checks + opt->n_hops * a_hop;
     return (size_t)columns * OG__NPY_BUFFER;
 }
@@ -241,21 +303,22 @@ uint64_t og__trace_written(const struct og_trace_writer *w)
 uint64_t og__trace_empty_bytes(const struct og_trace_options *opt)
 {
     const uint64_t hops = (uint64_t)opt->n_hops;
-    const uint64_t of_a_hop =
-        4 + !!(opt->extras & OG__WITH_DEGREES) + !!(opt->extras & OG__WITH_WEIGHTS);
-    return (4 + hops * of_a_hop) * OG__NPY_HEADER + (2 + hops) * sizeof(int64_t);
+    return (4 + hops * (uint64_t)columns_of_a_hop(opt)) * OG__NPY_HEADER +
+           (2 + hops) * sizeof(int64_t);
 }
 
 uint64_t og__trace_batch_bytes(const struct og_trace_options *opt, const struct og_batch *batch)
 {
-    const uint64_t words_an_edge = 2 + !!(opt->extras & OG__WITH_WEIGHTS);
+    const uint64_t rel = opt->extras & OG__WITH_RELATIONS ? og__npy_size(relation_type(opt)) : 0;
+    const uint64_t words = opt->extras & OG__WITH_WEIGHTS ? 3 : 2;
+    const uint64_t an_edge = words * sizeof(uint32_t) + rel;
     const uint64_t ids = (uint64_t)batch->n_seeds + batch->n_ids;
     uint64_t bytes = ids * og__npy_size(id_type(opt->n_nodes)) + 2 * sizeof(int64_t);
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *k = &batch->hop[h];
         const uint64_t found = opt->extras & OG__WITH_DEGREES ? k->n_src - k->n_dst : 0;
         const uint64_t edges = og__is_part(opt->extras, h, batch->n_hops) ? 0 : k->n_edges;
-        bytes += (edges * words_an_edge + found) * sizeof(uint32_t) + 2 * sizeof(int64_t);
+        bytes += edges * an_edge + found * sizeof(uint32_t) + 2 * sizeof(int64_t);
     }
     return bytes;
 }
@@ -273,7 +336,8 @@ static bool is_checked(const struct og_trace_writer *w, const struct og_npy_writ
     bool checked = one == w->ids.data;
     for (int h = 0; h < w->opt.n_hops; h++) {
         const struct hop_columns *c = &w->hop[h];
-        checked |= one == c->src || one == c->dst || one == c->degree || one == c->weight;
+        checked |=
+            one == c->src || one == c->dst || one == c->degree || one == c->weight || one == c->rel;
     }
     return w->check && checked;
 }

@@ -9,6 +9,7 @@
  *   hop<h>_degree             int32, og_block.degree where kept; batch by batch as many as ids were
  *                             found in that hop
  *   hop<h>_weight             float32, og_block.weight, one an edge, where kept
+ *   hop<h>_rel                uint8 or uint16, of a typed graph: the relation of each edge
  *   check                     uint64 [batches, 4]: XXH3-64 of each batch's ids, edges, degrees and
  *                             weights; where kept
  *   labels                    as the dataset's, a row per seed; where kept
@@ -28,9 +29,10 @@ struct og_trace_writer;
 
 struct og_trace_options {
     int n_hops;
-    uint64_t n_nodes; /* ids are int32 while they fit */
-    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: kept too; OG__NESTED: edges of the last hop alone, for
-     * those who read it back so */
+    uint64_t n_nodes;     /* ids are int32 while they fit */
+    uint32_t n_relations; /* of a typed graph */
+    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS, OG__WITH_RELATIONS: kept too; OG__NESTED: edges of the
+     * last hop alone, for those who read it back so */
     unsigned extras;
     int label_width; /* 0 = no labels, 1 for class numbers, classes when multi-label */
     bool multi_label;
@@ -68,7 +70,8 @@ struct og_trace_description {
     size_t row_bytes; /* of a feature row */
     uint32_t batches_per_epoch;
     uint32_t every, draws; /* epochs between two draws, and draws; 0 = it does not say */
-    unsigned extras;       /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: its blocks have them */
+    unsigned extras;       /* OG__WITH_...: its blocks have them */
+    uint32_t n_relations;  /* of a typed graph; else 0 */
 };
 /* That of folder `dir`, or (parse) a text, with a name for messages. -EINVAL where it lacks
  * something or is not what was written: nothing is left to release. */

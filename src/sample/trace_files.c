@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 enum { WORD = 4 /* bytes of a position, a degree, a weight */ };
@@ -45,8 +46,10 @@ static int open_words(const struct og_trace_files *f, struct og_npy *a, const ch
     if (rc < 0)
         return rc;
     bool weight = a == &f->hop[OG_MAX(hop, 1) - 1].weight;
-    bool wide = hop == 0 && a->type == OG__NPY_I64; /* ids of a large graph */
-    enum og__npy_type type = weight ? OG__NPY_F32 : OG__NPY_I32;
+    bool relation = a == &f->hop[OG_MAX(hop, 1) - 1].rel;
+    bool wide = (hop == 0 && a->type == OG__NPY_I64) || /* ids of a large graph */
+                (relation && a->type == OG__NPY_U16);
+    enum og__npy_type type = weight ? OG__NPY_F32 : relation ? OG__NPY_U8 : OG__NPY_I32;
     posix_fadvise(a->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return (a->type == type || wide) && a->ndim == 1
                ? 0
@@ -58,7 +61,7 @@ int og__trace_files_open(struct og_trace_files *f, const char *dir, struct og_er
 {
     f->ids = closed();
     for (int h = 0; h < f->n_hops; h++)
-        f->hop[h] = (struct og_hop_files){closed(), closed(), closed(), closed()};
+        f->hop[h] = (struct og_hop_files){closed(), closed(), closed(), closed(), closed()};
     int rc;
     OG_TRY(open_words(f, &f->ids, dir, 0, "ids", err));
     for (int h = 0; h < f->n_hops; h++) {
@@ -69,6 +72,8 @@ int og__trace_files_open(struct og_trace_files *f, const char *dir, struct og_er
             OG_TRY(open_words(f, &k->degree, dir, h + 1, "degree", err));
         if ((f->extras & OG__WITH_WEIGHTS))
             OG_TRY(open_words(f, &k->weight, dir, h + 1, "weight", err));
+        if ((f->extras & OG__WITH_RELATIONS))
+            OG_TRY(open_words(f, &k->rel, dir, h + 1, "rel", err));
     }
 out:
     return rc;
@@ -82,6 +87,7 @@ void og__trace_files_close(struct og_trace_files *f)
         og__npy_close(&f->hop[h].dst);
         og__npy_close(&f->hop[h].degree);
         og__npy_close(&f->hop[h].weight);
+        og__npy_close(&f->hop[h].rel);
     }
 }
 
@@ -170,6 +176,80 @@ static int read_indptr(const struct og_trace_files *f, const struct og_npy *a, u
     return 0;
 }
 
+/* Relations of edges, some at a time. */
+struct relations {
+    const struct og_trace_files *files;
+    const struct og_npy *array;
+    uint8_t bytes[4096];
+    uint64_t first, at, filled;
+};
+
+static int next_relation(struct relations *r, uint64_t n_left, uint32_t *out,
+                         struct og_io_counts *read, struct og_err *err)
+{
+    const size_t size = og__npy_size(r->array->type);
+    if (r->at == r->filled) {
+        r->at = 0;
+        r->filled = OG_MIN(n_left, sizeof(r->bytes) / size);
+        int rc = og__npy_read(r->array, (int64_t)r->first, (int64_t)r->filled, r->bytes, err);
+        if (rc < 0)
+            return rc;
+        r->first += r->filled;
+        read->reads++;
+        read->bytes += r->filled * size;
+    }
+    uint16_t wide;
+    memcpy(&wide, r->bytes + r->at * 2, size == 2 ? 2 : 0);
+    *out = size == 2 ? wide : r->bytes[r->at];
+    r->at++;
+    return 0;
+}
+
+/* Lists from relations and destinations, which ascend: one begins where either is another. */
+static int add_edge(const struct og_trace_files *f, const struct og_hop_files *file,
+                    struct og_block *k, uint64_t edge, uint32_t relation, uint32_t dst,
+                    uint32_t *now, struct og_err *err)
+{
+    if (relation < *now || relation >= f->n_relations)
+        return wrong(f, &file->rel, err);
+    const bool begins = relation > *now || k->n_lists == k->relation[*now];
+    const uint32_t last = begins ? 0 : k->dst[k->n_lists - 1];
+    if (dst >= k->n_dst || (!begins && dst < last))
+        return wrong(f, &file->dst, err);
+    while (*now < relation)
+        k->relation[++*now] = k->n_lists;
+    if (begins || dst > last) {
+        k->indptr[k->n_lists] = (uint32_t)edge;
+        k->dst[k->n_lists++] = dst;
+    }
+    return 0;
+}
+
+static int read_lists(const struct og_trace_files *f, const struct og_hop_files *file,
+                      uint64_t first, uint32_t *chunk, struct og_block *k,
+                      struct og_io_counts *read, struct og_err *err)
+{
+    struct relations r = {.files = f, .array = &file->rel, .first = first};
+    uint32_t now = 0;
+    int rc = 0;
+    k->n_lists = 0;
+    k->relation[0] = 0;
+    for (uint64_t e = 0; e < k->n_edges; e += OG__TRACE_CHUNK) {
+        const uint64_t n = OG_MIN(k->n_edges - e, (uint64_t)OG__TRACE_CHUNK);
+        OG_TRY(read_words(&file->dst, first + e, n, chunk, read, err));
+        for (uint64_t i = 0; i < n; i++) {
+            uint32_t relation = 0;
+            OG_TRY(next_relation(&r, k->n_edges - e - i, &relation, read, err));
+            OG_TRY(add_edge(f, file, k, e + i, relation, chunk[i], &now, err));
+        }
+    }
+    while (now < k->n_relations)
+        k->relation[++now] = k->n_lists;
+    k->indptr[k->n_lists] = (uint32_t)k->n_edges;
+out:
+    return rc;
+}
+
 static int read_src(const struct og_trace_files *f, const struct og_npy *a, uint64_t first,
                     struct og_block *k, struct og_io_counts *read, struct og_err *err)
 {
@@ -215,7 +295,9 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
             OG_TRY(read_degrees(f, &file->degree, from->first_degree, k, read, err));
         if (og__is_part(f->extras, (uint32_t)h, (uint32_t)f->n_hops))
             continue;
-        OG_TRY(read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err));
+        OG_TRY(f->extras & OG__WITH_RELATIONS
+                   ? read_lists(f, file, from->first_edge, chunk, k, read, err)
+                   : read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err));
         OG_TRY(read_src(f, &file->src, from->first_edge, k, read, err));
         if ((f->extras & OG__WITH_WEIGHTS))
             OG_TRY(read_words(&file->weight, from->first_edge, k->n_edges, (float *)k->weight, read,
@@ -235,11 +317,16 @@ void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[O
     out[OG__CHECK_IDS] = XXH3_64bits(b->ids, b->n_ids * sizeof(*b->ids));
     for (uint32_t h = 0; blocks && h < b->n_hops; h++) {
         const struct og_block *k = &b->hop[h];
-        const size_t rows = (size_t)k->n_dst + 1;
+        const size_t rows = (size_t)og__lists_of(k) + 1;
         const size_t found = (size_t)k->n_src - k->n_dst;
         uint64_t *edges = &out[OG__CHECK_EDGES];
         *edges = XXH3_64bits_withSeed(k->indptr, rows * sizeof(*k->indptr), *edges);
         *edges = XXH3_64bits_withSeed(k->src, k->n_edges * sizeof(*k->src), *edges);
+        if (k->relation) {
+            const size_t ends = (size_t)k->n_relations + 1;
+            *edges = XXH3_64bits_withSeed(k->relation, ends * sizeof(*k->relation), *edges);
+            *edges = XXH3_64bits_withSeed(k->dst, k->n_lists * sizeof(*k->dst), *edges);
+        }
         if (k->degree && found > 0)
             out[OG__CHECK_DEGREES] =
                 XXH3_64bits_withSeed(k->degree, found * sizeof(*k->degree), out[OG__CHECK_DEGREES]);
@@ -304,10 +391,18 @@ void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_tr
         will_need(&file->dst, k->first_edge, k->n_edges, WORD);
         if (f->extras & OG__WITH_WEIGHTS)
             will_need(&file->weight, k->first_edge, k->n_edges, WORD);
+        if (f->extras & OG__WITH_RELATIONS)
+            will_need(&file->rel, k->first_edge, k->n_edges, og__npy_size(file->rel.type));
     }
 }
 
 /* ---- the shape of a batch ---- */
+
+/* How many there are is known when they are read. */
+static uint32_t most_lists(const struct og_trace_files *f, const struct og_trace_spot *p, int h)
+{
+    return f->extras & OG__WITH_RELATIONS ? (uint32_t)p->hop[h].n_edges : 0;
+}
 
 int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_spot *p,
                           struct og_batch_memory *out, struct og_err *err)
@@ -318,6 +413,8 @@ int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_
     for (int h = 0; h < f->n_hops; h++)
         b.hop[h] = (struct og_block){.n_dst = (uint32_t)og__trace_spot_dst(p, h),
                                      .n_src = (uint32_t)p->hop[h].n_src,
+                                     .n_lists = most_lists(f, p, h),
+                                     .n_relations = f->n_relations,
                                      .n_edges = p->hop[h].n_edges};
     struct og_batch_caps caps = {0};
     og__caps_include(&caps, &b);
@@ -333,6 +430,8 @@ int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_
         k->src = out->src[at].data;
         k->degree = f->extras & OG__WITH_DEGREES ? out->degree[h].data : NULL;
         k->weight = f->extras & OG__WITH_WEIGHTS ? out->weight[at].data : NULL;
+        k->relation = f->extras & OG__WITH_RELATIONS ? out->relation[h].data : NULL;
+        k->dst = f->extras & OG__WITH_RELATIONS ? out->dst[h].data : NULL;
     }
     return 0;
 }

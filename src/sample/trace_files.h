@@ -33,14 +33,15 @@ void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_tr
 
 struct og_trace_files {
     int n_hops;
-    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS: read too; OG__NESTED: edges are read of the last hop
-     * alone, of which the others are parts */
+    uint32_t n_relations; /* of a typed graph */
+    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS, OG__WITH_RELATIONS: read too; OG__NESTED: edges are read
+     * of the last hop alone, of which the others are parts */
     unsigned extras;
     uint64_t n_nodes;
     const char *hint;  /* what to do when they are not what they should be; static storage */
     struct og_npy ids; /* fd -1: closed, as the others */
     struct og_hop_files {
-        struct og_npy src, dst, degree, weight;
+        struct og_npy src, dst, degree, weight, rel;
     } hop[OG_MAX_HOPS];
 };
 

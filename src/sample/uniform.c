@@ -39,8 +39,8 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
     struct og_block *block = h->block;
     for (uint32_t i = h->first; i < block->n_dst; i++) {
         if (i + OG__LOOKAHEAD < block->n_dst)
-            og__prefetch_degree(t, h->ids[i + OG__LOOKAHEAD]);
-        uint32_t v = h->ids[i];
+            og__prefetch_degree(t, h->nodes[i + OG__LOOKAHEAD]);
+        uint32_t v = h->nodes[i];
         struct og_rng rng;
         og__hop_rng(h, v, &rng);
         og__begin_list(h, i);
@@ -78,8 +78,8 @@ static void draw_hop(struct og_hop *h)
     uint32_t edge = 0;
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         if (i + OG__LOOKAHEAD < h->block->n_dst)
-            prefetch_node(s->topology, h->ids[i + OG__LOOKAHEAD]);
-        uint32_t v = h->ids[i];
+            prefetch_node(s->topology, h->nodes[i + OG__LOOKAHEAD]);
+        uint32_t v = h->nodes[i];
         uint32_t k = og__drawn_of(h, og__degree(s->topology, v));
         h->block->indptr[i] = before + edge;
         if (k > 0)
@@ -108,6 +108,7 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
 static const char *const parameters[] = {"draw", NULL};
 
 const struct og_sampler_ops og__sampler_uniform = {
+    .by_relation = true,
     .parameters = parameters,
     .hop = sample_hop,
     .pass = &og__pass_by_positions,

@@ -149,14 +149,14 @@ static void close_kind(struct og_sampler *s)
 static inline void words_of(const struct og_hop *h, uint32_t node, uint32_t walk, uint32_t block,
                             uint32_t word[4])
 {
-    og__philox(h->s->seed, h->stream, h->epoch, h->batch, h->number, node,
-               walk * WORD_BLOCKS + block, word);
+    og__philox(h->seed, h->stream, h->epoch, h->batch, h->number, node, walk * WORD_BLOCKS + block,
+               word);
 }
 
 static inline void draw_words(const struct og_hop *h, const struct party *p, struct walker *x,
                               uint32_t block)
 {
-    words_of(h, h->ids[p->first + x->from], x->walk, block, x->word);
+    words_of(h, h->nodes[p->first + x->from], x->walk, block, x->word);
 }
 
 static inline uint8_t steps_of(const struct og_walks *w, int length, uint32_t word)
@@ -193,7 +193,7 @@ int64_t og__walk_place(const struct og_hop *h, uint32_t node, uint32_t walk, uin
 static void set_out(const struct og_hop *h, struct party *p)
 {
     for (uint32_t i = 0; i < p->n; i++)
-        og__prefetch_degree(h->s->topology, h->ids[p->first + i]);
+        og__prefetch_degree(h->s->topology, h->nodes[p->first + i]);
     memset(p->n_visits, 0, p->n * sizeof(*p->n_visits));
     memset(p->visit, 0xff, p->n * state_of(h->s)->stride * sizeof(*p->visit)); /* none */
 }
@@ -205,7 +205,7 @@ static void choose_first(const struct og_hop *h, struct party *p)
     const bool in_memory = !s->topology->disk;
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t v = h->ids[p->first + i];
+        uint32_t v = h->nodes[p->first + i];
         int64_t begin = og__first_edge(s->topology, v);
         uint64_t degree = (uint64_t)og__degree(s->topology, v);
         for (int k = 0; degree > 0 && k < s->how.walks; k++) {

@@ -298,8 +298,8 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
         for (uint32_t i = 0; i < n; i++) {
             struct drawing *l = &drawing[i];
             if (first + i + OG__LOOKAHEAD < n_dst)
-                og__prefetch_degree(t, h->ids[first + i + OG__LOOKAHEAD]);
-            set_up(h, l, h->ids[first + i]);
+                og__prefetch_degree(t, h->nodes[first + i + OG__LOOKAHEAD]);
+            set_up(h, l, h->nodes[first + i]);
             l->weights = t->weights + l->begin;
             l->table = t->alias + l->begin;
             if (l->all)
@@ -339,7 +339,7 @@ static int draw_list(const struct og_hop *h, uint32_t v, const float *weights, s
 /* Destination `i` after `first`. */
 static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct og_err *err)
 {
-    int rc = draw_list(h, h->ids[first + i], og__lists_start(h->s->lists, i), err);
+    int rc = draw_list(h, h->nodes[first + i], og__lists_start(h->s->lists, i), err);
     if (rc < 0)
         return rc;
     h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_wanted;
@@ -382,7 +382,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
         OG_TRY(og__lists_open(&s->lists, s->topology, &s->topology->disk->ds->weights, s->budget,
                               err));
     for (uint32_t first = h->first; first < n_dst; first += n) {
-        OG_TRY(og__lists_read(s->lists, s->topology, NULL, h->ids + first, n_dst - first, &n,
+        OG_TRY(og__lists_read(s->lists, s->topology, NULL, h->nodes + first, n_dst - first, &n,
                               &s->reads, err));
         for (uint32_t i = 0; i < n; i++)
             OG_TRY(draw_from_disk(h, first, i, err));
@@ -408,6 +408,7 @@ static size_t disk_bytes(const struct og_dataset *ds, const struct og_topology_d
 static const char *const parameters[] = {"draw", NULL};
 
 const struct og_sampler_ops og__sampler_weighted = {
+    .by_relation = true,
     .reads_weights = true,
     .parameters = parameters,
     .open = open_kind,

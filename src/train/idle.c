@@ -51,6 +51,11 @@ static bool chooses_epochs(const struct og_premises *p)
     return p->config->opt.epochs > 1 || p->config->opt.eval_every == 0;
 }
 
+static bool has_relations(const struct og_premises *p)
+{
+    return p->facts->typed;
+}
+
 static bool draws_again(const struct og_premises *p)
 {
     return p->config->opt.epochs > 1;
@@ -111,6 +116,7 @@ static const struct need needs[] = {
     {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
     {0, "fanout", "sampler", NULL, counts_hops, NULL,
      "a hop keeps --neighbors; only how many numbers there are counts"},
+    {0, "relation-fanout", "sampler", NULL, has_relations, NULL, "the graph has no relations"},
     {0, "draw", "fanout", NULL, draws_in_hops, NULL,
      "there is one hop, or all neighbours are taken"},
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},

@@ -103,6 +103,10 @@ static const struct og_option table[] = {
     {"fanout", "N,N,...", "10,10,10", sampling, BATCHES,
      "neighbours sampled in each hop, nearest the seeds first; -1 = all",
      NULL, OG_OPTION_LIST, FIELD(fanout), -1, 1 << 20, ALL},
+    {"relation-fanout", "R=N,N,...;...", "", sampling, BATCHES,
+     "the same of relations of a typed graph by their names, as --fanout has it behind a semicolon: "
+     "--fanout '10,10;cites=15,10'; 0 = none",
+     NULL, OG_OPTION_TEXT, FIELD(relation_fanout), 0, 0, ALL},
     {"sampler", "KIND", "uniform", sampling, BATCHES,
      "how neighbours are drawn: uniformly, by the weights of their edges, as the most visited of "
      "random walks, with draws that destinations share, or for a layer as a whole "
@@ -533,11 +537,28 @@ out:
     return rc;
 }
 
+/* "10,10;cites=15,10" is --fanout 10,10 --relation-fanout cites=15,10. */
+static int set_fanouts(struct og_options *opt, const char *value, const char *relations,
+                       struct og_err *err)
+{
+    char *fanout = strndup(value, (size_t)(relations - value));
+    int rc;
+    OG_TRY(fanout ? og_options_set(opt, "fanout", fanout, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "options"));
+    OG_TRY(og_options_set(opt, "relation-fanout", relations + 1, err));
+out:
+    free(fanout);
+    return rc;
+}
+
 int og_options_set(struct og_options *opt, const char *name, const char *value, struct og_err *err)
 {
     const struct og_option *row = find_named(name);
     if (!row)
         return refuse_name(name, err);
+    const char *relations = row->type == OG_OPTION_LIST ? strchr(value, ';') : NULL;
+    if (relations)
+        return set_fanouts(opt, value, relations, err);
     const struct chooser *c = strchr(value, ':') ? find_chooser(row->name) : NULL;
     int rc =
         c ? set_with_parameters(opt, row, c, value, err) : og_option_read(row, opt, value, err);

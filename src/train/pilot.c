@@ -159,9 +159,9 @@ static uint64_t with_margin(uint64_t seen, uint64_t bound)
 
 /* A destination of hop h has at most so many neighbours; -1: any number. Where nodes draw once, it
  * may have drawn them in a hop before. */
-static int longest_list(const struct og_options *opt, uint32_t h)
+static int longest_list(const struct og_options *opt, const struct og_facts *f, uint32_t h)
 {
-    int longest = opt->fanout[h];
+    int longest = f->typed ? -1 : opt->fanout[h]; /* a list of each relation */
     for (uint32_t k = 0; opt->draw == OG_DRAW_ONCE && longest >= 0 && k < h; k++)
         longest = opt->fanout[k] < 0 ? -1 : OG_MAX(longest, opt->fanout[k]);
     return longest;
@@ -170,7 +170,7 @@ static int longest_list(const struct og_options *opt, uint32_t h)
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_config *config, const struct og_facts *f)
 {
-    struct og_batch_caps caps = {.n_hops = seen->n_hops};
+    struct og_batch_caps caps = {.n_hops = seen->n_hops, .n_relations = seen->n_relations};
     uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
     uint64_t n_dst = og__seeds_most(&f->seeds);
     if (f->seeds.edges) {
@@ -179,13 +179,15 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
             OG_MAX(caps.n_pairs, og__pairs_most(&f->seeds.rule, f->schedule.batch_size, false));
     }
     for (uint32_t h = 0; h < seen->n_hops; h++) {
-        int fanout = longest_list(&config->opt, h);
+        int fanout = longest_list(&config->opt, f, h);
         uint64_t most_edges = (uint64_t)f->ds->n_edges;
         bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)config->opt.sampler);
         if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;
         caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
+        if (f->typed)
+            caps.hop[h].n_lists = with_margin(seen->hop[h].n_lists, caps.hop[h].n_edges);
         caps.hop[h].n_drawn = with_margin(seen->hop[h].n_drawn, caps.hop[h].n_edges);
         n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));
         caps.hop[h].n_src = n_dst;

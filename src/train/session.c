@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "dataset/features.h"
+#include "nn/tasks.h"
 #include "train/hotness.h"
 #include "train/idle.h"
 #include "train/options.h"
@@ -26,10 +27,18 @@ out:
     return rc;
 }
 
+static bool has_weights(const struct og_facts *f)
+{
+    bool all = f->typed || f->ds->weights.fd >= 0;
+    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
+        all &= f->typed->relation[r].view.weights.fd >= 0;
+    return all;
+}
+
 static int check_sampler(const struct og_session *s, struct og_err *err)
 {
     if (og__sampling_reads_weights((enum og_sampler_kind)s->config.opt.sampler) &&
-        s->facts.ds->weights.fd < 0)
+        !has_weights(&s->facts))
         return og__fail(err, -EINVAL,
                         "import the graph with an edge_weight.npy, or use --sampler uniform",
                         "%s: has no edge weights", s->facts.ds->path);
@@ -137,6 +146,37 @@ static int check_timeline(const struct og_session *s, struct og_err *err)
     return rc < 0 || !path || s->config.opt.resume ? rc : og__check_absent(path, err);
 }
 
+/* Batches of a typed graph are sampled and written down, no more yet. */
+static int check_typed(const struct og_session *s, struct og_err *err)
+{
+    const enum og_sampler_kind kind = (enum og_sampler_kind)s->config.opt.sampler;
+    const char *path = s->facts.ds->path;
+    if (!og__sampling_by_relation(kind))
+        return og__fail(err, -ENOTSUP, "use uniform, weighted or labor",
+                        "--sampler %s: it does not draw from the relations of %s one by one",
+                        og__sampler_words[kind], path);
+    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS
+               ? og__fail(err, -ENOTSUP, "use --task node",
+                          "--task link: edges of %s are of several relations", path)
+               : 0;
+}
+
+/* Others say of a typed one that they do not take it. */
+static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
+{
+    const bool may_be = s->config.want & OG__WANT_RECORD && !(s->config.want & OG__WANT_FEATURES);
+    bool typed = false;
+    int rc;
+    OG_TRY(may_be ? og__is_typed(dataset, &typed, err) : 0);
+    if (!typed)
+        return og__dataset_open(dataset, &s->facts.ds, err);
+    OG_TRY(og__typed_open(dataset, &s->facts.typed, err));
+    s->facts.ds = &s->facts.typed->nodes;
+    OG_TRY(check_typed(s, err));
+out:
+    return rc;
+}
+
 static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
                          const struct og_model_config *model, struct og_err *err)
 {
@@ -147,7 +187,7 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     int rc;
     OG_TRY(settle_options(s, opt, model, err));
     OG_TRY(og__stores_name(&s->path.stores, s->config.opt.scratch, err));
-    OG_TRY(og__dataset_open(dataset, &s->facts.ds, err));
+    OG_TRY(open_dataset(s, dataset, err));
     OG_TRY(check_timeline(s, err));
     OG_TRY(og__session_settle_task(s, err));
     OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
@@ -211,11 +251,13 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (want & OG__WANT_FEATURES)
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.ds->n_nodes, err));
     og__know_disks(&s->facts, &s->config.opt);
-    OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
+    if (!s->facts.typed)
+        OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, &s->config.opt, s->pool, err));
     s->baseline_rss = og__rss_now();
     og__structure_name(&s->structure, s->held_out);
+    OG_TRY(og__structure_fanouts(&s->structure, err));
     og__know_graph(&s->facts, &s->config.opt);
     OG_TRY(og__session_load_seeds(s, want, err));
     og__know_splits(&s->facts, want);
@@ -264,7 +306,10 @@ void og__session_close(struct og_session *s)
     og__structure_close(&s->structure);
     og__offline_close(s->offline);
     og__pool_close(s->pool);
-    og__dataset_close(s->facts.ds);
+    if (s->facts.typed)
+        og__typed_close(s->facts.typed);
+    else
+        og__dataset_close(s->facts.ds);
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);
     og_options_release(&s->config.opt);

@@ -4,19 +4,31 @@
 
 #include "base/file.h"
 #include "dataset/features.h"
+#include "dataset/relations.h"
 #include "dataset/writer.h"
+#include "gather/typed_rows.h"
 #include "train/options.h"
 
 #include <stdlib.h>
 
 /* ---- of the disks ---- */
 
+static const char *lists_path(const struct og_facts *f)
+{
+    return f->typed ? f->typed->relation[0].view.indices.path : f->ds->indices.path;
+}
+
 void og__know_disks(struct og_facts *f, const struct og_options *opt)
 {
+    if (f->typed) { /* nothing but lists is read */
+        og__profile_load(lists_path(f), &f->lists);
+        f->profile = f->away = f->lists;
+        return;
+    }
     char *place = og__scratch_place(opt);
     char *there = place ? og__nearest_there(place) : NULL;
     og__features_profile(f->ds, &f->profile);
-    og__profile_load(f->ds->indices.path, &f->lists);
+    og__profile_load(lists_path(f), &f->lists);
     f->away = f->profile;
     f->apart = there && og__features_apart(f->ds, there);
     if (f->apart)
@@ -29,20 +41,33 @@ void og__know_disks(struct og_facts *f, const struct og_options *opt)
 
 static unsigned extras_of(const struct og_facts *f, const struct og_options *opt)
 {
+    if (f->typed)
+        return OG__WITH_RELATIONS;
     return og__learner_extras(f) |
            (og__sampling_weighs((enum og_sampler_kind)opt->sampler) ? OG__WITH_WEIGHTS : 0u) |
            (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);
+}
+
+static uint64_t list_bytes(const struct og_facts *f)
+{
+    uint64_t bytes = (uint64_t)f->ds->indices.bytes;
+    for (uint32_t r = 0; f->typed && r < f->typed->n_relations; r++)
+        bytes += (uint64_t)f->typed->relation[r].view.indices.bytes;
+    return bytes;
 }
 
 void og__know_graph(struct og_facts *f, const struct og_options *opt)
 {
     const struct og_dataset *ds = f->ds;
     f->n_nodes = (uint64_t)ds->n_nodes;
-    f->list_bytes = (uint64_t)ds->indices.bytes;
+    f->list_bytes = list_bytes(f);
     f->row_bytes = og__row_bytes(ds);
     f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
     f->trace = (struct og_trace_options){
         .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .extras = extras_of(f, opt)};
+    f->trace.n_relations = f->typed ? f->typed->n_relations : 0;
+    if (f->typed) /* whose lists are not cached */
+        return;
     f->bytes.neighbors_least = og__neighbors_least_bytes(ds);
     f->bytes.neighbors_most = og__neighbors_whole_bytes(ds);
 }
@@ -61,11 +86,33 @@ void og__know_splits(struct og_facts *f, unsigned want)
 
 /* ---- of its batches ---- */
 
+/* A relation's reader and buffers stay while others have their turn. */
+static size_t related_reading_bytes(const struct og_session *s,
+                                    const struct og_topology_disk_options *disk,
+                                    const struct og_sampling *how)
+{
+    const struct og_typed *g = s->facts.typed;
+    size_t bytes = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_dataset *ds = &g->relation[r].view;
+        const struct og_topology_disk_options own = og__relation_on_disk(g, r, disk);
+        struct og_batch_caps caps = s->facts.caps;
+        for (uint32_t h = 0; h < caps.n_hops; h++)
+            caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)ds->n_edges);
+        if (ds->n_edges > 0)
+            bytes += og__sampler_disk_bytes(
+                ds, &own, &caps, how, og__longest_list(&s->structure.topology.relation[r].lists));
+    }
+    return bytes;
+}
+
 static size_t sampler_reading_bytes(const struct og_session *s)
 {
     const struct og_facts *f = &s->facts;
     const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
     const struct og_sampling how = og__sampling_setup(&s->config.opt);
+    if (f->typed)
+        return s->way.topology == OG_TOPOLOGY_DISK ? related_reading_bytes(s, &disk, &how) : 0;
     return s->way.topology == OG_TOPOLOGY_DISK
                ? og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how,
                                         og__longest_list(&s->structure.topology))
@@ -92,7 +139,8 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
     f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
         f->bytes.record =
-            og__trace_writer_bytes(&record) + (want & OG__WANT_FEATURES ? OG__NPY_BUFFER : 0);
+            og__trace_writer_bytes(&record) + (want & OG__WANT_FEATURES ? OG__NPY_BUFFER : 0) +
+            (want & OG__WANT_TYPED_ROWS ? og__typed_rows_bytes(f->typed, s->config.opt.io) : 0);
     if (s->config.handover.n > 0)
         f->bytes.handed = s->config.handover.bytes(f, want);
     if (want & OG__WANT_MODEL)

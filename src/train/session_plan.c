@@ -4,6 +4,7 @@
  * or on disk. */
 #include "train/session_parts.h"
 
+#include "dataset/relations.h"
 #include "train/choose.h"
 #include "train/hotness.h"
 #include "train/options.h"
@@ -113,7 +114,9 @@ out:
 /* By sampling with the topology mapped, for a budget that cannot hold it. Nothing of it stays. */
 static int refuse_topology(struct og_session *s, struct og_err *err)
 {
-    int rc = og__topology_map(s->facts.ds, &s->structure.topology, err);
+    const struct og_typed *typed = s->facts.typed;
+    int rc = typed ? og__relations_map(typed, &s->structure.topology, err)
+                   : og__topology_map(s->facts.ds, &s->structure.topology, err);
     return rc < 0 ? rc : refuse_by_pilot(s, "topology", err);
 }
 

@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/kept.h"
 #include "base/scratch.h"
+#include "dataset/relations.h"
+#include "train/fanouts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,16 @@ void og__structure_name(struct og_structure *g, const struct og_scratch *held_ou
     g->passing = held_out != NULL;
     if (held_out)
         g->neighbors_dir = og__path_join(og__scratch_path(held_out), "neighbors");
-    else if (own)
+    else if (own && !g->given.facts->typed)
         g->neighbors_dir = og__neighbors_folder(own, g->given.facts->ds);
     free(own);
+}
+
+int og__structure_fanouts(struct og_structure *g, struct og_err *err)
+{
+    free(g->fanouts);
+    g->fanouts = NULL;
+    return og__fanouts_of_relations(&g->given.config->opt, g->given.facts->typed, &g->fanouts, err);
 }
 
 /* ---- how large it is ---- */
@@ -31,8 +40,18 @@ static bool has_weights(const struct og_structure *g)
     return og__sampling_reads_weights((enum og_sampler_kind)g->given.config->opt.sampler);
 }
 
+static size_t related_bytes(const struct og_structure *g)
+{
+    const struct og_typed *typed = g->given.facts->typed;
+    if (g->given.way->topology == OG_TOPOLOGY_DISK)
+        return og__relations_disk_bytes(typed);
+    return og__relations_bytes(typed) + (has_weights(g) ? og__relations_weights_bytes(typed) : 0);
+}
+
 size_t og__structure_bytes(const struct og_structure *g)
 {
+    if (g->given.facts->typed)
+        return related_bytes(g);
     const struct og_dataset *ds = g->given.facts->ds;
     size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)ds->n_nodes) : 0;
     if (g->given.way->topology == OG_TOPOLOGY_DISK)
@@ -51,10 +70,19 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
 
 /* ---- open and close ---- */
 
+static int load_related(struct og_structure *g, struct og_err *err)
+{
+    const struct og_typed *typed = g->given.facts->typed;
+    int rc = og__relations_load(typed, g->budget, &g->topology, err);
+    return rc < 0 || !has_weights(g) ? rc : og__relations_load_weights(typed, &g->topology, err);
+}
+
 static int load(struct og_structure *g, struct og_err *err)
 {
     const struct og_dataset *ds = g->given.facts->ds;
     int rc;
+    if (g->given.facts->typed)
+        return load_related(g, err);
     OG_TRY(og__topology_load(ds, g->budget, &g->topology, err));
     if (has_weights(g))
         OG_TRY(og__weights_load(ds, &g->topology, err));
@@ -69,6 +97,8 @@ int og__structure_open(struct og_structure *g, struct og_err *err)
     const struct og_topology_disk_options opt = og__structure_on_disk(g);
     if (g->given.way->topology == OG_TOPOLOGY_MEMORY)
         return load(g, err);
+    if (g->given.facts->typed)
+        return og__relations_open_disk(g->given.facts->typed, &opt, g->budget, &g->topology, err);
     int rc;
     OG_TRY(og__topology_open_disk(g->given.facts->ds, &opt, g->budget, &g->topology, err));
     if (counts_degrees(g))
@@ -100,6 +130,8 @@ out:
 void og__structure_close(struct og_structure *g)
 {
     og__topology_release(&g->topology);
+    free(g->fanouts);
+    g->fanouts = NULL;
     free(g->neighbors_dir);
     g->neighbors_dir = NULL;
 }
@@ -137,8 +169,8 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
 {
     const struct og_options *opt = &g->given.config->opt;
     struct og_sampling how = og__sampling_setup(opt);
-    int rc = og__sampler_open(out, &g->topology, opt->fanout, opt->n_fanout, (uint64_t)opt->seed, b,
-                              err);
+    int rc = og__sampler_open(out, &g->topology, g->fanouts ? g->fanouts : opt->fanout,
+                              opt->n_fanout, (uint64_t)opt->seed, b, err);
     if (rc < 0)
         return rc;
     if (og__sampling_reads_weights(how.kind) && g->topology.mapped) /* sizes alone are asked for */

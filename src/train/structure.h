@@ -12,6 +12,7 @@ struct og_structure {
     struct og_premises given;
     struct og_budget *budget;
     struct og_topology topology;
+    int *fanouts;        /* [n_relations][n_fanout] of a typed graph */
     char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
     bool passing;        /* it lives no longer than the session: edges were held out of it */
 };
@@ -20,6 +21,10 @@ struct og_structure {
  * dataset lies; or beside a graph that edges were held out of, whose folder that is. NULL: none
  * were. */
 void og__structure_name(struct og_structure *g, const struct og_scratch *held_out);
+
+/* Of a typed graph each relation's fanouts, as --fanout and --relation-fanout have them. -EINVAL
+ * for a relation that there is not. */
+OG_MUST_CHECK int og__structure_fanouts(struct og_structure *g, struct og_err *err);
 
 /* What stays of it in memory, but for the neighbour cache. */
 size_t og__structure_bytes(const struct og_structure *g);

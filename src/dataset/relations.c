@@ -1,0 +1,127 @@
+#include "dataset/relations.h"
+
+#include <stdlib.h>
+
+/* One without edges is never looked at. */
+static bool has_edges(const struct og_typed *g, uint32_t r)
+{
+    return g->relation[r].view.n_edges > 0;
+}
+
+static int begin(const struct og_typed *g, struct og_budget *b, struct og_topology *out,
+                 struct og_err *err)
+{
+    *out =
+        (struct og_topology){.n_nodes = g->nodes.n_nodes, .n_edges = g->nodes.n_edges, .budget = b};
+    out->relation = calloc(g->n_relations, sizeof(*out->relation));
+    if (!out->relation)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path);
+    for (; out->n_relations < g->n_relations; out->n_relations++) {
+        const struct og_relation *r = &g->relation[out->n_relations];
+        out->relation[out->n_relations] =
+            (struct og_related_lists){.lists = {.n_nodes = r->view.n_nodes},
+                                      .first = (uint32_t)g->type[r->destination].first,
+                                      .first_source = (uint32_t)g->type[r->source].first};
+    }
+    return 0;
+}
+
+int og__relations_load(const struct og_typed *g, struct og_budget *b, struct og_topology *out,
+                       struct og_err *err)
+{
+    int rc;
+    OG_TRY(begin(g, b, out, err));
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (has_edges(g, r))
+            OG_TRY(og__topology_load(&g->relation[r].view, b, &out->relation[r].lists, err));
+out:
+    if (rc < 0)
+        og__topology_release(out);
+    return rc;
+}
+
+int og__relations_load_weights(const struct og_typed *g, struct og_topology *t, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (has_edges(g, r))
+            OG_TRY(og__weights_load(&g->relation[r].view, &t->relation[r].lists, err));
+out:
+    return rc;
+}
+
+struct og_topology_disk_options og__relation_on_disk(const struct og_typed *g, uint32_t r,
+                                                     const struct og_topology_disk_options *opt)
+{
+    enum { STAGING = 8 * OG_MIB, REQUEST = 64 * OG_KIB, LEAST_DEPTH = 4, FEW = 4 };
+    struct og_topology_disk_options own = *opt;
+    const double edges = (double)g->relation[r].view.n_edges / (double)g->nodes.n_edges;
+    const double share = OG_MIN(FEW * edges, 1.0); /* of what is asked for at a time */
+    const int depth = opt->reader.depth > 0 ? opt->reader.depth : opt->reader.profile.depth;
+    own.staging_bytes = OG_MAX((size_t)(STAGING * edges), (size_t)1); /* 0 is the usual */
+    own.reader.depth = OG_MAX((int)(depth * share), OG_MIN(depth, LEAST_DEPTH));
+    if (g->n_relations > FEW)
+        own.reader.max_request = REQUEST;
+    return own;
+}
+
+static int open_on_disk(const struct og_typed *g, uint32_t r,
+                        const struct og_topology_disk_options *opt, struct og_budget *b,
+                        struct og_topology *out, struct og_err *err)
+{
+    const struct og_topology_disk_options own = og__relation_on_disk(g, r, opt);
+    return og__topology_open_disk(&g->relation[r].view, &own, b, out, err);
+}
+
+int og__relations_open_disk(const struct og_typed *g, const struct og_topology_disk_options *opt,
+                            struct og_budget *b, struct og_topology *out, struct og_err *err)
+{
+    int rc;
+    OG_TRY(begin(g, b, out, err));
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (has_edges(g, r))
+            OG_TRY(open_on_disk(g, r, opt, b, &out->relation[r].lists, err));
+out:
+    if (rc < 0)
+        og__topology_release(out);
+    return rc;
+}
+
+int og__relations_map(const struct og_typed *g, struct og_topology *out, struct og_err *err)
+{
+    int rc;
+    OG_TRY(begin(g, NULL, out, err));
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (has_edges(g, r))
+            OG_TRY(og__topology_map(&g->relation[r].view, &out->relation[r].lists, err));
+    out->mapped = &g->nodes;
+out:
+    if (rc < 0)
+        og__topology_release(out);
+    return rc;
+}
+
+/* ---- sizes ---- */
+
+static size_t sum(const struct og_typed *g, size_t (*of)(const struct og_dataset *))
+{
+    size_t bytes = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        bytes += of(&g->relation[r].view);
+    return bytes;
+}
+
+size_t og__relations_bytes(const struct og_typed *g)
+{
+    return sum(g, og__topology_bytes);
+}
+
+size_t og__relations_weights_bytes(const struct og_typed *g)
+{
+    return sum(g, og__weights_bytes);
+}
+
+size_t og__relations_disk_bytes(const struct og_typed *g)
+{
+    return sum(g, og__topology_disk_bytes);
+}

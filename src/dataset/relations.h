@@ -1,0 +1,40 @@
+/* The structure of a typed graph: a topology with the nodes and edges of all types, whose lists are
+ * those of its relations.
+ *
+ *   list v of relation r      of the destination's node v, which is node first + v of the graph
+ *   u in it                   the source's node u, which is node first_source + u of the graph */
+#ifndef OG_DATASET_RELATIONS_H
+#define OG_DATASET_RELATIONS_H
+
+#include "dataset/on_disk.h"
+#include "dataset/typed.h"
+
+struct og_related_lists {
+    struct og_topology lists;
+    uint32_t first, first_source;
+};
+
+/* Ways to have it, as a topology of one relation. The typed dataset stays open as long; releasing
+ * is og__topology_release's. */
+OG_MUST_CHECK int og__relations_load(const struct og_typed *g, struct og_budget *b,
+                                     struct og_topology *out, struct og_err *err);
+OG_MUST_CHECK int og__relations_load_weights(const struct og_typed *g, struct og_topology *t,
+                                             struct og_err *err);
+OG_MUST_CHECK int og__relations_open_disk(const struct og_typed *g,
+                                          const struct og_topology_disk_options *opt,
+                                          struct og_budget *b, struct og_topology *out,
+                                          struct og_err *err);
+/* How relation r is opened then: relations are read one after another, but each through a reader of
+ * its own, and hundreds of them have to fit. So what is read into goes by their sizes, and so
+ * does what is asked for at a time, of which those with a quarter of the edges have all. */
+struct og_topology_disk_options og__relation_on_disk(const struct og_typed *g, uint32_t r,
+                                                     const struct og_topology_disk_options *opt);
+OG_MUST_CHECK int og__relations_map(const struct og_typed *g, struct og_topology *out,
+                                    struct og_err *err);
+
+/* What each takes. */
+size_t og__relations_bytes(const struct og_typed *g);
+size_t og__relations_weights_bytes(const struct og_typed *g);
+size_t og__relations_disk_bytes(const struct og_typed *g);
+
+#endif

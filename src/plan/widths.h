@@ -1,0 +1,26 @@
+/* Static placement of rows of several widths, within so many bytes. Types of a graph are ranges of
+ * nodes, each with rows of a width of its own or with none; slots of a range follow each other, as
+ * the nodes do.
+ *
+ * What a byte of cache saves decides: of a row that is used so often, what reading it costs for
+ * each of its bytes. Narrow rows cost more than they have, since whole blocks are read; among rows
+ * of one width the hottest are kept, as ever. */
+#ifndef OG_PLAN_WIDTHS_H
+#define OG_PLAN_WIDTHS_H
+
+#include "plan/plan.h"
+
+struct og_width {
+    uint64_t end;     /* nodes of it end here, and those of the next begin */
+    size_t row_bytes; /* 0: it has no rows */
+    size_t read_bytes;
+};
+
+/* What hotness[N], uses, is worth: an order of nodes of all widths, 0 for those without rows. */
+void og__widths_weigh(uint32_t *hotness, const struct og_width *width, uint32_t n);
+/* How many of the worthiest fit into `bytes`; of equal ones those with the smaller id. */
+OG_MUST_CHECK int og__widths_fit(const uint32_t *worth, const struct og_width *width, uint32_t n,
+                                 uint64_t bytes, struct og_budget *b, uint64_t *fit,
+                                 struct og_err *err);
+
+#endif

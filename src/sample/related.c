@@ -1,0 +1,352 @@
+#include "sample/related.h"
+
+#include "dataset/relations.h"
+#include "sample/kinds.h"
+
+#include <stdlib.h>
+
+static const char part[] = "sampler";
+
+/* Moves the key of each relation's draws; odd, as OG__KEY_STEP is. */
+#define RELATION_STEP 0xD1B54A32D192ED03u
+
+/* Destinations of the hop that are of one type, which relations lead to. */
+struct group {
+    uint32_t first, n_nodes; /* its ids */
+    uint32_t start, end;     /* of the two arrays below */
+};
+
+/* A relation, and what the sampler has of it while another has its turn. */
+struct turn {
+    const struct og_related_lists *of;
+    uint32_t group;
+    struct og_disk_sampler *disk;
+    struct og_lists *lists;
+    void *state;
+};
+
+struct og_related {
+    const struct og_topology *whole;
+    int *fanout;         /* [n_relations][n_hops] */
+    struct turn *turn;   /* [n_relations] */
+    struct group *group; /* [n_groups] ids ascend */
+    uint32_t n_groups;
+    uint32_t *position, *number; /* [capacity] in the batch, and within the type */
+    size_t capacity;
+};
+
+/* ---- turns ---- */
+
+static void begin_turn(struct og_sampler *s, const struct turn *t)
+{
+    s->topology = &t->of->lists;
+    s->disk = t->disk;
+    s->lists = t->lists;
+    s->state = t->state;
+}
+
+static void end_turn(struct og_sampler *s, struct turn *t)
+{
+    t->disk = s->disk;
+    t->lists = s->lists;
+    t->state = s->state;
+    s->topology = s->related->whole;
+    s->disk = NULL;
+    s->lists = NULL;
+    s->state = NULL;
+}
+
+/* ---- open and close ---- */
+
+/* The last that begins at `node` or before it, or none: n_groups. */
+static uint32_t group_before(const struct og_related *d, uint32_t node)
+{
+    uint32_t low = 0;
+    for (uint32_t high = d->n_groups; low < high;) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (d->group[middle].first <= node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? low - 1 : d->n_groups;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct group *x = a;
+    const struct group *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static void make_groups(struct og_related *d)
+{
+    const struct og_topology *t = d->whole;
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < t->n_relations; r++)
+        d->group[r] = (struct group){.first = t->relation[r].first,
+                                     .n_nodes = (uint32_t)t->relation[r].lists.n_nodes};
+    qsort(d->group, t->n_relations, sizeof(*d->group), compare_groups);
+    for (uint32_t r = 0; r < t->n_relations; r++)
+        if (n == 0 || d->group[n - 1].first != d->group[r].first)
+            d->group[n++] = d->group[r];
+    d->n_groups = n;
+    for (uint32_t r = 0; r < t->n_relations; r++)
+        d->turn[r] =
+            (struct turn){.of = &t->relation[r], .group = group_before(d, t->relation[r].first)};
+}
+
+int og__related_open(struct og_sampler *s, const int *fanout, struct og_err *err)
+{
+    const size_t n = s->topology->n_relations;
+    const size_t n_fanouts = n * (size_t)s->n_hops;
+    struct og_related *d = calloc(1, sizeof(*d));
+    if (!d)
+        return og__fail_errno(err, -ENOMEM, NULL, part);
+    s->related = d;
+    d->whole = s->topology;
+    d->fanout = malloc(n_fanouts * sizeof(*d->fanout));
+    d->turn = calloc(n, sizeof(*d->turn));
+    d->group = calloc(n, sizeof(*d->group));
+    if (!d->fanout || !d->turn || !d->group)
+        return og__fail_errno(err, -ENOMEM, NULL, part);
+    memcpy(d->fanout, fanout, n_fanouts * sizeof(*d->fanout));
+    make_groups(d);
+    return 0;
+}
+
+int og__related_choose(struct og_sampler *s, struct og_err *err)
+{
+    const struct og_sampler_ops *kind = og__sampler_ops(s->how.kind);
+    struct og_related *d = s->related;
+    int rc = 0;
+    if (!kind->by_relation)
+        return og__fail(err, -ENOTSUP, NULL, "it does not draw a relation at a time");
+    for (uint32_t r = 0; rc == 0 && kind->open && r < d->whole->n_relations; r++) {
+        if (d->turn[r].of->lists.n_edges == 0)
+            continue;
+        begin_turn(s, &d->turn[r]);
+        rc = kind->open(s, err);
+        end_turn(s, &d->turn[r]);
+    }
+    return rc;
+}
+
+static void release_groups(struct og_sampler *s)
+{
+    struct og_related *d = s->related;
+    og__release(s->budget, d->position, d->capacity * sizeof(*d->position), part);
+    og__release(s->budget, d->number, d->capacity * sizeof(*d->number), part);
+    d->position = d->number = NULL;
+    d->capacity = 0;
+}
+
+void og__related_close(struct og_sampler *s, void (*close)(struct og_sampler *s))
+{
+    struct og_related *d = s->related;
+    if (!d)
+        return;
+    for (uint32_t r = 0; d->turn && r < d->whole->n_relations; r++) {
+        begin_turn(s, &d->turn[r]);
+        close(s);
+        end_turn(s, &d->turn[r]);
+    }
+    release_groups(s);
+    free(d->fanout);
+    free(d->turn);
+    free(d->group);
+    free(d);
+    s->related = NULL;
+}
+
+/* ---- who draws ---- */
+
+size_t og__related_bytes(uint64_t n_dst)
+{
+    return (size_t)n_dst * 2 * sizeof(uint32_t);
+}
+
+static int reserve_groups(struct og_sampler *s, size_t n, struct og_err *err)
+{
+    struct og_related *d = s->related;
+    if (n <= d->capacity)
+        return 0;
+    release_groups(s);
+    d->position = og__alloc(s->budget, n * sizeof(*d->position), part, err);
+    d->number = d->position ? og__alloc(s->budget, n * sizeof(*d->number), part, err) : NULL;
+    d->capacity = n;
+    return d->number ? 0 : -ENOMEM;
+}
+
+/* NULL: no relation leads to its type. */
+static struct group *group_of(const struct og_related *d, uint32_t node)
+{
+    const uint32_t g = group_before(d, node);
+    const bool in = g < d->n_groups && node - d->group[g].first < d->group[g].n_nodes;
+    return in ? &d->group[g] : NULL;
+}
+
+/* Destinations from `first` on, each behind those of its type that were found before it. */
+static int put_in_groups(struct og_sampler *s, const struct og_batch *b, uint32_t first,
+                         struct og_err *err)
+{
+    struct og_related *d = s->related;
+    uint32_t start = 0;
+    int rc = reserve_groups(s, b->n_ids - first, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t g = 0; g < d->n_groups; g++)
+        d->group[g].end = 0;
+    for (uint32_t i = first; i < b->n_ids; i++) {
+        struct group *g = group_of(d, b->ids[i]);
+        if (g)
+            g->end++;
+    }
+    for (uint32_t g = 0; g < d->n_groups; g++) {
+        const uint32_t n = d->group[g].end;
+        d->group[g].start = d->group[g].end = start;
+        start += n;
+    }
+    for (uint32_t i = first; i < b->n_ids; i++) {
+        struct group *g = group_of(d, b->ids[i]);
+        if (!g)
+            continue;
+        d->position[g->end] = i;
+        d->number[g->end++] = b->ids[i] - g->first;
+    }
+    return 0;
+}
+
+/* ---- a hop ---- */
+
+/* Of nodes that draw once: what they drew in hops before. */
+static int copy_lists(struct og_hop *h, const struct og_block *before, uint32_t r,
+                      struct og_err *err)
+{
+    struct og_block *k = h->block;
+    const uint32_t first = before->relation[r];
+    const uint32_t n = before->relation[r + 1] - first;
+    const uint32_t edge = before->indptr[first];
+    const uint64_t n_edges = before->indptr[first + n] - edge;
+    const uint32_t moved = (uint32_t)k->n_edges - edge; /* modulo 2^32 */
+    struct og_growing *src = &h->out->src[h->array];
+    if (k->n_edges + n_edges > UINT32_MAX)
+        return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with more than %llu edges",
+                        (unsigned long long)UINT32_MAX);
+    int rc = og__batch_grow(h->out, src, (size_t)(k->n_edges + n_edges) * 4, (size_t)k->n_edges * 4,
+                            err);
+    if (rc < 0)
+        return rc;
+    k->src = src->data;
+    if (n_edges > 0)
+        memcpy(k->src + k->n_edges, before->src + edge, (size_t)n_edges * sizeof(*k->src));
+    for (uint32_t i = 0; i < n; i++) {
+        k->indptr[k->n_lists] = before->indptr[first + i] + moved;
+        k->dst[k->n_lists++] = before->dst[first + i];
+    }
+    k->n_edges += n_edges;
+    return 0;
+}
+
+/* Room for so many lists more. */
+static int reserve_lists(struct og_hop *h, size_t n, struct og_err *err)
+{
+    struct og_batch_memory *out = h->out;
+    struct og_block *k = h->block;
+    const size_t now = k->n_lists;
+    int rc;
+    OG_TRY(og__batch_grow(out, &out->indptr[h->array], (now + n + 1) * 4, now * 4, err));
+    OG_TRY(og__batch_grow(out, &out->dst[h->array], (now + n) * 4, now * 4, err));
+out:
+    k->indptr = out->indptr[h->array].data;
+    k->dst = out->dst[h->array].data;
+    return rc;
+}
+
+/* The sampler's kind draws into a block of the relation's own, whose lists lie behind those that
+ * there are; those that have edges stay. */
+static int draw_lists(struct og_hop *h, const struct group *g, struct og_err *err)
+{
+    const struct og_related *d = h->s->related;
+    struct og_block *k = h->block;
+    const uint32_t n = g->end - g->start;
+    struct og_block own = {.n_dst = n, .n_edges = k->n_edges, .indptr = k->indptr + k->n_lists};
+    int rc;
+    h->block = &own;
+    h->nodes = d->number + g->start;
+    OG_TRY(og__reserve_edges(h, n, err));
+    own.src = h->out->src[h->array].data;
+    if (og__sampling_edges_unknown(h->s->how.kind))
+        h->n_edges = h->out->src[h->array].bytes / sizeof(*own.src);
+    OG_TRY(og__sampler_ops(h->s->how.kind)->hop(h, err));
+    own.indptr[n] = (uint32_t)own.n_edges;
+    for (uint32_t i = 0; i < n; i++) {
+        if (own.indptr[i] == own.indptr[i + 1])
+            continue;
+        k->indptr[k->n_lists] = own.indptr[i];
+        k->dst[k->n_lists++] = d->position[g->start + i];
+    }
+out:
+    h->block = k;
+    k->src = own.src;
+    k->n_edges = own.n_edges;
+    return rc;
+}
+
+static int sample_relation(struct og_hop *h, const struct og_block *before, uint32_t r,
+                           struct og_err *err)
+{
+    const struct turn *t = &h->s->related->turn[r];
+    const struct group *g = &h->s->related->group[t->group];
+    const size_t known = before ? before->relation[r + 1] - before->relation[r] : 0;
+    int rc;
+    OG_TRY(reserve_lists(h, known + g->end - g->start, err));
+    if (known > 0)
+        OG_TRY(copy_lists(h, before, r, err));
+    if (h->fanout != 0 && g->end > g->start && t->of->lists.n_edges > 0)
+        OG_TRY(draw_lists(h, g, err));
+out:
+    return rc;
+}
+
+int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
+                    struct og_batch_memory *out, struct og_err *err)
+{
+    struct og_related *d = s->related;
+    const uint32_t n = d->whole->n_relations;
+    struct og_batch *b = &out->batch;
+    struct og_block *block = &b->hop[i];
+    const struct og_block *before = s->how.once && i > 0 ? block - 1 : NULL;
+    *block = (struct og_block){.n_dst = b->n_ids, .n_relations = n};
+    int rc;
+    OG_TRY(put_in_groups(s, b, before ? before->n_dst : 0, err));
+    OG_TRY(og__batch_grow(out, &out->relation[i], ((size_t)n + 1) * 4, 0, err));
+    block->relation = out->relation[i].data;
+    for (uint32_t r = 0; r < n; r++) {
+        struct og_hop hop = {.s = s,
+                             .out = out,
+                             .block = block,
+                             .ids = b->ids,
+                             .base = d->turn[r].of->first_source,
+                             .most_ids = (uint64_t)d->whole->n_nodes,
+                             .array = (uint32_t)i,
+                             .fanout = d->fanout[r * (size_t)s->n_hops + (size_t)i],
+                             .seed = s->seed + r * RELATION_STEP,
+                             .stream = key->stream,
+                             .epoch = key->epoch,
+                             .batch = key->batch,
+                             .number = (uint32_t)i};
+        block->relation[r] = block->n_lists;
+        begin_turn(s, &d->turn[r]);
+        rc = sample_relation(&hop, before, r, err);
+        end_turn(s, &d->turn[r]);
+        if (rc < 0)
+            return rc;
+    }
+    block->relation[n] = block->n_lists;
+    block->indptr[block->n_lists] = (uint32_t)block->n_edges;
+    block->n_src = b->n_ids;
+    b->n_hops = (uint32_t)i + 1;
+out:
+    return rc;
+}

@@ -1,0 +1,12 @@
+/* Fanouts of relations: --fanout, but where --relation-fanout says otherwise. */
+#ifndef OG_FANOUTS_H
+#define OG_FANOUTS_H
+
+#include "dataset/typed.h"
+
+/* *out [n_relations][opt->n_fanout], malloc'ed; of a graph without types NULL. -EINVAL for what is
+ * not "NAME=N,N;NAME=N,N", a relation that the graph has not, and other numbers than hops. */
+OG_MUST_CHECK int og__fanouts_of_relations(const struct og_options *opt, const struct og_typed *g,
+                                           int **out, struct og_err *err);
+
+#endif

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+"""What `outgrow sample` writes of a typed graph, looked up in its files by NumPy: nothing here knows how the library draws.
+
+Of every batch, hop and relation: each destination of the relation's type has as many neighbours as the relation's fanout or its
+list allows, in this hop or, where it draws once, in an earlier one; they are in that list, none twice; whoever is new is named
+by a new edge, in order of discovery. From memory and from disk the batches are the same bytes. Which neighbours a list gets is
+uniform (chi-square a relation). One type and one relation are sampled as the same graph without types.
+
+    typed_samples.py OUTGROW [SOURCE]      exits 77 where there is no NumPy; SOURCE: a folder that `import npy` takes, looked
+                                           at in place of the graph that is made here
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(77)
+
+OUTGROW = os.path.abspath(sys.argv[1])
+SOURCE = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
+MEMORY = ["--memory", "400M" if SOURCE else "200M", "--threads", "2"]
+
+
+def outgrow(*args):
+    return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
+
+
+def run(*args):
+    done = outgrow(*args)
+    assert done.returncode == 0, (args, done.stderr)
+
+
+def refused(*args):
+    done = outgrow(*args)
+    assert done.returncode == 1, (args, done.returncode, done.stderr)
+    return done.stderr + done.stdout
+
+
+# ---- graphs ----
+
+def neutral(folder, **arrays):
+    pathlib.Path(folder).mkdir()
+    for name, array in arrays.items():
+        np.save(f"{folder}/{name}.npy", array)
+
+
+def make_typed():
+    """Three types in any order. To "cites" belong loops, a hub and nodes without edges; no relation leads to authors."""
+    r = np.random.default_rng(1)
+    kinds = r.permutation(np.repeat([0, 1, 2], [300, 200, 30]))
+    paper, author, venue = (np.flatnonzero(kinds == t) for t in range(3))
+    pairs = [(paper, paper, 2500), (author, paper, 1500), (paper, venue, 900), (venue, paper, 300)]
+    edges, of = [], []
+    for k, (src, dst, n) in enumerate(pairs):
+        some = {(int(u), int(v)) for u, v in zip(r.choice(src, n), r.choice(dst[len(dst) // 8:], n))}
+        some |= {(int(u), int(dst[-1])) for u in src[::2]}
+        edges += sorted(some)
+        of += [k] * len(some)
+    weight = r.choice([0, 0.25, 1, 3], len(edges)).astype(np.float32)
+    neutral("typed", edges=np.array(edges), edge_type=np.array(of), node_type=kinds, edge_weight=weight,
+            feat_paper=r.random((len(paper), 2000), dtype=np.float32),
+            feat_venue=r.random((len(venue), 5)).astype(np.float16), label=r.integers(0, 2, len(kinds)),
+            train=r.permutation(len(kinds))[:180])
+    meta = {"node_types": [{"type": t, "name": n} for t, n in enumerate(("paper", "author", "venue"))],
+            "edge_types": [{"edge_type": k, "name": n} for k, n in enumerate(("cites", "writes", "holds", "in"))]}
+    pathlib.Path("typed/meta.json").write_text(json.dumps(meta))
+
+
+class Graph:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        meta = json.loads((self.folder / "meta.json").read_text())
+        counts = [t["count"] for t in meta["node_types"]]
+        self.first = dict(zip([t["name"] for t in meta["node_types"]], np.cumsum([0, *counts])))
+        self.count = dict(zip(self.first, counts))
+        self.nodes = sum(counts)
+        self.relations = meta["relations"]
+        for i, r in enumerate(self.relations):
+            indptr, indices = (np.load(self.folder / f"rel{i}_{a}.npy") for a in ("indptr", "indices"))
+            weights = self.folder / f"rel{i}_weights.npy"
+            r["degree"] = np.zeros(self.nodes, np.int64)
+            at = slice(self.first[r["destination"]], self.first[r["destination"]] + self.count[r["destination"]])
+            r["degree"][at] = np.diff(indptr)
+            r["dst"] = np.repeat(np.arange(self.nodes), r["degree"])
+            r["src"] = indices.astype(np.int64) + self.first[r["source"]]
+            r["key"] = r["src"] * self.nodes + r["dst"]
+            r["weight"] = np.load(weights) if weights.exists() else None
+
+
+class Trace:
+    count = 0
+
+    def __init__(self, graph, *options):
+        Trace.count += 1
+        self.folder = pathlib.Path(f"trace{Trace.count}")
+        run("sample", graph, "--out", self.folder, *MEMORY, *options)
+        self.arrays = {p.stem: np.load(p) for p in sorted(self.folder.glob("*.npy"))}
+        self.hops = max(int(name[3]) for name in self.arrays if name.startswith("hop"))
+
+    def part(self, name, i):
+        prefix = name.split("_")[0] if name.startswith("hop") else name
+        start = self.arrays[prefix + "_ptr"]
+        return self.arrays[name][start[i]:start[i + 1]]
+
+    def batches(self):
+        """Each: ids, numbers of nodes known before and behind each hop, edges of each hop [n, 3] with their relation."""
+        for i in range(len(self.arrays["ids_ptr"]) - 1):
+            known = [len(self.part("seeds", i))] + [int(self.arrays[f"hop{h}_nodes"][i]) for h in range(1, self.hops + 1)]
+            edges = [np.stack([self.part(f"hop{h}_{a}", i).astype(np.int64) for a in ("src", "dst", "rel")], 1)
+                     for h in range(1, self.hops + 1)]
+            yield self.part("ids", i), known, edges
+
+    def same(self, other):
+        assert self.arrays.keys() == other.arrays.keys()
+        for name, array in self.arrays.items():
+            assert array.dtype == other.arrays[name].dtype and np.array_equal(array, other.arrays[name]), name
+
+
+# ---- what holds of every batch ----
+
+def check_relation(graph, sampler, r, fanout, block, ids, first, end):
+    """Edges that destinations first to end of a hop drew of relation r."""
+    rel = graph.relations[r]
+    src, dst = block[:, 0], block[:, 1]
+    assert np.all(np.diff(dst) >= 0) and np.all((dst >= first) & (dst < end)), "lists are those of destinations, in order"
+    assert len(np.unique(block, axis=0)) == len(block), "a neighbour twice"
+    allowed, degree = rel["key"], rel["degree"]
+    if sampler == "weighted":
+        allowed = allowed[rel["weight"] > 0]
+        degree = np.bincount(rel["dst"], rel["weight"] > 0, graph.nodes).astype(np.int64)
+    assert np.isin(ids[src].astype(np.int64) * graph.nodes + ids[dst], allowed).all(), "no edge of the relation"
+    most = degree[ids[first:end]]
+    drawn = np.bincount(dst - first, minlength=end - first)
+    if sampler == "labor":  # as many as asked for on average; but all where there are no more
+        all_of = (most <= fanout) | (fanout < 0)
+        assert np.array_equal(drawn[all_of], most[all_of]) and (fanout or not drawn.any())
+    else:
+        assert np.array_equal(drawn, most if fanout < 0 else np.minimum(most, fanout)), "length of a list"
+
+
+def check_batch(graph, sampler, fanouts, once, ids, known, edges):
+    before = np.empty((0, 3), np.int64)
+    for h, block in enumerate(edges):
+        rel = block[:, 2]
+        assert np.all(np.diff(rel) >= 0), "relations in order"
+        for r in range(len(graph.relations)):
+            mine = block[rel == r]
+            old = before[before[:, 2] == r] if once else before[:0]
+            assert np.array_equal(mine[:len(old)], old), "a relation begins with the lists of the hop before"
+            first = known[h - 1] if once and h else 0
+            check_relation(graph, sampler, r, fanouts[r][h], mine[len(old):], ids, first, known[h])
+        found, at = np.unique(block[:, 0], return_index=True)
+        beyond = found >= known[h]
+        assert np.array_equal(found[beyond], np.arange(known[h], known[h + 1])), "who is new is named by an edge"
+        assert np.all(np.diff(at[beyond]) > 0), "in order of discovery"
+        before = block
+    assert known[-1] == len(ids) == len(np.unique(ids))
+
+
+def fanouts_of(graph, usual, own):
+    return [own.get(r["name"], own.get("__".join((r["source"], r["name"], r["destination"])), usual)) for r in graph.relations]
+
+
+def check_all(graph, batch, epochs, ways, samplers):
+    for usual, own in ways:
+        text = ";".join([",".join(map(str, usual))] + [f"{name}={','.join(map(str, f))}" for name, f in own.items()])
+        for sampler in samplers:
+            for draw in "each", "once":
+                options = ["--sampler", sampler, "--fanout", text, "--batch", batch, "--epochs", epochs, "--draw", draw]
+                memory = Trace(graph.folder, *options, "--topology", "memory")
+                for one in memory.batches():
+                    check_batch(graph, sampler, fanouts_of(graph, usual, own), draw == "once", *one)
+                memory.same(Trace(graph.folder, *options, "--topology", "disk"))
+                run("verify", memory.folder)
+    print("every batch has the edges that it should have, from memory and from disk")
+
+
+# ---- which neighbours ----
+
+def check_uniform(graph, batch, epochs, fanout=2):
+    """Of lists drawn `fanout` out of d, how often each neighbour is in them; the squares of a list have d - 1 degrees of freedom."""
+    times, often = [np.zeros(graph.nodes) for _ in graph.relations], [[] for _ in graph.relations]
+    for ids, known, blocks in Trace(graph.folder, "--fanout", f"{fanout},{fanout}", "--batch", batch, "--epochs", epochs).batches():
+        for h, block in enumerate(blocks):
+            for r in range(len(graph.relations)):
+                mine = block[block[:, 2] == r]
+                times[r][ids[:known[h]]] += 1
+                often[r].append(ids[mine[:, 0]].astype(np.int64) * graph.nodes + ids[mine[:, 1]])
+    for r, rel in enumerate(graph.relations):
+        seen = np.zeros(len(rel["key"]))
+        order = np.argsort(rel["key"])
+        key, count = np.unique(np.concatenate(often[r]), return_counts=True)
+        seen[order[np.searchsorted(rel["key"][order], key)]] = count
+        degree = rel["degree"][rel["dst"]]
+        expected = times[r][rel["dst"]] * fanout / degree
+        fit = (degree > fanout) & (expected > 1)
+        share = fanout / degree[fit]
+        square = ((seen[fit] - expected[fit]) ** 2 / (expected[fit] * (1 - share)) * (degree[fit] - 1) / degree[fit]).sum()
+        freedom = ((degree[fit] - 1) / degree[fit]).sum()
+        if freedom < 20:
+            continue
+        z = (square - freedom) / np.sqrt(2 * freedom)
+        print(f"{rel['source']} {rel['name']} {rel['destination']}: chi-square {square:.0f} of {freedom:.0f} degrees of freedom,"
+              f" {z:.1f} deviations")
+        assert abs(z) < 4.5
+
+
+# ---- features ----
+
+def kept_by_degree(graph, stored, room, most):
+    """Nodes whose rows are kept: those that are used most, times what reading a row costs for each of its bytes."""
+    degree, width, cost = np.zeros(graph.nodes), np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes)
+    for r in graph.relations:
+        degree += np.bincount(r["src"], minlength=graph.nodes)
+    for t, (first, count) in enumerate(zip(graph.first.values(), graph.count.values())):
+        if t in stored:
+            row = stored[t].shape[1] * stored[t].itemsize
+            width[first:first + count], cost[first:first + count] = row, -(-row // 512) * 512 / row
+    worth = ((degree + 2.0**-20) * cost).astype(np.float32)
+    order = np.lexsort((np.arange(graph.nodes), -worth))
+    order = order[width[order] > 0]
+    fit = np.cumsum(width[order]) <= room
+    return order[:min(len(order) if fit.all() else int(fit.argmin()), most)], width
+
+
+def check_cached(graph, stored, uncached):
+    total = sum(a.nbytes for a in stored.values())
+    for cache, room, most in ("200K", 200 * 1024, graph.nodes), ("4K", 4096, graph.nodes), ("15%", total, graph.nodes * 15 // 100), ("100%", total, graph.nodes):
+        out = f"cached_{cache}"
+        done = outgrow("sample", graph.folder, "--out", out, *MEMORY, "--fanout", "3,3", "--batch", 25, "--epochs", 1, "--with-features",
+                       "--policy", "degree", "--cache", cache, "--json")
+        assert done.returncode == 0, done.stderr
+        for name, array in uncached.arrays.items():
+            assert np.array_equal(array, np.load(f"{out}/{name}.npy")), (cache, name)
+        kept, width = kept_by_degree(graph, stored, room, most)
+        for t, said in zip(sorted(stored), json.loads(done.stdout)["types"]):
+            first, count = list(graph.first.values())[t], list(graph.count.values())[t]
+            ids = uncached.arrays["ids"]
+            mine = ids[(ids >= first) & (ids < first + count)]
+            assert said["name"] == list(graph.first)[t] and said["rows"] == len(mine)
+            assert said["cache_rows"] == ((kept >= first) & (kept < first + count)).sum(), (cache, said)
+            assert said["misses"] == (~np.isin(mine, kept)).sum() and (said["feature_bytes_read"] > 0) == (said["misses"] > 0)
+    for policy in "none", "random", "presc":
+        uncached.same(Trace(graph.folder, "--fanout", "3,3", "--batch", 25, "--epochs", 1, "--with-features", "--policy", policy, "--topology", "disk"))
+    for policy in "lru", "belady", "pagerank":
+        assert f"--policy {policy}" in refused("sample", graph.folder, "--out", "x", "--with-features", "--policy", policy)
+    print("rows that are kept are the worthiest of all types")
+
+
+
+def check_features(graph):
+    stored = {t: np.load(graph.folder / f"features_{t}.npy") for t in range(len(graph.first)) if (graph.folder / f"features_{t}.npy").exists()}
+    assert len(stored) > 1
+    for io in "pread", "mmap":
+        trace = Trace(graph.folder, "--fanout", "3,3", "--batch", 25, "--epochs", 1, "--with-features", "--io", io, "--policy", "none")
+        for t, first, count in zip(range(len(graph.first)), graph.first.values(), graph.count.values()):
+            assert (f"features_{t}" in trace.arrays) == (t in stored)
+            if t not in stored:
+                continue
+            ids, ends = trace.arrays["ids"].astype(np.int64) - first, trace.arrays["ids_ptr"]
+            mine = (ids >= 0) & (ids < count)
+            rows, start = trace.arrays[f"features_{t}"], trace.arrays[f"features_{t}_ptr"]
+            assert rows.dtype == stored[t].dtype and np.array_equal(rows, stored[t][ids[mine]])
+            assert np.array_equal(start, np.r_[0, np.cumsum(mine)][ends])
+        run("verify", trace.folder)
+    uncached = trace
+    check_cached(graph, stored, uncached)
+    path = trace.folder / "features_0.npy"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert "features_0" in refused("verify", trace.folder)
+    print("rows of types are those of the dataset")
+
+
+# ---- one type and one relation ----
+
+def check_plain():
+    r = np.random.default_rng(2)
+    edges = {(int(u), int(v)) for u, v in zip(r.integers(0, 300, 3000), r.integers(20, 300, 3000))} | {(v, v) for v in range(40, 60)}
+    edges = np.array(sorted(edges))
+    neutral("plain", edges=edges, edge_weight=r.random(len(edges), dtype=np.float32) + 0.1,
+            feat=r.random((300, 3), dtype=np.float32), label=r.integers(0, 2, 300), train=r.permutation(300)[:120])
+    run("import", "npy", "plain", "none")
+    shutil.copytree("none", "one")
+    for name in "indptr", "indices", "weights", "features":
+        os.rename(f"one/{name}.npy", "one/features_0.npy" if name == "features" else f"one/rel0_{name}.npy")
+    pathlib.Path("one/meta.json").write_text(json.dumps({
+        "format": 2, "node_types": [{"name": "node", "count": 300}], "num_classes": 2,
+        "relations": [{"source": "node", "name": "to", "destination": "node"}]}))
+    for sampler in "uniform", "weighted", "labor":
+        for draw in "each", "once":
+            options = ["--sampler", sampler, "--fanout", "4,3,-1", "--batch", 25, "--epochs", 2, "--draw", draw]
+            typed, plain = Trace("one", *options), Trace("none", *options)
+            same = [name for name in typed.arrays if not name.endswith("_rel") and name != "check"]
+            assert len(same) == len(plain.arrays) - 1
+            for name in same:
+                assert np.array_equal(typed.arrays[name], plain.arrays[name]), name
+            assert not any(typed.arrays[f"hop{h}_rel"].any() for h in (1, 2, 3))
+    print("one type and one relation are sampled as without types")
+
+
+# ---- what is said ----
+
+def check_words(graph):
+    said = Trace(graph.folder, "--fanout", "3,2", "--relation-fanout", "cites=5,1", "--batch", 25, "--epochs", 1)
+    said.same(Trace(graph.folder, "--fanout", "3,2;cites=5,1", "--batch", 25, "--epochs", 1))
+    done = outgrow("sample", graph.folder, "--out", "again", *MEMORY, "--fanout", "3,2;cites=5,1", "--batch", 25, "--epochs", 1, "--json")
+    told = [(r["source"], r["name"], r["destination"], r["edges"]) for r in json.loads(done.stdout)["relations"]]
+    drawn = np.bincount(np.concatenate([said.arrays[f"hop{h}_rel"] for h in (1, 2)]), minlength=len(graph.relations))
+    assert told == [(r["source"], r["name"], r["destination"], n) for r, n in zip(graph.relations, drawn)]
+    root = json.loads((said.folder / "trace.json").read_text())
+    assert [r["name"] for r in root["relations"]] == [r["name"] for r in graph.relations] and root["node_types"][0]["name"] == "paper"
+    assert "no relation 'sites'" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;sites=1,1")
+    assert "1 numbers for 'cites', 2 hops" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=1")
+    assert "relation-fanout: 'cites='" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=")
+    assert "--sampler ladies" in refused("sample", "graph", "--out", "x", "--sampler", "ladies")
+    assert "--task link" in refused("sample", "graph", "--out", "x", "--task", "link")
+    assert "not taken here yet" in refused("train", "graph", "--run", "x")
+    assert "widths of their own" in refused("simulate", said.folder, "--policy", "lru", "--cache", "10%")
+    for topology in "memory", "disk":
+        for sampler in "uniform", "weighted", "labor":
+            least = ["sample", graph.folder, "--topology", topology, "--sampler", sampler, "--batch", 60, "--epochs", 1, "--threads", 2, "--with-features"]
+            too_little = refused(*least, "--out", "x", "--memory", "1M")
+            assert "too little" in too_little and not os.path.exists("x"), too_little
+            run(*least, "--out", f"least_{topology}_{sampler}", "--memory", re.search(r"--memory (\d+M)", too_little)[1])
+    for name in "hop2_rel", "hop1_dst":
+        path = said.folder / f"{name}.npy"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        assert refused("verify", said.folder)
+        path.write_bytes(whole)
+    run("verify", said.folder)
+    print("what cannot be is refused, what was damaged is found")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        if SOURCE:
+            run("import", "npy", SOURCE, "graph")
+            graph = Graph("graph")
+            check_all(graph, 1000, 1, [([5, 3], {})], ["uniform"])
+            check_uniform(graph, 1000, 20)
+        else:
+            make_typed()
+            run("import", "npy", "typed", "graph")
+            graph = Graph("graph")
+            ways = [([4, 3, 2], {"cites": [5, -1, 0], "author__writes__paper": [1, 1, 7]}), ([2], {}), ([60, 2], {"in": [-1, -1]})]
+            check_all(graph, 25, 1, ways, ["uniform", "weighted", "labor"])
+            check_uniform(graph, 30, 40)
+            check_words(graph)
+            check_features(graph)
+            check_plain()
+        os.chdir("/")
+
+
+main()
