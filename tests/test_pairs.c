@@ -107,11 +107,16 @@ static void hear(void *arg, int level, const char *text)
     snprintf(s->said + n, sizeof(s->said) - n, "%s\n", text);
 }
 
-/* resume.safetensors says how long the run took, in as many digits as that has. */
+/* And what times decide; resume.safetensors says how long the run took, in as many digits as that
+ * has. */
 static bool is_time(const char *key)
 {
-    return strstr(key, "seconds") || strcmp(key, "candidates") == 0 ||
-           strcmp(key, "checkpoint_bytes_written") == 0;
+    static const char *const decided[] = {"candidates", "checkpoint_bytes_written",
+                                          "samplers_by_rule", "standby", "switched"};
+    bool found = strstr(key, "seconds") != NULL;
+    for (size_t i = 0; i < OG_COUNT(decided); i++)
+        found = found || strcmp(key, decided[i]) == 0;
+    return found;
 }
 
 static void drop_times(json_t *object)
