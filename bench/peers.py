@@ -14,7 +14,7 @@ GraphSAGE (mean, --hidden, as many layers as --fanout has numbers), Adam, no dro
 read as they are. PyG's NeighborLoader draws a node's neighbours once a batch, and cuts off what a layer does not need (trim_to_layer) where its sampler is pyg-lib, which PyPI
 does not have: install it into --venv by hand to compare with that. DGL, GraphBolt and Outgrow draw in every hop.
 Out of core PyG reads rows of a np.memmap in --workers processes; GraphBolt's features are its TorchBasedFeature over a mapped file (its io_uring
-reader came with 2.4, which PyPI does not have either). DGL 2.1 has no features on disk of its own.
+reader came with 2.4, which PyPI does not have either). Both mappings are advised that reads are random: without it the kernel may read megabytes around each row. DGL 2.1 has no features on disk of its own.
 
 PyTorch's threads wait for one another in loops: on a machine that has other work its figures are many times what they are alone.
 
@@ -24,6 +24,7 @@ same, since the models are; not equal, since draws and initial parameters are no
 """
 import argparse
 import json
+import mmap
 import os
 import pathlib
 import resource
@@ -52,6 +53,8 @@ class Graph:
         self.indptr, self.indices, self.labels, self.train = (
             torch.from_numpy(np.load(f"{folder}/{name}.npy").astype(np.int64)) for name in ("indptr", "indices", "labels", "train"))
         self.x = np.load(f"{folder}/features.npy", mmap_mode="r" if mapped else None)
+        if mapped:  # a row's pages alone: what the kernel reads around each may be megabytes, as the disk is set up
+            self.x._mmap.madvise(mmap.MADV_RANDOM)
         self.n, self.dim, self.classes = len(self.indptr) - 1, self.x.shape[1], int(self.labels.max()) + 1
 
     def rows(self, ids):
