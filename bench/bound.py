@@ -56,11 +56,13 @@ def remove(folder):
 @contextlib.contextmanager
 def group(where):
     folder = pathlib.Path(where.base) / f"outgrow-bench-{os.getpid()}"
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that what follows is run
     folder.mkdir()
     try:
         yield Group(folder)
     finally:
         remove(folder)
+        signal.signal(signal.SIGTERM, before)
 
 
 def enforced(base):
