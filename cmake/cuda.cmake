@@ -1,5 +1,5 @@
-# The plugin for CUDA: liboutgrow_cuda.so, beside the command or where libraries are found. What nvcc
-# makes of the kernels that the virtual device has as C; nothing else of Outgrow knows CUDA.
+# The plugin for CUDA: liboutgrow_cuda.so, what nvcc makes of the kernels that the virtual device has
+# as C; nothing else of Outgrow knows CUDA.
 find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
 if(NOT NVCC)
   message(FATAL_ERROR "nvcc is not there: CUDA 13 brings it; configure without -DOUTGROW_CUDA=ON")
@@ -34,4 +34,4 @@ add_custom_command(OUTPUT ${plugin}
   DEPENDS ${CUDA_OBJECTS} VERBATIM
   COMMENT "Linking liboutgrow_cuda.so")
 add_custom_target(outgrow_cuda ALL DEPENDS ${plugin})
-install(FILES ${plugin} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${plugin} DESTINATION ${CMAKE_INSTALL_LIBDIR}/outgrow COMPONENT command)

@@ -1,12 +1,13 @@
 # What `make install` puts where: command, libraries, headers, pkg-config file, manual, completion.
 # Manual and completion are written by the command itself, from the table its --help comes from.
+# Component `command` is what who trains needs, plugins of base/plugin.c among it.
 
-install(TARGETS outgrow outgrow_static outgrow_shared
-  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+install(TARGETS outgrow RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+install(TARGETS outgrow_static outgrow_shared
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET outgrow_mpi)
-  install(TARGETS outgrow_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS outgrow_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/outgrow COMPONENT command)
 endif()
 install(DIRECTORY include/outgrow DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
@@ -26,7 +27,7 @@ add_custom_command(OUTPUT ${told}/outgrow.1 ${told}/outgrow ${told}/_outgrow ${t
   DEPENDS outgrow
   COMMENT "Writing manual and completion")
 add_custom_target(outgrow_told ALL DEPENDS ${told}/outgrow.1)
-install(FILES ${told}/outgrow.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${told}/outgrow DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${told}/_outgrow DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${told}/outgrow.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${told}/outgrow.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+install(FILES ${told}/outgrow DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT command)
+install(FILES ${told}/_outgrow DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
+install(FILES ${told}/outgrow.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT command)

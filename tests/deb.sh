@@ -22,6 +22,11 @@ zcat "$root/tree/usr/share/man/man1/outgrow.1.gz" | grep -q '^.TH OUTGROW 1' || 
 [ -s "$root/tree/usr/share/bash-completion/completions/outgrow" ] || fail "no completion"
 grep -q '^License: MIT' "$root/tree/usr/share/doc/outgrow/copyright" || fail "no licence"
 dpkg-deb -f "$a" Depends | grep -q liburing2 || fail "does not say what it needs"
+dpkg-deb -f "$a" Depends | grep -q openmpi && fail "needs MPI"
+if [ -e "$build/liboutgrow_mpi.so" ]; then
+    dpkg-deb -f "$a" Recommends | grep -q openmpi || fail "does not say what its plugin needs"
+    "$root/tree/usr/bin/outgrow" doctor | grep -q 'mpirun -n N' || fail "finds no plugin for MPI"
+fi
 mkdir "$root/bin" "$root/none"
 for does in "echo no such library >&2; exit 2" "echo shlibs:Depends="; do
     printf '#!/bin/sh\n%s\n' "$does" >"$root/bin/dpkg-shlibdeps"

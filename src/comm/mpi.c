@@ -1,10 +1,10 @@
 /* Ranks that mpirun, or srun, has started: by a plugin that is loaded when there are several. */
 #include "comm/mpi_table.h"
 
+#include "base/plugin.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Where launchers tell a process how many it is one of, and which. */
 static const struct {
@@ -32,26 +32,9 @@ struct plugin {
     const struct og_mpi_table *table;
 };
 
-/* Beside the program, as it is built; where it is installed; where the system looks. */
 static void *find_plugin(void)
 {
-    static const char *const places[] = {"", "../" OG_LIBDIR "/", "../lib/"};
-    char exe[4000];
-    char path[4200];
-    const char *named = getenv("OUTGROW_MPI");
-    const ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    if (named)
-        return dlopen(named, RTLD_NOW | RTLD_GLOBAL);
-    exe[n > 0 ? n : 0] = 0;
-    char *end = strrchr(exe, '/');
-    if (end)
-        end[1] = 0;
-    for (size_t i = 0; end && i < OG_COUNT(places); i++) {
-        snprintf(path, sizeof(path), "%s%s" OG__MPI_PLUGIN, exe, places[i]);
-        if (access(path, R_OK) == 0) /* then why it cannot be loaded is what is to be told */
-            return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    }
-    return dlopen(OG__MPI_PLUGIN, RTLD_NOW | RTLD_GLOBAL);
+    return og__plugin_open(OG__MPI_PLUGIN, "OUTGROW_MPI", RTLD_GLOBAL);
 }
 
 bool og__mpi_there(void)

@@ -3,11 +3,11 @@
 #include "device/device.h"
 
 #include "base/base.h"
+#include "base/plugin.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define PLUGIN "liboutgrow_cuda.so"
 #define HINT   "train with --device cpu, or see docs/devices.md for what CUDA needs"
@@ -15,18 +15,16 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct og_device_ops *loaded; /* guarded by lock; never unloaded */
 
-/* OUTGROW_CUDA names the file; else the loader looks where it looks for libraries. */
 static int load(struct og_err *err)
 {
-    const char *path = getenv("OUTGROW_CUDA");
-    void *library = dlopen(path ? path : PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    void *library = og__plugin_open(PLUGIN, "OUTGROW_CUDA", RTLD_LOCAL);
     if (!library)
         return og__fail(err, -ENOTSUP, HINT, "device cuda: %s", dlerror());
     const struct og_device_ops *ops = dlsym(library, "og_cuda_device");
     if (!ops || ops->version != OG__DEVICE_VERSION) {
         dlclose(library);
         return og__fail(err, -ENOTSUP, "install both from the same build",
-                        "device cuda: %s is of another version of outgrow", path ? path : PLUGIN);
+                        "device cuda: " PLUGIN " is of another version of outgrow");
     }
     loaded = ops;
     return 0;
