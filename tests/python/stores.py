@@ -2,7 +2,7 @@
 """The dataset as PyTorch Geometric's stores give it."""
 from support import arrays_of_a_graph, main, need, np, outgrow, raises, same
 
-torch, _ = need("torch", "torch_geometric")
+torch, typing, loader = need("torch", "torch_geometric.typing", "torch_geometric.loader")
 
 
 def test_stores():
@@ -25,6 +25,25 @@ def test_stores():
         assert list(row) == [("node", "to", "node")]
     with raises(outgrow.FileError, "nowhere"):
         outgrow.stores("nowhere")
+
+
+def test_neighbor_loader_takes_them():
+    """Where PyTorch Geometric has a sampler: rows of what it drew, and edges that are the graph's."""
+    if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
+        print("  left out: neither pyg-lib nor torch-sparse is installed")
+        return
+    given = arrays_of_a_graph()
+    edges = set(zip(*given["edge_index"].tolist()))
+    for folder, dtype in ("graph", torch.float32), ("bf16", torch.bfloat16):
+        seeds = torch.from_numpy(given["train"])
+        batches = loader.NeighborLoader(outgrow.stores(folder), [4, 3], ("node", seeds), batch_size=100)
+        for batch, want in zip(batches, seeds.split(100), strict=True):
+            node = batch["node"]
+            assert torch.equal(node.n_id[:node.batch_size], want) and len(node.n_id) > node.batch_size
+            assert torch.equal(node.x, torch.from_numpy(given["x"]).to(dtype)[node.n_id])
+            same("y", node.y.numpy(), given["y"][node.n_id])
+            drawn = node.n_id[batch["node", "to", "node"].edge_index]
+            assert drawn.shape[1] > 0 and set(zip(*drawn.tolist())) <= edges
 
 
 main(globals())
