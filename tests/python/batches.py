@@ -22,7 +22,10 @@ def compare(trace, b, batch):
     same("seeds", batch.ids[:batch.n_seeds], trace.part("seeds", b))
     same("ids", batch.ids, trace.part("ids", b))
     same("features", batch.x, trace.part("features", b, of="ids"))
-    same("labels", batch.y, trace.part("labels", b, of="seeds"))
+    if "labels" in trace.arrays:
+        same("labels", batch.y, trace.part("labels", b, of="seeds"))
+    else:
+        assert batch.y is None
     assert len(batch.hops) == trace.hops
     for h, hop in enumerate(batch.hops, 1):
         src, dst = (trace.part(f"hop{h}_{end}", b, of=f"hop{h}") for end in ("src", "dst"))
@@ -125,11 +128,20 @@ def test_of_seeds_of_the_callers_own():
 
 
 def test_of_links():
+    """Seeds are the ends of pairs: first of edges that are the graph's, then of as many pairs against them as are counted."""
     command("train", "graph", "--task", "link", "--epochs", "0", "--fanout", "3", "--run", "linked", "--quiet")  # it can be split
-    with outgrow.Loader("graph", form="arrays", task="link", fanout=[3], batch=500, epochs=1) as loader:
-        for batch in loader:
-            assert batch.y is None and batch.pairs.shape[0] == 2 and batch.pairs.max() < batch.n_seeds
-            assert batch.n_positive > 0 and batch.pairs.shape[1] >= batch.n_positive + batch.n_negative
+    edges = {tuple(edge) for edge in arrays_of_a_graph()["edge_index"].T.tolist()}
+    options = COMMON | {"task": "link", "fanout": [4, 3], "batch": 500}
+    for draw in "each", "once":
+        trace = sample("graph", f"trace-links-{draw}", **options, draw=draw)
+        with outgrow.Loader("graph", form="arrays", policy="belady", cache="10%", draw=draw, **options) as loader:
+            for epoch in range(1, EPOCHS + 1):
+                for b, batch in zip(trace.epoch(epoch), loader, strict=True):
+                    compare(trace, b, batch)
+                    assert batch.pairs.shape == (2, batch.n_positive + batch.n_negative) and batch.n_positive > 0
+                    ends = batch.ids[batch.pairs]
+                    assert {tuple(edge) for edge in ends[:, :batch.n_positive].T.tolist()} <= edges
+                    same("ends", np.unique(ends), np.sort(batch.ids[:batch.n_seeds]))
 
 
 main(globals())
