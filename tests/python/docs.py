@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The scripts of docs/python.md run as they stand, and are those of the docstring; the stub says what the package has.
+"""The scripts of docs/python.md run as they stand, and are those of the docstring; examples/pyg_loader.py goes on after a kill; the stub says
+what the package has.
 
     docs.py OUTGROW DOCS
 """
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 
 import support
 from support import outgrow
@@ -43,6 +45,27 @@ def test_scripts_run():
             ran += 1
     assert ran >= 2
     print(f"  {ran} of {len(scripts())}")
+
+
+def test_the_example_goes_on_after_a_kill():
+    """In the epoch that its first checkpoint is of, with 7 batches of 27 left, and to the end."""
+    if not is_there("import torch_geometric"):
+        print("  left out: PyTorch Geometric is not installed")
+        return
+    outgrow.generate("planted", nodes=81000, degree=3, dim=16, classes=4, train_fraction=1 / 3, homophily=0.9)
+    words = [sys.executable, *THEIR_WARNINGS, os.path.join(DOCS, "../examples/pyg_loader.py"), "planted", "--epochs", "2"]
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not os.path.exists("pyg_loader.pt"):
+        assert child.poll() is None
+        time.sleep(0.002)
+    child.kill()
+    child.wait()
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    told = re.findall(r"^epoch (\d): valid ([\d.]+), \d+ of (\d+) rows", done.stdout, re.M)
+    assert done.returncode == 0 and [epoch for epoch, _, _ in told] == ["1", "2"], (done.stdout, done.stderr)
+    (_, _, rest), (_, valid, rows) = told
+    assert 0 < int(rest) < 0.4 * int(rows) and float(valid) > 0.5, told
+    assert "\ntest " in done.stdout and not os.path.exists("pyg_loader.pt")
 
 
 def test_docstrings_have_the_same_scripts():
