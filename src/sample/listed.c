@@ -74,22 +74,6 @@ static int want_lists(const struct og_hop *h, struct og_pass *p, const struct og
 
 /* ---- ranges ---- */
 
-/* The first node whose list begins in the block or behind it. */
-static uint32_t node_from(const struct og_topology *t, const struct og_blocks *of, uint64_t block)
-{
-    const uint64_t at = block * OG__LIST_BLOCK;
-    const uint64_t size = og__npy_size(of->array->type);
-    uint32_t low = 0;
-    for (uint32_t high = (uint32_t)t->n_nodes; low < high;) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (of->skew + (uint64_t)og__first_edge(t, middle) * size < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void stretch_ranges(const struct og_topology *t, struct og_pass *p, uint32_t array)
 {
     const struct og_wanted_blocks *w = &p->wanted.array[array];
@@ -114,7 +98,7 @@ static void cut_lists(const struct og_topology *t, struct og_pass *p)
     uint64_t at = og__bits_next(w->bits, w->n_blocks, 0);
     for (uint64_t i = 1; i < w->n; i++) {
         at = og__bits_next(w->bits, w->n_blocks, at + 1);
-        const uint32_t first = (i & mask) == 0 ? node_from(t, w->of, at) : 0;
+        const uint32_t first = (i & mask) == 0 ? og__runs_node_from(t, w->of, at) : 0;
         if (first > p->cut[n] && first < t->n_nodes)
             p->cut[++n] = first;
     }

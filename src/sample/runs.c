@@ -151,6 +151,30 @@ void og__runs_cut(const struct og_topology *t, struct og_pass *p)
 
 /* ---- from a range ---- */
 
+uint32_t og__runs_node_from(const struct og_topology *t, const struct og_blocks *of, uint64_t block)
+{
+    const uint64_t at = block * OG__LIST_BLOCK;
+    const uint64_t size = og__npy_size(of->array->type);
+    uint32_t low = 0;
+    for (uint32_t high = (uint32_t)t->n_nodes; low < high;) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (of->skew + (uint64_t)og__first_edge(t, middle) * size < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct og_span og__runs_span(const struct og_topology *t, const struct og_stretch *stretch)
+{
+    const struct og_blocks *lists = &t->disk->lists;
+    const uint32_t from = og__runs_node_from(t, lists, stretch->low);
+    const uint32_t first = from > 0 ? from - 1 : 0; /* whose list may go on here */
+    const uint32_t end = og__runs_node_from(t, lists, (uint64_t)stretch->high + 1);
+    return (struct og_span){first, end - OG_MIN(end, first)};
+}
+
 struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *p,
                                   const struct og_range *range, struct og_taken *out)
 {
@@ -205,20 +229,40 @@ out:
     return rc;
 }
 
+static int gather_nodes(struct og_gathering *g, const uint32_t *nodes, size_t n, struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n; i++)
+        OG_TRY(gather_node(g, nodes[i], err));
+out:
+    return rc;
+}
+
+/* Of many ranges, each has few of the nodes: those are found without looking at their lists. */
 static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
                         const struct og_range *range, const struct og_frontier *f,
                         struct og_taken *out, struct og_err *err)
 {
     struct og_gathering g = og__gathering(h, p, range, out);
+    const struct og_span span = og__runs_span(h->s->topology, &g.part->stretch);
+    uint32_t found[OG__LOOKAHEAD];
+    size_t n = 0;
     int rc;
     for (int k = 0; k < f->n; k++) {
         const struct og_words *nodes = &f->nodes[k];
         for (size_t i = 0; i < nodes->capacity; i++) {
-            if (i + OG__LOOKAHEAD < nodes->capacity)
-                og__runs_prefetch(h->s->topology, nodes->data[i + OG__LOOKAHEAD]);
-            OG_TRY(gather_node(&g, nodes->data[i], err));
+            const uint32_t v = nodes->data[i];
+            if (!og__runs_spans(&span, v))
+                continue;
+            og__runs_prefetch(h->s->topology, v);
+            found[n++] = v;
+            if (n == OG__LOOKAHEAD) {
+                OG_TRY(gather_nodes(&g, found, n, err));
+                n = 0;
+            }
         }
     }
+    OG_TRY(gather_nodes(&g, found, n, err));
     OG_TRY(og__gather_window(&g, err));
 out:
     return rc;

@@ -149,6 +149,20 @@ OG_MUST_CHECK int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t 
 int og__runs_foreign(struct og_err *err);
 void og__runs_prefetch(const struct og_topology *t, uint32_t v);
 
+/* The first node whose list begins in the block or behind it. */
+uint32_t og__runs_node_from(const struct og_topology *t, const struct og_blocks *of,
+                            uint64_t block);
+/* Nodes whose lists may meet a stretch of blocks: lists lie in the order of nodes, so those of
+ * others need not be looked up. */
+struct og_span {
+    uint32_t first, n;
+};
+struct og_span og__runs_span(const struct og_topology *t, const struct og_stretch *stretch);
+static inline bool og__runs_spans(const struct og_span *span, uint32_t v)
+{
+    return v - span->first < span->n;
+}
+
 /* Neighbours from a range, a window at a time: where each lies in memory is known before it is
  * looked at. */
 struct og_gathering {

@@ -125,13 +125,15 @@ static int gather_steps(const struct og_hop *h, const struct og_pass *p,
                         struct og_taken *out, struct og_err *err)
 {
     struct og_gathering g = og__gathering(h, p, range, out);
+    const struct og_span span = og__runs_span(h->s->topology, &g.part->stretch);
     const struct og_walkers *w = f->going;
     int rc;
     for (size_t i = 0; i < w->n; i++) {
         const struct walker x = walker_at(w, i);
-        if (i + OG__LOOKAHEAD < w->n)
-            og__runs_prefetch(h->s->topology, walker_at(w, i + OG__LOOKAHEAD).at);
-        if (meets(h, x.at, &g.part->stretch) && !is_cached(h, x.at))
+        const uint32_t later = walker_at(w, OG_MIN(i + OG__LOOKAHEAD, w->n - 1)).at;
+        if (og__runs_spans(&span, later))
+            og__runs_prefetch(h->s->topology, later);
+        if (og__runs_spans(&span, x.at) && meets(h, x.at, &g.part->stretch) && !is_cached(h, x.at))
             OG_TRY(og__gather_place(&g, block_of(h, &x, f->step), err));
     }
     OG_TRY(og__gather_window(&g, err));
