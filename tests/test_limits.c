@@ -307,6 +307,59 @@ static void affinity_bounds_the_processors(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+/* "0-3,8" */
+static struct og_processors processors(const char *list)
+{
+    struct og_processors p = {{0}};
+    while (*list) {
+        char *end;
+        long first = strtol(list, &end, 10);
+        long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        for (; first <= last; first++)
+            p.bits[first / 8] |= (unsigned char)(1 << first % 8);
+        list = *end ? end + 1 : end;
+    }
+    return p;
+}
+
+static void processors_are_shared_with_those_who_are_allowed_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *allowed[4]; /* of each process */
+        int share[4];
+    } cases[] = {
+        {{"0-15", "0-15"}, {8, 8}},                   /* one shell's */
+        {{"0-15", "16-31"}, {16, 16}},                /* srun --cpus-per-task=16 */
+        {{"0-3", "4-7", "0-3", "4-7"}, {2, 2, 2, 2}}, /* two a socket */
+        {{"0-7", "4-7", "6-7"}, {5, 1, 1}},           /* 4 + 2/2 + 2/3, 2/2 + 2/3, 2/3 */
+        {{"5", "5", "5"}, {1, 1, 1}},                 /* not less than one */
+        {{"0-8", "0-8", "0-8"}, {3, 3, 3}},           /* nine thirds are three */
+        {{"8191", "0-8191"}, {1, 8191}},
+        {{"", "0-3"}, {0, 4}},
+    };
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        struct og_processors all[4];
+        int n = 0;
+        for (; n < 4 && cases[i].allowed[n]; n++)
+            all[n] = processors(cases[i].allowed[n]);
+        for (int k = 0; k < n; k++)
+            assert_int_equal(og__cpu_share(all, n, k), cases[i].share[k]);
+    }
+}
+
+static void the_kernel_tells_what_is_allowed(void **state)
+{
+    (void)state;
+    struct og_processors own;
+    og__cpu_allowed(&own);
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+    assert_int_equal(og__cpu_share(&own, 1, 0), CPU_COUNT(&set));
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        assert_int_equal(own.bits[i / 8] >> i % 8 & 1, CPU_ISSET(i, &set) != 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +368,8 @@ int main(void)
         cmocka_unit_test(long_lines_are_passed_over),
         cmocka_unit_test(a_child_has_what_its_parent_has),
         cmocka_unit_test(affinity_bounds_the_processors),
+        cmocka_unit_test(processors_are_shared_with_those_who_are_allowed_them),
+        cmocka_unit_test(the_kernel_tells_what_is_allowed),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -19,4 +19,16 @@ void og__memory_groups_at(const char *root,
 /* Processors' worth of time that groups grant, rounded up; INT_MAX where none sets a quota. */
 int og__cpu_quota_at(const char *root);
 
+/* Processors that the scheduler may put this process on, its cpuset's included: a bit each. */
+enum { OG__MOST_PROCESSORS = 8192 };
+struct og_processors {
+    unsigned char bits[OG__MOST_PROCESSORS / 8];
+};
+void og__cpu_allowed(struct og_processors *out);
+
+/* How many processors number `own` of n processes on a machine may keep busy, each of which is
+ * allowed those of all[i]: of one that several are allowed each has its part. At least 1; 0 where
+ * its own are not known. */
+int og__cpu_share(const struct og_processors *all, int n, int own);
+
 #endif

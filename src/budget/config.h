@@ -46,6 +46,7 @@ struct og_config {
     struct og_handover handover;
     struct og_share share; /* of the batches, among ranks that train together */
     int here;              /* ranks on this machine, which share --memory; 0 counts as 1 */
+    int processors;        /* of this machine that are this rank's; 0: an even share */
     const struct og_observer *seen;
     struct og_log log;
 };

@@ -1,6 +1,7 @@
 #include "run/ranks.h"
 
 #include "base/file.h"
+#include "base/limits.h"
 
 #include <outgrow/outgrow.h>
 
@@ -51,6 +52,52 @@ static int compare_kinds(struct og_comm *c, struct og_err *err)
     return rc;
 }
 
+/* ---- who shares what of a machine ---- */
+
+struct place {
+    char boot[40]; /* the machine's, since it was last started: containers on it have the same */
+    struct og_processors allowed;
+};
+
+static void tell_place(struct place *own)
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f) {
+        (void)!fread(own->boot, 1, sizeof(own->boot) - 1, f);
+        fclose(f);
+    }
+    og__cpu_allowed(&own->allowed);
+}
+
+/* Launchers may have given each of them processors of its own. */
+static int share_processors(const struct place *all, const struct og_comm *c)
+{
+    struct og_processors here[OG__MOST_RANKS];
+    int n = 0;
+    int own = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (memcmp(all[i].boot, all[c->rank].boot, sizeof(all[i].boot)) != 0)
+            continue;
+        own = i == c->rank ? n : own;
+        here[n++] = all[i].allowed;
+    }
+    const int quota = og__cpu_quota_at("");
+    return OG_MIN(og__cpu_share(here, n, own), OG_MAX(quota / OG_MAX(n, 1), 1));
+}
+
+static int compare_places(struct og_ranks *r, struct og_err *err)
+{
+    struct place *all = calloc((size_t)r->comm->n, sizeof(*all));
+    int rc = all ? 0 : og__fail_errno(err, -ENOMEM, NULL, "workers");
+    OG_TRY(rc);
+    tell_place(&all[r->comm->rank]);
+    OG_TRY(og__comm_gather(r->comm, all, sizeof(*all), err));
+    r->processors = share_processors(all, r->comm);
+out:
+    free(all);
+    return rc;
+}
+
 int og__ranks_open(struct og_ranks **out, struct og_err *err)
 {
     struct og_comm *comm;
@@ -65,6 +112,8 @@ int og__ranks_open(struct og_ranks **out, struct og_err *err)
     }
     r->comm = comm;
     rc = compare_kinds(comm, err);
+    if (rc == 0)
+        rc = compare_places(r, err);
     if (rc < 0)
         og__ranks_close(r);
     else

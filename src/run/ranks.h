@@ -35,6 +35,7 @@ struct og_ranks {
     struct og_rank_did did[OG__MOST_RANKS];
     uint64_t sent_before; /* bytes of all, when they were last asked for */
     bool stopped;         /* all know that the run is interrupted */
+    int processors;       /* what of this machine's is this rank's */
     bool parted;          /* an exchange failed, or all know that one did: there is none any more */
     FILE *log;            /* messages of a rank above 0, until its file is there */
     char *said;

@@ -331,7 +331,8 @@ static int open_session(struct og_trainer *t, const char *dataset, const struct 
     const struct og_session_use use = {.want =
                                            OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
                                        .share = og__ranks_share(t->ranks),
-                                       .here = t->ranks ? t->ranks->comm->here : 1};
+                                       .here = t->ranks ? t->ranks->comm->here : 1,
+                                       .processors = t->ranks ? t->ranks->processors : 0};
     int rc =
         og__ranks_writes(t->ranks) ? og__rundir_check(opt->run, opt->resume, opt->init, err) : 0;
     if (rc == 0)

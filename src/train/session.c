@@ -83,7 +83,7 @@ static void share_machine(struct og_config *c)
     if (c->here < 2)
         return;
     if (c->opt.threads == 0)
-        c->opt.threads = OG_MAX(og__cpu_count() / c->here, 1);
+        c->opt.threads = c->processors > 0 ? c->processors : OG_MAX(og__cpu_count() / c->here, 1);
     if (c->opt.disk.unit != OG_BYTES)
         c->opt.disk = (struct og_amount){
             OG_PERCENT, (c->opt.disk.unit == OG_PERCENT ? c->opt.disk.value : 90) / c->here};
@@ -244,6 +244,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
         s->config.handover = *use->handover;
     s->config.share = use->share;
     s->config.here = use->here;
+    s->config.processors = use->processors;
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
     connect(s);

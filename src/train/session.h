@@ -57,10 +57,10 @@ struct og_session_use {
     /* the network's shape when it comes from a checkpoint; NULL = from the options and dataset */
     const struct og_model_config *model;
     const struct og_handover *handover; /* NULL: no batch leaves it */
-    /* its share of the batches, and how many of the ranks are on this machine; all 0: all of them,
-     * by itself */
+    /* its share of the batches, how many of the ranks are on this machine, and how many of its
+     * processors are this one's, 0: an even share; all 0: all of them, by itself */
     struct og_share share;
-    int here;
+    int here, processors;
 };
 OG_MUST_CHECK int og__session_open_for(struct og_session **out, const char *dataset,
                                        const struct og_options *opt,
