@@ -1,0 +1,377 @@
+/* Ranks that train while their exchange fails: a message is short, or comes late, a call fails, a
+ * stream is cut, a rank is killed. Where nothing is lost they end with the bytes of one process;
+ * else every rank ends with a message, at most one of them has it to tell, and one process goes on
+ * from what is there to the same bytes.
+ *
+ * Each rank is a process of its own, before it has threads. send and recv of this program are
+ * wrapped (CMakeLists.txt): one rank has a plan for its k-th call of one of the two. */
+#include "testing.h"
+
+#include "comm/comm.h"
+#include "small_run.h"
+#include "support/files.h"
+#include "support/folder.h"
+#include "support/runs.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RANKS = 3, ALL = -1 };
+
+ssize_t __real_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __real_recv(int fd, void *bytes, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags);
+ssize_t __wrap_recv(int fd, void *bytes, size_t n, int flags);
+
+/* ---- the plan ---- */
+
+enum fault {
+    NOTHING,
+    HALVES,     /* every call moves half of what it could: no failure */
+    LATE,       /* the k-th and a few after it wait first: no failure */
+    SEND_FAILS, /* the k-th: the kernel has no memory for it */
+    RECV_FAILS,
+    SENDS_LESS, /* the head before a message tells of fewer bytes */
+    CUT,        /* half of the bytes go, then nothing any more, either way */
+    KILLED,     /* half of the bytes go */
+    FAULTS
+};
+static const char *const names[FAULTS] = {"nothing",    "halves",     "late", "send fails",
+                                          "recv fails", "sends less", "cut",  "killed"};
+
+static struct {
+    enum fault fault;
+    long k; /* from 1 */
+    long sends, recvs;
+} plan;
+
+static bool is_due(long calls)
+{
+    return plan.k > 0 && calls == plan.k;
+}
+
+static void wait_if_late(long calls)
+{
+    if (plan.fault == LATE && calls >= plan.k && calls < plan.k + 20)
+        usleep(2000);
+}
+
+/* A head is a call of its own: number of the exchange, bytes that follow. */
+static ssize_t send_less(int fd, const void *bytes, size_t n, int flags)
+{
+    uint64_t head[2];
+    if (n != sizeof(head)) { /* the next that is one */
+        plan.k++;
+        return __real_send(fd, bytes, n, flags);
+    }
+    memcpy(head, bytes, n);
+    head[1]--;
+    return __real_send(fd, head, n, flags);
+}
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t n, int flags)
+{
+    const long calls = ++plan.sends;
+    wait_if_late(calls);
+    if (plan.fault == HALVES)
+        return __real_send(fd, bytes, (n + 1) / 2, flags);
+    if (!is_due(calls))
+        return __real_send(fd, bytes, n, flags);
+    switch (plan.fault) {
+    case SEND_FAILS:
+        errno = ENOBUFS;
+        return -1;
+    case SENDS_LESS:
+        return send_less(fd, bytes, n, flags);
+    case CUT:
+        (void)!__real_send(fd, bytes, n / 2, flags);
+        shutdown(fd, SHUT_RDWR);
+        return __real_send(fd, bytes, n, flags);
+    case KILLED:
+        (void)!__real_send(fd, bytes, n / 2, flags);
+        raise(SIGKILL);
+        return -1;
+    default:
+        return __real_send(fd, bytes, n, flags);
+    }
+}
+
+ssize_t __wrap_recv(int fd, void *bytes, size_t n, int flags)
+{
+    const long calls = ++plan.recvs;
+    wait_if_late(calls);
+    if (plan.fault == RECV_FAILS && is_due(calls)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return __real_recv(fd, bytes, plan.fault == HALVES ? (n + 1) / 2 : n, flags);
+}
+
+/* ---- ranks ---- */
+
+static char root[TEST_PATH], graph[64], alone[64], among[64];
+
+/* What a rank came to, in memory that it shares with the test. */
+struct end {
+    int rc;
+    struct og_err err;
+    long sends, recvs;
+};
+static struct end *ends; /* [RANKS] */
+
+static void options_of(struct og_options *opt, const char *run)
+{
+    small_run(opt, run);
+    test_set(opt, "model", "sage");
+    test_set(opt, "norm", "batch");
+    test_set(opt, "accumulate", "3");
+    test_set(opt, "batch", "6");
+    test_set(opt, "epochs", "2");
+    test_set(opt, "memory", "256M");
+    test_set(opt, "checkpoint-every", "0");
+}
+
+static void train(struct end *end, const char *run, bool resume)
+{
+    struct og_options opt;
+    options_of(&opt, run);
+    opt.resume = resume;
+    end->rc = og_train(graph, &opt, NULL, NULL, &end->err);
+    og_options_release(&opt);
+}
+
+static void connect_all(int fd[RANKS][RANKS])
+{
+    for (int i = 0; i < RANKS; i++) {
+        fd[i][i] = -1;
+        for (int k = 0; k < i; k++) {
+            int pair[2];
+            assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+            fd[i][k] = pair[0];
+            fd[k][i] = pair[1];
+        }
+    }
+}
+
+static void run_rank(int rank, int fd[RANKS][RANKS])
+{
+    char who[80];
+    snprintf(who, sizeof(who), "%d/%d:%d,%d,%d", rank, RANKS, fd[rank][0], fd[rank][1],
+             fd[rank][2]);
+    for (int i = 0; i < RANKS; i++)
+        for (int k = 0; k < RANKS; k++)
+            if (i != rank && fd[i][k] >= 0)
+                close(fd[i][k]);
+    setenv(OG__WORKER_ENV, who, 1);
+    train(&ends[rank], among, false);
+    ends[rank].sends = plan.sends;
+    ends[rank].recvs = plan.recvs;
+    _exit(0);
+}
+
+/* All ranks from the beginning to their ends; `faulty` has the plan. Nothing is waited for but
+ * them. */
+static void run_all(enum fault fault, int faulty, long k)
+{
+    int fd[RANKS][RANKS];
+    pid_t pid[RANKS];
+    memset(ends, 0, RANKS * sizeof(*ends));
+    connect_all(fd);
+    for (int i = 0; i < RANKS; i++) {
+        pid[i] = fork();
+        assert_true(pid[i] >= 0);
+        if (pid[i] != 0)
+            continue;
+        if (i == faulty || faulty == ALL) {
+            plan.fault = fault;
+            plan.k = k;
+        }
+        run_rank(i, fd);
+    }
+    for (int i = 0; i < RANKS; i++)
+        for (int k2 = 0; k2 < RANKS; k2++)
+            if (fd[i][k2] >= 0)
+                close(fd[i][k2]);
+    for (int i = 0; i < RANKS; i++) {
+        int status;
+        assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+        const bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (!ended && !(fault == KILLED && i == faulty && WIFSIGNALED(status)))
+            fail_msg("%s %ld of rank %d: rank %d ends with %x", names[fault], k, faulty, i, status);
+    }
+}
+
+static int generate(const char *folder, bool resume, struct og_err *err)
+{
+    const struct og_generate how = small_graph(OG_PLANTED);
+    (void)resume;
+    return og_generate(folder, &how, NULL, err);
+}
+
+static int train_alone(const char *run, bool resume, struct og_err *err)
+{
+    struct end own = {0};
+    train(&own, run, resume);
+    *err = own.err;
+    return own.rc;
+}
+
+/* In a process of its own, so that this one has no threads when it forks. */
+static void apart(int (*call)(const char *folder, bool resume, struct og_err *err),
+                  const char *folder, bool resume)
+{
+    const pid_t pid = fork();
+    int status;
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct og_err err = {0};
+        const int rc = call(folder, resume, &err);
+        if (rc < 0)
+            fprintf(stderr, "%s: %s\n", folder, err.message);
+        _exit(rc < 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* ---- what is to hold ---- */
+
+static void assert_same_bytes(const char *file)
+{
+    char path[2][128];
+    char *text[2];
+    size_t n[2];
+    const char *runs[] = {alone, among};
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof(path[i]), "%s/%s", runs[i], file);
+        text[i] = test_read(path[i], &n[i]);
+    }
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(text[0], text[1], n[0]);
+    free(text[0]);
+    free(text[1]);
+}
+
+/* None of a file that is not complete: they are made under other names. */
+static void assert_no_halves(void)
+{
+    test_shell("test ! -e %s || test -z \"$(find %s -name '*.tmp*' -o -name '.*' -type f)\"", among,
+               among);
+}
+
+static void everything_is_there(void)
+{
+    assert_same_bytes("checkpoint.safetensors");
+    assert_same_bytes("best.safetensors");
+    assert_no_halves();
+    test_shell("rm -r %s", among);
+}
+
+static bool is_late_only(enum fault fault)
+{
+    return fault == NOTHING || fault == HALVES || fault == LATE;
+}
+
+/* Nobody but the rank that is killed ends without a message; one at most has it to tell, others
+ * know of it from whom they lost (-ECONNABORTED). */
+static void check_ends(enum fault fault, int faulty, long k)
+{
+    int telling = 0;
+    int failed = 0;
+    for (int i = 0; i < RANKS; i++) {
+        const struct end *e = &ends[i];
+        if (fault == KILLED && i == faulty)
+            continue;
+        failed += e->rc < 0;
+        telling += e->rc < 0 && e->rc != -ECONNABORTED;
+        if (e->rc < 0 && (!e->err.message[0] || e->err.code != e->rc))
+            fail_msg("%s %ld of rank %d: rank %d: %d '%s'", names[fault], k, faulty, i, e->rc,
+                     e->err.message);
+    }
+    const int lost = fault == CUT || fault == KILLED; /* who was lost cannot say so */
+    if (is_late_only(fault) ? failed > 0 : failed == 0 && fault != KILLED)
+        fail_msg("%s %ld of rank %d: %d failed: %s", names[fault], k, faulty, failed,
+                 ends[0].err.message);
+    if (telling != (is_late_only(fault) || lost ? 0 : 1))
+        fail_msg("%s %ld of rank %d: %d have it to tell: %s | %s | %s", names[fault], k, faulty,
+                 telling, ends[0].err.message, ends[1].err.message, ends[2].err.message);
+}
+
+static void suffer(enum fault fault, int faulty, long k)
+{
+    run_all(fault, faulty, k);
+    check_ends(fault, faulty, k);
+    assert_no_halves();
+    if (!is_late_only(fault))
+        apart(train_alone, among, true); /* where nothing is there, from the beginning */
+    everything_is_there();
+}
+
+static void late_and_short_calls_change_nothing(void **state)
+{
+    (void)state;
+    suffer(NOTHING, ALL, 0);
+    suffer(HALVES, ALL, 0);
+    for (int rank = 0; rank < RANKS; rank++) {
+        suffer(HALVES, rank, 0);
+        suffer(LATE, rank, 1);
+        suffer(LATE, rank, ends[rank].sends / 2);
+    }
+}
+
+/* From the first call to the last, more of them at the ends, where ranks begin and part. */
+static void every_failure_ends_all(void **state)
+{
+    (void)state;
+    run_all(NOTHING, ALL, 0);
+    test_shell("rm -r %s", among);
+    const long sends = ends[0].sends;
+    const long recvs = ends[0].recvs;
+    int turn = 0;
+    for (enum fault fault = SEND_FAILS; fault < FAULTS; fault++) {
+        const long all = fault == RECV_FAILS ? recvs : sends;
+        const long at[] = {1, 2, 7, all / 4, all / 2, all * 3 / 4};
+        for (size_t i = 0; i < OG_COUNT(at); i++)
+            suffer(fault, turn++ % RANKS, at[i]);
+    }
+}
+
+/* ---- its folder ---- */
+
+static int begin(void **state)
+{
+    (void)state;
+    assert_non_null(test_folder(root, "exchange"));
+    snprintf(graph, sizeof(graph), "%s/graph", root);
+    snprintf(alone, sizeof(alone), "%s/alone", root);
+    snprintf(among, sizeof(among), "%s/among", root);
+    ends = mmap(NULL, RANKS * sizeof(*ends), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                0);
+    assert_true(ends != MAP_FAILED);
+    setenv("XDG_CACHE_HOME", root, 1);
+    apart(generate, graph, false);
+    apart(train_alone, alone, false);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    munmap(ends, RANKS * sizeof(*ends));
+    test_shell("rm -r %s", root);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(late_and_short_calls_change_nothing),
+        cmocka_unit_test(every_failure_ends_all),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
