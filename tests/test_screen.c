@@ -4,9 +4,11 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -203,6 +205,48 @@ static void a_message_is_no_part_of_the_bar(void **state)
                               "\r\033[K");
 }
 
+/* ---- signals ---- */
+
+/* In a process of its own: what ends it when it gets the signals at these times. */
+static int end_by(const int *numbers, const double *at, int n)
+{
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct screen *s = screen_open(true, true);
+        const struct og_observer *o = screen_observer(s, 1);
+        for (int i = 0; i < n; i++) {
+            clock_shows = at[i];
+            raise(numbers[i]);
+        }
+        _exit(*o->stop ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
+}
+
+static void one_wish_may_come_as_several_signals(void **state)
+{
+    (void)state;
+    static const struct {
+        int numbers[3];
+        double at[3];
+        int n, ends_by;
+    } cases[] = {
+        {{SIGTERM}, {1000}, 1, 0},
+        {{SIGTERM, SIGTERM, SIGINT}, {1000, 1000, 1000}, 3, 0}, /* to it, and to its group */
+        {{SIGTERM, SIGTERM}, {1000, 1001}, 2, SIGTERM},
+        {{SIGTERM, SIGINT}, {1000, 1020}, 2, SIGINT},
+        {{SIGINT, SIGINT, SIGINT}, {1000, 1000, 1002}, 3, SIGINT},
+    };
+    for (size_t i = 0; i < OG_COUNT(cases); i++)
+        assert_int_equal(end_by(cases[i].numbers, cases[i].at, cases[i].n), cases[i].ends_by);
+    assert_int_equal(setenv("OUTGROW_WORKER", "1/2:-1,-1", 1), 0); /* others decide */
+    assert_int_equal(end_by(cases[2].numbers, cases[2].at, cases[2].n), 0);
+    assert_int_equal(unsetenv("OUTGROW_WORKER"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +255,7 @@ int main(void)
         cmocka_unit_test(the_bar_is_as_long_as_what_is_done),
         cmocka_unit_test(nothing_is_drawn_elsewhere),
         cmocka_unit_test(a_message_is_no_part_of_the_bar),
+        cmocka_unit_test(one_wish_may_come_as_several_signals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

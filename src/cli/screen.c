@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 30 };
+enum { BAR_WIDTH = 30, SECONDS_TOGETHER = 1 };
 
 struct screen {
     bool quiet, terminal;
@@ -23,20 +23,29 @@ struct screen {
     struct og_observer observer;
 };
 
-/* Signal handlers have nowhere else to leave a note. */
-static volatile sig_atomic_t stop_asked;
-
-static void on_signal(int number)
-{
-    (void)number;
-    stop_asked = 1;
-}
-
 static double now(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+/* Signal handlers have nowhere else to leave a note. */
+static volatile sig_atomic_t stop_asked;
+static double asked_at; /* theirs alone, one at a time */
+
+/* The first asks to stop; those that come with it are the same wish, which timeout(1) and systemd
+ * tell a process and its group; one that comes later kills. Workers are killed by who started them:
+ * what it hands on may come late. */
+static void on_signal(int number)
+{
+    if (!stop_asked) {
+        asked_at = now();
+        stop_asked = 1;
+    } else if (og_worker() < 0 && now() - asked_at >= SECONDS_TOGETHER) {
+        signal(number, SIG_DFL);
+        raise(number); /* as soon as this returns */
+    }
 }
 
 static void clear_bar(struct screen *s)
@@ -117,7 +126,7 @@ static void on_progress(void *arg, const struct og_progress *p)
     if (stop_asked && !s->warned) {
         s->warned = true;
         clear_bar(s);
-        fputs("outgrow: stopping after this batch; the same signal again kills\n", stderr);
+        fputs("outgrow: stopping after this batch; a signal after a second kills\n", stderr);
     }
     if (s->quiet || !s->terminal || (now() - s->shown < 0.1 && p->done < p->total))
         return;
@@ -174,9 +183,9 @@ void screen_close(struct screen *s)
 
 const struct og_observer *screen_observer(struct screen *s, int epochs)
 {
-    /* back to the default after the first: the second signal kills */
-    struct sigaction action = {.sa_handler = on_signal,
-                               .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     s->epochs = epochs;

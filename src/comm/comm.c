@@ -1,8 +1,12 @@
 #include "comm/comm.h"
 
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* ---- who started this process ---- */
 
@@ -18,7 +22,7 @@ static bool take_number(const char **at, char end, int *out)
     return true;
 }
 
-/* "1/3:5,-1,7" */
+/* "1/3:5,6,7" */
 static bool read_worker(const char *text, int *rank, int *n, int *fd)
 {
     if (!take_number(&text, '/', rank) || !take_number(&text, ':', n))
@@ -29,6 +33,16 @@ static bool read_worker(const char *text, int *rank, int *n, int *fd)
         if (!take_number(&text, i + 1 < *n ? ',' : 0, &fd[i]))
             return false;
     return true;
+}
+
+/* Who hands signals on is gone: as if asked to stop. It may have gone before this asked for that.
+ */
+static void end_with_starter(int line)
+{
+    struct pollfd starter = {.fd = line, .events = POLLIN};
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (line >= 0 && poll(&starter, 1, 0) == 1)
+        kill(getpid(), SIGTERM);
 }
 
 int og__comm_find(struct og_comm **out, struct og_err *err)
@@ -43,7 +57,7 @@ int og__comm_find(struct og_comm **out, struct og_err *err)
     if (!read_worker(text, &rank, &n, fd))
         return og__fail(err, -EINVAL, "leave it to `outgrow train --workers`",
                         OG__WORKER_ENV "=%s: cannot read it", text);
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* who hands signals on is gone: as if asked to stop */
+    end_with_starter(fd[rank]);
     return og__comm_sockets(out, rank, n, fd, err);
 }
 
@@ -51,6 +65,13 @@ void og__comm_close(struct og_comm *c)
 {
     if (c)
         c->kind->close(c);
+}
+
+void og__comm_guard(const struct og_comm *c, bool on)
+{
+    const char word = on ? OG__GUARDED : OG__UNGUARDED;
+    if (c && c->line >= 0) /* nobody listens: nobody kills */
+        (void)!send(c->line, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* ---- exchanging ---- */

@@ -39,6 +39,7 @@ struct og_comm {
     uint64_t exchanges; /* made so far */
     uint64_t sent;      /* bytes of them that went to others */
     bool broken;        /* one failed: there can be no other */
+    int line;           /* a stream to who started it; -1: none */
     void *self;         /* of its kind */
 };
 
@@ -53,9 +54,15 @@ OG_MUST_CHECK int og__comm_exchange(struct og_comm *c, const struct og_message *
  */
 OG_MUST_CHECK int og__comm_gather(struct og_comm *c, void *all, size_t bytes, struct og_err *err);
 
+/* What this rank is at must not be cut short when another fails, or need not be any more: of ranks
+ * that `outgrow train --workers` has started, one that has not said so is killed some seconds after
+ * another failed. c may be NULL. */
+void og__comm_guard(const struct og_comm *c, bool on);
+
 /* ---- sockets: ranks of one machine (sockets.c) ---- */
 
-/* fd[n]: a stream to each rank, its own -1. They are the comm's from then on, even if it fails. */
+/* fd[n]: a stream to each rank; in its own place one to who started them, or -1. They are the
+ * comm's from then on, even if it fails. */
 OG_MUST_CHECK int og__comm_sockets(struct og_comm **out, int rank, int n, const int *fd,
                                    struct og_err *err);
 
@@ -67,8 +74,14 @@ OG_MUST_CHECK int og__comm_mpi(struct og_comm **out, struct og_err *err);
 /* Can its plugin be loaded? */
 bool og__mpi_there(void);
 
-/* In the environment of a process that `outgrow train --workers` has started: "1/3:5,-1,7" is rank
- * 1 of 3, with a descriptor a rank. */
+/* ---- ranks of this machine that og_workers_run starts (launch.c) ---- */
+
+/* In the environment of a process that it has started: "1/3:5,6,7" is rank 1 of 3, with a
+ * descriptor a rank, its own that of a stream to who started it, or -1. In that it says
+ * OG__GUARDED, OG__UNGUARDED (og__comm_guard). */
 #define OG__WORKER_ENV "OUTGROW_WORKER"
+enum { OG__GUARDED = '+', OG__UNGUARDED = '-' };
+/* og_workers_run, with so many seconds between a failure and the end of those that go on. */
+OG_MUST_CHECK int og__workers_run(int n, char *const *argv, double grace, struct og_err *err);
 
 #endif

@@ -1,5 +1,7 @@
 /* Ranks of one machine: this program, started so many times, with a stream between any two. Who
- * started them computes nothing: it hands signals on, and sees to it that all end when one does. */
+ * started them computes nothing: it hands signals on, and sees to it that all end when one does.
+ * To each it keeps a stream of its own, in which a rank says whether it may be killed then
+ * (og__comm_guard), and by whose end a rank knows that nobody is there to hand signals on. */
 #include "comm/comm.h"
 
 #include <outgrow/outgrow.h>
@@ -13,16 +15,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GRACE_SECONDS = 5 };
+/* Between a failure and the end of those that do not know of it yet; and between signals that are
+ * not one wish: timeout(1) and systemd tell it to a process and to its group. */
+enum { GRACE_SECONDS = 5, SECONDS_TOGETHER = 1 };
 
 struct launch {
     int n, left; /* workers, and those that have not ended */
+    double grace;
     pid_t pid[OG__MOST_RANKS];
-    int fd[OG__MOST_RANKS][OG__MOST_RANKS]; /* from whom, to whom; -1: closed, or none */
+    int fd[OG__MOST_RANKS][OG__MOST_RANKS]; /* from whom, to whom; to itself: to here; -1: closed */
+    int line[OG__MOST_RANKS];               /* the ends that are here; -1: none */
+    bool guarded[OG__MOST_RANKS];           /* says that it must not be killed */
+    bool killed[OG__MOST_RANKS];            /* by this */
     int status;                             /* what the program is to end with so far */
     double failed;                          /* when the first of them did; 0: none */
-    bool killed;                            /* those that were left then */
+    double asked;                           /* when the first signal came; 0: none */
+    bool at_once;                           /* asked again: without a checkpoint */
     sigset_t awaited, before;
+    struct sigaction children; /* what was to be done when a child ends */
     struct og_err *err;
 };
 
@@ -38,27 +48,43 @@ static void raise_limit(void)
     }
 }
 
-static int open_streams(struct launch *l)
+static int open_stream(struct launch *l, int *one, int *other)
 {
-    raise_limit();
-    for (int i = 0; i < l->n; i++)
-        for (int k = 0; k < i; k++) {
-            int pair[2];
-            if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-                return og__fail_errno(l->err, -errno, "start fewer workers",
-                                      "cannot connect %d workers", l->n);
-            l->fd[i][k] = pair[0];
-            l->fd[k][i] = pair[1];
-        }
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return og__fail_errno(l->err, -errno, "start fewer workers", "cannot connect %d workers",
+                              l->n);
+    *one = pair[0];
+    *other = pair[1];
     return 0;
 }
 
+static int open_streams(struct launch *l)
+{
+    int rc = 0;
+    raise_limit();
+    for (int i = 0; i < l->n; i++) {
+        OG_TRY(open_stream(l, &l->fd[i][i], &l->line[i]));
+        for (int k = 0; k < i; k++)
+            OG_TRY(open_stream(l, &l->fd[i][k], &l->fd[k][i]));
+    }
+out:
+    return rc;
+}
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* The ends that workers have. */
 static void close_streams(struct launch *l)
 {
     for (int i = 0; i < l->n; i++)
         for (int k = 0; k < l->n; k++)
-            if (l->fd[i][k] >= 0)
-                close(l->fd[i][k]);
+            close_one(&l->fd[i][k]);
 }
 
 /* ---- starting ---- */
@@ -103,9 +129,8 @@ static int spawn(struct launch *l, int rank, char *const *argv, char **environme
     int rc = posix_spawnattr_setsigmask(&how, &l->before);
     if (rc == 0)
         rc = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
-    for (int i = 0; rc == 0 && i < l->n; i++)
-        if (i != rank) /* onto itself: it stays open */
-            rc = posix_spawn_file_actions_adddup2(&files, l->fd[rank][i], l->fd[rank][i]);
+    for (int i = 0; rc == 0 && i < l->n; i++) /* onto itself: it stays open */
+        rc = posix_spawn_file_actions_adddup2(&files, l->fd[rank][i], l->fd[rank][i]);
     if (rc == 0)
         rc = posix_spawn(&l->pid[rank], "/proc/self/exe", &files, &how, argv, environment);
     posix_spawnattr_destroy(&how);
@@ -135,11 +160,33 @@ static void tell_all(const struct launch *l, int number)
             kill(l->pid[i], number);
 }
 
+/* The last word of each counts, also after it has closed its end. */
+static void hear(struct launch *l)
+{
+    char said[64];
+    for (int i = 0; i < l->n; i++)
+        for (ssize_t n; (n = recv(l->line[i], said, sizeof(said), MSG_DONTWAIT)) > 0;)
+            l->guarded[i] = said[n - 1] == OG__GUARDED;
+}
+
+/* Those that compute, or hang: who writes, or knows that it has to end, ends by itself. */
+static void kill_rest(struct launch *l, bool guarded_too)
+{
+    hear(l);
+    for (int i = 0; i < l->n; i++) {
+        if (l->pid[i] <= 0 || (l->guarded[i] && !guarded_too))
+            continue;
+        l->killed[i] = true;
+        kill(l->pid[i], SIGKILL);
+    }
+}
+
 /* By something else than this: others may notice that a worker is dying, and end, before it has
  * ended. */
-static bool was_killed(const struct launch *l, int status)
+static bool was_killed(const struct launch *l, int rank, int status)
 {
-    return WIFSIGNALED(status) && !l->killed && (l->failed == 0 || WTERMSIG(status) != SIGTERM);
+    return WIFSIGNALED(status) && !l->killed[rank] &&
+           (l->failed == 0 || WTERMSIG(status) != SIGTERM);
 }
 
 /* Who fails says why; who is killed cannot. */
@@ -147,13 +194,13 @@ static void note_end(struct launch *l, int rank, int status)
 {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
     const bool first = l->failed == 0;
-    if (was_killed(l, status))
+    if (was_killed(l, rank, status))
         og__fail(l->err, -ECONNABORTED, "go on with --resume",
                  "worker %d was ended by signal %d (SIG%s)", rank, WTERMSIG(status),
                  sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
     l->pid[rank] = 0;
     l->left--;
-    if (code == 0)
+    if (code == 0 || (l->killed[rank] && l->at_once))
         return;
     if (code == 130 && l->status == 0)
         l->status = code;
@@ -177,10 +224,20 @@ static void reap(struct launch *l)
 }
 
 /* What a terminal sends, it has sent to the workers, too. */
-static void hand_on(const struct launch *l, int number, const siginfo_t *info)
+static void hand_on(struct launch *l, int number, const siginfo_t *info)
 {
-    if ((number == SIGINT || number == SIGTERM) && info->si_code != SI_KERNEL)
+    const double now = og__now();
+    if (number == SIGCHLD)
+        return;
+    if (l->asked == 0)
+        l->asked = now;
+    if (now - l->asked >= SECONDS_TOGETHER) {
+        l->at_once = true;
+        l->status = 130;
+        kill_rest(l, true);
+    } else if (info->si_code != SI_KERNEL) {
         tell_all(l, number);
+    }
 }
 
 static void wait_for_all(struct launch *l)
@@ -192,17 +249,18 @@ static void wait_for_all(struct launch *l)
         if (number > 0)
             hand_on(l, number, &info);
         reap(l);
-        if (l->failed > 0 && og__now() - l->failed > GRACE_SECONDS) {
-            l->killed = true;
-            tell_all(l, SIGKILL);
-        }
+        if (l->failed > 0 && og__now() - l->failed > l->grace)
+            kill_rest(l, false);
     }
 }
 
-static void begin(struct launch *l, int n, struct og_err *err)
+static void begin(struct launch *l, int n, double grace, struct og_err *err)
 {
-    *l = (struct launch){.n = n, .err = err};
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    *l = (struct launch){.n = n, .grace = grace, .err = err};
     memset(l->fd, -1, sizeof(l->fd));
+    memset(l->line, -1, sizeof(l->line));
+    sigaction(SIGCHLD, &usual, &l->children); /* ignored, as it may be, nobody could wait for one */
     sigemptyset(&l->awaited);
     sigaddset(&l->awaited, SIGINT);
     sigaddset(&l->awaited, SIGTERM);
@@ -210,27 +268,39 @@ static void begin(struct launch *l, int n, struct og_err *err)
     sigprocmask(SIG_BLOCK, &l->awaited, &l->before);
 }
 
-int og_workers_run(int n, char *const *argv, struct og_err *err)
+static void end(struct launch *l)
+{
+    close_streams(l);
+    kill_rest(l, true);
+    wait_for_all(l);
+    for (int i = 0; i < l->n; i++)
+        close_one(&l->line[i]);
+    sigaction(SIGCHLD, &l->children, NULL);
+    sigprocmask(SIG_SETMASK, &l->before, NULL);
+}
+
+int og__workers_run(int n, char *const *argv, double grace, struct og_err *err)
 {
     struct og_err own = {0};
     struct launch l;
     int rc = 0;
     if (n < 2 || n > OG__MOST_RANKS)
         return og__fail(err, -EINVAL, NULL, "--workers %d: 2 to %d", n, OG__MOST_RANKS);
-    begin(&l, n, err ? err : &own);
+    begin(&l, n, grace, err ? err : &own);
     OG_TRY(open_streams(&l));
     for (int i = 0; i < n; i++)
         OG_TRY(start_worker(&l, i, argv));
     close_streams(&l);
     wait_for_all(&l);
     rc = l.err->code < 0 ? l.err->code : l.status;
-    memset(l.fd, -1, sizeof(l.fd));
 out:
-    close_streams(&l);
-    tell_all(&l, SIGKILL);
-    wait_for_all(&l);
-    sigprocmask(SIG_SETMASK, &l.before, NULL);
+    end(&l);
     return rc;
+}
+
+int og_workers_run(int n, char *const *argv, struct og_err *err)
+{
+    return og__workers_run(n, argv, GRACE_SECONDS, err);
 }
 
 int og_worker(void)

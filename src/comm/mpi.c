@@ -92,7 +92,7 @@ int og__comm_mpi(struct og_comm **out, struct og_err *err)
     *out = NULL;
     OG_TRY(rc);
     OG_TRY(load(p, err));
-    *c = (struct og_comm){.kind = &kind, .self = p};
+    *c = (struct og_comm){.kind = &kind, .line = -1, .self = p};
     OG_TRY(p->table->open(c, err));
     if (c->n < 2)
         OG_TRY(og__fail(err, -EINVAL,

@@ -15,9 +15,9 @@ struct og_mpi_table {
     int (*open)(struct og_comm *c, struct og_err *err);
     int (*exchange)(struct og_comm *c, const struct og_message *send,
                     const struct og_message *receive, struct og_err *err);
-    /* Where an exchange failed all ranks are ended. */
+    /* Where an exchange failed all ranks are ended when this process is. */
     void (*close)(struct og_comm *c);
 };
-enum { OG__MPI_VERSION = 1 };
+enum { OG__MPI_VERSION = 2 };
 
 #endif

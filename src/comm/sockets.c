@@ -157,7 +157,7 @@ static void close_sockets(struct og_comm *c)
 {
     struct sockets *s = c->self;
     for (int i = 0; i < c->n; i++)
-        if (i != c->rank && s->peer[i].fd >= 0)
+        if (s->peer[i].fd >= 0)
             close(s->peer[i].fd);
     free(s);
     free(c);
@@ -179,7 +179,8 @@ int og__comm_sockets(struct og_comm **out, int rank, int n, const int *fd, struc
         free(s);
         return og__fail_errno(err, -ENOMEM, NULL, "workers");
     }
-    *c = (struct og_comm){.kind = &kind, .rank = rank, .n = n, .here = n, .self = s};
+    *c = (struct og_comm){
+        .kind = &kind, .rank = rank, .n = n, .here = n, .line = fd[rank], .self = s};
     for (int i = 0; i < n; i++)
         s->peer[i].fd = fd[i];
     *out = c;

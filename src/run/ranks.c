@@ -140,6 +140,19 @@ struct og_share og__ranks_share(const struct og_ranks *r)
 
 /* ---- meetings ---- */
 
+/* It has heard how it ends, or has to say so itself: nobody needs to end it. */
+static void leave(struct og_ranks *r)
+{
+    r->leaves = true;
+    og__comm_guard(r->comm, true);
+}
+
+void og__ranks_write(struct og_ranks *r, bool on)
+{
+    if (r && !r->leaves)
+        og__comm_guard(r->comm, on);
+}
+
 /* The first that failed speaks for all. */
 static int judge(const struct og_ranks *r, struct og_err *err)
 {
@@ -168,11 +181,13 @@ static int bring(struct og_ranks *r, const struct og_told *own, struct og_err *e
 int og__ranks_meet(struct og_ranks *r, const struct og_told *own, struct og_err *err)
 {
     int rc = bring(r, own, err);
+    if (rc == 0) {
+        rc = judge(r, err);
+        r->stopped = rc == OG_INTERRUPTED;
+        r->parted = rc < 0 && !r->stopped;
+    }
     if (rc < 0)
-        return rc;
-    rc = judge(r, err);
-    r->stopped = rc == OG_INTERRUPTED;
-    r->parted = rc < 0 && !r->stopped;
+        leave(r);
     return rc;
 }
 
@@ -180,6 +195,8 @@ int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
 {
     struct og_told own = {.what = OG__HAS_NONE};
     struct og_err others = {0};
+    if (r && rc < 0)
+        leave(r);
     if (!r || r->parted || (rc == OG_INTERRUPTED && r->stopped))
         return rc;
     if (rc < 0) {

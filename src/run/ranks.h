@@ -37,6 +37,7 @@ struct og_ranks {
     bool stopped;         /* all know that the run is interrupted */
     int processors;       /* what of this machine's is this rank's */
     bool parted;          /* an exchange failed, or all know that one did: there is none any more */
+    bool leaves;          /* knows that the run ends before its time, and ends by itself */
     FILE *log;            /* messages of a rank above 0, until its file is there */
     char *said;
     size_t n_said;
@@ -57,6 +58,10 @@ static inline bool og__ranks_writes(const struct og_ranks *r)
 OG_MUST_CHECK int og__ranks_meet(struct og_ranks *r, const struct og_told *own, struct og_err *err);
 /* The same, of a rank that came so far with rc, and err if that is an error. */
 OG_MUST_CHECK int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err);
+
+/* Rank 0 begins to write a checkpoint, or is through with it: when another rank fails meanwhile it
+ * is not killed. NULL: it works alone. */
+void og__ranks_write(struct og_ranks *r, bool on);
 
 /* What ranks have to begin with alike: where the run goes on, what their datasets hold, and options
  * that decide what is computed. */

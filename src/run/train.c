@@ -266,6 +266,7 @@ static int finish_training(struct og_trainer *t, char **summary, struct og_err *
     if (t->ranks)
         OG_TRY(og__ranks_introduce(t->ranks, og__session_peak_rss(t->s), err));
     if (og__ranks_writes(t->ranks)) {
+        og__ranks_write(t->ranks, true);    /* and then it ends by itself */
         OG_TRY(og__run_write_plan(t, err)); /* what a first superbatch predicted is known now */
         return og__run_write_summary(t, &test, summary, err);
     }

@@ -91,11 +91,13 @@ int og__run_save(struct og_trainer *t, struct og_err *err)
     OG_TRY(og__run_check_params(t, err));
     if (!og__ranks_writes(t->ranks))
         goto out;
+    og__ranks_write(t->ranks, true);
     OG_TRY(flush_log(t, err));
     OG_TRY(og__resume_write(t->dir.resume, &t->goes_on, &state, t->best, err));
     count_written(t, t->dir.resume);
     OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
 out:
+    og__ranks_write(t->ranks, false);
     t->saved = og__now();
     return rc;
 }

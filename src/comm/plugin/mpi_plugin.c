@@ -148,11 +148,18 @@ static int exchange(struct og_comm *c, const struct og_message *send,
     return rc;
 }
 
+static void end_all(void)
+{
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* MPI_Abort ends this process, too, which has not said yet what failed. */
 static void close_mpi(struct og_comm *c)
 {
-    if (c->broken)
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    MPI_Finalize();
+    if (!c->broken)
+        MPI_Finalize();
+    else if (atexit(end_all) != 0)
+        end_all();
 }
 
 extern const struct og_mpi_table og_mpi_table;
