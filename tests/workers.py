@@ -251,6 +251,25 @@ def one_that_fails_says_why():
     assert done.returncode == 1 and "holds a run already" in done.stderr and done.stderr.count("outgrow:") <= 2, done.stderr
 
 
+def structure_is_there_once():
+    """Of a graph that is mostly structure two workers need little more than one process, whose structure they share."""
+    subprocess.run([OUTGROW, "generate", "wide", "--nodes", "30000", "--degree", "120", "--dim", "4", "--classes", "5",
+                    "--train-fraction", "0.02", "--threads", "1", "--quiet"], check=True)
+    structure = sum(os.path.getsize(f"wide/{name}.npy") for name in ("indptr", "indices"))
+    shutil.rmtree("shared", ignore_errors=True)
+    smallest = []
+    for n in (1, 2):
+        said = train("shared", n, ["--accumulate", "2", "--topology", "memory", "--memory", "1M"], graph="wide").stderr
+        smallest.append(int(re.search(r"smallest that would do is --memory (\d+)M", said)[1]))
+    one, two = (m * 2**20 for m in smallest)
+    assert structure > 12e6 and two <= 2 * one - 0.9 * structure, (smallest, structure)
+    words = ["--accumulate", "2", "--topology", "memory", "--epochs", "1"]
+    trained("one", 1, words, graph="wide")
+    for memory in (smallest[1], 400):
+        trained("shared", 2, words, ["--memory", f"{memory}M"], graph="wide")
+        assert_same("one", "shared", ("structure that is shared", memory))
+
+
 def by_hand(*commands, line=-1):
     """Workers that were not started by one command line. line: to who started them; -1: they have none."""
     ends = socket.socketpair()
@@ -312,7 +331,8 @@ def one_that_begins_otherwise_is_refused():
     subprocess.run([OUTGROW, "generate", "other", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5", "--train-fraction", "0.2",
                     "--threads", "1", "--seed", "2", "--quiet"], check=True)
     same = ["graph", "--accumulate", "2"]
-    for args, says in ((["other", "--accumulate", "2"], "another dataset"), ([*same, "--lr", "0.5"], "other options")):
+    for args, says in ((["other", "--accumulate", "2"], "another dataset"), ([*same, "--lr", "0.5"], "other options"),
+                       ([*same, "--topology", "disk"], "some in memory, some on disk")):
         shutil.rmtree("apart", ignore_errors=True)
         told = by_hand([*same, "--run", "apart"], [*args, "--run", "apart"])
         assert all(status == 1 for _, status in told) and says in told[0][0] and "hint:" in told[0][0], (args, told)
@@ -325,7 +345,7 @@ def main():
         os.environ["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"  # which containers may not have
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
-        tests = [the_same_for_any_number, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why]
+        tests = [the_same_for_any_number, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why, structure_is_there_once]
         if MPIRUN:
             tests += [what_failed_is_said_before_all_are_ended]
         else:

@@ -44,9 +44,10 @@ struct og_config {
     struct og_option_set preset_asked; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_handover handover;
-    struct og_share share; /* of the batches, among ranks that train together */
-    int here;              /* ranks on this machine, which share --memory; 0 counts as 1 */
-    int processors;        /* of this machine that are this rank's; 0: an even share */
+    struct og_share share;     /* of the batches, among ranks that train together */
+    int here;                  /* ranks on this machine, which share --memory; 0 counts as 1 */
+    struct og_sharers sharers; /* of its structure in memory; common NULL: it has one of its own */
+    int processors;            /* of this machine that are this rank's; 0: an even share */
     const struct og_observer *seen;
     struct og_log log;
 };

@@ -46,7 +46,8 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
     const struct og_sizes *of = &p->facts->bytes;
     m->samples = of->samples;
     m->topology = of->structure;
-    m->topology_training = p->way->topology == OG_TOPOLOGY_DISK ? of->structure : 0;
+    const bool stays = p->way->topology == OG_TOPOLOGY_DISK || p->config->sharers.common;
+    m->topology_training = stays ? of->structure : 0;
     m->seeds = of->seeds;
     m->labels = of->labels + of->scores;
     m->sampler = (size_t)og__samplers(p->way) * (of->sampler + of->sampler_reading);

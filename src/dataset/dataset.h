@@ -19,6 +19,7 @@
 #include <outgrow/outgrow.h>
 
 #include "base/base.h"
+#include "base/common.h"
 #include "base/memory.h"
 #include "dataset/offsets.h"
 #include "io/stripes.h"
@@ -260,6 +261,8 @@ struct og_topology {
     /* who gives the memory back */
     struct og_budget *budget;
     const struct og_dataset *mapped; /* whose files this is a read-only view of, or NULL */
+    struct og_common_piece shared; /* where processes share it, of which this one counts so much */
+    size_t charged;
 };
 
 /* Resident copies, counted in the budget as "topology", read with large sequential reads. The
@@ -277,6 +280,18 @@ size_t og__weights_bytes(const struct og_dataset *ds);
 /* Weights of edges from `first` on: -EINVAL for one that no weight can be. */
 OG_MUST_CHECK int og__check_weights(const struct og_dataset *ds, const float *w, int64_t first,
                                     size_t n, struct og_err *err);
+
+/* What processes of a machine have in common, and how many of them there are. */
+struct og_sharers {
+    struct og_common *common;
+    int n;
+};
+/* A topology in memory, with weights if they are used, in memory that processes share: read by the
+ * first that asks, while others wait for it. Of its bytes each counts its part as "topology". */
+OG_MUST_CHECK int og__topology_share(const struct og_dataset *ds, bool weighs,
+                                     const struct og_sharers *with, struct og_budget *b,
+                                     struct og_topology *out, struct og_err *err);
+size_t og__topology_part_bytes(const struct og_dataset *ds, bool weighs, int sharers);
 
 /* The files themselves, mapped, for looking before the budget is settled: nothing is copied, and
  * nothing is checked but what the two functions below are asked about. Works where the arrays start

@@ -30,25 +30,44 @@ static int check_indptr(void *arg, const void *data, int64_t first_byte, size_t 
     return og__check_indptr(arg, data, first_byte / 8, bytes / 8, err);
 }
 
-int og__topology_load(const struct og_dataset *ds, struct og_budget *b, struct og_topology *out,
+static struct og_topology empty(const struct og_dataset *ds, struct og_budget *b)
+{
+    return (struct og_topology){
+        .n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .n_sources = ds->n_sources, .budget = b};
+}
+
+static int read_lists(const struct og_dataset *ds, int64_t *indptr, void *indices,
                       struct og_err *err)
 {
     struct og_indptr_check c = {ds, 0};
-    int rc = 0;
-    *out = (struct og_topology){
-        .n_nodes = ds->n_nodes, .n_edges = ds->n_edges, .n_sources = ds->n_sources, .budget = b};
-    int64_t *indptr = og__alloc(b, (size_t)ds->indptr.bytes, part, err);
-    out->indptr = indptr;
-    void *indices = indptr ? og__alloc(b, (size_t)ds->indices.bytes, part, err) : NULL;
-    if (ds->indices.type == OG__NPY_I32)
-        out->indices32 = indices;
-    else
-        out->indices64 = indices;
-    if (!indices)
-        OG_TRY(-ENOMEM);
+    int rc;
     OG_TRY(og__npy_load(&ds->indptr, indptr, check_indptr, &c, err));
     OG_TRY(og__check_indptr_end(&c, err));
     OG_TRY(og__npy_load(&ds->indices, indices, og__check_indices, (void *)ds, err));
+out:
+    return rc;
+}
+
+static void set_indices(struct og_topology *t, const struct og_dataset *ds, const void *indices)
+{
+    if (ds->indices.type == OG__NPY_I32)
+        t->indices32 = indices;
+    else
+        t->indices64 = indices;
+}
+
+int og__topology_load(const struct og_dataset *ds, struct og_budget *b, struct og_topology *out,
+                      struct og_err *err)
+{
+    int rc = 0;
+    *out = empty(ds, b);
+    int64_t *indptr = og__alloc(b, (size_t)ds->indptr.bytes, part, err);
+    out->indptr = indptr;
+    void *indices = indptr ? og__alloc(b, (size_t)ds->indices.bytes, part, err) : NULL;
+    set_indices(out, ds, indices);
+    if (!indices)
+        OG_TRY(-ENOMEM);
+    OG_TRY(read_lists(ds, indptr, indices, err));
 out:
     if (rc < 0)
         og__topology_release(out);
@@ -106,12 +125,25 @@ static int make_aliases(const struct og_topology *t, struct og_alias_edge *table
     return 0;
 }
 
+static int read_weights(const struct og_dataset *ds, const struct og_topology *t, float *weights,
+                        struct og_alias_edge *alias, struct og_err *err)
+{
+    int rc = og__npy_load(&ds->weights, weights, check_chunk, (void *)ds, err);
+    return rc < 0 ? rc : make_aliases(t, alias, err);
+}
+
+static int need_weights(const struct og_dataset *ds, struct og_err *err)
+{
+    return ds->weights.fd >= 0 ? 0
+                               : og__fail(err, -EINVAL, "import the graph with an edge_weight.npy",
+                                          "%s: has no edge weights", ds->path);
+}
+
 int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct og_err *err)
 {
-    if (ds->weights.fd < 0)
-        return og__fail(err, -EINVAL, "import the graph with an edge_weight.npy",
-                        "%s: has no edge weights", ds->path);
-    int rc = 0;
+    int rc = need_weights(ds, err);
+    if (rc < 0)
+        return rc;
     float *weights = og__alloc(t->budget, (size_t)ds->weights.bytes, part, err);
     t->weights = weights;
     struct og_alias_edge *alias =
@@ -119,8 +151,7 @@ int og__weights_load(const struct og_dataset *ds, struct og_topology *t, struct 
     t->alias = alias;
     if (!alias)
         OG_TRY(-ENOMEM);
-    OG_TRY(og__npy_load(&ds->weights, weights, check_chunk, (void *)ds, err));
-    OG_TRY(make_aliases(t, alias, err));
+    OG_TRY(read_weights(ds, t, weights, alias, err));
 out:
     if (rc < 0)
         release_weights(t);
@@ -135,6 +166,92 @@ int64_t og__longest_list(const struct og_topology *t)
     for (int64_t v = 0; v < t->n_nodes; v++)
         longest = OG_MAX(longest, t->indptr[v + 1] - t->indptr[v]);
     return longest;
+}
+
+/* ---- in memory that processes share ---- */
+
+/* One behind the other: indptr, indices, and of a graph whose weights are used these and aliases.
+ */
+struct layout {
+    size_t indices, weights, alias, bytes;
+};
+
+static struct layout lay_out(const struct og_dataset *ds, bool weighs)
+{
+    struct layout l = {.indices = og__round_up((size_t)ds->indptr.bytes, 64)};
+    l.weights = l.indices + og__round_up((size_t)ds->indices.bytes, 64);
+    l.alias = l.weights + (weighs ? og__round_up((size_t)ds->weights.bytes, 64) : 0);
+    l.bytes = l.alias + (weighs ? alias_bytes(ds->n_edges) : 0);
+    return l;
+}
+
+size_t og__topology_part_bytes(const struct og_dataset *ds, bool weighs, int sharers)
+{
+    const size_t n = (size_t)OG_MAX(sharers, 1);
+    return (lay_out(ds, weighs).bytes + n - 1) / n;
+}
+
+struct filling {
+    const struct og_dataset *ds;
+    struct og_budget *budget;
+    bool weighs;
+};
+
+static void place(struct og_topology *t, const struct og_dataset *ds, bool weighs, const char *at)
+{
+    const struct layout l = lay_out(ds, weighs);
+    t->indptr = (const int64_t *)(const void *)at;
+    set_indices(t, ds, at + l.indices);
+    t->weights = weighs ? (const float *)(const void *)(at + l.weights) : NULL;
+    t->alias = weighs ? (const struct og_alias_edge *)(const void *)(at + l.alias) : NULL;
+}
+
+static int fill(void *arg, void *at, struct og_err *err)
+{
+    const struct filling *f = arg;
+    const struct layout l = lay_out(f->ds, f->weighs);
+    struct og_topology t = empty(f->ds, f->budget);
+    place(&t, f->ds, f->weighs, at);
+    int rc = read_lists(f->ds, at, (char *)at + l.indices, err);
+    return rc < 0 || !f->weighs
+               ? rc
+               : read_weights(f->ds, &t, (float *)(void *)((char *)at + l.weights),
+                              (struct og_alias_edge *)(void *)((char *)at + l.alias), err);
+}
+
+/* Of what it is made, wherever that lies. */
+static uint64_t key_of(const struct og_dataset *ds, bool weighs)
+{
+    const struct og_array_state *a = ds->identity.array;
+    const uint64_t lists = a[OG__INDPTR].contents * 3 + a[OG__INDICES].contents;
+    return weighs ? lists * 3 + a[OG__WEIGHTS].contents + 1 : lists;
+}
+
+int og__topology_share(const struct og_dataset *ds, bool weighs, const struct og_sharers *with,
+                       struct og_budget *b, struct og_topology *out, struct og_err *err)
+{
+    struct filling f = {ds, b, weighs};
+    const struct og_common_part wanted = {key_of(ds, weighs), lay_out(ds, weighs).bytes, fill, &f};
+    const size_t charged = og__topology_part_bytes(ds, weighs, with->n);
+    *out = empty(ds, b);
+    int rc = weighs ? need_weights(ds, err) : 0;
+    OG_TRY(rc);
+    OG_TRY(og__budget_charge(b, charged, part, err));
+    rc = og__common_take(with->common, &wanted, &out->shared, err);
+    if (rc < 0) {
+        og__budget_uncharge(b, charged, part);
+        return rc;
+    }
+    out->charged = charged;
+    place(out, ds, weighs, out->shared.at);
+out:
+    return rc;
+}
+
+static void release_shared(struct og_topology *t)
+{
+    og__common_give(&t->shared);
+    og__budget_uncharge(t->budget, t->charged, part);
 }
 
 /* ---- mapped ---- */
@@ -206,6 +323,11 @@ void og__topology_release(struct og_topology *t)
     free(t->relation);
     og__topology_close_disk(t);
     og__loops_release(t);
+    if (t->shared.of) {
+        release_shared(t);
+        *t = (struct og_topology){0};
+        return;
+    }
     release_weights(t);
     size_t indptr_bytes = (size_t)(t->n_nodes + 1) * 8;
     const void *indices = t->indices32 ? (const void *)t->indices32 : t->indices64;

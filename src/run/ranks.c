@@ -57,7 +57,13 @@ static int compare_kinds(struct og_comm *c, struct og_err *err)
 struct place {
     char boot[40]; /* the machine's, since it was last started: containers on it have the same */
     struct og_processors allowed;
+    struct og_common_place common; /* that it has made; the first one's is that of all */
 };
+
+static bool is_here(const struct place *all, const struct og_comm *c, int rank)
+{
+    return memcmp(all[rank].boot, all[c->rank].boot, sizeof(all[rank].boot)) == 0;
+}
 
 static void tell_place(struct place *own)
 {
@@ -76,7 +82,7 @@ static int share_processors(const struct place *all, const struct og_comm *c)
     int n = 0;
     int own = 0;
     for (int i = 0; i < c->n; i++) {
-        if (memcmp(all[i].boot, all[c->rank].boot, sizeof(all[i].boot)) != 0)
+        if (!is_here(all, c, i))
             continue;
         own = i == c->rank ? n : own;
         here[n++] = all[i].allowed;
@@ -85,14 +91,50 @@ static int share_processors(const struct place *all, const struct og_comm *c)
     return OG_MIN(og__cpu_share(here, n, own), OG_MAX(quota / OG_MAX(n, 1), 1));
 }
 
+/* The first rank's of this machine, in the place of its own. */
+static bool find_common(struct og_ranks *r, const struct place *all)
+{
+    int first = 0;
+    while (!is_here(all, r->comm, first))
+        first++;
+    if (first == r->comm->rank)
+        return r->common != NULL;
+    og__common_close(r->common);
+    return og__common_open(&r->common, &all[first].common, NULL) == 0;
+}
+
+/* All of a machine share, or none, since each counts its part. Whoever made it keeps it until all
+ * have looked. */
+static int open_common(struct og_ranks *r, const struct place *all, struct og_err *err)
+{
+    bool found[OG__MOST_RANKS] = {false};
+    int here = 0;
+    int sharing = 0;
+    found[r->comm->rank] = find_common(r, all);
+    int rc = og__comm_gather(r->comm, found, sizeof(*found), err);
+    for (int i = 0; i < r->comm->n; i++) {
+        r->here[i] = is_here(all, r->comm, i);
+        here += r->here[i];
+        sharing += r->here[i] && found[i];
+    }
+    if (sharing == here && here == r->comm->here)
+        return rc;
+    og__common_close(r->common);
+    r->common = NULL;
+    return rc;
+}
+
 static int compare_places(struct og_ranks *r, struct og_err *err)
 {
     struct place *all = calloc((size_t)r->comm->n, sizeof(*all));
     int rc = all ? 0 : og__fail_errno(err, -ENOMEM, NULL, "workers");
     OG_TRY(rc);
     tell_place(&all[r->comm->rank]);
+    if (og__common_make(&r->common, NULL) == 0)
+        all[r->comm->rank].common = og__common_place(r->common);
     OG_TRY(og__comm_gather(r->comm, all, sizeof(*all), err));
     r->processors = share_processors(all, r->comm);
+    OG_TRY(open_common(r, all, err));
 out:
     free(all);
     return rc;
@@ -128,6 +170,7 @@ void og__ranks_close(struct og_ranks *r)
     if (r->log)
         fclose(r->log);
     free(r->said);
+    og__common_close(r->common);
     og__comm_close(r->comm);
     free(r);
 }
@@ -212,6 +255,12 @@ int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
     return met;
 }
 
+/* Of what all on a machine have together each counts its part. */
+static bool shares_alike(const struct og_ranks *r, const struct og_beginning *all, int rank)
+{
+    return !r->here[rank] || all[rank].shares == all[r->comm->rank].shares;
+}
+
 int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct og_err *err)
 {
     struct og_beginning all[OG__MOST_RANKS] = {{0}};
@@ -227,6 +276,10 @@ int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct
         else if (all[i].numbers != all[0].numbers)
             rc = og__fail(err, code, "start all workers with one command line",
                           "worker %d has other options than worker 0", i);
+        else if (!shares_alike(r, all, i))
+            rc = og__fail(err, code, "say which: --topology memory or --topology disk",
+                          "workers of a machine keep the graph's structure some in memory, some on "
+                          "disk: --memory lies between what either needs");
         else if (all[i].next_item != all[0].next_item)
             rc = og__fail(err, code, "give a --run that all machines see, or copy it to them",
                           "worker %d does not go on where worker 0 does", i);

@@ -6,6 +6,7 @@
 #ifndef OG_RANKS_H
 #define OG_RANKS_H
 
+#include "base/common.h"
 #include "nn/nn.h"
 #include "report/counters.h"
 #include "train/scores.h"
@@ -33,12 +34,14 @@ struct og_ranks {
     struct og_comm *comm;
     struct og_told told[OG__MOST_RANKS];
     struct og_rank_did did[OG__MOST_RANKS];
-    uint64_t sent_before; /* bytes of all, when they were last asked for */
-    bool stopped;         /* all know that the run is interrupted */
-    int processors;       /* what of this machine's is this rank's */
-    bool parted;          /* an exchange failed, or all know that one did: there is none any more */
-    bool leaves;          /* knows that the run ends before its time, and ends by itself */
-    FILE *log;            /* messages of a rank above 0, until its file is there */
+    uint64_t sent_before;      /* bytes of all, when they were last asked for */
+    bool stopped;              /* all know that the run is interrupted */
+    struct og_common *common;  /* of all on this machine; NULL: some cannot share memory */
+    bool here[OG__MOST_RANKS]; /* those on this machine */
+    int processors;            /* what of this machine's is this rank's */
+    bool parted; /* an exchange failed, or all know that one did: there is none any more */
+    bool leaves; /* knows that the run ends before its time, and ends by itself */
+    FILE *log;   /* messages of a rank above 0, until its file is there */
     char *said;
     size_t n_said;
 };
@@ -67,6 +70,7 @@ void og__ranks_write(struct og_ranks *r, bool on);
  * that decide what is computed. */
 struct og_beginning {
     uint64_t next_item, contents, numbers;
+    bool shares; /* the structure, with all on its machine */
 };
 /* -EINVAL, or of ranks above 0 -ECONNABORTED, where one has others. NULL: it works alone. */
 OG_MUST_CHECK int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own,

@@ -301,7 +301,8 @@ static int run_training(struct og_trainer *t, char **summary, struct og_err *err
 static int compare_beginnings(const struct og_trainer *t, struct og_err *err)
 {
     struct og_beginning own = {.next_item = t->state.next_item,
-                               .contents = t->s->facts.ds->identity.contents};
+                               .contents = t->s->facts.ds->identity.contents,
+                               .shares = t->s->structure.topology.shared.of != NULL};
     if (!t->ranks)
         return 0;
     int rc = og__ranks_agree(t->ranks, og__resume_numbers(&t->goes_on, &own.numbers, err), err);
@@ -333,7 +334,8 @@ static int open_session(struct og_trainer *t, const char *dataset, const struct 
                                            OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
                                        .share = og__ranks_share(t->ranks),
                                        .here = t->ranks ? t->ranks->comm->here : 1,
-                                       .processors = t->ranks ? t->ranks->processors : 0};
+                                       .processors = t->ranks ? t->ranks->processors : 0,
+                                       .common = t->ranks ? t->ranks->common : NULL};
     int rc =
         og__ranks_writes(t->ranks) ? og__rundir_check(opt->run, opt->resume, opt->init, err) : 0;
     if (rc == 0)

@@ -245,6 +245,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     s->config.share = use->share;
     s->config.here = use->here;
     s->config.processors = use->processors;
+    s->config.sharers = (struct og_sharers){use->common, use->here};
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
     connect(s);
@@ -319,8 +320,9 @@ void og__session_close(struct og_session *s)
 
 size_t og__session_peak_rss(const struct og_session *s)
 {
+    const struct og_topology *t = &s->structure.topology;
     size_t peak = og__rss_peak();
     size_t mapped =
         s->config.opt.io == OG_IO_MMAP ? og__rss_file() : 0; /* clean: the kernel's to drop */
-    return peak - OG_MIN(peak, s->baseline_rss + mapped);
+    return peak - OG_MIN(peak, s->baseline_rss + mapped + (t->shared.bytes - t->charged));
 }

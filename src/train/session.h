@@ -61,6 +61,7 @@ struct og_session_use {
      * processors are this one's, 0: an even share; all 0: all of them, by itself */
     struct og_share share;
     int here, processors;
+    struct og_common *common; /* of ranks that share the structure; NULL: none */
 };
 OG_MUST_CHECK int og__session_open_for(struct og_session **out, const char *dataset,
                                        const struct og_options *opt,

@@ -48,6 +48,11 @@ static size_t related_bytes(const struct og_structure *g)
     return og__relations_bytes(typed) + (has_weights(g) ? og__relations_weights_bytes(typed) : 0);
 }
 
+static bool is_shared(const struct og_structure *g)
+{
+    return g->given.config->sharers.common != NULL && !g->given.facts->typed;
+}
+
 size_t og__structure_bytes(const struct og_structure *g)
 {
     if (g->given.facts->typed)
@@ -56,6 +61,8 @@ size_t og__structure_bytes(const struct og_structure *g)
     size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)ds->n_nodes) : 0;
     if (g->given.way->topology == OG_TOPOLOGY_DISK)
         return og__topology_disk_bytes(ds) + loops;
+    if (is_shared(g))
+        return og__topology_part_bytes(ds, has_weights(g), g->given.config->sharers.n) + loops;
     return og__topology_bytes(ds) + loops + (has_weights(g) ? og__weights_bytes(ds) : 0);
 }
 
@@ -77,15 +84,22 @@ static int load_related(struct og_structure *g, struct og_err *err)
     return rc < 0 || !has_weights(g) ? rc : og__relations_load_weights(typed, &g->topology, err);
 }
 
-static int load(struct og_structure *g, struct og_err *err)
+static int load_lists(struct og_structure *g, struct og_err *err)
 {
     const struct og_dataset *ds = g->given.facts->ds;
+    if (is_shared(g))
+        return og__topology_share(ds, has_weights(g), &g->given.config->sharers, g->budget,
+                                  &g->topology, err);
+    int rc = og__topology_load(ds, g->budget, &g->topology, err);
+    return rc < 0 || !has_weights(g) ? rc : og__weights_load(ds, &g->topology, err);
+}
+
+static int load(struct og_structure *g, struct og_err *err)
+{
     int rc;
     if (g->given.facts->typed)
         return load_related(g, err);
-    OG_TRY(og__topology_load(ds, g->budget, &g->topology, err));
-    if (has_weights(g))
-        OG_TRY(og__weights_load(ds, &g->topology, err));
+    OG_TRY(load_lists(g, err));
     if (counts_degrees(g))
         OG_TRY(og__loops_find(&g->topology, err));
 out:
@@ -142,7 +156,7 @@ void og__structure_drop(struct og_structure *g)
 {
     if (g->topology.disk)
         og__neighbors_unload(&g->topology);
-    else
+    else if (!g->topology.shared.of) /* others have it as well: nothing would come free */
         og__topology_release(&g->topology);
 }
 

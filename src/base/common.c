@@ -1,0 +1,234 @@
+#include "base/common.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Parts begin where huge pages may. */
+enum { MOST_PARTS = 64, ALIGNED = 2 * OG_MIB };
+
+struct board {
+    uint64_t token;
+    pthread_mutex_t lock; /* what is below */
+    uint64_t end;         /* of the file's parts */
+    uint32_t n;
+    struct part {
+        uint64_t key, at, bytes;
+        uint32_t users; /* those that were killed included */
+        bool full;
+    } part[MOST_PARTS];
+};
+
+struct og_common {
+    int fd;
+    struct board *board;
+};
+
+static const char what[] = "memory that processes share";
+
+/* ---- make, open, close ---- */
+
+static int map_board(struct og_common *c, struct og_err *err)
+{
+    void *p = mmap(NULL, sizeof(*c->board), PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+    if (p == MAP_FAILED)
+        return og__fail_errno(err, -errno, NULL, "%s", what);
+    c->board = p;
+    return 0;
+}
+
+/* A holder may be killed: the next one has the lock then. */
+static int make_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t how;
+    int rc = pthread_mutexattr_init(&how);
+    if (rc != 0)
+        return -rc;
+    pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST);
+    rc = pthread_mutex_init(lock, &how);
+    pthread_mutexattr_destroy(&how);
+    return -rc;
+}
+
+static int begin(struct og_common *c, struct og_err *err)
+{
+    int rc;
+    c->fd = memfd_create("outgrow", MFD_CLOEXEC);
+    if (c->fd < 0 || ftruncate(c->fd, ALIGNED) < 0)
+        return og__fail_errno(err, -errno, NULL, "%s", what);
+    OG_TRY(map_board(c, err));
+    if (getrandom(&c->board->token, sizeof(c->board->token), 0) != (ssize_t)sizeof(c->board->token))
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", what));
+    c->board->end = ALIGNED;
+    rc = make_lock(&c->board->lock);
+    if (rc < 0)
+        og__fail_errno(err, rc, NULL, "%s", what);
+out:
+    return rc;
+}
+
+static struct og_common *new_common(struct og_err *err)
+{
+    struct og_common *c = calloc(1, sizeof(*c));
+    if (c)
+        c->fd = -1;
+    else
+        og__fail_errno(err, -ENOMEM, NULL, "%s", what);
+    return c;
+}
+
+int og__common_make(struct og_common **out, struct og_err *err)
+{
+    struct og_common *c = *out = new_common(err);
+    if (!c)
+        return -ENOMEM;
+    int rc = begin(c, err);
+    if (rc < 0) {
+        og__common_close(c);
+        *out = NULL;
+    }
+    return rc;
+}
+
+struct og_common_place og__common_place(const struct og_common *c)
+{
+    return (struct og_common_place){getpid(), c->fd, c->board->token};
+}
+
+/* Another process may have that number here, and another file that one there. */
+static int find(struct og_common *c, const struct og_common_place *place, struct og_err *err)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%lld/fd/%lld", (long long)place->pid, (long long)place->fd);
+    c->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (c->fd < 0 || lseek(c->fd, 0, SEEK_END) < (off_t)sizeof(*c->board))
+        return og__fail(err, -ENOENT, NULL, "%s: %s is not there", what, path);
+    int rc = map_board(c, err);
+    if (rc == 0 && c->board->token != place->token)
+        rc = og__fail(err, -ENOENT, NULL, "%s: %s is something else", what, path);
+    return rc;
+}
+
+int og__common_open(struct og_common **out, const struct og_common_place *place, struct og_err *err)
+{
+    struct og_common *c = *out = new_common(err);
+    if (!c)
+        return -ENOMEM;
+    int rc = find(c, place, err);
+    if (rc < 0) {
+        og__common_close(c);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void og__common_close(struct og_common *c)
+{
+    if (!c)
+        return;
+    if (c->board)
+        munmap(c->board, sizeof(*c->board));
+    if (c->fd >= 0)
+        close(c->fd);
+    free(c);
+}
+
+/* ---- parts ---- */
+
+static void lock(struct board *b)
+{
+    if (pthread_mutex_lock(&b->lock) == EOWNERDEAD) /* what it was filling is not full */
+        pthread_mutex_consistent(&b->lock);
+}
+
+/* There, or to be filled; NULL: no room to note it. */
+static struct part *find_part(struct board *b, const struct og_common_part *wanted)
+{
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->part[i].key == wanted->key && b->part[i].bytes == wanted->bytes)
+            return &b->part[i];
+    if (b->n == MOST_PARTS)
+        return NULL;
+    b->part[b->n] = (struct part){.key = wanted->key, .at = b->end, .bytes = wanted->bytes};
+    b->end += og__round_up(wanted->bytes, ALIGNED);
+    return &b->part[b->n++];
+}
+
+static void *map_part(const struct og_common *c, const struct part *p, int protection)
+{
+    void *at = mmap(NULL, p->bytes, protection, MAP_SHARED, c->fd, (off_t)p->at);
+    if (at == MAP_FAILED)
+        return NULL;
+    madvise(at, p->bytes, MADV_HUGEPAGE); /* where the kernel has them for such files */
+    return at;
+}
+
+/* Nothing of what a process left that failed, or was killed, stays. */
+static void clear_part(const struct og_common *c, const struct part *p)
+{
+    (void)!fallocate(c->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->at,
+                     (off_t)og__round_up(p->bytes, ALIGNED));
+}
+
+/* Room is taken first: a page that cannot be had later would be a signal, not an error. */
+static int fill_part(const struct og_common *c, struct part *p, const struct og_common_part *wanted,
+                     struct og_err *err)
+{
+    void *at = NULL;
+    int rc = 0;
+    clear_part(c, p);
+    if (fallocate(c->fd, 0, (off_t)p->at, (off_t)p->bytes) < 0 ||
+        !(at = map_part(c, p, PROT_READ | PROT_WRITE)))
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", what));
+    OG_TRY(wanted->fill(wanted->arg, at, err));
+    p->full = true;
+out:
+    if (at)
+        munmap(at, p->bytes);
+    if (rc < 0)
+        clear_part(c, p);
+    return rc;
+}
+
+int og__common_take(struct og_common *c, const struct og_common_part *part,
+                    struct og_common_piece *out, struct og_err *err)
+{
+    int rc = 0;
+    const void *at;
+    *out = (struct og_common_piece){0};
+    lock(c->board);
+    struct part *p = find_part(c->board, part);
+    if (!p)
+        OG_TRY(og__fail(err, -ENOSPC, NULL, "%s: more than %d parts", what, MOST_PARTS));
+    if (!p->full)
+        OG_TRY(fill_part(c, p, part, err));
+    at = map_part(c, p, PROT_READ);
+    if (!at)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", what));
+    p->users++;
+    *out = (struct og_common_piece){c, (uint32_t)(p - c->board->part), part->bytes, at};
+out:
+    pthread_mutex_unlock(&c->board->lock);
+    return rc;
+}
+
+void og__common_give(struct og_common_piece *piece)
+{
+    struct og_common *c = piece->of;
+    if (!c)
+        return;
+    munmap((void *)piece->at, piece->bytes);
+    lock(c->board);
+    struct part *p = &c->board->part[piece->number];
+    if (--p->users == 0) {
+        p->full = false;
+        clear_part(c, p);
+    }
+    pthread_mutex_unlock(&c->board->lock);
+    *piece = (struct og_common_piece){0};
+}

@@ -1,0 +1,218 @@
+/* Memory that processes share, each part of it filled once. */
+#include "testing.h"
+
+#include "base/common.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NUMBERS = 700000 }; /* more than a huge page */
+
+/* ---- parts of numbers ---- */
+
+struct numbers {
+    uint32_t first;
+    int rc;     /* what filling comes to */
+    bool dies;  /* half-way */
+    int filled; /* how often it was asked for */
+};
+
+static int fill(void *arg, void *at, struct og_err *err)
+{
+    struct numbers *n = arg;
+    uint32_t *out = at;
+    n->filled++;
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        assert_int_equal(out[i], 0);
+        out[i] = n->first + i;
+        if (n->dies && i == NUMBERS / 2)
+            raise(SIGKILL);
+    }
+    return n->rc < 0 ? og__fail(err, n->rc, NULL, "not today") : 0;
+}
+
+static int take(struct og_common *c, uint64_t key, struct numbers *n, struct og_common_piece *out)
+{
+    const struct og_common_part part = {key, NUMBERS * sizeof(uint32_t), fill, n};
+    return og__common_take(c, &part, out, NULL);
+}
+
+static bool holds(const struct og_common_piece *piece, uint32_t first)
+{
+    const uint32_t *at = piece->at;
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        if (at[i] != first + i)
+            return false;
+    return true;
+}
+
+static struct og_common *make(void)
+{
+    struct og_common *c;
+    assert_int_equal(og__common_make(&c, NULL), 0);
+    return c;
+}
+
+/* What a process of its own returns: 0 to 99; -1: it was killed. */
+static int apart(const struct og_common_place *place, int (*fn)(struct og_common *c))
+{
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct og_common *c;
+        signal(SIGSEGV, SIG_DFL); /* cmocka would go on with the next test */
+        const int rc = og__common_open(&c, place, NULL);
+        _exit(rc < 0 ? 99 : fn(c));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- */
+
+/* It finds what the other has filled. */
+static int look(struct og_common *c)
+{
+    struct numbers other = {.first = 5};
+    struct og_common_piece one, two;
+    if (take(c, 1, &other, &one) < 0 || other.filled || !holds(&one, 1000))
+        return 1;
+    if (take(c, 2, &other, &two) < 0 || other.filled != 1 || !holds(&two, 5))
+        return 2;
+    og__common_give(&one); /* and ends with the other */
+    return 0;
+}
+
+static void each_part_is_filled_once(void **state)
+{
+    (void)state;
+    struct og_common *c = make();
+    const struct og_common_place place = og__common_place(c);
+    struct numbers own = {.first = 1000};
+    struct og_common_piece one, two;
+    assert_int_equal(take(c, 1, &own, &one), 0);
+    assert_true(own.filled == 1 && holds(&one, 1000));
+    assert_int_equal(apart(&place, look), 0);
+    assert_int_equal(take(c, 2, &own, &two), 0); /* that one's, which has ended */
+    assert_true(own.filled == 1 && holds(&two, 5));
+    og__common_give(&two);
+    assert_null(two.of);
+    og__common_give(&two);
+    og__common_give(&one);
+    og__common_close(c);
+}
+
+/* Bytes of its memory that the kernel has. */
+static int64_t held(const struct og_common *c)
+{
+    struct stat st;
+    assert_int_equal(fstat((int)og__common_place(c).fd, &st), 0);
+    return (int64_t)st.st_blocks * 512;
+}
+
+static void what_nobody_has_is_given_back(void **state)
+{
+    (void)state;
+    struct og_common *c = make();
+    struct numbers own = {.first = 1000};
+    struct og_common_piece one, again;
+    const int64_t before = held(c);
+    assert_int_equal(take(c, 1, &own, &one), 0);
+    assert_int_equal(take(c, 1, &own, &again), 0);
+    assert_int_equal(own.filled, 1);
+    assert_true(held(c) >= before + (int64_t)(NUMBERS * sizeof(uint32_t)));
+    og__common_give(&one);
+    assert_true(holds(&again, 1000));
+    og__common_give(&again);
+    assert_int_equal(held(c), before);
+    assert_int_equal(take(c, 1, &own, &one), 0); /* anew, of zeroed memory */
+    assert_true(own.filled == 2 && holds(&one, 1000));
+    og__common_give(&one);
+    og__common_close(c);
+}
+
+static int die_filling(struct og_common *c)
+{
+    struct numbers half = {.first = 77, .dies = true};
+    struct og_common_piece piece;
+    return take(c, 1, &half, &piece) == 0 ? 1 : 2;
+}
+
+static void what_was_not_filled_is_filled_by_the_next(void **state)
+{
+    (void)state;
+    struct og_common *c = make();
+    const struct og_common_place place = og__common_place(c);
+    struct numbers failing = {.first = 3, .rc = -EIO};
+    struct numbers good = {.first = 1000};
+    struct og_common_piece piece;
+    assert_int_equal(take(c, 1, &failing, &piece), -EIO);
+    assert_null(piece.of);
+    assert_int_equal(apart(&place, die_filling), -1);
+    assert_int_equal(take(c, 1, &good, &piece), 0); /* zeroed: fill looks */
+    assert_true(holds(&piece, 1000));
+    assert_int_equal(apart(&place, look), 0);
+    og__common_give(&piece);
+    og__common_close(c);
+}
+
+static int write_to_it(struct og_common *c)
+{
+    struct numbers own = {.first = 1000};
+    struct og_common_piece piece;
+    if (take(c, 1, &own, &piece) < 0)
+        return 11;
+    *(volatile uint32_t *)(uintptr_t)piece.at = 0;
+    return 12;
+}
+
+static void nobody_writes_to_what_is_full(void **state)
+{
+    (void)state;
+    struct og_common *c = make();
+    const struct og_common_place place = og__common_place(c);
+    const int end = apart(&place, write_to_it);
+    assert_true(end != 11 && end != 12);
+    assert_int_equal(apart(&place, look), 0);
+    og__common_close(c);
+}
+
+/* Of other processes' files none is taken for it. */
+static void another_file_is_refused(void **state)
+{
+    (void)state;
+    struct og_common *c = make();
+    struct og_common *found;
+    const struct og_common_place place = og__common_place(c);
+    const struct og_common_place bad[] = {{place.pid, place.fd, place.token + 1},
+                                          {place.pid, 0, place.token},
+                                          {place.pid, place.fd + 1000, place.token},
+                                          {1 << 30, place.fd, place.token}};
+    for (size_t i = 0; i < OG_COUNT(bad); i++) {
+        struct og_err err = {0};
+        assert_int_equal(og__common_open(&found, &bad[i], &err), -ENOENT);
+        assert_null(found);
+        assert_true(err.message[0]);
+    }
+    assert_int_equal(og__common_open(&found, &place, NULL), 0);
+    og__common_close(found);
+    og__common_close(c);
+    og__common_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_part_is_filled_once),
+        cmocka_unit_test(what_nobody_has_is_given_back),
+        cmocka_unit_test(what_was_not_filled_is_filled_by_the_next),
+        cmocka_unit_test(nobody_writes_to_what_is_full),
+        cmocka_unit_test(another_file_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
