@@ -37,7 +37,8 @@ static int fill(void *arg, void *at, struct og_err *err)
 
 static int take(struct og_common *c, uint64_t key, struct numbers *n, struct og_common_piece *out)
 {
-    const struct og_common_part part = {key, NUMBERS * sizeof(uint32_t), fill, n};
+    const struct og_common_part part = {
+        .key = key, .bytes = NUMBERS * sizeof(uint32_t), .fill = fill, .arg = n};
     return og__common_take(c, &part, out, NULL);
 }
 

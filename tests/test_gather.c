@@ -1,6 +1,7 @@
 /* gather: every row of every batch, from whichever tier, against the file itself. */
 #include "testing.h"
 
+#include "base/common.h"
 #include "base/random.h"
 #include "gather/gather.h"
 #include "plan/policy.h"
@@ -341,6 +342,81 @@ static void filling_tells_what_it_took(void **state)
     free(list);
 }
 
+/* ---- shared by several, which here are of one process ---- */
+
+struct sharer {
+    struct og_budget *budget;
+    struct og_policy *policy;
+    struct og_gather *gather;
+    int fills;
+};
+
+static int fill_shared(void *arg, struct og_err *err)
+{
+    struct sharer *s = arg;
+    struct og_io_counts counts = {0};
+    (void)err;
+    s->fills++;
+    fill(s->gather, s->policy, &counts);
+    return 0;
+}
+
+static void open_sharer(struct sharer *s, struct fixture *f, struct og_common *common,
+                        uint32_t *hotness, uint32_t n_slots)
+{
+    const struct og_policy_setup setup = {
+        .kind = OG_POLICY_RANDOM, .n_nodes = N, .n_slots = n_slots, .hotness = hotness};
+    const struct og_gather_options opt = {.n_slots = n_slots,
+                                          .staging_rows = 64,
+                                          .n_staging = 2,
+                                          .sharers = 3,
+                                          .reader = {.io = OG_IO_PREAD}};
+    uint32_t n_prefill;
+    *s = (struct sharer){.budget = og__budget_new(0)};
+    assert_int_equal(og__policy_open(&s->policy, &setup, s->budget, NULL), 0);
+    assert_int_equal(og__policy_prepare(s->policy, NULL, &n_prefill, NULL), 0);
+    const size_t before = og__budget_used(s->budget);
+    assert_int_equal(og__gather_open(&s->gather, &f->ds, &opt, s->budget, NULL), 0);
+    assert_true(og__budget_used(s->budget) - before >= n_slots * DIM * sizeof(float) / 3);
+    assert_int_equal(og__gather_share(s->gather, common, 9, fill_shared, s, NULL), 0);
+    const size_t all = n_slots * DIM * sizeof(float);
+    assert_int_equal(og__gather_counted_elsewhere(s->gather), all - (all + 2) / 3);
+}
+
+static void close_sharer(struct sharer *s)
+{
+    og__gather_close(s->gather);
+    og__policy_close(s->policy);
+    assert_int_equal(og__budget_used(s->budget), 0);
+    og__budget_free(s->budget);
+}
+
+static void a_shared_cache_is_filled_once(void **state)
+{
+    struct fixture *f = *state;
+    static const uint32_t capacities[] = {1, 700, N};
+    uint32_t hotness[N];
+    og__hotness_random(5, N, hotness);
+    for (size_t c = 0; c < OG_COUNT(capacities); c++) {
+        struct og_common *common;
+        struct sharer s[3];
+        uint64_t misses[3] = {0};
+        struct og_io_counts counts = {0};
+        assert_int_equal(og__common_make(&common, NULL), 0);
+        for (int i = 0; i < 3; i++) {
+            open_sharer(&s[i], f, common, hotness, capacities[c]);
+            assert_int_equal(s[i].fills, i == 0);
+        }
+        for (int i = 0; i < 3; i++) /* staging areas of one are not those of another */
+            run_batches(f, s[i].gather, s[i].policy, &misses[i], &counts);
+        assert_true(misses[0] == misses[1] && misses[0] == misses[2]);
+        assert_true((misses[0] == 0) == (capacities[c] == N));
+        for (int i = 0; i < 3; i++)
+            close_sharer(&s[i]);
+        og__common_close(common);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +427,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_batch_that_does_not_fit_is_refused, make_features,
                                         drop_features),
         cmocka_unit_test_setup_teardown(filling_tells_what_it_took, make_features, drop_features),
+        cmocka_unit_test_setup_teardown(a_shared_cache_is_filled_once, make_features,
+                                        drop_features),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

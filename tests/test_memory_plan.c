@@ -320,6 +320,39 @@ static void an_epoch_without_a_model_has_none(void **state)
     og_options_release(&opt);
 }
 
+static json_int_t number_of(const json_t *plan, const char *group, const char *name)
+{
+    return json_integer_value(json_object_get(json_object_get(plan, group), name));
+}
+
+/* Where all rows fit once they are there once, if the policy leaves them where they are. */
+static void rows_that_workers_share_are_counted_once(void **state)
+{
+    (void)state;
+    enum { WORKERS = 4, FEATURES = 60000 * 128 * 4 };
+    static const struct {
+        const char *policy;
+        int more; /* MiB */
+        bool whole;
+    } cases[] = {
+        {"degree", 40, true}, {"random", 40, true}, {"degree", 10, false}, {"belady", 40, false}};
+    for (size_t i = 0; i < OG_COUNT(cases); i++) {
+        const char *const pairs[] = {"policy", cases[i].policy, "layout", "raw",   "workers", "4",
+                                     "batch",  "300",           "fanout", "10,10", NULL};
+        struct og_err err = {0};
+        json_t *plan = plan_with(pairs, smallest(pairs) + cases[i].more, &err);
+        if (!plan)
+            fail_msg("%s: %s; %s", cases[i].policy, err.message, err.hint);
+        const json_int_t cache = number_of(plan, "memory", "feature cache");
+        const json_int_t misses = number_of(plan, "predicted", "misses");
+        if ((cache == FEATURES / WORKERS) != cases[i].whole || (cases[i].whole && misses > 0))
+            fail_msg("%s, %d MiB: a cache of %" JSON_INTEGER_FORMAT " bytes, %" JSON_INTEGER_FORMAT
+                     " misses",
+                     cases[i].policy, cases[i].more, cache, misses);
+        json_decref(plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +363,7 @@ int main(void)
         cmocka_unit_test(staging_is_what_memory_has_room_for),
         cmocka_unit_test(training_is_measured_in_memory),
         cmocka_unit_test(an_epoch_without_a_model_has_none),
+        cmocka_unit_test(rows_that_workers_share_are_counted_once),
     };
     return cmocka_run_group_tests(tests, make_graph, remove_graph);
 }

@@ -270,6 +270,22 @@ def structure_is_there_once():
         assert_same("one", "shared", ("structure that is shared", memory))
 
 
+def features_are_there_once():
+    """Where all features fit once, all rows come from a cache that the workers share; the one that comes first reads them."""
+    subprocess.run([OUTGROW, "generate", "deep", "--nodes", "20000", "--degree", "4", "--dim", "300", "--classes", "5",
+                    "--train-fraction", "0.05", "--threads", "1", "--quiet"], check=True)
+    features = os.path.getsize("deep/features.npy")
+    shutil.rmtree("shared", ignore_errors=True)
+    words = ["--accumulate", "2", "--policy", "degree", "--epochs", "1"]
+    said = train("shared", 2, words, ["--memory", "1M"], graph="deep").stderr
+    memory = int(re.search(r"smallest that would do is --memory (\d+)M", said)[1]) + features * 12 // 10 // 2**20
+    trained("one", 1, words, graph="deep")
+    for move in ([], ["--io", "pread", "--pipeline", "none"], ["--trainers", "2", "--threads", "2"]):
+        trained("shared", 2, words, ["--memory", f"{memory}M"], move, graph="deep")
+        assert_same("one", "shared", ("features that are shared", move))
+        assert all(e["misses"] == 0 and e["hits"] == e["rows"] for e in summary("shared")["epochs"]), summary("shared")["epochs"]
+
+
 def by_hand(*commands, line=-1):
     """Workers that were not started by one command line. line: to who started them; -1: they have none."""
     ends = socket.socketpair()
@@ -332,7 +348,7 @@ def one_that_begins_otherwise_is_refused():
                     "--threads", "1", "--seed", "2", "--quiet"], check=True)
     same = ["graph", "--accumulate", "2"]
     for args, says in ((["other", "--accumulate", "2"], "another dataset"), ([*same, "--lr", "0.5"], "other options"),
-                       ([*same, "--topology", "disk"], "some in memory, some on disk")):
+                       ([*same, "--topology", "disk"], "some in memory that they share")):
         shutil.rmtree("apart", ignore_errors=True)
         told = by_hand([*same, "--run", "apart"], [*args, "--run", "apart"])
         assert all(status == 1 for _, status in told) and says in told[0][0] and "hint:" in told[0][0], (args, told)
@@ -345,7 +361,8 @@ def main():
         os.environ["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"  # which containers may not have
         subprocess.run([OUTGROW, "generate", "graph", "--nodes", "3000", "--degree", "8", "--dim", "20", "--classes", "5",
                         "--train-fraction", "0.2", "--threads", "1", "--quiet"], check=True)
-        tests = [the_same_for_any_number, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why, structure_is_there_once]
+        tests = [the_same_for_any_number, what_a_summary_tells, stopped_and_gone_on_with, one_that_fails_says_why, structure_is_there_once,
+                 features_are_there_once]
         if MPIRUN:
             tests += [what_failed_is_said_before_all_are_ended]
         else:

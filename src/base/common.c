@@ -159,9 +159,10 @@ static struct part *find_part(struct board *b, const struct og_common_part *want
     return &b->part[b->n++];
 }
 
-static void *map_part(const struct og_common *c, const struct part *p, int protection)
+static void *map_part(const struct og_common *c, const struct part *p, void *place, int protection)
 {
-    void *at = mmap(NULL, p->bytes, protection, MAP_SHARED, c->fd, (off_t)p->at);
+    void *at = mmap(place, p->bytes, protection, MAP_SHARED | (place ? MAP_FIXED : 0), c->fd,
+                    (off_t)p->at);
     if (at == MAP_FAILED)
         return NULL;
     madvise(at, p->bytes, MADV_HUGEPAGE); /* where the kernel has them for such files */
@@ -183,12 +184,12 @@ static int fill_part(const struct og_common *c, struct part *p, const struct og_
     int rc = 0;
     clear_part(c, p);
     if (fallocate(c->fd, 0, (off_t)p->at, (off_t)p->bytes) < 0 ||
-        !(at = map_part(c, p, PROT_READ | PROT_WRITE)))
+        !(at = map_part(c, p, wanted->place, PROT_READ | PROT_WRITE)))
         OG_TRY(og__fail_errno(err, -errno, NULL, "%s", what));
     OG_TRY(wanted->fill(wanted->arg, at, err));
     p->full = true;
 out:
-    if (at)
+    if (at && !wanted->place) /* else what is mapped next takes its place */
         munmap(at, p->bytes);
     if (rc < 0)
         clear_part(c, p);
@@ -207,7 +208,7 @@ int og__common_take(struct og_common *c, const struct og_common_part *part,
         OG_TRY(og__fail(err, -ENOSPC, NULL, "%s: more than %d parts", what, MOST_PARTS));
     if (!p->full)
         OG_TRY(fill_part(c, p, part, err));
-    at = map_part(c, p, PROT_READ);
+    at = map_part(c, p, part->place, PROT_READ);
     if (!at)
         OG_TRY(og__fail_errno(err, -errno, NULL, "%s", what));
     p->users++;

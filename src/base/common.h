@@ -34,6 +34,7 @@ struct og_common_part {
     size_t bytes; /* above 0 */
     int (*fill)(void *arg, void *at, struct og_err *err);
     void *arg;
+    void *place; /* where it is to lie, on a page; what is mapped there gives way. NULL: anywhere */
 };
 /* What a process has of a part. */
 struct og_common_piece {

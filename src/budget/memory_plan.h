@@ -54,6 +54,8 @@ struct og_memory_plan {
     uint32_t staging_rows; /* misses of one batch */
     int n_staging;         /* batches being read or trained */
     uint32_t n_slots;      /* rows in the host cache */
+    bool whole;            /* all rows, once for all processes that share them: of these bytes
+                              `cache` has this one's part */
     uint32_t n_yielded;    /* of which so many give way while batches are sampled ahead */
     size_t staging, cache;
     size_t slack;    /* left for batches larger than planned */

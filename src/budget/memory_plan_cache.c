@@ -110,6 +110,29 @@ static int settle_yielded(struct og_memory_plan *m, const struct og_way *way, si
     return 0;
 }
 
+/* Rows that nobody changes, all of them, are the same for all who share memory: each at the slot of
+ * its number, so nothing is missed, and nothing staged. */
+static bool takes_whole(struct og_memory_plan *m, const struct og_premises *p, uint64_t limit,
+                        size_t room)
+{
+    const struct og_sharers *with = &p->config->sharers;
+    const uint64_t n = p->facts->n_nodes;
+    if (!with->common || !og__policy_is_static(p->way->policy) || og__samples_ahead(p->way) ||
+        limit < n || n > UINT32_MAX)
+        return false;
+    og__memory_plan_slots(m, p, n);
+    const size_t slots = m->alternates ? m->policy_training_slots : m->policy_slots;
+    m->cache = ((size_t)n * p->facts->row_bytes + (size_t)with->n - 1) / (size_t)with->n;
+    m->whole = slots + m->cache <= room;
+    m->n_staging = OG__MOST_STAGING;
+    m->staging = m->staging_rows = 0;
+    if (!m->whole) {
+        og__memory_plan_slots(m, p, 0);
+        m->cache = 0;
+    }
+    return m->whole;
+}
+
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
                           const struct og_misses *misses, struct og_err *err)
 {
@@ -124,6 +147,8 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
     const size_t room = free - m->slack;
     const uint64_t limit = og__policy_caches(p->way->policy) ? p->facts->cache_rows : 0;
     enum { LEAST = 1, MOST = OG__MOST_STAGING };
+    if (takes_whole(m, p, limit, room))
+        return 0;
     uint64_t staging = og__input_rows(p->facts);
     uint64_t slots = 0;
     int n_staging = LEAST;

@@ -231,7 +231,8 @@ int og__topology_share(const struct og_dataset *ds, bool weighs, const struct og
                        struct og_budget *b, struct og_topology *out, struct og_err *err)
 {
     struct filling f = {ds, b, weighs};
-    const struct og_common_part wanted = {key_of(ds, weighs), lay_out(ds, weighs).bytes, fill, &f};
+    const struct og_common_part wanted = {
+        .key = key_of(ds, weighs), .bytes = lay_out(ds, weighs).bytes, .fill = fill, .arg = &f};
     const size_t charged = og__topology_part_bytes(ds, weighs, with->n);
     *out = empty(ds, b);
     int rc = weighs ? need_weights(ds, err) : 0;

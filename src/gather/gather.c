@@ -1,5 +1,6 @@
 #include "gather/gather.h"
 
+#include "base/common.h"
 #include "dataset/features.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #define STAGING "staging"
 #define CACHE   "feature cache"
 
-enum { FILL_AREAS = 2 };
+enum { FILL_AREAS = 2, PAGE = 4096 };
 
 struct staging {
     uint32_t first;    /* its first row, counted from base */
@@ -34,6 +35,8 @@ struct og_gather {
     uint32_t n_yielded; /* the last so many slots have no memory now */
     int n_staging;
     int n_areas; /* of staging; with those that filling has to itself */
+    int sharers; /* of the cache; 0: it is its own, */
+    struct og_common_piece shared;
     /* cache and staging areas. Only address space is taken for a staging area of the largest batch
      * there can be; memory follows the batches there are. */
     char *base;
@@ -55,7 +58,7 @@ static int areas_of(const struct og_gather_options *opt)
 
 static uint32_t most_staging_rows(const struct og_dataset *ds, const struct og_gather_options *opt)
 {
-    uint64_t rows = (UINT32_MAX - (uint64_t)opt->n_slots) / (uint64_t)areas_of(opt);
+    uint64_t rows = (UINT32_MAX - (uint64_t)opt->n_slots - PAGE) / (uint64_t)areas_of(opt);
     return (uint32_t)OG_MIN((uint64_t)ds->n_nodes, rows);
 }
 
@@ -92,23 +95,38 @@ static size_t present_bytes(const struct og_gather *g)
     return (size_t)(g->n_slots - g->n_yielded) * g->row_bytes;
 }
 
+/* What this process counts of it. */
+static size_t charged_bytes(const struct og_gather *g)
+{
+    const size_t n = (size_t)OG_MAX(g->sharers, 1);
+    return (present_bytes(g) + n - 1) / n;
+}
+
+/* Rows between the cache and the first staging area, which must not be on one page where others
+ * have it as well. */
+static uint32_t gap_rows(const struct og_gather *g)
+{
+    return g->sharers ? (uint32_t)(PAGE / g->row_bytes + 1) : 0;
+}
+
 static int open_rows(struct og_gather *g, const struct og_dataset *ds,
                      const struct og_gather_options *opt, struct og_err *err)
 {
     uint32_t most = most_staging_rows(ds, opt);
-    int rc = og__budget_charge(g->budget, present_bytes(g), CACHE, err);
+    const uint32_t behind = g->n_slots + gap_rows(g);
+    int rc = og__budget_charge(g->budget, charged_bytes(g), CACHE, err);
     if (rc < 0)
         return rc;
-    g->reserved = (g->n_slots + (size_t)g->n_areas * most) * g->row_bytes;
+    g->reserved = (behind + (size_t)g->n_areas * most) * g->row_bytes;
     g->base = og__address_reserve(g->reserved, err);
     if (!g->base) {
-        og__budget_uncharge(g->budget, present_bytes(g), CACHE);
+        og__budget_uncharge(g->budget, charged_bytes(g), CACHE);
         return -ENOMEM;
     }
-    OG_TRY(og__address_open(g->base, present_bytes(g), err));
+    OG_TRY(g->sharers ? 0 : og__address_open(g->base, present_bytes(g), err));
     for (int i = 0; i < g->n_areas; i++) {
         uint32_t rows = i < g->n_staging ? opt->staging_rows : beside_rows(g->row_bytes);
-        g->staging[i].first = g->n_slots + (uint32_t)i * most;
+        g->staging[i].first = behind + (uint32_t)i * most;
         OG_TRY(grow_staging(g, &g->staging[i], OG_MIN(rows, most), err));
     }
 out:
@@ -137,6 +155,7 @@ int og__gather_open(struct og_gather **out, const struct og_dataset *ds,
     g->n_yielded = opt->n_yielded;
     g->n_staging = opt->n_staging;
     g->n_areas = areas_of(opt);
+    g->sharers = opt->sharers;
     int rc;
     OG_TRY(open_rows(g, ds, opt, err));
     OG_TRY(open_reader(g, ds, opt, &g->reader, err));
@@ -157,7 +176,8 @@ void og__gather_close(struct og_gather *g)
     og__reader_close(g->beside);
     free(g->pieces);
     if (g->base) {
-        og__budget_uncharge(g->budget, present_bytes(g), CACHE);
+        og__common_give(&g->shared);
+        og__budget_uncharge(g->budget, charged_bytes(g), CACHE);
         for (int i = 0; i < g->n_areas; i++)
             og__budget_uncharge(g->budget, g->staging[i].capacity * g->row_bytes, STAGING);
         og__address_release(g->base, g->reserved);
@@ -313,6 +333,33 @@ int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct
     free(g->pieces);
     g->pieces = NULL;
     return rc;
+}
+
+/* ---- sharing it ---- */
+
+struct sharing {
+    int (*fill)(void *arg, struct og_err *err);
+    void *arg;
+};
+
+static int fill_shared(void *arg, void *at, struct og_err *err)
+{
+    const struct sharing *s = arg;
+    (void)at; /* where the cache is */
+    return s->fill(s->arg, err);
+}
+
+int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
+                     int (*fill)(void *arg, struct og_err *err), void *arg, struct og_err *err)
+{
+    struct sharing s = {fill, arg};
+    const struct og_common_part cache = {key, present_bytes(g), fill_shared, &s, g->base};
+    return og__common_take(c, &cache, &g->shared, err);
+}
+
+size_t og__gather_counted_elsewhere(const struct og_gather *g)
+{
+    return g && g->shared.of ? g->shared.bytes - charged_bytes(g) : 0;
 }
 
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row)

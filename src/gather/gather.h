@@ -25,6 +25,8 @@ struct og_gather_options {
     uint32_t staging_rows; /* misses of one batch; grows when a batch has more */
     int n_staging;         /* batches in flight between loader and trainer, >= 1 */
     bool fills_beside;     /* the cache is filled while batches are in flight */
+    int sharers;           /* processes that have the cache together, each of which counts its part
+                              (og__gather_share); 0: its own */
     struct og_reader_options reader;
 };
 
@@ -46,6 +48,17 @@ OG_MUST_CHECK int og__gather_fill(struct og_gather *g, const uint32_t *nodes, co
                                   uint32_t n, struct og_io_counts *counts, struct og_err *err);
 OG_MUST_CHECK int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts,
                                       struct og_err *err);
+
+/* The cache of processes that share it, which hold the same rows in the same slots and change none:
+ * `fill` fills it, by og__gather_fill, where this one is the first. Before anything is read from
+ * it.
+ */
+struct og_common;
+OG_MUST_CHECK int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
+                                   int (*fill)(void *arg, struct og_err *err), void *arg,
+                                   struct og_err *err);
+/* Bytes of it that others count. */
+size_t og__gather_counted_elsewhere(const struct og_gather *g);
 
 /* A row that somebody else has read, into a slot that no batch in flight uses. */
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row);

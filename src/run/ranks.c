@@ -258,7 +258,9 @@ int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
 /* Of what all on a machine have together each counts its part. */
 static bool shares_alike(const struct og_ranks *r, const struct og_beginning *all, int rank)
 {
-    return !r->here[rank] || all[rank].shares == all[r->comm->rank].shares;
+    const struct og_beginning *own = &all[r->comm->rank];
+    return !r->here[rank] ||
+           (all[rank].structure == own->structure && all[rank].features == own->features);
 }
 
 int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct og_err *err)
@@ -277,9 +279,10 @@ int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own, struct
             rc = og__fail(err, code, "start all workers with one command line",
                           "worker %d has other options than worker 0", i);
         else if (!shares_alike(r, all, i))
-            rc = og__fail(err, code, "say which: --topology memory or --topology disk",
-                          "workers of a machine keep the graph's structure some in memory, some on "
-                          "disk: --memory lies between what either needs");
+            rc =
+                og__fail(err, code, "say which: --topology memory or disk, --cache 100% or less",
+                         "workers of a machine keep structure or features some in memory that they "
+                         "share, some otherwise: --memory lies between what either needs");
         else if (all[i].next_item != all[0].next_item)
             rc = og__fail(err, code, "give a --run that all machines see, or copy it to them",
                           "worker %d does not go on where worker 0 does", i);

@@ -70,7 +70,7 @@ void og__ranks_write(struct og_ranks *r, bool on);
  * that decide what is computed. */
 struct og_beginning {
     uint64_t next_item, contents, numbers;
-    bool shares; /* the structure, with all on its machine */
+    bool structure, features; /* that it shares with all on its machine */
 };
 /* -EINVAL, or of ranks above 0 -ECONNABORTED, where one has others. NULL: it works alone. */
 OG_MUST_CHECK int og__ranks_compare(struct og_ranks *r, const struct og_beginning *own,

@@ -302,7 +302,8 @@ static int compare_beginnings(const struct og_trainer *t, struct og_err *err)
 {
     struct og_beginning own = {.next_item = t->state.next_item,
                                .contents = t->s->facts.ds->identity.contents,
-                               .shares = t->s->structure.topology.shared.of != NULL};
+                               .structure = t->s->structure.topology.shared.of != NULL,
+                               .features = t->s->memory.whole};
     if (!t->ranks)
         return 0;
     int rc = og__ranks_agree(t->ranks, og__resume_numbers(&t->goes_on, &own.numbers, err), err);

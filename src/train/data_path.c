@@ -104,6 +104,26 @@ static int fill_cache(struct og_data_path *d, uint64_t *prefill, struct og_err *
     return rc < 0 ? rc : ended;
 }
 
+struct filling_once {
+    struct og_data_path *path;
+    uint64_t *prefill;
+};
+
+static int fill_once(void *arg, struct og_err *err)
+{
+    const struct filling_once *f = arg;
+    return fill_cache(f->path, f->prefill, err);
+}
+
+/* All rows, in the order of their ids: whoever of the sharers comes first reads them. */
+static int share_cache(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
+{
+    struct filling_once f = {d, prefill};
+    const uint64_t key =
+        d->facts->ds->identity.array[OG__FEATURES].contents + 1 + (uint64_t)d->facts->ds->kept;
+    return og__gather_share(d->gather, d->config->sharers.common, key, fill_once, &f, err);
+}
+
 static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     struct og_gather_options opt = {
@@ -112,9 +132,12 @@ static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_er
         .fills_beside = og__policy_fills_beside(d->way->policy),
         .staging_rows = d->memory->staging_rows,
         .n_staging = d->memory->n_staging,
+        .sharers = d->memory->whole ? d->config->sharers.n : 0,
         .reader = og__reader_setup(d->config, &d->facts->profile),
     };
     int rc = og__gather_open(&d->gather, d->facts->ds, &opt, d->budget, err);
+    if (rc == 0 && d->memory->whole)
+        return share_cache(d, prefill, err);
     return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);
 }
 

@@ -324,5 +324,6 @@ size_t og__session_peak_rss(const struct og_session *s)
     size_t peak = og__rss_peak();
     size_t mapped =
         s->config.opt.io == OG_IO_MMAP ? og__rss_file() : 0; /* clean: the kernel's to drop */
-    return peak - OG_MIN(peak, s->baseline_rss + mapped + (t->shared.bytes - t->charged));
+    return peak - OG_MIN(peak, s->baseline_rss + mapped + (t->shared.bytes - t->charged) +
+                                   og__gather_counted_elsewhere(s->path.gather));
 }
