@@ -60,6 +60,30 @@ static void straight_is_as_slow_as_its_slowest_stage(void **state)
     assert_int_equal(estimate(&h.g, c).bytes_read, 40960 + 16 * 1024);
 }
 
+/* The trace came from memory: all passes, from the structure's own disk; and each batch is not
+ * begun before all are sampled. */
+static void structure_that_moves_is_read_in_passes(void **state)
+{
+    (void)state;
+    struct by_hand h;
+    set_by_hand(&h);
+    h.g.structure_bytes = 5000;
+    h.g.hops = 2;
+    h.g.times.together = 3;
+    struct og_candidate c = {.policy = {.kind = OG_POLICY_NONE}, .together = 3, .moves = true};
+    struct og_estimate e = estimate(&h.g, c); /* two groups */
+    assert_int_equal(e.bytes_read, 4 * 5000 + 12 * 1024);
+    assert_seconds(e.term[OG__SAMPLING], 4 * 5000 / 1024.0);
+    h.g.structure_disk = (struct og_disk_profile){.iops = 1e15, .bandwidth = 5000};
+    e = estimate(&h.g, c);
+    assert_seconds(e.term[OG__SAMPLING], 3 * 8 / 2.0);
+    assert_seconds(e.term[OG__READING], 12);
+    assert_seconds(e.epoch, 12 + (12 + (3 + 4) / 4.0));
+    assert_non_null(strstr(e.why, "of 25.8 s"));
+    c.moves = false; /* it was there already: as the trace tells, which read nothing */
+    assert_int_equal(estimate(&h.g, c).bytes_read, 12 * 1024);
+}
+
 /* One batch after another: the times of all stages, and one thread that samples. */
 static void one_by_one_is_as_slow_as_all_stages(void **state)
 {
@@ -449,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(straight_is_as_slow_as_its_slowest_stage),
+        cmocka_unit_test(structure_that_moves_is_read_in_passes),
         cmocka_unit_test(one_by_one_is_as_slow_as_all_stages),
         cmocka_unit_test(packing_comes_before_training),
         cmocka_unit_test(reuse_shares_preparation),

@@ -13,6 +13,11 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
+static const char *place_of(const json_t *way)
+{
+    return strcmp(text_of(way, "topology"), "disk") == 0 ? "on disk" : "in memory";
+}
+
 /* Where batches find rows that no cache holds. */
 static const char *other_rows(const json_t *plan)
 {
@@ -42,8 +47,7 @@ static void say_places(const json_t *plan)
     else
         printf("Memory holds %s feature rows by policy %s, %s", rows, text_of(plan, "policy"),
                other_rows(plan));
-    printf("; the graph's structure is %s.\n",
-           strcmp(text_of(plan, "topology"), "disk") == 0 ? "on disk" : "in memory");
+    printf("; the graph's structure is %s.\n", place_of(plan));
 }
 
 /* What an epoch finds in memory and reads, where the policy knows beforehand. */
@@ -71,6 +75,31 @@ static size_t count_possible(const json_t *candidates)
     return n;
 }
 
+static bool same_place(const json_t *a, const json_t *b)
+{
+    return strcmp(text_of(a, "topology"), text_of(b, "topology")) == 0;
+}
+
+/* What the best way would cost that has the structure in the other place, if one was counted. */
+static void say_structure(const json_t *plan)
+{
+    const json_t *candidates = json_object_get(plan, "candidates");
+    const json_t *best = json_array_get(candidates, 0);
+    const size_t n = count_possible(candidates);
+    size_t i = 1;
+    char seconds[SHOWN_MAX];
+    while (i < n && same_place(json_array_get(candidates, i), best))
+        i++;
+    if (i >= n)
+        return;
+    const json_t *other = json_array_get(candidates, i);
+    const double more = 100 * (number(other, "seconds") / number(best, "seconds") - 1);
+    printf("With the graph's structure %s the fastest, %s with layout %s, takes %s (%+.0f %%)%s.\n",
+           place_of(other), text_of(other, "policy"), text_of(other, "layout"),
+           show_value(seconds, "seconds", json_object_get(other, "seconds")), more,
+           more < 0 ? ", too little for a change of place" : "");
+}
+
 /* Why this one, and what the next best would cost. */
 static void say_choice(const json_t *plan)
 {
@@ -86,13 +115,18 @@ static void say_choice(const json_t *plan)
     if (n == 1)
         printf("No other way that was counted is possible: %s an epoch, preparation included", a);
     else
-        printf("Of %zu ways that were counted it is the fastest: %s an epoch, preparation included",
-               n, a);
-    if (n > 1)
+        printf("Of %zu ways that were counted it is the fastest%s: %s an epoch, preparation "
+               "included",
+               n,
+               number(next, "seconds") < number(best, "seconds") ? " that keeps the structure there"
+                                                                 : "",
+               a);
+    if (n > 1 && same_place(best, next))
         printf("; the next, %s with layout %s, takes %s (%+.0f %%)", text_of(next, "policy"),
                text_of(next, "layout"), show_value(b, "seconds", json_object_get(next, "seconds")),
                100 * (number(next, "seconds") / number(best, "seconds") - 1));
     puts(".");
+    say_structure(plan);
 }
 
 /* What is zero, or a list of nothing, is left out of the tables; --json has it. */
@@ -155,9 +189,11 @@ static void draw_ways(struct plot *p, const json_t *plan)
     struct bar bar[MOST_WAYS];
     for (size_t i = 0; i < n; i++) {
         const json_t *way = json_array_get(candidates, i);
-        snprintf(name[i], SHOWN_MAX, "%.40s, %.20s%s", text_of(way, "policy"),
+        const bool same = same_place(way, plan);
+        snprintf(name[i], SHOWN_MAX, "%.40s, %.20s%s%s%s", text_of(way, "policy"),
                  text_of(way, "layout"),
-                 json_is_true(json_object_get(way, "alternates")) ? ", in turns" : "");
+                 json_is_true(json_object_get(way, "alternates")) ? ", in turns" : "",
+                 same ? "" : ", structure ", same ? "" : place_of(way));
         bar[i] = (struct bar){name[i], number(way, "seconds"), i == 0 ? 2 : 0};
     }
     if (n == 0)

@@ -24,6 +24,7 @@ struct og_candidate {
                                  such as validation's; 0 = these */
     uint32_t together;  /* batches that read the structure on disk together, a pass a hop; 0 or
                            1 = each by itself */
+    bool moves;         /* it has the structure on disk, and the trace was sampled from memory */
     uint32_t n_yielded; /* slots that lose their rows while the next superbatch is prepared */
     /* what the memory plan says */
     size_t memory;          /* bytes that it asks for in all */
@@ -39,6 +40,8 @@ struct og_flow_times {
     double plan_row;    /* core-seconds, a row */
     double count_row;   /* what a row of a superbatch takes more: its visits are counted */
     double prepare_row; /* and what it takes instead where each of them is kept in a list */
+    double together;    /* times `sample`, where batches are sampled together by a candidate that
+                           moves the structure; 0 = 1 */
     double model;       /* seconds, a batch on all threads; 0 without a model */
     double copy;        /* bytes a second, one thread */
     double write;       /* bytes a second, written to disk; 0 = as the profile reads */
@@ -66,6 +69,7 @@ struct og_choice {
     size_t row_bytes;   /* of a row in memory and in packs; 0 = as in the file (rule.row_bytes) */
     uint32_t fill_rows; /* put into a cache at once (OG__FILL_ROWS) */
     struct og_disk_profile disk;
+    struct og_disk_profile structure_disk; /* iops 0 = the same */
     bool apart;      /* what is written lies on another disk than the features */
     bool one_by_one; /* a batch is trained before the next one is begun */
     struct og_flow_times times;

@@ -306,16 +306,18 @@ static void windows_of(const struct og_choice *given, const struct og_candidate 
 }
 
 /* What an epoch reads of the structure: a group of batches reads the file once a hop at most, with
- * the largest requests. */
+ * the largest requests. Where it was in memory so far that is all that is known. */
 static struct io structure(const struct og_choice *given, const struct og_candidate *c,
                            const struct rates *r)
 {
     const struct io alone = times(given->topology, r->prepared);
     const double passes = ceil(r->batches / OG_MAX(c->together, 1u)) * given->hops * r->prepared;
     const double most = passes * (double)given->structure_bytes;
+    const double requests = most / (double)OG_MAX(given->rule.max_request, (size_t)1);
+    if (c->moves)
+        return (struct io){requests, most};
     if (c->together < 2 || alone.bytes <= most)
         return alone;
-    const double requests = most / (double)OG_MAX(given->rule.max_request, (size_t)1);
     return (struct io){OG_MIN(alone.reads, requests), most};
 }
 
@@ -427,9 +429,12 @@ static void set_terms(const struct og_choice *given, const struct og_candidate *
 {
     const struct og_flow_times *t = &given->times;
     const struct og_disk_profile *disk = &given->disk;
-    const double sample = r->batches * t->sample * r->prepared;
+    const struct og_disk_profile *of_structure =
+        given->structure_disk.iops > 0 ? &given->structure_disk : disk;
+    const double each = t->sample * (c->moves ? or_else(t->together, 1) : 1);
+    const double sample = r->batches * each * r->prepared;
     const double rows = (double)e->counts.rows * r->traces * r->prepared;
-    const double topology = disk_seconds(disk, b->topology, r->bandwidth);
+    const double topology = disk_seconds(of_structure, b->topology, of_structure->bandwidth);
     const double read_back = b->spill_read / r->fresh;
     double *term = e->term;
     const int samplers = given->one_by_one && c->superbatch == 0 ? 1 : t->samplers;
@@ -482,15 +487,17 @@ static double side_by_side(const struct og_choice *given, const double *term, un
     return term[slowest] + others * OG_MAX(r->superbatches, 1.0) / OG_MAX(r->batches, 1.0);
 }
 
-static enum og__term straight(const struct og_choice *given, const struct rates *r,
-                              struct og_estimate *e)
+/* Of batches that are sampled together the first one waits for the last. */
+static enum og__term straight(const struct og_choice *given, const struct og_candidate *c,
+                              const struct rates *r, struct og_estimate *e)
 {
+    const unsigned before = c->together > 1 ? OF(OG__SAMPLING) : 0;
     const unsigned stages =
-        OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | OF(OG__TRAINING);
-    const unsigned shared = given->one_by_one ? 0 : OF(OG__DISK) | OF(OG__CORES);
+        (OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | OF(OG__TRAINING)) & ~before;
+    const unsigned shared = given->one_by_one || before ? 0 : OF(OG__DISK) | OF(OG__CORES);
     enum og__term slowest = longest(e->term, stages | shared);
-    e->epoch = side_by_side(given, e->term, stages, slowest, r);
-    return slowest;
+    e->epoch = sum_of(e->term, before) + side_by_side(given, e->term, stages, slowest, r);
+    return longest(e->term, before | OF(slowest));
 }
 
 /* What a superbatch takes before the cache is filled: three phases, each as long as the slowest of
@@ -563,7 +570,7 @@ void og__candidate_seconds(const struct og_choice *given, const struct og_candid
     if (once)
         e->prepare += disk_seconds(&given->disk, times(e->counts.first_fill, 1), r.bandwidth);
     set_terms(given, c, &r, &b, e);
-    enum og__term most = c->superbatch > 0 ? ahead(given, c, &r, e) : straight(given, &r, e);
+    enum og__term most = c->superbatch > 0 ? ahead(given, c, &r, e) : straight(given, c, &r, e);
     e->seconds = e->epoch + (given->epochs > 0 ? e->prepare / given->epochs : 0);
     total_bytes(&b, e);
     if (e->possible)

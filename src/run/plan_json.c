@@ -72,9 +72,10 @@ static json_t *choice_json(const struct og_session *s)
         const struct og_estimate *e = &c->estimate;
         list = og__json_append(
             list,
-            json_pack("{s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
+            json_pack("{s:s s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
                       og__option_word("policy", c->policy), "layout",
-                      og__option_word("layout", c->layout), "alternates", c->alternate,
+                      og__option_word("layout", c->layout), "topology",
+                      og__option_word("topology", c->topology), "alternates", c->alternate,
                       "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
                       og__json_real(e->seconds), "prepare_seconds", og__json_real(e->prepare),
                       "terms", terms_json(e), "reads", (json_int_t)e->reads, "bytes_read",

@@ -1,7 +1,8 @@
 /* Choosing a way, in the order of this file:
  *
  *   ways       a policy, a layout, in turns or not, as far as the user left that open
- *   memory     what each would have; candidates are those that fit
+ *   memory     what each would have, with the structure there and with what that takes as well;
+ *              candidates are those that fit
  *   comparing  all by the pilot's batches; then, if the run is long enough for that to pay, those
  *              near the fastest by an epoch's, with rates better known
  *   choosing   the first, and what is told of the others */
@@ -11,6 +12,7 @@
 #include "train/hotness.h"
 #include "train/measure.h"
 #include "train/options.h"
+#include "train/session_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,10 @@
 /* Ways that take longer than the fastest so many times, by the pilot's batches, are not looked at
  * again. */
 #define CONTENDS 1.6
+/* The structure leaves memory for a way that is faster so many times: estimates are no better. */
+#define WORTH_MOVING 1.1
+/* Core-seconds of a batch that is sampled together with others, for one of its own from memory. */
+#define TOGETHER 3.0
 
 /* ---- the ways there are ---- */
 
@@ -73,6 +79,13 @@ struct trial {
     struct og_err refused; /* why not */
 };
 
+/* Is the structure in memory, where it was left open whether it stays? */
+static bool may_move(const struct og_session *s)
+{
+    return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->way.topology == OG_TOPOLOGY_MEMORY &&
+           !s->facts.typed && !s->offline;
+}
+
 static struct og_candidate candidate_of(const struct og_session *s, const struct trial *t,
                                         const uint32_t *hotness)
 {
@@ -98,6 +111,7 @@ static struct og_candidate candidate_of(const struct og_session *s, const struct
             ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
         .n_yielded = m->n_yielded,
         .together = m->group.batches,
+        .moves = t->way.topology != s->way.topology,
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
         .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
@@ -115,9 +129,10 @@ struct chooser {
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           pilot's batches must not have learnt from them */
-    double model;      /* seconds of one batch, the caller's where batches leave the session */
-    double copy;       /* bytes a second */
-    double counting;   /* seconds a batch of the trace */
+    struct og_facts on_disk; /* the session's, were the structure there; if it may_move */
+    double model;    /* seconds of one batch, the caller's where batches leave the session */
+    double copy;     /* bytes a second */
+    double counting; /* seconds a batch of the trace */
     struct og_probe probe;
     struct trial trial[MOST_WAYS];
     uint32_t n;
@@ -161,11 +176,9 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
            chunks > asked->disk.value;
 }
 
-/* What fits in memory; the others are kept with the reason why they do not. */
-static void try_way(struct chooser *c, const struct og_way *way)
+static void plan_memory(const struct chooser *c, const struct og_way *way, struct trial *t)
 {
     const struct og_session *s = c->s;
-    struct trial *t = &c->trial[c->n];
     *t = (struct trial){.way = *way};
     const struct og_pilot_cache cache = {.pilot = &c->pilot,
                                          .policy = way->policy,
@@ -173,28 +186,69 @@ static void try_way(struct chooser *c, const struct og_way *way)
                                          .most = og__input_rows(&s->facts),
                                          .hotness = c->hotness};
     const struct og_misses misses = og__pilot_misses(&cache);
-    const struct og_premises premises = {&s->config, &s->facts, &t->way};
+    const bool moves = way->topology != s->way.topology;
+    const struct og_premises premises = {&s->config, moves ? &c->on_disk : &s->facts, &t->way};
     t->fits = og__memory_plan(&t->memory, &premises, &misses, &t->refused) == 0;
-    if (!is_for_it(c, t, &s->config.opt))
-        return;
+}
+
+static void add_trial(struct chooser *c, const struct trial *t)
+{
     if (t->fits) {
         c->number[c->n_fit] = c->n;
-        c->candidate[c->n_fit++] = candidate_of(s, t, c->hotness);
+        c->candidate[c->n_fit++] = candidate_of(c->s, t, c->hotness);
     }
-    c->n++;
+    c->trial[c->n++] = *t;
+}
+
+/* What fits in memory; the others are kept with the reason why they do not. */
+static void try_way(struct chooser *c, const struct og_way *way)
+{
+    struct trial t;
+    plan_memory(c, way, &t);
+    if (is_for_it(c, &t, &c->s->config.opt))
+        add_trial(c, &t);
+}
+
+/* The same with the structure on disk, read by many batches together; as far as that leaves more
+ * memory, to rows or to a superbatch. */
+static void try_moved(struct chooser *c, const struct og_way *way)
+{
+    struct og_way moved = *way;
+    struct trial here;
+    struct trial t;
+    moved.topology = OG_TOPOLOGY_DISK;
+    plan_memory(c, way, &here);
+    plan_memory(c, &moved, &t);
+    const bool more = !here.fits || t.memory.n_slots > here.memory.n_slots ||
+                      t.memory.superbatch > here.memory.superbatch;
+    if (t.fits && t.memory.group.batches > 1 && more && is_for_it(c, &t, &c->s->config.opt))
+        add_trial(c, &t);
 }
 
 static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
 {
+    const struct og_options *opt = &c->s->config.opt;
     for (int i = 0; i < n_ways; i++)
-        if (allowed(&c->s->config.opt, &ways[i]))
+        if (allowed(opt, &ways[i]))
             try_way(c, &ways[i]);
+    for (int i = 0; i < n_ways && may_move(c->s); i++)
+        if (allowed(opt, &ways[i]))
+            try_moved(c, &ways[i]);
     for (uint32_t i = 1; i < c->n_fit; i++)
         for (uint32_t k = 0; k < i; k++)
             count_together(&c->candidate[k], &c->candidate[i]);
 }
 
 /* ---- comparing ---- */
+
+/* The same disk is as fast as was found just now. */
+static struct og_disk_profile structure_disk(const struct og_facts *f,
+                                             const struct og_disk_profile *found)
+{
+    const bool same =
+        f->lists.iops == f->profile.iops && f->lists.bandwidth == f->profile.bandwidth;
+    return same ? *found : f->lists;
+}
 
 /* What ways are judged by, over the batches of a pilot. */
 static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches)
@@ -211,6 +265,8 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
     const double fresh =
         s->facts.apart ? s->facts.away.fresh : OG_MAX(s->facts.away.fresh, disk.bandwidth);
     const double faster = s->facts.away.measured ? 1 : fresh / s->facts.away.fresh;
+    const struct og_together_shape *together =
+        may_move(s) ? &c->on_disk.together : &s->facts.together;
     return (struct og_choice){
         .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
         .n_nodes = (uint64_t)s->facts.ds->n_nodes,
@@ -225,11 +281,13 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .row_bytes = og__row_bytes(s->facts.ds),
         .fill_rows = OG__FILL_ROWS,
         .disk = disk,
+        .structure_disk = structure_disk(&s->facts, &disk),
         .apart = s->facts.apart,
         .one_by_one = s->way.one_by_one,
-        .structure_bytes = og__together_list_bytes(&s->facts.together),
-        .hops = (uint32_t)s->config.opt.n_fanout * OG_MAX(s->facts.together.steps, 1u),
+        .structure_bytes = og__together_list_bytes(together),
+        .hops = (uint32_t)s->config.opt.n_fanout * OG_MAX(together->steps, 1u),
         .times = {.sample = batches->core_seconds / n,
+                  .together = TOGETHER,
                   .plan_row = PLAN_ROW,
                   .count_row = COUNT_ROW,
                   .prepare_row = FORESEE_ROW,
@@ -354,8 +412,27 @@ out:
 
 static void add_choice(struct og_session *s, const struct trial *t, const struct og_estimate *e)
 {
-    s->choice[s->n_choice++] =
-        (struct og_chosen){t->way.policy, t->way.layout, t->way.alternate, t->memory.n_slots, *e};
+    s->choice[s->n_choice++] = (struct og_chosen){.policy = t->way.policy,
+                                                  .layout = t->way.layout,
+                                                  .topology = t->way.topology,
+                                                  .alternate = t->way.alternate,
+                                                  .n_slots = t->memory.n_slots,
+                                                  .estimate = *e};
+}
+
+/* Where the fastest way moves the structure and is not worth it, the fastest that does not comes
+ * before it. */
+static void prefer_staying(struct chooser *c)
+{
+    uint32_t stays = 0;
+    while (stays < c->n_fit && c->candidate[c->out[stays].candidate].moves)
+        stays++;
+    if (stays == 0 || stays == c->n_fit || !c->out[stays].possible ||
+        c->out[stays].seconds > WORTH_MOVING * c->out[0].seconds)
+        return;
+    const struct og_estimate first = c->out[stays];
+    memmove(&c->out[1], &c->out[0], stays * sizeof(*c->out));
+    c->out[0] = first;
 }
 
 static int keep_choice(struct og_session *s, const struct chooser *c, struct og_err *err)
@@ -387,6 +464,7 @@ static int compare(struct chooser *c, struct og_way *way, struct og_err *err)
     c->copy = og__copy_rate(s->budget);
     OG_TRY(og__probe_open(&c->probe, &s->facts, &s->config, s->budget, err));
     OG_TRY(compare_all(c, err));
+    prefer_staying(c);
     OG_TRY(keep_choice(s, c, err));
     *way = c->trial[c->number[c->out[0].candidate]].way;
 out:
@@ -407,6 +485,8 @@ int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way
         return 0;
     int rc;
     OG_TRY(guess_hotness(&c, err));
+    if (may_move(s))
+        c.on_disk = og__facts_on_disk(s);
     try_all(&c, ways, n_ways);
     if (c.n > 0)
         *way = c.trial[0].way;

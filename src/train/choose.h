@@ -14,7 +14,9 @@
 void og__plainest_way(struct og_way *way);
 
 /* Settles what *way leaves open of policy, layout and turns; s->choice says what was compared. With
- * topology, and batches known; nothing else of the session changes. */
+ * topology, and batches known; nothing else of the session changes. Where the options leave open
+ * where the structure is, and it is in memory, ways with it on disk are compared too: then *way may
+ * say so, and it is the caller's to bring it there. */
 OG_MUST_CHECK int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,
                              struct og_err *err);
 

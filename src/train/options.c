@@ -199,7 +199,8 @@ static const struct og_option table[] = {
      NAMES("auto"), OG_OPTION_SPLIT, FIELD(executors), 0, 32, ALL},
     {"topology", "PLACE", "auto", resources, NOTHING,
      "where the graph's structure is: memory, or the disk with the neighbours of important nodes "
-     "in memory",
+     "in memory; auto: in memory where it fits, unless --policy auto finds that features use the "
+     "memory better",
      NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0, ALL},
     {"neighbor-cache", "SIZE", "", resources, NOTHING,
      "memory for in-neighbours of important nodes with --topology disk; unless given, up to half of "

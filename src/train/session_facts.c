@@ -106,17 +106,29 @@ static size_t related_reading_bytes(const struct og_session *s,
     return bytes;
 }
 
-static size_t sampler_reading_bytes(const struct og_session *s)
+/* What depends on where the structure is. The topology that is open may be either. */
+static void know_place(const struct og_session *s, int topology, struct og_facts *f)
 {
-    const struct og_facts *f = &s->facts;
     const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
     const struct og_sampling how = og__sampling_setup(&s->config.opt);
-    if (f->typed)
-        return s->way.topology == OG_TOPOLOGY_DISK ? related_reading_bytes(s, &disk, &how) : 0;
-    return s->way.topology == OG_TOPOLOGY_DISK
-               ? og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how,
-                                        og__longest_list(&s->structure.topology))
-               : 0;
+    f->bytes.structure = og__structure_bytes(&s->structure, topology);
+    f->bytes.sampler_reading = 0;
+    if (topology != OG_TOPOLOGY_DISK)
+        return;
+    if (f->typed) {
+        f->bytes.sampler_reading = related_reading_bytes(s, &disk, &how);
+        return;
+    }
+    const int64_t longest = og__longest_list(&s->structure.topology);
+    f->together = og__together_shape(f->ds, &how, longest);
+    f->bytes.sampler_reading = og__sampler_disk_bytes(f->ds, &disk, &f->caps, &how, longest);
+}
+
+struct og_facts og__facts_on_disk(const struct og_session *s)
+{
+    struct og_facts f = s->facts;
+    know_place(s, OG_TOPOLOGY_DISK, &f);
+    return f;
 }
 
 void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
@@ -129,13 +141,9 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
     f->pilot_rows = pilot->rows / OG_MAX(pilot->n, 1u);
     f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
     f->growth = pilot->growth;
-    f->bytes.structure = og__structure_bytes(&s->structure);
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
-    const struct og_sampling how = og__sampling_setup(&s->config.opt);
-    if (s->structure.topology.disk)
-        f->together = og__together_shape(f->ds, &how, s->structure.topology.disk->longest);
-    f->bytes.sampler_reading = sampler_reading_bytes(s);
+    know_place(s, s->way.topology, f);
     f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
         f->bytes.record =

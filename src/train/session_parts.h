@@ -27,6 +27,8 @@ void og__know_disks(struct og_facts *f, const struct og_options *opt);
 void og__know_graph(struct og_facts *f, const struct og_options *opt);
 void og__know_splits(struct og_facts *f, unsigned want);
 void og__know_batches(struct og_session *s, const struct og_pilot *pilot);
+/* The same facts, were the structure on disk that is in memory. Of one type. */
+struct og_facts og__facts_on_disk(const struct og_session *s);
 
 /* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
  * serve, else as if there were none. */

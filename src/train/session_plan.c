@@ -192,13 +192,31 @@ static int settle_hands(struct og_session *s, struct og_err *err)
                : 0;
 }
 
+/* Out of memory, where another way is faster with what it took. Batches are the same, so the
+ * pilot's tell as much of those to come. */
+static int move_structure(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+{
+    og__topology_release(&s->structure.topology);
+    int rc = og__structure_open(&s->structure, err);
+    if (rc < 0)
+        return rc;
+    og__know_batches(s, pilot);
+    og__say(&s->config.log, OG__INFO,
+            "the graph's structure stays on disk and is read in its order: memory holds more "
+            "features for it");
+    return 0;
+}
+
 static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
 {
+    const int topology = s->way.topology;
     int rc;
     OG_TRY(know_growth(s, pilot, s->budget, err));
     og__know_batches(s, pilot);
     OG_TRY(settle_hands(s, err));
     OG_TRY(og__choose(s, pilot, &s->way, err));
+    if (s->way.topology != topology)
+        OG_TRY(move_structure(s, pilot, err));
     OG_TRY(plan_fixed(s, err));
     if (s->config.want & OG__WANT_FEATURES)
         OG_TRY(plan_features(s, pilot, err));
@@ -214,7 +232,7 @@ static int plan_way(struct og_session *s, const struct og_way *way, struct og_er
     struct og_pilot pilot = {0};
     s->way = *way;
     s->memory = (struct og_memory_plan){.limit = s->memory.limit};
-    size_t structure = og__structure_bytes(&s->structure);
+    size_t structure = og__structure_bytes(&s->structure, way->topology);
     if (OG__PROCESS_BYTES + structure + og__budget_used(s->budget) > s->memory.limit)
         return refuse_topology(s, err);
     int rc = og__structure_open(&s->structure, err);
@@ -246,7 +264,8 @@ static void drop_plan(struct og_session *s)
     s->n_choice = 0;
 }
 
-/* Left to the program, the structure is on disk when it does not fit in memory. */
+/* Left to the program, the structure is on disk when it does not fit in memory; and when it does,
+ * but is better there (choose.h). */
 static int plan_session(struct og_session *s, const struct og_way *asked, struct og_err *err)
 {
     struct og_way way = *asked;

@@ -40,10 +40,10 @@ static bool has_weights(const struct og_structure *g)
     return og__sampling_reads_weights((enum og_sampler_kind)g->given.config->opt.sampler);
 }
 
-static size_t related_bytes(const struct og_structure *g)
+static size_t related_bytes(const struct og_structure *g, int topology)
 {
     const struct og_typed *typed = g->given.facts->typed;
-    if (g->given.way->topology == OG_TOPOLOGY_DISK)
+    if (topology == OG_TOPOLOGY_DISK)
         return og__relations_disk_bytes(typed);
     return og__relations_bytes(typed) + (has_weights(g) ? og__relations_weights_bytes(typed) : 0);
 }
@@ -53,13 +53,13 @@ static bool is_shared(const struct og_structure *g)
     return g->given.config->sharers.common != NULL && !g->given.facts->typed;
 }
 
-size_t og__structure_bytes(const struct og_structure *g)
+size_t og__structure_bytes(const struct og_structure *g, int topology)
 {
     if (g->given.facts->typed)
-        return related_bytes(g);
+        return related_bytes(g, topology);
     const struct og_dataset *ds = g->given.facts->ds;
     size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)ds->n_nodes) : 0;
-    if (g->given.way->topology == OG_TOPOLOGY_DISK)
+    if (topology == OG_TOPOLOGY_DISK)
         return og__topology_disk_bytes(ds) + loops;
     if (is_shared(g))
         return og__topology_part_bytes(ds, has_weights(g), g->given.config->sharers.n) + loops;

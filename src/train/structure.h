@@ -26,8 +26,9 @@ void og__structure_name(struct og_structure *g, const struct og_scratch *held_ou
  * for a relation that there is not. */
 OG_MUST_CHECK int og__structure_fanouts(struct og_structure *g, struct og_err *err);
 
-/* What stays of it in memory, but for the neighbour cache. */
-size_t og__structure_bytes(const struct og_structure *g);
+/* What stays of it in memory, but for the neighbour cache, where it is in memory or on disk (enum
+ * og_topology_kind). */
+size_t og__structure_bytes(const struct og_structure *g, int topology);
 /* How it is to be opened on disk, without a neighbour cache. */
 struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g);
 
