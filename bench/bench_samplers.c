@@ -15,6 +15,10 @@
 #include <stdlib.h>
 
 enum { HOPS = 3, WALKS = 4, LENGTH = 3 };
+#define WALKED                                                                         \
+    {                                                                                  \
+        .kind = OG_SAMPLER_WALK, .walks = WALKS, .walk_length = LENGTH, .restart = 0.5 \
+    }
 
 static const struct way {
     const char *name;
@@ -26,8 +30,8 @@ static const struct way {
     {"weighted 10", {.kind = OG_SAMPLER_WEIGHTED}, 10, 0},
     {"uniform 5", {.kind = OG_SAMPLER_UNIFORM}, 5, 2},
     {"weighted 5", {.kind = OG_SAMPLER_WEIGHTED}, 5, 2},
-    {"walk, 5 of those visited", {OG_SAMPLER_WALK, WALKS, LENGTH, 0.5}, 5, 2},
-    {"walk, all visited", {OG_SAMPLER_WALK, WALKS, LENGTH, 0.5}, WALKS *LENGTH, 2},
+    {"walk, 5 of those visited", WALKED, 5, 2},
+    {"walk, all visited", WALKED, WALKS *LENGTH, 2},
 };
 
 struct source {
