@@ -260,7 +260,7 @@ static inline void fixture_load(const struct fixture *f, struct og_model *m, con
     size_t n;
     struct og_param *p = og__model_params(m, &n);
     for (size_t i = 0; i < n; i++) {
-        char name[96];
+        char name[OG_PARAM_NAME + 16];
         if (!p[i].grad)
             continue;
         snprintf(name, sizeof(name), "%s%s", prefix, p[i].name);

@@ -95,7 +95,7 @@ static void assert_params_near(struct run *r, const char *prefix, bool gradients
     size_t n;
     struct og_param *p = og__model_params(r->model, &n);
     for (size_t i = 0; i < n; i++) {
-        char name[96];
+        char name[OG_PARAM_NAME + 16];
         if ((gradients && !p[i].grad) || strstr(p[i].name, "num_batches_tracked"))
             continue;
         snprintf(name, sizeof(name), "%s%s", prefix, p[i].name);

@@ -203,9 +203,10 @@ static int add_skip_back(struct og_model *m, int l, const float *dy, struct og_e
     return m->ops->affine(m->backend, &op, err);
 }
 
-static int backward(struct og_model *m, int l, struct og_rows in, const float *dy,
-                    struct og_err *err)
+static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
+                    const float *dy, struct og_err *err)
 {
+    (void)own; /* they are among the sources */
     int rc = 0;
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];

@@ -151,7 +151,7 @@ out:
 }
 
 /* Gradients of what multiplies destinations, and of the bias. */
-static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct og_rows in,
+static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct og_rows own,
                              struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -165,26 +165,26 @@ static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct 
         op.grad[op.n_inputs++] = layer->param[OG__NEIGHBOUR]->grad;
     }
     if (layer->param[OG__SELF]) {
-        op.input[op.n_inputs] = in;
+        op.input[op.n_inputs] = own;
         op.grad[op.n_inputs++] = layer->param[OG__SELF]->grad;
     }
     return m->ops->weight_grad(m->backend, &op, err);
 }
 
 /* In a, the gradient of the aggregate, for whom it concerns: the layer before, or eps. */
-static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, struct og_rows in,
+static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, struct og_rows own,
                                  struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     uint32_t n = w->block->n_dst;
     struct og_affine op = {.rows = n, .cols = layer->n_in, .y = w->a, .n_inputs = 1};
-    if (l == 0 && !layer->param[OG__EPS])
+    if (!m->ends->goes_back(m, l) && !layer->param[OG__EPS])
         return 0;
     op.input[0] = og__weighted(og__dense(dy, n, layer->n_mid), n, &layer->weight[OG__NEIGHBOUR],
                                OG__BACKWARD);
     int rc = m->ops->affine(m->backend, &op, err);
-    return rc < 0 ? rc : eps_gradient(m, l, w->a, in, err);
+    return rc < 0 ? rc : eps_gradient(m, l, w->a, own, err);
 }
 
 /* dy: of the stage; dlayer: of the layer, for the residual. */
@@ -195,6 +195,8 @@ static int stage_input_gradient(struct og_model *m, int l, const float *dy, cons
     struct og_layer_work *w = &m->at.work[l];
     uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
     struct og_affine op = {0};
+    struct og_affine apart = {0};
+    struct og_affine *own = m->apart ? &apart : &op;
     if (w->transform_first) {
         op.input[op.n_inputs++] = og__weighted(og__dense(w->a, n_src, layer->n_mid), n_src,
                                                &layer->weight[OG__NEIGHBOUR], OG__BACKWARD);
@@ -203,19 +205,21 @@ static int stage_input_gradient(struct og_model *m, int l, const float *dy, cons
         op.plus = og__dense(w->a, n_dst, layer->n_in);
     }
     if (layer->param[OG__SELF])
-        op.input[op.n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_mid), n_dst,
-                                               &layer->weight[OG__SELF], OG__BACKWARD);
-    return og__input_gradient(m, l, dlayer, &op, err);
+        own->input[own->n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_mid), n_dst,
+                                                   &layer->weight[OG__SELF], OG__BACKWARD);
+    int rc = og__input_gradient(m, l, dlayer, &op, err);
+    return rc < 0 || apart.n_inputs == 0 ? rc : m->ends->own_gradient(m, l, &apart, err);
 }
 
-static int backward(struct og_model *m, int l, struct og_rows in, const float *dlayer,
-                    struct og_err *err)
+static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
+                    const float *dlayer, struct og_err *err)
 {
+    const bool goes_back = m->ends->goes_back(m, l);
     int rc = 0;
     struct og_layer_work *w = &m->at.work[l];
     const float *dy = dlayer;
     struct og_sparse back = {0};
-    if (l > 0 || w->transform_first)
+    if (goes_back || w->transform_first)
         OG_TRY(aggregation_back(m, l, &back, err));
     if (m->layer[l].param[OG__OUT]) {
         OG_TRY(hidden_gradient(m, l, dlayer, err));
@@ -223,10 +227,10 @@ static int backward(struct og_model *m, int l, struct og_rows in, const float *d
     }
     if (w->transform_first)
         OG_TRY(gradients_of_products(m, l, dy, in, &back, err));
-    OG_TRY(gradients_of_rows(m, l, dy, in, err));
+    OG_TRY(gradients_of_rows(m, l, dy, own, err));
     if (!w->transform_first)
-        OG_TRY(gradient_of_aggregate(m, l, dy, in, err));
-    if (l > 0)
+        OG_TRY(gradient_of_aggregate(m, l, dy, own, err));
+    if (goes_back)
         OG_TRY(stage_input_gradient(m, l, dy, dlayer, &back, err));
 out:
     return rc;

@@ -60,7 +60,7 @@ out:
 /* ==== backward ==== */
 
 /* Gradients of what made y; in a, the gradient of what was pooled. */
-static int output_gradients(struct og_model *m, int l, struct og_rows in, const float *dy,
+static int output_gradients(struct og_model *m, int l, struct og_rows own, const float *dy,
                             struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
@@ -71,7 +71,7 @@ static int output_gradients(struct og_model *m, int l, struct og_rows in, const 
         .n_out = layer->n_out,
         .dy = dy,
         .n_inputs = 2,
-        .input = {og__dense(w->a, n, layer->n_mid), in},
+        .input = {og__dense(w->a, n, layer->n_mid), own},
         .grad = {layer->param[OG__NEIGHBOUR]->grad, layer->param[OG__SELF]->grad},
         .bias_grad = layer->param[OG__BIAS]->grad};
     struct og_affine da = {.rows = n, .cols = layer->n_mid, .y = w->a, .n_inputs = 1};
@@ -112,14 +112,30 @@ static int unpool(struct og_model *m, int l, struct og_err *err)
     return m->ops->affine(m->backend, &op, err);
 }
 
-static int backward(struct og_model *m, int l, struct og_rows in, const float *dy,
-                    struct og_err *err)
+static int pooled_input_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const struct og_layer_work *w = &m->at.work[l];
+    const uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
+    struct og_affine op = {.n_inputs = 1};
+    struct og_affine apart = {0};
+    struct og_affine *own = m->apart ? &apart : &op;
+    op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src,
+                               &layer->weight[OG__POOL], OG__BACKWARD);
+    own->input[own->n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_out), n_dst,
+                                               &layer->weight[OG__SELF], OG__BACKWARD);
+    int rc = og__input_gradient(m, l, dy, &op, err);
+    return rc < 0 || !m->apart ? rc : m->ends->own_gradient(m, l, &apart, err);
+}
+
+static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
+                    const float *dy, struct og_err *err)
 {
     int rc = 0;
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
-    uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
-    OG_TRY(output_gradients(m, l, in, dy, err));
+    uint32_t n_src = w->block->n_src;
+    OG_TRY(output_gradients(m, l, own, dy, err));
     OG_TRY(unpool(m, l, err));
     struct og_weight_grad grad = {.rows = n_src,
                                   .n_out = layer->n_mid,
@@ -129,14 +145,8 @@ static int backward(struct og_model *m, int l, struct og_rows in, const float *d
                                   .grad = {layer->param[OG__POOL]->grad},
                                   .bias_grad = layer->param[OG__POOL_BIAS]->grad};
     OG_TRY(m->ops->weight_grad(m->backend, &grad, err));
-    if (l > 0) {
-        struct og_affine op = {.n_inputs = 2};
-        op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src,
-                                   &layer->weight[OG__POOL], OG__BACKWARD);
-        op.input[1] = og__weighted(og__dense(dy, n_dst, layer->n_out), n_dst,
-                                   &layer->weight[OG__SELF], OG__BACKWARD);
-        OG_TRY(og__input_gradient(m, l, dy, &op, err));
-    }
+    if (m->ends->goes_back(m, l))
+        OG_TRY(pooled_input_gradient(m, l, dy, err));
 out:
     return rc;
 }

@@ -5,7 +5,7 @@
 
 static void list(struct og_specs *s, const struct og_model_config *c, int l)
 {
-    const int in = og__layer_in(c, l), out = og__layer_out(c, l);
+    const int in = og__layer_in(c, l), out = og__layer_out(c, l), own = og__layer_own(c, l);
     double bound = og__by_fan_in(in);
     if (og__pools(c)) {
         og__add_matrix(s, OG__POOL, "lin.weight", in, in, bound);
@@ -15,7 +15,7 @@ static void list(struct og_specs *s, const struct og_model_config *c, int l)
     neighbour->multiplies_back = og__pools(c);
     og__add_vector(s, OG__BIAS, "lin_l.bias", out, bound);
     if (og__has_self(c))
-        og__add_matrix(s, OG__SELF, "lin_r.weight", out, in, bound);
+        og__add_matrix(s, OG__SELF, "lin_r.weight", out, own, og__by_fan_in(own));
 }
 
 static const char *const mean_marks[] = {"lin_l.weight", "lin_r.weight", NULL};
@@ -26,6 +26,7 @@ static const struct og_conv by_mean = {
     .steps = &og__steps_linear,
     .aggregate = OG__MEAN,
     .has_self = true,
+    .by_relation = true,
     .list = list,
     .names = {mean_marks, "lin_l.weight", NULL},
 };
@@ -35,6 +36,7 @@ static const struct og_conv by_max = {
     .pools = true,
     .takes_max = true,
     .has_self = true,
+    .by_relation = true,
     .list = list,
     .names = {max_marks, "lin_l.weight", NULL},
 };

@@ -28,6 +28,7 @@ struct og_conv {
     bool has_self;                     /* own rows have a matrix of their own */
     bool has_loops;                    /* a node counts among its own neighbours */
     bool wants_degrees;                /* of sources, too */
+    bool by_relation;                  /* there is one from one type's rows to another's */
     bool perceptron; /* a hidden layer behind the sum, and a weight of the own row */
     bool elu;        /* hidden layers end in it, in the place of ReLU */
     bool unit;       /* and their rows are scaled to length 1 */

@@ -25,8 +25,14 @@ void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__directio
     op->input[op->n_inputs++] = og__weighted(x, m->at.work[l].block->n_dst, w, direction);
 }
 
-int og__input_gradient(struct og_model *m, int l, const float *dy, struct og_affine *op,
-                       struct og_err *err)
+static bool goes_back(const struct og_model *m, int l)
+{
+    (void)m;
+    return l > 0;
+}
+
+static int input_gradient(struct og_model *m, int l, const float *dy, struct og_affine *op,
+                          struct og_err *err)
 {
     struct og_layer_work *w = &m->at.work[l];
     op->rows = w->block->n_src;
@@ -48,7 +54,7 @@ int og__transpose(struct og_model *m, int l, struct og_err *err)
 
 /* ==== the end of a layer ==== */
 
-void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op)
+static void end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op)
 {
     struct og_layer_work *w = &m->at.work[l];
     op->rows = w->block->n_dst;
@@ -62,6 +68,9 @@ void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affin
     op->relu = !og__is_last(&m->config, l);
     op->dropout = w->dropout.p > 0 ? &w->dropout : NULL;
 }
+
+const struct og_ends og__ends_of_layers = {
+    .end = end_layer, .goes_back = goes_back, .input_gradient = input_gradient};
 
 static struct og_finish finish_of(const struct og_model *m, int l)
 {

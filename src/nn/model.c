@@ -1,6 +1,7 @@
 /* Parameters. One list says what a layer has: sizes are added up from it and parameters made from
  * it. */
 #include "nn/model.h"
+#include "nn/relational.h"
 
 #include "base/random.h"
 
@@ -89,7 +90,7 @@ static struct og_specs layer_specs(const struct og_model_config *c, int l)
     if (c->norm != OG_NORM_NONE && !og__is_last(c, l))
         add_norm(&s, c, out);
     for (size_t i = 0; i < s.n; i++)
-        s.spec[i].multiplies_back |= l > 0 && s.spec[i].weight;
+        s.spec[i].multiplies_back |= (l > 0 || c->trains_input) && s.spec[i].weight;
     return s;
 }
 
@@ -135,38 +136,119 @@ static size_t normed(const struct og_model_config *c)
     return most;
 }
 
-size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
-                       int optimizer)
+/* The convolutions of a model, one after another: one a layer, or, where nodes have types, one a
+ * layer and relation. */
+struct conv_walk {
+    const struct og_model_config *model;
+    struct og_live live;
+    struct og_model_config config; /* of the convolution at hand */
+    int layer;
+    uint32_t relation;
+};
+
+static struct conv_walk walk_convs(const struct og_model_config *c)
 {
-    size_t sum = 2 * og__arena_room(normed(config) * sizeof(float));
-    for (int l = 0; l < config->layers; l++) {
-        struct og_specs s = layer_specs(config, l);
-        for (size_t i = 0; i < s.n; i++)
-            sum += spec_bytes(ops, &s.spec[i], optimizer);
-        sum += head_bytes(ops, config, l);
+    struct conv_walk w = {.model = c, .config = *c, .layer = -1};
+    if (c->types)
+        w.live = og__live_relations(c);
+    return w;
+}
+
+static bool next_conv(struct conv_walk *w)
+{
+    const struct og_graph_types *types = w->model->types;
+    do {
+        const bool more = types && w->layer >= 0 && w->relation + 1 < types->n_relations;
+        w->relation = more ? w->relation + 1 : 0;
+        w->layer += !more;
+        if (w->layer == w->model->layers)
+            return false;
+    } while (types && !w->live.of[w->layer][w->relation]);
+    if (types)
+        w->config = og__relation_config(w->model, w->relation);
+    return true;
+}
+
+/* Trained rows of a type without features, as PyTorch's Embedding has them. */
+static struct og_specs embedding_specs(const struct og_model_config *c, uint32_t type)
+{
+    struct og_specs s = {.n = 0};
+    const struct og_graph_type *t = &c->types->type[type];
+    const int n = (int)(t->end - og__first_id(c->types, type));
+    if (t->trained)
+        og__add_matrix(&s, OG__NEIGHBOUR, "weight", n, t->dim, og__glorot(n, t->dim))->weight =
+            false;
+    return s;
+}
+
+static uint32_t n_types(const struct og_model_config *c)
+{
+    return c->types ? c->types->n_types : 0;
+}
+
+/* Adds up what `of` says of each parameter. */
+typedef uint64_t spec_figure(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer);
+static uint64_t sum_specs(const struct og_nn_ops *ops, const struct og_specs *s, int optimizer,
+                          spec_figure *of)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        sum += of(ops, &s->spec[i], optimizer);
+    return sum;
+}
+
+static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_config *c,
+                           int optimizer, spec_figure *of)
+{
+    uint64_t sum = 0;
+    struct og_specs s;
+    for (struct conv_walk w = walk_convs(c); next_conv(&w);) {
+        s = layer_specs(&w.config, w.layer);
+        sum += sum_specs(ops, &s, optimizer, of);
     }
     for (int l = 0; l < 2; l++) {
-        struct og_specs s = decoder_specs(config, l);
-        for (size_t i = 0; i < s.n; i++)
-            sum += spec_bytes(ops, &s.spec[i], optimizer);
+        s = decoder_specs(c, l);
+        sum += sum_specs(ops, &s, optimizer, of);
+    }
+    for (uint32_t t = 0; t < n_types(c); t++) {
+        s = embedding_specs(c, t);
+        sum += sum_specs(ops, &s, optimizer, of);
     }
     return sum;
 }
 
+static uint64_t one_spec(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer)
+{
+    (void)ops;
+    (void)s;
+    (void)optimizer;
+    return 1;
+}
+
+static uint64_t trained_of(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer)
+{
+    (void)ops;
+    (void)optimizer;
+    return s->running ? 0 : spec_count(s);
+}
+
+static uint64_t bytes_of(const struct og_nn_ops *ops, const struct og_spec *s, int optimizer)
+{
+    return spec_bytes(ops, s, optimizer);
+}
+
+size_t og__model_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
+                       int optimizer)
+{
+    size_t sum = 2 * og__arena_room(normed(config) * sizeof(float));
+    for (struct conv_walk w = walk_convs(config); next_conv(&w);)
+        sum += head_bytes(ops, &w.config, w.layer);
+    return sum + sum_params(ops, config, optimizer, bytes_of);
+}
+
 uint64_t og__model_trained(const struct og_model_config *c)
 {
-    uint64_t sum = 0;
-    for (int l = 0; l < c->layers; l++) {
-        struct og_specs s = layer_specs(c, l);
-        for (size_t i = 0; i < s.n; i++)
-            sum += s.spec[i].running ? 0 : spec_count(&s.spec[i]);
-    }
-    for (int l = 0; l < 2; l++) {
-        struct og_specs s = decoder_specs(c, l);
-        for (size_t i = 0; i < s.n; i++)
-            sum += spec_count(&s.spec[i]);
-    }
-    return sum;
+    return sum_params(NULL, c, OG_OPTIMIZER_SGD, trained_of);
 }
 
 static float draw_one(const struct og_spec *s, struct og_rng *r)
@@ -197,10 +279,9 @@ out:
     return rc;
 }
 
-static struct og_param *add_param(struct og_model *m, int layer, const struct og_spec *s)
+static struct og_param *add_param(struct og_model *m, const struct og_spec *s)
 {
     struct og_param *p = &m->param[m->n_params++];
-    snprintf(p->name, sizeof(p->name), "%s.%d.%s", s->module, layer, s->name);
     p->ndim = s->ndim;
     for (int d = 0; d < OG_PARAM_DIMS; d++)
         p->shape[d] = s->shape[d];
@@ -221,29 +302,46 @@ static void bind_weight(struct og_model *m, struct og_weight *w, const float *va
     w->packed[OG__BACKWARD] = backward ? og__arena_take(&m->memory, bytes) : NULL;
 }
 
-static int add_layer(struct og_model *m, int l, uint64_t seed, struct og_err *err)
+/* Convolution l of `of`, which is the model, or a relation's part of it. */
+static int add_conv(struct og_model *m, struct og_model *of, int l, uint64_t seed,
+                    struct og_err *err)
 {
     int rc = 0;
-    struct og_layer *layer = &m->layer[l];
-    struct og_specs specs = layer_specs(&m->config, l);
-    layer->n_in = og__layer_in(&m->config, l);
-    layer->n_mid = og__layer_mid(&m->config, l);
-    layer->n_out = og__layer_out(&m->config, l);
+    struct og_layer *layer = &of->layer[l];
+    struct og_specs specs = layer_specs(&of->config, l);
+    layer->n_in = og__layer_in(&of->config, l);
+    layer->n_mid = og__layer_mid(&of->config, l);
+    layer->n_out = og__layer_out(&of->config, l);
     for (size_t i = 0; i < specs.n; i++) {
         const struct og_spec *s = &specs.spec[i];
-        struct og_param *p = add_param(m, l, s);
+        struct og_param *p = add_param(m, s);
+        if (of->whole)
+            og__name_of_relation(of, s->module, l, s->name, p->name, sizeof(p->name));
+        else
+            snprintf(p->name, sizeof(p->name), "%s.%d.%s", s->module, l, s->name);
         layer->param[s->role] = p;
         OG_TRY(draw(m, p, s, l, seed, err));
         if (s->weight)
             bind_weight(m, &layer->weight[s->role], p->value, (int)p->shape[0], (int)p->shape[1],
                         s->multiplies_back);
     }
-    int width = og__may_attend_first(&m->config, l) ? og__head_width(&m->config, l) : 0;
-    for (int h = 0; width && h < m->config.heads; h++)
+    int width = og__may_attend_first(&of->config, l) ? og__head_width(&of->config, l) : 0;
+    for (int h = 0; width && h < of->config.heads; h++)
         bind_weight(m, &layer->head[h],
                     layer->param[OG__NEIGHBOUR]->value +
                         (size_t)h * (size_t)width * (size_t)layer->n_in,
                     width, layer->n_in, true);
+out:
+    return rc;
+}
+
+static int add_convs(struct og_model *m, uint64_t seed, struct og_err *err)
+{
+    int rc = 0;
+    for (struct conv_walk w = walk_convs(&m->config); next_conv(&w);) {
+        struct og_model *of = m->relational ? og__relation_model(m->relational, w.relation) : m;
+        OG_TRY(add_conv(m, of, w.layer, seed, err));
+    }
 out:
     return rc;
 }
@@ -254,13 +352,31 @@ static int add_decoder(struct og_model *m, uint64_t seed, struct og_err *err)
     for (int l = 0; l < 2; l++) {
         struct og_specs specs = decoder_specs(&m->config, l);
         for (size_t i = 0; i < specs.n; i++) {
-            struct og_param *p = add_param(m, l, &specs.spec[i]);
-            OG_TRY(draw(m, p, &specs.spec[i], OG_MAX_HOPS + l, seed, err));
-            *(specs.spec[i].weight ? &m->decoder.param[l] : &m->decoder.bias[l]) = p;
-            if (specs.spec[i].weight)
+            const struct og_spec *s = &specs.spec[i];
+            struct og_param *p = add_param(m, s);
+            snprintf(p->name, sizeof(p->name), "%s.%d.%s", s->module, l, s->name);
+            OG_TRY(draw(m, p, s, OG_MAX_HOPS + l, seed, err));
+            *(s->weight ? &m->decoder.param[l] : &m->decoder.bias[l]) = p;
+            if (s->weight)
                 bind_weight(m, &m->decoder.weight[l], p->value, (int)p->shape[0], (int)p->shape[1],
                             true);
         }
+    }
+out:
+    return rc;
+}
+
+static int add_embeddings(struct og_model *m, uint64_t seed, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t t = 0; t < n_types(&m->config); t++) {
+        const struct og_specs specs = embedding_specs(&m->config, t);
+        if (specs.n == 0)
+            continue;
+        struct og_param *p = add_param(m, &specs.spec[0]);
+        snprintf(p->name, sizeof(p->name), "embeddings.%s.weight", m->config.types->type[t].name);
+        OG_TRY(draw(m, p, &specs.spec[0], 2 * OG_MAX_HOPS, seed, err));
+        og__relational_train_rows(m->relational, t, p);
     }
 out:
     return rc;
@@ -283,10 +399,14 @@ int og__model_create(struct og_model **out, const struct og_nn_ops *ops,
     m->threads = og__pool_threads(pool);
     OG_TRY(ops->open(&m->backend, pool, b, err));
     m->own = ops->memory(m->backend);
+    m->ends = &og__ends_of_layers;
+    OG_TRY(config->types ? og__relational_open(&m->relational, m, err) : 0);
     OG_TRY(og__arena_init(&m->memory, m->own, og__model_bytes(ops, config, optimizer), MODEL, err));
-    for (int l = 0; l < config->layers; l++)
-        OG_TRY(add_layer(m, l, seed, err));
+    m->param = calloc(sum_params(ops, config, optimizer, one_spec), sizeof(*m->param));
+    OG_TRY(m->param ? 0 : og__fail_errno(err, -ENOMEM, NULL, MODEL));
+    OG_TRY(add_convs(m, seed, err));
     OG_TRY(add_decoder(m, seed, err));
+    OG_TRY(add_embeddings(m, seed, err));
     m->mean = og__arena_take(&m->memory, normed(config) * sizeof(float));
     m->var = og__arena_take(&m->memory, normed(config) * sizeof(float));
     *out = m;
@@ -311,9 +431,11 @@ void og__model_free(struct og_model *m)
 {
     if (!m)
         return;
+    og__relational_close(m->relational);
     og__arena_release(&m->workspace);
     og__arena_release(&m->memory);
     m->ops->close(m->backend); /* last: memory may be its own */
+    free(m->param);
     free(m);
 }
 

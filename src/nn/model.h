@@ -10,6 +10,7 @@
  *   conv_*.c     how convolutions are computed: what a layer does before its end
  *   links.c      what comes behind the last layer in link prediction
  *   step.c       a batch through the layers and back, the optimiser
+ *   relational.c    the same where nodes have types, a convolution a relation (relational.h)
  *   values.c     all parameters as one vector
  *   whole.c      a layer for all nodes
  *
@@ -81,6 +82,22 @@ struct og_workspace {
     size_t scratch_bytes;
 };
 
+/* Where a convolution's output and the gradients of its inputs go: to the layers before and behind
+ * it, or to sums over relations (relational.h). */
+struct og_ends {
+    /* Let op end the layer: its place, and what comes behind the convolution. */
+    void (*end)(struct og_model *m, int l, struct og_rows in, struct og_affine *op);
+    bool (*goes_back)(const struct og_model *m, int l); /* is either of these two wanted? */
+    /* Let op, the terms of the gradient of layer l's input, end in its place. Runs it. */
+    int (*input_gradient)(struct og_model *m, int l, const float *dy, struct og_affine *op,
+                          struct og_err *err);
+    /* The same of the destinations' own rows, where they are `apart`. */
+    int (*own_gradient)(struct og_model *m, int l, struct og_affine *op, struct og_err *err);
+};
+extern const struct og_ends og__ends_of_layers;
+
+struct og_relational;
+
 struct og_model {
     struct og_model_config config;
     int optimizer;
@@ -89,9 +106,14 @@ struct og_model {
     struct og_memory own; /* the backend's, in which all below lies */
     int threads;
     struct og_arena memory, workspace;
-    struct og_param param[OG__ROLES * OG_MAX_HOPS + 4]; /* those of the decoder come last */
+    struct og_param *param; /* [n_params] those of the decoder come last */
     size_t n_params;
-    float *mean, *var; /* of another model's batch, for a layer at a time */
+    const struct og_ends *ends;
+    struct og_relational *relational; /* relations' convolutions; NULL: nodes are of one type */
+    struct og_model *whole;           /* of a relation's: what it is a part of, */
+    uint32_t relation;                /* its number, */
+    bool apart;                       /* and whether destinations are not among the sources */
+    float *mean, *var;                /* of another model's batch, for a layer at a time */
     struct og_layer layer[OG_MAX_HOPS];
     struct og_decoder decoder;
     struct og_batch_caps caps; /* what the workspace was taken for */
@@ -104,6 +126,18 @@ struct og_model {
 OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
                                       const struct og_pairs *pairs, struct og_err *err);
 
+/* ---- what a convolution works with (workspace.c) ---- */
+
+/* For layer l on block b: w is filled but for its end. */
+void og__carve_conv(const struct og_model_config *c, int l, const struct og_block *b, bool training,
+                    struct og_arena *arena, struct og_layer_work *w);
+/* Of the partial sums of its gradients; whether it transposes the block on the way back; the widest
+ * matrix of any layer. */
+size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
+                         const struct og_block *b);
+bool og__transposes(const struct og_model_config *c, int l);
+int og__widest(const struct og_model_config *c);
+
 /* ---- a layer but for its convolution ---- */
 
 struct og_input og__weighted(struct og_rows x, uint32_t n, const struct og_weight *w,
@@ -113,13 +147,19 @@ void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__directio
                   struct og_affine *op);
 /* Let op, the terms of the gradient of layer l's input, end in its place: the residual's term, and
  * the slope of the previous layer's end where that is a ReLU and dropout. Runs it. */
-OG_MUST_CHECK int og__input_gradient(struct og_model *m, int l, const float *dy,
-                                     struct og_affine *op, struct og_err *err);
+static inline int og__input_gradient(struct og_model *m, int l, const float *dy,
+                                     struct og_affine *op, struct og_err *err)
+{
+    return m->ends->input_gradient(m, l, dy, op, err);
+}
 /* Transpose the layer's block into the workspace. */
 OG_MUST_CHECK int og__transpose(struct og_model *m, int l, struct og_err *err);
 
 /* Let op end the layer: its place, the residual, activation and dropout. */
-void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op);
+static inline void og__end_layer(struct og_model *m, int l, struct og_rows in, struct og_affine *op)
+{
+    m->ends->end(m, l, in, op);
+}
 /* Norm, activation and dropout of a layer that og__finishes; and back: h, the gradient of what they
  * made, becomes that of y, in place. */
 OG_MUST_CHECK int og__finish_layer(struct og_model *m, int l, bool training, struct og_err *err);
@@ -143,10 +183,10 @@ struct og_conv_steps {
      * the input of the destinations, row by row; keep: leave what the way back needs */
     int (*combine)(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err);
-    /* dy: gradient of the convolution's output. Leaves gradients in params and, unless l is 0, the
-     * gradient of the layer's input through og__input_gradient. */
-    int (*backward)(struct og_model *m, int l, struct og_rows in, const float *dy,
-                    struct og_err *err);
+    /* dy: gradient of the convolution's output. Leaves gradients in params and, where that
+     * goes_back, the gradient of the layer's input through the ends. */
+    int (*backward)(struct og_model *m, int l, struct og_rows in, struct og_rows own,
+                    const float *dy, struct og_err *err);
 };
 
 /* ---- links ---- */
@@ -161,6 +201,19 @@ OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs 
 /* ---- a batch ---- */
 
 uint64_t og__targets_of(const struct og_model_config *c, uint64_t n); /* elements of n rows */
+
+/* Dropout has a layer of its own wherever it is: rows have the same numbers in all. Types and
+ * relations have layers of theirs, OG__KEYS apart. */
+enum { OG__ATTENTION_KEYS = OG_MAX_HOPS, OG__INPUT_KEY = 2 * OG_MAX_HOPS, OG__KEYS = 32 };
+/* Those of a model's layers. */
+void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t first_key);
+/* Convolution l, up to the layer's end. in: its sources; own: the rows of its destinations. */
+OG_MUST_CHECK int og__convolve(struct og_model *m, int l, struct og_rows in, struct og_rows own,
+                               bool keep, struct og_err *err);
+/* Features of n rows, through dropout in training (into `dropped`, where that is not NULL). */
+OG_MUST_CHECK int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n,
+                                 const struct og_step *step, uint32_t key, float *dropped,
+                                 struct og_err *err);
 
 /* Bring the parameters into the backend's layout; after every change. */
 OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);

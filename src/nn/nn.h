@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "gather/rows.h"
+#include "sample/by_type.h"
 #include "sample/pairs.h"
 
 struct og_model_config {
@@ -30,10 +31,17 @@ struct og_model_config {
     int decoder;                           /* enum og_decoder_kind, of links */
     int loss;                              /* enum og_loss_kind, where the task has a choice */
     bool multi_label;
-    int heads;      /* of GAT */
-    int aggregator; /* enum og_aggregator_kind, of SAGE */
-    int norm;       /* enum og_norm_kind, after each hidden layer */
-    bool residual;  /* each layer's input is added to its output */
+    int heads;         /* of GAT */
+    int aggregator;    /* enum og_aggregator_kind, of SAGE */
+    int norm;          /* enum og_norm_kind, after each hidden layer */
+    bool residual;     /* each layer's input is added to its output */
+    int own_dim;       /* width of the destinations' own rows in layer 0; 0: in_dim */
+    int embedding;     /* width of trained rows, as a checkpoint has them; 0: it has none */
+    bool trains_input; /* some of what layer 0 reads are parameters */
+    /* NULL: nodes are of one type. Else a layer is the sum, in each type, of the convolutions of
+     * the relations that end there (relational.h), and in_dim is the widest of layer 0; borrowed.
+     */
+    const struct og_graph_types *types;
 };
 /* Whether there is such a model; og__model_create asks as well. */
 OG_MUST_CHECK int og__model_check(const struct og_model_config *config, struct og_err *err);
@@ -60,13 +68,15 @@ bool og__is_task(int kind);
 /* The task's own loss where *loss is OG_LOSS_AUTO; -EINVAL: it takes no such loss. */
 OG_MUST_CHECK int og__loss_settle(int task, int *loss, struct og_err *err);
 
-enum { OG_PARAM_DIMS = 3 };
+enum { OG_PARAM_DIMS = 3, OG_PARAM_NAME = 256 };
 
 /* A parameter, its gradient and the optimiser's moments, all f32 of one shape, where the model
  * computes. A running statistic is kept and saved like a parameter, but not trained: it has neither
  * gradient nor moments. */
 struct og_param {
-    char name[48]; /* PyTorch Geometric's: "convs.0.lin_l.weight" */
+    /* PyTorch Geometric's: "convs.0.lin_l.weight", of a relation
+     * "convs.0.convs.<author___writes___paper>.lin_l.weight" */
+    char name[OG_PARAM_NAME];
     int ndim;
     int64_t shape[OG_PARAM_DIMS]; /* 1 from ndim on */
     float *value, *grad, *m, *v;  /* m, v: Adam only */
@@ -171,7 +181,8 @@ double og__metrics_r2(const struct og_metrics *m);
 const char *og__metrics_undefined(const struct og_metrics *m);
 
 /* Forward with dropout, loss, backward: gradients are left in params; running statistics take the
- * batch in. x has batch->n_ids rows;
+ * batch in. x has batch->n_ids rows, or, of a typed graph, is an array: one for each type, with the
+ * rows of its nodes in the order of the batch's ids;
  * labels are int32 [B] (-1 = none) or float32 [B, C]; of links they are a struct og_pairs. */
 OG_MUST_CHECK int og__model_gradients(struct og_model *m, const struct og_batch *batch,
                                       const struct og_rows *x, const void *labels,
@@ -222,7 +233,7 @@ struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *neg
  *                         "__metadata__":{"key":"text"}}, padded with spaces to 8 bytes
  *   8+H data, offsets relative to here, no holes */
 struct og_tensor {
-    char name[96];
+    char name[OG_PARAM_NAME + 32];
     enum { OG_TENSOR_F32, OG_TENSOR_F64, OG_TENSOR_I64 } dtype;
     int ndim;
     int64_t shape[4];

@@ -1,4 +1,4 @@
-#include "nn/shape.h"
+#include "nn/relational.h"
 
 #include <string.h>
 
@@ -51,7 +51,8 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
         return og__fail(err, -EINVAL, NULL, "model: task %d with decoder %d is unknown", c->task,
                         c->decoder);
     const struct og_conv *conv = og__conv_of(c);
-    return conv->check ? conv->check(c, err) : 0;
+    int rc = conv->check ? conv->check(c, err) : 0;
+    return rc < 0 || !c->types ? rc : og__relational_check(c, err);
 }
 
 int og__model_check(const struct og_model_config *c, struct og_err *err)
@@ -91,6 +92,11 @@ bool og__model_takes(int kind, const char *option)
 int og__layer_in(const struct og_model_config *c, int layer)
 {
     return layer == 0 ? c->in_dim : c->hidden;
+}
+
+int og__layer_own(const struct og_model_config *c, int layer)
+{
+    return layer == 0 && c->own_dim > 0 ? c->own_dim : og__layer_in(c, layer);
 }
 
 int og__layer_out(const struct og_model_config *c, int layer)
@@ -145,6 +151,11 @@ bool og__transform_first(const struct og_block *b, int n_in, int n_out)
     double aggregate_first = (e + 2 * d) * in;
     double transform_first = s * (in + out) + e * out;
     return transform_first < aggregate_first && s * out <= d * in;
+}
+
+bool og__may_transform_first(const struct og_model_config *c, int layer)
+{
+    return c->own_dim > 0 || og__layer_mid(c, layer) < og__layer_in(c, layer);
 }
 
 /* A row of all heads must stay in cache, and scratch has room for such rows. */

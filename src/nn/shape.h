@@ -6,6 +6,7 @@
 #include "nn/kinds.h"
 
 int og__layer_in(const struct og_model_config *c, int layer);
+int og__layer_own(const struct og_model_config *c, int layer); /* of destinations' own rows */
 int og__layer_out(const struct og_model_config *c, int layer);
 /* Width of what a layer makes on the way; that of its output where it makes nothing. */
 int og__layer_mid(const struct og_model_config *c, int layer);
@@ -21,6 +22,9 @@ bool og__finishes(const struct og_model_config *c, int layer); /* the layer's en
  * edges, but multiplies all S sources instead of D destinations. Whichever moves fewer bytes; and
  * only where its matrix fits the place of the other's, so that memory can be planned. */
 bool og__transform_first(const struct og_block *b, int n_in, int n_out);
+/* Whether there are blocks for which it may be so: where no source is missing, only narrower
+ * products; a relation may have fewer sources than destinations. */
+bool og__may_transform_first(const struct og_model_config *c, int layer);
 
 /* The same choice for attention, which would move rows heads times F_in wide: attending to inputs
  * spares products where sources are many times the destinations. Hidden layers only. */

@@ -1,5 +1,6 @@
 /* One batch through a model: forward, loss, backward, update. */
 #include "nn/model.h"
+#include "nn/relational.h"
 
 #include <math.h>
 
@@ -29,7 +30,7 @@ static int check_batch(const struct og_model *m, const struct og_batch *batch,
     return 0;
 }
 
-int og__pack_weights(struct og_model *m, struct og_err *err)
+static int pack_layers(struct og_model *m, struct og_err *err)
 {
     int rc = 0;
     struct og_weight *w[OG__ROLES + OG__MAX_HEADS];
@@ -43,6 +44,16 @@ int og__pack_weights(struct og_model *m, struct og_err *err)
             w[n++] = &layer->head[h];
         OG_TRY(m->ops->pack(m->backend, w, n, err));
     }
+out:
+    return rc;
+}
+
+int og__pack_weights(struct og_model *m, struct og_err *err)
+{
+    int rc;
+    OG_TRY(pack_layers(m, err));
+    for (uint32_t r = 0; m->relational && r < m->config.types->n_relations; r++)
+        OG_TRY(pack_layers(og__relation_model(m->relational, r), err));
     struct og_weight *decoder[] = {&m->decoder.weight[0], &m->decoder.weight[1]};
     if (decoder[0]->value)
         OG_TRY(m->ops->pack(m->backend, decoder, OG_COUNT(decoder), err));
@@ -50,7 +61,8 @@ out:
     return rc;
 }
 
-static int convolve(struct og_model *m, int l, struct og_rows in, bool keep, struct og_err *err)
+int og__convolve(struct og_model *m, int l, struct og_rows in, struct og_rows own, bool keep,
+                 struct og_err *err)
 {
     const struct og_conv *conv = og__conv_of(&m->config);
     const struct og_conv_steps *steps = conv->steps;
@@ -63,42 +75,45 @@ static int convolve(struct og_model *m, int l, struct og_rows in, bool keep, str
             return rc;
         sources = og__dense(made, w->block->n_src, m->layer[l].n_mid);
     }
-    return steps->combine(m, l, sources, in, keep, err);
+    return steps->combine(m, l, sources, own, keep, err);
 }
 
-/* Dropout has a layer of its own wherever it is: rows have the same numbers in all. */
-enum { ATTENTION_LAYERS = OG_MAX_HOPS, INPUT_LAYER = 2 * OG_MAX_HOPS };
-
-static void key_dropout(struct og_model *m, const struct og_step *step)
+void og__key_dropout(struct og_model *m, const struct og_step *step, uint32_t first_key)
 {
     const struct og_model_config *c = &m->config;
     for (int l = 0; l < c->layers; l++) {
         struct og_layer_work *w = &m->at.work[l];
-        uint32_t layer = (uint32_t)l;
+        const uint32_t key = first_key + (uint32_t)l;
         if (!og__is_last(c, l))
-            w->dropout = (struct og_dropout){c->dropout, *step, layer};
-        w->attention = (struct og_dropout){c->attention_dropout, *step, ATTENTION_LAYERS + layer};
+            w->dropout = (struct og_dropout){c->dropout, *step, key};
+        w->attention = (struct og_dropout){c->attention_dropout, *step, OG__ATTENTION_KEYS + key};
     }
 }
 
-/* The features, through dropout in training: then as f32, since every row is read more than once.
- */
+/* As f32, since every row is read more than once. */
+int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n, const struct og_step *step,
+                   uint32_t key, float *dropped, struct og_err *err)
+{
+    if (!step || !dropped)
+        return 0;
+    const struct og_dropout dropout = {m->config.input_dropout, *step, key};
+    struct og_affine op = {.rows = n,
+                           .cols = x->dim,
+                           .y = dropped,
+                           .n_inputs = 1,
+                           .input = {og__weighted(*x, n, NULL, OG__FORWARD)},
+                           .dropout = &dropout};
+    *x = og__dense(dropped, n, x->dim);
+    return m->ops->affine(m->backend, &op, err);
+}
+
 static int take_input(struct og_model *m, const struct og_rows *x, const struct og_step *step,
                       struct og_err *err)
 {
     uint32_t n = m->at.work[0].block->n_src;
     int rc = og__bring_rows(m, x, n, m->at.room.rows, &m->at.input, err);
-    if (rc < 0 || !step || !m->at.dropped)
-        return rc;
-    const struct og_dropout dropout = {m->config.input_dropout, *step, INPUT_LAYER};
-    struct og_affine op = {.rows = n,
-                           .cols = x->dim,
-                           .y = m->at.dropped,
-                           .n_inputs = 1,
-                           .input = {og__weighted(m->at.input, n, NULL, OG__FORWARD)},
-                           .dropout = &dropout};
-    m->at.input = og__dense(m->at.dropped, n, x->dim);
-    return m->ops->affine(m->backend, &op, err);
+    return rc < 0 ? rc
+                  : og__drop_input(m, &m->at.input, n, step, OG__INPUT_KEY, m->at.dropped, err);
 }
 
 /* step NULL: no dropout, running statistics, and nothing is kept for the way back. */
@@ -106,14 +121,16 @@ static int forward(struct og_model *m, const struct og_batch *batch, const struc
                    const struct og_pairs *pairs, const struct og_step *step, struct og_err *err)
 {
     int rc = 0;
+    if (m->relational)
+        return og__relational_forward(m, batch, x, step, err);
     OG_TRY(check_batch(m, batch, x, err));
     OG_TRY(og__workspace_carve(m, batch, pairs, err));
     OG_TRY(og__pack_weights(m, err));
     if (step)
-        key_dropout(m, step);
+        og__key_dropout(m, step, 0);
     OG_TRY(take_input(m, x, step, err));
     for (int l = 0; l < m->config.layers; l++) {
-        OG_TRY(convolve(m, l, input_of(m, l), step, err));
+        OG_TRY(og__convolve(m, l, input_of(m, l), input_of(m, l), step, err));
         if (og__finishes(&m->config, l))
             OG_TRY(og__finish_layer(m, l, step, err));
     }
@@ -190,7 +207,18 @@ static int backward_layer(struct og_model *m, int l, struct og_err *err)
     int rc;
     OG_TRY(og__finishes(&m->config, l) ? og__finish_layer_back(m, l, err) : 0);
     OG_TRY(skip_gradient(m, l, in, dy, err)); /* before the input gives way to its gradient */
-    OG_TRY(og__conv_of(&m->config)->steps->backward(m, l, in, dy, err));
+    OG_TRY(og__conv_of(&m->config)->steps->backward(m, l, in, in, dy, err));
+out:
+    return rc;
+}
+
+static int backward(struct og_model *m, struct og_err *err)
+{
+    int rc = 0;
+    if (m->relational)
+        return og__relational_backward(m, err);
+    for (int l = m->config.layers - 1; l >= 0; l--)
+        OG_TRY(backward_layer(m, l, err));
 out:
     return rc;
 }
@@ -211,8 +239,7 @@ int og__model_part(struct og_model *m, const struct og_batch *batch, const struc
     else
         OG_TRY(og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, m->at.dlogits, out,
                               err));
-    for (int l = m->config.layers - 1; l >= 0; l--)
-        OG_TRY(backward_layer(m, l, err));
+    OG_TRY(backward(m, err));
 out:
     return rc;
 }

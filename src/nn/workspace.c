@@ -1,6 +1,7 @@
 /* Memory of a batch: one arena, carved in one order. The same walk over the largest batch, without
  * memory under it, says how much to take. */
 #include "nn/model.h"
+#include "nn/relational.h"
 
 #define ACTIVATIONS "activations"
 
@@ -11,11 +12,11 @@ static float *take_floats(struct og_arena *arena, size_t rows, int cols)
     return og__carve(arena, rows * (size_t)cols * sizeof(float));
 }
 
-static int widest(const struct og_model_config *c)
+int og__widest(const struct og_model_config *c)
 {
     int most = og__of_pairs(c) ? c->hidden : 1; /* the decoder's */
     for (int l = 0; l < c->layers; l++) {
-        most = OG_MAX(OG_MAX(most, og__layer_in(c, l)),
+        most = OG_MAX(OG_MAX(most, OG_MAX(og__layer_in(c, l), og__layer_own(c, l))),
                       OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
         if (og__may_attend_first(c, l))
             most = OG_MAX(most, c->heads * og__layer_in(c, l));
@@ -63,16 +64,15 @@ static void carve_linear(const struct og_model_config *c, int l, const struct og
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
     w->transform_first = og__transform_first(b, in, mid);
     w->scale = take_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
-    if (training || mid < in)
+    if (training || og__may_transform_first(c, l))
         w->a = take_floats(arena, b->n_dst, in);
     if (og__conv_of(c)->perceptron)
         w->t = take_floats(arena, b->n_dst, mid);
 }
 
-static void carve_layer(const struct og_model_config *c, int l, const struct og_block *b,
-                        bool training, struct og_arena *arena, struct og_layer_work *w)
+void og__carve_conv(const struct og_model_config *c, int l, const struct og_block *b, bool training,
+                    struct og_arena *arena, struct og_layer_work *w)
 {
-    int out = og__layer_out(c, l);
     *w = (struct og_layer_work){.block = b};
     if (og__conv_of(c)->attends)
         carve_attention(c, l, b, training, arena, w);
@@ -80,6 +80,13 @@ static void carve_layer(const struct og_model_config *c, int l, const struct og_
         carve_pool(c, l, b, training, arena, w);
     else
         carve_linear(c, l, b, training, arena, w);
+}
+
+static void carve_layer(const struct og_model_config *c, int l, const struct og_block *b,
+                        bool training, struct og_arena *arena, struct og_layer_work *w)
+{
+    int out = og__layer_out(c, l);
+    og__carve_conv(c, l, b, training, arena, w);
     w->h = take_floats(arena, b->n_dst, out);
     if (!og__finishes(c, l))
         return;
@@ -91,19 +98,18 @@ static void carve_layer(const struct og_model_config *c, int l, const struct og_
     }
 }
 
-/* Of the partial sums of a layer's gradients. */
-static size_t partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
-                            const struct og_block *b)
+size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
+                         const struct og_block *b)
 {
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
-    uint64_t n_in = (uint64_t)in, n_mid = (uint64_t)mid;
+    uint64_t n_in = (uint64_t)in, n_mid = (uint64_t)mid, n_own = (uint64_t)og__layer_own(c, l);
     uint32_t d = b->n_dst, s = b->n_src;
     size_t most = OG_MAX(ops->partial_bytes(d, out, n_in), ops->partial_bytes(d, out, 0));
     most = OG_MAX(most, ops->partial_bytes(s, mid, n_in));
     most = OG_MAX(most, ops->partial_bytes(d, mid, n_in));
     most = OG_MAX(most, ops->partial_bytes(d, out, n_mid));
     if (og__has_self(c))
-        most = OG_MAX(most, ops->partial_bytes(d, out, (og__pools(c) ? n_mid : n_in) + n_in));
+        most = OG_MAX(most, ops->partial_bytes(d, out, (og__pools(c) ? n_mid : n_in) + n_own));
     if (og__conv_of(c)->perceptron) /* eps */
         most = OG_MAX(most, ops->column_bytes(d, (size_t)OG_MAX(in, mid)));
     if (og__conv_of(c)->attends)
@@ -117,11 +123,10 @@ static size_t partial_bytes(const struct og_nn_ops *ops, const struct og_model_c
     return most;
 }
 
-/* Whether the way back walks the layer's edges by source. */
-static bool goes_back(const struct og_model_config *c, int l)
+bool og__transposes(const struct og_model_config *c, int l)
 {
-    return l > 0 || og__conv_of(c)->attends || og__pools(c) ||
-           og__layer_mid(c, l) < og__layer_in(c, l);
+    return l > 0 || c->trains_input || og__conv_of(c)->attends || og__pools(c) ||
+           og__may_transform_first(c, l);
 }
 
 /* How many pairs of rows are scored, and how many of them are trained on. */
@@ -137,8 +142,8 @@ static void carve_shared(const struct og_nn_ops *ops, const struct og_model_conf
     size_t partial = 0, n_src = 0, n_edges = 0;
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch->hop[c->layers - 1 - l];
-        partial = OG_MAX(partial, partial_bytes(ops, c, l, b));
-        if (goes_back(c, l)) {
+        partial = OG_MAX(partial, og__partial_bytes(ops, c, l, b));
+        if (og__transposes(c, l)) {
             n_src = OG_MAX(n_src, (size_t)b->n_src + 1);
             n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
         }
@@ -203,7 +208,7 @@ static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
                   const struct og_batch *batch, const struct pair_counts *pairs, bool training,
                   int threads, struct og_arena *arena, struct og_workspace *out)
 {
-    *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(widest(c), threads)};
+    *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(og__widest(c), threads)};
     out->scratch = og__carve(arena, out->scratch_bytes);
     out->loss_blocks =
         og__carve(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));
@@ -238,7 +243,10 @@ static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_con
 size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                                  const struct og_batch_caps *caps, bool training, int threads)
 {
-    return arena_bytes(ops, config, caps, training, threads) + ops->own_bytes(threads);
+    const size_t bytes =
+        config->types ? og__relational_arena_bytes(ops, config, caps->types, training, threads)
+                      : arena_bytes(ops, config, caps, training, threads);
+    return bytes + ops->own_bytes(threads);
 }
 
 /* ==== the workspace at hand ==== */
@@ -249,6 +257,8 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
     if (caps->n_hops != (uint32_t)m->config.layers)
         return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, batches of %u hops",
                         m->config.layers, caps->n_hops);
+    if (m->relational)
+        return og__relational_reserve(m, caps->types, training, err);
     size_t bytes = arena_bytes(m->ops, &m->config, caps, training, m->threads);
     og__arena_release(&m->workspace);
     m->caps = *caps;

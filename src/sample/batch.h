@@ -63,6 +63,8 @@ struct og_trace {
     const uint32_t *ids; /* [ptr[n_batches]]; batch i has ids[ptr[i] .. ptr[i + 1]), distinct */
 };
 
+struct og_type_counts;
+
 /* The most one batch of a run needs, per hop; what memory is planned by. */
 struct og_batch_caps {
     uint32_t n_hops, n_relations;
@@ -70,7 +72,8 @@ struct og_batch_caps {
         uint64_t n_dst, n_src, n_edges, n_lists, n_seen, n_listed;
         uint64_t n_drawn; /* of n_edges, those that the hop before has not */
     } hop[OG_MAX_HOPS];
-    uint64_t n_pairs, n_scores; /* of link prediction: in training; in evaluation too */
+    uint64_t n_pairs, n_scores;         /* of link prediction: in training; in evaluation too */
+    const struct og_type_counts *types; /* the same by types; NULL: there are none; borrowed */
 };
 
 #endif

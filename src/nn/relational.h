@@ -1,0 +1,58 @@
+/* A model of a typed graph: for each layer and relation a convolution of its own, from the rows of
+ * the source's type to those of the destination's, and in each type the sum over the relations that
+ * end there (R-GCN, Schlichtkrull et al. 2018; PyTorch Geometric's HeteroConv with aggr="sum"):
+ *
+ *   paper  ──cites──> conv ──┐
+ *   author ─writes──> conv ──┴─ + ──> ReLU, dropout ──> rows of papers, the next layer's input
+ *
+ * A relation's convolutions are an og_model without ends or memory of their own: they are computed
+ * by the code that untyped ones are (conv_*.c), on the relation's block, and its ends lead to sums.
+ * So a graph of one type and one relation has the numbers of an untyped one, bit for bit.
+ *
+ * A relation has a convolution in a layer if its source and destination have rows there, and if
+ * what it makes reaches the logits of the seeds. Blocks are made a relation at a time, on the way
+ * forward and again on the way back: so one has to be held, not one of each relation. */
+#ifndef OG_NN_RELATIONAL_H
+#define OG_NN_RELATIONAL_H
+
+#include "dataset/typed_meta.h"
+#include "nn/model.h"
+
+/* ---- by the configuration alone ---- */
+
+struct og_live {
+    bool of[OG_MAX_HOPS][OG_MOST_RELATIONS];
+};
+/* Which relations have convolutions, in each layer. */
+struct og_live og__live_relations(const struct og_model_config *c);
+/* As that of an untyped model of them. */
+struct og_model_config og__relation_config(const struct og_model_config *c, uint32_t relation);
+/* What relations and types allow. */
+OG_MUST_CHECK int og__relational_check(const struct og_model_config *c, struct og_err *err);
+
+/* ---- while there is one ---- */
+
+OG_MUST_CHECK int og__relational_open(struct og_relational **out, struct og_model *whole,
+                                      struct og_err *err);
+void og__relational_close(struct og_relational *d); /* accepts NULL */
+struct og_model *og__relation_model(struct og_relational *d, uint32_t relation);
+/* Of a parameter: "convs.<layer>.convs.<source___name___destination>.<name>", as PyTorch
+ * Geometric's ModuleDict has it, which puts # in the place of a dot. */
+void og__name_of_relation(const struct og_model *part, const char *module, int layer,
+                          const char *name, char *out, size_t bytes);
+/* The type's rows are this parameter's. */
+void og__relational_train_rows(struct og_relational *d, uint32_t type, struct og_param *p);
+
+/* Memory of a batch: as the functions of workspace.c, by the counts of types. */
+size_t og__relational_arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
+                                  const struct og_type_counts *most, bool training, int threads);
+OG_MUST_CHECK int og__relational_reserve(struct og_model *m, const struct og_type_counts *most,
+                                         bool training, struct og_err *err);
+
+/* x: for each type its rows. As those of step.c. */
+OG_MUST_CHECK int og__relational_forward(struct og_model *m, const struct og_batch *batch,
+                                         const struct og_rows *x, const struct og_step *step,
+                                         struct og_err *err);
+OG_MUST_CHECK int og__relational_backward(struct og_model *m, struct og_err *err);
+
+#endif

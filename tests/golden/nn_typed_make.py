@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+"""Reference runs for tests/test_nn_typed.c: models of typed graphs, in plain PyTorch.
+
+A layer is what PyTorch Geometric's HeteroConv makes with aggr="sum": in each type the sum of the
+convolutions of the relations that end there, written out from their definitions. As nn_make.py has
+it, each case is one file; a parameter that no seed's logits depend on is in none.
+
+    cd tests/golden && ./nn_typed_make.py
+"""
+import numpy as np
+import torch
+
+from nn_make import LR, STEPS, WEIGHT_DECAY, write_safetensors
+
+torch.set_num_threads(1)
+
+TYPES = [("paper", 60), ("author", 50), ("venue", 7)]
+RELATIONS = [("author", "writes", "paper"), ("paper", "cites", "paper"), ("paper", "written.by", "author"),
+             ("venue", "has", "paper"), ("author", "knows", "author"), ("paper", "at", "venue")]
+TARGET = "paper"
+FIRST = {name: sum(n for _, n in TYPES[:i]) for i, (name, _) in enumerate(TYPES)}
+COUNT = dict(TYPES)
+
+
+def make_graph(rng):
+    """In-neighbours of every node in each relation, some of them itself, some nodes alone."""
+    graph = []
+    for source, _, destination in RELATIONS:
+        there = rng.random((COUNT[destination], COUNT[source])) < min(4.0 / COUNT[source], 0.6)
+        there[-4:] = False
+        graph.append([np.flatnonzero(row) for row in there])
+    return graph
+
+
+def type_of(node):
+    return next(name for name, n in TYPES if node < FIRST[name] + n)
+
+
+def sample(graph, seeds, fanout, rng):
+    """ids, and for each hop the lists of each relation: (relation, destination, sources)."""
+    ids, at, hops = list(seeds), {int(v): i for i, v in enumerate(seeds)}, []
+    for k in fanout:
+        lists, known = [], list(ids)
+        for r, (source, _, destination) in enumerate(RELATIONS):
+            for i, v in enumerate(known):
+                if type_of(v) != destination:
+                    continue
+                near = graph[r][v - FIRST[destination]]
+                if 0 <= k < len(near):
+                    near = rng.choice(near, k, replace=False)
+                src = []
+                for u in near + FIRST[source]:
+                    if int(u) not in at:
+                        at[int(u)] = len(ids)
+                        ids.append(int(u))
+                    src.append(at[int(u)])
+                if src:
+                    lists.append((r, i, src))
+        hops.append((lists, len(known), len(ids)))
+    return np.array(ids, np.int64), hops
+
+
+def numbers(ids):
+    """The number of each id among those of its type."""
+    seen, out = {name: 0 for name, _ in TYPES}, []
+    for v in ids:
+        out.append(seen[type_of(v)])
+        seen[type_of(v)] += 1
+    return out
+
+
+def count(ids, n, name):
+    return sum(type_of(v) == name for v in ids[:n])
+
+
+def sage_conv(x, own, src, dst, p, name):
+    total = torch.zeros(len(own), x.shape[1]).index_add(0, dst, x[src])
+    n = torch.zeros(len(own)).index_add(0, dst, torch.ones(len(dst))).clamp(min=1)
+    return (total / n[:, None]) @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"] + own @ p[name + "lin_r.weight"].T
+
+
+def sage_max_conv(x, own, src, dst, p, name):
+    t = (x @ p[name + "lin.weight"].T + p[name + "lin.bias"]).relu()
+    index = dst[:, None].expand(-1, t.shape[1])
+    a = torch.zeros(len(own), t.shape[1]).scatter_reduce(0, index, t[src], "amax", include_self=False)
+    return a @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"] + own @ p[name + "lin_r.weight"].T
+
+
+CONVS = {"sage": sage_conv, "sage-max": sage_max_conv}
+
+
+def shapes(kind, i, own, o):
+    return {
+        "sage": {"lin_l.weight": ((o, i), i), "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
+        "sage-max": {"lin.weight": ((i, i), i), "lin.bias": ((i,), i), "lin_l.weight": ((o, i), i),
+                     "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
+    }[kind]
+
+
+def parameter(l, relation, name):
+    return f"convs.{l}.convs.<{'___'.join(relation).replace('.', '#')}>.{name}"
+
+
+def forward(kind, layers, p, x, ids, hops):
+    """x: rows of each type in the order of ids; a type that nothing ends in has none behind a layer."""
+    number = numbers(ids)
+    for l in range(layers):
+        lists, n_dst, _ = hops[layers - 1 - l]
+        y = {}
+        for r, relation in enumerate(RELATIONS):
+            source, _, destination = relation
+            if source not in x or destination not in x:
+                continue
+            src = torch.tensor([number[u] for q, _, near in lists if q == r for u in near], dtype=torch.long)
+            dst = torch.tensor([number[v] for q, v, near in lists if q == r for _ in near], dtype=torch.long)
+            own = x[destination][:count(ids, n_dst, destination)]
+            made = CONVS[kind](x[source], own, src, dst, p, parameter(l, relation, ""))
+            y[destination] = y[destination] + made if destination in y else made
+        x = y if l == layers - 1 else {name: rows.relu() for name, rows in y.items()}
+    return x[TARGET]
+
+
+def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, seeds=12):
+    """dims: width of each type; those in `trained` are parameters."""
+    rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
+    graph, layers = make_graph(rng), len(fanout)
+    draw = lambda shape, bound: ((torch.rand(*shape, generator=gen) * 2 - 1) * bound).requires_grad_()
+    labels = rng.integers(0, classes, COUNT[TARGET])
+    labels[rng.random(len(labels)) < 0.1] = -1
+    out, p, features = {"labels": labels}, {}, {}
+    has = {name for name, dim in dims.items() if dim}
+    for l in range(layers):
+        for relation in RELATIONS:
+            source, _, destination = relation
+            if source in has and destination in has:
+                i, own = (dims[source], dims[destination]) if l == 0 else (hidden, hidden)
+                for name, (shape, fan) in shapes(kind, i, own, classes if l == layers - 1 else hidden).items():
+                    p[parameter(l, relation, name)] = draw(shape, fan**-0.5)
+        has = {d for s, _, d in RELATIONS if s in has and d in has}
+    for name, dim in dims.items():
+        if name in trained:
+            p[f"embeddings.{name}.weight"] = draw((COUNT[name], dim), 0.5)
+        elif dim:
+            features[name] = rng.standard_normal((COUNT[name], dim)).astype(np.float32)
+            out["features." + name] = features[name]
+    batches = []
+    for b in range(n_batches):
+        ids, hops = sample(graph, rng.permutation(COUNT[TARGET])[:seeds] + FIRST[TARGET], fanout, rng)
+        batches.append((ids, hops))
+        out[f"{b}.ids"] = ids
+        for h, (lists, n_dst, n_src) in enumerate(hops):
+            of = np.array([r for r, _, _ in lists], np.int64)
+            out[f"{b}.{h}.relation"] = np.searchsorted(of, np.arange(len(RELATIONS) + 1)).astype(np.int64)
+            out[f"{b}.{h}.dst"] = np.array([v for _, v, _ in lists], np.int64)
+            out[f"{b}.{h}.indptr"] = np.cumsum([0] + [len(near) for _, _, near in lists]).astype(np.int64)
+            out[f"{b}.{h}.src"] = np.array([u for _, _, near in lists for u in near], np.int64)
+            out[f"{b}.{h}.sizes"] = np.array([n_dst, n_src], np.int64)
+    init = {k: v.detach().numpy().copy() for k, v in p.items()}
+    optimizer, losses = torch.optim.Adam(p.values(), lr=LR, weight_decay=WEIGHT_DECAY), []
+    for step in range(STEPS):
+        ids, hops = batches[step % n_batches]
+        optimizer.zero_grad()
+        x = {}
+        for name in dims:
+            own = torch.tensor([v - FIRST[name] for v in ids if type_of(v) == name], dtype=torch.long)
+            if name in trained:
+                x[name] = p[f"embeddings.{name}.weight"][own]
+            elif dims[name]:
+                x[name] = torch.from_numpy(features[name])[own]
+        logits = forward(kind, layers, p, x, ids, hops)
+        y = torch.from_numpy(labels[ids[:seeds] - FIRST[TARGET]])
+        loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1)
+        loss.backward()
+        if step == 0:
+            used = [k for k, v in p.items() if v.grad is not None]
+            out["logits"] = logits.detach().numpy().copy()
+            out.update({"grad." + k: p[k].grad.numpy().copy() for k in used})
+        optimizer.step()
+        losses.append(loss.item())
+    out["losses"] = np.array(losses)
+    out.update({"init." + k: init[k] for k in used})
+    out.update({"final." + k: p[k].detach().numpy().copy() for k in used})
+    metadata = dict(kind=kind, layers=layers, hidden=hidden, classes=classes, batches=n_batches, lr=LR,
+                    weight_decay=WEIGHT_DECAY, target=[name for name, _ in TYPES].index(TARGET),
+                    types=" ".join(f"{name} {n} {dims[name]} {int(name in trained)}" for name, n in TYPES),
+                    relations=" ".join(" ".join(r) for r in RELATIONS))
+    write_safetensors(f"nn_typed_{case}.safetensors", out, {k: str(v) for k, v in metadata.items()})
+    print(case, losses[0], losses[-1], len(used))
+
+
+if __name__ == "__main__":
+    WIDTHS = {"paper": 10, "author": 6, "venue": 4}
+    make("sage2", "sage", [3, 3], WIDTHS, 9, 5)
+    make("sage3", "sage", [2, 2, 2], WIDTHS, 8, 4)
+    make("sage2_wide", "sage", [-1, -1], {"paper": 30, "author": 24, "venue": 40}, 6, 4)
+    make("sage2_few", "sage", [-1, -1], {"paper": 10, "author": 6, "venue": 8}, 9, 5)
+    make("sage2_bare", "sage", [3, 3], {"paper": 10, "author": 6, "venue": 0}, 9, 5)
+    make("sage2_trained", "sage", [3, 3], {"paper": 10, "author": 6, "venue": 4}, 7, 5, trained=("author", "venue"))
+    make("sage_max2", "sage-max", [3, 3], WIDTHS, 9, 5)

@@ -1,0 +1,447 @@
+/* Models of typed graphs beside PyTorch (tests/golden/nn_typed_make.py): logits, gradients and the
+ * losses of 28 Adam steps; and beside untyped ones, where there is one type and one relation. */
+#include "nn_fixture.h"
+
+#include "nn/shape.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *const cases[] = {"typed_sage2",     "typed_sage3",      "typed_sage2_wide",
+                                    "typed_sage2_few", "typed_sage2_bare", "typed_sage2_trained",
+                                    "typed_sage_max2"};
+
+enum { MOST = 8 };
+
+struct typed {
+    struct fixture f; /* without features */
+    struct og_graph_types types;
+    struct og_graph_type type[MOST];
+    struct og_graph_relation relation[MOST];
+    char *words[2];                   /* what their names lie in */
+    struct og_rows rows[MOST];        /* of all nodes, by type; of the batches: */
+    uint32_t *index[FIXTURE_BATCHES]; /* of each type's nodes, one type behind the other */
+    struct og_rows x[FIXTURE_BATCHES][MOST];
+};
+
+/* ---- a case ---- */
+
+static uint32_t number(char **save)
+{
+    return (uint32_t)strtoul(strtok_r(NULL, " ", save), NULL, 10);
+}
+
+static void read_types(struct typed *t)
+{
+    char *save;
+    uint32_t end = 0;
+    t->words[0] = strdup(fixture_text(&t->f, "types"));
+    for (char *w = strtok_r(t->words[0], " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        struct og_graph_type *of = &t->type[t->types.n_types++];
+        *of = (struct og_graph_type){.name = w, .end = end += number(&save)};
+        of->dim = (int)number(&save);
+        of->trained = number(&save);
+    }
+}
+
+static uint32_t find_type(const struct typed *t, const char *name)
+{
+    for (uint32_t i = 0; i < t->types.n_types; i++)
+        if (strcmp(t->type[i].name, name) == 0)
+            return i;
+    fail_msg("no type %s", name);
+    return 0;
+}
+
+static void read_relations(struct typed *t)
+{
+    char *save;
+    t->words[1] = strdup(fixture_text(&t->f, "relations"));
+    for (char *w = strtok_r(t->words[1], " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        struct og_graph_relation *of = &t->relation[t->types.n_relations++];
+        of->source = find_type(t, w);
+        of->name = strtok_r(NULL, " ", &save);
+        of->destination = find_type(t, strtok_r(NULL, " ", &save));
+    }
+}
+
+static uint32_t *numbers(const struct fixture *f, uint32_t batch, uint32_t hop, const char *what)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%u.%u.%s", batch, hop, what);
+    return fixture_u32(fixture_tensor(f, name));
+}
+
+static void read_batch(struct typed *t, uint32_t b)
+{
+    char name[64];
+    struct og_batch *out = &t->f.batch[b];
+    snprintf(name, sizeof(name), "%u.ids", b);
+    const struct og_tensor *ids = fixture_tensor(&t->f, name);
+    *out = (struct og_batch){.n_hops = (uint32_t)t->f.config.layers,
+                             .ids = fixture_u32(ids),
+                             .n_ids = (uint32_t)ids->shape[0]};
+    for (uint32_t h = 0; h < out->n_hops; h++) {
+        uint32_t *sizes = numbers(&t->f, b, h, "sizes");
+        struct og_block *k = &out->hop[h];
+        *k = (struct og_block){.n_dst = sizes[0],
+                               .n_src = sizes[1],
+                               .n_relations = t->types.n_relations,
+                               .relation = numbers(&t->f, b, h, "relation"),
+                               .dst = numbers(&t->f, b, h, "dst"),
+                               .indptr = numbers(&t->f, b, h, "indptr"),
+                               .src = numbers(&t->f, b, h, "src")};
+        k->n_lists = k->relation[k->n_relations];
+        k->n_edges = k->indptr[k->n_lists];
+        free(sizes);
+    }
+    out->n_seeds = out->hop[0].n_dst;
+    t->f.labels[b] = fixture_labels(&t->f, b); /* papers are the first type */
+}
+
+static void read_rows(struct typed *t, uint32_t b)
+{
+    const struct og_batch *batch = &t->f.batch[b];
+    uint32_t *index = t->index[b] = malloc(batch->n_ids * sizeof(*index));
+    for (uint32_t i = 0; i < t->types.n_types; i++) {
+        struct og_rows *x = &t->x[b][i];
+        *x = t->rows[i];
+        x->index = index;
+        for (uint32_t k = 0; k < batch->n_ids; k++)
+            if (og__graph_type(&t->types, batch->ids[k]) == i)
+                *index++ = batch->ids[k] - og__first_id(&t->types, i);
+        x->n = (uint32_t)(index - x->index);
+    }
+}
+
+static void typed_open(struct typed *t, const char *name)
+{
+    char path[512];
+    memset(t, 0, sizeof(*t));
+    snprintf(path, sizeof(path), "%s/nn_%s.safetensors", TEST_GOLDEN, name);
+    t->f.bytes = whole_tensors(path, &t->f.t);
+    t->types.type = t->type;
+    t->types.relation = t->relation;
+    t->types.target = (uint32_t)strtoul(fixture_text(&t->f, "target"), NULL, 10);
+    read_types(t);
+    read_relations(t);
+    t->f.config =
+        (struct og_model_config){.layers = (int)strtol(fixture_text(&t->f, "layers"), NULL, 10),
+                                 .in_dim = 64,
+                                 .hidden = (int)strtol(fixture_text(&t->f, "hidden"), NULL, 10),
+                                 .n_classes = (int)strtol(fixture_text(&t->f, "classes"), NULL, 10),
+                                 .types = &t->types};
+    fixture_model(&t->f);
+    t->f.lr = strtod(fixture_text(&t->f, "lr"), NULL);
+    t->f.weight_decay = strtod(fixture_text(&t->f, "weight_decay"), NULL);
+    t->f.n_batches = (uint32_t)strtoul(fixture_text(&t->f, "batches"), NULL, 10);
+    for (uint32_t i = 0; i < t->types.n_types; i++) {
+        snprintf(path, sizeof(path), "features.%s", t->type[i].name);
+        const struct og_tensor *x = og__tensors_find(&t->f.t, path);
+        if (x)
+            t->rows[i] = og__dense(x->data, (uint32_t)x->shape[0], (int)x->shape[1]);
+    }
+    for (uint32_t b = 0; b < t->f.n_batches; b++) {
+        read_batch(t, b);
+        read_rows(t, b);
+    }
+}
+
+static void typed_close(struct typed *t)
+{
+    for (uint32_t b = 0; b < t->f.n_batches; b++) {
+        for (uint32_t h = 0; h < t->f.batch[b].n_hops; h++) {
+            free(t->f.batch[b].hop[h].relation);
+            free(t->f.batch[b].hop[h].dst);
+        }
+        free(t->index[b]);
+    }
+    free(t->words[0]);
+    free(t->words[1]);
+    fixture_close(&t->f);
+}
+
+/* ---- a run ---- */
+
+struct run {
+    struct typed t;
+    struct og_pool *pool;
+    struct og_model *model;
+};
+
+static void run_open(struct run *r, const char *name, int threads)
+{
+    struct og_err err = {0};
+    typed_open(&r->t, name);
+    assert_int_equal(og__pool_open(&r->pool, threads, NULL), 0);
+    if (og__model_create(&r->model, &og__ops_cpu, &r->t.f.config, OG_OPTIMIZER_ADAM, 1, r->pool,
+                         NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    fixture_load(&r->t.f, r->model, "init.");
+}
+
+static void run_close(struct run *r)
+{
+    og__model_free(r->model);
+    og__pool_close(r->pool);
+    typed_close(&r->t);
+}
+
+static double run_step(struct run *r, uint32_t step)
+{
+    const uint32_t b = step % r->t.f.n_batches;
+    const struct og_step key = {.seed = 1, .epoch = 1, .batch = step};
+    struct og_metrics got;
+    struct og_err err = {0};
+    if (og__model_gradients(r->model, &r->t.f.batch[b], r->t.x[b], r->t.f.labels[b], &key, &got,
+                            &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(og__model_update(r->model, r->t.f.lr, r->t.f.weight_decay, step + 1, NULL), 0);
+    return og__metrics_loss(&got);
+}
+
+static void assert_near(const char *what, const float *got, const float *want, size_t n, double tol)
+{
+    double largest = 0.1; /* of gradients that are next to nothing */
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs((double)want[i]));
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - (double)want[i]) <= tol * largest))
+            fail_msg("%s[%zu]: %.9g, not %.9g", what, i, (double)got[i], (double)want[i]);
+}
+
+static size_t count_named(const struct fixture *f, const char *prefix)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->t.n; i++)
+        n += strncmp(f->t.tensor[i].name, prefix, strlen(prefix)) == 0;
+    return n;
+}
+
+static void assert_params_near(struct run *r, const char *prefix, bool gradients, double tol)
+{
+    size_t n;
+    const struct og_param *p = og__model_params(r->model, &n);
+    assert_int_equal(n, count_named(&r->t.f, prefix)); /* no more than seeds depend on, no fewer */
+    for (size_t i = 0; i < n; i++) {
+        char name[OG_PARAM_NAME + 16];
+        snprintf(name, sizeof(name), "%s%s", prefix, p[i].name);
+        assert_near(name, gradients ? p[i].grad : p[i].value, fixture_tensor(&r->t.f, name)->data,
+                    og__param_count(&p[i]), tol);
+    }
+}
+
+static void first_step_equals_pytorch(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < OG_COUNT(cases); c++) {
+        struct run r;
+        run_open(&r, cases[c], 2);
+        run_step(&r, 0);
+        const struct og_tensor *logits = fixture_tensor(&r.t.f, "logits");
+        assert_near("logits", og__model_logits(r.model), logits->data, logits->bytes / 4, 2e-6);
+        assert_params_near(&r, "grad.", true, 2e-6);
+        run_close(&r);
+    }
+}
+
+/* Evaluation takes less memory: nothing is kept for the way back. */
+static void forward_alone_equals_pytorch(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < OG_COUNT(cases); c++) {
+        struct run r;
+        struct og_err err = {0};
+        run_open(&r, cases[c], 2);
+        const struct og_tensor *logits = fixture_tensor(&r.t.f, "logits");
+        if (og__model_forward(r.model, &r.t.f.batch[0], r.t.x[0], NULL, NULL, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_near("logits", og__model_logits(r.model), logits->data, logits->bytes / 4, 2e-6);
+        run_close(&r);
+    }
+}
+
+static void losses_equal_pytorch_over_28_adam_steps(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < OG_COUNT(cases); c++) {
+        struct run r;
+        double worst = 0;
+        run_open(&r, cases[c], 2);
+        const struct og_tensor *losses = fixture_tensor(&r.t.f, "losses");
+        assert_int_equal(losses->shape[0], 28);
+        for (uint32_t s = 0; s < (uint32_t)losses->shape[0]; s++) {
+            double want;
+            memcpy(&want, (const char *)losses->data + s * sizeof(want), sizeof(want));
+            worst = fmax(worst, fabs(run_step(&r, s) / want - 1));
+        }
+        if (!(worst <= 1e-5))
+            fail_msg("%s: losses differ by %.3g", cases[c], worst);
+        assert_params_near(&r, "final.", false, 1e-4);
+        print_message("%-20s losses within %.1e\n", cases[c], worst);
+        run_close(&r);
+    }
+}
+
+/* Products come first also where they are wider, if sources are few. */
+static void both_orders_are_covered(void **state)
+{
+    (void)state;
+    int seen[2][2] = {{0}}; /* wider products, transform first */
+    for (size_t c = 0; c < OG_COUNT(cases); c++) {
+        struct typed t;
+        typed_open(&t, cases[c]);
+        struct og_type_counts n;
+        const uint32_t hop = (uint32_t)t.f.config.layers - 1;
+        assert_int_equal(og__type_counts_init(&n, &t.types, hop + 1, NULL), 0);
+        og__count_types(&t.types, &t.f.batch[0], NULL, &n);
+        for (uint32_t r = 0; r < t.types.n_relations; r++) {
+            const struct og_graph_relation *of = &t.relation[r];
+            const struct og_block b = {.n_dst = (uint32_t)og__nodes_of(&n, hop, of->destination),
+                                       .n_src = (uint32_t)og__nodes_of(&n, hop + 1, of->source),
+                                       .n_edges = og__edges_of(&n, hop, r)};
+            const int in = t.type[of->source].dim;
+            if (in > 0 && b.n_dst > 0)
+                seen[t.f.config.hidden > in][og__transform_first(&b, in, t.f.config.hidden)]++;
+        }
+        og__type_counts_release(&n);
+        typed_close(&t);
+    }
+    for (int i = 0; i < 4; i++)
+        assert_true(seen[i / 2][i % 2] > 0);
+}
+
+/* ---- bits ---- */
+
+static uint64_t hash(uint64_t h, const void *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
+    return h;
+}
+
+static uint64_t hash_params(uint64_t h, struct og_model *m)
+{
+    size_t n;
+    const struct og_param *p = og__model_params(m, &n);
+    for (size_t i = 0; i < n; i++)
+        h = hash(h, p[i].value, og__param_count(&p[i]) * sizeof(float));
+    return h;
+}
+
+static uint64_t bits_after(const char *name, int threads, double dropout)
+{
+    struct run r;
+    run_open(&r, name, threads);
+    og__model_free(r.model);
+    r.t.f.config.dropout = dropout;
+    r.t.f.config.input_dropout = dropout / 2;
+    assert_int_equal(og__model_create(&r.model, &og__ops_cpu, &r.t.f.config, OG_OPTIMIZER_ADAM, 9,
+                                      r.pool, NULL, NULL),
+                     0);
+    uint64_t h = 0xcbf29ce484222325u;
+    for (uint32_t s = 0; s < 6; s++) {
+        double loss = run_step(&r, s);
+        h = hash(h, &loss, sizeof(loss));
+    }
+    h = hash_params(h, r.model);
+    run_close(&r);
+    return h;
+}
+
+static void same_bits_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < OG_COUNT(cases); c++) {
+        uint64_t one = bits_after(cases[c], 1, 0.3);
+        assert_int_equal(bits_after(cases[c], 2, 0.3), one);
+        assert_int_equal(bits_after(cases[c], 3, 0.3), one);
+        assert_int_not_equal(bits_after(cases[c], 1, 0.0), one); /* dropout does something */
+    }
+}
+
+/* The lists of an untyped block as those of one relation. */
+static void relate(struct og_block *b)
+{
+    uint32_t *indptr = malloc((b->n_dst + (size_t)1) * sizeof(*indptr));
+    b->n_relations = 1;
+    b->relation = calloc(2, sizeof(*b->relation));
+    b->dst = malloc(((size_t)b->n_dst + 1) * sizeof(*b->dst));
+    for (uint32_t v = 0; v < b->n_dst; v++) {
+        if (b->indptr[v] == b->indptr[v + 1])
+            continue;
+        indptr[b->n_lists] = b->indptr[v];
+        b->dst[b->n_lists++] = v;
+    }
+    indptr[b->n_lists] = (uint32_t)b->n_edges;
+    b->relation[1] = b->n_lists;
+    b->indptr = indptr;
+}
+
+static uint64_t bits_of_untyped(const char *name, const struct og_graph_types *types)
+{
+    struct fixture f;
+    struct og_pool *pool;
+    struct og_model *m;
+    struct og_err err = {0};
+    uint64_t h = 0xcbf29ce484222325u;
+    fixture_open(&f, name);
+    f.config.types = types;
+    f.config.dropout = 0.4;
+    f.config.input_dropout = 0.2;
+    assert_int_equal(og__pool_open(&pool, 2, NULL), 0);
+    if (og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_ADAM, 3, pool, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    for (uint32_t s = 0; s < 6; s++) {
+        const uint32_t b = s % f.n_batches;
+        struct og_batch batch = f.batch[b];
+        const struct og_rows x = fixture_rows(&f, &batch);
+        const struct og_step key = {.seed = 1, .epoch = 1, .batch = s};
+        struct og_metrics got;
+        for (uint32_t hop = 0; types && hop < batch.n_hops; hop++)
+            relate(&batch.hop[hop]);
+        if (og__model_gradients(m, &batch, &x, f.labels[b], &key, &got, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(og__model_update(m, f.lr, f.weight_decay, s + 1, NULL), 0);
+        h = hash(h, &got.loss_sum, sizeof(got.loss_sum));
+        for (uint32_t hop = 0; types && hop < batch.n_hops; hop++) {
+            free(batch.hop[hop].indptr);
+            free(batch.hop[hop].relation);
+            free(batch.hop[hop].dst);
+        }
+    }
+    h = hash_params(h, m);
+    og__model_free(m);
+    og__pool_close(pool);
+    fixture_close(&f);
+    return h;
+}
+
+static void one_type_and_one_relation_is_the_untyped_model(void **state)
+{
+    (void)state;
+    static const char *const untyped[] = {"sage2", "sage3", "sage2_wide", "sage2_multi",
+                                          "sage_max2"};
+    for (size_t c = 0; c < OG_COUNT(untyped); c++) {
+        struct fixture f;
+        fixture_open(&f, untyped[c]);
+        struct og_graph_type type = {"node", UINT32_MAX, f.config.in_dim, false};
+        struct og_graph_relation relation = {"edge", 0, 0};
+        const struct og_graph_types types = {1, 1, 0, &type, &relation};
+        fixture_close(&f);
+        assert_int_equal(bits_of_untyped(untyped[c], &types), bits_of_untyped(untyped[c], NULL));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_step_equals_pytorch),
+        cmocka_unit_test(forward_alone_equals_pytorch),
+        cmocka_unit_test(losses_equal_pytorch_over_28_adam_steps),
+        cmocka_unit_test(both_orders_are_covered),
+        cmocka_unit_test(same_bits_for_any_number_of_threads),
+        cmocka_unit_test(one_type_and_one_relation_is_the_untyped_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
