@@ -254,7 +254,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 37);
+    assert_int_equal(json_object_size(numbers), 38);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "init"));
     assert_null(json_object_get(numbers, "memory"));
@@ -495,6 +495,7 @@ static struct og_options unusual(void)
         {"workers", "4"},
         {"staleness", "2"},
         {"device", "virtual"},
+        {"embedding", "8"},
     };
     struct og_options o = fresh();
     size_t n;

@@ -51,7 +51,7 @@ static int follow(void *arg, struct og_work *w, struct og_err *err)
     if (w->descriptor.split != OG__TRAIN)
         return 0;
     const uint64_t batches = og__schedule_batches(&f->s->facts.schedule, OG__TRAIN);
-    return og__oracle_batch(&f->oracle, &w->sampled.batch, &w->rows,
+    return og__oracle_batch(&f->oracle, &w->sampled.batch, w->rows,
                             og__work_targets(&f->s->facts, w, f->labels), &key,
                             batch % most == most - 1 || batch + 1 == batches);
 }

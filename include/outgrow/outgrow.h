@@ -140,6 +140,7 @@ struct og_options {
     int heads;      /* of gat */
     int aggregator; /* enum og_aggregator_kind, of sage */
     int norm;       /* enum og_norm_kind */
+    int embedding;  /* width of rows that are learnt for types without features; 0 = none */
     bool residual;
     double dropout, input_dropout;
     double attention_dropout; /* of gat */

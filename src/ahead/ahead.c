@@ -243,7 +243,7 @@ int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
     if (d->gather && og__samples_ahead(d->way))
         return run_superbatches(d, &items, consumer, arg, err);
     struct og_pipeline p;
-    if (d->gather)
+    if (d->rows.begin)
         og__pipeline_train(&p, d, items);
     else
         og__pipeline_sample(&p, d, items, false);

@@ -20,6 +20,7 @@ enum {
     OG__WANT_RECORD = 64,       /* what is sampled is written down (og__session_record) */
     OG__WANT_TYPED_ROWS = 256,  /* with the rows of types (gather/typed_rows.h) */
     OG__WANT_WHOLE_DRAWS = 32,  /* an epoch's batches are planned together, whatever the rest */
+    OG__WANT_TYPES = 512,       /* nodes may have types */
     OG__WANT_UNEVALUATED = 128, /* no validation between epochs, whatever --eval-every says */
 };
 

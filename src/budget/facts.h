@@ -6,6 +6,7 @@
 #include "dataset/typed.h"
 #include "io/io.h"
 #include "nn/nn.h"
+#include "sample/by_type.h"
 #include "sample/seeds.h"
 #include "sample/together.h"
 #include "sample/trace.h"
@@ -24,8 +25,10 @@ struct og_growth {
 };
 
 struct og_facts {
-    struct og_dataset *ds;  /* of a typed one its nodes' */
-    struct og_typed *typed; /* NULL: of one type */
+    struct og_dataset *ds;         /* of a typed one its nodes' */
+    struct og_typed *typed;        /* NULL: of one type */
+    struct og_graph_types *types;  /* as a model reads it; NULL: none does */
+    struct og_type_counts by_type; /* batches are no larger, by types */
     struct og_split split[OG__SPLITS];
     struct og_schedule schedule;
     struct og_seed_source seeds;
@@ -53,6 +56,9 @@ struct og_facts {
         size_t scores, targets;                 /* of a split; of a batch */
         size_t sampler, batch;                  /* one */
         size_t sampler_reading; /* what one takes besides that reads from disk by itself */
+        size_t typed_reader;    /* of rows of several widths: all readers, and what a staging */
+        size_t typed_staging;   /* area takes beside misses; */
+        size_t typed_input;     /* rows of the largest batch */
         size_t record;          /* buffers of samples that are made for others */
         size_t handed;          /* a batch that leaves the session */
         size_t model;           /* with what training keeps of it besides */
@@ -77,6 +83,12 @@ enum {
 static inline uint64_t og__input_rows(const struct og_facts *f)
 {
     return f->caps.hop[f->caps.n_hops - 1].n_src;
+}
+
+/* The same in bytes. */
+static inline size_t og__input_bytes(const struct og_facts *f)
+{
+    return f->types ? f->bytes.typed_input : (size_t)og__input_rows(f) * f->row_bytes;
 }
 
 size_t og__split_bytes(const struct og_facts *f, const struct og_split *split); /* its ids */

@@ -65,8 +65,11 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
     const uint64_t rows = og__input_rows(f);
     const uint64_t changes = og__policy_admits(p->way->policy) ? rows : 0;
     const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
-    const size_t reader = og__reader_bytes(&opt);
+    const size_t reader = f->types ? f->bytes.typed_reader : og__reader_bytes(&opt);
     m->plans = (size_t)og__works(p->way) * og__plan_bytes(rows, changes) + og__planner_bytes(rows);
+    if (f->types) /* plans are of ids with rows */
+        m->plans += (size_t)og__works(p->way) * rows * sizeof(uint32_t) +
+                    OG__MOST_STAGING * f->bytes.typed_staging;
     m->reader = reader;
     if (og__samples_ahead(p->way))
         m->reader += og__spilled_reader_bytes();
@@ -112,8 +115,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p
     const bool ahead = features && og__samples_ahead(p->way);
     size_t fixed = OG_MAX(og__memory_plan_sum(m), ahead ? og__memory_plan_least_ahead(m, p)
                                                         : og__memory_plan_without_rows(m));
-    size_t staged =
-        og__input_rows(p->facts) * p->facts->row_bytes * (size_t)og__first_staging(p->way);
+    size_t staged = og__input_bytes(p->facts) * (size_t)og__first_staging(p->way);
     m->smallest = fixed + (features ? staged : 0);
     m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p)), OG_MIB);
     if (m->sweep) /* the more memory, the fewer partitions */

@@ -248,7 +248,7 @@ static void copy_part(void *arg, size_t task, int thread)
         return;
     }
     const uint32_t first = (uint32_t)(task - b->n_hops) * TASK_ROWS;
-    og__rows_copy(&c->w->rows, first, OG_MIN(first + TASK_ROWS, b->n_ids), c->out->x.data);
+    og__rows_copy(c->w->rows, first, OG_MIN(first + TASK_ROWS, b->n_ids), c->out->x.data);
 }
 
 void og__minibatch_fill(struct og_minibatch *out, struct og_arena *arena,

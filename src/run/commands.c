@@ -52,7 +52,7 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_metrics part = {0};
     const void *targets = og__work_targets(&e->s->facts, w, e->labels);
     int rc =
-        og__model_forward(e->s->learner.model, &w->sampled.batch, &w->rows, targets, &part, err);
+        og__model_forward(e->s->learner.model, &w->sampled.batch, w->rows, targets, &part, err);
     if (rc < 0)
         return rc;
     const char *what = og__metrics_undefined(&part);
@@ -121,6 +121,7 @@ static int fit_options(struct og_options *opt, const struct og_model_config *con
         opt->n_fanout = config->layers;
     }
     opt->layers = config->layers;
+    opt->embedding = config->embedding;
     if (config->task >= 0) /* it says */
         opt->task = config->task;
     if (config->loss != OG_LOSS_AUTO && !og__options_given(opt, "loss"))
@@ -149,8 +150,8 @@ static int open_session(struct og_session **out, const char *dataset, const char
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
     if (og__task(own.task)->targets == OG__OF_PAIRS)
         OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
-    OG_TRY(og__session_open(out, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL, &config, seen,
-                            err));
+    OG_TRY(og__session_open(out, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TYPES,
+                            &config, seen, err));
 out:
     og_options_release(&own);
     return rc;

@@ -5,12 +5,12 @@
 #include "dataset/identity.h"
 #include "dataset/writer.h"
 #include "gather/typed_rows.h"
-#include "run/typed_cache.h"
 #include "sample/trace.h"
 #include "train/json.h"
 #include "train/options.h"
 #include "train/session.h"
 #include "train/targets.h"
+#include "train/typed_cache.h"
 
 #include <stdlib.h>
 
@@ -50,7 +50,7 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     int rc;
     OG_TRY(og__trace_append(r->trace, batch, r->labels, err));
     for (uint32_t i = 0; r->features && i < batch->n_ids; i++)
-        OG_TRY(og__npy_append(r->features, og__row(&w->rows, i), 1, err));
+        OG_TRY(og__npy_append(r->features, og__row(w->rows, i), 1, err));
     if (r->typed_rows)
         OG_TRY(og__typed_rows_append(r->typed_rows, batch, err));
 out:

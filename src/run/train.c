@@ -28,7 +28,7 @@ static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_
     int rc;
     OG_TRY(og__rounds_pass(t, og__round_item(t, &w->descriptor), err));
     const double start = og__now();
-    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, &w->rows,
+    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
                           og__work_targets(&s->facts, w, t->labels), &key, &part.metrics, err));
     part.seconds = og__now() - start;
     OG_TRY(take_part(t, &part, err));
@@ -87,7 +87,7 @@ static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct 
     int rc;
     OG_TRY(take_rest(t, err));
     OG_TRY(og__rounds_pass(t, og__round_item(t, &w->descriptor), err));
-    OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, &w->rows, targets,
+    OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows, targets,
                              &told.metrics, err));
     OG_TRY(og__scores_add(&t->scores, &w->sampled.batch, targets, err));
     og__count_evaluated(&told.counters, w);
@@ -331,8 +331,8 @@ out:
 static int open_session(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                         const struct og_observer *seen, struct og_err *err)
 {
-    const struct og_session_use use = {.want =
-                                           OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
+    const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL |
+                                               OG__WANT_TRAINING | OG__WANT_TYPES,
                                        .share = og__ranks_share(t->ranks),
                                        .here = t->ranks ? t->ranks->comm->here : 1,
                                        .processors = t->ranks ? t->ranks->processors : 0,

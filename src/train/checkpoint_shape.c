@@ -9,12 +9,29 @@
 
 #include <string.h>
 
+/* "<module>.<layer>.<module>.<relation>.<name>", of whichever relation is the first. */
+static const struct og_tensor *related_tensor(const struct og_tensors *t, const char *module,
+                                              int layer, const char *name)
+{
+    char head[64];
+    const size_t first = (size_t)snprintf(head, sizeof(head), "%s.%d.%s.<", module, layer, module);
+    const size_t last = strlen(name);
+    for (size_t i = 0; i < t->n; i++) {
+        const char *full = t->tensor[i].name;
+        const char *end = strncmp(full, head, first) == 0 ? strstr(full, ">.") : NULL;
+        if (end && strlen(end + 2) == last && strcmp(end + 2, name) == 0)
+            return &t->tensor[i];
+    }
+    return NULL;
+}
+
 static const struct og_tensor *layer_tensor(const struct og_tensors *t, const char *module,
                                             int layer, const char *name)
 {
     char full[64];
     snprintf(full, sizeof(full), "%s.%d.%s", module, layer, name);
-    return og__tensors_find(t, full);
+    const struct og_tensor *own = og__tensors_find(t, full);
+    return own ? own : related_tensor(t, module, layer, name);
 }
 
 /* How many marks of a convolution the first layer has; 0 unless all. */
@@ -90,6 +107,10 @@ static void find_task(const struct og_tensors *t, struct og_model_config *config
 
 static void find_options(const struct og_tensors *t, struct og_model_config *config)
 {
+    for (size_t i = 0; i < t->n; i++)
+        if (strncmp(t->tensor[i].name, "embeddings.", strlen("embeddings.")) == 0 &&
+            t->tensor[i].ndim == 2 && t->tensor[i].shape[1] <= INT32_MAX)
+            config->embedding = (int)t->tensor[i].shape[1];
     const char *residual = og__tensors_said(t, "residual");
     config->residual = residual && strcmp(residual, "true") == 0;
     for (int l = 0; l < config->layers; l++)

@@ -57,10 +57,13 @@ static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
         struct og_work *w = &d->works[i];
         og__batch_init(&w->sampled, d->budget);
         og__plan_init(&w->plan, d->budget);
+        w->planned = (struct og_planned_ids){.budget = d->budget};
         OG_TRY(og__seeds_open(&w->seeds, &f->seeds, d->budget, err));
         OG_TRY(og__batch_reserve(&w->sampled, &f->caps, f->trace.extras, err));
         if ((want & OG__WANT_FEATURES))
             OG_TRY(og__plan_reserve(&w->plan, rows, changes, err));
+        if ((want & OG__WANT_FEATURES) && f->types)
+            OG_TRY(og__planned_ids_reserve(&w->planned, rows, err));
     }
 out:
     return rc;
@@ -69,11 +72,19 @@ out:
 static void close_work(struct og_work *w)
 {
     og__batch_release(&w->sampled);
+    og__planned_ids_release(&w->planned);
     og__plan_release(&w->plan);
     og__seeds_close(&w->seeds);
 }
 
 /* ---- features ---- */
+
+static int fill_piece(struct og_data_path *d, const uint32_t *nodes, const uint32_t *slots,
+                      uint32_t n, struct og_io_counts *counted, struct og_err *err)
+{
+    return d->gather ? og__gather_fill(d->gather, nodes, slots, n, counted, err)
+                     : og__typed_gather_fill(d->typed_gather, nodes, n, counted, err);
+}
 
 static int fill_rows(struct og_data_path *d, struct og_io_counts *counted, struct og_err *err)
 {
@@ -82,7 +93,7 @@ static int fill_rows(struct og_data_path *d, struct og_io_counts *counted, struc
     uint32_t *slots = nodes ? nodes + OG__FILL_ROWS : NULL;
     OG_TRY(nodes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "filling the cache"));
     for (uint32_t n; (n = og__policy_prefill(d->policy, nodes, slots, OG__FILL_ROWS)) > 0;) {
-        OG_TRY(og__gather_fill(d->gather, nodes, slots, n, counted, err));
+        OG_TRY(fill_piece(d, nodes, slots, n, counted, err));
         OG_TRY(og__stopped(d->config, "stopped while filling caches", err));
     }
 out:
@@ -100,7 +111,7 @@ static int fill_cache(struct og_data_path *d, uint64_t *prefill, struct og_err *
         return rc;
     *prefill = n_prefill;
     rc = fill_rows(d, &counted, err);
-    int ended = og__gather_fill_end(d->gather, &counted, rc < 0 ? NULL : err);
+    int ended = d->gather ? og__gather_fill_end(d->gather, &counted, rc < 0 ? NULL : err) : 0;
     return rc < 0 ? rc : ended;
 }
 
@@ -136,9 +147,29 @@ static int open_features(struct og_data_path *d, uint64_t *prefill, struct og_er
         .reader = og__reader_setup(d->config, &d->facts->profile),
     };
     int rc = og__gather_open(&d->gather, d->facts->ds, &opt, d->budget, err);
+    d->rows = og__rows_gathered(d->gather);
     if (rc == 0 && d->memory->whole)
         return share_cache(d, prefill, err);
     return rc < 0 || og__samples_ahead(d->way) ? rc : fill_cache(d, prefill, err);
+}
+
+static int open_typed_features(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
+{
+    const struct og_facts *f = d->facts;
+    const struct og_typed_gather_options opt = {.n_slots = d->memory->n_slots,
+                                                .cache_bytes = d->memory->cache,
+                                                .n_staging = d->memory->n_staging,
+                                                .staging_bytes = og__input_bytes(f),
+                                                .rows = (uint32_t)og__input_rows(f),
+                                                .io = d->config->opt.io};
+    int rc = og__typed_gather_open(&d->typed_gather, f->typed, f->types, &opt, d->budget, err);
+    d->rows = og__rows_of_types(d->typed_gather);
+    return rc < 0 ? rc : fill_cache(d, prefill, err);
+}
+
+const char *og__data_path_engine(const struct og_data_path *d)
+{
+    return d->gather ? og__gather_engine(d->gather) : og__typed_gather_engine(d->typed_gather);
 }
 
 /* ---- all of it ---- */
@@ -149,7 +180,8 @@ int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
     OG_TRY(open_samplers(d, err));
     OG_TRY(open_works(d, want, err));
     if ((want & OG__WANT_FEATURES))
-        OG_TRY(open_features(d, prefill, err));
+        OG_TRY(d->facts->typed ? open_typed_features(d, prefill, err)
+                               : open_features(d, prefill, err));
 out:
     return rc;
 }
@@ -158,6 +190,7 @@ void og__data_path_close(struct og_data_path *d)
 {
     og__stores_close(&d->stores); /* first: what a pack is reading goes to a staging area */
     og__gather_close(d->gather);
+    og__typed_gather_close(d->typed_gather);
     for (int i = 0; d->works && i < og__works(d->way); i++)
         close_work(&d->works[i]);
     free(d->works);

@@ -52,7 +52,9 @@ struct og_data_path {
     struct og_work *works;        /* og__works(way) */
     struct og_policy *policy;
     struct og_planner planner;
-    struct og_gather *gather; /* NULL: no features */
+    struct og_gather *gather;             /* NULL: no features, or of several widths: */
+    struct og_typed_gather *typed_gather; /* NULL: neither */
+    struct og_row_source rows;            /* of whichever it is */
     struct og_stores stores;
 };
 
@@ -60,6 +62,7 @@ struct og_data_path {
  * that waits for a superbatch, by the policy that is there already. *prefill: rows of it. */
 OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
                                      struct og_err *err);
+const char *og__data_path_engine(const struct og_data_path *d); /* that reads features */
 void og__data_path_close(struct og_data_path *d);
 
 #endif

@@ -188,7 +188,7 @@ static int finish_loading(struct run *r, struct loading *l, struct og_err *err)
         return 0;
     l->work = NULL;
     double start = og__now();
-    int rc = og__gather_finish(r->flow->gather, w->staging, &w->rows, &w->read, err);
+    int rc = r->flow->rows.finish(r->flow->rows.self, w, err);
     w->gather_seconds += og__now() - start;
     span(r, "gather", w, l->start);
     return rc < 0 ? rc : hand_on(r, LOADED, w);
@@ -230,7 +230,7 @@ static int begin_loading(struct run *r, struct loading *l, struct og_work *w, st
     OG_TRY(await_cache(r, l, w, err));
     OG_TRY(take_staging(r, l, w, err));
     double start = og__now();
-    rc = og__gather_begin(r->flow->gather, w->staging, &w->plan, w->number, err);
+    rc = r->flow->rows.begin(r->flow->rows.self, w, err);
     w->gather_seconds = og__now() - start;
     if (rc < 0)
         return rc;
@@ -253,7 +253,7 @@ static int load_batches(const struct worker *own, struct og_err *err)
     }
 out:
     if (l.work)
-        og__gather_give_up(r->flow->gather, l.work->staging);
+        r->flow->rows.give_up(r->flow->rows.self, l.work);
     return rc;
 }
 
@@ -264,7 +264,7 @@ static void end_work(struct run *r, struct og_work *w)
 {
     const struct og_flow *f = r->flow;
     if (w->staging >= 0) {
-        og__gather_change(f->gather, &w->plan, &w->rows);
+        f->rows.end(f->rows.self, w);
         og__filling_done(f->filling, (uint32_t)(w->item + 1 - f->items.first));
         og__shelf_put(&r->staging, w->staging);
     }

@@ -6,10 +6,10 @@
  *        │          plan source                │
  *        └──────────── free works <────────────┘
  *
- * Stages do not know where batches and plans come from. A batch source samples them, reads samples
- * that were made beforehand, or replays what was sampled ahead; a plan source asks the policy, or
- * reads plans that were made ahead (source.h). A flow without a plan source has neither planner nor
- * loader: its batches go straight to the consumer.
+ * Stages do not know where batches, plans and rows come from. A batch source samples them, reads
+ * samples that were made beforehand, or replays what was sampled ahead; a plan source asks the
+ * policy, or reads plans that were made ahead (source.h). A flow without a plan source has neither
+ * planner nor loader: its batches go straight to the consumer.
  *
  * A `work` is one mini-batch in flight; a fixed number of them circulates, so memory is bounded and
  * steady state allocates nothing. Works leave every queue in the order of the schedule, whichever
@@ -34,6 +34,15 @@ struct og_ahead_counts {
     struct og_io_counts read; /* of prefill */
 };
 
+/* Those of a batch's ids that have rows, where not all have; plans are of these. */
+struct og_planned_ids {
+    uint32_t *ids;
+    uint32_t n, capacity;
+    struct og_budget *budget;
+};
+OG_MUST_CHECK int og__planned_ids_reserve(struct og_planned_ids *p, uint32_t n, struct og_err *err);
+void og__planned_ids_release(struct og_planned_ids *p);
+
 struct og_work {
     uint64_t item; /* its number in the run, or in the pass */
     struct og_descriptor descriptor;
@@ -41,9 +50,12 @@ struct og_work {
     struct og_seeds seeds;
     bool stored; /* it is in a folder of samples made beforehand */
     struct og_batch_memory sampled;
+    struct og_planned_ids planned; /* of a typed graph */
     struct og_plan plan;
     int staging; /* area of the gather room that holds its misses; -1 = none */
-    struct og_rows rows;
+    struct og_rows view;
+    const struct og_rows
+        *rows; /* its features: the view, or, of a typed graph, one for each type */
     struct og_io_counts read, trace_read; /* features; samples, spilled batches and plans */
     struct og_sample_reads sampled_from;
     struct og_ahead_counts ahead;
@@ -77,6 +89,15 @@ struct og_plan_source {
     int (*make)(void *self, struct og_work *w, struct og_err *err);
 };
 
+/* Who brings the rows that plans are of: one thread, batches in order, and two may be begun. */
+struct og_row_source {
+    void *self;
+    int (*begin)(void *self, struct og_work *w, struct og_err *err);  /* into area w->staging */
+    int (*finish)(void *self, struct og_work *w, struct og_err *err); /* w->rows, w->read are set */
+    void (*give_up)(void *self, struct og_work *w);
+    void (*end)(void *self, struct og_work *w); /* by the consumer, once it has used them */
+};
+
 /* What the stages work with: all set before the flow starts. */
 struct og_flow {
     struct og_items items;
@@ -84,7 +105,7 @@ struct og_flow {
     struct og_batch_source batches;
     const struct og_shift *shift; /* NULL: who makes batches has nothing else to do */
     struct og_plan_source plans;  /* make NULL: nothing is planned or loaded */
-    struct og_gather *gather;
+    struct og_row_source rows;
     int n_staging;
     struct og_filling *filling; /* fills the cache meanwhile; NULL: it is filled */
     struct og_work *works;

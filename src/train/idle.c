@@ -56,6 +56,14 @@ static bool has_relations(const struct og_premises *p)
     return p->facts->typed;
 }
 
+static bool has_trained_rows(const struct og_premises *p)
+{
+    bool some = false;
+    for (uint32_t t = 0; p->facts->types && t < p->facts->types->n_types; t++)
+        some |= p->facts->types->type[t].trained;
+    return some;
+}
+
 static bool draws_again(const struct og_premises *p)
 {
     return p->config->opt.epochs > 1;
@@ -111,6 +119,7 @@ static const struct need needs[] = {
     {MODEL, "hidden", "layers", NULL, has_width, NULL, "there is no hidden layer"},
     {MODEL, "norm", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
+    {MODEL, "embedding", "model", NULL, has_trained_rows, NULL, "all nodes have features"},
     {MODEL, "eval-every", "epochs", NULL, chooses_epochs, NULL, "the last epoch is always validated"},
 
     {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},

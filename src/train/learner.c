@@ -24,11 +24,22 @@ int og__learner_adopt(struct og_config *config, const struct og_options *asked, 
     return og__checkpoint_edges(asked->init, &config->opt, &config->log, err);
 }
 
-static struct og_model_config asked_shape(const struct og_options *opt, const struct og_dataset *ds)
+/* Features, of several widths the widest. */
+static int widest(const struct og_facts *f)
 {
+    int most = f->ds->dim;
+    for (uint32_t t = 0; f->types && t < f->types->n_types; t++)
+        most = OG_MAX(most, f->types->type[t].dim);
+    return most;
+}
+
+static struct og_model_config asked_shape(const struct og_options *opt, const struct og_facts *f)
+{
+    const struct og_dataset *ds = f->ds;
     return (struct og_model_config){.kind = opt->model,
                                     .layers = opt->layers,
-                                    .in_dim = ds->dim,
+                                    .in_dim = widest(f),
+                                    .types = f->types,
                                     .hidden = opt->hidden,
                                     .n_classes =
                                         og__task(opt->task)->embeds ? opt->hidden : ds->n_classes,
@@ -49,15 +60,18 @@ int og__learner_shape(struct og_facts *f, const struct og_options *opt,
                       const struct og_model_config *given, struct og_err *err)
 {
     const struct og_dataset *ds = f->ds;
-    f->shape = given ? *given : asked_shape(opt, ds);
+    f->shape = given ? *given : asked_shape(opt, f);
+    f->shape.types = f->types;
+    if (f->types) /* files say it of the first relation alone */
+        f->shape.in_dim = widest(f);
     f->shape.multi_label = ds->multi_label;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
     const bool widths = og__task(opt->task)->embeds || f->shape.n_classes == ds->n_classes;
-    if (f->shape.in_dim != ds->dim || !widths)
+    if (f->shape.in_dim != widest(f) || !widths)
         return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
                         "the checkpoint has %d features and %d classes, %s has %d and %d",
-                        f->shape.in_dim, f->shape.n_classes, ds->path, ds->dim, ds->n_classes);
+                        f->shape.in_dim, f->shape.n_classes, ds->path, widest(f), ds->n_classes);
     return og__model_check(&f->shape, err);
 }
 

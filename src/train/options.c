@@ -67,6 +67,10 @@ static const struct og_option table[] = {
     {"residual", NULL, "false", numbers, NUMBERS,
      "add each layer's input to its output",
      NULL, OG_OPTION_FLAG, FIELD(residual), 0, 0, ALL},
+    {"embedding", "DIM", "0", numbers, NUMBERS,
+     "of a typed graph: width of the rows that nodes of types without features have, parameters that "
+     "are learnt with the model; 0 = there are none",
+     NULL, OG_OPTION_INT, FIELD(embedding), 0, 1 << 20, ALL},
     {"dropout", "P", "0.5", numbers, NUMBERS,
      "share of hidden activations dropped in training",
      NULL, OG_OPTION_REAL, FIELD(dropout), 0, MAX_DROPOUT, ALL},

@@ -35,6 +35,23 @@ static int keep_ids(struct og_pilot *p, const struct og_batch *batch, struct og_
     return 0;
 }
 
+static int count_types(struct og_pilot *p, const struct og_facts *f, const struct og_batch *batch,
+                       struct og_err *err)
+{
+    struct og_type_counts own = {0};
+    int rc = 0;
+    if (!f->types)
+        return 0;
+    if (!p->by_type.nodes)
+        OG_TRY(og__type_counts_init(&p->by_type, f->types, batch->n_hops, err));
+    OG_TRY(og__type_counts_init(&own, f->types, batch->n_hops, err));
+    og__count_types(f->types, batch, NULL, &own);
+    og__type_counts_include(&p->by_type, &own);
+out:
+    og__type_counts_release(&own);
+    return rc;
+}
+
 static int pilot_batch(struct og_pilot *p, const struct og_structure *g, struct og_sampler *sampler,
                        const struct og_descriptor *descriptor, struct og_batch_memory *m,
                        struct og_budget *b, struct og_err *err)
@@ -46,6 +63,7 @@ static int pilot_batch(struct og_pilot *p, const struct og_structure *g, struct 
     OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, descriptor->drawn_epoch,
                       descriptor->drawn_batch, m, err));
     og__caps_include(&p->caps, &m->batch);
+    OG_TRY(count_types(p, g->given.facts, &m->batch, err));
     if (descriptor->split == OG__TRAIN)
         OG_TRY(keep_ids(p, &m->batch, b, err));
 out:
@@ -146,6 +164,7 @@ void og__pilot_release(struct og_pilot *p, struct og_budget *b)
 {
     og__pilot_unrank(p, b);
     og__release(b, p->ids, p->bytes, "pilot");
+    og__type_counts_release(&p->by_type);
     free(p->ptr);
     *p = (struct og_pilot){0};
 }
@@ -197,6 +216,28 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
             caps.hop[h].n_listed = with_margin(seen->hop[h].n_listed, (uint64_t)f->ds->n_edges);
     }
     return caps;
+}
+
+int og__types_with_margin(struct og_type_counts *out, const struct og_type_counts *seen,
+                          const struct og_facts *f, struct og_err *err)
+{
+    const struct og_graph_types *g = f->types;
+    int rc = out->nodes ? 0 : og__type_counts_init(out, g, seen->n_hops, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t h = 0; h <= seen->n_hops; h++) {
+        uint64_t *nodes = out->nodes + (size_t)h * g->n_types;
+        uint64_t *edges = out->edges + (size_t)h * g->n_relations;
+        for (uint32_t t = 0; t < g->n_types; t++)
+            nodes[t] = with_margin(og__nodes_of(seen, h, t), g->type[t].end - og__first_id(g, t));
+        if (h == 0) /* nothing but seeds */
+            for (uint32_t t = 0; t < g->n_types; t++)
+                nodes[t] = t == g->target ? f->schedule.batch_size : 0;
+        for (uint32_t r = 0; h < seen->n_hops && r < g->n_relations; r++)
+            edges[r] =
+                with_margin(og__edges_of(seen, h, r), (uint64_t)f->typed->relation[r].view.n_edges);
+    }
+    return 0;
 }
 
 /* ---- how distinct nodes grow ---- */

@@ -17,9 +17,10 @@ struct og_pilot {
     size_t bytes;
     uint64_t rows; /* of all of them */
     double seconds;
-    double core_seconds;          /* of its thread: without waiting for the disk */
-    struct og_sample_reads reads; /* what sampling the training batches read */
-    struct og_batch_caps caps;    /* of these and of an evaluation batch; no margin */
+    double core_seconds;           /* of its thread: without waiting for the disk */
+    struct og_sample_reads reads;  /* what sampling the training batches read */
+    struct og_batch_caps caps;     /* of these and of an evaluation batch; no margin */
+    struct og_type_counts by_type; /* the same by types, where a model reads them */
     /* once it is noted: */
     struct og_growth growth;
     uint32_t *place; /* [rows] by og__pilot_rank; NULL = not ranked */
@@ -47,6 +48,10 @@ void og__pilot_release(struct og_pilot *p, struct og_budget *b);
 /* Caps with a margin for batches larger than the pilot's, bounded by what the graph allows. */
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_config *config, const struct og_facts *f);
+/* The same by types; *out is made where it is zeroed. */
+OG_MUST_CHECK int og__types_with_margin(struct og_type_counts *out,
+                                        const struct og_type_counts *seen, const struct og_facts *f,
+                                        struct og_err *err);
 
 /* ---- how distinct nodes grow ---- */
 

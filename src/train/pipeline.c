@@ -84,15 +84,21 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
 static void load_rows(struct og_flow *flow, const struct og_data_path *d)
 {
     flow->n_works = og__works_trained(d->way);
-    flow->gather = d->gather;
+    flow->rows = d->rows;
     flow->n_staging = d->memory->n_staging;
 }
 
 void og__pipeline_train(struct og_pipeline *p, struct og_data_path *d, struct og_items items)
 {
     og__pipeline_sample(p, d, items, false);
-    p->plans.of_policy = (struct og_policy_plans){.policy = d->policy, .planner = &d->planner};
-    p->flow.plans = og__plans_of_policy(&p->plans.of_policy);
+    const struct og_policy_plans plans = {.policy = d->policy, .planner = &d->planner};
+    if (d->facts->types) {
+        p->plans.of_types = (struct og_typed_plans){plans, d->facts->types};
+        p->flow.plans = og__plans_of_types(&p->plans.of_types);
+    } else {
+        p->plans.of_policy = plans;
+        p->flow.plans = og__plans_of_policy(&p->plans.of_policy);
+    }
     load_rows(&p->flow, d);
 }
 

@@ -18,6 +18,7 @@ struct og_pipeline {
     } batches;
     union {
         struct og_policy_plans of_policy;
+        struct og_typed_plans of_types;
         struct og_stored_plans stored;
     } plans;
 };

@@ -146,25 +146,11 @@ static int check_timeline(const struct og_session *s, struct og_err *err)
     return rc < 0 || !path || s->config.opt.resume ? rc : og__check_absent(path, err);
 }
 
-/* Batches of a typed graph are sampled and written down, no more yet. */
-static int check_typed(const struct og_session *s, struct og_err *err)
-{
-    const enum og_sampler_kind kind = (enum og_sampler_kind)s->config.opt.sampler;
-    const char *path = s->facts.ds->path;
-    if (!og__sampling_by_relation(kind))
-        return og__fail(err, -ENOTSUP, "use uniform, weighted or labor",
-                        "--sampler %s: it does not draw from the relations of %s one by one",
-                        og__sampler_words[kind], path);
-    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS
-               ? og__fail(err, -ENOTSUP, "use --task node",
-                          "--task link: edges of %s are of several relations", path)
-               : 0;
-}
-
 /* Others say of a typed one that they do not take it. */
 static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
 {
-    const bool may_be = s->config.want & OG__WANT_RECORD && !(s->config.want & OG__WANT_FEATURES);
+    const bool recorded = s->config.want & OG__WANT_RECORD && !(s->config.want & OG__WANT_FEATURES);
+    const bool may_be = recorded || s->config.want & OG__WANT_TYPES;
     bool typed = false;
     int rc;
     OG_TRY(may_be ? og__is_typed(dataset, &typed, err) : 0);
@@ -172,7 +158,7 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
         return og__dataset_open(dataset, &s->facts.ds, err);
     OG_TRY(og__typed_open(dataset, &s->facts.typed, err));
     s->facts.ds = &s->facts.typed->nodes;
-    OG_TRY(check_typed(s, err));
+    OG_TRY(og__session_check_types(s, err));
 out:
     return rc;
 }
@@ -262,6 +248,10 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__structure_fanouts(&s->structure, err));
     og__know_graph(&s->facts, &s->config.opt);
     OG_TRY(og__session_load_seeds(s, want, err));
+    if (s->facts.typed && (want & OG__WANT_TYPES)) {
+        OG_TRY(og__session_know_types(s, err));
+        OG_TRY(og__learner_shape(&s->facts, &s->config.opt, model, err));
+    }
     og__know_splits(&s->facts, want);
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
@@ -308,6 +298,7 @@ void og__session_close(struct og_session *s)
     og__structure_close(&s->structure);
     og__offline_close(s->offline);
     og__pool_close(s->pool);
+    og__session_drop_types(s);
     if (s->facts.typed)
         og__typed_close(s->facts.typed);
     else

@@ -6,6 +6,7 @@
 #include "dataset/features.h"
 #include "dataset/relations.h"
 #include "dataset/writer.h"
+#include "gather/typed_gather.h"
 #include "gather/typed_rows.h"
 #include "train/options.h"
 
@@ -131,12 +132,31 @@ struct og_facts og__facts_on_disk(const struct og_session *s)
     return f;
 }
 
-void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
+/* Rows of several widths. */
+static void know_typed_rows(struct og_session *s)
+{
+    struct og_facts *f = &s->facts;
+    f->bytes.typed_reader = og__typed_reader_bytes(f->typed, s->config.opt.io);
+    f->bytes.typed_staging = og__typed_staging_bytes(f->typed, og__input_rows(f));
+    f->bytes.typed_input = 0;
+    for (uint32_t t = 0; t < f->types->n_types; t++)
+        f->bytes.typed_input += (size_t)og__nodes_of(&f->by_type, f->caps.n_hops, t) *
+                                og__file_row_bytes(&f->typed->type[t].view);
+}
+
+int og__know_batches(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
     struct og_facts *f = &s->facts;
     const unsigned want = s->config.want;
     const struct og_trace_options record = og__record_form(f);
     f->caps = og__caps_with_margin(&pilot->caps, &s->config, f);
+    if (f->types) {
+        int rc = og__types_with_margin(&f->by_type, &pilot->by_type, f, err);
+        if (rc < 0)
+            return rc;
+        f->caps.types = &f->by_type;
+        know_typed_rows(s);
+    }
     f->pilot_batches = pilot->n;
     f->pilot_rows = pilot->rows / OG_MAX(pilot->n, 1u);
     f->pilot_seconds = pilot->seconds / OG_MAX(pilot->n, 1u);
@@ -153,4 +173,5 @@ void og__know_batches(struct og_session *s, const struct og_pilot *pilot)
         f->bytes.handed = s->config.handover.bytes(f, want);
     if (want & OG__WANT_MODEL)
         og__learner_sizes(&s->learner, f, &s->config);
+    return 0;
 }

@@ -1,6 +1,7 @@
 /* What the files of a session share while it is opened. Each calls those below it:
  *
  *   session.c            opens it part by part, and closes it
+ *   session_types.c      what there is where nodes have types
  *   session_task.c       what is learnt from which edges and nodes
  *   session_plan.c       what it will do, and what of it memory holds
  *   session_facts.c      what is known before it is planned */
@@ -9,6 +10,12 @@
 
 #include "train/pilot.h"
 #include "train/session.h"
+
+/* Of a typed graph: what it does not take yet, and what follows where that was left open; once
+ * seeds are loaded, what a model reads of it. */
+OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__session_know_types(struct og_session *s, struct og_err *err);
+void og__session_drop_types(struct og_session *s);
 
 /* What the dataset's labels are decides between classes, labels and values; the task between them
  * and edges. */
@@ -26,9 +33,10 @@ OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err)
 void og__know_disks(struct og_facts *f, const struct og_options *opt);
 void og__know_graph(struct og_facts *f, const struct og_options *opt);
 void og__know_splits(struct og_facts *f, unsigned want);
-void og__know_batches(struct og_session *s, const struct og_pilot *pilot);
 /* The same facts, were the structure on disk that is in memory. Of one type. */
 struct og_facts og__facts_on_disk(const struct og_session *s);
+OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_pilot *pilot,
+                                   struct og_err *err);
 
 /* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
  * serve, else as if there were none. */

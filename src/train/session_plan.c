@@ -9,6 +9,7 @@
 #include "train/hotness.h"
 #include "train/options.h"
 #include "train/predict.h"
+#include "train/typed_cache.h"
 
 #include <inttypes.h>
 
@@ -101,7 +102,7 @@ static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err
     int rc;
     OG_TRY(og__pilot_run(&pilot, &s->structure, NULL, err));
     OG_TRY(know_growth(s, &pilot, NULL, err));
-    og__know_batches(s, &pilot);
+    OG_TRY(og__know_batches(s, &pilot, err));
 out:
     og__pilot_release(&pilot, NULL);
     if (rc < 0)
@@ -143,6 +144,17 @@ static int plan_features(struct og_session *s, const struct og_pilot *pilot, str
     OG_TRY(og__learn_rule(&s->facts, &s->config, s->budget, err));
     OG_TRY(og__predict_pilot(&s->path, pilot, err));
 out:
+    return rc;
+}
+
+/* A policy that keeps the worthiest bytes of all types, and nothing prepared ahead. */
+static int plan_typed_features(struct og_session *s, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__typed_cache_size(s, err));
+    OG_TRY(open_policy(s, err));
+out:
+    og__session_drop_hotness(s);
     return rc;
 }
 
@@ -196,15 +208,15 @@ static int settle_hands(struct og_session *s, struct og_err *err)
  * pilot's tell as much of those to come. */
 static int move_structure(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
 {
+    int rc;
     og__topology_release(&s->structure.topology);
-    int rc = og__structure_open(&s->structure, err);
-    if (rc < 0)
-        return rc;
-    og__know_batches(s, pilot);
+    OG_TRY(og__structure_open(&s->structure, err));
+    OG_TRY(og__know_batches(s, pilot, err));
     og__say(&s->config.log, OG__INFO,
             "the graph's structure stays on disk and is read in its order: memory holds more "
             "features for it");
-    return 0;
+out:
+    return rc;
 }
 
 static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
@@ -212,14 +224,14 @@ static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_er
     const int topology = s->way.topology;
     int rc;
     OG_TRY(know_growth(s, pilot, s->budget, err));
-    og__know_batches(s, pilot);
+    OG_TRY(og__know_batches(s, pilot, err));
     OG_TRY(settle_hands(s, err));
     OG_TRY(og__choose(s, pilot, &s->way, err));
     if (s->way.topology != topology)
         OG_TRY(move_structure(s, pilot, err));
     OG_TRY(plan_fixed(s, err));
     if (s->config.want & OG__WANT_FEATURES)
-        OG_TRY(plan_features(s, pilot, err));
+        OG_TRY(s->facts.typed ? plan_typed_features(s, err) : plan_features(s, pilot, err));
     else
         og__memory_plan_together(&s->memory, &s->given);
 out:

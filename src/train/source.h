@@ -1,17 +1,21 @@
-/* Sources of mini-batches and of plans: a file each, a struct that is the source's own state, and a
- * function that makes the table of it which a flow takes. The struct must stay where it is until
- * the flow has run.
+/* Sources of mini-batches, plans and rows: a file each, a struct that is the source's own state,
+ * and a function that makes the table of it which a flow takes. The struct must stay where it is
+ * until the flow has run.
  *
  *   batches   sampled    drawn from the graph, each by itself
  *             together   drawn from the graph on disk, many at a time
  *             stored     of training: read from a folder of samples (--samples); others are sampled
  *             replayed   sampled ahead, with a superbatch; once, or in each epoch of a draw
  *   plans     policy     made batch by batch
- *             stored     made with the superbatch, and spilled */
+ *             stored     made with the superbatch, and spilled
+ *             types      made batch by batch, of nodes with features
+ *   rows      gathered   of one width
+ *             types      of several */
 #ifndef OG_SOURCE_H
 #define OG_SOURCE_H
 
 #include "base/spill.h"
+#include "gather/typed_gather.h"
 #include "plan/policy.h"
 #include "sample/superbatch.h"
 #include "sample/together.h"
@@ -97,6 +101,12 @@ struct og_policy_plans {
 };
 struct og_plan_source og__plans_of_policy(struct og_policy_plans *p);
 
+struct og_typed_plans {
+    struct og_policy_plans of_policy;
+    const struct og_graph_types *types;
+};
+struct og_plan_source og__plans_of_types(struct og_typed_plans *p);
+
 struct og_stored_plans {
     struct og_spill *codes;
     const struct og_sampled_ahead *ahead; /* by number of the batch */
@@ -104,5 +114,10 @@ struct og_stored_plans {
     struct og_planner *planner;
 };
 struct og_plan_source og__plans_stored(struct og_stored_plans *p);
+
+/* ---- rows ---- */
+
+struct og_row_source og__rows_gathered(struct og_gather *g);
+struct og_row_source og__rows_of_types(struct og_typed_gather *g);
 
 #endif

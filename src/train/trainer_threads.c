@@ -109,7 +109,7 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
 static struct extent extent_of(const struct og_facts *f, const struct og_work *w)
 {
     struct extent e = {.caps = {.n_hops = w->sampled.batch.n_hops},
-                       .rows = w->rows.n * w->rows.stride};
+                       .rows = w->rows->n * w->rows->stride};
     og__caps_include(&e.caps, &w->sampled.batch);
     if (f->seeds.edges)
         e.caps.n_pairs = w->seeds.pairs.n;
@@ -142,7 +142,8 @@ static int bring(void *self, const struct og_work *w, const struct og_steps *ste
     own->sampled.batch.ids = NULL;
     for (uint32_t h = 0; h < w->sampled.batch.n_hops; h++)
         copy_block(&to->copy, &w->sampled.batch.hop[h], &own->sampled.batch.hop[h]);
-    gather_rows(&to->copy, &w->rows, &own->rows, pool);
+    gather_rows(&to->copy, w->rows, &own->view, pool);
+    own->rows = &own->view;
     if (f->seeds.edges) {
         const struct og_pairs *pairs = &w->seeds.pairs;
         own->seeds.pairs.a = copied(&to->copy, pairs->a, pairs->n * sizeof(*pairs->a));
@@ -163,7 +164,7 @@ static int compute(void *self, struct og_part *part, struct og_err *err)
     struct group *own = self;
     const double start = og__now();
     *part = (struct og_part){.work = &own->work, .model = own->model};
-    int rc = og__model_part(own->model, &own->work.sampled.batch, &own->work.rows, own->targets,
+    int rc = og__model_part(own->model, &own->work.sampled.batch, own->work.rows, own->targets,
                             &own->key, &part->metrics, err);
     part->seconds = og__now() - start;
     return rc;

@@ -1,0 +1,347 @@
+#include "gather/typed_gather.h"
+
+#include "dataset/features.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char cache_part[] = "feature cache";
+static const char staging_part[] = "staging";
+static const char index_part[] = "plans";
+
+/* A type, as far as it has features. */
+struct width {
+    const struct og_dataset *view;
+    struct og_reader *reader; /* NULL: it has none */
+    size_t row_bytes;
+    uint32_t first, end; /* ids */
+    char *kept;          /* its rows in the cache, */
+    uint32_t slot;       /* from this slot on, */
+    uint32_t n_kept;     /* so many */
+};
+
+struct staging {
+    char *data; /* misses, type by type */
+    size_t bytes;
+    uint32_t *index; /* [capacity] places of the batch's rows, type by type */
+    uint32_t *row;   /* [capacity] numbers of the misses within their types */
+    uint32_t capacity;
+    struct og_rows *rows;    /* [n_types] */
+    struct og_read_job *job; /* [n_types] */
+    bool *begun;             /* [n_types] the job is to be waited for */
+};
+
+struct og_typed_gather {
+    struct og_budget *budget;
+    const struct og_graph_types *types;
+    uint32_t n_slots, n_filled;
+    size_t cache_bytes, filled_bytes;
+    char *cache;
+    struct width *width; /* [n_types] */
+    int n_staging;
+    struct staging *staging; /* [n_staging] */
+};
+
+/* ---- open and close ---- */
+
+static bool has_rows(const struct og_node_type *t)
+{
+    return t->view.dim > 0;
+}
+
+static struct og_reader_options reader_of(const struct og_node_type *t, int io)
+{
+    struct og_reader_options opt = {.io = io};
+    og__features_profile(&t->view, &opt.profile);
+    return opt;
+}
+
+size_t og__typed_reader_bytes(const struct og_typed *g, int io)
+{
+    size_t bytes = 0;
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        const struct og_reader_options opt = reader_of(&g->type[t], io);
+        bytes += has_rows(&g->type[t]) ? og__reader_bytes(&opt) : 0;
+    }
+    return bytes;
+}
+
+size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows)
+{
+    return (size_t)rows * 2 * sizeof(uint32_t) +
+           g->n_types * (sizeof(struct og_rows) + sizeof(struct og_read_job) + sizeof(bool));
+}
+
+static void release_index(struct og_typed_gather *g, struct staging *s)
+{
+    og__release(g->budget, s->index, s->capacity * sizeof(*s->index), index_part);
+    og__release(g->budget, s->row, s->capacity * sizeof(*s->row), index_part);
+    s->index = s->row = NULL;
+    s->capacity = 0;
+}
+
+/* Nobody uses the area: what it held may go. */
+static int reserve_rows(struct og_typed_gather *g, struct staging *s, uint32_t rows,
+                        struct og_err *err)
+{
+    if (rows <= s->capacity)
+        return 0;
+    release_index(g, s);
+    s->capacity = rows;
+    s->index = og__alloc(g->budget, rows * sizeof(*s->index), index_part, err);
+    s->row = s->index ? og__alloc(g->budget, rows * sizeof(*s->row), index_part, err) : NULL;
+    return s->row ? 0 : -ENOMEM;
+}
+
+static int reserve_data(struct og_typed_gather *g, struct staging *s, size_t bytes,
+                        struct og_err *err)
+{
+    if (bytes <= s->bytes)
+        return 0;
+    og__release(g->budget, s->data, s->bytes, staging_part);
+    s->bytes = 0;
+    s->data = og__alloc(g->budget, bytes, staging_part, err);
+    if (!s->data)
+        return -ENOMEM;
+    s->bytes = bytes;
+    return 0;
+}
+
+static int open_staging(struct og_typed_gather *g, struct staging *s,
+                        const struct og_typed_gather_options *opt, struct og_err *err)
+{
+    const size_t n = g->types->n_types;
+    s->rows = calloc(n, sizeof(*s->rows));
+    s->job = calloc(n, sizeof(*s->job));
+    s->begun = calloc(n, sizeof(*s->begun));
+    if (!s->rows || !s->job || !s->begun)
+        return og__fail_errno(err, -ENOMEM, NULL, "staging");
+    int rc = reserve_rows(g, s, opt->rows, err);
+    return rc < 0 ? rc : reserve_data(g, s, opt->staging_bytes, err);
+}
+
+static int open_width(struct og_typed_gather *g, const struct og_node_type *type, uint32_t t,
+                      int io, struct og_err *err)
+{
+    const struct og_reader_options opt = reader_of(type, io);
+    struct width *w = &g->width[t];
+    *w = (struct width){.view = &type->view,
+                        .row_bytes = og__file_row_bytes(&type->view),
+                        .first = og__first_id(g->types, t),
+                        .end = g->types->type[t].end};
+    return has_rows(type) ? og__features_open_stored(&w->reader, w->view, &opt, g->budget, err) : 0;
+}
+
+int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *graph,
+                          const struct og_graph_types *types,
+                          const struct og_typed_gather_options *opt, struct og_budget *b,
+                          struct og_err *err)
+{
+    struct og_typed_gather *g = calloc(1, sizeof(*g));
+    int rc = 0;
+    *out = NULL;
+    if (!g)
+        return og__fail_errno(err, -ENOMEM, NULL, "features");
+    *g = (struct og_typed_gather){.budget = b, .types = types, .n_slots = opt->n_slots};
+    g->width = calloc(types->n_types, sizeof(*g->width));
+    g->staging = calloc((size_t)opt->n_staging, sizeof(*g->staging));
+    if (!g->width || !g->staging)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "features"));
+    for (uint32_t t = 0; t < types->n_types; t++)
+        OG_TRY(open_width(g, &graph->type[t], t, opt->io, err));
+    for (; g->n_staging < opt->n_staging;)
+        OG_TRY(open_staging(g, &g->staging[g->n_staging++], opt, err));
+    if (opt->cache_bytes > 0 && !(g->cache = og__alloc(b, opt->cache_bytes, cache_part, err)))
+        OG_TRY(-ENOMEM);
+    g->cache_bytes = opt->cache_bytes;
+    *out = g;
+    return 0;
+out:
+    og__typed_gather_close(g);
+    return rc;
+}
+
+void og__typed_gather_close(struct og_typed_gather *g)
+{
+    if (!g)
+        return;
+    for (uint32_t t = 0; g->width && t < g->types->n_types; t++)
+        og__reader_close(g->width[t].reader);
+    for (int i = 0; i < g->n_staging; i++) {
+        struct staging *s = &g->staging[i];
+        release_index(g, s);
+        og__release(g->budget, s->data, s->bytes, staging_part);
+        free(s->rows);
+        free(s->job);
+        free(s->begun);
+    }
+    og__release(g->budget, g->cache, g->cache_bytes, cache_part);
+    free(g->width);
+    free(g->staging);
+    free(g);
+}
+
+const char *og__typed_gather_engine(const struct og_typed_gather *g)
+{
+    for (uint32_t t = 0; t < g->types->n_types; t++)
+        if (g->width[t].reader)
+            return og__reader_engine(g->width[t].reader);
+    return "none";
+}
+
+/* ---- the cache ---- */
+
+/* n nodes of the type, given by their numbers in it, to the end of what is filled. */
+static int fill_width(struct og_typed_gather *g, struct width *w, const uint32_t *number,
+                      uint32_t n, struct og_io_counts *counts, struct og_err *err)
+{
+    struct og_read_job job = {.rows = number, .n = n, .out = g->cache + g->filled_bytes};
+    int rc;
+    if (g->filled_bytes + n * w->row_bytes > g->cache_bytes)
+        return og__fail(err, -EINVAL, NULL, "feature cache: rows for more bytes than it has");
+    if (w->n_kept == 0) {
+        w->slot = g->n_filled;
+        w->kept = job.out;
+    }
+    OG_TRY(og__reader_submit(w->reader, &job, err));
+    OG_TRY(og__reader_wait(w->reader, &job, err));
+    counts->reads += job.counts.reads;
+    counts->bytes += job.counts.bytes;
+    w->n_kept += n;
+    g->n_filled += n;
+    g->filled_bytes += n * w->row_bytes;
+out:
+    return rc;
+}
+
+int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes, uint32_t n,
+                          struct og_io_counts *counts, struct og_err *err)
+{
+    enum { PIECE = 4096 };
+    uint32_t number[PIECE];
+    int rc = 0;
+    for (uint32_t i = 0; i < n;) {
+        struct width *w = &g->width[og__graph_type(g->types, nodes[i])];
+        uint32_t some = 0;
+        for (; i < n && some < PIECE && nodes[i] < w->end; i++)
+            number[some++] = nodes[i] - w->first;
+        OG_TRY(fill_width(g, w, number, some, counts, err));
+    }
+out:
+    return rc;
+}
+
+/* ---- a batch ---- */
+
+/* How many of the batch's rows, and of its misses, are of each type: in rows[t].n, job[t].n. */
+static void count_types(const struct og_typed_gather *g, struct staging *s,
+                        const struct og_plan *plan, const uint32_t *ids)
+{
+    for (uint32_t t = 0; t < g->types->n_types; t++) {
+        s->rows[t] = (struct og_rows){0};
+        s->job[t] = (struct og_read_job){0};
+    }
+    for (uint32_t i = 0; i < plan->n; i++)
+        s->rows[og__graph_type(g->types, ids[i])].n++;
+    for (uint32_t i = 0; i < plan->n_misses; i++) {
+        const uint32_t t = og__graph_type(g->types, plan->misses[i]);
+        s->row[i] = plan->misses[i] - g->width[t].first;
+        s->job[t].n++;
+    }
+}
+
+/* Where each type's rows and misses lie; they ascend, so those of a type follow each other. */
+static int place_types(struct og_typed_gather *g, struct staging *s, struct og_err *err)
+{
+    uint32_t first = 0;
+    uint32_t miss = 0;
+    size_t bytes = 0;
+    for (uint32_t t = 0; t < g->types->n_types; t++)
+        bytes += s->job[t].n * g->width[t].row_bytes;
+    int rc = reserve_data(g, s, bytes, err);
+    if (rc < 0)
+        return rc;
+    bytes = 0;
+    for (uint32_t t = 0; t < g->types->n_types; t++) {
+        const struct width *w = &g->width[t];
+        struct og_rows *x = &s->rows[t];
+        s->job[t].rows = s->row + miss;
+        s->job[t].out = s->data ? s->data + bytes : NULL;
+        *x = (struct og_rows){.base = w->kept,
+                              .index = s->index + first,
+                              .stride = w->row_bytes,
+                              .n = x->n,
+                              .dim = w->view->dim,
+                              .dtype = w->view->dtype,
+                              .n_more = s->job[t].n > 0,
+                              .more = {{.base = s->job[t].out, .first = w->n_kept}}};
+        first += x->n;
+        miss += (uint32_t)s->job[t].n;
+        bytes += s->job[t].n * w->row_bytes;
+    }
+    return 0;
+}
+
+/* Places count through all types; in a view, through its own. */
+static void number_places(const struct og_typed_gather *g, struct staging *s,
+                          const struct og_plan *plan, const uint32_t *ids)
+{
+    for (uint32_t t = 0; t < g->types->n_types; t++)
+        s->rows[t].n = 0;
+    for (uint32_t i = 0; i < plan->n; i++) {
+        const uint32_t t = og__graph_type(g->types, ids[i]);
+        const struct width *w = &g->width[t];
+        const uint32_t before = (uint32_t)(s->job[t].rows - s->row); /* misses of other types */
+        uint32_t *index = (uint32_t *)s->rows[t].index;
+        index[s->rows[t].n++] = plan->place[i] < g->n_slots
+                                    ? plan->place[i] - w->slot
+                                    : plan->place[i] - g->n_slots - before + w->n_kept;
+    }
+}
+
+int og__typed_gather_begin(struct og_typed_gather *g, int staging, const struct og_plan *plan,
+                           const uint32_t *ids, struct og_err *err)
+{
+    struct staging *s = &g->staging[staging];
+    int rc;
+    OG_TRY(reserve_rows(g, s, plan->n, err));
+    count_types(g, s, plan, ids);
+    OG_TRY(place_types(g, s, err));
+    number_places(g, s, plan, ids);
+    for (uint32_t t = 0; t < g->types->n_types; t++) {
+        if (s->job[t].n == 0)
+            continue;
+        OG_TRY(og__reader_submit(g->width[t].reader, &s->job[t], err));
+        s->begun[t] = true;
+    }
+out:
+    return rc;
+}
+
+int og__typed_gather_finish(struct og_typed_gather *g, int staging, const struct og_rows **rows,
+                            struct og_io_counts *counts, struct og_err *err)
+{
+    struct staging *s = &g->staging[staging];
+    int rc = 0;
+    *counts = (struct og_io_counts){0};
+    for (uint32_t t = 0; t < g->types->n_types; t++) {
+        if (!s->begun[t])
+            continue;
+        s->begun[t] = false;
+        OG_TRY(og__reader_wait(g->width[t].reader, &s->job[t], err));
+        counts->reads += s->job[t].counts.reads;
+        counts->bytes += s->job[t].counts.bytes;
+    }
+    *rows = s->rows;
+out:
+    return rc;
+}
+
+void og__typed_gather_give_up(struct og_typed_gather *g, int staging)
+{
+    struct staging *s = &g->staging[staging];
+    for (uint32_t t = 0; t < g->types->n_types; t++)
+        if (s->begun[t])
+            (void)!og__reader_wait(g->width[t].reader, &s->job[t], NULL);
+    memset(s->begun, 0, g->types->n_types * sizeof(*s->begun));
+}

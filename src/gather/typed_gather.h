@@ -1,0 +1,58 @@
+/* Rows of several widths: plans of a typed graph carried out, as gather.h does it for rows of one.
+ *
+ *   feature cache   | rows of type 0 | of type 1 | ... |    slots follow the ids, each type's at
+ * its staging area    | misses of type 0 | of 1 | ... |       own width
+ *
+ * A batch's rows are a view a type: the type's slots, and behind them its misses in the order of
+ * their file. Each type is read by a reader of its own, all at the same time. */
+#ifndef OG_GATHER_TYPED_GATHER_H
+#define OG_GATHER_TYPED_GATHER_H
+
+#include "dataset/typed.h"
+#include "gather/rows.h"
+#include "io/io.h"
+#include "plan/plan.h"
+#include "sample/by_type.h"
+
+struct og_typed_gather;
+
+struct og_typed_gather_options {
+    uint32_t n_slots;
+    size_t cache_bytes; /* of the rows in them */
+    int n_staging;
+    size_t staging_bytes; /* misses of one batch; grows when a batch has more */
+    uint32_t rows;        /* of one batch; the same */
+    int io;               /* enum og_io_kind */
+};
+
+/* From the budget: "feature cache", "staging", "plans", "read buffers". Types without features have
+ * no rows, and are in no plan. Both are borrowed. */
+OG_MUST_CHECK int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *g,
+                                        const struct og_graph_types *types,
+                                        const struct og_typed_gather_options *opt,
+                                        struct og_budget *b, struct og_err *err);
+void og__typed_gather_close(struct og_typed_gather *g); /* accepts NULL */
+/* What its readers take, and what goes with one staging area for batches of so many rows. */
+size_t og__typed_reader_bytes(const struct og_typed *g, int io);
+size_t og__typed_staging_bytes(const struct og_typed *g, uint64_t rows);
+const char *og__typed_gather_engine(const struct og_typed_gather *g);
+
+/* The next n cached nodes: they come in the order of their slots, and of their ids. counts are
+ * added to. Before the first batch. */
+OG_MUST_CHECK int og__typed_gather_fill(struct og_typed_gather *g, const uint32_t *nodes,
+                                        uint32_t n, struct og_io_counts *counts,
+                                        struct og_err *err);
+
+/* Start reading what the plan says of ids[plan->n], those of the batch that have rows, into a
+ * staging area that no batch uses. Loader thread only, as the two below. */
+OG_MUST_CHECK int og__typed_gather_begin(struct og_typed_gather *g, int staging,
+                                         const struct og_plan *plan, const uint32_t *ids,
+                                         struct og_err *err);
+/* Wait for it. *rows [n_types] is valid until the area is begun again. */
+OG_MUST_CHECK int og__typed_gather_finish(struct og_typed_gather *g, int staging,
+                                          const struct og_rows **rows, struct og_io_counts *counts,
+                                          struct og_err *err);
+/* Wait, whatever comes (gather.h). */
+void og__typed_gather_give_up(struct og_typed_gather *g, int staging);
+
+#endif

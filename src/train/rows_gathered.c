@@ -1,0 +1,28 @@
+/* Rows of one width, as gather.h brings them. */
+#include "train/source.h"
+
+static int begin(void *self, struct og_work *w, struct og_err *err)
+{
+    return og__gather_begin(self, w->staging, &w->plan, w->number, err);
+}
+
+static int finish(void *self, struct og_work *w, struct og_err *err)
+{
+    w->rows = &w->view;
+    return og__gather_finish(self, w->staging, &w->view, &w->read, err);
+}
+
+static void give_up(void *self, struct og_work *w)
+{
+    og__gather_give_up(self, w->staging);
+}
+
+static void end(void *self, struct og_work *w)
+{
+    og__gather_change(self, &w->plan, w->rows);
+}
+
+struct og_row_source og__rows_gathered(struct og_gather *g)
+{
+    return (struct og_row_source){g, begin, finish, give_up, end};
+}

@@ -1,0 +1,146 @@
+/* What a session has where nodes have types: what of it a model reads, and what is refused. */
+#include "nn/tasks.h"
+#include "sample/sample.h"
+#include "train/options.h"
+#include "train/session_parts.h"
+#include "train/typed_cache.h"
+
+#include <stdlib.h>
+
+/* ---- what there is not yet ---- */
+
+static int refuse(const struct og_session *s, const char *what, const char *hint,
+                  struct og_err *err)
+{
+    return og__fail(err, -ENOTSUP, hint, "%s: not where nodes have types yet, as those of %s do",
+                    what, s->facts.ds->path);
+}
+
+static int check_sampling(const struct og_session *s, struct og_err *err)
+{
+    const enum og_sampler_kind kind = (enum og_sampler_kind)s->config.opt.sampler;
+    const char *path = s->facts.ds->path;
+    if (!og__sampling_by_relation(kind))
+        return og__fail(err, -ENOTSUP, "use uniform, weighted or labor",
+                        "--sampler %s: it does not draw from the relations of %s one by one",
+                        og__sampler_words[kind], path);
+    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS
+               ? og__fail(err, -ENOTSUP, "use --task node",
+                          "--task link: edges of %s are of several relations", path)
+               : 0;
+}
+
+static int check_training(const struct og_session *s, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    if (opt->device != OG_DEVICE_CPU)
+        return refuse(s, "--device", "leave it at cpu", err);
+    if (opt->workers > 1)
+        return refuse(s, "--workers", "train with one", err);
+    if (opt->trainers > 1)
+        return refuse(s, "--trainers", "leave it at auto, or 1", err);
+    if (opt->executors.samplers > 0)
+        return refuse(s, "--executors", "leave it out", err);
+    if (opt->layout != OG_LAYOUT_AUTO && opt->layout != OG_LAYOUT_RAW)
+        return refuse(s, "--layout packed and segmented", "leave it at raw", err);
+    if (opt->alternate)
+        return refuse(s, "--alternate", "leave it out", err);
+    return opt->samples ? refuse(s, "--samples", "leave it out", err) : 0;
+}
+
+/* What was left open is what there is. */
+int og__session_check_types(struct og_session *s, struct og_err *err)
+{
+    struct og_options *opt = &s->config.opt;
+    int rc = check_sampling(s, err);
+    if (rc < 0 || !(s->config.want & OG__WANT_TYPES))
+        return rc;
+    OG_TRY(check_training(s, err));
+    if (opt->policy == OG_POLICY_AUTO)
+        opt->policy = OG_POLICY_DEGREE;
+    OG_TRY(og__typed_cache_check(opt->policy, err));
+    opt->layout = OG_LAYOUT_RAW;
+    opt->trainers = 1;
+out:
+    return rc;
+}
+
+/* ---- what a model reads ---- */
+
+static struct og_graph_types *types_of(const struct og_typed *g)
+{
+    struct og_graph_types *out = calloc(1, sizeof(*out));
+    if (!out)
+        return NULL;
+    out->n_types = g->n_types;
+    out->n_relations = g->n_relations;
+    out->type = calloc(g->n_types, sizeof(*out->type));
+    out->relation = calloc(g->n_relations, sizeof(*out->relation));
+    for (uint32_t t = 0; out->type && t < g->n_types; t++)
+        out->type[t] =
+            (struct og_graph_type){.name = g->type[t].name,
+                                   .end = (uint32_t)(g->type[t].first + g->type[t].view.n_nodes),
+                                   .dim = g->type[t].view.dim};
+    for (uint32_t r = 0; out->relation && r < g->n_relations; r++)
+        out->relation[r] = (struct og_graph_relation){.name = g->relation[r].name,
+                                                      .source = g->relation[r].source,
+                                                      .destination = g->relation[r].destination};
+    return out;
+}
+
+/* Those of all splits are of one. */
+static int find_target(struct og_session *s, struct og_err *err)
+{
+    struct og_graph_types *g = s->facts.types;
+    g->target = og__graph_type(g, s->facts.split[OG__TRAIN].ids[0]);
+    for (int i = 0; i < OG__SPLITS; i++)
+        for (int64_t k = 0; k < s->facts.split[i].n; k++) {
+            const uint32_t t = og__graph_type(g, s->facts.split[i].ids[k]);
+            if (t != g->target)
+                return og__fail(err, -ENOTSUP, "keep those of one type",
+                                "%s: nodes of two types to learn from, %s and %s",
+                                s->facts.ds->path, g->type[g->target].name, g->type[t].name);
+        }
+    return 0;
+}
+
+/* Without rows nothing is known of a type's nodes: unless --embedding learns it. */
+static int settle_embeddings(struct og_session *s, struct og_err *err)
+{
+    struct og_graph_types *g = s->facts.types;
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        if (g->type[t].dim > 0)
+            continue;
+        if (s->config.opt.embedding == 0)
+            return og__fail(
+                err, -EINVAL, "give --embedding DIM: rows so wide that are learnt with the model",
+                "%s: nodes of type %s have no features", s->facts.ds->path, g->type[t].name);
+        g->type[t].dim = s->config.opt.embedding;
+        g->type[t].trained = true;
+    }
+    return 0;
+}
+
+int og__session_know_types(struct og_session *s, struct og_err *err)
+{
+    int rc;
+    struct og_graph_types *g = s->facts.types = types_of(s->facts.typed);
+    if (!g || !g->type || !g->relation)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
+    OG_TRY(find_target(s, err));
+    OG_TRY(settle_embeddings(s, err));
+out:
+    return rc;
+}
+
+void og__session_drop_types(struct og_session *s)
+{
+    struct og_graph_types *g = s->facts.types;
+    og__type_counts_release(&s->facts.by_type);
+    if (g) {
+        free(g->type);
+        free(g->relation);
+    }
+    free(g);
+    s->facts.types = NULL;
+}

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Training on typed graphs: what is learnt, by NumPy; the same bits however rows and lists come; what is refused.
+
+Accuracy and loss of `eval` with all neighbours are those that NumPy computes from the dataset's files and the checkpoint's
+tensors: nothing here knows how the library samples, gathers or computes. The rows of an epoch are those of its samples.
+
+    typed_train.py OUTGROW      exits 77 where there is no NumPy
+"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(77)
+
+OUTGROW = os.path.abspath(sys.argv[1])
+RUN = ["--epochs", 3, "--batch", 50, "--fanout", "4,3", "--hidden", 12, "--threads", 2, "--memory", "120M", "--lr", 0.01]
+FULL = ["paper:900:20", "author:700:8", "venue:30:5"]
+BARE = ["paper:900:20", "author:700", "venue:30:5"]
+RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5"]
+
+
+def outgrow(*args):
+    return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
+
+
+def run(*args):
+    done = outgrow(*args)
+    assert done.returncode == 0, (args, done.stderr)
+    return done.stdout
+
+
+def refused(*args):
+    done = outgrow(*args)
+    assert done.returncode == 1, (args, done.returncode, done.stderr)
+    assert "hint: " in done.stderr, (args, done.stderr)
+    return done.stderr
+
+
+def train(graph, name, *more):
+    run("train", graph, *RUN, *more, "--run", name)
+    return json.loads(pathlib.Path(name, "summary.json").read_text())
+
+
+def tensors(path):
+    data = pathlib.Path(path).read_bytes()
+    n, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + n])
+    out = {}
+    for name, t in header.items():
+        if name != "__metadata__":
+            first, last = t["data_offsets"]
+            out[name] = np.frombuffer(data[8 + n + first:8 + n + last], np.float32).reshape(t["shape"]).astype(np.float64)
+    return out
+
+
+# ---- the model, by all neighbours ----
+
+class Graph:
+    def __init__(self, folder):
+        self.folder, meta = folder, json.loads(pathlib.Path(folder, "meta.json").read_text())
+        self.types = [t["name"] for t in meta["node_types"]]
+        self.count = {t["name"]: t["count"] for t in meta["node_types"]}
+        self.relations = [(r["source"], r["name"], r["destination"]) for r in meta["relations"]]
+        self.x = {}
+        for i, name in enumerate(self.types):
+            if os.path.exists(f"{folder}/features_{i}.npy"):
+                self.x[name] = np.load(f"{folder}/features_{i}.npy").astype(np.float64)
+
+    def mean(self, r, rows):
+        """Of each destination's sources."""
+        indptr, indices = np.load(f"{self.folder}/rel{r}_indptr.npy"), np.load(f"{self.folder}/rel{r}_indices.npy")
+        degree = np.diff(indptr)
+        out = np.zeros((len(degree), rows.shape[1]))
+        np.add.at(out, np.repeat(np.arange(len(degree)), degree), rows[indices])
+        return out / np.maximum(degree, 1)[:, None]
+
+
+def parameter(l, relation, name):
+    return f"convs.{l}.convs.<{'___'.join(relation).replace('.', '#')}>.{name}"
+
+
+def sage(graph, p, layers):
+    """Logits of all nodes of the first type."""
+    x = dict(graph.x)
+    x.update({name: p[f"embeddings.{name}.weight"] for name in graph.types if f"embeddings.{name}.weight" in p})
+    for l in range(layers):
+        y = {}
+        for r, relation in enumerate(graph.relations):
+            source, _, destination = relation
+            if parameter(l, relation, "lin_l.weight") not in p:
+                continue
+            made = (graph.mean(r, x[source]) @ p[parameter(l, relation, "lin_l.weight")].T + p[parameter(l, relation, "lin_l.bias")]
+                    + x[destination] @ p[parameter(l, relation, "lin_r.weight")].T)
+            y[destination] = y[destination] + made if destination in y else made
+        x = y if l == layers - 1 else {name: np.maximum(rows, 0) for name, rows in y.items()}
+    return x[graph.types[0]]
+
+
+def check_evaluation(folder, checkpoint, layers):
+    graph, p = Graph(folder), tensors(checkpoint)
+    nodes, labels = np.load(f"{folder}/test.npy"), np.load(f"{folder}/labels.npy")
+    logits = sage(graph, p, layers)[nodes]
+    loss = np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1)) + logits.max(1) - logits[np.arange(len(nodes)), labels[nodes]]
+    got = json.loads(run("eval", folder, "--checkpoint", checkpoint, "--fanout", ",".join(["-1"] * layers), "--memory", "200M", "--json"))
+    assert abs(got["loss"] / loss.mean() - 1) < 1e-5, (got["loss"], loss.mean())
+    assert abs(got["acc"] - (logits.argmax(1) == labels[nodes]).mean()) < 1.5 / len(nodes), got["acc"]
+
+
+# ---- tests ----
+
+def numbers(name):
+    lines = [json.loads(line) for line in pathlib.Path(name, "metrics.jsonl").read_text().splitlines()]
+    return [(line.get("loss"), line.get("valid_loss"), line.get("valid_acc")) for line in lines]
+
+
+WAYS = {
+    "none": ["--policy", "none"],
+    "random": ["--policy", "random", "--cache", "20K"],
+    "presc": ["--policy", "presc", "--cache", "25%"],
+    "disk": ["--policy", "degree", "--cache", "30K", "--topology", "disk"],
+    "one": ["--policy", "none", "--topology", "disk", "--pipeline", "none", "--io", "pread", "--threads", 1],
+}
+
+
+def same_bits_however_rows_come():
+    dropped = ["--dropout", 0.3, "--input-dropout", 0.1, "--relation-fanout", "cites=5,2"]
+    base = train("full", "all", "--policy", "degree", *dropped)
+    assert base["plan"]["cache_rows"] == 1630 and all(e["misses"] == 0 for e in base["epochs"])
+    for name, way in WAYS.items():
+        got = train("full", name, *way, *dropped)
+        for file in "best.safetensors", "checkpoint.safetensors":
+            assert tensors(f"{name}/{file}").keys() == tensors(f"all/{file}").keys()
+            for key, value in tensors(f"{name}/{file}").items():
+                assert np.array_equal(value, tensors(f"all/{file}")[key]), (name, key)
+        assert numbers(name) == numbers("all"), name
+        assert got["peak_rss_bytes"] <= 120 << 20, (name, got["peak_rss_bytes"])
+        for a, b in zip(got["epochs"], base["epochs"]):
+            assert a["rows"] == a["hits"] + a["misses"] == b["rows"]
+            assert a["misses"] > 0 and a["bytes_read"] > 0, name
+
+
+def rows_are_those_of_samples():
+    """Of types with features, in each epoch."""
+    got = train("bare", "counted", "--embedding", 6, "--policy", "none")
+    run("sample", "bare", *RUN[:6], *RUN[8:12], "--out", "trace")
+    ids, ptr = np.load("trace/ids.npy"), np.load("trace/ids_ptr.npy")
+    authors = (ids >= 900) & (ids < 1600)
+    per_epoch = (len(ptr) - 1) // 3
+    for e, row in enumerate(got["epochs"]):
+        first, last = ptr[e * per_epoch], ptr[(e + 1) * per_epoch]
+        assert row["rows"] == row["misses"] == (~authors[first:last]).sum(), (e, row["rows"])
+
+
+def a_run_goes_on_where_it_stopped():
+    whole = train("full", "whole", "--policy", "degree", "--dropout", 0.2)
+    run("train", "full", *RUN, "--policy", "degree", "--dropout", 0.2, "--epochs", 2, "--run", "part")
+    run("train", "full", *RUN, "--policy", "none", "--dropout", 0.2, "--run", "part", "--resume")
+    assert pathlib.Path("part/checkpoint.safetensors").read_bytes() == pathlib.Path("whole/checkpoint.safetensors").read_bytes()
+    assert json.loads(pathlib.Path("part/summary.json").read_text())["test_acc"] == whole["test_acc"]
+    run("train", "full", *RUN, "--init", "whole/best.safetensors", "--run", "further")
+
+
+def evaluations_equal_numpy():
+    train("full", "two")
+    check_evaluation("full", "two/best.safetensors", 2)
+    run("train", "full", *RUN, "--fanout", "3,3,3", "--run", "three")
+    check_evaluation("full", "three/best.safetensors", 3)
+    learnt = train("bare", "learnt", "--embedding", 6)
+    assert tensors("learnt/best.safetensors")["embeddings.author.weight"].shape == (700, 6)
+    assert learnt["parameters"] == sum(t.size for t in tensors("learnt/best.safetensors").values())
+    check_evaluation("bare", "learnt/best.safetensors", 2)
+
+
+def what_there_is_not_says_so():
+    assert "--embedding" in refused("train", "bare", *RUN, "--run", "no")
+    for option in (["--model", "pinsage"], ["--residual"], ["--norm", "batch"], ["--device", "virtual"], ["--layout", "packed"],
+                   ["--policy", "lru"], ["--sampler", "ladies"], ["--task", "link"], ["--workers", 2], ["--samples", "trace"],
+                   ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
+        refused("train", "full", *RUN, *option, "--run", "no")
+        assert not os.path.exists("no"), option
+    refused("eval", "full", "--checkpoint", "two/best.safetensors", "--full")
+    refused("eval", "bare", "--checkpoint", "two/best.safetensors")  # of another graph
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["XDG_CACHE_HOME"] = folder + "/cache"
+        for name, types in (("full", FULL), ("bare", BARE)):
+            run("generate", name, "--types", ",".join(types), "--relations", ",".join(RELATIONS), "--classes", 5,
+                "--train-fraction", 0.3)
+        for test in (same_bits_however_rows_come, rows_are_those_of_samples, a_run_goes_on_where_it_stopped,
+                     evaluations_equal_numpy, what_there_is_not_says_so):
+            test()
+            print("ok", test.__name__)
+
+
+main()
