@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Training on typed graphs: what is learnt, by NumPy; the same bits however rows and lists come; what is refused.
 
-Accuracy and loss of `eval` with all neighbours are those that NumPy computes from the dataset's files and the checkpoint's
+Accuracy and loss of `eval` with all neighbours, and logits of `predict`, are those that NumPy computes from the dataset's files and the checkpoint's
 tensors: nothing here knows how the library samples, gathers or computes. The rows of an epoch are those of its samples.
 
     typed_train.py OUTGROW      exits 77 where there is no NumPy
@@ -113,6 +113,14 @@ def check_evaluation(folder, checkpoint, layers):
     assert abs(got["acc"] - (logits.argmax(1) == labels[nodes]).mean()) < 1.5 / len(nodes), got["acc"]
 
 
+def check_predictions(folder, checkpoint, layers, name, *way):
+    graph = Graph(folder)
+    fanout = ",".join(["-1"] * layers)
+    run("predict", folder, "--checkpoint", checkpoint, "--fanout", fanout, "--memory", "200M", "--out", name, *way)
+    got, want = np.load(name), sage(graph, tensors(checkpoint), layers)
+    assert got.shape == want.shape and np.abs(got - want).max() < 1e-5 * np.abs(want).max(), np.abs(got - want).max()
+
+
 # ---- tests ----
 
 def numbers(name):
@@ -178,6 +186,18 @@ def evaluations_equal_numpy():
     check_evaluation("bare", "learnt/best.safetensors", 2)
 
 
+def predictions_equal_numpy():
+    """Of every node of the type that is learnt, in the order of their ids."""
+    check_predictions("full", "two/best.safetensors", 2, "two.npy")
+    check_predictions("full", "two/best.safetensors", 2, "again.npy", "--policy", "none", "--topology", "disk", "--batch", 70)
+    assert np.array_equal(np.load("two.npy").argmax(1), np.load("again.npy").argmax(1))
+    check_predictions("bare", "learnt/best.safetensors", 2, "learnt.npy")
+    assert "two.npy" in refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "two.npy")
+    refused("predict", "full", "--checkpoint", "two/best.safetensors", "--out", "e.npy", "--embeddings", "f.npy")
+    refused("predict", "bare", "--checkpoint", "two/best.safetensors", "--out", "e.npy")  # of another graph
+    assert not os.path.exists("e.npy")
+
+
 def what_there_is_not_says_so():
     assert "--embedding" in refused("train", "bare", *RUN, "--run", "no")
     for option in (["--model", "pinsage"], ["--residual"], ["--norm", "batch"], ["--device", "virtual"], ["--layout", "packed"],
@@ -197,7 +217,7 @@ def main():
             run("generate", name, "--types", ",".join(types), "--relations", ",".join(RELATIONS), "--classes", 5,
                 "--train-fraction", 0.3)
         for test in (same_bits_however_rows_come, rows_are_those_of_samples, a_run_goes_on_where_it_stopped,
-                     evaluations_equal_numpy, what_there_is_not_says_so):
+                     evaluations_equal_numpy, predictions_equal_numpy, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)
 

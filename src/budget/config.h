@@ -21,6 +21,7 @@ enum {
     OG__WANT_TYPED_ROWS = 256,  /* with the rows of types (gather/typed_rows.h) */
     OG__WANT_WHOLE_DRAWS = 32,  /* an epoch's batches are planned together, whatever the rest */
     OG__WANT_TYPES = 512,       /* nodes may have types */
+    OG__WANT_EVERY = 1024,      /* the test split is every node of the type that has seeds */
     OG__WANT_UNEVALUATED = 128, /* no validation between epochs, whatever --eval-every says */
 };
 

@@ -39,7 +39,10 @@ const struct command cmd_predict = {
             "not replaced. The "
             "model comes from the checkpoint; of the training options only the resources count, "
             "and --sampler walk with its own and --seed: then neighbours are drawn by walks, once "
-            "a node, as they are where the checkpoint says so and no --sampler is given.",
+            "a node, as they are where the checkpoint says so and no --sampler is given.\n"
+            "\n"
+            "Where nodes have types, --out has a row for each node of the type that the model was "
+            "trained on, and neighbours are drawn as in training (docs/models.md, Types).",
     .own = own,
     .training = true,
     .often = WORDS("memory", "scratch", "resume"),

@@ -1,7 +1,9 @@
 /* predict, and eval with all neighbours. */
 #include "budget/memory_plan.h"
 #include "dataset/features.h"
+#include "dataset/typed.h"
 #include "infer/infer.h"
+#include "infer/typed_predict.h"
 #include "nn/tasks.h"
 #include "train/checkpoint.h"
 #include "train/options.h"
@@ -225,9 +227,14 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
                struct og_err *err)
 {
     struct og_inference f = {.seen = seen};
+    bool typed = false;
     if (text)
         *text = NULL;
-    int rc;
+    int rc = og__is_typed(dataset, &typed, err);
+    if (rc < 0 || typed)
+        return rc < 0
+                   ? rc
+                   : og__typed_predict(dataset, checkpoint, out, embeddings, opt, seen, text, err);
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     OG_TRY(predict(&f, checkpoint, out, embeddings, text, err));
 out:

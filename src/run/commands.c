@@ -7,6 +7,7 @@
 #include "train/options.h"
 #include "train/scores.h"
 #include "train/session.h"
+#include "train/session_of_checkpoint.h"
 #include "train/targets.h"
 
 #include <assert.h>
@@ -111,52 +112,6 @@ static int find_split(const char *name, enum og__split *split, struct og_err *er
     return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", name);
 }
 
-/* The checkpoint says how many layers there are: a --fanout left at its default follows. */
-static int fit_options(struct og_options *opt, const struct og_model_config *config,
-                       const char *checkpoint, struct og_err *err)
-{
-    if (!og__options_given(opt, "fanout")) {
-        for (int i = opt->n_fanout; i < config->layers; i++)
-            opt->fanout[i] = opt->fanout[i - 1];
-        opt->n_fanout = config->layers;
-    }
-    opt->layers = config->layers;
-    opt->embedding = config->embedding;
-    if (config->task >= 0) /* it says */
-        opt->task = config->task;
-    if (config->loss != OG_LOSS_AUTO && !og__options_given(opt, "loss"))
-        opt->loss = config->loss;
-    if (config->layers == opt->n_fanout)
-        return 0;
-    return og__fail(err, -EINVAL, "give --fanout as many numbers as it has layers",
-                    "%s: %d layers, --fanout has %d numbers", checkpoint, config->layers,
-                    opt->n_fanout);
-}
-
-/* A session as the checkpoint says, as far as the options do not. */
-static int open_session(struct og_session **out, const char *dataset, const char *checkpoint,
-                        const struct og_options *opt, const struct og_observer *seen,
-                        struct og_err *err)
-{
-    struct og_model_config config = {0};
-    struct og_options own = {0};
-    const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
-    const struct og_nn_ops *ops;
-    int rc;
-    OG_TRY(og__nn_find(&ops, opt->device, err)); /* before any other complaint */
-    OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
-    OG_TRY(og__options_copy(&own, opt, err));
-    OG_TRY(fit_options(&own, &config, checkpoint, err));
-    OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
-    if (og__task(own.task)->targets == OG__OF_PAIRS)
-        OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
-    OG_TRY(og__session_open(out, dataset, &own, OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TYPES,
-                            &config, seen, err));
-out:
-    og_options_release(&own);
-    return rc;
-}
-
 int og_eval(const char *dataset, const char *checkpoint, const char *split,
             const struct og_options *opt, const struct og_observer *seen, char **out,
             struct og_err *err)
@@ -168,7 +123,7 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
     int rc = find_split(split, &which, err);
     if (rc < 0)
         return rc;
-    rc = open_session(&e.s, dataset, checkpoint, opt, seen, err);
+    rc = og__session_of_checkpoint(&e.s, dataset, checkpoint, opt, 0, seen, err);
     if (rc < 0)
         return rc;
     struct og_session *s = e.s;

@@ -121,6 +121,28 @@ static int settle_embeddings(struct og_session *s, struct og_err *err)
     return 0;
 }
 
+/* In the place of the test split, in the order of their ids. */
+static int take_every_node(struct og_session *s, struct og_err *err)
+{
+    const struct og_graph_types *g = s->facts.types;
+    const uint32_t first = og__first_id(g, g->target);
+    struct og_split *split = &s->facts.split[OG__TEST];
+    og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
+    if (split->labels)
+        og__release(s->budget, split->labels, og__labels_bytes(s->facts.ds, split->n), "labels");
+    *split = (struct og_split){.n = g->type[g->target].end - first};
+    split->ids = og__alloc(s->budget, og__split_bytes(&s->facts, split), "seeds", err);
+    if (!split->ids) {
+        split->n = 0;
+        return -ENOMEM;
+    }
+    for (int64_t i = 0; i < split->n; i++)
+        split->ids[i] = first + (uint32_t)i;
+    s->facts.schedule.n_seeds[OG__TEST] = (uint64_t)split->n;
+    s->facts.seeds.split[OG__TEST] = split->ids;
+    return 0;
+}
+
 int og__session_know_types(struct og_session *s, struct og_err *err)
 {
     int rc;
@@ -129,6 +151,8 @@ int og__session_know_types(struct og_session *s, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.ds->path);
     OG_TRY(find_target(s, err));
     OG_TRY(settle_embeddings(s, err));
+    if (s->config.want & OG__WANT_EVERY)
+        OG_TRY(take_every_node(s, err));
 out:
     return rc;
 }
