@@ -7,9 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const cases[] = {"typed_sage2",     "typed_sage3",      "typed_sage2_wide",
-                                    "typed_sage2_few", "typed_sage2_bare", "typed_sage2_trained",
-                                    "typed_sage_max2"};
+static const char *const cases[] = {"typed_sage2",       "typed_sage3",      "typed_sage2_wide",
+                                    "typed_sage2_few",   "typed_sage2_bare", "typed_sage2_trained",
+                                    "typed_sage_max2",   "typed_gin2",       "typed_gin3",
+                                    "typed_gin2_trained"};
 
 enum { MOST = 8 };
 
@@ -420,8 +421,8 @@ static uint64_t bits_of_untyped(const char *name, const struct og_graph_types *t
 static void one_type_and_one_relation_is_the_untyped_model(void **state)
 {
     (void)state;
-    static const char *const untyped[] = {"sage2", "sage3", "sage2_wide", "sage2_multi",
-                                          "sage_max2"};
+    static const char *const untyped[] = {"sage2",       "sage3",     "sage2_wide",
+                                          "sage2_multi", "sage_max2", "gin2_wide"};
     for (size_t c = 0; c < OG_COUNT(untyped); c++) {
         struct fixture f;
         fixture_open(&f, untyped[c]);

@@ -200,7 +200,8 @@ def predictions_equal_numpy():
 
 def what_there_is_not_says_so():
     assert "--embedding" in refused("train", "bare", *RUN, "--run", "no")
-    for option in (["--model", "pinsage"], ["--residual"], ["--norm", "batch"], ["--device", "virtual"], ["--layout", "packed"],
+    assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
+    for option in (["--model", "pinsage"], ["--model", "gat"], ["--model", "gcn"], ["--residual"], ["--norm", "batch"], ["--device", "virtual"], ["--layout", "packed"],
                    ["--policy", "lru"], ["--sampler", "ladies"], ["--task", "link"], ["--workers", 2], ["--samples", "trace"],
                    ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")

@@ -5,7 +5,9 @@
  *   GIN    y = relu(sum(x) W0^T + b0) W2^T + b2, where sum(x) has (1 + eps) of the own row;
  *          or relu(sum(x W0^T) + b0) W2^T + b2
  *
- * The stage up to the first bias is common to all; GIN lets it end in t. */
+ * The stage up to the first bias is common to all; GIN lets it end in t. Where a relation's
+ * destinations are apart from its sources, GIN's own rows are added to what comes along the edges
+ * before the product. */
 #include "nn/model.h"
 
 /* The sum along the edges. */
@@ -16,7 +18,47 @@ static struct og_sparse aggregation(const struct og_model *m, int l)
     struct og_sparse s = og__aggregation(w->block, og__aggregate_of(&m->config), w->scale);
     if (eps)
         s.eps = eps->value;
+    if (m->config.apart)
+        s.n_loops = 0;
     return s;
+}
+
+/* The own row's share of the sum, by itself: (1 + eps) of it. */
+static struct og_sparse own_share(const struct og_model *m, int l)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    return (struct og_sparse){.n_rows = w->block->n_dst,
+                              .n_loops = w->block->n_dst,
+                              .indptr = w->nothing,
+                              .eps = m->layer[l].param[OG__EPS]->value};
+}
+
+/* In a, what comes along the edges and the own rows, which are apart. */
+static int sum_apart(struct og_model *m, int l, struct og_rows sources, struct og_rows own,
+                     struct og_err *err)
+{
+    static const uint32_t zeros[256];
+    struct og_layer_work *w = &m->at.work[l];
+    const size_t n = (size_t)w->block->n_dst + 1;
+    const struct og_sparse along = aggregation(m, l);
+    const struct og_sparse share = own_share(m, l);
+    struct og_affine op = {.rows = w->block->n_dst,
+                           .cols = m->layer[l].n_in,
+                           .y = w->a,
+                           .plus_through = &along,
+                           .plus = sources};
+    int rc;
+    for (size_t i = 0, some; i < n; i += some) {
+        some = OG_MIN(n - i, OG_COUNT(zeros));
+        OG_TRY(og__model_push(m, w->nothing + i, zeros, some * sizeof(*zeros), err));
+    }
+    OG_TRY(m->ops->affine(m->backend, &op, err));
+    op.plus_through = &share;
+    op.plus = own;
+    op.add = true;
+    OG_TRY(m->ops->affine(m->backend, &op, err));
+out:
+    return rc;
 }
 
 static int aggregation_back(struct og_model *m, int l, struct og_sparse *out, struct og_err *err)
@@ -26,6 +68,8 @@ static int aggregation_back(struct og_model *m, int l, struct og_sparse *out, st
     *out = og__aggregation_back(w->block, og__aggregate_of(&m->config), w->scale, m->at.back_indptr,
                                 m->at.back_col, NULL);
     out->eps = aggregation(m, l).eps;
+    if (m->config.apart)
+        out->n_loops = 0;
     return rc;
 }
 
@@ -69,6 +113,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
                            .y = w->t,
                            .relu = true,
                            .bias = layer->param[OG__BIAS]->value};
+    OG_TRY(m->ops->scale(m->backend, &scale, err));
     if (w->transform_first) {
         op.plus_through = &through;
         op.plus = sources;
@@ -78,13 +123,17 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
         op.input[0].keep = keep ? w->a : NULL;
         op.n_inputs = 1;
     }
+    if (w->nothing) {
+        OG_TRY(sum_apart(m, l, sources, own, err));
+        op.input[0] = og__weighted(og__dense(w->a, n, layer->n_in), n,
+                                   &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
+    }
     if (layer->param[OG__SELF])
         op.input[op.n_inputs++] = og__weighted(own, n, &layer->weight[OG__SELF], OG__FORWARD);
     if (!perceptron) {
         op.relu = false;
         og__end_layer(m, l, own, &op);
     }
-    OG_TRY(m->ops->scale(m->backend, &scale, err));
     OG_TRY(m->ops->affine(m->backend, &op, err));
     if (perceptron)
         OG_TRY(multiply_hidden(m, l, own, err));
@@ -187,6 +236,32 @@ static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, str
     return rc < 0 ? rc : eps_gradient(m, l, w->a, own, err);
 }
 
+/* What destinations that are apart get of it: their product's, or their share of the sum's. dy: of
+ * the stage; in a, the gradient of the sum; t is free. */
+static int apart_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    struct og_layer_work *w = &m->at.work[l];
+    const uint32_t n = w->block->n_dst;
+    struct og_affine op = {.n_inputs = 1};
+    if (layer->param[OG__SELF]) {
+        op.input[0] =
+            og__weighted(og__dense(dy, n, layer->n_mid), n, &layer->weight[OG__SELF], OG__BACKWARD);
+        return m->ends->own_gradient(m, l, &op, err);
+    }
+    if (!w->nothing)
+        return 0;
+    const struct og_sparse share = own_share(m, l);
+    const struct og_affine of_own = {.rows = n,
+                                     .cols = layer->n_in,
+                                     .y = w->t,
+                                     .plus_through = &share,
+                                     .plus = og__dense(w->a, n, layer->n_in)};
+    op.input[0] = og__weighted(og__dense(w->t, n, layer->n_in), n, NULL, OG__FORWARD);
+    int rc = m->ops->affine(m->backend, &of_own, err);
+    return rc < 0 ? rc : m->ends->own_gradient(m, l, &op, err);
+}
+
 /* dy: of the stage; dlayer: of the layer, for the residual. */
 static int stage_input_gradient(struct og_model *m, int l, const float *dy, const float *dlayer,
                                 const struct og_sparse *back, struct og_err *err)
@@ -195,8 +270,6 @@ static int stage_input_gradient(struct og_model *m, int l, const float *dy, cons
     struct og_layer_work *w = &m->at.work[l];
     uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
     struct og_affine op = {0};
-    struct og_affine apart = {0};
-    struct og_affine *own = m->apart ? &apart : &op;
     if (w->transform_first) {
         op.input[op.n_inputs++] = og__weighted(og__dense(w->a, n_src, layer->n_mid), n_src,
                                                &layer->weight[OG__NEIGHBOUR], OG__BACKWARD);
@@ -204,11 +277,11 @@ static int stage_input_gradient(struct og_model *m, int l, const float *dy, cons
         op.plus_through = back;
         op.plus = og__dense(w->a, n_dst, layer->n_in);
     }
-    if (layer->param[OG__SELF])
-        own->input[own->n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_mid), n_dst,
-                                                   &layer->weight[OG__SELF], OG__BACKWARD);
+    if (layer->param[OG__SELF] && !m->config.apart)
+        op.input[op.n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_mid), n_dst,
+                                               &layer->weight[OG__SELF], OG__BACKWARD);
     int rc = og__input_gradient(m, l, dlayer, &op, err);
-    return rc < 0 || apart.n_inputs == 0 ? rc : m->ends->own_gradient(m, l, &apart, err);
+    return rc < 0 || !m->config.apart ? rc : apart_gradient(m, l, dy, err);
 }
 
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,

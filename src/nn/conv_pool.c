@@ -119,13 +119,13 @@ static int pooled_input_gradient(struct og_model *m, int l, const float *dy, str
     const uint32_t n_dst = w->block->n_dst, n_src = w->block->n_src;
     struct og_affine op = {.n_inputs = 1};
     struct og_affine apart = {0};
-    struct og_affine *own = m->apart ? &apart : &op;
+    struct og_affine *own = m->config.apart ? &apart : &op;
     op.input[0] = og__weighted(og__dense(w->t, n_src, layer->n_mid), n_src,
                                &layer->weight[OG__POOL], OG__BACKWARD);
     own->input[own->n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_out), n_dst,
                                                &layer->weight[OG__SELF], OG__BACKWARD);
     int rc = og__input_gradient(m, l, dy, &op, err);
-    return rc < 0 || !m->apart ? rc : m->ends->own_gradient(m, l, &apart, err);
+    return rc < 0 || !m->config.apart ? rc : m->ends->own_gradient(m, l, &apart, err);
 }
 
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,

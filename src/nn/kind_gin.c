@@ -24,6 +24,7 @@ const struct og_conv og__conv_gin = {
     .steps = &og__steps_linear,
     .aggregate = OG__SUM_AND_SELF,
     .has_loops = true,
+    .by_relation = true,
     .perceptron = true,
     .mid = hidden,
     .list = list,

@@ -51,6 +51,7 @@ struct og_layer_work {
     bool transform_first;
     struct og_dropout dropout, attention; /* of the layer's end, of GAT's alpha; p = 0: none */
     float *scale, *a, *t, *y, *h;
+    uint32_t *nothing;                             /* [D + 1] lists without edges; or NULL */
     uint32_t *from;                                /* SAGE max: [D, F_mid] */
     float *score_src, *score_dst, *alpha, *dscore; /* GAT, see og_attend */
     float *fold[2], *dfold[2]; /* GAT: att_src and att_dst folded, and their gradients */
@@ -111,8 +112,7 @@ struct og_model {
     const struct og_ends *ends;
     struct og_relational *relational; /* relations' convolutions; NULL: nodes are of one type */
     struct og_model *whole;           /* of a relation's: what it is a part of, */
-    uint32_t relation;                /* its number, */
-    bool apart;                       /* and whether destinations are not among the sources */
+    uint32_t relation;                /* and its number */
     float *mean, *var;                /* of another model's batch, for a layer at a time */
     struct og_layer layer[OG_MAX_HOPS];
     struct og_decoder decoder;

@@ -37,6 +37,7 @@ struct og_model_config {
     bool residual;     /* each layer's input is added to its output */
     int own_dim;       /* width of the destinations' own rows in layer 0; 0: in_dim */
     int embedding;     /* width of trained rows, as a checkpoint has them; 0: it has none */
+    bool apart;        /* destinations are not among layer 0's sources, nor any later one's */
     bool trains_input; /* some of what layer 0 reads are parameters */
     /* NULL: nodes are of one type. Else a layer is the sum, in each type, of the convolutions of
      * the relations that end there (relational.h), and in_dim is the widest of layer 0; borrowed.

@@ -51,8 +51,15 @@ struct og_model_config og__relation_config(const struct og_model_config *c, uint
     part.types = NULL;
     part.in_dim = source->dim;
     part.own_dim = own->dim;
+    part.apart = of->source != of->destination;
     part.trains_input = source->trained || own->trained;
     return part;
+}
+
+static bool same_width(const struct og_graph_types *g, uint32_t relation)
+{
+    const struct og_graph_relation *of = &g->relation[relation];
+    return g->type[of->source].dim == g->type[of->destination].dim;
 }
 
 int og__relational_check(const struct og_model_config *c, struct og_err *err)
@@ -61,13 +68,20 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
     const struct og_live live = og__live_relations(c);
     const char *hint = "leave it out";
     if (!og__conv_of(c)->by_relation)
-        return og__fail(err, -ENOTSUP, "use sage",
+        return og__fail(err, -ENOTSUP, "use sage or gin",
                         "--model %s: it has no convolution of a relation yet",
                         og__model_words[c->kind]);
     if (c->residual)
         return og__fail(err, -ENOTSUP, hint, "--residual: not where nodes have types yet");
     if (c->norm != OG_NORM_NONE)
         return og__fail(err, -ENOTSUP, hint, "--norm: not where nodes have types yet");
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (og__conv_of(c)->perceptron && live.of[0][r] && !same_width(g, r))
+            return og__fail(err, -EINVAL, "use --model sage, or features of one width",
+                            "--model %s: it adds rows of %s to those of %s, which are of another "
+                            "width",
+                            og__model_words[c->kind], g->type[g->relation[r].source].name,
+                            g->type[g->relation[r].destination].name);
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (live.of[c->layers - 1][r])
             return 0;
@@ -140,14 +154,12 @@ int og__relational_open(struct og_relational **out, struct og_model *whole, stru
     if (!d->part || !d->block || !d->row || !d->side || !d->made)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "model"));
     for (uint32_t r = 0; r < g->n_relations; r++)
-        d->part[r] =
-            (struct og_model){.config = og__relation_config(c, r),
-                              .ops = whole->ops,
-                              .backend = whole->backend,
-                              .ends = &ends_of_relations,
-                              .whole = whole,
-                              .relation = r,
-                              .apart = g->relation[r].source != g->relation[r].destination};
+        d->part[r] = (struct og_model){.config = og__relation_config(c, r),
+                                       .ops = whole->ops,
+                                       .backend = whole->backend,
+                                       .ends = &ends_of_relations,
+                                       .whole = whole,
+                                       .relation = r};
     *out = d;
     return 0;
 out:

@@ -62,12 +62,15 @@ static void carve_linear(const struct og_model_config *c, int l, const struct og
                          bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
-    w->transform_first = og__transform_first(b, in, mid);
+    const bool adds_own = c->apart && og__conv_of(c)->perceptron; /* before the product */
+    w->transform_first = !adds_own && og__transform_first(b, in, mid);
     w->scale = take_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
     if (training || og__may_transform_first(c, l))
         w->a = take_floats(arena, b->n_dst, in);
     if (og__conv_of(c)->perceptron)
-        w->t = take_floats(arena, b->n_dst, mid);
+        w->t = take_floats(arena, b->n_dst, adds_own ? OG_MAX(in, mid) : mid);
+    if (adds_own)
+        w->nothing = og__carve(arena, ((size_t)b->n_dst + 1) * sizeof(*w->nothing));
 }
 
 void og__carve_conv(const struct og_model_config *c, int l, const struct og_block *b, bool training,

@@ -86,14 +86,22 @@ def sage_max_conv(x, own, src, dst, p, name):
     return a @ p[name + "lin_l.weight"].T + p[name + "lin_l.bias"] + own @ p[name + "lin_r.weight"].T
 
 
-CONVS = {"sage": sage_conv, "sage-max": sage_max_conv}
+def gin_conv(x, own, src, dst, p, name):
+    z = torch.zeros(len(own), x.shape[1]).index_add(0, dst, x[src]) + (1 + p[name + "eps"]) * own
+    z = (z @ p[name + "nn.0.weight"].T + p[name + "nn.0.bias"]).relu()
+    return z @ p[name + "nn.2.weight"].T + p[name + "nn.2.bias"]
 
 
-def shapes(kind, i, own, o):
+CONVS = {"sage": sage_conv, "sage-max": sage_max_conv, "gin": gin_conv}
+
+
+def shapes(kind, i, own, o, hidden):
     return {
         "sage": {"lin_l.weight": ((o, i), i), "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
         "sage-max": {"lin.weight": ((i, i), i), "lin.bias": ((i,), i), "lin_l.weight": ((o, i), i),
                      "lin_l.bias": ((o,), i), "lin_r.weight": ((o, own), own)},
+        "gin": {"eps": ((1,), 4), "nn.0.weight": ((hidden, i), i), "nn.0.bias": ((hidden,), i),
+                "nn.2.weight": ((o, hidden), hidden), "nn.2.bias": ((o,), hidden)},
     }[kind]
 
 
@@ -134,7 +142,7 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             source, _, destination = relation
             if source in has and destination in has:
                 i, own = (dims[source], dims[destination]) if l == 0 else (hidden, hidden)
-                for name, (shape, fan) in shapes(kind, i, own, classes if l == layers - 1 else hidden).items():
+                for name, (shape, fan) in shapes(kind, i, own, classes if l == layers - 1 else hidden, hidden).items():
                     p[parameter(l, relation, name)] = draw(shape, fan**-0.5)
         has = {d for s, _, d in RELATIONS if s in has and d in has}
     for name, dim in dims.items():
@@ -196,4 +204,8 @@ if __name__ == "__main__":
     make("sage2_few", "sage", [-1, -1], {"paper": 10, "author": 6, "venue": 8}, 9, 5)
     make("sage2_bare", "sage", [3, 3], {"paper": 10, "author": 6, "venue": 0}, 9, 5)
     make("sage2_trained", "sage", [3, 3], {"paper": 10, "author": 6, "venue": 4}, 7, 5, trained=("author", "venue"))
+    SAME = {"paper": 11, "author": 11, "venue": 11}
+    make("gin2", "gin", [3, 3], SAME, 8, 5)
+    make("gin3", "gin", [2, 2, 2], SAME, 12, 4)
+    make("gin2_trained", "gin", [3, 3], SAME, 6, 4, trained=("author",))
     make("sage_max2", "sage-max", [3, 3], WIDTHS, 9, 5)
