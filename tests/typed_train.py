@@ -9,6 +9,7 @@ tensors: nothing here knows how the library samples, gathers or computes. The ro
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -154,6 +155,25 @@ def same_bits_however_rows_come():
             assert a["misses"] > 0 and a["bytes_read"] > 0, name
 
 
+def one_type_and_one_relation_has_the_bits_of_none():
+    """The same graph, said to have types: a dataset of format 2, made by hand."""
+    run("generate", "plain", "--nodes", 900, "--degree", 6, "--dim", 14, "--classes", 4, "--train-fraction", 0.3)
+    shutil.copytree("plain", "single")
+    for name in "indptr", "indices", "features":
+        os.rename(f"single/{name}.npy", "single/features_0.npy" if name == "features" else f"single/rel0_{name}.npy")
+    pathlib.Path("single/meta.json").write_text(json.dumps({
+        "format": 2, "node_types": [{"name": "node", "count": 900}], "num_classes": 4,
+        "relations": [{"source": "node", "name": "to", "destination": "node"}]}))
+    for i, model in enumerate((["sage"], ["sage", "--aggregator", "max"], ["gin"])):
+        options = ["--policy", "degree", "--dropout", 0.3, "--input-dropout", 0.2, "--draw", ["each", "once"][i % 2], "--model", *model]
+        plain, typed = train("plain", f"plain{i}", *options), train("single", f"single{i}", *options)
+        assert numbers(f"plain{i}") == numbers(f"single{i}") and plain["test_metrics"] == typed["test_metrics"]
+        a, b = tensors(f"plain{i}/checkpoint.safetensors"), tensors(f"single{i}/checkpoint.safetensors")
+        of_relation = {name.replace(".convs.<node___to___node>", ""): value for name, value in b.items()}
+        assert a.keys() == of_relation.keys()
+        assert all(np.array_equal(a[name], of_relation[name]) for name in a)
+
+
 def rows_are_those_of_samples():
     """Of types with features, in each epoch."""
     got = train("bare", "counted", "--embedding", 6, "--policy", "none")
@@ -217,7 +237,7 @@ def main():
         for name, types in (("full", FULL), ("bare", BARE)):
             run("generate", name, "--types", ",".join(types), "--relations", ",".join(RELATIONS), "--classes", 5,
                 "--train-fraction", 0.3)
-        for test in (same_bits_however_rows_come, rows_are_those_of_samples, a_run_goes_on_where_it_stopped,
+        for test in (same_bits_however_rows_come, one_type_and_one_relation_has_the_bits_of_none, rows_are_those_of_samples, a_run_goes_on_where_it_stopped,
                      evaluations_equal_numpy, predictions_equal_numpy, what_there_is_not_says_so):
             test()
             print("ok", test.__name__)
