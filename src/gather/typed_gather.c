@@ -60,8 +60,10 @@ size_t og__typed_reader_bytes(const struct og_typed *g, int io)
 {
     size_t bytes = 0;
     for (uint32_t t = 0; t < g->n_types; t++) {
+        if (!has_rows(&g->type[t]))
+            continue;
         const struct og_reader_options opt = reader_of(&g->type[t], io);
-        bytes += has_rows(&g->type[t]) ? og__reader_bytes(&opt) : 0;
+        bytes += og__reader_bytes(&opt);
     }
     return bytes;
 }
@@ -123,13 +125,15 @@ static int open_staging(struct og_typed_gather *g, struct staging *s,
 static int open_width(struct og_typed_gather *g, const struct og_node_type *type, uint32_t t,
                       int io, struct og_err *err)
 {
-    const struct og_reader_options opt = reader_of(type, io);
     struct width *w = &g->width[t];
     *w = (struct width){.view = &type->view,
                         .row_bytes = og__file_row_bytes(&type->view),
                         .first = og__first_id(g->types, t),
                         .end = g->types->type[t].end};
-    return has_rows(type) ? og__features_open_stored(&w->reader, w->view, &opt, g->budget, err) : 0;
+    if (!has_rows(type))
+        return 0;
+    const struct og_reader_options opt = reader_of(type, io);
+    return og__features_open_stored(&w->reader, w->view, &opt, g->budget, err);
 }
 
 int og__typed_gather_open(struct og_typed_gather **out, const struct og_typed *graph,
