@@ -410,7 +410,9 @@ static int begin_batch(struct og_model *m, const struct og_batch *batch, const s
     int rc = 0;
     og__count_types(d->types, batch, NULL, &d->at);
     OG_TRY(check_rows(m, batch, x, err));
-    if (!m->workspace.base || !og__type_counts_fit(&d->most, &d->at)) {
+    const size_t need =
+        og__relational_arena_bytes(m->ops, &m->config, &d->at, m->training, m->threads);
+    if (!m->workspace.base || need > m->workspace.cap) { /* more of one type may be less in all */
         og__type_counts_include(&d->most, &d->at);
         OG_TRY(og__relational_reserve(m, &d->most, m->training, err));
     }

@@ -53,14 +53,6 @@ void og__type_counts_include(struct og_type_counts *most, const struct og_type_c
         most->nodes[i] = OG_MAX(most->nodes[i], c->nodes[i]);
 }
 
-bool og__type_counts_fit(const struct og_type_counts *most, const struct og_type_counts *c)
-{
-    for (size_t i = 0; i < n_nodes(most) + n_edges(most); i++)
-        if (c->nodes[i] > most->nodes[i])
-            return false;
-    return true;
-}
-
 /* ---- of a batch ---- */
 
 static void count_edges(const struct og_block *b, uint64_t *edges)

@@ -57,8 +57,6 @@ void og__count_types(const struct og_graph_types *g, const struct og_batch *batc
                      struct og_type_counts *out);
 /* *most becomes the larger of the two, number by number. */
 void og__type_counts_include(struct og_type_counts *most, const struct og_type_counts *c);
-/* Is none of c's larger? */
-bool og__type_counts_fit(const struct og_type_counts *most, const struct og_type_counts *c);
 
 /* One relation of hop h as a block of its own: sources and destinations by their numbers. `local`
  * and `counts` are of og__count_types; indptr[destinations + 1] and src[edges] are filled. */
