@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -306,6 +307,40 @@ def check_plain():
     print("one type and one relation are sampled as without types")
 
 
+# ---- many relations ----
+
+def make_many(folder, relations, types=20):
+    ends = [f"t{i % types}:r{i}:t{(7 * i + i // types) % types}:2" for i in range(relations)]
+    names = [f"t{i}:500" + (":8" if i == 0 else "") for i in range(types)]
+    run("generate", folder, "--types", ",".join(names), "--relations", ",".join(ends))
+
+
+def limited(soft, hard, *args):
+    """The command with so many files open at a time, at first and at most."""
+    def lower():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True, preexec_fn=lower)
+
+
+def check_descriptors():
+    make_many("many", 60)
+    sample = ["sample", "many", "--epochs", 1, "--batch", 100, "--fanout", "3,3", "--memory", "200M"]
+    disk = sample + ["--topology", "disk", "--threads", 4]
+    raised = limited(256, 2048, *disk, "--out", "raised")
+    assert raised.returncode == 0, raised.stderr
+    few = limited(256, 256, *disk, "--out", "few")
+    needs = re.search(r"--topology disk: needs (\d+) files open at a time, 256 are allowed\nhint: `ulimit -n (\d+)`", few.stderr)
+    assert few.returncode == 1 and needs and needs[1] == needs[2] and not os.path.exists("few"), few.stderr
+    enough = limited(int(needs[1]), int(needs[1]), *disk, "--out", "few")
+    assert enough.returncode == 0, enough.stderr
+    assert limited(256, 256, *sample, "--topology", "memory", "--out", "in_memory").returncode == 0
+    none = limited(100, 100, "info", "many")
+    needs = re.search(r"many: needs (\d+) files open at a time, 100 are allowed\nhint: `ulimit -n (\d+)`", none.stderr)
+    assert none.returncode == 1 and needs, none.stderr
+    assert limited(int(needs[2]), int(needs[2]), "info", "many").returncode == 0
+    print("as many files are open as the machine allows, and what needs more says so")
+
+
 # ---- what is said ----
 
 def check_words(graph):
@@ -358,6 +393,7 @@ def main():
             check_words(graph)
             check_features(graph)
             check_plain()
+            check_descriptors()
         os.chdir("/")
 
 

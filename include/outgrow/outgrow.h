@@ -310,6 +310,11 @@ OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_option
                                      const struct og_observer *seen, char **summary,
                                      struct og_err *err);
 
+/* Raises the limit of files that this process may hold open, `ulimit -n`, to the most that it may
+ * set by itself: a graph of many relations has thousands open on disk. Other calls leave it as it
+ * is, but for og_workers_run. Nothing here uses select(), which knows none above 1024. */
+OG_EXPORT void og_files_raise(void);
+
 /* Workers: n processes of this program on this machine, that train together when each comes to
  * og_train with opt->workers = n. One that was started so knows it by its environment.
  *

@@ -145,6 +145,7 @@ static int refuse_other_text(int argc, char **argv)
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error to be told */
+    og_files_raise();         /* a graph of many relations has thousands of files open */
     int status = refuse_other_text(argc, argv);
     if (status == 0)
         status = run(argc, argv);

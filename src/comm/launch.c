@@ -8,9 +8,9 @@
 
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,15 +39,6 @@ struct launch {
 /* ---- streams ---- */
 
 /* Every pair takes two descriptors here, until all are started. */
-static void raise_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static int open_stream(struct launch *l, int *one, int *other)
 {
     int pair[2];
@@ -62,7 +53,7 @@ static int open_stream(struct launch *l, int *one, int *other)
 static int open_streams(struct launch *l)
 {
     int rc = 0;
-    raise_limit();
+    og_files_raise();
     for (int i = 0; i < l->n; i++) {
         OG_TRY(open_stream(l, &l->fd[i][i], &l->line[i]));
         for (int k = 0; k < i; k++)

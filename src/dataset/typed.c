@@ -1,11 +1,14 @@
 #include "dataset/typed.h"
 
+#include "base/descriptors.h"
+#include "base/file.h"
 #include "dataset/identity.h"
 #include "dataset/opening.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 static const char again_hint[] =
@@ -34,6 +37,34 @@ static int open_array(const struct og_typed *g, const char *name, bool optional,
     struct og_meta_file f;
     int rc = og__meta_find_file(&g->meta.plain, name, &f, g->nodes.path, err);
     return rc < 0 ? rc : og__open_array(g->nodes.path, name, &f, optional, a, err);
+}
+
+/* Whether weights of a relation are there: a file that meta.json names, or the usual one. */
+static bool are_there(const struct og_typed *g, uint32_t r)
+{
+    char name[32];
+    char file[64];
+    struct og_meta_file f;
+    snprintf(name, sizeof(name), "rel%u_weights", r);
+    if (og__meta_find_file(&g->meta.plain, name, &f, g->nodes.path, NULL) < 0 || f.path)
+        return true; /* or opening it says what is wrong */
+    snprintf(file, sizeof(file), "%s.npy", name);
+    char *path = og__path_join(g->nodes.path, file);
+    const bool there = path && access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+/* All its arrays stay open. */
+static int check_descriptors(const struct og_typed *g, struct og_err *err)
+{
+    enum { OF_NODES = 9 };
+    uint64_t n = OF_NODES;
+    for (uint32_t t = 0; t < g->meta.n_types; t++)
+        n += g->meta.type[t].dim > 0;
+    for (uint32_t r = 0; r < g->meta.n_relations; r++)
+        n += are_there(g, r) ? 3 : 2;
+    return og__descriptors_check(n, g->nodes.path, NULL, err);
 }
 
 static int open_features(const struct og_typed *g, uint32_t t, struct og_err *err)
@@ -245,6 +276,7 @@ int og__typed_open(const char *path, struct og_typed **out, struct og_err *err)
     g->node_ids.fd = -1;
     OG_TRY((g->nodes.path = strdup(path)) ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
     OG_TRY(read_meta(g, err));
+    OG_TRY(check_descriptors(g, err));
     OG_TRY(open_types(g, err));
     OG_TRY(open_relations(g, err));
     OG_TRY(open_nodes(g, err));

@@ -107,6 +107,11 @@ static int threads_of(const struct og_io_ops *ops, const struct og_reader_option
     return OG_MAX(suits, 1);
 }
 
+int og__reader_descriptors(const struct og_reader_options *opt)
+{
+    return opt->io == OG_IO_PREAD || opt->io == OG_IO_MMAP ? 0 : 1; /* the ring */
+}
+
 /* ---- from rows to requests ---- */
 
 /* What so many bytes of rows take in memory. */

@@ -1,5 +1,6 @@
 #include "train/structure.h"
 
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/kept.h"
 #include "base/scratch.h"
@@ -106,13 +107,42 @@ out:
     return rc;
 }
 
+/* Each sampler reads each relation through files of its own, and visits are sampled by as many. */
+static int check_descriptors(const struct og_structure *g,
+                             const struct og_topology_disk_options *opt, struct og_err *err)
+{
+    enum { BESIDE = 64, OF_TYPE = 5 }; /* arrays of traces; what reads and writes a type's rows */
+    const struct og_typed *typed = g->given.facts->typed;
+    const struct og_config *config = g->given.config;
+    const bool visits = og__policy_hotness(g->given.way->policy) == OG__HOTNESS_VISITS;
+    const int samplers = OG_MAX(og__samplers(g->given.way), visits ? config->opt.threads : 1);
+    const int each = (has_weights(g) ? 2 : 1) * (1 + og__reader_descriptors(&opt->reader));
+    uint64_t n = BESIDE;
+    if (config->want & (OG__WANT_TYPED_ROWS | OG__WANT_FEATURES))
+        n += (uint64_t)OF_TYPE * typed->n_types;
+    for (uint32_t r = 0; r < typed->n_relations; r++)
+        if (typed->relation[r].view.n_edges > 0)
+            n += (uint64_t)samplers * (uint64_t)each;
+    return og__descriptors_check(n, "--topology disk", "fewer --threads, or --topology memory",
+                                 err);
+}
+
+static int open_related(struct og_structure *g, const struct og_topology_disk_options *opt,
+                        struct og_err *err)
+{
+    int rc = check_descriptors(g, opt, err);
+    return rc < 0
+               ? rc
+               : og__relations_open_disk(g->given.facts->typed, opt, g->budget, &g->topology, err);
+}
+
 int og__structure_open(struct og_structure *g, struct og_err *err)
 {
     const struct og_topology_disk_options opt = og__structure_on_disk(g);
     if (g->given.way->topology == OG_TOPOLOGY_MEMORY)
         return load(g, err);
     if (g->given.facts->typed)
-        return og__relations_open_disk(g->given.facts->typed, &opt, g->budget, &g->topology, err);
+        return open_related(g, &opt, err);
     int rc;
     OG_TRY(og__topology_open_disk(g->given.facts->ds, &opt, g->budget, &g->topology, err));
     if (counts_degrees(g))
