@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 try:
     import numpy as np
@@ -341,6 +342,27 @@ def check_descriptors():
     print("as many files are open as the machine allows, and what needs more says so")
 
 
+def watched(*args):
+    """Most threads of the command, and KiB that were in memory."""
+    with subprocess.Popen([OUTGROW, *map(str, args), "--quiet"], stdout=subprocess.DEVNULL) as p:
+        most = {"Threads": 0, "VmHWM": 0}
+        while p.poll() is None:
+            for name, n in re.findall(r"(Threads|VmHWM):\s*(\d+)", pathlib.Path(f"/proc/{p.pid}/status").read_text()):
+                most[name] = max(most[name], int(n))
+            time.sleep(0.002)
+        assert p.returncode == 0
+    return most
+
+
+def check_many():
+    make_many("hundreds", 100, 10)
+    sample = ["sample", "hundreds", "--batch", 10, "--fanout", "5,5,5", "--topology", "disk", "--threads", 1]
+    for io in "pread", "mmap":
+        most = watched(*sample, "--epochs", 4, "--memory", "400M", "--io", io, "--out", f"threads_{io}")["Threads"]
+        assert 50 < most < 110, (io, most)
+    print("hundreds of relations are read by as many threads")
+
+
 # ---- what is said ----
 
 def check_words(graph):
@@ -394,6 +416,7 @@ def main():
             check_features(graph)
             check_plain()
             check_descriptors()
+            check_many()
         os.chdir("/")
 
 

@@ -60,6 +60,7 @@ struct og_topology_disk_options og__relation_on_disk(const struct og_typed *g, u
     const int depth = opt->reader.depth > 0 ? opt->reader.depth : opt->reader.profile.depth;
     own.staging_bytes = OG_MAX((size_t)(STAGING * edges), (size_t)1); /* 0 is the usual */
     own.reader.depth = OG_MAX((int)(depth * share), OG_MIN(depth, LEAST_DEPTH));
+    own.reader.threads = OG_MAX((int)(og__reader_threads(&opt->reader) * edges), 1);
     if (g->n_relations > FEW)
         own.reader.max_request = REQUEST;
     return own;

@@ -25,8 +25,9 @@ OG_MUST_CHECK int og__relations_open_disk(const struct og_typed *g,
                                           struct og_budget *b, struct og_topology *out,
                                           struct og_err *err);
 /* How relation r is opened then: relations are read one after another, but each through a reader of
- * its own, and hundreds of them have to fit. So what is read into goes by their sizes, and so
- * does what is asked for at a time, of which those with a quarter of the edges have all. */
+ * its own, and hundreds of them have to fit. So what is read into goes by their sizes, as do
+ * threads, of which each has one at least, where the engine reads by threads; and so does what is
+ * asked for at a time, of which those with a quarter of the edges have all. */
 struct og_topology_disk_options og__relation_on_disk(const struct og_typed *g, uint32_t r,
                                                      const struct og_topology_disk_options *opt);
 OG_MUST_CHECK int og__relations_map(const struct og_typed *g, struct og_topology *out,

@@ -146,6 +146,7 @@ void og__reader_close(struct og_reader *r);
 const char *og__reader_engine(const struct og_reader *r);     /* "uring"; what it fell back to */
 size_t og__reader_bytes(const struct og_reader_options *opt); /* what open takes of the budget */
 int og__reader_descriptors(const struct og_reader_options *opt);     /* beside one for each file */
+int og__reader_threads(const struct og_reader_options *opt); /* with an engine that has threads */
 
 /* Queue a job and start as many of its requests as the depth allows. Jobs queued later keep the
  * ring full while an earlier one drains. Does not wait. */

@@ -98,13 +98,18 @@ size_t og__reader_bytes(const struct og_reader_options *opt)
     return og__slab_bytes(slab_bytes(opt));
 }
 
-static int threads_of(const struct og_io_ops *ops, const struct og_reader_options *opt, int depth)
+static int threads_of(const struct og_io_ops *ops, const struct og_reader_options *opt)
 {
     if (opt->threads > 0)
         return opt->threads;
     int suits = ops == &og__io_mmap ? opt->profile.fault_threads
-                                    : OG_MIN(depth, PREAD_THREADS * disks_of(opt));
+                                    : OG_MIN(depth_of(opt), PREAD_THREADS * disks_of(opt));
     return OG_MAX(suits, 1);
+}
+
+int og__reader_threads(const struct og_reader_options *opt)
+{
+    return threads_of(opt->io == OG_IO_MMAP ? &og__io_mmap : &og__io_pread, opt);
 }
 
 int og__reader_descriptors(const struct og_reader_options *opt)
@@ -499,7 +504,7 @@ static int open_engine(struct og_reader *r, const struct og_io_ops *fallback,
         .files = r->files,
         .n_files = r->n_files,
         .depth = r->depth,
-        .threads = threads_of(r->ops, opt, r->depth),
+        .threads = threads_of(r->ops, opt),
         .buffers = r->slab.base,
         .buffer_bytes = r->slab.n_units * OG_SLAB_UNIT,
         .log = opt->log,
@@ -511,7 +516,7 @@ static int open_engine(struct og_reader *r, const struct og_io_ops *fallback,
         return og__fail(err, rc, why.hint, "%s", why.message);
     og__say(opt->log, OG__WARN, "%s; reading with %s", why.message, fallback->name);
     r->ops = fallback;
-    setup.threads = threads_of(fallback, opt, r->depth);
+    setup.threads = threads_of(fallback, opt);
     return fallback->open(&r->engine, &setup, err);
 }
 
