@@ -27,6 +27,7 @@ except ImportError:
 
 OUTGROW = os.path.abspath(sys.argv[1])
 SOURCE = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
+SANITIZED = any(name in pathlib.Path(OUTGROW).read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 MEMORY = ["--memory", "400M" if SOURCE else "200M", "--threads", "2"]
 
 
@@ -360,7 +361,11 @@ def check_many():
     for io in "pread", "mmap":
         most = watched(*sample, "--epochs", 4, "--memory", "400M", "--io", io, "--out", f"threads_{io}")["Threads"]
         assert 50 < most < 110, (io, most)
-    print("hundreds of relations are read by as many threads")
+    least = re.search(r"--memory (\d+)M", refused(*sample, "--epochs", 1, "--memory", "1M", "--out", "x"))[1]
+    for io in "auto", "pread":
+        most = watched(*sample, "--epochs", 1, "--memory", least + "M", "--io", io, "--out", f"least_{io}")["VmHWM"]
+        assert SANITIZED or 0 < most <= int(least) * 1024, (io, most / 1024, least)
+    print("hundreds of relations are read by as many threads, within --memory")
 
 
 # ---- what is said ----

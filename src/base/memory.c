@@ -3,6 +3,7 @@
 #include <outgrow/outgrow.h>
 
 #include <assert.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,6 +286,11 @@ static void *take_small(size_t bytes)
     void *p = NULL;
     const size_t size = og__round_up(OG_MAX(bytes, 1), OG_ADDRESS_SANITIZER ? 1 : 64);
     return posix_memalign(&p, 64, size) == 0 ? memset(p, 0, size) : NULL;
+}
+
+void og__memory_trim(void)
+{
+    malloc_trim(0);
 }
 
 void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err)

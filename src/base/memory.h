@@ -44,6 +44,10 @@ void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_e
  * it took is a bug and stops the program. p may be NULL. */
 void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
 
+/* What malloc keeps of memory that was given back goes to the kernel: after many buffers of a
+ * thread whose arena others do not take from. */
+void og__memory_trim(void);
+
 /* ---- kinds of memory ----
  *
  * What computes has memory of its own: the host's on processors, a device's on a device. Each kind

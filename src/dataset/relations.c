@@ -124,5 +124,5 @@ size_t og__relations_weights_bytes(const struct og_typed *g)
 
 size_t og__relations_disk_bytes(const struct og_typed *g)
 {
-    return sum(g, og__topology_disk_bytes);
+    return sum(g, og__topology_disk_bytes) + g->n_relations * sizeof(struct og_topology_disk);
 }

@@ -145,6 +145,7 @@ OG_MUST_CHECK int og__reader_open(struct og_reader **out, const char *path, uint
 void og__reader_close(struct og_reader *r);
 const char *og__reader_engine(const struct og_reader *r);     /* "uring"; what it fell back to */
 size_t og__reader_bytes(const struct og_reader_options *opt); /* what open takes of the budget */
+size_t og__reader_beside_bytes(const struct og_reader_options *opt); /* and what it does not */
 int og__reader_descriptors(const struct og_reader_options *opt);     /* beside one for each file */
 int og__reader_threads(const struct og_reader_options *opt); /* with an engine that has threads */
 

@@ -112,6 +112,19 @@ int og__reader_threads(const struct og_reader_options *opt)
     return threads_of(opt->io == OG_IO_MMAP ? &og__io_mmap : &og__io_pread, opt);
 }
 
+/* Requests, the slab's units, and a ring's pages or, since another engine may have to do, threads
+ * as far as they touch their stacks. */
+size_t og__reader_beside_bytes(const struct og_reader_options *opt)
+{
+    enum { OF_RING = 12 * 1024, OF_ENTRY = 96, OF_THREAD = 32 * 1024 };
+    const size_t depth = (size_t)depth_of(opt);
+    const size_t ring = OF_RING + depth * OF_ENTRY;
+    const size_t threads = (size_t)og__reader_threads(opt) * OF_THREAD;
+    return sizeof(struct og_reader) + sizeof(struct og_io_file) +
+           depth * (sizeof(struct slot) + sizeof(struct og_io_request *)) +
+           slab_bytes(opt) / OG_SLAB_UNIT + OG_MAX(ring, threads);
+}
+
 int og__reader_descriptors(const struct og_reader_options *opt)
 {
     return opt->io == OG_IO_PREAD || opt->io == OG_IO_MMAP ? 0 : 1; /* the ring */

@@ -83,6 +83,13 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
     return bytes + (kind->disk_bytes ? kind->disk_bytes(ds, opt, longest) : 0);
 }
 
+size_t og__sampler_beside_bytes(const struct og_topology_disk_options *opt,
+                                const struct og_sampling *how)
+{
+    const size_t readers = og__sampler_ops(how->kind)->reads_weights ? 2 : 1;
+    return sizeof(struct og_disk_sampler) + readers * og__reader_beside_bytes(&opt->reader);
+}
+
 static int take_round(struct og_sampler *s, struct round *r, struct og_err *err)
 {
     size_t n = s->disk->round_blocks;

@@ -157,6 +157,7 @@ void og__related_close(struct og_sampler *s, void (*close)(struct og_sampler *s)
     free(d->group);
     free(d);
     s->related = NULL;
+    og__memory_trim(); /* buffers of hundreds of readers; another thread's are elsewhere */
 }
 
 /* ---- who draws ---- */

@@ -57,6 +57,10 @@ size_t og__sampler_disk_bytes(const struct og_dataset *ds,
                               const struct og_batch_caps *caps, const struct og_sampling *how,
                               int64_t longest);
 
+/* What malloc holds for the latter: little, but of hundreds of relations. */
+size_t og__sampler_beside_bytes(const struct og_topology_disk_options *opt,
+                                const struct og_sampling *how);
+
 /* What the last og__sample read, and from where it had the lists it drew from (those of nodes
  * without in-neighbours are neither). All 0 in memory. */
 struct og_sample_reads {

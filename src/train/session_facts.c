@@ -101,8 +101,10 @@ static size_t related_reading_bytes(const struct og_session *s,
         for (uint32_t h = 0; h < caps.n_hops; h++)
             caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)ds->n_edges);
         if (ds->n_edges > 0)
-            bytes += og__sampler_disk_bytes(
-                ds, &own, &caps, how, og__longest_list(&s->structure.topology.relation[r].lists));
+            bytes +=
+                og__sampler_beside_bytes(&own, how) +
+                og__sampler_disk_bytes(ds, &own, &caps, how,
+                                       og__longest_list(&s->structure.topology.relation[r].lists));
     }
     return bytes;
 }
