@@ -368,6 +368,31 @@ def check_many():
     print("hundreds of relations are read by as many threads, within --memory")
 
 
+# ---- a cache that does not fit ----
+
+def check_memory(graph):
+    rows = ["sample", graph.folder, "--with-features", "--batch", 25, "--epochs", 1, "--topology", "memory", "--policy", "degree"]
+    least = int(re.search(r"--memory (\d+)M", refused(*rows, "--memory", "1M", "--out", "x"))[1])
+    for cache in "100%", "2M":
+        said = refused(*rows, "--memory", f"{least}M", "--cache", cache, "--out", "x")
+        assert "--cache: " in said and "--memory has " in said and not os.path.exists("x"), said
+        while "--cache: " in said:  # where rows cannot even be ranked it cannot say yet how much they take
+            enough = re.search(r"--memory (\d+)M", said)[1]
+            done = outgrow(*rows, "--memory", f"{enough}M", "--cache", cache, "--out", f"fits_{cache}", "--json")
+            assert done.returncode == 0 or said != done.stderr, said
+            said = done.stderr
+        kept = sum(t["cache_rows"] for t in json.loads(done.stdout)["types"])
+        assert kept == graph.count["paper"] + graph.count["venue"] if cache == "100%" else kept > 0
+    run(*rows, "--memory", f"{least}M", "--out", "little")
+    run("generate", "dense", "--types", "a:5000:16,b:2500", "--relations", "a:x:a:400,b:y:a:200,a:z:b:200")
+    visits = ["sample", "dense", "--with-features", "--fanout", "-1,-1", "--batch", 1000, "--epochs", 1, "--topology", "memory", "--policy", "presc", "--threads", 2]
+    least = int(re.search(r"--memory (\d+)M", refused(*visits, "--memory", "1M", "--out", "x"))[1])
+    for more in range(0, 60, 4):
+        run(*visits, "--memory", f"{least + more}M", "--out", f"visits_{more}")
+        shutil.rmtree(f"visits_{more}")
+    print("a cache that is asked for is there, or refused")
+
+
 # ---- what is said ----
 
 def check_words(graph):
@@ -422,6 +447,7 @@ def main():
             check_plain()
             check_descriptors()
             check_many()
+            check_memory(graph)
         os.chdir("/")
 
 

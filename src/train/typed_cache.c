@@ -5,6 +5,7 @@
 #include "train/hotness.h"
 #include "train/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { READ_BLOCK = 512 }; /* whole ones are read */
@@ -35,62 +36,13 @@ static struct og_width *widths_of(const struct og_typed *g)
     return width;
 }
 
-/* How many of the worthiest fit, by hotness[N], which becomes what they are worth. */
-static int rank(struct og_session *s, uint32_t *hotness, uint64_t bytes, uint64_t *fit,
-                struct og_err *err)
-{
-    const struct og_typed *g = s->facts.typed;
-    struct og_width *width = widths_of(g);
-    int rc;
-    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    OG_TRY(
-        og__hotness_of(&s->structure, s->pool, s->config.opt.policy, &s->config.opt, hotness, err));
-    og__widths_weigh(hotness, width, g->n_types);
-    OG_TRY(og__widths_fit(hotness, width, g->n_types, bytes, s->budget, fit, err));
-    *fit = OG_MIN(*fit, s->facts.cache_rows);
-out:
-    free(width);
-    return rc;
-}
-
-/* What is left for rows, beside what holding and ranking them takes. */
-static uint64_t bytes_for_rows(const struct og_session *s, size_t free_bytes, size_t fixed)
-{
-    const struct og_amount *cache = &s->config.opt.cache;
-    const uint64_t bytes = free_bytes - OG_MIN(free_bytes, fixed);
-    return cache->unit == OG_BYTES ? OG_MIN(bytes, (uint64_t)cache->value) : bytes;
-}
-
-enum { RADIX_BYTES = 1 << 19 }; /* while rows are ranked */
-
-int og__typed_cache_place(struct og_session *s, struct og_placement *out, struct og_err *err)
-{
-    const size_t ranks = (size_t)s->facts.n_nodes * sizeof(uint32_t);
-    const size_t fixed = og__placement_bytes(s->facts.n_nodes) + RADIX_BYTES;
-    const size_t free_bytes = og__memory_plan_free(&s->memory, &s->given);
-    *out = (struct og_placement){0};
-    if (!og__policy_caches(s->config.opt.policy) || free_bytes < ranks + fixed)
-        return 0;
-    uint64_t fit = 0;
-    uint32_t *hotness = og__alloc(s->budget, ranks, "hotness", err);
-    if (!hotness)
-        return -ENOMEM;
-    int rc;
-    OG_TRY(rank(s, hotness, bytes_for_rows(s, free_bytes, fixed), &fit, err));
-    OG_TRY(og__placement_build(out, hotness, s->facts.n_nodes, fit, s->budget, err));
-out:
-    og__release(s->budget, hotness, ranks, "hotness");
-    return rc;
-}
-
-/* ---- of a session that gathers them ---- */
-
 /* Bytes of the n worthiest rows. */
-static int count_bytes(struct og_session *s, uint64_t n, size_t *bytes, struct og_err *err)
+static int count_bytes(struct og_session *s, const uint32_t *worth, uint64_t n, size_t *bytes,
+                       struct og_err *err)
 {
     const struct og_typed *g = s->facts.typed;
     struct og_placement kept = {0};
-    int rc = og__placement_build(&kept, s->hotness, s->facts.n_nodes, n, s->budget, err);
+    int rc = og__placement_build(&kept, worth, s->facts.n_nodes, n, s->budget, err);
     if (rc < 0)
         return rc;
     *bytes = 0;
@@ -104,6 +56,106 @@ static int count_bytes(struct og_session *s, uint64_t n, size_t *bytes, struct o
     return 0;
 }
 
+/* ---- what --cache asks for ---- */
+
+/* A limit that would do, short_of bytes above this one. */
+static void suggest(const struct og_session *s, uint64_t short_of, char *hint, size_t size)
+{
+    snprintf(hint, size, "give --memory %zuM, or a smaller --cache",
+             og__memory_plan_all(&s->memory, s->memory.limit + (size_t)short_of) / OG_MIB + 1);
+}
+
+static int refuse_cache(struct og_session *s, const uint32_t *worth, uint64_t want, uint64_t have,
+                        uint64_t bytes, struct og_err *err)
+{
+    char hint[128];
+    size_t need = 0;
+    int rc = count_bytes(s, worth, want, &need, err);
+    if (rc < 0)
+        return rc;
+    suggest(s, need - OG_MIN(need, bytes), hint, sizeof(hint));
+    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
+                    (unsigned long long)want, (unsigned long long)have);
+}
+
+/* Of hotness[N], which becomes what rows are worth: as many of the worthiest as --cache allows, and
+ * no fewer where it is given. */
+static int rank(struct og_session *s, uint32_t *hotness, uint64_t bytes, uint64_t *fit,
+                struct og_err *err)
+{
+    const struct og_typed *g = s->facts.typed;
+    const struct og_amount *cache = &s->config.opt.cache;
+    const uint64_t asked = cache->unit == OG_BYTES ? (uint64_t)cache->value : UINT64_MAX;
+    uint64_t want = 0;
+    struct og_width *width = widths_of(g);
+    int rc;
+    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
+    OG_TRY(
+        og__hotness_of(&s->structure, s->pool, s->config.opt.policy, &s->config.opt, hotness, err));
+    og__widths_weigh(hotness, width, g->n_types);
+    OG_TRY(og__widths_fit(hotness, width, g->n_types, asked, s->budget, &want, err));
+    OG_TRY(og__widths_fit(hotness, width, g->n_types, OG_MIN(bytes, asked), s->budget, fit, err));
+    want = OG_MIN(want, s->facts.cache_rows);
+    *fit = OG_MIN(*fit, want);
+    if (cache->unit != OG_UNSET && *fit < want)
+        OG_TRY(refuse_cache(s, hotness, want, *fit, bytes, err));
+out:
+    free(width);
+    return rc;
+}
+
+/* ---- of a session that writes rows down ---- */
+
+enum { RADIX_BYTES = 1 << 19 }; /* while rows are ranked */
+
+/* Hotness, and finding it: of visits what one sampler takes, whose arrays are there twice for a
+ * moment when they grow. */
+static size_t ranking_bytes(const struct og_session *s)
+{
+    const struct og_facts *f = &s->facts;
+    const size_t finding = og__hotness_bytes(f, s->config.opt.policy);
+    const bool visits = og__policy_hotness(s->config.opt.policy) == OG__HOTNESS_VISITS;
+    return (size_t)f->n_nodes * sizeof(uint32_t) + (visits ? 2 * finding : finding) +
+           (visits ? f->bytes.sampler_reading + og__seeds_bytes(&f->seeds) : 0);
+}
+
+/* Without room to rank rows none is kept. */
+static int keep_none(const struct og_session *s, size_t short_of, struct og_err *err)
+{
+    char hint[128];
+    suggest(s, short_of, hint, sizeof(hint));
+    return s->config.opt.cache.unit == OG_UNSET || s->facts.cache_rows == 0
+               ? 0
+               : og__fail(err, -ENOMEM, hint,
+                          "--cache: --memory has no room to rank rows by --policy %s",
+                          og__option_word("policy", s->config.opt.policy));
+}
+
+int og__typed_cache_place(struct og_session *s, struct og_placement *out, struct og_err *err)
+{
+    const size_t ranks = (size_t)s->facts.n_nodes * sizeof(uint32_t);
+    const size_t fixed = og__placement_bytes(s->facts.n_nodes) + RADIX_BYTES;
+    const size_t need = ranking_bytes(s) + fixed;
+    const size_t free_bytes = og__memory_plan_free(&s->memory, &s->given);
+    *out = (struct og_placement){0};
+    if (!og__policy_caches(s->config.opt.policy))
+        return 0;
+    if (free_bytes < need)
+        return keep_none(s, need - free_bytes, err);
+    uint64_t fit = 0;
+    uint32_t *hotness = og__alloc(s->budget, ranks, "hotness", err);
+    if (!hotness)
+        return -ENOMEM;
+    int rc;
+    OG_TRY(rank(s, hotness, free_bytes - fixed, &fit, err));
+    OG_TRY(og__placement_build(out, hotness, s->facts.n_nodes, fit, s->budget, err));
+out:
+    og__release(s->budget, hotness, ranks, "hotness");
+    return rc;
+}
+
+/* ---- of a session that gathers them ---- */
+
 static int size_slots(struct og_session *s, uint64_t bytes, struct og_err *err)
 {
     const size_t ranks = (size_t)s->facts.n_nodes * sizeof(uint32_t);
@@ -114,7 +166,7 @@ static int size_slots(struct og_session *s, uint64_t bytes, struct og_err *err)
     s->hotness = og__alloc(s->budget, ranks, "hotness", err);
     OG_TRY(s->hotness ? 0 : -ENOMEM);
     OG_TRY(rank(s, s->hotness, bytes, &fit, err));
-    OG_TRY(count_bytes(s, fit, &m->cache, err));
+    OG_TRY(count_bytes(s, s->hotness, fit, &m->cache, err));
     m->n_slots = (uint32_t)fit;
 out:
     return rc;
@@ -131,7 +183,8 @@ int og__typed_cache_size(struct og_session *s, struct og_err *err)
     m->staging = input * (size_t)m->n_staging;
     const size_t left = free_bytes - OG_MIN(free_bytes, m->staging);
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, left);
+    const size_t room = left - m->slack;
     return og__policy_caches(s->way.policy)
-               ? size_slots(s, bytes_for_rows(s, left - m->slack, RADIX_BYTES), err)
+               ? size_slots(s, room - OG_MIN(room, (size_t)RADIX_BYTES), err)
                : 0;
 }
