@@ -395,6 +395,27 @@ def check_memory(graph):
 
 # ---- what is said ----
 
+def said_of(graph, *options):
+    said_of.times = getattr(said_of, "times", 0) + 1
+    done = subprocess.run([OUTGROW, *map(str, ["sample", graph, "--out", f"said_{said_of.times}", *MEMORY, "--batch", 25, "--epochs", 1, *options])],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def check_idle(graph):
+    for more in [], ["--with-features"]:
+        for options in ["--neighbor-cache", "1M"], ["--together", "4"], ["--model", "gcn"]:
+            assert f"{options[0]} has no effect: " in said_of(graph.folder, "--topology", "disk", *options, *more), options
+    for options in ["--superbatch", "4"], ["--layout", "packed"], ["--alternate"], ["--pack-dtype", "f16"]:
+        assert f"{options[0]} has no effect: " in said_of(graph.folder, "--with-features", *options), options
+    assert "--cache has no effect with --policy none" in said_of(graph.folder, "--with-features", "--policy", "none", "--cache", "1M")
+    assert "no effect" not in said_of(graph.folder, "--with-features", "--policy", "degree", "--cache", "1M", "--relation-fanout", "cites=1,1,1")
+    said = said_of("none", "--relation-fanout", "cites=1,1,1")
+    assert "--relation-fanout has no effect: the graph has no relations" in said, said
+    print("options without effect are told")
+
+
 def check_words(graph):
     said = Trace(graph.folder, "--fanout", "3,2", "--relation-fanout", "cites=5,1", "--batch", 25, "--epochs", 1)
     said.same(Trace(graph.folder, "--fanout", "3,2;cites=5,1", "--batch", 25, "--epochs", 1))
@@ -448,6 +469,7 @@ def main():
             check_descriptors()
             check_many()
             check_memory(graph)
+            check_idle(graph)
         os.chdir("/")
 
 

@@ -6,6 +6,7 @@
 #include "dataset/writer.h"
 #include "gather/typed_rows.h"
 #include "sample/trace.h"
+#include "train/idle.h"
 #include "train/json.h"
 #include "train/options.h"
 #include "train/session.h"
@@ -275,6 +276,9 @@ static int open_session(struct recorder *r, const char *dataset, bool with_featu
     if (with_features)
         OG_TRY(settle_rows(dataset, &own, &want, err));
     OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, seen, err));
+    if (og__options_given(opt, "pack-dtype"))
+        og__say_without_effect(&r->s->config.log, "", "pack-dtype", NULL, "",
+                               "samples have rows as they are stored");
 out:
     og_options_release(&own);
     return rc;

@@ -64,6 +64,11 @@ static bool has_trained_rows(const struct og_premises *p)
     return some;
 }
 
+static bool is_untyped(const struct og_premises *p)
+{
+    return !p->facts->typed;
+}
+
 static bool draws_again(const struct og_premises *p)
 {
     return p->config->opt.epochs > 1;
@@ -104,7 +109,7 @@ static bool has_no_packs(const struct og_premises *p)
 struct need {
     unsigned of;       /* what of a session it is about: any of these; 0 = its batches */
     const char *name;  /* the option */
-    const char *other; /* that it looks at */
+    const char *other; /* that it looks at; NULL = none, it asks */
     const char *only;  /* words of it, with which `name` has an effect; NULL = ask */
     bool (*met)(const struct og_premises *p);
     const char *value; /* how `other` is told; NULL = its value */
@@ -113,6 +118,7 @@ struct need {
 
 #define MODEL    OG__WANT_TRAINING
 #define FEATURES OG__WANT_FEATURES
+#define ROWS     OG__WANT_TYPED_ROWS
 
 /* clang-format off */
 static const struct need needs[] = {
@@ -125,12 +131,20 @@ static const struct need needs[] = {
     {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
     {0, "fanout", "sampler", NULL, counts_hops, NULL,
      "a hop keeps --neighbors; only how many numbers there are counts"},
-    {0, "relation-fanout", "sampler", NULL, has_relations, NULL, "the graph has no relations"},
+    {0, "relation-fanout", NULL, NULL, has_relations, NULL, "the graph has no relations"},
     {0, "draw", "fanout", NULL, draws_in_hops, NULL,
      "there is one hop, or all neighbours are taken"},
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
 
-    {FEATURES, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
+    {0, "neighbor-cache", NULL, NULL, is_untyped, NULL, "lists of relations are not cached"},
+    {0, "together", NULL, NULL, is_untyped, NULL, "batches of a typed graph are sampled one by one"},
+    {ROWS, "superbatch", NULL, NULL, is_untyped, NULL, "no batch of a typed graph is sampled ahead"},
+    {ROWS, "layout", NULL, NULL, is_untyped, NULL, "rows of types are read as they lie"},
+    {ROWS, "alternate", NULL, NULL, is_untyped, NULL, "no batch of a typed graph is sampled ahead"},
+    {OG__WANT_RECORD, "model", NULL, NULL, is_untyped, NULL,
+     "samples of a typed graph are the same for all models"},
+
+    {FEATURES | ROWS, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
     {FEATURES, "window", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "update", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
@@ -181,8 +195,8 @@ static const struct need *unmet(const struct og_premises *p, const char *name)
 void og__say_without_effect(const struct og_log *log, const char *before, const char *name,
                             const char *other, const char *value, const char *why)
 {
-    og__say(log, OG__INFO, "%s--%s has no effect with --%s%s%s: %s", before, name, other,
-            *value ? " " : "", value, why);
+    og__say(log, OG__INFO, "%s--%s has no effect%s%s%s%s: %s", before, name,
+            other ? " with --" : "", other ? other : "", *value ? " " : "", value, why);
 }
 
 /* Of what a session it is about: as in the table. */
@@ -193,6 +207,13 @@ static unsigned about(const struct og_option *row)
                                   [OG_DECIDES_NUMBERS] = MODEL,
                                   [OG_DECIDES_BATCHES] = 0};
     return of[row->decides];
+}
+
+static const char *value_of(const struct need *n, const struct og_options *opt, char text[32])
+{
+    if (!n->other)
+        return "";
+    return n->value ? n->value : og__option_text(opt, n->other, text);
 }
 
 /* A parameter of kinds that were not chosen, or a need of the table. */
@@ -208,8 +229,8 @@ static void say_if_idle(const struct og_premises *p, const struct og_option *row
         og__say_without_effect(&p->config->log, before, row->name, row->of,
                                og__option_text(opt, row->of, text), why);
     } else if (n) {
-        og__say_without_effect(&p->config->log, before, n->name, n->other,
-                               n->value ? n->value : og__option_text(opt, n->other, text), n->why);
+        og__say_without_effect(&p->config->log, before, n->name, n->other, value_of(n, opt, text),
+                               n->why);
     }
 }
 
