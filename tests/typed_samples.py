@@ -416,6 +416,18 @@ def check_idle(graph):
     print("options without effect are told")
 
 
+def check_labels(graph):
+    shutil.copytree(graph.folder, "bare")
+    labels, train = np.load("bare/labels.npy"), np.load("bare/train.npy")
+    first, count = graph.first["author"], graph.count["author"]
+    labels[first:first + count] = -1
+    np.save("bare/labels.npy", labels)
+    n = ((train >= first) & (train < first + count)).sum()
+    assert n > 0 and f"{n} nodes to train on, of type author, have no label" in said_of("bare")
+    assert "no label" not in said_of(graph.folder)
+    print("nodes to train on that have no label are told")
+
+
 def check_words(graph):
     said = Trace(graph.folder, "--fanout", "3,2", "--relation-fanout", "cites=5,1", "--batch", 25, "--epochs", 1)
     said.same(Trace(graph.folder, "--fanout", "3,2;cites=5,1", "--batch", 25, "--epochs", 1))
@@ -470,6 +482,7 @@ def main():
             check_many()
             check_memory(graph)
             check_idle(graph)
+            check_labels(graph)
         os.chdir("/")
 
 

@@ -13,6 +13,7 @@
 #include "train/targets.h"
 #include "train/typed_cache.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct recorder {
@@ -263,6 +264,35 @@ static int settle_rows(const char *dataset, struct og_options *opt, unsigned *wa
     return og__typed_cache_check(opt->policy, err);
 }
 
+/* The k-th of those to train on, -1 or NaN in the trace. */
+static bool has_label(const struct og_facts *f, int64_t k)
+{
+    const void *labels = f->split[OG__TRAIN].labels;
+    if (!og__float_labels(f->ds))
+        return ((const int32_t *)labels)[k] >= 0;
+    return !isnan(((const float *)labels)[k * f->ds->n_classes]);
+}
+
+/* Labels are of one type, as a rule; a split may be of others. */
+static int warn_of_types(const struct og_session *s, struct og_err *err)
+{
+    const struct og_typed *g = s->facts.typed;
+    const struct og_split *split = &s->facts.split[OG__TRAIN];
+    uint64_t *bare = calloc(g->n_types, sizeof(*bare));
+    if (!bare)
+        return og__fail_errno(err, -ENOMEM, NULL, "labels");
+    for (int64_t k = 0; split->labels && k < split->n; k++)
+        if (!has_label(&s->facts, k))
+            bare[og__type_of(g, split->ids[k])]++;
+    for (uint32_t t = 0; t < g->n_types; t++)
+        if (bare[t] > 0)
+            og__say(&s->config.log, OG__WARN,
+                    "%s: %llu nodes to train on, of type %s, have no label: the samples say so",
+                    s->facts.ds->path, (unsigned long long)bare[t], g->type[t].name);
+    free(bare);
+    return 0;
+}
+
 static int open_session(struct recorder *r, const char *dataset, bool with_features,
                         const struct og_options *opt, const struct og_observer *seen,
                         struct og_err *err)
@@ -299,6 +329,8 @@ int og_sample_figures(const char *dataset, const char *out_dir, bool with_featur
         return rc;
     struct og_session *s = r.s;
     size_t bytes = og__targets_bytes(&s->facts);
+    if (s->facts.typed)
+        OG_TRY(warn_of_types(s, err));
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     OG_TRY(r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM);
     OG_TRY(record_epochs(&r, err));
