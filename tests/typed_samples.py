@@ -428,6 +428,23 @@ def check_labels(graph):
     print("nodes to train on that have no label are told")
 
 
+def check_fanouts(graph):
+    assert "'cites': a relation that has numbers already" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;cites=1,1;cites=2,2")
+    assert "already" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;writes=1,1;author__writes__paper=2,2")
+    assert "--fanout '5,5;'" in outgrow("sample", "graph", "--out", "x", "--fanout", "5,5;").stderr
+    usual = Trace(graph.folder, "--fanout", "5,5", "--batch", 25, "--epochs", 1)
+    usual.same(Trace(graph.folder, "--fanout", "10,10;cites=1,1", "--fanout", "5,5", "--batch", 25, "--epochs", 1))
+    own = Trace(graph.folder, "--fanout", "5,5;cites=1,1", "--batch", 25, "--epochs", 1)
+    own.same(Trace(graph.folder, "--relation-fanout", "cites=1,1", "--fanout", "5,5", "--batch", 25, "--epochs", 1))
+    names = re.search("its relations: (.*)", refused("sample", "many", "--out", "x", "--fanout", "5,5;sites=1,1"))[1]
+    told, more = re.fullmatch(r"(.*) and (\d+) more", names).groups()
+    assert told.split(", ") == [f"r{i}" for i in range(60 - int(more))]
+    run("generate", "alike", "--types", "a:50:2,b:50", "--relations", "a:x:a,b:x:a,a:x:b,b:y:b")
+    assert "its relations: x, y\n" in refused("sample", "alike", "--out", "x", "--fanout", "5,5;z=1,1") + "\n"
+    print("fanouts of relations are taken once, and from where they were last said")
+
+
+
 def check_words(graph):
     said = Trace(graph.folder, "--fanout", "3,2", "--relation-fanout", "cites=5,1", "--batch", 25, "--epochs", 1)
     said.same(Trace(graph.folder, "--fanout", "3,2;cites=5,1", "--batch", 25, "--epochs", 1))
@@ -483,6 +500,7 @@ def main():
             check_memory(graph)
             check_idle(graph)
             check_labels(graph)
+            check_fanouts(graph)
         os.chdir("/")
 
 

@@ -39,63 +39,116 @@ static bool is_named(const struct og_typed *g, const struct og_relation *r, cons
            (strlen(whole) == len && memcmp(whole, name, len) == 0);
 }
 
+/* Is it the first with its name? */
+static bool is_new(const struct og_typed *g, uint32_t r)
+{
+    for (uint32_t k = 0; k < r; k++)
+        if (strcmp(g->relation[k].name, g->relation[r].name) == 0)
+            return false;
+    return true;
+}
+
+/* Names of relations, each once, as many as there is room for. */
+static void list_names(const struct og_typed *g, char *out, size_t size)
+{
+    enum { MORE = sizeof(" and 1024 more") };
+    size_t used = (size_t)snprintf(out, size, "its relations:");
+    uint32_t told = 0;
+    uint32_t left = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const char *name = g->relation[r].name;
+        if (!is_new(g, r))
+            continue;
+        if (left > 0 || used + strlen(name) + 2 + MORE > size)
+            left++;
+        else
+            used += (size_t)snprintf(out + used, size - used, "%s%s", told++ ? ", " : " ", name);
+    }
+    if (left > 0)
+        snprintf(out + used, size - used, " and %u more", left);
+}
+
 static int refuse_name(const struct og_typed *g, const char *name, size_t len, struct og_err *err)
 {
-    char hint[160] = "";
-    size_t used = 0;
-    for (uint32_t r = 0; r < g->n_relations && used < sizeof(hint); r++)
-        used += (size_t)snprintf(hint + used, sizeof(hint) - used, "%s%s",
-                                 used ? ", " : "its relations: ", g->relation[r].name);
+    char hint[200];
+    list_names(g, hint, sizeof(hint));
     return og__fail(err, -EINVAL, hint, "--relation-fanout: %s has no relation '%.*s'",
                     g->nodes.path, (int)OG_MIN(len, (size_t)100), name);
 }
 
-static int take_part(const struct og_typed *g, int n_hops, int *out, const char **p,
-                     struct og_err *err)
+/* Numbers of relations so far. */
+struct fanouts {
+    const struct og_typed *g;
+    int n_hops;
+    int *number;   /* [n_relations][n_hops] */
+    bool *settled; /* [n_relations] by a name */
+};
+
+/* Of every relation of that name. */
+static int settle(const struct fanouts *f, const char *name, size_t len, const int *number,
+                  struct og_err *err)
+{
+    bool found = false;
+    for (uint32_t r = 0; r < f->g->n_relations; r++) {
+        if (!is_named(f->g, &f->g->relation[r], name, len))
+            continue;
+        if (f->settled[r])
+            return og__fail(err, -EINVAL, "name each relation once",
+                            "--relation-fanout: '%.*s': a relation that has numbers already",
+                            (int)OG_MIN(len, (size_t)100), name);
+        memcpy(f->number + r * (size_t)f->n_hops, number, (size_t)f->n_hops * sizeof(*number));
+        f->settled[r] = found = true;
+    }
+    return found ? 0 : refuse_name(f->g, name, len, err);
+}
+
+static int take_part(const struct fanouts *f, const char **p, struct og_err *err)
 {
     int number[OG_MAX_HOPS];
     int n = 0;
     size_t len = 0;
-    bool found = false;
     const char *name = *p;
     *p = read_part(name, &len, &n, number);
     if (!*p)
         return og__fail(err, -EINVAL, "NAME=N,N;NAME=N,N", "--relation-fanout: '%.100s'", name);
-    if (n != n_hops)
+    if (n != f->n_hops)
         return og__fail(err, -EINVAL, "as many numbers as --fanout has",
                         "--relation-fanout: %d numbers for '%.*s', %d hops", n,
-                        (int)OG_MIN(len, (size_t)100), name, n_hops);
-    for (uint32_t r = 0; r < g->n_relations; r++) {
-        if (!is_named(g, &g->relation[r], name, len))
-            continue;
-        memcpy(out + r * (size_t)n_hops, number, (size_t)n_hops * sizeof(*out));
-        found = true;
+                        (int)OG_MIN(len, (size_t)100), name, f->n_hops);
+    return settle(f, name, len, number, err);
+}
+
+static int take_parts(const struct fanouts *f, const char *p, struct og_err *err)
+{
+    int rc = 0;
+    while (p && *p) {
+        OG_TRY(take_part(f, &p, err));
+        p += *p == ';';
     }
-    return found ? 0 : refuse_name(g, name, len, err);
+out:
+    return rc;
 }
 
 int og__fanouts_of_relations(const struct og_options *opt, const struct og_typed *g, int **out,
                              struct og_err *err)
 {
-    const char *p = opt->relation_fanout;
+    const size_t n_hops = (size_t)opt->n_fanout;
+    int rc;
     *out = NULL;
     if (!g)
         return 0;
-    const size_t n_hops = (size_t)opt->n_fanout;
-    int *fanout = malloc(g->n_relations * n_hops * sizeof(*fanout));
-    if (!fanout)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path);
+    struct fanouts f = {.g = g,
+                        .n_hops = opt->n_fanout,
+                        .number = malloc(g->n_relations * n_hops * sizeof(*f.number)),
+                        .settled = calloc(g->n_relations, sizeof(*f.settled))};
+    OG_TRY(f.number && f.settled ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->nodes.path));
     for (uint32_t r = 0; r < g->n_relations; r++)
-        memcpy(fanout + r * n_hops, opt->fanout, n_hops * sizeof(*fanout));
-    int rc = 0;
-    while (rc == 0 && p && *p) {
-        rc = take_part(g, opt->n_fanout, fanout, &p, err);
-        if (rc == 0 && *p == ';')
-            p++;
-    }
-    if (rc < 0)
-        free(fanout);
-    else
-        *out = fanout;
+        memcpy(f.number + r * n_hops, opt->fanout, n_hops * sizeof(*f.number));
+    OG_TRY(take_parts(&f, opt->relation_fanout, err));
+    *out = f.number;
+    f.number = NULL;
+out:
+    free(f.number);
+    free(f.settled);
     return rc;
 }

@@ -5,7 +5,8 @@
 #include "dataset/typed.h"
 
 /* *out [n_relations][opt->n_fanout], malloc'ed; of a graph without types NULL. -EINVAL for what is
- * not "NAME=N,N;NAME=N,N", a relation that the graph has not, and other numbers than hops. */
+ * not "NAME=N,N;NAME=N,N", a relation that the graph has not or that is named twice, and other
+ * numbers than hops. */
 OG_MUST_CHECK int og__fanouts_of_relations(const struct og_options *opt, const struct og_typed *g,
                                            int **out, struct og_err *err);
 

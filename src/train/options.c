@@ -542,18 +542,35 @@ out:
     return rc;
 }
 
-/* "10,10;cites=15,10" is --fanout 10,10 --relation-fanout cites=15,10. */
+/* "10,10;cites=15,10" is --fanout 10,10 --relation-fanout cites=15,10; but that of relations is not
+ * given by itself, and goes with the next --fanout. */
 static int set_fanouts(struct og_options *opt, const char *value, const char *relations,
                        struct og_err *err)
 {
+    const struct og_option *row = find_named("relation-fanout");
+    struct og_option_set own = {0};
     char *fanout = strndup(value, (size_t)(relations - value));
     int rc;
-    OG_TRY(fanout ? og_options_set(opt, "fanout", fanout, err)
-                  : og__fail_errno(err, -ENOMEM, NULL, "options"));
-    OG_TRY(og_options_set(opt, "relation-fanout", relations + 1, err));
+    OG_TRY(fanout ? 0 : og__fail_errno(err, -ENOMEM, NULL, "options"));
+    if (!relations[1])
+        OG_TRY(og__fail(err, -EINVAL, "leave the semicolon out, or put NAME=N,N behind it",
+                        "--fanout '%.200s': no relation behind the semicolon", value));
+    OG_TRY(og_options_set(opt, "fanout", fanout, err));
+    OG_TRY(og_option_read(row, opt, relations + 1, err));
+    og__option_set_add(&own, (size_t)(row - table));
+    og__option_set_keep(&opt->given, &opt->given, &own);
 out:
     free(fanout);
     return rc;
+}
+
+/* What the --fanout before this said of relations. */
+static void drop_relations(struct og_options *opt)
+{
+    if (og__options_given(opt, "relation-fanout"))
+        return;
+    free(opt->relation_fanout);
+    opt->relation_fanout = NULL;
 }
 
 int og_options_set(struct og_options *opt, const char *name, const char *value, struct og_err *err)
@@ -570,6 +587,8 @@ int og_options_set(struct og_options *opt, const char *name, const char *value, 
     if (rc < 0)
         return rc;
     og__option_set_add(&opt->given, (size_t)(row - table));
+    if (row->type == OG_OPTION_LIST)
+        drop_relations(opt);
     return 0;
 }
 
