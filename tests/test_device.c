@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "device/kernel.h"
 #include "device/virtual.h"
+#include "nn/device/kernels.h"
 
 #include <math.h>
 #include <signal.h>
@@ -442,12 +443,42 @@ static void every_call_fails_when_it_is_to(void **state)
     og__virtual_become(&og__virtual_usual);
 }
 
+/* Why the plugin that OUTGROW_CUDA names is not taken. */
+static struct og_err plugin_named(const char *path)
+{
+    const struct og_device_ops *cuda = NULL;
+    struct og_err err = {0};
+    assert_int_equal(setenv("OUTGROW_CUDA", path, 1), 0);
+    assert_int_equal(og__device_cuda(og__kernels_print(), &cuda, &err), -ENOTSUP);
+    assert_int_equal(unsetenv("OUTGROW_CUDA"), 0);
+    return err;
+}
+
+static void plugins_of_other_builds_are_refused(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(plugin_named(STALE_PLUGIN).message, "of another version"));
+    assert_non_null(strstr(plugin_named(BARE_PLUGIN).message, "of another version"));
+}
+
+/* A kernel that is called otherwise, is given more, or comes at another place. */
+static void fingerprints_tell_kernels_apart(void **state)
+{
+    (void)state;
+    const uint64_t none = og__device_print(), one = og__print(none, "a", 8);
+    assert_true(one != none);
+    assert_true(og__print(none, "b", 8) != one);
+    assert_true(og__print(none, "a", 16) != one);
+    assert_true(og__print(one, "b", 8) != og__print(og__print(none, "b", 8), "a", 8));
+    assert_true(og__kernels_print() != none);
+}
+
 static void cuda_is_there_or_says_what_is_missing(void **state)
 {
     (void)state;
     const struct og_device_ops *cuda = NULL;
     struct og_err err = {0};
-    if (og__device_cuda(&cuda, &err) == 0) {
+    if (og__device_cuda(og__kernels_print(), &cuda, &err) == 0) {
         assert_string_equal(cuda->name, "cuda");
         return;
     }
@@ -468,6 +499,8 @@ int main(void)
         cmocka_unit_test(products_are_what_they_should_be),
         cmocka_unit_test(sorts_keep_the_order_of_equals),
         cmocka_unit_test(every_call_fails_when_it_is_to),
+        cmocka_unit_test(plugins_of_other_builds_are_refused),
+        cmocka_unit_test(fingerprints_tell_kernels_apart),
         cmocka_unit_test(cuda_is_there_or_says_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

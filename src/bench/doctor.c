@@ -10,6 +10,7 @@
 #include "dataset/dataset.h"
 #include "device/device.h"
 #include "io/io.h"
+#include "nn/device/kernels.h"
 
 #include <fcntl.h>
 #include <liburing.h>
@@ -218,7 +219,7 @@ static void check_devices(struct doctor *d)
     struct og_err why = {0};
     if (access("/dev/nvidia0", F_OK) != 0)
         say(d, "CUDA", FINE, "", "no GPU is seen; processors compute");
-    else if (og__device_cuda(&cuda, &why) == 0)
+    else if (og__device_cuda(og__kernels_print(), &cuda, &why) == 0)
         say(d, "CUDA", FINE, "", "there is a GPU; --device cuda computes on it");
     else
         say(d, "CUDA", NOTE, "docs/devices.md has what --device cuda needs", "there is a GPU; %s",

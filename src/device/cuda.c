@@ -15,26 +15,27 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct og_device_ops *loaded; /* guarded by lock; never unloaded */
 
-static int load(struct og_err *err)
+static int load(uint64_t kernels, struct og_err *err)
 {
     void *library = og__plugin_open(PLUGIN, "OUTGROW_CUDA", RTLD_LOCAL);
     if (!library)
         return og__fail(err, -ENOTSUP, HINT, "device cuda: %s", dlerror());
     const struct og_device_ops *ops = dlsym(library, "og_cuda_device");
-    if (!ops || ops->version != OG__DEVICE_VERSION) {
-        dlclose(library);
-        return og__fail(err, -ENOTSUP, "install both from the same build",
-                        "device cuda: " PLUGIN " is of another version of outgrow");
+    const uint64_t *print = dlsym(library, "og_cuda_kernels");
+    if (ops && ops->version == OG__DEVICE_VERSION && print && *print == kernels) {
+        loaded = ops;
+        return 0;
     }
-    loaded = ops;
-    return 0;
+    dlclose(library);
+    return og__fail(err, -ENOTSUP, "install both from the same build",
+                    "device cuda: " PLUGIN " is of another version of outgrow");
 }
 
-int og__device_cuda(const struct og_device_ops **out, struct og_err *err)
+int og__device_cuda(uint64_t kernels, const struct og_device_ops **out, struct og_err *err)
 {
     char why[256];
     pthread_mutex_lock(&lock);
-    int rc = loaded ? 0 : load(err);
+    int rc = loaded ? 0 : load(kernels, err);
     *out = loaded;
     pthread_mutex_unlock(&lock);
     if (rc == 0 && (*out)->count(why, sizeof(why)) == 0)

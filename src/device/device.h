@@ -73,9 +73,9 @@ struct og_device_counts {
     size_t used, peak;   /* bytes of its memory */
 };
 
-enum { OG__DEVICE_VERSION = 1 };
+enum { OG__DEVICE_VERSION = 2 };
 struct og_device_ops {
-    uint32_t version; /* OG__DEVICE_VERSION: plugin and command belong together */
+    uint32_t version; /* OG__DEVICE_VERSION: what functions mean; sizes are in fingerprints */
     const char *name;
 
     /* How many there are; where there are none, why. */
@@ -117,7 +117,28 @@ struct og_device_ops {
 };
 
 extern const struct og_device_ops og__device_virtual;
-/* Opens the plugin; -ENOTSUP, saying what is missing. */
-OG_MUST_CHECK int og__device_cuda(const struct og_device_ops **out, struct og_err *err);
+
+/* A fingerprint of what command and plugin pass one another (FNV-1a): of a name and of the size of
+ * what goes by it, behind what `print` is of; first of what this file has. */
+static inline uint64_t og__print(uint64_t print, const char *name, size_t bytes)
+{
+    const uint64_t prime = 0x100000001b3u;
+    for (; *name; name++)
+        print = (print ^ (unsigned char)*name) * prime;
+    return (print ^ bytes) * prime;
+}
+static inline uint64_t og__device_print(void)
+{
+    uint64_t print = og__print(0xcbf29ce484222325u, "ops", sizeof(struct og_device_ops));
+    print = og__print(print, "launch", sizeof(struct og_launch));
+    print = og__print(print, "product", sizeof(struct og_product_of));
+    print = og__print(print, "sort", sizeof(struct og_sort));
+    return og__print(print, "counts", sizeof(struct og_device_counts));
+}
+
+/* Opens the plugin; -ENOTSUP, saying what is missing. kernels: the fingerprint of those that the
+ * command will launch; a plugin with others is refused. */
+OG_MUST_CHECK int og__device_cuda(uint64_t kernels, const struct og_device_ops **out,
+                                  struct og_err *err);
 
 #endif

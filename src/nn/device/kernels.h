@@ -257,4 +257,15 @@ struct og_k_pair_back {
     float *dh;
 };
 
+/* ---- command and plugin ---- */
+
+/* Of each kernel's name and of what it is given, in their order: what both must agree about. */
+#define OG__KERNEL_PRINT(name, args, meets) print = og__print(print, #name, sizeof(struct args));
+static inline uint64_t og__kernels_print(void)
+{
+    uint64_t print = og__device_print();
+    OG__KERNELS(OG__KERNEL_PRINT)
+    return print;
+}
+
 #endif

@@ -14,7 +14,7 @@ static int cuda_open(struct og_nn_backend **out, struct og_pool *pool, struct og
     const struct og_device_ops *ops;
     (void)pool;
     *out = NULL;
-    int rc = og__device_cuda(&ops, err);
+    int rc = og__device_cuda(og__kernels_print(), &ops, err);
     return rc < 0 ? rc : og__device_open(out, ops, b, err);
 }
 

@@ -1,0 +1,18 @@
+/* What a plugin for CUDA looks like whose kernels are given other things than the command's: with
+ * KERNELS a fingerprint of its own, without one none, as before there were any. */
+#include "device/device.h"
+
+static int one(char *why, size_t size)
+{
+    (void)why;
+    (void)size;
+    return 1;
+}
+
+extern const struct og_device_ops og_cuda_device;
+const struct og_device_ops og_cuda_device = {
+    .version = OG__DEVICE_VERSION, .name = "stale", .count = one};
+#if KERNELS
+extern const uint64_t og_cuda_kernels;
+const uint64_t og_cuda_kernels = KERNELS;
+#endif
