@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "device/kernel.h"
 #include "device/virtual.h"
-#include "nn/device/kernels.h"
+#include "nn/device/backend.h"
 
 #include <math.h>
 #include <signal.h>
@@ -346,6 +346,23 @@ static void its_memory_is_shut_and_bounded(void **state)
     close_fixture(&f);
 }
 
+/* Kernels number what they do in 32 bits. */
+static void more_than_32_bits_count_are_refused(void **state)
+{
+    (void)state;
+    struct og_nn_backend *be = NULL;
+    struct og_err err = {0};
+    uint32_t nothing;
+    const struct og_k_count_up args = {0, &nothing};
+    become(OG__FORWARDS, OG__LAZY, 0); /* what is asked is never done */
+    assert_int_equal(og__ops_virtual.open(&be, NULL, NULL, NULL), 0);
+    assert_int_equal(OG__EACH_ITEM(be, og__k_count_up, UINT64_C(1) << 32, &args, &err), -EOVERFLOW);
+    assert_non_null(strstr(err.message, "4294967296"));
+    assert_int_equal(OG__EACH_WARP(be, og__k_count_up, UINT64_C(1) << 32, &args, NULL), -EOVERFLOW);
+    assert_int_equal(OG__EACH_ITEM(be, og__k_count_up, 1, &args, NULL), 0);
+    og__device_close(be);
+}
+
 /* ==== what a vendor's libraries do ==== */
 
 static float number(size_t i)
@@ -496,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_missing_event_shows),
         cmocka_unit_test(copies_take_the_host_s_memory_as_it_is_then),
         cmocka_unit_test(its_memory_is_shut_and_bounded),
+        cmocka_unit_test(more_than_32_bits_count_are_refused),
         cmocka_unit_test(products_are_what_they_should_be),
         cmocka_unit_test(sorts_keep_the_order_of_equals),
         cmocka_unit_test(every_call_fails_when_it_is_to),

@@ -227,3 +227,13 @@ int og__device_launch(struct og_nn_backend *be, int kernel, uint64_t blocks, uin
                                          (unsigned long long)blocks)
                               : be->ops->launch(be->work, &l, err);
 }
+
+int og__device_launch_each(struct og_nn_backend *be, int kernel, uint64_t n, uint32_t each,
+                           const void *args, size_t bytes, struct og_err *err)
+{
+    if (n > UINT32_MAX)
+        return og__fail(err, -EOVERFLOW, "use a smaller --batch",
+                        "kernel %s: %llu rows, edges or heads of them are too many",
+                        og__kernels[kernel].name, (unsigned long long)n);
+    return og__device_launch(be, kernel, (n + each - 1) / each, OG_THREADS, args, bytes, err);
+}

@@ -2,6 +2,7 @@
 #ifndef OG_NN_DEVICE_BACKEND_H
 #define OG_NN_DEVICE_BACKEND_H
 
+#include "device/kernel.h"
 #include "nn/device/kernels.h"
 
 /* Two streams: operators, and what goes between host and device. Features are packed into one half
@@ -42,12 +43,15 @@ OG_MUST_CHECK int og__device_room(struct og_nn_backend *be, size_t bytes, struct
 OG_MUST_CHECK int og__device_launch(struct og_nn_backend *be, int kernel, uint64_t blocks,
                                     uint32_t threads, const void *args, size_t bytes,
                                     struct og_err *err);
+/* Blocks that do `each` of n; kernels number what they do in 32 bits: more is -EOVERFLOW. */
+OG_MUST_CHECK int og__device_launch_each(struct og_nn_backend *be, int kernel, uint64_t n,
+                                         uint32_t each, const void *args, size_t bytes,
+                                         struct og_err *err);
 /* A thread, or a warp, for each of n. */
-#define OG__EACH_ITEM(be, kernel, n, args, err)                                    \
-    og__device_launch(be, kernel##_number, ((uint64_t)(n) + 255) / 256, 256, args, \
-                      sizeof(*(args)), err)
+#define OG__EACH_ITEM(be, kernel, n, args, err) \
+    og__device_launch_each(be, kernel##_number, n, OG_THREADS, args, sizeof(*(args)), err)
 #define OG__EACH_WARP(be, kernel, n, args, err) \
-    og__device_launch(be, kernel##_number, ((uint64_t)(n) + 7) / 8, 256, args, sizeof(*(args)), err)
+    og__device_launch_each(be, kernel##_number, n, OG_WARPS, args, sizeof(*(args)), err)
 
 /* ---- operators ---- */
 
