@@ -49,6 +49,7 @@ static int check(cudaError_t e, const char *what, struct og_err *err)
 {
     if (e == cudaSuccess)
         return 0;
+    cudaGetLastError(); /* else the thread's next call that looks for one finds this */
     return fail(err, e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO, what, cudaGetErrorString(e));
 }
 
@@ -71,6 +72,7 @@ static int cuda_count(char *why, size_t size)
     const cudaError_t e = cudaGetDeviceCount(&n);
     if (e == cudaSuccess && n > 0)
         return n;
+    cudaGetLastError();
     snprintf(why, size, "%s", e == cudaSuccess ? "there is no GPU" : cudaGetErrorString(e));
     return 0;
 }
@@ -384,7 +386,7 @@ static size_t cuda_sort_bytes(struct og_device *d, size_t n)
     size_t bytes = 0;
     op.n = n;
     op.bound = UINT32_MAX;
-    if (use(d, NULL) < 0 || sort(NULL, &bytes, &op, NULL) != cudaSuccess)
+    if (use(d, NULL) < 0 || check(sort(NULL, &bytes, &op, NULL), "sort", NULL) < 0)
         return 0; /* the sort itself will say why */
     return bytes;
 }
