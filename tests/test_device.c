@@ -346,6 +346,33 @@ static void its_memory_is_shut_and_bounded(void **state)
     close_fixture(&f);
 }
 
+/* Where it has no more room for streams and pieces, that is what it says. */
+static void its_tables_end_with_a_word(void **state)
+{
+    (void)state;
+    struct og_device *d;
+    struct og_stream *stream[64] = {0};
+    void *piece[256] = {0};
+    struct og_err err = {0};
+    int n = 0;
+    og__virtual_become(&og__virtual_usual);
+    assert_int_equal(ops->open(&d, 0, NULL), 0);
+    while (n < 64 && ops->stream(d, &stream[n], &err) == 0)
+        n++;
+    assert_int_equal(err.code, -ENOMEM);
+    assert_non_null(strstr(err.message, "streams, as many as it can"));
+    while (n > 0)
+        ops->end_stream(stream[--n]);
+    err = (struct og_err){0};
+    while (n < 256 && (piece[n] = ops->alloc(d, 1, &err)))
+        n++;
+    assert_int_equal(err.code, -ENOMEM);
+    assert_non_null(strstr(err.message, "pieces of memory, as many as it can"));
+    while (n > 0)
+        ops->release(d, piece[--n], 1);
+    ops->close(d);
+}
+
 /* Kernels number what they do in 32 bits. */
 static void more_than_32_bits_count_are_refused(void **state)
 {
@@ -513,6 +540,7 @@ int main(void)
         cmocka_unit_test(a_missing_event_shows),
         cmocka_unit_test(copies_take_the_host_s_memory_as_it_is_then),
         cmocka_unit_test(its_memory_is_shut_and_bounded),
+        cmocka_unit_test(its_tables_end_with_a_word),
         cmocka_unit_test(more_than_32_bits_count_are_refused),
         cmocka_unit_test(products_are_what_they_should_be),
         cmocka_unit_test(sorts_keep_the_order_of_equals),

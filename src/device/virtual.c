@@ -150,7 +150,20 @@ static void *refuse(size_t bytes, const struct og_device *d, struct og_err *err)
     return NULL;
 }
 
-/* Behind it lies a page that is nobody's. What it holds is no number. */
+/* Behind it lies a page that is nobody's. */
+static char *map(size_t bytes)
+{
+    char *p =
+        mmap(NULL, bytes + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0)
+        return p;
+    munmap(p, bytes + PAGE);
+    return NULL;
+}
+
+/* What it holds is no number. */
 static void *virtual_alloc(struct og_device *d, size_t bytes, struct og_err *err)
 {
     if (called("alloc", err) < 0)
@@ -158,11 +171,13 @@ static void *virtual_alloc(struct og_device *d, size_t bytes, struct og_err *err
     if (d->is.capacity && bytes > d->is.capacity - d->counts.used)
         return refuse(bytes, d, err);
     const size_t mapped = og__round_up(OG_MAX(bytes, (size_t)1), PAGE);
-    char *p = MAP_FAILED;
-    if (d->n_blocks < MOST_BLOCKS)
-        p = mmap(NULL, mapped + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                 0);
-    if (p == MAP_FAILED || mprotect(p, mapped, PROT_READ | PROT_WRITE) != 0) {
+    if (d->n_blocks == MOST_BLOCKS) {
+        og__fail(err, -ENOMEM, NULL, "virtual device: has %d pieces of memory, as many as it can",
+                 MOST_BLOCKS);
+        return NULL;
+    }
+    char *p = map(mapped);
+    if (!p) {
         og__fail_errno(err, -ENOMEM, NULL, "virtual device");
         return NULL;
     }
@@ -334,7 +349,10 @@ static int virtual_stream(struct og_device *d, struct og_stream **out, struct og
     int rc = called("stream", err);
     if (rc < 0)
         return rc;
-    struct og_stream *s = d->n_streams < MOST_STREAMS ? calloc(1, sizeof(*s)) : NULL;
+    if (d->n_streams == MOST_STREAMS)
+        return og__fail(err, -ENOMEM, NULL, "virtual device: has %d streams, as many as it can",
+                        MOST_STREAMS);
+    struct og_stream *s = calloc(1, sizeof(*s));
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
     s->device = d;
