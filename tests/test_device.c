@@ -517,6 +517,33 @@ static void fingerprints_tell_kernels_apart(void **state)
     assert_true(og__kernels_print() != none);
 }
 
+/* An event whose recording could not be asked for is as it was before. */
+static bool no_memory;
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes)
+{
+    return no_memory ? NULL : __real_malloc(bytes);
+}
+
+static void what_was_not_recorded_has_happened(void **state)
+{
+    (void)state;
+    for (int pace = 0; pace < OG__PACES; pace++) {
+        struct fixture f;
+        become(OG__FORWARDS, (enum og__pace)pace, 0);
+        open_fixture(&f);
+        no_memory = true;
+        const int rc = ops->record(f.event, f.stream[0], NULL);
+        no_memory = false;
+        assert_int_equal(rc, -ENOMEM);
+        assert_int_equal(ops->follow(f.stream[1], f.event, NULL), 0);
+        assert_int_equal(ops->finish(f.stream[1], NULL), 0);
+        assert_int_equal(ops->wait(f.event, NULL), 0);
+        close_fixture(&f);
+    }
+}
+
 static void cuda_is_there_or_says_what_is_missing(void **state)
 {
     (void)state;
@@ -545,6 +572,7 @@ int main(void)
         cmocka_unit_test(products_are_what_they_should_be),
         cmocka_unit_test(sorts_keep_the_order_of_equals),
         cmocka_unit_test(every_call_fails_when_it_is_to),
+        cmocka_unit_test(what_was_not_recorded_has_happened),
         cmocka_unit_test(plugins_of_other_builds_are_refused),
         cmocka_unit_test(fingerprints_tell_kernels_apart),
         cmocka_unit_test(cuda_is_there_or_says_what_is_missing),

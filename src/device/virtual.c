@@ -397,12 +397,14 @@ static void virtual_end_event(struct og_event *e)
 
 static int virtual_record(struct og_event *e, struct og_stream *s, struct og_err *err)
 {
-    int rc = called("record", err);
-    if (rc < 0)
-        return rc;
-    e->stream = s;
-    const struct task t = {.kind = RECORD, .of.at = {e, ++e->asked}};
-    return ask(s, &t, 0, err);
+    const struct task t = {.kind = RECORD, .of.at = {e, e->asked + 1}};
+    int rc;
+    OG_TRY(called("record", err));
+    OG_TRY(ask(s, &t, 0, err));
+    e->stream = s; /* not of a recording that will never come: somebody would wait for it */
+    e->asked++;
+out:
+    return rc;
 }
 
 static int virtual_follow(struct og_stream *s, struct og_event *e, struct og_err *err)
