@@ -503,6 +503,21 @@ static void plugins_of_other_builds_are_refused(void **state)
     (void)state;
     assert_non_null(strstr(plugin_named(STALE_PLUGIN).message, "of another version"));
     assert_non_null(strstr(plugin_named(BARE_PLUGIN).message, "of another version"));
+    assert_non_null(strstr(plugin_named("libm.so.6").message, "is no plugin of outgrow"));
+}
+
+/* An empty name is none: then it is looked for where it is installed. */
+static void an_empty_name_is_none(void **state)
+{
+    (void)state;
+    const struct og_device_ops *cuda = NULL;
+    struct og_err unset = {0}, empty = {0};
+    assert_int_equal(unsetenv("OUTGROW_CUDA"), 0);
+    const int rc = og__device_cuda(og__kernels_print(), &cuda, &unset);
+    assert_int_equal(setenv("OUTGROW_CUDA", "", 1), 0);
+    assert_int_equal(og__device_cuda(og__kernels_print(), &cuda, &empty), rc);
+    assert_int_equal(unsetenv("OUTGROW_CUDA"), 0);
+    assert_string_equal(empty.message, unset.message);
 }
 
 /* A kernel that is called otherwise, is given more, or comes at another place. */
@@ -574,6 +589,7 @@ int main(void)
         cmocka_unit_test(every_call_fails_when_it_is_to),
         cmocka_unit_test(what_was_not_recorded_has_happened),
         cmocka_unit_test(plugins_of_other_builds_are_refused),
+        cmocka_unit_test(an_empty_name_is_none),
         cmocka_unit_test(fingerprints_tell_kernels_apart),
         cmocka_unit_test(cuda_is_there_or_says_what_is_missing),
     };

@@ -14,7 +14,7 @@ void *og__plugin_open(const char *name, const char *variable, int flags)
     char exe[4000];
     char path[4200];
     const char *named = getenv(variable);
-    if (named)
+    if (named && *named)
         return dlopen(named, RTLD_NOW | flags);
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n > 0 ? n : 0] = 0;

@@ -27,6 +27,9 @@ static int load(uint64_t kernels, struct og_err *err)
         return 0;
     }
     dlclose(library);
+    if (!ops)
+        return og__fail(err, -ENOTSUP, "OUTGROW_CUDA names " PLUGIN "; unset, it is looked for",
+                        "device cuda: what was loaded is no plugin of outgrow");
     return og__fail(err, -ENOTSUP, "install both from the same build",
                     "device cuda: " PLUGIN " is of another version of outgrow");
 }
