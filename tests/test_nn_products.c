@@ -56,6 +56,16 @@ static const struct affine_case affine_cases[] = {
     {.n_dst = 140, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .bias = 1, .gap = 7},
     {.n_dst = 140, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .add = 1, .gap = 3},
     {.n_dst = 128, .n_src = 140, .n_in = 20, .n_out = 12, .self = 1, .bias = 1, .add = 1},
+    /* more rows than a device makes at a time; the second input ends between its second and last */
+    {.n_dst = 20000,
+     .n_src = 20100,
+     .n_in = 5,
+     .n_out = 3,
+     .through = 1,
+     .self = 1,
+     .gated = 1,
+     .drop = 1,
+     .direction = OG__BACKWARD},
 };
 
 static void add_inputs(struct og_affine *op, const struct affine_case *c, struct og_rows x,
@@ -75,7 +85,8 @@ static void add_inputs(struct og_affine *op, const struct affine_case *c, struct
 static void compare_affine(struct bench *b, const struct affine_case *c)
 {
     struct og_block block = random_block(c->n_dst, c->n_src, 9);
-    float *scale = random_floats(c->n_dst), *features = random_floats((size_t)c->n_src * 600);
+    float *scale = random_floats(c->n_dst),
+          *features = random_floats((size_t)c->n_src * (size_t)OG_MAX(c->n_in, c->n_out));
     float *bias = random_floats((size_t)c->n_out), *keep[2];
     enum og__aggregate kind = c->gcn ? OG__SYMMETRIC : OG__MEAN;
     scale_block(&block, kind, scale);
