@@ -59,7 +59,8 @@ static inline void bench_open(struct bench *b, int threads, int width)
 {
     assert_int_equal(og__pool_open(&b->pool, threads, NULL), 0);
     assert_int_equal(og__ops_cpu.open(&b->be, b->pool, NULL, NULL), 0);
-    size_t bytes = og__ops_cpu.scratch_bytes(width, threads);
+    const struct og_most most = {.width = width};
+    size_t bytes = og__ops_cpu.scratch_bytes(&most, threads);
     b->scratch = aligned_alloc(64, og__round_up(bytes, 64));
     b->partial = aligned_alloc(64, 8 * OG_MIB);
     og__ops_cpu.set_scratch(b->be, b->scratch, bytes, b->partial);

@@ -4,6 +4,7 @@
 #include "nn_fixture.h"
 
 #include "device/virtual.h"
+#include "nn/device/backend.h"
 #include "nn/model.h"
 
 #include <math.h>
@@ -76,6 +77,8 @@ static int make(const struct fixture *f, const struct og_nn_ops *ops, struct mad
     int rc = og__model_create(&m, ops, &c, OG_OPTIMIZER_SGD, 9, NULL, NULL, err);
     rc = rc < 0 ? rc : steps(f, m, out, err);
     rc = rc < 0 ? rc : collect(m, out, err);
+    if (rc == 0 && ops == &og__ops_virtual) /* all that operators needed was planned */
+        assert_int_equal(m->backend->extra_bytes, 0);
     og__model_free(m);
     return rc;
 }

@@ -31,7 +31,8 @@ static float *take(struct bench *b, uint64_t rows, uint64_t cols)
 static int open_bench(struct bench *b, const struct og_bench_product *p, struct og_err *err)
 {
     uint64_t k = (uint64_t)p->k, n = (uint64_t)p->n;
-    size_t scratch = b->ops->scratch_bytes(OG_MAX(p->k, p->n), og__pool_threads(b->pool));
+    const struct og_most most = {.width = OG_MAX(p->k, p->n)};
+    size_t scratch = b->ops->scratch_bytes(&most, og__pool_threads(b->pool));
     size_t partial = b->ops->partial_bytes(p->rows, p->k, n);
     size_t bytes = (p->rows * (k + n) + 2 * k * n) * sizeof(float) + scratch + partial +
                    2 * b->ops->packed_bytes(p->n, p->k) + 4096;

@@ -17,9 +17,9 @@ enum {
 /* ==== products and scratch ==== */
 
 /* A tile holds a block of full width, or a tall block of a strip. */
-size_t og__cpu_scratch_bytes(int width, int threads)
+size_t og__cpu_scratch_bytes(const struct og_most *of, int threads)
 {
-    size_t columns = OG_MAX((size_t)width, 2 * (size_t)OG_MIN(width, (int)OG__STRIP));
+    size_t columns = OG_MAX((size_t)of->width, 2 * (size_t)OG_MIN(of->width, (int)OG__STRIP));
     return (size_t)threads * (2 * OG__BLOCK_ROWS + 1) * og__round_up(columns, 16) * sizeof(float);
 }
 

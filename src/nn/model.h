@@ -136,6 +136,9 @@ void og__carve_conv(const struct og_model_config *c, int l, const struct og_bloc
 size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
                          const struct og_block *b);
 bool og__transposes(const struct og_model_config *c, int l);
+/* Widens `most` to hold what operators are given of layer l on block b. */
+void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
+                       bool training, struct og_most *most);
 int og__widest(const struct og_model_config *c);
 
 /* ---- a layer but for its convolution ---- */

@@ -404,6 +404,13 @@ struct og_nn_backend;
         return 0;                                                               \
     }
 
+/* The largest of what operators are given: columns of a matrix, its rows, heads, entries of a list
+ * to be turned round, and rows or edges whose loss or rank is counted. */
+struct og_most {
+    int width, heads;
+    uint64_t rows, keys, counted;
+};
+
 struct og_nn_ops {
     const char *name;
 
@@ -426,11 +433,12 @@ struct og_nn_ops {
     size_t (*room_bytes)(size_t bytes);
     /* x->n of the host's rows, one behind the other; where room_bytes says 0 there is no need. */
     int (*gather)(struct og_nn_backend *be, const struct og_rows *x, void *out, struct og_err *err);
-    /* What its caller gives it until told otherwise: scratch for matrices up to `width` wide, and
-     * room for partial sums: that of the weight_grad or sum of columns over rows with the most. */
+    /* What its caller gives it until told otherwise: scratch for operators on no more than `of`,
+     * and room for partial sums: that of the weight_grad or sum of columns over rows with the most.
+     */
     void (*set_scratch)(struct og_nn_backend *be, char *scratch, size_t scratch_bytes,
                         float *partial);
-    size_t (*scratch_bytes)(int width, int threads);
+    size_t (*scratch_bytes)(const struct og_most *of, int threads);
     size_t (*partial_bytes)(uint64_t rows, int n_out, uint64_t n_in_total);
     size_t (*column_bytes)(uint64_t rows, size_t columns);
     size_t (*packed_bytes)(int n_out, int n_in); /* of a weight in its layout */

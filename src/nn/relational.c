@@ -331,20 +331,24 @@ static void carve_shared(const struct carving *k, struct og_workspace *out)
     out->dlogits = take_floats(k->arena, og__nodes_of(k->n, 0, c->types->target), c->n_classes);
 }
 
-static int widest(const struct og_model_config *c)
+static struct og_most largest_of(const struct carving *k)
 {
-    int most = 1;
-    for (uint32_t r = 0; r < c->types->n_relations; r++) {
-        const struct og_model_config part = og__relation_config(c, r);
-        most = OG_MAX(most, og__widest(&part));
-    }
+    const struct og_model_config *c = k->config;
+    struct og_most most = {.width = 1};
+    for (int l = 0; l < c->layers; l++)
+        for (uint32_t r = 0; r < c->types->n_relations; r++) {
+            const struct og_block b = block_of(c, k->n, l, r);
+            const struct og_model_config part = og__relation_config(c, r);
+            og__most_of_block(&part, l, &b, k->training, &most);
+        }
     return most;
 }
 
 static void carve(const struct carving *k, int threads, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
-    *out = (struct og_workspace){.scratch_bytes = k->ops->scratch_bytes(widest(c), threads)};
+    const struct og_most most = largest_of(k);
+    *out = (struct og_workspace){.scratch_bytes = k->ops->scratch_bytes(&most, threads)};
     out->scratch = og__carve(k->arena, out->scratch_bytes);
     out->loss_blocks = og__carve(k->arena, og__n_blocks(og__nodes_of(k->n, 0, c->types->target)) *
                                                sizeof(*out->loss_blocks));

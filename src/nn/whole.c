@@ -42,7 +42,11 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
     struct og_layer_work *w = &at->work[l];
     int mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     int widest = OG_MAX(OG_MAX(og__layer_in(c, l), mid), OG_MAX(out, c->n_classes));
-    *at = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(widest, threads)};
+    const struct og_most most = {.width = widest,
+                                 .heads = c->heads,
+                                 .rows = OG_MAX(OG_MAX(caps->n_src, caps->n_dst), OG__WHOLE_ROWS),
+                                 .counted = OG__WHOLE_ROWS};
+    *at = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(&most, threads)};
     at->scratch = og__carve(arena, at->scratch_bytes);
     at->loss_blocks = og__carve(arena, sizeof(*at->loss_blocks));
     const struct og_room_sizes room = {.rows =

@@ -206,12 +206,40 @@ static void carve_rooms(const struct og_nn_ops *ops, const struct og_model_confi
         og__carve_block_room(ops, &batch->hop[h], arena, &out->hop[h]);
 }
 
+void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
+                       bool training, struct og_most *most)
+{
+    most->width = OG_MAX(most->width, og__widest(c));
+    most->heads = OG_MAX(most->heads, c->heads);
+    most->rows = OG_MAX(most->rows, (uint64_t)OG_MAX(b->n_src, b->n_dst));
+    most->counted = OG_MAX(most->counted, (uint64_t)b->n_dst);
+    if (training && og__transposes(c, l))
+        most->keys = OG_MAX(most->keys, b->n_edges);
+}
+
+/* Of operators on the batch. */
+static struct og_most largest_of(const struct og_model_config *c, const struct og_batch *batch,
+                                 const struct pair_counts *pairs, bool training)
+{
+    struct og_most most = {0};
+    for (int l = 0; l < c->layers; l++)
+        og__most_of_block(c, l, &batch->hop[c->layers - 1 - l], training, &most);
+    if (og__of_pairs(c)) {
+        const uint64_t kept = training ? pairs->trained : 0;
+        most.rows = OG_MAX(most.rows, (uint64_t)pair_window(kept, pairs->scored));
+        most.keys = OG_MAX(most.keys, 2 * kept);
+        most.counted = OG_MAX(most.counted, pairs->scored);
+    }
+    return most;
+}
+
 /* Returns whether the arena was large enough. */
 static bool carve(const struct og_nn_ops *ops, const struct og_model_config *c,
                   const struct og_batch *batch, const struct pair_counts *pairs, bool training,
                   int threads, struct og_arena *arena, struct og_workspace *out)
 {
-    *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(og__widest(c), threads)};
+    const struct og_most most = largest_of(c, batch, pairs, training);
+    *out = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(&most, threads)};
     out->scratch = og__carve(arena, out->scratch_bytes);
     out->loss_blocks =
         og__carve(arena, og__n_blocks(batch->hop[0].n_dst) * sizeof(*out->loss_blocks));

@@ -71,6 +71,12 @@ static size_t room_bytes(size_t bytes)
     return bytes;
 }
 
+static size_t no_scratch_bytes(const struct og_most *of, int threads)
+{
+    (void)of, (void)threads;
+    return 0;
+}
+
 static size_t none(int a, int b)
 {
     (void)a, (void)b;
@@ -110,7 +116,7 @@ const struct og_nn_ops og__ops_on_virtual = {.name = "on virtual",
                                              .room_bytes = room_bytes,
                                              .gather = og__device_gather,
                                              .set_scratch = no_scratch,
-                                             .scratch_bytes = none,
+                                             .scratch_bytes = no_scratch_bytes,
                                              .partial_bytes = no_partial,
                                              .column_bytes = no_columns,
                                              .packed_bytes = none,

@@ -136,9 +136,9 @@ static size_t guarded_own_bytes(int threads)
     return og__ops_cpu.own_bytes(threads);
 }
 
-static size_t guarded_scratch_bytes(int width, int threads)
+static size_t guarded_scratch_bytes(const struct og_most *of, int threads)
 {
-    return og__ops_cpu.scratch_bytes(width, threads);
+    return og__ops_cpu.scratch_bytes(of, threads);
 }
 
 static size_t guarded_partial_bytes(uint64_t rows, int n_out, uint64_t n_in)

@@ -67,8 +67,8 @@ void og__device_close(struct og_nn_backend *be)
         be->ops->finish(be->copies, NULL);
     if (be->work)
         be->ops->finish(be->work, NULL);
-    if (be->room)
-        be->ops->release(be->device, be->room, be->room_bytes);
+    if (be->extra)
+        be->ops->release(be->device, be->extra, be->extra_bytes);
     if (be->staging) {
         be->ops->unpin(be->device, be->staging, 2 * HALF);
         og__budget_uncharge(be->host, 2 * HALF, "activations");
@@ -127,22 +127,6 @@ struct og_memory og__device_memory(const struct og_nn_backend *be)
 {
     static const struct og_memory_kind kind = {device_alloc, device_release};
     return (struct og_memory){&kind, be->budget, (void *)be};
-}
-
-int og__device_room(struct og_nn_backend *be, size_t bytes, struct og_err *err)
-{
-    int rc = 0;
-    if (bytes <= be->room_bytes)
-        return 0;
-    bytes = og__round_up(bytes + bytes / 4, OG_MIB); /* the next batch may be a little larger */
-    OG_TRY(be->ops->finish(be->work, err));
-    be->ops->release(be->device, be->room, be->room_bytes);
-    be->room_bytes = 0;
-    be->room = be->ops->alloc(be->device, bytes, err);
-    OG_TRY(be->room ? 0 : -ENOMEM);
-    be->room_bytes = bytes;
-out:
-    return rc;
 }
 
 /* ==== there and back ==== */

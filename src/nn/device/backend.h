@@ -19,8 +19,10 @@ struct og_nn_backend {
     struct og_budget *budget; /* of the device's memory */
     struct og_budget *host;
     char *staging; /* pinned */
-    char *room;    /* what an operator needs for as long as it works */
-    size_t room_bytes;
+    char *room;    /* what the operator at work needs for itself: of scratch, or of extra */
+    char *scratch; /* its caller's: what was planned for operators on batches of that size */
+    char *extra;   /* what it had to take beyond; NULL: nothing */
+    size_t scratch_bytes, extra_bytes;
 };
 
 int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops,
@@ -34,8 +36,29 @@ int og__device_push(struct og_nn_backend *be, void *there, const void *host, siz
                     struct og_err *err);
 int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
                       struct og_err *err);
-/* At least so many bytes, undefined, for one operator. */
+
+/* ---- what operators need for themselves (room.c) ---- */
+
+/* At least so many bytes, undefined, for one operator, at be->room. */
 OG_MUST_CHECK int og__device_room(struct og_nn_backend *be, size_t bytes, struct og_err *err);
+/* No operator on so much needs more. */
+size_t og__device_scratch_bytes(const struct og_most *of, int threads);
+void og__device_set_scratch(struct og_nn_backend *be, char *scratch, size_t bytes, float *partial);
+/* Rows of matrices so wide whose operands are made at a time. */
+uint32_t og__device_chunk_rows(size_t width);
+/* What a piece takes of the room; partial sums of columns; a list that is sorted. */
+static inline size_t og__device_room_of(size_t bytes)
+{
+    return og__round_up(bytes, 256);
+}
+static inline size_t og__device_parts_bytes(uint64_t rows, size_t cols)
+{
+    return og__parts_of(rows) * cols * sizeof(double);
+}
+static inline size_t og__device_listing_bytes(size_t n, size_t sort)
+{
+    return 3 * og__device_room_of(n * sizeof(uint32_t)) + sort;
+}
 
 /* ---- launching ---- */
 

@@ -9,20 +9,13 @@
 
 #include <string.h>
 
-enum { CHUNK_ROWS = 8192 }; /* rows whose operands are made in the room at a time */
-
 /* ==== what lies in the room ==== */
-
-static size_t room_of(size_t bytes)
-{
-    return og__round_up(bytes, 256);
-}
 
 /* Carve so many bytes, which take room_of them. */
 static void *carve(char **at, size_t bytes)
 {
     char *p = *at;
-    *at += room_of(bytes);
+    *at += og__device_room_of(bytes);
     return p;
 }
 
@@ -159,28 +152,47 @@ static bool first_reaches_all(const struct og_affine *op)
     return op->plus_through;
 }
 
+/* What the operands of all inputs that have to be made take at most, of so many rows. */
+static size_t tile_bytes(const struct og_affine *op, uint32_t rows)
+{
+    size_t widest = 0;
+    for (int k = 0; k < op->n_inputs; k++) {
+        const struct og_input *in = &op->input[k];
+        const bool made = in->through ? !in->keep : !lies_densely(&in->x);
+        if (in->weight && made)
+            widest = OG_MAX(widest, (size_t)in->x.dim);
+    }
+    return rows * widest * sizeof(float);
+}
+
+static uint32_t affine_chunk(const struct og_affine *op)
+{
+    int widest = op->cols;
+    for (int k = 0; k < op->n_inputs; k++)
+        widest = OG_MAX(widest, op->input[k].x.dim);
+    return og__device_chunk_rows((size_t)widest);
+}
+
 int og__device_affine(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err)
 {
     const size_t cols = (size_t)op->cols, ld = op->ld ? (size_t)op->ld : cols;
     const bool reaches = first_reaches_all(op), in_place = reaches && !op->gated && !op->add;
-    const uint32_t rows = OG_MIN(op->rows, (uint32_t)CHUNK_ROWS);
-    size_t widest = 0;
+    const uint32_t step = affine_chunk(op), rows = OG_MIN(op->rows, step);
+    const size_t made_bytes = in_place ? 0 : og__device_room_of(rows * cols * sizeof(float));
     int rc = 0;
-    for (int k = 0; k < op->n_inputs; k++)
-        widest = OG_MAX(widest, (size_t)op->input[k].x.dim);
-    const size_t made_bytes = rows * cols * sizeof(float);
-    OG_TRY(og__device_room(be, room_of(made_bytes) + rows * widest * sizeof(float), err));
-    float *made = (float *)(void *)be->room, *tile = made + room_of(made_bytes) / sizeof(float);
-    for (uint32_t first = 0; first < op->rows; first += CHUNK_ROWS) {
+    OG_TRY(og__device_room(be, made_bytes + tile_bytes(op, rows), err));
+    float *made = (float *)(void *)be->room;
+    for (uint32_t first = 0, n; first < op->rows; first += n) {
+        n = OG_MIN(op->rows - first, step);
         struct chunk c = {.op = op,
                           .first = first,
-                          .n = OG_MIN(op->rows - first, (uint32_t)CHUNK_ROWS),
+                          .n = n,
                           .made = in_place ? op->y + first * ld : made,
                           .ld = in_place ? ld : cols,
-                          .tile = tile,
+                          .tile = made + made_bytes / sizeof(float),
                           .any = !reaches};
         if (!reaches)
-            OG_TRY(be->ops->clear(be->work, made, c.n * cols * sizeof(float), err));
+            OG_TRY(be->ops->clear(be->work, made, n * cols * sizeof(float), err));
         OG_TRY(add_terms(be, &c, err));
         OG_TRY(end_chunk(be, &c, op->y + first * ld, ld, err));
     }
@@ -189,11 +201,6 @@ out:
 }
 
 /* ==== sums of columns ==== */
-
-static size_t parts_bytes(uint64_t rows, size_t cols)
-{
-    return og__parts_of(rows) * cols * sizeof(double);
-}
 
 static int add_parts(struct og_nn_backend *be, const struct og_k_columns *args, struct og_err *err)
 {
@@ -224,7 +231,7 @@ static int input_gradient(struct og_nn_backend *be, const struct og_weight_grad 
     if (op->rows == 0)
         return be->ops->clear(be->work, op->grad[k], (size_t)op->n_out * dim * sizeof(float), err);
     for (uint32_t first = 0, n; first < op->rows; first += n) {
-        n = dense ? op->rows : OG_MIN(op->rows - first, (uint32_t)CHUNK_ROWS);
+        n = dense ? op->rows : OG_MIN(op->rows - first, og__device_chunk_rows(dim));
         struct og_product_of p = {.m = (uint32_t)op->n_out,
                                   .n = (uint32_t)dim,
                                   .k = n,
@@ -248,12 +255,13 @@ out:
 int og__device_weight_grad(struct og_nn_backend *be, const struct og_weight_grad *op,
                            struct og_err *err)
 {
-    size_t room = parts_bytes(op->rows, (size_t)op->n_out);
+    size_t room = og__device_parts_bytes(op->rows, (size_t)op->n_out);
     int rc = 0;
-    for (int k = 0; k < op->n_inputs; k++)
+    for (int k = 0; k < op->n_inputs; k++) {
+        const size_t dim = (size_t)op->input[k].dim;
         if (!lies_densely(&op->input[k]))
-            room = OG_MAX(room, (size_t)OG_MIN(op->rows, (uint32_t)CHUNK_ROWS) *
-                                    (size_t)op->input[k].dim * sizeof(float));
+            room = OG_MAX(room, OG_MIN(op->rows, og__device_chunk_rows(dim)) * dim * sizeof(float));
+    }
     OG_TRY(og__device_room(be, room, err));
     for (int k = 0; k < op->n_inputs; k++)
         OG_TRY(input_gradient(be, op, k, err));
@@ -304,7 +312,7 @@ struct listing {
 
 static size_t listing_bytes(struct og_nn_backend *be, size_t n)
 {
-    return 3 * room_of(n * sizeof(uint32_t)) + be->ops->sort_bytes(be->device, n);
+    return og__device_listing_bytes(n, n > 0 ? be->ops->sort_bytes(be->device, n) : 0);
 }
 
 /* at: room for listing_bytes. */
@@ -410,9 +418,9 @@ int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back
                                     .dscore = op->dscore,
                                     .dz = op->dz,
                                     .n_parts = og__parts_of(n_src)};
-    const size_t from_bytes = room_of(n_src * heads * sizeof(float));
+    const size_t from_bytes = og__device_room_of(n_src * heads * sizeof(float));
     int rc;
-    OG_TRY(og__device_room(be, from_bytes + parts_bytes(n_src, 2 * f), err));
+    OG_TRY(og__device_room(be, from_bytes + og__device_parts_bytes(n_src, 2 * f), err));
     args.from = (float *)(void *)be->room;
     args.part = (double *)(void *)(be->room + from_bytes);
     OG_TRY(OG__EACH_WARP(be, og__k_attend_slopes, n_dst, &args, err));
@@ -479,7 +487,7 @@ int og__device_moments(struct og_nn_backend *be, const struct og_moments *op, st
                                 .sum = op->mean,
                                 .times = 1.0 / op->rows};
     int rc;
-    OG_TRY(og__device_room(be, parts_bytes(op->rows, cols), err));
+    OG_TRY(og__device_room(be, og__device_parts_bytes(op->rows, cols), err));
     OG_TRY(sum_columns(be, args, (double *)(void *)be->room, err));
     args.of = OG__SQUARES;
     args.sum = op->var;
@@ -517,10 +525,10 @@ int og__device_finish_back(struct og_nn_backend *be, const struct og_finish_back
 {
     const struct og_finish *fwd = op->forward;
     const size_t cols = (size_t)fwd->cols;
-    const size_t row_bytes = room_of(2 * (size_t)fwd->rows * sizeof(float));
+    const size_t row_bytes = og__device_room_of(2 * (size_t)fwd->rows * sizeof(float));
     struct og_k_finish args = ending(fwd);
     int rc;
-    OG_TRY(og__device_room(be, row_bytes + parts_bytes(fwd->rows, cols), err));
+    OG_TRY(og__device_room(be, row_bytes + og__device_parts_bytes(fwd->rows, cols), err));
     args.g = op->g;
     args.dweight = op->dweight;
     args.dbias = op->dbias;
@@ -554,7 +562,7 @@ out:
 static int loss_room(struct og_nn_backend *be, uint32_t rows, struct og_metrics **blocks,
                      uint32_t **counted, struct og_err *err)
 {
-    const size_t bytes = room_of(og__n_blocks(rows) * sizeof(**blocks));
+    const size_t bytes = og__device_room_of(og__n_blocks(rows) * sizeof(**blocks));
     int rc = og__device_room(be, bytes + sizeof(**counted), err);
     *blocks = (struct og_metrics *)(void *)be->room;
     *counted = (uint32_t *)(void *)(be->room + bytes);
@@ -671,7 +679,7 @@ int og__device_pair_product(struct og_nn_backend *be, const struct og_pair_op *o
 int og__device_pair_list(struct og_nn_backend *be, const struct og_pair_list *op,
                          struct og_err *err)
 {
-    const size_t keys = 2 * (size_t)op->n, key_bytes = room_of(keys * sizeof(uint32_t));
+    const size_t keys = 2 * (size_t)op->n, key_bytes = og__device_room_of(keys * sizeof(uint32_t));
     uint32_t *moved;
     int rc;
     OG_TRY(og__device_room(be, key_bytes + listing_bytes(be, keys), err));

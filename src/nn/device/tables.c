@@ -18,21 +18,10 @@ static int cuda_open(struct og_nn_backend **out, struct og_pool *pool, struct og
     return rc < 0 ? rc : og__device_open(out, ops, b, err);
 }
 
-/* Features and blocks go to memory of their own; what operators need beside is the backend's. */
+/* Features and blocks go to memory of their own. Partial sums lie in the scratch. */
 static size_t room_bytes(size_t bytes)
 {
     return bytes;
-}
-
-static void set_scratch(struct og_nn_backend *be, char *scratch, size_t bytes, float *partial)
-{
-    (void)be, (void)scratch, (void)bytes, (void)partial;
-}
-
-static size_t scratch_bytes(int width, int threads)
-{
-    (void)width, (void)threads;
-    return 0;
 }
 
 static size_t partial_bytes(uint64_t rows, int n_out, uint64_t n_in)
@@ -65,7 +54,7 @@ static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct
         .name = (kind), .open = (opens), .close = og__device_close,                                \
         .own_bytes = og__device_own_bytes, .memory = og__device_memory, .fetch = og__device_fetch, \
         .push = og__device_push, .room_bytes = room_bytes, .gather = og__device_gather,            \
-        .set_scratch = set_scratch, .scratch_bytes = scratch_bytes,                                \
+        .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,          \
         .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
         .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \
         .transpose = og__device_transpose, .affine = og__device_affine,                            \
