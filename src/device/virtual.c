@@ -132,11 +132,33 @@ static void virtual_close(struct og_device *d)
 
 /* ==== memory ==== */
 
-/* Whether the host may touch it now. */
-static void let_host(const struct og_device *d, bool touch)
+/* Whether the host may touch it now: a piece, and all of it, which kernels may be given. */
+static void let_touch(const struct og_device *d, const struct block *b, bool touch)
 {
-    for (int i = 0; !d->is.glass && i < d->n_blocks; i++)
-        mprotect(d->block[i].start, d->block[i].mapped, touch ? PROT_READ | PROT_WRITE : PROT_NONE);
+    if (!d->is.glass)
+        mprotect(b->start, b->mapped, touch ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+static void let_touch_all(const struct og_device *d, bool touch)
+{
+    for (int i = 0; i < d->n_blocks; i++)
+        let_touch(d, &d->block[i], touch);
+}
+
+/* The piece that p lies in; none of a host's. */
+static const struct block *block_of(const struct og_device *d, const void *p)
+{
+    for (int i = 0; i < d->n_blocks; i++)
+        if ((uintptr_t)p - (uintptr_t)d->block[i].start < d->block[i].mapped)
+            return &d->block[i];
+    return NULL;
+}
+
+static void let_touch_at(const struct og_device *d, const void *p, bool touch)
+{
+    const struct block *b = block_of(d, p);
+    if (b)
+        let_touch(d, b, touch);
 }
 
 static void *refuse(size_t bytes, const struct og_device *d, struct og_err *err)
@@ -185,7 +207,7 @@ static void *virtual_alloc(struct og_device *d, size_t bytes, struct og_err *err
     d->block[d->n_blocks++] = (struct block){p, bytes, mapped};
     d->counts.used += bytes;
     d->counts.peak = OG_MAX(d->counts.peak, d->counts.used);
-    let_host(d, false);
+    let_touch(d, &d->block[d->n_blocks - 1], false);
     return p;
 }
 
@@ -221,10 +243,32 @@ static void virtual_unpin(struct og_device *d, void *p, size_t bytes)
 
 /* ==== work ==== */
 
+/* What a task touches is open while it is done: of copies what they name, of computations all. */
+static void let_task_touch(const struct og_device *d, const struct task *t, bool touch)
+{
+    switch (t->kind) {
+    case COPY:
+        let_touch_at(d, t->of.copy.from, touch);
+        let_touch_at(d, t->of.copy.to, touch);
+        break;
+    case CLEAR:
+        let_touch_at(d, t->of.copy.to, touch);
+        break;
+    case LAUNCH:
+    case MULTIPLY:
+    case SORT:
+        let_touch_all(d, touch);
+        break;
+    case RECORD:
+    case FOLLOW:
+        break;
+    }
+}
+
 static int carry_out(struct og_device *d, struct task *t, struct og_err *err)
 {
     int rc = 0;
-    let_host(d, true);
+    let_task_touch(d, t, true);
     switch (t->kind) {
     case COPY:
         memcpy(t->of.copy.to, t->of.copy.from, t->of.copy.bytes);
@@ -247,7 +291,7 @@ static int carry_out(struct og_device *d, struct task *t, struct og_err *err)
     case FOLLOW:
         break;
     }
-    let_host(d, false);
+    let_task_touch(d, t, false);
     return rc;
 }
 
