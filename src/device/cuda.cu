@@ -19,12 +19,13 @@ extern "C" const uint32_t og__cuda_n_kernels;
 struct og_device {
     int number;
     cublasLtHandle_t blas;
+    void *workspace;                    /* of products */
+    const struct og_stream *multiplies; /* the one stream that has it; NULL: none yet */
     struct og_device_counts counts;
 };
 struct og_stream {
     struct og_device *device;
     cudaStream_t stream;
-    void *workspace; /* of products; taken by the first */
 };
 struct og_event {
     struct og_device *device;
@@ -77,29 +78,6 @@ static int cuda_count(char *why, size_t size)
     return 0;
 }
 
-static void cuda_close(struct og_device *d)
-{
-    if (d && d->blas)
-        cublasLtDestroy(d->blas);
-    free(d);
-}
-
-static int cuda_open(struct og_device **out, int number, struct og_err *err)
-{
-    *out = NULL;
-    struct og_device *d = (struct og_device *)calloc(1, sizeof(*d));
-    if (!d)
-        return fail(err, -ENOMEM, "open", "no memory");
-    d->number = number;
-    int rc = use(d, err);
-    rc = rc < 0 ? rc : check_blas(cublasLtCreate(&d->blas), err);
-    if (rc < 0)
-        cuda_close(d);
-    else
-        *out = d;
-    return rc;
-}
-
 /* ==== memory ==== */
 
 static void *cuda_alloc(struct og_device *d, size_t bytes, struct og_err *err)
@@ -137,16 +115,46 @@ static void cuda_unpin(struct og_device *d, void *p, size_t bytes)
         cudaFreeHost(p);
 }
 
+/* ==== open and close ==== */
+
+static void cuda_close(struct og_device *d)
+{
+    if (d) {
+        cuda_release(d, d->workspace, WORKSPACE);
+        if (d->blas)
+            cublasLtDestroy(d->blas);
+    }
+    free(d);
+}
+
+static int cuda_open(struct og_device **out, int number, struct og_err *err)
+{
+    *out = NULL;
+    struct og_device *d = (struct og_device *)calloc(1, sizeof(*d));
+    if (!d)
+        return fail(err, -ENOMEM, "open", "no memory");
+    d->number = number;
+    int rc = use(d, err);
+    rc = rc < 0 ? rc : check_blas(cublasLtCreate(&d->blas), err);
+    if (rc == 0 && !(d->workspace = cuda_alloc(d, WORKSPACE, err)))
+        rc = -ENOMEM;
+    if (rc < 0)
+        cuda_close(d);
+    else
+        *out = d;
+    return rc;
+}
+
 /* ==== streams and events ==== */
 
 static void cuda_end_stream(struct og_stream *s)
 {
     if (!s)
         return;
-    if (use(s->device, NULL) == 0) {
-        cudaFree(s->workspace);
+    if (s->device->multiplies == s)
+        s->device->multiplies = NULL;
+    if (use(s->device, NULL) == 0)
         cudaStreamDestroy(s->stream);
-    }
     free(s);
 }
 
@@ -342,14 +350,15 @@ static int multiply(struct product *p, struct og_stream *s, const struct og_prod
     cublasLtMatmulHeuristicResult_t with;
     int rc = describe(p, op, err);
     rc = rc < 0 ? rc : choose(p, s->device, op, &with, err);
-    if (rc == 0 && !s->workspace)
-        rc = check(cudaMalloc(&s->workspace, WORKSPACE), "memory for products", err);
     if (rc < 0)
         return rc;
+    if (s->device->multiplies && s->device->multiplies != s)
+        return fail(err, -EINVAL, "product", "another stream has the memory for products");
+    s->device->multiplies = s;
     s->device->counts.products++;
     return check_blas(cublasLtMatmul(s->device->blas, p->of, &one, op->b, p->first, op->a,
                                      p->second, &add, op->c, p->c, op->c, p->c, &with.algo,
-                                     s->workspace, WORKSPACE, s->stream),
+                                     s->device->workspace, WORKSPACE, s->stream),
                       err);
 }
 

@@ -109,6 +109,7 @@ struct og_device_ops {
                 struct og_err *err);
     int (*clear)(struct og_stream *s, void *p, size_t bytes, struct og_err *err); /* zeros */
     int (*launch)(struct og_stream *s, const struct og_launch *l, struct og_err *err);
+    /* Of one stream of the device: products share what they need beside. */
     int (*multiply)(struct og_stream *s, const struct og_product_of *p, struct og_err *err);
     size_t (*sort_bytes)(struct og_device *d, size_t n);
     int (*sort)(struct og_stream *s, const struct og_sort *op, struct og_err *err);
