@@ -13,6 +13,11 @@ foreach(sm ${OUTGROW_CUDA_ARCHITECTURES})
   list(APPEND flags -gencode arch=compute_${sm},code=sm_${sm})
 endforeach()
 list(GET OUTGROW_CUDA_ARCHITECTURES -1 newest)
+set(sorted ${OUTGROW_CUDA_ARCHITECTURES})
+list(SORT sorted COMPARE NATURAL)
+list(GET sorted 0 least)
+string(REGEX MATCH "^[0-9]+" least ${least})
+list(APPEND flags -DOG_LEAST_GPU=${least}) # its compute capability, ten times
 list(APPEND flags -gencode arch=compute_${newest},code=compute_${newest})
 
 file(GLOB CUDA_SOURCES CONFIGURE_DEPENDS src/device/*.cu src/nn/device/*.cu src/nn/device/kernel_*.c)

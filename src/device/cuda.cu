@@ -67,12 +67,30 @@ static int use(const struct og_device *d, struct og_err *err)
 
 /* ==== devices ==== */
 
+/* Whether the first GPU is one that kernels were compiled for. */
+static bool new_enough(char *why, size_t size)
+{
+    int major = 0, minor = 0;
+    const cudaError_t e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    if (e != cudaSuccess ||
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) != cudaSuccess) {
+        cudaGetLastError();
+        snprintf(why, size, "the GPU does not say what it is");
+        return false;
+    }
+    if (10 * major + minor >= OG_LEAST_GPU)
+        return true;
+    snprintf(why, size, "the GPU is of compute capability %d.%d, the plugin is built for %d.%d on",
+             major, minor, OG_LEAST_GPU / 10, OG_LEAST_GPU % 10);
+    return false;
+}
+
 static int cuda_count(char *why, size_t size)
 {
     int n = 0;
     const cudaError_t e = cudaGetDeviceCount(&n);
     if (e == cudaSuccess && n > 0)
-        return n;
+        return new_enough(why, size) ? n : 0;
     cudaGetLastError();
     snprintf(why, size, "%s", e == cudaSuccess ? "there is no GPU" : cudaGetErrorString(e));
     return 0;
