@@ -77,12 +77,26 @@ OG_KERNEL(k_warps, warps)
     op->out[og_item()] = og_warp_sum(op->in[og_item()]);
 }
 
+/* Calls itself further than a stack of a fibre goes. */
+static uint32_t deep(uint32_t n)
+{
+    volatile char frame[1024];
+    for (size_t i = 0; i < sizeof(frame); i++)
+        frame[i] = (char)n;
+    return n > 0 ? deep(n - 1) + (uint32_t)frame[n % sizeof(frame)] : 0;
+}
+OG_KERNEL(k_deep, adding)
+{
+    op->out[og_item()] = og_thread() == 1 ? deep(op->n) : 0;
+}
+
 #define KERNEL(name, meets) static const struct og_kernel name##_ = {#name, name, 0, meets};
 KERNEL(k_sums, true)
 KERNEL(k_sums_too_soon, true)
 KERNEL(k_some_stay_away, true)
 KERNEL(k_add_one, false)
 KERNEL(k_warps, true)
+KERNEL(k_deep, true)
 
 /* ==== a device ==== */
 
@@ -346,6 +360,28 @@ static void its_memory_is_shut_and_bounded(void **state)
     close_fixture(&f);
 }
 
+static void run_deep(char *unused)
+{
+    struct fixture f;
+    (void)unused;
+    open_fixture(&f);
+    uint32_t *there = alloc(&f, OG_THREADS * sizeof(*there));
+    const struct adding args = {66, there, there};
+    const struct og_launch l = {&k_deep_, 1, OG_THREADS, &args, sizeof(args)};
+    (void)ops->launch(f.stream[0], &l, NULL);
+}
+
+/* A thread that needs more of a stack than there is does not write over its neighbour's. */
+static void a_stack_ends_at_a_page_of_nobody(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) /* which ends the process itself */
+    skip();
+#endif
+    become(OG__FORWARDS, OG__EAGER, 0);
+    assert_int_equal(signal_of(run_deep, NULL), SIGSEGV);
+}
+
 /* Where it has no more room for streams and pieces, that is what it says. */
 static void its_tables_end_with_a_word(void **state)
 {
@@ -582,6 +618,7 @@ int main(void)
         cmocka_unit_test(a_missing_event_shows),
         cmocka_unit_test(copies_take_the_host_s_memory_as_it_is_then),
         cmocka_unit_test(its_memory_is_shut_and_bounded),
+        cmocka_unit_test(a_stack_ends_at_a_page_of_nobody),
         cmocka_unit_test(its_tables_end_with_a_word),
         cmocka_unit_test(more_than_32_bits_count_are_refused),
         cmocka_unit_test(products_are_what_they_should_be),

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { LANES = 32, STACK = 64 * 1024 };
+enum { LANES = 32, PAGE = 4096, STACK = 64 * 1024, STEP = PAGE + STACK };
+#define STACKS ((size_t)OG__MOST_THREADS * STEP) /* below each a page that is nobody's */
 
 /* What a thread of the block is about to do. */
 enum state { RUNS, MEETS_BLOCK, MEETS_WARP, ENDED };
@@ -195,8 +196,9 @@ static int run_block(struct og_crew *c, uint32_t block, enum og__order order, st
 void og__crew_close(struct og_crew *c)
 {
     if (c && c->stacks) {
-        og__memory_open(c->stacks, (size_t)OG__MOST_THREADS * STACK);
-        munmap(c->stacks, (size_t)OG__MOST_THREADS * STACK);
+        for (size_t i = 0; i < OG__MOST_THREADS; i++)
+            og__memory_open(c->stacks + i * STEP + PAGE, STACK);
+        munmap(c->stacks, STACKS);
     }
     free(c);
 }
@@ -206,12 +208,16 @@ static struct og_crew *open_crew(void)
     struct og_crew *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
-    char *p = mmap(NULL, (size_t)OG__MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = mmap(NULL, STACKS, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     c->stacks = p == MAP_FAILED ? NULL : p;
-    for (size_t i = 0; c->stacks && i < OG__MOST_THREADS; i++)
-        start_fibre(&c->fibre[i], c->stacks + i * STACK, fibre);
-    if (c->stacks)
+    bool opened = c->stacks;
+    for (size_t i = 0; opened && i < OG__MOST_THREADS; i++) {
+        char *stack = c->stacks + i * STEP + PAGE;
+        opened = mprotect(stack, STACK, PROT_READ | PROT_WRITE) == 0;
+        if (opened)
+            start_fibre(&c->fibre[i], stack, fibre);
+    }
+    if (opened)
         return c;
     og__crew_close(c);
     return NULL;
