@@ -70,7 +70,7 @@ static const struct given {
     {"staleness", "1", CHANGES},       {"trainers", "2", BOUNDS},
     {"together", "1", BOUNDS},         {"pipeline", "none", BOUNDS},
     {"executors", "1:1", BOUNDS},      {"relation-fanout", "cites=4,4", BOUNDS},
-    {"device", "virtual", CHANGES},
+    {"device", "virtual", CHANGES},    {"embedding", "6", CHANGES},
 };
 enum { GIVEN = OG_COUNT(given) };
 

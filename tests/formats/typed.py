@@ -209,11 +209,11 @@ def test_types_wrong():
     shutil.rmtree("src")
     source("src", g, feat=feat, label=np.zeros(g["n"], int), train=np.arange(10))
     run("import", "npy", "src", "d", "--quiet", "--memory", "64M")
-    for command in ["train", "d", "--run", "r"], ["plan", "d"], ["simulate", "d", "--policy", "degree", "--cache", "10%"], ["doctor", "d"], \
+    for command in ["plan", "d"], ["simulate", "d", "--policy", "degree", "--cache", "10%"], ["doctor", "d"], \
             ["stripe", "d", "--over", "a,b"], ["bench", "epoch", "d"]:
         done = run(*command, status=1)
         assert "types of nodes and relations" in done.stderr + done.stdout and "--drop-types" in done.stderr + done.stdout, (command, done)
-    assert not any(os.path.exists(f) for f in ("r", "a", "b"))
+    assert not any(os.path.exists(f) for f in ("a", "b"))
 
 
 def test_types_real():
