@@ -480,6 +480,7 @@ def check_words(graph):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        os.environ["XDG_CACHE_HOME"] = folder  # buffers are as large as a disk that was measured wants them
         if SOURCE:
             run("import", "npy", SOURCE, "graph")
             graph = Graph("graph")
