@@ -120,6 +120,13 @@ static const struct {
              {"stay", stay},
              {"succeed", succeed}};
 
+static int play(size_t part, struct og_comm *c)
+{
+    const int status = parts[part].play(c);
+    og__comm_close(c);
+    return status;
+}
+
 static int work(void)
 {
     struct og_comm *c;
@@ -128,7 +135,7 @@ static int work(void)
         return 99;
     for (size_t i = 0; i < OG_COUNT(parts); i++)
         if (strcmp(parts[i].name, part) == 0)
-            return parts[i].play(c);
+            return play(i, c);
     return 98;
 }
 
@@ -186,8 +193,10 @@ static pid_t launch_apart(const char *part)
 {
     const pid_t pid = fork();
     assert_true(pid >= 0);
-    if (pid == 0)
+    if (pid == 0) {
+        signal(SIGTERM, SIG_IGN); /* one that comes when all is over */
         _exit(launch(part, 5, NULL));
+    }
     wait_for_note("worker-0");
     wait_for_note("worker-1");
     return pid;

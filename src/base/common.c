@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -29,6 +30,8 @@ struct og_common {
 };
 
 static const char what[] = "memory that processes share";
+#define NAME "outgrow"
+#define LINK "/memfd:" NAME /* what the kernel calls such a file */
 
 /* ---- make, open, close ---- */
 
@@ -58,7 +61,7 @@ static int make_lock(pthread_mutex_t *lock)
 static int begin(struct og_common *c, struct og_err *err)
 {
     int rc;
-    c->fd = memfd_create("outgrow", MFD_CLOEXEC);
+    c->fd = memfd_create(NAME, MFD_CLOEXEC);
     if (c->fd < 0 || ftruncate(c->fd, ALIGNED) < 0)
         return og__fail_errno(err, -errno, NULL, "%s", what);
     OG_TRY(map_board(c, err));
@@ -104,7 +107,11 @@ struct og_common_place og__common_place(const struct og_common *c)
 static int find(struct og_common *c, const struct og_common_place *place, struct og_err *err)
 {
     char path[64];
+    char is[64];
     snprintf(path, sizeof(path), "/proc/%lld/fd/%lld", (long long)place->pid, (long long)place->fd);
+    const ssize_t n = readlink(path, is, sizeof(is));
+    if (n < (ssize_t)strlen(LINK) || memcmp(is, LINK, strlen(LINK)) != 0)
+        return og__fail(err, -ENOENT, NULL, "%s: %s is not there", what, path);
     c->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (c->fd < 0 || lseek(c->fd, 0, SEEK_END) < (off_t)sizeof(*c->board))
         return og__fail(err, -ENOENT, NULL, "%s: %s is not there", what, path);

@@ -172,18 +172,25 @@ static void kill_rest(struct launch *l, bool guarded_too)
     }
 }
 
+/* As it was asked to, before it knew what to do then. */
+static bool was_stopped(const struct launch *l, int status)
+{
+    return l->asked > 0 && WIFSIGNALED(status) &&
+           (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM);
+}
+
 /* By something else than this: others may notice that a worker is dying, and end, before it has
  * ended. */
 static bool was_killed(const struct launch *l, int rank, int status)
 {
-    return WIFSIGNALED(status) && !l->killed[rank] &&
+    return WIFSIGNALED(status) && !l->killed[rank] && !was_stopped(l, status) &&
            (l->failed == 0 || WTERMSIG(status) != SIGTERM);
 }
 
 /* Who fails says why; who is killed cannot. */
 static void note_end(struct launch *l, int rank, int status)
 {
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    const int code = was_stopped(l, status) ? 130 : WIFEXITED(status) ? WEXITSTATUS(status) : 1;
     const bool first = l->failed == 0;
     if (was_killed(l, rank, status))
         og__fail(l->err, -ECONNABORTED, "go on with --resume",
@@ -239,6 +246,7 @@ static void wait_for_all(struct launch *l)
         const int number = sigtimedwait(&l->awaited, &info, &second);
         if (number > 0)
             hand_on(l, number, &info);
+        hear(l); /* it holds few words */
         reap(l);
         if (l->failed > 0 && og__now() - l->failed > l->grace)
             kill_rest(l, false);
@@ -267,6 +275,8 @@ static void end(struct launch *l)
     for (int i = 0; i < l->n; i++)
         close_one(&l->line[i]);
     sigaction(SIGCHLD, &l->children, NULL);
+    while (sigtimedwait(&l->awaited, NULL, &(struct timespec){0}) > 0) /* nobody is left to stop */
+        ;
     sigprocmask(SIG_SETMASK, &l->before, NULL);
 }
 

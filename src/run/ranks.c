@@ -117,7 +117,7 @@ static int open_common(struct og_ranks *r, const struct place *all, struct og_er
         here += r->here[i];
         sharing += r->here[i] && found[i];
     }
-    if (sharing == here && here == r->comm->here)
+    if (here > 1 && sharing == here && here == r->comm->here)
         return rc;
     og__common_close(r->common);
     r->common = NULL;

@@ -79,11 +79,12 @@ struct trial {
     struct og_err refused; /* why not */
 };
 
-/* Is the structure in memory, where it was left open whether it stays? */
+/* Is the structure in memory, where it was left open whether it stays? Where workers share it, each
+ * has but a part to win, and what one measures another may not. */
 static bool may_move(const struct og_session *s)
 {
     return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->way.topology == OG_TOPOLOGY_MEMORY &&
-           !s->facts.typed && !s->offline;
+           !s->facts.typed && !s->offline && !s->config.sharers.common;
 }
 
 static struct og_candidate candidate_of(const struct og_session *s, const struct trial *t,
