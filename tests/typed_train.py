@@ -221,7 +221,8 @@ def predictions_equal_numpy():
 def what_there_is_not_says_so():
     assert "--embedding" in refused("train", "bare", *RUN, "--run", "no")
     assert "width" in refused("train", "full", *RUN, "--model", "gin", "--run", "no")
-    for option in (["--model", "pinsage"], ["--model", "gat"], ["--model", "gcn"], ["--residual"], ["--norm", "batch"], ["--device", "virtual"], ["--layout", "packed"],
+    assert "--aggregator gcn" in refused("train", "full", *RUN, "--model", "sage", "--aggregator", "gcn", "--run", "no")
+    for option in (["--model", "pinsage"], ["--model", "gat"], ["--model", "gcn"], ["--residual"], ["--norm", "batch"], ["--device", "virtual"], ["--layout", "packed"], ["--pack-dtype", "f16"],
                    ["--policy", "lru"], ["--sampler", "ladies"], ["--task", "link"], ["--workers", 2], ["--samples", "trace"],
                    ["--accumulate", 2, "--trainers", 2], ["--memory", "20M"]):
         refused("train", "full", *RUN, *option, "--run", "no")

@@ -68,9 +68,10 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
     const struct og_live live = og__live_relations(c);
     const char *hint = "leave it out";
     if (!og__conv_of(c)->by_relation)
-        return og__fail(err, -ENOTSUP, "use sage or gin",
-                        "--model %s: it has no convolution of a relation yet",
-                        og__model_words[c->kind]);
+        return og__fail(err, -ENOTSUP, "use --model sage, with --aggregator mean or max, or gin",
+                        "--model %s%s: it has no convolution of a relation yet",
+                        og__model_words[c->kind],
+                        c->kind == OG_MODEL_SAGE ? " --aggregator gcn" : "");
     if (c->residual)
         return og__fail(err, -ENOTSUP, hint, "--residual: not where nodes have types yet");
     if (c->norm != OG_NORM_NONE)

@@ -147,6 +147,8 @@ void og__related_close(struct og_sampler *s, void (*close)(struct og_sampler *s)
     if (!d)
         return;
     for (uint32_t r = 0; d->turn && r < d->whole->n_relations; r++) {
+        if (!d->turn[r].of) /* opening failed before it had turns */
+            break;
         begin_turn(s, &d->turn[r]);
         close(s);
         end_turn(s, &d->turn[r]);

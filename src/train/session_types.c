@@ -45,6 +45,8 @@ static int check_training(const struct og_session *s, struct og_err *err)
         return refuse(s, "--layout packed and segmented", "leave it at raw", err);
     if (opt->alternate)
         return refuse(s, "--alternate", "leave it out", err);
+    if (opt->pack_dtype != OG_PACK_STORED)
+        return refuse(s, "--pack-dtype", "leave it out: rows stay as they are stored", err);
     return opt->samples ? refuse(s, "--samples", "leave it out", err) : 0;
 }
 
