@@ -54,10 +54,11 @@ static void pretend_disk(double iops, double bandwidth)
                                          .measured = true};
     assert_int_equal(og__profile_save(graph, &disk, NULL, NULL), 0);
 }
-/* Scattered reads cost much and passes nothing; and the other way round. */
+/* Scattered reads cost much and passes nothing; and the other way round. So much that what this
+ * machine computes meanwhile, which is measured, decides nothing. */
 static void pretend_disk_for_passes(void)
 {
-    pretend_disk(500, 2e9);
+    pretend_disk(20, 2e9);
 }
 static void pretend_disk_for_rows(void)
 {
@@ -152,7 +153,7 @@ static void passes_cost_what_the_profile_says(void **state)
     (void)state;
     double seconds[2];
     for (int i = 0; i < 2; i++) {
-        pretend_disk(500, i == 0 ? 2e7 : 2e6);
+        pretend_disk(500, i == 0 ? 2e6 : 2e5);
         json_t *plan = plan_with(NULL);
         const json_t *out = best_of(plan, "disk");
         assert_non_null(out);
@@ -160,7 +161,7 @@ static void passes_cost_what_the_profile_says(void **state)
         json_decref(plan);
     }
     const double file = 60000.0 * 100 * 4;
-    const double passes = 2 * file * (1 / 2e6 - 1 / 2e7);
+    const double passes = 2 * file * (1 / 2e5 - 1 / 2e6);
     assert_true(seconds[1] - seconds[0] > 0.85 * passes); /* some edges are there twice */
     assert_true(seconds[1] - seconds[0] < 1.05 * passes);
 }
