@@ -21,6 +21,7 @@ except ImportError:
     sys.exit(77)
 
 OUTGROW = os.path.abspath(sys.argv[1])
+SANITIZED = any(word in pathlib.Path(OUTGROW).read_bytes() for word in (b"__asan_init", b"__tsan_init"))  # which has memory of its own
 RUN = ["--epochs", 3, "--batch", 50, "--fanout", "4,3", "--hidden", 12, "--threads", 2, "--memory", "120M", "--lr", 0.01]
 FULL = ["paper:900:20", "author:700:8", "venue:30:5"]
 BARE = ["paper:900:20", "author:700", "venue:30:5"]
@@ -149,7 +150,7 @@ def same_bits_however_rows_come():
             for key, value in tensors(f"{name}/{file}").items():
                 assert np.array_equal(value, tensors(f"all/{file}")[key]), (name, key)
         assert numbers(name) == numbers("all"), name
-        assert got["peak_rss_bytes"] <= 120 << 20, (name, got["peak_rss_bytes"])
+        assert SANITIZED or got["peak_rss_bytes"] <= 120 << 20, (name, got["peak_rss_bytes"])
         for a, b in zip(got["epochs"], base["epochs"]):
             assert a["rows"] == a["hits"] + a["misses"] == b["rows"]
             assert a["misses"] > 0 and a["bytes_read"] > 0, name
