@@ -67,6 +67,19 @@ static void a_profile_is_found_again(void **state)
 }
 
 /* Memory is no part of a disk; what cannot be told is taken for one. */
+/* Whatever lay there before: a profile does not tell of several disks. */
+static void a_profile_is_of_one_disk(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"format\":1,\"iops\":1e5,\"bandwidth\":1e9,\"fresh_bandwidth\":1e9,"
+        "\"write_bandwidth\":1e9,\"depth\":64,\"fault_threads\":8}";
+    struct og_disk_profile p;
+    memset(&p, 0x5a, sizeof(p));
+    assert_true(og__profile_parse(text, strlen(text), &p));
+    assert_int_equal(p.disks, 0);
+}
+
 static void disks_are_told_apart(void **state)
 {
     (void)state;
@@ -214,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_profile_is_found_again),
+        cmocka_unit_test(a_profile_is_of_one_disk),
         cmocka_unit_test(disks_are_told_apart),
         cmocka_unit_test(a_damaged_profile_is_as_good_as_none),
         cmocka_unit_test(a_load_reads_whole_blocks_of_the_file),

@@ -58,6 +58,7 @@ static bool take_numbers(const json_t *root, struct og_disk_profile *p)
 {
     double depth;
     double threads;
+    *p = (struct og_disk_profile){0};
     if (json_integer_value(json_object_get(root, "format")) != 1 ||
         !number_within(root, "iops", 1, 1e9, &p->iops) ||
         !number_within(root, "bandwidth", 1e3, 1e13, &p->bandwidth) ||
